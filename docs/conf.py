@@ -9,7 +9,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE / "site"), str(HERE.parent / "tools")
 
 import trust  # noqa: E402
 
-(HERE / "reference" / "tests.md").write_text(trust.page(), encoding="utf-8")
+(HERE / "reference" / "tests.md").write_text(trust.make_page(), encoding="utf-8")
 
 PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
 

@@ -29,20 +29,27 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 import swmodel
 from swmodel import operators as op
 
-LENGTH, COARSE_DT, FRICTION = 640e3, 2160.0, 5e8  # of the domain, m; s; biharmonic viscosity of the truth, m4 s-1
-STRAIN, STRESS = 2e-5, 1e-2  # sizes of a velocity gradient, s-1, and of the stress of what is not resolved, m2 s-2
-SNAPSHOT = 6 * 3600.0  # time between two states of the truth that are kept, s
-SPECTRUM = 2.0  # weight of the spectra beside the forecasts, in what is made small
+DOMAIN_LENGTH, COARSE_DT, FINE_BIHARMONIC_VISCOSITY = (
+    640e3,
+    2160.0,
+    5e8,
+)  # of the domain, m; s; biharmonic viscosity of the truth, m4 s-1
+STRAIN_SCALE, STRESS_SCALE = (
+    2e-5,
+    1e-2,
+)  # sizes of a velocity gradient, s-1, and of the stress of what is not resolved, m2 s-2
+SNAPSHOT_SECONDS = 6 * 3600.0  # time between two states of the truth that are kept, s
+SPECTRUM_WEIGHT = 2.0  # weight of the spectra beside the forecasts, in what is made small
 
 
 @dataclass(frozen=True)
-class Setup:
+class TrainingSetup:
     """Sizes of the experiment; those of the docs are the defaults."""
 
     fine: int = 128
     coarse: int = 32
-    training: int = 8  # flows to train with
-    held_out: int = 6  # others, to compare forecasts of
+    n_training_flows: int = 8  # flows to train with
+    n_test_flows: int = 6  # others, to compare forecasts of
     spin_up: int = 16  # snapshots before the first that is used
     snapshots: int = 40  # of each flow
     hidden: int = 16
@@ -51,30 +58,30 @@ class Setup:
     seed: int = 0
 
 
-TINY = Setup(32, 16, 2, 2, 1, 4, 4, ((1, 2), (2, 2)), 2)
+TINY = TrainingSetup(32, 16, 2, 2, 1, 4, 4, ((1, 2), (2, 2)), 2)
 
 
-def options(cells, dt, **more):
+def run_options(cells, dt, **overrides):
     """Of a flow on so many cells: a layer with a deformation radius of 32 km."""
-    grid = {"grid.nx": cells, "grid.ny": cells, "grid.dx": LENGTH / cells, "grid.dy": LENGTH / cells}
+    grid = {"grid.nx": cells, "grid.ny": cells, "grid.dx": DOMAIN_LENGTH / cells, "grid.dy": DOMAIN_LENGTH / cells}
     layer = {"physics.gravity": 0.05, "physics.depth": 200.0, "case.wavenumber": 4.0, "physics.biharmonic_viscosity": 0}
     steps = {"time.stepper": "rk3", "time.dt": dt, "run.steps": 1, "run.dtype": "float32", "run.transport": "serial"}
-    return grid | layer | steps | more
+    return grid | layer | steps | overrides
 
 
-def truth(setup: Setup, seed: int) -> np.ndarray:
+def filtered_fine_run(setup: TrainingSetup, seed: int) -> np.ndarray:
     """Thickness and velocity of a fine run, filtered to the coarse cells: [snapshots, 3, coarse, coarse]."""
     factor = setup.fine // setup.coarse
-    more = {"case.seed": seed, "physics.biharmonic_viscosity": FRICTION}
-    model, kept = swmodel.Simulation("turbulence", options(setup.fine, COARSE_DT / factor, **more)), []
+    overrides = {"case.seed": seed, "physics.biharmonic_viscosity": FINE_BIHARMONIC_VISCOSITY}
+    model, snapshots = swmodel.Simulation("turbulence", run_options(setup.fine, COARSE_DT / factor, **overrides)), []
     for number in range(setup.spin_up + setup.snapshots):
-        model.advance(until=number * SNAPSHOT)
+        model.advance(until=number * SNAPSHOT_SECONDS)
         if number >= setup.spin_up:
-            kept.append(filtered(model.state, factor))
-    return np.stack(kept)
+            snapshots.append(filter_to_coarse(model.state, factor))
+    return np.stack(snapshots)
 
 
-def filtered(state, factor: int) -> np.ndarray:
+def filter_to_coarse(state, factor: int) -> np.ndarray:
     """h averaged over coarse cells, u and v over their east and north faces: the volume is that of the fine ones."""
     h, u, v = state[:3]
 
@@ -88,13 +95,13 @@ def filtered(state, factor: int) -> np.ndarray:
     return np.stack([columns(rows(h)), rows(u)[:, last], columns(v)[last]])
 
 
-def gradients(state, grid):
+def velocity_gradients(state, grid):
     """d_x u - d_y v, d_x v + d_y u and vorticity at centres, in units of STRAIN."""
     u, v = state.u, state.v
     stretching = op.dx_c(u) * grid.rdx.centre - op.dy_c(v) * grid.rdy.centre
     along_x, along_y = op.dx_f(v) * grid.rdx.corner, op.dy_f(u) * grid.rdy.corner
     shearing, vorticity = (op.mx_c(op.my_c(part)) for part in (along_x + along_y, along_x - along_y))
-    return [part * (1 / STRAIN) for part in (stretching, shearing, vorticity)]
+    return [part * (1 / STRAIN_SCALE) for part in (stretching, shearing, vorticity)]
 
 
 def divergence_of_stress(a, b, state, grid):
@@ -108,13 +115,13 @@ def divergence_of_stress(a, b, state, grid):
 
 def harmonic(state, grid, t, size):
     """div(nu grad u), nu = size dx² STRAIN."""
-    nu = size * (grid.dx.centre**2 * STRAIN)
+    nu = size * (grid.dx.centre**2 * STRAIN_SCALE)
     return {"u": op.diffusion_u(state.u, nu, grid), "v": op.diffusion_v(state.v, nu, grid)}
 
 
 def biharmonic(state, grid, t, size):
     """- L(nu4 L(u)), nu4 = size dx⁴ STRAIN."""
-    nu4 = size * (grid.dx.centre**4 * STRAIN)
+    nu4 = size * (grid.dx.centre**4 * STRAIN_SCALE)
     return {
         "u": -op.diffusion_u(nu4 * op.diffusion_u(state.u, 1.0, grid), 1.0, grid),
         "v": -op.diffusion_v(nu4 * op.diffusion_v(state.v, 1.0, grid), 1.0, grid),
@@ -123,8 +130,8 @@ def biharmonic(state, grid, t, size):
 
 def smagorinsky(state, grid, t, size):
     """div(nu grad u), nu = size dx² |D|, with D the rate of strain (Smagorinsky 1963)."""
-    stretching, shearing, _ = gradients(state, grid)
-    nu = size * (grid.dx.centre**2 * STRAIN) * np.sqrt(stretching**2 + shearing**2 + 1e-12)
+    stretching, shearing, _ = velocity_gradients(state, grid)
+    nu = size * (grid.dx.centre**2 * STRAIN_SCALE) * np.sqrt(stretching**2 + shearing**2 + 1e-12)
     return {"u": op.diffusion_u(state.u, nu, grid), "v": op.diffusion_v(state.v, nu, grid)}
 
 
@@ -132,14 +139,14 @@ def leith(state, grid, t, size):
     """div(nu grad u), nu = size dx³ |grad zeta| (Leith 1996)."""
     zeta = op.curl(state.u, state.v, grid)
     slopes = op.mx_c(op.dx_f(op.my_c(op.mx_c(zeta)))), op.my_c(op.dy_f(op.my_c(op.mx_c(zeta))))
-    nu = size * grid.dx.centre**2 * np.sqrt(slopes[0] ** 2 + slopes[1] ** 2 + (1e-6 * STRAIN) ** 2)
+    nu = size * grid.dx.centre**2 * np.sqrt(slopes[0] ** 2 + slopes[1] ** 2 + (1e-6 * STRAIN_SCALE) ** 2)
     return {"u": op.diffusion_u(state.u, nu, grid), "v": op.diffusion_v(state.v, nu, grid)}
 
 
 def learned(state, grid, t, parameters):
     """The stress that a network makes of the gradients in 3 x 3 cells, beside biharmonic friction of a learned size."""
-    a, b = op.cell_by_cell(parameters["net"], gradients(state, grid), 1)
-    stress = divergence_of_stress(a * STRESS, b * STRESS, state, grid)
+    a, b = op.cell_by_cell(parameters["net"], velocity_gradients(state, grid), 1)
+    stress = divergence_of_stress(a * STRESS_SCALE, b * STRESS_SCALE, state, grid)
     friction = biharmonic(state, grid, t, parameters["biharmonic"])
     return {name: stress[name] + friction[name] for name in stress}
 
@@ -153,11 +160,11 @@ CONSTANTS = {
 }
 
 
-def first_network(setup: Setup, friction: float) -> dict:
+def initial_network(setup: TrainingSetup, biharmonic_size: float) -> dict:
     """Parameters of `learned` that are the best biharmonic friction alone: the last layer gives zero."""
     net = eqx.nn.MLP(27, 2, setup.hidden, 1, jax.nn.gelu, use_final_bias=False, key=jax.random.key(setup.seed))
     net = eqx.tree_at(lambda net: net.layers[-1].weight, net, replace_fn=jnp.zeros_like)
-    return {"net": net, "biharmonic": jnp.float32(friction)}
+    return {"net": net, "biharmonic": jnp.float32(biharmonic_size)}
 
 
 class Forecast:
@@ -168,32 +175,32 @@ class Forecast:
         parameters: of the form that it has.
     """
 
-    def __init__(self, setup: Setup, closure, parameters):
+    def __init__(self, setup: TrainingSetup, closure, parameters):
         self.name, terms = closure.__name__, [swmodel.Parametric(closure, parameters)]
         self.carry, self.static, self.step = swmodel.functional(
-            "turbulence", options(setup.coarse, COARSE_DT, **{"run.executor": "xla"}), terms=terms
+            "turbulence", run_options(setup.coarse, COARSE_DT, **{"run.executor": "xla"}), terms=terms
         )
 
     def __call__(self, parameters, states, snapshots: int):
         """What states [members, 3, y, x] become: [snapshots, members, 3, y, x]."""
         static = self.step.with_values(self.static, **{self.name: parameters})
-        steps = jnp.arange(round(SNAPSHOT / COARSE_DT))
+        steps = jnp.arange(round(SNAPSHOT_SECONDS / COARSE_DT))
 
         @jax.checkpoint
-        def to_next(carry, _):
+        def advance_to_snapshot(carry, _):
             carry, _ = jax.lax.scan(lambda carry, t: (self.step(carry, static, t), None), carry, steps)
             return carry, jnp.stack(carry.state)
 
-        def of_member(state):
+        def forecast_member(state):
             start = self.carry._replace(state=self.carry.state._make(state))
-            return jax.lax.scan(to_next, start, None, length=snapshots)[1]
+            return jax.lax.scan(advance_to_snapshot, start, None, length=snapshots)[1]
 
-        return jax.vmap(of_member, out_axes=1)(states)
+        return jax.vmap(forecast_member, out_axes=1)(states)
 
 
-def error(found, true):
+def relative_error(forecast, true):
     """Mean square of the velocity's error over that of the velocity, for each snapshot."""
-    difference = jnp.mean((found - true)[:, :, 1:] ** 2, axis=(1, 2, 3, 4))
+    difference = jnp.mean((forecast - true)[:, :, 1:] ** 2, axis=(1, 2, 3, 4))
     return difference / jnp.mean(true[:, :, 1:] ** 2, axis=(1, 2, 3, 4))
 
 
@@ -207,44 +214,46 @@ def spectrum(states):
     return jnp.einsum("tyx,ryx->tr", energy, rings.astype(energy.dtype))
 
 
-def score(found, true):
+def score(forecast, true):
     """What closures are to make small: the error of forecasts, and that of their spectra in decades squared."""
-    decades = jnp.log10(spectrum(found)) - jnp.log10(spectrum(true))
-    return jnp.mean(error(found, true)) + SPECTRUM * jnp.mean(decades**2)
+    decades = jnp.log10(spectrum(forecast)) - jnp.log10(spectrum(true))
+    return jnp.mean(relative_error(forecast, true)) + SPECTRUM_WEIGHT * jnp.mean(decades**2)
 
 
-def train(setup: Setup, flows, forecast: Forecast, parameters, devices: int, tell):
+def train(setup: TrainingSetup, flows, forecast: Forecast, parameters, devices: int, log):
     """Parameters that forecast the flows [flows, snapshots, 3, y, x] better; members of a batch lie on all devices."""
     mesh = jax.make_mesh((devices,), ("members",), axis_types=(AxisType.Auto,))
-    whole = NamedSharding(mesh, PartitionSpec())
-    members = NamedSharding(mesh, PartitionSpec("members")), NamedSharding(mesh, PartitionSpec(None, "members"))
+    replicated = NamedSharding(mesh, PartitionSpec())
+    over_members = NamedSharding(mesh, PartitionSpec("members")), NamedSharding(mesh, PartitionSpec(None, "members"))
     updates = sum(count for _, count in setup.stages)
     optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(5e-3, updates)))
 
     @eqx.filter_jit(donate="all")
-    def update(parameters, memory, states, true):
-        parameters, memory = eqx.filter_shard((parameters, memory), whole)
+    def update(parameters, optimiser_state, states, true):
+        parameters, optimiser_state = eqx.filter_shard((parameters, optimiser_state), replicated)
 
         def loss(parameters):
             return score(forecast(parameters, states, len(true)), true)
 
-        value, slope = eqx.filter_value_and_grad(loss)(parameters)
-        changes, memory = optimiser.update(slope, memory, eqx.filter(parameters, eqx.is_inexact_array))
-        return eqx.filter_shard((eqx.apply_updates(parameters, changes), memory), whole), value
+        value, gradient = eqx.filter_value_and_grad(loss)(parameters)
+        changes, optimiser_state = optimiser.update(
+            gradient, optimiser_state, eqx.filter(parameters, eqx.is_inexact_array)
+        )
+        return eqx.filter_shard((eqx.apply_updates(parameters, changes), optimiser_state), replicated), value
 
-    draw, losses = np.random.default_rng(setup.seed), []
-    memory = optimiser.init(eqx.filter(parameters, eqx.is_inexact_array))
-    parameters, memory = eqx.filter_shard((parameters, memory), whole)
+    rng, losses = np.random.default_rng(setup.seed), []
+    optimiser_state = optimiser.init(eqx.filter(parameters, eqx.is_inexact_array))
+    parameters, optimiser_state = eqx.filter_shard((parameters, optimiser_state), replicated)
     for length, count in setup.stages:
         for _ in range(count):
-            which = draw.integers(len(flows), size=setup.batch)
-            first = draw.integers(flows.shape[1] - length, size=setup.batch)
-            true = np.stack([flows[which, first + ahead] for ahead in range(length + 1)])
-            batch = jax.device_put(true[0], members[0]), jax.device_put(true[1:], members[1])
-            (parameters, memory), value = update(parameters, memory, *batch)
+            chosen_flows = rng.integers(len(flows), size=setup.batch)
+            first = rng.integers(flows.shape[1] - length, size=setup.batch)
+            true = np.stack([flows[chosen_flows, first + ahead] for ahead in range(length + 1)])
+            batch = jax.device_put(true[0], over_members[0]), jax.device_put(true[1:], over_members[1])
+            (parameters, optimiser_state), value = update(parameters, optimiser_state, *batch)
             losses.append(float(value))
             if len(losses) % 20 == 0:
-                tell(f"update {len(losses)} of {updates}: loss {np.mean(losses[-20:]):.5f}")
+                log(f"update {len(losses)} of {updates}: loss {np.mean(losses[-20:]):.5f}")
     return parameters, losses
 
 
@@ -257,102 +266,108 @@ def best_constant(forecast: Forecast, sizes, flows):
     return sizes[best], scores[best]
 
 
-def compare(forecasts: dict, flows) -> dict:
+def compare_forecasts(forecasts: dict, flows) -> dict:
     """What forecasts from the first snapshots are: {name: (states, relative errors, spectra)}, one a snapshot."""
-    true, found = np.moveaxis(flows[:, 1:], 0, 1), {}
+    true, results = np.moveaxis(flows[:, 1:], 0, 1), {}
     for name, (forecast, parameters) in forecasts.items():
         states = np.asarray(eqx.filter_jit(forecast)(parameters, flows[:, 0], len(true)))
-        found[name] = states, np.sqrt(error(states, true)), np.asarray(spectrum(states))
-    return {"truth": (true, np.zeros(len(true)), np.asarray(spectrum(true)))} | found
+        results[name] = states, np.sqrt(relative_error(states, true)), np.asarray(spectrum(states))
+    return {"truth": (true, np.zeros(len(true)), np.asarray(spectrum(true)))} | results
 
 
-def rows_of(found: dict, sizes: dict) -> list[str]:
+def table_rows(results: dict, sizes: dict) -> list[str]:
     """The table: errors of the velocity; in decades, of spectra; energy at the end over that of the truth."""
-    days = SNAPSHOT / 86400
-    at = [min(len(found["truth"][1]), round(day / days)) for day in (1, 2, 4)]
+    days = SNAPSHOT_SECONDS / 86400
+    snapshot_numbers = [min(len(results["truth"][1]), round(day / days)) for day in (1, 2, 4)]
     rows = [
         "| closure | its constant | error after 1 day | 2 days | 4 days | of the spectrum then | at the end | energy |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    true = found["truth"]
-    for name, (states, errors, spectra) in list(found.items())[1:]:
-        wrong = np.sqrt(np.mean(np.log10(spectra / true[2]) ** 2, axis=1))
+    true = results["truth"]
+    for name, (states, errors, spectra) in list(results.items())[1:]:
+        spectrum_errors = np.sqrt(np.mean(np.log10(spectra / true[2]) ** 2, axis=1))
         energy = np.mean(states[-1][:, 1:] ** 2) / np.mean(true[0][-1][:, 1:] ** 2)
-        numbers = [f"{errors[number - 1]:.3f}" for number in at]
+        numbers = [f"{errors[number - 1]:.3f}" for number in snapshot_numbers]
         size = f"{sizes[name]:.3g}" if name in sizes else ""
-        numbers += [f"{wrong[at[-1] - 1]:.3f}", f"{wrong[-1]:.3f}", f"{energy:.3f}"]
+        numbers += [f"{spectrum_errors[snapshot_numbers[-1] - 1]:.3f}", f"{spectrum_errors[-1]:.3f}", f"{energy:.3f}"]
         rows.append(f"| {name} | {size} | {' | '.join(numbers)} |")
     return rows
 
 
-def draw(path: Path, found: dict, best: str, losses) -> None:
+def draw(path: Path, results: dict, best: str, losses) -> None:
     """The picture: spectra, errors and vorticity of truth, no closure, the best constant, and what was learned."""
     import cmocean
     import matplotlib.pyplot as plt
 
-    shown = ["truth", "none", best, "learned"]
-    days = SNAPSHOT / 86400
-    after = min(round(4 / days), len(found["truth"][1])) - 1
+    drawn_names = ["truth", "none", best, "learned"]
+    days = SNAPSHOT_SECONDS / 86400
+    snapshot_after_4_days = min(round(4 / days), len(results["truth"][1])) - 1
     figure, axes = plt.subplots(2, 4, figsize=(13, 6.4), layout="constrained")
-    for name, colour in zip(shown, ("k", "tab:blue", "tab:orange", "tab:red"), strict=True):
-        states, errors, spectra = found[name]
-        axes[0, 0].loglog(1 + np.arange(spectra.shape[1]), spectra[after], color=colour, label=name)
+    for name, colour in zip(drawn_names, ("k", "tab:blue", "tab:orange", "tab:red"), strict=True):
+        states, errors, spectra = results[name]
+        axes[0, 0].loglog(1 + np.arange(spectra.shape[1]), spectra[snapshot_after_4_days], color=colour, label=name)
         if name != "truth":
             axes[0, 1].plot(np.arange(len(errors) + 1) * days, [0, *errors], color=colour, label=name)
-    for name, style in zip([name for name in found if name not in shown], (":", "--", "-."), strict=False):
-        of_rings = found[name][2][after]
-        axes[0, 0].loglog(1 + np.arange(len(of_rings)), of_rings, style, color="tab:grey", lw=1, label=name)
+    for name, style in zip([name for name in results if name not in drawn_names], (":", "--", "-."), strict=False):
+        spectrum_of_closure = results[name][2][snapshot_after_4_days]
+        axes[0, 0].loglog(
+            1 + np.arange(len(spectrum_of_closure)), spectrum_of_closure, style, color="tab:grey", lw=1, label=name
+        )
     axes[0, 0].set(xlabel="wavelengths in the domain", ylabel="kinetic energy (m² s⁻²)", title="spectra after 4 days")
     axes[0, 1].set(xlabel="days", ylabel="error of the velocity / velocity", title="forecasts")
     axes[0, 2].semilogy(losses, color="tab:red")
     axes[0, 2].set(xlabel="update", ylabel="loss", title="training")
-    for name in (name for name in found if name != "truth"):
-        axes[0, 3].barh(name, found[name][1][after], color="tab:red" if name == "learned" else "tab:grey")
+    for name in (name for name in results if name != "truth"):
+        axes[0, 3].barh(
+            name, results[name][1][snapshot_after_4_days], color="tab:red" if name == "learned" else "tab:grey"
+        )
     axes[0, 3].set(xlabel="error after 4 days", title="all closures")
     axes[0, 0].legend(frameon=False, fontsize="small")
     axes[0, 1].legend(frameon=False)
-    moment = min(15, len(found["truth"][0]) - 1)
-    for panel, name in zip(axes[1], shown, strict=True):
-        _, u, v = found[name][0][moment][0]
-        spacing = LENGTH / len(u)
+    snapshot_number = min(15, len(results["truth"][0]) - 1)
+    for panel, name in zip(axes[1], drawn_names, strict=True):
+        _, u, v = results[name][0][snapshot_number][0]
+        spacing = DOMAIN_LENGTH / len(u)
         zeta = (np.roll(v, -1, 1) - v - np.roll(u, -1, 0) + u) / spacing * 1e5
         picture = panel.imshow(zeta, origin="lower", cmap=cmocean.cm.balance, vmin=-6, vmax=6, extent=[0, 640, 0, 640])
         panel.set(title=name, xlabel="x (km)")
     axes[1, 0].set_ylabel("y (km)")
-    figure.colorbar(picture, ax=axes[1], label=f"vorticity, day {(moment + 1) * days:g} (10⁻⁵ s⁻¹)")
+    figure.colorbar(picture, ax=axes[1], label=f"vorticity, day {(snapshot_number + 1) * days:g} (10⁻⁵ s⁻¹)")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
-def main(setup: Setup, devices: int, folder: Path, tell=print) -> dict:
+def main(setup: TrainingSetup, devices: int, folder: Path, log=print) -> dict:
     """The experiment: {name of a closure: see `compare`}; its files into the folder."""
-    begin = time.perf_counter()
+    start_time = time.perf_counter()
 
-    def told(words):
-        tell(f"{time.perf_counter() - begin:5.0f} s  {words}")
+    def log_with_time(message):
+        log(f"{time.perf_counter() - start_time:5.0f} s  {message}")
 
     folder.mkdir(parents=True, exist_ok=True)
-    flows = np.stack([truth(setup, 1 + seed) for seed in range(setup.training)])
-    held_out = np.stack([truth(setup, 1001 + seed) for seed in range(setup.held_out)])
-    told(f"{len(flows)} flows to train with and {len(held_out)} held out, filtered to {setup.coarse} x {setup.coarse}")
+    flows = np.stack([filtered_fine_run(setup, 1 + seed) for seed in range(setup.n_training_flows)])
+    test_flows = np.stack([filtered_fine_run(setup, 1001 + seed) for seed in range(setup.n_test_flows)])
+    log_with_time(
+        f"{len(flows)} flows to train with and {len(test_flows)} held out, filtered to {setup.coarse} x {setup.coarse}"
+    )
     forecasts, sizes, scores = {}, {}, {}
-    for closure, tried in CONSTANTS.items():
+    for closure, sizes_to_try in CONSTANTS.items():
         name, forecast = closure.__name__, Forecast(setup, closure, jnp.float32(0))
-        sizes[name], scores[name] = best_constant(forecast, tried, flows)
+        sizes[name], scores[name] = best_constant(forecast, sizes_to_try, flows)
         forecasts[name] = forecast, jnp.float32(sizes[name])
-        told(f"{name}: best with {sizes[name]:.3g}, score {scores[name]:.4f}")
+        log_with_time(f"{name}: best with {sizes[name]:.3g}, score {scores[name]:.4f}")
     best = min(scores, key=scores.get)
-    first = first_network(setup, sizes["biharmonic"])
-    forecast = Forecast(setup, learned, first)
-    parameters, losses = train(setup, flows, forecast, first, devices, told)
+    initial_parameters = initial_network(setup, sizes["biharmonic"])
+    forecast = Forecast(setup, learned, initial_parameters)
+    parameters, losses = train(setup, flows, forecast, initial_parameters, devices, log_with_time)
     eqx.tree_serialise_leaves(folder / "learned.eqx", parameters)
-    none = {"none": (forecasts["harmonic"][0], jnp.float32(0))}
-    found = compare(none | forecasts | {"learned": (forecast, parameters)}, held_out)
-    np.savez(folder / "forecasts.npz", losses=losses, **{name: part[0] for name, part in found.items()})
-    (folder / "table.md").write_text("\n".join(rows_of(found, sizes)) + "\n")
-    draw(folder / "closure.png", found, best, losses)
-    told(f"done: {folder}/table.md, closure.png, forecasts.npz, learned.eqx")
-    return found
+    no_closure = {"none": (forecasts["harmonic"][0], jnp.float32(0))}
+    results = compare_forecasts(no_closure | forecasts | {"learned": (forecast, parameters)}, test_flows)
+    np.savez(folder / "forecasts.npz", losses=losses, **{name: part[0] for name, part in results.items()})
+    (folder / "table.md").write_text("\n".join(table_rows(results, sizes)) + "\n")
+    draw(folder / "closure.png", results, best, losses)
+    log_with_time(f"done: {folder}/table.md, closure.png, forecasts.npz, learned.eqx")
+    return results
 
 
 if __name__ == "__main__":
@@ -362,5 +377,5 @@ if __name__ == "__main__":
     parser.add_argument("--tiny", action="store_true", help="a few updates of a few cells, to see that it works")
     given = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", given.devices)
-    main(TINY if given.tiny else Setup(), given.devices, given.output)
+    main(TINY if given.tiny else TrainingSetup(), given.devices, given.output)
     sys.stdout.write((given.output / "table.md").read_text())

@@ -19,51 +19,53 @@ import numpy as np
 import swmodel
 
 FOLDER = Path("outputs/eddies")
-DAYS_OF_JET, DAYS, WIDTH = 10, 15, 1280e3  # the last two of the turbulence, width in m
+JET_DAYS, TURBULENCE_DAYS, DOMAIN_WIDTH = 10, 15, 1280e3  # the last two of the turbulence, width in m
 #: Spacings, km, with the biharmonic viscosity that removes enstrophy there, m4 s-1: it grows with the cube of spacing.
-FRICTION = {20: 6.4e10, 10: 8e9, 5: 1e9}
+BIHARMONIC_VISCOSITIES = {20: 6.4e10, 10: 8e9, 5: 1e9}
 
 
-def draw_jet(tell) -> None:
+def draw_jet(log) -> None:
     """Vorticity of the jet without viscosity, with two fluxes."""
     figure, axes = plt.subplots(2, 1, figsize=(9, 8.4), layout="constrained")
     for panel, flux in zip(axes, ("energy", "weno5"), strict=True):
         model = swmodel.Simulation("jet", {"scheme.vorticity_flux": flux, "physics.viscosity": 0})
-        model.advance(days=DAYS_OF_JET)
+        model.advance(days=JET_DAYS)
         zeta, grid = model.field("zeta"), model.config.grid
         extent = [0, grid.nx * grid.dx / 1e3, 0, grid.ny * grid.dy / 1e3]
         style = {"origin": "lower", "extent": extent, "cmap": cmocean.cm.balance, "vmin": -2e-4, "vmax": 2e-4}
         picture = panel.imshow(zeta, **style)
         panel.set(title=f"scheme.vorticity_flux = {flux}", ylabel="y (km)")
-        shortest = np.mean(np.diff(zeta, 2, axis=1) ** 2) / np.mean(zeta**2)
-        tell(f"jet, {flux}: mean square of second differences of vorticity over that of vorticity {shortest:.3f}")
+        roughness = np.mean(np.diff(zeta, 2, axis=1) ** 2) / np.mean(zeta**2)
+        log(f"jet, {flux}: mean square of second differences of vorticity over that of vorticity {roughness:.3f}")
     axes[1].set_xlabel("x (km)")
     figure.colorbar(picture, ax=axes, label="vorticity after ten days (s⁻¹)")
     figure.savefig(FOLDER / "jet_fluxes.png", dpi=100, bbox_inches="tight")
 
 
-def draw_spectra(tell) -> None:
+def draw_spectra(log) -> None:
     """Spectra of kinetic energy at three resolutions."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharex=True, sharey=True, layout="constrained")
-    closures = {
+    overrides_of_closure = {
         "weno5, no viscosity": lambda friction: {"scheme.vorticity_flux": "weno5", "physics.biharmonic_viscosity": 0},
         "energy, biharmonic viscosity": lambda friction: {
             "scheme.vorticity_flux": "energy",
             "physics.biharmonic_viscosity": friction,
         },
     }
-    for panel, (title, chosen) in zip(axes, closures.items(), strict=True):
-        for spacing, friction in FRICTION.items():
-            cells = round(WIDTH / spacing / 1e3)
+    for panel, (title, make_overrides) in zip(axes, overrides_of_closure.items(), strict=True):
+        for spacing, friction in BIHARMONIC_VISCOSITIES.items():
+            cells = round(DOMAIN_WIDTH / spacing / 1e3)
             grid = {"grid.nx": cells, "grid.ny": cells, "grid.dx": spacing * 1e3, "grid.dy": spacing * 1e3}
-            model = swmodel.Simulation("turbulence", grid | chosen(friction))
-            start = model.spectra()
-            model.advance(days=DAYS)
-            found, k = model.spectra(), 2 * np.pi / WIDTH * np.arange(1, cells // 2)
-            panel.loglog(k * 1e3, found["kinetic_energy"][1 : cells // 2], label=f"{spacing} km")
-            left = [found[name].sum() / start[name].sum() for name in ("kinetic_energy", "enstrophy")]
-            tell(f"{title}, {spacing} km: left of kinetic energy {left[0]:.4f}, of enstrophy {left[1]:.4f}")
-        panel.loglog(k[8:] * 1e3, found["kinetic_energy"][9] * (k[8:] / k[8]) ** -3.0, "k:", lw=1)
+            model = swmodel.Simulation("turbulence", grid | make_overrides(friction))
+            initial_spectra = model.spectra()
+            model.advance(days=TURBULENCE_DAYS)
+            final_spectra, k = model.spectra(), 2 * np.pi / DOMAIN_WIDTH * np.arange(1, cells // 2)
+            panel.loglog(k * 1e3, final_spectra["kinetic_energy"][1 : cells // 2], label=f"{spacing} km")
+            remaining = [
+                final_spectra[name].sum() / initial_spectra[name].sum() for name in ("kinetic_energy", "enstrophy")
+            ]
+            log(f"{title}, {spacing} km: left of kinetic energy {remaining[0]:.4f}, of enstrophy {remaining[1]:.4f}")
+        panel.loglog(k[8:] * 1e3, final_spectra["kinetic_energy"][9] * (k[8:] / k[8]) ** -3.0, "k:", lw=1)
         panel.set(title=title, xlabel="wavenumber (rad km⁻¹)", ylim=(1e-3, None))
     axes[0].set_ylabel("kinetic energy (m³ s⁻²)")
     axes[0].legend(frameon=False)

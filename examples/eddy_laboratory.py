@@ -26,8 +26,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from closure import Setup as Network
-from closure import filtered, first_network, learned
+from closure import TrainingSetup as Network
+from closure import filter_to_coarse, initial_network, learned
 
 import swmodel
 from swmodel.gradients import Problem
@@ -36,41 +36,41 @@ from swmodel.model.launch import find_mpiexec
 BASIN = (1000e3, 2000e3)  # m
 DAY = 86400.0
 BETA = 2e-11  # of the case, m-1 s-1
-BEGIN = time.perf_counter()
+START_TIME = time.perf_counter()
 
 
 @dataclass(frozen=True)
-class Setup:
+class LaboratorySetup:
     """Sizes of the experiment; those of the docs are the defaults. `cells` are those across the basin."""
 
     coarse: tuple[int, ...] = (40, 80, 160)
     fine: int = 320
     spin_up: float = 3.0  # years
     years: float = 3.0  # that are averaged
-    every: float = 5.0  # days between states of the averages
+    sample_days: float = 5.0  # days between states of the averages
     members: tuple[int, ...] = (5, 5, 2)  # on each grid
-    filmed: float = 180.0  # days at the end
-    updates: int = 120  # of the training
+    animation_days: float = 180.0  # days at the end
+    n_updates: int = 120  # of the training
 
 
-TINY = Setup((10, 20), 40, 0.02, 0.05, 1.0, (2, 1), 10.0, 2)
+TINY = LaboratorySetup((10, 20), 40, 0.02, 0.05, 1.0, (2, 1), 10.0, 2)
 
 
-def options(cells: int, **more) -> dict:
+def run_options(cells: int, **overrides) -> dict:
     """A basin with so many cells across."""
     spacing = BASIN[0] / cells
     size = {"grid.nx": cells, "grid.ny": 2 * cells, "grid.dx": spacing, "grid.dy": spacing}
-    return size | {"scheme.vorticity_flux": "energy", "run.dtype": "float32"} | more
+    return size | {"scheme.vorticity_flux": "energy", "run.dtype": "float32"} | overrides
 
 
-def refined(fields, factor: int) -> list[np.ndarray]:
+def refine(fields, factor: int) -> list[np.ndarray]:
     """h, u, v on cells that are `factor` times smaller, with zero velocity on the walls."""
     h, u, v = (np.repeat(np.repeat(field, factor, 0), factor, 1) for field in fields)
     u[:, -1], v[-1] = 0, 0
     return [h, u, v]
 
 
-def centred(fields) -> tuple[np.ndarray, np.ndarray]:
+def velocity_at_centres(fields) -> tuple[np.ndarray, np.ndarray]:
     """u and v at centres; the face before the first is a wall."""
     _, u, v = fields
     return (u + np.roll(u, 1, 1)) / 2, (v + np.roll(v, 1, 0)) / 2
@@ -81,13 +81,13 @@ def spectrum(fields) -> np.ndarray:
     ny, nx = fields[0].shape
     window = np.hanning(ny)[:, None] * np.hanning(nx)
     k = np.hypot(np.fft.fftfreq(ny, 1 / ny)[:, None] / 2, np.fft.fftfreq(nx, 1 / nx))
-    waves = [np.abs(np.fft.fft2(part * window, norm="forward")) ** 2 for part in centred(fields)]
+    waves = [np.abs(np.fft.fft2(part * window, norm="forward")) ** 2 for part in velocity_at_centres(fields)]
     energy = 0.5 * (waves[0] + waves[1]) / np.mean(window**2)
     ring = np.rint(k).astype(int)
     return np.bincount(ring.ravel(), energy.ravel())[1 : nx // 2]
 
 
-class Statistics:
+class RunningAverages:
     """Averages over states: the thickness and the energy of eddies on the coarsest cells, and the spectrum."""
 
     def __init__(self, coarsest: int):
@@ -95,13 +95,13 @@ class Statistics:
 
     def add(self, fields) -> None:
         h = fields[0]
-        u, v = centred(fields)
+        u, v = velocity_at_centres(fields)
         parts = [h, u, v, 0.5 * (u**2 + v**2), spectrum(fields)]
         parts = [np.asarray(part, np.float64) for part in parts]
         self.sums = parts if self.sums is None else [a + b for a, b in zip(self.sums, parts, strict=True)]
         self.count += 1
 
-    def result(self) -> dict[str, np.ndarray]:
+    def averages(self) -> dict[str, np.ndarray]:
         h, u, v, energy, rings = (total / self.count for total in self.sums)
 
         def on_coarsest(field):
@@ -117,64 +117,66 @@ class Statistics:
         }
 
 
-def truth(setup: Setup, folder: Path, tell) -> Path:
+def run_truth(setup: LaboratorySetup, folder: Path, log) -> Path:
     """The file of the truth: statistics, daily states on the coarse cells, and vorticity for the film."""
     path = folder / "truth.npz"
     if path.exists():
         return path
     half, friction = setup.fine // 2, {cells: 0.05 * (BASIN[0] / cells) ** 3 for cells in (setup.fine, setup.fine // 2)}
-    coarse = swmodel.Simulation("eddy_laboratory", options(half, **{"physics.biharmonic_viscosity": friction[half]}))
+    coarse = swmodel.Simulation(
+        "eddy_laboratory", run_options(half, **{"physics.biharmonic_viscosity": friction[half]})
+    )
     coarse.advance(days=setup.spin_up * 365)
-    tell(f"spun up with cells of {BASIN[0] / half:g} m")
-    h, u, v = refined(fields_of(coarse), 2)
+    log(f"spun up with cells of {BASIN[0] / half:g} m")
+    h, u, v = refine(fields_of(coarse), 2)
     model = swmodel.Simulation(
         "eddy_laboratory",
-        options(setup.fine, **{"physics.biharmonic_viscosity": friction[setup.fine]}),
+        run_options(setup.fine, **{"physics.biharmonic_viscosity": friction[setup.fine]}),
         fields={"eta": h - 500.0, "u": u, "v": v},
     )
     model.advance(days=setup.spin_up * 365 / 6)
     daily = {cells: [] for cells in setup.coarse[:-1]}
 
-    def keep(day, fields):
+    def store_daily_state(day, fields):
         for cells, kept in daily.items():
-            kept.append(filtered(fields, setup.fine // cells).astype(np.float32))
+            kept.append(filter_to_coarse(fields, setup.fine // cells).astype(np.float32))
         if day % 73 == 0:
-            tell(f"truth: day {day}")
+            log(f"truth: day {day}")
 
-    found = observed(setup, model, keep)
-    np.savez(path, **found, **{f"daily_{cells}": np.stack(kept) for cells, kept in daily.items()})
+    averages = average_run(setup, model, store_daily_state)
+    np.savez(path, **averages, **{f"daily_{cells}": np.stack(kept) for cells, kept in daily.items()})
     return path
 
 
-def observed(setup: Setup, model, look=lambda day, fields: None) -> dict:
+def average_run(setup: LaboratorySetup, model, callback=lambda day, fields: None) -> dict:
     """Statistics of the coming years and vorticity, every second day, at their end; `look` sees the fields of each."""
-    statistics, film = Statistics(setup.coarse[0]), []
+    statistics, frames = RunningAverages(setup.coarse[0]), []
     start, days = model.step * model.dt / DAY, round(setup.years * 365)
     for day in range(days + 1):
         model.advance(until=(start + day) * DAY)
         fields = fields_of(model)
-        look(day, fields)
+        callback(day, fields)
         if day % setup.every == 0:
             statistics.add(fields)
-        if day > days - setup.filmed and day % 2 == 0:
-            film.append(model.field("zeta").astype(np.float16))
-    return statistics.result() | {"film": np.stack(film)}
+        if day > days - setup.animation_days and day % 2 == 0:
+            frames.append(model.field("zeta").astype(np.float16))
+    return statistics.averages() | {"film": np.stack(frames)}
 
 
 def fields_of(model) -> list[np.ndarray]:
     return [np.array(field) for field in model.state[:3]]
 
 
-def munk(power: int):
+def munk_viscosity(power: int):
     """The viscosity beta dx³, or the biharmonic one beta dx⁵, with which a western boundary current is a cell wide."""
     return lambda cells: BETA * (BASIN[0] / cells) ** power
 
 
 #: The options of each closure; a function gives a coefficient for so many cells across.
-BIHARMONIC = {"physics.biharmonic_viscosity": munk(5)}
+BIHARMONIC = {"physics.biharmonic_viscosity": munk_viscosity(5)}
 CLOSURES: dict[str, dict] = {
     "none": {},
-    "viscosity": {"physics.viscosity": munk(3)},
+    "viscosity": {"physics.viscosity": munk_viscosity(3)},
     "biharmonic": BIHARMONIC,
     "smagorinsky": {"physics.smagorinsky": 0.15},
     "biharmonic_smagorinsky": {"physics.biharmonic_smagorinsky": 0.06},
@@ -186,40 +188,44 @@ CLOSURES: dict[str, dict] = {
     "weno7": {"scheme.vorticity_flux": "weno7"},
 }
 #: Those on the finest of the coarse grids.
-FEW = ("biharmonic", "weno5")
+FINEST_GRID_CLOSURES = ("biharmonic", "weno5")
 #: The height of the small wave at the start, by member.
 PERTURBATIONS = (1.0, -1.0, 2.0, -2.0, 0.5)
 
 
-def model_of(closure: str, cells: int, perturbation: float = 1.0, network=None):
+def make_model(closure: str, cells: int, perturbation: float = 1.0, network=None):
     """A coarse Simulation."""
-    given = {key: value(cells) if callable(value) else value for key, value in CLOSURES.get(closure, {}).items()}
-    given["case.perturbation"] = perturbation
+    overrides = {key: value(cells) if callable(value) else value for key, value in CLOSURES.get(closure, {}).items()}
+    overrides["case.perturbation"] = perturbation
     if network is None:
-        return swmodel.Simulation("eddy_laboratory", options(cells, **given))
+        return swmodel.Simulation("eddy_laboratory", run_options(cells, **overrides))
     terms = [swmodel.Parametric(learned, network)]
-    return swmodel.Simulation("eddy_laboratory", options(cells, **given, **{"run.executor": "xla"}), terms=terms)
+    return swmodel.Simulation(
+        "eddy_laboratory", run_options(cells, **overrides, **{"run.executor": "xla"}), terms=terms
+    )
 
 
-def averaged(setup: Setup, folder: Path, closure: str, cells: int, perturbation: float, network=None) -> dict | None:
+def load_or_compute_averages(
+    setup: LaboratorySetup, folder: Path, closure: str, cells: int, perturbation: float, network=None
+) -> dict | None:
     """The statistics of a run and the vorticity at its end, from its file if there is one; None if it blew up."""
     path = folder / f"{closure}-{cells}-{perturbation:g}.npz"
     if not path.exists():
-        found = computed(setup, model_of(closure, cells, perturbation, network))
-        np.savez(path, **(found or {}))
+        averages = spin_up_and_average(setup, make_model(closure, cells, perturbation, network))
+        np.savez(path, **(averages or {}))
     return dict(np.load(path)) or None
 
 
-def computed(setup: Setup, model) -> dict | None:
+def spin_up_and_average(setup: LaboratorySetup, model) -> dict | None:
     """The statistics and the vorticity of a run; None if it blew up."""
     try:
         model.advance(days=setup.spin_up * 365)
-        return observed(setup, model)
+        return average_run(setup, model)
     except swmodel.errors.NumericalError:
         return None
 
 
-def score(found: dict, true: dict, cells: int) -> np.ndarray:
+def score(averages: dict, true: dict, cells: int) -> np.ndarray:
     """Errors beside the truth: of the mean thickness, of eddy energy (the ratio, its map), of the spectrum in decades.
 
     Errors of maps are root mean squares over those of the truth, thickness less its mean. The spectrum counts for
@@ -227,91 +233,91 @@ def score(found: dict, true: dict, cells: int) -> np.ndarray:
     """
 
     def relative(name):
-        return np.sqrt(np.mean((found[name] - true[name]) ** 2) / np.mean((true[name] - np.mean(true[name])) ** 2))
+        return np.sqrt(np.mean((averages[name] - true[name]) ** 2) / np.mean((true[name] - np.mean(true[name])) ** 2))
 
     rings = slice(0, cells // 4)
-    decades = np.log10(found["spectrum"][rings] / true["spectrum"][rings])
-    ratio = found["eddy_energy"].mean() / true["eddy_energy"].mean()
+    decades = np.log10(averages["spectrum"][rings] / true["spectrum"][rings])
+    ratio = averages["eddy_energy"].mean() / true["eddy_energy"].mean()
     return np.array([relative("h"), ratio, relative("eddy_energy"), np.sqrt(np.mean(decades**2))])
 
 
-def trained(folder: Path, nproc: int):
+def load_or_train_network(folder: Path, nproc: int):
     """The parameters of `learned`, from their file if there is one; else this program trains them on `nproc` ranks."""
     path = folder / "learned.eqx"
     if not path.exists():
         subprocess.run([find_mpiexec(), "-n", str(nproc), sys.executable, *sys.argv, "--train"], check=True)
-    return eqx.tree_deserialise_leaves(path, first_network(Network(), 0.005))
+    return eqx.tree_deserialise_leaves(path, initial_network(Network(), 0.005))
 
 
-def train(setup: Setup, folder: Path, tell) -> None:
+def train(setup: LaboratorySetup, folder: Path, log) -> None:
     """Train `learned` through runs of five days from states of the truth, on all ranks; the first one writes it."""
     daily = np.load(folder / "truth.npz")[f"daily_{setup.coarse[0]}"]
     days, cells = min(5, len(daily) - 2), setup.coarse[0]
-    first = first_network(Network(), 0.005)
-    chosen = options(cells, **{"run.executor": "xla", "run.days": days})
-    config = swmodel.load("eddy_laboratory", chosen, terms=[swmodel.Parametric(learned, first)])
+    initial_parameters = initial_network(Network(), 0.005)
+    overrides = run_options(cells, **{"run.executor": "xla", "run.days": days})
+    config = swmodel.load("eddy_laboratory", overrides, terms=[swmodel.Parametric(learned, initial_parameters)])
     per_day = round(DAY / swmodel.Simulation(config).dt)
     problem = Problem(config, ["eta", "u", "v", "learned"], lambda view, k: (view.state.u, view.state.v), every=per_day)
-    total, block = problem.transport.sum, problem.transport.block
+    sum_over_ranks, block = problem.transport.sum, problem.transport.block
     daily = daily[..., block.y.start : block.y.stop, block.x.start : block.x.stop]
 
     def loss(series, true_u, true_v):
         """The error of the velocity, and of the kinetic energy, relative to the truth."""
-        squares = total(jnp.sum(true_u**2) + jnp.sum(true_v**2))
-        missed = total(jnp.sum((series[0][1:] - true_u) ** 2) + jnp.sum((series[1][1:] - true_v) ** 2))
-        energy = total(jnp.sum(series[0][1:] ** 2) + jnp.sum(series[1][1:] ** 2))
-        return missed / squares + (energy / squares - 1) ** 2
+        squares = sum_over_ranks(jnp.sum(true_u**2) + jnp.sum(true_v**2))
+        squared_error = sum_over_ranks(jnp.sum((series[0][1:] - true_u) ** 2) + jnp.sum((series[1][1:] - true_v) ** 2))
+        energy = sum_over_ranks(jnp.sum(series[0][1:] ** 2) + jnp.sum(series[1][1:] ** 2))
+        return squared_error / squares + (energy / squares - 1) ** 2
 
-    x, draw, losses = problem.first_guess(), np.random.default_rng(0), []
-    pace = optax.cosine_decay_schedule(5e-3, setup.updates)
-    optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(pace))
-    memory = optimiser.init(eqx.filter(x["learned"], eqx.is_inexact_array))
+    x, rng, losses = problem.first_guess(), np.random.default_rng(0), []
+    learning_rate = optax.cosine_decay_schedule(5e-3, setup.updates)
+    optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(learning_rate))
+    optimiser_state = optimiser.init(eqx.filter(x["learned"], eqx.is_inexact_array))
     for update in range(setup.updates):
-        begin = draw.integers(len(daily) - days)
-        h, u, v = daily[begin]
+        start_day = rng.integers(len(daily) - days)
+        h, u, v = daily[start_day]
         x |= problem.transport.put({"eta": h - 500, "u": u, "v": v})
-        true = problem.transport.put([daily[begin + 1 : begin + days + 1, part] for part in (1, 2)])
+        true = problem.transport.put([daily[start_day + 1 : start_day + days + 1, part] for part in (1, 2)])
         value, gradient = problem.value_and_gradient(x, loss, *true)
-        changes, memory = optimiser.update(gradient["learned"], memory)
+        changes, optimiser_state = optimiser.update(gradient["learned"], optimiser_state)
         x["learned"] = eqx.apply_updates(x["learned"], changes)
         losses.append(float(value))
         if update % 20 == 19 and problem.transport.rank == 0:
-            tell(f"update {update + 1} of {setup.updates}: loss {np.mean(losses[-20:]):.4f}")
+            log(f"update {update + 1} of {setup.updates}: loss {np.mean(losses[-20:]):.4f}")
     if problem.transport.rank == 0:
         eqx.tree_serialise_leaves(folder / "learned.eqx", jax.device_get(x["learned"]))
 
 
-def costs(cells: int, names, network) -> dict[str, float]:
+def relative_costs(cells: int, names, network) -> dict[str, float]:
     """The time of a model day over that without closure, each measured beside it."""
-    plain = model_of("none", cells)
+    model_without_closure = make_model("none", cells)
 
     def seconds(model):
         begin = time.perf_counter()
         model.advance(days=5)
         return time.perf_counter() - begin
 
-    found = {}
+    cost_of_closure = {}
     for name in names:
-        model = model_of(name, cells, network=network if name == "learned" else None)
-        seconds(model), seconds(plain)
-        found[name] = float(np.median([seconds(model) / seconds(plain) for _ in range(7)]))
-    return found
+        model = make_model(name, cells, network=network if name == "learned" else None)
+        seconds(model), seconds(model_without_closure)
+        cost_of_closure[name] = float(np.median([seconds(model) / seconds(model_without_closure) for _ in range(7)]))
+    return cost_of_closure
 
 
-def table(scores: dict, cost: dict) -> list[str]:
+def table_rows(scores: dict, cost: dict) -> list[str]:
     """Rows of means over members, with half the range between them."""
     lines = [
         "| cells, km | closure | error of the mean | eddy energy | error of its map | spectrum, decades | cost |",
         "| ---: | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for (cells, name), members in scores.items():
-        alive = [member for member in members if member is not None]
+        stable_members = [member for member in members if member is not None]
         words = ["blew up"] * 4
-        if alive:
-            middle, spread = np.mean(alive, 0), np.ptp(alive, 0) / 2
+        if stable_members:
+            middle, spread = np.mean(stable_members, 0), np.ptp(stable_members, 0) / 2
             words = [f"{a:.2f} ± {b:.2f}" for a, b in zip(middle, spread, strict=True)]
-        if alive and len(alive) < len(members):
-            name += f" ({len(members) - len(alive)} of {len(members)} blew up)"
+        if stable_members and len(stable_members) < len(members):
+            name += f" ({len(members) - len(stable_members)} of {len(members)} blew up)"
         words.append(f"{cost[cells, name.split()[0]]:.2f}")
         lines.append(f"| {BASIN[0] / cells / 1e3:g} | {name} | {' | '.join(words)} |")
     return lines
@@ -322,19 +328,21 @@ def draw(path: Path, true: dict, results: dict, scores: dict, coarsest: int) -> 
     import cmocean
     import matplotlib.pyplot as plt
 
-    of_members = {name: [r for r in results[coarsest, name] if r] for cells, name in results if cells == coarsest}
-    alive = {name: members for name, members in of_members.items() if members}
-    marks = {name: np.mean([m for m in scores[coarsest, name] if m is not None], axis=0) for name in alive}
-    order = sorted(alive, key=lambda name: np.mean(marks[name][[0, 2, 3]]))
-    shown = ["truth", *order[:3], *(["none"] if "none" in alive else []), order[-1]]
+    stable_results = {name: [r for r in results[coarsest, name] if r] for cells, name in results if cells == coarsest}
+    results_of_closure = {name: members for name, members in stable_results.items() if members}
+    mean_scores = {
+        name: np.mean([m for m in scores[coarsest, name] if m is not None], axis=0) for name in results_of_closure
+    }
+    order = sorted(results_of_closure, key=lambda name: np.mean(mean_scores[name][[0, 2, 3]]))
+    drawn_names = ["truth", *order[:3], *(["none"] if "none" in results_of_closure else []), order[-1]]
     figure = plt.figure(figsize=(13, 8), layout="constrained")
     above, below = figure.subfigures(2, 1)
-    axes = above.subplots(1, len(shown), sharey=True)
+    axes = above.subplots(1, len(drawn_names), sharey=True)
     extent = [0, BASIN[0] / 1e3, 0, BASIN[1] / 1e3]
     style = {"origin": "lower", "extent": extent, "cmap": cmocean.cm.amp, "vmin": 0}
     style["vmax"] = float(np.quantile(true["eddy_energy"], 0.99))
-    for panel, name in zip(axes, shown, strict=True):
-        field = true if name == "truth" else alive[name][0]
+    for panel, name in zip(axes, drawn_names, strict=True):
+        field = true if name == "truth" else results_of_closure[name][0]
         picture = panel.imshow(field["eddy_energy"], **style)
         panel.contour(field["h"] - 500, np.arange(-200, 201, 25), colors="k", linewidths=0.5, extent=extent)
         panel.set(title=name, xlabel="x (km)")
@@ -342,13 +350,13 @@ def draw(path: Path, true: dict, results: dict, scores: dict, coarsest: int) -> 
     above.colorbar(picture, ax=axes, label="eddy energy (m² s⁻²)")
     spectra, errors = below.subplots(1, 2, width_ratios=(1, 1.4))
     spectra.loglog(1 + np.arange(len(true["spectrum"])), true["spectrum"], "k", lw=2, label="truth")
-    for name in shown[1:]:
-        rings = np.mean([member["spectrum"] for member in alive[name]], axis=0)
+    for name in drawn_names[1:]:
+        rings = np.mean([member["spectrum"] for member in results_of_closure[name]], axis=0)
         spectra.loglog(1 + np.arange(len(rings)), rings, label=name)
     spectra.set(xlabel="wavelengths in the width of the basin", ylabel="kinetic energy (m² s⁻²)", ylim=(1e-7, None))
     spectra.legend(frameon=False)
     for number, (column, label) in enumerate(((0, "mean"), (2, "map of eddy energy"), (3, "spectrum, decades"))):
-        values = [marks[name][column] for name in order]
+        values = [mean_scores[name][column] for name in order]
         errors.bar(np.arange(len(order)) + 0.27 * (number - 1), values, 0.25, label=label)
     errors.set_xticks(range(len(order)), order, rotation=30, ha="right")
     errors.set(title=f"errors with cells of {BASIN[0] / coarsest / 1e3:g} km")
@@ -358,61 +366,66 @@ def draw(path: Path, true: dict, results: dict, scores: dict, coarsest: int) -> 
     plt.close(figure)
 
 
-def film_of(path: Path, films: dict) -> None:
+def write_animation(path: Path, frames_of: dict) -> None:
     """A film of vorticity, every second day, of several seas side by side."""
     import cmocean
     import matplotlib.pyplot as plt
     from imageio_ffmpeg import get_ffmpeg_exe
     from matplotlib.animation import FFMpegWriter, FuncAnimation
 
-    frames = min(len(film) for film in films.values())
-    figure, axes = plt.subplots(1, len(films), figsize=(2.2 * len(films), 4.6), layout="constrained")
+    n_frames = min(len(film) for film in frames_of.values())
+    figure, axes = plt.subplots(1, len(frames_of), figsize=(2.2 * len(frames_of), 4.6), layout="constrained")
     extent = [0, BASIN[0] / 1e3, 0, BASIN[1] / 1e3]
     style = {"origin": "lower", "extent": extent, "cmap": cmocean.cm.balance, "vmin": -1.5e-5, "vmax": 1.5e-5}
-    pictures = [panel.imshow(film[0].astype(float), **style) for panel, film in zip(axes, films.values(), strict=True)]
-    for panel, name in zip(axes, films, strict=True):
+    pictures = [
+        panel.imshow(film[0].astype(float), **style) for panel, film in zip(axes, frames_of.values(), strict=True)
+    ]
+    for panel, name in zip(axes, frames_of, strict=True):
         panel.set(title=name, xticks=[], yticks=[])
 
     def show(frame):
-        for picture, film in zip(pictures, films.values(), strict=True):
+        for picture, film in zip(pictures, frames_of.values(), strict=True):
             picture.set_data(film[frame].astype(float))
 
     with plt.rc_context({"animation.ffmpeg_path": get_ffmpeg_exe()}):
         writer = FFMpegWriter(fps=12, codec="libx264", extra_args=["-crf", "30", "-pix_fmt", "yuv420p"])
-        FuncAnimation(figure, show, frames).save(path, writer, dpi=70)
+        FuncAnimation(figure, show, n_frames).save(path, writer, dpi=70)
     plt.close(figure)
 
 
-def told(words: str) -> None:
+def log_with_time(message: str) -> None:
     """Print what has been done, and when."""
-    print(f"{time.perf_counter() - BEGIN:5.0f} s  {words}", flush=True)
+    print(f"{time.perf_counter() - START_TIME:5.0f} s  {message}", flush=True)
 
 
-def main(setup: Setup, nproc: int, folder: Path) -> None:
+def main(setup: LaboratorySetup, nproc: int, folder: Path) -> None:
     """The experiment; its files into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    true = dict(np.load(truth(setup, folder, told)))
-    network = trained(folder, nproc)
+    true = dict(np.load(run_truth(setup, folder, log_with_time)))
+    network = load_or_train_network(folder, nproc)
     results, scores, cost = {}, {}, {}
     for cells, members in zip(setup.coarse, setup.members, strict=True):
-        names = list(FEW if cells == setup.coarse[-1] else CLOSURES)
+        names = list(FINEST_GRID_CLOSURES if cells == setup.coarse[-1] else CLOSURES)
         if cells == setup.coarse[0]:
             names.append("learned")
         for name in names:
-            given = network if name == "learned" else None
+            parameters = network if name == "learned" else None
             results[cells, name] = [
-                averaged(setup, folder, name, cells, perturbation, given) for perturbation in PERTURBATIONS[:members]
+                load_or_compute_averages(setup, folder, name, cells, perturbation, parameters)
+                for perturbation in PERTURBATIONS[:members]
             ]
             scores[cells, name] = [found and score(found, true, cells) for found in results[cells, name]]
-            told(f"{cells} cells across: {name}")
-        cost |= {(cells, name): value for name, value in costs(cells, names, network).items()}
-    lines = table(scores, cost)
+            log_with_time(f"{cells} cells across: {name}")
+        cost |= {(cells, name): value for name, value in relative_costs(cells, names, network).items()}
+    lines = table_rows(scores, cost)
     (folder / "table.md").write_text("\n".join(lines) + "\n")
     draw(folder / "eddy_laboratory.png", true, results, scores, setup.coarse[0])
-    chosen = {name: results[setup.coarse[0], name][0] for name in ("none", "biharmonic", "weno5", "learned")}
-    films = {name: found["film"] for name, found in chosen.items() if found}
-    film_of(folder / "eddy_laboratory.mp4", {"truth": true["film"]} | films)
-    told(f"done: {folder}/table.md, eddy_laboratory.png, eddy_laboratory.mp4")
+    results_to_animate = {
+        name: results[setup.coarse[0], name][0] for name in ("none", "biharmonic", "weno5", "learned")
+    }
+    frames_of = {name: found["film"] for name, found in results_to_animate.items() if found}
+    write_animation(folder / "eddy_laboratory.mp4", {"truth": true["film"]} | frames_of)
+    log_with_time(f"done: {folder}/table.md, eddy_laboratory.png, eddy_laboratory.mp4")
 
 
 if __name__ == "__main__":
@@ -423,9 +436,9 @@ if __name__ == "__main__":
     parser.add_argument("--tiny", action="store_true", help="a few days of a few cells, to see that it works")
     given = parser.parse_args()
     given.output = given.output or Path("outputs/eddy_laboratory" + "_tiny" * given.tiny)
-    setup = TINY if given.tiny else Setup()
+    setup = TINY if given.tiny else LaboratorySetup()
     if given.train:
-        train(setup, given.output, told)
+        train(setup, given.output, log_with_time)
     else:
         main(setup, given.nproc, given.output)
         sys.stdout.write((given.output / "table.md").read_text())

@@ -14,9 +14,9 @@ import numpy as np
 
 from swmodel import bmi
 
-DEPTH, SHARE = "sea_water__depth", "sea_water_river__concentration"
-STRESS = "sea_surface_air_flow__y_component_of_shear_stress"
-HOURS, EXCHANGE = 48, 600.0
+THICKNESS_NAME, RIVER_TRACER_NAME = "sea_water__depth", "sea_water_river__concentration"
+WIND_STRESS_NAME = "sea_surface_air_flow__y_component_of_shear_stress"
+HOURS, EXCHANGE_SECONDS = 48, 600.0
 
 
 class River:
@@ -27,21 +27,26 @@ class River:
 
     def initialize(self, area: float = 3e8, residence: float = 6 * 3600.0) -> None:
         self.area, self.residence = area, residence
-        self.water = self.rain = self.out = self.time = 0.0
+        self.water = self.total_rain = self.outflow = self.time = 0.0
 
     def update_until(self, time: float) -> None:
         """Exact in the mean over an interval with constant rain: 20 mm in the first six hours, then none."""
         interval = time - self.time
         rain = self.area * 0.02 / (6 * 3600) * interval if self.time < 6 * 3600 else 0.0
-        left = (self.water + rain) * np.exp(-interval / self.residence)
-        self.rain, self.out, self.water, self.time = self.rain + rain, self.water + rain - left, left, time
+        remaining = (self.water + rain) * np.exp(-interval / self.residence)
+        self.total_rain, self.outflow, self.water, self.time = (
+            self.total_rain + rain,
+            self.water + rain - remaining,
+            remaining,
+            time,
+        )
 
     def get_value(self, name: str, dest: np.ndarray) -> np.ndarray:
-        dest[:] = {"channel_exit_water__volume": self.out}[name]
+        dest[:] = {"channel_exit_water__volume": self.outflow}[name]
         return dest
 
 
-def couple(hours: float = HOURS, tell=print):
+def couple(hours: float = HOURS, log=print):
     """Couple both models; returns the bay, and the error of the water balance as a part of the bay."""
     river, bay = River(), bmi.Model(forcings=["wind_y"])
     river.initialize()
@@ -49,21 +54,28 @@ def couple(hours: float = HOURS, tell=print):
     rows, columns = bay.get_grid_shape(0, np.empty(2, int))
     mouth = np.array([7, 8, 9]) * columns  # three cells of the western coast
     offshore = bay.get_grid_x(0, np.empty(columns))
-    bay.set_value(STRESS, np.tile(0.1 * (1 - offshore / offshore.max()), rows))  # along the coast, weaker away from it
-    depth, share = bay.get_value_ptr(DEPTH), bay.get_value_ptr(SHARE)
+    bay.set_value(
+        WIND_STRESS_NAME, np.tile(0.1 * (1 - offshore / offshore.max()), rows)
+    )  # along the coast, weaker away from it
+    depth, river_fraction = bay.get_value_ptr(THICKNESS_NAME), bay.get_value_ptr(RIVER_TRACER_NAME)
     area = bay.get_value("model_grid_cell__area", np.empty(rows * columns))
-    begin = area @ depth
-    for exchange in range(1, round(hours * 3600 / EXCHANGE) + 1):
-        river.update_until(exchange * EXCHANGE)
-        come = river.get_value("channel_exit_water__volume", np.empty(1)) / area[mouth].sum()
-        share[mouth] = (share[mouth] * depth[mouth] + come) / (depth[mouth] + come)
-        depth[mouth] += come
-        bay.update_until(exchange * EXCHANGE)
-        if exchange % 36 == 0:
-            gained, fresh = area @ (depth - begin / area.sum()), area @ (share * depth)
-            tell(f"hour {exchange // 6:2d}: {gained:.6e} m3 more in the bay, {fresh:.6e} m3 of it marked")
-    error = (area @ depth - begin + river.water - river.rain) / begin
-    tell(f"error of the balance of water: {error:.1e} of the bay")
+    initial_volume = area @ depth
+    for exchange_number in range(1, round(hours * 3600 / EXCHANGE_SECONDS) + 1):
+        river.update_until(exchange_number * EXCHANGE_SECONDS)
+        added_thickness = river.get_value("channel_exit_water__volume", np.empty(1)) / area[mouth].sum()
+        river_fraction[mouth] = (river_fraction[mouth] * depth[mouth] + added_thickness) / (
+            depth[mouth] + added_thickness
+        )
+        depth[mouth] += added_thickness
+        bay.update_until(exchange_number * EXCHANGE_SECONDS)
+        if exchange_number % 36 == 0:
+            volume_gain, river_volume = area @ (depth - initial_volume / area.sum()), area @ (river_fraction * depth)
+            log(
+                f"hour {exchange_number // 6:2d}: {volume_gain:.6e} m3 more in the bay, {river_volume:.6e} m3 of it "
+                "marked"
+            )
+    error = (area @ depth - initial_volume + river.water - river.total_rain) / initial_volume
+    log(f"error of the balance of water: {error:.1e} of the bay")
     return bay, error
 
 

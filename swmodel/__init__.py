@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .ocean.parametric import Parametric as Parametric
     from .ocean.terms import Term as Term
     from .plotting.inline import plot as plot
-    from .setup.fields.field import local as local
+    from .setup.fields.python_fields import local as local
 
     __version__: str
 
@@ -34,7 +34,7 @@ EXPORTS = {
     "resolve": ".model.resolve",
     "Config": ".config",
     "ConfigError": ".config",
-    "local": ".setup.fields.field",
+    "local": ".setup.fields.python_fields",
     "Term": ".ocean.terms",
     "Parametric": ".ocean.parametric",
     "operators": ".ocean.operators",
@@ -59,9 +59,9 @@ def __dir__() -> list[str]:
 def _found(name: str) -> Any:
     """A public name, imported."""
     if name in COMPUTING:
-        from .parallel.environment import prepare, world
+        from .parallel.environment import get_rank_info, prepare_environment
 
-        prepare(place=world())
+        prepare_environment(rank_info=get_rank_info())
     if name == "__version__":
         return importlib.metadata.version(__name__)
     if name in EXPORTS:

@@ -7,10 +7,10 @@ from .parallel import interrupt
 
 def main():
     """Run the program; leaves with its exit code (`swmodel.errors`)."""
-    interrupt.install()  # before anything else is imported
+    interrupt.install_sigint_handler()  # before anything else is imported
     from .parallel import environment, streams
 
-    streams.prepare()
+    streams.replace_standard_streams()
     environment.drop_foreign_settings()
     from .cli import main as program
 

@@ -17,13 +17,13 @@ from pathlib import Path
 
 __all__ = ["AnswerError", "ConfigError", "FilesError", "NumericalError", "SetupError", "Stopped", "UsageError"]
 
-INTERNAL = 70
-STOPPED = 75
+EXIT_INTERNAL = 70
+EXIT_STOPPED = 75
 
 #: Longest line of a message and longest value quoted in it, characters, and most lines.
-LONGEST_LINE, LONGEST_QUOTE, MOST_LINES = 1000, 200, 20
+MAX_LINE_LENGTH, MAX_QUOTE_LENGTH, MAX_MESSAGE_LINES = 1000, 200, 20
 #: Longest note about omitted characters.
-LONGEST_GAP = 40
+OMISSION_NOTE_LENGTH = 40
 
 
 class UsageError(Exception):
@@ -43,7 +43,7 @@ class ConfigError(ValueError):
 
     def __init__(self, problems: Iterable[str]):
         self.problems = tuple(problems)
-        super().__init__("\n".join(as_lines(self.problems)))
+        super().__init__("\n".join(as_message_lines(self.problems)))
 
     def __reduce__(self) -> tuple[type, tuple[tuple[str, ...]]]:
         """The form for messages to other processes."""
@@ -79,37 +79,39 @@ class AnswerError(Exception):
 
 
 @contextlib.contextmanager
-def file_errors(path: object, use: str) -> Iterator[None]:
-    """A context in which an OSError becomes a FilesError: the path cannot be `use`, "read" or "written"."""
+def translate_os_errors(path: object, operation: str) -> Iterator[None]:
+    """A context in which an OSError becomes a FilesError: the path cannot be `operation`, "read" or "written"."""
     try:
         yield
     except OSError as error:
-        if use == "written":
-            raise WriteError(f"{path} cannot be written: {reason_of(error, path)}") from error
-        raise FilesError(f"{path} cannot be {use}: {error.strerror or error}") from error
+        if operation == "written":
+            raise WriteError(f"{path} cannot be written: {write_failure_reason(error, path)}") from error
+        raise FilesError(f"{path} cannot be {operation}: {error.strerror or error}") from error
 
 
-def reason_of(error: OSError | RuntimeError, path: object) -> str:
+def write_failure_reason(error: OSError | RuntimeError, path: object) -> str:
     """Why a file cannot be written; where a disk or quota is full, what is left on the disk.
 
     HDF5 may raise a RuntimeError, or an OSError without a number, for any reason.
     """
-    number = getattr(error, "errno", None) or 0
-    words = os.strerror(number) if number > 0 else str(error)
-    if number > 0 and number not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return words
+    error_number = getattr(error, "errno", None) or 0
+    message = os.strerror(error_number) if error_number > 0 else str(error)
+    if error_number > 0 and error_number not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return message
     disk = os.statvfs(next(folder for folder in Path(str(path)).absolute().parents if folder.is_dir()))
     no_inodes = disk.f_files > 0 and disk.f_favail == 0
-    return f"{words}; {disk.f_bavail * disk.f_frsize} bytes free{', but no inodes for more files' if no_inodes else ''}"
+    return (
+        f"{message}; {disk.f_bavail * disk.f_frsize} bytes free{', but no inodes for more files' if no_inodes else ''}"
+    )
 
 
 class Stopped(Exception):
     """The run ended early on request and has written a restart. Raised on all processes together.
 
-    The message has the reason, the time, and the command that continues (`stop.stopped`).
+    The message has the reason, the time, and the command that continues (`stop.stopped_error`).
     """
 
-    exit_code = STOPPED
+    exit_code = EXIT_STOPPED
 
 
 def exit_code(error: BaseException) -> int:
@@ -121,14 +123,14 @@ def exit_code(error: BaseException) -> int:
     if isinstance(code := getattr(error, "exit_code", None), int):
         return code
     if isinstance(error, KeyboardInterrupt):
-        return STOPPED
+        return EXIT_STOPPED
     if isinstance(error, OSError):
         return FilesError.exit_code
     if is_out_of_memory(error):
         return SetupError.exit_code
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("swmodel"):
         return SetupError.exit_code
-    return INTERNAL
+    return EXIT_INTERNAL
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -140,47 +142,51 @@ def as_line(text: str) -> str:
     """The text as one line without control characters; a long one loses its middle."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return shortened(text, LONGEST_LINE)
+    return shorten(text, MAX_LINE_LENGTH)
 
 
-def shortened(text: str, longest: int = LONGEST_QUOTE) -> str:
+def shorten(text: str, max_length: int = MAX_QUOTE_LENGTH) -> str:
     """The text, or both ends of a longer one with the number of characters between them."""
-    left_out, half = len(text) - longest, longest // 2
-    return text if left_out <= LONGEST_GAP else f"{text[:half]} [... {left_out} characters ...] {text[-half:]}"
+    n_omitted, half = len(text) - max_length, max_length // 2
+    return (
+        text if n_omitted <= OMISSION_NOTE_LENGTH else f"{text[:half]} [... {n_omitted} characters ...] {text[-half:]}"
+    )
 
 
-def as_lines(lines: Sequence[str]) -> list[str]:
+def as_message_lines(lines: Sequence[str]) -> list[str]:
     """Each text as one line; only the first of many, and the number of others."""
-    more = len(lines) - MOST_LINES
-    return [as_line(line) for line in lines[:MOST_LINES]] + ([f"... and {more} more"] if more > 0 else [])
+    n_omitted = len(lines) - MAX_MESSAGE_LINES
+    return [as_line(line) for line in lines[:MAX_MESSAGE_LINES]] + (
+        [f"... and {n_omitted} more"] if n_omitted > 0 else []
+    )
 
 
-def unknown(problems: list[str], place: str, what: str, word: str, known: Iterable[str]) -> None:
+def add_unknown_name(problems: list[str], context: str, kind: str, name: str, known_names: Iterable[str]) -> None:
     """Add an unknown section or key to the problems, with a suggestion while they are few."""
-    hint = f"; {suggest(word, known)}" if len(problems) < MOST_LINES else ""
-    problems.append(f"{place}: no such {what}{hint}")
+    hint = f"; {suggest(name, known_names)}" if len(problems) < MAX_MESSAGE_LINES else ""
+    problems.append(f"{context}: no such {kind}{hint}")
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, known_names: Iterable[str]) -> str:
     """'did you mean "jet"?' for a word close to a known one, else the list of known ones."""
-    known = [str(name) for name in known]
-    close = difflib.get_close_matches(word, known, 1, cutoff=0.6 if len(word) > 2 else 0.5) or [
-        name for name in known if name.lower() == word.lower()
+    known_names = [str(name) for name in known_names]
+    closest = difflib.get_close_matches(word, known_names, 1, cutoff=0.6 if len(word) > 2 else 0.5) or [
+        name for name in known_names if name.lower() == word.lower()
     ]
-    return f'did you mean "{close[0]}"?' if close else f"known are {listed(known) or 'none'}"
+    return f'did you mean "{closest[0]}"?' if closest else f"known are {join_names(known_names) or 'none'}"
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Names with commas; an array stands for its elements, as outside_tide_level[...]."""
     return ", ".join(dict.fromkeys(re.sub(r"\[.*", "[...]", name) for name in names))
 
 
-def failure(error: BaseException, path: str, what: str = "") -> str:
-    """The place and the reason of a failure in a Python file: `file:line: what: the error, in: the line`."""
+def describe_failure(error: BaseException, path: str, label: str = "") -> str:
+    """The place and the reason of a failure in a Python file: `file:line: label: the error, in: the line`."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return f"{path}:{error.lineno or 1}: not valid Python: {error.msg}"
-    words = ": ".join([*filter(None, [what]), type(error).__name__, *str(error).splitlines()[:1]])
+    message = ": ".join([*filter(None, [label]), type(error).__name__, *str(error).splitlines()[:1]])
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     if not frames:
-        return f"{path}: {words}"
-    return f"{path}:{frames[-1].lineno}: {words}" + (f", in: {frames[-1].line}" if frames[-1].line else "")
+        return f"{path}: {message}"
+    return f"{path}:{frames[-1].lineno}: {message}" + (f", in: {frames[-1].line}" if frames[-1].line else "")

@@ -8,14 +8,14 @@ from importlib.util import find_spec
 EXTRAS = {"bmipy": "bmi", "rioxarray": "gis", "zarr": "zarr"}
 
 
-def lacking(user: object, package: str) -> str | None:
-    """A line if an optional package is missing, which `user` needs; None if it is there."""
+def missing_package_reason(feature: object, package: str) -> str | None:
+    """A line if an optional package is missing, which `feature` needs; None if it is there."""
     if find_spec(package):
         return None
-    return f'{user} needs the package {package}: pip install "swmodel[{EXTRAS[package]}]"'
+    return f'{feature} needs the package {package}: pip install "swmodel[{EXTRAS[package]}]"'
 
 
-def require(user: object, package: str) -> None:
-    """ModuleNotFoundError, with the line of `lacking`: the package is missing."""
-    if line := lacking(user, package):
+def require_package(feature: object, package: str) -> None:
+    """ModuleNotFoundError, with the line of `missing_package_reason`: the package is missing."""
+    if line := missing_package_reason(feature, package):
         raise ModuleNotFoundError(line, name=package)

@@ -15,52 +15,52 @@ from .errors import UsageError
 DELIMITERS = ",;\t"
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """The names of the columns, in lower case, and the cells of each row by the place of its line, "file:12"."""
 
     columns: list[str]
     rows: dict[str, list[str]]
 
-    def row(self, place: str) -> dict[str, str]:
+    def row(self, context: str) -> dict[str, str]:
         """The cells of a row by column.
 
         UsageError: it has more or fewer cells than there are columns, or two columns have the same name.
         """
-        cells = self.rows[place]
-        first: dict[str, int] = {}
+        cells = self.rows[context]
+        first_number: dict[str, int] = {}
         for number, name in enumerate(self.columns, 1):
-            if name and first.setdefault(name, number) != number:
-                file = place.rpartition(":")[0]
-                raise UsageError(f"{file}: columns {first[name]} and {number} are both named {name}; delete one")
+            if name and first_number.setdefault(name, number) != number:
+                file = context.rpartition(":")[0]
+                raise UsageError(f"{file}: columns {first_number[name]} and {number} are both named {name}; delete one")
         if len(cells) != len(self.columns):
-            raise UsageError(f"{place}: has {len(cells)} values for {len(self.columns)} columns")
+            raise UsageError(f"{context}: has {len(cells)} values for {len(self.columns)} columns")
         return dict(zip(self.columns, cells, strict=True))
 
 
-def parsed(text: str, place: str) -> Table:
-    """The table in a text, the lines of which messages call `place`:1 and so on.
+def parse_table(text: str, file_name: str) -> TextTable:
+    """The table in a text, the lines of which messages call `file_name`:1 and so on.
 
     UsageError: a line cannot be divided into cells, as where one is longer than 131 072 characters.
     """
-    lines = {f"{place}:{n}": line for n, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1)}
-    lines = {where: line for where, line in lines.items() if line.strip() and not line.lstrip().startswith("#")}
-    first = next(iter(lines.values()), "")
-    delimiter = max(DELIMITERS, key=first.count)
-    rows = {where: cells_of(line, delimiter, where) for where, line in lines.items()}
+    lines = {f"{file_name}:{n}": line for n, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1)}
+    lines = {context: line for context, line in lines.items() if line.strip() and not line.lstrip().startswith("#")}
+    first_line = next(iter(lines.values()), "")
+    delimiter = max(DELIMITERS, key=first_line.count)
+    rows = {context: split_cells(line, delimiter, context) for context, line in lines.items()}
     columns = [name.lower() for name in rows.pop(next(iter(rows), ""), [])]
-    return Table(columns, rows)
+    return TextTable(columns, rows)
 
 
-def cells_of(line: str, delimiter: str, place: str) -> list[str]:
+def split_cells(line: str, delimiter: str, context: str) -> list[str]:
     """The cells of a line, without spaces around them, and with decimal points."""
     try:
         cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error:
-        raise UsageError(f"{place}: {error}") from None
-    return cells if delimiter == "," else [with_point(cell) for cell in cells]
+        raise UsageError(f"{context}: {error}") from None
+    return cells if delimiter == "," else [with_decimal_point(cell) for cell in cells]
 
 
-def with_point(cell: str) -> str:
+def with_decimal_point(cell: str) -> str:
     """The cell with a decimal point in place of a comma, if it is a number then."""
     try:
         float(cell.replace(",", "."))

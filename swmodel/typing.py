@@ -3,16 +3,16 @@
     def drag(state: Flow, grid: Grid, t: Any, roughness: Patch) -> dict[str, Patch]: ...
 
 A function of the points takes `Points`. Three names are unions of types. `Source` is the configuration that `load` and
-`Simulation` take. `Field` is an entry of `fields`, and `OwnTerm` an entry of `terms`.
+`Simulation` take. `Field` is an entry of `fields`, and `UserTerm` an entry of `terms`.
 """
 
 from .config.loading.load import Source
 from .ocean.coordinates import Points
 from .ocean.flow import Flow
 from .ocean.grid import Grid
-from .ocean.own_term import OwnTerm
 from .ocean.patch import Patch
 from .ocean.state import Carry, State
-from .setup.fields.field import Field
+from .ocean.user_term import UserTerm
+from .setup.fields.python_fields import Field
 
-__all__ = ["Carry", "Field", "Flow", "Grid", "OwnTerm", "Patch", "Points", "Source", "State"]
+__all__ = ["Carry", "Field", "Flow", "Grid", "UserTerm", "Patch", "Points", "Source", "State"]

@@ -18,7 +18,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 import hypothesis
 import jax
 import pytest
-from support import compiling, examining
+from support import examine_in_process, quick_compilation
 
 from swmodel.files.integrity import guard
 from swmodel.parallel import environment
@@ -30,9 +30,9 @@ if "SWMODEL_KERNELS" in os.environ:  # a folder with another build of the native
 
     swmodel.executors.native.LIBRARY = Path(os.environ["SWMODEL_KERNELS"], "_step.so")
 
-guard.examined = examining.examined
-environment.add(environment.OPEN_MPI, os.environ)  # for the mpiexec that tests start themselves
-os.environ.setdefault("SWMODEL_CXXFLAGS", compiling.CXXFLAGS)
+guard.run_examiner = examine_in_process.examine_here
+environment.set_defaults(environment.OPEN_MPI_VARIABLES, os.environ)  # for the mpiexec that tests start themselves
+os.environ.setdefault("SWMODEL_CXXFLAGS", quick_compilation.QUICK_CXXFLAGS)
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -40,7 +40,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True, database=None)  # on any day and machine
 hypothesis.settings.load_profile("same")
 with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; processes that tests start have others
-    environ.setenv("XLA_FLAGS", compiling.XLA_FLAGS)
+    environ.setenv("XLA_FLAGS", quick_compilation.XLA_FLAGS)
     jax.devices()
 
 
@@ -48,7 +48,7 @@ def pytest_addoption(parser):
     parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
 
 
-def without_skip(report, config):
+def fail_if_skipped(report, config):
     """The report; with --no-skips, as in continuous integration, a check that could not be made is none that passed."""
     if report.skipped and not hasattr(report, "wasxfail") and config.option.no_skips:
         report.outcome, report.longrepr = "failed", f"skipped: {report.longrepr[2]}"
@@ -57,13 +57,13 @@ def without_skip(report, config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item):
-    return without_skip((yield), item.config)
+    return fail_if_skipped((yield), item.config)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
     """Of a file, which may be skipped as a whole."""
-    return without_skip((yield), collector.config)
+    return fail_if_skipped((yield), collector.config)
 
 
 def pytest_collection_finish():
@@ -77,11 +77,11 @@ def pytest_collection_finish():
 def pytest_runtest_setup(item):
     """Programs of this process are compiled quickly, those of fixtures too; optimised in tests of xla and in those
     marked so."""
-    optimised = of_xla(item) or item.get_closest_marker("fully_optimised")
-    compiling.compile_quickly(not optimised or bool(item.get_closest_marker("compiled_quickly")))
+    optimised = is_xla_test(item) or item.get_closest_marker("fully_optimised")
+    quick_compilation.compile_quickly(not optimised or bool(item.get_closest_marker("compiled_quickly")))
 
 
-def of_xla(item) -> bool:
+def is_xla_test(item) -> bool:
     """Whether a test is one of the executor xla, by its parameters."""
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
     return any(isinstance(value, str) and value == "xla" for value in values)
@@ -102,7 +102,7 @@ def alone(request, tmp_path_factory):
 def quickly_compiled():
     """The processes that tests start compile quickly too: for derivatives, which are exact either way."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in compiling.QUICK.items():
+        for name, value in quick_compilation.QUICK_ENVIRONMENT.items():
             patch.setenv(name, value)
         yield
 
@@ -111,7 +111,7 @@ def quickly_compiled():
 def optimised():
     """Native steps are compiled as users have them: for tests that run longer than they compile."""
     with pytest.MonkeyPatch.context() as patch:
-        if os.environ["SWMODEL_CXXFLAGS"] == compiling.CXXFLAGS:
+        if os.environ["SWMODEL_CXXFLAGS"] == quick_compilation.QUICK_CXXFLAGS:
             patch.delenv("SWMODEL_CXXFLAGS")
         yield
 
@@ -119,7 +119,7 @@ def optimised():
 @pytest.fixture
 def caplog(caplog, monkeypatch):
     """What is logged, but not that a step is compiled: that depends on which were compiled before."""
-    monkeypatch.setattr(logging.getLogger("swmodel.executors.native.compile"), "disabled", True)
+    monkeypatch.setattr(logging.getLogger("swmodel.executors.native.step_library"), "disabled", True)
     return caplog
 
 
@@ -129,16 +129,16 @@ def ranks(tmp_path_factory):
 
     All workers of pytest-xdist share the ranks, which end with their parent.
     """
-    from support.rank_client import Ranks
+    from support.rank_client import RankServerClient
 
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        return Ranks(folder.parent, os.getppid())
-    return Ranks(folder, os.getpid())
+        return RankServerClient(folder.parent, os.getppid())
+    return RankServerClient(folder, os.getpid())
 
 
 @pytest.fixture(scope="session")
-def halfway(tmp_path_factory):
+def halfway_run(tmp_path_factory):
     """A run of 7 steps with restart files at 5 and 7."""
     from support.restarts import make_halfway
 
@@ -146,6 +146,6 @@ def halfway(tmp_path_factory):
 
 
 @pytest.fixture
-def run_folder(halfway, tmp_path):
+def run_folder(halfway_run, tmp_path):
     """A copy of it."""
-    return shutil.copytree(halfway, tmp_path / "run")
+    return shutil.copytree(halfway_run, tmp_path / "run")

@@ -6,25 +6,25 @@ from functools import cache
 
 import pytest
 from conftest import ROOT
-from support.processes import python
+from support.processes import run_python
 
 pytestmark = pytest.mark.slow
 
 #: The rooms, from the ground up: a file imports from its own room and from lower ones. A room whose files have
 #: an order of their own is listed in parts.
-ROOMS = (
+LAYERS = (
     "errors extras text_table | parallel | ocean | setup | config.messages config.options | cases | config.loading | "
     "config.remarks | config typing | files | executors | model | plotting | gradients | assimilation.background "
     "assimilation.diffusion assimilation.spectral assimilation.variance | model.ensemble | assimilation | bmi | "
-    "bench | cli | __main__"
+    "bench verification | cli | __main__"
 )
-LEVEL = {name: number for number, names in enumerate(ROOMS.split("|")) for name in names.split()}
+LEVEL_OF_ROOM = {name: number for number, names in enumerate(LAYERS.split("|")) for name in names.split()}
 #: The modules and packages that may import a library.
-DOORS = {
+IMPORTERS_OF_LIBRARY = {
     "jax": "ocean parallel executors model gradients assimilation cli.doctor cli.rank_checks bench",
-    "mpi4jax": "parallel.transport.by_mpi4jax bench.device cli.rank_checks",
-    "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
-    "xarray": "setup.fields.netcdf_input setup.fields.field model.dataset model.simulation gradients.problem "
+    "mpi4jax": "parallel.transport.mpi4jax_messages bench.process_measures cli.rank_checks",
+    "mpi4py": "parallel.transport cli.doctor.exchange bench.process_measures",
+    "xarray": "setup.fields.netcdf_input setup.fields.python_fields model.dataset model.simulation gradients.problem "
     "assimilation.observation_file",
     "cf_xarray": "setup.fields.netcdf_input",
     "netCDF4": "setup.fields.netcdf_input files plotting",
@@ -34,21 +34,26 @@ DOORS = {
     "bmipy": "bmi",
 }
 #: All that the reference shares with the dynamics that it judges.
-SHARED = {
-    *("setup.fields.evaluate", "setup.fields.field_of", "setup.fields.varies", "setup.fields.varying.record"),
+SHARED_WITH_REFERENCE = {
+    *(
+        "setup.fields.evaluate",
+        "setup.fields.source_of",
+        "setup.fields.varies_in_time",
+        "setup.fields.varying.read_record",
+    ),
     *("ocean.coordinates.points", "ocean.state.Carry", "ocean.state.State", "errors.UsageError"),
-    *("ocean.constituents.constituents", "ocean.terms.tide.EQUILIBRIUM"),
+    *("ocean.constituents.constituents_at", "ocean.terms.tide.EQUILIBRIUM"),
 }
 
 
-def enclosing(name: str) -> list[str]:
+def enclosing_packages(name: str) -> list[str]:
     """A module's name and those of the packages around it, the longest first."""
     parts = name.split(".")
     return [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
 
 
 @cache
-def modules() -> dict[str, set[str]]:
+def imports_of_modules() -> dict[str, set[str]]:
     """{module below swmodel: all names that it imports, wherever in it}."""
     found = {}
     for path in sorted((ROOT / "swmodel").rglob("*.py")):
@@ -65,38 +70,54 @@ def modules() -> dict[str, set[str]]:
     return found
 
 
-def below(name: str) -> set[str]:
+def imported_modules(name: str) -> set[str]:
     """The modules of swmodel that a module imports."""
-    inside = [full.removeprefix("swmodel.") for full in modules()[name] if full.startswith("swmodel.")]
-    return {next(prefix for prefix in enclosing(full) if prefix in modules()) for full in inside} - {name}
+    inside = [full.removeprefix("swmodel.") for full in imports_of_modules()[name] if full.startswith("swmodel.")]
+    return {
+        next(prefix for prefix in enclosing_packages(full) if prefix in imports_of_modules()) for full in inside
+    } - {name}
 
 
-def test_imports_go_down_the_rooms_without_rings():
-    level = {name: next(LEVEL[prefix] for prefix in enclosing(name) if prefix in LEVEL) for name in modules()}
-    assert [(name, other) for name in modules() for other in below(name) if level[other] > level[name]] == []
-    graphlib.TopologicalSorter({name: below(name) for name in modules()}).prepare()
+def test_imports_go_to_lower_layers_without_cycles():
+    level = {
+        name: next(LEVEL_OF_ROOM[prefix] for prefix in enclosing_packages(name) if prefix in LEVEL_OF_ROOM)
+        for name in imports_of_modules()
+    }
+    assert [
+        (name, other) for name in imports_of_modules() for other in imported_modules(name) if level[other] > level[name]
+    ] == []
+    graphlib.TopologicalSorter({name: imported_modules(name) for name in imports_of_modules()}).prepare()
 
 
 def test_dynamics_import_no_configuration():
-    rooms = {"setup", "executors", "model.health", "model.forcing", "parallel", "ocean"}
-    inside = [name for name in modules() if rooms & set(enclosing(name))]
-    assert [name for name in inside if any("config" in enclosing(other) for other in below(name))] == []
+    rooms = {"setup", "executors", "model.health", "model.varying_params", "parallel", "ocean"}
+    inside = [name for name in imports_of_modules() if rooms & set(enclosing_packages(name))]
+    assert [
+        name for name in inside if any("config" in enclosing_packages(other) for other in imported_modules(name))
+    ] == []
 
 
 def test_libraries_are_imported_by_few_modules():
-    for library, doors in DOORS.items():
-        users = {name for name, used in modules().items() if any(full.split(".")[0] == library for full in used)}
-        assert [name for name in users if not set(enclosing(name)) & set(doors.split())] == [], library
+    for library, doors in IMPORTERS_OF_LIBRARY.items():
+        users = {
+            name for name, used in imports_of_modules().items() if any(full.split(".")[0] == library for full in used)
+        }
+        assert [name for name in users if not set(enclosing_packages(name)) & set(doors.split())] == [], library
 
 
 def test_reference_shares_no_code_with_the_dynamics():
-    reference = {name for name in modules() if "executors.reference" in enclosing(name)}
-    used = {full.removeprefix("swmodel.") for name in reference for full in modules()[name] if full[:7] == "swmodel"}
-    assert {full for full in used if "executors.reference" not in enclosing(full)} == SHARED
+    reference = {name for name in imports_of_modules() if "executors.reference" in enclosing_packages(name)}
+    used = {
+        full.removeprefix("swmodel.")
+        for name in reference
+        for full in imports_of_modules()[name]
+        if full[:7] == "swmodel"
+    }
+    assert {full for full in used if "executors.reference" not in enclosing_packages(full)} == SHARED_WITH_REFERENCE
 
 
 #: Functions of a set whose result does not depend on its order.
-ANY_ORDER = {"sorted", "set", "frozenset", "any", "all", "min", "max", "len"}
+ORDER_INDEPENDENT_FUNCTIONS = {"sorted", "set", "frozenset", "any", "all", "min", "max", "len"}
 
 
 def is_set(node, names) -> bool:
@@ -107,7 +128,7 @@ def is_set(node, names) -> bool:
     return made or isinstance(node, ast.Set | ast.SetComp) or (isinstance(node, ast.Name) and node.id in names)
 
 
-def in_order_of_a_set(function) -> list[ast.expr]:
+def sets_with_visible_order(function) -> list[ast.expr]:
     """The sets in a function whose order the function sees: in loops, lists, dicts and arguments."""
     nodes, names = list(ast.walk(function)), set()
     for each in nodes:
@@ -115,12 +136,16 @@ def in_order_of_a_set(function) -> list[ast.expr]:
             names |= {target.id for target in each.targets if isinstance(target, ast.Name)}
     free = {each for node in nodes if isinstance(node, ast.Set | ast.SetComp) for each in ast.iter_child_nodes(node)}
     for node in nodes:
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ANY_ORDER:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ORDER_INDEPENDENT_FUNCTIONS:
             free |= {*node.args, *(each for one in node.args for each in ast.iter_child_nodes(one))}
     seen = [node.value for node in nodes if isinstance(node, ast.Starred) and node not in free]
     seen += [node.iter for node in nodes if isinstance(node, ast.For)]
     seen += [node.iter for node in nodes if isinstance(node, ast.comprehension) and node not in free]
-    calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) not in ANY_ORDER]
+    calls = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func) not in ORDER_INDEPENDENT_FUNCTIONS
+    ]
     takes = ("list", "tuple", "enumerate", "zip", "map", "dict.fromkeys")
     seen += [each for call in calls if ast.unparse(call.func) in takes for each in call.args if call not in free]
     return [each for each in seen if is_set(each, names)]
@@ -136,7 +161,7 @@ def test_order_of_a_set_has_no_effect():
         tree = ast.parse(path.read_text())
         if "relief" not in path.parts:
             parts = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-            found += [f"{path}:{each.lineno}" for part in parts for each in in_order_of_a_set(part)]
+            found += [f"{path}:{each.lineno}" for part in parts for each in sets_with_visible_order(part)]
     assert found == []
 
 
@@ -150,4 +175,4 @@ print(*sys.modules.keys() & {"jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "x
 swmodel.Simulation("jet", {"run.executor": "reference"}).advance(1)
 print(*sys.modules.keys() & {"xarray", "pandas"})
 """
-    assert python(program) == []
+    assert run_python(program) == []

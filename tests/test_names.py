@@ -15,7 +15,7 @@ from swmodel.files import run_folder
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 #: In a new process: public names must be there after `import swmodel`; other modules may have to be imported.
-LOOK = """
+IMPORT_NAMES_PROGRAM = """
 import pkgutil, sys, swmodel
 for name in sys.argv[1:]:
     public = name.split(".")[0] in (*swmodel.__all__, *swmodel.MODULES)
@@ -34,7 +34,9 @@ def test_links_of_pages_lead_to_files():
 def test_names_of_the_package_on_pages_exist():
     written = "\n".join(page.read_text() for page in PAGES)
     names = set(re.findall(r"\bswmodel\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", written))
-    done = subprocess.run([sys.executable, "-c", LOOK, *sorted(names)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_NAMES_PROGRAM, *sorted(names)], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -51,4 +53,4 @@ def test_stable_names_are_those_of_the_package():
     sections = part("Configuration").split("Sections: ")[1].split(". ")[0]
     assert re.findall(r"`(\w+)`", sections) == list(Config.model_fields)
     files = set(re.findall(r"`([a-z]+\.(?:nc|toml|json))`", part("Files")))
-    assert files == {*run_folder.FILES, run_folder.ENSEMBLE, run_folder.SENSITIVITY, run_folder.ANALYSIS}
+    assert files == {*run_folder.RUN_FILES, run_folder.ENSEMBLE, run_folder.SENSITIVITY, run_folder.ANALYSIS}

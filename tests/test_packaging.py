@@ -16,18 +16,18 @@ from swmodel.extras import EXTRAS
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
-NEEDED, OPTIONAL = PROJECT["dependencies"], PROJECT["optional-dependencies"]
+DEPENDENCIES, OPTIONAL_DEPENDENCIES = PROJECT["dependencies"], PROJECT["optional-dependencies"]
 
 #: Packages whose name in conda-forge is another.
 CONDA = {"isal": "python-isal", "matplotlib": "matplotlib-base", "netCDF4": "netcdf4"}
 
 
-def plain(requirements) -> set[str]:
+def package_names(requirements) -> set[str]:
     """The names of packages of requirements such as "jax>=0.10", in lower case."""
     return {re.match(r"[\w.-]+", each)[0].lower().replace("_", "-") for each in requirements}
 
 
-def imported(folder: str) -> set[str]:
+def imported_packages(folder: str) -> set[str]:
     """Packages of others that the Python files of a folder import."""
     paths = [*(ROOT / folder).rglob("*.py")]
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text()))]
@@ -36,15 +36,17 @@ def imported(folder: str) -> set[str]:
     own = {"swmodel", "tools"} | {part for path in paths for part in path.relative_to(ROOT).with_suffix("").parts}
     names = {name.split(".")[0] for name in found} - set(sys.stdlib_module_names) - own
     of = importlib.metadata.packages_distributions()
-    return plain(package for name in names for package in of.get(name, [name]))
+    return package_names(package for name in names for package in of.get(name, [name]))
 
 
 @pytest.mark.slow
 def test_imported_packages_are_the_declared_ones():
     extras = "mpi", "animate", "bmi", "gis", "zarr"
-    assert imported("swmodel") == plain(sum((OPTIONAL[name] for name in extras), NEEDED))
-    assert imported("tests") <= plain(sum(OPTIONAL.values(), NEEDED))
-    assert all(package in plain(OPTIONAL[extra]) for package, extra in EXTRAS.items())
+    assert imported_packages("swmodel") == package_names(
+        sum((OPTIONAL_DEPENDENCIES[name] for name in extras), DEPENDENCIES)
+    )
+    assert imported_packages("tests") <= package_names(sum(OPTIONAL_DEPENDENCIES.values(), DEPENDENCIES))
+    assert all(package in package_names(OPTIONAL_DEPENDENCIES[extra]) for package, extra in EXTRAS.items())
 
 
 def test_versions_agree():
@@ -53,20 +55,20 @@ def test_versions_agree():
     assert all(version in (ROOT / page).read_text() for page in ("README.md", "CHANGELOG.md"))
 
 
-def ended(*line, **variables):
+def run_command(*line, **variables):
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     return subprocess.run(line, cwd=ROOT, env=environ | variables, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.parametrize(("lacking", "named"), [("CC=no-such-compiler", "compiler"), ("PYTHON=", "Python 3.11")])
 def test_set_up_without_compiler_or_python_installs_nothing(lacking, named, tmp_path):
-    done = ended("make", "setup", f"VENV={tmp_path}/venv", lacking)
+    done = run_command("make", "setup", f"VENV={tmp_path}/venv", lacking)
     assert done.returncode != 0
     assert named in done.stderr.splitlines()[0]
     assert list(tmp_path.iterdir()) == []
 
 
-def conda(requirements) -> set[str]:
+def conda_requirements(requirements) -> set[str]:
     """Requirements as the recipe writes them: "jax>=0.10,<0.12" is "jax >=0.10,<0.12"."""
     found = (re.fullmatch(r"([\w.-]+)(.*)", each).groups() for each in requirements)
     return {f"{CONDA.get(name, name)} {bounds}" for name, bounds in found}
@@ -85,8 +87,8 @@ def test_conda_recipe_has_requirements_and_variant_per_mpi(system):
     for each in variants:
         needs, mpi = each["requirements"], each["build"]["string"].split("_py")[0].removeprefix("mpi_")
         numbers[mpi].append(each["build"]["number"])
-        extra = {mpi, *conda(OPTIONAL["mpi"])} if mpi != "nompi" else set()
-        assert set(needs["run"]) == {"python", *conda(NEEDED), *extra}
-        assert set(needs["host"]) == {"python", "pip", *conda(PYPROJECT["build-system"]["requires"])}
+        extra = {mpi, *conda_requirements(OPTIONAL_DEPENDENCIES["mpi"])} if mpi != "nompi" else set()
+        assert set(needs["run"]) == {"python", *conda_requirements(DEPENDENCIES), *extra}
+        assert set(needs["host"]) == {"python", "pip", *conda_requirements(PYPROJECT["build-system"]["requires"])}
         assert each["package"] == {"name": "swmodel", "version": PROJECT["version"]}
     assert min(numbers["nompi"]) > max(numbers["mpich"] + numbers["openmpi"])  # preferred

@@ -11,9 +11,9 @@ import swmodel
 
 pytestmark = pytest.mark.night
 
-TUTORIAL = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)[0]
+TUTORIAL_CODE = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)[0]
 
-ANNOTATED = """
+ANNOTATED_CODE = """
 from typing import Any, assert_type
 import numpy as np
 import xarray as xr
@@ -54,7 +54,7 @@ MISTAKES = {
 @pytest.mark.fault("a type error in a user's program")
 def test_mypy_accepts_correct_programs_and_finds_mistakes(tmp_path):
     public = "\n".join(["import swmodel", *(f"swmodel.{name}" for name in swmodel.__all__)])
-    programs = {"tutorial.py": TUTORIAL, "annotated.py": ANNOTATED, "public.py": public}
+    programs = {"tutorial.py": TUTORIAL_CODE, "annotated.py": ANNOTATED_CODE, "public.py": public}
     programs["mistakes.py"] = "\n".join(["import swmodel", *MISTAKES])
     for name, text in programs.items():
         (tmp_path / name).write_text(text)

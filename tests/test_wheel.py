@@ -10,11 +10,11 @@ import zipfile
 import pytest
 from conftest import ROOT
 
-RUN = ["run", "jet", "-s", "grid.nx=24", "-s", "grid.ny=12", "--steps", "5", "--force"]
-FALLBACK = "uses xla"
+RUN_COMMAND = ["run", "jet", "-s", "grid.nx=24", "-s", "grid.ny=12", "--steps", "5", "--force"]
+FALLBACK_MESSAGE = "uses xla"
 
 
-def call(*line, where, **variables):
+def run_isolated(*line, where, **variables):
     """Run a program in a folder, with nothing of this checkout or this environment on its paths; it must end well."""
     left_out = ("PYTHON", "SWMODEL", "VIRTUAL_ENV", "XLA_", "JAX_")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
@@ -30,18 +30,18 @@ def executor(folder) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def wheel_folder(tmp_path_factory):
     """A folder with the source distribution and its wheel in `dist`, and a Python in `bare` that has nothing else."""
     folder = tmp_path_factory.mktemp("packages")
-    call(sys.executable, "-m", "venv", "bare", where=folder)
-    call(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT, where=folder)
-    call(folder / "bare/bin/pip", "install", *(folder / "dist").glob("*.whl"), where=folder)
+    run_isolated(sys.executable, "-m", "venv", "bare", where=folder)
+    run_isolated(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT, where=folder)
+    run_isolated(folder / "bare/bin/pip", "install", *(folder / "dist").glob("*.whl"), where=folder)
     return folder
 
 
 @pytest.mark.night
-def test_wheel_in_bare_python_runs_native_steps(folder):
-    (sdist,), (wheel,) = (folder / "dist").glob("*.tar.gz"), (folder / "dist").glob("*.whl")
+def test_wheel_in_bare_python_runs_native_steps(wheel_folder):
+    (sdist,), (wheel,) = (wheel_folder / "dist").glob("*.tar.gz"), (wheel_folder / "dist").glob("*.whl")
     with tarfile.open(sdist) as found:
         names = {name.partition("/")[2] for name in found.getnames()}
     assert {str(each.relative_to(ROOT)) for each in (ROOT / "swmodel").rglob("*.py")} <= names
@@ -50,24 +50,26 @@ def test_wheel_in_bare_python_runs_native_steps(folder):
     with zipfile.ZipFile(wheel) as found:
         names = set(found.namelist())
     assert {"swmodel/executors/native/_step.so", "swmodel/parallel/transport/_exchange.so"} <= names
-    assert {"swmodel/executors/cuda/_launch.so", "swmodel/executors/cuda/cell.h"} <= names
+    assert {"swmodel/executors/cuda/_launch.so", "swmodel/executors/cuda/device_functions.h"} <= names
     assert len([name for name in names if name.startswith("swmodel/executors/native/built/")]) > 10
     assert not [name for name in names if name.endswith(".cc") or name.startswith(("tests", "docs"))]
-    done = call(folder / "bare/bin/swmodel", *RUN, where=folder)
-    assert executor(folder) == "native"
-    assert not (folder / "cache").exists()
-    assert FALLBACK not in done.stderr
+    done = run_isolated(wheel_folder / "bare/bin/swmodel", *RUN_COMMAND, where=wheel_folder)
+    assert executor(wheel_folder) == "native"
+    assert not (wheel_folder / "cache").exists()
+    assert FALLBACK_MESSAGE not in done.stderr
 
 
 @pytest.mark.release
-def test_steps_outside_the_wheel_use_xla_without_compiler(folder):
+def test_steps_outside_the_wheel_use_xla_without_compiler(wheel_folder):
     def swmodel(*words):
-        done = call(folder / "bare/bin/swmodel", *RUN, *words, where=folder, **without)
-        return executor(folder), done.stderr.count(FALLBACK)
+        done = run_isolated(wheel_folder / "bare/bin/swmodel", *RUN_COMMAND, *words, where=wheel_folder, **without)
+        return executor(wheel_folder), done.stderr.count(FALLBACK_MESSAGE)
 
-    without = {"PATH": str(folder / "bare/bin"), "CC": "no-such-compiler", "CXX": "no-such-compiler"}
+    without = {"PATH": str(wheel_folder / "bare/bin"), "CC": "no-such-compiler", "CXX": "no-such-compiler"}
     assert swmodel("-s", "physics.manning=0.02") == ("xla", 1)
     assert swmodel() == ("native", 0)
-    (sdist,) = (folder / "dist").glob("*.tar.gz")
-    call(folder / "bare/bin/pip", "install", "--no-deps", "--force-reinstall", sdist, where=folder, **without)
+    (sdist,) = (wheel_folder / "dist").glob("*.tar.gz")
+    run_isolated(
+        wheel_folder / "bare/bin/pip", "install", "--no-deps", "--force-reinstall", sdist, where=wheel_folder, **without
+    )
     assert swmodel() == ("xla", 1)

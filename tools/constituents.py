@@ -19,59 +19,61 @@ from pathlib import Path
 import numpy as np
 import utide
 
-TABLE = Path(__file__).parents[1] / "swmodel" / "ocean" / "constituents.json"
-FORM = (
+TABLE_FILE = Path(__file__).parents[1] / "swmodel" / "ocean" / "constituents.json"
+FORMAT_TEXT = (
     "doodson: multiples of tau, s, h, p, N', p'; phase: cycles; satellites: multiples of p, N', p' by which they "
     "differ, phase in cycles, relative size; sum: multiples of other constituents"
 )
 
-ADDED = {
+ADDED_SATELLITES = {
     "MF": [[0, 1, 0, 0, 0.4143], [0, 2, 0, 0, 0.0387]],
     "MM": [[0, -1, 0, 0.5, 0.0657], [0, 1, 0, 0.5, 0.0649]],
 }
 
 
-def tidied(numbers) -> list:
+def simplify_numbers(numbers) -> list:
     """Whole numbers as such."""
     return [int(x) if float(x).is_integer() else float(x) for x in numbers]
 
 
-def of_potential(number: int) -> dict:
+def potential_entry(number: int) -> dict:
     """The entry of a constituent of the potential."""
     const, sat = utide.ut_constants.const, utide.ut_constants.sat
-    mine = np.flatnonzero((sat.iconst == number + 1) & (sat.ilatfac == 0))
-    rows = [[*sat.deldood[i], sat.phcorr[i], sat.amprat[i]] for i in mine] + ADDED.get(const.name[number], [])
-    entry = {"doodson": tidied(const.doodson[number]), "phase": tidied([const.semi[number]])[0]}
-    return entry | {"satellites": [tidied(row) for row in rows]}
+    satellites = np.flatnonzero((sat.iconst == number + 1) & (sat.ilatfac == 0))
+    rows = [[*sat.deldood[i], sat.phcorr[i], sat.amprat[i]] for i in satellites] + ADDED_SATELLITES.get(
+        const.name[number], []
+    )
+    entry = {"doodson": simplify_numbers(const.doodson[number]), "phase": simplify_numbers([const.semi[number]])[0]}
+    return entry | {"satellites": [simplify_numbers(row) for row in rows]}
 
 
-def of_shallow_water(number: int) -> dict:
+def shallow_water_entry(number: int) -> dict:
     """The entry of a sum of others."""
     const, shallow = utide.ut_constants.const, utide.ut_constants.shallow
     first = int(const.ishallow[number]) - 1
-    mine = range(first, first + int(const.nshallow[number]))
-    return {"sum": {str(const.name[shallow.iname[i] - 1]): tidied([shallow.coef[i]])[0] for i in mine}}
+    parts = range(first, first + int(const.nshallow[number]))
+    return {"sum": {str(const.name[shallow.iname[i] - 1]): simplify_numbers([shallow.coef[i]])[0] for i in parts}}
 
 
-def table() -> dict[str, dict]:
+def make_table() -> dict[str, dict]:
     """All entries, by name."""
     const = utide.ut_constants.const
-    found = {}
+    entries = {}
     for number, name in enumerate(const.name):
         if np.isfinite(const.nshallow[number]):
-            found[str(name)] = of_shallow_water(number)
+            entries[str(name)] = shallow_water_entry(number)
         elif const.freq[number] > 0 and np.isfinite(const.doodson[number]).all():
-            found[str(name)] = of_potential(number)
-    return found
+            entries[str(name)] = potential_entry(number)
+    return entries
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help=f"replace {TABLE}")
+    parser.add_argument("--write", action="store_true", help=f"replace {TABLE_FILE}")
     asked = parser.parse_args()
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in table().items())
-    made = f'{{"source": "utide {utide.__version__}; {FORM}",\n "constituents": {{\n{lines}\n}}}}\n'
-    how = "is the same" if TABLE.read_text() == made else "differs"
-    print(f"{TABLE}: {how}; {'replaced' if asked.write else '--write replaces it'}")
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in make_table().items())
+    made = f'{{"source": "utide {utide.__version__}; {FORMAT_TEXT}",\n "constituents": {{\n{lines}\n}}}}\n'
+    how = "is the same" if TABLE_FILE.read_text() == made else "differs"
+    print(f"{TABLE_FILE}: {how}; {'replaced' if asked.write else '--write replaces it'}")
     if asked.write:
-        TABLE.write_text(made)
+        TABLE_FILE.write_text(made)

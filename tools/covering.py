@@ -1,4 +1,6 @@
-"""Make the table of tests/support/covering.py anew: 24 rows with every pair of levels. `python tools/covering.py`"""
+"""Make the table of tests/support/covering_array.py anew: 24 rows with every pair of levels. `python
+tools/covering.py`
+"""
 
 from __future__ import annotations
 
@@ -8,28 +10,35 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from support.covering import FACTORS, FORBIDDEN, wanted
+from support.covering_array import FACTORS, FORBIDDEN, required_pairs
 
 
-def search(seed: int, tries: int = 60_000) -> tuple[int, list[list[str]]]:
+def search(seed: int, n_tries: int = 60_000) -> tuple[int, list[list[str]]]:
     """The number of pairs that 24 rows lack, and the rows: simulated annealing from every stepper with every flux."""
     rng, levels = np.random.default_rng(seed), [(factor, level) for factor in FACTORS for level in FACTORS[factor]]
-    number, missing = {level: k for k, level in enumerate(levels)}, np.zeros((2, len(levels), len(levels)), int)
-    for kind, some in enumerate((wanted(), FORBIDDEN)):
-        for a, b in some:
-            missing[kind, number[a], number[b]] = missing[kind, number[b], number[a]] = 1
-    choices = [[number[factor, level] for level in FACTORS[factor]] for factor in FACTORS]
+    level_index, pair_matrices = (
+        {level: k for k, level in enumerate(levels)},
+        np.zeros((2, len(levels), len(levels)), int),
+    )
+    for kind, pairs in enumerate((required_pairs(), FORBIDDEN)):
+        for a, b in pairs:
+            pair_matrices[kind, level_index[a], level_index[b]] = pair_matrices[
+                kind, level_index[b], level_index[a]
+            ] = 1
+    choices = [[level_index[factor, level] for level in FACTORS[factor]] for factor in FACTORS]
     table = [[s, f, *(rng.choice(c) for c in choices[2:])] for s in choices[0] for f in choices[1]]
-    table, counts = np.array(table), np.zeros(missing.shape[1:], int)
+    table, counts = np.array(table), np.zeros(pair_matrices.shape[1:], int)
     for row in table:
         counts[np.ix_(row, row)] += 1
-    cost = (missing[0] * (counts == 0)).sum() // 2 + 3 * (counts * missing[1]).sum() // 2
-    for turn in range(tries):
+    cost = (pair_matrices[0] * (counts == 0)).sum() // 2 + 3 * (counts * pair_matrices[1]).sum() // 2
+    for iteration in range(n_tries):
         i, k = rng.integers(len(table)), rng.integers(2, len(choices))
         old, new, others = table[i, k], rng.choice(choices[k]), np.delete(table[i], k)
-        lost, won = ((missing[0, x, others] * (counts[x, others] == n)).sum() for x, n in ((old, 1), (new, 0)))
-        change = lost - won + 3 * (missing[1, new, others].sum() - missing[1, old, others].sum())
-        if new != old and (change <= 0 or rng.random() < np.exp(-change / max(0.12, 0.8 - turn / tries))):
+        n_lost, n_gained = (
+            (pair_matrices[0, x, others] * (counts[x, others] == n)).sum() for x, n in ((old, 1), (new, 0))
+        )
+        change = n_lost - n_gained + 3 * (pair_matrices[1, new, others].sum() - pair_matrices[1, old, others].sum())
+        if new != old and (change <= 0 or rng.random() < np.exp(-change / max(0.12, 0.8 - iteration / n_tries))):
             for x, one in ((old, -1), (new, 1)):
                 counts[x, others] += one
                 counts[others, x] += one
@@ -41,10 +50,10 @@ def search(seed: int, tries: int = 60_000) -> tuple[int, list[list[str]]]:
 
 def main() -> None:
     for seed in range(100):
-        lacking, found = search(seed)
-        print(f"seed {seed}: {lacking} pairs are missing", file=sys.stderr)
-        if not lacking:
-            print("\n".join(" ".join(row) for row in found))
+        n_missing, table = search(seed)
+        print(f"seed {seed}: {n_missing} pairs are missing", file=sys.stderr)
+        if not n_missing:
+            print("\n".join(" ".join(row) for row in table))
             break
 
 

@@ -19,23 +19,23 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from support.fuzz import swmodel
-from support.restarts import FILES, data, make_halfway, simulation
+from support.fuzz import run_swmodel
+from support.restarts import FILES, make_halfway, read_variables, simulation
 
 #: Files that can be damaged; one that is repeated is chosen more often.
-TARGETS = (
+DAMAGED_FILES = (
     *("output.nc", "output.nc", "output.nc", "diagnostics.nc", "diagnostics.nc", "status.json", "config.toml"),
     *("restart/step-0000000007.nc", "restart/step-0000000005.nc", "output.nc.journal", "diagnostics.nc.journal"),
 )
 #: Bytes that are lost or exchanged at once, as by a disk or a file system.
-PAGES = (64, 512, 4096)
+PAGE_BYTES = (64, 512, 4096)
 #: Seconds after which a command of the campaign counts as hanging.
-PATIENCE = 300
+MAX_COMMAND_SECONDS = 300
 
 #: What `info` reads from records and time series.
-INFO = ("records", "mass", "energy", "potential enstrophy")
+INFO_LINES = ("records", "mass", "energy", "potential enstrophy")
 
-LINES = {
+COMMANDS = {
     "info": ("info",),
     "verify": ("info", "--verify"),
     "plot": ("plot", "--field", "h", "--field", "f", "--record", "1", "-o", "picture.png"),
@@ -44,46 +44,58 @@ LINES = {
 }
 
 
-def flip(content, chance):
+def flip_bits(content, rng):
     """Change some bytes."""
-    for _ in range(chance.choice([1, 3, 20, 100])):
-        content[chance.randrange(len(content))] ^= chance.randrange(1, 256)
+    for _ in range(rng.choice([1, 3, 20, 100])):
+        content[rng.randrange(len(content))] ^= rng.randrange(1, 256)
 
 
-def zero(content, chance):
+def zero_page(content, rng):
     """Set a page to zero."""
-    size = chance.choice(PAGES)
-    first = chance.randrange(len(content)) // size * size
+    size = rng.choice(PAGE_BYTES)
+    first = rng.randrange(len(content)) // size * size
     content[first : first + size] = bytes(len(content[first : first + size]))
 
 
-def swap(content, chance):
+def swap_pages(content, rng):
     """Exchange two pages."""
-    size = chance.choice(PAGES)
+    size = rng.choice(PAGE_BYTES)
     if len(content) >= 2 * size:
-        one, other = (chance.randrange(len(content) // size) * size for _ in range(2))
-        kept = content[one : one + size]
+        one, other = (rng.randrange(len(content) // size) * size for _ in range(2))
+        first_page = content[one : one + size]
         content[one : one + size] = content[other : other + size]
-        content[other : other + size] = kept
+        content[other : other + size] = first_page
 
 
-def cut(content, chance):
+def truncate(content, rng):
     """Cut off the end."""
-    del content[chance.randrange(len(content)) :]
+    del content[rng.randrange(len(content)) :]
 
 
-def garble(content, chance):
+def overwrite_end(content, rng):
     """Replace the contents after the first bytes, or after all of them."""
-    content[chance.choice([0, 8, 100, len(content)]) :] = chance.randbytes(chance.choice([0, 1, 1000, 10_000]))
+    content[rng.choice([0, 8, 100, len(content)]) :] = rng.randbytes(rng.choice([0, 1, 1000, 10_000]))
 
 
-CHANGES = (flip, flip, flip, zero, zero, zero, swap, swap, cut, garble, garble)
+DAMAGE_FUNCTIONS = (
+    flip_bits,
+    flip_bits,
+    flip_bits,
+    zero_page,
+    zero_page,
+    zero_page,
+    swap_pages,
+    swap_pages,
+    truncate,
+    overwrite_end,
+    overwrite_end,
+)
 
 
-def replace(path, chance):
+def replace_file(path, rng):
     """Put something else in the place of a file; returns what, in words."""
     path.unlink(missing_ok=True)
-    kind = chance.choice(["nothing", "a folder", "a broken link", "a link to itself"])
+    kind = rng.choice(["nothing", "a folder", "a broken link", "a link to itself"])
     if kind == "a folder":
         path.mkdir()
     elif kind != "nothing":
@@ -91,64 +103,66 @@ def replace(path, chance):
     return kind
 
 
-def damage(folder, seed):
+def damage_files(folder, seed):
     """Damage files of a run as the seed chooses; returns {name: what was done}."""
-    chance, done = random.Random(seed), {}
-    for name in dict.fromkeys(chance.choice(TARGETS) for _ in range(chance.choice([1, 1, 1, 2]))):
+    rng, damage_of_file = random.Random(seed), {}
+    for name in dict.fromkeys(rng.choice(DAMAGED_FILES) for _ in range(rng.choice([1, 1, 1, 2]))):
         path = folder / name
-        content = bytearray(path.read_bytes() if path.exists() else chance.randbytes(5000))
-        if chance.random() < 0.08:
-            done[name] = replace(path, chance)
+        content = bytearray(path.read_bytes() if path.exists() else rng.randbytes(5000))
+        if rng.random() < 0.08:
+            damage_of_file[name] = replace_file(path, rng)
             continue
-        change = chance.choice(CHANGES)
-        change(content, chance)
+        change = rng.choice(DAMAGE_FUNCTIONS)
+        change(content, rng)
         path.write_bytes(content)
-        done[name] = change.__name__
-    return done
+        damage_of_file[name] = change.__name__
+    return damage_of_file
 
 
-class Truth:
+class DamageCheck:
     """The run to be damaged, the output of the commands on it, and the undisturbed run."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
-        self.half = make_halfway(self.folder / "half")
-        self.records = {name: data(self.half / name) for name in FILES}
+        self.stopped_run = make_halfway(self.folder / "half")
+        self.stopped_data = {name: read_variables(self.stopped_run / name) for name in FILES}
         simulation().run(self.folder / "whole")
-        self.whole = {name: data(self.folder / "whole" / name) for name in FILES}
-        copy = self.copy()
-        self.numbers, self.pictures = numbers(run("info", copy)[1]), {}
+        self.undisturbed_data = {name: read_variables(self.folder / "whole" / name) for name in FILES}
+        copy = self.copy_run()
+        self.info_values, self.pictures = read_info_values(run_command("info", copy)[1]), {}
         for command in ("plot", "series"):
-            run(command, copy)
-            self.pictures[command] = picture(copy)
+            run_command(command, copy)
+            self.pictures[command] = take_picture(copy)
 
-    def copy(self):
+    def copy_run(self):
         """A copy of the run, to be damaged. It has the name of the case, which pictures show without config.toml."""
         shutil.rmtree(self.folder / "jet", ignore_errors=True)
-        return shutil.copytree(self.half, self.folder / "jet")
+        return shutil.copytree(self.stopped_run, self.folder / "jet")
 
-    def holds(self, seed, commands=LINES):
+    def check(self, seed, commands=COMMANDS):
         """Check that no damage goes unnoticed; returns what was damaged, and {command: exit code}."""
-        folder = self.copy()
-        done, codes = damage(folder, seed), {}
+        folder = self.copy_run()
+        damage_of_file, codes = damage_files(folder, seed), {}
         for command in commands:
-            codes[command], said = run(command, folder)
-            assert codes[command] in (0, 2, 5), (codes, said)
-            if codes[command] == 0 and "damaged: header" not in said:
-                self.compare(command, folder, said, "config.toml" not in done)
-        return done, codes
+            codes[command], output = run_command(command, folder)
+            assert codes[command] in (0, 2, 5), (codes, output)
+            if codes[command] == 0 and "damaged: header" not in output:
+                self.check_output(command, folder, output, "config.toml" not in damage_of_file)
+        return damage_of_file, codes
 
-    def compare(self, command, folder, said, same_configuration):
+    def check_output(self, command, folder, output, same_configuration):
         """Check what a command that has succeeded has read or written."""
         if command == "info":
-            assert numbers(said).items() <= self.numbers.items(), said
+            assert read_info_values(output).items() <= self.info_values.items(), output
         elif command in self.pictures:
-            assert picture(folder) == self.pictures[command], f"{command}: another picture"
+            assert take_picture(folder) == self.pictures[command], f"{command}: another picture"
         else:
-            truth = {"verify": self.records, "resume": self.whole}[command]
+            truth = {"verify": self.stopped_data, "resume": self.undisturbed_data}[command]
             for name in FILES:
                 if command == "resume" or (folder / name).exists():
-                    assert_same_records(data(folder / name), truth[name], command == "verify" or same_configuration)
+                    assert_same_records(
+                        read_variables(folder / name), truth[name], command == "verify" or same_configuration
+                    )
 
 
 def assert_same_records(ours, theirs, all_of_them=True):
@@ -156,21 +170,24 @@ def assert_same_records(ours, theirs, all_of_them=True):
     one, other = ours["step"].tolist(), theirs["step"].tolist()
     if all_of_them:
         assert (ours.keys(), one) == (theirs.keys(), other)
-    both = sorted({*one} & {*other})
+    common_steps = sorted({*one} & {*other})
     for name in ours.keys() & theirs.keys():
-        mine, truth = ours[name], theirs[name]
-        if len(truth.shape) and len(truth) == len(other):
-            mine, truth = mine[[one.index(step) for step in both]], truth[[other.index(step) for step in both]]
-        assert mine.tobytes() == truth.tobytes(), name
+        our_values, their_values = ours[name], theirs[name]
+        if len(their_values.shape) and len(their_values) == len(other):
+            our_values, their_values = (
+                our_values[[one.index(step) for step in common_steps]],
+                their_values[[other.index(step) for step in common_steps]],
+            )
+        assert our_values.tobytes() == their_values.tobytes(), name
 
 
-def numbers(said):
+def read_info_values(output):
     """{name: text} of what `info` has read from records and time series."""
-    pairs = (line.split("  ", 1) for line in said.splitlines() if line.startswith(INFO))
+    pairs = (line.split("  ", 1) for line in output.splitlines() if line.startswith(INFO_LINES))
     return {name: text.strip() for name, text in pairs}
 
 
-def picture(folder):
+def take_picture(folder):
     """The bytes of the picture that was drawn last, which is removed; None if there is none."""
     path = folder.parent / "picture.png"
     content = path.read_bytes() if path.exists() else None
@@ -178,53 +195,53 @@ def picture(folder):
     return content
 
 
-def run(command, folder):
+def run_command(command, folder):
     """A command on a folder, in this process: its exit code and its output."""
     before = Path.cwd()
     os.chdir(folder.parent)
     logging.getLogger("swmodel").handlers.clear()  # a run leaves one to the stderr of its own command
     try:
         (folder.parent / "picture.png").unlink(missing_ok=True)
-        first, *more = LINES[command]
-        return swmodel(first, folder.name, *more)
+        first, *more = COMMANDS[command]
+        return run_swmodel(first, folder.name, *more)
     finally:
         os.chdir(before)
 
 
-def work(seeds, pipe):
+def check_seeds(seeds, pipe):
     """Try seeds in a process of its own; send what each has found, as words if it is wrong."""
     with tempfile.TemporaryDirectory() as folder:
-        truth = Truth(folder)
+        check = DamageCheck(folder)
         for seed in seeds:
             try:
-                pipe.send(truth.holds(seed))
+                pipe.send(check.check(seed))
             except BaseException as error:
                 pipe.send(f"{type(error).__name__}: {error}"[:2000])
 
 
-def campaign(seeds):
+def check_all_seeds(seeds):
     """Try all seeds; returns what is wrong, {seed: words}, and how often each command had which code."""
-    wrong, counts, left, context = {}, Counter(), list(seeds), multiprocessing.get_context("spawn")
-    while left:
-        ours, theirs = context.Pipe(duplex=False)
-        worker, lost = context.Process(target=work, args=(left, theirs)), False
+    failures, counts, remaining_seeds, context = {}, Counter(), list(seeds), multiprocessing.get_context("spawn")
+    while remaining_seeds:
+        receiver, sender = context.Pipe(duplex=False)
+        worker, worker_failed = context.Process(target=check_seeds, args=(remaining_seeds, sender)), False
         worker.start()
-        theirs.close()
-        while left and not lost:
-            begun = time.monotonic()
+        sender.close()
+        while remaining_seeds and not worker_failed:
+            start_time = time.monotonic()
             try:
-                found = ours.recv() if ours.poll(PATIENCE) else "it hangs"
+                result = receiver.recv() if receiver.poll(MAX_COMMAND_SECONDS) else "it hangs"
             except EOFError:
-                found = "the process crashed"
-            seed, lost = left.pop(0), found in ("it hangs", "the process crashed")
-            if isinstance(found, str):
-                wrong[seed] = found
+                result = "the process crashed"
+            seed, worker_failed = remaining_seeds.pop(0), result in ("it hangs", "the process crashed")
+            if isinstance(result, str):
+                failures[seed] = result
             else:
-                counts.update(found[1].items())
-            print(f"{seed} {time.monotonic() - begun:.1f} s: {found}", flush=True)
+                counts.update(result[1].items())
+            print(f"{seed} {time.monotonic() - start_time:.1f} s: {result}", flush=True)
         worker.kill()
         worker.join()
-    return wrong, counts
+    return failures, counts
 
 
 if __name__ == "__main__":
@@ -232,7 +249,7 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", type=int, default=500)
     parser.add_argument("--first", type=int, default=0)
     asked = parser.parse_args()
-    found, codes = campaign(range(asked.first, asked.first + asked.seeds))
+    found, codes = check_all_seeds(range(asked.first, asked.first + asked.seeds))
     for (command, code), count in sorted(codes.items()):
         print(f"{command}: exit code {code} {count} times")
     print(f"{asked.seeds} seeds, {len(found)} wrong: {sorted(found)}")

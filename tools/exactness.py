@@ -17,54 +17,65 @@ from pathlib import Path
 
 LAYOUTS = ("1x1", "1x2", "3x1", "2x2")
 NX, NY = 31, 43
-GRID = ("grid.dx=40e3", "grid.dy=40e3", f"grid.nx={NX}", f"grid.ny={NY}")
-BASIN = (*GRID, "physics.viscosity=500", "physics.slip=no", "physics.quadratic_drag=1e-3")
-HEAD = ("processes", "cells of a block", "Taylor slope", "dot product", "Hessian's symmetry", "off from one process")
+GRID_SETTINGS = ("grid.dx=40e3", "grid.dy=40e3", f"grid.nx={NX}", f"grid.ny={NY}")
+BASIN_SETTINGS = (*GRID_SETTINGS, "physics.viscosity=500", "physics.slip=no", "physics.quadratic_drag=1e-3")
+TABLE_HEADER = (
+    "processes",
+    "cells of a block",
+    "Taylor slope",
+    "dot product",
+    "Hessian's symmetry",
+    "off from one process",
+)
 
 
-def swmodel(*words: str, settings=()) -> None:
+def run_swmodel(*words: str, settings=()) -> None:
     """Run the program; ends this one with its exit code where that is not 0."""
-    line = [sys.executable, "-m", "swmodel", *words, *(word for key in settings for word in ("-s", key))]
-    done = subprocess.run(line)
-    if done.returncode:
-        sys.exit(done.returncode)
+    command = [sys.executable, "-m", "swmodel", *words, *(word for key in settings for word in ("-s", key))]
+    process = subprocess.run(command)
+    if process.returncode:
+        sys.exit(process.returncode)
 
 
-def prepare(folder: Path) -> tuple[str, ...]:
+def make_initial_flow(folder: Path) -> tuple[str, ...]:
     """Make the island and the flow; the settings of the run whose derivatives are checked."""
-    swmodel("run", "rest", "--steps", "1", "--output", f"{folder}/island", "--force", "--quiet", settings=GRID)
-    basin = (*BASIN, f"input.mask={folder}/island/output.nc")
-    swmodel("run", "double_gyre", "--days", "60", "--output", f"{folder}/flow", "--force", "--quiet", settings=basin)
+    run_swmodel(
+        "run", "rest", "--steps", "1", "--output", f"{folder}/island", "--force", "--quiet", settings=GRID_SETTINGS
+    )
+    basin = (*BASIN_SETTINGS, f"input.mask={folder}/island/output.nc")
+    run_swmodel(
+        "run", "double_gyre", "--days", "60", "--output", f"{folder}/flow", "--force", "--quiet", settings=basin
+    )
     return (*basin, *(f"input.{name}={folder}/flow/output.nc@-1" for name in ("eta", "u", "v")))
 
 
-def check(folder: Path, layout: str, steps: int, settings) -> dict:
+def check_gradient(folder: Path, layout: str, steps: int, settings) -> dict:
     """The results of `swmodel check-gradient` in a layout."""
-    processes = str(nproc(layout))
+    processes = str(n_processes(layout))
     words = ["check-gradient", "double_gyre", "--nproc", processes, "--layout", layout, "--steps", str(steps)]
-    swmodel(*words, "--output", f"{folder}/{layout}", "--force", "--quiet", settings=settings)
+    run_swmodel(*words, "--output", f"{folder}/{layout}", "--force", "--quiet", settings=settings)
     return json.loads((folder / layout / "check.json").read_text())
 
 
-def nproc(layout: str) -> int:
+def n_processes(layout: str) -> int:
     """Number of processes of a layout."""
     rows, columns = map(int, layout.split("x"))
     return rows * columns
 
 
-def sizes(layout: str) -> str:
+def block_sizes(layout: str) -> str:
     """Columns by rows of the blocks in words: "15 and 16 x 43"."""
     parts = ((NX, int(layout.split("x")[1])), (NY, int(layout.split("x")[0])))
     return " x ".join(" and ".join(sorted({str(n // p), str(-(-n // p))})) for n, p in parts)
 
 
-def row(layout: str, found: dict, one: dict) -> list[str]:
+def table_row(layout: str, results: dict, one_process_results: dict) -> list[str]:
     """The cells of a line of the table."""
     names = ("value", "slope_along_direction")
-    off = max(abs(found[name] / one[name] - 1) for name in names)
-    errors = (found["dot_product_error"], found["hessian_symmetry"], off)
+    difference = max(abs(results[name] / one_process_results[name] - 1) for name in names)
+    errors = (results["dot_product_error"], results["hessian_symmetry"], difference)
     words = [f"{error:.0e}" if error else "0" for error in errors]
-    return [str(nproc(layout)), sizes(layout), f"{found['taylor_slope']:.4f}", *words]
+    return [str(n_processes(layout)), block_sizes(layout), f"{results['taylor_slope']:.4f}", *words]
 
 
 def main() -> None:
@@ -73,11 +84,13 @@ def main() -> None:
     parser.add_argument("--layouts", nargs="+", default=LAYOUTS, metavar="PYxPX", help="the first: one process")
     parser.add_argument("--steps", type=int, default=50, help="of the run whose derivatives are checked")
     parser.add_argument("--folder", type=Path, default=Path("outputs/exactness"), help="for the runs")
-    asked = parser.parse_args()
-    settings = prepare(asked.folder)
-    found = {layout: check(asked.folder, layout, asked.steps, settings) for layout in asked.layouts}
-    rows = [row(layout, results, found[asked.layouts[0]]) for layout, results in found.items()]
-    for cells in (HEAD, ["---:"] * len(HEAD), *rows):
+    args = parser.parse_args()
+    settings = make_initial_flow(args.folder)
+    results_of_layout = {layout: check_gradient(args.folder, layout, args.steps, settings) for layout in args.layouts}
+    rows = [
+        table_row(layout, results, results_of_layout[args.layouts[0]]) for layout, results in results_of_layout.items()
+    ]
+    for cells in (TABLE_HEADER, ["---:"] * len(TABLE_HEADER), *rows):
         print(f"| {' | '.join(cells)} |")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 
-from swmodel.cases.global_m2 import POLE, RELIEF
+from swmodel.cases.global_m2 import POLE, RELIEF_FILE
 from swmodel.files.relief import GridRequest, make_grid
 
 
@@ -31,12 +31,14 @@ def depths(folder) -> np.ndarray:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help=f"replace {RELIEF}")
+    parser.add_argument("--write", action="store_true", help=f"replace {RELIEF_FILE}")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         made = depths(folder)
-    with np.load(RELIEF) as kept:
+    with np.load(RELIEF_FILE) as kept:
         changed = made.size if kept["depth"].shape != made.shape else int((kept["depth"] != made).sum())
-    print(f"{RELIEF}: {changed} of {made.size} depths differ; {'replaced' if asked.write else '--write replaces it'}")
+    print(
+        f"{RELIEF_FILE}: {changed} of {made.size} depths differ; {'replaced' if asked.write else '--write replaces it'}"
+    )
     if asked.write:
-        np.savez_compressed(RELIEF, depth=made)
+        np.savez_compressed(RELIEF_FILE, depth=made)

@@ -21,14 +21,14 @@ from pathlib import Path
 from swmodel.parallel.spawn import end_with_parent, free_port
 
 #: The daemons and the commands that start jobs, and Debian's package of each. Daemons may not be on the user's PATH.
-NEEDED = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
+PACKAGE_OF_PROGRAM = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
 PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 #: Time in which a daemon must answer, and cancelled jobs must end, s.
-PATIENCE = 30.0
+MAX_WAIT_SECONDS = 30.0
 #: Processors of the node as configured, for so many ranks at a time, however few there are.
-CPUS = 8
+N_CPUS = 8
 
-CONFIGURATION = """
+SLURM_CONF = """
 ClusterName=one-node
 FirstJobId={first}
 SlurmctldHost={host}(127.0.0.1)
@@ -66,12 +66,12 @@ NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus}
 """
 
 
-def missing() -> list[str]:
+def missing_packages() -> list[str]:
     """Debian's packages of the missing programs."""
-    return [package for program, package in NEEDED.items() if shutil.which(program, path=PATH) is None]
+    return [package for program, package in PACKAGE_OF_PROGRAM.items() if shutil.which(program, path=PATH) is None]
 
 
-class OneNode:
+class OneNodeSlurm:
     """A running Slurm while it is entered as a context.
 
     Attributes:
@@ -85,13 +85,13 @@ class OneNode:
     def __enter__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="swmodel-slurm-"))
         with contextlib.ExitStack() as stack:
-            stack.callback(self.end)
+            stack.callback(self.shut_down)
             self._configure()
-            self.start("munged", "--foreground", "--force", *self._munge())
-            self.until(lambda: self.say("munge", "-n", "-S", self.folder / "munge.socket"))
-            self.start("slurmctld", "-D", "-i")
-            self.start("slurmd", "-D")
-            self.until(lambda: "idle" in self.say("sinfo", "--noheader", "--format=%t"))
+            self.start_daemon("munged", "--foreground", "--force", *self._munge_options())
+            self.wait_until(lambda: self.run_command("munge", "-n", "-S", self.folder / "munge.socket"))
+            self.start_daemon("slurmctld", "-D", "-i")
+            self.start_daemon("slurmd", "-D")
+            self.wait_until(lambda: "idle" in self.run_command("sinfo", "--noheader", "--format=%t"))
             self._stack = stack.pop_all()
         return self
 
@@ -107,20 +107,20 @@ class OneNode:
         self.folder.chmod(0o711)
         conf = self.folder / "slurm.conf"
         ports = free_port(), free_port()
-        host, first = socket.gethostname().partition(".")[0], random.randrange(1, 10**6)
+        host, first_job_id = socket.gethostname().partition(".")[0], random.randrange(1, 10**6)
         conf.write_text(
-            CONFIGURATION.format(
-                host=host, first=first, ports=ports, folder=self.folder, user=getpass.getuser(), cpus=CPUS
+            SLURM_CONF.format(
+                host=host, first=first_job_id, ports=ports, folder=self.folder, user=getpass.getuser(), cpus=N_CPUS
             )
         )
-        outside = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "SBATCH"))}
-        self.environ = outside | {"SLURM_CONF": str(conf), "PATH": PATH}
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "SBATCH"))}
+        self.environ = environ | {"SLURM_CONF": str(conf), "PATH": PATH}
 
-    def _munge(self):
+    def _munge_options(self):
         names = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
         return [f"--{option}={self.folder}/munge.{ending}" for option, ending in names.items()]
 
-    def start(self, name, *arguments):
+    def start_daemon(self, name, *arguments):
         """Start a daemon that ignores the terminal's Ctrl-C and ends with this process."""
         with (self.folder / f"{name}.out").open("a") as out:
             self.daemons[name] = subprocess.Popen(
@@ -138,7 +138,7 @@ class OneNode:
         self.daemons["slurmd"].kill()
         self.daemons["slurmd"].wait()
 
-    def crash(self):
+    def crash_node(self):
         """Kill all on the node but its daemon: Slurm's own processes first, as they would report the others' ends."""
         names = {pid: text.decode().strip() for pid, text in read_proc("comm", self.processes()).items()}
         others = "munged", "slurmctld", "slurmscriptd"  # of the controller, which would be on another machine
@@ -148,19 +148,19 @@ class OneNode:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
-    def say(self, *line) -> str:
+    def run_command(self, *command) -> str:
         """The output of a command of Slurm; empty if it fails."""
-        done = subprocess.run([str(word) for word in line], env=self.environ, capture_output=True, text=True)
+        done = subprocess.run([str(word) for word in command], env=self.environ, capture_output=True, text=True)
         return done.stdout if done.returncode == 0 else ""
 
-    def until(self, true, seconds=PATIENCE):
+    def wait_until(self, condition, seconds=MAX_WAIT_SECONDS):
         """Wait until true() is true, and return its value.
 
         Raises:
             TimeoutError: it was not in so many seconds; with the logs of the daemons.
         """
         deadline = time.monotonic() + seconds
-        while not (found := true()):
+        while not (found := condition()):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not in {seconds:g} s\n{self.logs()}")
             time.sleep(0.2)
@@ -171,12 +171,12 @@ class OneNode:
         files = sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")])
         return "\n".join(f"{file.name}:\n" + "".join(file.open(errors="replace").readlines()[-15:]) for file in files)
 
-    def end(self):
+    def shut_down(self):
         """End jobs, daemons and all their processes, and remove the folder."""
         if "slurmctld" in self.daemons:
-            self.say("scancel", "--user", getpass.getuser())
+            self.run_command("scancel", "--user", getpass.getuser())
             with contextlib.suppress(TimeoutError):
-                self.until(lambda: not self.say("squeue", "--noheader"))
+                self.wait_until(lambda: not self.run_command("squeue", "--noheader"))
         for daemon in reversed(self.daemons.values()):
             daemon.terminate()
         for daemon in reversed(self.daemons.values()):
@@ -191,13 +191,13 @@ class OneNode:
 
     def processes(self) -> list[int]:
         """The processes with this Slurm in their environment: steps, jobs and what they started."""
-        return list(self.environs())
+        return list(self.environment_of_processes())
 
-    def environs(self) -> dict[int, bytes]:
+    def environment_of_processes(self) -> dict[int, bytes]:
         """{process id: environment} of these processes."""
         mark = f"SLURM_CONF={self.folder}/slurm.conf".encode()
-        every = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
-        return {pid: environ for pid, environ in read_proc("environ", every).items() if mark in environ.split(b"\0")}
+        pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
+        return {pid: environ for pid, environ in read_proc("environ", pids).items() if mark in environ.split(b"\0")}
 
 
 def read_proc(file: str, pids) -> dict[int, bytes]:
@@ -211,7 +211,7 @@ def read_proc(file: str, pids) -> dict[int, bytes]:
 
 def main():
     signal.signal(signal.SIGTERM, lambda *signal: sys.exit(143))
-    with OneNode() as node:
+    with OneNodeSlurm() as node:
         sys.exit(subprocess.call(sys.argv[1:], env=node.environ))
 
 

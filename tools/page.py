@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-RUN = ("bash", "python")
-FILE = re.compile(r"# (\w+\.(?:py|toml))\n")
+RUN_LANGUAGES = ("bash", "python")
+FILE_HEADER = re.compile(r"# (\w+\.(?:py|toml))\n")
 
 
-class Block(NamedTuple):
+class CodeBlock(NamedTuple):
     """A block of code: the language behind its fence, the number of its first line, and its text."""
 
     language: str
@@ -29,31 +29,31 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks(page: Path, *languages: str) -> list[Block]:
+def read_blocks(page: Path, *languages: str) -> list[CodeBlock]:
     """The blocks of a page in these languages, in their order."""
     text = page.read_text(encoding="utf-8")
-    found = re.finditer(r"^```(\S[^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    every = (Block(each[1].strip(), text.count("\n", 0, each.start(2)) + 1, each[2]) for each in found)
-    return [block for block in every if block.language in languages]
+    matches = re.finditer(r"^```(\S[^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    all_blocks = (CodeBlock(each[1].strip(), text.count("\n", 0, each.start(2)) + 1, each[2]) for each in matches)
+    return [block for block in all_blocks if block.language in languages]
 
 
-def run(page: Path, check: str = "") -> None:
+def run_page(page: Path, check: str = "") -> None:
     """Run the blocks of a page, then a check; the first that fails is raised, a traceback has the lines of the page."""
-    names: dict[str, object] = {"__name__": "__page__"}
-    for block in blocks(page, *RUN, "toml"):
+    namespace: dict[str, object] = {"__name__": "__page__"}
+    for block in read_blocks(page, *RUN_LANGUAGES, "toml"):
         print(f"{page.name}:{block.line}", flush=True)
-        if file := FILE.match(block.text):
+        if file := FILE_HEADER.match(block.text):
             Path(file[1]).write_text(block.text, encoding="utf-8")
         elif block.language == "toml":
             continue
         elif block.language == "python":
-            exec(compile("\n" * (block.line - 1) + textwrap.dedent(block.text), page, "exec"), names)
+            exec(compile("\n" * (block.line - 1) + textwrap.dedent(block.text), page, "exec"), namespace)
         else:
             subprocess.run(["bash", "-euxo", "pipefail", "-c", block.text], check=True)
-    exec(check, names)
+    exec(check, namespace)
 
 
-def as_users_have_it(folder: Path) -> None:
+def set_user_environment(folder: Path) -> None:
     """Set the environment: `python` and `swmodel` are those of this program, and nothing opens a window."""
     for name, words in {"python": '"$@"', "swmodel": '-m swmodel "$@"'}.items():
         (folder / name).write_text(f'#!/bin/bash\nexec "{sys.executable}" {words}\n')
@@ -66,5 +66,5 @@ def as_users_have_it(folder: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        as_users_have_it(Path(folder))
-        run(Path(sys.argv[1]), *sys.argv[2:])
+        set_user_environment(Path(folder))
+        run_page(Path(sys.argv[1]), *sys.argv[2:])

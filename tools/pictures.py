@@ -29,7 +29,7 @@ from swmodel.plotting import style
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: Pages with pictures of their own: the name of a picture, and the file that the commands of the page write.
-PAGES = {
+PICTURES_OF_PAGES = {
     "real-sea": {
         "atlantic": "atlantic.png",
         "atlantic-m2": "outputs/atlantic/harmonics.png",
@@ -39,76 +39,79 @@ PAGES = {
     "verification": {"verify": "outputs/verify/verify.png"},
 }
 #: Commands in place of a page's, where it prints shorter ones too.
-COMMANDS = {"verification": "swmodel verify -o outputs/verify"}
+COMMANDS_OF_PAGES = {"verification": "swmodel verify -o outputs/verify"}
 #: Blocks of a page that are run, and files among its blocks, which are written.
-BLOCK, FILE = re.compile(r"^```(bash|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE), re.compile(r"# (\w+\.toml)\n")
+BLOCK_PATTERN, FILE_HEADER = (
+    re.compile(r"^```(bash|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE),
+    re.compile(r"# (\w+\.toml)\n"),
+)
 #: Bytes of a film above which it is encoded anew.
-LARGE = 300_000
+MAX_ANIMATION_BYTES = 300_000
 
 
-def shell(commands: str, folder: Path) -> None:
+def run_commands(commands: str, folder: Path) -> None:
     """Run commands as a user types them, in a folder."""
     program = shlex.join([sys.executable, "-m", "swmodel"])
     subprocess.run(["bash", "-euc", f'swmodel() {{ {program} "$@"; }}\n{commands}'], cwd=folder, check=True)
 
 
-def keep(picture: Path, target: Path) -> None:
+def save_picture(picture: Path, target: Path) -> None:
     """Copy a picture in all its colours, in as few bytes as PNG needs."""
     target.parent.mkdir(parents=True, exist_ok=True)
     Image.open(picture).convert("RGB").save(target, optimize=True)
 
 
-def shrink(film: Path, target: Path) -> None:
+def copy_animation(animation: Path, target: Path) -> None:
     """Copy a film; one of more than LARGE bytes no longer than 760 pixels, so that its page loads at once."""
-    if film.stat().st_size <= LARGE:
-        shutil.copy(film, target)
+    if animation.stat().st_size <= MAX_ANIMATION_BYTES:
+        shutil.copy(animation, target)
         return
-    size = "scale='if(gt(iw,ih),min(760,iw),-2)':'if(gt(iw,ih),-2,min(760,ih))'"
-    options = ["-vf", size, "-c:v", "libx264", "-crf", "28", "-preset", "veryslow", "-pix_fmt", "yuv420p"]
-    subprocess.run([get_ffmpeg_exe(), "-v", "error", "-y", "-i", film, *options, target], check=True)
+    scale_filter = "scale='if(gt(iw,ih),min(760,iw),-2)':'if(gt(iw,ih),-2,min(760,ih))'"
+    options = ["-vf", scale_filter, "-c:v", "libx264", "-crf", "28", "-preset", "veryslow", "-pix_fmt", "yuv420p"]
+    subprocess.run([get_ffmpeg_exe(), "-v", "error", "-y", "-i", animation, *options, target], check=True)
 
 
 def draw_case(name: str, images: Path) -> None:
     """Run the commands of a case, and keep the picture and the film that they write."""
     case = swmodel.load(name, environ={}).case
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        shell("\n".join(cases.commands(case, "Command")), folder)
+    with tempfile.TemporaryDirectory() as temporary_folder:
+        folder = Path(temporary_folder)
+        run_commands("\n".join(cases.commands(case, "Command")), folder)
         before = {*folder.rglob("*.png")}
-        shell("\n".join(cases.commands(case, "Plot")), folder)
-        drawn = {*folder.rglob("*.png")} - before or {*folder.rglob("assimilation.png")}
-        for picture in drawn:
-            keep(picture, images / "cases" / f"{name}.png")
-        for film in folder.rglob("*.mp4"):
-            shrink(film, images / "cases" / f"{name}.mp4")
+        run_commands("\n".join(cases.commands(case, "Plot")), folder)
+        new_pictures = {*folder.rglob("*.png")} - before or {*folder.rglob("assimilation.png")}
+        for picture in new_pictures:
+            save_picture(picture, images / "cases" / f"{name}.png")
+        for animation in folder.rglob("*.mp4"):
+            copy_animation(animation, images / "cases" / f"{name}.mp4")
         if name == "jet":
             shutil.copy(images / "cases" / "jet.png", images / "jet.png")
         if name in ("chile2010", "monai", "conical_island"):
             draw_gauges(name, folder / "outputs" / name / "stations.nc", images / f"{name}_gauge.png")
 
 
-def records_of(name: str) -> tuple[dict[str, tuple], str, float, str]:
+def gauge_records(name: str) -> tuple[dict[str, tuple], str, float, str]:
     """What is recorded at the gauges of a case: {gauge: (time, level)}, where, the unit of time, s, and the axis."""
     if name == "chile2010":
-        buoy = {"DART 32412": chile2010.recorded()}
+        buoy = {"DART 32412": chile2010.load_record()}
         return buoy, "DART 32412, without the tide", 3600.0, "time since the earthquake (hours)"
     if name == "monai":
-        time, levels = monai.recorded()
+        time, levels = monai.load_records()
     else:
-        time, levels, *_ = conical_island.recorded("B")
+        time, levels, *_ = conical_island.load_record("B")
     return {f"gauge {each}": (time, level) for each, level in levels.items()}, "laboratory", 1.0, "time (s)"
 
 
 def draw_gauges(name: str, stations: Path, target: Path) -> None:
     """Draw the series of the gauges of a case with what was recorded there."""
-    records, where, unit, axis = records_of(name)
-    with netCDF4.Dataset(stations) as data, mpl.rc_context(style.RC):
-        figure = style.Picture(figsize=(7.2, 1.2 + 1.4 * len(records)), layout="constrained")
+    records, where, unit, axis = gauge_records(name)
+    with netCDF4.Dataset(stations) as data, mpl.rc_context(style.RC_PARAMS):
+        figure = style.NotebookFigure(figsize=(7.2, 1.2 + 1.4 * len(records)), layout="constrained")
         rows = figure.subplots(len(records), sharex=True, squeeze=False)[:, 0]
         for k, (axes, (gauge, (time, level))) in enumerate(zip(rows, records.items(), strict=True)):
-            axes.plot(data["time"][:] / unit, data["eta"][:, k], color=style.LINE, label="model")
-            inside = (time >= 0) & (time <= data["time"][-1])
-            axes.plot(time[inside] / unit, level[inside], color=style.KNOWN, lw=1, label=where)
+            axes.plot(data["time"][:] / unit, data["eta"][:, k], color=style.LINE_COLOUR, label="model")
+            within_run = (time >= 0) & (time <= data["time"][-1])
+            axes.plot(time[within_run] / unit, level[within_run], color=style.REFERENCE_COLOUR, lw=1, label=where)
             axes.set_title(gauge, loc="left")
             axes.spines[["top", "right"]].set_visible(False)
             axes.margins(x=0.01)
@@ -121,29 +124,35 @@ def draw_gauges(name: str, stations: Path, target: Path) -> None:
 def draw_page(name: str, images: Path) -> None:
     """Run the commands of a page until its pictures are there, and keep those that it shows."""
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
-    wanted = {picture: made for picture, made in PAGES[name].items() if f"images/{picture}.png" in text}
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        for language, block in [("bash", COMMANDS[name])] if name in COMMANDS else BLOCK.findall(text):
+    file_of_picture = {
+        picture: picture_file
+        for picture, picture_file in PICTURES_OF_PAGES[name].items()
+        if f"images/{picture}.png" in text
+    }
+    with tempfile.TemporaryDirectory() as temporary_folder:
+        folder = Path(temporary_folder)
+        for language, block in (
+            [("bash", COMMANDS_OF_PAGES[name])] if name in COMMANDS_OF_PAGES else BLOCK_PATTERN.findall(text)
+        ):
             if language == "bash":
-                shell(block, folder)
-            elif file := FILE.match(block):
+                run_commands(block, folder)
+            elif file := FILE_HEADER.match(block):
                 (folder / file[1]).write_text(block, encoding="utf-8")
-            if all((folder / made).exists() for made in wanted.values()):
+            if all((folder / made).exists() for made in file_of_picture.values()):
                 break
-        for picture, made in wanted.items():
-            keep(folder / made, images / f"{picture}.png")
+        for picture, made in file_of_picture.items():
+            save_picture(folder / made, images / f"{picture}.png")
 
 
-def main(words=None) -> None:
+def main(argv=None) -> None:
     """Draw the cases and pages that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="cases and pages; without any, all")
     parser.add_argument("--write", action="store_true", help="replace the pictures in docs/images")
-    asked = parser.parse_args(words)
-    images = DOCS / "images" if asked.write else Path("outputs", "pictures").resolve()
-    for each in asked.names or [*cases.names(), *PAGES]:
-        (draw_page if each in PAGES else draw_case)(each, images)
+    args = parser.parse_args(argv)
+    images = DOCS / "images" if args.write else Path("outputs", "pictures").resolve()
+    for each in args.names or [*cases.names(), *PICTURES_OF_PAGES]:
+        (draw_page if each in PICTURES_OF_PAGES else draw_case)(each, images)
     print(f"{images}: drawn")
 
 

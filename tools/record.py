@@ -28,15 +28,18 @@ BOX = "-s grid.nx=24 -s grid.ny=20"
 TIDES = "-s time.start=2012-03-01 -s tide.constituents=M2,K1 -s physics.self_attraction=0.1"
 
 #: A configuration with every term, and with series at places; it lies at {all}.
-ALL = """
+EVERY_TERM_CONFIG = """
 case.name = "rest"
 grid = {nx = 24, ny = 20, dx = 1e4, dy = 1e4}
 physics = {linear_drag = 1e-6, quadratic_drag = 1e-3, manning = 0.02, viscosity = 50, biharmonic_viscosity = 1e9}
 body_force = {x_amplitude = 1e-5, y = 2e-6, period = "12.42 h"}
 sponge = {rate = 1e-4, width = 3e4}
-tracer = {transport = "upwind", initial = 1.5}
-open_sides = {sides = ["west"], m2_amplitude = 0.5, s2_phase = 20, s2_amplitude = 0.1, pressure = "none"}
+open_sides = {sides = ["west"], constituents = ["M2", "S2"], amplitude = [0.5, 0.1], phase = [0, 20], pressure = "none"}
 output = {every_steps = 20, stations_every_steps = 3, sections_every_steps = 4}
+
+[[tracer]]
+name = "dye"
+initial = 1.5
 
 [[station]]
 name = "buoy"
@@ -93,35 +96,35 @@ RUNS = {
 }
 
 
-def swmodel(line: str, folder: Path) -> None:
+def run_swmodel(line: str, folder: Path) -> None:
     """Run a command of the program; ends this one with what it printed where it fails."""
-    places = {"out": folder, "grid": folder.parent / "grid.nc", "all": folder.parent / "all.toml"}
-    places["all"].write_text(ALL)
-    words = [word.format(**places) for word in line.split()]
+    names = {"out": folder, "grid": folder.parent / "grid.nc", "all": folder.parent / "all.toml"}
+    names["all"].write_text(EVERY_TERM_CONFIG)
+    words = [word.format(**names) for word in line.split()]
     if words[0] in ("run", "ensemble", "sensitivity"):
         words += ["--output", str(folder), "--force"]
-    done = subprocess.run([sys.executable, "-m", "swmodel", *words], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
+    process = subprocess.run([sys.executable, "-m", "swmodel", *words], capture_output=True, text=True)
+    if process.returncode:
+        sys.exit(f"{' '.join(words)}: exit code {process.returncode}\n{process.stderr}")
 
 
 def digest(values) -> str:
     """SHA-256 of an array's type, shape and bytes."""
     values = np.ascontiguousarray(np.ma.getdata(values))
-    what = values.tobytes() if values.dtype.kind != "O" else str(values.tolist()).encode()
-    return hashlib.sha256(f"{values.dtype.str}{values.shape}".encode() + what).hexdigest()
+    content = values.tobytes() if values.dtype.kind != "O" else str(values.tolist()).encode()
+    return hashlib.sha256(f"{values.dtype.str}{values.shape}".encode() + content).hexdigest()
 
 
-def recorded(folder: Path) -> dict[str, str]:
+def digests_of_run(folder: Path) -> dict[str, str]:
     """The digests of what a run has left in its folder, by FILE:VARIABLE."""
-    found = {}
+    digests = {}
     for path in sorted(folder.rglob("*.nc")):
         with netCDF4.Dataset(path) as data:
             data.set_auto_maskandscale(False)
-            found |= {f"{path.relative_to(folder)}:{name}": digest(one[...]) for name, one in data.variables.items()}
+            digests |= {f"{path.relative_to(folder)}:{name}": digest(one[...]) for name, one in data.variables.items()}
     if (path := folder.with_suffix(".json")).exists():
-        found["gradient"] = json.loads(path.read_text())["gradient_sha256"]
-    return found
+        digests["gradient"] = json.loads(path.read_text())["gradient_sha256"]
+    return digests
 
 
 def differences(before: dict, after: dict) -> list[str]:
@@ -141,19 +144,19 @@ def main() -> None:
     parser.add_argument("table", type=Path)
     parser.add_argument("--against", type=Path)
     parser.add_argument("--only", nargs="+", choices=RUNS, default=list(RUNS), metavar="RUN")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     table = {}
-    for name in asked.only:
+    for name in args.only:
         print(name, file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             for line in RUNS[name]:
-                swmodel(line, Path(folder) / "run")
-            table[name] = recorded(Path(folder) / "run")
-    asked.table.write_text(json.dumps(table, indent=1) + "\n")
-    if asked.against:
-        found = differences(json.loads(asked.against.read_text()), table)
-        print("\n".join(found) or "nothing differs")
-        sys.exit(bool(found))
+                run_swmodel(line, Path(folder) / "run")
+            table[name] = digests_of_run(Path(folder) / "run")
+    args.table.write_text(json.dumps(table, indent=1) + "\n")
+    if args.against:
+        lines = differences(json.loads(args.against.read_text()), table)
+        print("\n".join(lines) or "nothing differs")
+        sys.exit(bool(lines))
 
 
 if __name__ == "__main__":

@@ -18,48 +18,59 @@ from contextlib import ExitStack
 import netCDF4
 import numpy as np
 
-from swmodel.files.relief.average import is_sea, overlaps
-from swmodel.files.relief.source import SHIPPED, STRAIT, open_relief
-from swmodel.files.relief.straits import connected
+from swmodel.files.relief.average import is_sea, overlap_weights
+from swmodel.files.relief.source import PACKAGE_RELIEF, STRAIT_NAME, open_relief
+from swmodel.files.relief.straits import connect_seas
 
-STEP = 0.5
+STEP_DEGREES = 0.5
 
 #: Places along each side of a cell, at which the finer relief is asked for straits.
-PLACES = 5
-FLAGS = np.array([0, 1], "u1")
-LAND = {"units": "percent", "standard_name": "sea_area_fraction", "long_name": "share of the cell that is sea"}
+SAMPLES_PER_SIDE = 5
+FLAG_VALUES = np.array([0, 1], "u1")
+SEA_FRACTION_ATTRIBUTES = {
+    "units": "percent",
+    "standard_name": "sea_area_fraction",
+    "long_name": "share of the cell that is sea",
+}
 
 
-def coarse(source: str) -> tuple[np.ndarray, ...]:
+def coarsen_relief(source: str) -> tuple[np.ndarray, ...]:
     """Longitudes, latitudes, heights, shares of sea and straits on the nodes of the half degree."""
-    lon, lat = np.arange(-180, 180, STEP), np.arange(-90, 90 + STEP / 2, STEP)
-    edges = [np.append(lon - STEP / 2, lon[-1] + STEP / 2), np.clip(np.append(lat - STEP / 2, 90.25), -90, 90)]
+    lon, lat = np.arange(-180, 180, STEP_DEGREES), np.arange(-90, 90 + STEP_DEGREES / 2, STEP_DEGREES)
+    edges = [
+        np.append(lon - STEP_DEGREES / 2, lon[-1] + STEP_DEGREES / 2),
+        np.clip(np.append(lat - STEP_DEGREES / 2, 90.25), -90, 90),
+    ]
     with ExitStack() as stack:
         relief = open_relief(source, stack)
-        (of_x, columns), (of_y, rows) = (overlaps(relief, *pair) for pair in zip(("lon", "lat"), edges, strict=True))
-        fields = [relief.factor * relief.read(relief.height, rows, columns), relief.window(rows, columns)[1]]
-        within = STEP * (np.arange(PLACES) - (PLACES - 1) / 2) / PLACES
-        x, y = (np.add.outer(nodes, within).ravel() for nodes in (lon, lat))
-        places = is_sea(relief, *np.broadcast_arrays(x, np.clip(y, -90, 90)[:, None]))
-    area = of_y @ np.ones_like(fields[0]) @ of_x.T
-    height, sea = (of_y @ values @ of_x.T / area for values in fields)
-    wet, _ = connected(sea >= 0.5, sea, places.reshape(len(lat), PLACES, len(lon), PLACES), True)
+        (x_overlaps, columns), (y_overlaps, rows) = (
+            overlap_weights(relief, *pair) for pair in zip(("lon", "lat"), edges, strict=True)
+        )
+        fields = [relief.metres_per_unit * relief.read(relief.height, rows, columns), relief.window(rows, columns)[1]]
+        sample_offsets = STEP_DEGREES * (np.arange(SAMPLES_PER_SIDE) - (SAMPLES_PER_SIDE - 1) / 2) / SAMPLES_PER_SIDE
+        x, y = (np.add.outer(nodes, sample_offsets).ravel() for nodes in (lon, lat))
+        sea_samples = is_sea(relief, *np.broadcast_arrays(x, np.clip(y, -90, 90)[:, None]))
+    area = y_overlaps @ np.ones_like(fields[0]) @ x_overlaps.T
+    height, sea = (y_overlaps @ values @ x_overlaps.T / area for values in fields)
+    wet, _ = connect_seas(
+        sea >= 0.5, sea, sea_samples.reshape(len(lat), SAMPLES_PER_SIDE, len(lon), SAMPLES_PER_SIDE), True
+    )
     return lon, lat, height, sea, wet & (sea < 0.5)
 
 
 def compare(height: np.ndarray, sea: np.ndarray, strait: np.ndarray) -> str:
     """How many heights, shares of sea and straits of the package differ from these."""
-    with netCDF4.Dataset(SHIPPED) as data:
-        kept = data["z"][...], data["sea"][...], data[STRAIT][...]
-    made = height, 100 * sea, strait
-    changed = [int((np.rint(new) != old).sum()) for new, old in zip(made, kept, strict=True)]
-    heights, shares, straits = changed
-    return f"{SHIPPED}: {heights} heights, {shares} shares of sea and {straits} straits of {height.size} differ"
+    with netCDF4.Dataset(PACKAGE_RELIEF) as data:
+        old_fields = data["z"][...], data["sea"][...], data[STRAIT_NAME][...]
+    new_fields = height, 100 * sea, strait
+    n_changed = [int((np.rint(new) != old).sum()) for new, old in zip(new_fields, old_fields, strict=True)]
+    heights, shares, straits = n_changed
+    return f"{PACKAGE_RELIEF}: {heights} heights, {shares} shares of sea and {straits} straits of {height.size} differ"
 
 
-def write(lon, lat, height: np.ndarray, sea: np.ndarray, strait: np.ndarray) -> None:
+def write_relief(lon, lat, height: np.ndarray, sea: np.ndarray, strait: np.ndarray) -> None:
     """Write the relief into its place in the package."""
-    with netCDF4.Dataset(SHIPPED, "w") as data:
+    with netCDF4.Dataset(PACKAGE_RELIEF, "w") as data:
         data.setncatts(
             {
                 "Conventions": "CF-1.12",
@@ -69,31 +80,35 @@ def write(lon, lat, height: np.ndarray, sea: np.ndarray, strait: np.ndarray) -> 
         )
         for name, values, axis in (("lat", lat, "latitude"), ("lon", lon, "longitude")):
             data.createDimension(name, len(values))
-            made = data.createVariable(name, "f4", (name,), fill_value=False)
-            made.setncatts({"standard_name": axis, "units": f"degrees_{'north' if name == 'lat' else 'east'}"})
-            made[:] = values
+            variable = data.createVariable(name, "f4", (name,), fill_value=False)
+            variable.setncatts({"standard_name": axis, "units": f"degrees_{'north' if name == 'lat' else 'east'}"})
+            variable[:] = values
         packed = {"zlib": True, "complevel": 9, "shuffle": True, "fill_value": False}
-        made = data.createVariable("z", "i2", ("lat", "lon"), **packed)
-        made.setncatts(
+        variable = data.createVariable("z", "i2", ("lat", "lon"), **packed)
+        variable.setncatts(
             {"standard_name": "surface_altitude", "units": "m", "positive": "up", "long_name": "height of the bedrock"}
         )
-        made[:] = np.rint(height)
-        made = data.createVariable("sea", "u1", ("lat", "lon"), **packed)
-        made.setncatts(LAND)
-        made[:] = np.rint(100 * sea)
-        made = data.createVariable(STRAIT, "u1", ("lat", "lon"), **packed)
-        made.setncatts(
-            {"long_name": "less than half sea, but connects seas", "flag_values": FLAGS, "flag_meanings": "no yes"}
+        variable[:] = np.rint(height)
+        variable = data.createVariable("sea", "u1", ("lat", "lon"), **packed)
+        variable.setncatts(SEA_FRACTION_ATTRIBUTES)
+        variable[:] = np.rint(100 * sea)
+        variable = data.createVariable(STRAIT_NAME, "u1", ("lat", "lon"), **packed)
+        variable.setncatts(
+            {
+                "long_name": "less than half sea, but connects seas",
+                "flag_values": FLAG_VALUES,
+                "flag_meanings": "no yes",
+            }
         )
-        made[:] = strait
+        variable[:] = strait
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", help="of the finer relief")
-    parser.add_argument("--write", action="store_true", help=f"replace {SHIPPED}")
+    parser.add_argument("--write", action="store_true", help=f"replace {PACKAGE_RELIEF}")
     asked = parser.parse_args()
-    made = coarse(asked.file)
+    made = coarsen_relief(asked.file)
     print(f"{compare(*made[2:])}; {'replaced' if asked.write else '--write replaces it'}")
     if asked.write:
-        write(*made)
+        write_relief(*made)

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "trust.md"
+PROMISES_PAGE = ROOT / "docs" / "trust.md"
 #: What tools/mutate.py makes, and which tests have found it.
-MUTATIONS, FOUND = ROOT / "tools" / "mutations.toml", ROOT / "tools" / "mutations_found.json"
+MUTATIONS, MUTATION_RESULTS = ROOT / "tools" / "mutations.toml", ROOT / "tools" / "mutations_found.json"
 #: What `make test` selects.
-BY_DAY = "not (night or release)"
+MARK_EXPRESSION = "not (night or release)"
 
 
-class Test(NamedTuple):
+class MarkedTest(NamedTuple):
     """A test with the marks that its decorators, and the `pytestmark` of its file, give it."""
 
     path: str
@@ -32,33 +32,33 @@ class Test(NamedTuple):
     marks: tuple[tuple[str, str], ...]  # pairs of name and first argument, the text "" where it has none
 
     @property
-    def by_day(self) -> bool:
+    def runs_in_make_test(self) -> bool:
         """Whether `make test` runs it, or one of its cases."""
-        return f"{self.path}::{self.name}" in collected(BY_DAY)
+        return f"{self.path}::{self.name}" in collect_tests(MARK_EXPRESSION)
 
 
 @cache
-def collected(selected: str) -> set[str]:
+def collect_tests(mark_expression: str) -> set[str]:
     """The tests with these marks, as pytest collects them: file::name, without the parameters of cases."""
-    line = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", selected]
-    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
-    return {each.partition("[")[0] for each in done.stdout.splitlines() if "::" in each}
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", mark_expression]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {each.partition("[")[0] for each in process.stdout.splitlines() if "::" in each}
 
 
 def marks_of(nodes) -> list[tuple[str, str]]:
     """The marks among some expressions, such as `pytest.mark.fault("a full disk")`."""
-    found = []
+    marks = []
     for node in nodes:
         call, node = (node, node.func) if isinstance(node, ast.Call) else (None, node)
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "pytest.mark":
             argument = call.args[0].value if call and call.args and isinstance(call.args[0], ast.Constant) else ""
-            found.append((node.attr, argument))
-    return found
+            marks.append((node.attr, argument))
+    return marks
 
 
-def tests() -> list[Test]:
+def read_tests() -> list[MarkedTest]:
     """All tests with their marks, by file and place."""
-    found = []
+    result = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         module, shared = ast.parse(path.read_text(encoding="utf-8")), []
         for node in module.body:
@@ -66,50 +66,52 @@ def tests() -> list[Test]:
                 shared = marks_of(node.value.elts if isinstance(node.value, ast.List) else [node.value])
         for node in module.body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                own = marks_of(node.decorator_list)
-                found.append(Test(str(path.relative_to(ROOT)), node.name, (*shared, *own)))
-    return found
+                own_marks = marks_of(node.decorator_list)
+                result.append(MarkedTest(str(path.relative_to(ROOT)), node.name, (*shared, *own_marks)))
+    return result
 
 
-def of_kind(kind: str) -> dict[str, list[Test]]:
+def tests_by_argument(kind: str) -> dict[str, list[MarkedTest]]:
     """{what a mark of this kind names: its tests}."""
-    found = defaultdict(list)
-    for test in tests():
+    tests_of = defaultdict(list)
+    for test in read_tests():
         for name, argument in test.marks:
             if name == kind:
-                found[argument].append(test)
-    return found
+                tests_of[argument].append(test)
+    return tests_of
 
 
-def promises() -> list[str]:
+def read_promises() -> list[str]:
     """The promises of docs/trust.md, the first column of its table."""
-    lines = PAGE.read_text(encoding="utf-8").partition("## Promises\n")[2].partition("\n## ")[0].splitlines()
+    lines = PROMISES_PAGE.read_text(encoding="utf-8").partition("## Promises\n")[2].partition("\n## ")[0].splitlines()
     rows = [line for line in lines if line.startswith("| ")][2:]
     return [row.strip("| ").split(" | ")[0].strip() for row in rows]
 
 
-def mutations() -> dict[str, str]:
+def read_mutations() -> dict[str, str]:
     """{deliberate fault: the test that found it, as file::name; empty if none has}."""
-    known = json.loads(FOUND.read_text(encoding="utf-8"))
-    return {fault["name"]: known.get(fault["name"], "") for fault in tomllib.loads(MUTATIONS.read_text())["fault"]}
+    results = json.loads(MUTATION_RESULTS.read_text(encoding="utf-8"))
+    return {fault["name"]: results.get(fault["name"], "") for fault in tomllib.loads(MUTATIONS.read_text())["fault"]}
 
 
-def linked(found: list[Test]) -> str:
+def format_tests(tests: list[MarkedTest]) -> str:
     """The tests of a row, those of a file together."""
     files = defaultdict(list)
-    for test in found:
+    for test in tests:
         files[test.path].append(f"`{test.name}`")
     return "; ".join(f"{path.removeprefix('tests/')}: {', '.join(names)}" for path, names in files.items())
 
 
-def page() -> str:
+def make_page() -> str:
     """The page of tests, in Markdown."""
-    by_promise, by_fault = of_kind("promise"), of_kind("fault")
-    found = {name.replace("-", " "): f"`{test.removeprefix('tests/')}`" for name, test in mutations().items()}
+    by_promise, by_fault = tests_by_argument("promise"), tests_by_argument("fault")
+    mutation_rows = {
+        name.replace("-", " "): f"`{test.removeprefix('tests/')}`" for name, test in read_mutations().items()
+    }
     tables = {
-        "Promises": {promise: linked(by_promise[promise]) for promise in promises()},
-        "Faults": {fault: linked(tests) for fault, tests in by_fault.items()},
-        "Deliberate faults": found,
+        "Promises": {promise: format_tests(by_promise[promise]) for promise in read_promises()},
+        "Faults": {fault: format_tests(tests) for fault, tests in by_fault.items()},
+        "Deliberate faults": mutation_rows,
     }
     text = "# Tests of promises and faults\n\nThe marks of the tests, for [Promises and their tests](../trust.md).\n"
     for title, rows in tables.items():
@@ -118,18 +120,30 @@ def page() -> str:
     return text
 
 
-def problems() -> list[str]:
+def find_problems() -> list[str]:
     """What is wrong with the promises, the marks or the deliberate faults."""
-    named, marks = promises(), of_kind("promise")
-    existing = {f"{test.path}::{test.name}" for test in tests()}
+    listed_promises, tests_of_promise = read_promises(), tests_by_argument("promise")
+    existing = {f"{test.path}::{test.name}" for test in read_tests()}
     return [
-        *(f'no test that `make test` runs proves "{p}"' for p in named if not any(t.by_day for t in marks.get(p, ()))),
-        *(f'{marks[p][0].path} names the promise "{p}", which docs/trust.md lacks' for p in marks if p not in named),
-        *(f"no existing test finds {name}: tools/mutate.py" for name, t in mutations().items() if t not in existing),
+        *(
+            f'no test that `make test` runs proves "{p}"'
+            for p in listed_promises
+            if not any(t.runs_in_make_test for t in tests_of_promise.get(p, ()))
+        ),
+        *(
+            f'{tests_of_promise[p][0].path} names the promise "{p}", which docs/trust.md lacks'
+            for p in tests_of_promise
+            if p not in listed_promises
+        ),
+        *(
+            f"no existing test finds {name}: tools/mutate.py"
+            for name, t in read_mutations().items()
+            if t not in existing
+        ),
     ]
 
 
 if __name__ == "__main__":
-    found = problems()
+    found = find_problems()
     print("\n".join(found), end="\n" * bool(found), file=sys.stderr)
     sys.exit(bool(found))

@@ -25,82 +25,96 @@ import numpy as np
 
 from swmodel.plotting import style
 
-STATE, DRAG, WEAK = 0.25, 1 / 3, 0.6
-LETKF = ("--method", "letkf")
+MAX_STATE_RATIO, MAX_DRAG_RATIO, MAX_WEAK_CONSTRAINT_RATIO = 0.25, 1 / 3, 0.6
+LETKF_OPTIONS = ("--method", "letkf")
 LABELS = {"eta": "Rms error of the interface (m)", "current": "Rms error of the current (m s⁻¹)"}
 #: 4D-Var of the cost of LETKF: 19 sweeps, as long as about 95 runs.
-SHORT = ("-s", "assimilation.outer=2", "-s", "assimilation.inner=8")
+SHORT_4DVAR_OPTIONS = ("-s", "assimilation.outer=2", "-s", "assimilation.inner=8")
 #: The settings of an analysis that takes the wind of the first guess for the true one.
-STRONG = ("-s", "assimilation.controls=eta,u,v")
+STRONG_CONSTRAINT_OPTIONS = ("-s", "assimilation.controls=eta,u,v")
 
 
 def assimilate(case: str, seed: int, nproc: int, folder: Path, settings=()) -> dict:
     """The errors that `swmodel assimilate` finds; ends this program with its exit code where that is not 0."""
-    line = [sys.executable, "-m", "swmodel", "assimilate", case, "--nproc", str(nproc), "-s", f"case.seed={seed}"]
-    line += settings
-    done = subprocess.run([*line, "--output", str(folder), "--force", "--quiet"])
-    if done.returncode:
-        sys.exit(done.returncode)
+    command = [sys.executable, "-m", "swmodel", "assimilate", case, "--nproc", str(nproc), "-s", f"case.seed={seed}"]
+    command += settings
+    process = subprocess.run([*command, "--output", str(folder), "--force", "--quiet"])
+    if process.returncode:
+        sys.exit(process.returncode)
     return json.loads((folder / "assimilation.json").read_text())["twin"]
 
 
-def ratios(twin: dict, what="", begin=0.0, names=("eta", "current")) -> Iterator[tuple[str, float, float]]:
+def error_ratios(twin: dict, prefix="", first_day=0.0, names=("eta", "current")) -> Iterator[tuple[str, float, float]]:
     """(what, error of the analysis over that of the first guess from a day on, at most)."""
-    for name, of in twin["controls"].items():
-        if "where_wrong" in of["background"]:
-            errors = [of[who]["where_wrong"] for who in ("analysis", "background")]
-            yield f"{what}{name} where it is wrong", errors[0] / errors[1], DRAG
+    for name, errors_of_control in twin["controls"].items():
+        if "where_wrong" in errors_of_control["background"]:
+            errors = [errors_of_control[who]["where_wrong"] for who in ("analysis", "background")]
+            yield f"{prefix}{name} where it is wrong", errors[0] / errors[1], MAX_DRAG_RATIO
     forecast = twin["forecast"]
     for name in names:
         for where in ("everywhere", "unobserved"):
             before, after = (np.array(forecast[name][who][where]) for who in ("background", "analysis"))
-            known = before > 0  # a first guess that starts from the truth is not off there
-            known &= np.array(forecast["days"]) >= begin
-            yield f"{what}{name} {where}, the worst of all days", float((after[known] / before[known]).max()), STATE
+            is_counted = before > 0  # a first guess that starts from the truth is not off there
+            is_counted &= np.array(forecast["days"]) >= first_day
+            yield (
+                f"{prefix}{name} {where}, the worst of all days",
+                float((after[is_counted] / before[is_counted]).max()),
+                MAX_STATE_RATIO,
+            )
 
 
-def over_strong(what: str, weak: dict, strong: dict) -> Iterator[tuple[str, float, float]]:
+def ratios_to_strong_constraint(prefix: str, weak: dict, strong: dict) -> Iterator[tuple[str, float, float]]:
     """(what, error with corrections of the wind over that without, at most), at the ends of window and forecast."""
     window = weak["forecast"]["days"].index(weak["forecast"]["window_days"])
     for name in ("eta", "current"):
         for number, when in ((window, "window"), (-1, "forecast")):
-            errors = [of["forecast"][name]["analysis"]["everywhere"][number] for of in (weak, strong)]
-            yield f"{what}: {name} at the end of the {when}, over that without corrections", errors[0] / errors[1], WEAK
+            errors = [twin["forecast"][name]["analysis"]["everywhere"][number] for twin in (weak, strong)]
+            yield (
+                f"{prefix}: {name} at the end of the {when}, over that without corrections",
+                errors[0] / errors[1],
+                MAX_WEAK_CONSTRAINT_RATIO,
+            )
 
 
-def findings(case: str, seed: int, nproc: int, folder: Path) -> Iterator[tuple[str, float, float]]:
+def check_case(case: str, seed: int, nproc: int, folder: Path) -> Iterator[tuple[str, float, float]]:
     """(what, ratio, at most) of a case and a seed."""
 
-    def other(name: str, *settings: str) -> dict:
+    def assimilate_variant(name: str, *settings: str) -> dict:
         return assimilate(case, seed, nproc, folder.with_name(f"{folder.name}-{name}"), settings)
 
     twin = assimilate(case, seed, nproc, folder)
     if case == "double_gyre_winds":
-        strong = other("strong", *STRONG)
-        letkf, short = other("letkf", *LETKF), other("short", *SHORT)
+        strong = assimilate_variant("strong", *STRONG_CONSTRAINT_OPTIONS)
+        letkf, short = assimilate_variant("letkf", *LETKF_OPTIONS), assimilate_variant("short", *SHORT_4DVAR_OPTIONS)
         draw({"strong": strong, "weak, stopped early": short, "weak": twin, "LETKF": letkf}, folder.with_suffix(".png"))
-        yield from over_strong("weak constraint", twin, strong)
-        yield from over_strong("LETKF", letkf, strong)
+        yield from ratios_to_strong_constraint("weak constraint", twin, strong)
+        yield from ratios_to_strong_constraint("LETKF", letkf, strong)
         return
     if case == "gulf_surge":
         with netCDF4.Dataset(folder / "analysis.nc") as data:
-            found, true = (data[f"outside_level_correction_{who}"][:, :, -1] for who in ("analysis", "truth"))
-        yield "level at the mouth", float(np.sqrt(np.mean((found - true) ** 2) / np.mean(true**2))), STATE
-        yield from ratios(twin, names=("eta",))
+            correction, true_correction = (
+                data[f"outside_level_correction_{who}"][:, :, -1] for who in ("analysis", "truth")
+            )
+        yield (
+            "level at the mouth",
+            float(np.sqrt(np.mean((correction - true_correction) ** 2) / np.mean(true_correction**2))),
+            MAX_STATE_RATIO,
+        )
+        yield from error_ratios(twin, names=("eta",))
         return
-    yield from ratios(twin)
+    yield from error_ratios(twin)
     if case == "double_gyre_twin":
-        yield from ratios(other("letkf", *LETKF), "LETKF: ", twin["forecast"]["window_days"])
+        yield from error_ratios(assimilate_variant("letkf", *LETKF_OPTIONS), "LETKF: ", twin["forecast"]["window_days"])
 
 
 def draw(twins: dict[str, dict], path: Path) -> None:
     """Draw the errors of analyses over time, by method, and of their first guess."""
-    figure = style.Picture(figsize=(8.4, 3.0), layout="constrained")
+    figure = style.NotebookFigure(figsize=(8.4, 3.0), layout="constrained")
     for panel, (name, label) in zip(figure.subplots(1, 2), LABELS.items(), strict=True):
         forecasts = {what: twin["forecast"] for what, twin in twins.items()}
         first = next(iter(forecasts.values()))
         panel.axvspan(0, first["window_days"], color="0.93", lw=0)
-        panel.plot(first["days"], first[name]["background"]["everywhere"], color=style.QUIET, label="first guess")
+        panel.plot(first["days"], first[name]["background"]["everywhere"], color=style.MID_GREY, label="first guess")
         for what, forecast in forecasts.items():
             panel.plot(forecast["days"], forecast[name]["analysis"]["everywhere"], label=what)
         panel.set(xlabel="Days (window shaded)", ylabel=label, xlim=(0, first["days"][-1]))
@@ -116,15 +130,16 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=(1, 2), help="of the observations' places and errors")
     parser.add_argument("--nproc", type=int, default=2, help="processes")
     parser.add_argument("--folder", type=Path, default=Path("outputs/twins"), help="for the runs")
-    asked, right = parser.parse_args(), True
+    args, all_within_bounds = parser.parse_args(), True
     for case in ("gulf_surge", "double_gyre_twin", "double_gyre_drag", "double_gyre_winds"):
-        for seed in asked.seeds:
-            for what, ratio, most in findings(case, seed, asked.nproc, asked.folder / f"{case}-{seed}"):
-                right &= ratio <= most
+        for seed in args.seeds:
+            for what, ratio, max_ratio in check_case(case, seed, args.nproc, args.folder / f"{case}-{seed}"):
+                all_within_bounds &= ratio <= max_ratio
                 print(
-                    f"{case}, seed {seed}: {what}: {ratio:.2f}, at most {most:.2f}{'' if ratio <= most else '  WRONG'}"
+                    f"{case}, seed {seed}: {what}: {ratio:.2f}, at most "
+                    f"{max_ratio:.2f}{'' if ratio <= max_ratio else '  WRONG'}"
                 )
-    sys.exit(not right)
+    sys.exit(not all_within_bounds)
 
 
 if __name__ == "__main__":

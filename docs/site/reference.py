@@ -30,8 +30,8 @@ class Configuration(Generated):
     def lines(self):
         from swmodel import cases
         from swmodel.config.options.model import Config
-        from swmodel.config.options.output import Drifters, Line, Station
-        from swmodel.ocean.terms.tracer import Tracer
+        from swmodel.config.options.output import CrossSectionOptions, DrifterOptions, StationOptions
+        from swmodel.ocean.terms.tracer import TracerOptions
 
         for name in Config.model_fields:
             section = type(getattr(Config(), name))
@@ -43,7 +43,12 @@ class Configuration(Generated):
                     keys = [key for key in own.model_fields if key not in section.model_fields]
                     yield from (f"| `{each}` {row}" for row in rows(own, keys, "case."))
                 yield ""
-        tables = {"station": Station, "section": Line, "drifters": Drifters, "tracer": Tracer}
+        tables = {
+            "station": StationOptions,
+            "section": CrossSectionOptions,
+            "drifters": DrifterOptions,
+            "tracer": TracerOptions,
+        }
         for name, each in tables.items():
             yield from table(f"[[{name}]]", each, "")
 
@@ -56,12 +61,12 @@ def table(title: str, section, prefix: str):
 
 def rows(section, keys, prefix: str):
     """The rows of keys of a section."""
-    from swmodel.config.loading.toml import value
+    from swmodel.config.loading.toml import toml_value
     from swmodel.config.messages import choices
 
     for key in keys:
         field = section.model_fields[key]
-        own = "" if field.is_required() else f"`{value(field.get_default(call_default_factory=True))}`"
+        own = "" if field.is_required() else f"`{toml_value(field.get_default(call_default_factory=True))}`"
         words = ", ".join(f"`{choice}`" for choice in choices(field.annotation))
         text = field.description + (f": {words}" if words else "")
         unit = field.json_schema_extra["unit"] or "–"
@@ -121,9 +126,9 @@ class OutputVariables(Generated):
     """Every variable that a run can write: name, place, units, what it is."""
 
     def lines(self):
-        from swmodel.ocean.table import VARIABLES, WRITABLE
+        from swmodel.ocean.table import OUTPUT_FIELDS, VARIABLES
 
-        names = dict.fromkeys(["h", "u", "v", *WRITABLE])
+        names = dict.fromkeys(["h", "u", "v", *OUTPUT_FIELDS])
         yield from ("| name | at | units | |", "| --- | --- | --- | --- |")
         for row in map(VARIABLES.get, names):
             place = {"u": "east faces", "v": "north faces"}.get(row.location, f"{row.location}s")

@@ -18,29 +18,29 @@ from ..ocean.noise import white_noise, white_numbers
 from ..ocean.operators import dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
 from ..ocean.patch import Patch, south, west
 from ..ocean.table import CONTROLS
-from ..parallel.transport.halo import surround
-from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
-from .spectral import Filters
+from ..parallel.transport.halo import exchange_halos
+from .diffusion import MASK_NAMES, Conductances, chebyshev_coefficients, conductances_of, smooth, stack_coefficients
+from .spectral import SpectralFilters
 from .spectral import variance as variance_of_spectrum
-from .variance import variances
+from .variance import smoothed_noise_variances
 
 #: The locations of controls that are fields.
-LOCATIONS = {name: row.control_location for name, row in CONTROLS.items() if row.control_location}
+FIELD_LOCATIONS = {name: row.control_location for name, row in CONTROLS.items() if row.control_location}
 
 #: Balance fades where |f| is below this fraction of its largest value in the domain.
-EQUATORIAL = 0.1
+BALANCE_FADE_FRACTION = 0.1
 
 #: Order p of the correlations: nearly Gaussian.
-ORDER = 10
+CORRELATION_ORDER = 10
 
 #: Error of the smoothing, in the operator norm.
-TOLERANCE = 1e-5
+SMOOTHING_TOLERANCE = 1e-5
 
 #: Number of fields of white noise for the normalisation near land.
-SAMPLES = 256
+NORMALISATION_SAMPLES = 256
 
 
-class Background:
+class BackgroundErrors:
     """Errors of a first guess, on this process's block; a pytree. All processes make and call it together.
 
     Args:
@@ -50,7 +50,7 @@ class Background:
             symmetric root of their covariance, [n, n].
         roots: {name: the symmetric root of the correlation in time, [n, n]} of fields at records.
         balanced: whether to add currents in balance with eta to u and v.
-        order, tolerance, samples: see ORDER, TOLERANCE and SAMPLES.
+        order, tolerance, samples: see CORRELATION_ORDER, SMOOTHING_TOLERANCE and NORMALISATION_SAMPLES.
     """
 
     def __init__(
@@ -62,57 +62,59 @@ class Background:
         balanced=False,
         *,
         roots=None,
-        order=ORDER,
-        tolerance=TOLERANCE,
-        samples=SAMPLES,
+        order=CORRELATION_ORDER,
+        tolerance=SMOOTHING_TOLERANCE,
+        samples=NORMALISATION_SAMPLES,
     ):
         config = setup.config
         self.transport, self.dtype = transport, config.run.dtype
         self.names = tuple(controls)
-        self.fields = tuple(name for name in controls if name in LOCATIONS)
+        self.field_names = tuple(name for name in controls if name in FIELD_LOCATIONS)
         block, patches = transport.block, as_patches(grid, setup.margin)
-        self.numbers = {
-            name: jnp.asarray(sigma, self.dtype) for name, (sigma, _) in controls.items() if name not in LOCATIONS
+        self.number_sigmas = {
+            name: jnp.asarray(sigma, self.dtype) for name, (sigma, _) in controls.items() if name not in FIELD_LOCATIONS
         }
         self.roots = {name: jnp.asarray(root, self.dtype) for name, root in (roots or {}).items()}
         self.balance = jax.tree.map(jnp.asarray, build_balance(config, transport, patches)) if balanced else None
         self.coefficients = self.links = self.scale = self.filters = None
-        if not self.fields:
+        if not self.field_names:
             return
-        layers = [name for name in self.fields for _ in range(self._layers(name))]
-        keys = [(LOCATIONS[name], controls[name][1], name.startswith("outside_")) for name in layers]
-        masks = {key: (beyond if key[2] else inside)(patches, key[0]) for key in keys}
+        layer_names = [name for name in self.field_names for _ in range(self._n_layers(name))]
+        keys = [(FIELD_LOCATIONS[name], controls[name][1], name.startswith("outside_")) for name in layer_names]
+        masks = {key: (water_and_boundary_mask if key[2] else water_mask)(patches, key[0]) for key in keys}
         if config.assimilation.correlation == "spectrum":
             require_rectangle("correlations by spectrum are", [(None, patches, block.shape)], transport)
-            self.filters = Filters(tuple(key[:2] for key in keys), config.grid)
+            self.filters = SpectralFilters(tuple(key[:2] for key in keys), config.grid)
             variance = {key: variance_of_spectrum(*key[:2], config.grid, transport) for key in masks}
         else:
-            every = {key: series(key[1], config, order, tolerance) for key in masks}
-            variance = variances(config, transport, masks, every, samples)
-            links = {key: links_of(mask, key[0], config, block, self.dtype) for key, mask in masks.items()}
-            self.coefficients = jnp.asarray(stack_series([every[key] for key in keys]), self.dtype)
-            self.links = Links(*(jnp.concatenate(parts) for parts in zip(*(links[key] for key in keys), strict=True)))
+            coefficients_by_key = {key: chebyshev_coefficients(key[1], config, order, tolerance) for key in masks}
+            variance = smoothed_noise_variances(config, transport, masks, coefficients_by_key, samples)
+            links = {key: conductances_of(mask, key[0], config, block, self.dtype) for key, mask in masks.items()}
+            self.coefficients = jnp.asarray(stack_coefficients([coefficients_by_key[key] for key in keys]), self.dtype)
+            self.links = Conductances(
+                *(jnp.concatenate(parts) for parts in zip(*(links[key] for key in keys), strict=True))
+            )
         scales = [
-            controls[name][0] * masks[key].on(block.shape) / np.sqrt(variance[key])
-            for name, key in zip(layers, keys, strict=True)
+            controls[name][0] * masks[key].block_values(block.shape) / np.sqrt(variance[key])
+            for name, key in zip(layer_names, keys, strict=True)
         ]
         self.scale = jnp.asarray(np.stack(scales), self.dtype)  # sigma N; zero on land and closed faces
 
-    def _layers(self, name: str) -> int:
+    def _n_layers(self, name: str) -> int:
         """The number of records of a field; 1 for one without."""
         return len(self.roots[name]) if name in self.roots else 1
 
-    def _stacked(self, x: dict):
+    def _stack_layers(self, x: dict):
         """The fields and their records one after the other, [fields, ny, nx]."""
-        return jnp.concatenate([x[name] if name in self.roots else x[name][None] for name in self.fields])
+        return jnp.concatenate([x[name] if name in self.roots else x[name][None] for name in self.field_names])
 
-    def _named(self, fields) -> dict:
-        """The reverse of `_stacked`."""
-        ends = np.cumsum([self._layers(name) for name in self.fields])
-        parts = zip(self.fields, jnp.split(fields, ends[:-1]), strict=True)
+    def _unstack_layers(self, fields) -> dict:
+        """The reverse of `_stack_layers`."""
+        ends = np.cumsum([self._n_layers(name) for name in self.field_names])
+        parts = zip(self.field_names, jnp.split(fields, ends[:-1]), strict=True)
         return {name: part if name in self.roots else part[0] for name, part in parts}
 
-    def _in_time(self, x: dict) -> dict:
+    def _apply_time_roots(self, x: dict) -> dict:
         """x with the root of the correlation in time, which is symmetric, along records."""
         # A matrix product would add the records of a cell in an order that depends on the number of cells.
         return x | {name: (root[..., None, None] * x[name][None]).sum(axis=1) for name, root in self.roots.items()}
@@ -125,9 +127,9 @@ class Background:
 
     def apply(self, w: dict) -> dict:
         """L w: linear; fields [ny, nx] of this block, also at records, numbers (). Zero on land and closed faces."""
-        dx = {name: jnp.dot(sigma, w[name]) for name, sigma in self.numbers.items()}
-        if self.fields:
-            dx |= self._named(self.scale * self._smooth(self._stacked(self._in_time(w))))
+        dx = {name: jnp.dot(sigma, w[name]) for name, sigma in self.number_sigmas.items()}
+        if self.field_names:
+            dx |= self._unstack_layers(self.scale * self._smooth(self._stack_layers(self._apply_time_roots(w))))
         if self.balance is not None:
             u, v = geostrophic(dx["eta"], self.balance, self.transport)
             dx |= {"u": dx["u"] + u, "v": dx["v"] + v}
@@ -140,60 +142,73 @@ class Background:
         """
         if self.balance is not None:
             x = x | {"eta": x["eta"] + geostrophic_transpose(x["u"], x["v"], self.balance, self.transport)}
-        w = {name: jnp.dot(sigma, x[name]) for name, sigma in self.numbers.items()}
-        if self.fields:
-            w |= self._in_time(self._named(self._smooth(self.scale * self._stacked(x))))
+        w = {name: jnp.dot(sigma, x[name]) for name, sigma in self.number_sigmas.items()}
+        if self.field_names:
+            w |= self._apply_time_roots(self._unstack_layers(self._smooth(self.scale * self._stack_layers(x))))
         return {name: w[name] for name in self.names}
 
     def noise(self, seed: int, member: int) -> dict:
         """A w of standard normal numbers, the same on any layout."""
         block, fields = self.transport.block, {}
-        for name in self.fields:
+        for name in self.field_names:
             fields[name] = white_noise(seed, name, member, block)
             if name in self.roots:
-                more = [white_noise(seed, f"{name} {k}", member, block) for k in range(1, self._layers(name))]
-                fields[name] = np.stack([fields[name], *more])
-        numbers = {name: white_numbers(seed, name, member, np.shape(self.numbers[name])[:1]) for name in self.numbers}
+                later_records = [
+                    white_noise(seed, f"{name} {k}", member, block) for k in range(1, self._n_layers(name))
+                ]
+                fields[name] = np.stack([fields[name], *later_records])
+        numbers = {
+            name: white_numbers(seed, name, member, np.shape(self.number_sigmas[name])[:1])
+            for name in self.number_sigmas
+        }
         return {name: jnp.asarray((fields | numbers)[name], self.dtype) for name in self.names}
 
     def draw(self, seed: int, member: int) -> dict:
         """L w for the noise of an ensemble's member: a random error of the first guess."""
-        return _apply(self, self.noise(seed, member))
+        return _jit_apply(self, self.noise(seed, member))
 
 
-def inside(grid, location: str) -> Patch:
+def water_mask(grid, location: str) -> Patch:
     """1 at wet points and on open faces, else 0."""
-    return getattr(grid, MASKS[location]).map(np.float64)
+    return getattr(grid, MASK_NAMES[location]).map(np.float64)
 
 
-def beyond(grid, location: str) -> Patch:
-    """As `inside`, and 1 at the given values of the water outside: in the outermost cells, and on the sides' faces."""
+def water_and_boundary_mask(grid, location: str) -> Patch:
+    """As `water_mask`, and 1 at the given values of the water outside: in the outermost cells, and on the sides'
+    faces.
+    """
     if location != "centre":
-        return inside(grid, location) + {"u": grid.side_u, "v": grid.side_v}[location].map(np.float64)
-    sides = grid.side_u + west(grid.side_u) + grid.side_v + south(grid.side_v)
-    return (inside(grid, location) + sides).map(lambda count: np.minimum(count, 1.0))
+        return water_mask(grid, location) + {"u": grid.open_boundary_u, "v": grid.open_boundary_v}[location].map(
+            np.float64
+        )
+    n_boundary_faces = (
+        grid.open_boundary_u + west(grid.open_boundary_u) + grid.open_boundary_v + south(grid.open_boundary_v)
+    )
+    return (water_mask(grid, location) + n_boundary_faces).map(lambda count: np.minimum(count, 1.0))
 
 
-ARRAYS = ("numbers", "roots", "balance", "coefficients", "links", "scale")
-STATIC = ("transport", "dtype", "names", "fields", "filters")
+ARRAY_ATTRIBUTES = ("number_sigmas", "roots", "balance", "coefficients", "links", "scale")
+STATIC_ATTRIBUTES = ("transport", "dtype", "names", "field_names", "filters")
 
 
 def _flatten(background):
-    return [getattr(background, name) for name in ARRAYS], tuple(getattr(background, name) for name in STATIC)
+    return [getattr(background, name) for name in ARRAY_ATTRIBUTES], tuple(
+        getattr(background, name) for name in STATIC_ATTRIBUTES
+    )
 
 
 def _unflatten(static, arrays):
-    background = object.__new__(Background)
-    for name, value in [*zip(STATIC, static, strict=True), *zip(ARRAYS, arrays, strict=True)]:
+    background = object.__new__(BackgroundErrors)
+    for name, value in [*zip(STATIC_ATTRIBUTES, static, strict=True), *zip(ARRAY_ATTRIBUTES, arrays, strict=True)]:
         setattr(background, name, value)
     return background
 
 
-jax.tree_util.register_pytree_node(Background, _flatten, _unflatten)
-_apply = jax.jit(Background.apply)
+jax.tree_util.register_pytree_node(BackgroundErrors, _flatten, _unflatten)
+_jit_apply = jax.jit(BackgroundErrors.apply)
 
 
-class Balance(NamedTuple):
+class GeostrophicBalance(NamedTuple):
     """K: eta -> (u, v). Lengths have one cell around the block, [ny + 2, nx + 2], other fields have [ny, nx]."""
 
     rdx_u: Any  # 1/dx on open east faces, else 0, m-1
@@ -202,38 +217,42 @@ class Balance(NamedTuple):
     per_slope_v: Any  # v divided by the sum of the slopes around, m s-1
 
 
-def build_balance(config, transport, grid) -> Balance:
+def build_balance(config, transport, grid) -> GeostrophicBalance:
     """The operator of this process's block, in the run's precision; all processes call it together.
 
     The Grid has Patches of NumPy arrays with one cell around the block.
     """
     shape, dtype, g = transport.block.shape, np.dtype(config.run.dtype), config.physics.gravity
     f = grid.f.map(np.float64)
-    largest = float(transport.reduce(np.asarray(np.abs(f.values).max()), "max"))
+    max_f = float(transport.reduce(np.asarray(np.abs(f.values).max()), "max"))
     open_u, open_v = (mask.map(np.float64) for mask in (grid.open_u, grid.open_v))
-    v_faces, u_faces = 4 * mx_f(my_c(open_v)), 4 * my_f(mx_c(open_u))
-    per_slope_u = -g * open_u * inverse(my_c(f), largest) / v_faces.map(lambda count: np.maximum(count, 1))
-    per_slope_v = g * open_v * inverse(mx_c(f), largest) / u_faces.map(lambda count: np.maximum(count, 1))
-    around = [
+    n_v_faces, n_u_faces = 4 * mx_f(my_c(open_v)), 4 * my_f(mx_c(open_u))
+    per_slope_u = (
+        -g * open_u * inverse_away_from_equator(my_c(f), max_f) / n_v_faces.map(lambda count: np.maximum(count, 1))
+    )
+    per_slope_v = (
+        g * open_v * inverse_away_from_equator(mx_c(f), max_f) / n_u_faces.map(lambda count: np.maximum(count, 1))
+    )
+    inverse_lengths = [
         np.broadcast_to(inverse.cut((-1, -1), (shape[0] + 1, shape[1] + 1)).values, (shape[0] + 2, shape[1] + 2))
         for inverse in (grid.rdx.u * open_u, grid.rdy.v * open_v)
     ]
-    inside = [np.broadcast_to(field.on(shape), shape) for field in (per_slope_u, per_slope_v)]
-    return Balance(*(np.asarray(field, dtype) for field in (*around, *inside)))
+    per_slope = [np.broadcast_to(field.block_values(shape), shape) for field in (per_slope_u, per_slope_v)]
+    return GeostrophicBalance(*(np.asarray(field, dtype) for field in (*inverse_lengths, *per_slope)))
 
 
-def inverse(f: Patch, largest: float) -> Patch:
+def inverse_away_from_equator(f: Patch, max_f: float) -> Patch:
     """(1 - exp(-(f/f_c)²)) / f, f_c = largest / 10: 1/f with an error of 2e-4 where |f| > 3 f_c, 0 at the equator."""
 
     def function(f):
-        if largest == 0:
+        if max_f == 0:
             return np.zeros_like(f)
-        return -np.expm1(-((f / (EQUATORIAL * largest)) ** 2)) / np.where(f == 0, 1, f)
+        return -np.expm1(-((f / (BALANCE_FADE_FRACTION * max_f)) ** 2)) / np.where(f == 0, 1, f)
 
     return f.map(function)
 
 
-def geostrophic(eta, balance: Balance, transport):
+def geostrophic(eta, balance: GeostrophicBalance, transport):
     """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1, [ny, nx], from eta, m.
 
     The slope on a face is the one between its two cells. u takes the mean slope of the open ones of the four north
@@ -241,21 +260,23 @@ def geostrophic(eta, balance: Balance, transport):
     next to a coast.
     """
     shape = eta.shape
-    padded = Patch(surround((eta,), 1, transport)[0], (-1, -1))
+    padded = Patch(exchange_halos((eta,), 1, transport)[0], (-1, -1))
     rdx_u, rdy_v = Patch(balance.rdx_u, (-1, -1)), Patch(balance.rdy_v, (-1, -1))
-    around_u = 4 * mx_f(my_c(rdy_v * dy_f(padded)))
-    around_v = 4 * my_f(mx_c(rdx_u * dx_f(padded)))
-    return balance.per_slope_u * around_u.on(shape), balance.per_slope_v * around_v.on(shape)
+    slopes_around_u = 4 * mx_f(my_c(rdy_v * dy_f(padded)))
+    slopes_around_v = 4 * my_f(mx_c(rdx_u * dx_f(padded)))
+    return balance.per_slope_u * slopes_around_u.block_values(
+        shape
+    ), balance.per_slope_v * slopes_around_v.block_values(shape)
 
 
-def geostrophic_transpose(u, v, balance: Balance, transport):
+def geostrophic_transpose(u, v, balance: GeostrophicBalance, transport):
     """The transpose of `geostrophic`: from u and v to eta, [ny, nx].
 
     Each block adds all that its cells get. JAX's transpose would send parts of sums to the neighbours, which round
     otherwise on each layout.
     """
-    around = surround((balance.per_slope_u * u, balance.per_slope_v * v), 1, transport)
-    around_u, around_v = (Patch(field, (-1, -1)) for field in around)
+    padded = exchange_halos((balance.per_slope_u * u, balance.per_slope_v * v), 1, transport)
+    around_u, around_v = (Patch(field, (-1, -1)) for field in padded)
     rdx_u, rdy_v = Patch(balance.rdx_u, (-1, -1)), Patch(balance.rdy_v, (-1, -1))
     eta = dy_c(rdy_v * my_f(mx_c(around_u))) + dx_c(rdx_u * mx_f(my_c(around_v)))
-    return -4 * eta.on(u.shape)
+    return -4 * eta.block_values(u.shape)

@@ -11,22 +11,24 @@ from pathlib import Path
 import numpy as np
 
 from ..config import to_toml
-from ..config.loading.decisive import decisive, differences
+from ..config.loading.fixed_on_resume import differences, values_fixed_on_resume
 from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
 
-NAME = "progress.h5"
+CHECKPOINT_FILE = "progress.h5"
 
 log = logging.getLogger(__name__)
 
 #: Keys of [assimilation] that may change when an assimilation continues: its end, what follows, the path of the file.
-FREE = ("outer", "gradient", "impact", "impact_days", "observations")
+KEYS_FREE_ON_RESUME = ("outer", "gradient", "impact", "impact_days", "observations")
 
 
-def save(directory, fields: dict, about: dict, config, observations, transport) -> None:
+def save(directory, fields: dict, metadata: dict, config, observations, transport) -> None:
     """Write fields and numbers, and `about` them what JSON can hold; all processes call it together."""
-    about = about | {"configuration": to_toml(config), "observations": digest(observations)}
-    write_blocks(Path(directory) / NAME, fields, json.dumps(about), (config.grid.ny, config.grid.nx), transport)
+    metadata = metadata | {"configuration": to_toml(config), "observations": observations_checksum(observations)}
+    write_blocks(
+        Path(directory) / CHECKPOINT_FILE, fields, json.dumps(metadata), (config.grid.ny, config.grid.nx), transport
+    )
 
 
 def load(directory, config, observations, transport) -> tuple[dict, dict] | None:
@@ -34,42 +36,46 @@ def load(directory, config, observations, transport) -> tuple[dict, dict] | None
 
     UsageError: they are from another assimilation.
     """
-    path = Path(directory) / NAME
+    path = Path(directory) / CHECKPOINT_FILE
     if not transport.broadcast(path.exists()):
         if transport.rank == 0:
             log.warning("no iterations or cycles in %s to continue: starts from the first guess", directory)
         return None
     fields, text = read_blocks(path, transport.block)
-    about = json.loads(text)
-    found = differences(about["configuration"], to_toml(config), essence)
-    if about["observations"] != digest(observations):
-        found.append("the observations differ")
-    require_none(found, path)
-    return fields, about
+    metadata = json.loads(text)
+    mismatches = differences(metadata["configuration"], to_toml(config), assimilation_values_fixed_on_resume)
+    if metadata["observations"] != observations_checksum(observations):
+        mismatches.append("the observations differ")
+    require_same_assimilation(mismatches, path)
+    return fields, metadata
 
 
-def require_none(differences: list[str], path) -> None:
+def require_same_assimilation(mismatches: list[str], path) -> None:
     """Check that a file belongs to this assimilation."""
-    if differences:
-        what = f"{path} is from another assimilation and cannot be continued:"
-        raise UsageError("\n".join([what, *differences]))
+    if mismatches:
+        message = f"{path} is from another assimilation and cannot be continued:"
+        raise UsageError("\n".join([message, *mismatches]))
 
 
-def essence(text: str) -> dict:
+def assimilation_values_fixed_on_resume(text: str) -> dict:
     """The part of a configuration that determines iterations and cycles."""
     sections = tomllib.loads(text)
-    found = {f"assimilation.{key}": value for key, value in sections["assimilation"].items() if key not in FREE}
-    found |= {f"ensemble.{key}": value for key, value in sections.get("ensemble", {}).items()}
-    return essence_of_run(text) | found
+    values = {
+        f"assimilation.{key}": value
+        for key, value in sections["assimilation"].items()
+        if key not in KEYS_FREE_ON_RESUME
+    }
+    values |= {f"ensemble.{key}": value for key, value in sections.get("ensemble", {}).items()}
+    return run_values_fixed_on_resume(text) | values
 
 
-def essence_of_run(text: str) -> dict:
+def run_values_fixed_on_resume(text: str) -> dict:
     """The part of a configuration that determines the run in the window."""
-    everything = decisive(text) | {"run.steps": tomllib.loads(text)["run"].get("steps")}
-    return {key: value for key, value in everything.items() if not key.startswith("output.")}
+    values = values_fixed_on_resume(text) | {"run.steps": tomllib.loads(text)["run"].get("steps")}
+    return {key: value for key, value in values.items() if not key.startswith("output.")}
 
 
-def digest(observations) -> str:
+def observations_checksum(observations) -> str:
     """SHA-256 of the observations' numbers, as hexadecimal digits."""
     fields = (np.ascontiguousarray(field) for name, field in observations._asdict().items() if name != "platform")
     return hashlib.sha256(b"".join(field.tobytes() for field in fields)).hexdigest()

@@ -22,74 +22,82 @@ class CostFunction:
     """
 
     def __init__(self, experiment):
-        self.problem, self.background, self.base = experiment.problem, experiment.background, experiment.base
+        self.problem, self.background, self.first_guess = (
+            experiment.problem,
+            experiment.background,
+            experiment.first_guess,
+        )
         observations = self.observations = experiment.observations
         transport, dtype, operator = self.problem.transport, self.problem.config.run.dtype, experiment.operator
-        self.dot, self.number, self.sweeps = make_dot(transport), observations.size, 0
-        seed = float(transport.rank == 0)  # all processes have the same observations
+        self.dot, self.n_observations, self.sweeps = make_dot(transport), observations.size, 0
+        rank_weight = float(transport.rank == 0)  # all processes have the same observations
 
-        def observed(series):
+        def collect(series):
             return operator.collect(transport.sum(series))
 
-        def pull(series, seen_bar):
-            return jax.vjp(observed, series)[1](seed * seen_bar)[0]
+        def pull(series, values_bar):
+            return jax.vjp(collect, series)[1](rank_weight * values_bar)[0]
 
-        self._observed, pull = jax.jit(observed), jax.jit(pull)
-        self._pull = lambda series, seen_bar: pull(series, jnp.asarray(seen_bar, dtype))
-        self._at = jax.jit(lambda background, base, w: add(base, background.apply(w)))
-        self._apply = jax.jit(lambda background, base, dw: jax.tree.map(jnp.zeros_like, base) | background.apply(dw))
-        self._transpose = jax.jit(lambda background, x: background.transpose(x))
+        self._collect, pull = jax.jit(collect), jax.jit(pull)
+        self._series_cotangents = lambda series, seen_bar: pull(series, jnp.asarray(seen_bar, dtype))
+        self._jit_controls_at = jax.jit(lambda background, base, w: add_increment(base, background.apply(w)))
+        self._jit_apply = jax.jit(
+            lambda background, base, dw: jax.tree.map(jnp.zeros_like, base) | background.apply(dw)
+        )
+        self._jit_transpose = jax.jit(lambda background, x: background.transpose(x))
 
-    def start(self) -> dict:
+    def zero_vector(self) -> dict:
         """w = 0: the first guess."""
         dtype = self.problem.config.run.dtype
-        return {name: jnp.zeros(np.shape(self.base[name]), dtype) for name in self.background.names}
+        return {name: jnp.zeros(np.shape(self.first_guess[name]), dtype) for name in self.background.names}
 
-    def at(self, w: dict) -> dict:
+    def controls_at(self, w: dict) -> dict:
         """x = x_b + L w."""
-        return self._at(self.background, self.base, w)
+        return self._jit_controls_at(self.background, self.first_guess, w)
 
-    def observed(self, x: dict) -> np.ndarray:
+    def model_values(self, x: dict) -> np.ndarray:
         """H M(x): the model's values of the observed quantities, [n]."""
-        return self._observed_values(self.problem.series(x))
+        return self._model_values(self.problem.series(x))
 
     def tangent(self, w: dict, dw: dict) -> tuple[np.ndarray, np.ndarray]:
         """H M(x_b + L w), and H M L dw along its trajectory, [n]."""
-        both = self.problem.tangent(self.at(w), self._apply(self.background, self.base, dw))
-        values, changes = map(self._observed_values, both)
+        both = self.problem.tangent(self.controls_at(w), self._jit_apply(self.background, self.first_guess, dw))
+        values, changes = map(self._model_values, both)
         return values, changes
 
     def cost_and_gradient(self, w: dict):
         """(Cost, gradient)."""
         self.sweeps += 1
-        misfit, x_bar = self.problem.value_and_adjoint(self.at(w), self._misfit)
-        return Cost(0.5 * self.dot(w, w), misfit, self.number), add(w, self.back(x_bar))
+        misfit, x_bar = self.problem.value_and_adjoint(self.controls_at(w), self._misfit_and_cotangents)
+        return Cost(0.5 * self.dot(w, w), misfit, self.n_observations), add_increment(
+            w, self.background_transpose(x_bar)
+        )
 
     def hessian(self, w: dict, dw: dict) -> dict:
         """The product of the Gauss-Newton Hessian at w with dw: symmetric and positive definite."""
         self.sweeps += 1
-        x = self.at(w)
-        _, d_series = self.problem.tangent(x, self._apply(self.background, self.base, dw))
+        x = self.controls_at(w)
+        _, d_series = self.problem.tangent(x, self._jit_apply(self.background, self.first_guess, dw))
         x_bar = self.problem.adjoint(
-            x, self._pull(d_series, self._observed_values(d_series) / self.observations.error**2)
+            x, self._series_cotangents(d_series, self._model_values(d_series) / self.observations.error**2)
         )
-        return add(dw, self.back(x_bar))
+        return add_increment(dw, self.background_transpose(x_bar))
 
-    def _observed_values(self, series) -> np.ndarray:
+    def _model_values(self, series) -> np.ndarray:
         """The observed quantities [n], from shares of the series."""
-        return np.asarray(self._observed(series), np.float64)
+        return np.asarray(self._collect(series), np.float64)
 
-    def _misfit(self, series):
+    def _misfit_and_cotangents(self, series):
         """|R^(-1/2) (d - H M(x))|²/2, in double precision, and its derivative with respect to the series."""
         error = self.observations.error
-        off = (self._observed_values(series) - self.observations.value) / error
-        return 0.5 * float(np.sum(off**2)), self._pull(series, off / error)
+        scaled_misfits = (self._model_values(series) - self.observations.value) / error
+        return 0.5 * float(np.sum(scaled_misfits**2)), self._series_cotangents(series, scaled_misfits / error)
 
-    def back(self, x_bar: dict) -> dict:
+    def background_transpose(self, x_bar: dict) -> dict:
         """Lᵀ x_bar."""
-        return self._transpose(self.background, {name: x_bar[name] for name in self.background.names})
+        return self._jit_transpose(self.background, {name: x_bar[name] for name in self.background.names})
 
 
-def add(x: dict, dx: dict) -> dict:
+def add_increment(x: dict, dx: dict) -> dict:
     """x + dx, for the names in dx."""
     return x | {name: x[name] + change for name, change in dx.items()}

@@ -29,85 +29,93 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
 from ..ocean.coordinates import metrics
-from ..ocean.grid import Places
+from ..ocean.grid import Metric
 from ..ocean.operators import dx_c, dx_f, dy_c, dy_f
 from ..ocean.patch import Patch, east, north
-from ..parallel.transport.halo import surround
+from ..parallel.transport.halo import exchange_halos
 
 #: The mask of the Grid for each location.
-MASKS = {"centre": "wet", "u": "open_u", "v": "open_v"}
+MASK_NAMES = {"centre": "wet", "u": "open_u", "v": "open_v"}
 
 
-class Links(NamedTuple):
+class Conductances(NamedTuple):
     """The flux between neighbours for a unit difference, divided by the bound of the spectrum; zero at coasts."""
 
     x: Any  # between (j, i) and (j, i+1), for i from -1 on: [fields, ny, nx + 1]
     y: Any  # between (j, i) and (j+1, i), for j from -1 on: [fields, ny + 1, nx]
 
 
-def links_of(mask: Patch, location: str, config, block, dtype) -> Links:
+def conductances_of(mask: Patch, location: str, config, block, dtype) -> Conductances:
     """The links of one field [1, y, x] on a block; its mask, 1 at wet points, has one cell around the block."""
     ny, nx = block.shape
     lengths = metrics(config.grid, np.arange(block.y.start - 1, block.y.stop + 1))
-    at = {name: Places(*(Patch(values, (-1, -1)) for values in lengths[name])) for name in ("rdx", "rdy")}
-    rdx = {"centre": at["rdx"].u, "u": east(at["rdx"].centre), "v": at["rdx"].corner}[location]
-    rdy = {"centre": at["rdy"].v, "u": at["rdy"].corner, "v": north(at["rdy"].centre)}[location]
-    x = (mask * east(mask) * rdx * rdx).cut((0, -1), (ny, nx)).values / bound(config)
-    y = (mask * north(mask) * rdy * rdy).cut((-1, 0), (ny, nx)).values / bound(config)
-    return Links(
+    inverse_lengths = {name: Metric(*(Patch(values, (-1, -1)) for values in lengths[name])) for name in ("rdx", "rdy")}
+    rdx = {
+        "centre": inverse_lengths["rdx"].u,
+        "u": east(inverse_lengths["rdx"].centre),
+        "v": inverse_lengths["rdx"].corner,
+    }[location]
+    rdy = {
+        "centre": inverse_lengths["rdy"].v,
+        "u": inverse_lengths["rdy"].corner,
+        "v": north(inverse_lengths["rdy"].centre),
+    }[location]
+    x = (mask * east(mask) * rdx * rdx).cut((0, -1), (ny, nx)).values / spectrum_bound(config)
+    y = (mask * north(mask) * rdy * rdy).cut((-1, 0), (ny, nx)).values / spectrum_bound(config)
+    return Conductances(
         np.broadcast_to(x, (1, ny, nx + 1)).astype(dtype),
         np.broadcast_to(y, (1, ny + 1, nx)).astype(dtype),
     )
 
 
-def bound(config) -> float:
+def spectrum_bound(config) -> float:
     """An upper bound of the spectrum of A: the largest 4/dx² + 4/dy², m-2."""
     lengths = metrics(config.grid, np.arange(config.grid.ny))
     return max(float((4 * (x * x + y * y)).max()) for x, y in zip(lengths["rdx"], lengths["rdy"], strict=True))
 
 
-def series(length: float, config, order: int, tolerance: float) -> np.ndarray:
+def chebyshev_coefficients(length: float, config, order: int, tolerance: float) -> np.ndarray:
     """Coefficients c_k of the Chebyshev series of F for a length l, m, and an order p > 2, float64.
 
     Coefficients whose sum is at most `tolerance` are omitted.
     """
-    steepness = length**2 / (2 * order - 4) * bound(config)
+    scaled_length_squared = length**2 / (2 * order - 4) * spectrum_bound(config)
     # Each term is exp(-2 / sqrt(1 + steepness)) times the one before, so later terms are below round-off.
-    count = 64 * int(np.ceil(np.sqrt(1 + steepness)))
-    angle = np.pi * (np.arange(count) + 0.5) / count
-    values = (1 + steepness * (np.cos(angle) + 1) / 2) ** (-order / 2)
-    spectrum = np.fft.rfft(np.concatenate([values, values[::-1]]))[:count]
-    coefficients = (np.exp(-0.5j * np.pi * np.arange(count) / count) * spectrum).real / count
+    n_points = 64 * int(np.ceil(np.sqrt(1 + scaled_length_squared)))
+    angle = np.pi * (np.arange(n_points) + 0.5) / n_points
+    values = (1 + scaled_length_squared * (np.cos(angle) + 1) / 2) ** (-order / 2)
+    spectrum = np.fft.rfft(np.concatenate([values, values[::-1]]))[:n_points]
+    coefficients = (np.exp(-0.5j * np.pi * np.arange(n_points) / n_points) * spectrum).real / n_points
     coefficients[0] /= 2
-    left_out = np.cumsum(np.abs(coefficients[::-1]))[::-1]  # [k]: the sum from term k on
-    coefficients = coefficients[: max(2, int(np.sum(left_out > tolerance)))]
+    tail_sums = np.cumsum(np.abs(coefficients[::-1]))[::-1]  # [k]: the sum from term k on
+    coefficients = coefficients[: max(2, int(np.sum(tail_sums > tolerance)))]
     return coefficients / chebval(-1.0, coefficients)
 
 
-def stack_series(all_series) -> np.ndarray:
+def stack_coefficients(all_coefficients) -> np.ndarray:
     """Coefficients [terms, fields, 1, 1] of several series, the shorter ones extended by zeros."""
-    terms = max(map(len, all_series))
-    return np.stack([np.pad(c, (0, terms - len(c))) for c in all_series], axis=1)[:, :, None, None]
+    n_terms = max(map(len, all_coefficients))
+    return np.stack([np.pad(c, (0, n_terms - len(c))) for c in all_coefficients], axis=1)[:, :, None, None]
 
 
-def smooth(fields, coefficients, links: Links, transport):
+def smooth(fields, coefficients, conductances: Conductances, transport):
     """F of fields [fields, ny, nx], before normalisation, by Clenshaw's sum: b_k = c_k x + 2 S b_{k+1} - b_{k+2}.
 
     Points where a mask is 0 neither change nor affect others. The coefficients are [terms, fields, 1, 1].
     """
     shape = fields.shape[-2:]
-    link_x, link_y = Patch(links.x, (0, -1)), Patch(links.y, (-1, 0))
+    link_x, link_y = Patch(conductances.x, (0, -1)), Patch(conductances.y, (-1, 0))
 
-    def twice(b):
+    def twice_s_times(b):
         """2 S b with S = 2 A / (4/dx² + 4/dy²) - 1."""
-        padded = Patch(surround((b,), 1, transport)[0], (-1, -1))
+        padded = Patch(exchange_halos((b,), 1, transport)[0], (-1, -1))
         divergence = dx_c(link_x * dx_f(padded)) + dy_c(link_y * dy_f(padded))
-        return -4 * divergence.on(shape) - 2 * b
+        return -4 * divergence.block_values(shape) - 2 * b
 
-    def turn(carry, coefficient):
-        b, later = carry
-        return (coefficient * fields + twice(b) - later, b), None
+    def clenshaw_step(carry, coefficient):
+        b, b_next = carry
+        return (coefficient * fields + twice_s_times(b) - b_next, b), None
 
     zero = jnp.zeros_like(fields)
-    (b, later), _ = jax.lax.scan(turn, (zero, zero), coefficients[:0:-1])
-    return coefficients[0] * fields + 0.5 * twice(b) - later
+    (b, b_next), _ = jax.lax.scan(clenshaw_step, (zero, zero), coefficients[:0:-1])
+    return coefficients[0] * fields + 0.5 * twice_s_times(b) - b_next

@@ -6,33 +6,35 @@ import math
 
 import numpy as np
 
-from ..gradients.corrections import extended
-from ..ocean.coordinates import axes, largest_cell
+from ..gradients.corrections import extend_corrections
+from ..ocean.coordinates import axes, max_cell_size
 from ..ocean.table import CORRECTIONS
 from ..parallel.fixed_point import exact_sum
 from ..setup import fields
-from ..setup.positions.stencils import QUANTITIES
-from .experiment import problem_of, resting_depth
-from .localisation import along_surface, embedded
+from ..setup.positions.stencils import OBSERVED_QUANTITIES
+from .experiment import make_problem, resting_depth
+from .localisation import embed_positions, surface_distance
 from .synthetic import DAY
 
 #: Places count as unobserved beyond this distance from every observation, cells; the operator reaches one cell.
-UNOBSERVED_CELLS = 2.0
+UNOBSERVED_DISTANCE_CELLS = 2.0
 
 
-def by_station(observations, departures: dict, impact: np.ndarray | None) -> list[dict]:
+def statistics_by_station(observations, departures: dict, impact: np.ndarray | None) -> list[dict]:
     """The data of each platform and quantity: their number, misfits, and impact if known, largest impact first."""
     rows = []
-    for platform, number in sorted({*zip(observations.platform.tolist(), observations.quantity.tolist(), strict=True)}):
-        chosen = (observations.platform == platform) & (observations.quantity == number)
-        row = {"platform": platform, "quantity": QUANTITIES[number], "observations": int(chosen.sum())}
+    for platform, quantity in sorted(
+        {*zip(observations.platform.tolist(), observations.quantity.tolist(), strict=True)}
+    ):
+        chosen = (observations.platform == platform) & (observations.quantity == quantity)
+        row = {"platform": platform, "quantity": OBSERVED_QUANTITIES[quantity], "observations": int(chosen.sum())}
         parts = {who: (values / observations.error)[chosen] for who, values in departures.items()}
         row["misfit"] = {who: float(np.sqrt(np.mean(part**2))) for who, part in parts.items()}
         rows.append(row | ({"impact": float(impact[chosen].sum())} if impact is not None else {}))
     return sorted(rows, key=lambda row: -abs(row.get("impact", 0.0)))
 
 
-def distance_to(observations, config, block) -> np.ndarray:
+def distance_to_observations(observations, config, block) -> np.ndarray:
     """Distance of each cell's centre from the nearest observation of the window, [ny, nx], m."""
     from scipy.spatial import cKDTree
 
@@ -41,48 +43,49 @@ def distance_to(observations, config, block) -> np.ndarray:
         axis.first + axis.spacing * np.arange(span.start, span.stop)
         for axis, span in zip(along, (block.x, block.y), strict=True)
     )
-    (cells, rings), (places, _) = (
-        embedded(config.grid, x, y[:, None]),
-        embedded(config.grid, observations.x, observations.y),
+    (cells, periods), (observation_points, _) = (
+        embed_positions(config.grid, x, y[:, None]),
+        embed_positions(config.grid, observations.x, observations.y),
     )
-    straight = cKDTree(np.unique(places, axis=0), boxsize=rings).query(cells)[0]
-    return along_surface(config.grid, straight).reshape(block.shape)
+    chords = cKDTree(np.unique(observation_points, axis=0), boxsize=periods).query(cells)[0]
+    return surface_distance(config.grid, chords).reshape(block.shape)
 
 
-class Places:
+class CellSets:
     """Sets of this process's cells with reported errors, and means over them; all processes make it together.
 
     Attributes:
-        sets: {"everywhere": mask [ny, nx], "unobserved": mask of cells further than `far` from any observation}.
-        far: distance, m.
+        masks: {"everywhere": mask [ny, nx], "unobserved": mask of cells further than `unobserved_distance` from any
+            observation}.
+        unobserved_distance: m.
     """
 
     def __init__(self, config, observations, transport):
         block, self.transport = transport.block, transport
         rows, columns = (np.arange(axis.start, axis.stop) for axis in (block.y, block.x))
-        wet = np.broadcast_to(fields.wet(config, rows, columns) > 0, block.shape)
-        self.far = UNOBSERVED_CELLS * largest_cell(config.grid)
-        distant = wet & (distance_to(observations, config, block) > self.far)
-        self.sets = {"everywhere": wet, "unobserved": distant}
-        self.counts = {name: int(exact_sum(transport, [mask])) for name, mask in self.sets.items()}
+        wet = np.broadcast_to(fields.wet_mask(config, rows, columns) > 0, block.shape)
+        self.unobserved_distance = UNOBSERVED_DISTANCE_CELLS * max_cell_size(config.grid)
+        unobserved = wet & (distance_to_observations(observations, config, block) > self.unobserved_distance)
+        self.masks = {"everywhere": wet, "unobserved": unobserved}
+        self.counts = {name: int(exact_sum(transport, [mask])) for name, mask in self.masks.items()}
 
     def rms(self, square) -> dict[str, float]:
         """The root mean square over each set of a field, from its squares [ny, nx]; NaN for an empty set."""
-        sums = {name: exact_sum(self.transport, [square[mask]]) for name, mask in self.sets.items()}
+        sums = {name: exact_sum(self.transport, [square[mask]]) for name, mask in self.masks.items()}
         return {name: math.sqrt(sums[name] / n) if n else math.nan for name, n in self.counts.items()}
 
 
-def against_truth(experiment, courses: dict, tick, analysis: dict | None = None) -> dict:
+def errors_against_truth(experiment, forecasts: dict, tick, analysis: dict | None = None) -> dict:
     """The results of a twin experiment, for assimilation.json; see `control_errors` and `forecast_errors`.
 
     `analysis`: at the start of the window, if there is one.
     """
-    places = Places(experiment.true_config, experiment.observations, experiment.problem.transport)
+    cell_sets = CellSets(experiment.true_config, experiment.observations, experiment.problem.transport)
     return {
-        "unobserved_metres": places.far,
-        "unobserved_part": places.counts["unobserved"] / max(1, places.counts["everywhere"]),
-        "controls": control_errors(experiment, analysis, places) if analysis else {},
-        "forecast": forecast_errors(experiment, courses, places, tick),
+        "unobserved_metres": cell_sets.unobserved_distance,
+        "unobserved_part": cell_sets.counts["unobserved"] / max(1, cell_sets.counts["everywhere"]),
+        "controls": control_errors(experiment, analysis, cell_sets) if analysis else {},
+        "forecast": forecast_errors(experiment, forecasts, cell_sets, tick),
     }
 
 
@@ -91,35 +94,39 @@ def rms(values) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if np.size(values) else math.nan
 
 
-def control_errors(experiment, analysis: dict, places: Places) -> dict:
+def control_errors(experiment, analysis: dict, cell_sets: CellSets) -> dict:
     """{control: {of: {where: rms}}} of the errors of `background` and `analysis` at the start of the window.
 
     The field of a coefficient also has `where_wrong`, the cells where the error of the first guess is at least half its
     largest one. The error of a number, or the rms of records, is under `everywhere`. Errors of fields at records are
     means over these.
     """
-    found = {}
+    errors_by_control = {}
     for name in experiment.controls:
-        off = {
+        errors = {
             who: np.asarray(x[name], np.float64) - np.asarray(experiment.truth[name], np.float64)
-            for who, x in (("background", experiment.base), ("analysis", analysis))
+            for who, x in (("background", experiment.first_guess), ("analysis", analysis))
         }
         if np.ndim(experiment.truth[name]) < 2:
-            found[name] = {who: {"everywhere": float(np.sqrt(np.mean(error**2)))} for who, error in off.items()}
+            errors_by_control[name] = {
+                who: {"everywhere": float(np.sqrt(np.mean(error**2)))} for who, error in errors.items()
+            }
             continue
-        squares = {who: np.square(error).reshape(-1, *error.shape[-2:]).mean(axis=0) for who, error in off.items()}
-        found[name] = {who: places.rms(square) for who, square in squares.items()}
+        squares = {who: np.square(error).reshape(-1, *error.shape[-2:]).mean(axis=0) for who, error in errors.items()}
+        errors_by_control[name] = {who: cell_sets.rms(square) for who, square in squares.items()}
         if name not in ("eta", "u", "v", *CORRECTIONS):
-            size = np.abs(off["background"])
-            largest = float(places.transport.reduce(size.max(), "max"))
-            wrong = size >= 0.5 * largest
-            n = exact_sum(places.transport, [wrong])
-            for who, error in off.items():
-                found[name][who]["where_wrong"] = math.sqrt(exact_sum(places.transport, [error[wrong] ** 2]) / n)
-    return found
+            magnitude = np.abs(errors["background"])
+            max_error = float(cell_sets.transport.reduce(magnitude.max(), "max"))
+            is_wrong = magnitude >= 0.5 * max_error
+            n = exact_sum(cell_sets.transport, [is_wrong])
+            for who, error in errors.items():
+                errors_by_control[name][who]["where_wrong"] = math.sqrt(
+                    exact_sum(cell_sets.transport, [error[is_wrong] ** 2]) / n
+                )
+    return errors_by_control
 
 
-def forecast_times(config) -> list[int]:
+def forecast_steps(config) -> list[int]:
     """The steps at which errors of forecasts are taken, from 0 to the forecast's end."""
     dt, output = config.time.dt, config.output
     steps = config.run.steps + round(getattr(config.case, "forecast", 0.0) * DAY / dt)
@@ -127,43 +134,45 @@ def forecast_times(config) -> list[int]:
     return [*range(0, steps, every), steps]
 
 
-def course_of(experiment, config, x: dict, tick=lambda transport: None):
-    """Iterate over eta, u and v, [ny, nx] of the block, of the run from controls x, at the `forecast_times`.
+def forecast_states(experiment, config, x: dict, tick=lambda transport: None):
+    """Iterate over eta, u and v, [ny, nx] of the block, of the run from controls x, at the `forecast_steps`.
 
     After the window corrections fade to zero in the time between two records.
     """
-    times = forecast_times(config)
-    longer = {"run": config.run.model_copy(update={"steps": times[-1]})}
-    problem, _ = problem_of(config.model_copy(update=longer), experiment.problem.names, times[1], tick)
-    for state in problem.states(extended(x, problem.domain.setup), times[1]):
+    record_steps = forecast_steps(config)
+    overrides = {"run": config.run.model_copy(update={"steps": record_steps[-1]})}
+    problem, _ = make_problem(config.model_copy(update=overrides), experiment.problem.names, record_steps[1], tick)
+    for state in problem.states(extend_corrections(x, problem.domain.setup), record_steps[1]):
         depth = x["depth"] if "depth" in x else resting_depth(problem.domain)
         yield [np.asarray(field, np.float64) for field in (state.h - depth, state.u, state.v)]
 
 
-def in_its_winds(truth: dict) -> dict:
+def without_corrections(truth: dict) -> dict:
     """The true controls of a run with the true configuration, which needs no corrections."""
     return {name: x * 0 if name in CORRECTIONS else x for name, x in truth.items()}
 
 
-def forecast_errors(experiment, courses: dict, places: Places, tick=lambda transport: None) -> dict:
+def forecast_errors(experiment, forecasts: dict, cell_sets: CellSets, tick=lambda transport: None) -> dict:
     """Errors of forecasts against the truth, up to the forecast's end.
 
     {"days": [...], "window_days": its end, "eta" and "current": {of: {where: [rms at these times]}}}, m and m s-1.
 
     Args:
-        courses: {of: eta, u and v [ny, nx] of the block at the `forecast_times`}; those of the spread are no errors.
+        forecasts: {of: eta, u and v [ny, nx] of the block at the `forecast_steps`}; those of the spread are no errors.
     """
     config = experiment.true_config
-    times = forecast_times(config)
-    found = {"days": [step * config.time.dt / 86400 for step in times]}
-    found["window_days"] = config.run.steps * config.time.dt / 86400
-    found |= {name: {who: {where: [] for where in places.sets} for who in courses} for name in ("eta", "current")}
-    truths = course_of(experiment, config, in_its_winds(experiment.truth), tick)
-    for truth, *others in zip(truths, *courses.values(), strict=True):
-        for who, state in zip(courses, others, strict=True):
-            known = truth if who != "spread" else (0, 0, 0)
-            eta, u, v = (np.square(a - b) for a, b in zip(state, known, strict=True))
+    record_steps = forecast_steps(config)
+    results = {"days": [step * config.time.dt / 86400 for step in record_steps]}
+    results["window_days"] = config.run.steps * config.time.dt / 86400
+    results |= {
+        name: {who: {where: [] for where in cell_sets.masks} for who in forecasts} for name in ("eta", "current")
+    }
+    true_states = forecast_states(experiment, config, without_corrections(experiment.truth), tick)
+    for truth, *others in zip(true_states, *forecasts.values(), strict=True):
+        for who, state in zip(forecasts, others, strict=True):
+            reference = truth if who != "spread" else (0, 0, 0)
+            eta, u, v = (np.square(a - b) for a, b in zip(state, reference, strict=True))
             for name, square in (("eta", eta), ("current", u + v)):
-                for where, size in places.rms(square).items():
-                    found[name][who][where].append(size)
-    return found
+                for where, value in cell_sets.rms(square).items():
+                    results[name][who][where].append(value)
+    return results

@@ -40,7 +40,7 @@ class Solution(NamedTuple):
     decrease: float  # of the quadratic cost <gradient, step> + <step, hessian(step)> / 2, positive
 
 
-def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, iterations: int) -> Solution:
+def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, max_iterations: int) -> Solution:
     """The step that solves hessian(step) = -gradient, a direction of descent after any number of iterations.
 
     Methods of SciPy and JAX would take dot products over one block only; `dot` sums over processes.
@@ -48,7 +48,7 @@ def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, iterations:
     Args:
         hessian: symmetric positive definite linear function of pytrees.
         tolerance: stop at this ratio of the norm of the residual to that of the gradient.
-        iterations: most calls of `hessian`.
+        max_iterations: most calls of `hessian`.
 
     Reference: Hestenes and Stiefel (1952); Nocedal and Wright (2006), Numerical Optimization, algorithm 5.2.
     """
@@ -56,23 +56,23 @@ def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, iterations:
     residual = direction = jax.tree.map(lambda g: -g, gradient)
     first = square = dot(gradient, gradient)
     decrease = 0.0
-    for done in range(iterations):
+    for iteration in range(max_iterations):
         if square <= tolerance**2 * first:
-            return Solution(step, done, decrease)
-        image = hessian(direction)
-        curvature = dot(direction, image)
+            return Solution(step, iteration, decrease)
+        product = hessian(direction)
+        curvature = dot(direction, product)
         if not (curvature > 0 and math.isfinite(curvature)):
-            return Solution(step, done, decrease)
-        length = square / curvature
-        step = add(step, length, direction)
-        residual = add(residual, -length, image)
-        decrease += 0.5 * length * square
-        before, square = square, dot(residual, residual)
-        direction = add(residual, square / before, direction)
-    return Solution(step, iterations, decrease)
+            return Solution(step, iteration, decrease)
+        step_length = square / curvature
+        step = add_scaled(step, step_length, direction)
+        residual = add_scaled(residual, -step_length, product)
+        decrease += 0.5 * step_length * square
+        previous_square, square = square, dot(residual, residual)
+        direction = add_scaled(residual, square / previous_square, direction)
+    return Solution(step, max_iterations, decrease)
 
 
-def add(x, factor: float, y):
+def add_scaled(x, factor: float, y):
     """x + factor y, in the precision of x."""
     return jax.tree.map(lambda x, y: x + np.asarray(factor, x.dtype) * y, x, y)
 
@@ -82,7 +82,7 @@ class Cost(NamedTuple):
 
     background: float  # <w, w>/2
     observations: float  # |R^(-1/2) (d - G(w))|²/2
-    number: int = 0  # of observations
+    n_observations: int = 0  # of observations
 
     @property
     def total(self) -> float:
@@ -92,21 +92,21 @@ class Cost(NamedTuple):
     @property
     def misfit(self) -> float:
         """Root mean square of departures divided by their errors: about 1 if the errors are as assumed."""
-        return math.sqrt(2 * self.observations / self.number) if self.number else math.nan
+        return math.sqrt(2 * self.observations / self.n_observations) if self.n_observations else math.nan
 
 
 class Limits(NamedTuple):
     """Limits of the minimisation."""
 
-    gradient: float = 1e-3  # ratio of the gradient's norm to that at the start
-    outer: int = 10  # outer iterations
-    inner: int = 50  # iterations of conjugate gradients in each
-    residual: float = 1e-2  # ratio of the inner residual's norm to that of the gradient
-    halvings: int = 5  # most halvings of a step that does not decrease J
-    precision: float = 1e-6  # relative round-off of J; at the minimum no step decreases it by more
+    gradient_ratio: float = 1e-3  # ratio of the gradient's norm to that at the start
+    max_outer: int = 10  # outer iterations
+    max_inner: int = 50  # iterations of conjugate gradients in each
+    residual_ratio: float = 1e-2  # ratio of the inner residual's norm to that of the gradient
+    max_halvings: int = 5  # most halvings of a step that does not decrease J
+    cost_precision: float = 1e-6  # relative round-off of J; at the minimum no step decreases it by more
 
 
-class Progress(NamedTuple):
+class MinimiserState(NamedTuple):
     """The inputs of the next outer iteration, from which a minimisation continues exactly."""
 
     w: Any  # the best so far, pytree
@@ -114,32 +114,32 @@ class Progress(NamedTuple):
     first_norm: float = math.nan  # norm of the gradient at the start; NaN: unknown
 
 
-class Event(NamedTuple):
+class IterationReport(NamedTuple):
     """The result of an outer iteration, and its statistics."""
 
-    progress: Progress  # after the iteration
+    state: MinimiserState  # after the iteration
     iteration: int  # its number; the progress has a lower one if no step decreased J
     cost: Cost
     gradient_norm: float
-    inner: int = 0  # iterations of conjugate gradients; 0 at the start
-    part: float = 1.0  # fraction of the step taken: 1, 1/2, ..., 0 if none decreased J
+    inner_iterations: int = 0  # iterations of conjugate gradients; 0 at the start
+    step_fraction: float = 1.0  # fraction of the step taken: 1, 1/2, ..., 0 if none decreased J
 
     @property
     def ratio(self) -> float:
         """The ratio of the gradient's norm to that at the start."""
-        return self.gradient_norm / self.progress.first_norm if self.progress.first_norm else 0.0
+        return self.gradient_norm / self.state.first_norm if self.state.first_norm else 0.0
 
 
-class Result(NamedTuple):
+class MinimisationResult(NamedTuple):
     """The best w, its cost, and the reason of the end."""
 
-    progress: Progress
+    state: MinimiserState
     cost: Cost
     outcome: str
 
 
 #: The reasons of the end of a minimisation.
-OUTCOMES = {
+OUTCOME_MEANINGS = {
     "converged": "the gradient is below its limit",
     "precision": "the cost cannot be decreased by more than its round-off",
     "iterations": "the gradient is above its limit after the last outer iteration",
@@ -150,8 +150,8 @@ OUTCOMES = {
 
 
 def minimise(
-    cost_and_gradient, hessian, dot, start: Progress, limits: Limits, report: Callable = lambda event: None
-) -> Result:
+    cost_and_gradient, hessian, dot, start: MinimiserState, limits: Limits, report: Callable = lambda event: None
+) -> MinimisationResult:
     """Minimise J from `start.w` on. All processes call it together and take the same decisions.
 
     Args:
@@ -161,40 +161,40 @@ def minimise(
         start: Progress(w), or the Progress of an earlier call to continue.
         report: function that receives an Event at the start and after each outer iteration.
     """
-    progress, (cost, gradient) = start, cost_and_gradient(start.w)
+    state, (cost, gradient) = start, cost_and_gradient(start.w)
     norm = math.sqrt(dot(gradient, gradient))
     if not (math.isfinite(cost.total) and math.isfinite(norm)):
-        return Result(progress, cost, "not finite")
-    if not math.isfinite(progress.first_norm):
-        progress = progress._replace(first_norm=norm)
-    report(Event(progress, progress.iteration, cost, norm))
-    while norm > limits.gradient * progress.first_norm:
-        if progress.iteration >= limits.outer:
-            return Result(progress, cost, "iterations")
+        return MinimisationResult(state, cost, "not finite")
+    if not math.isfinite(state.first_norm):
+        state = state._replace(first_norm=norm)
+    report(IterationReport(state, state.iteration, cost, norm))
+    while norm > limits.gradient_ratio * state.first_norm:
+        if state.iteration >= limits.max_outer:
+            return MinimisationResult(state, cost, "iterations")
         solution = conjugate_gradients(
-            partial(hessian, progress.w), gradient, dot, tolerance=limits.residual, iterations=limits.inner
+            partial(hessian, state.w), gradient, dot, tolerance=limits.residual_ratio, max_iterations=limits.max_inner
         )
         if solution.iterations == 0:
-            return Result(progress, cost, "indefinite")
-        found = descend(cost_and_gradient, dot, progress.w, solution.step, cost, limits.halvings)
-        iteration = progress.iteration + 1
-        if found is None:
-            report(Event(progress, iteration, cost, norm, solution.iterations, 0.0))
-            exhausted = solution.decrease <= limits.precision * cost.total
-            return Result(progress, cost, "precision" if exhausted else "stalled")
-        w, cost, gradient, norm, part = found
-        progress = progress._replace(w=w, iteration=iteration)
-        report(Event(progress, iteration, cost, norm, solution.iterations, part))
-    return Result(progress, cost, "converged")
+            return MinimisationResult(state, cost, "indefinite")
+        search_result = line_search(cost_and_gradient, dot, state.w, solution.step, cost, limits.max_halvings)
+        iteration = state.iteration + 1
+        if search_result is None:
+            report(IterationReport(state, iteration, cost, norm, solution.iterations, 0.0))
+            is_at_precision = solution.decrease <= limits.cost_precision * cost.total
+            return MinimisationResult(state, cost, "precision" if is_at_precision else "stalled")
+        w, cost, gradient, norm, step_fraction = search_result
+        state = state._replace(w=w, iteration=iteration)
+        report(IterationReport(state, iteration, cost, norm, solution.iterations, step_fraction))
+    return MinimisationResult(state, cost, "converged")
 
 
-def descend(cost_and_gradient, dot, w, step, cost: Cost, halvings: int):
+def line_search(cost_and_gradient, dot, w, step, cost: Cost, max_halvings: int):
     """The first of w + step, w + step/2, ... with a lower cost: (w, cost, gradient, its norm, part) or None."""
-    for halving in range(halvings + 1):
-        part = 0.5**halving
-        trial = add(w, part, step)
+    for halving in range(max_halvings + 1):
+        step_fraction = 0.5**halving
+        trial = add_scaled(w, step_fraction, step)
         trial_cost, gradient = cost_and_gradient(trial)
         norm = math.sqrt(max(dot(gradient, gradient), 0.0)) if math.isfinite(trial_cost.total) else math.inf
         if trial_cost.total < cost.total and math.isfinite(norm):
-            return trial, trial_cost, gradient, norm, part
+            return trial, trial_cost, gradient, norm, step_fraction
     return None

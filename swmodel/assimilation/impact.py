@@ -19,69 +19,75 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..gradients.corrections import extended
-from ..gradients.quantities import parse
+from ..gradients.corrections import extend_corrections
+from ..gradients.quantities import parse_quantity
 from ..ocean.table import CORRECTIONS
-from .experiment import problem_of
+from .experiment import make_problem
 from .gauss_newton import conjugate_gradients
-from .settings import until_impact
+from .settings import config_until_impact
 
 #: Residual of the equation for the impact, relative to its right side.
-RESIDUAL = 1e-3
+RESIDUAL_RATIO = 1e-3
 
 
-class Impact(NamedTuple):
+class ObservationImpact(NamedTuple):
     """The impact of observations on a quantity.
 
     Attributes:
-        quantity: a `gradients.quantities.Quantity`.
+        quantity: a `gradients.quantities.ScalarQuantity`.
         background, analysis: its values in the runs from first guess and analysis.
-        linear: g · (x_a - x_b).
+        linear_change: g · (x_a - x_b).
         sensitivity, impact: Kᵀ g and d Kᵀ g, [n].
     """
 
     quantity: Any
     background: float
     analysis: float
-    linear: float
+    linear_change: float
     sensitivity: np.ndarray
     impact: np.ndarray
 
 
-def impact_of(experiment, function, w: dict, hessian, tick, residual: float = RESIDUAL) -> Impact:
+def observation_impact(
+    experiment, cost_function, w: dict, hessian, tick, residual_ratio: float = RESIDUAL_RATIO
+) -> ObservationImpact:
     """The Impact on `assimilation.impact`, `impact_days` after the window; all processes call it together.
 
     Args:
-        function: the `cost.CostFunction` of the experiment, with its minimum at w.
+        cost_function: the `cost.CostFunction` of the experiment, with its minimum at w.
         hessian: (w, dw) -> the product of its Hessian at w with dw.
-        residual: limit of conjugate gradients, which take at most as many iterations as the minimisation.
+        residual_ratio: limit of conjugate gradients, which take at most as many iterations as the minimisation.
     """
     config, options = experiment.problem.config, experiment.problem.config.assimilation
-    quantity = parse(options.impact, config, "assimilation.impact")
-    longer = until_impact(config)
-    problem, observer = problem_of(longer, experiment.problem.names, longer.run.steps, tick, experiment.problem.memory)
+    quantity = parse_quantity(options.impact, config, "assimilation.impact")
+    forecast_config = config_until_impact(config)
+    problem, observer = make_problem(
+        forecast_config, experiment.problem.names, forecast_config.run.steps, tick, experiment.problem.memory
+    )
     observer.operator = quantity
     setup, transport = problem.domain.setup, problem.transport
 
     def value_of(series):
         return transport.sum(series[-1])
 
-    x = function.at(w)
-    (before, first), (after, last) = (
-        problem.value_and_gradient(extended(each, setup), value_of) for each in (experiment.base, x)
+    x = cost_function.controls_at(w)
+    (value_background, gradient_background), (value_analysis, gradient_analysis) = (
+        problem.value_and_gradient(extend_corrections(each, setup), value_of) for each in (experiment.first_guess, x)
     )
-    slope = {name: 0.5 * (first[name] + last[name]) for name in x}
-    slope = {name: bar[: len(x[name])] if name in CORRECTIONS else bar for name, bar in slope.items()}
-    right = function.back(slope)
-    found = conjugate_gradients(
+    mean_gradient = {name: 0.5 * (gradient_background[name] + gradient_analysis[name]) for name in x}
+    mean_gradient = {name: bar[: len(x[name])] if name in CORRECTIONS else bar for name, bar in mean_gradient.items()}
+    right_side = cost_function.background_transpose(mean_gradient)
+    solution = conjugate_gradients(
         lambda dw: hessian(w, dw),
-        {name: -value for name, value in right.items()},
-        function.dot,
-        tolerance=residual,
-        iterations=options.outer * options.inner,
+        {name: -value for name, value in right_side.items()},
+        cost_function.dot,
+        tolerance=residual_ratio,
+        max_iterations=options.outer * options.inner,
     )
     observations = experiment.observations
-    modelled, change = function.tangent(w, w)
-    sensitivity = function.tangent(w, found.step)[1] / observations.error**2
-    impact = sensitivity * (observations.value - modelled + change)
-    return Impact(quantity, float(before), float(after), function.dot(right, w), sensitivity, impact)
+    model_values, model_change = cost_function.tangent(w, w)
+    sensitivity = cost_function.tangent(w, solution.step)[1] / observations.error**2
+    impact = sensitivity * (observations.value - model_values + model_change)
+    return ObservationImpact(
+        quantity, float(value_background), float(value_analysis), cost_function.dot(right_side, w), sensitivity, impact
+    )

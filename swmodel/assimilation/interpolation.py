@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from ..setup.positions.stencils import stencils
+from ..setup.positions.stencils import bilinear_stencils
 
 
 @dataclass(frozen=True, eq=False)
-class Operator:
+class ObservationOperator:
     """H for one block: bilinear in space, the nearest sample in time.
 
     H is a sum over the four points around a position; a process has those in its block. So `observe` returns the four
@@ -19,17 +19,17 @@ class Operator:
     the values have the same bits on every layout.
 
     Attributes:
-        every: steps between samples; sample k is the state after step k * every.
+        every_steps: steps between samples; sample k is the state after step k * every_steps.
         index: [K, M, 4] indices of the points in the block's fields eta, u, v, one after the other.
         weight: [K, M, 4], zero for points of other blocks, and beyond the data of a sample.
-        sample, place: [n] indices along K and M of the n observations.
+        sample, slot: [n] indices along K and M of the n observations.
     """
 
-    every: int
+    every_steps: int
     index: np.ndarray
     weight: np.ndarray
     sample: np.ndarray
-    place: np.ndarray
+    slot: np.ndarray
 
     def observe(self, view, k):
         """This process's share of sample k, [M, 4], of a view with the `state` and the resting `depth` of the block."""
@@ -41,34 +41,38 @@ class Operator:
 
     def collect(self, series):
         """The observed quantities [n], in the observations' order, from shares [K, M, 4] summed over processes."""
-        parts = series[self.sample, self.place]
+        parts = series[self.sample, self.slot]
         return (parts[:, 0] + parts[:, 1]) + (parts[:, 2] + parts[:, 3])
 
 
-def operator(observations, config, block, every: int) -> Operator:
-    """The observation operator of a block, for all Observations of the run and samples at steps 0, every, 2 every, ...
+def make_operator(observations, config, block, every_steps: int) -> ObservationOperator:
+    """The observation operator of a block, for all Observations of the run and samples at steps 0, every_steps, 2
+    every_steps, ...
 
-    An observation belongs to the sample nearest in time, at most half of `every` steps away if `every` divides the
-    number of steps.
+    An observation belongs to the sample nearest in time, at most half of `every_steps` steps away if `every_steps`
+    divides the number of steps.
     """
-    samples = config.run.steps // every + 1
-    sample = np.floor(observations.time / (every * config.time.dt) + 0.5).astype(np.int64)
-    sample = np.clip(sample, 0, samples - 1)
-    place, most = places(sample, samples)
-    found = stencils(config, observations.quantity, observations.x, observations.y)
-    j, i = found.rows - block.y.start, found.columns - block.x.start
-    (ny, nx), number = block.shape, observations.quantity.astype(np.int64)[:, None]
-    ours = (j >= 0) & (j < ny) & (i >= 0) & (i < nx)
-    index, weight = np.zeros((samples, most, 4), np.int32), np.zeros((samples, most, 4), config.run.dtype)
-    index[sample, place] = np.where(ours, (number * ny + j) * nx + i, 0)
-    weight[sample, place] = np.where(ours, found.weights, 0.0)
-    return Operator(every, index, weight, sample, place)
+    n_samples = config.run.steps // every_steps + 1
+    sample = np.floor(observations.time / (every_steps * config.time.dt) + 0.5).astype(np.int64)
+    sample = np.clip(sample, 0, n_samples - 1)
+    slot, max_per_sample = slots_in_samples(sample, n_samples)
+    stencil = bilinear_stencils(config, observations.quantity, observations.x, observations.y)
+    j, i = stencil.rows - block.y.start, stencil.columns - block.x.start
+    (ny, nx), quantity = block.shape, observations.quantity.astype(np.int64)[:, None]
+    in_block = (j >= 0) & (j < ny) & (i >= 0) & (i < nx)
+    index, weight = (
+        np.zeros((n_samples, max_per_sample, 4), np.int32),
+        np.zeros((n_samples, max_per_sample, 4), config.run.dtype),
+    )
+    index[sample, slot] = np.where(in_block, (quantity * ny + j) * nx + i, 0)
+    weight[sample, slot] = np.where(in_block, stencil.weights, 0.0)
+    return ObservationOperator(every_steps, index, weight, sample, slot)
 
 
-def places(sample: np.ndarray, samples: int) -> tuple[np.ndarray, int]:
+def slots_in_samples(sample: np.ndarray, n_samples: int) -> tuple[np.ndarray, int]:
     """The index of each observation within its sample, and the largest number in a sample, at least 1."""
-    counts = np.bincount(sample, minlength=samples)
+    counts = np.bincount(sample, minlength=n_samples)
     order = np.argsort(sample, kind="stable")
-    place = np.empty_like(sample)
-    place[order] = np.arange(len(sample)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return place, max(1, int(counts.max()))
+    slot = np.empty_like(sample)
+    slot[order] = np.arange(len(sample)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return slot, max(1, int(counts.max()))

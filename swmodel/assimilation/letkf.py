@@ -23,58 +23,64 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ..parallel.environment import share_of_cores
-from .localisation import Near
+from ..parallel.environment import n_cores_per_process
+from .localisation import NearbyObservations
 
 #: Most numbers in an array of matrices that are computed together.
-NUMBERS = 2**19
+MAX_MATRIX_NUMBERS = 2**19
 
 
-class Seen(NamedTuple):
+class ScaledObservations(NamedTuple):
     """Observations of a cycle, divided by their errors."""
 
     perturbations: np.ndarray  # of the members' values from their mean, [N, n]
     departures: np.ndarray  # observation minus the members' mean, [n]
 
 
-def seen_by(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> Seen:
+def scale_observations(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> ScaledObservations:
     """From the members' values of the observed quantities [N, n], and the observations with their errors [n]."""
     mean = np.ascontiguousarray(members).mean(axis=0)  # other orders in memory are summed otherwise
-    return Seen((members - mean) / error, (value - mean) / error)
+    return ScaledObservations((members - mean) / error, (value - mean) / error)
 
 
-def analyse(x: np.ndarray, seen: Seen, near: Near, inflation: float = 1.0, relaxation: float = 0.0) -> np.ndarray:
+def analyse(
+    x: np.ndarray,
+    scaled: ScaledObservations,
+    nearby: NearbyObservations,
+    inflation: float = 1.0,
+    relaxation: float = 0.0,
+) -> np.ndarray:
     """The members at n points after the analysis, [N, n, layers], from those before it.
 
     Points with the same number of observations are computed together, each with its own matrices. So its result does
     not depend on other points, nor on observations that are not near it. Matrices are small: threads share the points.
     """
-    x_a, counts = x.copy(), np.diff(near.start)
-    perturbations = np.ascontiguousarray(seen.perturbations.T)
+    x_a, counts = x.copy(), np.diff(nearby.start)
+    perturbations = np.ascontiguousarray(scaled.perturbations.T)
 
-    def compute(at: np.ndarray) -> None:
-        which = near.start[at, None] + np.arange(counts[at[0]])
-        index, root = near.index[which], np.sqrt(near.weight[which])
-        A, d = perturbations[index] * root[..., None], seen.departures[index] * root
-        before = np.ascontiguousarray(np.moveaxis(x[:, at], 0, -1))
-        x_a[:, at] += np.moveaxis(change(before, A, d, inflation, relaxation), -1, 0)
+    def compute(points: np.ndarray) -> None:
+        pairs = nearby.start[points, None] + np.arange(counts[points[0]])
+        index, root = nearby.index[pairs], np.sqrt(nearby.weight[pairs])
+        A, d = perturbations[index] * root[..., None], scaled.departures[index] * root
+        members_before = np.ascontiguousarray(np.moveaxis(x[:, points], 0, -1))
+        x_a[:, points] += np.moveaxis(analysis_increment(members_before, A, d, inflation, relaxation), -1, 0)
 
-    parts = []
+    batches = []
     for count in np.unique(counts[counts > 0]):
-        points, some = np.flatnonzero(counts == count), max(1, NUMBERS // (len(x) * int(count)))
-        parts += [points[first : first + some] for first in range(0, len(points), some)]
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(share_of_cores()) as pool:
-        list(pool.map(compute, parts))
+        points, batch_size = np.flatnonzero(counts == count), max(1, MAX_MATRIX_NUMBERS // (len(x) * int(count)))
+        batches += [points[first : first + batch_size] for first in range(0, len(points), batch_size)]
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_cores_per_process()) as pool:
+        list(pool.map(compute, batches))
     return x_a
 
 
-def change(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: float, relaxation: float) -> np.ndarray:
+def analysis_increment(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: float, relaxation: float) -> np.ndarray:
     """Analysis minus first guess of members [points, layers, N], with A [points, p, N] and d [points, p]."""
-    members = x.shape[-1]
-    own = (members - 1) / inflation
-    before = x - x.mean(axis=-1, keepdims=True)
+    n_members = x.shape[-1]
+    prior_precision = (n_members - 1) / inflation
+    perturbations = x - x.mean(axis=-1, keepdims=True)
     transposed, d = np.swapaxes(A, 1, 2), d[..., None]
-    if A.shape[1] < members:
+    if A.shape[1] < n_members:
         s, U = np.linalg.eigh(A @ transposed)
         Q, d = transposed @ U, np.swapaxes(U, 1, 2) @ d
         scale = 1.0
@@ -83,15 +89,15 @@ def change(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: float, relaxa
         d = np.swapaxes(Q, 1, 2) @ (transposed @ d)
         scale = s
     s = np.maximum(s, 0.0)
-    along = before @ Q
-    mean = (along / (own + s)[:, None, :]) @ d
+    projected = perturbations @ Q
+    mean = (projected / (prior_precision + s)[:, None, :]) @ d
     # (sqrt((N - 1)/(own + s)) - sqrt(rho)) / s, without cancellation
-    root = np.sqrt(own + s)
-    factor = -scale * np.sqrt((members - 1) / own) / (root * (root + np.sqrt(own)))
-    rotated = (along * factor[:, None, :]) @ np.swapaxes(Q, 1, 2)
-    after = np.sqrt(inflation) * before + rotated
-    spread = [np.sqrt((each**2).sum(axis=-1, keepdims=True)) for each in (before, after)]
-    relaxed = 1 + relaxation * np.divide(
+    root = np.sqrt(prior_precision + s)
+    factor = -scale * np.sqrt((n_members - 1) / prior_precision) / (root * (root + np.sqrt(prior_precision)))
+    rotated = (projected * factor[:, None, :]) @ np.swapaxes(Q, 1, 2)
+    analysed = np.sqrt(inflation) * perturbations + rotated
+    spread = [np.sqrt((each**2).sum(axis=-1, keepdims=True)) for each in (perturbations, analysed)]
+    relaxation_factor = 1 + relaxation * np.divide(
         spread[0] - spread[1], spread[1], out=np.zeros_like(spread[0]), where=spread[1] > 0
     )
-    return mean + (np.sqrt(inflation) * relaxed - 1) * before + relaxed * rotated
+    return mean + (np.sqrt(inflation) * relaxation_factor - 1) * perturbations + relaxation_factor * rotated

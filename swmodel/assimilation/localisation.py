@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..ocean.coordinates import axes, on_sphere
-from ..ocean.rotated import directions
+from ..ocean.coordinates import axes, is_spherical
+from ..ocean.rotated_pole import unit_vectors
 
 
 def taper(distance, radius: float) -> np.ndarray:
@@ -25,29 +25,29 @@ def taper(distance, radius: float) -> np.ndarray:
     return np.where(z <= 1, inner, np.where(z < 2, np.maximum(outer, 0), 0.0))
 
 
-def embedded(grid, x, y) -> tuple[np.ndarray, np.ndarray | None]:
+def embed_positions(grid, x, y) -> tuple[np.ndarray, np.ndarray | None]:
     """Points of a space where neighbours are found, [n, 2 or 3] in m, and the lengths of its rings, 0 for none.
 
     On a plane these are the positions in the domain. On a sphere it is the space around it.
     """
     x, y = (np.asarray(place, np.float64).ravel() for place in np.broadcast_arrays(x, y))
-    if on_sphere(grid):
-        return grid.radius * directions(x, y), None
-    along = axes(grid)
-    size = np.array([axis.edges[1] - axis.edges[0] for axis in along])
-    rings = np.where([axis.ring for axis in along], size, 0.0)
-    places = np.stack([x, y], axis=-1) - [axis.edges[0] for axis in along]
-    return np.where(rings > 0, places % np.where(rings > 0, size, 1.0), places), rings
+    if is_spherical(grid):
+        return grid.radius * unit_vectors(x, y), None
+    grid_axes = axes(grid)
+    size = np.array([axis.edges[1] - axis.edges[0] for axis in grid_axes])
+    periods = np.where([axis.is_periodic for axis in grid_axes], size, 0.0)
+    positions = np.stack([x, y], axis=-1) - [axis.edges[0] for axis in grid_axes]
+    return np.where(periods > 0, positions % np.where(periods > 0, size, 1.0), positions), periods
 
 
-def along_surface(grid, straight):
+def surface_distance(grid, chords):
     """Distances along the surface, m, from straight ones."""
-    if not on_sphere(grid):
-        return straight
-    return 2 * grid.radius * np.arcsin(np.minimum(0.5 * straight / grid.radius, 1.0))
+    if not is_spherical(grid):
+        return chords
+    return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chords / grid.radius, 1.0))
 
 
-class Near(NamedTuple):
+class NearbyObservations(NamedTuple):
     """The observations near n points: those of point i are index[start[i]:start[i + 1]], in rising order."""
 
     start: np.ndarray  # [n + 1]
@@ -55,16 +55,21 @@ class Near(NamedTuple):
     weight: np.ndarray  # the taper of the distances, above 0
 
 
-def near(grid, points: tuple, places: tuple, radius: float) -> Near:
-    """The observations at `places` (x, y) within a radius, m along the surface, of points (x, y) along the axes."""
+def find_nearby(grid, points: tuple, observation_positions: tuple, radius: float) -> NearbyObservations:
+    """The observations at `observation_positions` (x, y) within a radius, m along the surface, of points (x, y) along
+    the axes.
+    """
     from scipy.spatial import cKDTree
 
-    (here, rings), (there, _) = embedded(grid, *points), embedded(grid, *places)
-    longest = 2 * grid.radius * np.sin(min(0.5 * radius / grid.radius, 0.5 * np.pi)) if on_sphere(grid) else radius
-    trees = (cKDTree(each, boxsize=rings) for each in (here, there))
-    found = next(trees).sparse_distance_matrix(next(trees), longest, output_type="ndarray")
-    weight = taper(along_surface(grid, found["v"]), radius)
-    found, weight = found[weight > 0], weight[weight > 0]
-    order = np.lexsort((found["j"], found["i"]))
-    start = np.searchsorted(found["i"][order], np.arange(len(here) + 1))
-    return Near(start, found["j"][order], weight[order])
+    (embedded_points, periods), (embedded_observations, _) = (
+        embed_positions(grid, *points),
+        embed_positions(grid, *observation_positions),
+    )
+    max_chord = 2 * grid.radius * np.sin(min(0.5 * radius / grid.radius, 0.5 * np.pi)) if is_spherical(grid) else radius
+    trees = (cKDTree(each, boxsize=periods) for each in (embedded_points, embedded_observations))
+    pairs = next(trees).sparse_distance_matrix(next(trees), max_chord, output_type="ndarray")
+    weight = taper(surface_distance(grid, pairs["v"]), radius)
+    pairs, weight = pairs[weight > 0], weight[weight > 0]
+    order = np.lexsort((pairs["j"], pairs["i"]))
+    start = np.searchsorted(pairs["i"][order], np.arange(len(embedded_points) + 1))
+    return NearbyObservations(start, pairs["j"][order], weight[order])

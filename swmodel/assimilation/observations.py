@@ -10,10 +10,10 @@ import numpy as np
 from ..config import ConfigError, to_toml
 from ..files.output.metadata import history_line, versions
 from ..ocean.coordinates import axes
-from ..ocean.dates import start_of
-from ..ocean.table import VARIABLES, entry_of
-from ..setup.positions.stencils import QUANTITIES, stencils
-from .observation_file import load, save
+from ..ocean.dates import start_date
+from ..ocean.table import VARIABLES, variable_in_run
+from ..setup.positions.stencils import OBSERVED_QUANTITIES, bilinear_stencils
+from .observation_file import load_columns, save_columns
 
 
 class Observations(NamedTuple):
@@ -32,28 +32,29 @@ class Observations(NamedTuple):
         """Number of data."""
         return len(self.quantity)
 
-    def where(self, chosen) -> Observations:
+    def select(self, indices) -> Observations:
         """The data chosen by a mask or by indices."""
-        return Observations(*(field[chosen] for field in self))
+        return Observations(*(field[indices] for field in self))
 
 
-def read(path, config) -> Observations:
+def read_observations(path, config) -> Observations:
     """The observations in a file (docs/assimilation.md), in its order.
 
     Raises:
         ConfigError: the file is no observation file, or does not fit the run; with all problems.
         InputError: the file of the mask cannot be read.
     """
-    columns, platform, problems = load(path, config)
+    columns, platform, problems = load_columns(path, config)
     length = max((len(column) for column in columns.values()), default=0)
-    nothing = np.ma.masked_all(length)
+    all_masked = np.ma.masked_all(length)
     value, error = (
-        np.ma.stack([columns.get(name + end, nothing) for name in QUANTITIES], axis=1) for end in ("", "_error")
+        np.ma.stack([columns.get(name + end, all_masked) for name in OBSERVED_QUANTITIES], axis=1)
+        for end in ("", "_error")
     )
     used = ~np.ma.getmaskarray(value)
     if not problems and not used.any():
         problems = [f"{path}: holds no observations"]
-    problems += [f"{path}: {fault}" for fault in faults(columns, used, config)]
+    problems += [f"{path}: {fault_line}" for fault_line in find_faults(columns, used, config)]
     if problems:
         raise ConfigError(problems)
     row, quantity = np.nonzero(used)
@@ -69,8 +70,8 @@ def read(path, config) -> Observations:
     )
 
 
-def write(path, observations: Observations, config, command_line: str = "") -> None:
-    """Write an observation file that `read` reads in the same order, whole or not at all.
+def write_observations(path, observations: Observations, config, command_line: str = "") -> None:
+    """Write an observation file that `read_observations` reads in the same order, whole or not at all.
 
     Raises:
         FilesError: the file cannot be written.
@@ -78,92 +79,97 @@ def write(path, observations: Observations, config, command_line: str = "") -> N
     """
     if not np.isfinite(observations.value).all():
         raise ValueError("observations without values cannot be written")
-    row = rows_of(observations)
+    row = file_rows(observations)
     first = np.flatnonzero(np.diff(row, prepend=-1))
     columns = {name: getattr(observations, name)[first] for name in ("time", "x", "y")}
-    for number, name in enumerate(QUANTITIES):
-        chosen = observations.quantity == number
+    for number, name in enumerate(OBSERVED_QUANTITIES):
+        has_quantity = observations.quantity == number
         for key, values in ((name, observations.value), (f"{name}_error", observations.error)):
-            if chosen.any():
+            if has_quantity.any():
                 columns[key] = np.full(len(first), np.nan)
-                columns[key][row[chosen]] = values[chosen]
+                columns[key][row[has_quantity]] = values[has_quantity]
     platform = observations.platform[first] if (observations.platform != "").any() else None
     version = versions().get("swmodel", "").split()
     attributes = {
-        "title": f"observations of {entry_of('eta', config.physics).long_name} and currents",
+        "title": f"observations of {variable_in_run('eta', config.physics).long_name} and currents",
         "institution": config.output.institution or "not given",
         "source": " ".join(["swmodel", *version]),
         "references": "not given",
-        "history": history_line(command_line or "swmodel.assimilation.observations.write"),
+        "history": history_line(command_line or "swmodel.assimilation.observations.write_observations"),
         "configuration": to_toml(config),
     }
-    save(path, columns, platform, attributes, config)
+    save_columns(path, columns, platform, attributes, config)
 
 
-def rows_of(observations: Observations) -> np.ndarray:
+def file_rows(observations: Observations) -> np.ndarray:
     """The row of each datum in the file: neighbours of one time, place and platform share a row."""
-    together = np.diff(observations.quantity.astype(np.int64)) > 0
+    same_row = np.diff(observations.quantity.astype(np.int64)) > 0
     for field in (observations.time, observations.x, observations.y, observations.platform):
-        together &= field[1:] == field[:-1]
-    return np.cumsum(np.append(False, ~together)) if observations.size else np.zeros(0, np.int64)
+        same_row &= field[1:] == field[:-1]
+    return np.cumsum(np.append(False, ~same_row)) if observations.size else np.zeros(0, np.int64)
 
 
 #: Tolerance of times outside the run, in time steps, for rounding.
-TOLERANCE = 1e-3
+TIME_TOLERANCE_STEPS = 1e-3
 
-AROUND = {"eta": "no wet cell", "u": "no open east face", "v": "no open north face"}
+MISSING_POINT = {"eta": "no wet cell", "u": "no open east face", "v": "no open north face"}
 
 
-def faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
+def find_faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
     """Faults of the numbers, one line for each kind. Rows without observed values do not count."""
     rows = used.any(axis=1)
     values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
     if "time" in values:
         time, dt, last = values["time"], config.time.dt, config.run.steps * config.time.dt
-        yield from fault("time: {} are missing or not finite", rows & ~np.isfinite(time), rows)
-        outside = np.isfinite(time) & ((time < -TOLERANCE * dt) | (time > last + TOLERANCE * dt))
-        what = f"time: {{}} are outside the run, 0 to {last:.10g} s after {start_of(config.time)}"
-        yield from fault(what, rows & outside, rows, lambda i: f"{time[i]:.10g} s")
+        yield from fault_line("time: {} are missing or not finite", rows & ~np.isfinite(time), rows)
+        outside = np.isfinite(time) & ((time < -TIME_TOLERANCE_STEPS * dt) | (time > last + TIME_TOLERANCE_STEPS * dt))
+        text = f"time: {{}} are outside the run, 0 to {last:.10g} s after {start_date(config.time)}"
+        yield from fault_line(text, rows & outside, rows, lambda i: f"{time[i]:.10g} s")
     if {"x", "y"} <= values.keys():
-        yield from place_faults(values["x"], values["y"], used, config)
-    for number, name in enumerate(QUANTITIES):
-        value, error, some = values.get(name), values.get(f"{name}_error"), used[:, number]
+        yield from find_position_faults(values["x"], values["y"], used, config)
+    for number, name in enumerate(OBSERVED_QUANTITIES):
+        value, error, has_value = values.get(name), values.get(f"{name}_error"), used[:, number]
         if value is not None:
-            what = f"{name}: {{}} values are not finite"
-            yield from fault(what, some & ~np.isfinite(value), some, lambda i, value=value: f"{value[i]}")
+            text = f"{name}: {{}} values are not finite"
+            yield from fault_line(
+                text, has_value & ~np.isfinite(value), has_value, lambda i, value=value: f"{value[i]}"
+            )
         if error is not None:
-            what = f"{name}_error: {{}} errors are missing or not above 0 {VARIABLES[name].units}"
+            text = f"{name}_error: {{}} errors are missing or not above 0 {VARIABLES[name].units}"
             bad = ~((error > 0) & np.isfinite(error))
-            yield from fault(what, some & bad, some, lambda i, error=error: f"{error[i]:g}")
+            yield from fault_line(text, has_value & bad, has_value, lambda i, error=error: f"{error[i]:g}")
 
 
-def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iterator[str]:
+def find_position_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iterator[str]:
     """Positions that are missing, outside the domain, or without a wet point of the model around them."""
-    rows, along = used.any(axis=1), axes(config.grid)
-    names = f"{along.x.name}, {along.y.name}"
+    rows, grid_axes = used.any(axis=1), axes(config.grid)
+    names = f"{grid_axes.x.name}, {grid_axes.y.name}"
 
     def position(i):
-        return f"{along.x.in_words(x[i])}, {along.y.in_words(y[i])}"
+        return f"{grid_axes.x.describe_position(x[i])}, {grid_axes.y.describe_position(y[i])}"
 
     missing = ~(np.isfinite(x) & np.isfinite(y))
-    yield from fault(f"{names}: {{}} positions are missing or not finite", rows & missing, rows)
+    yield from fault_line(f"{names}: {{}} positions are missing or not finite", rows & missing, rows)
     outside = np.zeros_like(missing)
-    for axis, positions in zip(along, (x, y), strict=True):
+    for axis, positions in zip(grid_axes, (x, y), strict=True):
         low, high = axis.edges
-        outside |= ~missing & ((axis.within(positions) < low) | (axis.within(positions) > high))
-    what = f"{names}: {{}} positions are outside the domain, {along.x.span()}, {along.y.span()}"
-    yield from fault(what, rows & outside, rows, position)
+        outside |= ~missing & ((axis.wrap(positions) < low) | (axis.wrap(positions) > high))
+    text = (
+        f"{names}: {{}} positions are outside the domain, {grid_axes.x.describe_extent()}, "
+        f"{grid_axes.y.describe_extent()}"
+    )
+    yield from fault_line(text, rows & outside, rows, position)
     inside, quantity = np.nonzero(used & ~(missing | outside)[:, None])
     dry = np.zeros_like(used)
-    dry[inside, quantity] = ~stencils(config, quantity, x[inside], y[inside]).reached
-    for number, name in enumerate(QUANTITIES):
-        what = f"{names}: {{}} positions of {name} are on land, with {AROUND[name]} around them"
-        yield from fault(what, dry[:, number], used[:, number], position)
+    dry[inside, quantity] = ~bilinear_stencils(config, quantity, x[inside], y[inside]).is_covered
+    for number, name in enumerate(OBSERVED_QUANTITIES):
+        text = f"{names}: {{}} positions of {name} are on land, with {MISSING_POINT[name]} around them"
+        yield from fault_line(text, dry[:, number], used[:, number], position)
 
 
-def fault(what: str, bad: np.ndarray, among: np.ndarray, show=lambda i: "missing") -> Iterator[str]:
+def fault_line(text: str, bad: np.ndarray, candidates: np.ndarray, describe=lambda i: "missing") -> Iterator[str]:
     """A line with the number of bad observations and the first one; none if all are good."""
     if bad.any():
         first = int(np.argmax(bad))
-        count = f"{bad.sum()} of {among.sum()}"
-        yield f"{what.format(count)}; the first is observation {first} (from 0): {show(first)}"
+        count = f"{bad.sum()} of {candidates.sum()}"
+        yield f"{text.format(count)}; the first is observation {first} (from 0): {describe(first)}"

@@ -8,54 +8,56 @@ import numpy as np
 
 from ..config import ConfigError
 from ..config.options.assimilation import sigma_key
-from ..errors import UsageError, listed
-from ..gradients.quantities import parse
-from ..model.ensemble.settings import UNUSED, check_ensemble
-from ..model.validate import check, lines_of, require_derivatives
-from ..ocean.coordinates import largest_cell, on_sphere, sides
+from ..errors import UsageError, join_names
+from ..gradients.quantities import parse_quantity
+from ..model.ensemble.settings import UNUSED_OUTPUT_OPTIONS, check_ensemble
+from ..model.validate import check_setup, n_transform_lines, require_derivatives
+from ..ocean.coordinates import domain_size, is_spherical, max_cell_size
 from ..ocean.table import CONTROLS, CORRECTIONS
-from ..ocean.terms.tide import repeated
+from ..ocean.terms.tide import repetition_problems
 from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
-from .observations import read
-from .synthetic import DAY, is_twin, network, spins_up
+from .observations import read_observations
+from .synthetic import DAY, is_spun_up_twin, is_twin, make_network
 
 #: Controls that are numbers, also at records in time, whose errors have no correlation length.
-NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
+NUMBER_CONTROLS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 
 #: The fields of the state that the method `letkf` changes.
-STATE = ("eta", "u", "v")
+STATE_FIELDS = ("eta", "u", "v")
 
 
-def errors_of(config) -> dict:
-    """{control: (standard deviation of its errors, correlation length or None)}, for `background.Background`."""
+def error_parameters(config) -> dict:
+    """{control: (standard deviation of its errors, correlation length or None)}, for `background.BackgroundErrors`."""
     options = config.assimilation
-    found = {name: (getattr(options, sigma_key(name)), length_of(options, name)) for name in options.controls}
-    for name in (name for name in found if CONTROLS[name].control == "records"):
-        found[name] = found[name][0] * root_in_time(config, name), None
-    return found
+    errors = {name: (getattr(options, sigma_key(name)), correlation_length(options, name)) for name in options.controls}
+    for name in (name for name in errors if CONTROLS[name].control == "records"):
+        errors[name] = errors[name][0] * time_correlation_root(config, name), None
+    return errors
 
 
-def length_of(options, name: str) -> float | None:
+def correlation_length(options, name: str) -> float | None:
     """The correlation length of a control's errors, m; None for numbers."""
-    if name in NUMBERS:
+    if name in NUMBER_CONTROLS:
         return None
     return (name in CORRECTIONS and options.correction_length) or options.length
 
 
-def roots_of(config) -> dict:
-    """{control: root of the correlation of its records in time}, of fields at records, for `background.Background`."""
-    return {name: root_in_time(config, name) for name in config.assimilation.controls if name in CORRECTIONS}
+def time_correlation_roots(config) -> dict:
+    """{control: root of the correlation of its records in time}, of fields at records, for
+    `background.BackgroundErrors`.
+    """
+    return {name: time_correlation_root(config, name) for name in config.assimilation.controls if name in CORRECTIONS}
 
 
-def root_in_time(config, name: str) -> np.ndarray:
+def time_correlation_root(config, name: str) -> np.ndarray:
     """The symmetric root of exp(-(t - s)²/(2 T²)) at the times of a control's records, T that of correlation."""
     from ..gradients import corrections  # imported here, as it needs JAX
 
-    times = corrections.times(setup_of(config), name)
-    apart = (times - times[:, None]) / (config.assimilation.correlation_time or np.inf)
-    C = np.exp(-0.5 * apart**2) if config.assimilation.correlation_time else np.eye(times.size)
+    times = corrections.record_times(setup_of(config), name)
+    time_differences = (times - times[:, None]) / (config.assimilation.correlation_time or np.inf)
+    C = np.exp(-0.5 * time_differences**2) if config.assimilation.correlation_time else np.eye(times.size)
     values, vectors = np.linalg.eigh(C)
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
@@ -65,45 +67,45 @@ def check_assimilation(config) -> None:
     require_derivatives(config)
     if config.run.transport == "sharded":
         raise UsageError("an assimilation runs on one process or on MPI: give run.nproc in place of run.devices")
-    found = list(problems(config))
-    if config.assimilation.method == "letkf" and not found:
-        ensemble_of(believed(config))
+    messages = list(problems(config))
+    if config.assimilation.method == "letkf" and not messages:
+        ensemble_config(prior_config(config))
     if config.assimilation.impact:
-        parse(config.assimilation.impact, config, "assimilation.impact")
-        check(setup_of(until_impact(config)), to_the_end=True)
+        parse_quantity(config.assimilation.impact, config, "assimilation.impact")
+        check_setup(setup_of(config_until_impact(config)), unattended=True)
     if config.assimilation.observations:
         try:
-            read(config.assimilation.observations, config)
+            read_observations(config.assimilation.observations, config)
         except ConfigError as error:
-            found += error.problems
-    if found:
-        raise ConfigError(found)
+            messages += error.problems
+    if messages:
+        raise ConfigError(messages)
 
 
-def until_impact(config):
+def config_until_impact(config):
     """The configuration of a run until the quantity `impact`, `impact_days` after the window."""
     steps = config.run.steps + round(config.assimilation.impact_days * DAY / config.time.dt)
     return config.model_copy(update={"run": config.run.model_copy(update={"steps": steps})})
 
 
-def believed(config):
-    """The configuration without knowledge of the truth: from the case's `believed`, or unchanged."""
-    return config.case.believed(config) if hasattr(config.case, "believed") else config
+def prior_config(config):
+    """The configuration without knowledge of the truth: from the case's `prior_config`, or unchanged."""
+    return config.case.prior_config(config) if hasattr(config.case, "prior_config") else config
 
 
-def ensemble_of(config):
+def ensemble_config(config):
     """The checked configuration of the members of the method `letkf`, which start alike. ConfigError: see there."""
     run = config.run.model_copy(update={"layout": "", "transport": "auto"})
-    output = config.output.model_copy(update=UNUSED | {"format": "netcdf"})
-    found = check_ensemble(config.model_copy(update={"run": run, "output": output}))
-    return found.model_copy(update={"ensemble": found.ensemble.model_copy(update={"initial_eta": 0.0})})
+    output = config.output.model_copy(update=UNUSED_OUTPUT_OPTIONS | {"format": "netcdf"})
+    checked = check_ensemble(config.model_copy(update={"run": run, "output": output}))
+    return checked.model_copy(update={"ensemble": checked.ensemble.model_copy(update={"initial_eta": 0.0})})
 
 
-def template_of(config) -> dict:
+def template_values(config) -> dict:
     """Values of [assimilation] that suit a configuration, by key: a first choice, not fitted to any observation."""
-    steps, cell, shorter = config.run.steps, largest_cell(config.grid), min(sides(config.grid))
+    steps, cell_size, shorter_side = config.run.steps, max_cell_size(config.grid), min(domain_size(config.grid))
     every = next((n for n in range(min(20, steps), 1, -1) if steps % n == 0), 1)
-    length = max(3 * cell, 0.1 * shorter)
+    length = max(3 * cell_size, 0.1 * shorter_side)
     return {"sigma_eta": 1e-3 * config.physics.depth, "length": length, "reach": 4 * length, "every_steps": every}
 
 
@@ -111,28 +113,29 @@ def problems(config) -> Iterator[str]:
     """The problems of the section, one line each."""
     options = config.assimilation
     if not options.controls:
-        yield f"assimilation.controls: name at least one of {listed(CONTROLS)}"
-    yield from repeated("assimilation.controls", options.controls)
+        yield f"assimilation.controls: name at least one of {join_names(CONTROLS)}"
+    yield from repetition_problems("assimilation.controls", options.controls)
     for key in dict.fromkeys(map(sigma_key, options.controls)):
         if getattr(options, key) == 0:
             names = dict.fromkeys(name for name in options.controls if sigma_key(name) == key)
             yield f"assimilation.{key}: must be above 0, for the first guess's errors of {' and '.join(names)}"
-    fields = [name for name in options.controls if length_of(options, name) == 0]
+    fields = [name for name in options.controls if correlation_length(options, name) == 0]
     if fields:
         yield f"assimilation.length: must be above 0 m, for the errors of {', '.join(fields)}"
     if options.correlation == "spectrum":
-        for wrong, words in (
-            (on_sphere(config.grid), "needs a grid on a plane, but this one is on a sphere; choose diffusion"),
+        for is_wrong, words in (
+            (is_spherical(config.grid), "needs a grid on a plane, but this one is on a sphere; choose diffusion"),
             (
                 survey(setup_of(config)).ranges["mask"][0] == 0,
                 "needs a sea without land, but this one has some; choose diffusion",
             ),
             (
-                config.run.blocks > lines_of(config.grid),
-                f"has {lines_of(config.grid)} lines, too few for {config.run.blocks} blocks; use fewer, or diffusion",
+                config.run.blocks > n_transform_lines(config.grid),
+                f"has {n_transform_lines(config.grid)} lines, too few for {config.run.blocks} blocks; use fewer, or "
+                "diffusion",
             ),
         ):
-            if wrong:
+            if is_wrong:
                 yield f"assimilation.correlation: spectrum {words}"
     window, every = config.run.steps * config.time.dt, options.correction_every
     if CORRECTIONS.keys() & {*options.controls} and not config.time.dt <= every <= max(window, config.time.dt):
@@ -147,21 +150,21 @@ def problems(config) -> Iterator[str]:
     elif config.run.steps % options.every_steps:
         yield f"assimilation.every_steps: {options.every_steps} does not divide the {config.run.steps} steps of the run"
     if options.method == "letkf":
-        yield from problems_of_cycles(config)
+        yield from letkf_problems(config)
     if not options.observations and not is_twin(config):
         yield "assimilation.observations: give an observation file; only cases of twin experiments make their own"
-    if not options.observations and is_twin(config) and not network(config).size:
-        if spins_up(config):
+    if not options.observations and is_twin(config) and not make_network(config).size:
+        if is_spun_up_twin(config):
             yield "case: no observation in the window: no track of the altimeter crosses it, and there are no moorings"
         else:
             yield "output.stations: this twin experiment observes the sea level at its stations, but there are none"
 
 
-def problems_of_cycles(config) -> Iterator[str]:
+def letkf_problems(config) -> Iterator[str]:
     """The problems of the method `letkf`, one line each."""
     options, steps = config.assimilation, config.run.steps
-    if others := [name for name in options.controls if name not in (*STATE, *CORRECTIONS)]:
-        yield f"assimilation.controls: letkf changes eta, u, v and corrections; {listed(others)} needs method 4dvar"
+    if others := [name for name in options.controls if name not in (*STATE_FIELDS, *CORRECTIONS)]:
+        yield f"assimilation.controls: letkf changes eta, u, v and corrections; {join_names(others)} needs method 4dvar"
     if options.localisation == 0:
         yield "assimilation.localisation: must be above 0 m for letkf; try 4 times assimilation.length"
     if options.cycle_steps and (steps % options.cycle_steps or options.cycle_steps % options.every_steps):

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ..ocean.random_flow import circle
+from ..ocean.random_flow import cosine_and_sine
 from ..parallel.fourier import Fourier
 
 
-class Filters(NamedTuple):
+class SpectralFilters(NamedTuple):
     """F of several fields, each with its location and L, m; the grid is the section of the configuration."""
 
     fields: tuple[tuple[str, float], ...]
@@ -34,40 +34,48 @@ class Filters(NamedTuple):
 
     def smooth(self, fields, transport):
         """F of each of the fields [fields, ny, nx] of a block, before normalisation, in a jitted program."""
-        return jnp.stack([self._one(field, *each, transport) for field, each in zip(fields, self.fields, strict=True)])
+        return jnp.stack(
+            [self._smooth_field(field, *each, transport) for field, each in zip(fields, self.fields, strict=True)]
+        )
 
-    def _one(self, field, location: str, length: float, transport):
-        fourier = fourier_of(location, self.grid, transport)
+    def _smooth_field(self, field, location: str, length: float, transport):
+        fourier = make_fourier(location, self.grid, transport)
         wavenumbers = fourier.wavenumbers(self.grid.dy, self.grid.dx)
         along_y, along_x = (np.exp(-((0.5 * length * k) ** 2)).astype(field.dtype) for k in wavenumbers)
         coefficients = fourier.forward(field)
-        factor = jnp.asarray(along_y[:, None]) * fourier.part(along_x[None])
+        factor = jnp.asarray(along_y[:, None]) * fourier.block_part(along_x[None])
         return fourier.backward(coefficients * factor.astype(coefficients.dtype))
 
 
-def fourier_of(location: str, grid, transport) -> Fourier:
+def make_fourier(location: str, grid, transport) -> Fourier:
     """The transforms of fields at a location. UsageError: more blocks than lines."""
-    return Fourier.of(transport, location, (grid.periodic_y, grid.periodic_x))
+    return Fourier.for_location(transport, location, (grid.periodic_y, grid.periodic_x))
 
 
 def variance(location: str, length: float, grid, transport) -> np.ndarray:
     """diag(F²) on this process's block, [ny, nx], float64; positive, but meaningless on walls."""
-    kinds, sizes = fourier_of(location, grid, transport), (grid.dy, grid.dx)
+    kinds, sizes = make_fourier(location, grid, transport), (grid.dy, grid.dx)
     spans = transport.block.y, transport.block.x
-    along = [line(kind, *each, length) for kind, *each in zip((kinds.y, kinds.x), sizes, spans, strict=True)]
-    return np.maximum(along[0][:, None] * along[1], np.finfo(float).tiny)
+    axis_variances = [
+        axis_variance(kind, *each, length)
+        for kind, *each in zip((kinds.kind_y, kinds.kind_x), sizes, spans, strict=True)
+    ]
+    return np.maximum(axis_variances[0][:, None] * axis_variances[1], np.finfo(float).tiny)
 
 
-def line(kind: str, size: float, span, length: float) -> np.ndarray:
+def axis_variance(kind: str, size: float, span, length: float) -> np.ndarray:
     """The sum along one axis, at the cells of a span, in the same order at every cell."""
-    n, cells = span.size, np.arange(span.start, span.stop)
+    n, cells = span.axis_size, np.arange(span.start, span.stop)
     total = np.zeros(cells.size)
     for m in range(n):
         if kind == "periodic":
             k, square = 2 * np.pi * min(m, n - m) / (n * size), 1 / n
         elif kind == "cosine":
-            k, square = np.pi * m / (n * size), circle(4 * n, m * (2 * cells + 1))[0] ** 2 * (2 if m else 1) / n
+            k, square = (
+                np.pi * m / (n * size),
+                cosine_and_sine(4 * n, m * (2 * cells + 1))[0] ** 2 * (2 if m else 1) / n,
+            )
         else:
-            k, square = np.pi * m / (n * size), circle(2 * n, m * (cells + 1))[1] ** 2 * 2 / n
+            k, square = np.pi * m / (n * size), cosine_and_sine(2 * n, m * (cells + 1))[1] ** 2 * 2 / n
         total += np.exp(-0.5 * (length * k) ** 2) * square
     return total

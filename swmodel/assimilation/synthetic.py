@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import UsageError, file_errors
+from ..errors import UsageError, translate_os_errors
 from ..files.journal import recover
-from ..files.store.data import opened
-from ..ocean.coordinates import axes, edges, metres, on_sphere
-from ..parallel.worker import NETCDF
-from ..setup.positions.stencils import QUANTITIES, neighbourhoods, stencils
-from .observations import TOLERANCE, Observations
+from ..files.store.data import open_netcdf_or_zarr
+from ..ocean.coordinates import axes, edges, is_spherical, metres_per_unit
+from ..parallel.worker import NETCDF_LOCK
+from ..setup.positions.stencils import OBSERVED_QUANTITIES, bilinear_stencils, neighbourhood_values
+from .observations import TIME_TOLERANCE_STEPS, Observations
 
 
 class Altimeter(NamedTuple):
@@ -40,25 +40,29 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
         Observations over water during the run, ordered in time; the platforms are "ascending-1", ...
     """
     rng, end = np.random.default_rng(seed), config.run.steps * config.time.dt
-    lean, (west, east, south, north) = math.radians(altimeter.angle), edges(config.grid)
-    lines = ground_tracks(config.grid, altimeter.separation, lean, rng.random(2))
+    lean_angle, (west, east, south, north) = math.radians(altimeter.angle), edges(config.grid)
+    lines = ground_tracks(config.grid, altimeter.separation, lean_angle, rng.random(2))
     order, phase = rng.permutation(len(lines)), rng.random()
-    northward = math.cos(lean) / metres(config.grid, "y")  # along the y axis, for each metre of a track
-    along = np.arange(0.5, (north - south) / (altimeter.spacing * northward)) * altimeter.spacing
+    northward = math.cos(lean_angle) / metres_per_unit(config.grid, "y")  # along the y axis, for each metre of a track
+    distances = np.arange(0.5, (north - south) / (altimeter.spacing * northward)) * altimeter.spacing
     passes = []
     for cycle in range(max(1, math.ceil(end / altimeter.repeat))):
-        for place, number in enumerate(order):
+        for position_in_order, number in enumerate(order):
             name, x_start, direction = lines[number]
-            begin = (cycle + (place + phase) / len(lines)) * altimeter.repeat
+            start_time = (cycle + (position_in_order + phase) / len(lines)) * altimeter.repeat
             y_start = south if direction > 0 else north
-            y = y_start + direction * along * northward
-            gone = np.abs(conformal(config.grid, y) - conformal(config.grid, y_start))
-            x = x_start + (gone * math.tan(lean) if on_sphere(config.grid) else along * math.sin(lean))
-            passes.append((begin + along / altimeter.speed, x, y, np.full(len(along), name)))
+            y = y_start + direction * distances * northward
+            mercator_distance = np.abs(mercator_y(config.grid, y) - mercator_y(config.grid, y_start))
+            x = x_start + (
+                mercator_distance * math.tan(lean_angle)
+                if is_spherical(config.grid)
+                else distances * math.sin(lean_angle)
+            )
+            passes.append((start_time + distances / altimeter.speed, x, y, np.full(len(distances), name)))
     time, x, y, platform = (np.concatenate(parts) for parts in zip(*passes, strict=True))
     x = west + (x - west) % (east - west) if config.grid.periodic_x else x
     inside = np.flatnonzero((x >= west) & (x <= east) & (time <= end))
-    chosen = inside[over_water(config, x[inside], y[inside])]
+    chosen = inside[is_over_water(config, x[inside], y[inside])]
     chosen = chosen[np.argsort(time[chosen], kind="stable")]
     quantity, error = np.zeros(len(chosen), np.int8), np.full(len(chosen), float(altimeter.error))
     return Observations(
@@ -66,17 +70,17 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
     )
 
 
-def ground_tracks(grid, separation: float, lean: float, shifts) -> list[tuple[str, float, int]]:
+def ground_tracks(grid, separation: float, lean_angle: float, shifts) -> list[tuple[str, float, int]]:
     """(name, x of the entry, +1 northward or -1 southward) of all tracks that cross the domain."""
     west, east, south, north = edges(grid)
-    length, reach = east - west, (conformal(grid, north) - conformal(grid, south)) * math.tan(lean)
-    separation = separation / metres(grid, "x", (south + north) / 2)
+    length, lean_width = east - west, (mercator_y(grid, north) - mercator_y(grid, south)) * math.tan(lean_angle)
+    separation = separation / metres_per_unit(grid, "x", (south + north) / 2)
     if grid.periodic_x:
         count = max(1, round(length / separation))
         separation = length / count
     else:
-        count = max(1, math.ceil((length + reach) / separation))
-        west -= reach
+        count = max(1, math.ceil((length + lean_width) / separation))
+        west -= lean_width
     return [
         (f"{name}-{k + 1}", west + (k + shift) * separation, direction)
         for name, direction, shift in (("ascending", +1, shifts[0]), ("descending", -1, shifts[1]))
@@ -84,9 +88,9 @@ def ground_tracks(grid, separation: float, lean: float, shifts) -> list[tuple[st
     ]
 
 
-def conformal(grid, y):
+def mercator_y(grid, y):
     """Positions along the y axis in a Mercator map, whose lines of constant course are straight; degrees."""
-    return np.degrees(np.arctanh(np.sin(np.radians(y)))) if on_sphere(grid) else y
+    return np.degrees(np.arctanh(np.sin(np.radians(y)))) if is_spherical(grid) else y
 
 
 def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -> Observations:
@@ -107,74 +111,76 @@ def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -
         west + (np.arange(nx) + 0.5) * (east - west) / nx,
         indexing="ij",
     )
-    x, y, numbers = x.ravel(), y.ravel(), np.array(sorted(QUANTITIES.index(name) for name in errors))
-    wet = over_water(config, x, y)
+    x, y, numbers = x.ravel(), y.ravel(), np.array(sorted(OBSERVED_QUANTITIES.index(name) for name in errors))
+    wet = is_over_water(config, x, y)
     for number in numbers:
-        wet &= stencils(config, np.full(x.shape, number), x, y).reached
+        wet &= bilinear_stencils(config, np.full(x.shape, number), x, y).is_covered
     names = np.array([f"mooring-{k + 1}" for k in range(wet.sum())])
     end = config.run.steps * config.time.dt
     times = np.arange(math.floor(end / every * (1 + 1e-12)) + 1) * every
     t, m, q = (axis.ravel() for axis in np.meshgrid(times, np.arange(len(names)), numbers, indexing="ij"))
-    sigma = np.array([errors.get(name, np.nan) for name in QUANTITIES])[q]
+    sigma = np.array([errors.get(name, np.nan) for name in OBSERVED_QUANTITIES])[q]
     return Observations(q.astype(np.int8), t, x[wet][m], y[wet][m], np.full(q.shape, np.nan), sigma, names[m])
 
 
-def over_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def is_over_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Whether positions within the domain lie in wet cells."""
-    along = axes(config.grid)
+    grid_axes = axes(config.grid)
     rows, columns = (
-        np.clip(np.floor(axis.index(axis.within(place)) + 0.5), 0, axis.cells - 1).astype(np.int64)
-        for axis, place in ((along.y, y), (along.x, x))
+        np.clip(np.floor(axis.fractional_index(axis.wrap(place)) + 0.5), 0, axis.cells - 1).astype(np.int64)
+        for axis, place in ((grid_axes.y, y), (grid_axes.x, x))
     )
-    return neighbourhoods(config, rows, columns)[:, 0, 0] > 0
+    return neighbourhood_values(config, rows, columns)[:, 0, 0] > 0
 
 
-def together(*parts: Observations) -> Observations:
+def merge_observations(*parts: Observations) -> Observations:
     """Several sets of observations as one, ordered in time."""
-    whole = Observations(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
-    return whole.where(np.argsort(whole.time, kind="stable"))
+    merged = Observations(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+    return merged.select(np.argsort(merged.time, kind="stable"))
 
 
 def observe_run(observations: Observations, samples, config, seed: int = 0) -> Observations:
     """The observations with values from known fields, plus noise with their errors, the same on every process.
 
     Args:
-        samples: the true values [n], as from `Operator.collect`, a function (quantity, time in s, x, y in m) of arrays,
-            or the path of a run's snapshots. Of these the nearest records count.
+        samples: the true values [n], as from `ObservationOperator.collect`, a function (quantity, time in s, x, y in m)
+            of arrays, or the path of a run's snapshots. Of these the nearest records count.
 
     Raises:
         UsageError: the output lacks a quantity, has another grid, or is too short.
         FilesError: the output cannot be read.
     """
     if callable(samples):
-        true = by_quantity(observations, lambda name, at: samples(name, at.time, at.x, at.y))
+        true_values = evaluate_by_quantity(observations, lambda name, at: samples(name, at.time, at.x, at.y))
     elif isinstance(samples, (str, bytes)) or hasattr(samples, "__fspath__"):
-        true = in_output(observations, samples, config)
+        true_values = values_from_output(observations, samples, config)
     else:
-        true = np.asarray(samples, dtype=np.float64)
+        true_values = np.asarray(samples, dtype=np.float64)
     noise = np.random.default_rng(seed).standard_normal(observations.size)
-    return observations._replace(value=true + observations.error * noise)
+    return observations._replace(value=true_values + observations.error * noise)
 
 
-def by_quantity(observations: Observations, evaluate: Callable) -> np.ndarray:
+def evaluate_by_quantity(observations: Observations, evaluate: Callable) -> np.ndarray:
     """Values [n] from `evaluate(quantity, observations of this quantity)`."""
     values = np.empty(observations.size)
-    for number, name in enumerate(QUANTITIES):
-        chosen = observations.quantity == number
-        if chosen.any():
-            values[chosen] = evaluate(name, observations.where(chosen))
+    for number, name in enumerate(OBSERVED_QUANTITIES):
+        has_quantity = observations.quantity == number
+        if has_quantity.any():
+            values[has_quantity] = evaluate(name, observations.select(has_quantity))
     return values
 
 
-def in_output(observations: Observations, path, config) -> np.ndarray:
+def values_from_output(observations: Observations, path, config) -> np.ndarray:
     """Values [n] from the output of a run: bilinear in space, nearest record in time."""
-    with file_errors(path, "read"):
+    with translate_os_errors(path, "read"):
         recover(path)
-        with NETCDF, opened(path) as dataset:
-            return by_quantity(observations, lambda name, at: in_records(dataset, path, name, at, config))
+        with NETCDF_LOCK, open_netcdf_or_zarr(path) as dataset:
+            return evaluate_by_quantity(
+                observations, lambda name, at: values_from_records(dataset, path, name, at, config)
+            )
 
 
-def in_records(dataset, path, name: str, at: Observations, config) -> np.ndarray:
+def values_from_records(dataset, path, name: str, observations: Observations, config) -> np.ndarray:
     """Values of one quantity."""
     shape = (config.grid.ny, config.grid.nx)
     if name not in dataset.variables:
@@ -182,19 +188,22 @@ def in_records(dataset, path, name: str, at: Observations, config) -> np.ndarray
     if dataset[name].shape[1:] != shape:
         raise UsageError(f"{path} has {dataset[name].shape[1:]} cells, the configuration {shape} (ny, nx)")
     times = np.asarray(dataset["time"][:], dtype=np.float64)
-    slack = TOLERANCE * config.time.dt
-    if at.time.max() > times[-1] + slack or at.time.min() < times[0] - slack:
+    tolerance = TIME_TOLERANCE_STEPS * config.time.dt
+    if observations.time.max() > times[-1] + tolerance or observations.time.min() < times[0] - tolerance:
         raise UsageError(
-            f"{path} has records from {times[0]:g} to {times[-1]:g} s, the observations are from {at.time.min():g} to "
-            f"{at.time.max():g} s"
+            f"{path} has records from {times[0]:g} to {times[-1]:g} s, the observations are from "
+            f"{observations.time.min():g} to {observations.time.max():g} s"
         )
-    record = np.searchsorted(0.5 * (times[1:] + times[:-1]), at.time, side="right")
-    found, values = stencils(config, at.quantity, at.x, at.y), np.empty(at.size)
+    record = np.searchsorted(0.5 * (times[1:] + times[:-1]), observations.time, side="right")
+    stencil, values = (
+        bilinear_stencils(config, observations.quantity, observations.x, observations.y),
+        np.empty(observations.size),
+    )
     for number in np.unique(record):
         chosen = record == number
         field = np.ma.filled(np.ma.asarray(dataset[name][number], dtype=np.float64), 0.0)
-        points = field[found.rows[chosen], found.columns[chosen]]
-        values[chosen] = (found.weights[chosen] * points).sum(axis=1)
+        points = field[stencil.rows[chosen], stencil.columns[chosen]]
+        values[chosen] = (stencil.weights[chosen] * points).sum(axis=1)
     return values
 
 
@@ -203,31 +212,31 @@ DAY = 86400.0
 
 def is_twin(config) -> bool:
     """Whether the case defines a truth and a first guess."""
-    return spins_up(config) or hasattr(config.case, "believed")
+    return is_spun_up_twin(config) or hasattr(config.case, "prior_config")
 
 
-def spins_up(config) -> bool:
+def is_spun_up_twin(config) -> bool:
     """Whether truth and first guess of a twin experiment are states of one run."""
     return {"spinup", "lead", "forecast"} <= set(type(config.case).model_fields)
 
 
-def network(config) -> Observations:
+def make_network(config) -> Observations:
     """The altimeter's tracks and the moorings of a twin experiment, or else the run's stations, without values.
 
     Moorings measure both components of the current at each sample of the model, stations the sea level.
     """
     case, every = config.case, config.assimilation.every_steps * config.time.dt
-    if not spins_up(config):
-        places = config.output.stations
-        x, y = np.reshape([(at.x, at.y) if at.lon is None else (at.lon, at.lat) for at in places], (-1, 2)).T
+    if not is_spun_up_twin(config):
+        stations = config.output.stations
+        x, y = np.reshape([(at.x, at.y) if at.lon is None else (at.lon, at.lat) for at in stations], (-1, 2)).T
         times = every * np.arange(config.run.steps // config.assimilation.every_steps + 1)
         t, k = (axis.ravel() for axis in np.meshgrid(times, np.arange(x.size), indexing="ij"))
         value, error = np.full(t.size, np.nan), np.full(t.size, float(case.eta_error))
-        names = np.array([at.name for at in places], str)
+        names = np.array([at.name for at in stations], str)
         return Observations(np.zeros(t.size, np.int8), t, x[k], y[k], value, error, names[k])
     altimeter = Altimeter(case.repeat * DAY, case.separation, case.spacing, case.eta_error)
     parts = [tracks(config, altimeter, case.seed)]
     if case.moorings:
         error = {"u": case.velocity_error, "v": case.velocity_error}
         parts.append(moorings(config, case.moorings, case.moorings, every, error))
-    return together(*parts)
+    return merge_observations(*parts)

@@ -16,37 +16,37 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
-from ..ocean.coordinates import metrics, on_sphere
+from ..ocean.coordinates import is_spherical, metrics
 from ..ocean.noise import white_noise
 from ..ocean.patch import Patch
 from ..parallel.fixed_point import exact_product
-from .diffusion import Links, bound, links_of, smooth, stack_series
+from .diffusion import Conductances, conductances_of, smooth, spectrum_bound, stack_coefficients
 
 #: Rows of the spectrum that are computed at a time, to limit the memory.
-STRIP = 256
+STRIP_ROWS = 256
 
 
 def box_axis(config, location: str, axis: int) -> tuple[int, bool]:
     """Number of a field's points along an axis without land, and whether they form a ring."""
-    ring = (config.grid.periodic_y, config.grid.periodic_x)[axis]
+    is_periodic = (config.grid.periodic_y, config.grid.periodic_x)[axis]
     length = (config.grid.ny, config.grid.nx)[axis]
-    return length - (location == "vu"[axis] and not ring), ring
+    return length - (location == "vu"[axis] and not is_periodic), is_periodic
 
 
 def box_mask(config, location: str, block, margin: int) -> Patch:
     """1 at a field's open points without land, on a block with `margin` cells around it."""
-    lines = []
+    axis_masks = []
     for axis, span in enumerate((block.y, block.x)):
-        count, ring = box_axis(config, location, axis)
+        count, is_periodic = box_axis(config, location, axis)
         index = np.arange(span.start - margin, span.stop + margin)
-        lines.append((ring | ((index >= 0) & (index < count))).astype(float))
-    return Patch(lines[0][:, None] * lines[1][None, :], (-margin, -margin))
+        axis_masks.append((is_periodic | ((index >= 0) & (index < count))).astype(float))
+    return Patch(axis_masks[0][:, None] * axis_masks[1][None, :], (-margin, -margin))
 
 
-def modes(count: int, ring: bool, cells) -> tuple[np.ndarray, np.ndarray]:
+def modes(count: int, is_periodic: bool, cells) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues [count] of the second difference on a line, and squares of its eigenvectors [count, cells]."""
     number = np.arange(count)
-    if ring:
+    if is_periodic:
         return 2 - 2 * np.cos(2 * np.pi * number / count), np.full((count, len(cells)), 1 / count)
     scale = np.where(number == 0, 1.0, 2.0) / count
     squares = scale[:, None] * np.cos(np.pi * number[:, None] * (np.asarray(cells)[None, :] + 0.5) / count) ** 2
@@ -55,20 +55,20 @@ def modes(count: int, ring: bool, cells) -> tuple[np.ndarray, np.ndarray]:
 
 def box_variance(config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
     """diag(F²) on a block without land, [ny, nx]; meaningless on closed faces."""
-    if on_sphere(config.grid):
+    if is_spherical(config.grid):
         return band_variance(config, location, block, coefficients)
     (values_y, squares_y), (values_x, squares_x) = (
         modes(*box_axis(config, location, axis), np.arange(span.start, span.stop))
         for axis, span in enumerate((block.y, block.x))
     )
-    weight_x, weight_y = (size**-2.0 / bound(config) for size in (config.grid.dx, config.grid.dy))
+    weight_x, weight_y = (size**-2.0 / spectrum_bound(config) for size in (config.grid.dx, config.grid.dy))
     variance = np.zeros(block.shape)
-    for first in range(0, len(values_y), STRIP):
-        rows = slice(first, first + STRIP)
+    for first in range(0, len(values_y), STRIP_ROWS):
+        rows = slice(first, first + STRIP_ROWS)
         spectrum = chebval(2 * (weight_y * values_y[rows, None] + weight_x * values_x) - 1, coefficients) ** 2
-        most = spectrum.max()
-        along_x = exact_product(spectrum, squares_x, bounds=(most, 2 / len(values_x)))
-        variance += exact_product(squares_y[rows].T, along_x, bounds=(2 / len(values_y), 2 * most))
+        max_spectrum = spectrum.max()
+        along_x = exact_product(spectrum, squares_x, bounds=(max_spectrum, 2 / len(values_x)))
+        variance += exact_product(squares_y[rows].T, along_x, bounds=(2 / len(values_y), 2 * max_spectrum))
     return variance
 
 
@@ -79,21 +79,21 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
     (count, _), rows = box_axis(config, location, 0), np.arange(block.y.start, block.y.stop)
     lengths = metrics(config.grid, np.arange(count))
     rdx = lengths["rdx"].v if location == "v" else lengths["rdx"].u
-    weight_x, weight_y = (length[:, 0] ** 2 / bound(config) for length in (rdx, lengths["rdy"].centre))
+    weight_x, weight_y = (length[:, 0] ** 2 / spectrum_bound(config) for length in (rdx, lengths["rdy"].centre))
     values_x, squares_x = modes(*box_axis(config, location, 1), np.arange(block.x.start, block.x.stop))
-    links = np.full(count, 2.0)  # links of a row with its neighbours
-    links[0] -= 1
-    links[-1] -= 1
+    n_links = np.full(count, 2.0)  # links of a row with its neighbours
+    n_links[0] -= 1
+    n_links[-1] -= 1
     variance = np.zeros(block.shape)
-    waves, which = np.unique(np.round(values_x, 12), return_inverse=True)
+    waves, wave_index = np.unique(np.round(values_x, 12), return_inverse=True)
     for number, wave in enumerate(waves):
-        values, vectors = eigh_tridiagonal(weight_x * wave + weight_y * links, -weight_y * np.ones(count - 1))
+        values, vectors = eigh_tridiagonal(weight_x * wave + weight_y * n_links, -weight_y * np.ones(count - 1))
         along_y = (vectors**2 * chebval(2 * values - 1, coefficients) ** 2).sum(axis=1)
-        variance += along_y[np.minimum(rows, count - 1), None] * squares_x[which == number].sum(axis=0)
+        variance += along_y[np.minimum(rows, count - 1), None] * squares_x[wave_index == number].sum(axis=0)
     return variance
 
 
-def variances(config, transport, masks: dict, all_series: dict, samples: int) -> dict:
+def smoothed_noise_variances(config, transport, masks: dict, all_coefficients: dict, samples: int) -> dict:
     """diag(F²) of fields on this process's block, float64, [ny, nx] by these keys; meaningless on land.
 
     All processes call it together.
@@ -104,23 +104,29 @@ def variances(config, transport, masks: dict, all_series: dict, samples: int) ->
         samples: number of fields of white noise, if there is land.
     """
     block = transport.block
-    exact = {key: np.maximum(box_variance(config, key[0], block, c), 1e-300) for key, c in all_series.items()}
-    boxes = {key: box_mask(config, key[0], block, 1) for key in masks}
-    land = [np.any(masks[key].on(block.shape) != boxes[key].on(block.shape)) for key in masks]
-    if not transport.any(any(land)):
-        return exact
+    box_variances = {
+        key: np.maximum(box_variance(config, key[0], block, c), 1e-300) for key, c in all_coefficients.items()
+    }
+    box_masks = {key: box_mask(config, key[0], block, 1) for key in masks}
+    has_land = [
+        np.any(masks[key].block_values(block.shape) != box_masks[key].block_values(block.shape)) for key in masks
+    ]
+    if not transport.any(any(has_land)):
+        return box_variances
     dtype, keys = np.dtype(config.run.dtype), list(masks)
-    links = [links_of(patches[key], key[0], config, block, dtype) for patches in (masks, boxes) for key in keys]
-    links = Links(*(jnp.concatenate(parts) for parts in zip(*links, strict=True)))
-    coefficients = jnp.asarray(stack_series([all_series[key] for key in keys] * 2), dtype)
+    conductances = [
+        conductances_of(patches[key], key[0], config, block, dtype) for patches in (masks, box_masks) for key in keys
+    ]
+    conductances = Conductances(*(jnp.concatenate(parts) for parts in zip(*conductances, strict=True)))
+    coefficients = jnp.asarray(stack_coefficients([all_coefficients[key] for key in keys] * 2), dtype)
 
     @jax.jit
-    def add(total, noise, coefficients, links):
+    def add_square(total, noise, coefficients, links):
         return total + smooth(jnp.concatenate([noise, noise]), coefficients, links, transport) ** 2
 
     total = jnp.zeros((2 * len(keys), *block.shape), dtype)
     for sample in range(samples):
         noise = [white_noise(0, f"normalisation {key[0]}", sample, block) for key in keys]
-        total = add(total, jnp.asarray(np.stack(noise), dtype), coefficients, links)
-    with_land, without = np.split(np.asarray(total, dtype=np.float64), 2)
-    return {key: exact[key] * with_land[n] / without[n] for n, key in enumerate(keys)}
+        total = add_square(total, jnp.asarray(np.stack(noise), dtype), coefficients, conductances)
+    with_land, without_land = np.split(np.asarray(total, dtype=np.float64), 2)
+    return {key: box_variances[key] * with_land[n] / without_land[n] for n, key in enumerate(keys)}

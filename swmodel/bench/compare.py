@@ -10,50 +10,58 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import median
 
-from .numbers import numbers, spread
-from .sweeps import Row
-from .text import markdown, percent
+from .row_statistics import relative_spread, row_statistics
+from .sweeps import SweepRow
+from .text import format_markdown_table, format_percent
 
 
 def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
     """The verdict on a row in two results: slower, faster, within noise, or too few samples."""
     if min(len(old), len(new)) < 3:
         return "too few samples"
-    apart = median(new) - median(old)
+    difference = median(new) - median(old)
     overlap = max(old) >= min(new) and max(new) >= min(old)
-    if overlap or abs(apart) <= max(max(samples) - min(samples) for samples in (old, new)):
+    if overlap or abs(difference) <= max(max(samples) - min(samples) for samples in (old, new)):
         return "within noise"
-    return "slower" if apart > 0 else "faster"
+    return "slower" if difference > 0 else "faster"
 
 
-def times(record: dict) -> dict[Row, tuple[float, ...]]:
+def step_times(record: dict) -> dict[SweepRow, tuple[float, ...]]:
     """Samples of each finished row, s: of a step, or of the first step if no others are timed.
 
     Rows with the same work are equal for any numbers of steps and cores.
     """
     return {
-        replace(one.row, steps=None, seconds=0, oversubscribed=False): one.seconds or one.first_step
-        for one in numbers(record)
+        replace(stats.row, steps=None, seconds=0, oversubscribed=False): stats.step_samples or stats.first_step_samples
+        for stats in row_statistics(record)
     }
 
 
-def report(old: dict, new: dict) -> str:
+def compare_report(old: dict, new: dict) -> str:
     """The comparison in Markdown."""
-    before, after = times(old), times(new)
-    lines = []
-    for row in (row for row in before if row in after):
-        pair = before[row], after[row]
-        milliseconds = [1e3 * median(samples) for samples in pair]
+    old_times, new_times = step_times(old), step_times(new)
+    table_rows = []
+    for row in (row for row in old_times if row in new_times):
+        both_times = old_times[row], new_times[row]
+        milliseconds = [1e3 * median(samples) for samples in both_times]
         ratio = f"{milliseconds[1] / milliseconds[0]:.3f}"
-        spreads = [percent(spread(samples)) for samples in pair]
-        lines.append([row.label, *(f"{value:.4g}" for value in milliseconds), ratio, *spreads, verdict(*pair)])
-    heads = ["row", "old, ms", "new, ms", "new / old", "spread old", "spread new", ""]
-    text = markdown(heads, lines) if lines else "The two results have no finished row in common.\n"
-    for what, one, other in (
+        spreads = [format_percent(relative_spread(samples)) for samples in both_times]
+        table_rows.append(
+            [row.label, *(f"{value:.4g}" for value in milliseconds), ratio, *spreads, verdict(*both_times)]
+        )
+    headers = ["row", "old, ms", "new, ms", "new / old", "spread old", "spread new", ""]
+    text = (
+        format_markdown_table(headers, table_rows)
+        if table_rows
+        else "The two results have no finished row in common.\n"
+    )
+    for subject, old_value, new_value in (
         ("sweeps", old["sweep"], new["sweep"]),
         ("machines", old["machine"]["cpu"], new["machine"]["cpu"]),
     ):
-        text += f"\nDifferent {what}: {one} and {other}." if one != other else ""
+        text += f"\nDifferent {subject}: {old_value} and {new_value}." if old_value != new_value else ""
     return text + "".join(
-        f"\nOnly in one of them: {row.label}" for row in before | after if (row in before) != (row in after)
+        f"\nOnly in one of them: {row.label}"
+        for row in old_times | new_times
+        if (row in old_times) != (row in new_times)
     )

@@ -14,12 +14,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from ..model.progress import workers
-from ..plotting.style import INK, QUIET, RC
-from .numbers import Numbers, bandwidth, bytes_per_cell, numbers
-from .scaling import predict
-from .sweeps import grown, published
-from .text import counted, digits, percent
+from ..model.progress import describe_processes
+from ..plotting.style import DARK_GREY, MID_GREY, RC_PARAMS
+from .row_statistics import RowStatistics, ab2_bytes_per_cell, best_bandwidth, row_statistics
+from .scaling import predict_step
+from .sweeps import grow_grid, read_published_table
+from .text import format_count, format_number, format_percent
 
 #: Additions, multiplications and divisions for each cell in an AB2 step of the jet by the executor xla.
 FLOPS_PER_CELL = 98
@@ -29,123 +29,151 @@ MARKERS = "osD^vP"
 #: Shades of bars from dark to light, so that parts differ in greyscale, too.
 SHADES = ("#08519C", "#6BAED6", "#C6DBEF", "#FFFFFF")
 #: The look of published rows, of the line of perfect scaling, and of words beside a point.
-PUBLISHED = {"color": "0.62", "mfc": "white", "ms": 4, "lw": 0.9, "zorder": 1.5}
-PERFECT = {"lw": 0.7, "ls": (0, (1, 2)), "zorder": 0}
-WORDS = {"textcoords": "offset points", "fontsize": 7.5}
+PUBLISHED_STYLE = {"color": "0.62", "mfc": "white", "ms": 4, "lw": 0.9, "zorder": 1.5}
+PERFECT_SCALING_STYLE = {"lw": 0.7, "ls": (0, (1, 2)), "zorder": 0}
+ANNOTATION_STYLE = {"textcoords": "offset points", "fontsize": 7.5}
 #: A legend below the panel, where it hides nothing.
-LEGEND = {"loc": "outside lower center", "frameon": False, "fontsize": 7.5}
+LEGEND_STYLE = {"loc": "outside lower center", "frameon": False, "fontsize": 7.5}
 #: The label of an axis of speeds.
-RATE = "million cell updates per second"
+RATE_LABEL = "million cell updates per second"
 #: Number format without powers of ten, with spaces between thousands.
-PLAIN = FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " "))
+PLAIN_FORMATTER = FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " "))
 
 
-def draw(records: list[dict], folder) -> list[Path]:
+def draw_figures(records: list[dict], folder) -> list[Path]:
     """Draw all figures that the results allow, as PNG and PDF files in the folder; returns the files."""
-    written = []
-    with matplotlib.rc_context(RC):
+    paths = []
+    with matplotlib.rc_context(RC_PARAMS):
         for name, (sweep, function) in FIGURES.items():
-            chosen = [record for record in records if record["sweep"] == sweep and numbers(record)]
-            figure = function(chosen) if chosen else None
+            records_of_sweep = [record for record in records if record["sweep"] == sweep and row_statistics(record)]
+            figure = function(records_of_sweep) if records_of_sweep else None
             for kind in ("png", "pdf") if figure else ():
                 path = Path(folder) / f"{name}.{kind}"
                 figure.savefig(path, bbox_inches="tight", metadata={"CreationDate": None} if kind == "pdf" else None)
-                written.append(path)
-    return written
+                paths.append(path)
+    return paths
 
 
-def speedup(records: list[dict]) -> Figure | None:
+def draw_speedup(records: list[dict]) -> Figure | None:
     """Speed-up over NumPy against processes, with the published curves; the last value of each curve is written."""
-    there = published()
-    size = there["nx"], there["ny"]
+    published_values = read_published_table()
+    size = published_values["nx"], published_values["ny"]
 
-    def group(one: Numbers) -> str | None:
-        row = one.row
-        if row.executor == "reference" or not one.speedup > 0:
+    def group_label(stats: RowStatistics) -> str | None:
+        row = stats.row
+        if row.executor == "reference" or not stats.speedup > 0:
             return None
         marks = [] if (row.nx, row.ny) == size else [f"{row.nx} x {row.ny}"]
         marks += ["1 core each"] if row.threads else []
         return ", ".join(marks + (["more ranks than cores"] if row.oversubscribed else []))
 
     x, y = "processes (CPU) or devices (GPU)", "speed-up over NumPy on one process"
-    axes, curves = plot(records, x, y, group, lambda one: (one.row.blocks, one.speedup))
+    axes, curves = draw_curves(records, x, y, group_label, lambda stats: (stats.row.n_blocks, stats.speedup))
     if not curves:
         return None
     for platform, marker in (("cpu", "o"), ("gpu", "s")):
-        points = [(row["processes"], row["speedup"]) for row in there["row"] if row["platform"] == platform]
-        name = f"published, {there[platform]}, {size[0]} x {size[1]}"
-        axes.plot(*zip(*points, strict=True), label=name, marker=marker, **PUBLISHED)
-        curves.append((points, QUIET))
+        points = [(row["processes"], row["speedup"]) for row in published_values["row"] if row["platform"] == platform]
+        name = f"published, {published_values[platform]}, {size[0]} x {size[1]}"
+        axes.plot(*zip(*points, strict=True), label=name, marker=marker, **PUBLISHED_STYLE)
+        curves.append((points, MID_GREY))
     for points, color in [curve for curve in curves if len(curve[0]) > 1]:
-        axes.annotate(digits(points[-1][1]), points[-1], (0, 5), ha="center", color=color, **WORDS)
-    return logarithmic(axes, {n for points, _ in curves for n, _ in points})
+        axes.annotate(format_number(points[-1][1]), points[-1], (0, 5), ha="center", color=color, **ANNOTATION_STYLE)
+    return set_log_axes(axes, {n for points, _ in curves for n, _ in points})
 
 
-def scaling(records: list[dict]) -> Figure:
+def draw_scaling(records: list[dict]) -> Figure:
     """Cell updates per second against cores, with the line of perfect scaling from each first point."""
 
-    def group(one: Numbers) -> str:
-        return "" if one.cores == one.row.blocks else "several threads for each process"
+    def group_label(stats: RowStatistics) -> str:
+        return "" if stats.cores == stats.row.n_blocks else "several threads for each process"
 
-    axes, curves = plot(records, "cores (CPU) or devices (GPU)", RATE, group, lambda one: (one.cores, one.rate / 1e6))
+    axes, curves = draw_curves(
+        records,
+        "cores (CPU) or devices (GPU)",
+        RATE_LABEL,
+        group_label,
+        lambda stats: (stats.cores, stats.cells_per_second / 1e6),
+    )
     for points, color in curves:
         (first, rate), last = points[0], points[-1][0]
-        axes.plot([first, last], [rate, rate * last / first], color=color, **PERFECT)
-    axes.plot([], [], color=QUIET, label="perfect scaling", **PERFECT)
-    return logarithmic(axes, {n for points, _ in curves for n, _ in points})
+        axes.plot([first, last], [rate, rate * last / first], color=color, **PERFECT_SCALING_STYLE)
+    axes.plot([], [], color=MID_GREY, label="perfect scaling", **PERFECT_SCALING_STYLE)
+    return set_log_axes(axes, {n for points, _ in curves for n, _ in points})
 
 
-def predicted(records: list[dict]) -> Figure | None:
+def draw_prediction(records: list[dict]) -> Figure | None:
     """Time of a step against processes: runs as points, predictions as lines."""
-    axes = panel("processes", "ms a step")
-    counts = set()
+    axes = make_axes("processes", "ms a step")
+    process_counts = set()
     for record in records:
-        found: dict[str, list[Numbers]] = {}
-        for one in numbers(record):
-            if one.row.measure == "model":
-                for name in families_of(one, record["definition"]["sizes"]):
-                    found.setdefault(name, []).append(one)
-        for (name, ones), color, marker in zip(found.items(), COLORS, MARKERS, strict=False):
-            ones.sort(key=lambda one: one.row.nproc)
-            x = [one.row.nproc for one in ones]
-            axes.plot(x, [1e3 * one.step for one in ones], marker, color=color, ms=5, label=f"{name}, measured")
-            y = [1e3 * (one.step if one.row.nproc == 1 else predict(one).step) for one in ones]
+        rows_by_curve: dict[str, list[RowStatistics]] = {}
+        for stats in row_statistics(record):
+            if stats.row.measure == "model":
+                for name in curve_names(stats, record["definition"]["sizes"]):
+                    rows_by_curve.setdefault(name, []).append(stats)
+        for (name, curve_rows), color, marker in zip(rows_by_curve.items(), COLORS, MARKERS, strict=False):
+            curve_rows.sort(key=lambda stats: stats.row.nproc)
+            x = [stats.row.nproc for stats in curve_rows]
+            axes.plot(
+                x,
+                [1e3 * stats.seconds_per_step for stats in curve_rows],
+                marker,
+                color=color,
+                ms=5,
+                label=f"{name}, measured",
+            )
+            y = [
+                1e3 * (stats.seconds_per_step if stats.row.nproc == 1 else predict_step(stats).seconds_per_step)
+                for stats in curve_rows
+            ]
             axes.plot(x, y, color=color, lw=1.2, label=f"{name}, predicted")
-            counts |= {*x}
-    return logarithmic(axes, counts) if counts else None
+            process_counts |= {*x}
+    return set_log_axes(axes, process_counts) if process_counts else None
 
 
-def families_of(one: Numbers, sizes) -> list[str]:
+def curve_names(stats: RowStatistics, sizes) -> list[str]:
     """The curves of a row: of one grid, and of as many cells for each process."""
-    size, first = [one.row.nx, one.row.ny], [*sizes[0]]
+    size, first = [stats.row.nx, stats.row.ny], [*sizes[0]]
     names = [f"{size[0]} x {size[1]}"] if size in [[*each] for each in sizes] else []
-    return names + ([f"{first[0]} x {first[1]} each"] if [*grown(*first, one.row.nproc)] == size else [])
+    return names + ([f"{first[0]} x {first[1]} each"] if [*grow_grid(*first, stats.row.nproc)] == size else [])
 
 
-def sizes(records: list[dict]) -> Figure:
+def draw_sizes(records: list[dict]) -> Figure:
     """Cell updates per second against the number of cells, with limits of memory and sizes of caches."""
-    axes, _ = plot(records, "cells", RATE, processes, lambda one: (one.row.nx * one.row.ny, one.rate / 1e6))
+    axes, _ = draw_curves(
+        records,
+        "cells",
+        RATE_LABEL,
+        process_group,
+        lambda stats: (stats.row.nx * stats.row.ny, stats.cells_per_second / 1e6),
+    )
     left, right = axes.get_xlim()
     for record in records:
-        moved = bytes_per_cell(record["definition"]["dtype"])
+        cell_bytes = ab2_bytes_per_cell(record["definition"]["dtype"])
         for platform, name in (("cpu", "triad"), ("gpu", "GPU triad")):
-            if (limit := bandwidth(record, platform) * 1e3 / moved) > 0:
-                axes.axhline(limit, color=INK, lw=0.8, zorder=0)
-                axes.annotate(name, (1, limit), (3, 0), ("axes fraction", "data"), va="center", **WORDS)
+            if (limit := best_bandwidth(record, platform) * 1e3 / cell_bytes) > 0:
+                axes.axhline(limit, color=DARK_GREY, lw=0.8, zorder=0)
+                axes.annotate(name, (1, limit), (3, 0), ("axes fraction", "data"), va="center", **ANNOTATION_STYLE)
         for cache, size in record["machine"]["caches_bytes"].items():
-            if left < size / moved < right:
-                axes.axvline(size / moved, color=QUIET, lw=0.6, ls=":", zorder=0)
-                axes.annotate(cache, (size / moved, 1), (0, 2), ("data", "axes fraction"), ha="center", **WORDS)
-    return logarithmic(axes)
+            if left < size / cell_bytes < right:
+                axes.axvline(size / cell_bytes, color=MID_GREY, lw=0.6, ls=":", zorder=0)
+                axes.annotate(
+                    cache, (size / cell_bytes, 1), (0, 2), ("data", "axes fraction"), ha="center", **ANNOTATION_STYLE
+                )
+    return set_log_axes(axes)
 
 
-def halo(records: list[dict]) -> Figure:
+def draw_halo(records: list[dict]) -> Figure:
     """Time of an exchange against the bytes that a process sends."""
     x, y = "bytes that a process sends in an exchange", "time of an exchange (µs)"
-    return logarithmic(plot(records, x, y, processes, lambda one: (one.traffic["bytes"], 1e6 * one.step))[0])
+    return set_log_axes(
+        draw_curves(records, x, y, process_group, lambda stats: (stats.traffic["bytes"], 1e6 * stats.seconds_per_step))[
+            0
+        ]
+    )
 
 
-def roofline(records: list[dict]) -> Figure:
+def draw_roofline(records: list[dict]) -> Figure:
     """The limits of memory and arithmetic, and the best row of each executor; a panel for each machine.
 
     A step has FLOPS_PER_CELL operations for each cell and must move 48 bytes (single precision). All rows lie at this
@@ -158,79 +186,86 @@ def roofline(records: list[dict]) -> Figure:
         axes.set(
             xlabel="operations per byte moved", ylabel="Gflop/s", title=record["label"], xscale="log", yscale="log"
         )
-        rows = sorted((one for one in numbers(record) if not one.row.oversubscribed), key=lambda one: one.rate)
-        best = {(one.row.executor, one.row.platform): one for one in rows}
-        intensity = FLOPS_PER_CELL / bytes_per_cell(record["definition"]["dtype"])
+        rows = sorted(
+            (stats for stats in row_statistics(record) if not stats.row.oversubscribed),
+            key=lambda stats: stats.cells_per_second,
+        )
+        best = {(stats.row.executor, stats.row.platform): stats for stats in rows}
+        intensity = FLOPS_PER_CELL / ab2_bytes_per_cell(record["definition"]["dtype"])
         x = np.geomspace(intensity / 8, intensity * 64, 200)
-        limit, peak = bandwidth(record), record["peak"]["gigaflops"]
-        text = f"triad {digits(limit)} GB/s, peak {digits(peak)} Gflop/s"
-        axes.plot(x, np.minimum(limit * x, peak), color=INK, lw=1.2, label=text)
-        gpus = max((one.row.blocks for one in rows if one.row.platform == "gpu"), default=0)
-        if gpus and (limit := bandwidth(record, "gpu", gpus)) > 0:
-            text = f"{counted(gpus, 'GPU')}: triad {digits(limit)} GB/s"
-            axes.plot(x, limit * x, color=INK, lw=1.2, ls="--", label=text)
-        axes.axvline(intensity, color=QUIET, lw=0.6, ls=":", zorder=0)
-        for one, color, marker in zip(best.values(), COLORS, MARKERS, strict=False):
-            where = counted(one.row.blocks, "GPU") if one.row.platform == "gpu" else processes(one)
-            name = "NumPy" if one.row.executor == "reference" else f"{one.row.executor}, {where}"
-            share = f": {percent(one.share)} of triad" if one.share > 0 else ""
-            speed = one.rate * FLOPS_PER_CELL / 1e9
+        limit, peak = best_bandwidth(record), record["peak"]["gigaflops"]
+        text = f"triad {format_number(limit)} GB/s, peak {format_number(peak)} Gflop/s"
+        axes.plot(x, np.minimum(limit * x, peak), color=DARK_GREY, lw=1.2, label=text)
+        gpus = max((stats.row.n_blocks for stats in rows if stats.row.platform == "gpu"), default=0)
+        if gpus and (limit := best_bandwidth(record, "gpu", gpus)) > 0:
+            text = f"{format_count(gpus, 'GPU')}: triad {format_number(limit)} GB/s"
+            axes.plot(x, limit * x, color=DARK_GREY, lw=1.2, ls="--", label=text)
+        axes.axvline(intensity, color=MID_GREY, lw=0.6, ls=":", zorder=0)
+        for stats, color, marker in zip(best.values(), COLORS, MARKERS, strict=False):
+            processors = (
+                format_count(stats.row.n_blocks, "GPU") if stats.row.platform == "gpu" else process_group(stats)
+            )
+            name = "NumPy" if stats.row.executor == "reference" else f"{stats.row.executor}, {processors}"
+            share = f": {format_percent(stats.bandwidth_fraction)} of triad" if stats.bandwidth_fraction > 0 else ""
+            speed = stats.cells_per_second * FLOPS_PER_CELL / 1e9
             axes.plot(intensity, speed, marker, color=color, ms=5, label=name + share)
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(PLAIN)
+            axis.set_major_formatter(PLAIN_FORMATTER)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False, fontsize=7.5)
     return figure
 
 
-def bars(records: list[dict]) -> Figure:
+def draw_bars(records: list[dict]) -> Figure:
     """A horizontal bar for each row with the parts of its time, the first row on top."""
-    found = [one for record in records for one in numbers(record)]
-    labels = [one.row.label + (f"\n{one.record['label']}" if len(records) > 1 else "") for one in found]
-    what = "the run" if found[0].row.measure == "output" else "the way to the end of the first step"
-    axes = panel(f"seconds of {what}", "")
+    finished_rows = [stats for record in records for stats in row_statistics(record)]
+    labels = [stats.row.label + (f"\n{stats.record['label']}" if len(records) > 1 else "") for stats in finished_rows]
+    subject = "the run" if finished_rows[0].row.measure == "output" else "the way to the end of the first step"
+    axes = make_axes(f"seconds of {subject}", "")
     axes.figure.set_size_inches(6.4, 1.5 + (0.42 if len(records) > 1 else 0.28) * len(labels))
-    for place, one in enumerate(found):
+    for position, stats in enumerate(finished_rows):
         left = 0.0
-        for color, (name, length) in zip(SHADES, one.parts.items(), strict=False):
-            axes.barh(place, length, left=left, color=color, ec="0.15", lw=0.5, label="" if place else name)
-            left += length
+        for color, (name, duration) in zip(SHADES, stats.part_seconds.items(), strict=False):
+            axes.barh(position, duration, left=left, color=color, ec="0.15", lw=0.5, label="" if position else name)
+            left += duration
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    axes.figure.legend(**LEGEND)
+    axes.figure.legend(**LEGEND_STYLE)
     return axes.figure
 
 
-def processes(one: Numbers) -> str:
+def process_group(stats: RowStatistics) -> str:
     """The group of a row by its number of processes or devices; the reference has one group."""
-    return "" if one.row.executor == "reference" else workers(one.row.blocks, 1)
+    return "" if stats.row.executor == "reference" else describe_processes(stats.row.n_blocks, 1)
 
 
-def plot(records: list[dict], x: str, y: str, group: Callable, point: Callable) -> tuple[object, list[tuple]]:
+def draw_curves(
+    records: list[dict], x: str, y: str, group_of: Callable, point_of: Callable
+) -> tuple[object, list[tuple]]:
     """A panel with a curve for each machine, executor, platform and group of rows; and points and colour of each.
 
-    `group` is a function of a row's numbers to words for its group, or None to omit it; `point` to x and y.
+    `group_of` is a function of a row's numbers to words for its group, or None to omit it; `point_of` to x and y.
     """
-    axes, curves, looks = panel(x, y), [], {}
+    axes, curves, style_indices = make_axes(x, y), [], {}
     axes.set_title(records[0]["label"] if len(records) == 1 else "", fontsize=8)
     for number, record in enumerate(records):
-        families: dict[str, list[tuple]] = {}
-        for one in numbers(record):
-            if (words := group(one)) is not None:
-                name = "NumPy" if one.row.executor == "reference" else one.row.executor
-                name += (" (GPU)" if one.row.platform == "gpu" else "") + (f", {words}" if words else "")
-                families.setdefault(name, []).append(point(one))
-        for name, points in families.items():
-            look = looks.setdefault(name, len(looks))
-            color, marker = COLORS[look % len(COLORS)], MARKERS[look % len(MARKERS)]
-            style = {"color": color, "marker": marker, "ls": DASHES[number % len(DASHES)], "ms": 4.5, "lw": 1.3}
+        points_by_curve: dict[str, list[tuple]] = {}
+        for stats in row_statistics(record):
+            if (group_text := group_of(stats)) is not None:
+                name = "NumPy" if stats.row.executor == "reference" else stats.row.executor
+                name += (" (GPU)" if stats.row.platform == "gpu" else "") + (f", {group_text}" if group_text else "")
+                points_by_curve.setdefault(name, []).append(point_of(stats))
+        for name, points in points_by_curve.items():
+            style_index = style_indices.setdefault(name, len(style_indices))
+            color, marker = COLORS[style_index % len(COLORS)], MARKERS[style_index % len(MARKERS)]
+            line_style = {"color": color, "marker": marker, "ls": DASHES[number % len(DASHES)], "ms": 4.5, "lw": 1.3}
             machine = f", {record['label']}" if len(records) > 1 else ""
-            axes.plot(*zip(*sorted(points), strict=True), label=name + machine, **style)
+            axes.plot(*zip(*sorted(points), strict=True), label=name + machine, **line_style)
             curves.append((sorted(points), color))
     return axes, curves
 
 
-def panel(x: str, y: str):
+def make_axes(x: str, y: str):
     """The axes of a figure of one panel with a light grid."""
     figure = Figure(figsize=(4.6, 4.0), layout="constrained")
     axes = figure.add_subplot(xlabel=x, ylabel=y)
@@ -240,31 +275,35 @@ def panel(x: str, y: str):
     return axes
 
 
-def logarithmic(axes, counts=()) -> Figure:
-    """The figure with logarithmic axes, plain numbers and a legend; `counts` are the ticks of an axis of counts."""
+def set_log_axes(axes, count_ticks=()) -> Figure:
+    """The figure with logarithmic axes, plain numbers and a legend; `count_ticks` are the ticks of an axis of
+    counts.
+    """
     axes.set(xscale="log", yscale="log")
     axes.margins(y=0.09)
-    if counts:
+    if count_ticks:
         ticks: list[float] = []
-        for n in sorted(counts):  # leaves out labels that would touch
+        for n in sorted(count_ticks):  # leaves out labels that would touch
             ticks += [n] if not ticks or n >= 1.3 * ticks[-1] else []
-        axes.xaxis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator(), major_formatter=PLAIN)
+        axes.xaxis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator(), major_formatter=PLAIN_FORMATTER)
     low, high = axes.get_ylim()
     subs = (1, 2, 5) if high < 200 * low else (1,)
-    axes.yaxis.set(major_locator=LogLocator(subs=subs), major_formatter=PLAIN, minor_formatter=NullFormatter())
-    axes.figure.legend(**LEGEND)
+    axes.yaxis.set(
+        major_locator=LogLocator(subs=subs), major_formatter=PLAIN_FORMATTER, minor_formatter=NullFormatter()
+    )
+    axes.figure.legend(**LEGEND_STYLE)
     return axes.figure
 
 
 #: {file name: sweep of the figure, function that draws it or returns None}.
 FIGURES: dict[str, tuple[str, Callable[[list[dict]], Figure | None]]] = {
-    "speedup": ("table", speedup),
-    "roofline": ("table", roofline),
-    "strong": ("strong", scaling),
-    "weak": ("weak", scaling),
-    "scaling": ("scaling", predicted),
-    "sizes": ("sizes", sizes),
-    "halo": ("halo", halo),
-    "output": ("output", bars),
-    "start": ("start", bars),
+    "speedup": ("table", draw_speedup),
+    "roofline": ("table", draw_roofline),
+    "strong": ("strong", draw_scaling),
+    "weak": ("weak", draw_scaling),
+    "scaling": ("scaling", draw_prediction),
+    "sizes": ("sizes", draw_sizes),
+    "halo": ("halo", draw_halo),
+    "output": ("output", draw_bars),
+    "start": ("start", draw_bars),
 }

@@ -9,43 +9,43 @@ import subprocess
 import time
 from pathlib import Path
 
-from ..parallel.environment import cores, free_memory, version_of
+from ..parallel.environment import free_memory, n_cores, package_version
 
 PACKAGES = ("swmodel", "numpy", "jax", "jaxlib", "mpi4jax", "mpi4py")
 #: Settings of threads, devices and MPI that affect measurements.
-SETTINGS = re.compile(
+SETTINGS_PATTERN = re.compile(
     r"NPROC|XLA_FLAGS|JAX_\w+|OMP_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS|CUDA_VISIBLE_DEVICES|MPIR_CVAR_\w+|"
     r"OMPI_MCA_\w+|PRTE_MCA_\w+|I_MPI_\w+|MPI4JAX_\w+|SLURM_(JOB_NUM_NODES|NTASKS|CPUS_PER_TASK|CPU_BIND)|SWMODEL_\w+"
 )
 #: Fraction of the cores above which times count as disturbed. Daemons of an idle machine take less than 0.01.
-DISTURBED = 0.05
+MAX_CORE_FRACTION_OF_OTHERS = 0.05
 #: Columns of a line of /proc/stat: user, nice, system and stolen time.
-BUSY = (1, 2, 3, 8)
+BUSY_COLUMNS = (1, 2, 3, 8)
 
 
 def describe_machine() -> dict:
     """CPU, cores, caches, memory, system, versions, git revision, as JSON values. Imports neither JAX nor MPI."""
     return {
         "cpu": cpu_model(),
-        "cores": cores(),
+        "cores": n_cores(),
         "cpus_online": os.cpu_count(),
-        "caches_bytes": caches(),
+        "caches_bytes": cache_bytes(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": {name: version for name in PACKAGES if (version := version_of(name))},
-        "revision": revision(),
-        "settings": settings(),
+        "versions": {name: version for name in PACKAGES if (version := package_version(name))},
+        "revision": git_revision(),
+        "settings": environment_settings(),
     }
 
 
-def all_cores() -> int:
+def available_cores() -> int:
     """The cores for rows: of this machine, or of all nodes of a Slurm allocation."""
     tasks = int(os.environ.get("SLURM_NTASKS", 0)) * int(os.environ.get("SLURM_CPUS_PER_TASK", 1))
-    return max(cores(), tasks)
+    return max(n_cores(), tasks)
 
 
-def bytes_free() -> int:
+def free_bytes() -> int:
     """Free memory now; on several nodes of all, assumed to be alike."""
     return free_memory() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
 
@@ -53,46 +53,46 @@ def bytes_free() -> int:
 def cpu_model() -> str:
     """The name of the processor."""
     cpuinfo = Path("/proc/cpuinfo")
-    found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.is_file() else None
-    return found[1].strip() if found else platform.processor() or platform.machine()
+    match = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.is_file() else None
+    return match[1].strip() if match else platform.processor() or platform.machine()
 
 
-def caches() -> dict[str, int]:
+def cache_bytes() -> dict[str, int]:
     """Bytes of each cache of one core, {"L1d": ..., "L2": ..., "L3": ...}, where Linux names them."""
-    found = {}
+    bytes_by_level = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
         if kind != "Instruction":
-            found[f"L{level}{'d' if level == '1' else ''}"] = int(size.removesuffix("K")) * 1024
-    return found
+            bytes_by_level[f"L{level}{'d' if level == '1' else ''}"] = int(size.removesuffix("K")) * 1024
+    return bytes_by_level
 
 
-def elements(quick: bool) -> int:
+def choose_triad_elements(quick: bool) -> int:
     """Elements of each array of the triad: both hold four times the last-level cache, at most a quarter of memory."""
-    cache = max(caches().values(), default=2**25)
-    total = 2**28 if quick else min(max(2**28, 4 * cache), 2**33, bytes_free() // 4)
+    cache = max(cache_bytes().values(), default=2**25)
+    total = 2**28 if quick else min(max(2**28, 4 * cache), 2**33, free_bytes() // 4)
     return total // 8
 
 
-def revision() -> str:
+def git_revision() -> str:
     """The git revision of a checkout, with "+" for changed files; empty without one."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():  # an installed package may lie in another project's repository
         return ""
-    line = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
+    command = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
     try:
-        return subprocess.run(line, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
 
 
-def settings() -> dict[str, str]:
+def environment_settings() -> dict[str, str]:
     """The environment's settings of threads, devices and MPI, with `~` for the user's folder."""
-    home, given = str(Path.home()), sorted(os.environ.items())
-    return {name: value.replace(home, "~") for name, value in given if SETTINGS.fullmatch(name)}
+    home, variables = str(Path.home()), sorted(os.environ.items())
+    return {name: value.replace(home, "~") for name, value in variables if SETTINGS_PATTERN.fullmatch(name)}
 
 
-def read_clock() -> tuple[float, float, float] | None:
+def read_cpu_times() -> tuple[float, float, float] | None:
     """Readings, s: wall clock, busy time of our cores, and CPU time of this process and its ended children.
 
     None without /proc/stat, or if ranks are Slurm's children, not ours.
@@ -106,13 +106,13 @@ def read_clock() -> tuple[float, float, float] | None:
 def busy_ticks(text: str, cpus) -> int:
     """Busy ticks of the cores numbered `cpus` in the text of /proc/stat."""
     lines = [line.split() for line in text.splitlines()]
-    ours = [line for line in lines if line[0] in {f"cpu{number}" for number in cpus}]
-    return sum(int(line[n]) for line in ours for n in BUSY)
+    own_lines = [line for line in lines if line[0] in {f"cpu{number}" for number in cpus}]
+    return sum(int(line[n]) for line in own_lines for n in BUSY_COLUMNS)
 
 
-def share_of_others(before, after, cores: int) -> float | None:
+def core_fraction_of_others(before, after, cores: int) -> float | None:
     """The fraction of the time of all cores in use by others between two readings; None without readings."""
     if before is None or after is None:
         return None
-    wall, busy, own = (now - then for now, then in zip(after, before, strict=True))
-    return max(0.0, (busy - own) / (cores * wall))
+    wall, busy, own_time = (now - then for now, then in zip(after, before, strict=True))
+    return max(0.0, (busy - own_time) / (cores * wall))

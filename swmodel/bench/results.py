@@ -7,19 +7,19 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..errors import FilesError, UsageError, file_errors
+from ..errors import FilesError, UsageError, translate_os_errors
 from ..files.draft import write_text
-from .sweeps import Row, Sweep
+from .sweeps import Sweep, SweepRow
 
-FORMAT = 1
-NAME = "results.json"
+FORMAT_VERSION = 1
+RESULTS_FILE = "results.json"
 PENDING, OK, FAILED = "pending", "ok", "failed"
 
 
-def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, command: str, **more) -> dict:
+def make_record(sweep: Sweep, rows: list[SweepRow], skipped: list[str], machine: dict, command: str, **more) -> dict:
     """A new record, in the form of one from a file."""
     record = {
-        "format": FORMAT,
+        "format": FORMAT_VERSION,
         "sweep": sweep.name,
         "definition": sweep._asdict(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -29,39 +29,39 @@ def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, comman
     return json.loads(json.dumps(record))
 
 
-def write(record: dict, folder):
+def write_record(record: dict, folder):
     """Write the record into its folder, whole or not at all."""
-    write_text(Path(folder) / NAME, json.dumps(record, indent=1) + "\n")
+    write_text(Path(folder) / RESULTS_FILE, json.dumps(record, indent=1) + "\n")
 
 
-def read(path) -> dict:
+def read_record(path) -> dict:
     """The record in a file, or in a folder of a run."""
-    path = Path(path) / NAME if Path(path).is_dir() else Path(path)
-    with file_errors(path, "read"):
+    path = Path(path) / RESULTS_FILE if Path(path).is_dir() else Path(path)
+    with translate_os_errors(path, "read"):
         text = path.read_text(errors="replace")
     try:
         record = json.loads(text)
-        if record["format"] != FORMAT:
+        if record["format"] != FORMAT_VERSION:
             raise ValueError(f"format {record['format']}")
         for entry in record["rows"]:
-            row_of(entry)
+            row_of_entry(entry)
     except (ValueError, TypeError, KeyError) as error:
         raise FilesError(f"{path}: not a result of this version of `swmodel bench`: {error}") from None
     return record
 
 
-def resumed(folder, fresh: dict) -> dict:
+def resume_record(folder, new_record: dict) -> dict:
     """The record in the folder for continuation: it keeps samples, repeats failed rows and may add rounds."""
-    record = read(folder)
-    facts = {
+    record = read_record(folder)
+    comparable_values = {
         "sweep": lambda one: one["sweep"],
-        "choice of rows": lambda one: [row_of(entry) for entry in one["rows"]],
+        "choice of rows": lambda one: [row_of_entry(entry) for entry in one["rows"]],
         "processor": lambda one: one["machine"]["cpu"],
         "revision of the program": lambda one: one["machine"]["revision"],
     }
-    if differing := [name for name, fact in facts.items() if fact(fresh) != fact(record)]:
+    if differing := [name for name, value_of in comparable_values.items() if value_of(new_record) != value_of(record)]:
         raise UsageError(f"{folder}: cannot continue, another {', '.join(differing)}; start again in another --output")
-    rounds = record["definition"]["rounds"] = max(one["definition"]["rounds"] for one in (fresh, record))
+    rounds = record["definition"]["rounds"] = max(one["definition"]["rounds"] for one in (new_record, record))
     for entry in record["rows"]:
         if entry["state"] == FAILED:
             entry["samples"] = []
@@ -70,11 +70,11 @@ def resumed(folder, fresh: dict) -> dict:
     return record
 
 
-def entries(record: dict, state: str = OK) -> list[dict]:
+def entries_in_state(record: dict, state: str = OK) -> list[dict]:
     """The rows of a record in this state."""
     return [entry for entry in record["rows"] if entry["state"] == state]
 
 
-def row_of(entry: dict) -> Row:
+def row_of_entry(entry: dict) -> SweepRow:
     """The Row of an entry."""
-    return Row(**entry["row"])
+    return SweepRow(**entry["row"])

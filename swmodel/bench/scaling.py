@@ -15,39 +15,47 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .results import row_of
-from .sweeps import Row, Sweep, grown
+from .results import row_of_entry
+from .sweeps import Sweep, SweepRow, grow_grid
 
 #: Factors between the cells of the blocks whose steps are timed without messages.
-STEP = 4
+CELLS_RATIO = 4
 
 
-def rows(sweep: Sweep, cores: int) -> list[Row]:
+def make_scaling_rows(sweep: Sweep, cores: int) -> list[SweepRow]:
     """Steps of blocks without messages, exchanges alone, and the runs that the prediction is compared with."""
-    shared = {name: getattr(sweep, name) for name in ("dtype", "steps", "seconds", "threads")}
-    (executor, *_), counts = sweep.executors, sweep.nproc
+    common_values = {name: getattr(sweep, name) for name in ("dtype", "steps", "seconds", "threads")}
+    (executor, *_), process_counts = sweep.executors, sweep.nproc
 
-    def row(measure: str, nproc: int, size: tuple[int, int], **more) -> Row:
-        return Row(measure, executor, nproc, *size, oversubscribed=nproc > cores, **shared, **more)
+    def make_row(measure: str, nproc: int, size: tuple[int, int], **more) -> SweepRow:
+        return SweepRow(measure, executor, nproc, *size, oversubscribed=nproc > cores, **common_values, **more)
 
-    least = min(nx * ny for nx, ny in sweep.sizes) // max(counts)
-    alone = blocks(max(sweep.sizes), least)
-    together = sorted({min(n, cores) for n in counts if cores > 1})
-    found = [row("model", 1, size, steps_per_sweep=1) for size in dict.fromkeys((*alone, *sweep.sizes))]
-    found += [row("ensemble", n, size, members=n, advance="map") for n in together for size in alone]
-    (nx, ny), (most, _) = sweep.sizes[0], max(sweep.sizes)
-    found += [row("halo", n, size) for n in counts for size in ((nx, ny), (4 * most, 4 * most * ny // nx))]
-    sizes = [(n, size) for size in sweep.sizes for n in counts] + [(n, grown(nx, ny, n)) for n in counts]
-    found += [row("model", n, size, steps_per_sweep=1) for n, size in sizes]
-    return list(dict.fromkeys(found))
+    min_cells = min(nx * ny for nx, ny in sweep.sizes) // max(process_counts)
+    block_sizes = list_block_sizes(max(sweep.sizes), min_cells)
+    concurrent_counts = sorted({min(n, cores) for n in process_counts if cores > 1})
+    scaling_rows = [
+        make_row("model", 1, size, steps_per_sweep=1) for size in dict.fromkeys((*block_sizes, *sweep.sizes))
+    ]
+    scaling_rows += [
+        make_row("ensemble", n, size, members=n, advance="map") for n in concurrent_counts for size in block_sizes
+    ]
+    (nx, ny), (max_nx, _) = sweep.sizes[0], max(sweep.sizes)
+    scaling_rows += [
+        make_row("halo", n, size) for n in process_counts for size in ((nx, ny), (4 * max_nx, 4 * max_nx * ny // nx))
+    ]
+    sizes = [(n, size) for size in sweep.sizes for n in process_counts] + [
+        (n, grow_grid(nx, ny, n)) for n in process_counts
+    ]
+    scaling_rows += [make_row("model", n, size, steps_per_sweep=1) for n, size in sizes]
+    return list(dict.fromkeys(scaling_rows))
 
 
-def blocks(size: tuple[int, int], least: int) -> list[tuple[int, int]]:
-    """Sizes of blocks from `size` down to `least` cells or fewer, with sides of two cells or more."""
+def list_block_sizes(size: tuple[int, int], min_cells: int) -> list[tuple[int, int]]:
+    """Sizes of blocks from `size` down to `min_cells` cells or fewer, with sides of two cells or more."""
     nx, ny = size
-    half = int(math.sqrt(STEP))
-    more = nx * ny > least and min(nx, ny) // half > 1
-    return [size, *(blocks((nx // half, ny // half), least) if more else [])]
+    side_ratio = int(math.sqrt(CELLS_RATIO))
+    smaller_sizes = nx * ny > min_cells and min(nx, ny) // side_ratio > 1
+    return [size, *(list_block_sizes((nx // side_ratio, ny // side_ratio), min_cells) if smaller_sizes else [])]
 
 
 class Prediction(NamedTuple):
@@ -57,43 +65,48 @@ class Prediction(NamedTuple):
     exchange: float
 
     @property
-    def step(self) -> float:
+    def seconds_per_step(self) -> float:
         return self.kernel + self.exchange
 
 
-def predict(one) -> Prediction:
-    """The prediction for the Numbers of a row of several processes, from other rows of its record; NaN without them."""
-    row, planned = one.row, [row_of(entry) for entry in one.record["rows"]]
-    together = max(each.nproc for each in planned if without_messages(each) and each.nproc <= row.nproc)
-    kernel = interpolated(kernels(one.rows, together), row.nx * row.ny / row.nproc) * row.nproc / together
-    alone = [each for each in one.rows if (each.row.measure, each.row.nproc) == ("halo", row.nproc)]
-    return Prediction(kernel, fitted([(each.traffic["bytes"], each.step) for each in alone], one.traffic["bytes"]))
+def predict_step(stats) -> Prediction:
+    """The prediction for the RowStatistics of a row of several processes, from other rows of its record; NaN without
+    them.
+    """
+    row, planned_rows = stats.row, [row_of_entry(entry) for entry in stats.record["rows"]]
+    n_at_once = max(each.nproc for each in planned_rows if has_no_messages(each) and each.nproc <= row.nproc)
+    kernel = interpolate_log(kernel_times(stats.rows, n_at_once), row.nx * row.ny / row.nproc) * row.nproc / n_at_once
+    exchange_rows = [each for each in stats.rows if (each.row.measure, each.row.nproc) == ("halo", row.nproc)]
+    return Prediction(
+        kernel,
+        fit_line([(each.traffic["bytes"], each.seconds_per_step) for each in exchange_rows], stats.traffic["bytes"]),
+    )
 
 
-def kernels(found, together: int) -> list[tuple[float, float]]:
+def kernel_times(statistics_of_rows, n_at_once: int) -> list[tuple[float, float]]:
     """Cells of a block and time of its step, s, of so many processes at once."""
-    ones = [one for one in found if without_messages(one.row) and one.row.nproc == together]
-    return [(one.row.nx * one.row.ny, one.step) for one in ones]
+    matching = [stats for stats in statistics_of_rows if has_no_messages(stats.row) and stats.row.nproc == n_at_once]
+    return [(stats.row.nx * stats.row.ny, stats.seconds_per_step) for stats in matching]
 
 
-def without_messages(row: Row) -> bool:
+def has_no_messages(row: SweepRow) -> bool:
     """Whether a row exchanges nothing."""
     return row.measure == "ensemble" or (row.measure, row.nproc) == ("model", 1)
 
 
-def interpolated(points: list[tuple[float, float]], x: float) -> float:
+def interpolate_log(points: list[tuple[float, float]], x: float) -> float:
     """The value at x of a function that is linear in logarithms between points, and beyond the outermost ones."""
     if len(points) < 2:
         return math.nan
-    (a, b) = np.log(np.array(sorted(points))).T
-    place = int(np.clip(np.searchsorted(a, math.log(x)), 1, len(a) - 1))
-    slope = (b[place] - b[place - 1]) / (a[place] - a[place - 1])
-    return math.exp(b[place] + slope * (math.log(x) - a[place]))
+    (log_x, log_y) = np.log(np.array(sorted(points))).T
+    index = int(np.clip(np.searchsorted(log_x, math.log(x)), 1, len(log_x) - 1))
+    slope = (log_y[index] - log_y[index - 1]) / (log_x[index] - log_x[index - 1])
+    return math.exp(log_y[index] + slope * (math.log(x) - log_x[index]))
 
 
-def fitted(points: list[tuple[float, float]], x: float) -> float:
+def fit_line(points: list[tuple[float, float]], x: float) -> float:
     """The value at x of the straight line through the points, never below the least of them."""
     if len(points) < 2:
         return math.nan
-    slope, first = np.polyfit(*np.array(points).T, 1)
-    return max(first + slope * x, min(y for _, y in points))
+    slope, intercept = np.polyfit(*np.array(points).T, 1)
+    return max(intercept + slope * x, min(y for _, y in points))

@@ -23,18 +23,26 @@ from pathlib import Path
 import click
 import numpy as np
 
-from ..errors import NumericalError, SetupError, UsageError, file_errors
+from ..errors import NumericalError, SetupError, UsageError, translate_os_errors
 from ..files.draft import write_text
 from ..model.launch import find_mpiexec
-from ..parallel.environment import cores, has_gpu, world
+from ..parallel.environment import get_rank_info, has_gpu, n_cores
 from . import results, tables, worker
-from .machine import DISTURBED, all_cores, bytes_free, describe_machine, elements, read_clock, share_of_others
-from .plan import choose, fitting, make_rows
-from .sweeps import Row, definition
-from .text import counted, percent
+from .machine import (
+    MAX_CORE_FRACTION_OF_OTHERS,
+    available_cores,
+    choose_triad_elements,
+    core_fraction_of_others,
+    describe_machine,
+    free_bytes,
+    read_cpu_times,
+)
+from .plan import choose_executors, make_rows, select_fitting_rows
+from .sweeps import SweepRow, read_sweep
+from .text import format_count, format_percent
 
 #: Side of the matrices for the peak arithmetic.
-SIDE = 2048
+MATRIX_SIZE = 2048
 
 
 def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **options) -> int:
@@ -42,66 +50,66 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
 
     `options` (executors, nproc, transport, devices, sizes, steps, rounds) override the definition.
     """
-    place = world()
-    if place is not None and place.size > 1:
+    rank_info = get_rank_info()
+    if rank_info is not None and rank_info.size > 1:
         raise UsageError("start swmodel bench alone: it starts the processes of its rows itself (--nproc, --launcher)")
-    executors = choose(options.pop("executors") or definition(name).executors)
-    sweep = definition(name, quick, executors=executors, **options)
+    executors = choose_executors(options.pop("executors") or read_sweep(name).executors)
+    sweep = read_sweep(name, quick, executors=executors, **options)
     folder = output or Path("outputs", f"bench-{name}{'-quick' if quick else ''}")
-    probed = {"gpus": [], "bandwidth": None}
+    gpu_facts = {"gpus": [], "bandwidth": None}
     if sweep.gpu and has_gpu():
         with contextlib.suppress(worker.WorkerError):  # JAX fails
-            probed = worker.run(Row("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
-    rows, skipped = make_rows(sweep, all_cores(), len(probed["gpus"]), oversubscribe)
+            gpu_facts = worker.run(SweepRow("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
+    rows, skipped = make_rows(sweep, available_cores(), len(gpu_facts["gpus"]), oversubscribe)
     if not rows:
         raise UsageError("; ".join(["no row is left", *skipped]))
-    started = [row for row in rows if row.nproc > 1 and (launcher or row.transport != "sharded")]
-    if started:
+    rows_to_launch = [row for row in rows if row.nproc > 1 and (launcher or row.transport != "sharded")]
+    if rows_to_launch:
         try:
-            require_launcher(launcher)
+            check_launcher(launcher)
         except SetupError as error:
-            rows = [row for row in rows if row not in started]
+            rows = [row for row in rows if row not in rows_to_launch]
             if options["nproc"] or not rows:
                 raise
-            skipped.append(f"{counted(len(started), 'row')} of several processes: {error}")
-    rows, too_large = fitting(rows, bytes_free(), strict=bool(options["sizes"]))
-    prepare(folder, resume, force)
-    described = describe_machine() | {"gpus": probed["gpus"]}
-    gpus = f", {len(probed['gpus'])} x {probed['gpus'][0]}" if probed["gpus"] else ""
-    named = re.sub(r"\(R\)|\(TM\)| Processor", "", described["cpu"]).strip() + f", {described['cores']} cores{gpus}"
-    more = {"quick": quick, "label": label or named, "gpu_bandwidth": probed["bandwidth"]}
+            skipped.append(f"{format_count(len(rows_to_launch), 'row')} of several processes: {error}")
+    rows, too_large = select_fitting_rows(rows, free_bytes(), is_strict=bool(options["sizes"]))
+    prepare_folder(folder, resume, force)
+    machine = describe_machine() | {"gpus": gpu_facts["gpus"]}
+    gpus = f", {len(gpu_facts['gpus'])} x {gpu_facts['gpus'][0]}" if gpu_facts["gpus"] else ""
+    machine_label = re.sub(r"\(R\)|\(TM\)| Processor", "", machine["cpu"]).strip() + f", {machine['cores']} cores{gpus}"
+    record_values = {"quick": quick, "label": label or machine_label, "gpu_bandwidth": gpu_facts["bandwidth"]}
     command = shlex.join(["swmodel", *sys.argv[1:]])
-    record = results.new(sweep, rows, skipped + too_large, described, command, **more)
+    record = results.make_record(sweep, rows, skipped + too_large, machine, command, **record_values)
     if resume:
-        record = results.resumed(folder, record)
-    announce(record, folder)
+        record = results.resume_record(folder, record)
+    print_plan(record, folder)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the end of a batch job also keeps finished rows
     try:
         measure_rows(record, folder, launcher)
     finally:
-        written = write_tables([record], folder, "table.md")
-    click.echo("\n" + tables.report([record]))
-    click.echo(f"Wrote {', '.join(map(str, [folder / results.NAME, *written]))}")
-    reasons = [entry["reason"] for entry in results.entries(record, results.FAILED)]
+        table_files = write_tables([record], folder, "table.md")
+    click.echo("\n" + tables.make_report([record]))
+    click.echo(f"Wrote {', '.join(map(str, [folder / results.RESULTS_FILE, *table_files]))}")
+    reasons = [entry["reason"] for entry in results.entries_in_state(record, results.FAILED)]
     if any("wrong answer" in reason for reason in reasons):
         return NumericalError.exit_code
     return SetupError.exit_code if reasons else 0
 
 
-def prepare(folder: Path, resume: bool, force: bool):
+def prepare_folder(folder: Path, resume: bool, force: bool):
     """Make the folder of a sweep, unless it holds results that must stay."""
-    there = (folder / results.NAME).exists()
-    if resume and not there:
+    has_results = (folder / results.RESULTS_FILE).exists()
+    if resume and not has_results:
         raise UsageError(f"{folder}: has nothing to resume; leave --resume out")
-    if there and not (resume or force):
+    if has_results and not (resume or force):
         raise UsageError(f"{folder} holds results; give --resume to continue, --force to replace, or another --output")
-    with file_errors(folder, "written"):
+    with translate_os_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError("no permission")
 
 
-def require_launcher(launcher: str):
+def check_launcher(launcher: str):
     """Check that several processes can be started, by mpiexec without a launcher."""
     try:
         program = (shlex.split(launcher) or [find_mpiexec()])[0]
@@ -111,112 +119,124 @@ def require_launcher(launcher: str):
         raise UsageError(f"--launcher {launcher}: no such program")
 
 
-def announce(record: dict, folder: Path):
+def print_plan(record: dict, folder: Path):
     """Print the rows and the omitted ones, and a warning if other programs are busy."""
     sweep = record["definition"]
-    samples = counted(sweep["rounds"], "sample")
-    click.echo(f"{sweep['title']}: {counted(len(record['rows']), 'row')}, {samples} each, into {folder}")
+    samples = format_count(sweep["rounds"], "sample")
+    click.echo(f"{sweep['title']}: {format_count(len(record['rows']), 'row')}, {samples} each, into {folder}")
     for line in record["skipped"]:
         click.echo(f"skipped: {line}")
-    before = read_clock()
+    cpu_times_before = read_cpu_times()
     time.sleep(0.5)
-    taken = share_of_others(before, read_clock(), cores())
-    if taken is not None and taken > DISTURBED:
-        click.echo(f"Other programs take {percent(taken)} of the cores: times will be disturbed", err=True)
+    fraction_of_others = core_fraction_of_others(cpu_times_before, read_cpu_times(), n_cores())
+    if fraction_of_others is not None and fraction_of_others > MAX_CORE_FRACTION_OF_OTHERS:
+        click.echo(
+            f"Other programs take {format_percent(fraction_of_others)} of the cores: times will be disturbed", err=True
+        )
 
 
-def measure_rows(record: dict, folder: Path, launcher: str = "", say=click.echo):
-    """Measure the missing samples of the record, in place, and write it after each; `say` receives lines."""
+def measure_rows(record: dict, folder: Path, launcher: str = "", echo=click.echo):
+    """Measure the missing samples of the record, in place, and write it after each; `echo` receives lines."""
     rounds, quick = record["definition"]["rounds"], record["quick"]
-    answers = Path(folder) / "answers"  # those of the reference, while the sweep runs
-    answers.mkdir(parents=True, exist_ok=True)
+    reference_folder = Path(folder) / "reference"  # those of the reference, while the sweep runs
+    reference_folder.mkdir(parents=True, exist_ok=True)
     try:
         if record["peak"] is None:
-            record["peak"] = peak(quick)
-        for number in range(rounds):
-            todo = [entry for entry in results.entries(record, results.PENDING) if len(entry["samples"]) == number]
-            if todo and len(record["bandwidth"]) == number:
+            record["peak"] = measure_peak(quick)
+        for round_number in range(rounds):
+            pending = [
+                entry
+                for entry in results.entries_in_state(record, results.PENDING)
+                if len(entry["samples"]) == round_number
+            ]
+            if pending and len(record["bandwidth"]) == round_number:
                 record["bandwidth"].append(measure_triad(quick))
-            for entry in todo:
-                add_sample(entry, rounds, answers, launcher)
-                results.write(record, folder)
-                say(f"[{number + 1}/{rounds}] {last_sample(entry)}")
+            for entry in pending:
+                take_sample(entry, rounds, reference_folder, launcher)
+                results.write_record(record, folder)
+                echo(f"[{round_number + 1}/{rounds}] {describe_last_sample(entry)}")
     finally:
-        results.write(record, folder)
-        shutil.rmtree(answers, ignore_errors=True)
+        results.write_record(record, folder)
+        shutil.rmtree(reference_folder, ignore_errors=True)
 
 
-def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
+def take_sample(entry: dict, rounds: int, reference_folder: Path, launcher: str):
     """Take one sample of a row; the row fails with a reason without one, or with a wrong answer."""
-    row, samples = results.row_of(entry), entry["samples"]
+    row, samples = results.row_of_entry(entry), entry["samples"]
     task = {"do": "measure", "check": not samples, "steps": samples[0].get("steps") if samples else None}
-    begin = read_clock()
+    cpu_times_before = read_cpu_times()
     try:
         if row.measure not in ("halo", "fft"):
-            task["answer"] = str(answer_of(row, answers))
-        found = worker.run(row, task, launcher)
-        found["launch"]["command"] = worker.shown(row, launcher)
+            task["reference_file"] = str(find_reference_file(row, reference_folder))
+        result = worker.run(row, task, launcher)
+        result["launch"]["command"] = worker.format_command(row, launcher)
     except (SetupError, worker.WorkerError) as error:
-        found = {"reason": f"did not run: {error}"}
-    others = share_of_others(begin, read_clock(), cores())
-    sample = found.pop("sample", None)
-    entry |= {name: value for name, value in found.items() if value}
-    if found.get("reason"):
+        result = {"reason": f"did not run: {error}"}
+    fraction_of_others = core_fraction_of_others(cpu_times_before, read_cpu_times(), n_cores())
+    sample = result.pop("sample", None)
+    entry |= {name: value for name, value in result.items() if value}
+    if result.get("reason"):
         entry |= {"state": results.FAILED, "samples": []}  # a wrong answer has no time
         return
-    samples.append(sample | {"others": others})
+    samples.append(sample | {"others": fraction_of_others})
     if len(samples) == rounds:
         entry["state"] = results.OK
 
 
-def answer_of(row: Row, answers: Path) -> Path:
+def find_reference_file(row: SweepRow, reference_folder: Path) -> Path:
     """The file of the reference's answer for the row's grid, precision and physics, made at first use."""
-    marks = (["fields"] if row.fields else []) + ([f"{row.dry:g}"] if row.dry else [])
-    name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *marks, *row.settings])
-    path = answers.absolute() / f"{name}.npy"
+    suffixes = (["fields"] if row.fields else []) + ([f"{row.dry:g}"] if row.dry else [])
+    name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *suffixes, *row.settings])
+    path = reference_folder.absolute() / f"{name}.npy"
     if not path.exists():
-        problem = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields, "dry": row.dry}
-        worker.run(Row("model", "reference", 1, row.nx, row.ny, **problem), {"do": "answer", "answer": str(path)})
+        problem_values = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields, "dry": row.dry}
+        worker.run(
+            SweepRow("model", "reference", 1, row.nx, row.ny, **problem_values),
+            {"do": "reference", "reference_file": str(path)},
+        )
     return path
 
 
-def last_sample(entry: dict) -> str:
+def describe_last_sample(entry: dict) -> str:
     """The last sample of a row, in a line."""
-    row = results.row_of(entry)
+    row = results.row_of_entry(entry)
     if entry["state"] == results.FAILED:
         return f"{row.label}: FAILED, {entry['reason']}"
     sample = entry["samples"][-1]
     if row.measure == "start":
         return f"{row.label}: first step after {sample['first_step_seconds']:.2f} s"
-    what = {"halo": "exchange", "fft": "transform there and back"}.get(row.measure, "step")
-    return f"{row.label}: {1e3 * sample['seconds'] / sample['steps']:.4g} ms per {what} ({sample['steps']} times)"
+    operation = {"halo": "exchange", "fft": "transform there and back"}.get(row.measure, "step")
+    return f"{row.label}: {1e3 * sample['seconds'] / sample['steps']:.4g} ms per {operation} ({sample['steps']} times)"
 
 
 def measure_triad(quick: bool) -> dict:
-    """Bandwidth of all cores together, by another process (`device.bandwidth`)."""
-    task = {"do": "triad", "elements": elements(quick), "trials": 3 if quick else 15}
-    return worker.run(Row("model", "xla", 1, 1, 1), task)
+    """Bandwidth of all cores together, by another process (`process_measures.measure_bandwidth`)."""
+    task = {"do": "triad", "elements": choose_triad_elements(quick), "trials": 3 if quick else 15}
+    return worker.run(SweepRow("model", "xla", 1, 1, 1), task)
 
 
-def peak(quick: bool) -> dict:
+def measure_peak(quick: bool) -> dict:
     """Peak arithmetic of all cores together, Gflop/s: the best of several float32 matrix products."""
-    x = np.full((SIDE, SIDE), 0.5, np.float32)
-    best = min(timeit.repeat(lambda: x @ x, number=1, repeat=2 if quick else 6))
-    return {"gigaflops": 2 * SIDE**3 / best / 1e9, "by": f"NumPy matrix product, float32, {SIDE} x {SIDE}"}
+    x = np.full((MATRIX_SIZE, MATRIX_SIZE), 0.5, np.float32)
+    min_seconds = min(timeit.repeat(lambda: x @ x, number=1, repeat=2 if quick else 6))
+    return {
+        "gigaflops": 2 * MATRIX_SIZE**3 / min_seconds / 1e9,
+        "by": f"NumPy matrix product, float32, {MATRIX_SIZE} x {MATRIX_SIZE}",
+    }
 
 
 def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
     """Write the tables and figures of results into a folder; returns the files."""
-    from .figures import draw
+    from .figures import draw_figures
 
-    with file_errors(folder, "written"):
+    with translate_os_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / name, tables.report(records))
-    return [folder / name, *draw(records, folder)]
+        write_text(folder / name, tables.make_report(records))
+    return [folder / name, *draw_figures(records, folder)]
 
 
-def report(files, output: Path | None) -> tuple[str, list[Path]]:
+def make_report(files, output: Path | None) -> tuple[str, list[Path]]:
     """The tables of results in several files, and report.md with figures if `output` is a folder."""
-    named = {Path(path, results.NAME if Path(path).is_dir() else "").resolve(): path for path in files}
-    records = [results.read(path) for path in named.values()]
-    return tables.report(records), write_tables(records, output, "report.md") if output else []
+    path_by_file = {Path(path, results.RESULTS_FILE if Path(path).is_dir() else "").resolve(): path for path in files}
+    records = [results.read_record(path) for path in path_by_file.values()]
+    return tables.make_report(records), write_tables(records, output, "report.md") if output else []

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
-from ..model.progress import workers
-from .text import counted
+from ..model.progress import describe_processes
+from .text import format_count
 
 #: The output of a run, in words; a number is the steps between snapshots.
-WRITING = {"none": "no files", "ends": "first and last state"}
+WRITING_LABELS = {"none": "no files", "ends": "first and last state"}
 
 
 class Sweep(NamedTuple):
@@ -43,25 +43,25 @@ class Sweep(NamedTuple):
 
 
 @cache
-def read(name: str) -> dict[str, Any]:
+def read_toml(name: str) -> dict[str, Any]:
     """The contents of a TOML file of the folder benchmarks/, in a checkout or in an installed package."""
     folders = [Path(__file__).parents[level] / "benchmarks" for level in (2, 1)]
     return tomllib.loads(next(folder / name for folder in folders if (folder / name).is_file()).read_text())
 
 
-def published() -> dict[str, Any]:
+def read_published_table() -> dict[str, Any]:
     """The published table: source, size, and `row`, a list of platform, processes, seconds and speedup."""
-    return read("published.toml")
+    return read_toml("published.toml")
 
 
-def definition(name: str, quick: bool = False, **options) -> Sweep:
+def read_sweep(name: str, quick: bool = False, **options) -> Sweep:
     """The sweep `name`; `options` replace its values, except None or empty ones.
 
     On the sharded transport its numbers of processes become numbers of devices in one process, unless given.
     """
-    values = dict(read(f"sweeps/{name}.toml"))
-    full, small = values.pop("full"), values.pop("quick")
-    values |= small if quick else full
+    values = dict(read_toml(f"sweeps/{name}.toml"))
+    full_values, quick_values = values.pop("full"), values.pop("quick")
+    values |= quick_values if quick else full_values
     options = {key: value for key, value in options.items() if value not in (None, ())}
     if options.get("transport") == "sharded":
         if name in ("halo", "ensemble", "scaling"):
@@ -75,7 +75,7 @@ def definition(name: str, quick: bool = False, **options) -> Sweep:
 
 
 @dataclass(frozen=True)
-class Row:
+class SweepRow:
     """The task of a worker, in values for JSON."""
 
     measure: str  # model, gradient, halo, output, start, ensemble or fft
@@ -92,8 +92,8 @@ class Row:
     oversubscribed: bool = False  # more threads than cores
     steps_per_sweep: int | None = None  # steps per sweep of the native step; None: the default
     settings: tuple[str, ...] = ()  # overrides of the configuration, such as "physics.linear_drag=1e-6"
-    fields: bool = False  # whether bathymetry, land and wind vary in both directions (`answers.FIELDS`)
-    dry: float | None = None  # part of the cells that is land behind a beach (`answers.coast`)
+    fields: bool = False  # whether bathymetry, land and wind vary in both directions (`reference_check.FIELD_FORMULAS`)
+    dry: float | None = None  # part of the cells that is land behind a beach (`reference_check.beach_formulas`)
     transport: str = "mpi"  # (serial for one process) or sharded
     members: int | None = None  # members of an ensemble
     advance: str | None = None  # advance of its members: runs (one run after the other), map or vmap
@@ -103,47 +103,52 @@ class Row:
         object.__setattr__(self, "settings", tuple(self.settings))  # JSON has lists
 
     @property
-    def blocks(self) -> int:
+    def n_blocks(self) -> int:
         """Blocks of the grid."""
         return self.nproc * self.devices
 
     @property
-    def physics(self) -> list[str]:
+    def physics_labels(self) -> list[str]:
         """The differences from the jet, in words."""
-        words = ["bathymetry", "land", "wind"] if self.fields else []
-        words += [] if self.dry is None else [f"{self.dry:.0%} dry"]
+        labels = ["bathymetry", "land", "wind"] if self.fields else []
+        labels += [] if self.dry is None else [f"{self.dry:.0%} dry"]
         for text in self.settings:
             key, _, value = text.partition("=")
             name = key.removesuffix(".active").rpartition(".")[2].replace("_", " ")
-            words.append(f"{name} {value}" if value.isidentifier() and value != "true" else name)
-        return words
+            labels.append(f"{name} {value}" if value.isidentifier() and value != "true" else name)
+        return labels
 
     @property
-    def marks(self) -> list[str]:
+    def option_labels(self) -> list[str]:
         """Transport, precision, steps in a sweep and physics, if not the defaults."""
-        marks = ["sharded"] if self.transport == "sharded" else []
-        marks += ["gradient"] if self.measure == "gradient" else []
-        marks += [self.dtype] if self.dtype != "float32" else []
-        marks += [f"{counted(self.steps_per_sweep, 'step')} a sweep"] if self.steps_per_sweep else []
-        return marks + self.physics
+        labels = ["sharded"] if self.transport == "sharded" else []
+        labels += ["gradient"] if self.measure == "gradient" else []
+        labels += [self.dtype] if self.dtype != "float32" else []
+        labels += [f"{format_count(self.steps_per_sweep, 'step')} a sweep"] if self.steps_per_sweep else []
+        return labels + self.physics_labels
 
     @property
-    def name(self) -> str:
+    def library_name(self) -> str:
         """The name of the executor or library."""
         return "scipy.fft" if (self.measure, self.executor) == ("fft", "reference") else self.executor
 
     @property
     def label(self) -> str:
         """The row in words, unique in a sweep."""
-        words = [self.name + (" (GPU)" if self.platform == "gpu" else ""), workers(self.nproc, self.devices)]
-        words += [f"{counted(self.threads, 'core')} each"] if self.threads else []
-        words += [f"{self.nx} x {self.ny}"]
-        words += [WRITING.get(self.writing, f"every {self.writing} steps")] if self.writing is not None else []
-        words += [f"{counted(self.members, 'member')} ({self.advance})"] if self.members else []
-        return ", ".join(words + self.marks)
+        parts = [
+            self.library_name + (" (GPU)" if self.platform == "gpu" else ""),
+            describe_processes(self.nproc, self.devices),
+        ]
+        parts += [f"{format_count(self.threads, 'core')} each"] if self.threads else []
+        parts += [f"{self.nx} x {self.ny}"]
+        parts += [WRITING_LABELS.get(self.writing, f"every {self.writing} steps")] if self.writing is not None else []
+        parts += [f"{format_count(self.members, 'member')} ({self.advance})"] if self.members else []
+        return ", ".join(parts + self.option_labels)
 
 
-def grown(nx: int, ny: int, n: int) -> tuple[int, int]:
+def grow_grid(nx: int, ny: int, factor: int) -> tuple[int, int]:
     """A grid of n times the cells, the shorter side multiplied by the larger of two factors near each other."""
-    small = max(divisor for divisor in range(1, math.isqrt(n) + 1) if n % divisor == 0)
-    return (nx * small, ny * n // small) if ny <= nx else (nx * n // small, ny * small)
+    side_factor = max(divisor for divisor in range(1, math.isqrt(factor) + 1) if factor % divisor == 0)
+    return (
+        (nx * side_factor, ny * factor // side_factor) if ny <= nx else (nx * factor // side_factor, ny * side_factor)
+    )

@@ -6,202 +6,257 @@ import math
 from collections.abc import Callable
 from statistics import median
 
-from . import paper
-from .machine import DISTURBED
-from .numbers import PROBLEM, STEPS, Numbers, bandwidth, numbers, spread
-from .results import FAILED, PENDING, entries, row_of
-from .scaling import predict, without_messages
-from .sweeps import WRITING, published
-from .text import amount, counted, digits, gib, markdown, percent
+from . import extrapolation
+from .machine import MAX_CORE_FRACTION_OF_OTHERS
+from .results import FAILED, PENDING, entries_in_state, row_of_entry
+from .row_statistics import (
+    PROBLEM_FIELDS,
+    PUBLISHED_STEPS,
+    RowStatistics,
+    best_bandwidth,
+    relative_spread,
+    row_statistics,
+)
+from .scaling import has_no_messages, predict_step
+from .sweeps import WRITING_LABELS, read_published_table
+from .text import format_bytes, format_count, format_gib, format_markdown_table, format_number, format_percent
 
 #: The head of a column, and the function from a row's numbers to its text.
-Column = tuple[str, Callable[[Numbers], str]]
+TableColumn = tuple[str, Callable[[RowStatistics], str]]
 
 
-def what(one: Numbers) -> str:
+def describe_row(stats: RowStatistics) -> str:
     """Executor or output, and special properties of the row."""
-    row = one.row
-    marks = row.marks + ([f"{counted(row.threads, 'thread')} each"] if row.threads else [])
-    marks += ["more ranks than cores"] if row.oversubscribed else []
-    name = "NumPy reference" if row.name == "reference" else row.name
-    files = f", {WRITING[row.writing]}" if row.writing in WRITING else ""
-    return name + (f" ({', '.join(marks)})" if marks else "") + files
+    row = stats.row
+    labels = row.option_labels + ([f"{format_count(row.threads, 'thread')} each"] if row.threads else [])
+    labels += ["more ranks than cores"] if row.oversubscribed else []
+    name = "NumPy reference" if row.library_name == "reference" else row.library_name
+    writing_text = f", {WRITING_LABELS[row.writing]}" if row.writing in WRITING_LABELS else ""
+    return name + (f" ({', '.join(labels)})" if labels else "") + writing_text
 
 
-def step_without_files(one: Numbers) -> float:
+def seconds_per_step_without_files(stats: RowStatistics) -> float:
     """Seconds of a step of the same run without files; NaN for this run itself."""
-    bare = one.alike((*PROBLEM, "executor", "nproc", "devices", "threads"), writing="none")
-    return bare[0].step if bare and bare[0] is not one else math.nan
+    rows_without_files = stats.matching_rows(
+        (*PROBLEM_FIELDS, "executor", "nproc", "devices", "threads"), writing="none"
+    )
+    return (
+        rows_without_files[0].seconds_per_step
+        if rows_without_files and rows_without_files[0] is not stats
+        else math.nan
+    )
 
 
-def over_runs(one: Numbers) -> float:
+def speedup_over_separate_runs(stats: RowStatistics) -> float:
     """Members times steps per second, relative to the largest number of runs one after the other."""
-    runs = max(one.alike(("executor",), advance="runs"), key=lambda run: run.row.members, default=None)
-    return one.row.members / one.step / (runs.row.members / runs.step) if runs else math.nan
+    separate_runs = max(
+        stats.matching_rows(("executor",), advance="runs"), key=lambda run: run.row.members, default=None
+    )
+    return (
+        stats.row.members / stats.seconds_per_step / (separate_runs.row.members / separate_runs.seconds_per_step)
+        if separate_runs
+        else math.nan
+    )
 
 
-PROCESSES: Column = ("processes", lambda one: str(one.row.nproc))
-GRID: Column = ("grid", lambda one: f"{one.row.nx} x {one.row.ny}")
-LAYOUT: Column = ("layout", lambda one: "x".join(map(str, one.entry.get("launch", {}).get("layout", []))))
-SPREAD: Column = ("spread", lambda one: percent(spread(one.seconds or one.first_step)))
-MESSAGES: Column = ("messages", lambda one: digits(one.traffic["messages"]))
-SENT: Column = ("bytes sent", lambda one: amount(one.traffic["bytes"]))
-ROW: tuple[Column, ...] = (
-    ("row", what),
+PROCESSES: TableColumn = ("processes", lambda stats: str(stats.row.nproc))
+GRID: TableColumn = ("grid", lambda stats: f"{stats.row.nx} x {stats.row.ny}")
+LAYOUT: TableColumn = ("layout", lambda stats: "x".join(map(str, stats.entry.get("launch", {}).get("layout", []))))
+SPREAD: TableColumn = (
+    "spread",
+    lambda stats: format_percent(relative_spread(stats.step_samples or stats.first_step_samples)),
+)
+MESSAGES: TableColumn = ("messages", lambda stats: format_number(stats.traffic["messages"]))
+SENT: TableColumn = ("bytes sent", lambda stats: format_bytes(stats.traffic["bytes"]))
+ROW_COLUMNS: tuple[TableColumn, ...] = (
+    ("row", describe_row),
     PROCESSES,
-    ("devices", lambda one: str(one.row.devices) if one.row.transport == "sharded" else ""),
-    ("cores", lambda one: str(one.cores) if one.row.platform == "cpu" else f"{one.row.blocks} GPU"),
+    ("devices", lambda stats: str(stats.row.devices) if stats.row.transport == "sharded" else ""),
+    ("cores", lambda stats: str(stats.cores) if stats.row.platform == "cpu" else f"{stats.row.n_blocks} GPU"),
     GRID,
 )
 #: The columns for each kind of measurement: `model` compares with the published table, `limits` (a second table of the
 #: same rows) with the machine.
-COLUMNS: dict[str, tuple[Column, ...]] = {
+COLUMNS: dict[str, tuple[TableColumn, ...]] = {
     "model": (
-        *ROW,
-        (f"s for {STEPS} steps", lambda one: digits(STEPS * one.step) + ("*" if one.timed < STEPS else "")),
-        ("published s", lambda one: digits(one.published["seconds"])),
-        ("speed-up over NumPy", lambda one: digits(one.speedup)),
-        ("published speed-up", lambda one: digits(one.published["speedup"])),
-        ("parallel efficiency", lambda one: percent(one.efficiency)),
+        *ROW_COLUMNS,
+        (
+            f"s for {PUBLISHED_STEPS} steps",
+            lambda stats: (
+                format_number(PUBLISHED_STEPS * stats.seconds_per_step)
+                + ("*" if stats.n_timed_steps < PUBLISHED_STEPS else "")
+            ),
+        ),
+        ("published s", lambda stats: format_number(stats.published["seconds"])),
+        ("speed-up over NumPy", lambda stats: format_number(stats.speedup)),
+        ("published speed-up", lambda stats: format_number(stats.published["speedup"])),
+        ("parallel efficiency", lambda stats: format_percent(stats.efficiency)),
         SPREAD,
     ),
     "limits": (
-        *ROW,
-        ("ms/step", lambda one: digits(1e3 * one.step)),
-        ("Mcells/s", lambda one: digits(one.rate / 1e6)),
-        ("GB/s", lambda one: digits(one.gigabytes_per_second)),
-        ("of triad", lambda one: percent(one.share)),
+        *ROW_COLUMNS,
+        ("ms/step", lambda stats: format_number(1e3 * stats.seconds_per_step)),
+        ("Mcells/s", lambda stats: format_number(stats.cells_per_second / 1e6)),
+        ("GB/s", lambda stats: format_number(stats.gigabytes_per_second)),
+        ("of triad", lambda stats: format_percent(stats.bandwidth_fraction)),
         ("messages/step", MESSAGES[1]),
         ("bytes/step", SENT[1]),
-        ("first step, s", lambda one: digits(median(one.first_step))),
-        ("MiB/rank", lambda one: digits(one.memory / 2**20)),
+        ("first step, s", lambda stats: format_number(median(stats.first_step_samples))),
+        ("MiB/rank", lambda stats: format_number(stats.memory_bytes / 2**20)),
     ),
     "halo": (
-        ("exchange", lambda one: ", ".join(one.row.settings).removeprefix("run.exchange=")),
+        ("exchange", lambda stats: ", ".join(stats.row.settings).removeprefix("run.exchange=")),
         GRID,
         PROCESSES,
         LAYOUT,
         MESSAGES,
         SENT,
-        ("µs/exchange", lambda one: digits(1e6 * one.step)),
-        ("GB/s sent", lambda one: digits(one.traffic["bytes"] / one.step / 1e9)),
+        ("µs/exchange", lambda stats: format_number(1e6 * stats.seconds_per_step)),
+        ("GB/s sent", lambda stats: format_number(stats.traffic["bytes"] / stats.seconds_per_step / 1e9)),
         SPREAD,
     ),
     "output": (
-        ("row", what),
+        ("row", describe_row),
         PROCESSES,
         GRID,
-        ("steps", lambda one: str(one.row.steps)),
-        ("snapshot every", lambda one: "" if one.row.writing in WRITING else str(one.row.writing)),
-        ("run, s", lambda one: digits(one.row.steps * one.step)),
-        ("writing, s", lambda one: digits(one.row.steps * (one.step - step_without_files(one)))),
-        ("of the run without", lambda one: percent(one.step / step_without_files(one) - 1)),
-        ("MB", lambda one: digits(median(one.samples("written_bytes")) / 1e6)),
+        ("steps", lambda stats: str(stats.row.steps)),
+        ("snapshot every", lambda stats: "" if stats.row.writing in WRITING_LABELS else str(stats.row.writing)),
+        ("run, s", lambda stats: format_number(stats.row.steps * stats.seconds_per_step)),
+        (
+            "writing, s",
+            lambda stats: format_number(
+                stats.row.steps * (stats.seconds_per_step - seconds_per_step_without_files(stats))
+            ),
+        ),
+        (
+            "of the run without",
+            lambda stats: format_percent(stats.seconds_per_step / seconds_per_step_without_files(stats) - 1),
+        ),
+        ("MB", lambda stats: format_number(median(stats.sample_values("written_bytes")) / 1e6)),
         SPREAD,
     ),
     "start": (
-        ("row", what),
+        ("row", describe_row),
         PROCESSES,
         GRID,
-        ("imports, s", lambda one: digits(one.parts["start and imports"])),
-        ("MPI and fields, s", lambda one: digits(one.parts["MPI and fields"])),
-        ("compilation, s", lambda one: digits(one.parts["compilation"])),
-        ("one step, s", lambda one: digits(one.parts["one step"])),
-        ("total, s", lambda one: digits(median(one.first_step))),
+        ("imports, s", lambda stats: format_number(stats.part_seconds["start and imports"])),
+        ("MPI and fields, s", lambda stats: format_number(stats.part_seconds["MPI and fields"])),
+        ("compilation, s", lambda stats: format_number(stats.part_seconds["compilation"])),
+        ("one step, s", lambda stats: format_number(stats.part_seconds["one step"])),
+        ("total, s", lambda stats: format_number(median(stats.first_step_samples))),
         SPREAD,
     ),
     "ensemble": (
-        ("row", what),
+        ("row", describe_row),
         GRID,
-        ("members", lambda one: str(one.row.members)),
-        ("advanced by", lambda one: one.row.advance),
+        ("members", lambda stats: str(stats.row.members)),
+        ("advanced by", lambda stats: stats.row.advance),
         PROCESSES,
-        ("devices", lambda one: str(one.row.devices)),
-        ("members x steps/s", lambda one: digits(one.row.members / one.step)),
-        ("over runs one after the other", lambda one: digits(over_runs(one))),
-        ("Mcells/s", lambda one: digits(one.row.members * one.rate / 1e6)),
+        ("devices", lambda stats: str(stats.row.devices)),
+        ("members x steps/s", lambda stats: format_number(stats.row.members / stats.seconds_per_step)),
+        ("over runs one after the other", lambda stats: format_number(speedup_over_separate_runs(stats))),
+        ("Mcells/s", lambda stats: format_number(stats.row.members * stats.cells_per_second / 1e6)),
         SPREAD,
     ),
     "scaling": (
         PROCESSES,
         GRID,
         LAYOUT,
-        ("ms/step", lambda one: digits(1e3 * one.step)),
-        ("predicted", lambda one: digits(1e3 * predict(one).step)),
-        ("of it exchange", lambda one: percent(predict(one).exchange / predict(one).step)),
-        ("error", lambda one: percent(round(predict(one).step / one.step - 1, 3))),
-        ("MiB/rank", lambda one: digits(one.memory / 2**20)),
+        ("ms/step", lambda stats: format_number(1e3 * stats.seconds_per_step)),
+        ("predicted", lambda stats: format_number(1e3 * predict_step(stats).seconds_per_step)),
+        (
+            "of it exchange",
+            lambda stats: format_percent(predict_step(stats).exchange / predict_step(stats).seconds_per_step),
+        ),
+        (
+            "error",
+            lambda stats: format_percent(round(predict_step(stats).seconds_per_step / stats.seconds_per_step - 1, 3)),
+        ),
+        ("MiB/rank", lambda stats: format_number(stats.memory_bytes / 2**20)),
         SPREAD,
     ),
     "kernel": (
         ("processes at once", PROCESSES[1]),
         GRID,
-        ("µs/step", lambda one: digits(1e6 * one.step)),
-        ("ns/cell", lambda one: digits(1e9 * one.step / (one.row.nx * one.row.ny))),
+        ("µs/step", lambda stats: format_number(1e6 * stats.seconds_per_step)),
+        ("ns/cell", lambda stats: format_number(1e9 * stats.seconds_per_step / (stats.row.nx * stats.row.ny))),
         SPREAD,
     ),
     "fft": (
-        *ROW,
+        *ROW_COLUMNS,
         LAYOUT,
-        ("ms there and back", lambda one: digits(1e3 * one.step)),
-        ("of scipy.fft, per core", lambda one: percent(one.speedup * one.record["machine"]["cores"] / one.cores)),
+        ("ms there and back", lambda stats: format_number(1e3 * stats.seconds_per_step)),
+        (
+            "of scipy.fft, per core",
+            lambda stats: format_percent(stats.speedup * stats.record["machine"]["cores"] / stats.cores),
+        ),
         MESSAGES,
-        ("by the model", lambda one: digits(one.traffic["model"]["messages"])),
+        ("by the model", lambda stats: format_number(stats.traffic["model"]["messages"])),
         SENT,
-        ("by the model", lambda one: amount(one.traffic["model"]["bytes"])),
+        ("by the model", lambda stats: format_bytes(stats.traffic["model"]["bytes"])),
         SPREAD,
     ),
 }
 
 #: The tables of a prediction, and which rows they have.
-PARTS: dict[str, Callable[[Numbers], bool]] = {
-    "scaling": lambda one: one.row.measure == "model" and one.row.nproc > 1,
-    "kernel": lambda one: without_messages(one.row),
-    "halo": lambda one: one.row.measure == "halo",
+SCALING_TABLES: dict[str, Callable[[RowStatistics], bool]] = {
+    "scaling": lambda stats: stats.row.measure == "model" and stats.row.nproc > 1,
+    "kernel": lambda stats: has_no_messages(stats.row),
+    "halo": lambda stats: stats.row.measure == "halo",
 }
 
 
-def report(records: list[dict]) -> str:
+def make_report(records: list[dict]) -> str:
     """The tables of one or several results, those of the same sweep in one section."""
     names = dict.fromkeys(record["sweep"] for record in records)
-    return "\n".join(section([record for record in records if record["sweep"] == name]) for name in names)
+    return "\n".join(make_section([record for record in records if record["sweep"] == name]) for name in names)
 
 
-def section(records: list[dict]) -> str:
+def make_section(records: list[dict]) -> str:
     """The tables of results of one sweep, with title, machines and notes."""
-    found = [one for record in records for one in numbers(record)]
-    several, grids = len(records) > 1, {GRID[1](one) for one in found}
+    statistics_of_rows = [stats for record in records for stats in row_statistics(record)]
+    has_machines, grids = len(records) > 1, {GRID[1](stats) for stats in statistics_of_rows}
     title = records[0]["definition"]["title"] + (f", {min(grids)} cells" if len(grids) == 1 else "")
     measure = records[0]["definition"]["measure"]
-    chosen = [(name, found) for name in (measure, *(["limits"] if measure == "model" else []))]
+    tables_and_rows = [(name, statistics_of_rows) for name in (measure, *(["limits"] if measure == "model" else []))]
     if measure == "scaling":
-        chosen = [(name, list(filter(of, found))) for name, of in PARTS.items()]
-    tables = [table(COLUMNS[name], ones, several) for name, ones in chosen if ones]
+        tables_and_rows = [(name, list(filter(of, statistics_of_rows))) for name, of in SCALING_TABLES.items()]
+    tables = [make_table(COLUMNS[name], table_rows, has_machines) for name, table_rows in tables_and_rows if table_rows]
     if measure == "scaling":
-        tables += [f"{record['label']}. {text}" for record in records if (text := paper.table(record, numbers(record)))]
-    lines = [(f"{record['label']}: " if several else "") + text for record in records for text in notes(record)]
-    if not all(math.isnan(one.published["seconds"]) for one in found):
-        there = published()
-        lines.append(f"published: {there['cpu']}, {there['gpu']}; {there['source']}")
-    text = "\n".join(tables) if found else "No row is finished.\n"
+        tables += [
+            f"{record['label']}. {text}"
+            for record in records
+            if (text := extrapolation.extrapolation_table(record, row_statistics(record)))
+        ]
+    lines = [
+        (f"{record['label']}: " if has_machines else "") + text for record in records for text in make_notes(record)
+    ]
+    if not all(math.isnan(stats.published["seconds"]) for stats in statistics_of_rows):
+        published_values = read_published_table()
+        lines.append(f"published: {published_values['cpu']}, {published_values['gpu']}; {published_values['source']}")
+    text = "\n".join(tables) if statistics_of_rows else "No row is finished.\n"
     return f"## {title}\n\n{text}\n" + "".join(f"* {line}\n" for line in lines)
 
 
-def table(columns: tuple[Column, ...], found: list[Numbers], machines: bool) -> str:
+def make_table(columns: tuple[TableColumn, ...], statistics_of_rows: list[RowStatistics], has_machines: bool) -> str:
     """One table, without empty columns, and with grids only if they differ."""
-    if machines:
-        columns = (("machine", lambda one: one.record["label"]), *columns)
-    texts = [(head, [value(one) for one in found]) for head, value in columns]
-    kept = [(head, cells) for head, cells in texts if any(cells) and (head != "grid" or len(set(cells)) > 1)]
-    return markdown([head for head, _ in kept], list(zip(*(cells for _, cells in kept), strict=True)))
+    if has_machines:
+        columns = (("machine", lambda stats: stats.record["label"]), *columns)
+    cells_by_head = [(head, [value(stats) for stats in statistics_of_rows]) for head, value in columns]
+    non_empty = [
+        (head, cells) for head, cells in cells_by_head if any(cells) and (head != "grid" or len(set(cells)) > 1)
+    ]
+    return format_markdown_table(
+        [head for head, _ in non_empty], list(zip(*(cells for _, cells in non_empty), strict=True))
+    )
 
 
-def notes(record: dict) -> list[str]:
+def make_notes(record: dict) -> list[str]:
     """Notes on the tables: machine, limits, samples, rows without numbers, scaled times."""
-    machine, rounds, found = record["machine"], record["definition"]["rounds"], numbers(record)
+    machine, rounds, statistics_of_rows = record["machine"], record["definition"]["rounds"], row_statistics(record)
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items() if name != "swmodel")
     lines = [
-        f"{machine['cpu']}, {machine['cores']} cores, {gib(machine['memory_bytes'])}; {machine['system']}; "
+        f"{machine['cpu']}, {machine['cores']} cores, {format_gib(machine['memory_bytes'])}; {machine['system']}; "
         f"Python {machine['python']}, {versions}; revision {machine['revision'] or 'unknown'}; {record['created']}"
     ]
     launches = [entry.get("launch", {}) for entry in record["rows"]]
@@ -209,24 +264,30 @@ def notes(record: dict) -> list[str]:
         bound = "bound" if any(launch.get("bound") for launch in launches) else "not bound"
         lines.append(f"{', '.join(libraries)}; ranks {bound} to cores")
     if record["bandwidth"]:
-        peak, gpu = record["peak"], digits(bandwidth(record, "gpu"))
-        text = f"triad {digits(bandwidth(record))} GB/s ({record['bandwidth'][0]['by']})"
-        text += f", peak {digits(peak['gigaflops'])} Gflop/s ({peak['by']})" if peak else ""
+        peak, gpu = record["peak"], format_number(best_bandwidth(record, "gpu"))
+        text = f"triad {format_number(best_bandwidth(record))} GB/s ({record['bandwidth'][0]['by']})"
+        text += f", peak {format_number(peak['gigaflops'])} Gflop/s ({peak['by']})" if peak else ""
         lines.append(text + (f"; GPU triad {gpu} GB/s" if gpu else ""))
     if shares := [[sample.get("others") for sample in e["samples"]] for e in record["rows"] if e["samples"]]:
-        lines.append(f"{counted(rounds, 'sample')} of each row, rows by turns; medians")
+        lines.append(f"{format_count(rounds, 'sample')} of each row, rows by turns; medians")
         if any(None in row for row in shares):
             lines.append("the share of the cores in use by other programs was not recorded")
-        elif disturbed := [part for row in shares if (part := median(row)) > DISTURBED]:
-            rows = f"{len(disturbed)} of {len(shares)} rows were measured: do not quote these times"
-            lines.append(f"other programs used up to {percent(max(disturbed))} of the cores while {rows}")
+        elif disturbed_fractions := [part for row in shares if (part := median(row)) > MAX_CORE_FRACTION_OF_OTHERS]:
+            rows = f"{len(disturbed_fractions)} of {len(shares)} rows were measured: do not quote these times"
+            lines.append(
+                f"other programs used up to {format_percent(max(disturbed_fractions))} of the cores while {rows}"
+            )
     lines += [f"skipped: {text}" for text in record["skipped"]]
-    lines += [f"{row_of(entry).label}: FAILED, {entry['reason']}" for entry in entries(record, FAILED)]
-    for entry in entries(record, PENDING):
-        lines.append(f"{row_of(entry).label}: {len(entry['samples'])} of {rounds} samples so far")
-    published_steps = record["definition"]["measure"] == "model"
-    scaled = {one.row.label: one.timed for one in found if published_steps and one.timed < STEPS}
-    if scaled:
-        rows = "; ".join(f"{label} ({steps})" for label, steps in scaled.items())
-        lines.append(f"\\* fewer steps timed, scaled to {STEPS}: {rows}")
+    lines += [f"{row_of_entry(entry).label}: FAILED, {entry['reason']}" for entry in entries_in_state(record, FAILED)]
+    for entry in entries_in_state(record, PENDING):
+        lines.append(f"{row_of_entry(entry).label}: {len(entry['samples'])} of {rounds} samples so far")
+    has_published_steps = record["definition"]["measure"] == "model"
+    steps_of_scaled_rows = {
+        stats.row.label: stats.n_timed_steps
+        for stats in statistics_of_rows
+        if has_published_steps and stats.n_timed_steps < PUBLISHED_STEPS
+    }
+    if steps_of_scaled_rows:
+        rows = "; ".join(f"{label} ({steps})" for label, steps in steps_of_scaled_rows.items())
+        lines.append(f"\\* fewer steps timed, scaled to {PUBLISHED_STEPS}: {rows}")
     return lines

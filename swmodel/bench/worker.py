@@ -1,6 +1,6 @@
 """The processes of one row: `run` starts them like `swmodel run`; each does a task, and rank 0 sends its result.
 
-A task is {"row": ..., "do": "measure", "answer", "devices" or "triad", ...}.
+A task is {"row": ..., "do": "measure", "reference", "devices" or "triad", ...}.
 """
 
 from __future__ import annotations
@@ -17,58 +17,62 @@ import numpy as np
 
 from ..model import launch, progress
 from ..parallel import environment
-from .sweeps import Row
+from .sweeps import SweepRow
 
 
 class WorkerError(Exception):
     """A worker ended without a result; the message is its printed line with the reason."""
 
 
-def command(row: Row, launcher: str = "") -> list[str]:
+def make_command(row: SweepRow, launcher: str = "") -> list[str]:
     """The command that starts a row's processes: Python itself for one, the launcher of `swmodel run` for several."""
     worker = [sys.executable, "-P", "-m", "swmodel.bench.worker"]
     if row.nproc == 1:
         return worker
-    starter = [*shlex.split(launcher), "-n", str(row.nproc)] if launcher else launch.starter(row.nproc, row.transport)
-    return [*starter, *worker]
+    launcher_words = (
+        [*shlex.split(launcher), "-n", str(row.nproc)]
+        if launcher
+        else launch.launcher_command(row.nproc, row.transport)
+    )
+    return [*launcher_words, *worker]
 
 
-def shown(row: Row, launcher: str = "") -> str:
+def format_command(row: SweepRow, launcher: str = "") -> str:
     """The command for the record, without paths of the machine."""
-    return " ".join(Path(word).name for word in [*command(row, launcher), "TASK"])
+    return " ".join(Path(word).name for word in [*make_command(row, launcher), "TASK"])
 
 
-def run(row: Row, task: dict, launcher: str = "") -> dict:
+def run(row: SweepRow, task: dict, launcher: str = "") -> dict:
     """Start the processes of a row on a task and wait for the result. WorkerError: no result."""
     task = task | {"row": vars(row), "launched": time.time()}
-    line = [*command(row, launcher), json.dumps(task)]
+    words = [*make_command(row, launcher), json.dumps(task)]
     environ = launch.rank_environment(row.nproc if row.oversubscribed else 1)
     environ.pop("JAX_PLATFORMS", None)
     environ |= {"JAX_PLATFORMS": "cpu"} if row.platform == "cpu" else {}
     environ |= {"NPROC": str(row.threads)} if row.threads else {}
-    process = launch.start(line, row.nproc, env=environ)
+    process = launch.start_processes(words, row.nproc, env=environ)
     result, lines = None, deque(maxlen=40)
     try:
         with process.stdout as stream:
             for text in stream:
-                message = progress.receive(text)
+                message = progress.parse_message(text)
                 result = result if message is None else message
                 if message is None:
                     lines.append(text.strip())
         process.wait()
     finally:
         if process.poll() is None:
-            launch.kill(process)
+            launch.kill_session(process)
             process.wait()
     if result is None:
-        raise WorkerError(cause(lines, process.returncode))
+        raise WorkerError(choose_error_line(lines, process.returncode))
     return result
 
 
-def cause(lines, returncode: int) -> str:
+def choose_error_line(lines, returncode: int) -> str:
     """The line that best explains the failure of a worker."""
-    noise = ("=", "jax.errors", "For simpl")
-    lines = [line for line in lines if not line.startswith(noise) and not launch.BANNER.match(line)]
+    noise_prefixes = ("=", "jax.errors", "For simpl")
+    lines = [line for line in lines if not line.startswith(noise_prefixes) and not launch.LAUNCHER_NOISE.match(line)]
     errors = [line for line in lines if "Error" in line]
     return (errors or lines or [f"ended with exit code {returncode}"])[-1]
 
@@ -76,40 +80,44 @@ def cause(lines, returncode: int) -> str:
 def main(text: str):
     """Do the task in JSON, as a separate process."""
     task = json.loads(text)
-    row, place = Row(**task.pop("row")), environment.world()
+    row, rank_info = SweepRow(**task.pop("row")), environment.get_rank_info()
     sharded = row.transport == "sharded"
-    if row.platform == "gpu" and place is not None and not sharded:
-        allowed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-        mine = allowed[place.local_rank % len(allowed)] if allowed else str(place.local_rank)
-        os.environ["CUDA_VISIBLE_DEVICES"] = mine  # the one with this rank's number on its node
-    environment.prepare(place=place, devices=row.devices)
-    if sharded and place is not None:
-        from ..parallel.transport.join import join
+    if row.platform == "gpu" and rank_info is not None and not sharded:
+        allowed_devices = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+        own_device = (
+            allowed_devices[rank_info.local_rank % len(allowed_devices)]
+            if allowed_devices
+            else str(rank_info.local_rank)
+        )
+        os.environ["CUDA_VISIBLE_DEVICES"] = own_device  # the one with this rank's number on its node
+    environment.prepare_environment(rank_info=rank_info, devices=row.devices)
+    if sharded and rank_info is not None:
+        from ..parallel.transport.join import initialize_distributed
 
-        join(place, row.devices)
-    result = do(row, task)
-    if place is None or place.rank == 0:
-        progress.send(result)
+        initialize_distributed(rank_info, row.devices)
+    result = do_task(row, task)
+    if rank_info is None or rank_info.rank == 0:
+        progress.send_message(result)
 
 
-def do(row: Row, task: dict) -> dict:
+def do_task(row: SweepRow, task: dict) -> dict:
     """The result of a task, JSON values; the same on all ranks."""
     import jax
 
-    from . import answers, device, parts, stepping
+    from . import model_samples, part_samples, process_measures, reference_check
 
-    if task["do"] == "answer":
-        np.save(task["answer"], answers.answer(answers.configuration(row)))
+    if task["do"] == "reference":
+        np.save(task["reference_file"], reference_check.compute_reference(reference_check.make_config(row)))
         return {}
     if task["do"] == "devices":
         gpus = [each.device_kind for each in jax.devices() if each.platform == "gpu"]
-        return {"gpus": gpus, "bandwidth": device.bandwidth() if gpus else None}
+        return {"gpus": gpus, "bandwidth": process_measures.measure_bandwidth() if gpus else None}
     if task["do"] == "triad":
-        return device.bandwidth(task["elements"], task["trials"])
-    measures = {"output": stepping.measure_writing, "ensemble": stepping.measure_ensemble}
-    measures |= {"gradient": stepping.measure_gradient}
-    measures |= {"halo": parts.measure_exchange, "fft": parts.measure_transforms}
-    return measures.get(row.measure, stepping.measure_stepping)(row, task)
+        return process_measures.measure_bandwidth(task["elements"], task["trials"])
+    measure_functions = {"output": model_samples.measure_output, "ensemble": model_samples.measure_ensemble}
+    measure_functions |= {"gradient": model_samples.measure_gradient}
+    measure_functions |= {"halo": part_samples.measure_exchange, "fft": part_samples.measure_transforms}
+    return measure_functions.get(row.measure, model_samples.measure_model)(row, task)
 
 
 if __name__ == "__main__":

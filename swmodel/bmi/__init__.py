@@ -1,10 +1,10 @@
 """The Basic Model Interface 2.0 of CSDMS: `Model`, with which frameworks and other models drive a run (docs/bmi.md)."""
 
-from ..extras import require
-from ..parallel.environment import prepare, world
+from ..extras import require_package
+from ..parallel.environment import get_rank_info, prepare_environment
 
-require("swmodel.bmi", "bmipy")
-prepare(place=world())  # before the next line imports JAX
+require_package("swmodel.bmi", "bmipy")
+prepare_environment(rank_info=get_rank_info())  # before the next line imports JAX
 
 from .model import Model as Model  # noqa: E402
 

@@ -8,14 +8,14 @@ import numpy as np
 from bmipy import Bmi
 
 from ..errors import UsageError
-from ..model.dataset import indices
-from ..ocean.coordinates import OFFSETS, axes, points, turned
+from ..model.dataset import block_indices
+from ..ocean.coordinates import LOCATION_OFFSETS, axes, has_rotated_pole, points
 
 #: The locations, by grid identifier.
 LOCATIONS = ("centre", "u", "v", "corner")
 
 
-class Grids(Bmi):
+class GridFunctions(Bmi):
     """The methods about grids.
 
     Grid 0 has the centres of cells, 1 the east faces, 2 the north faces and 3 the north-eastern corners, of the block
@@ -33,19 +33,21 @@ class Grids(Bmi):
             raise UsageError(f"grid {grid!r:.40}: there are 0 (centres), 1 (east faces), 2 (north faces), 3 (corners)")
         return LOCATIONS[grid]
 
-    def _along(self, grid: int) -> list[tuple[float, float]]:
+    def _first_and_spacing(self, grid: int) -> list[tuple[float, float]]:
         """The position of the first node and the spacing, along y and x."""
-        of_x, of_y = axes(self.simulation.config.grid)
-        block, offsets = self.simulation.block, OFFSETS[self._location(grid)]
-        starts = zip((of_y, of_x), (block.y.start, block.x.start), offsets, strict=True)
+        x_axis, y_axis = axes(self.simulation.config.grid)
+        block, offsets = self.simulation.block, LOCATION_OFFSETS[self._location(grid)]
+        starts = zip((y_axis, x_axis), (block.y.start, block.x.start), offsets, strict=True)
         return [(axis.first + (start + offset) * axis.spacing, axis.spacing) for axis, start, offset in starts]
 
-    def _positions(self, grid: int) -> tuple[np.ndarray, np.ndarray]:
+    def _node_coordinates(self, grid: int) -> tuple[np.ndarray, np.ndarray]:
         """x and y of the nodes: of columns and rows, or of all nodes of a `structured_quadrilateral`."""
         if self.get_grid_type(grid) == "structured_quadrilateral":
-            at = points(self.simulation.config.grid, self._location(grid), *indices(self.simulation.block))
-            return at.lon, at.lat
-        (y, dy), (x, dx) = self._along(grid)
+            node_points = points(
+                self.simulation.config.grid, self._location(grid), *block_indices(self.simulation.block)
+            )
+            return node_points.lon, node_points.lat
+        (y, dy), (x, dx) = self._first_and_spacing(grid)
         rows, columns = self._shape(grid)
         return x + dx * np.arange(columns), y + dy * np.arange(rows)
 
@@ -55,7 +57,7 @@ class Grids(Bmi):
 
     def get_grid_type(self, grid: int) -> str:
         self._location(grid)
-        return "structured_quadrilateral" if turned(self.simulation.config.grid) else "uniform_rectilinear"
+        return "structured_quadrilateral" if has_rotated_pole(self.simulation.config.grid) else "uniform_rectilinear"
 
     def get_grid_rank(self, grid: int) -> int:
         self._location(grid)
@@ -66,19 +68,19 @@ class Grids(Bmi):
         return rows * columns
 
     def get_grid_shape(self, grid: int, shape: np.ndarray) -> np.ndarray:
-        return filled(shape, self._shape(grid))
+        return copy_into(shape, self._shape(grid))
 
     def get_grid_spacing(self, grid: int, spacing: np.ndarray) -> np.ndarray:
-        return filled(spacing, [step for _, step in self._along(grid)])
+        return copy_into(spacing, [step for _, step in self._first_and_spacing(grid)])
 
     def get_grid_origin(self, grid: int, origin: np.ndarray) -> np.ndarray:
-        return filled(origin, [first for first, _ in self._along(grid)])
+        return copy_into(origin, [first for first, _ in self._first_and_spacing(grid)])
 
     def get_grid_x(self, grid: int, x: np.ndarray) -> np.ndarray:
-        return filled(x, self._positions(grid)[0])
+        return copy_into(x, self._node_coordinates(grid)[0])
 
     def get_grid_y(self, grid: int, y: np.ndarray) -> np.ndarray:
-        return filled(y, self._positions(grid)[1])
+        return copy_into(y, self._node_coordinates(grid)[1])
 
     def get_grid_z(self, grid: int, z: np.ndarray) -> np.ndarray:
         raise UsageError(f"grid {grid}: has two dimensions, and no z")
@@ -87,42 +89,42 @@ class Grids(Bmi):
         return self.get_grid_size(grid)
 
     def get_grid_edge_count(self, grid: int) -> int:
-        return sum(edges.size for edges in self._edges(grid))
+        return sum(edges.size for edges in self._edge_numbers(grid))
 
     def get_grid_face_count(self, grid: int) -> int:
         rows, columns = self._shape(grid)
         return (rows - 1) * (columns - 1)
 
-    def _nodes(self, grid: int) -> np.ndarray:
+    def _node_numbers(self, grid: int) -> np.ndarray:
         """The numbers of the nodes [y, x]."""
         return np.arange(self.get_grid_size(grid)).reshape(self._shape(grid))
 
-    def _edges(self, grid: int) -> tuple[np.ndarray, np.ndarray]:
+    def _edge_numbers(self, grid: int) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the edges along x [rows, columns - 1], and along y [rows - 1, columns]."""
         rows, columns = self._shape(grid)
         along_x = np.arange(rows * (columns - 1)).reshape(rows, columns - 1)
         return along_x, along_x.size + np.arange((rows - 1) * columns).reshape(rows - 1, columns)
 
     def get_grid_edge_nodes(self, grid: int, edge_nodes: np.ndarray) -> np.ndarray:
-        nodes = self._nodes(grid)
+        nodes = self._node_numbers(grid)
         pairs = (nodes[:, :-1], nodes[:, 1:]), (nodes[:-1], nodes[1:])
-        return filled(edge_nodes, np.concatenate([np.stack(pair, -1).ravel() for pair in pairs]))
+        return copy_into(edge_nodes, np.concatenate([np.stack(pair, -1).ravel() for pair in pairs]))
 
     def get_grid_face_nodes(self, grid: int, face_nodes: np.ndarray) -> np.ndarray:
-        nodes = self._nodes(grid)
+        nodes = self._node_numbers(grid)
         corners = nodes[:-1, :-1], nodes[:-1, 1:], nodes[1:, 1:], nodes[1:, :-1]  # counter-clockwise
-        return filled(face_nodes, np.stack(corners, -1))
+        return copy_into(face_nodes, np.stack(corners, -1))
 
     def get_grid_face_edges(self, grid: int, face_edges: np.ndarray) -> np.ndarray:
-        along_x, along_y = self._edges(grid)
+        along_x, along_y = self._edge_numbers(grid)
         sides = along_x[:-1], along_y[:, 1:], along_x[1:], along_y[:, :-1]
-        return filled(face_edges, np.stack(sides, -1))
+        return copy_into(face_edges, np.stack(sides, -1))
 
     def get_grid_nodes_per_face(self, grid: int, nodes_per_face: np.ndarray) -> np.ndarray:
-        return filled(nodes_per_face, np.full(self.get_grid_face_count(grid), 4))
+        return copy_into(nodes_per_face, np.full(self.get_grid_face_count(grid), 4))
 
 
-def filled(buffer: np.ndarray, values: Any) -> np.ndarray:
+def copy_into(buffer: np.ndarray, values: Any) -> np.ndarray:
     """The buffer of the caller with these values. UsageError: it has another size."""
     values = np.asarray(values)
     if np.size(buffer) != values.size:

@@ -11,11 +11,11 @@ import swmodel
 
 from ..errors import UsageError
 from ..setup import fields
-from .names import WEATHER, items
-from .values import Values
+from .names import FORCING_NAMES, variables_of_run
+from .values import VariableFunctions
 
 
-class Model(Values):
+class Model(VariableFunctions):
     """A run behind the Basic Model Interface 2.0: `initialize`, `update`, values by standard names, `finalize`.
 
         model = swmodel.bmi.Model(forcings=["wind_x", "wind_y"])
@@ -37,8 +37,8 @@ class Model(Values):
     def __init__(self, forcings: Iterable[str] = ()):
         self.forcings = tuple(forcings)
         self._simulation: swmodel.Simulation | None = None
-        if unknown := [name for name in self.forcings if name not in WEATHER]:
-            raise UsageError(f"forcings: no {unknown[0]}; there are {', '.join(WEATHER)}")
+        if unknown := [name for name in self.forcings if name not in FORCING_NAMES]:
+            raise UsageError(f"forcings: no {unknown[0]}; there are {', '.join(FORCING_NAMES)}")
 
     @property
     def simulation(self) -> swmodel.Simulation:
@@ -49,16 +49,21 @@ class Model(Values):
     def initialize(self, config_file: str) -> None:
         """Make the model of a configuration file, or of a case by its name. ConfigError: it cannot be used."""
         config = swmodel.load(config_file)
-        own = config.model_copy(update={"input": config.input.model_copy(update=dict.fromkeys(self.forcings, ""))})
+        run_config = config.model_copy(
+            update={"input": config.input.model_copy(update=dict.fromkeys(self.forcings, ""))}
+        )
         shape = config.grid.ny, config.grid.nx
         rows, columns = map(np.arange, shape)
         self._held = {
             name: np.broadcast_to(fields.evaluate(config, name, rows, columns), shape).copy() for name in self.forcings
         }
-        functions = {name: held(values) for name, values in self._held.items()}
-        self._simulation = swmodel.Simulation(own, fields=functions)
+        functions = {name: constant_in_time(values) for name, values in self._held.items()}
+        self._simulation = swmodel.Simulation(run_config, fields=functions)
         scheme = self._simulation.scheme
-        self._items, self._pointers = items(self._simulation.config, scheme.initial, self.forcings), {}
+        self._items, self._pointers = (
+            variables_of_run(self._simulation.config, scheme.initial_fields, self.forcings),
+            {},
+        )
 
     def update(self) -> None:
         """Compute a time step. NumericalError: the solution blew up."""
@@ -68,11 +73,11 @@ class Model(Values):
         """Compute time steps to the first one at or after a time, s. UsageError: the time has passed."""
         self._advance(until=float(time))
 
-    def _advance(self, **how: Any) -> None:
+    def _advance(self, **length: Any) -> None:
         simulation = self.simulation
-        self._take_pointers()
-        simulation.advance(**how)
-        self._refresh_pointers()
+        self._read_pointers()
+        simulation.advance(**length)
+        self._write_pointers()
 
     def finalize(self) -> None:
         """Drop the model."""
@@ -98,6 +103,6 @@ class Model(Values):
         return float(self.simulation.dt)
 
 
-def held(values: np.ndarray) -> Callable[[Any, Any], np.ndarray]:
+def constant_in_time(values: np.ndarray) -> Callable[[Any, Any], np.ndarray]:
     """The function of points and time that has these values of the whole grid at all times."""
     return lambda at, t: values[at.j, at.i]

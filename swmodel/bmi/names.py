@@ -6,30 +6,30 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..files.output.static import static_fields
-from ..ocean.table import entry_of
+from ..ocean.table import variable_in_run
 
-DEPTH, LEVEL = "sea_water__depth", "sea_surface__elevation"
-CURRENT = {"u": "sea_water_flow__x_component_of_velocity", "v": "sea_water_flow__y_component_of_velocity"}
-AIR = "sea_surface_air"
+THICKNESS_NAME, LEVEL = "sea_water__depth", "sea_surface__elevation"
+VELOCITY_NAMES = {"u": "sea_water_flow__x_component_of_velocity", "v": "sea_water_flow__y_component_of_velocity"}
+AIR_PREFIX = "sea_surface_air"
 
 #: The fields that follow from the state, and the constant ones.
-DERIVED = {"zeta": "sea_water_flow__z_component_of_vorticity", "speed": "sea_water_flow__speed"}
-CONSTANT = {
+DERIVED_NAMES = {"zeta": "sea_water_flow__z_component_of_vorticity", "speed": "sea_water_flow__speed"}
+CONSTANT_NAMES = {
     "depth": "sea_bottom_surface__elevation",
     "mask": "earth_surface_ocean__area_fraction",
     "cell_area": "model_grid_cell__area",
 }
 #: The coefficients that a caller may change between steps.
-WEATHER = {
-    "wind_x": f"{AIR}_flow__x_component_of_shear_stress",
-    "wind_y": f"{AIR}_flow__y_component_of_shear_stress",
-    "u10": f"{AIR}_flow__x_component_of_velocity",
-    "v10": f"{AIR}_flow__y_component_of_velocity",
-    "air_pressure": f"{AIR}__pressure",
+FORCING_NAMES = {
+    "wind_x": f"{AIR_PREFIX}_flow__x_component_of_shear_stress",
+    "wind_y": f"{AIR_PREFIX}_flow__y_component_of_shear_stress",
+    "u10": f"{AIR_PREFIX}_flow__x_component_of_velocity",
+    "v10": f"{AIR_PREFIX}_flow__y_component_of_velocity",
+    "air_pressure": f"{AIR_PREFIX}__pressure",
 }
 
 
-class Item(NamedTuple):
+class InterfaceVariable(NamedTuple):
     """A variable of the interface.
 
     Attributes:
@@ -46,31 +46,31 @@ class Item(NamedTuple):
     units: str
     dtype: str
     kind: str
-    settable: bool = False
-    readable: bool = True
+    is_input: bool = False
+    is_output: bool = True
 
 
-def items(config: Any, initial: Iterable[str], forcings: Iterable[str]) -> dict[str, Item]:
+def variables_of_run(config: Any, initial: Iterable[str], forcings: Iterable[str]) -> dict[str, InterfaceVariable]:
     """The variables of a run by standard name.
 
     Args:
         initial: the fields whose values `Simulation.set` takes: eta, u, v and tracers.
         forcings: the coefficients of WEATHER that are inputs.
     """
-    dtype, constant = config.run.dtype, static_fields(config)
+    dtype, constant_fields = config.run.dtype, static_fields(config)
     tracers = {name: f"sea_water_{name}__concentration" for name in initial if name not in ("eta", "u", "v")}
-    level = not config.physics.reduced_gravity
+    is_level_input = not config.physics.reduced_gravity
 
-    def item(field: str, kind: str, settable: bool = False, readable: bool = True) -> Item:
-        row = constant[field] if field in constant else entry_of(field, config.physics)
-        there = dtype if kind in ("state", "derived") else "float64"
-        return Item(field, row.location, row.units, there, kind, settable, readable)
+    def make_variable(field: str, kind: str, is_input: bool = False, is_output: bool = True) -> InterfaceVariable:
+        entry = constant_fields[field] if field in constant_fields else variable_in_run(field, config.physics)
+        variable_dtype = dtype if kind in ("state", "derived") else "float64"
+        return InterfaceVariable(field, entry.location, entry.units, variable_dtype, kind, is_input, is_output)
 
     return {
-        DEPTH: item("h", "state", True),
-        LEVEL: item("sea_level", "state", level),
-        **{name: item(field, "state", True) for field, name in (CURRENT | tracers).items()},
-        **{name: item(field, "derived") for field, name in DERIVED.items()},
-        **{name: item(field, "constant") for field, name in CONSTANT.items()},
-        **{WEATHER[field]: item(field, "forcing", True, False) for field in forcings},
+        THICKNESS_NAME: make_variable("h", "state", True),
+        LEVEL: make_variable("sea_level", "state", is_level_input),
+        **{name: make_variable(field, "state", True) for field, name in (VELOCITY_NAMES | tracers).items()},
+        **{name: make_variable(field, "derived") for field, name in DERIVED_NAMES.items()},
+        **{name: make_variable(field, "constant") for field, name in CONSTANT_NAMES.items()},
+        **{FORCING_NAMES[field]: make_variable(field, "forcing", True, False) for field in forcings},
     }

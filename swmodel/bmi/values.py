@@ -7,22 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import UsageError, suggest
-from ..files.output.static import evaluate
-from ..model.dataset import indices
-from ..model.domain import whole
-from ..setup.fields.field import local
-from .grids import LOCATIONS, Grids, filled
-from .names import Item
+from ..files.output.static import evaluate_static
+from ..model.dataset import block_indices
+from ..model.domain import gather_field
+from ..setup.fields.python_fields import local
+from .grids import LOCATIONS, GridFunctions, copy_into
+from .names import InterfaceVariable
 
 
 class Pointer(NamedTuple):
     """The memory that a caller has, and its values when the model last read or wrote it."""
 
     memory: np.ndarray
-    known: np.ndarray
+    last_values: np.ndarray
 
 
-class Values(Grids):
+class VariableFunctions(GridFunctions):
     """The methods about variables, whose values are flat arrays, rows from south to north.
 
     Values are those of this process's block. On land h is the resting depth, and all else is zero.
@@ -30,16 +30,16 @@ class Values(Grids):
     UsageError: there is no such variable, it is no input, or an array has another size.
     """
 
-    _items: dict[str, Item]
+    _items: dict[str, InterfaceVariable]
     _held: dict[str, np.ndarray]
     _pointers: dict[str, Pointer]
 
     @property
-    def _variables(self) -> dict[str, Item]:
+    def _variables(self) -> dict[str, InterfaceVariable]:
         """The variables of the run. UsageError: there is none yet."""
         return self._items if self.simulation else {}
 
-    def _item(self, name: str) -> Item:
+    def _variable(self, name: str) -> InterfaceVariable:
         if name not in self._variables:
             raise UsageError(f"no variable {name!r:.80}; {suggest(str(name), self._variables)}")
         return self._variables[name]
@@ -51,75 +51,75 @@ class Values(Grids):
         return len(self.get_output_var_names())
 
     def get_input_var_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(name for name, item in self._variables.items() if item.settable)
+        return tuple(name for name, item in self._variables.items() if item.is_input)
 
     def get_output_var_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(name for name, item in self._variables.items() if item.readable)
+        return tuple(name for name, item in self._variables.items() if item.is_output)
 
     def get_var_grid(self, name: str) -> int:
-        return LOCATIONS.index(self._item(name).location)
+        return LOCATIONS.index(self._variable(name).location)
 
     def get_var_location(self, name: str) -> str:
-        self._item(name)
+        self._variable(name)
         return "node"
 
     def get_var_type(self, name: str) -> str:
-        return self._item(name).dtype
+        return self._variable(name).dtype
 
     def get_var_units(self, name: str) -> str:
-        return self._item(name).units
+        return self._variable(name).units
 
     def get_var_itemsize(self, name: str) -> int:
-        return np.dtype(self._item(name).dtype).itemsize
+        return np.dtype(self._variable(name).dtype).itemsize
 
     def get_var_nbytes(self, name: str) -> int:
         return self.get_var_itemsize(name) * self.get_grid_size(self.get_var_grid(name))
 
     def _values(self, name: str) -> np.ndarray:
         """The values of a variable, flat."""
-        item, model = self._item(name), self.simulation
-        rows, columns = indices(model.block)
+        item, model = self._variable(name), self.simulation
+        rows, columns = block_indices(model.block)
         if item.kind == "forcing":
             values = self._held[item.field][np.ix_(rows, columns)]
         elif item.kind == "constant":
-            values = evaluate(model.config, item.field, rows, columns) * (-1.0 if item.field == "depth" else 1.0)
+            values = evaluate_static(model.config, item.field, rows, columns) * (-1.0 if item.field == "depth" else 1.0)
         else:
             values = model.field(item.field)
         return np.broadcast_to(values, model.block.shape).astype(item.dtype).ravel()
 
-    def _set(self, name: str, values: np.ndarray) -> None:
+    def _set_field(self, name: str, values: np.ndarray) -> None:
         """Set an input variable to values [y, x] of this block."""
         field, model = self._items[name].field, self.simulation
         if self._items[name].kind == "forcing":
-            self._held[field][...] = whole(values, name, model.transport)
+            self._held[field][...] = gather_field(values, name, model.transport)
             model.renew_forcing()
         elif field == "h":
             model.state = model.state._replace(h=values.astype(model.config.run.dtype))
         else:
             model.set(**{"eta" if field == "sea_level" else field: local(values)})
 
-    def _take_pointers(self) -> None:
+    def _read_pointers(self) -> None:
         """Set the input variables whose memory a caller has changed, on any process."""
-        mine = [
+        changed_here = [
             name
             for name, (memory, known) in self._pointers.items()
-            if self._items[name].settable and not np.array_equal(memory, known)
+            if self._items[name].is_input and not np.array_equal(memory, known)
         ]
-        everyone = self.simulation.transport.allgather(mine) if self._pointers else []
-        changed = {name: self._pointers[name].memory.copy() for names in everyone for name in names}
+        changed_by_rank = self.simulation.transport.allgather(changed_here) if self._pointers else []
+        changed = {name: self._pointers[name].memory.copy() for names in changed_by_rank for name in names}
         for name, values in changed.items():
-            self._set(name, values.reshape(self.simulation.block.shape))
+            self._set_field(name, values.reshape(self.simulation.block.shape))
         if changed:
-            self._refresh_pointers()
+            self._write_pointers()
 
-    def _refresh_pointers(self) -> None:
+    def _write_pointers(self) -> None:
         """Write the present values into the memory that callers have."""
         for name, (memory, known) in self._pointers.items():
             memory[:] = known[:] = self._values(name)
 
     def get_value(self, name: str, dest: np.ndarray) -> np.ndarray:
-        self._take_pointers()
-        return filled(dest, self._values(name))
+        self._read_pointers()
+        return copy_into(dest, self._values(name))
 
     def get_value_ptr(self, name: str) -> np.ndarray:
         """Memory that has the present values of a variable after each call; that of outputs is read-only.
@@ -127,37 +127,37 @@ class Values(Grids):
         The state itself lies where JAX has it. Before the next step, or another value is read, the model takes what the
         caller has written here. The thickness and the level of the water are one field: write one of both.
         """
-        self._item(name)
+        self._variable(name)
         if name not in self._pointers:
-            self._take_pointers()
+            self._read_pointers()
             values = self._values(name)
             self._pointers[name] = Pointer(values, values.copy())
-        found = self._pointers[name].memory.view()
-        found.flags.writeable = self._items[name].settable
-        return found
+        view = self._pointers[name].memory.view()
+        view.flags.writeable = self._items[name].is_input
+        return view
 
     def get_value_at_indices(self, name: str, dest: np.ndarray, inds: np.ndarray) -> np.ndarray:
-        self._take_pointers()
-        return filled(dest, self._values(name)[self._within(name, inds)])
+        self._read_pointers()
+        return copy_into(dest, self._values(name)[self._checked_indices(name, inds)])
 
     def set_value(self, name: str, src: Any) -> None:
-        if not self._item(name).settable:
+        if not self._variable(name).is_input:
             raise UsageError(f"{name} is no input variable; they are {', '.join(self.get_input_var_names())}")
-        self._take_pointers()
-        values = filled(np.empty(self.simulation.block.shape), src)
-        self._set(name, values)
-        self._refresh_pointers()
+        self._read_pointers()
+        values = copy_into(np.empty(self.simulation.block.shape), src)
+        self._set_field(name, values)
+        self._write_pointers()
 
     def set_value_at_indices(self, name: str, inds: np.ndarray, src: Any) -> None:
-        self._take_pointers()
+        self._read_pointers()
         values = self._values(name)
-        places = self._within(name, inds)
-        values[places] = filled(np.empty(places.shape, values.dtype), src)
+        checked_indices = self._checked_indices(name, inds)
+        values[checked_indices] = copy_into(np.empty(checked_indices.shape, values.dtype), src)
         self.set_value(name, values)
 
-    def _within(self, name: str, inds: Any) -> np.ndarray:
+    def _checked_indices(self, name: str, inds: Any) -> np.ndarray:
         """The indices. UsageError: one is outside the grid."""
-        places, size = np.asarray(inds), self.get_grid_size(self.get_var_grid(name))
-        if places.size and not (places.min() >= 0 and places.max() < size):
+        indices_array, size = np.asarray(inds), self.get_grid_size(self.get_var_grid(name))
+        if indices_array.size and not (indices_array.min() >= 0 and indices_array.max() < size):
             raise UsageError(f"{name}: an index is outside 0 to {size - 1}")
-        return places
+        return indices_array

@@ -7,8 +7,8 @@ The file of a case has
 * a class, a subclass of `Case`, whose name is that of the file: DoubleGyre in double_gyre.py;
 * in the class, its own options: annotated attributes made by `option`;
 * in the class, `defaults`: a dict {section: {key: value}} of what differs from the defaults of the configuration;
-* in the class, functions of (self, config, at) for any of the fields in `ocean.table.GIVEN`. Each returns float64
-  values [y, x], or an array that broadcasts to this shape, at the given Points, in SI units.
+* in the class, functions of (self, config, at) for any of the fields in `ocean.table.INPUT_FIELDS`. Each returns
+  float64 values [y, x], or an array that broadcasts to this shape, at the given Points, in SI units.
 
 The class may leave out any of the last three. A field that it does not define is zero (the mask is one), or has the
 number of its key in the configuration.
@@ -55,12 +55,12 @@ def docstring(name: str) -> str:
     return ast.get_docstring(ast.parse(Path(folder, f"{name}.py").read_text("utf-8"))) or name
 
 
-def shipped(case: Case) -> bool:
+def is_shipped(case: Case) -> bool:
     """Whether a case is one of these."""
     return type(case).__module__.startswith(f"{__name__}.")
 
 
-def about(case: Case) -> str:
+def description(case: Case) -> str:
     """The docstring of a case: that of its class, or of the file; its name where there is none."""
     cls = type(case)
     text = vars(cls).get("__doc__") or getattr(sys.modules.get(cls.__module__), "__doc__", None)
@@ -69,19 +69,21 @@ def about(case: Case) -> str:
 
 def commands(case: Case, kind: str) -> list[str]:
     """The lines under a word of the docstring of a case, "Command" or "Plot"; each begins with swmodel."""
-    found = [part for part in about(case).split("\n\n") if part.startswith(f"{kind}: ")]
-    lines = re.split(r"\n(?=swmodel )", "\n".join(found).removeprefix(f"{kind}: "))
+    paragraphs = [part for part in description(case).split("\n\n") if part.startswith(f"{kind}: ")]
+    lines = re.split(r"\n(?=swmodel )", "\n".join(paragraphs).removeprefix(f"{kind}: "))
     return [line.replace("\n", " ") for line in lines if line]
 
 
 def theme(case: Case) -> str:
     """The theme of a case in the gallery, from the paragraph `Theme:` of its docstring; "" if it has none."""
-    found = [part for part in about(case).split("\n\n") if part.startswith("Theme: ")]
+    found = [part for part in description(case).split("\n\n") if part.startswith("Theme: ")]
     return found[0].removeprefix("Theme: ") if found else ""
 
 
 def classes(module) -> list[type[Case]]:
     """The cases that a module defines, without those that others in it are made from."""
-    found = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Case)]
-    own = [each for each in dict.fromkeys(found) if each.__module__ == module.__name__]
-    return [each for each in own if not any(other is not each and issubclass(other, each) for other in own)]
+    case_classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Case)]
+    own_classes = [each for each in dict.fromkeys(case_classes) if each.__module__ == module.__name__]
+    return [
+        each for each in own_classes if not any(other is not each and issubclass(other, each) for other in own_classes)
+    ]

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..config.options.case import Case, option
 
-PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
+INERTIAL_PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
 
 
 class Adjustment(Case):
@@ -39,30 +39,30 @@ class Adjustment(Case):
                  "origin": "middle"},
         "physics": {"depth": 100.0, "f0": 1e-4},
         "time": {"stepper": "rk4", "cfl": 0.75},
-        "run": {"days": 5 * PERIOD / 86400},
-        "output": {"every": PERIOD, "means": ("eta", "u", "v")},
+        "run": {"days": 5 * INERTIAL_PERIOD / 86400},
+        "output": {"every": INERTIAL_PERIOD, "means": ("eta", "u", "v")},
     }  # fmt: skip
 
     def eta(self, config, at):
         return -self.step * np.sign(at.x)
 
     def theory(self, config, at, t):
-        return {"eta_mean": adjusted_level(config, at.x), "v_mean": adjusted_v(config, at.x)}
+        return {"eta_mean": balanced_level(config, at.x), "v_mean": balanced_v(config, at.x)}
 
 
-def radius(config):
+def rossby_radius(config):
     """Rossby radius of deformation a = sqrt(g depth)/|f0|, m (infinite without rotation)."""
     physics = config.physics
     return math.sqrt(physics.gravity * physics.depth) / abs(physics.f0) if physics.f0 else math.inf
 
 
-def adjusted_level(config, x):
+def balanced_level(config, x):
     """Sea level of the balanced state, m: - step sgn(x) (1 - exp(-|x|/a))."""
-    return config.case.step * np.sign(x) * np.expm1(-np.abs(x) / radius(config))
+    return config.case.step * np.sign(x) * np.expm1(-np.abs(x) / rossby_radius(config))
 
 
-def adjusted_v(config, x):
+def balanced_v(config, x):
     """Current of the balanced state, m s-1: v = (g/f) d eta/dx = - g step/(f a) exp(-|x|/a); none without rotation."""
     physics = config.physics
-    fastest = np.sign(physics.f0) * math.sqrt(physics.gravity / physics.depth) * config.case.step
-    return -fastest * np.exp(-np.abs(x) / radius(config))
+    max_current = np.sign(physics.f0) * math.sqrt(physics.gravity / physics.depth) * config.case.step
+    return -max_current * np.exp(-np.abs(x) / rossby_radius(config))

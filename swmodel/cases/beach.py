@@ -15,8 +15,8 @@ Command: swmodel run beach
 
 Plot: swmodel plot outputs/beach/stations.nc
 
-Known answer: `solution`, profiles and series of the analytical solution for the default height, from the files of the
-benchmark (NTHMP, public). The `highest` water of all waves that do not break follows a law of Synolakis; these are
+Known answer: `load_solution`, profiles and series of the analytical solution for the default height, from the files of
+the benchmark (NTHMP, public). The `max_run_up` of all waves that do not break follows a law of Synolakis; these are
 lower than 0.818 slope^(-10/9) depths.
 """
 
@@ -28,13 +28,13 @@ from ..config.options.case import Case, option
 
 #: The analytical solution in units of depth and of sqrt(depth/g): `profiles` [times, x], of NaN on dry land, and series
 #: [time or level, :] 0.25 (`near`) and 9.95 (`far`) off the still-water line.
-SOLUTION = Path(__file__).with_name("beach.npz")
-NEAR, FAR = 0.25, 9.95
+SOLUTION_FILE = Path(__file__).with_name("beach.npz")
+NEAR_GAUGE, FAR_GAUGE = 0.25, 9.95
 
 #: Distance of the still-water line from the western side, as a part of the domain.
-LAND = 1 / 17
+LAND_FRACTION = 1 / 17
 
-TAU = 1 / np.sqrt(9.81)
+TIME_UNIT = 1 / np.sqrt(9.81)
 
 
 class Beach(Case):
@@ -48,40 +48,44 @@ class Beach(Case):
         "physics": {"depth": 1.0},
         "drying": {"active": True, "thickness": 1e-4},
         "time": {"cfl": 0.6},
-        "run": {"days": 110 * TAU / 86400, "dtype": "float64"},
-        "output": {"every": 2.5 * TAU, "fields": ("eta", "h", "u"), "maxima": ("eta",),
-                   "stations": tuple({"name": f"{x} off", "x": 5.0 + x, "y": 0.2} for x in (NEAR, FAR))},
+        "run": {"days": 110 * TIME_UNIT / 86400, "dtype": "float64"},
+        "output": {"every": 2.5 * TIME_UNIT, "fields": ("eta", "h", "u"), "maxima": ("eta",),
+                   "stations": tuple({"name": f"{x} off", "x": 5.0 + x, "y": 0.2} for x in (NEAR_GAUGE, FAR_GAUGE))},
     }  # fmt: skip
 
     def depth(self, config, at):
-        return config.physics.depth * np.minimum(1.0, offshore(config, at) / self.slope)
+        return config.physics.depth * np.minimum(1.0, offshore_distance(config, at) / self.slope)
 
     def eta(self, config, at):
-        return wave(config, at)
+        return solitary_wave(config, at)
 
     def u(self, config, at):
-        return -np.sqrt(config.physics.gravity / config.physics.depth) * wave(config, at) * (offshore(config, at) > 0)
+        return (
+            -np.sqrt(config.physics.gravity / config.physics.depth)
+            * solitary_wave(config, at)
+            * (offshore_distance(config, at) > 0)
+        )
 
 
-def offshore(config, at):
+def offshore_distance(config, at):
     """Distance east of the still-water line, in depths."""
-    return (at.x - at.origin[0] + at.dx / 2 - LAND * at.length_x) / config.physics.depth
+    return (at.x - at.origin[0] + at.dx / 2 - LAND_FRACTION * at.length_x) / config.physics.depth
 
 
-def wave(config, at):
+def solitary_wave(config, at):
     """Sea level at the start, m: H sech²(k (x - x1)), k = sqrt(3 H/4), its front, of a twentieth of H, at the toe."""
     H, slope = config.case.height, config.case.slope
     k = np.sqrt(0.75 * H)
-    decay = np.exp(-2 * np.abs(k * (offshore(config, at) - slope) - np.arccosh(np.sqrt(20.0))))
+    decay = np.exp(-2 * np.abs(k * (offshore_distance(config, at) - slope) - np.arccosh(np.sqrt(20.0))))
     return config.physics.depth * H * 4 * decay / (1 + decay) ** 2  # sech² without the large numbers of cosh
 
 
-def highest(config):
+def max_run_up(config):
     """Height of the highest water on the beach, m: 2.831 sqrt(slope) H^(5/4) depth, for waves that do not break."""
     return 2.831 * np.sqrt(config.case.slope) * config.case.height**1.25 * config.physics.depth
 
 
-def solution() -> dict[str, np.ndarray]:
-    """The arrays of SOLUTION: x, times, profiles, near, far."""
-    with np.load(SOLUTION) as file:
+def load_solution() -> dict[str, np.ndarray]:
+    """The arrays of SOLUTION_FILE: x, times, profiles, near, far."""
+    with np.load(SOLUTION_FILE) as file:
         return {name: file[name].astype(float) for name in file.files}

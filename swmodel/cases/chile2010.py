@@ -33,28 +33,28 @@ import numpy as np
 
 from ..config.options.case import Case, option
 from ..errors import ConfigError
-from ..ocean.coordinates import along_axes, apart, azimuthal, edges
+from ..ocean.coordinates import azimuthal_projection, distances_between, edges, to_grid_axes
 from ..ocean.depth_table import DepthTable
 from ..ocean.okada import Fault, displacement
-from ..setup.fields.netcdf_input.errors import remark
+from ..setup.fields.netcdf_input.errors import log_once
 
 #: Depths in m, 0 on land, at half a degree from 120 W 60 S to 66.5 W 4.5 N: those of `swmodel grid` with
 #: `--region=-120.25,-66.25,-60.25,4.75 --resolution 0.5` from the relief of the package (ETOPO1, NOAA, public domain).
-RELIEF = Path(__file__).with_name("chile2010.npz")
-WEST, SOUTH, STEP = -120.0, -60.0, 0.5
+RELIEF_FILE = Path(__file__).with_name("chile2010.npz")
+WEST, SOUTH, RELIEF_SPACING = -120.0, -60.0, 0.5
 #: Rigidity of the Earth's crust, Pa.
 RIGIDITY = 30e9
 #: Least width of a fault on the map, cells.
-LEAST_CELLS = 1.5
+MIN_FAULT_CELLS = 1.5
 #: Depths of the upper edge, m: one below the first is in km, and one below the second may be.
-KILOMETRES, LIKELY_KILOMETRES = 100.0, 700.0
+MIN_DEPTH_IN_METRES, MIN_SURE_DEPTH_IN_METRES = 100.0, 700.0
 #: Largest distance of a fault from the grid, in sums of its length, width and depth. Uplift is below 0.3 % of the slip
 #: there.
-FARTHEST = 2.0
+MAX_FAULT_DISTANCE = 2.0
 
 #: Seconds since the earthquake, and sea level without the tide, m: NOAA's National Data Buoy Center, as published with
 #: GeoClaw's example.
-RECORD = Path(__file__).with_name("chile2010_dart32412.txt")
+RECORD_FILE = Path(__file__).with_name("chile2010_dart32412.txt")
 
 
 class Chile2010(Case):
@@ -82,58 +82,61 @@ class Chile2010(Case):
     }  # fmt: skip
 
     def depth(self, config, at):
-        return relief().depth(*position(at))
+        return load_relief().depth(*relief_row_and_column(at))
 
     def mask(self, config, at):
-        return relief().mask(*position(at))
+        return load_relief().mask(*relief_row_and_column(at))
 
     def uplift(self, config, at):
         """The vertical displacement of the sea floor, m."""
-        self.report(config.grid)
-        return uplift_of(self, config.grid, Places(at))
+        self.check_fault(config.grid)
+        return compute_uplift(self, config.grid, HashablePoints(at))
 
     def moment(self) -> float:
         """The seismic moment, rigidity times area times slip, N m."""
         return RIGIDITY * self.length * self.width * abs(self.slip)
 
-    def report(self, grid):
+    def check_fault(self, grid):
         """Log moment and magnitude, and a fault that is narrow for the grid or may have its depth in km.
 
         ConfigError: a depth is in km, or the fault is far from the grid.
         """
-        if 0 < self.top_depth < KILOMETRES:
+        if 0 < self.top_depth < MIN_DEPTH_IN_METRES:
             raise ConfigError([f"case.top_depth: {self.top_depth:g} m; is it in km? At the surface it is 0"])
-        if KILOMETRES <= self.top_depth <= LIKELY_KILOMETRES:
-            remark(f"case.top_depth: {self.top_depth:g} m; if it is in km, write {self.top_depth:g}e3")
+        if MIN_DEPTH_IN_METRES <= self.top_depth <= MIN_SURE_DEPTH_IN_METRES:
+            log_once(f"case.top_depth: {self.top_depth:g} m; if it is in km, write {self.top_depth:g}e3")
         if self.slip:
-            reach = FARTHEST * (self.length + self.width + self.top_depth)
-            if (away := from_grid(grid, self.top_lon, self.top_lat)) > reach:
+            max_distance = MAX_FAULT_DISTANCE * (self.length + self.width + self.top_depth)
+            if (distance := distance_from_grid(grid, self.top_lon, self.top_lat)) > max_distance:
                 raise ConfigError(
                     [
                         f"case.top_lon, case.top_lat: the fault at {self.top_lon:g}, {self.top_lat:g} is "
-                        f"{away / 1e3:.0f} km away from the grid, too far to move the sea there; are longitude and "
+                        f"{distance / 1e3:.0f} km away from the grid, too far to move the sea there; are longitude and "
                         "latitude exchanged, or has one lost its sign?"
                     ]
                 )
             magnitude = (math.log10(self.moment()) - 9.1) / 1.5
             size = f"{self.slip:g} m on {self.length / 1e3:g} km x {self.width / 1e3:g} km"
-            known = f"the moment {self.moment():.3g} N m, magnitude {magnitude:.1f}"
-            remark(f"the slip of {size} has {known}", logging.INFO)
+            moment_text = f"the moment {self.moment():.3g} N m, magnitude {magnitude:.1f}"
+            log_once(f"the slip of {size} has {moment_text}", logging.INFO)
         cell = grid.radius * math.radians(max(grid.dlon * math.cos(math.radians(self.top_lat)), grid.dlat))
-        if (wide := self.width * math.cos(math.radians(self.dip))) < LEAST_CELLS * cell:
-            remark(f"the cells of {cell / 1e3:.3g} km are too coarse for a fault {wide / 1e3:.3g} km wide on the map")
+        if (width_on_map := self.width * math.cos(math.radians(self.dip))) < MIN_FAULT_CELLS * cell:
+            log_once(
+                f"the cells of {cell / 1e3:.3g} km are too coarse for a fault {width_on_map / 1e3:.3g} km wide on the "
+                "map"
+            )
 
 
-def from_grid(grid, lon: float, lat: float) -> float:
+def distance_from_grid(grid, lon: float, lat: float) -> float:
     """How far a place lies outside of a grid, m; 0 inside."""
     west, east, south, north = edges(grid)
-    x, y = along_axes(grid, lon, lat)
+    x, y = to_grid_axes(grid, lon, lat)
     middle = 0.5 * (west + east)
     x = middle + (x - middle + 180.0) % 360.0 - 180.0
-    return float(apart(grid, (x, y), (np.clip(x, west, east), np.clip(y, south, north))))
+    return float(distances_between(grid, (x, y), (np.clip(x, west, east), np.clip(y, south, north))))
 
 
-class Places:
+class HashablePoints:
     """Points that are equal, for a cache, if their longitudes and latitudes are."""
 
     def __init__(self, at):
@@ -148,9 +151,9 @@ class Places:
 
 
 @lru_cache(maxsize=8)
-def uplift_of(case: Chile2010, grid, places: Places) -> np.ndarray:
+def compute_uplift(case: Chile2010, grid, points: HashablePoints) -> np.ndarray:
     """The vertical displacement of the sea floor, m; kept, because a point takes microseconds."""
-    east, north = azimuthal(grid, (case.top_lon, case.top_lat), places.at)
+    east, north = azimuthal_projection(grid, (case.top_lon, case.top_lat), points.at)
     strike, dip, rake = np.radians((case.strike, case.dip, case.rake))
     along = np.sin(strike) * east + np.cos(strike) * north
     right = np.cos(strike) * east - np.sin(strike) * north
@@ -166,16 +169,16 @@ def uplift_of(case: Chile2010, grid, places: Places) -> np.ndarray:
 
 
 @cache
-def relief() -> DepthTable:
+def load_relief() -> DepthTable:
     """The depths of the file."""
-    return DepthTable.load(RELIEF)
+    return DepthTable.load(RELIEF_FILE)
 
 
-def position(at):
+def relief_row_and_column(at):
     """Where Points lie in the file, in rows and columns."""
-    return (at.lat - SOUTH) / STEP, (at.lon - WEST) / STEP
+    return (at.lat - SOUTH) / RELIEF_SPACING, (at.lon - WEST) / RELIEF_SPACING
 
 
-def recorded() -> tuple[np.ndarray, np.ndarray]:
+def load_record() -> tuple[np.ndarray, np.ndarray]:
     """Time since the earthquake, s, and sea level without the tide, m, at the buoy DART 32412."""
-    return tuple(np.loadtxt(RECORD).T)
+    return tuple(np.loadtxt(RECORD_FILE).T)

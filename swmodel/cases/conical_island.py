@@ -16,7 +16,7 @@ Command: swmodel run conical_island
 Plot: swmodel plot outputs/conical_island
 swmodel animate outputs/conical_island --field eta
 
-Known answer: four gauges and the highest water round the island, as measured in the laboratory: `recorded`, from the
+Known answer: four gauges and the highest water round the island, as measured in the laboratory: `load_record`, from the
 files of the benchmark (NTHMP, public). Without dispersion the front of wave C becomes a bore.
 """
 
@@ -30,8 +30,8 @@ from ..config.options.case import Case, option
 
 #: Levels above the still water in 1e-5 m, [row of gauges before the island or gauge, time]. Highest water in 1e-4 m at
 #: `angles`, degrees clockwise from the +y axis: 270 is in front.
-RECORDS = Path(__file__).with_name("conical_island.npz")
-FIRST, INTERVAL = 24.0, 0.04  # s, of the times of the laboratory
+RECORDS_FILE = Path(__file__).with_name("conical_island.npz")
+FIRST_TIME, RECORD_INTERVAL = 24.0, 0.04  # s, of the times of the laboratory
 
 CENTRE = (12.96, 13.80)  # m
 TOE, CREST, SLOPE = 3.6, 1.1, 4.0  # radii, m; horizontal distance in which the island rises by 1
@@ -57,8 +57,8 @@ class ConicalIsland(Case):
 
     def depth(self, config, at):
         """Over the flat floor `physics.depth`, on the island negative above still water."""
-        away = np.hypot(at.x - CENTRE[0], at.y - CENTRE[1])
-        return config.physics.depth - (TOE - np.clip(away, CREST, TOE)) / SLOPE
+        distance = np.hypot(at.x - CENTRE[0], at.y - CENTRE[1])
+        return config.physics.depth - (TOE - np.clip(distance, CREST, TOE)) / SLOPE
 
     def eta(self, config, at):
         height, start = WAVES[self.wave]
@@ -71,22 +71,22 @@ class ConicalIsland(Case):
         return np.sqrt(config.physics.gravity * depth * (1 + height)) * eta / (depth + eta)
 
 
-class Record(NamedTuple):
+class LaboratoryRecord(NamedTuple):
     """What the laboratory measured of a wave."""
 
     time: np.ndarray  # s since the crest stood at the row of gauges before the island
     levels: dict[str, np.ndarray]  # m, of each gauge
     angles: np.ndarray  # degrees clockwise from the +y axis
-    highest: np.ndarray  # m, height of the highest water at the angles
+    run_up: np.ndarray  # m, height of the highest water at the angles
 
 
 @cache
-def recorded(wave: str) -> Record:
+def load_record(wave: str) -> LaboratoryRecord:
     """The record of the laboratory for a wave."""
-    with np.load(RECORDS) as file:
+    with np.load(RECORDS_FILE) as file:
         row, *levels = file[f"gauges_{wave}"] * 1e-5
-        time = FIRST + INTERVAL * np.arange(row.size)
-        return Record(
+        time = FIRST_TIME + RECORD_INTERVAL * np.arange(row.size)
+        return LaboratoryRecord(
             time - time[row.argmax()],
             dict(zip(GAUGES, levels, strict=True)),
             file["angles"].astype(float),
@@ -94,15 +94,15 @@ def recorded(wave: str) -> Record:
         )
 
 
-def highest(config, at, level) -> np.ndarray:
+def run_up(config, at, max_level) -> np.ndarray:
     """The highest water at the angles of the record, m: that of the last wet cell on a ray down the island.
 
     Args:
         level: the highest water in each cell, m, [y, x] at the Points of all centres; NaN where none has been.
     """
-    away = np.arange(CREST, TOE, 0.25 * config.grid.dx)[:, None]
-    angle = np.radians(recorded(config.case.wave).angles)
-    column = np.rint((CENTRE[0] + away * np.sin(angle) - at.x[0, 0]) / config.grid.dx).astype(int)
-    row = np.rint((CENTRE[1] + away * np.cos(angle) - at.y[0, 0]) / config.grid.dy).astype(int)
-    found = level[row, column]
-    return found[np.isfinite(found).argmax(axis=0), np.arange(angle.size)]
+    radius = np.arange(CREST, TOE, 0.25 * config.grid.dx)[:, None]
+    angle = np.radians(load_record(config.case.wave).angles)
+    column = np.rint((CENTRE[0] + radius * np.sin(angle) - at.x[0, 0]) / config.grid.dx).astype(int)
+    row = np.rint((CENTRE[1] + radius * np.cos(angle) - at.y[0, 0]) / config.grid.dy).astype(int)
+    levels_on_rays = max_level[row, column]
+    return levels_on_rays[np.isfinite(levels_on_rays).argmax(axis=0), np.arange(angle.size)]

@@ -20,7 +20,7 @@ Known answer: with c = sqrt(g depth) and X = x/t from the dam, h = (2 c - X)²/(
 import numpy as np
 
 from ..config.options.case import Case, option
-from .thacker_planar import where_wet
+from .thacker_planar import fields_where_wet
 
 
 class DamBreakDry(Case):
@@ -38,20 +38,20 @@ class DamBreakDry(Case):
     }
 
     def eta(self, config, at):
-        return np.where(from_dam(config, at) < 0, 0.0, -config.physics.depth)
+        return np.where(distance_from_dam(config, at) < 0, 0.0, -config.physics.depth)
 
     def theory(self, config, at, t):
-        depth, x = config.physics.depth, from_dam(config, at)
-        h, u = fan(config, x, t) if t else (np.where(x < 0, depth, 0.0), 0.0)
-        return where_wet(depth, h - depth, u)
+        depth, x = config.physics.depth, distance_from_dam(config, at)
+        h, u = ritter_fan(config, x, t) if t else (np.where(x < 0, depth, 0.0), 0.0)
+        return fields_where_wet(depth, h - depth, u)
 
 
-def from_dam(config, at):
+def distance_from_dam(config, at):
     """Distance east of the dam, m."""
     return at.x - at.origin[0] + at.dx / 2 - config.case.dam * at.length_x
 
 
-def fan(config, x, time):
+def ritter_fan(config, x, time):
     """Thickness, m, and current, m s-1, of Ritter's fan at distances x from the dam; beyond it those of its ends."""
     c = np.sqrt(config.physics.gravity * config.physics.depth)
     ray = np.clip(x / time, -c, 2 * c)

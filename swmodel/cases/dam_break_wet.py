@@ -14,16 +14,16 @@ Command: swmodel run dam_break_wet
 
 Plot: swmodel plot outputs/dam_break_wet --field eta --field eta_error
 
-Known answer: Ritter's fan (`dam_break_dry`) down to the thickness of the `middle`, which moves on behind a bore of
-speed S. Its three equations say that the fan ends there, and that mass and momentum are conserved in the bore.
+Known answer: Ritter's fan (`dam_break_dry`) down to the thickness of the `middle_state`, which moves on behind a bore
+of speed S. Its three equations say that the fan ends there, and that mass and momentum are conserved in the bore.
 """
 
 import numpy as np
 from scipy.optimize import brentq
 
 from ..config.options.case import option
-from .dam_break_dry import DamBreakDry, fan, from_dam
-from .thacker_planar import where_wet
+from .dam_break_dry import DamBreakDry, distance_from_dam, ritter_fan
+from .thacker_planar import fields_where_wet
 
 
 class DamBreakWet(DamBreakDry):
@@ -32,26 +32,28 @@ class DamBreakWet(DamBreakDry):
     defaults = DamBreakDry.defaults | {"run": {"days": 2.0 / 86400, "dtype": "float64"}}
 
     def eta(self, config, at):
-        return np.where(from_dam(config, at) < 0, 0.0, (self.ahead - 1) * config.physics.depth)
+        return np.where(distance_from_dam(config, at) < 0, 0.0, (self.ahead - 1) * config.physics.depth)
 
     def theory(self, config, at, t):
-        depth, x = config.physics.depth, from_dam(config, at)
-        between, speed, bore = middle(config)
-        h, u = fan(config, x, t) if t else (np.where(x < 0, depth, between), 0.0)
-        behind = x < bore * t
-        h = np.where(behind, np.maximum(h, between), self.ahead * depth)
-        return where_wet(depth, h - depth, np.where(behind, np.minimum(u, speed), 0.0))
+        depth, x = config.physics.depth, distance_from_dam(config, at)
+        middle_thickness, speed, bore = middle_state(config)
+        h, u = ritter_fan(config, x, t) if t else (np.where(x < 0, depth, middle_thickness), 0.0)
+        is_behind_bore = x < bore * t
+        h = np.where(is_behind_bore, np.maximum(h, middle_thickness), self.ahead * depth)
+        return fields_where_wet(depth, h - depth, np.where(is_behind_bore, np.minimum(u, speed), 0.0))
 
 
-def middle(config):
+def middle_state(config):
     """Thickness, m, and current, m s-1, between fan and bore, and the speed S of the bore, m s-1."""
-    g, before = config.physics.gravity, config.case.ahead * config.physics.depth
+    g, thickness_ahead = config.physics.gravity, config.case.ahead * config.physics.depth
 
     def current(h):
         return 2 * (np.sqrt(g * config.physics.depth) - np.sqrt(g * h))
 
     def bore(h):
-        return np.sqrt(g * h * (h + before) / (2 * before))
+        return np.sqrt(g * h * (h + thickness_ahead) / (2 * thickness_ahead))
 
-    h = brentq(lambda h: current(h) * h - bore(h) * (h - before), before * (1 + 1e-12), config.physics.depth)
+    h = brentq(
+        lambda h: current(h) * h - bore(h) * (h - thickness_ahead), thickness_ahead * (1 + 1e-12), config.physics.depth
+    )
     return h, current(h), bore(h)

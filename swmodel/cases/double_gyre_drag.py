@@ -50,6 +50,6 @@ class DoubleGyreDrag(DoubleGyreTwin):
         y = at.y - at.origin[1] + config.grid.dy / 2 - 0.5 * at.length_y
         return config.physics.linear_drag + self.patch * np.exp(-(x**2 + y**2) / (self.radius * at.length_y) ** 2)
 
-    def believed(self, config):
+    def prior_config(self, config):
         """The configuration of one who does not know of the patch."""
         return config.model_copy(update={"case": self.model_copy(update={"patch": 0.0})})

@@ -30,7 +30,7 @@ from ..config.options.case import option
 from .double_gyre_twin import DoubleGyreTwin
 
 #: Waves in the sum of each component.
-WAVES = 64
+N_WAVES = 64
 DAY = 86400.0
 
 
@@ -68,29 +68,29 @@ class DoubleGyreWinds(DoubleGyreTwin):
     }
 
     def wind_x(self, config, at, t):
-        return super().wind_x(config, at) + self.unknown(at, t, "x")
+        return super().wind_x(config, at) + self.unknown_stress(at, t, "x")
 
     def wind_y(self, config, at, t):
-        return 0 * at.x + self.unknown(at, t, "y")
+        return 0 * at.x + self.unknown_stress(at, t, "y")
 
-    def unknown(self, at, t, axis):
+    def unknown_stress(self, at, t, axis):
         """The unknown wind stress, Pa."""
         return self.weather * random_waves(at, t, self.weather_length, self.weather_days * DAY, self.seed, axis)
 
-    def believed(self, config):
+    def prior_config(self, config):
         """The configuration of one who does not know of the weather."""
         return config.model_copy(update={"case": self.model_copy(update={"weather": 0.0})})
 
 
-def random_waves(at, t, length, period, seed, what):
+def random_waves(at, t, length, period, seed, component):
     """sqrt(2/n) sum cos(k x + m y + w t + phase): Gaussian, of covariance exp(-r²/(2 length²) - t²/(2 period²))."""
     x, y = ((each - start) / length for each, start in zip((at.x, at.y), at.origin, strict=True))
-    total = sum(np.cos(k * x + m * y + w * t / period + phase) for k, m, w, phase in waves(seed, what))
-    return np.sqrt(2 / WAVES) * total
+    total = sum(np.cos(k * x + m * y + w * t / period + phase) for k, m, w, phase in draw_waves(seed, component))
+    return np.sqrt(2 / N_WAVES) * total
 
 
 @cache
-def waves(seed, what):
+def draw_waves(seed, component):
     """(k, m, w, phase) of each wave, by x, y or level: standard normal, and uniform on a circle."""
-    rng = np.random.default_rng([seed, ("x", "y", "level").index(what)])
-    return [(*rng.standard_normal(3), 2 * np.pi * rng.random()) for _ in range(WAVES)]
+    rng = np.random.default_rng([seed, ("x", "y", "level").index(component)])
+    return [(*rng.standard_normal(3), 2 * np.pi * rng.random()) for _ in range(N_WAVES)]

@@ -27,13 +27,13 @@ from typing import Literal
 import numpy as np
 from numpy.polynomial.hermite import hermval
 
-from ..config.options.case import FromTheory, option
+from ..config.options.case import CaseFromTheory, option
 from ..errors import ConfigError
 
-ROUND = 100 * 40e3 / 2.0  # time that the Kelvin wave takes round the default channel, s
+ROUND_TRIP_TIME = 100 * 40e3 / 2.0  # time that the Kelvin wave takes round the default channel, s
 
 
-class Equatorial(FromTheory):
+class Equatorial(CaseFromTheory):
     wave: Literal["kelvin", "rossby", "mixed", "gravity"] = option("kelvin", "", "branch of the dispersion relation")
     mode: int = option(1, "1", "meridional mode n of the Rossby and gravity waves", ge=1)
     waves: int = option(1, "1", "wavelengths in the length of the channel", ge=1)
@@ -46,29 +46,29 @@ class Equatorial(FromTheory):
                  "origin": "middle"},
         "physics": {"gravity": 0.04, "depth": 100.0, "beta": 2.28e-11},
         "time": {"stepper": "rk4", "cfl": 0.5},
-        "run": {"days": ROUND / 86400, "dtype": "float64"},
-        "output": {"every": ROUND / 16},
+        "run": {"days": ROUND_TRIP_TIME / 86400, "dtype": "float64"},
+        "output": {"every": ROUND_TRIP_TIME / 16},
     }  # fmt: skip
 
     def theory(self, config, at, t):
-        return dict(zip(("eta", "u", "v"), solution(config, at, t), strict=True))
+        return dict(zip(("eta", "u", "v"), wave_solution(config, at, t), strict=True))
 
 
-def speed(config):
+def kelvin_speed(config):
     """c = sqrt(g depth), m s-1: the speed of the Kelvin wave."""
     return math.sqrt(config.physics.gravity * config.physics.depth)
 
 
-def radius(config):
+def equatorial_radius(config):
     """Equatorial radius of deformation sqrt(c/beta), m; over c it is the unit of time of formulas without units."""
     if config.physics.beta <= 0:
         raise ConfigError([f"physics.beta: equatorial waves need a positive beta, not {config.physics.beta:g} m-1 s-1"])
-    return math.sqrt(speed(config) / config.physics.beta)
+    return math.sqrt(kelvin_speed(config) / config.physics.beta)
 
 
 def wavenumber(config):
     """k in units of 1/radius."""
-    return 2 * math.pi * config.case.waves / (config.grid.nx * config.grid.dx) * radius(config)
+    return 2 * math.pi * config.case.waves / (config.grid.nx * config.grid.dx) * equatorial_radius(config)
 
 
 def dispersion(wave, n, k):
@@ -87,11 +87,15 @@ def dispersion(wave, n, k):
 
 def frequency(config):
     """Angular frequency omega, s-1, negative for waves that go west."""
-    return dispersion(config.case.wave, config.case.mode, wavenumber(config)) * speed(config) / radius(config)
+    return (
+        dispersion(config.case.wave, config.case.mode, wavenumber(config))
+        * kelvin_speed(config)
+        / equatorial_radius(config)
+    )
 
 
-def structure(wave, n, k, y):
-    """Meridional shapes of eta, u and v of a wave, y in radii from the equator; `solution` puts them together.
+def meridional_structure(wave, n, k, y):
+    """Meridional shapes of eta, u and v of a wave, y in radii from the equator; `wave_solution` puts them together.
 
     With D_m = H_m(y) exp(-y²/2), P = D_{n+1}/(omega - k), M = 2n D_{n-1}/(omega + k): (P - M)/2, (P + M)/2 and D_n.
     The Kelvin wave has D_0, D_0 and 0.
@@ -102,9 +106,9 @@ def structure(wave, n, k, y):
         return hermite(0, y), hermite(0, y), np.zeros_like(y)
     n = 0 if wave == "mixed" else n
     omega = dispersion(wave, n, k)
-    plus = hermite(n + 1, y) / (omega - k)
-    minus = 2 * n * hermite(n - 1, y) / (omega + k) if n else 0.0
-    return (plus - minus) / 2, (plus + minus) / 2, hermite(n, y)
+    eastward_part = hermite(n + 1, y) / (omega - k)
+    westward_part = 2 * n * hermite(n - 1, y) / (omega + k) if n else 0.0
+    return (eastward_part - westward_part) / 2, (eastward_part + westward_part) / 2, hermite(n, y)
 
 
 def hermite(n, y):
@@ -112,15 +116,16 @@ def hermite(n, y):
     return hermval(y, [0] * n + [1]) * np.exp(-(y**2) / 2)
 
 
-def solution(config, at, time):
+def wave_solution(config, at, time):
     """The wave, eta in m, u and v in m s-1, at the given Points after `time` seconds.
 
     eta = -A p(y) sin(phase), u = -A (g/c) q(y) sin(phase), v = A (g/c) r(y) cos(phase), with phase = k x - omega t.
-    p, q, r are its `structure`, y is counted from where f0 + beta y = 0, A makes the highest sea level `amplitude`.
+    p, q, r are its `meridional_structure`, y is counted from where f0 + beta y = 0, A makes the highest sea level
+    `amplitude`.
     """
-    case, k, L = config.case, wavenumber(config), radius(config)
-    p, q, r = structure(case.wave, case.mode, k, (at.y + config.physics.f0 / config.physics.beta) / L)
-    everywhere = np.linspace(-1, 1, 2001) * (4 + 2 * math.sqrt(case.mode))
-    A = case.amplitude / np.abs(structure(case.wave, case.mode, k, everywhere)[0]).max()
-    phase, per_level = k * at.x / L - frequency(config) * time, config.physics.gravity / speed(config)
+    case, k, L = config.case, wavenumber(config), equatorial_radius(config)
+    p, q, r = meridional_structure(case.wave, case.mode, k, (at.y + config.physics.f0 / config.physics.beta) / L)
+    sampled_y = np.linspace(-1, 1, 2001) * (4 + 2 * math.sqrt(case.mode))
+    A = case.amplitude / np.abs(meridional_structure(case.wave, case.mode, k, sampled_y)[0]).max()
+    phase, per_level = k * at.x / L - frequency(config) * time, config.physics.gravity / kelvin_speed(config)
     return -A * p * np.sin(phase), -A * per_level * q * np.sin(phase), A * per_level * r * np.cos(phase)

@@ -28,13 +28,13 @@ from ..config.options.case import Case, option
 from ..errors import ConfigError
 
 #: Of the reference: latitudes of the sides of the jet, radians.
-SOUTH, NORTH = math.pi / 7, math.pi / 2 - math.pi / 7
+JET_SOUTH, JET_NORTH = math.pi / 7, math.pi / 2 - math.pi / 7
 
 #: Of the bump: latitude of its middle, and its widths in longitude and latitude, radians.
-MIDDLE, WIDE, HIGH = math.pi / 4, 1 / 3, 1 / 15
+BUMP_LATITUDE, BUMP_WIDTH_LON, BUMP_WIDTH_LAT = math.pi / 4, 1 / 3, 1 / 15
 
 #: Points of the quadrature across the jet.
-QUADRATURE = 200
+QUADRATURE_POINTS = 200
 
 
 class Galewsky(Case):
@@ -55,47 +55,47 @@ class Galewsky(Case):
     def eta(self, config, at):
         """The balanced sea level and bump cos(lat) exp(-(lon/a)²) exp(-((pi/4 - lat)/b)²), m."""
         lon, lat = np.radians((at.lon + 180) % 360 - 180), np.radians(at.lat)
-        shape = np.exp(-((lon / WIDE) ** 2)) * np.exp(-(((MIDDLE - lat) / HIGH) ** 2))
-        return balance(config, lat) + self.bump * np.cos(lat) * shape
+        shape = np.exp(-((lon / BUMP_WIDTH_LON) ** 2)) * np.exp(-(((BUMP_LATITUDE - lat) / BUMP_WIDTH_LAT) ** 2))
+        return balanced_level(config, lat) + self.bump * np.cos(lat) * shape
 
     def u(self, config, at):
-        return jet(config.case.speed, np.radians(at.lat))
+        return jet_velocity(config.case.speed, np.radians(at.lat))
 
 
-def jet(speed, lat):
+def jet_velocity(speed, lat):
     """u = speed exp(1/((lat - s)(lat - n))) / exp(-4/(n - s)²) between the sides s and n of the jet, else 0, m s-1."""
-    inside = (lat > SOUTH) & (lat < NORTH)
-    product = np.where(inside, (lat - SOUTH) * (lat - NORTH), -1.0)
-    return np.where(inside, speed * np.exp(1 / product + 4 / (NORTH - SOUTH) ** 2), 0.0)
+    inside = (lat > JET_SOUTH) & (lat < JET_NORTH)
+    product = np.where(inside, (lat - JET_SOUTH) * (lat - JET_NORTH), -1.0)
+    return np.where(inside, speed * np.exp(1 / product + 4 / (JET_NORTH - JET_SOUTH) ** 2), 0.0)
 
 
-def balance(config, lat):
+def balanced_level(config, lat):
     """Sea level in balance with the jet, zero in the mean over the sphere, m.
 
     It falls by R/g times the integral of u (f + u tan(lat)/R) from the south of the jet.
     """
-    nodes, weights = gauss()
-    middle, half = (SOUTH + NORTH) / 2, (NORTH - SOUTH) / 2
-    across = middle + half * nodes
-    in_jet = (fall(config, across) * np.cos(across) * weights).sum() * half / 2
-    beyond = fall(config, np.array(NORTH)) * (1 - math.sin(NORTH)) / 2
-    return in_jet + beyond - fall(config, lat)
+    nodes, weights = gauss_legendre()
+    middle, half = (JET_SOUTH + JET_NORTH) / 2, (JET_NORTH - JET_SOUTH) / 2
+    latitudes = middle + half * nodes
+    in_jet = (level_drop(config, latitudes) * np.cos(latitudes) * weights).sum() * half / 2
+    north_of_jet = level_drop(config, np.array(JET_NORTH)) * (1 - math.sin(JET_NORTH)) / 2
+    return in_jet + north_of_jet - level_drop(config, lat)
 
 
-def fall(config, lat):
+def level_drop(config, lat):
     """How much lower sea level is at some latitudes than in the south of the jet, m."""
     grid, physics = config.grid, config.physics
     if physics.f0 or physics.beta:
         raise ConfigError(["physics.f0, physics.beta: must be 0: the jet balances the rotation of the sphere"])
-    nodes, weights = gauss()
-    half = (np.clip(lat, SOUTH, NORTH)[..., None] - SOUTH) / 2
-    at = SOUTH + half * (nodes + 1)
-    u = jet(config.case.speed, at)
-    slope = u * (2 * grid.rotation * np.sin(at) + u * np.tan(at) / grid.radius)
+    nodes, weights = gauss_legendre()
+    half = (np.clip(lat, JET_SOUTH, JET_NORTH)[..., None] - JET_SOUTH) / 2
+    latitudes = JET_SOUTH + half * (nodes + 1)
+    u = jet_velocity(config.case.speed, latitudes)
+    slope = u * (2 * grid.rotation * np.sin(latitudes) + u * np.tan(latitudes) / grid.radius)
     return grid.radius / physics.gravity * (slope * weights * half).sum(axis=-1)
 
 
 @functools.cache
-def gauss():
+def gauss_legendre():
     """Nodes and weights of the quadrature on [-1, 1]."""
-    return np.polynomial.legendre.leggauss(QUADRATURE)
+    return np.polynomial.legendre.leggauss(QUADRATURE_POINTS)

@@ -25,16 +25,16 @@ from pathlib import Path
 import numpy as np
 
 from ..config.options.case import Case
-from ..ocean.constituents import constituents
+from ..ocean.constituents import constituents_at
 from ..ocean.depth_table import DepthTable
-from ..ocean.rotated import from_earth
+from ..ocean.rotated_pole import from_earth
 from ..ocean.terms.tide import EQUILIBRIUM
 
 #: The north pole of the grid, in Greenland; that in the south lies in Antarctica.
 POLE = (-42.0, 76.0)
 
 #: Depths in m, 0 on land, at one degree about that pole from 179.5 W 85.5 S on, made by tools/global_m2.py.
-RELIEF = Path(__file__).with_name("global_m2.npz")
+RELIEF_FILE = Path(__file__).with_name("global_m2.npz")
 WEST, SOUTH = -179.5, -85.5
 
 
@@ -52,25 +52,25 @@ class GlobalM2(Case):
     }  # fmt: skip
 
     def depth(self, config, at):
-        return relief().depth(*position(at))
+        return load_relief().depth(*relief_row_and_column(at))
 
     def mask(self, config, at):
-        return relief().mask(*position(at))
+        return load_relief().mask(*relief_row_and_column(at))
 
 
 @cache
-def relief() -> DepthTable:
+def load_relief() -> DepthTable:
     """The depths of the file."""
-    return DepthTable.load(RELIEF, ring=True)
+    return DepthTable.load(RELIEF_FILE, is_periodic=True)
 
 
-def position(at):
+def relief_row_and_column(at):
     """Where Points lie in the file, in rows and columns."""
     lon, lat = from_earth(POLE, at.lon, at.lat)
     return lat - SOUTH, (lon - WEST) % 360
 
 
-def power(config, amplitude, phase, lon, lat):
+def tidal_power_input(config, amplitude, phase, lon, lat):
     """What the Moon does on the tide, mean over a period, W m-2: rho g <eta_eq d eta/dt>.
 
     Args:
@@ -79,21 +79,21 @@ def power(config, amplitude, phase, lon, lat):
 
     Reference: Egbert and Ray (2001), J. Geophys. Res. 106, 22475-22502.
     """
-    (tide,) = constituents(("M2",), config.time.start, nodal=False)
-    raised = config.tide.factor * EQUILIBRIUM["M2"].height * np.cos(np.radians(lat)) ** 2
+    (tide,) = constituents_at(("M2",), config.time.start, nodal=False)
+    equilibrium_amplitude = config.tide.factor * EQUILIBRIUM["M2"].height * np.cos(np.radians(lat)) ** 2
     rho_g = config.physics.density * config.physics.gravity
-    return rho_g * np.pi * tide.frequency * raised * amplitude * np.sin(np.radians(2 * lon + phase))
+    return rho_g * np.pi * tide.frequency * equilibrium_amplitude * amplitude * np.sin(np.radians(2 * lon + phase))
 
 
-def lost(config, depth, along, across):
+def drag_dissipation(config, depth, u_tide, v_tide):
     """What linear and quadratic drag take, means over a period, W m-2.
 
     Args:
         depth: m.
         along, across: (amplitude, phase) of M2 in u and v at one place, m s-1 and degrees.
     """
-    turns = 2 * np.pi * np.arange(24)[:, None, None] / 24
-    u, v = (amplitude * np.cos(turns - np.radians(phase)) for amplitude, phase in (along, across))
+    phases = 2 * np.pi * np.arange(24)[:, None, None] / 24
+    u, v = (amplitude * np.cos(phases - np.radians(phase)) for amplitude, phase in (u_tide, v_tide))
     square, physics = u**2 + v**2, config.physics
     linear = physics.density * physics.linear_drag * depth * square.mean(axis=0)
     return linear, physics.density * physics.quadratic_drag * (square**1.5).mean(axis=0)

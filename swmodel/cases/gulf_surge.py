@@ -27,7 +27,7 @@ from .double_gyre_winds import random_waves
 
 HOUR = 3600.0
 #: Depth at the head and at the mouth, m.
-HEAD, MOUTH = 20.0, 80.0
+HEAD_DEPTH, MOUTH_DEPTH = 20.0, 80.0
 
 
 class GulfSurge(Case):
@@ -41,7 +41,7 @@ class GulfSurge(Case):
 
     defaults = {
         "grid": {"nx": 25, "ny": 16, "dx": 16e3, "dy": 16e3, "periodic_x": False, "periodic_y": False},
-        "physics": {"depth": MOUTH, "f0": 1e-4, "linear_drag": 1e-5},
+        "physics": {"depth": MOUTH_DEPTH, "f0": 1e-4, "linear_drag": 1e-5},
         "open_sides": {"sides": ("east",)},
         "forcing": {"every": HOUR},
         "time": {"stepper": "rk4", "dt": 450.0},
@@ -57,11 +57,11 @@ class GulfSurge(Case):
 
     def depth(self, config, at):
         """Deeper towards the mouth."""
-        return HEAD + (config.physics.depth - HEAD) * at.x / (config.grid.nx * config.grid.dx) + 0 * at.y
+        return HEAD_DEPTH + (config.physics.depth - HEAD_DEPTH) * at.x / (config.grid.nx * config.grid.dx) + 0 * at.y
 
     def outside_level(self, config, at, t):
         return self.surge * random_waves(at, t, self.surge_length, self.surge_hours * HOUR, self.seed, "level")
 
-    def believed(self, config):
+    def prior_config(self, config):
         """The configuration of one who does not know of the surges."""
         return config.model_copy(update={"case": self.model_copy(update={"surge": 0.0})})

@@ -21,10 +21,10 @@ The error is of second order in the spacing: 0.1 % of the amplitude with the def
 import numpy as np
 
 from ..config.options.case import Case, option
-from ..ocean.terms.open_sides import tides
+from ..ocean.terms.open_boundaries import boundary_constituents
 
 #: Of M2, s.
-PERIOD = tides(["M2"], "")[0].period
+M2_PERIOD = boundary_constituents(["M2"], "")[0].period
 
 
 class GulfTide(Case):
@@ -39,58 +39,60 @@ class GulfTide(Case):
         "open_sides": {"sides": ("east",), "constituents": ("M2",)},
         "time": {"stepper": "rk4", "cfl": 0.6},
         "run": {"days": 4.0, "dtype": "float64"},
-        "output": {"every": PERIOD / 8},
+        "output": {"every": M2_PERIOD / 8},
     }
 
     def depth(self, config, at):
         """`physics.depth` at the mouth."""
-        return config.physics.depth * ((config.case.head + at.x) / mouth(config)) ** 2
+        return config.physics.depth * ((config.case.head + at.x) / mouth_distance(config)) ** 2
 
     def outside_tide_level(self, config, at):
-        return parts(outside(config)[0])
+        return cosine_and_sine(boundary_tide(config)[0])
 
     def outside_tide_transport_x(self, config, at):
-        return parts(outside(config)[1])
+        return cosine_and_sine(boundary_tide(config)[1])
 
     def theory(self, config, at, t):
         """After the waves of the start from rest have gone."""
-        return {"eta": (solution(config, at.x)[0] * np.exp(1j * frequency() * t)).real}
+        return {"eta": (solution(config, at.x)[0] * np.exp(1j * m2_frequency() * t)).real}
 
 
-def parts(amplitude):
+def cosine_and_sine(amplitude):
     """The factors of cos(wt) and sin(wt) of M2 alone, [constituent, part], from the complex one of exp(iwt)."""
     return [[amplitude.real, -amplitude.imag]]
 
 
-def mouth(config):
+def mouth_distance(config):
     """Distance of the open faces from where the depth would be zero, m."""
     return config.case.head + (config.grid.nx - 1) * config.grid.dx
 
 
-def frequency():
+def m2_frequency():
     """w, s-1."""
-    return 2 * np.pi / PERIOD
+    return 2 * np.pi / M2_PERIOD
 
 
 def solution(config, x):
     """Complex amplitudes of sea level, m, and of the current in x, m s-1, of exp(iwt) at distances x from the head."""
-    w, r, g = frequency(), config.physics.linear_drag, config.physics.gravity
-    flat, end = config.physics.depth / mouth(config) ** 2, mouth(config)
-    s = -0.5 + np.array([1, -1]) * np.sqrt(0.25 - (w**2 - 1j * w * r) / (g * flat))
+    w, r, g = m2_frequency(), config.physics.linear_drag, config.physics.gravity
+    depth_coefficient, mouth_x = config.physics.depth / mouth_distance(config) ** 2, mouth_distance(config)
+    s = -0.5 + np.array([1, -1]) * np.sqrt(0.25 - (w**2 - 1j * w * r) / (g * depth_coefficient))
     x = config.case.head + x
     head = config.case.head
-    parts = np.linalg.solve([s * head ** (s - 1) / end**s, (end / end) ** s], [0.0, config.case.amplitude])
-    level = sum(a * (x / end) ** power for a, power in zip(parts, s, strict=True))
-    slope = sum(a * power * x ** (power - 1) / end**power for a, power in zip(parts, s, strict=True))
+    factors = np.linalg.solve(
+        [s * head ** (s - 1) / mouth_x**s, (mouth_x / mouth_x) ** s], [0.0, config.case.amplitude]
+    )
+    level = sum(a * (x / mouth_x) ** power for a, power in zip(factors, s, strict=True))
+    slope = sum(a * power * x ** (power - 1) / mouth_x**power for a, power in zip(factors, s, strict=True))
     return level, -g * slope / (1j * w + r)
 
 
-def outside(config):
+def boundary_tide(config):
     """Complex amplitudes of sea level, m, and of transport, m2 s-1, of the solution at the mouth.
 
     The depth there is the mean of the cells on either side, as in the model.
     """
-    level, current = solution(config, mouth(config) - config.case.head)
-    end, half = mouth(config), config.grid.dx / 2
-    depth = config.physics.depth * ((end - half) ** 2 + (end + half) ** 2) / (2 * end**2)
+    level, current = solution(config, mouth_distance(config) - config.case.head)
+    mouth_x, half = mouth_distance(config), config.grid.dx / 2
+    depth = config.physics.depth * ((mouth_x - half) ** 2 + (mouth_x + half) ** 2) / (2 * mouth_x**2)
     return level, depth * current

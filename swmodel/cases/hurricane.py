@@ -22,7 +22,8 @@ Plot: swmodel plot outputs/hurricane --wind --time "24 h"
 Known answer: at rest under a storm that stands still without wind, sea level is higher by (outer pressure - p) /
 (density gravity), 9.95 mm for each hPa, and nothing moves. Under a slow storm, without the Earth's rotation, the surge
 at the coast follows from a steady balance along the line of the strongest wind:
-`d eta/dy = tau_y / (density gravity (H + eta)) - d/dy p / (density gravity)`, integrated from deep water (`set_up`).
+`d eta/dy = tau_y / (density gravity (H + eta)) - d/dy p / (density gravity)`, integrated from deep water
+(`steady_setup`).
 """
 
 import functools
@@ -35,16 +36,16 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..errors import ConfigError, UsageError
 from ..ocean import best_track, holland
-from ..ocean.constituents import date_of
-from ..ocean.coordinates import on_sphere, points
-from ..setup.fields.netcdf_input.errors import remark
+from ..ocean.constituents import parse_date
+from ..ocean.coordinates import is_spherical, points
+from ..setup.fields.netcdf_input.errors import log_once
 
 #: Dates in messages.
-MINUTES = "%Y-%m-%dT%H:%M"
+DATE_FORMAT = "%Y-%m-%dT%H:%M"
 #: A degree in radians, and depth at the edge of the shelf over that of the deep water.
-DEGREE, EDGE = math.pi / 180, 0.1
+RADIANS_PER_DEGREE, SHELF_EDGE_FRACTION = math.pi / 180, 0.1
 #: Largest distance, m, of a track from a grid; and rows and columns that it is measured from.
-FARTHEST, CELLS = 2e6, 33
+MAX_TRACK_DISTANCE, MAX_SAMPLED_LINES = 2e6, 33
 
 
 class Hurricane(Case):
@@ -74,42 +75,47 @@ class Hurricane(Case):
         "output": {"every": "3 h", "fields": ("h", "u", "v", "eta", "speed", "u10", "v10"), "maxima": ("eta",)},
     }  # fmt: skip
 
-    def recorded(self):
-        """With the track itself in place of its file: a run goes on without it, and with no other."""
+    def for_record(self):
+        """With the track itself in place of its file: a run continues without it, and with no other."""
         if not self.track:
             return self
-        return self.model_copy(update={"track": "", "storm": best_track.table(read_track(*source_of(self)))})
+        return self.model_copy(update={"track": "", "storm": best_track.track_table(read_track(*track_source(self)))})
 
     def start_date(self):
         """The first time of the track."""
-        return read_track(*source_of(self)).dates[0].isoformat() if self.track or self.storm else ""
+        return read_track(*track_source(self)).dates[0].isoformat() if self.track or self.storm else ""
 
     def depth(self, config, at):
-        """From the coast to EDGE of the deep water along the shelf, and down to that over half as wide a slope.
+        """From the coast to SHELF_EDGE_FRACTION of the deep water along the shelf, and down to that over half as wide a
+        slope.
 
         With a beach the sea begins without depth, and the land behind it has negative depths.
         """
         if self.beach and not config.drying.active:
             raise ConfigError(["case.beach: land floods with drying.active=true only"])
-        away, deep = to_coast(at) - self._land(), config.physics.depth
+        distance, deep_water = distance_to_coast(at) - self._land_width(), config.physics.depth
         coast = 0.0 if self.beach else self.coast
-        sea = np.interp(away / self.shelf, [0.0, 1.0, 1.5], [coast, max(coast, EDGE * deep), deep])
-        return np.where(away < 0, self.beach * away / self.plain, sea)
+        sea = np.interp(
+            distance / self.shelf, [0.0, 1.0, 1.5], [coast, max(coast, SHELF_EDGE_FRACTION * deep_water), deep_water]
+        )
+        return np.where(distance < 0, self.beach * distance / self.plain, sea)
 
-    def _land(self):
+    def _land_width(self):
         """Distance from the coast to the northern side, m."""
         return self.plain if self.beach else 0.0
 
     def eta(self, config, at):
         """In balance with the pressure at the start: zero where it is that around the storm, or of water outside."""
         sides = config.open_sides
-        around = sides.pressure if sides.sides and sides.pressure is not None else self._storm(config, 0.0).outer
-        below = around - self.air_pressure(config, at, 0.0)
-        return below / (config.physics.density * config.physics.gravity)
+        outer_pressure = (
+            sides.pressure if sides.sides and sides.pressure is not None else self._storm(config, 0.0).outer_pressure
+        )
+        pressure_deficit = outer_pressure - self.air_pressure(config, at, 0.0)
+        return pressure_deficit / (config.physics.density * config.physics.gravity)
 
     def air_pressure(self, config, at, t):
         storm = self._storm(config, t)
-        return holland.pressure(storm, np.hypot(*offset(config, at, storm)))
+        return holland.pressure(storm, np.hypot(*offset_from_storm(config, at, storm)))
 
     def u10(self, config, at, t):
         return self._wind(config, at, t)[0]
@@ -124,48 +130,48 @@ class Hurricane(Case):
 
     def _wind(self, config, at, t):
         storm = self._storm(config, t)
-        return holland.wind(storm, *offset(config, at, storm), coriolis(config, at))
+        return holland.wind(storm, *offset_from_storm(config, at, storm), coriolis(config, at))
 
     def _storm(self, config, t: float) -> holland.Storm:
         """The storm at a time, s since the start of the run."""
         if self.track or self.storm:
             return storm_of(self, config, t)
-        if on_sphere(config.grid):
+        if is_spherical(config.grid):
             raise ConfigError(["case.track: on a sphere the case hurricane needs a file with a track"])
         north = points(config.grid, "centre", [config.grid.ny - 1], [0])
-        coast = north.y.item() + 0.5 * north.dy - self._land()
+        coast = north.y.item() + 0.5 * north.dy - self._land_width()
         y = coast - self.speed * (self.landfall - t) if self.speed else 0.0
-        outer = best_track.OUTER
+        outer = best_track.DEFAULT_OUTER_PRESSURE
         return holland.Storm(0.0, y, self.wind, outer - self.deficit, outer, self.radius, 0.0, self.speed)
 
 
-def to_coast(at):
+def distance_to_coast(at):
     """Distance from the northern side, m."""
     return at.origin[1] - 0.5 * at.dy + at.length_y - at.y
 
 
-def offset(config, at, storm):
+def offset_from_storm(config, at, storm):
     """How far east and north of the centre of a storm points lie, m."""
-    if not on_sphere(config.grid):
+    if not is_spherical(config.grid):
         return at.x - storm.x, at.y - storm.y
     east = (at.lon - storm.x + 180.0) % 360.0 - 180.0
-    narrow = np.cos(np.radians(0.5 * (at.lat + storm.y)))
-    return config.grid.radius * narrow * np.radians(east), config.grid.radius * np.radians(at.lat - storm.y)
+    cosine = np.cos(np.radians(0.5 * (at.lat + storm.y)))
+    return config.grid.radius * cosine * np.radians(east), config.grid.radius * np.radians(at.lat - storm.y)
 
 
 def coriolis(config, at):
     """The Coriolis parameter at points, s-1."""
-    if on_sphere(config.grid):
+    if is_spherical(config.grid):
         return 2 * config.grid.rotation * np.sin(np.radians(at.lat))
     return config.physics.f0 + config.physics.beta * at.y
 
 
 def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
     """The storm of a track at a time, s since the start of the run."""
-    track, name = read_track(*source_of(case)), case.track or "the track"
-    if not on_sphere(config.grid):
+    track, name = read_track(*track_source(case)), case.track or "the track"
+    if not is_spherical(config.grid):
         raise ConfigError(["case.track: a track is in degrees; it needs a grid on a sphere, grid.kind=latlon"])
-    start = date_of(config.time.start) if config.time.start else track.dates[0]
+    start = parse_date(config.time.start) if config.time.start else track.dates[0]
     run, dt = config.run, config.time.dt or 0.0
     length = run.days * 86400.0 if run.days is not None else (run.steps or 0) * dt
     last = track.seconds(start)[-1]
@@ -174,58 +180,60 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
         end = start + timedelta(seconds=max(length, t))
         raise ConfigError(
             [
-                f"case.track: {name} goes from {track.dates[0]:{MINUTES}} to {track.dates[-1]:{MINUTES}}, and the run "
-                f"from {start:{MINUTES}} to {end:{MINUTES}}; give another time.start or run.days, or add times to the "
-                "track"
+                f"case.track: {name} goes from {track.dates[0]:{DATE_FORMAT}} to {track.dates[-1]:{DATE_FORMAT}}, and "
+                f"the run from {start:{DATE_FORMAT}} to {end:{DATE_FORMAT}}; give another time.start or run.days, or "
+                "add times to the track"
             ]
         )
-    if (away := nearest(config.grid, *source_of(case))) > FARTHEST:
+    if (distance := distance_to_track(config.grid, *track_source(case))) > MAX_TRACK_DISTANCE:
         raise ConfigError(
             [
-                f"case.track: {name} stays {away / 1e3:.0f} km or more away from the grid; are longitude and latitude "
-                "exchanged, or has one lost its sign?"
+                f"case.track: {name} stays {distance / 1e3:.0f} km or more away from the grid; are longitude and "
+                "latitude exchanged, or has one lost its sign?"
             ]
         )
-    return best_track.storm_at(track.seconds(start), track.values, t, config.grid.radius * DEGREE)
+    return best_track.storm_at(track.seconds(start), track.values, t, config.grid.radius * RADIANS_PER_DEGREE)
 
 
-def source_of(case: Hurricane) -> tuple[str, tuple[str, ...], float]:
+def track_source(case: Hurricane) -> tuple[str, tuple[str, ...], float]:
     """The file of a track, the lines that were recorded in its place, and when the file was last changed."""
-    file = best_track.file_and_storm(case.track)[0]
+    file = best_track.split_storm(case.track)[0]
     return case.track, case.storm, os.path.getmtime(file) if os.path.exists(file) else 0.0
 
 
 @functools.lru_cache(maxsize=4)
-def nearest(grid, path: str, lines: tuple[str, ...], changed: float) -> float:
+def distance_to_track(grid, path: str, lines: tuple[str, ...], modified_time: float) -> float:
     """The least distance of a track from some cells all over a grid, m."""
-    rows, columns = (np.unique(np.linspace(0, n - 1, min(n, CELLS)).astype(int)) for n in (grid.ny, grid.nx))
-    at, (lon, lat) = points(grid, "centre", rows, columns), read_track(path, lines, changed).values[:, :2].T
+    rows, columns = (
+        np.unique(np.linspace(0, n - 1, min(n, MAX_SAMPLED_LINES)).astype(int)) for n in (grid.ny, grid.nx)
+    )
+    at, (lon, lat) = points(grid, "centre", rows, columns), read_track(path, lines, modified_time).values[:, :2].T
     lon, lat = lon[:, None, None], lat[:, None, None]
     return float(best_track.distance(lon, lat, at.lon, at.lat).min())
 
 
 @functools.lru_cache(maxsize=4)
-def read_track(path: str, lines: tuple[str, ...], changed: float) -> best_track.Track:
+def read_track(path: str, lines: tuple[str, ...], modified_time: float) -> best_track.Track:
     """The track in a file that was last changed at a time, or without one in lines; logs estimates and long gaps."""
     try:
-        track = best_track.read(path) if path else best_track.parsed(lines, "case.storm")
+        track = best_track.read(path) if path else best_track.parse_track(lines, "case.storm")
     except UsageError as error:
         raise ConfigError([f"case.track: {error}"]) from None
-    if track.estimated:
-        missing = (f"the {name} at {count} of {len(track.dates)} times" for name, count in track.estimated.items())
-        remark(f"case.track: {path} lacks {', '.join(missing)}; estimated (docs/weather.md)")
+    if track.n_estimated:
+        missing = (f"the {name} at {count} of {len(track.dates)} times" for name, count in track.n_estimated.items())
+        log_once(f"case.track: {path} lacks {', '.join(missing)}; estimated (docs/weather.md)")
     times = track.seconds(track.dates[0])
-    if path and (gaps := np.diff(times)).max() > best_track.LONG_GAP:
+    if path and (gaps := np.diff(times)).max() > best_track.REMARKABLE_GAP_SECONDS:
         n = int(gaps.argmax())
-        remark(
+        log_once(
             f"case.track: {path} has no fix in the {gaps[n] / 3600:.3g} h after "
-            f"{track.dates[n]:{MINUTES}}; the storm goes straight and evenly to the next one "
-            f"({(gaps > best_track.LONG_GAP).sum()} of {len(gaps)} steps are longer than a day)"
+            f"{track.dates[n]:{DATE_FORMAT}}; the storm goes straight and evenly to the next one "
+            f"({(gaps > best_track.REMARKABLE_GAP_SECONDS).sum()} of {len(gaps)} steps are longer than a day)"
         )
     return track
 
 
-def set_up(config, at, tau_y, p):
+def steady_setup(config, at, tau_y, p):
     """Sea level at points along a line northward to the coast in steady balance with wind stress and pressure, m.
 
     g d eta/dy = tau_y / (density (H + eta)) - d/dy (p / density), from no sea level at the first point on.

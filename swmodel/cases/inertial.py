@@ -25,7 +25,7 @@ import numpy as np
 
 from ..config.options.case import Case, option
 
-PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
+INERTIAL_PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
 
 
 class Inertial(Case):
@@ -38,8 +38,8 @@ class Inertial(Case):
         "grid": {"nx": 32, "ny": 32, "dx": 10e3, "dy": 10e3, "periodic_x": True, "periodic_y": True},
         "physics": {"depth": 100.0, "f0": 1e-4},
         "time": {"stepper": "rk4", "cfl": 0.5},
-        "run": {"days": 2 * PERIOD / 86400},
-        "output": {"every": PERIOD / 16},
+        "run": {"days": 2 * INERTIAL_PERIOD / 86400},
+        "output": {"every": INERTIAL_PERIOD / 16},
     }
 
     def u(self, config, at):
@@ -60,12 +60,12 @@ def velocity(config, time):
     """
     physics, speed = config.physics, config.case.speed
     rate = complex(physics.linear_drag, physics.f0)
-    slowed = 1 + physics.quadratic_drag * speed / physics.depth * accumulated(physics.linear_drag, time)
-    driven = config.case.wind / (physics.density * physics.depth) * accumulated(rate, time)
-    current = speed * np.exp(-rate * time) / slowed + driven
+    drag_factor = 1 + physics.quadratic_drag * speed / physics.depth * integrated_decay(physics.linear_drag, time)
+    wind_driven = config.case.wind / (physics.density * physics.depth) * integrated_decay(rate, time)
+    current = speed * np.exp(-rate * time) / drag_factor + wind_driven
     return current.real, current.imag
 
 
-def accumulated(rate, time):
+def integrated_decay(rate, time):
     """Integral of exp(-rate t) from 0 to `time`, s: (1 - exp(-rate t)) / rate, or the time where rate = 0."""
     return -np.expm1(-rate * time) / rate if rate else time

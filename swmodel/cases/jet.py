@@ -42,34 +42,34 @@ class Jet(Case):
     }
 
     def eta(self, config, at):
-        return balance(config)[at.j % config.grid.ny, 0] + wave(config, at)
+        return balanced_level(config)[at.j % config.grid.ny, 0] + perturbation_wave(config, at)
 
     def u(self, config, at):
-        return jet(config, at.y)
+        return jet_velocity(config, at.y)
 
 
-def jet(config, y):
+def jet_velocity(config, y):
     """u = speed exp(-(y - Ly/2)² / (width Lx)²)."""
-    Lx, Ly = lengths(config)
+    Lx, Ly = domain_lengths(config)
     return config.case.speed * np.exp(-(((y - Ly / 2) / (config.case.width * Lx)) ** 2))
 
 
-def balance(config):
+def balanced_level(config):
     """Sea level in balance with the jet, for every row, m: sum from the south of -dy u f / g, less its mean."""
     grid, physics = config.grid, config.physics
     y = points(grid, "centre", range(grid.ny), range(1)).y
-    slope = -(physics.f0 + physics.beta * y) * jet(config, y) / physics.gravity
+    slope = -(physics.f0 + physics.beta * y) * jet_velocity(config, y) / physics.gravity
     level = np.cumsum(slope * grid.dy, axis=0)
     return level - level.mean()
 
 
-def wave(config, at):
+def perturbation_wave(config, at):
     """The wave that starts the instability: perturbation sin(10 pi x/Lx) cos(8 pi y/Ly)."""
-    Lx, Ly = lengths(config)
+    Lx, Ly = domain_lengths(config)
     return config.case.perturbation * np.sin(10 * np.pi * at.x / Lx) * np.cos(8 * np.pi * at.y / Ly)
 
 
-def lengths(config):
+def domain_lengths(config):
     """Lx, Ly of the formulas: from the first to the last centre, m."""
     grid = config.grid
     if min(grid.nx, grid.ny) < 2:

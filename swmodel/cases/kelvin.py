@@ -26,7 +26,7 @@ import numpy as np
 
 from ..config.options.case import Case, option
 
-ROUND = 96 * 20e3 / math.sqrt(9.81 * 100.0)  # time that the wave takes round the default channel, s
+ROUND_TRIP_TIME = 96 * 20e3 / math.sqrt(9.81 * 100.0)  # time that the wave takes round the default channel, s
 
 
 class Kelvin(Case):
@@ -39,28 +39,28 @@ class Kelvin(Case):
         "grid": {"nx": 96, "ny": 60, "dx": 20e3, "dy": 20e3, "periodic_x": True, "periodic_y": False},
         "physics": {"depth": 100.0, "f0": 1e-4},
         "time": {"stepper": "rk4", "cfl": 0.5},
-        "run": {"days": ROUND / 86400, "dtype": "float64"},
-        "output": {"every": ROUND / 16},
+        "run": {"days": ROUND_TRIP_TIME / 86400, "dtype": "float64"},
+        "output": {"every": ROUND_TRIP_TIME / 16},
     }
 
     def eta(self, config, at):
-        return level(config, at, 0.0)
+        return sea_level(config, at, 0.0)
 
     def u(self, config, at):
         return current(config, at, 0.0)
 
     def theory(self, config, at, t):
-        return {"eta": level(config, at, t), "u": current(config, at, t)}
+        return {"eta": sea_level(config, at, t), "u": current(config, at, t)}
 
 
-def speed(config):
+def phase_speed(config):
     """Phase speed sgn(f0) sqrt(g depth), m s-1, eastward where f0 >= 0; the same for every wavelength."""
     return math.copysign(math.sqrt(config.physics.gravity * config.physics.depth), config.physics.f0)
 
 
-def level(config, at, time):
+def sea_level(config, at, time):
     """Sea level of the wave, m: amplitude exp(-y |f0/c|) cos(k (x - c t)), y from the southern wall."""
-    c = speed(config)
+    c = phase_speed(config)
     offshore = at.y - at.origin[1] + config.grid.dy / 2
     k = 2 * np.pi * config.case.waves / at.length_x
     return config.case.amplitude * np.exp(-config.physics.f0 / c * offshore) * np.cos(k * (at.x - c * time))
@@ -68,4 +68,4 @@ def level(config, at, time):
 
 def current(config, at, time):
     """Current along the coast, m s-1: u = (c/depth) eta; there is none across."""
-    return speed(config) / config.physics.depth * level(config, at, time)
+    return phase_speed(config) / config.physics.depth * sea_level(config, at, time)

@@ -16,8 +16,8 @@ Command: swmodel run monai
 Plot: swmodel plot outputs/monai
 swmodel animate outputs/monai --field eta
 
-Known answer: gauges 5, 7 and 9 as measured (`recorded`), and the highest water of six experiments at three places
-(RUN_UP). Bed, incident wave and records are from the files of the benchmark (NTHMP, public).
+Known answer: gauges 5, 7 and 9 as measured (`load_records`), and the highest water of six experiments at three places
+(RUN_UP_RANGES). Bed, incident wave and records are from the files of the benchmark (NTHMP, public).
 """
 
 from functools import cache
@@ -28,12 +28,13 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..ocean.depth_table import DepthTable
 
-#: `depth` in 1e-5 m, differences along each row of the table; `inflow`, m, and `gauges` in 1e-5 m, every INTERVAL s.
-DATA = Path(__file__).with_name("monai.npz")
-SPACING, INTERVAL = 0.014, 0.05
+#: `depth` in 1e-5 m, differences along each row of the table; `inflow`, m, and `gauges` in 1e-5 m, every
+#: RECORD_INTERVAL s.
+DATA_FILE = Path(__file__).with_name("monai.npz")
+BED_SPACING, RECORD_INTERVAL = 0.014, 0.05
 GAUGES = {"5": (4.521, 1.196), "7": (4.521, 1.696), "9": (4.521, 2.196)}
 #: Lowest and highest of the highest water, m, of the experiments at places.
-RUN_UP = {(5.1575, 1.88): (0.08, 0.10), (5.03, 2.2062): (0.0525, 0.0675), (4.9975, 2.32): (0.0525, 0.0575)}
+RUN_UP_RANGES = {(5.1575, 1.88): (0.08, 0.10), (5.03, 2.2062): (0.0525, 0.0675), (4.9975, 2.32): (0.0525, 0.0575)}
 
 
 class Monai(Case):
@@ -44,12 +45,12 @@ class Monai(Case):
     kinds = ("plane",)
 
     defaults = {
-        "grid": {"nx": 393, "ny": 244, "dx": SPACING, "dy": SPACING, "periodic_x": False, "periodic_y": False,
+        "grid": {"nx": 393, "ny": 244, "dx": BED_SPACING, "dy": BED_SPACING, "periodic_x": False, "periodic_y": False,
                  "origin": "centre"},
         "physics": {"depth": 0.13535, "manning": 0.01},
         "drying": {"active": True, "thickness": 1e-4},
         "open_sides": {"sides": ("west",)},
-        "forcing": {"every": INTERVAL},
+        "forcing": {"every": RECORD_INTERVAL},
         "time": {"cfl": 0.4},
         "run": {"days": 22.5 / 86400},
         "output": {"every": 0.5, "fields": ("eta", "h", "speed"), "maxima": ("eta",),
@@ -58,16 +59,16 @@ class Monai(Case):
                          "correlation_time": 1.2, "outer": 8, "inner": 40},
     }  # fmt: skip
 
-    def believed(self, config):
+    def prior_config(self, config):
         """The configuration of one who does not know of the wave."""
         return config.model_copy(update={"case": self.model_copy(update={"height": 0.0})})
 
     def depth(self, config, at):
         """That of the table, bilinear between its points; negative on land."""
-        return sum(weight * depth for depth, weight in bed().around(at.y / SPACING, at.x / SPACING))
+        return sum(weight * depth for depth, weight in load_bed().neighbours(at.y / BED_SPACING, at.x / BED_SPACING))
 
     def outside_level(self, config, at, t):
-        return self.height * np.interp(t, *inflow()) + 0 * at.x
+        return self.height * np.interp(t, *load_incident_wave()) + 0 * at.x
 
     def outside_transport_x(self, config, at, t):
         """Of a wave that comes in alone: 2 h (sqrt(g h) - sqrt(g depth)), from the invariant of what goes out."""
@@ -77,22 +78,22 @@ class Monai(Case):
 
 
 @cache
-def bed() -> DepthTable:
-    """Depths, m, every SPACING in y and x from the corner (0, 0) on."""
-    with np.load(DATA) as file:
+def load_bed() -> DepthTable:
+    """Depths, m, every BED_SPACING in y and x from the corner (0, 0) on."""
+    with np.load(DATA_FILE) as file:
         return DepthTable(np.cumsum(file["depth"], axis=1, dtype=int) * 1e-5)
 
 
 @cache
-def inflow() -> tuple[np.ndarray, np.ndarray]:
+def load_incident_wave() -> tuple[np.ndarray, np.ndarray]:
     """Time, s, and sea level of the incident wave at x = 0, m."""
-    with np.load(DATA) as file:
+    with np.load(DATA_FILE) as file:
         level = file["inflow"].astype(float)
-    return INTERVAL * np.arange(level.size), level
+    return RECORD_INTERVAL * np.arange(level.size), level
 
 
-def recorded() -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def load_records() -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Time, s, and sea level at each gauge, m."""
-    with np.load(DATA) as file:
+    with np.load(DATA_FILE) as file:
         levels = file["gauges"] * 1e-5
-    return INTERVAL * np.arange(levels.shape[1]), dict(zip(GAUGES, levels, strict=True))
+    return RECORD_INTERVAL * np.arange(levels.shape[1]), dict(zip(GAUGES, levels, strict=True))

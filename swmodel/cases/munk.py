@@ -62,12 +62,15 @@ def streamfunction(config, x, y):
     grid, physics = config.grid, config.physics
     Lx, Ly, delta = grid.nx * grid.dx, grid.ny * grid.dy, boundary_layer_width(config)
     kappa = math.pi / Ly
-    forced = config.case.wind * math.pi / (physics.density * physics.depth * Ly) / (physics.viscosity * kappa**4)
-    roots = np.roots([1, 0, -2 * (kappa * delta) ** 2, -1, (kappa * delta) ** 4]) / delta
-    start = np.where(roots.real > 0, Lx, 0.0)  # each mode counts from the wall at which it is largest
-    west, east = np.exp(-roots * start), np.exp(roots * (Lx - start))
-    weights = np.linalg.solve(
-        np.array([west, east, delta * roots * west, delta * roots * east]), [-forced, -forced, 0.0, 0.0]
+    forcing_amplitude = (
+        config.case.wind * math.pi / (physics.density * physics.depth * Ly) / (physics.viscosity * kappa**4)
     )
-    modes = weights * np.exp(roots * (np.asarray(x)[..., None] - start))
-    return (forced + modes.sum(-1).real) * np.sin(kappa * np.asarray(y))
+    roots = np.roots([1, 0, -2 * (kappa * delta) ** 2, -1, (kappa * delta) ** 4]) / delta
+    wall_x = np.where(roots.real > 0, Lx, 0.0)  # each mode counts from the wall at which it is largest
+    west, east = np.exp(-roots * wall_x), np.exp(roots * (Lx - wall_x))
+    weights = np.linalg.solve(
+        np.array([west, east, delta * roots * west, delta * roots * east]),
+        [-forcing_amplitude, -forcing_amplitude, 0.0, 0.0],
+    )
+    modes = weights * np.exp(roots * (np.asarray(x)[..., None] - wall_x))
+    return (forcing_amplitude + modes.sum(-1).real) * np.sin(kappa * np.asarray(y))

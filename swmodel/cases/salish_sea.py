@@ -30,10 +30,10 @@ from ..config.options.case import Case, option
 from ..errors import ConfigError
 
 #: Columns of the relief at whose southern edge there is the ocean; beyond them Puget Sound.
-OCEAN = 60
+OCEAN_COLUMNS = 60
 
 #: Share of water from which a cell is water: little, as the passages between the islands are narrower than the cells.
-PASSABLE = 0.3
+MIN_WATER_FRACTION = 0.3
 
 
 class SalishSea(Case):
@@ -55,14 +55,14 @@ class SalishSea(Case):
     }  # fmt: skip
 
     def depth(self, config, at):
-        return np.clip(-between(relief()[2], at), config.case.least_depth, config.case.largest_depth)
+        return np.clip(-interpolate(load_relief()[2], at), config.case.least_depth, config.case.largest_depth)
 
     def mask(self, config, at):
-        return (between(sea(), at) > PASSABLE).astype(float)
+        return (interpolate(connected_water(), at) > MIN_WATER_FRACTION).astype(float)
 
 
 @functools.cache
-def relief():
+def load_relief():
     """Longitudes [x] and latitudes [y], degrees, and heights [y, x], m, of the sample data, without matplotlib."""
     path = Path(find_spec("matplotlib").origin).parent / "mpl-data" / "sample_data" / "topobathy.npz"
     if not path.exists():
@@ -72,21 +72,23 @@ def relief():
 
 
 @functools.cache
-def sea():
+def connected_water():
     """1 on water of the relief that is connected to the ocean in the south-west, 0 elsewhere."""
     from scipy import ndimage
 
-    below = relief()[2] < 0
-    below[0, OCEAN:] = False
-    basins, _ = ndimage.label(below)
+    is_water = load_relief()[2] < 0
+    is_water[0, OCEAN_COLUMNS:] = False
+    basins, _ = ndimage.label(is_water)
     return (basins == basins[0, 0]).astype(float)
 
 
-def between(values, at):
+def interpolate(values, at):
     """Values of the relief [y, x] at the Points, bilinear; at its edge those of the edge."""
-    x, y, _ = relief()
+    x, y, _ = load_relief()
     column, row = (np.interp(where, axis, np.arange(axis.size)) for where, axis in ((at.lon % 360, x), (at.lat, y)))
     i, j = np.minimum(column.astype(int), x.size - 2), np.minimum(row.astype(int), y.size - 2)
-    right, up = column - i, row - j
-    low = (1 - right) * values[j, i] + right * values[j, i + 1]
-    return (1 - up) * low + up * ((1 - right) * values[j + 1, i] + right * values[j + 1, i + 1])
+    column_weight, row_weight = column - i, row - j
+    southern_values = (1 - column_weight) * values[j, i] + column_weight * values[j, i + 1]
+    return (1 - row_weight) * southern_values + row_weight * (
+        (1 - column_weight) * values[j + 1, i] + column_weight * values[j + 1, i + 1]
+    )

@@ -15,13 +15,13 @@ Command: swmodel run sampson
 Plot: swmodel plot outputs/sampson --field eta --field eta_error
 
 Known answer: the current is B exp(-rt/2) sin st everywhere, with r = `physics.linear_drag` and
-s² = 2 g depth/a² - r²/4; sea level is `level`.
+s² = 2 g depth/a² - r²/4; sea level is `sea_level`.
 """
 
 import numpy as np
 
 from ..config.options.case import Case, option
-from .thacker_planar import where_wet
+from .thacker_planar import fields_where_wet
 
 
 class Sampson(Case):
@@ -44,10 +44,10 @@ class Sampson(Case):
         return config.physics.depth * (1 - (at.x / self.radius) ** 2)
 
     def eta(self, config, at):
-        return level(config, at, 0.0)
+        return sea_level(config, at, 0.0)
 
     def theory(self, config, at, t):
-        return where_wet(self.depth(config, at), level(config, at, t), current(config, t))
+        return fields_where_wet(self.depth(config, at), sea_level(config, at, t), current(config, t))
 
 
 def frequency(config):
@@ -61,7 +61,7 @@ def current(config, time):
     return config.case.speed * np.exp(-config.physics.linear_drag * time / 2) * np.sin(frequency(config) * time)
 
 
-def level(config, at, time):
+def sea_level(config, at, time):
     """Sea level where there is water, m.
 
     a² B² exp(-rt)/(8 g² depth) (-s r sin 2st + (r²/4 - s²) cos 2st) - B² exp(-rt)/(4 g)
@@ -69,7 +69,7 @@ def level(config, at, time):
 
     """
     s, r, g, B = frequency(config), config.physics.linear_drag, config.physics.gravity, config.case.speed
-    bent = (r**2 / 4 - s**2) * np.cos(2 * s * time) - s * r * np.sin(2 * s * time)
-    still = (config.case.radius * B) ** 2 / (8 * g**2 * config.physics.depth) * bent - B**2 / (4 * g)
+    oscillating_part = (r**2 / 4 - s**2) * np.cos(2 * s * time) - s * r * np.sin(2 * s * time)
+    mean_level = (config.case.radius * B) ** 2 / (8 * g**2 * config.physics.depth) * oscillating_part - B**2 / (4 * g)
     tilt = (B * s * np.cos(s * time) + r * B / 2 * np.sin(s * time)) / g
-    return np.exp(-r * time) * still - np.exp(-r * time / 2) * tilt * at.x
+    return np.exp(-r * time) * mean_level - np.exp(-r * time / 2) * tilt * at.x

@@ -41,7 +41,7 @@ class Seamount(Case):
     }  # fmt: skip
 
     def depth(self, config, at):
-        return config.physics.depth * (1 - seamount(config, at))
+        return config.physics.depth * (1 - seamount_height(config, at))
 
     def eta(self, config, at):
         physics = config.physics
@@ -49,10 +49,10 @@ class Seamount(Case):
 
     def u(self, config, at):
         # The flux h u does not diverge over the seamount, so that no gravity wave runs off at the start.
-        return self.speed / (1 - seamount(config, at))
+        return self.speed / (1 - seamount_height(config, at))
 
 
-def seamount(config, at):
+def seamount_height(config, at):
     """Height of the seamount as a part of the depth, height exp(-r²/R²); r = 0 lies a third of the way along x."""
     x, y = at.x + at.length_x / 6, at.y
     return config.case.height * np.exp(-(x**2 + y**2) / (config.case.radius * at.length_y) ** 2)
@@ -64,4 +64,4 @@ def squeezed_vorticity(config, at):
     h is the thickness of water at rest. The formula holds where sea level varies little against the height of the
     seamount, and for currents that are not blocked: |f0| height radius is below about the speed.
     """
-    return -config.physics.f0 * seamount(config, at)
+    return -config.physics.f0 * seamount_height(config, at)

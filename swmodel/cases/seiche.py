@@ -24,7 +24,7 @@ import numpy as np
 
 from ..config.options.case import Case, option
 
-PERIOD = 2 * 200 * 500.0 / math.sqrt(9.81 * 50.0)  # of the default basin, s
+DEFAULT_PERIOD = 2 * 200 * 500.0 / math.sqrt(9.81 * 50.0)  # of the default basin, s
 
 
 class Seiche(Case):
@@ -38,12 +38,12 @@ class Seiche(Case):
         "grid": {"nx": 200, "ny": 40, "dx": 500.0, "dy": 500.0, "periodic_x": False, "periodic_y": False},
         "physics": {"depth": 50.0},
         "time": {"stepper": "rk4", "cfl": 0.5},
-        "run": {"days": 2 * PERIOD / 86400, "dtype": "float64"},
-        "output": {"every": PERIOD / 16},
+        "run": {"days": 2 * DEFAULT_PERIOD / 86400, "dtype": "float64"},
+        "output": {"every": DEFAULT_PERIOD / 16},
     }
 
     def eta(self, config, at):
-        return self.amplitude * shape(config, at)
+        return self.amplitude * mode_shape(config, at)
 
     def theory(self, config, at, t):
         return {"eta": self.eta(config, at) * math.cos(frequency(config) * t)}
@@ -55,7 +55,7 @@ def wavenumbers(config):
     return np.pi * config.case.nodes_x / (grid.nx * grid.dx), np.pi * config.case.nodes_y / (grid.ny * grid.dy)
 
 
-def shape(config, at):
+def mode_shape(config, at):
     """cos(kx x) cos(ky y), x and y from the south-western corner."""
     kx, ky = wavenumbers(config)
     x, y = at.x - at.origin[0] + config.grid.dx / 2, at.y - at.origin[1] + config.grid.dy / 2

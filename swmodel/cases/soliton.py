@@ -23,15 +23,15 @@ import math
 
 import numpy as np
 
-from ..config.options.case import FromTheory, option
-from .equatorial import radius, speed
+from ..config.options.case import CaseFromTheory, option
+from .equatorial import equatorial_radius, kelvin_speed
 
 #: Of the default basin: sqrt(g depth), m/s, its radius, m, and the unit of time, s.
 C, BETA = 2.0, 2.28e-11
 L, T = math.sqrt(C / BETA), 1 / math.sqrt(C * BETA)
 
 
-class Soliton(FromTheory):
+class Soliton(CaseFromTheory):
     steepness: float = option(0.395, "1", "B: the wave is 1/B radii long, and 1.09 B² of the depth high", gt=0, le=0.6)
     start: float = option(4.0, "1", "where it begins, radii east of the middle")
 
@@ -54,7 +54,7 @@ class Soliton(FromTheory):
 
 def celerity(config):
     """Its speed westward, m s-1: (1/3 + 0.395 B²) c."""
-    return (1 / 3 + 0.395 * config.case.steepness**2) * speed(config)
+    return (1 / 3 + 0.395 * config.case.steepness**2) * kelvin_speed(config)
 
 
 def solution(config, at, time):
@@ -65,13 +65,13 @@ def solution(config, at, time):
 
     Reference: Boyd (1980), equations 2.11 to 2.15.
     """
-    B, unit = config.case.steepness, radius(config)
+    B, unit = config.case.steepness, equatorial_radius(config)
     x = at.x / unit - config.case.start + celerity(config) * time / unit
     y = at.y / unit
     decay = np.exp(-2 * abs(B * x))
     phi = 0.771 * B**2 * 4 * decay / (1 + decay) ** 2  # sech² without the large numbers of cosh
     slope, shape = -2 * B * np.tanh(B * x) * phi, np.exp(-(y**2) / 2)
-    c = speed(config)
+    c = kelvin_speed(config)
     return (
         config.physics.depth * phi * (3 + 6 * y**2) / 4 * shape,
         c * phi * (6 * y**2 - 9) / 4 * shape,

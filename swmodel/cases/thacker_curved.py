@@ -21,14 +21,14 @@ depth (sqrt(1 - A²)/q - 1 - r²/a² ((1 - A²)/q² - 1)). After three periods t
 
 import numpy as np
 
-from ..config.options.case import FromTheory, option
-from .thacker_planar import bowl, where_wet
+from ..config.options.case import CaseFromTheory, option
+from .thacker_planar import bowl_depth, fields_where_wet
 
 #: Of the default bowl, s.
-PERIOD = 2 * np.pi / np.sqrt(8 * 9.81 * 0.1)
+DEFAULT_PERIOD = 2 * np.pi / np.sqrt(8 * 9.81 * 0.1)
 
 
-class ThackerCurved(FromTheory):
+class ThackerCurved(CaseFromTheory):
     radius: float = option(1.0, "m", "a: of the shore at rest", gt=0)
     start: float = option(0.8, "m", "r0: radius of the shore at the start, where the water is narrowest", gt=0)
 
@@ -40,20 +40,25 @@ class ThackerCurved(FromTheory):
         "physics": {"depth": 0.1},
         "drying": {"active": True, "thickness": 1e-5},
         "time": {"cfl": 0.5},
-        "run": {"days": 3 * PERIOD / 86400, "dtype": "float64"},
-        "output": {"every": PERIOD / 12},
+        "run": {"days": 3 * DEFAULT_PERIOD / 86400, "dtype": "float64"},
+        "output": {"every": DEFAULT_PERIOD / 12},
     }  # fmt: skip
 
     def depth(self, config, at):
-        return bowl(config, at)
+        return bowl_depth(config, at)
 
     def theory(self, config, at, t):
         w, a, r0, f = frequency(config), self.radius, self.start, config.physics.f0
         A = (a**4 - r0**4) / (a**4 + r0**4)
         root, q = np.sqrt(1 - A**2), 1 - A * np.cos(w * t)
         level = config.physics.depth * (root / q - 1 - (at.x**2 + at.y**2) / a**2 * ((root / q) ** 2 - 1))
-        out, turn = w * A * np.sin(w * t) / (2 * q), f * (root + A * np.cos(w * t) - 1) / (2 * q)
-        return where_wet(bowl(config, at), level, out * at.x - turn * at.y, out * at.y + turn * at.x)
+        outflow_rate, rotation_rate = w * A * np.sin(w * t) / (2 * q), f * (root + A * np.cos(w * t) - 1) / (2 * q)
+        return fields_where_wet(
+            bowl_depth(config, at),
+            level,
+            outflow_rate * at.x - rotation_rate * at.y,
+            outflow_rate * at.y + rotation_rate * at.x,
+        )
 
 
 def frequency(config):

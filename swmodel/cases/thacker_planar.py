@@ -21,13 +21,13 @@ current is s w (-sin wt, cos wt), with w² + f0 w = 2 g depth/a². After three r
 
 import numpy as np
 
-from ..config.options.case import FromTheory, option
+from ..config.options.case import CaseFromTheory, option
 
 #: Of the default bowl, s.
-PERIOD = 2 * np.pi / np.sqrt(2 * 9.81 * 0.1)
+DEFAULT_PERIOD = 2 * np.pi / np.sqrt(2 * 9.81 * 0.1)
 
 
-class ThackerPlanar(FromTheory):
+class ThackerPlanar(CaseFromTheory):
     radius: float = option(1.0, "m", "a: of the shore at rest", gt=0)
     swing: float = option(0.5, "m", "distance of the water's centre from the axis of the bowl", gt=0)
 
@@ -39,21 +39,21 @@ class ThackerPlanar(FromTheory):
         "physics": {"depth": 0.1},
         "drying": {"active": True, "thickness": 1e-5},
         "time": {"cfl": 0.5},
-        "run": {"days": 3 * PERIOD / 86400, "dtype": "float64"},
-        "output": {"every": PERIOD / 12},
+        "run": {"days": 3 * DEFAULT_PERIOD / 86400, "dtype": "float64"},
+        "output": {"every": DEFAULT_PERIOD / 12},
     }  # fmt: skip
 
     def depth(self, config, at):
-        return bowl(config, at)
+        return bowl_depth(config, at)
 
     def theory(self, config, at, t):
         w, s = frequency(config), self.swing
         cosine, sine = np.cos(w * t), np.sin(w * t)
         level = s * config.physics.depth / self.radius**2 * (2 * at.x * cosine + 2 * at.y * sine - s)
-        return where_wet(bowl(config, at), level, -s * w * sine, s * w * cosine)
+        return fields_where_wet(bowl_depth(config, at), level, -s * w * sine, s * w * cosine)
 
 
-def bowl(config, at):
+def bowl_depth(config, at):
     """The resting depth, m: a paraboloid with `physics.depth` in its middle and the shore at `case.radius`."""
     return config.physics.depth * (1 - (at.x**2 + at.y**2) / config.case.radius**2)
 
@@ -64,7 +64,7 @@ def frequency(config):
     return np.sqrt(half**2 + 2 * physics.gravity * physics.depth / config.case.radius**2) - half
 
 
-def where_wet(depth, level, u, v=0.0):
+def fields_where_wet(depth, level, u, v=0.0):
     """An answer as fields: eta no lower than the bed, thickness h, and no current where it is dry.
 
     Args:

@@ -20,10 +20,10 @@ the level is nearly that outside wherever water reaches.
 import numpy as np
 
 from ..config.options.case import Case, option
-from ..ocean.terms.open_sides import tides
+from ..ocean.terms.open_boundaries import boundary_constituents
 
 #: Of M2, s.
-PERIOD = tides(["M2"], "")[0].period
+M2_PERIOD = boundary_constituents(["M2"], "")[0].period
 
 
 class TidalFlat(Case):
@@ -40,17 +40,17 @@ class TidalFlat(Case):
         "drying": {"active": True},
         "open_sides": {"sides": ("west",), "constituents": ("M2",), "amplitude": (1.5,)},
         "time": {"cfl": 0.5},
-        "run": {"days": 2 * PERIOD / 86400},
-        "output": {"every": PERIOD / 24, "fields": ("eta", "h", "u", "v", "speed"), "maxima": ("eta",)},
+        "run": {"days": 2 * M2_PERIOD / 86400},
+        "output": {"every": M2_PERIOD / 24, "fields": ("eta", "h", "u", "v", "speed"), "maxima": ("eta",)},
     }  # fmt: skip
 
     def depth(self, config, at):
         """`physics.depth` in the western seventh, then the flats with the creek, which ends before the east."""
         x, y = at.x / at.length_x, at.y / at.length_y
         flats = np.interp(x, (1 / 7, 1 / 3, 1.0), (config.physics.depth, -self.low, -self.high))
-        away = (y - 0.5 - 0.15 * np.sin(3 * np.pi * x)) * at.length_y / self.width
+        distance_over_width = (y - 0.5 - 0.15 * np.sin(3 * np.pi * x)) * at.length_y / self.width
         reach = np.clip((x - 1 / 3) / 0.05, 0.0, 1.0) * np.clip((0.9 - x) / 0.3, 0.0, 1.0)
-        return flats + self.creek * reach * np.exp(-(away**2))
+        return flats + self.creek * reach * np.exp(-(distance_over_width**2))
 
     def eta(self, config, at):
         """High water, where the tide outside begins."""

@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 
 from ..config.options.case import Case, option
-from ..ocean.random_flow import RandomFlow, Spectrum, kept
+from ..ocean.random_flow import EnergySpectrum, RandomFlow, reuse_equal
 
 
 class Turbulence(Case):
@@ -52,25 +52,25 @@ class Turbulence(Case):
     }
 
     def eta(self, config, at):
-        flow, physics = flow_of(config), config.physics
-        level = values(flow.geostrophic(physics.f0, physics.gravity), at)
+        flow, physics = make_flow(config), config.physics
+        level = values_at(flow.geostrophic(physics.f0, physics.gravity), at)
         if self.balance == "nonlinear":
-            level += values(flow.curvature.times(1 / physics.gravity), at)
+            level += values_at(flow.nonlinear_balance.scale(1 / physics.gravity), at)
         return level
 
     def u(self, config, at):
-        return values(flow_of(config).u, at)
+        return values_at(make_flow(config).u, at)
 
     def v(self, config, at):
-        return values(flow_of(config).v, at)
+        return values_at(make_flow(config).v, at)
 
 
-def flow_of(config) -> RandomFlow:
+def make_flow(config) -> RandomFlow:
     """The initial flow."""
     case = config.case
-    return kept(RandomFlow(config.grid, Spectrum(case.wavenumber, case.slope), case.speed, case.seed))
+    return reuse_equal(RandomFlow(config.grid, EnergySpectrum(case.wavenumber, case.slope), case.speed, case.seed))
 
 
-def values(waves, at) -> np.ndarray:
+def values_at(waves, at) -> np.ndarray:
     """Of Waves at Points, [rows, columns]."""
-    return waves.at(at.j[:, 0], at.i[0])
+    return waves.evaluate(at.j[:, 0], at.i[0])

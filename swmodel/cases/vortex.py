@@ -14,8 +14,8 @@ Command: swmodel run vortex
 
 Plot: swmodel plot outputs/vortex --field zeta --field eta_error
 
-Known answer: v²/r + f v = g dh/dr for the azimuthal velocity v = r `rotation` and the sea level of `sea_level`: nothing
-moves but around the centre. The error is of second order in the spacing.
+Known answer: v²/r + f v = g dh/dr for the azimuthal velocity v = r `angular_velocity` and the sea level of `sea_level`:
+nothing moves but around the centre. The error is of second order in the spacing.
 """
 
 import numpy as np
@@ -41,10 +41,10 @@ class Vortex(Case):
         return sea_level(config, np.hypot(at.x, at.y))
 
     def u(self, config, at):
-        return -at.y * rotation(config, np.hypot(at.x, at.y))
+        return -at.y * angular_velocity(config, np.hypot(at.x, at.y))
 
     def v(self, config, at):
-        return at.x * rotation(config, np.hypot(at.x, at.y))
+        return at.x * angular_velocity(config, np.hypot(at.x, at.y))
 
     def theory(self, config, at, t):
         return {"eta": self.eta(config, at), "u": self.u(config, at), "v": self.v(config, at)}
@@ -56,16 +56,16 @@ def core_radius(config):
     return config.case.radius * min(grid.nx * grid.dx, grid.ny * grid.dy)
 
 
-def rotation(config, r):
+def angular_velocity(config, r):
     """Angular velocity at the distance r from the centre, s-1: (speed/R) exp((1 - r²/R²)/2)."""
     R = core_radius(config)
     return config.case.speed / R * np.exp((1 - (r / R) ** 2) / 2)
 
 
 def sea_level(config, r):
-    """Sea level that balances the vortex, m: g eta = - f R² rotation - (R rotation)²/2.
+    """Sea level that balances the vortex, m: g eta = - f R² angular_velocity - (R angular_velocity)²/2.
 
     It solves v²/r + f v = g d eta/dr.
     """
-    swirl = core_radius(config) * rotation(config, r)
+    swirl = core_radius(config) * angular_velocity(config, r)
     return -(config.physics.f0 * core_radius(config) * swirl + swirl**2 / 2) / config.physics.gravity

@@ -30,9 +30,9 @@ __all__ = ["main"]
 
 
 #: Characters of a command's summary, which is never cut.
-LONGEST_SUMMARY = 1000
+MAX_SUMMARY_CHARACTERS = 1000
 #: The commands that the help lists, by what they are for.
-GROUPS = {
+COMMAND_GROUPS = {
     "Run": (run, resume, init, cases, grid),
     "Look": (plot, animate, view, info),
     "Analyse": (spectra, sensitivity, assimilate, ensemble, check_gradient, verify),
@@ -40,26 +40,26 @@ GROUPS = {
 }
 
 
-class Program(click.Group):
+class CommandGroup(click.Group):
     """A group that turns exceptions into one message and an exit code (`swmodel.errors`)."""
 
     def format_commands(self, ctx, formatter):
         """List the GROUPS of commands, each with its whole summary."""
-        for title, commands in GROUPS.items():
+        for title, commands in COMMAND_GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(each.name, each.get_short_help_str(LONGEST_SUMMARY)) for each in commands])
+                formatter.write_dl([(each.name, each.get_short_help_str(MAX_SUMMARY_CHARACTERS)) for each in commands])
 
     def main(self, *arguments, **options):
         """Run the program; exits with its exit code."""
         try:
             super().main(*arguments, **options)
         except FilesError as error:  # --help or --version could not be written
-            sys.exit(report(error))
+            sys.exit(report_error(error))
 
     def invoke(self, ctx):
         """Run the command."""
         try:
-            with interrupt.as_exception():
+            with interrupt.raise_keyboard_interrupt():
                 try:
                     super().invoke(ctx)
                 finally:
@@ -67,24 +67,24 @@ class Program(click.Group):
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
         except (Exception, KeyboardInterrupt) as error:
-            ctx.exit(report(error))
+            ctx.exit(report_error(error))
 
 
-def report(error: BaseException) -> int:
+def report_error(error: BaseException) -> int:
     """Say what went wrong, unless the reader has left; returns the exit code."""
-    if isinstance(error, streams.Unread):
-        return streams.UNREAD_CODE
+    if isinstance(error, streams.StdoutClosedError):
+        return streams.EXIT_STDOUT_CLOSED
     print_error(error)
     return exit_code(error)
 
 
-def set_debug(ctx, parameter, wanted):
+def set_debug(ctx, parameter, enabled):
     """Show tracebacks, in this process and in those it starts."""
-    if wanted:
+    if enabled:
         os.environ["SWMODEL_DEBUG"] = "1"
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--debug", is_flag=True, expose_value=False, callback=set_debug, help="Show tracebacks of errors.")
 @click.version_option(package_name="swmodel", message="%(package)s %(version)s", help="Show the version.")
 @click.pass_context
@@ -97,5 +97,5 @@ def main(context):
         environment.check_xla_flags()
 
 
-for command in (*sum(GROUPS.values(), ()), worker):
+for command in (*sum(COMMAND_GROUPS.values(), ()), worker):
     main.add_command(command)

@@ -6,10 +6,10 @@ import click
 
 from ..errors import UsageError
 from . import options
-from .start import begin
+from .start import start_task
 
 #: What to add to a configuration without settings.
-TEMPLATE = """\
+ASSIMILATION_TEMPLATE = """\
 # Settings to start from; with them in my.toml: swmodel assimilate my.toml
 [assimilation]
 observations = "observations.nc"  # yours: docs/assimilation.md describes the file
@@ -18,21 +18,21 @@ sigma_eta = {sigma_eta:g}  # m, standard deviation of the errors of the first gu
 length = {length:g}  # m, their length of correlation
 every_steps = {every_steps}  # steps between the states that observations are compared with
 """
-CYCLES = """\
+LETKF_TEMPLATE = """\
 localisation = {reach:g}  # m, from which on an observation has no influence
 cycle_steps = {every_steps}  # steps between analyses, a multiple of every_steps
 """
 
 
 @click.command()
-@options.common
+@options.common_options
 @options.memory
 @options.walltime
 @click.option("--method", metavar="4dvar|letkf", help="Variational fit, or ensemble Kalman filter.  [4dvar]")
 @click.option("--members", metavar="M", help="Members of letkf.  [16, or those of the case]")
 @click.option("--seed", metavar="N", help="Seed of its random numbers.  [0]")
 @click.option("--resume", is_flag=True, help="Continue from the iterations or cycles in the folder.")
-def assimilate(force, memory, resume, **typed):
+def assimilate(force, memory, resume, **arguments):
     """Fit initial state, coefficients or forcing to observations: 4D-Var, or LETKF.
 
     \b
@@ -52,16 +52,16 @@ def assimilate(force, memory, resume, **typed):
     """
 
     def job_options(config):
-        from ..assimilation.settings import check_assimilation, template_of
+        from ..assimilation.settings import check_assimilation, template_values
         from ..assimilation.synthetic import is_twin
 
         method = config.assimilation.method
         for name in ("members", "seed"):
-            if typed[name] is not None and method != "letkf":
+            if arguments[name] is not None and method != "letkf":
                 raise UsageError(f"--{name}: belongs to letkf; give --method letkf, or leave it out")
         if config.assimilation == type(config.assimilation)(method=method) and not is_twin(config):
-            click.echo((TEMPLATE + CYCLES * (method == "letkf")).format(**template_of(config)))
+            click.echo((ASSIMILATION_TEMPLATE + LETKF_TEMPLATE * (method == "letkf")).format(**template_values(config)))
         check_assimilation(config)
         return {"memory": memory, "resume": resume}
 
-    begin("assimilate", force=force or resume, job_options=job_options, **typed)
+    start_task("assimilate", force=force or resume, job_options=job_options, **arguments)

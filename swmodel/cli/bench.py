@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..parallel import environment, streams
-from .options import PATH, combined, count, numbers, output
+from .options import PATH, combine_options, number_list_type, output_option, parse_positive_integer
 
 SWEEPS = {
     "table": "The published benchmark, beside the published numbers.",
@@ -24,19 +24,26 @@ SWEEPS = {
 }
 
 
-COUNTS, SIZE = numbers("N,N,...", count), numbers("NXxNY", count, "x")
+COUNT_LIST, GRID_SIZE = (
+    number_list_type("N,N,...", parse_positive_integer),
+    number_list_type("NXxNY", parse_positive_integer, "x"),
+)
 
 
 #: The commands that most users need.
-SHOWN = ("table", "compare")
+SHORT_HELP_COMMANDS = ("table", "compare")
 
 
-class Bench(click.Group):
+class BenchGroup(click.Group):
     """A group whose help lists the commands SHOWN; with --help-all, all."""
 
     def list_commands(self, ctx):
         """The names that the help lists."""
-        return [name for name in super().list_commands(ctx) if ctx.meta.get("bench.all", True) or name in SHOWN]
+        return [
+            name
+            for name in super().list_commands(ctx)
+            if ctx.meta.get("bench.all", True) or name in SHORT_HELP_COMMANDS
+        ]
 
     def get_help(self, ctx):
         """The help, with the commands SHOWN."""
@@ -44,17 +51,17 @@ class Bench(click.Group):
         return super().get_help(ctx)
 
 
-def help_all(ctx, parameter, wanted):
+def print_full_help(ctx, parameter, enabled):
     """Print the help with all commands."""
-    if wanted:
+    if enabled:
         ctx.meta["bench.all"] = True
         click.echo(ctx.get_help())
         ctx.exit()
 
 
-@click.group(cls=Bench)
+@click.group(cls=BenchGroup)
 @click.option(
-    "--help-all", is_flag=True, is_eager=True, expose_value=False, callback=help_all, help="List all commands."
+    "--help-all", is_flag=True, is_eager=True, expose_value=False, callback=print_full_help, help="List all commands."
 )
 def bench():
     """Measure how fast the model is on this machine.
@@ -68,7 +75,7 @@ def bench():
 
 
 #: The options that all sweeps have.
-sweep_options = combined(
+sweep_options = combine_options(
     click.option("--quick", is_flag=True, help="A small size, under a minute."),
     click.option(
         "--executor",
@@ -77,14 +84,14 @@ sweep_options = combined(
         multiple=True,
         help="What computes the steps, or all; repeatable.  [fastest]",
     ),
-    click.option("--nproc", type=COUNTS, help="Numbers of processes."),
+    click.option("--nproc", type=COUNT_LIST, help="Numbers of processes."),
     click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks exchange halos.  [mpi]"),
-    click.option("--devices", type=COUNTS, help="Numbers of devices in a process, for sharded."),
-    click.option("--size", "sizes", type=SIZE, multiple=True, help="Grid in place of the sweep's; repeatable."),
+    click.option("--devices", type=COUNT_LIST, help="Numbers of devices in a process, for sharded."),
+    click.option("--size", "sizes", type=GRID_SIZE, multiple=True, help="Grid in place of the sweep's; repeatable."),
     click.option("--oversubscribe", is_flag=True, help="Also more processes than cores; these rows are marked."),
     click.option("--steps", type=click.IntRange(min=2), metavar="N", help="Steps of a sample."),
     click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Samples of each row."),
-    output("DIR", "Folder of the results."),
+    output_option("DIR", "Folder of the results."),
     click.option("--resume", is_flag=True, help="Continue an interrupted sweep; finished samples stay."),
     click.option("--force", is_flag=True, help="Replace the results that are in the folder."),
     click.option("--label", metavar="TEXT", help="Name of this machine in reports.  [its processor]"),
@@ -117,26 +124,26 @@ for sweep, text in SWEEPS.items():
 @click.option("--quick", is_flag=True, help="Short runs, two minutes.")
 def steppers(cases, quick):
     """Error and speed of all time steppers, and their speed at equal error."""
-    from ..bench.steppers import CASES
-    from ..bench.steppers import report as make_report
+    from ..bench.steppers import CASE_DAYS
+    from ..bench.steppers import make_report as make_report
 
-    environment.prepare()
-    click.echo(make_report(cases or CASES, quick))
+    environment.prepare_environment()
+    click.echo(make_report(cases or CASE_DAYS, quick))
 
 
 @bench.command()
 @click.argument("files", metavar="FILE|DIR...", nargs=-1, required=True, type=PATH)
-@output("DIR", "Folder for report.md and figures.")
+@output_option("DIR", "Folder for report.md and figures.")
 def report(files, output):
     """One table and figures of several results.
 
     They may be of several machines and of several sweeps.
     """
-    from ..bench.session import report as make_report
+    from ..bench.session import make_report as make_report
 
-    text, written = make_report(files, output)
+    text, paths = make_report(files, output)
     click.echo(text)
-    for path in written:
+    for path in paths:
         click.echo(f"Wrote {path}")
 
 
@@ -148,7 +155,7 @@ def compare(old, new):
 
     Medians and spread of two results, and which differences exceed the noise.
     """
-    from ..bench.compare import report as make_comparison
-    from ..bench.results import read
+    from ..bench.compare import compare_report as make_comparison
+    from ..bench.results import read_record
 
-    click.echo(make_comparison(read(old), read(new)))
+    click.echo(make_comparison(read_record(old), read_record(new)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..errors import file_errors
+from ..errors import translate_os_errors
 from . import options
 
 
@@ -20,7 +20,7 @@ def cases(case):
     from .. import cases as registry
 
     if case is not None:
-        click.echo(description(case))
+        click.echo(describe_case(case))
         return
     width = max(map(len, registry.names()))
     for name in registry.names():
@@ -29,17 +29,17 @@ def cases(case):
     click.echo("Your own case is a Python file (docs/cases.md): swmodel run my_case.py")
 
 
-def description(word: str) -> str:
+def describe_case(source: str) -> str:
     """The docstring of a case, and its options with their defaults."""
     from .. import cases as registry
-    from ..config.loading.load import gather
+    from ..config.loading.load import gather_sources
     from ..config.loading.merge import merge
-    from ..config.loading.toml import explained
+    from ..config.loading.toml import line_with_help
     from ..config.options.case import Case
 
-    case = merge(gather(word, ())).case
-    options = [explained(case, key) for key in type(case).model_fields if key not in Case.model_fields]
-    return "\n".join([registry.about(case), *["", "[case]"][: 2 * len(options)], *options])
+    case = merge(gather_sources(source, ())).case
+    options = [line_with_help(case, key) for key in type(case).model_fields if key not in Case.model_fields]
+    return "\n".join([registry.description(case), *["", "[case]"][: 2 * len(options)], *options])
 
 
 @click.command()
@@ -55,18 +55,18 @@ def init(case, settings, complete, output):
     swmodel run my.toml
     """
     from ..config import to_toml
-    from ..config.loading.load import gather
+    from ..config.loading.load import gather_sources
     from ..config.loading.merge import merge
     from ..config.loading.toml import template
-    from ..config.remarks import domain
+    from ..config.remarks import changed_domain_lengths
 
-    sources = gather(case, settings)
+    sources = gather_sources(case, settings)
     config = merge(sources)
     text = (to_toml(config, comments=True) if complete else template(config)).encode()  # TOML is UTF-8
     if output is None:
         click.echo(text, nl=False)
     else:
-        with file_errors(output, "written"), open(output, "xb") as file:
+        with translate_os_errors(output, "written"), open(output, "xb") as file:
             file.write(text)
-    for remark in domain(sources):
+    for remark in changed_domain_lengths(sources):
         click.echo(remark, err=True)

@@ -7,15 +7,15 @@ from pathlib import Path
 import click
 
 from . import options
-from .start import begin
+from .start import start_task
 
 #: Steps that are checked if the command line does not say how many: so few that the run is not yet chaotic.
-STEPS = 50
+DEFAULT_STEPS = 50
 
 
 @click.command("check-gradient")
-@options.common
-@options.distributed
+@options.common_options
+@options.distributed_options
 @options.memory
 @click.option(
     "--json",
@@ -24,7 +24,7 @@ STEPS = 50
     metavar="FILE",
     help="Write the results to this file.",
 )
-def check_gradient(memory, file, **typed):
+def check_gradient(memory, file, **arguments):
     """Check the derivatives of a case or a configuration.
 
     \b
@@ -37,10 +37,10 @@ def check_gradient(memory, file, **typed):
 
     Exit code 4: a derivative is not exact.
     """
-    typed["dtype"] = typed["dtype"] or "float64"
-    if not (typed["steps"] or typed["days"]):
-        typed["steps"] = str(STEPS)
-    typed["force"] = typed["force"] or typed["output"] is None  # without --output, replace the last check
+    arguments["dtype"] = arguments["dtype"] or "float64"
+    if not (arguments["steps"] or arguments["days"]):
+        arguments["steps"] = str(DEFAULT_STEPS)
+    arguments["force"] = arguments["force"] or arguments["output"] is None  # without --output, replace the last check
 
     def job_options(config):
         from ..errors import FilesError
@@ -51,18 +51,18 @@ def check_gradient(memory, file, **typed):
             raise FilesError(f"--json {file}: there is no folder {file.parent}")
         return {"memory": memory, "json": str(file.absolute()) if file else None}
 
-    begin("check-gradient", job_options=job_options, **typed)
+    start_task("check-gradient", job_options=job_options, **arguments)
 
 
-@click.command(context_settings=options.renamed(to="wrt"))
-@options.common
-@options.distributed
+@click.command(context_settings=options.option_aliases(to="wrt"))
+@options.common_options
+@options.distributed_options
 @click.option("--of", metavar="QUANTITY", required=True, help="Quantity that is differentiated.")
 @click.option("--wrt", metavar="FIELD", multiple=True, required=True, help="With respect to FIELD; repeatable.")
 @click.option("--mean", is_flag=True, help="Take the quantity's mean over all steps, not its last value.")
 @options.memory
 @click.option("--walltime", metavar="TIME", help='Give up after this wall-clock time: "2 h", "90 min".')
-def sensitivity(of, wrt, mean, memory, **typed):
+def sensitivity(of, wrt, mean, memory, **arguments):
     """Map the derivatives of a quantity, by the adjoint of the run.
 
     \b
@@ -90,4 +90,4 @@ def sensitivity(of, wrt, mean, memory, **typed):
         check_request(config, of, names)
         return {"of": of, "wrt": names, "mean": mean, "memory": memory}
 
-    begin("sensitivity", job_options=job_options, **typed)
+    start_task("sensitivity", job_options=job_options, **arguments)

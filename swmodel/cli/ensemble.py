@@ -6,11 +6,11 @@ import click
 
 from ..errors import UsageError, suggest
 from . import options
-from .start import begin
+from .start import start_task
 
 
 @click.command()
-@options.common
+@options.common_options
 @click.option("--members", metavar="M", help="Number of members; member 0 is not perturbed.  [16]")
 @click.option(
     "--perturb",
@@ -24,7 +24,7 @@ from .start import begin
 @click.option("--devices", metavar="D", help="JAX devices that share the members.  [1]")
 @click.option("--reproducible", is_flag=True, help="With xla the same bits however members are shared; slower.")
 @options.walltime
-def ensemble(settings, perturbations, **typed):
+def ensemble(settings, perturbations, **arguments):
     """Run many members with random perturbations.
 
     \b
@@ -47,27 +47,29 @@ def ensemble(settings, perturbations, **typed):
     """
     from ..model.ensemble.settings import check_ensemble
 
-    begin("ensemble", settings=[*settings, *overrides_of_perturbations(perturbations)], check=check_ensemble, **typed)
+    start_task(
+        "ensemble", settings=[*settings, *perturbation_overrides(perturbations)], check=check_ensemble, **arguments
+    )
 
 
 # The option for blocks is hidden: `ensemble.settings.problems` refuses blocks, and says why.
 next(option for option in ensemble.params if option.name == "layout").hidden = True
 
 
-def overrides_of_perturbations(texts) -> list[str]:
+def perturbation_overrides(texts) -> list[str]:
     """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH"."""
-    found = {}
+    values = {}
     for text in texts:
         name, _, value = text.partition("=")
         numbers = value.split(",")
-        if name not in options.PERTURBATIONS:
-            raise UsageError(f"--perturb {text}: no such perturbation; {suggest(name, options.PERTURBATIONS)}")
-        keys = options.PERTURBATIONS[name]
+        if name not in options.PERTURBATION_KEYS:
+            raise UsageError(f"--perturb {text}: no such perturbation; {suggest(name, options.PERTURBATION_KEYS)}")
+        keys = options.PERTURBATION_KEYS[name]
         if not value or len(numbers) > len(keys):
             raise UsageError(f"--perturb {text}: write it as {name}=SIZE{',LENGTH' if len(keys) > 1 else ''}")
-        if found.keys() & set(keys) or not numbers[0].strip("0."):
+        if values.keys() & set(keys) or not numbers[0].strip("0."):
             raise UsageError(f"--perturb {text}: {name} is there twice, or its SIZE is 0, which perturbs nothing")
         if name == "wind" and len(numbers) == 1:
             numbers.append("0")  # no length: one number for the whole domain, whatever the file says
-        found |= zip(keys, numbers, strict=False)
-    return [f"ensemble.{key}={number}" for key, number in found.items()]
+        values |= zip(keys, numbers, strict=False)
+    return [f"ensemble.{key}={number}" for key, number in values.items()]

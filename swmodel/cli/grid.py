@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from .options import PATH, command_line, numbers
+from .options import PATH, get_command_line, number_list_type
 
 
 @click.command()
 @click.argument("target", metavar="NAME.nc", type=PATH)
 @click.option(
-    "--region", metavar="W,E,S,N", type=numbers("W,E,S,N"), required=True, help="Edges of the region, degrees."
+    "--region", metavar="W,E,S,N", type=number_list_type("W,E,S,N"), required=True, help="Edges of the region, degrees."
 )
 @click.option("--resolution", metavar="DEGREES", type=float, required=True, help="Size of the cells, degrees.")
 @click.option(
@@ -25,11 +25,13 @@ from .options import PATH, command_line, numbers
 @click.option(
     "--smooth", metavar="TIMES", type=click.IntRange(min=0), default=0, help="How many times depths are smoothed."
 )
-@click.option("--pole", metavar="LON,LAT", type=numbers("LON,LAT"), help="North pole of the grid.  [that of the Earth]")
-@click.option("--keep", metavar="LON,LAT", type=numbers("LON,LAT"), multiple=True,
+@click.option(
+    "--pole", metavar="LON,LAT", type=number_list_type("LON,LAT"), help="North pole of the grid.  [that of the Earth]"
+)
+@click.option("--keep", metavar="LON,LAT", type=number_list_type("LON,LAT"), multiple=True,
               help="Keep the cut-off sea at this place; repeatable.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace the grid that is in the file, and its picture.")
-def grid(target, relief, force, **wish):
+def grid(target, relief, force, **request):
     """Make depth and mask of a region from a relief of the Earth.
 
     \b
@@ -49,8 +51,8 @@ def grid(target, relief, force, **wish):
     from ..files.relief import GridRequest, make_grid
     from ..plotting import plot_grid
 
-    made = make_grid(target, GridRequest(**wish), relief, command_line(), force)
-    for line in made.words():
+    generated = make_grid(target, GridRequest(**request), relief, get_command_line(), force)
+    for line in generated.describe():
         click.echo(line)
     click.echo(f"Wrote {target}")
     click.echo(f"Wrote {plot_grid(target)}")

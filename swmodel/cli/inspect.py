@@ -29,10 +29,10 @@ def info(path, kernel, verify):
     elif verify:
         from ..files.verify import require_intact, verdicts
 
-        found = verdicts(path)
-        for name, verdict in found.items():
+        verdict_of_file = verdicts(path)
+        for name, verdict in verdict_of_file.items():
             click.echo(f"{name}: {verdict}")
-        require_intact(path, found)
+        require_intact(path, verdict_of_file)
     elif path.suffix in (".toml", ".py") or (str(path) in names() and not path.exists()):
         describe_setup(str(path))
     else:
@@ -44,29 +44,29 @@ def info(path, kernel, verify):
 def describe_setup(source: str):
     """Print what a run of a configuration will compute."""
     from ..config import load
-    from ..model.validate import check
-    from ..setup.describe import describe
+    from ..model.validate import check_setup
+    from ..setup.describe import describe_setup
     from ..setup.setup import setup_of
 
-    environment.prepare()
-    click.echo(describe(check(setup_of(load(source)), to_the_end=True)))
+    environment.prepare_environment()
+    click.echo(describe_setup(check_setup(setup_of(load(source)), unattended=True)))
 
 
 def describe_kernel(source: str):
     """Print what the native step of a configuration computes, and its expected share of the memory bandwidth."""
     from ..config import load
     from ..errors import SetupError
-    from ..model.resolve import resolved
+    from ..model.resolve import resolve_setup
     from ..setup.setup import setup_of
 
     setup = setup_of(load(source))
-    environment.prepare()
-    from ..bench.expected import expect
-    from ..executors.native.describe import describe
+    environment.prepare_environment()
+    from ..bench.expected_bandwidth import report_expected_bandwidth
+    from ..executors.native.step_table import describe_step
 
-    click.echo(describe(setup))
+    click.echo(describe_step(setup))
     try:
-        click.echo(expect(resolved(setup)))
+        click.echo(report_expected_bandwidth(resolve_setup(setup)))
     except (ImportError, SetupError) as error:
         click.echo(f"expected     not measured: {error}")
 
@@ -74,6 +74,6 @@ def describe_kernel(source: str):
 @click.command()
 def doctor():
     """Check this installation, with exchanges between two processes."""
-    from .doctor import report
+    from .doctor import print_report
 
-    click.get_current_context().exit(report())
+    click.get_current_context().exit(print_report())

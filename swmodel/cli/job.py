@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 #:     writes its results into the folder. `report` receives progress events on rank 0. The task calls `watch` once,
 #:     with a function whose value changes as long as there is progress.
 #: summary(directory)     the results in words, read from the folder.
-TASKS = {
+TASK_MODULES = {
     "run": "swmodel.cli.run",
     "check-gradient": "swmodel.gradients.check",
     "sensitivity": "swmodel.gradients.sensitivity",
@@ -20,8 +20,8 @@ TASKS = {
     "ensemble": "swmodel.model.ensemble.task",
 }
 #: Those that write records after intervals of time, and those of which nothing is kept when they are stopped.
-RECORDING = ("run", "ensemble")
-KEEPING_NOTHING = ("check-gradient", "sensitivity")
+RECORDING_TASKS = ("run", "ensemble")
+NON_RESUMABLE_TASKS = ("check-gradient", "sensitivity")
 
 
 class Job(NamedTuple):
@@ -29,7 +29,7 @@ class Job(NamedTuple):
 
     config: Any  # complete and checked
     directory: Path
-    restart: Any = None  # a `restart.folder.Restart`, only the one on rank 0 counts; None: from the start
+    restart: Any = None  # a `restart.folder.RestartFile`, only the one on rank 0 counts; None: from the start
     task: str = "run"
     options: dict = {}  # noqa: RUF012  of the task, JSON values; nobody changes it
     remarks: tuple[str, ...] = ()  # to the user before it starts
@@ -40,6 +40,6 @@ class Job(NamedTuple):
         run = self.config.run
         return run.reproducible or (self.task == "assimilate" and run.executor != "xla")
 
-    def work(self):
+    def task_module(self):
         """The module of the task."""
-        return importlib.import_module(TASKS[self.task])
+        return importlib.import_module(TASK_MODULES[self.task])

@@ -6,11 +6,11 @@ import os
 import sys
 import traceback
 
-from ..errors import INTERNAL, STOPPED, as_line, exit_code, is_out_of_memory
+from ..errors import EXIT_INTERNAL, EXIT_STOPPED, as_line, exit_code, is_out_of_memory
 from ..parallel import interrupt
 
 
-class Refused(Exception):
+class CollectiveError(Exception):
     """An error before the start that all ranks know of: the message to the user, and the exit code."""
 
     def __init__(self, message: str, code: int):
@@ -18,16 +18,19 @@ class Refused(Exception):
         self.exit_code = code
 
 
-def error_text(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """What went wrong, one line for each problem."""
     if isinstance(error, KeyboardInterrupt):
-        return interrupt.MESSAGE
-    if isinstance(error, Refused) or exit_code(error) in (0, STOPPED):  # nothing to do, or stopped on request
+        return interrupt.INTERRUPT_MESSAGE
+    if isinstance(error, CollectiveError) or exit_code(error) in (
+        0,
+        EXIT_STOPPED,
+    ):  # nothing to do, or stopped on request
         return str(error)
     if is_out_of_memory(error):
         words = first_line(error)
         return f"Error: not enough memory: {words}; run fewer cells or members, more nodes, or run.dtype=float32"
-    if exit_code(error) == INTERNAL:
+    if exit_code(error) == EXIT_INTERNAL:
         return f"Internal error: {type(error).__name__}: {error} (swmodel --debug ... shows where)"
     return "\n".join(f"Error: {as_line(line)}" for line in str(error).splitlines())
 
@@ -41,4 +44,4 @@ def print_error(error: BaseException):
     """Say on stderr what went wrong; with SWMODEL_DEBUG, also where in the program."""
     if os.environ.get("SWMODEL_DEBUG"):
         traceback.print_exception(error)
-    print(error_text(error), file=sys.stderr, flush=True)
+    print(format_error(error), file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ import click
 PATH = click.Path(path_type=Path)
 
 #: Options that stand for a key of the configuration.
-KEYS = {
+KEY_OF_OPTION = {
     "from": "input.state",
     "nproc": "run.nproc",
     "layout": "run.layout",
@@ -31,34 +31,37 @@ KEYS = {
     "write_members": "ensemble.write",
 }
 #: NAME of --perturb -> the keys of [ensemble] for SIZE and LENGTH.
-PERTURBATIONS = {
+PERTURBATION_KEYS = {
     "initial.eta": ("initial_eta", "initial_eta_length"),
     "wind": ("wind", "wind_length"),
     "viscosity": ("viscosity",),
 }
 
 
-def overrides_of(settings, options) -> list[str]:
+def overrides_from_options(settings, options) -> list[str]:
     """The overrides (`section.key=value`) from -s and those of the KEYS that are on the command line."""
-    return [*settings, *(f"{KEYS[name]}={value}" for name, value in options.items() if value not in (None, False))]
+    return [
+        *settings,
+        *(f"{KEY_OF_OPTION[name]}={value}" for name, value in options.items() if value not in (None, False)),
+    ]
 
 
-def as_typed(problem: str) -> str:
+def reword_for_options(problem: str) -> str:
     """A message about `-s run.nproc=0`, reworded for the option `--nproc 0`."""
-    for option, key in KEYS.items():
+    for option, key in KEY_OF_OPTION.items():
         problem = problem.replace(f"-s {key}=", f"--{option.replace('_', '-')} ")
-    for name, keys in PERTURBATIONS.items():
+    for name, keys in PERTURBATION_KEYS.items():
         for key, words in zip(keys, ("", "SIZE,"), strict=False):
             problem = problem.replace(f"-s ensemble.{key}=", f"--perturb {name}={words}")
     return problem
 
 
-def command_line() -> str:
+def get_command_line() -> str:
     """What the user has typed, for the history of files."""
     return shlex.join(["swmodel", *sys.argv[1:]])
 
 
-class Parsed(click.ParamType):
+class ParsedType(click.ParamType):
     """What a function makes of a text; it raises ValueError with what is wrong."""
 
     def __init__(self, name: str, parse: Callable):
@@ -72,19 +75,19 @@ class Parsed(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
-def numbers(form: str, kind: Callable = float, separator: str = ",") -> Parsed:
+def number_list_type(pattern: str, parse_number: Callable = float, separator: str = ",") -> ParsedType:
     """The type of an option: a tuple of numbers as in `form`, such as W,E,S,N; N,N,... are any number of them."""
 
     def parse(text):
         words = text.lower().split(separator)
-        if "..." not in form and len(words) != len(form.split(separator)):
-            raise ValueError(f"{text!r} is not {form}")
-        return tuple(map(kind, words))
+        if "..." not in pattern and len(words) != len(pattern.split(separator)):
+            raise ValueError(f"{text!r} is not {pattern}")
+        return tuple(map(parse_number, words))
 
-    return Parsed(form, parse)
+    return ParsedType(pattern, parse)
 
 
-def count(word: str) -> int:
+def parse_positive_integer(word: str) -> int:
     """A positive whole number."""
     if not word.strip().isdigit() or int(word) == 0:
         raise ValueError(f"{word!r} is no whole number above 0")
@@ -107,7 +110,7 @@ def parse_time(text: str) -> float:
     return float(parse_duration(text))
 
 
-def combined(*options) -> Callable:
+def combine_options(*options) -> Callable:
     """A decorator that adds these options of click to a command, in this order."""
 
     def decorate(command):
@@ -118,20 +121,20 @@ def combined(*options) -> Callable:
     return decorate
 
 
-def output(metavar: str, text: str) -> Callable:
+def output_option(metavar: str, text: str) -> Callable:
     """The option --output."""
     return click.option("-o", "--output", type=PATH, metavar=metavar, help=text)
 
 
-def model_time() -> Callable:
+def time_option() -> Callable:
     """The option --time of a record."""
     text = 'Model time instead of a record: seconds, "6 h" or "2 days".'
-    return click.option("--time", type=Parsed("time", parse_time), metavar="TIME", help=text)
+    return click.option("--time", type=ParsedType("time", parse_time), metavar="TIME", help=text)
 
 
-def renamed(**new: str) -> dict:
+def option_aliases(**aliases: str) -> dict:
     """The settings of a command that takes older names of options, too: renamed(to="wrt")."""
-    return {"token_normalize_func": lambda name: new.get(name, name)}
+    return {"token_normalize_func": lambda name: aliases.get(name, name)}
 
 
 settings = click.option(
@@ -147,19 +150,19 @@ walltime = click.option(
 )
 memory = click.option(
     "--memory",
-    type=Parsed("memory", parse_memory),
+    type=ParsedType("memory", parse_memory),
     metavar="SIZE",
     help='Memory that a process may use, as "4GB".  [half of the free memory]',
 )
 #: How blocks talk, on which devices.
-distributed = combined(
+distributed_options = combine_options(
     click.option(
         "--transport", metavar="NAME", help="How blocks exchange halos: serial, mpi or sharded.  [by nproc and devices]"
     ),
     click.option("--devices", metavar="D", help="JAX devices of each process; each has one block.  [1]"),
 )
 #: The options of all commands that compute: what, where and on what.
-common = combined(
+common_options = combine_options(
     click.argument("source", metavar="CASE|FILE"),
     click.option("--nproc", metavar="N", help="Number of processes.  [1]"),
     layout,
@@ -167,7 +170,7 @@ common = combined(
     click.option("--from", metavar="RUN", help="Start from the last state of RUN, a run folder or a restart file."),
     click.option("--steps", metavar="N", help="Length of the run in time steps."),
     click.option("--days", metavar="D", help="Length of the run in model days."),
-    output("DIR", "Folder of the results.  [a folder in outputs]"),
+    output_option("DIR", "Folder of the results.  [a folder in outputs]"),
     click.option("--force", is_flag=True, help="Replace the results in the folder."),
     executor,
     click.option("--dtype", metavar="NAME", help="Precision: float32 or float64.  [that of the case]"),

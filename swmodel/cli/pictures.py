@@ -13,29 +13,29 @@ from ..files.run_folder import (
     DRIFTERS,
     HARMONICS,
     SECTIONS,
-    SNAPSHOTS,
+    SNAPSHOT_FILES,
     SPECTRA,
     STATIONS,
-    config_of,
-    is_folder,
+    is_run_folder,
+    read_config_tables,
 )
-from .options import PATH, combined, command_line, model_time, output, renamed
+from .options import PATH, combine_options, get_command_line, option_aliases, output_option, time_option
 
-path = click.argument("path", metavar="DIR|FILE", type=PATH)
-fields = click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; repeatable.")
-member = click.option("--member", type=int, metavar="N", help="Member of an ensemble whose fields are drawn.")
+path_argument = click.argument("path", metavar="DIR|FILE", type=PATH)
+field_options = click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; repeatable.")
+member_option = click.option("--member", type=int, metavar="N", help="Member of an ensemble whose fields are drawn.")
 
 
-def drawn(usual: str):
+def map_options(default_range: str):
     """A decorator with the options for drawing fields; `usual` is the default range."""
-    return combined(
+    return combine_options(
         click.option("--vmin", type=float, metavar="X", help="Value at the lower end of the colour scale."),
         click.option("--vmax", type=float, metavar="X", help="Value at the upper end of the colour scale."),
         click.option(
             "--range",
             "range_",
             type=click.Choice(["record", "run", "shared"]),
-            default=usual,
+            default=default_range,
             show_default=True,
             help="Values that the colour scale spans.",
         ),
@@ -47,7 +47,7 @@ def drawn(usual: str):
 
 
 #: Flags of earlier versions, which choose what is drawn.
-older_flags = combined(
+deprecated_flags = combine_options(
     *(
         click.option(f"--{name.partition('.')[0]}", "kind", flag_value=name, hidden=True)
         for name in (DIAGNOSTICS, STATIONS, SECTIONS, "maxima")
@@ -56,17 +56,17 @@ older_flags = combined(
 
 
 @click.command()
-@path
-@fields
+@path_argument
+@field_options
 @click.option("--record", type=int, default=-1, help="Number of the record; -1 is the last.")
-@model_time()
-@member
-@drawn("record")
+@time_option()
+@member_option
+@map_options("record")
 @click.option("--station", "names", metavar="NAME", multiple=True, help="Gauge to draw; repeatable.")
-@output("FILE", "Picture: PNG, PDF or SVG.")
-@older_flags
+@output_option("FILE", "Picture: PNG, PDF or SVG.")
+@deprecated_flags
 @click.pass_context
-def plot(context, path, fields, record, time, member, names, output, kind, **how):
+def plot(context, path, fields, record, time, member, names, output, kind, **style):
     """Draw a picture of a run, an ensemble, a sensitivity or an assimilation.
 
     \b
@@ -99,38 +99,48 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
     """
     from .. import plotting
 
-    typed = [p for p in context.command.params if context.get_parameter_source(p.name).name == "COMMANDLINE"]
-    options = {p.name: p.opts[-1] for p in typed if p.name not in ("path", "output", "kind")}
-    kind = kind or (STATIONS if names else usual(path, options))
-    if others := sorted(text for name, text in options.items() if name not in TAKES.get(kind, options)):
+    explicit_parameters = [
+        p for p in context.command.params if context.get_parameter_source(p.name).name == "COMMANDLINE"
+    ]
+    explicit_options = {p.name: p.opts[-1] for p in explicit_parameters if p.name not in ("path", "output", "kind")}
+    kind = kind or (STATIONS if names else default_picture(path, explicit_options))
+    if others := sorted(
+        text for name, text in explicit_options.items() if name not in OPTIONS_OF_PICTURE.get(kind, explicit_options)
+    ):
         raise click.UsageError(f"{kind} has a picture of its own; leave out {', '.join(others)}")
     if kind == STATIONS and len(fields) > 1:
         raise click.UsageError("stations.nc is drawn of one field; give --field once")
     if kind == DIAGNOSTICS:
-        written = plotting.plot_diagnostics(path, output=output)
+        picture = plotting.plot_diagnostics(path, output=output)
     elif kind == STATIONS:
-        written = plotting.plot_stations(path, next(iter(fields), None), output, names)
+        picture = plotting.plot_stations(path, next(iter(fields), None), output, names)
     elif kind == SECTIONS:
-        written = plotting.plot_sections(path, output)
+        picture = plotting.plot_sections(path, output)
     elif kind == MAXIMA:
-        written = plotting.plot_maxima(path, output, record, time, *styles(**how))
+        picture = plotting.plot_maxima(path, output, record, time, *colour_range_and_overlays(**style))
     elif kind == DRIFTERS:
-        file = path if is_folder(path) else path.parent
-        target = output or (None if is_folder(path) else path.with_suffix(".png"))
-        written = plotting.plot(file, fields or None, record, time, target, None, *styles(**how | {"drifters": True}))
+        file = path if is_run_folder(path) else path.parent
+        target = output or (None if is_run_folder(path) else path.with_suffix(".png"))
+        picture = plotting.plot(
+            file, fields or None, record, time, target, None, *colour_range_and_overlays(**style | {"drifters": True})
+        )
     else:
-        file = path / HARMONICS if kind == HARMONICS and is_folder(path) else path
-        written = plotting.plot(file, fields or None, record, time, output, member, *styles(**how))
-    click.echo(f"Wrote {written}")
-    others = [name for name in FILES if name != kind and (kind or name not in SNAPSHOTS) and (path / name).exists()]
-    if others and not options:
+        file = path / HARMONICS if kind == HARMONICS and is_run_folder(path) else path
+        picture = plotting.plot(file, fields or None, record, time, output, member, *colour_range_and_overlays(**style))
+    click.echo(f"Wrote {picture}")
+    others = [
+        name
+        for name in PICTURE_FILES
+        if name != kind and (kind or name not in SNAPSHOT_FILES) and (path / name).exists()
+    ]
+    if others and not explicit_options:
         click.echo(f"More pictures: swmodel plot {path}/FILE, of {', '.join(others)}")
 
 
 #: What a folder is drawn by if the run has recorded largest values.
 MAXIMA = "maxima"
 #: What has a picture of its own, and the options that it takes.
-TAKES = {
+OPTIONS_OF_PICTURE = {
     DIAGNOSTICS: (),
     STATIONS: ("fields", "names"),
     SECTIONS: (),
@@ -138,45 +148,45 @@ TAKES = {
     DRIFTERS: ("fields", "record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
 }
 #: Options of maps of a record, which a picture of tides does not take.
-OF_RECORDS = {"record", "time", "arrows", "wind", "drifters", "contours"}
+RECORD_OPTIONS = {"record", "time", "arrows", "wind", "drifters", "contours"}
 #: The files of a run folder that have pictures.
-FILES = (*SNAPSHOTS, HARMONICS, STATIONS, SECTIONS, DRIFTERS, SPECTRA, DIAGNOSTICS)
+PICTURE_FILES = (*SNAPSHOT_FILES, HARMONICS, STATIONS, SECTIONS, DRIFTERS, SPECTRA, DIAGNOSTICS)
 
 
-def usual(path, options) -> str:
+def default_picture(path, explicit_options) -> str:
     """What is drawn of a file or a folder: the name of a file, or MAXIMA; "" for the fields of a folder."""
-    if not is_folder(path):
+    if not is_run_folder(path):
         return path.name
-    if options.keys() & {"fields", "member"}:
+    if explicit_options.keys() & {"fields", "member"}:
         return ""
-    wanted = config_of(path).get("output", {})
-    if (path / HARMONICS).is_file() and not options.keys() & OF_RECORDS:
+    output_section = read_config_tables(path).get("output", {})
+    if (path / HARMONICS).is_file() and not explicit_options.keys() & RECORD_OPTIONS:
         return HARMONICS
-    drawn = DRIFTERS if (path / DRIFTERS).is_file() and not options else ""
-    has_maxima = wanted.get("maxima") or wanted.get("arrival", "none") != "none"
-    return MAXIMA if has_maxima and any((path / name).exists() for name in SNAPSHOTS) else drawn
+    picture = DRIFTERS if (path / DRIFTERS).is_file() and not explicit_options else ""
+    has_maxima = output_section.get("maxima") or output_section.get("arrival", "none") != "none"
+    return MAXIMA if has_maxima and any((path / name).exists() for name in SNAPSHOT_FILES) else picture
 
 
-def styles(vmin, vmax, range_, arrows, wind, drifters, contours):
+def colour_range_and_overlays(vmin, vmax, range_, arrows, wind, drifters, contours):
     """How fields are drawn: their Scale, and what is drawn Over them."""
-    from ..plotting import Over, Scale
+    from ..plotting import ColourRange, Overlays
 
-    return Scale(range_, vmin, vmax), Over(arrows, contours, wind, drifters)
+    return ColourRange(range_, vmin, vmax), Overlays(arrows, contours, wind, drifters)
 
 
 @click.command()
-@path
+@path_argument
 @click.option("--field", metavar="NAME", help="Field to show.  [relative vorticity]")
-@member
-@drawn("run")
+@member_option
+@map_options("run")
 @click.option(
     "--fps",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
     help="Frames per second.  [12, fewer for a film of 4 s]",
 )
-@output("FILE", "Film: FILE.mp4 or FILE.gif.")
-def animate(path, field, member, fps, output, **how):
+@output_option("FILE", "Film: FILE.mp4 or FILE.gif.")
+def animate(path, field, member, fps, output, **style):
     """Make a film of one field of a run.
 
     \b
@@ -190,17 +200,17 @@ def animate(path, field, member, fps, output, **how):
       shared    the values of all records and all members, so that films of several members compare
     --vmin and --vmax are in the units of the label without its power of ten.
     """
-    from ..plotting import animate as film
+    from ..plotting import animate as make_animation
 
-    click.echo(f"Wrote {film(path, field, fps, output, member, *styles(**how))}")
+    click.echo(f"Wrote {make_animation(path, field, fps, output, member, *colour_range_and_overlays(**style))}")
 
 
 @click.command()
-@path
-@fields
-@output("FILE", "Page: FILE.html.")
-@click.option("--open/--no-open", "wanted", default=True, help="Open the page in the browser.  [if there is one]")
-def view(path, fields, output, wanted):
+@path_argument
+@field_options
+@output_option("FILE", "Page: FILE.html.")
+@click.option("--open/--no-open", "open_browser", default=True, help="Open the page in the browser.  [if there is one]")
+def view(path, fields, output, open_browser):
     """Make a page of a run and open it in the browser: maps, time series, configuration.
 
     \b
@@ -210,28 +220,28 @@ def view(path, fields, output, wanted):
     The page is one file that needs neither a server nor a network. Without --field it shows vorticity, eta and speed.
     Without a terminal or a screen, as over ssh, the command only prints the path.
     """
-    from ..plotting import view as write
+    from ..plotting import view as write_page
 
-    written = write(path, fields or None, output)
-    click.echo(f"Wrote {written}")
-    if wanted and has_screen():
-        webbrowser.open(written.absolute().as_uri())
+    page = write_page(path, fields or None, output)
+    click.echo(f"Wrote {page}")
+    if open_browser and has_screen():
+        webbrowser.open(page.absolute().as_uri())
 
 
 def has_screen() -> bool:
     """Whether a user sits before a terminal of this machine and sees the windows that it opens."""
-    shown = sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
-    return shown and sys.stdout.isatty() and not {"SSH_CONNECTION", "SSH_TTY"} & os.environ.keys()
+    has_display = sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
+    return has_display and sys.stdout.isatty() and not {"SSH_CONNECTION", "SSH_TTY"} & os.environ.keys()
 
 
-@click.command(context_settings=renamed(of="field"))
-@path
+@click.command(context_settings=option_aliases(of="field"))
+@path_argument
 @click.option("--field", "names", metavar="NAME", multiple=True, help="Quantity NAME; repeatable.  [all]")
 @click.option("--record", type=int, help="Take one record, by its number; -1 is the last.  [all]")
-@model_time()
+@time_option()
 @click.option("--mean", is_flag=True, help="Take the mean over the records.")
 @click.option("--budget", is_flag=True, help="Add the budget: how each term of the equations changes the spectra.")
-@output("FILE.nc", "File of the spectra; the picture goes beside it.")
+@output_option("FILE.nc", "File of the spectra; the picture goes beside it.")
 def spectra(path, names, record, time, mean, budget, output):
     """Compute spectra and budgets of a run in a sea without land.
 
@@ -247,8 +257,8 @@ def spectra(path, names, record, time, mean, budget, output):
     A run with `-s output.spectra="6 h"` writes spectra.nc while it computes; `swmodel plot DIR/spectra.nc` draws it.
     """
     from ..plotting import spectra as compute
-    from .rank_checks import check_device
+    from .rank_checks import check_devices
 
-    check_device()
-    for written in compute(path, names, record, time, mean, budget, output, command_line()):
-        click.echo(f"Wrote {written}")
+    check_devices()
+    for output_file in compute(path, names, record, time, mean, budget, output, get_command_line()):
+        click.echo(f"Wrote {output_file}")

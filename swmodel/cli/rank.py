@@ -15,11 +15,11 @@ from pathlib import Path
 
 import click
 
-from ..errors import INTERNAL, STOPPED, FilesError, NumericalError, SetupError, Stopped, exit_code
+from ..errors import EXIT_INTERNAL, EXIT_STOPPED, FilesError, NumericalError, SetupError, Stopped, exit_code
 from ..model import progress
 from ..parallel import environment
-from .job import KEEPING_NOTHING, Job
-from .messages import Refused, error_text, print_error
+from .job import NON_RESUMABLE_TASKS, Job
+from .messages import CollectiveError, format_error, print_error
 from .options import PATH
 
 
@@ -32,147 +32,152 @@ from .options import PATH
 def worker(directory, command_line, restart, task, options):
     """Compute what the launcher has prepared in DIRECTORY, as one rank. COMMAND_LINE is recorded."""
     from ..config import load
-    from ..files.restart.folder import Restart
+    from ..files.restart.folder import RestartFile
     from ..files.run_folder import CONFIG
 
-    context, place = click.get_current_context(), environment.world()
-    if place is None:
+    context, rank_info = click.get_current_context(), environment.get_rank_info()
+    if rank_info is None:
         error = SetupError("mpiexec does not tell its processes that they belong together: is it that of mpi4py's MPI?")
-        say(error)
+        report_failure(error)
         context.exit(error.exit_code)
-    configuration = partial(load, directory / CONFIG, environ={})
+    load_config = partial(load, directory / CONFIG, environ={})
 
-    def request(place):
-        return Job(configuration(), directory, restart and Restart(Path(restart)), task, json.loads(options))
+    def make_job(rank_info):
+        return Job(load_config(), directory, restart and RestartFile(Path(restart)), task, json.loads(options))
 
-    context.exit(run_as_rank(place, request, configuration, True, command_line))
+    context.exit(run_as_rank(rank_info, make_job, load_config, True, command_line))
 
 
-def run_as_rank(place, request, configuration, quiet, command_line) -> int:
+def run_as_rank(rank_info, make_job, load_config, quiet, command_line) -> int:
     """Compute as one rank of several; returns the exit code.
 
     All ranks agree on errors before the start: rank 0 reports them, and all ranks end with the same code. A rank that
     fails later says so and ends the others, which may be waiting for it. `request`, `configuration`: see `start.start`.
     """
     from ..parallel.abort import abort_mpich
-    from ..parallel.stop import Stop
+    from ..parallel.stop import StopRequests
     from ..parallel.watchdog import Watchdog
-    from .rank_checks import agree, check_same, check_transport, connect, crowd_of
+    from .rank_checks import call_collectively, check_ranks_match, check_transport, connect_ranks, local_ranks_and_cores
 
     comm = None
-    with Stop() as stop, contextlib.ExitStack() as stack:
+    with StopRequests() as stop, contextlib.ExitStack() as stack:
         try:
-            comm = connect(place, configuration)
-            job = agree(comm, lambda: request(place))
+            comm = connect_ranks(rank_info, load_config)
+            job = call_collectively(comm, lambda: make_job(rank_info))
             run, directory = job.config.run, job.directory
-            check_same(comm, job.config)
-            if environment.LAUNCHED not in os.environ:
-                crowd = crowd_of(comm)
-                agree(comm, lambda: occupy(stack, job, quiet, *crowd) if place.rank == 0 else None)
-            end_soon(stack, stop, job, place)
-            watchdog = Watchdog(place.rank, place.size, directory, run.watchdog, partial(report_stuck, directory))
+            check_ranks_match(comm, job.config)
+            if environment.LAUNCHER_VARIABLE not in os.environ:
+                ranks_and_cores = local_ranks_and_cores(comm)
+                call_collectively(
+                    comm, lambda: lock_run_folder(stack, job, quiet, *ranks_and_cores) if rank_info.rank == 0 else None
+                )
+            abort_on_signal(stack, stop, job, rank_info)
+            watchdog = Watchdog(
+                rank_info.rank, rank_info.size, directory, run.watchdog, partial(report_stuck, directory)
+            )
             stack.enter_context(watchdog)
-            environment.prepare(job.reproducible, place, run.devices)
-            check_transport(comm, place, run)
-        except (Refused, SetupError) as error:
-            if comm is None or place.rank == 0:
-                say(error)
+            environment.prepare_environment(job.reproducible, rank_info, run.devices)
+            check_transport(comm, rank_info, run)
+        except (CollectiveError, SetupError) as error:
+            if comm is None or rank_info.rank == 0:
+                report_failure(error)
             if comm is None:
                 abort_mpich(error.exit_code)
             return error.exit_code
         try:
-            compute(job, quiet or place.rank > 0, command_line, place, watchdog.watch)
+            compute(job, quiet or rank_info.rank > 0, command_line, rank_info, watchdog.watch)
         except BaseException as error:
-            return end_all(error, place.rank, directory)
-        if place.rank == 0 and not quiet:
-            click.echo(job.work().summary(directory))
+            return abort_all_ranks(error, rank_info.rank, directory)
+        if rank_info.rank == 0 and not quiet:
+            click.echo(job.task_module().summary(directory))
         return 0
 
 
-def occupy(stack, job, quiet, ranks=None, cores=None):
+def lock_run_folder(stack, job, quiet, n_ranks=None, n_cores=None):
     """Take the run folder until the context `stack` ends, and announce the job; returns the lock file.
 
-    `ranks`, `cores`: those of this machine, if other processes have been started; see `rank_checks.crowd_of`.
+    `ranks`, `cores`: those of this machine, if other processes have been started; see
+    `rank_checks.local_ranks_and_cores`.
     """
     from ..files import lock, run_folder
 
-    file = stack.enter_context(lock.held(job.directory))
-    fresh = job.restart is None and not job.options.get("resume")
-    (run_folder.prepare if fresh else run_folder.reopen)(job.directory)
+    lock_file = stack.enter_context(lock.hold_folder(job.directory))
+    is_new_run = job.restart is None and not job.options.get("resume")
+    (run_folder.prepare if is_new_run else run_folder.clear_end_of_run)(job.directory)
     run_folder.write_config(job.directory, job.config)
     if not quiet:
-        announce(job, ranks or job.config.run.nproc, cores or environment.cores())
-    return file
+        announce_job(job, n_ranks or job.config.run.nproc, n_cores or environment.n_cores())
+    return lock_file
 
 
-def end_soon(stack, stop, job, place=None):
+def abort_on_signal(stack, stop, job, rank_info=None):
     """Until the context `stack` ends, have a signal end a task that keeps nothing, whatever it is computing."""
-    from ..files.status import finish
+    from ..files.status import write_final_status
     from ..parallel.abort import abort
-    from ..parallel.stop import ends_soon
+    from ..parallel.stop import end_after_signal
 
-    def end(number):
-        if place is not None and place.rank > 0:
+    def end(signal_number):
+        if rank_info is not None and rank_info.rank > 0:
             time.sleep(1.0)  # rank 0 has most likely got the signal, too, and ends this rank
-        error = Stopped(f"stopped by {signal.Signals(number).name}; nothing is kept, start again")
-        if place is None or place.rank == 0:
+        error = Stopped(f"stopped by {signal.Signals(signal_number).name}; nothing is kept, start again")
+        if rank_info is None or rank_info.rank == 0:
             with contextlib.suppress(FilesError):
-                finish(job.directory, "stopped", STOPPED, str(error))
+                write_final_status(job.directory, "stopped", EXIT_STOPPED, str(error))
             print_error(error)
-        abort(STOPPED)
+        abort(EXIT_STOPPED)
 
-    if job.task in KEEPING_NOTHING:
-        stack.enter_context(ends_soon(stop, end))
+    if job.task in NON_RESUMABLE_TASKS:
+        stack.enter_context(end_after_signal(stop, end))
 
 
-def say(error: Exception):
+def report_failure(error: Exception):
     """Tell the user why the run ends, through the launcher if there is one."""
-    if environment.LAUNCHED in os.environ:
-        progress.send({"failed": error_text(error), "exit_code": exit_code(error)})
+    if environment.LAUNCHER_VARIABLE in os.environ:
+        progress.send_message({"failed": format_error(error), "exit_code": exit_code(error)})
     else:
-        print(error_text(error), file=sys.stderr, flush=True)
+        print(format_error(error), file=sys.stderr, flush=True)
 
 
 def report_stuck(directory, message: str):
     """Record and say that the run is stuck; the watchdog ends it."""
-    from ..files.status import finish
+    from ..files.status import write_final_status
 
-    finish(directory, "failed", INTERNAL, message)
-    say(Refused(f"Error: {message}", INTERNAL))
+    write_final_status(directory, "failed", EXIT_INTERNAL, message)
+    report_failure(CollectiveError(f"Error: {message}", EXIT_INTERNAL))
 
 
-def compute(job, quiet, command_line, place=None, watch=lambda progress: None):
+def compute(job, quiet, command_line, rank_info=None, watch_progress=lambda progress: None):
     """Compute the job in this process; status.json records how it ends. `watch`: that of the watchdog."""
-    from ..files.status import finish
-    from .rank_checks import check_device
+    from ..files.status import write_final_status
+    from .rank_checks import check_devices
 
-    config, directory, first = job.config.model_copy(), job.directory, place is None or place.rank == 0
+    config, directory, first = job.config.model_copy(), job.directory, rank_info is None or rank_info.rank == 0
     config._checked = True
     options = job.options | ({"restart": job.restart.path} if job.restart else {})
-    environment.prepare(job.reproducible, place, config.run.devices)
-    start_log(0 if first else place.rank)
+    environment.prepare_environment(job.reproducible, rank_info, config.run.devices)
+    start_logging(0 if first else rank_info.rank)
     try:
-        if place is None:
-            check_device(config.run.devices)
-        with progress.reporter(quiet) as report:
-            job.work().compute(config, directory, options, report, command_line, watch)
+        if rank_info is None:
+            check_devices(config.run.devices)
+        with progress.make_reporter(quiet) as report:
+            job.task_module().compute(config, directory, options, report, command_line, watch_progress)
         if first:
-            finish(directory, "completed", 0, "")
+            write_final_status(directory, "completed", 0, "")
     except (Exception, KeyboardInterrupt) as error:
         if first:
-            record(error, directory)
+            record_failure(error, directory)
         raise
 
 
-def record(error, directory):
+def record_failure(error, directory):
     """Write the end of a run that failed into its status.json, unless it is written already."""
-    from ..files.status import finish
+    from ..files.status import write_final_status
 
     code = exit_code(error)
-    finish(directory, "stopped" if code == STOPPED else "failed", code, str(error))
+    write_final_status(directory, "stopped" if code == EXIT_STOPPED else "failed", code, str(error))
 
 
-def end_all(error, rank, directory) -> int:
+def abort_all_ranks(error, rank, directory) -> int:
     """Report an error on this rank, and end all ranks; returns the exit code if all ranks have the error together.
 
     The launcher reports the reason in status.json: the last line of a rank that ends all ranks may be lost.
@@ -180,7 +185,7 @@ def end_all(error, rank, directory) -> int:
     from ..parallel.abort import abort
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all
-    code, launched = exit_code(error), environment.LAUNCHED in os.environ
+    code, launched = exit_code(error), environment.LAUNCHER_VARIABLE in os.environ
     if isinstance(error, NumericalError | Stopped):
         if rank == 0:
             print_error(error)
@@ -189,10 +194,10 @@ def end_all(error, rank, directory) -> int:
         # Rank 0 has most likely met the same error, and ends this rank; or a rank has died, and messages fail.
         time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
         if rank > 0:
-            record(error, directory)
+            record_failure(error, directory)
         if launched:
-            progress.send({"rank": rank, "exit_code": code})
-        if code == INTERNAL:
+            progress.send_message({"rank": rank, "exit_code": code})
+        if code == EXIT_INTERNAL:
             sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
         elif not launched:
             print_error(error)
@@ -200,7 +205,7 @@ def end_all(error, rank, directory) -> int:
         abort(code)
 
 
-def start_log(rank: int):
+def start_logging(rank: int):
     """Log on stderr: information on rank 0; warnings, with the rank's number, on other ranks."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter(f"{f'[rank {rank}] ' if rank else ''}%(levelname)s: %(message)s"))
@@ -209,21 +214,21 @@ def start_log(rank: int):
     log.setLevel(logging.WARNING if rank else logging.INFO)
 
 
-def announce(job, ranks: int, cores: int):
+def announce_job(job, n_ranks: int, n_cores: int):
     """Announce in a line what is going to be computed, then the remarks, and that more ranks than cores are slow."""
     config, directory = job.config, job.directory
     run, grid = config.run, config.grid
-    first = f"from step {job.restart.step} on, " if job.restart else ""
-    task = "" if job.task == "run" else f"{job.task}: "
-    workers = progress.workers(run.nproc, run.devices)
+    start_text = f"from step {job.restart.step} on, " if job.restart else ""
+    task_prefix = "" if job.task == "run" else f"{job.task}: "
+    workers = progress.describe_processes(run.nproc, run.devices)
     blocks = f" ({run.layout} blocks)" if run.layout and run.blocks > 1 else ""
     members = f", {config.ensemble.members} members" if job.task == "ensemble" else ""
     click.echo(
-        f"{task}{config.case.name}: {grid.nx} x {grid.ny} cells{members}, {first}{run.steps} steps of "
+        f"{task_prefix}{config.case.name}: {grid.nx} x {grid.ny} cells{members}, {start_text}{run.steps} steps of "
         f"{config.time.dt:.4g} s ({run.steps * config.time.dt / 86400:.4g} days), {workers}{blocks}, into {directory}"
     )
     for remark in job.remarks:
         click.echo(remark, err=True)
-    if ranks * run.devices > cores and not (run.devices > 1 and environment.has_gpu()):
-        workers = progress.workers(ranks, run.devices)
-        click.echo(f"{workers} share the {cores} cores of this machine: a run with {cores} is faster", err=True)
+    if n_ranks * run.devices > n_cores and not (run.devices > 1 and environment.has_gpu()):
+        workers = progress.describe_processes(n_ranks, run.devices)
+        click.echo(f"{workers} share the {n_cores} cores of this machine: a run with {n_cores} is faster", err=True)

@@ -7,86 +7,89 @@ import socket
 
 from ..errors import SetupError, exit_code
 from ..model import progress
-from ..model.resolve import for_processes, transport_for
+from ..model.resolve import choose_transport, config_for_processes
 from ..parallel import environment
-from ..parallel.foreign import REMEDY
-from .messages import Refused, error_text, first_line
+from ..parallel.foreign import BUILD_COMMANDS
+from .messages import CollectiveError, first_line, format_error
 
-PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
-REPAIR = "compile mpi4jax anew for this JAX and this MPI (docs/install.md), or give run.exchange=ffi"
+COMPARED_PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
+MPI4JAX_ADVICE = "compile mpi4jax anew for this JAX and this MPI (docs/install.md), or give run.exchange=ffi"
 
 
-def connect(place, configuration):
+def connect_ranks(rank_info, load_config):
     """The ranks' means of agreeing, with an `allgather`: MPI's communicator, or JAX's for the sharded transport.
 
     `configuration` is a function that returns the configuration, not checked yet, or raises. Refused, not on all ranks:
     they cannot be joined.
     """
-    from ..parallel.transport.join import join, mpi_world
+    from ..parallel.transport.join import initialize_distributed, mpi_world
 
-    environment.prepare(place=place)
-    run = wrong = None
+    environment.prepare_environment(rank_info=rank_info)
+    run_options = config_error = None
     try:
-        run = for_processes(configuration(), place.size).run
+        run_options = config_for_processes(load_config(), rank_info.size).run
     except Exception as error:
-        wrong = error
+        config_error = error
     try:
-        if environment.LAUNCHED not in os.environ:  # the launcher has checked before
+        if environment.LAUNCHER_VARIABLE not in os.environ:  # the launcher has checked before
             environment.check_xla_flags()
-        if run is not None and transport_for(run) == "sharded":
-            environment.prepare(run.reproducible, place, run.devices)
+        if run_options is not None and choose_transport(run_options) == "sharded":
+            environment.prepare_environment(run_options.reproducible, rank_info, run_options.devices)
             check_jax()
-            comm = join(place, run.devices, run.watchdog)
+            comm = initialize_distributed(rank_info, run_options.devices, run_options.watchdog)
         else:
-            comm = mpi_world(place)
+            comm = mpi_world(rank_info)
     except SetupError as error:
-        raise Refused(error_text(wrong or error), exit_code(wrong or error)) from None
-    if environment.LAUNCHED in os.environ:
-        progress.send({"rank": place.rank, "pid": os.getpid(), "host": socket.gethostname()})
+        raise CollectiveError(format_error(config_error or error), exit_code(config_error or error)) from None
+    if environment.LAUNCHER_VARIABLE in os.environ:
+        progress.send_message({"rank": rank_info.rank, "pid": os.getpid(), "host": socket.gethostname()})
     return comm
 
 
-def agree(comm, function):
+def call_collectively(comm, function):
     """The value of function() on this rank; Refused, on all ranks, with the first rank's error if it fails on some."""
     result = problem = None
     try:
         result = function()
     except Exception as error:
-        problem = error_text(error), exit_code(error)
-    for first in filter(None, comm.allgather(problem)):
-        raise Refused(*first)
+        problem = format_error(error), exit_code(error)
+    for first_problem in filter(None, comm.allgather(problem)):
+        raise CollectiveError(*first_problem)
     return result
 
 
-def check_same(comm, config) -> None:
+def check_ranks_match(comm, config) -> None:
     """Refuse, on all ranks, a run whose ranks have different programs or configurations."""
     from ..config import config_hash
 
-    mine = {name: environment.version_of(name) or "missing" for name in PACKAGES}
-    mine |= {"the configuration (SHA-256)": config_hash(config)[:12], "machine": socket.gethostname()}
-    everyone = comm.allgather(mine)
-    for rank, other in enumerate(everyone):
-        for name, value in other.items():
-            if name != "machine" and value != everyone[0][name]:
+    local_versions = {name: environment.package_version(name) or "missing" for name in COMPARED_PACKAGES}
+    local_versions |= {"the configuration (SHA-256)": config_hash(config)[:12], "machine": socket.gethostname()}
+    all_versions = comm.allgather(local_versions)
+    for rank, versions in enumerate(all_versions):
+        for name, value in versions.items():
+            if name != "machine" and value != all_versions[0][name]:
                 raise SetupError(
-                    f"the processes differ: {name} is {everyone[0][name]} on rank 0 ({everyone[0]['machine']}), "
-                    f"{value} on rank {rank} ({other['machine']}); they need one installation and configuration"
+                    f"the processes differ: {name} is {all_versions[0][name]} on rank 0 "
+                    f"({all_versions[0]['machine']}), {value} on rank {rank} ({versions['machine']}); they need one "
+                    "installation and configuration"
                 )
 
 
-def crowd_of(comm) -> tuple[int, int]:
+def local_ranks_and_cores(comm) -> tuple[int, int]:
     """How many ranks are on this machine, and how many cores they may run on together, bound to them or not."""
-    name = socket.gethostname()
-    here = [numbers for host, numbers in comm.allgather((name, sorted(environment.core_numbers()))) if host == name]
-    return len(here), len(set().union(*here))
+    hostname = socket.gethostname()
+    cores_of_local_ranks = [
+        numbers for host, numbers in comm.allgather((hostname, sorted(environment.core_numbers()))) if host == hostname
+    ]
+    return len(cores_of_local_ranks), len(set().union(*cores_of_local_ranks))
 
 
-def check_transport(comm, place, run) -> None:
+def check_transport(comm, rank_info, run) -> None:
     """Refuse, on all ranks, a run in which a rank has too few devices, or on MPI a message does not get through."""
-    agree(comm, lambda: check_device(run.devices))
+    call_collectively(comm, lambda: check_devices(run.devices))
     if run.transport != "sharded":
-        by = agree(comm, lambda: check_exchange(run.exchange))
-        agree(comm, lambda: try_message(place, by))
+        exchange_backend = call_collectively(comm, lambda: check_exchange(run.exchange))
+        call_collectively(comm, lambda: check_message(rank_info, exchange_backend))
 
 
 def check_jax() -> None:
@@ -97,13 +100,13 @@ def check_jax() -> None:
         raise SetupError(f"JAX cannot be used: {first_line(error)}") from error
 
 
-def check_device(devices: int = 1) -> None:
+def check_devices(n_devices: int = 1) -> None:
     """Make sure that JAX finds so many devices; JAX_PLATFORMS may ask for a GPU that is missing."""
     check_jax()
-    from ..parallel.transport.sharded import provide
+    from ..parallel.transport.sharded import provide_devices
 
     try:
-        provide(devices)
+        provide_devices(n_devices)
     except SetupError:
         raise
     except Exception as error:  # jax 0.10 fails an assertion if the platform's plugin is missing
@@ -115,34 +118,41 @@ def check_device(devices: int = 1) -> None:
 
 def check_exchange(exchange: str = "auto") -> str:
     """Make sure that what carries messages is there, and uses mpi4py's MPI; returns it. All call it together."""
-    from ..parallel.transport.mpi import exchange_for
+    from ..parallel.transport.mpi import choose_exchange
 
-    own = environment.mpi_libraries()
-    by = exchange_for(exchange)  # may import mpi4jax
-    if by == "ffi":
-        from ..parallel.transport.by_ffi import library
+    mpi4py_libraries = environment.loaded_mpi_libraries()
+    exchange_backend = choose_exchange(exchange)  # may import mpi4jax
+    if exchange_backend == "ffi":
+        from ..parallel.transport.ffi_messages import load_exchange_library
 
-        library()
-        return by
+        load_exchange_library()
+        return exchange_backend
     try:
         import mpi4jax  # noqa: F401  to see which library it loads
     except Exception as error:
-        raise SetupError(f"mpi4jax cannot be used ({first_line(error)}); {REPAIR}") from error
-    others = [path for path in environment.mpi_libraries() if path not in own]
-    if own and others:
-        raise SetupError(f"mpi4jax uses another MPI ({', '.join(others)}) than mpi4py ({', '.join(own)}); {REPAIR}")
-    return by
+        raise SetupError(f"mpi4jax cannot be used ({first_line(error)}); {MPI4JAX_ADVICE}") from error
+    other_libraries = [path for path in environment.loaded_mpi_libraries() if path not in mpi4py_libraries]
+    if mpi4py_libraries and other_libraries:
+        raise SetupError(
+            f"mpi4jax uses another MPI ({', '.join(other_libraries)}) than mpi4py ({', '.join(mpi4py_libraries)}); "
+            f"{MPI4JAX_ADVICE}"
+        )
+    return exchange_backend
 
 
-def try_message(place, by: str) -> None:
+def check_message(rank_info, exchange_backend: str) -> None:
     """Send a number round the ring of all ranks, like the model's halos: `by` may not work with this JAX."""
-    from ..parallel.transport import ring
+    from ..parallel.transport import is_shift_correct
 
     try:
-        problem = "" if ring("mpi", place.size, exchange=by) else "a message came wrong"
+        problem = "" if is_shift_correct("mpi", rank_info.size, exchange=exchange_backend) else "a message came wrong"
     except Exception as error:
         problem = first_line(error)
     if problem:
-        version = environment.version_of
-        words, remedy = (f"mpi4jax {version('mpi4jax')}", REPAIR) if by == "mpi4jax" else ("run.exchange=ffi", REMEDY)
-        raise SetupError(f"JAX {version('jax')} and {words} do not work together ({problem}); {remedy}")
+        version = environment.package_version
+        software, remedy = (
+            (f"mpi4jax {version('mpi4jax')}", MPI4JAX_ADVICE)
+            if exchange_backend == "mpi4jax"
+            else ("run.exchange=ffi", BUILD_COMMANDS)
+        )
+        raise SetupError(f"JAX {version('jax')} and {software} do not work together ({problem}); {remedy}")

@@ -11,11 +11,11 @@ import swmodel
 
 from ..files.run_folder import CONFIG
 from . import options
-from .job import RECORDING, Job
-from .start import configure, start
+from .job import RECORDING_TASKS, Job
+from .start import make_config, start_job
 
 
-class NothingToDo(Exception):
+class RunIsComplete(Exception):
     """The run has reached its end already."""
 
     exit_code = 0
@@ -28,12 +28,12 @@ class NothingToDo(Exception):
 @click.option("--nproc", metavar="N", help="Number of processes.  [as before]")
 @options.layout
 @options.executor
-@options.distributed
+@options.distributed_options
 @options.walltime
 @click.option("--from", "file", metavar="FILE", help="Restart file to continue from.  [the newest intact one]")
 @options.settings
 @options.quiet
-def resume(directory, file, settings, quiet, **typed):
+def resume(directory, file, settings, quiet, **arguments):
     """Continue the run, or the ensemble, in DIR.
 
     \b
@@ -44,42 +44,44 @@ def resume(directory, file, settings, quiet, **typed):
     The command drops records behind the restart file, and adds the next ones to the files of the run. Grid, physics
     and time step must be as before. Processes, executor and intervals of output may change.
     """
-    overrides = options.overrides_of(settings, typed)
+    overrides = options.overrides_from_options(settings, arguments)
 
-    def request(place=None):
+    def make_job(rank_info=None):
         """The job, complete and checked. Rank 0 examines the restart files."""
-        from ..config.loading.load import gather
+        from ..config.loading.load import gather_sources
         from ..errors import FilesError, UsageError
         from ..files import run_folder
-        from ..files.restart.folder import Restart, choose, compare
-        from ..files.restart.python_fields import with_stored
+        from ..files.restart.folder import RestartFile, choose_restart, require_same_run
+        from ..files.restart.python_fields import with_stored_fields
         from ..model.ensemble.settings import check_ensemble
         from ..model.validate import check_config
 
         path = directory / CONFIG
         if not path.is_file():
             raise FilesError(f"{directory} is not the folder of a run: it holds no {CONFIG}")
-        kind, task, command = run_folder.holding(directory)
-        if task not in RECORDING:
+        kind, task, command = run_folder.folder_contents(directory)
+        if task not in RECORDING_TASKS:
             raise UsageError(f"{directory} holds {kind}; continue it with {command}")
-        chosen = cache(lambda: choose(directory, file))
+        chosen_restart = cache(lambda: choose_restart(directory, file))
 
         def check(config):
             if config.python.fields:
-                config = with_stored(config, chosen()[0].path)
+                config = with_stored_fields(config, chosen_restart()[0].path)
             return (check_ensemble if task == "ensemble" else check_config)(config)
 
-        config = configure(gather(path, overrides), overrides, place, check, complete=True)
-        if place is not None and place.rank:
-            return Job(config, directory, Restart(Path()), task)
-        run_folder.check_vacant(directory, force=True)
-        restart, remarks = chosen()
-        compare(config, restart, task)
+        config = make_config(gather_sources(path, overrides), overrides, rank_info, check, complete=True)
+        if rank_info is not None and rank_info.rank:
+            return Job(config, directory, RestartFile(Path()), task)
+        run_folder.check_overwritable(directory, force=True)
+        restart, remarks = chosen_restart()
+        require_same_run(config, restart, task)
         if config.run.steps <= restart.step:
-            where = f"step {restart.step} (day {restart.step * config.time.dt / 86400:.4g})"
-            raise NothingToDo(f"{directory}: {where} is reached already; --days or --steps prolongs the {task}")
+            reached_text = f"step {restart.step} (day {restart.step * config.time.dt / 86400:.4g})"
+            raise RunIsComplete(
+                f"{directory}: {reached_text} is reached already; --days or --steps prolongs the {task}"
+            )
         for remark in remarks:
             click.echo(remark, err=True)
         return Job(config, directory, restart, task)
 
-    start(request, partial(swmodel.load, directory / CONFIG, overrides, complete=True), quiet)
+    start_job(make_job, partial(swmodel.load, directory / CONFIG, overrides, complete=True), quiet)

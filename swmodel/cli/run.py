@@ -7,15 +7,15 @@ import click
 import swmodel
 
 from . import options
-from .start import begin
+from .start import start_task
 
 
 @click.command()
-@options.common
-@options.distributed
+@options.common_options
+@options.distributed_options
 @click.option("--reproducible", is_flag=True, help="With xla the same bits on any number of processes; slower.")
 @options.walltime
-def run(**typed):
+def run(**arguments):
     """Run a case, a case file (.py) or a configuration (.toml).
 
     \b
@@ -33,11 +33,11 @@ def run(**typed):
     Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75
     stopped and resumable; docs/exit-codes.md has more.
     """
-    begin("run", **typed)
+    start_task("run", **arguments)
 
 
 def compute(config, directory, options, report, command_line, watch):
-    """The task `run`; see `cli.job.TASKS`. The option `restart` is the path of a restart file."""
+    """The task `run`; see `cli.job.TASK_MODULES`. The option `restart` is the path of a restart file."""
     from ..model.run import run
 
     restart = options.get("restart")

@@ -12,62 +12,64 @@ import click
 import swmodel
 
 from ..parallel import environment, streams
-from .job import KEEPING_NOTHING, RECORDING, Job
-from .options import as_typed, command_line, overrides_of
-from .rank import compute, end_soon, occupy, run_as_rank, start_log
+from .job import NON_RESUMABLE_TASKS, RECORDING_TASKS, Job
+from .options import get_command_line, overrides_from_options, reword_for_options
+from .rank import abort_on_signal, compute, lock_run_folder, run_as_rank, start_logging
 
 
-def begin(task, source, settings, output, force, quiet, job_options=lambda config: {}, check=None, **options):
+def start_task(task, source, settings, output, force, quiet, job_options=lambda config: {}, check=None, **options):
     """Start a task in a folder of its own; exits with its exit code.
 
-    Most arguments come from the command line; `options` are those of `options.KEYS`. `job_options` is a function of the
-    configuration that returns the options of the task, or raises. `check`: see `configure`.
+    Most arguments come from the command line; `options` are those of `options.KEY_OF_OPTION`. `job_options` is a
+    function of the configuration that returns the options of the task, or raises. `check`: see `make_config`.
     """
-    overrides, records = overrides_of(settings, options), task in RECORDING
+    overrides, writes_records = overrides_from_options(settings, options), task in RECORDING_TASKS
 
-    def request(place=None):
+    def make_job(rank_info=None):
         """The configuration, complete and checked, with the folder for its results. Rank 0 examines the folder."""
-        from ..config.loading.load import gather
+        from ..config.loading.load import gather_sources
         from ..config.remarks import remarks
         from ..files import run_folder
-        from ..files.restart.folder import check_start
+        from ..files.restart.folder import check_initial_restart
 
-        sources = gather(source, overrides)
-        config = configure(sources, overrides, place, check or (None if records else check_without_analysis))
+        sources = gather_sources(source, overrides)
+        config = make_config(
+            sources, overrides, rank_info, check or (None if writes_records else check_without_harmonics)
+        )
         directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
         job = Job(config, directory, None, task, job_options(config))
-        if place is not None and place.rank:
+        if rank_info is not None and rank_info.rank:
             return job
-        run_folder.check_vacant(directory, force)
+        run_folder.check_overwritable(directory, force)
         if config.input.state:
-            check_start(config.input.state, directory)
-        return job._replace(remarks=tuple(remarks(config, sources, records=records)))
+            check_initial_restart(config.input.state, directory)
+        return job._replace(remarks=tuple(remarks(config, sources, records=writes_records)))
 
-    start(request, partial(swmodel.load, source, overrides), quiet)
+    start_job(make_job, partial(swmodel.load, source, overrides), quiet)
 
 
-def start(request, configuration, quiet):
+def start_job(make_job, load_config, quiet):
     """Run a job as one rank, in this process, or on processes of its own; exits with its exit code.
 
     `request` is a function that returns a Job. Its argument is the place of this process among others, or None if it
     is alone. `configuration` returns the configuration of the job, not checked yet. Both may raise.
     """
     streams.ignore_broken_stdout()
-    context, place = click.get_current_context(), environment.world()
-    if place is not None:
-        context.exit(run_as_rank(place, request, configuration, quiet, command_line()))
+    context, rank_info = click.get_current_context(), environment.get_rank_info()
+    if rank_info is not None:
+        context.exit(run_as_rank(rank_info, make_job, load_config, quiet, get_command_line()))
     environment.check_address_space()
     if not quiet:
-        start_log(0)  # native steps are compiled while the request is checked
-    job = request()
-    code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
+        start_logging(0)  # native steps are compiled while the request is checked
+    job = make_job()
+    code = run_in_this_process(job, quiet) if job.config.run.nproc == 1 else run_on_processes(job, quiet)
     if not quiet and code == 0:
-        click.echo(job.work().summary(job.directory))
+        click.echo(job.task_module().summary(job.directory))
     context.exit(code)
 
 
-def configure(sources, overrides, place=None, check=None, complete=False):
-    """The complete, checked configuration from the sources of `config.loading.load.gather`, with the overrides.
+def make_config(sources, overrides, rank_info=None, check=None, complete=False):
+    """The complete, checked configuration from the sources of `config.loading.load.gather_sources`, with the overrides.
 
     The number of processes among which this one has a `place` is `run.nproc`. `check` returns the resolved
     configuration, or raises; None: `validate.check_config`. `complete`: see `config.loading.load.load`.
@@ -75,53 +77,55 @@ def configure(sources, overrides, place=None, check=None, complete=False):
     from ..config import ConfigError
     from ..config.loading.merge import merge
     from ..errors import UsageError
-    from ..model.resolve import for_processes
+    from ..model.resolve import config_for_processes
     from ..model.validate import check_config
 
     try:
         config = merge(sources, complete)
-        if place is not None:
-            by_user = any(text.startswith("run.nproc=") for text in overrides)
-            if by_user and config.run.nproc != place.size:
-                raise UsageError(f"--nproc {config.run.nproc}, but {place.size} processes were started; leave it out")
-            config = for_processes(config, place.size)
+        if rank_info is not None:
+            is_nproc_given = any(text.startswith("run.nproc=") for text in overrides)
+            if is_nproc_given and config.run.nproc != rank_info.size:
+                raise UsageError(
+                    f"--nproc {config.run.nproc}, but {rank_info.size} processes were started; leave it out"
+                )
+            config = config_for_processes(config, rank_info.size)
         return (check or check_config)(config)
     except ConfigError as error:
-        raise ConfigError(as_typed(problem) for problem in error.problems) from None
+        raise ConfigError(reword_for_options(problem) for problem in error.problems) from None
 
 
-def check_without_analysis(config):
-    """The resolved configuration of a task that analyses no tides (`output.harmonics`); see `configure`."""
+def check_without_harmonics(config):
+    """The resolved configuration of a task that analyses no tides (`output.harmonics`); see `make_config`."""
     from ..model.validate import check_config
 
     return check_config(config.model_copy(update={"output": config.output.model_copy(update={"harmonics": ()})}))
 
 
-def run_here(job, quiet) -> int:
+def run_in_this_process(job, quiet) -> int:
     """Run in this process; returns the exit code 0. Needs no MPI."""
     from ..errors import WriteError
-    from ..files.restart.folder import how_to_continue
-    from ..parallel.stop import Stop
+    from ..files.restart.folder import resume_hint
+    from ..parallel.stop import StopRequests
 
-    with Stop() as stop, contextlib.ExitStack() as stack:
-        occupy(stack, job, quiet)
-        end_soon(stack, stop, job)
+    with StopRequests() as stop, contextlib.ExitStack() as stack:
+        lock_run_folder(stack, job, quiet)
+        abort_on_signal(stack, stop, job)
         try:
-            compute(job, quiet, command_line())
+            compute(job, quiet, get_command_line())
         except WriteError as error:
-            raise WriteError(f"{error}{how_to_continue(job.directory)}") from error
+            raise WriteError(f"{error}{resume_hint(job.directory)}") from error
     return 0
 
 
-def run_on_many(job, quiet) -> int:
+def run_on_processes(job, quiet) -> int:
     """Start `run.nproc` processes and wait for them; returns the exit code."""
     from ..model import launch, progress
 
     nproc, directory = job.config.run.nproc, job.directory
     options = ["--restart", str(job.restart.path)] if job.restart else []
     options += [] if job.task == "run" else ["--task", job.task, "--options", json.dumps(job.options)]
-    line = launch.command(nproc, directory, *options, transport=job.config.run.transport)
+    command = launch.run_command(nproc, directory, *options, transport=job.config.run.transport)
     with contextlib.ExitStack() as stack:
-        lock = occupy(stack, job, quiet)
-        with progress.reporter(quiet) as report:
-            return launch.run(line, nproc, directory, report, lock, job.task not in KEEPING_NOTHING)
+        lock = lock_run_folder(stack, job, quiet)
+        with progress.make_reporter(quiet) as report:
+            return launch.run(command, nproc, directory, report, lock, job.task not in NON_RESUMABLE_TASKS)

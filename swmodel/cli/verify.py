@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from .options import output
+from .options import output_option
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--quick", is_flag=True, help="Compute those that take seconds: a minute in all.")
-@click.option("--list", "listed", is_flag=True, help="List the known answers, and compute none.")
-@output("DIR", "Write verify.png and verify.json into this folder.")
-def verify(names, quick, listed, output):
+@click.option("--list", "list_only", is_flag=True, help="List the known answers, and compute none.")
+@output_option("DIR", "Write verify.png and verify.json into this folder.")
+def verify(names, quick, list_only, output):
     """Compute known answers on this machine, beside what theory and records say.
 
     \b
@@ -21,14 +21,14 @@ def verify(names, quick, listed, output):
 
     Without names all are computed, which takes some minutes. Exit code 6: an answer is wrong.
     """
-    from ..bench.known_answers import KNOWN
-    from ..bench.verify import verify as compute
-    from .rank_checks import check_device
+    from ..verification import VERIFICATION_TESTS
+    from ..verification.verify import verify as compute
+    from .rank_checks import check_devices
 
-    if listed:
-        width = max(map(len, KNOWN))
-        for known in KNOWN.values():
-            click.echo(f"{known.name:<{width}}  {known.about}{'' if known.quick else ' (not quick)'}")
+    if list_only:
+        width = max(map(len, VERIFICATION_TESTS))
+        for solution in VERIFICATION_TESTS.values():
+            click.echo(f"{solution.name:<{width}}  {solution.summary}{'' if solution.quick else ' (not quick)'}")
         return
-    check_device()
+    check_devices()
     compute(names, quick, output)

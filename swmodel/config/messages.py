@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import Any, Literal
 
-from ..errors import shortened, suggest
+from ..errors import shorten, suggest
 from ..ocean.option import unit_of
 
 #: Examples of texts with a pattern.
-PATTERNS = {
+PATTERN_EXAMPLES = {
     "layout": "2x3 (blocks in y by blocks in x)",
     "tracers": "dye1 (letters and digits)",
     "stations": '"old harbour" (1 to 64 letters, without spaces around them)',
@@ -20,10 +20,10 @@ PATTERNS = {
 }
 
 #: Most bits of a whole number that is written out.
-MOST_BITS = 1000
+MAX_WRITTEN_BITS = 1000
 
 #: The requirement on a value, by the name of pydantic's error.
-WANTED = {
+REQUIREMENTS = {
     "greater_than_equal": "at least {ge:.12g}{unit}",
     "greater_than": "above {gt:.12g}{unit}",
     "less_than_equal": "at most {le:.12g}{unit}",
@@ -41,36 +41,38 @@ WANTED = {
 
 def describe_mistake(detail: Mapping, field) -> str:
     """The requirement on a field, with its unit, and the value, from pydantic's account of one error."""
-    problem, value, context = detail["type"], detail["input"], detail.get("ctx", {})
-    if problem == "literal_error":
-        return f"no choice {show(value)}; {suggest(str(value), choices(field.annotation))}"
-    if problem in ("missing", "too_long"):  # of a tuple
-        return f"must be a list of {len(elements(field.annotation))} numbers"
-    if problem == "value_error":
+    error_type, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    if error_type == "literal_error":
+        return f"no choice {format_value(value)}; {suggest(str(value), choices(field.annotation))}"
+    if error_type in ("missing", "too_long"):  # of a tuple
+        return f"must be a list of {len(element_types(field.annotation))} numbers"
+    if error_type == "value_error":
         return str(context["error"])
     unit = "" if unit_of(field) in ("", "1") or context.get("ge") == 1 else f" {unit_of(field)}"
-    words = {"unit": unit, "of": unit and f" of{unit}", "within": unit and f" in{unit}"}
-    words["like"] = PATTERNS.get(detail["loc"][0], context.get("pattern"))
-    wanted = WANTED[problem].format(**words, **context) if problem in WANTED else detail["msg"]
-    return f"must be {wanted}, not {show(value)}"
+    placeholders = {"unit": unit, "of": unit and f" of{unit}", "within": unit and f" in{unit}"}
+    placeholders["like"] = PATTERN_EXAMPLES.get(detail["loc"][0], context.get("pattern"))
+    requirement = (
+        REQUIREMENTS[error_type].format(**placeholders, **context) if error_type in REQUIREMENTS else detail["msg"]
+    )
+    return f"must be {requirement}, not {format_value(value)}"
 
 
-def kind(annotation: Any) -> tuple[type, bool]:
+def base_type(annotation: Any) -> tuple[type, bool]:
     """(int, float, bool, str or tuple; whether None is allowed) of the annotation of a key."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (types.UnionType, typing.Union):
-        return kind(arguments[0])[0], type(None) in arguments
+        return base_type(arguments[0])[0], type(None) in arguments
     if origin is typing.Annotated:
-        return kind(arguments[0])
+        return base_type(arguments[0])
     if origin is Literal:
         return str, False
     return origin or annotation, False
 
 
-def elements(annotation: Any) -> tuple[type, ...]:
+def element_types(annotation: Any) -> tuple[type, ...]:
     """The types of the elements of a tuple; none for anything else."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    return arguments if origin is tuple else tuple(each for one in arguments for each in elements(one))
+    return arguments if origin is tuple else tuple(each for one in arguments for each in element_types(one))
 
 
 def choices(annotation: Any) -> tuple[str, ...]:
@@ -80,23 +82,23 @@ def choices(annotation: Any) -> tuple[str, ...]:
     return tuple(word for argument in typing.get_args(annotation) for word in choices(argument))
 
 
-def show(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as it is written in TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f'"{shortened(value)}"'
+        return f'"{shorten(value)}"'
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, (list, tuple)):
-        return "[" + shortened(", ".join(show(item) for item in value)) + "]"
+        return "[" + shorten(", ".join(format_value(item) for item in value)) + "]"
     if isinstance(value, (date, datetime, time)):
         return f"the date {value}"
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python refuses to write it in decimal digits
+    if isinstance(value, int) and value.bit_length() > MAX_WRITTEN_BITS:  # Python refuses to write it in decimal digits
         return f"a number of {value.bit_length()} bits"
     return "none" if value is None else str(value)
 
 
-def metres(length: float) -> str:
+def format_length(length: float) -> str:
     """A length or position in m or km, in words."""
     return f"{length / 1e3:.10g} km" if abs(length) >= 1e4 else f"{length:.10g} m"

@@ -7,37 +7,49 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..ocean.coordinates import on_sphere
+from ..ocean.coordinates import is_spherical
 from ..ocean.table import FORCING
-from ..ocean.terms.outside import NAMES
+from ..ocean.terms.boundary_data import CONSTITUENTS
 from ..ocean.terms.tide import EQUILIBRIUM
-from ..setup.checks import outside
-from ..setup.checks.stability import dividing
-from ..setup.fields import VECTORS, field_of, has_source, varies
-from ..setup.fields.kinds import Formula
-from ..setup.positions.gauges import gauges
+from ..setup.checks import boundary_data
+from ..setup.checks.stability import dividing_dt
+from ..setup.fields import VECTOR_COMPONENTS, has_source, source_of, varies_in_time
+from ..setup.fields.field_sources import FormulaSource
+from ..setup.positions.gauges import make_gauges
 from ..setup.setup import setup_of
-from .loading.merge import Sources, add_layer
-from .loading.sources import Layer
-from .messages import metres
-from .options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
+from .loading.merge import ConfigSources, add_layer
+from .loading.sources import ConfigLayer
+from .messages import format_length
+from .options.grid import CORIOLIS_KEYS, EXTENT_KEYS, FULL_CIRCLE_DEGREES, ROUND_OFF, ExtentKeys, GridOptions
 from .options.model import Config
 
 #: Most gauges that a remark names.
-NAMED = 5
+MAX_NAMED_GAUGES = 5
 #: Most records whose times are checked.
-RECORDS = 10_000
+MAX_CHECKED_RECORDS = 10_000
 
 
-def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
-    """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
-    found = [*domain(sources), *rotation(config), *components(config), *relaxation(config), *from_zero(config)]
-    found += [*outside.remarks(config), *apart(config), *ramped(config), *on_land(config), *unsent(config)]
-    found += [*coarse_time(config), *driven_films(config)]
-    return [*found, *record_times(config)] if records else found
+def remarks(config: Config, sources: ConfigSources, records: bool = True) -> list[str]:
+    """The remarks on a resolved configuration and its ConfigSources; `records`: some are written after intervals."""
+    lines = [
+        *changed_domain_lengths(sources),
+        *replaced_rotation(config),
+        *missing_wind_components(config),
+        *sponge_without_values(config),
+        *forcing_from_time_zero(config),
+    ]
+    lines += [
+        *boundary_data.remarks(config),
+        *one_sided_constituents(config),
+        *output_within_ramp(config),
+        *gauges_above_sea_level(config),
+        *exchange_without_effect(config),
+    ]
+    lines += [*rounded_times(config), *wind_over_thin_layers(config)]
+    return [*lines, *late_records(config)] if records else lines
 
 
-def unsent(config: Config) -> Iterator[str]:
+def exchange_without_effect(config: Config) -> Iterator[str]:
     """What sends messages on MPI, in a run without such messages."""
     run = config.run
     if run.exchange != "auto" and (run.nproc == 1 or run.transport == "sharded"):
@@ -45,20 +57,24 @@ def unsent(config: Config) -> Iterator[str]:
         yield f'run.exchange="{run.exchange}" has no effect {where}'
 
 
-def on_land(config: Config) -> Iterator[str]:
+def gauges_above_sea_level(config: Config) -> Iterator[str]:
     """Gauges in cells that are dry at rest, whatever the depth between these and others."""
-    found = gauges(setup_of(config)) if config.drying.active else None
-    depths = found.nearest(found.resting) if found else ()
-    high = {name: -depth for name, depth in zip(found.names, depths, strict=True) if depth <= 0} if found else {}
-    if high:
-        some = ", ".join(f'"{name}" by {height:.3g} m' for name, height in [*high.items()][:NAMED])
-        more = f" and {len(high) - NAMED} more" if len(high) > NAMED else ""
-        yield f"stations in cells above the resting sea level, which have no eta while dry: {some}{more}"
+    gauges_of_run = make_gauges(setup_of(config)) if config.drying.active else None
+    depths = gauges_of_run.nearest_values(gauges_of_run.centre_depths) if gauges_of_run else ()
+    heights = (
+        {name: -depth for name, depth in zip(gauges_of_run.names, depths, strict=True) if depth <= 0}
+        if gauges_of_run
+        else {}
+    )
+    if heights:
+        named = ", ".join(f'"{name}" by {height:.3g} m' for name, height in [*heights.items()][:MAX_NAMED_GAUGES])
+        others = f" and {len(heights) - MAX_NAMED_GAUGES} more" if len(heights) > MAX_NAMED_GAUGES else ""
+        yield f"stations in cells above the resting sea level, which have no eta while dry: {named}{others}"
 
 
-def driven_films(config: Config) -> Iterator[str]:
+def wind_over_thin_layers(config: Config) -> Iterator[str]:
     """Wind over coasts that flood, without a drag at the bottom: it drives thin water without bound."""
-    terms = {*setup_of(config).scheme.terms} if config.drying.active else set()
+    terms = {*setup_of(config).scheme.term_names} if config.drying.active else set()
     if terms & {"wind", "wind_drag"} and not terms & {"linear_drag", "quadratic_drag", "manning"}:
         yield (
             "wind drives thin water on coasts that flood without bound, as there is no drag at the bottom; "
@@ -66,108 +82,134 @@ def driven_films(config: Config) -> Iterator[str]:
         )
 
 
-def coarse_time(config: Config) -> Iterator[str]:
+def rounded_times(config: Config) -> Iterator[str]:
     """Terms of Python in a run so long that single precision cannot tell the times of two steps apart."""
-    last, own = config.run.steps * config.time.dt, setup_of(config).scheme.own
-    if own and config.run.dtype == "float32" and (step := float(np.spacing(np.float32(last)))) > config.time.dt:
-        names = ", ".join(term.name for term in own)
+    run_seconds, user_terms = config.run.steps * config.time.dt, setup_of(config).scheme.user_terms
+    if (
+        user_terms
+        and config.run.dtype == "float32"
+        and (step := float(np.spacing(np.float32(run_seconds)))) > config.time.dt
+    ):
+        names = ", ".join(term.name for term in user_terms)
         yield (
             f't of {names} is rounded to {step:g} s at the end of the run, longer than a step; run.dtype="float64" '
             "keeps it exact"
         )
 
 
-def domain(sources: Sources) -> Iterator[str]:
+def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
     """Lengths of the domain that change because a source gives only the number of cells, or only their size."""
-    merged: Layer = {}
-    found: dict[Extent, str] = {}
-    before: dict[Extent, float | None] = {}
+    merged: ConfigLayer = {}
+    lines: dict[ExtentKeys, str] = {}
+    lengths: dict[ExtentKeys, float | None] = {}
     for number, layer in enumerate(sources.layers):
         add_layer(merged, layer, sources.classes)
-        extents = EXTENTS.get(value(merged, "kind"), ())
-        found = {extent: line for extent, line in found.items() if extent in extents}
+        extents = EXTENT_KEYS.get(merged_value(merged, "kind"), ())
+        lines = {extent: line for extent, line in lines.items() if extent in extents}
         for extent in extents:
-            given = [key for key in (extent.cells, extent.size, extent.end) if ("grid", key) in layer]
-            old, new = before.get(extent), length(merged, extent)
-            before[extent] = new
-            if given:
-                found.pop(extent, None)
-            known = number and len(given) == 1 and given != [extent.end] and None not in (old, new)
-            if known and not same(new, old):
-                begin = value(merged, extent.start) or 0.0
-                found[extent] = changed_length(extent, given[0], value(merged, given[0]), begin, old, new)
-    yield from found.values()
+            keys_in_layer = [key for key in (extent.cells, extent.size, extent.end) if ("grid", key) in layer]
+            old, new = lengths.get(extent), domain_length(merged, extent)
+            lengths[extent] = new
+            if keys_in_layer:
+                lines.pop(extent, None)
+            is_replaced = (
+                number and len(keys_in_layer) == 1 and keys_in_layer != [extent.end] and None not in (old, new)
+            )
+            if is_replaced and not is_equal(new, old):
+                start = merged_value(merged, extent.start) or 0.0
+                lines[extent] = changed_length_remark(
+                    extent, keys_in_layer[0], merged_value(merged, keys_in_layer[0]), start, old, new
+                )
+    yield from lines.values()
 
 
-def value(merged: Layer, key: str):
+def merged_value(merged: ConfigLayer, key: str):
     """The value of a key of [grid] that sources have given so far, or its default; None for none."""
-    return None if not key else merged["grid", key].value if ("grid", key) in merged else Grid.model_fields[key].default
+    return (
+        None
+        if not key
+        else merged["grid", key].value
+        if ("grid", key) in merged
+        else GridOptions.model_fields[key].default
+    )
 
 
-def length(merged: Layer, extent: Extent) -> float | None:
+def domain_length(merged: ConfigLayer, extent: ExtentKeys) -> float | None:
     """Length of the domain along an axis, m or degrees, by the values that sources have given so far; None: unknown."""
-    number, size, end, start = given = [value(merged, key) for key in extent]
-    if not all(isinstance(each, int | float | None) for each in given):  # a wrong value that a later source replaces
+    n_cells, size, end, start = values = [merged_value(merged, key) for key in extent]
+    if not all(isinstance(each, int | float | None) for each in values):  # a wrong value that a later source replaces
         return None
     if end is not None:
         return end - (start or 0.0)
     if size is None:
-        return CIRCLE if extent.size == "dlon" else None
-    return number * size
+        return FULL_CIRCLE_DEGREES if extent.size == "dlon" else None
+    return n_cells * size
 
 
-def same(one: float, other: float) -> bool:
+def is_equal(one: float, other: float) -> bool:
     """Whether two numbers differ by no more than round-off."""
     return math.isclose(one, other, rel_tol=ROUND_OFF)
 
 
-def changed_length(extent: Extent, key: str, given: float, begin: float, old: float, new: float) -> str:
+def changed_length_remark(extent: ExtentKeys, key: str, key_value: float, start: float, old: float, new: float) -> str:
     """The line about a length that a key has changed, with the keys that keep it."""
-    in_words = "{:.10g} degrees".format if extent.start else metres
-    number = round(old / given) if key == extent.size else 0
-    if number and same(number * given, old):
-        remedy = f"grid.{extent.cells}={number}"
+    format_extent = "{:.10g} degrees".format if extent.start else format_length
+    n_cells = round(old / key_value) if key == extent.size else 0
+    if n_cells and is_equal(n_cells * key_value, old):
+        remedy = f"grid.{extent.cells}={n_cells}"
     else:
-        remedy = f"grid.{extent.end}={old + begin!r}".removesuffix(".0")
+        remedy = f"grid.{extent.end}={old + start!r}".removesuffix(".0")
         remedy += " in its place" if key == extent.size else ""
-    wide = "wide" if extent.cells == "nx" else "high"
+    direction = "wide" if extent.cells == "nx" else "high"
     return (
-        f"grid.{key}={given:.12g} makes the domain {in_words(new)} {wide} instead of {in_words(old)}; {remedy} keeps it"
+        f"grid.{key}={key_value:.12g} makes the domain {format_extent(new)} {direction} instead of "
+        f"{format_extent(old)}; {remedy} keeps it"
     )
 
 
-def components(config: Config) -> Iterator[str]:
+def missing_wind_components(config: Config) -> Iterator[str]:
     """Winds of which only one component is given, by a file."""
-    for name, other in (pair for both in (VECTORS["wind_x"], VECTORS["u10"]) for pair in (both, both[::-1])):
+    for name, other in (
+        pair for both in (VECTOR_COMPONENTS["wind_x"], VECTOR_COMPONENTS["u10"]) for pair in (both, both[::-1])
+    ):
         if getattr(config.input, name, "") and not has_source(config, other):
             yield f"input.{name} is given and input.{other} is not: that component is 0 everywhere"
 
 
-def relaxation(config: Config) -> Iterator[str]:
+def sponge_without_values(config: Config) -> Iterator[str]:
     """Cells of a sponge that relax to zero, as no field of the water outside covers them."""
-    for name, missing, cells in outside.unknown_in_sponge(config):
+    for name, missing, cells in boundary_data.missing_in_sponge(config):
         yield f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to zero there"
 
 
-def from_zero(config: Config) -> Iterator[str]:
+def forcing_from_time_zero(config: Config) -> Iterator[str]:
     """What begins anew in a run from the state of another one: functions of t, and tides without a date."""
-    names = [name for name in FORCING if varies(config, name) and isinstance(field_of(config, name), Formula)]
+    names = [
+        name for name in FORCING if varies_in_time(config, name) and isinstance(source_of(config, name), FormulaSource)
+    ]
     names += [] if config.time.start else config.open_sides.constituents
     if config.input.state and names:
         yield f"input.state: {', '.join(names)} depend on the time since the start of this run, and begin anew"
 
 
-def apart(config: Config) -> Iterator[str]:
+def one_sided_constituents(config: Config) -> Iterator[str]:
     """Constituents that act either inside or outside of open sides, although both know them."""
-    inside, outer = config.tide.constituents, config.open_sides.constituents
-    both = [name for name in NAMES if name in EQUILIBRIUM and inside and config.open_sides.sides]
-    if lone := ", ".join(name for name in both if name in inside and name not in outer):
-        yield f"tide.constituents: nothing of {lone} enters through open sides; give it in [open_sides] too"
-    if lone := ", ".join(name for name in both if name in outer and name not in inside):
-        yield f"open_sides.constituents: {lone} enters, and is not raised inside; give it in tide.constituents too"
+    constituents_inside, constituents_outside = config.tide.constituents, config.open_sides.constituents
+    both = [name for name in CONSTITUENTS if name in EQUILIBRIUM and constituents_inside and config.open_sides.sides]
+    if only_one_side := ", ".join(
+        name for name in both if name in constituents_inside and name not in constituents_outside
+    ):
+        yield f"tide.constituents: nothing of {only_one_side} enters through open sides; give it in [open_sides] too"
+    if only_one_side := ", ".join(
+        name for name in both if name in constituents_outside and name not in constituents_inside
+    ):
+        yield (
+            f"open_sides.constituents: {only_one_side} enters, and is not raised inside; give it in "
+            "tide.constituents too"
+        )
 
 
-def ramped(config: Config) -> Iterator[str]:
+def output_within_ramp(config: Config) -> Iterator[str]:
     """A harmonic analysis or the end of a run within the ramp of a tide."""
     ramp, output = config.tide.ramp, config.output
     if ramp and ramp > config.run.steps * config.time.dt:
@@ -176,23 +218,23 @@ def ramped(config: Config) -> Iterator[str]:
         yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" avoids it'
 
 
-def rotation(config: Config) -> Iterator[str]:
+def replaced_rotation(config: Config) -> Iterator[str]:
     """Keys of a plane's Coriolis parameter that replace the rotation of a sphere."""
-    for key in CORIOLIS if on_sphere(config.grid) else ():
-        if given := getattr(config.physics, key):
+    for key in CORIOLIS_KEYS if is_spherical(config.grid) else ():
+        if coriolis_value := getattr(config.physics, key):
             yield (
-                f"physics.{key} = {given:g} replaces the rotation of the sphere; physics.{key}=0 gives "
+                f"physics.{key} = {coriolis_value:g} replaces the rotation of the sphere; physics.{key}=0 gives "
                 "f = 2 rotation sin(latitude)"
             )
 
 
-def record_times(config: Config) -> Iterator[str]:
+def late_records(config: Config) -> Iterator[str]:
     """A time step that divides the interval of the records, where the present one does not."""
-    every, dt, last = config.output.every, config.time.dt, config.run.steps * config.time.dt
-    if every is None or last < every or same(max(1, round(every / dt)) * dt, every):
+    every, dt, run_seconds = config.output.every, config.time.dt, config.run.steps * config.time.dt
+    if every is None or run_seconds < every or is_equal(max(1, round(every / dt)) * dt, every):
         return
-    better, steps = dividing(every, dt, min(RECORDS, int(last / every)))
+    better_dt, steps = dividing_dt(every, dt, min(MAX_CHECKED_RECORDS, int(run_seconds / every)))
     yield (
         f"time.dt = {dt:.6g} s does not divide output.every = {every:.12g} s: records are up to a step late; "
-        f"time.dt={better!r} divides it into {steps} steps"
+        f"time.dt={better_dt!r} divides it into {steps} steps"
     )

@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 from .cuda import executor as cuda
 from .cuda.calls import CudaCalls
-from .native.calls import Calls
+from .native.calls import NativeCalls
 from .native.kernel import register
 
 
 class Target(NamedTuple):
     """A kind of machine code."""
 
-    calls: type[Calls]  # the foreign calls of a step
+    calls_class: type[NativeCalls]  # the foreign calls of a step
     register: Callable[[], None]  # makes them known to JAX
 
 
 TARGETS = {
-    "native": Target(Calls, register),
+    "native": Target(NativeCalls, register),
     "cuda": Target(CudaCalls, lambda: cuda.register()),
 }

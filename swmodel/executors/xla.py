@@ -9,18 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import UsageError, failure
+from ..errors import UsageError, describe_failure
 from ..ocean import timestep
 from ..ocean.dynamics import tendency
 from ..ocean.grid import Grid, as_patches
 from ..ocean.instant import Instant
-from ..ocean.own_term import place_of
 from ..ocean.patch import Patch
 from ..ocean.scheme import Scheme
 from ..ocean.state import Carry, State
-from ..ocean.timestep import Forward
-from ..parallel.transport.halo import pad, within
-from ..parallel.transport.programs import jitted
+from ..ocean.timestep import ForwardBackwardInputs
+from ..ocean.user_term import source_line_of
+from ..parallel.transport.halo import add_halo, zero_beyond
+from ..parallel.transport.programs import cached_jit
 from ..setup.setup import Setup
 
 
@@ -30,19 +30,26 @@ def make_step(scheme: Scheme, method, transport):
     Grid and Params are arguments of the program, not constants: it compiles fast, and allows derivatives with respect
     to them.
     """
-    width, margin, shape = scheme.width, scheme.margin, transport.shape
+    width, margin, shape = scheme.halo_width, scheme.margin, transport.shape
 
-    def block_tendency(grid: Grid, params: dict, state: State, now: Instant, forward: Forward | None = None) -> State:
-        begin = {name: getattr(forward.begin, name) for name in scheme.at_begin} if forward else {}
-        fields, extent = pad((state, forward and forward.h, begin), width, transport), transport.extent()
-        patches, level, begin = jax.tree.map(lambda field: Patch(field, (-width, -width)), fields)
+    def block_tendency(
+        grid: Grid, params: dict, state: State, now: Instant, forward: ForwardBackwardInputs | None = None
+    ) -> State:
+        step_start = {name: getattr(forward.step_start, name) for name in scheme.step_start_fields} if forward else {}
+        fields, extent = (
+            add_halo((state, forward and forward.pressure_h, step_start), width, transport),
+            transport.extent(),
+        )
+        patches, level, step_start = jax.tree.map(lambda field: Patch(field, (-width, -width)), fields)
         if forward:
-            forward = forward._replace(h=level, begin=begin)
+            forward = forward._replace(pressure_h=level, step_start=step_start)
         try:
             result = tendency(patches, now, as_patches(grid, margin), as_patches(params, margin), scheme, forward)
         except Exception as error:
-            raise blamed(error, scheme) from error
-        return type(state)._make(within(jnp.broadcast_to(field.on(shape), shape), extent) for field in result)
+            raise error_of_user_term(error, scheme) from error
+        return type(state)._make(
+            zero_beyond(jnp.broadcast_to(field.block_values(shape), shape), extent) for field in result
+        )
 
     def step(carry: Carry, grid: Grid, params: dict, dt) -> Carry:
         return timestep.step(method, partial(block_tendency, grid, params), carry, dt)
@@ -50,128 +57,128 @@ def make_step(scheme: Scheme, method, transport):
     return step
 
 
-def blamed(error: Exception, scheme: Scheme) -> Exception:
+def error_of_user_term(error: Exception, scheme: Scheme) -> Exception:
     """An error while a step is traced, as a UsageError with the line if a user-defined term raised it."""
     if isinstance(error, UsageError):
         return error
     lines = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
-    for term in scheme.own:
-        path = place_of(term.tendency).rpartition(":")[0]
+    for term in scheme.user_terms:
+        path = source_line_of(term.tendency).rpartition(":")[0]
         if path in lines:
-            return UsageError(failure(error, path, f"{term.name} cannot be traced"))
+            return UsageError(describe_failure(error, path, f"{term.name} cannot be traced"))
     return error
 
 
 def make_loop(scheme: Scheme, method, transport):
     """The function loop(carry, static, dt, n) -> carry n steps later, of one block; `static` is Grid and Params.
 
-    loop(carry, static, dt, n, look, seen) returns the carry, and `seen` after look(seen, State, step) -> seen for each
-    step. `look` may exchange halos.
+    loop(carry, static, dt, n, update, summary) returns the carry, and `summary` after update(summary, State, step) ->
+    summary for each step. `update` may exchange halos.
 
-    A turn of the loop takes as many steps as the stepper's memory needs to return to the same buffers, which saves
-    copies: for ab2 at 3600 x 1800 a step takes 45 ms instead of 57.
+    An iteration of the loop takes as many steps as the stepper's memory needs to return to the same buffers, which
+    saves copies: for ab2 at 3600 x 1800 a step takes 45 ms instead of 57.
     """
     step = make_step(scheme, method, transport)
 
-    def loop(carry: Carry, static, dt, n, look=None, seen=()):
+    def loop(carry: Carry, static, dt, n, update=None, summary=()):
         period = len(carry.memory) + 1
 
-        def turn(steps, now):
-            carry, seen = now
+        def iterate(steps, now):
+            carry, summary = now
             for _ in range(steps):
                 carry = jax.lax.optimization_barrier(step(carry, *static, dt))
-                seen = look(seen, carry.state, carry.step) if look else seen
-            return carry, seen
+                summary = update(summary, carry.state, carry.step) if update else summary
+            return carry, summary
 
-        now = jax.lax.fori_loop(0, n // period, lambda _, now: turn(period, now), (carry, seen))
+        now = jax.lax.fori_loop(0, n // period, lambda _, now: iterate(period, now), (carry, summary))
         if period > 1:  # avoids a second compilation of the step
-            now = jax.lax.fori_loop(0, n % period, lambda _, now: turn(1, now), now)
-        return now if look else now[0]
+            now = jax.lax.fori_loop(0, n % period, lambda _, now: iterate(1, now), now)
+        return now if update else now[0]
 
     return loop
 
 
-def make_watched(loop: tuple, look: tuple, transport):
-    """The function (carry, seen, given, static, dt, n) -> (carry n steps later, seen), of one block."""
-    loop, look = (make(*parts, transport) for make, *parts in (loop, look))
+def make_accumulating_loop(loop: tuple, update: tuple, transport):
+    """The function (carry, summary, inputs, static, dt, n) -> (carry n steps later, summary), of one block."""
+    loop, update = (make(*parts, transport) for make, *parts in (loop, update))
 
-    def watched(carry, seen, given, static, dt, n):
-        return loop(carry, static, dt, n, lambda seen, state, step: look(seen, given, state, step), seen)
+    def accumulating_loop(carry, summary, inputs, static, dt, n):
+        return loop(carry, static, dt, n, lambda summary, state, step: update(summary, inputs, state, step), summary)
 
-    return watched
+    return accumulating_loop
 
 
-def make_watched_at_times(loop: tuple, look: tuple, transport):
-    """The function (carry, seen, given, static, dt, n, substeps) -> (carry n steps later, seen), of one block.
+def make_accumulating_substep_loop(loop: tuple, update: tuple, transport):
+    """The function (carry, summary, inputs, static, dt, n, substeps) -> (carry n steps later, summary), of one block.
 
-    It looks after each of the n steps, which has `substeps` steps of the loop.
+    It updates the summary after each of the n steps, which has `substeps` steps of the loop.
     """
-    loop, look = (make(*parts, transport) for make, *parts in (loop, look))
+    loop, update = (make(*parts, transport) for make, *parts in (loop, update))
 
-    def watched(carry, seen, given, static, dt, n, substeps):
+    def accumulating_loop(carry, summary, inputs, static, dt, n, substeps):
         def one(_, now):
-            carry, seen = now
+            carry, summary = now
             after = loop(carry._replace(step=carry.step * substeps), static, dt, substeps)
             carry = after._replace(step=carry.step + 1)
-            return carry, look(seen, given, carry.state, carry.step)
+            return carry, update(summary, inputs, carry.state, carry.step)
 
-        return jax.lax.fori_loop(0, n, one, (carry, seen))
+        return jax.lax.fori_loop(0, n, one, (carry, summary))
 
-    return watched
+    return accumulating_loop
 
 
-class Compiled:
+class JaxExecutor:
     """Base of the executors with a loop over steps in a program of JAX, which other programs may call.
 
     Attributes:
         static: the constants of a run, made from a block's Grid and Params by `static_of`.
         loop: (make, *parts), hashable; make(*parts, transport) is the function `loop` of one block, see `make_loop`.
-        watched: the `loop` for `watch`, which sees every step.
+        single_step_loop: the `loop` for `accumulate`, which sees every step.
         dt: length of its steps, s, an array in the precision of the run.
         substeps: steps of the executor in a step of the run, each numbered and as long as another.
     """
 
     def __init__(self, setup: Setup, transport, static, loop: tuple):
         self.method, self.transport, self.static, self.loop = setup.method, transport, static, loop
-        self.watched = loop
-        self._whole, self._dtype = setup.dt, setup.dtype
-        self.divide(1)
-        self._loop = jitted(*loop, transport, donate_argnums=0)
+        self.single_step_loop = loop
+        self._run_dt, self._dtype = setup.dt, setup.dtype
+        self.set_substeps(1)
+        self._loop = cached_jit(*loop, transport, donate_argnums=0)
 
     def start(self, state: State) -> Carry:
-        memory = jax.tree.map(jnp.array, self.method.remember(state))
+        memory = jax.tree.map(jnp.array, self.method.initial_memory(state))
         # The step number starts on all devices, where the loop returns it: so the loop is compiled once.
         return Carry(state, memory, self.transport.put(np.int32(0)))
 
     def resume(self, carry: Carry) -> Carry:
         return carry
 
-    def divide(self, substeps: int) -> None:
-        self.substeps, self.dt = substeps, jnp.asarray(self._whole / substeps, self._dtype)
+    def set_substeps(self, substeps: int) -> None:
+        self.substeps, self.dt = substeps, jnp.asarray(self._run_dt / substeps, self._dtype)
 
     def advance(self, carry: Carry, n: int) -> Carry:
         if self.substeps == 1:
             return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
-        finer = carry._replace(step=carry.step * self.substeps)
-        after = self._loop(finer, self.static, self.dt, jnp.int32(n * self.substeps))
+        substep_carry = carry._replace(step=carry.step * self.substeps)
+        after = self._loop(substep_carry, self.static, self.dt, jnp.int32(n * self.substeps))
         return jax.block_until_ready(after._replace(step=after.step // self.substeps))
 
-    def watch(self, carry: Carry, n: int, look: tuple, seen, given) -> tuple:
-        """The carry n steps later, and `seen` updated after every step; donates `carry` and `seen`.
+    def accumulate(self, carry: Carry, n: int, update: tuple, summary, inputs) -> tuple:
+        """The carry n steps later, and `summary` updated after every step; donates `carry` and `summary`.
 
         Args:
-            look: (make, *parts), hashable; make(*parts, transport) is the traceable function (seen, given, State, step)
-                -> seen of one block.
-            seen, given: trees of arrays from `transport.make`; `given` is constant.
+            update: (make, *parts), hashable; make(*parts, transport) is the traceable function (summary, inputs, State,
+                step) -> summary of one block.
+            summary, inputs: trees of arrays from `transport.make_arrays`; `inputs` is constant.
         """
-        make, loop, numbers = make_watched, self.watched, (jnp.int32(n),)
+        make, loop, counts = make_accumulating_loop, self.single_step_loop, (jnp.int32(n),)
         if self.substeps > 1:
-            make, loop, numbers = make_watched_at_times, self.loop, (jnp.int32(n), jnp.int32(self.substeps))
-        program = jitted(make, loop, look, self.transport, donate_argnums=(0, 1))
-        return jax.block_until_ready(program(carry, seen, given, self.static, self.dt, *numbers))
+            make, loop, counts = make_accumulating_substep_loop, self.loop, (jnp.int32(n), jnp.int32(self.substeps))
+        program = cached_jit(make, loop, update, self.transport, donate_argnums=(0, 1))
+        return jax.block_until_ready(program(carry, summary, inputs, self.static, self.dt, *counts))
 
 
-class Xla(Compiled):
+class XlaExecutor(JaxExecutor):
     """The dynamics in jax.numpy, compiled by XLA, on every transport."""
 
     name = "xla"
@@ -182,5 +189,5 @@ class Xla(Compiled):
     def static_of(self, grid: Grid, params: dict):
         return grid, params
 
-    def exchange(self, params: dict, of) -> None:
+    def replace_params(self, params: dict, varying) -> None:
         self.static = self.static[0], params

@@ -13,21 +13,21 @@ import time
 import traceback
 from pathlib import Path
 
-from ..errors import FilesError, WriteError, reason_of
-from ..parallel.worker import NETCDF, Worker
-from .draft import WRITING, free
-from .journal import JournaledFile, remove, sync_folder
-from .queue import Queue
-from .records import Records
+from ..errors import FilesError, WriteError, write_failure_reason
+from ..parallel.worker import NETCDF_LOCK, Worker
+from .draft import DRAFT_SUFFIX, free_bytes
+from .journal import JournaledFile, remove_with_journal, sync_folder
+from .queue import CallQueue
+from .records import RecordWriter
 
 #: Longest delay of a commit, s, while further records wait.
-COMMIT_SECONDS = 0.2
+MAX_COMMIT_DELAY_SECONDS = 0.2
 
 #: Upper bound of the bytes of coordinates and metadata in a new file.
-METADATA_BYTES = 1 << 18
+MAX_METADATA_BYTES = 1 << 18
 
 #: Bytes for the metadata that a record adds to the file, and for the journal.
-RECORD_METADATA_BYTES = 1 << 16
+MAX_RECORD_METADATA_BYTES = 1 << 16
 
 _WRITER = Worker("netcdf")
 
@@ -35,28 +35,29 @@ _WRITER = Worker("netcdf")
 class BackgroundFile:
     """A file that all ranks create, use and close together; only rank 0 has it open.
 
-    After a failure all ranks raise FilesError at the next `agree`, and the file keeps its complete records.
+    After a failure all ranks raise FilesError at the next `raise_on_all_ranks`, and the file keeps its complete
+    records.
 
     Args:
         path: path of the file; without `resume` an existing file is replaced.
         define: function of a netCDF4.Dataset that defines the contents of a new file; None: an empty HDF5 file.
-        resume: function of the Records that prepares an existing file for further records.
+        resume: function of the RecordWriter that prepares an existing file for further records.
         draft: whether the file appears only when it is closed without error, in place of an earlier one.
-        check: function of the path of a draft that raises an error if the file must not appear.
+        check_draft: function of the path of a draft that raises an error if the file must not appear.
     """
 
-    def __init__(self, path, transport, define=None, resume=None, draft: bool = False, check=None):
-        self.path, self.transport, self.draft, self.check = Path(path), transport, draft, check
-        self._at = self.path.with_name(self.path.name + WRITING) if draft else self.path
+    def __init__(self, path, transport, define=None, resume=None, draft: bool = False, check_draft=None):
+        self.path, self.transport, self.draft, self.check_draft = Path(path), transport, draft, check_draft
+        self._write_path = self.path.with_name(self.path.name + DRAFT_SUFFIX) if draft else self.path
         self._records = self._journal = self._error = None
-        self._told = self._ready = False
-        self._queue, self._begun, self._done, self._committed = Queue(_WRITER), 0, 0, 0.0
-        self.put(self._continue if resume else self._create, resume or define)
+        self._error_raised = self._is_ready = False
+        self._queue, self._n_begun, self._n_complete, self._commit_time = CallQueue(_WRITER), 0, 0, 0.0
+        self.submit(self._resume if resume else self._create, resume or define)
         self._queue.finish()
         try:
-            self.agree()
+            self.raise_on_all_ranks()
         except FilesError:
-            self.close(agree=False)
+            self.close(collective=False)
             raise
 
     def __enter__(self):
@@ -65,63 +66,63 @@ class BackgroundFile:
     def __exit__(self, kind, error, traceback):
         if self.draft and kind:
             self._error = self._error or error
-        self.close(agree=kind is None)
+        self.close(collective=kind is None)
 
     def begin(self, nbytes: int = 0) -> None:
         """Begin a record of up to `nbytes`, without metadata."""
-        self._begun += 1
-        self.require_room(nbytes + RECORD_METADATA_BYTES)
-        self.put(Records.begin)
+        self._n_begun += 1
+        self.require_disk_space(nbytes + MAX_RECORD_METADATA_BYTES)
+        self.submit(RecordWriter.begin)
 
     def complete(self, step: int, seconds: float) -> None:
         """Complete the record with its number of steps and its time, s."""
-        self.put(self._complete, {"step": [step], "time": [seconds]})
-        self.agree()
+        self.submit(self._complete, {"step": [step], "time": [seconds]})
+        self.raise_on_all_ranks()
 
     def append(self, values: dict) -> None:
         """Add whole records: {variable with time: its values, one record after the other}."""
-        self._begun += 1
+        self._n_begun += 1
         nbytes = sum(each.nbytes for each in values.values())
-        self.require_room(2 * nbytes + RECORD_METADATA_BYTES)
-        self.put(Records.begin, len(values["step"]))
-        self.put(self._complete, values, nbytes=nbytes)
-        self.agree()
+        self.require_disk_space(2 * nbytes + MAX_RECORD_METADATA_BYTES)
+        self.submit(RecordWriter.begin, len(values["step"]))
+        self.submit(self._complete, values, nbytes=nbytes)
+        self.raise_on_all_ranks()
 
-    def require_room(self, nbytes: int) -> None:
+    def require_disk_space(self, nbytes: int) -> None:
         """Stop writing unless the disk has this many bytes free."""
-        self.put(self._require_room, nbytes)
+        self.submit(self._require_disk_space, nbytes)
 
     def flush(self) -> None:
         """Make all records so far durable: they survive a kill and a power cut."""
-        self.put(self._commit)
+        self.submit(self._commit)
         self._queue.finish()
-        self.agree()
+        self.raise_on_all_ranks()
 
-    def put(self, function, *arguments, nbytes: int = 0) -> None:
-        """Queue a call of `function(Records, *arguments)`; `nbytes`: size of arguments that are no arrays."""
+    def submit(self, function, *arguments, nbytes: int = 0) -> None:
+        """Queue a call of `function(RecordWriter, *arguments)`; `nbytes`: size of arguments that are no arrays."""
         if self.transport.rank:
             return
         nbytes += sum(getattr(each, "nbytes", 0) for each in arguments)
-        self._queue.put(self._call, function, arguments, nbytes=nbytes)
+        self._queue.submit(self._call_unless_failed, function, arguments, nbytes=nbytes)
 
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether this process alone knows of a failure: never, as all have agreed after each record."""
         return False
 
-    def agree(self) -> None:
+    def raise_on_all_ranks(self) -> None:
         """Raise the first error of writing on all ranks, once."""
         error = self.transport.broadcast(self._error)
-        if error is not None and not self._told:
-            self._told = True
+        if error is not None and not self._error_raised:
+            self._error_raised = True
             raise error
 
-    def close(self, agree: bool = True) -> None:
-        """Write the queue and close the file; `agree=False` if the ranks may no longer act together."""
+    def close(self, collective: bool = True) -> None:
+        """Write the queue and close the file; `collective=False` if the ranks may no longer act together."""
         if self.transport.rank == 0:
-            self._queue.put(self._close)
+            self._queue.submit(self._close)
         self._queue.finish()
-        if agree:
-            self.agree()
+        if collective:
+            self.raise_on_all_ranks()
 
     def _create(self, _, define) -> None:
         folder = self.path.parent
@@ -129,18 +130,20 @@ class BackgroundFile:
             folder.mkdir(parents=True, exist_ok=True)
         elif not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
-        remove(self._at)  # with the journal of a killed writer
-        self._at.write_bytes(bytes(METADATA_BYTES))  # its errors have the system's reason, unlike those of netCDF4
-        os.truncate(self._at, 0)
+        remove_with_journal(self._write_path)  # with the journal of a killed writer
+        self._write_path.write_bytes(
+            bytes(MAX_METADATA_BYTES)
+        )  # its errors have the system's reason, unlike those of netCDF4
+        os.truncate(self._write_path, 0)
         if define:
             import netCDF4
 
-            with NETCDF, netCDF4.Dataset(self._at, "w", format="NETCDF4") as dataset:
+            with NETCDF_LOCK, netCDF4.Dataset(self._write_path, "w", format="NETCDF4") as dataset:
                 define(dataset)
         self._open("r+" if define else "w")
-        self._ready = True
+        self._is_ready = True
 
-    def _continue(self, _, resume) -> None:
+    def _resume(self, _, resume) -> None:
         if not self.path.is_file():
             raise FilesError(f"{self.path} cannot be continued: there is no such file")
         try:
@@ -148,71 +151,71 @@ class BackgroundFile:
             resume(self._records)
         except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # a foreign file
             raise FilesError(f"{self.path} cannot be continued: {getattr(error, 'strerror', None) or error}") from None
-        self._ready = True
+        self._is_ready = True
         self._commit(self._records)
 
     def _open(self, mode: str) -> None:
         import h5py
 
         try:
-            self._journal = JournaledFile(self._at)
+            self._journal = JournaledFile(self._write_path)
         except BlockingIOError:
             raise FilesError(f"{self.path}: another process is writing it") from None
-        self._records = Records(h5py.File(self._journal, mode))
+        self._records = RecordWriter(h5py.File(self._journal, mode))
 
-    def _require_room(self, records, nbytes: int) -> None:
-        if nbytes > (present := free(self.path)):
+    def _require_disk_space(self, records, nbytes: int) -> None:
+        if nbytes > (available := free_bytes(self.path)):
             self._commit(records)
-            raise FilesError(f"{self.path}: disk full, {present} bytes free, {nbytes} may be needed")
+            raise FilesError(f"{self.path}: disk full, {available} bytes free, {nbytes} may be needed")
 
     def _complete(self, records, values: dict) -> None:
         for name, each in values.items():
-            records.put(name, each)
+            records.write_variable(name, each)
         records.complete()
-        self._done += 1
-        if self._begun == self._done or time.monotonic() > self._committed + COMMIT_SECONDS:
+        self._n_complete += 1
+        if self._n_begun == self._n_complete or time.monotonic() > self._commit_time + MAX_COMMIT_DELAY_SECONDS:
             self._commit(records)
 
     def _commit(self, records) -> None:
         records.file.flush()
         self._journal.commit()
-        self._committed = time.monotonic()
+        self._commit_time = time.monotonic()
 
-    def _call(self, function, arguments) -> None:
+    def _call_unless_failed(self, function, arguments) -> None:
         try:
             if self._error is None:
                 function(self._records, *arguments)
                 if self._journal is not None:
                     self._journal.check()
         except BaseException as error:
-            self._fail(error)
+            self._set_error(error)
 
     def _close(self) -> None:
         """Close the file with its complete records; without an error, rename a draft."""
         if self._journal is not None:
             try:
-                if self._ready and not (self.draft and self._error):
-                    self._records.keep_complete()
+                if self._is_ready and not (self.draft and self._error):
+                    self._records.drop_incomplete()
                     self._records.file.close()
                     self._journal.commit()
             except BaseException as error:
-                self._fail(error)
+                self._set_error(error)
             finally:
                 if self._records is not None:
                     self._records.file.close()
                 self._journal.close()
         if self.draft:
-            self._call(self._put_in_place, ())
+            self._call_unless_failed(self._rename_draft, ())
             with contextlib.suppress(OSError):
-                remove(self._at)
+                remove_with_journal(self._write_path)
 
-    def _put_in_place(self, _) -> None:
-        if self.check:
-            self.check(self._at)
-        self._at.replace(self.path)
+    def _rename_draft(self, _) -> None:
+        if self.check_draft:
+            self.check_draft(self._write_path)
+        self._write_path.replace(self.path)
         sync_folder(self.path)
 
-    def _fail(self, error: BaseException) -> None:
+    def _set_error(self, error: BaseException) -> None:
         """Keep the first error without the frames of its traceback, one of which may hold h5py's lock."""
         traceback.clear_frames(error.__traceback__)
         if self._error is not None:
@@ -224,4 +227,4 @@ def as_files_error(error: BaseException, path: Path) -> BaseException:
     """A FilesError for a failure to write a file; other errors unchanged."""
     if not isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either if writing fails
         return error
-    return WriteError(f"{path} cannot be written: {reason_of(error, path)}")
+    return WriteError(f"{path} cannot be written: {write_failure_reason(error, path)}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import FilesError
 from .background import BackgroundFile
-from .gather import gathered_members
+from .gather import gather_members
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
@@ -20,51 +20,57 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
 
     `shape`: shape of the whole fields. FilesError, on all processes: the file could not be written.
     """
-    members = of_members(transport.block)
-    whole = (*[transport.block.members.size] * members, *shape)
+    is_ensemble = is_ensemble_block(transport.block)
+    global_shape = (*[transport.block.members.axis_size] * is_ensemble, *shape)
     with BackgroundFile(path, transport, draft=True) as file:
-        file.put(create, "text", {"data": text.encode()})
+        file.submit(create_dataset, "text", {"data": text.encode()})
         for name, values in fields.items():
             values = np.asarray(values)
             if values.ndim < 2:
-                file.put(create, name, {"data": values})
+                file.submit(create_dataset, name, {"data": values})
                 continue
-            values = np.moveaxis(values, 0, -3) if members else values
-            records = values.shape[: -len(whole)]
-            file.put(create, name, {"shape": (*records, *whole), "dtype": values.dtype, "fletcher32": True})
+            values = np.moveaxis(values, 0, -3) if is_ensemble else values
+            records = values.shape[: -len(global_shape)]
+            file.submit(
+                create_dataset, name, {"shape": (*records, *global_shape), "dtype": values.dtype, "fletcher32": True}
+            )
             for record in np.ndindex(records):
-                for where, rows in gathered_members(transport, values[record]):
-                    file.put(store, name, (*record, *where), rows)
+                for index, rows in gather_members(transport, values[record]):
+                    file.submit(write_part, name, (*record, *index), rows)
 
 
-def of_members(block) -> bool:
+def is_ensemble_block(block) -> bool:
     """Whether a block is that of an ensemble, whose fields have an axis of members."""
-    return block.members.size > 1
+    return block.members.axis_size > 1
 
 
-def create(records, name: str, options: dict) -> None:
+def create_dataset(records, name: str, options: dict) -> None:
     """Make a data set."""
     records.file.create_dataset(name, **options)
 
 
-def store(records, name: str, where, values) -> None:
+def write_part(records, name: str, index, values) -> None:
     """Write a part of a data set."""
-    records.file[name][where] = values
+    records.file[name][index] = values
 
 
 def read_blocks(path, block) -> tuple[dict, str]:
     """The fields on this process's block and the numbers, by name, and the text. FilesError: no readable file."""
-    members = of_members(block)
-    axes = (block.members, block.y, block.x) if members else (block.y, block.x)
-    here = (..., *(slice(axis.start, axis.stop) for axis in axes))
+    is_ensemble = is_ensemble_block(block)
+    axes = (block.members, block.y, block.x) if is_ensemble else (block.y, block.x)
+    local_index = (..., *(slice(axis.start, axis.stop) for axis in axes))
 
-    def of(data):
+    def read_local(data):
         if data.ndim < 2:
             return np.asarray(data[()])
-        return np.ascontiguousarray(np.moveaxis(data[here], -3, 0)) if members else np.asarray(data[here])
+        return (
+            np.ascontiguousarray(np.moveaxis(data[local_index], -3, 0))
+            if is_ensemble
+            else np.asarray(data[local_index])
+        )
 
     try:
         with h5py.File(path, "r", locking=False) as file:
-            return {name: of(data) for name, data in file.items() if name != "text"}, file["text"][()].decode()
+            return {name: read_local(data) for name, data in file.items() if name != "text"}, file["text"][()].decode()
     except (OSError, KeyError, RuntimeError) as error:
         raise FilesError(f"{path} cannot be read: {error}") from error

@@ -8,25 +8,25 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import WriteError, reason_of
+from ..errors import WriteError, write_failure_reason
 
 #: The ending of a file that is being written.
-WRITING = ".writing"
+DRAFT_SUFFIX = ".writing"
 
 
 @contextlib.contextmanager
-def replacing(path, ending: str = WRITING) -> Iterator[Path]:
+def atomic_write(path, suffix: str = DRAFT_SUFFIX) -> Iterator[Path]:
     """A context with a temporary path for a file, which has its own name afterwards.
 
     FilesError: the file cannot be written; an earlier one is unchanged.
     """
     path = Path(path)
-    temporary = path.with_name(path.name + ending)
+    temporary = path.with_name(path.name + suffix)
     try:
         yield temporary
         temporary.replace(path)
     except (OSError, RuntimeError) as error:  # HDF5 raises either
-        raise WriteError(f"{path} cannot be written: {reason_of(error, path)}") from None
+        raise WriteError(f"{path} cannot be written: {write_failure_reason(error, path)}") from None
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -37,12 +37,12 @@ def write_text(path, text: str):
 
     FilesError: the file cannot be written; an earlier one is unchanged.
     """
-    with replacing(path, f".{os.getpid()}") as temporary, temporary.open("w", encoding="utf-8") as file:
+    with atomic_write(path, f".{os.getpid()}") as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
 
 
-def free(path: Path) -> int:
+def free_bytes(path: Path) -> int:
     """Bytes free on the disk of a file; neither the file nor its folder need exist."""
     return shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.is_dir())).free

@@ -15,48 +15,48 @@ GATHER_BYTES = 4 << 20
 def chunk_rows(shape: tuple[int, int], itemsize: int) -> int:
     """Rows of a chunk of a field: chunks are equal parts of about CHUNK_BYTES."""
     rows, columns = shape
-    parts = math.ceil(rows * columns * itemsize / CHUNK_BYTES)
-    return math.ceil(rows / min(parts, rows))
+    n_chunks = math.ceil(rows * columns * itemsize / CHUNK_BYTES)
+    return math.ceil(rows / min(n_chunks, rows))
 
 
 def row_blocks(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
     """First and last row of each block of rows for one gather: whole chunks, about GATHER_BYTES."""
-    height = max(1, GATHER_BYTES // CHUNK_BYTES) * chunk_rows(shape, itemsize)
-    return [(first, min(first + height, shape[0])) for first in range(0, shape[0], height)]
+    rows_per_gather = max(1, GATHER_BYTES // CHUNK_BYTES) * chunk_rows(shape, itemsize)
+    return [(first, min(first + rows_per_gather, shape[0])) for first in range(0, shape[0], rows_per_gather)]
 
 
-def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
+def gather_row_blocks(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
     """The first row of each block of rows of a field, and on rank 0 its values, in rising order.
 
     All processes iterate to the end; `local` [y, x] is empty on processes without a part of the member.
     """
-    shape = transport.block.y.size, transport.block.x.size
+    shape = transport.block.y.axis_size, transport.block.x.axis_size
     for first, last in row_blocks(shape, local.dtype.itemsize):
         yield first, transport.gather_rows(local, first, last, member)
 
 
-def gathered_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
-    """As `gathered`, the index of each piece of a field [members, y, x] or [y, x], and its values.
+def gather_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
+    """As `gather_row_blocks`, the index of each piece of a field [members, y, x] or [y, x], and its values.
 
     Small fields of several members form one piece, which writes 500 members of 64 x 64 cells ten times faster.
     """
     if field.ndim == 2:
-        for first, rows in gathered(transport, field):
+        for first, rows in gather_row_blocks(transport, field):
             yield (slice(first, None if rows is None else first + len(rows)),), rows
         return
     block, itemsize = transport.block, field.dtype.itemsize
-    shape = block.y.size, block.x.size
-    together = max(1, GATHER_BYTES // (shape[0] * shape[1] * itemsize))
-    for start in range(0, block.members.size, together):
-        members = range(start, min(start + together, block.members.size))
+    shape = block.y.axis_size, block.x.axis_size
+    members_per_gather = max(1, GATHER_BYTES // (shape[0] * shape[1] * itemsize))
+    for start in range(0, block.members.axis_size, members_per_gather):
+        members = range(start, min(start + members_per_gather, block.members.axis_size))
         for first, last in row_blocks(shape, itemsize):
-            parts = ((of_member(field, block, member), first, last, member) for member in members)
-            rows = [transport.gather_rows(*part) for part in parts]
-            where = slice(members.start, members.stop), slice(first, last)
-            yield where, None if transport.rank else np.stack(rows)
+            gather_arguments = ((local_member_field(field, block, member), first, last, member) for member in members)
+            rows = [transport.gather_rows(*part) for part in gather_arguments]
+            index = slice(members.start, members.stop), slice(first, last)
+            yield index, None if transport.rank else np.stack(rows)
 
 
-def of_member(field: np.ndarray, block, member: int) -> np.ndarray:
+def local_member_field(field: np.ndarray, block, member: int) -> np.ndarray:
     """This process's part [y, x] of a member or a run; an empty array for none."""
     if field.ndim == 2:
         return field

@@ -23,17 +23,17 @@ import os
 import struct
 from pathlib import Path
 
-PAGE = 4096
+PAGE_BYTES = 4096
 
 #: The head of a journal: mark, number of bytes of pages, size of the file, digest of these two and the pages.
-HEADER = struct.Struct("<8sqq32s")
-MARK = b"swmjrnl1"
+JOURNAL_HEADER = struct.Struct("<8sqq32s")
+MAGIC = b"swmjrnl1"
 
 #: The head of each page: its place in the file and its length.
-RUN = struct.Struct("<qq")
+PAGE_HEADER = struct.Struct("<qq")
 
 
-def journal_of(path) -> Path:
+def journal_path(path) -> Path:
     """The journal beside a file."""
     path = Path(path)
     return path.with_name(path.name + ".journal")
@@ -52,17 +52,17 @@ class JournaledFile(io.RawIOBase):
         super().__init__()
         self.path, self.error = Path(path), None
         self._position, self._pages = 0, {}
-        with contextlib.ExitStack() as undo:
-            undo.callback(super().close)
+        with contextlib.ExitStack() as cleanup:
+            cleanup.callback(super().close)
             self._file = os.open(path, os.O_RDWR)
-            undo.callback(os.close, self._file)
-            self._journal = open_journal(self.path, new=True)
-            undo.callback(os.close, self._journal)
-            apply(self._journal, self._file)
-            self._committed = self._size = os.fstat(self._file).st_size
-            reserve(self._file, 0, self._size)
+            cleanup.callback(os.close, self._file)
+            self._journal = open_journal(self.path, create=True)
+            cleanup.callback(os.close, self._journal)
+            apply_journal(self._journal, self._file)
+            self._committed_size = self._size = os.fstat(self._file).st_size
+            reserve_disk_space(self._file, 0, self._size)
             sync_folder(self.path)
-            undo.pop_all()
+            cleanup.pop_all()
 
     def check(self) -> None:
         """Raise the error since the last commit, if any."""
@@ -75,19 +75,19 @@ class JournaledFile(io.RawIOBase):
         OSError: the previous state remains; or the new one, if only 3 failed.
         """
         self.check()
-        if not self._pages and self._size == self._committed:
+        if not self._pages and self._size == self._committed_size:
             return
         try:
-            reserve(self._file, self._committed, self._size)
-            sync(self._file)
-            sizes = {number: min(PAGE, self._size - number * PAGE) for number in sorted(self._pages)}
-            pages = [(n * PAGE, self._pages[n][:size]) for n, size in sizes.items() if size > 0]
+            reserve_disk_space(self._file, self._committed_size, self._size)
+            sync_data(self._file)
+            sizes = {number: min(PAGE_BYTES, self._size - number * PAGE_BYTES) for number in sorted(self._pages)}
+            pages = [(n * PAGE_BYTES, self._pages[n][:size]) for n, size in sizes.items() if size > 0]
             write_journal(self._journal, self._size, pages)
-            apply(self._journal, self._file)
+            apply_journal(self._journal, self._file)
         except OSError as error:
             self.error = error
             raise
-        self._committed = self._size
+        self._committed_size = self._size
         self._pages.clear()
 
     def close(self) -> None:
@@ -96,9 +96,9 @@ class JournaledFile(io.RawIOBase):
             return
         super().close()
         with contextlib.suppress(OSError):
-            if not apply(self._journal, self._file):
-                os.ftruncate(self._file, self._committed)
-            settle(self.path, self._file)
+            if not apply_journal(self._journal, self._file):
+                os.ftruncate(self._file, self._committed_size)
+            sync_and_remove_journal(self.path, self._file)
         os.close(self._file)
         os.close(self._journal)
 
@@ -108,14 +108,16 @@ class JournaledFile(io.RawIOBase):
 
     def readinto(self, buffer) -> int:
         """Fill the buffer from the position on, with zeros beyond the end."""
-        view, begin = memoryview(buffer).cast("B"), self._position
-        end = begin + len(view)
-        view[:] = read_at(self._file, begin, len(view))
-        for number in range(begin // PAGE, -(-end // PAGE)):
-            page = self._pages.get(number, b"")
-            first, last = max(begin, number * PAGE), min(end, number * PAGE + len(page))
+        view, start = memoryview(buffer).cast("B"), self._position
+        end = start + len(view)
+        view[:] = read_at(self._file, start, len(view))
+        for page_number in range(start // PAGE_BYTES, -(-end // PAGE_BYTES)):
+            page = self._pages.get(page_number, b"")
+            first, last = max(start, page_number * PAGE_BYTES), min(end, page_number * PAGE_BYTES + len(page))
             if first < last:
-                view[first - begin : last - begin] = page[first - number * PAGE : last - number * PAGE]
+                view[first - start : last - start] = page[
+                    first - page_number * PAGE_BYTES : last - page_number * PAGE_BYTES
+                ]
         self._position = end
         return len(view)
 
@@ -123,13 +125,13 @@ class JournaledFile(io.RawIOBase):
         view, begin = memoryview(data).cast("B"), self._position
         self._position = end = begin + len(view)
         self._size = max(self._size, end)
-        known = max(0, min(self._committed - begin, len(view)))
+        n_committed = max(0, min(self._committed_size - begin, len(view)))
         try:
             if self.error is None:
-                write_at(self._file, begin + known, view[known:])
+                write_at(self._file, begin + n_committed, view[n_committed:])
         except OSError as error:
             self.error = error
-        self._keep(begin, view if self.error else view[:known])
+        self._store_in_pages(begin, view if self.error else view[:n_committed])
         return len(view)
 
     def truncate(self, size: int | None = None) -> int:
@@ -137,18 +139,18 @@ class JournaledFile(io.RawIOBase):
         self._size = self._position if size is None else size
         return self._size
 
-    def _keep(self, begin: int, view: memoryview) -> None:
+    def _store_in_pages(self, start: int, view: memoryview) -> None:
         """Store the bytes in pages: up to the committed end of the file, or beyond it after an error."""
-        end, done = begin + len(view), begin
-        while done < end:
-            number = done // PAGE
-            start = number * PAGE
-            page = self._pages.setdefault(number, bytearray())
-            length = PAGE if self.error else min(PAGE, self._committed - start)
-            page += read_at(self._file, start + len(page), length - len(page))
-            until = min(end, start + PAGE)
-            page[done - start : until - start] = view[done - begin : until - begin]
-            done = until
+        end, position = start + len(view), start
+        while position < end:
+            page_number = position // PAGE_BYTES
+            page_start = page_number * PAGE_BYTES
+            page = self._pages.setdefault(page_number, bytearray())
+            length = PAGE_BYTES if self.error else min(PAGE_BYTES, self._committed_size - page_start)
+            page += read_at(self._file, page_start + len(page), length - len(page))
+            stop = min(end, page_start + PAGE_BYTES)
+            page[position - page_start : stop - page_start] = view[position - start : stop - start]
+            position = stop
 
 
 def recover(path) -> bool:
@@ -158,101 +160,101 @@ def recover(path) -> bool:
     ended within the microseconds of step 3 of a commit.
     """
     path = Path(path)
-    if not journal_of(path).exists():
+    if not journal_path(path).exists():
         return True
     try:
-        with contextlib.ExitStack() as opened:
+        with contextlib.ExitStack() as descriptors:
             journal = open_journal(path)
-            opened.callback(os.close, journal)
+            descriptors.callback(os.close, journal)
             file = os.open(path, os.O_RDWR)
-            opened.callback(os.close, file)
-            apply(journal, file)
-            settle(path, file)
+            descriptors.callback(os.close, file)
+            apply_journal(journal, file)
+            sync_and_remove_journal(path, file)
     except OSError:
         return False
     return True
 
 
-def remove(path) -> None:
+def remove_with_journal(path) -> None:
     """Remove a file and its journal, which would damage the next file of that name."""
-    journal_of(path).unlink(missing_ok=True)
+    journal_path(path).unlink(missing_ok=True)
     Path(path).unlink(missing_ok=True)
 
 
-def open_journal(path: Path, new: bool = False) -> int:
+def open_journal(path: Path, create: bool = False) -> int:
     """Open the journal of a file, or a new one, for only this process, even on a file system without locks.
 
     BlockingIOError: another process has it open.
     """
-    journal = os.open(journal_of(path), os.O_RDWR | (os.O_CREAT if new else 0), 0o666)
+    journal = os.open(journal_path(path), os.O_RDWR | (os.O_CREAT if create else 0), 0o666)
     try:
         fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.stat(journal_of(path))  # fails if its owner has removed it between the two calls
+        os.stat(journal_path(path))  # fails if its owner has removed it between the two calls
     except OSError as error:
-        if isinstance(error, (BlockingIOError, FileNotFoundError)) or not new:
+        if isinstance(error, (BlockingIOError, FileNotFoundError)) or not create:
             os.close(journal)
             raise
     return journal
 
 
-def settle(path: Path, file: int) -> None:
+def sync_and_remove_journal(path: Path, file: int) -> None:
     """Sync the file and remove its journal."""
-    sync(file)
-    journal_of(path).unlink(missing_ok=True)
+    sync_data(file)
+    journal_path(path).unlink(missing_ok=True)
 
 
 def write_journal(journal: int, size: int, pages: list[tuple[int, bytes]]) -> None:
     """Write and sync the pages of a commit, and the size of the file after it."""
-    pages = b"".join(RUN.pack(place, len(data)) + data for place, data in pages)
-    write_at(journal, 0, HEADER.pack(MARK, len(pages), size, digest(len(pages), size, pages)) + pages)
-    sync(journal)
+    pages = b"".join(PAGE_HEADER.pack(place, len(data)) + data for place, data in pages)
+    write_at(journal, 0, JOURNAL_HEADER.pack(MAGIC, len(pages), size, digest(len(pages), size, pages)) + pages)
+    sync_data(journal)
 
 
-def apply(journal: int, file: int) -> bool:
+def apply_journal(journal: int, file: int) -> bool:
     """Write the pages of a complete journal into the file, maybe again; returns whether it is complete."""
-    mark, length, size, expected = HEADER.unpack(read_at(journal, 0, HEADER.size))
-    if mark != MARK or not 0 <= length <= os.fstat(journal).st_size or size > os.fstat(file).st_size:
+    magic, length, size, expected = JOURNAL_HEADER.unpack(read_at(journal, 0, JOURNAL_HEADER.size))
+    if magic != MAGIC or not 0 <= length <= os.fstat(journal).st_size or size > os.fstat(file).st_size:
         return False
-    pages = read_at(journal, HEADER.size, length)
+    pages = read_at(journal, JOURNAL_HEADER.size, length)
     if digest(length, size, pages) != expected:
         return False
     position = 0
     while position < length:
-        place, count = RUN.unpack_from(pages, position)
-        position += RUN.size + count
-        write_at(file, place, memoryview(pages)[position - count : position])
+        offset, n_bytes = PAGE_HEADER.unpack_from(pages, position)
+        position += PAGE_HEADER.size + n_bytes
+        write_at(file, offset, memoryview(pages)[position - n_bytes : position])
     os.ftruncate(file, size)
     return True
 
 
 def digest(length: int, size: int, pages: bytes) -> bytes:
-    return hashlib.blake2b(RUN.pack(length, size) + pages, digest_size=32).digest()
+    return hashlib.blake2b(PAGE_HEADER.pack(length, size) + pages, digest_size=32).digest()
 
 
-def reserve(file: int, begin: int, end: int) -> None:
+def reserve_disk_space(file: int, start: int, end: int) -> None:
     """Reserve disk space for these bytes, so that writing them later cannot fail on a full disk."""
-    if end > begin and hasattr(os, "posix_fallocate"):
+    if end > start and hasattr(os, "posix_fallocate"):
         try:
-            os.posix_fallocate(file, begin, end - begin)
+            os.posix_fallocate(file, start, end - start)
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # the file system cannot reserve
                 raise
 
 
-def read_at(file: int, place: int, length: int) -> bytes:
+def read_at(file: int, offset: int, length: int) -> bytes:
     """Bytes of a file, with zeros beyond its end."""
-    return os.pread(file, max(0, length), place).ljust(length, b"\0")
+    return os.pread(file, max(0, length), offset).ljust(length, b"\0")
 
 
-def write_at(file: int, place: int, data) -> None:
+def write_at(file: int, offset: int, data) -> None:
     """Write all bytes, in as many calls as the system needs."""
     view = memoryview(data)
     while view:
-        written = os.pwrite(file, view, place)
-        view, place = view[written:], place + written
+        written = os.pwrite(file, view, offset)
+        view, offset = view[written:], offset + written
 
 
-def sync(file: int) -> None:
+def sync_data(file: int) -> None:
     """Sync the contents, but not the times of the file, which would cost another write."""
     getattr(os, "fdatasync", os.fsync)(file)
 

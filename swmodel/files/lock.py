@@ -12,24 +12,24 @@ import os
 import socket
 from pathlib import Path
 
-from ..errors import FilesError, file_errors
+from ..errors import FilesError, translate_os_errors
 
-NAME = "run.lock"
+FILE_NAME = "run.lock"
 
 
 @contextlib.contextmanager
-def held(directory):
+def hold_folder(directory):
     """Lock the folder, created if missing, for the run of this process; yields the open lock file, removed at the end.
 
     A process that inherits the file's descriptor also holds the lock. FilesError: another run holds it, or it cannot
     be written.
     """
-    path = Path(directory) / NAME
-    with file_errors(directory, "written"):
+    path = Path(directory) / FILE_NAME
+    with translate_os_errors(directory, "written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+")
     with file:
-        lock(file, path, fcntl.LOCK_EX)
+        lock_file(file, path, fcntl.LOCK_EX)
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()
@@ -39,17 +39,17 @@ def held(directory):
             path.unlink(missing_ok=True)
 
 
-def check_free(directory):
+def check_unlocked(directory):
     """Raise FilesError if a run uses the folder. Writes nothing."""
-    path = Path(directory) / NAME
+    path = Path(directory) / FILE_NAME
     with contextlib.suppress(FileNotFoundError, PermissionError), path.open() as file:
-        lock(file, path, fcntl.LOCK_SH)  # the only lock of network file systems on a file open for reading
+        lock_file(file, path, fcntl.LOCK_SH)  # the only lock of network file systems on a file open for reading
 
 
-def lock(file, path: Path, kind: int):
+def lock_file(file, path: Path, operation: int):
     """Lock an open file, LOCK_EX or LOCK_SH, without waiting, until it is closed or the process ends."""
     try:
-        fcntl.flock(file, kind | fcntl.LOCK_NB)
+        fcntl.flock(file, operation | fcntl.LOCK_NB)
         if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
             raise FileNotFoundError
     except (BlockingIOError, FileNotFoundError):  # a run has it, or has just removed it

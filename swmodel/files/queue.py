@@ -7,27 +7,27 @@ from collections import deque
 from ..parallel.worker import Worker
 
 #: Most bytes of arrays in the queue of one file; beyond that the model waits.
-BUDGET = 64 << 20
+MAX_QUEUE_BYTES = 64 << 20
 
 
-class Queue:
+class CallQueue:
     """The calls of one file to a Worker, which several files may share. The functions raise no errors."""
 
     def __init__(self, worker: Worker):
         self.worker = worker
-        self._pending, self._waiting, self._wanted = deque(), 0, False
+        self._pending, self._queued_bytes, self._is_awaited = deque(), 0, False
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nobody waits for the end of the present call."""
-        return self.worker.idle and not self._wanted
+        return self.worker.is_queue_empty and not self._is_awaited
 
-    def put(self, function, *arguments, nbytes: int = 0) -> None:
+    def submit(self, function, *arguments, nbytes: int = 0) -> None:
         """Queue a call of `function(*arguments)`, which hold `nbytes`."""
-        while self._pending and (self._pending[0][0].done() or self._waiting + nbytes > BUDGET):
+        while self._pending and (self._pending[0][0].done() or self._queued_bytes + nbytes > MAX_QUEUE_BYTES):
             self._wait_for_first()
         self._pending.append((self.worker.submit(function, *arguments), nbytes))
-        self._waiting += nbytes
+        self._queued_bytes += nbytes
 
     def finish(self) -> None:
         """Wait for all calls."""
@@ -36,7 +36,7 @@ class Queue:
 
     def _wait_for_first(self) -> None:
         future, nbytes = self._pending.popleft()
-        self._wanted = True
+        self._is_awaited = True
         future.result()
-        self._wanted = False
-        self._waiting -= nbytes
+        self._is_awaited = False
+        self._queued_bytes -= nbytes

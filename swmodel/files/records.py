@@ -9,7 +9,7 @@ import numpy as np
 from .integrity import checksums
 
 
-class Records:
+class RecordWriter:
     """The records of an open h5py.File, its attribute `file`; it may have none."""
 
     def __init__(self, file):
@@ -17,93 +17,97 @@ class Records:
         # The list takes all names first: an iteration suspended by an error would keep h5py's lock for ever.
         self._variables = {name: file[name] for name in list(file)}
         self._variables = {name: v for name, v in self._variables.items() if v.maxshape and v.maxshape[0] is None}
-        self._columns, self._sums, self._static_sums = checksums.columns(file), {}, {}
-        self._complete = None  # number of complete records, while others are in work
+        self._checksum_names, self._checksums, self._static_checksums = checksums.checksummed_variables(file), {}, {}
+        self._n_complete = None  # number of complete records, while others are in work
 
     def __len__(self) -> int:
         return len(self.file["time"])
 
-    def set_length(self, records: int) -> None:
+    def set_length(self, n_records: int) -> None:
         """Give every variable with time this number of records; new ones have the fill value."""
         for variable in self._variables.values():
-            variable.resize(records, axis=0)
+            variable.resize(n_records, axis=0)
 
-    def begin(self, records: int = 1) -> None:
+    def begin(self, n_records: int = 1) -> None:
         """Add records of fill values."""
-        self._complete = len(self)
-        self.set_length(self._complete + records)
-        self._sums.clear()
+        self._n_complete = len(self)
+        self.set_length(self._n_complete + n_records)
+        self._checksums.clear()
 
-    def put(self, name: str, values) -> None:
+    def write_variable(self, name: str, values) -> None:
         """Write a variable in the new records, one after the other; a file of an earlier version may lack it."""
         if name in self._variables:
             variable = self._variables[name]
             values = np.asarray(values, variable.dtype)
-            variable[self._complete :] = values
-            self._sums[name] = [checksums.crc(each) for each in values]
+            variable[self._n_complete :] = values
+            self._checksums[name] = [checksums.crc32(each) for each in values]
 
-    def put_rows(self, name: str, first: int, rows: np.ndarray, before: tuple[int, ...] = ()) -> None:
+    def write_rows(self, name: str, first: int, rows: np.ndarray, leading_indices: tuple[int, ...] = ()) -> None:
         """Compress and write rows of the new record, in rising order: whole chunks, or to the last row.
 
-        `before`: indices of axes between time and the rows. A file of an earlier version may lack the variable.
+        `leading_indices`: indices of axes between time and the rows. A file of an earlier version may lack the
+        variable.
         """
         if name not in self._variables:
             return
         variable = self._variables[name]
-        record, height = len(variable) - 1, variable.chunks[-2]
-        self._sums[name] = [checksums.crc(rows, *self._sums.get(name, ()))]
-        for start in range(0, len(rows), height):
-            chunk = rows[start : start + height]
-            if len(chunk) < height:
-                chunk = np.concatenate([chunk, np.zeros((height - len(chunk), chunk.shape[1]), chunk.dtype)])
-            variable.id.write_direct_chunk((record, *before, first + start, 0), deflate(chunk))
+        record, rows_per_chunk = len(variable) - 1, variable.chunks[-2]
+        self._checksums[name] = [checksums.crc32(rows, *self._checksums.get(name, ()))]
+        for start in range(0, len(rows), rows_per_chunk):
+            chunk = rows[start : start + rows_per_chunk]
+            if len(chunk) < rows_per_chunk:
+                chunk = np.concatenate([chunk, np.zeros((rows_per_chunk - len(chunk), chunk.shape[1]), chunk.dtype)])
+            variable.id.write_direct_chunk((record, *leading_indices, first + start, 0), deflate(chunk))
 
-    def put_static(self, name: str, before: tuple[int, ...], first: int, rows: np.ndarray) -> None:
-        """Write rows of a field without time from row `first` on, in rising order; `before`: leading indices.
+    def write_static_rows(self, name: str, leading_indices: tuple[int, ...], first: int, rows: np.ndarray) -> None:
+        """Write rows of a field without time from row `first` on, in rising order; `leading_indices`: leading indices.
 
-        A variable with more axes gets its checksum in `seal`, as its rows are not written in the order of the file.
+        A variable with more axes gets its checksum in `write_static_checksums`, as its rows are not written in the
+        order of the file.
         """
         field = self.file[name]
         rows = np.asarray(rows, field.dtype)
-        field[(*before, slice(first, first + len(rows)))] = rows
-        if not before:
-            self._static_sums[name] = checksums.crc(rows, self._static_sums.get(name, 0))
+        field[(*leading_indices, slice(first, first + len(rows)))] = rows
+        if not leading_indices:
+            self._static_checksums[name] = checksums.crc32(rows, self._static_checksums.get(name, 0))
 
-    def seal(self) -> None:
+    def write_static_checksums(self) -> None:
         """Write the checksums of the constant variables, after all of them are in the file."""
-        checksums.seal(self.file, self._static_sums)
+        checksums.write_static_checksums(self.file, self._static_checksums)
 
     def complete(self) -> None:
         """Write the intervals of the means, if any, and the checksums of the new records."""
-        first, records = self._complete, len(self) - self._complete
+        first, n_records = self._n_complete, len(self) - self._n_complete
         if "time_bounds" in self._variables:
             times = self.file["time"][max(first - 1, 0) :].tolist()
-            self.put("time_bounds", list(pairwise(times if first else [0.0, *times])))
-        if self._columns:
-            sums = [self._sums.get(name) or [self._of_fill(name)] * records for name in self._columns]
-            self.file[checksums.VARIABLE][first:] = [checksums.row(each) for each in zip(*sums, strict=True)]
-        self._complete = None
+            self.write_variable("time_bounds", list(pairwise(times if first else [0.0, *times])))
+        if self._checksum_names:
+            sums = [
+                self._checksums.get(name) or [self._checksum_of_fill(name)] * n_records for name in self._checksum_names
+            ]
+            self.file[checksums.VARIABLE][first:] = [checksums.checksum_row(each) for each in zip(*sums, strict=True)]
+        self._n_complete = None
 
-    def keep_complete(self) -> None:
+    def drop_incomplete(self) -> None:
         """Drop incomplete records."""
-        if self._complete is not None:
-            self.set_length(self._complete)
+        if self._n_complete is not None:
+            self.set_length(self._n_complete)
 
     def select(self, keep) -> None:
         """Keep the records whose step is in `keep`, in their order."""
-        kept = [record for record, step in enumerate(self.file["step"][:].tolist()) if keep(step)]
-        for place, record in enumerate(kept):
-            if place != record:
+        selected = [record for record, step in enumerate(self.file["step"][:].tolist()) if keep(step)]
+        for target, record in enumerate(selected):
+            if target != record:
                 for variable in self._variables.values():
-                    variable[place] = variable[record]
-        self.set_length(len(kept))
+                    variable[target] = variable[record]
+        self.set_length(len(selected))
 
-    def _of_fill(self, name: str) -> int:
+    def _checksum_of_fill(self, name: str) -> int:
         """The checksum of a record of fill values."""
         variable, total = self._variables[name], 0
         row = np.full(variable.shape[-1:], variable.fillvalue, variable.dtype)
         for _ in range(int(np.prod(variable.shape[1:-1]))):
-            total = checksums.crc(row, total)
+            total = checksums.crc32(row, total)
         return total
 
 

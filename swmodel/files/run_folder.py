@@ -9,35 +9,35 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import FilesError, UsageError, file_errors
+from ..errors import FilesError, UsageError, translate_os_errors
 from . import lock
-from .draft import WRITING, replacing
-from .status import NAME as STATUS
+from .draft import DRAFT_SUFFIX, atomic_write
+from .status import FILE_NAME as STATUS
 from .status import read_status
 
 CONFIG = "config.toml"
 OUTPUT = "output.nc"
-ZARR = ".zarr"
-STORE = f"output{ZARR}"
+ZARR_SUFFIX = ".zarr"
+OUTPUT_STORE = f"output{ZARR_SUFFIX}"
 DIAGNOSTICS = "diagnostics.nc"
 SPECTRA = "spectra.nc"
 STATIONS = "stations.nc"
 SECTIONS = "sections.nc"
 DRIFTERS = "drifters.nc"
 HARMONICS = "harmonics.nc"
-RESTARTS = "restart"
+RESTART_FOLDER = "restart"
 BLOWUP = "blowup.nc"
-FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATIONS, SECTIONS, DRIFTERS, HARMONICS, STATUS)
+RUN_FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATIONS, SECTIONS, DRIFTERS, HARMONICS, STATUS)
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
 #: The snapshots of a run, of which a folder has one.
-SNAPSHOTS = (OUTPUT, STORE)
+SNAPSHOT_FILES = (OUTPUT, OUTPUT_STORE)
 #: The endings of files from killed writers.
-LEFT_OVER = (WRITING, f"{WRITING}.journal")
+LEFTOVER_SUFFIXES = (DRAFT_SUFFIX, f"{DRAFT_SUFFIX}.journal")
 #: The files that tasks other than a run write.
-RESULTS = (
-    STORE,
+TASK_FILES = (
+    OUTPUT_STORE,
     "check.json",
     SENSITIVITY,
     "sensitivity.png",
@@ -54,68 +54,68 @@ RESULTS = (
 )
 
 
-def check_vacant(directory, force: bool = False, python: bool = False, held: bool = False):
+def check_overwritable(directory, force: bool = False, for_python: bool = False, has_lock: bool = False):
     """Check that a run may be written into `directory`, which need not exist. Writes nothing.
 
     UsageError: it is not empty, without `force`. FilesError: it cannot be written, or a run uses it.
 
     Args:
-        python: whether the message is for Python.
-        held: whether this process holds the folder's lock.
+        for_python: whether the message is for Python.
+        has_lock: whether this process holds the folder's lock.
     """
     directory = Path(directory)
-    with file_errors(directory, "read"):
+    with translate_os_errors(directory, "read"):
         parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
         if not parent.is_dir():
             raise FilesError(f"{parent} is a file, not a folder; give another")
-        if not held:
-            lock.check_free(directory)
-        if not force and directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()):
-            state, found = read_status(directory).get("state"), holding(directory, python)
-            what = f"holds {found.kind} ({state})" if state else "exists and is not empty"
-            other = "give force=True" if python else "give --force"
-            other += " to replace it or another folder" + ("" if python else " with --output")
-            go_on = f", or continue it by {found.command}" if found.command else ""
-            raise UsageError(f"{directory} {what}; {other}{go_on}")
+        if not has_lock:
+            lock.check_unlocked(directory)
+        if not force and directory.is_dir() and any(path.name != lock.FILE_NAME for path in directory.iterdir()):
+            state, contents = read_status(directory).get("state"), folder_contents(directory, for_python)
+            what = f"holds {contents.kind} ({state})" if state else "exists and is not empty"
+            remedy = "give force=True" if for_python else "give --force"
+            remedy += " to replace it or another folder" + ("" if for_python else " with --output")
+            resume_hint = f", or continue it by {contents.resume_command}" if contents.resume_command else ""
+            raise UsageError(f"{directory} {what}; {remedy}{resume_hint}")
         if not os.access(parent, os.W_OK | os.X_OK):
             raise FilesError(f"{directory} cannot be written: no permission in {parent}")
 
 
-class Holding(NamedTuple):
+class FolderContents(NamedTuple):
     """The contents of a folder, in words, the task that made it, and the command that continues it or ""."""
 
     kind: str
     task: str
-    command: str
+    resume_command: str
 
 
-def holding(directory, python: bool = False) -> Holding:
-    """The Holding of a folder, which need not exist."""
+def folder_contents(directory, for_python: bool = False) -> FolderContents:
+    """The FolderContents of a folder, which need not exist."""
     directory = Path(directory)
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     if names & {"assimilation.json", "progress.h5", "twin.h5"}:
         command = f"`swmodel assimilate {directory / CONFIG} --output {directory} --resume`"
-        return Holding("an assimilation", "assimilate", command)
+        return FolderContents("an assimilation", "assimilate", command)
     if names & {"check.json", "sensitivity.nc"}:
-        return Holding("derivatives", "run", "")
+        return FolderContents("derivatives", "run", "")
     kind, task = ("an ensemble", "ensemble") if ENSEMBLE in names else ("a run", "run")
     command = f"`swmodel resume {directory}`"
-    if python and task == "run":
+    if for_python and task == "run":
         command = f'`Simulation.resume("{directory}").run("{directory}")`'
-    return Holding(kind, task, command if RESTARTS in names else "")
+    return FolderContents(kind, task, command if RESTART_FOLDER in names else "")
 
 
 def prepare(directory):
     """Make the folder and remove the files of an earlier run, but no others."""
     directory = Path(directory)
-    with file_errors(directory, "written"):
+    with translate_os_errors(directory, "written"):
         directory.mkdir(parents=True, exist_ok=True)
-        for name in (*FILES, *RESULTS, BLOWUP, RESTARTS):
-            for left in ("", *LEFT_OVER):
-                remove(directory / (name + left))
+        for name in (*RUN_FILES, *TASK_FILES, BLOWUP, RESTART_FOLDER):
+            for suffix in ("", *LEFTOVER_SUFFIXES):
+                remove_path(directory / (name + suffix))
 
 
-def remove(path: Path):
+def remove_path(path: Path):
     """Remove a file, a link or a folder, if there is one."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
@@ -123,33 +123,33 @@ def remove(path: Path):
         path.unlink(missing_ok=True)
 
 
-def size_of(path: Path) -> int:
+def size_in_bytes(path: Path) -> int:
     """Bytes of a file, or of the files in a folder; a run at work may remove them meanwhile."""
-    found = 0
+    n_bytes = 0
     with contextlib.suppress(FileNotFoundError):
         for each in path.rglob("*") if path.is_dir() else [path]:
-            found += each.lstat().st_size if each.is_file() else 0
-    return found
+            n_bytes += each.lstat().st_size if each.is_file() else 0
+    return n_bytes
 
 
-def is_store(path) -> bool:
+def is_zarr_store(path) -> bool:
     """Whether a path is a store of Zarr, which commands use like a file."""
-    return Path(path).suffix == ZARR or (Path(path) / "zarr.json").is_file()
+    return Path(path).suffix == ZARR_SUFFIX or (Path(path) / "zarr.json").is_file()
 
 
-def is_folder(path) -> bool:
+def is_run_folder(path) -> bool:
     """Whether a path is a folder that may hold files of a run."""
-    return Path(path).is_dir() and not is_store(path)
+    return Path(path).is_dir() and not is_zarr_store(path)
 
 
-def reopen(directory):
+def clear_end_of_run(directory):
     """Remove the record of the end of the run in the folder, and the state of a blow-up: the run continues."""
-    with file_errors(directory, "written"):
+    with translate_os_errors(directory, "written"):
         for name in (STATUS, BLOWUP):
             (Path(directory) / name).unlink(missing_ok=True)
 
 
-def config_of(directory) -> dict:
+def read_config_tables(directory) -> dict:
     """The tables of config.toml; {} where there is none, or a damaged one."""
     try:
         return tomllib.loads((Path(directory) / CONFIG).read_text(encoding="utf-8"))
@@ -157,19 +157,19 @@ def config_of(directory) -> dict:
         return {}
 
 
-def own_case(directory) -> dict:
+def user_case_table(directory) -> dict:
     """The table [case] of config.toml, if it names the file of a user's own case, which is not executed; else {}."""
-    case = config_of(directory).get("case", {})
+    case = read_config_tables(directory).get("case", {})
     return case if isinstance(case, dict) and case.get("file") else {}
 
 
 def write_config(directory, config):
     """Write config.toml, and case.py for a user's case; each is the old file or the whole new one."""
     from ..config import to_toml  # here, as the program needs the names in this file early
-    from ..config.loading.case_file import CASE
+    from ..config.loading.case_file import CASE_FILE_NAME
 
-    texts = {CASE: config.case.file_text, CONFIG: to_toml(config)}
+    texts = {CASE_FILE_NAME: config.case.file_text, CONFIG: to_toml(config)}
     for name, text in texts.items():
         if text:
-            with replacing(Path(directory) / name) as path:
+            with atomic_write(Path(directory) / name) as path:
                 path.write_bytes(text.encode())

@@ -6,40 +6,40 @@ import math
 from typing import NamedTuple
 
 
-class Schedule(NamedTuple):
+class EventSchedule(NamedTuple):
     """The steps at which an event is due, besides the first and the last; none without an interval."""
 
     dt: float
-    last: int
-    steps: int | None = None
-    seconds: float | None = None
+    last_step: int
+    every_steps: int | None = None
+    every_seconds: float | None = None
 
-    def due(self, step: int) -> bool:
+    def is_due(self, step: int) -> bool:
         """Whether the event is due after `step` steps."""
-        return step == self.last or step == self.next(step - 1) or step == 0
+        return step == self.last_step or step == self.next(step - 1) or step == 0
 
-    def regular(self, step: int) -> bool:
+    def is_regular(self, step: int) -> bool:
         """Whether the event is due after `step` steps in a run of any length: at the first step, or by the interval."""
-        return step == 0 or self._replace(last=step + 1).next(step - 1) == step
+        return step == 0 or self._replace(last_step=step + 1).next(step - 1) == step
 
     def next(self, step: int) -> int:
         """The first step after `step` at which the event is due; at most the last step."""
         if step < 0:
             return 0
-        if self.steps:
-            following = (step // self.steps + 1) * self.steps
-        elif self.seconds and self.seconds > self.dt:
-            following = self._at(self._count(step) + 1)
+        if self.every_steps:
+            next_step = (step // self.every_steps + 1) * self.every_steps
+        elif self.every_seconds and self.every_seconds > self.dt:
+            next_step = self._step_of_event(self._n_events_until(step) + 1)
         else:
-            following = step + 1 if self.seconds else self.last
-        return min(max(following, step + 1), self.last)
+            next_step = step + 1 if self.every_seconds else self.last_step
+        return min(max(next_step, step + 1), self.last_step)
 
-    def _at(self, count: int) -> int:
+    def _step_of_event(self, count: int) -> int:
         # The tolerance keeps rounding of seconds / dt from moving an event to the next step.
-        return math.ceil(count * self.seconds / self.dt - 1e-6)
+        return math.ceil(count * self.every_seconds / self.dt - 1e-6)
 
-    def _count(self, step: int) -> int:
-        count = int(step * self.dt / self.seconds)
-        while self._at(count + 1) <= step:
+    def _n_events_until(self, step: int) -> int:
+        count = int(step * self.dt / self.every_seconds)
+        while self._step_of_event(count + 1) <= step:
             count += 1
         return count

@@ -9,23 +9,23 @@ from pathlib import Path
 from ..errors import FilesError
 from .draft import write_text
 
-NAME = "status.json"
+FILE_NAME = "status.json"
 
 
 def write_status(directory, **keys):
     """Write `keys` (JSON values; state, exit_code, steps, ...) as the status of the run in `directory`."""
-    write_text(Path(directory) / NAME, dumps(keys))
+    write_text(Path(directory) / FILE_NAME, dumps(keys))
 
 
-def ended(directory) -> bool:
+def has_ended(directory) -> bool:
     """Whether the status of the run in `directory` has its end."""
     return read_status(directory).get("state") in ("completed", "stopped", "failed")
 
 
-def finish(directory, state: str, code: int, message: str) -> dict:
+def write_final_status(directory, state: str, code: int, message: str) -> dict:
     """The final status of the run in `directory`: the existing one if it has the end, else this one."""
     status = read_status(directory)
-    if not ended(directory):
+    if not has_ended(directory):
         status |= {"state": state, "exit_code": code, "message": message}
         write_status(directory, **status)
     return status
@@ -33,7 +33,7 @@ def finish(directory, state: str, code: int, message: str) -> dict:
 
 def read_status(directory) -> dict:
     """The status of the run in `directory`; empty without one. FilesError: the file is no status."""
-    path = Path(directory) / NAME
+    path = Path(directory) / FILE_NAME
     try:
         status = json.loads(path.read_text())
     except FileNotFoundError:
@@ -49,13 +49,13 @@ def read_status(directory) -> dict:
 
 def dumps(value) -> str:
     """The text of JSON values, indented; numbers that are not finite, which JSON lacks, become null."""
-    return json.dumps(finite(value), indent=2, allow_nan=False) + "\n"
+    return json.dumps(replace_non_finite(value), indent=2, allow_nan=False) + "\n"
 
 
-def finite(value):
+def replace_non_finite(value):
     """JSON values with None for each number that is not finite."""
     if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
+        return {key: replace_non_finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
+        return [replace_non_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -8,13 +8,13 @@ import tomllib
 from pathlib import Path
 
 from ..config import ConfigError, from_toml, load
-from ..config.loading.case_file import CASE
+from ..config.loading.case_file import CASE_FILE_NAME
 from ..config.options.case import Case
-from ..errors import FilesError, UsageError, file_errors
+from ..errors import FilesError, UsageError, translate_os_errors
 from .integrity import guard
-from .restart.folder import LEFT_OVER, candidates, job
-from .run_folder import CONFIG, RESTARTS, ZARR, is_folder, own_case
-from .status import NAME as STATUS
+from .restart.folder import RESTART_OR_LEFTOVER_PATTERN, examination_job, list_restart_files
+from .run_folder import CONFIG, RESTART_FOLDER, ZARR_SUFFIX, is_run_folder, user_case_table
+from .status import FILE_NAME as STATUS
 from .status import read_status
 
 INTACT = "intact"
@@ -26,42 +26,52 @@ def verdicts(path) -> dict[str, str]:
 
     UsageError: no file of a run. FilesError: the folder cannot be read.
     """
-    path, found = Path(path), {}
+    path, verdict_of = Path(path), {}
     if not os.path.lexists(path):
         raise UsageError(f"there is no file or folder {path}")
-    if is_folder(path):
-        with file_errors(path, "read"):
+    if is_run_folder(path):
+        with translate_os_errors(path, "read"):
             names = sorted(each.name for each in path.iterdir())
-            jobs = [guard.Job(path / name) for name in names if name.endswith((".nc", ".h5", ZARR))]
-            jobs += [job(each) for each in candidates(path)]
-        texts = {CONFIG: read_config, STATUS: read_status, CASE: read_case if own_case(path).get("sha256") else None}
-        found = {name: of_text(read, path) for name, read in texts.items() if read and name in {*names, CASE}}
+            jobs = [guard.ExaminationJob(path / name) for name in names if name.endswith((".nc", ".h5", ZARR_SUFFIX))]
+            jobs += [examination_job(each) for each in list_restart_files(path)]
+        readers = {
+            CONFIG: read_config,
+            STATUS: read_status,
+            CASE_FILE_NAME: verdict_of_case if user_case_table(path).get("sha256") else None,
+        }
+        verdict_of = {
+            name: verdict_of_text_file(read, path)
+            for name, read in readers.items()
+            if read and name in {*names, CASE_FILE_NAME}
+        }
     else:  # restart files are recognised by their names
-        restart = path.parent.name == RESTARTS and LEFT_OVER.fullmatch(path.name)
-        jobs = [job(path) if restart else guard.Job(path)]
+        is_restart = path.parent.name == RESTART_FOLDER and RESTART_OR_LEFTOVER_PATTERN.fullmatch(path.name)
+        jobs = [examination_job(path) if is_restart else guard.ExaminationJob(path)]
         path = path.parent
-    for each, one in zip(jobs, guard.facts(jobs), strict=True):
+    for each, one in zip(jobs, guard.examine_files(jobs), strict=True):
         if "problem" in one and not os.path.lexists(each.path):  # a run at work has replaced it
             continue
         verdict = INTACT if one.get("checksums", True) else READABLE
-        found[str(each.path.relative_to(path))] = one.get("problem", verdict)
-    if not found:
+        verdict_of[str(each.path.relative_to(path))] = one.get("problem", verdict)
+    if not verdict_of:
         raise UsageError(f"{path} holds no file of a run")
-    return found
+    return verdict_of
 
 
-def require_intact(path, found: dict[str, str]) -> None:
+def require_intact(path, verdict_of: dict[str, str]) -> None:
     """Raise FilesError with the names of damaged files, if any."""
-    bad = [name for name, words in found.items() if words not in (INTACT, READABLE)]
-    if bad:
-        raise FilesError(f"{path}: {len(bad)} of {len(found)} files are damaged or unreadable: {', '.join(bad)}")
+    damaged = [name for name, words in verdict_of.items() if words not in (INTACT, READABLE)]
+    if damaged:
+        raise FilesError(
+            f"{path}: {len(damaged)} of {len(verdict_of)} files are damaged or unreadable: {', '.join(damaged)}"
+        )
 
 
-def of_text(read, directory: Path) -> str:
+def verdict_of_text_file(read_file, directory: Path) -> str:
     """Whether a text file can be read, in words."""
     try:
-        found = read(directory)
-        return found if isinstance(found, str) else READABLE
+        verdict = read_file(directory)
+        return verdict if isinstance(verdict, str) else READABLE
     except (ConfigError, FilesError, OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return f"cannot be read: {' '.join(str(getattr(error, 'strerror', None) or error).split())}"
     except (AttributeError, KeyError, TypeError):
@@ -70,13 +80,15 @@ def of_text(read, directory: Path) -> str:
 
 def read_config(directory: Path) -> None:
     """Read the config.toml of a run, without executing a user's case or checking its options."""
-    if own_case(directory):
+    if user_case_table(directory):
         from_toml((directory / CONFIG).read_text(encoding="utf-8"), Case)
     else:
         load(directory / CONFIG, environ={})
 
 
-def read_case(directory: Path) -> str:
+def verdict_of_case(directory: Path) -> str:
     """The verdict on the file of a user's case."""
-    same = hashlib.sha256((directory / CASE).read_bytes()).hexdigest() == own_case(directory)["sha256"]
-    return INTACT if same else f"damaged: its SHA-256 is not the one in {CONFIG}"
+    is_intact = (
+        hashlib.sha256((directory / CASE_FILE_NAME).read_bytes()).hexdigest() == user_case_table(directory)["sha256"]
+    )
+    return INTACT if is_intact else f"damaged: its SHA-256 is not the one in {CONFIG}"

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 __all__ = ["Problem"]
 
 
-def _found(name: str) -> Any:
+def _import_lazily(name: str) -> Any:
     """`Problem`, imported at first use, as checks of requests do not need JAX."""
     if name == "Problem":
         from .problem import Problem
@@ -18,4 +18,4 @@ def _found(name: str) -> Any:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = _found
+    __getattr__ = _import_lazily

@@ -30,15 +30,15 @@ from ..files.draft import write_text
 from ..files.status import dumps
 from ..ocean.noise import white_noise, white_number
 from ..ocean.state import State
-from ..ocean.table import CONTROLS, GIVEN, row_of
+from ..ocean.table import CONTROLS, INPUT_FIELDS, variable_of
 from ..ocean.terms import TERM_OF
 from ..parallel.environment import peak_memory
-from ..parallel.stop import Stop
-from ..setup.fields import given
+from ..parallel.stop import StopRequests
+from ..setup.fields import has_field_source
 from ..setup.setup import setup_of
 from .problem import Problem
 
-NAME = "check.json"
+RESULTS_FILE = "check.json"
 #: The checks by name: words, exact result, format; and the largest errors by precision.
 CHECKS = {
     "taylor_slope": ("Taylor slope", 2, ".4f"),
@@ -46,76 +46,80 @@ CHECKS = {
     "hessian_symmetry": ("Hessian's symmetry, relative error", 0, ".1e"),
     "quotient_error": ("difference quotient, relative error", 0, ".1e"),
 }
-BOUNDS = {"float64": (0.02, 1e-12, 1e-10, 1e-4), "float32": (0.2, 1e-4, 1e-3, 0.1)}
+ERROR_BOUNDS = {"float64": (0.02, 1e-12, 1e-10, 1e-4), "float32": (0.2, 1e-4, 1e-3, 0.1)}
 #: The results for `--json`.
-KEYS = (*CHECKS, "smooth", "nproc")
-KEYS += ("adjoint_over_forward", "gradient_over_run", "gradient_sha256", "peak_bytes_per_rank")
+JSON_KEYS = (*CHECKS, "smooth", "nproc")
+JSON_KEYS += ("adjoint_over_forward", "gradient_over_run", "gradient_sha256", "peak_bytes_per_rank")
 #: Lengths of steps along the direction: 1, 1/4, ...
-STEPS = tuple(0.25**k for k in range(9))
+STEP_LENGTHS = tuple(0.25**k for k in range(9))
 #: A remainder is well above round-off, or just above it, from so many units of the last place of J.
-WELL_ABOVE, ABOVE = 1e4, 1e2
-#: Size of the direction relative to the field, or to `Variable.small` for a zero field.
-RELATIVE = 1e-3
+SLOPE_MIN_ULPS, QUOTIENT_MIN_ULPS = 1e4, 1e2
+#: Size of the direction relative to the field, or to `Variable.small_change` for a zero field.
+RELATIVE_STEP_SIZE = 1e-3
 
 
 def compute(config, directory, options, report, command_line, watch):
-    """Check the derivatives of `config`; see `cli.job.TASKS`.
+    """Check the derivatives of `config`; see `cli.job.TASK_MODULES`.
 
     Options: `memory`, most bytes in a process; `json`, a file for the results KEYS.
     """
-    done = []
-    watch(lambda: len(done))
-    with Stop(config.run.walltime) as stop:
+    finished = []
+    watch(lambda: len(finished))
+    with StopRequests(config.run.walltime) as stop:
         problem = Problem(config, controls_of(config), lambda view, k: view.state, memory=options.get("memory"))
         problem.prepare(problem.first_guess(), curvature=True)
         checks = Checks(problem)
         if not math.isfinite(checks.value) or not math.isfinite(checks.slope):
             raise NumericalError("the run blew up; `swmodel run` shows the place and the cause")
 
-        def piece(words, function):
+        def run_check(label, function):
             if reason := stop.reason(problem.transport):
                 raise Stopped(f"stopped by {reason}; a check cannot be resumed")
             value = function()
-            done.append(words)
+            finished.append(label)
             if problem.transport.rank == 0:
-                report({"step": len(done), "steps": 4, "words": words})
+                report({"step": len(finished), "steps": 4, "words": label})
             return value
 
-        words = {"taylor": "Taylor remainders", "dot_product_error": "tangent and adjoint"}
-        words |= {"hessian_symmetry": "Hessian-vector products"}
-        results = {name: piece(label, getattr(checks, name)) for name, label in words.items()}
+        labels = {"taylor": "Taylor remainders", "dot_product_error": "tangent and adjoint"}
+        labels |= {"hessian_symmetry": "Hessian-vector products"}
+        results = {name: run_check(label, getattr(checks, name)) for name, label in labels.items()}
         results |= results.pop("taylor")
         results |= {"nproc": problem.transport.size, "gradient_sha256": fingerprint(problem, checks.gradient)}
-        results |= piece("times", checks.times)
+        results |= run_check("times", checks.time_ratios)
         peak = problem.transport.reduce(np.asarray(peak_memory(), np.int64), "max")
         results |= {"peak_bytes_per_rank": int(peak), "value": checks.value, "dtype": config.run.dtype}
         results |= {"controls": list(problem.names), "steps": problem.steps, "slope_along_direction": checks.slope}
         if problem.transport.rank == 0:
-            write_text(Path(directory) / NAME, dumps(results))
+            write_text(Path(directory) / RESULTS_FILE, dumps(results))
             if options.get("json"):
-                write_text(options["json"], dumps({key: results[key] for key in KEYS}))
-    if wrong := failures(results):
-        raise NumericalError(f"the derivatives are not exact: {'; '.join(wrong)}")
+                write_text(options["json"], dumps({key: results[key] for key in JSON_KEYS}))
+    if messages := failures(results):
+        raise NumericalError(f"the derivatives are not exact: {'; '.join(messages)}")
 
 
 def controls_of(config) -> list[str]:
     """The fields and numbers on which the run depends."""
     scheme = setup_of(config).scheme
-    used = {row.name for term in scheme.acting for row in term.coefficients}
-    used -= {name for term in scheme.acting if term.unused_coefficients for name in term.unused_coefficients(config)}
+    coefficient_names = {row.name for term in scheme.active_terms for row in term.coefficients}
+    coefficient_names -= {
+        name for term in scheme.active_terms if term.unused_coefficients for name in term.unused_coefficients(config)
+    }
 
-    def acts(name: str) -> bool:
+    def is_active(name: str) -> bool:
         if CONTROLS[name].control in ("records", "fields"):
             return False  # they replace or change other fields in time
-        number_alone = name in GIVEN and not CONTROLS[name].control_location
-        return (name in used or name not in TERM_OF) and not (number_alone and given(config, name))
+        number_alone = name in INPUT_FIELDS and not CONTROLS[name].control_location
+        return (name in coefficient_names or name not in TERM_OF) and not (
+            number_alone and has_field_source(config, name)
+        )
 
-    return [*filter(acts, CONTROLS), *(term.name for term in scheme.tracers)]
+    return [*filter(is_active, CONTROLS), *(term.name for term in scheme.tracers)]
 
 
-def judged(results) -> dict[str, float]:
+def error_bounds(results) -> dict[str, float]:
     """{check that was made: its largest error}; with kinks a difference quotient in place of the Taylor slope."""
-    bounds = dict(zip(CHECKS, BOUNDS[results["dtype"]], strict=True))
+    bounds = dict(zip(CHECKS, ERROR_BOUNDS[results["dtype"]], strict=True))
     bounds.pop("quotient_error" if results["smooth"] else "taylor_slope")
     return {name: bound for name, bound in bounds.items() if name in results}
 
@@ -124,7 +128,7 @@ def failures(results) -> list[str]:
     """The wrong results, in words."""
     return [
         f"{name} is {results[name]:{CHECKS[name][2]}}, not {CHECKS[name][1]}"
-        for name, bound in judged(results).items()
+        for name, bound in error_bounds(results).items()
         if not abs(results[name] - CHECKS[name][1]) <= bound
     ]
 
@@ -148,24 +152,24 @@ class Checks:
     def noise(self, name):
         """Standard normal numbers on this process's cells."""
         dtype = self.problem.config.run.dtype
-        return self.problem.transport.make(lambda block: white_noise(0, name, 0, block).astype(dtype))
+        return self.problem.transport.make_arrays(lambda block: white_noise(0, name, 0, block).astype(dtype))
 
     def random_state(self, name) -> State:
         """A State of random numbers."""
-        state = self.problem.domain.scheme.state
+        state = self.problem.domain.scheme.state_type
         return state(*(self.noise(f"{name} {field}") for field in state._fields))
 
     def direction(self, name) -> dict:
         """A random direction in the space of the controls, small relative to each control."""
 
-        def one(control, value):
+        def scaled_noise(control, value):
             count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
             size = math.sqrt(self.problem.dot({control: value}, {control: value}) / count)
-            size = RELATIVE * size or RELATIVE * row_of(control).small
+            size = RELATIVE_STEP_SIZE * size or RELATIVE_STEP_SIZE * variable_of(control).small_change
             noise = self.noise(f"{name} {control}") if value.ndim else white_number(0, f"{name} {control}", 0)
             return jnp.asarray(size, value.dtype) * jnp.asarray(noise, value.dtype)
 
-        return {control: one(control, value) for control, value in self.x.items()}
+        return {control: scaled_noise(control, value) for control, value in self.x.items()}
 
     def taylor(self) -> dict:
         """The first check, the last one, and whether the first can judge: by a smooth scheme and enough digits.
@@ -175,22 +179,35 @@ class Checks:
         """
 
         def value_at(s: float) -> float:
-            moved = jax.tree.map(lambda x, d: x + jnp.asarray(s, x.dtype) * d, self.x, self.d)
-            return float(self.problem.value(moved, *self.loss))
+            perturbed = jax.tree.map(lambda x, d: x + jnp.asarray(s, x.dtype) * d, self.x, self.d)
+            return float(self.problem.value(perturbed, *self.loss))
 
-        ahead, behind = ([value_at(sign * s) for s in STEPS] for sign in (1, -1))
-        remainders = [abs(value - self.value - s * self.slope) for s, value in zip(STEPS, ahead, strict=True)]
-        centred = [abs(0.5 * (a - b) - s * self.slope) for s, a, b in zip(STEPS, ahead, behind, strict=True)]
+        values_forward, values_backward = ([value_at(sign * s) for s in STEP_LENGTHS] for sign in (1, -1))
+        remainders = [
+            abs(value - self.value - s * self.slope) for s, value in zip(STEP_LENGTHS, values_forward, strict=True)
+        ]
+        centred_remainders = [
+            abs(0.5 * (a - b) - s * self.slope)
+            for s, a, b in zip(STEP_LENGTHS, values_forward, values_backward, strict=True)
+        ]
 
-        def usable(remainders: list[float], ulps: float) -> int:
+        def n_usable(remainders: list[float], ulps: float) -> int:
             floor = ulps * np.finfo(self.problem.config.run.dtype).eps * abs(self.value)
             return len([*itertools.takewhile(lambda remainder: remainder > floor, remainders)])
 
-        last, shortest = (max(2, usable(*each)) - 1 for each in ((remainders, WELL_ABOVE), (centred, ABOVE)))
+        slope_index, quotient_index = (
+            max(2, n_usable(*each)) - 1
+            for each in ((remainders, SLOPE_MIN_ULPS), (centred_remainders, QUOTIENT_MIN_ULPS))
+        )
         return {
-            "taylor_slope": slope_of(*remainders[last - 1 : last + 1], STEPS[last - 1] / STEPS[last]),
-            "smooth": self.problem.domain.scheme.smooth and usable(remainders, WELL_ABOVE) >= 2,
-            "quotient_error": centred[shortest] / STEPS[shortest] / abs(self.slope) if self.slope else math.inf,
+            "taylor_slope": log_slope(
+                *remainders[slope_index - 1 : slope_index + 1],
+                STEP_LENGTHS[slope_index - 1] / STEP_LENGTHS[slope_index],
+            ),
+            "smooth": self.problem.domain.scheme.is_smooth and n_usable(remainders, SLOPE_MIN_ULPS) >= 2,
+            "quotient_error": centred_remainders[quotient_index] / STEP_LENGTHS[quotient_index] / abs(self.slope)
+            if self.slope
+            else math.inf,
         }
 
     def dot_product_error(self) -> float:
@@ -199,16 +216,16 @@ class Checks:
         series, tangent = self.problem.tangent(self.x, self.d)
         series_bar = series._make(jnp.zeros_like(s).at[-1].set(w) for s, w in zip(series, y, strict=True))
         adjoint = self.problem.adjoint(self.x, series_bar)
-        left = self.problem.dot(tangent._asdict(), series_bar._asdict())
-        return abs(left - self.problem.dot(self.d, adjoint)) / abs(left)
+        tangent_product = self.problem.dot(tangent._asdict(), series_bar._asdict())
+        return abs(tangent_product - self.problem.dot(self.d, adjoint)) / abs(tangent_product)
 
     def hessian_symmetry(self) -> float:
         """The relative difference of <e, J'' d> and <d, J'' e>."""
-        forth = self.problem.dot(self.e, self.problem.hessian_vector(self.x, self.d, *self.loss))
-        back = self.problem.dot(self.d, self.problem.hessian_vector(self.x, self.e, *self.loss))
-        return abs(forth - back) / abs(forth)
+        e_hessian_d = self.problem.dot(self.e, self.problem.hessian_vector(self.x, self.d, *self.loss))
+        d_hessian_e = self.problem.dot(self.d, self.problem.hessian_vector(self.x, self.e, *self.loss))
+        return abs(e_hessian_d - d_hessian_e) / abs(e_hessian_d)
 
-    def times(self) -> dict:
+    def time_ratios(self) -> dict:
         """The time of value and gradient relative to a run forward; medians of three, measured in turns.
 
         adjoint_over_forward uses a run with the executor xla, gradient_over_run one with the executor of the
@@ -224,14 +241,19 @@ class Checks:
         )
         for function in functions[1:]:
             jax.block_until_ready(function())
-        times = np.median([[seconds(function) for function in functions] for _ in range(3)], axis=0)
-        gradient, xla, own = (float(longest) for longest in problem.transport.reduce(times, "max"))
-        return {"adjoint_over_forward": gradient / xla, "gradient_over_run": gradient / own}
+        times = np.median([[measure_seconds(function) for function in functions] for _ in range(3)], axis=0)
+        gradient_seconds, xla_seconds, executor_seconds = (
+            float(longest) for longest in problem.transport.reduce(times, "max")
+        )
+        return {
+            "adjoint_over_forward": gradient_seconds / xla_seconds,
+            "gradient_over_run": gradient_seconds / executor_seconds,
+        }
 
 
-def slope_of(before: float, last: float, ratio: float) -> float:
+def log_slope(previous: float, last: float, ratio: float) -> float:
     """The slope of the logarithm; inf where a remainder is zero: a function without curvature, or steps too short."""
-    return math.log(before / last) / math.log(ratio) if before and last else math.inf
+    return math.log(previous / last) / math.log(ratio) if previous and last else math.inf
 
 
 def fingerprint(problem: Problem, gradient: dict) -> str:
@@ -239,17 +261,17 @@ def fingerprint(problem: Problem, gradient: dict) -> str:
     digest, transport, rows = hashlib.sha256(), problem.transport, problem.config.grid.ny
     for name in problem.names:
         local = transport.get(gradient[name]) + np.zeros((), problem.config.run.dtype)
-        whole = transport.gather_rows(local, 0, rows) if local.ndim else local
+        full_field = transport.gather_rows(local, 0, rows) if local.ndim else local
         if transport.rank == 0:
-            digest.update(np.ascontiguousarray(whole).tobytes())
+            digest.update(np.ascontiguousarray(full_field).tobytes())
     return transport.broadcast(digest.hexdigest())
 
 
-def seconds(function) -> float:
+def measure_seconds(function) -> float:
     """Wall-clock time of a call and its computation, s."""
-    begin = time.perf_counter()
+    start = time.perf_counter()
     jax.block_until_ready(function())
-    return time.perf_counter() - begin
+    return time.perf_counter() - start
 
 
 def summary(directory) -> str:
@@ -257,9 +279,9 @@ def summary(directory) -> str:
     from rich.console import Console
     from rich.table import Table
 
-    results = json.loads((Path(directory) / NAME).read_text())
+    results = json.loads((Path(directory) / RESULTS_FILE).read_text())
     table = Table("check", "result", "exact", title=f"{results['steps']} steps in {results['dtype']}")
-    for name, bound in judged(results).items():
+    for name, bound in error_bounds(results).items():
         words, exact, form = CHECKS[name]
         table.add_row(words, f"{results[name]:{form}}", f"{exact} ± {bound}" if exact else f"≤ {bound}")
     table.add_row("gradient over run forward, time", f"{results['gradient_over_run']:.2f}", "")

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace as replaced
+from dataclasses import replace as replace_attributes
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..errors import UsageError
 from ..ocean.grid import Grid
-from ..ocean.records import CORRECTION
+from ..ocean.records import CORRECTION_SUFFIX
 from ..ocean.scheme import Scheme
 from ..ocean.state import State
-from ..ocean.table import CORRECTIONS, row_of
+from ..ocean.table import CORRECTIONS, variable_of
 from ..ocean.terms import TERM_OF
 from ..ocean.terms.tracer import concentration_of
-from ..parallel.transport.halo import surround_named, within
+from ..parallel.transport.halo import exchange_named_halos, zero_beyond
 from ..setup import fields
 from ..setup.setup import Setup, rows_and_columns
 from . import corrections
 
 
-def scheme_for(names) -> Callable[[Setup], Scheme]:
+def scheme_with_controls(names) -> Callable[[Setup], Scheme]:
     """The scheme of a Setup with every term through which the controls act, also terms that are zero."""
 
-    def scheme(setup: Setup) -> Scheme:
-        made = setup.scheme_with([name for name in names if name.removesuffix(CORRECTION) in TERM_OF])
-        return replaced(made, varying=tuple(sorted({*made.varying, *(CORRECTIONS.keys() & {*names})})))
+    def make_scheme(setup: Setup) -> Scheme:
+        base_scheme = setup.scheme_with_coefficients(
+            [name for name in names if name.removesuffix(CORRECTION_SUFFIX) in TERM_OF]
+        )
+        return replace_attributes(
+            base_scheme, varying=tuple(sorted({*base_scheme.varying, *(CORRECTIONS.keys() & {*names})}))
+        )
 
-    return scheme
+    return make_scheme
 
 
 def first_guess(setup: Setup, names, block) -> dict:
@@ -42,20 +46,22 @@ def first_guess(setup: Setup, names, block) -> dict:
     def value(name):
         if name in setup.parameters:
             return setup.parameters[name].astype(dtype)
-        if name in corrections.SERIES:
-            return corrections.given(setup, name, block.shape).astype(dtype)
+        if name in corrections.RECORD_CONTROLS:
+            return corrections.first_guess_records(setup, name, block.shape).astype(dtype)
         if name == "gravity":
             return np.asarray(config.physics.gravity, dtype)
-        if not row_of(name).control_location:
-            if fields.given(config, name):
+        if not variable_of(name).control_location:
+            if fields.has_field_source(config, name):
                 raise UsageError(f"{name} is a field in this run; derivatives by {name} need a number")
-            return np.asarray(fields.constant(config, name), dtype)
+            return np.asarray(fields.uniform_value(config, name), dtype)
         return np.broadcast_to(fields.evaluate(config, name, rows, columns), block.shape).astype(dtype)
 
     return {name: value(name) for name in names}
 
 
-def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport) -> tuple[State, dict]:
+def apply_controls(
+    controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport
+) -> tuple[State, dict]:
     """The initial state, and the static fields that depend on the controls, by name.
 
         h = depth + eta on water, with drying not below zero; u and v on open faces, zero on closed ones; fields of
@@ -68,56 +74,62 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
     margin, shape, extent = scheme.margin, state.h.shape, transport.extent()
     inner = slice(margin, -margin)
 
-    def block(field):
+    def on_block(field):
         rows, columns = (inner if length > 1 else slice(None) for length in field.shape)
         return jnp.broadcast_to(field[rows, columns], shape)
 
-    static = {name: value for name, value in controls.items() if name not in scheme.initial}
-    active = {name: jnp.reshape(value, (1, 1)) if value.ndim == 0 else value for name, value in static.items()}
-    active |= surround_named({name: value for name, value in static.items() if value.ndim == 2}, margin, transport)
-    for name, value in static.items():
-        active |= surround_named({name: value} if value.ndim == 3 else {}, margin, transport)
-    h, wet = state.h, block(grid.wet)
+    coefficients = {name: value for name, value in controls.items() if name not in scheme.initial_fields}
+    active = {name: jnp.reshape(value, (1, 1)) if value.ndim == 0 else value for name, value in coefficients.items()}
+    active |= exchange_named_halos(
+        {name: value for name, value in coefficients.items() if value.ndim == 2}, margin, transport
+    )
+    for name, value in coefficients.items():
+        active |= exchange_named_halos({name: value} if value.ndim == 3 else {}, margin, transport)
+    h, wet = state.h, on_block(grid.wet)
     if "eta" in controls or "depth" in controls:
-        eta = controls.get("eta", h - block(grid.depth))
-        h = block(active.get("depth", grid.depth)) + wet * eta
+        eta = controls.get("eta", h - on_block(grid.depth))
+        h = on_block(active.get("depth", grid.depth)) + wet * eta
         h = jnp.where((wet > 0) & (h < 0), 0, h) if scheme.drying else h
     u, v = controls.get("u", state.u), controls.get("v", state.v)
-    started = {"h": h, "u": block(grid.open_u) * u, "v": block(grid.open_v) * v}
-    for term in (term for term in scheme.acting if term.start):
+    initial_fields = {"h": h, "u": on_block(grid.open_u) * u, "v": on_block(grid.open_v) * v}
+    for term in (term for term in scheme.active_terms if term.to_prognostic):
         values = {row.name: controls.get(row.name, concentration_of(row.name, state)) for row in term.initial}
-        started |= {name: wet * field for name, field in term.start(values | {"h": h}).items()}
-    return type(state)._make(within(started[name], extent) for name in state._fields), active
+        initial_fields |= {name: wet * field for name, field in term.to_prognostic(values | {"h": h}).items()}
+    return type(state)._make(zero_beyond(initial_fields[name], extent) for name in state._fields), active
 
 
-def replace(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:
+def replace_fields(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:
     """Grid and Params with the active fields."""
-    ours = {name: field for name, field in active.items() if name in Grid._fields}
-    return grid._replace(**ours), params | {name: field for name, field in active.items() if name not in ours}
+    grid_fields = {name: field for name, field in active.items() if name in Grid._fields}
+    return grid._replace(**grid_fields), params | {
+        name: field for name, field in active.items() if name not in grid_fields
+    }
 
 
-class Parameters:
+class TermParameters:
     """The controls of a Problem that are parameters of terms: pytrees for users, vectors for programs."""
 
     def __init__(self, domain, names):
         self.transport, self.dtype = domain.transport, np.dtype(domain.config.run.dtype)
         self.forms = {
-            term.name: term.parameters for term in domain.scheme.own if term.name in names and term.parameters
+            term.name: term.parameters for term in domain.scheme.user_terms if term.name in names and term.parameters
         }
 
     def vector(self, name: str, tree) -> np.ndarray:
         """The vector of a pytree of parameters or of a derivative. UsageError: its arrays do not fit the term."""
         try:
-            return self.forms[name].vector(tree, np, self.dtype)
+            return self.forms[name].to_vector(tree, np, self.dtype)
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from None
 
-    def inside(self, x: dict) -> dict:
+    def to_vectors(self, x: dict) -> dict:
         """Controls, or derivatives with respect to them, in the form of programs."""
         vectors = {name: self.vector(name, tree) for name, tree in x.items() if name in self.forms}
-        return x | {name: self.transport.make(lambda block, vector=vector: vector) for name, vector in vectors.items()}
+        return x | {
+            name: self.transport.make_arrays(lambda block, vector=vector: vector) for name, vector in vectors.items()
+        }
 
-    def outside(self, x: dict, derivative: bool = True) -> dict:
+    def to_pytrees(self, x: dict, derivative: bool = True) -> dict:
         """The same in the form of users; a `derivative` has None for other leaves."""
-        vectors = {name: self.transport.pieces(x[name])[0] for name in x if name in self.forms}
-        return x | {name: self.forms[name].pytree(jnp.asarray(one), derivative) for name, one in vectors.items()}
+        vectors = {name: self.transport.get_blocks(x[name])[0] for name in x if name in self.forms}
+        return x | {name: self.forms[name].to_pytree(jnp.asarray(one), derivative) for name, one in vectors.items()}

@@ -15,18 +15,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..executors.availability import GENERATED
-from ..executors.native.calls import Calls, Edges, Rotation
-from ..executors.native.kernel import Kernel
+from ..executors.availability import AVAILABILITY
+from ..executors.native.calls import Edges, NativeCalls, PlaneRotation
+from ..executors.native.kernel import StepKernel
 from ..executors.native.trace import kinds_of
 from ..executors.targets import TARGETS
-from ..model.resolve import say_slower
-from ..parallel.transport.halo import surround_named, within
-from .controls import replace
-from .steps import Cotangents
+from ..model.resolve import log_slower_executor
+from ..parallel.transport.halo import exchange_named_halos, zero_beyond
+from .controls import replace_fields
+from .jax_steps import Cotangents
 
 
-class Native:
+class NativeDerivatives:
     """The native step and its adjoint, or, for pairs, its tangent and the adjoint of the tangent.
 
     Derivatives treat a control that is a number as one number in each row; its adjoint is a sum over the steps in each
@@ -37,208 +37,249 @@ class Native:
         transport: the transport for messages.
         controls: names of the controls that are no initial fields, in order.
         executor: whose machine code computes them, "native" or "cuda".
-        pairs: whether carry and active fields are pairs of a value and its tangent.
+        has_tangents: whether carry and active fields are pairs of a value and its tangent.
     """
 
-    def __init__(self, kernel: Kernel, transport, controls: tuple[str, ...], executor: str, pairs: bool = False):
+    def __init__(
+        self, kernel: StepKernel, transport, controls: tuple[str, ...], executor: str, has_tangents: bool = False
+    ):
         self.target, self.executor = TARGETS[executor], executor
         self.target.register()
-        self.kernel, self.transport, self.controls, self.pairs = kernel, transport, controls, pairs
-        self.margin, self.wide = kernel.scheme.margin, reach_back(kernel.scheme)
-        self.inner = tuple(slice(self.margin, self.margin + length) for length in transport.shape)
-        self.forward = kernel._replace(derivative=("tangent",), controls=controls) if pairs else kernel
-        derivative = (*self.forward.derivative, "adjoint")
-        self.back = self.forward._replace(margin=self.wide, derivative=derivative, controls=controls)
+        self.kernel, self.transport, self.controls, self.has_tangents = kernel, transport, controls, has_tangents
+        self.margin, self.adjoint_margin = kernel.scheme.margin, adjoint_margin(kernel.scheme)
+        self.block_slices = tuple(slice(self.margin, self.margin + length) for length in transport.shape)
+        self.forward_kernel = kernel._replace(derivative=("tangent",), controls=controls) if has_tangents else kernel
+        derivative = (*self.forward_kernel.derivative, "adjoint")
+        self.backward_kernel = self.forward_kernel._replace(
+            margin=self.adjoint_margin, derivative=derivative, controls=controls
+        )
         self._available: dict[tuple, bool] = {}
 
-    def tangent(self) -> Native:
+    def tangent(self) -> NativeDerivatives:
         """The Native of pairs."""
-        return Native(self.kernel, self.transport, self.controls, self.executor, pairs=True)
+        return NativeDerivatives(self.kernel, self.transport, self.controls, self.executor, has_tangents=True)
 
-    def settle(self, active, fixed, back: bool) -> None:
-        """Agree with all processes on native steps, also `back`, before a program is traced."""
-        both = []
+    def agree_on_backend(self, active, fixed, with_adjoint: bool) -> None:
+        """Agree with all processes on native steps, with their adjoint if `with_adjoint`, before a program is
+        traced.
+        """
+        kernels_and_kinds = []
 
-        def look(active, fixed):  # traced, as a program has the arrays of a block
-            both.extend(self._both(active, fixed))
+        def trace_kinds(active, fixed):  # traced, as a program has the arrays of a block
+            kernels_and_kinds.extend(self._kernels_and_kinds(active, fixed))
             return fixed.dt
 
-        jax.eval_shape(self.transport.jit(look), active, fixed)
-        for key in both[: 1 + back]:
+        jax.eval_shape(self.transport.jit(trace_kinds), active, fixed)
+        for key in kernels_and_kinds[: 1 + with_adjoint]:
             if key not in self._available:
-                missing = self._missing(*key, fixed.dt.dtype)
-                self._available[key] = not self.transport.any(bool(missing))
+                unsupported_reason = self._unsupported_reason(*key, fixed.dt.dtype)
+                self._available[key] = not self.transport.any(bool(unsupported_reason))
                 if not self._available[key]:
-                    say_slower(missing or "another process cannot use it for these derivatives")
+                    log_slower_executor(unsupported_reason or "another process cannot use it for these derivatives")
 
-    def available(self, active, fixed, back: bool) -> bool:
-        """Whether all processes have native steps forward and, if `back`, back."""
-        return all(self._available[key] for key in self._both(active, fixed)[: 1 + back])
+    def is_available(self, active, fixed, with_adjoint: bool) -> bool:
+        """Whether all processes have native steps forward and, if `with_adjoint`, back."""
+        return all(self._available[key] for key in self._kernels_and_kinds(active, fixed)[: 1 + with_adjoint])
 
-    def named(self, active) -> dict:
+    def fields_by_name(self, active) -> dict:
         """The active fields by name, tangents as "d." + name, in the order of their leaves."""
-        parts = zip(("", "d."), active, strict=True) if self.pairs else [("", active)]
+        parts = zip(("", "d."), active, strict=True) if self.has_tangents else [("", active)]
         return {prefix + name: field for prefix, of in parts for name, field in sorted(of.items())}
 
-    def steps(self, active, fixed, recorded: bool, back: bool) -> NativeSteps:
-        """The steps forward, with a record if `recorded`, and with steps back along it if `back`."""
-        named, least, behind = self.named(active), 0, None
-        if recorded or back:  # one memory, with the same number of columns on either side
-            both = self._both(active, fixed)
-            least = max(kernel.lead(kernel.made(kinds, fixed.dt.dtype)) for kernel, kinds in both)
-        if back:
-            fields = {name: field[self.inner] for name, field in named.items() if field.shape != (1, 1)}
-            lined = {name: self._lined(field, self.wide) for name, field in named.items()}
-            widened = lined | surround_named(fields, self.wide, self.transport)
-            behind = self._calls(self.back, least, replace(*fixed.wide, widened), fixed.dt)
-        if self.pairs:
-            named = {name: self._lined(field, self.margin) for name, field in named.items()}
-        ahead = self._calls(self.forward, least, replace(fixed.grid, fixed.params, named), fixed.dt)
-        return NativeSteps(self, active, ahead, behind)
+    def make_steps(self, active, fixed, with_record: bool, with_adjoint: bool) -> NativeSteps:
+        """The steps forward, with a record if `with_record`, and with steps back along it if `with_adjoint`."""
+        active_fields, min_row_padding, backward_calls = self.fields_by_name(active), 0, None
+        if with_record or with_adjoint:  # one memory, with the same number of columns on either side
+            kernels_and_kinds = self._kernels_and_kinds(active, fixed)
+            min_row_padding = max(
+                kernel.row_padding(kernel.step_code(kinds, fixed.dt.dtype)) for kernel, kinds in kernels_and_kinds
+            )
+        if with_adjoint:
+            fields = {name: field[self.block_slices] for name, field in active_fields.items() if field.shape != (1, 1)}
+            lines = {name: self._as_line(field, self.adjoint_margin) for name, field in active_fields.items()}
+            adjoint_fields = lines | exchange_named_halos(fields, self.adjoint_margin, self.transport)
+            backward_calls = self._make_calls(
+                self.backward_kernel, min_row_padding, replace_fields(*fixed.adjoint_inputs, adjoint_fields), fixed.dt
+            )
+        if self.has_tangents:
+            active_fields = {name: self._as_line(field, self.margin) for name, field in active_fields.items()}
+        forward_calls = self._make_calls(
+            self.forward_kernel, min_row_padding, replace_fields(fixed.grid, fixed.params, active_fields), fixed.dt
+        )
+        return NativeSteps(self, active, forward_calls, backward_calls)
 
-    def _calls(self, kernel, least: int, static, dt) -> Calls:
-        kernel = kernel._replace(least=least)
-        return self.target.calls(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
+    def _make_calls(self, kernel, min_row_padding: int, static, dt) -> NativeCalls:
+        kernel = kernel._replace(min_row_padding=min_row_padding)
+        return self.target.calls_class(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
 
-    def _lined(self, field, margin: int):
+    def _as_line(self, field, margin: int):
         """A number as a line: one number in each row."""
         return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * margin, 1)) if field.shape == (1, 1) else field
 
-    def _both(self, active, fixed) -> list:
+    def _kernels_and_kinds(self, active, fixed) -> list:
         """The kernels forward and back, each with the kinds of its static fields."""
 
-        def kinds(lined: bool):
-            named = {name: self._lined(field, 1) if lined else field for name, field in self.named(active).items()}
-            return kinds_of(*replace(fixed.grid, fixed.params, named))
+        def kinds(as_lines: bool):
+            active_fields = {
+                name: self._as_line(field, 1) if as_lines else field
+                for name, field in self.fields_by_name(active).items()
+            }
+            return kinds_of(*replace_fields(fixed.grid, fixed.params, active_fields))
 
-        return [(self.forward, kinds(self.pairs)), (self.back, kinds(True))]
+        return [(self.forward_kernel, kinds(self.has_tangents)), (self.backward_kernel, kinds(True))]
 
-    def _missing(self, kernel, kinds, dtype) -> str:
+    def _unsupported_reason(self, kernel, kinds, dtype) -> str:
         """Why this native step is not available here, or for such small blocks; empty if it is."""
-        if found := GENERATED[self.executor].by_compiler(kernel.request(kinds, dtype)):
-            return found
-        made, smallest = kernel.made(kinds, dtype), min(self.transport.smallest)
-        if made.width <= smallest and made.margin <= kernel.margin:
+        if reason := AVAILABILITY[self.executor].step_unsupported_reason(kernel.request(kinds, dtype)):
+            return reason
+        code, min_block_size = kernel.step_code(kinds, dtype), min(self.transport.min_block_shape)
+        if code.width <= min_block_size and code.margin <= kernel.margin:
             return ""
-        way = "back " if "adjoint" in kernel.derivative else ""
-        return f"a step {way}reads {made.width} cells away, but a block has {smallest} rows or columns"
+        direction = "back " if "adjoint" in kernel.derivative else ""
+        return f"a step {direction}reads {code.width} cells away, but a block has {min_block_size} rows or columns"
 
 
-@partial(jax.tree_util.register_dataclass, meta_fields=("recorded", "slots"), data_fields=("memory",))
+@partial(jax.tree_util.register_dataclass, meta_fields=("field_names", "n_slots"), data_fields=("memory",))
 @dataclass
 class Tape:
-    """The memory of a trajectory, with `slots` of `recorded` fields."""
+    """The memory of a trajectory, with `n_slots` slots of the fields `field_names`."""
 
-    recorded: tuple[str, ...]
-    slots: int
+    field_names: tuple[str, ...]
+    n_slots: int
     memory: Any = None
 
-    def planes(self, fields, others: Rotation, turn, number: int, slots):
+    def planes(self, fields, other_planes: PlaneRotation, step, pass_number: int, slots):
         """[3, fields]: the planes where a pass reads each field, writes it, and hands it to the neighbours.
 
         Args:
-            others: the planes of the fields that are not recorded; `turn` is the number of the step since the first.
-            number: the number of the pass.
+            other_planes: the planes of the fields that are not recorded; `step` is the number of the step since the
+                first.
+            pass_number: the number of the pass.
             slots: those of the recorded fields, to read, to write and to hand on.
         """
-        recorded = np.array([[name in self.recorded for name in fields]])
-        own = np.array([[self.recorded.index(name) if name in self.recorded else 0 for name in fields]], np.int32)
+        is_recorded = np.array([[name in self.field_names for name in fields]])
+        index_of_field = np.array(
+            [[self.field_names.index(name) if name in self.field_names else 0 for name in fields]], np.int32
+        )
         slots = jnp.stack([jnp.asarray(slot, jnp.int32) for slot in slots])[:, None]
-        behind = self.slots * len(self.recorded) + others.at(turn, number)
-        return jnp.where(recorded, own + slots * len(self.recorded), behind)
+        unrecorded_planes = self.n_slots * len(self.field_names) + other_planes.planes_at(step, pass_number)
+        return jnp.where(is_recorded, index_of_field + slots * len(self.field_names), unrecorded_planes)
 
-    def recorded_at(self, slot):
+    def planes_of_slot(self, slot):
         """[fields]: the planes of the recorded fields in a slot."""
-        return jnp.arange(len(self.recorded), dtype=jnp.int32) + slot * len(self.recorded)
+        return jnp.arange(len(self.field_names), dtype=jnp.int32) + slot * len(self.field_names)
 
 
 class NativeSteps(NamedTuple):
-    """As `steps.InJax`, by the calls `ahead`, and `behind` for steps back; the stack is a Tape."""
+    """As `jax_steps.JaxSteps`, by the calls `forward_calls`, and `backward_calls` for steps back; the stack is a
+    Tape.
+    """
 
-    native: Native
+    native: NativeDerivatives
     active: Any
-    ahead: Calls
-    behind: Calls | None
+    forward_calls: NativeCalls
+    backward_calls: NativeCalls | None
 
     def run(self, carry, first, last):
         fields, tree = jax.tree.flatten(carry)
-        return tree.unflatten(self.ahead.run(fields, first, last - first)[0])
+        return tree.unflatten(self.forward_calls.run(fields, first, last - first)[0])
 
-    def blank(self, carry, length: int) -> Tape:
-        ahead = self.ahead.made
-        tape = Tape(ahead.programs[0].reads, length + 1)
-        others = max(call.planes_in_turn(tape.recorded).count for call in (self.ahead, self.behind))
-        most = tape.slots * len(tape.recorded) + others
-        return Tape(tape.recorded, tape.slots, self.ahead.put((), (), most=most))
+    def empty_stack(self, carry, length: int) -> Tape:
+        code = self.forward_calls.step_code
+        tape = Tape(code.programs[0].reads, length + 1)
+        n_other_planes = max(
+            call.plane_rotation(tape.field_names).n_planes for call in (self.forward_calls, self.backward_calls)
+        )
+        n_planes = tape.n_slots * len(tape.field_names) + n_other_planes
+        return Tape(tape.field_names, tape.n_slots, self.forward_calls.put((), (), n_planes=n_planes))
 
-    def record(self, stack: Tape, carry, first, last, origin):
-        call, fields = self.ahead, call_fields(self.ahead, carry)
-        at, others = jnp.array(call.numbers_of(call.names)), call.planes_in_turn(stack.recorded)
+    def record(self, stack: Tape, carry, first, last, stack_start):
+        call, fields = self.forward_calls, carry_by_name(self.forward_calls, carry)
+        carry_indices, other_planes = jnp.array(call.field_indices(call.names)), call.plane_rotation(stack.field_names)
 
-        def planes_at(n, number=0, later=0):
-            slot, turn = n - origin, n - first
-            return stack.planes(call.made.fields, others, turn, number, (slot, slot + 1, slot + 1))
+        def planes_at(n, pass_number=0, steps_later=0):
+            slot, steps_since_first = n - stack_start, n - first
+            return stack.planes(
+                call.step_code.fields, other_planes, steps_since_first, pass_number, (slot, slot + 1, slot + 1)
+            )
 
-        memory, flags = call.put(planes_at(first)[0][at], list(fields.values()), stack.memory), call.flags()
-        edges = Edges.of([fields[name] for name in call.made.programs[0].reads], call.width, call.extent)
+        memory, flags = call.put(planes_at(first)[0][carry_indices], list(fields.values()), stack.memory), call.flags()
+        edges = Edges.from_fields([fields[name] for name in call.step_code.programs[0].reads], call.width, call.extent)
 
-        def step(n, now):
-            return call.step(*now, n, flags, 1, partial(planes_at, n))
+        def step(n, loop_state):
+            return call.advance_memory(*loop_state, n, flags, 1, partial(planes_at, n))
 
         memory, _ = jax.lax.fori_loop(first, last, step, (memory, edges))
-        later = jax.tree.structure(carry).unflatten(call.get(memory, planes_at(last)[0][at]))
-        return Tape(stack.recorded, stack.slots, memory), later
+        last_carry = jax.tree.structure(carry).unflatten(call.get(memory, planes_at(last)[0][carry_indices]))
+        return Tape(stack.field_names, stack.n_slots, memory), last_carry
 
-    def recorded(self, stack: Tape, like, slot):
-        fields = self.ahead.get(stack.memory, stack.recorded_at(slot))
-        known = call_fields(self.ahead, jax.tree.map(jnp.zeros_like, like))
-        known |= zip(stack.recorded, fields, strict=True)
-        return jax.tree.structure(like).unflatten([known[name] for name in self.ahead.names])
+    def read_carry(self, stack: Tape, template, slot):
+        fields = self.forward_calls.get(stack.memory, stack.planes_of_slot(slot))
+        fields_by_name = carry_by_name(self.forward_calls, jax.tree.map(jnp.zeros_like, template))
+        fields_by_name |= zip(stack.field_names, fields, strict=True)
+        return jax.tree.structure(template).unflatten([fields_by_name[name] for name in self.forward_calls.names])
 
-    def zero(self, carry) -> Cotangents:
-        numbers = [name for name, field in self.native.named(self.active).items() if field.shape == (1, 1)]
-        spread = {name: jnp.zeros(self.native.transport.shape, self.ahead.dt.dtype) for name in numbers}
-        return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), spread)
+    def zero_cotangents(self, carry) -> Cotangents:
+        number_names = [
+            name for name, field in self.native.fields_by_name(self.active).items() if field.shape == (1, 1)
+        ]
+        per_cell_gradients = {
+            name: jnp.zeros(self.native.transport.shape, self.forward_calls.dt.dtype) for name in number_names
+        }
+        return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), per_cell_gradients)
 
-    def pull(self, stack: Tape, cotangents: Cotangents, first, last, origin):
-        call, made, inner = self.behind, self.behind.made, self.native.inner
-        active_bars, spread = self.native.named(cotangents.active), cotangents.spread
-        sums = {name: bar[inner] for name, bar in active_bars.items() if name not in spread} | spread
-        every = {f"bar.{name}": field for name, field in call_fields(call, cotangents.carry).items()}
-        every |= {f"grad.{name}": field for name, field in sums.items()}
-        given = {name: field for name, field in every.items() if name in made.fields}  # others do not change
-        at, reads = (jnp.array(call.numbers_of(some)) for some in (given, made.programs[0].reads))
-        others, latest = call.planes_in_turn(stack.recorded), len(made.programs) - 1
+    def pull_back(self, stack: Tape, cotangents: Cotangents, first, last, stack_start):
+        call, code, block_slices = self.backward_calls, self.backward_calls.step_code, self.native.block_slices
+        active_bars, per_cell_gradients = self.native.fields_by_name(cotangents.active), cotangents.per_cell_gradients
+        gradient_sums = {
+            name: bar[block_slices] for name, bar in active_bars.items() if name not in per_cell_gradients
+        } | per_cell_gradients
+        fields_by_name = {f"bar.{name}": field for name, field in carry_by_name(call, cotangents.carry).items()}
+        fields_by_name |= {f"grad.{name}": field for name, field in gradient_sums.items()}
+        step_fields = {
+            name: field for name, field in fields_by_name.items() if name in code.fields
+        }  # others do not change
+        step_indices, read_indices = (
+            jnp.array(call.field_indices(some)) for some in (step_fields, code.programs[0].reads)
+        )
+        other_planes, last_pass = call.plane_rotation(stack.field_names), len(code.programs) - 1
 
-        def planes_at(n, turn, number=0, later=0):
-            slot = n - origin  # what the last pass hands on is what the step before reads
-            handed = jnp.maximum(slot - int(number == latest), 0)
-            return stack.planes(made.fields, others, turn, number, (slot, slot, handed))
+        def planes_at(n, steps_since_first, pass_number=0, steps_later=0):
+            slot = n - stack_start  # what the last pass hands on is what the step before reads
+            sent_slot = jnp.maximum(slot - int(pass_number == last_pass), 0)
+            return stack.planes(code.fields, other_planes, steps_since_first, pass_number, (slot, slot, sent_slot))
 
-        memory, flags = call.put(planes_at(last, 0)[0][at], list(given.values()), stack.memory), call.flags()
-        edges = Edges.of(call.get(memory, planes_at(last - 1, 0)[0][reads]), call.width, call.extent)
+        memory, flags = (
+            call.put(planes_at(last, 0)[0][step_indices], list(step_fields.values()), stack.memory),
+            call.flags(),
+        )
+        edges = Edges.from_fields(call.get(memory, planes_at(last - 1, 0)[0][read_indices]), call.width, call.extent)
 
-        def step(i, now):
+        def step(i, loop_state):
             n = last - 1 - i
-            return call.step(*now, n, flags, 1, partial(planes_at, n, i))
+            return call.advance_memory(*loop_state, n, flags, 1, partial(planes_at, n, i))
 
         memory, _ = jax.lax.fori_loop(0, last - first, step, (memory, edges))
-        every |= zip(given, call.get(memory, planes_at(last, last - first)[0][at]), strict=True)
-        carry = jax.tree.structure(cotangents.carry).unflatten([every[f"bar.{name}"] for name in call.names])
-        ours = within(jnp.ones(call.shape), call.extent) > 0  # the halo may begin beyond it
-        for name in [name for name in sums if name not in spread]:
+        fields_by_name |= zip(
+            step_fields, call.get(memory, planes_at(last, last - first)[0][step_indices]), strict=True
+        )
+        carry = jax.tree.structure(cotangents.carry).unflatten([fields_by_name[f"bar.{name}"] for name in call.names])
+        in_block = zero_beyond(jnp.ones(call.shape), call.extent) > 0  # the halo may begin beyond it
+        for name in [name for name in gradient_sums if name not in per_cell_gradients]:
             bar = active_bars[name]
-            active_bars[name] = bar.at[inner].set(jnp.where(ours, every[f"grad.{name}"], bar[inner]))
+            active_bars[name] = bar.at[block_slices].set(
+                jnp.where(in_block, fields_by_name[f"grad.{name}"], bar[block_slices])
+            )
         active = jax.tree.structure(cotangents.active).unflatten(list(active_bars.values()))
-        spread = {name: every[f"grad.{name}"] for name in spread}
-        return Tape(stack.recorded, stack.slots, memory), Cotangents(carry, active, spread)
+        per_cell_gradients = {name: fields_by_name[f"grad.{name}"] for name in per_cell_gradients}
+        return Tape(stack.field_names, stack.n_slots, memory), Cotangents(carry, active, per_cell_gradients)
 
 
-def call_fields(call: Calls, carry) -> dict:
+def carry_by_name(call: NativeCalls, carry) -> dict:
     """The fields of a carry by their names in a call."""
     return dict(zip(call.names, jax.tree.leaves(carry), strict=True))
 
 
-def reach_back(scheme) -> int:
+def adjoint_margin(scheme) -> int:
     """The cells around a block that static fields need for the way back: the reach of all readers of a cell."""
     return scheme.margin_of(2)

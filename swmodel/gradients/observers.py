@@ -8,24 +8,24 @@ import jax.numpy as jnp
 
 from ..ocean.diagnostics import contributions
 from ..ocean.operators import mx_f, my_f
-from ..parallel.transport.halo import within
-from ..setup.positions.crossings import Faces
+from ..parallel.transport.halo import zero_beyond
+from ..setup.positions.cross_sections import SectionFaces
 from ..setup.positions.gauges import Station
 
 
 def elevation(view, at: Station):
     """eta at a station, m: sum of the weights times h - depth over the station's cells in the block, m."""
-    return weighted(view, view.state.h - view.depth, at.rows, at.columns, at.weights)
+    return weighted_sum(view, view.state.h - view.depth, at.rows, at.columns, at.weights)
 
 
-def weighted(view, field, rows, columns, weights):
+def weighted_sum(view, field, rows, columns, weights):
     """The sum of weights times values of a field, over the cells in the block."""
     (first_row, first_column), (height, width) = view.transport.offset(), view.transport.extent() or field.shape
     j, i = rows - first_row, columns - first_column
-    ours = (j >= 0) & (j < height) & (i >= 0) & (i < width)
+    in_block = (j >= 0) & (j < height) & (i >= 0) & (i < width)
     # Only these cells are gathered, as a sum over the block would read all of it at every step.
-    values = field[jnp.where(ours, j, 0), jnp.where(ours, i, 0)]
-    return (values * jnp.where(ours, weights, 0.0).astype(field.dtype)).sum()
+    values = field[jnp.where(in_block, j, 0), jnp.where(in_block, i, 0)]
+    return (values * jnp.where(in_block, weights, 0.0).astype(field.dtype)).sum()
 
 
 def sea_level(view, at: Station, full_gravity: float | None = None):
@@ -34,19 +34,21 @@ def sea_level(view, at: Station, full_gravity: float | None = None):
     return eta if full_gravity is None else view.params["gravity"].values[0, 0] / full_gravity * eta
 
 
-def section(view, faces: Faces):
+def section_transport(view, faces: SectionFaces):
     """Sum of h^x u (or h^y v) times length over the section's faces in the block, m3 s-1."""
     state, total = view.padded(), 0.0
     for axis, mean, is_open, velocity in ((0, my_f, view.grid.open_v, state.v), (1, mx_f, view.grid.open_u, state.u)):
-        if (chosen := faces.axis == axis).any():
+        if (on_axis := faces.axis == axis).any():
             flux = on_block(view, mean(state.h) * (is_open * velocity))
-            total = total + weighted(view, flux, faces.rows[chosen], faces.columns[chosen], faces.lengths[chosen])
+            total = total + weighted_sum(
+                view, flux, faces.rows[on_axis], faces.columns[on_axis], faces.lengths[on_axis]
+            )
     return total
 
 
 def on_block(view, patch):
     """A Patch on the cells of the block, [ny, nx]; zero beyond the cells of a short block."""
-    return within(patch.on(view.transport.shape), view.transport.extent())
+    return zero_beyond(patch.block_values(view.transport.shape), view.transport.extent())
 
 
 def integral(view, factor, name, kinetic=False):
@@ -58,14 +60,14 @@ def integral(view, factor, name, kinetic=False):
     """
     state = view.padded()
     state = state._replace(u=view.grid.open_u * state.u, v=view.grid.open_v * state.v)
-    found = contributions(state, view.grid, 0.0 if kinetic else view.params["gravity"])
-    return factor * on_block(view, found[name]).sum()
+    cell_values = contributions(state, view.grid, 0.0 if kinetic else view.params["gravity"])
+    return factor * on_block(view, cell_values[name]).sum()
 
 
 OBSERVERS = {
     "eta": elevation,
     "sea_level": sea_level,
-    "transport": section,
+    "transport": section_transport,
     "mass": partial(integral, name="mass", kinetic=True),
     "kinetic_energy": partial(integral, name="energy", kinetic=True),
     "energy": partial(integral, name="energy"),

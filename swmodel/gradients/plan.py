@@ -19,59 +19,62 @@ import numpy as np
 from checkpoint_schedules import Forward, MultistageCheckpointSchedule
 
 from ..errors import UsageError
-from ..parallel.environment import free_memory, resident_memory, world
+from ..parallel.environment import free_memory, get_rank_info, resident_memory
 
 #: Carries in memory besides those of the Plan: the present and the next one, and the cotangents of both.
-IN_FLIGHT = 6
+EXTRA_CARRIES = 6
 #: Estimates before compilation: its bytes, and carries of an adjoint step.
-COMPILING, WORKSPACE = 200 * 10**6, 12
+COMPILER_BYTES, WORKSPACE_CARRIES = 200 * 10**6, 12
 #: Fraction of the memory that remains free.
-SPARE = 0.03
+FREE_MEMORY_FRACTION = 0.03
 
 
 class Plan(NamedTuple):
     """The numbers of carries in memory."""
 
     steps: int  # steps of the trajectory
-    length: int  # steps of a segment
+    segment_steps: int  # steps of a segment
     checkpoints: int  # carries kept besides those of a segment
 
     @property
-    def segments(self) -> int:
+    def n_segments(self) -> int:
         """Number of segments."""
-        return max(1, -(-self.steps // self.length))
+        return max(1, -(-self.steps // self.segment_steps))
 
-    def step(self, segment: int) -> int:
+    def first_step(self, segment: int) -> int:
         """The step at which a segment begins; at most the last step."""
-        return min(segment * self.length, self.steps)
+        return min(segment * self.segment_steps, self.steps)
 
     def actions(self) -> Iterator:
         """The schedule's actions on segments: Forward, Copy, Move, Reverse, EndForward, EndReverse."""
-        return iter(MultistageCheckpointSchedule(self.segments, min(self.checkpoints, self.segments - 1), 0))
+        return iter(MultistageCheckpointSchedule(self.n_segments, min(self.checkpoints, self.n_segments - 1), 0))
 
-    def runs(self) -> float:
+    def forward_runs(self) -> float:
         """Steps forward in a backward sweep, with those of the first run, relative to the number of steps."""
         forward = [a for a in self.actions() if isinstance(a, Forward)]
-        return sum(self.step(a.n1) - self.step(a.n0) for a in forward) / max(1, self.steps)
+        return sum(self.first_step(a.n1) - self.first_step(a.n0) for a in forward) / max(1, self.steps)
 
 
-def plan(steps: int, room: int, step: float = 1.0) -> Plan:
-    """The Plan with the fewest runs for a trajectory of `steps`, with memory for `room` carries.
+def make_plan(steps: int, max_carries: int, carries_per_step: float = 1.0) -> Plan:
+    """The Plan with the fewest runs for a trajectory of `steps`, with memory for `max_carries` carries.
 
-    A step of a segment takes `step` carries. UsageError: a checkpoint and a step do not fit.
+    A step of a segment takes `carries_per_step` carries. UsageError: a checkpoint and a step do not fit.
     """
-    if room >= max(1, steps * step):
+    if max_carries >= max(1, steps * carries_per_step):
         return Plan(steps, max(1, steps), 0)
-    if room < least(step):
+    if max_carries < min_carries(carries_per_step):
         raise UsageError("too little memory for a checkpoint and a step")
-    shares = {max(least(step) - 1, min(room - 1, room * eighths // 8)) for eighths in range(1, 8)}
-    plans = [Plan(steps, int(share / step), room - share) for share in sorted(shares)]
-    return min(plans, key=lambda p: (p.runs(), p.length))
+    segment_carries = {
+        max(min_carries(carries_per_step) - 1, min(max_carries - 1, max_carries * eighths // 8))
+        for eighths in range(1, 8)
+    }
+    plans = [Plan(steps, int(share / carries_per_step), max_carries - share) for share in sorted(segment_carries)]
+    return min(plans, key=lambda p: (p.forward_runs(), p.segment_steps))
 
 
-def least(step: float) -> int:
+def min_carries(carries_per_step: float) -> int:
     """Carries that a checkpoint and a step take."""
-    return 1 + math.ceil(step)
+    return 1 + math.ceil(carries_per_step)
 
 
 class MemoryBudget:
@@ -85,59 +88,70 @@ class MemoryBudget:
         shards = jax.tree.leaves(sweeps.fixed.state)[0].addressable_shards
         self.gpus = [shard.device for shard in shards if shard.device.platform != "cpu"]
         self.sweeps, self.transport = sweeps, sweeps.transport
-        self.carry, step, *besides = sweeps.bytes_of(x)
-        self.step = float(self.transport.reduce(np.asarray(step / self.carry), "max"))  # the same in uneven blocks
-        self.beside = sum(besides) + IN_FLIGHT * self.carry
+        self.carry_bytes, step, *other_bytes = sweeps.estimate_bytes(x)
+        self.carries_per_step = float(
+            self.transport.reduce(np.asarray(step / self.carry_bytes), "max")
+        )  # the same in uneven blocks
+        self.reserved_bytes = sum(other_bytes) + EXTRA_CARRIES * self.carry_bytes
         if self.gpus:
-            memory = memory or self.statistics("bytes_limit")
+            memory = memory or self.memory_statistic("bytes_limit")
         elif memory is None:
-            place = world()
-            memory = resident_memory() + free_memory() // 2 // (place.local_size if place else 1)
+            rank_info = get_rank_info()
+            memory = resident_memory() + free_memory() // 2 // (rank_info.local_size if rank_info else 1)
         else:
-            give_back_memory()
-        self.memory = memory
+            return_freed_memory()
+        self.limit_bytes = memory
 
-    def statistics(self, name: str) -> int:
+    def memory_statistic(self, name: str) -> int:
         """A number that JAX knows about the memory of the GPUs, summed over them."""
         return sum(gpu.memory_stats()[name] for gpu in self.gpus)
 
-    def carries(self, workspace: int, length: int | None) -> int:
-        """The number of carries that fit on all processes, beside `workspace` bytes and stacks for `length` steps."""
-        self.sweeps.release(length)
-        present = (self.statistics("bytes_in_use") if self.gpus else resident_memory()) - self.sweeps.kept_bytes()
-        free = (1 - SPARE) * self.memory - present - workspace - self.beside
-        return int(self.transport.reduce(np.asarray(free // self.carry, np.int64), "min"))
+    def max_carries(self, workspace: int, segment_steps: int | None) -> int:
+        """The number of carries that fit on all processes, beside `workspace` bytes and stacks for `segment_steps`
+        steps.
+        """
+        self.sweeps.release(segment_steps)
+        used = (self.memory_statistic("bytes_in_use") if self.gpus else resident_memory()) - self.sweeps.stack_bytes()
+        free = (1 - FREE_MEMORY_FRACTION) * self.limit_bytes - used - workspace - self.reserved_bytes
+        return int(self.transport.reduce(np.asarray(free // self.carry_bytes, np.int64), "min"))
 
 
-def fit(sweeps, x, memory: int | None, before: Plan | None = None) -> Plan:
+def fit_plan(sweeps, x, memory: int | None, previous: Plan | None = None) -> Plan:
     """The Plan with the fewest steps that fits into the memory of all processes of the run; compiles the sweeps.
 
-    Segments of the Plan `before` that still fit are kept, without compilation. UsageError: the smallest backward sweep
-    does not fit.
+    Segments of the Plan `previous` that still fit are kept, without compilation. UsageError: the smallest backward
+    sweep does not fit.
     """
-    budget, steps, tried, found = MemoryBudget(sweeps, x, memory), sweeps.steps, set(), None
-    fewest = least(budget.step)
-    best = before or plan(steps, max(fewest, budget.carries(COMPILING + WORKSPACE * budget.carry, None)), budget.step)
-    while best.length not in tried:
-        tried.add(best.length)
-        length, left = best.length, budget.carries(sweeps.prepare(x, best.length), best.length)
-        if left < min(fewest, math.ceil(max(1, steps) * budget.step)):
-            needed = (budget.memory + (fewest - left) * budget.carry) * (1 + SPARE)
-            given, needed = (f"{size / 1e6:.0f} MB" for size in (budget.memory, needed))
-            raise UsageError(f"{given} of memory are too little: a process needs {needed} for derivatives")
-        taken = math.ceil(length * budget.step)
-        if left > taken or left >= steps * budget.step:
-            prepared = Plan(steps, length, left - taken)
-            if before is not None:
+    budget, steps, tried_lengths, best_prepared = MemoryBudget(sweeps, x, memory), sweeps.steps, set(), None
+    min_needed = min_carries(budget.carries_per_step)
+    best = previous or make_plan(
+        steps,
+        max(min_needed, budget.max_carries(COMPILER_BYTES + WORKSPACE_CARRIES * budget.carry_bytes, None)),
+        budget.carries_per_step,
+    )
+    while best.segment_steps not in tried_lengths:
+        tried_lengths.add(best.segment_steps)
+        length, max_carries = (
+            best.segment_steps,
+            budget.max_carries(sweeps.prepare(x, best.segment_steps), best.segment_steps),
+        )
+        if max_carries < min(min_needed, math.ceil(max(1, steps) * budget.carries_per_step)):
+            needed = (budget.limit_bytes + (min_needed - max_carries) * budget.carry_bytes) * (1 + FREE_MEMORY_FRACTION)
+            available, needed = (f"{size / 1e6:.0f} MB" for size in (budget.limit_bytes, needed))
+            raise UsageError(f"{available} of memory are too little: a process needs {needed} for derivatives")
+        segment_carries = math.ceil(length * budget.carries_per_step)
+        if max_carries > segment_carries or max_carries >= steps * budget.carries_per_step:
+            prepared = Plan(steps, length, max_carries - segment_carries)
+            if previous is not None:
                 return prepared
-            found = min(found or prepared, prepared, key=Plan.runs)
-        best = plan(steps, left, budget.step)
-        if found and found.runs() <= best.runs():
+            best_prepared = min(best_prepared or prepared, prepared, key=Plan.forward_runs)
+        best = make_plan(steps, max_carries, budget.carries_per_step)
+        if best_prepared and best_prepared.forward_runs() <= best.forward_runs():
             break
-    return found
+    return best_prepared
 
 
-def give_back_memory():
+def return_freed_memory():
     """Let the C library return freed arrays of a megabyte and more to the system at once.
 
     By default it keeps arrays of up to 32 MB: at 400 x 400 cells 125 MB above the limit of 800 MB.

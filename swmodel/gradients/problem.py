@@ -13,23 +13,23 @@ import numpy as np
 
 from ..config import Config, load
 from ..config.loading.load import Source
-from ..errors import UsageError, listed
+from ..errors import UsageError, join_names
 from ..executors.targets import TARGETS
-from ..model.dataset import dataset_of
-from ..model.domain import domain
-from ..model.forcing import Forcing
-from ..model.pure import real
+from ..model.dataset import controls_dataset
+from ..model.domain import make_domain
+from ..model.pure import as_real_array
 from ..model.validate import require_derivatives, require_length
+from ..model.varying_params import VaryingParams
 from ..ocean.parametric import is_parameter
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
 from ..parallel.fixed_point import inner_product
 from . import corrections
-from .controls import Parameters, first_guess, scheme_for
-from .native_steps import reach_back
-from .plan import Plan, fit
-from .sweeps import Sweeps, VaryingFixed, records_at
-from .trajectory import Fixed, View, tangent, trajectory_of
+from .controls import TermParameters, first_guess, scheme_with_controls
+from .native_steps import adjoint_margin
+from .plan import Plan, fit_plan
+from .sweeps import Sweeps, VaryingInputs, record_numbers
+from .trajectory import FixedInputs, View, make_trajectory, tangent_trajectory
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 #: Controls, or derivatives with respect to them, by name: arrays of the block, numbers, pytrees.
 Controls: TypeAlias = dict[str, Any]
 #: A function of a series and further arguments to a number.
-Value: TypeAlias = Callable[..., Any]
+ValueFunction: TypeAlias = Callable[..., Any]
 
 
 class Problem:
     """The map from controls x to observed quantities of their run, with exact derivatives.
 
     Under mpiexec all processes make the same Problem and call its methods together. A field among the controls is this
-    process's part [ny, nx]; on the sharded transport `transport.make` makes it and `transport.get` reads it. Numbers,
-    and the pytree of parameters of a term, are the same on all processes. Inner products of controls are sums over all
-    blocks, in which the latter count once. The executor computes steps forward and back; see `native_steps`.
+    process's part [ny, nx]; on the sharded transport `transport.make_arrays` makes it and `transport.get` reads it.
+    Numbers, and the pytree of parameters of a term, are the same on all processes. Inner products of controls are sums
+    over all blocks, in which the latter count once. The executor computes steps forward and back; see `native_steps`.
 
     Args:
         config: a Config, or the name of a case or file; it sets the number of steps.
@@ -80,60 +80,67 @@ class Problem:
     ) -> None:
         config = config if isinstance(config, Config) else load(config)
         controls = (controls,) if isinstance(controls, str) else tuple(controls)
-        self._physical = [*CONTROLS, *(each.name for each in config.physics.tracers)]
-        known = [*self._physical, *config.python._parameters]
-        unknown = [name for name in controls if name not in known]
+        self._physical_controls = [*CONTROLS, *(each.name for each in config.physics.tracers)]
+        known_names = [*self._physical_controls, *config.python._parameters]
+        unknown = [name for name in controls if name not in known_names]
         if unknown:
-            raise UsageError(f"no control {', '.join(unknown)}; there are {listed(known)}")
+            raise UsageError(f"no control {', '.join(unknown)}; there are {join_names(known_names)}")
         require_derivatives(config)
         require_length(config)
         if every is not None and every < 1:
             raise UsageError(f"every={every}: must be at least one step between samples")
         self.names, self.memory = controls, memory
-        self.domain = domain(config, scheme_for(controls), alone)
+        self.domain = make_domain(config, scheme_with_controls(controls), alone)
         self.config, self.transport = self.domain.config, self.domain.transport
-        self._parameters = Parameters(self.domain, controls)
+        self._parameters = TermParameters(self.domain, controls)
         self.block = self.transport.block
         setup = self.domain.setup
         self.steps = cast(int, self.config.run.steps)  # resolved
         self.every = every or max(1, self.steps)
-        state = self.transport.make(setup.state)
+        state = self.transport.make_arrays(setup.state)
         dt, jit = self.transport.put(np.asarray(setup.dt, setup.dtype)), self.transport.jit
-        margin, wide, varying = reach_back(setup.scheme), None, None
+        margin, adjoint_inputs, varying = adjoint_margin(setup.scheme), None, None
         if self.config.run.executor in TARGETS:
-            wide = self.transport.make(lambda block: setup.static(block, margin), margin)
-        fixed = Fixed(state, self.domain.grid, self.domain.params, wide, dt)
+            adjoint_inputs = self.transport.make_arrays(lambda block: setup.static(block, margin), margin)
+        fixed = FixedInputs(state, self.domain.grid, self.domain.params, adjoint_inputs, dt)
         if setup.scheme.varying:
-            fixed = fixed._replace(records=records_at(setup, self.transport, corrections.with_records(controls), 0))
-            varying = VaryingFixed(Forcing(setup, self.transport), fixed, margin)
-        trajectory = trajectory_of(self.domain, controls, observe)
-        parts = self.transport, self.steps, self.every, fixed, varying
-        self._sweeps, self._tangent = Sweeps(trajectory, *parts), Sweeps(tangent(trajectory), *parts)
+            fixed = fixed._replace(
+                record_numbers=record_numbers(setup, self.transport, corrections.controls_with_records(controls), 0)
+            )
+            varying = VaryingInputs(VaryingParams(setup, self.transport), fixed, margin)
+        trajectory = make_trajectory(self.domain, controls, observe)
+        sweep_arguments = self.transport, self.steps, self.every, fixed, varying
+        self._sweeps, self._tangent = (
+            Sweeps(trajectory, *sweep_arguments),
+            Sweeps(tangent_trajectory(trajectory), *sweep_arguments),
+        )
         self.samples = self.steps // self.every + 1
-        self._value = jit(self._valued, static_argnums=0)
-        self._respond = jit(self._value_and_cotangents, static_argnums=0)
-        self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
+        self._jit_value = jit(self._checked_value, static_argnums=0)
+        self._jit_value_and_cotangents = jit(self._value_and_cotangents, static_argnums=0)
+        self._jit_slope_and_cotangents = jit(self._slope_and_cotangents, static_argnums=0)
         self._plans: dict[Sweeps, Plan] = {}
 
-    def in_pieces(self, length: int, after_piece: Callable[..., None]) -> None:
-        """Compute everything in pieces; call it before the first derivative. See `Sweeps.in_pieces`."""
+    def split_into_pieces(self, max_steps: int, after_piece: Callable[..., None]) -> None:
+        """Compute everything in pieces; call it before the first derivative. See `Sweeps.split_into_pieces`."""
         for sweeps in (self._sweeps, self._tangent):
-            sweeps.in_pieces(length, after_piece)
+            sweeps.split_into_pieces(max_steps, after_piece)
 
     def first_guess(self) -> Controls:
         """The values of the controls in the configuration, by name."""
-        found = self.transport.make(lambda block: first_guess(self.domain.setup, self.names, block))
-        return self._parameters.outside(found, derivative=False)
+        arrays = self.transport.make_arrays(lambda block: first_guess(self.domain.setup, self.names, block))
+        return self._parameters.to_pytrees(arrays, derivative=False)
 
     def dataset(self, x: Controls) -> Dataset:
         """Controls, or a derivative with respect to them, as an xarray.Dataset: this process's part, NaN on land.
 
         Units are those of the controls; a derivative is per unit. Parameters of terms and records are omitted.
         """
-        found = {
-            name: self.transport.get(x[name]) for name in x if name in self._physical and np.ndim(x[name]) not in (1, 3)
+        fields = {
+            name: self.transport.get(x[name])
+            for name in x
+            if name in self._physical_controls and np.ndim(x[name]) not in (1, 3)
         }
-        return dataset_of(self.config, self.block, found)
+        return controls_dataset(self.config, self.block, fields)
 
     def prepare(self, x: Controls, curvature: bool = False) -> None:
         """Compile the programs of derivatives, with `curvature` also of Hessians, and check their memory.
@@ -141,13 +148,13 @@ class Problem:
         Raises:
             UsageError: not enough memory.
         """
-        x = self._inside(x)
+        x = self._to_program_arrays(x)
         for sweeps, at in ((self._sweeps, x), (self._tangent, (x, x)))[: 1 + curvature]:
-            self._plans[sweeps] = fit(sweeps, at, self.memory)
+            self._plans[sweeps] = fit_plan(sweeps, at, self.memory)
 
     def states(self, x: Controls, every: int) -> Iterator[State]:
         """Iterate over the states of the block at steps 0, every, 2 every, ... and at the last step."""
-        carry, active = self._sweeps.start(self._inside(x))
+        carry, active = self._sweeps.start(self._to_program_arrays(x))
         yield carry[0]
         for first in range(0, self.steps, every):
             last = min(first + every, self.steps)
@@ -168,7 +175,7 @@ class Problem:
 
     def tangent(self, x: Controls, dx: Controls) -> Any:
         """The series, and its derivative along dx: M'(x) dx."""
-        return self._tangent.series((self._inside(x), self._inside(dx)))
+        return self._tangent.series((self._to_program_arrays(x), self._to_program_arrays(dx)))
 
     def adjoint(self, x: Controls, series_bar: Any) -> Controls:
         """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, both sides summed over processes."""
@@ -176,19 +183,19 @@ class Problem:
 
     def value_and_adjoint(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
         """J and dJ/dx, from respond(series) -> J, dJ/dseries, a function of arrays of the block outside of JAX."""
-        answer, found = self._pull_back(self._sweeps, self._inside(x), respond)
-        return answer, self._parameters.outside(found)
+        answer, gradient = self._pull_back(self._sweeps, self._to_program_arrays(x), respond)
+        return answer, self._parameters.to_pytrees(gradient)
 
-    def value(self, x: Controls, value: Value, *arguments: Any) -> Any:
+    def value(self, x: Controls, value: ValueFunction, *arguments: Any) -> Any:
         """J = `value(series, *arguments)` without its gradient; see `value_and_gradient`.
 
         `jax.grad` of a larger loss that calls it, outside of `jax.jit`, uses that gradient, with the same bits. With
         MPI all processes compute the same loss. It does not differentiate with respect to `arguments`.
         """
-        require_values(arguments, "differentiate with respect to the controls alone")
+        require_concrete(arguments, "differentiate with respect to the controls alone")
 
         def run(x: Controls) -> Any:
-            return self._same_everywhere(self._value(value, self._series(x), *arguments))
+            return self._require_same_in_blocks(self._jit_value(value, self._series(x), *arguments))
 
         def run_and_adjoint(x: Controls) -> tuple[Any, Callable[[Any], Controls]]:
             answer, gradient = self.value_and_gradient(x, value, *arguments)
@@ -196,72 +203,80 @@ class Problem:
 
         return differentiable(run, run_and_adjoint)(x)
 
-    def value_and_gradient(self, x: Controls, value: Value, *arguments: Any) -> tuple[Any, Controls]:
+    def value_and_gradient(self, x: Controls, value: ValueFunction, *arguments: Any) -> tuple[Any, Controls]:
         """J = `value(series, *arguments)` and dJ/dx.
 
         `value` is a function of a block's share of the series, in jax.numpy. It returns a number that is the same in
         all blocks, from sums over them, `transport.sum`. `arguments` are arrays of the block, from `transport.put`.
         """
-        answer, gradient = self.value_and_adjoint(x, lambda series: self._respond(value, series, *arguments))
-        return self._same_everywhere(answer), gradient
+        answer, gradient = self.value_and_adjoint(
+            x, lambda series: self._jit_value_and_cotangents(value, series, *arguments)
+        )
+        return self._require_same_in_blocks(answer), gradient
 
-    def hessian_vector(self, x: Controls, dx: Controls, value: Value, *arguments: Any) -> Controls:
+    def hessian_vector(self, x: Controls, dx: Controls, value: ValueFunction, *arguments: Any) -> Controls:
         """d²J/dx² dx: the gradient of J's slope along dx."""
-        pair = self._inside(x), self._inside(dx)
-        slope, found = self._pull_back(self._tangent, pair, lambda both: self._respond_tangent(value, both, *arguments))
-        self._same_everywhere(slope)
-        return self._parameters.outside(found[0])
+        pair = self._to_program_arrays(x), self._to_program_arrays(dx)
+        slope, gradients = self._pull_back(
+            self._tangent, pair, lambda both: self._jit_slope_and_cotangents(value, both, *arguments)
+        )
+        self._require_same_in_blocks(slope)
+        return self._parameters.to_pytrees(gradients[0])
 
     def dot(self, x: Controls, y: Controls) -> float:
         """<x, y>: a sum over all blocks, with the same bits on any layout; numbers, records, parameters count once."""
 
-        def array(of: Controls, name: str) -> Any:
-            known = name in self._parameters.forms
-            return self._parameters.vector(name, of[name]) if known else self.transport.get(of[name])
+        def array(controls: Controls, name: str) -> Any:
+            is_parameter_tree = name in self._parameters.forms
+            return (
+                self._parameters.vector(name, controls[name])
+                if is_parameter_tree
+                else self.transport.get(controls[name])
+            )
 
         return inner_product(self.transport, ((array(x, name), array(y, name)) for name in x))
 
     def _series(self, x: Controls) -> Any:
-        return self._sweeps.series(self._inside(x))
+        return self._sweeps.series(self._to_program_arrays(x))
 
-    def _inside(self, x: Controls) -> dict[str, Any]:
+    def _to_program_arrays(self, x: Controls) -> dict[str, Any]:
         """Controls in the form of programs. UsageError: their names are not those of this Problem."""
         if x.keys() != {*self.names}:
             raise UsageError(
                 f"controls {', '.join(x) or 'none'}: this Problem was made for {', '.join(self.names)}, and needs all"
             )
-        return self._parameters.inside({name: self._fitting(name, value) for name, value in x.items()})
+        return self._parameters.to_vectors({name: self._with_control_shape(name, value) for name, value in x.items()})
 
-    def _fitting(self, name: str, value: Any) -> Any:
+    def _with_control_shape(self, name: str, value: Any) -> Any:
         """A control in its shape. UsageError: it has another one, or is no array of real numbers."""
         if name in self._parameters.forms:
             return value
-        array = value if isinstance(value, jax.Array) else real(value, name, self.domain.setup.dtype)
-        if array.shape == self._shapes[name]:
+        array = value if isinstance(value, jax.Array) else as_real_array(value, name, self.domain.setup.dtype)
+        if array.shape == self._control_shapes[name]:
             return array
-        if array.size == 1 and name not in self.domain.scheme.initial:
+        if array.size == 1 and name not in self.domain.scheme.initial_fields:
             return array.reshape(())
-        number = "" if name in self.domain.scheme.initial else ", or a number"
-        raise UsageError(f"control {name} has shape {array.shape}; needs {self._shapes[name]}{number}")
+        number = "" if name in self.domain.scheme.initial_fields else ", or a number"
+        raise UsageError(f"control {name} has shape {array.shape}; needs {self._control_shapes[name]}{number}")
 
     @cached_property
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
+    def _control_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of the controls in the configuration."""
         return {
             name: np.shape(value) for name, value in self.first_guess().items() if name not in self._parameters.forms
         }
 
-    def _same_everywhere(self, answer: Any) -> Any:
+    def _require_same_in_blocks(self, answer: Any) -> Any:
         """J, or its slope. UsageError: it differs between blocks, beyond round-off, or is not a number in some."""
         numbers = np.array([np.asarray(shard.data) for shard in answer.addressable_shards])
-        ends = [float(self.transport.reduce(getattr(numbers, name)(), name)) for name in ("min", "max")]
+        extremes = [float(self.transport.reduce(getattr(numbers, name)(), name)) for name in ("min", "max")]
         if (
-            not ends[1] - ends[0] <= np.sqrt(np.finfo(numbers.dtype).eps) * max(map(abs, ends))
-            and np.isfinite(ends).any()
+            not extremes[1] - extremes[0] <= np.sqrt(np.finfo(numbers.dtype).eps) * max(map(abs, extremes))
+            and np.isfinite(extremes).any()
         ):
             raise UsageError(
-                f"value gives {ends[0]:.6g} in one block and {ends[1]:.6g} in another; it must return a sum over all "
-                "blocks, as problem.transport.sum(...)"
+                f"value gives {extremes[0]:.6g} in one block and {extremes[1]:.6g} in another; it must return a sum "
+                "over all blocks, as problem.transport.sum(...)"
             )
         return answer
 
@@ -270,10 +285,10 @@ class Problem:
         for other in (self._sweeps, self._tangent):
             if other is not sweeps:
                 other.release()
-        self._plans[sweeps] = fit(sweeps, x, self.memory, self._plans.get(sweeps))
+        self._plans[sweeps] = fit_plan(sweeps, x, self.memory, self._plans.get(sweeps))
         return sweeps.pull_back(self._plans[sweeps], x, respond)
 
-    def _require_sum(self, value: Value, series: Any, *arguments: Any) -> None:
+    def _require_sum(self, value: ValueFunction, series: Any, *arguments: Any) -> None:
         """Raise UsageError unless a function of a block's series sums over the blocks, by its traced program."""
         if self.transport.size * self.config.run.devices == 1:
             return
@@ -283,16 +298,16 @@ class Problem:
         if not re.search(r"sum_over_processes|\bpsum", program):
             raise UsageError("value must return a sum over all blocks, as problem.transport.sum(...)")
 
-    def _value_and_cotangents(self, value: Value, series: Any, *arguments: Any) -> Any:
+    def _value_and_cotangents(self, value: ValueFunction, series: Any, *arguments: Any) -> Any:
         self._require_sum(value, series, *arguments)
-        answer, back = jax.vjp(lambda series: value(series, *arguments), series)
-        return answer, back(jnp.asarray(self.transport.first(), answer.dtype))[0]
+        answer, value_vjp = jax.vjp(lambda series: value(series, *arguments), series)
+        return answer, value_vjp(jnp.asarray(self.transport.is_first_block(), answer.dtype))[0]
 
-    def _valued(self, value: Value, series: Any, *arguments: Any) -> Any:
+    def _checked_value(self, value: ValueFunction, series: Any, *arguments: Any) -> Any:
         self._require_sum(value, series, *arguments)
         return value(series, *arguments)
 
-    def _slope_and_cotangents(self, value: Value, pair: Any, *arguments: Any) -> Any:
+    def _slope_and_cotangents(self, value: ValueFunction, pair: Any, *arguments: Any) -> Any:
         def slope(pair: Any) -> Any:
             return jax.jvp(lambda series: value(series, *arguments), pair[:1], pair[1:])[1]
 
@@ -313,35 +328,35 @@ def differentiable(
     def function(x: Controls) -> Any:
         leaves, structure = jax.tree.flatten(x)
         tree = cast(Any, structure)
-        places = [place for place, leaf in enumerate(leaves) if is_parameter(leaf)]
+        leaf_indices = [place for place, leaf in enumerate(leaves) if is_parameter(leaf)]
         adjoint: Callable[[Any], Controls]
 
-        def with_numbers(numbers: list[Any]) -> Controls:
-            found = dict(zip(places, numbers, strict=True))
-            return cast(Controls, tree.unflatten(found.get(place, leaf) for place, leaf in enumerate(leaves)))
+        def unflatten_controls(arrays: list[Any]) -> Controls:
+            array_of_leaf = dict(zip(leaf_indices, arrays, strict=True))
+            return cast(Controls, tree.unflatten(array_of_leaf.get(place, leaf) for place, leaf in enumerate(leaves)))
 
-        def called(numbers: list[Any]) -> Any:
-            require_values(numbers, "call it outside of jax.jit, jax.vmap and jax.jvp")
-            return run(with_numbers(numbers))
+        def run_checked(arrays: list[Any]) -> Any:
+            require_concrete(arrays, "call it outside of jax.jit, jax.vmap and jax.jvp")
+            return run(unflatten_controls(arrays))
 
-        def forward(numbers: list[Any]) -> tuple[Any, list[Any]]:
+        def forward(arrays: list[Any]) -> tuple[Any, list[Any]]:
             nonlocal adjoint
-            result, adjoint = run_and_adjoint(with_numbers(numbers))
-            return result, numbers
+            result, adjoint = run_and_adjoint(unflatten_controls(arrays))
+            return result, arrays
 
-        def backward(numbers: list[Any], bar: Any) -> tuple[list[Any]]:
-            found = tree.flatten_up_to(adjoint(bar))
-            parts = (found[place] for place in places)
-            return ([jnp.asarray(part, jnp.result_type(n)) for part, n in zip(parts, numbers, strict=True)],)
+        def backward(arrays: list[Any], bar: Any) -> tuple[list[Any]]:
+            gradient_leaves = tree.flatten_up_to(adjoint(bar))
+            parts = (gradient_leaves[place] for place in leaf_indices)
+            return ([jnp.asarray(part, jnp.result_type(n)) for part, n in zip(parts, arrays, strict=True)],)
 
-        differentiable = jax.custom_vjp(called)
-        differentiable.defvjp(forward, backward)
-        return differentiable([leaves[place] for place in places])
+        with_adjoint = jax.custom_vjp(run_checked)
+        with_adjoint.defvjp(forward, backward)
+        return with_adjoint([leaves[place] for place in leaf_indices])
 
     return function
 
 
-def require_values(tree: Any, remedy: str) -> None:
+def require_concrete(tree: Any, remedy: str) -> None:
     """Raise UsageError unless a tree has numbers and arrays, not the tracers of a transformation of JAX."""
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree)):
         raise UsageError(f"a Problem compiles its own programs: {remedy}")

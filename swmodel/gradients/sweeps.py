@@ -21,210 +21,243 @@ from ..parallel.fixed_point import exact_sum
 from . import corrections
 from .plan import Plan
 from .programs import Programs
-from .trajectory import Fixed, Trajectory
+from .trajectory import FixedInputs, Trajectory
 
 #: Steps of a piece times cells of a process, about half a second of a backward sweep on one core; most steps of a
 #: piece.
-CELLS, MOST = 4_000_000, 2000
+CELL_STEPS_PER_PIECE, MAX_PIECE_STEPS = 4_000_000, 2000
 
 
-def length_of(config) -> int:
+def steps_per_piece(config) -> int:
     """Steps of a piece, the same on all processes."""
     cells = config.grid.nx * config.grid.ny / config.run.nproc
-    return max(1, min(MOST, int(CELLS / cells)))
+    return max(1, min(MAX_PIECE_STEPS, int(CELL_STEPS_PER_PIECE / cells)))
 
 
 class Sweeps:
-    """Sweeps over a trajectory, in pieces of at most `length` steps; by default all steps are one piece.
+    """Sweeps over a trajectory, in pieces of at most `piece_steps` steps; by default all steps are one piece.
 
     Pieces also end where coefficients are replaced. The record for the way back is a list of stacks, each with the
     first and the last step of its piece. `fixed` is the Fixed of the first step; `varying` has those of later steps, if
     they differ.
     """
 
-    def __init__(self, trajectory: Trajectory, transport, steps: int, every: int, fixed: Fixed, varying=None):
+    def __init__(self, trajectory: Trajectory, transport, steps: int, every: int, fixed: FixedInputs, varying=None):
         self.transport, self.steps, self.fixed, self.varying = transport, steps, fixed, varying
         self.trajectory, self.programs = trajectory, Programs(trajectory, transport, steps, every)
-        self.length, self._after_piece = max(1, steps), None
-        self._cuts = varying.forcing.cuts(steps) if varying else [0, steps]
-        self._stacks, self._kept, self._shapes, self._workspaces = [], None, None, {}
+        self.piece_steps, self._after_piece = max(1, steps), None
+        self._replacement_steps = varying.forcing.change_steps(steps) if varying else [0, steps]
+        self._unused_stacks, self._stack_key, self._control_shapes, self._workspace_bytes = [], None, None, {}
 
-    def in_pieces(self, length: int, after_piece: Callable) -> None:
-        """Compute in pieces of at most `length` steps, the same on all processes.
+    def split_into_pieces(self, max_steps: int, after_piece: Callable) -> None:
+        """Compute in pieces of at most `max_steps` steps, the same on all processes.
 
-        After each, after_piece(kind, step, computed, begin) is called, which may raise. The kind is forward, again or
-        backward; the others are the present step, the result, and the begin of the piece (time.perf_counter).
+        After each, after_piece(kind, step, result, start_time) is called, which may raise. The kind is forward,
+        recompute or backward; the others are the present step, the result, and the start of the piece
+        (time.perf_counter).
         """
-        self.length, self._after_piece = length, after_piece
+        self.piece_steps, self._after_piece = max_steps, after_piece
 
-    def start(self, x, back: bool = False):
-        """The carry before the first step, and the active fields, from the controls x; `back`: for steps back, too."""
-        self._shapes = shapes_of(x)
+    def start(self, x, with_adjoint: bool = False):
+        """The carry before the first step, and the active fields, from the controls x; `with_adjoint`: for steps back,
+        too.
+        """
+        self._control_shapes = control_shapes(x)
         carry, active = self.programs.start(x, self.fixed)
-        self.trajectory.settle(active, self.fixed, back)
+        self.trajectory.agree_on_backend(active, self.fixed, with_adjoint)
         return carry, active
 
     def advance(self, carry, active, first: int, last: int, series=None):
         """The carry at step `last`, from the one at `first`; and a series, if any, with the samples before `last`."""
-        for span in self._spans(first, last, self.length):
-            begin, fixed, numbers = time.perf_counter(), self._at(span), _numbers(span)
+        for span in self._piece_spans(first, last, self.piece_steps):
+            start_time, fixed, bounds = time.perf_counter(), self._inputs_at(span), _int32_bounds(span)
             if series is None:
-                carry = self.programs.advance(carry, active, *numbers, fixed)
+                carry = self.programs.advance(carry, active, *bounds, fixed)
             else:
-                _, carry, series = self.programs.record(None, carry, active, series, *numbers, True, fixed)
-            self._done("again" if series is None else "forward", span[1], carry, begin)
+                _, carry, series = self.programs.record(None, carry, active, series, *bounds, True, fixed)
+            self._finish_piece("recompute" if series is None else "forward", span[1], carry, start_time)
         return carry if series is None else (carry, series)
 
     def series(self, x):
         """The observed quantities of the trajectory from the controls x, a pytree [samples, ...]."""
         carry, active = self.start(x)
-        series = self.programs.blank(carry, active, self.fixed)
+        series = self.programs.empty_series(carry, active, self.fixed)
         carry, series = self.advance(carry, active, 0, self.steps, series)
         return self.programs.observe_last(carry, active, series, self.fixed)
 
     def pull_back(self, plan: Plan, x, respond: Callable):
         """An answer, and the cotangents of the controls x; respond(series) -> answer, cotangents of the series."""
-        carry, active = self.start(x, back=True)
-        series = self.programs.blank(carry, active, self.fixed)
-        kept, stacks, cotangents, answer = {}, [], None, None
+        carry, active = self.start(x, with_adjoint=True)
+        series = self.programs.empty_series(carry, active, self.fixed)
+        checkpoints, stacks, cotangents, answer = {}, [], None, None
         for action in plan.actions():
             if isinstance(action, Forward):
-                span, fresh = (plan.step(action.n0), plan.step(action.n1)), cotangents is None
+                span, is_first_visit = (plan.first_step(action.n0), plan.first_step(action.n1)), cotangents is None
                 if action.write_ics:
-                    kept[action.n0] = carry
+                    checkpoints[action.n0] = carry
                 if action.write_adj_deps:
-                    stacks, carry, series = self._record(carry, active, series, *span, fresh, plan.length)
-                elif fresh:
+                    stacks, carry, series = self._record_segment(
+                        carry, active, series, *span, is_first_visit, plan.segment_steps
+                    )
+                elif is_first_visit:
                     carry, series = self.advance(carry, active, *span, series)
                 else:
                     carry = self.advance(carry, active, *span)
             elif isinstance(action, Copy | Move):
-                carry = kept[action.n] if isinstance(action, Copy) else kept.pop(action.n)
+                carry = checkpoints[action.n] if isinstance(action, Copy) else checkpoints.pop(action.n)
             elif isinstance(action, Reverse):
                 if cotangents is None:
                     series = self.programs.observe_last(carry, active, series, self.fixed)
                     answer, series_bar = respond(series)
                     cotangents = self.programs.seed(carry, active, series_bar, self.fixed)
-                cotangents = self._pull(stacks, active, cotangents, series_bar)
-        shares = self.programs.finish(x, cotangents, self.fixed)
-        return answer, with_sums(self.transport, shares, cotangents.spread)
+                cotangents = self._pull_back_segment(stacks, active, cotangents, series_bar)
+        gradients = self.programs.control_cotangents(x, cotangents, self.fixed)
+        return answer, sum_per_cell_gradients(self.transport, gradients, cotangents.per_cell_gradients)
 
-    def _record(self, carry, active, series, first: int, last: int, fresh: bool, length: int):
-        """As `advance`, with the steps in stacks for `length` of them; the series gets samples if `fresh`."""
-        stacks, piece = [], self._equal(length)
-        for span in self._spans(first, last, piece):
-            begin, fixed = time.perf_counter(), self._at(span)
-            self._keep(piece)
-            stack = self._stacks.pop() if self._stacks else self.programs.stack(carry, active, fixed, piece)
-            stack, carry, series = self.programs.record(stack, carry, active, series, *_numbers(span), fresh, fixed)
+    def _record_segment(self, carry, active, series, first: int, last: int, with_samples: bool, segment_steps: int):
+        """As `advance`, with the steps in stacks for `segment_steps` of them; the series gets samples if
+        `with_samples`.
+        """
+        stacks, stack_steps = [], self._max_piece_steps(segment_steps)
+        for span in self._piece_spans(first, last, stack_steps):
+            start_time, fixed = time.perf_counter(), self._inputs_at(span)
+            self._keep_stacks(stack_steps)
+            stack = (
+                self._unused_stacks.pop()
+                if self._unused_stacks
+                else self.programs.empty_stack(carry, active, fixed, stack_steps)
+            )
+            stack, carry, series = self.programs.record(
+                stack, carry, active, series, *_int32_bounds(span), with_samples, fixed
+            )
             stacks.append((stack, span))
-            self._done("forward" if fresh else "again", span[1], carry, begin)
+            self._finish_piece("forward" if with_samples else "recompute", span[1], carry, start_time)
         return stacks, carry, series
 
-    def _pull(self, stacks, active, cotangents, series_bar):
+    def _pull_back_segment(self, stacks, active, cotangents, series_bar):
         """The Cotangents at the first recorded step, from those after the last; keeps the stacks for reuse."""
         while stacks:
             stack, span = stacks.pop()
-            begin, numbers = time.perf_counter(), _numbers(span)
-            stack, cotangents = self.programs.pull(stack, active, cotangents, series_bar, *numbers, self._at(span))
-            self._stacks.append(stack)
-            self._done("backward", span[0], cotangents, begin)
+            start_time, bounds = time.perf_counter(), _int32_bounds(span)
+            stack, cotangents = self.programs.pull_back(
+                stack, active, cotangents, series_bar, *bounds, self._inputs_at(span)
+            )
+            self._unused_stacks.append(stack)
+            self._finish_piece("backward", span[0], cotangents, start_time)
         return cotangents
 
-    def _done(self, kind: str, step: int, computed, begin: float) -> None:
+    def _finish_piece(self, kind: str, step: int, result, start_time: float) -> None:
         if self._after_piece:
-            self._after_piece(kind, step, jax.block_until_ready(computed), begin)
+            self._after_piece(kind, step, jax.block_until_ready(result), start_time)
 
-    def _at(self, span) -> Fixed:
+    def _inputs_at(self, span) -> FixedInputs:
         """The Fixed of a span of steps."""
-        return self.varying.at(span[0]) if self.varying else self.fixed
+        return self.varying.inputs_at(span[0]) if self.varying else self.fixed
 
-    def _spans(self, first: int, last: int, length: int) -> Iterator[tuple[int, int]]:
+    def _piece_spans(self, first: int, last: int, max_steps: int) -> Iterator[tuple[int, int]]:
         while first < last:
-            end = min(first + length, last, self._cuts[bisect_right(self._cuts, first)])
+            end = min(first + max_steps, last, self._replacement_steps[bisect_right(self._replacement_steps, first)])
             yield first, end
             first = end
 
-    def _equal(self, length: int) -> int:
+    def _max_piece_steps(self, segment_steps: int) -> int:
         """The most steps in a piece of a recorded segment, with about equal pieces to save memory."""
-        pieces, longest = -(-length // self.length), max(np.diff(self._cuts), default=length)
-        return min(-(-length // pieces), max(1, int(longest)))
+        n_pieces, max_span = (
+            -(-segment_steps // self.piece_steps),
+            max(np.diff(self._replacement_steps), default=segment_steps),
+        )
+        return min(-(-segment_steps // n_pieces), max(1, int(max_span)))
 
-    # The memory of a sweep; see `plan.fit`.
+    # The memory of a sweep; see `plan.fit_plan`.
 
-    def bytes_of(self, x) -> tuple[int, int, int, int]:
+    def estimate_bytes(self, x) -> tuple[int, int, int, int]:
         """Bytes of a carry, of a step of a stack, of the rest of a stack, and of everything else."""
-        held = self.transport.held_bytes
+        held_bytes = self.transport.local_nbytes
         carry, active = jax.eval_shape(self.programs.start, x, self.fixed)
-        self.trajectory.settle(active, self.fixed, back=True)
-        series = jax.eval_shape(self.programs.blank, carry, active, self.fixed)
-        stack = self.programs.stack
-        one, two = (held(jax.eval_shape(partial(stack, length=n), carry, active, self.fixed)) for n in (1, 2))
-        numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # adjoints of numbers are spread over the cells
-        spread = numbers * self.fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
-        return held(carry), two - one, 2 * one - two, 3 * (held((active, series)) + spread)
+        self.trajectory.agree_on_backend(active, self.fixed, with_adjoint=True)
+        series = jax.eval_shape(self.programs.empty_series, carry, active, self.fixed)
+        stack = self.programs.empty_stack
+        one_step, two_steps = (
+            held_bytes(jax.eval_shape(partial(stack, length=n), carry, active, self.fixed)) for n in (1, 2)
+        )
+        n_numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # adjoints of numbers are spread over the cells
+        per_cell_bytes = n_numbers * self.fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
+        return (
+            held_bytes(carry),
+            two_steps - one_step,
+            2 * one_step - two_steps,
+            3 * (held_bytes((active, series)) + per_cell_bytes),
+        )
 
-    def prepare(self, x, length: int) -> int:
-        """Compile the programs for segments of `length` steps; returns their bytes beside these."""
-        piece = self._equal(length)
-        key = shapes_of(x), piece, length < self.steps  # else all steps are recorded at once
-        if key not in self._workspaces:
+    def prepare(self, x, segment_steps: int) -> int:
+        """Compile the programs for segments of `segment_steps` steps; returns their bytes beside these."""
+        stack_steps = self._max_piece_steps(segment_steps)
+        program_key = control_shapes(x), stack_steps, segment_steps < self.steps  # else all steps are recorded at once
+        if program_key not in self._workspace_bytes:
             self.release()
-            self._workspaces[key] = self.programs.prepare(x, self.fixed, *key[1:])
-        starts = range(0, max(1, self.steps), length)
-        pieces = max(sum(1 for _ in self._spans(n, min(n + length, self.steps), piece)) for n in starts)
-        _, step, rest, _ = self.bytes_of(x)
-        return self._workspaces[key] + max(0, pieces * piece - length) * step + max(0, pieces - 1) * rest
+            self._workspace_bytes[program_key] = self.programs.prepare(x, self.fixed, *program_key[1:])
+        starts = range(0, max(1, self.steps), segment_steps)
+        max_pieces = max(
+            sum(1 for _ in self._piece_spans(n, min(n + segment_steps, self.steps), stack_steps)) for n in starts
+        )
+        _, step_bytes, stack_bytes, _ = self.estimate_bytes(x)
+        return (
+            self._workspace_bytes[program_key]
+            + max(0, max_pieces * stack_steps - segment_steps) * step_bytes
+            + max(0, max_pieces - 1) * stack_bytes
+        )
 
-    def release(self, length: int | None = None) -> None:
-        """Drop the stacks, except those for segments of `length` steps."""
-        self._keep(length and self._equal(length))
+    def release(self, segment_steps: int | None = None) -> None:
+        """Drop the stacks, except those for segments of `segment_steps` steps."""
+        self._keep_stacks(segment_steps and self._max_piece_steps(segment_steps))
 
-    def kept_bytes(self) -> int:
+    def stack_bytes(self) -> int:
         """Bytes of the stacks."""
-        return self.transport.held_bytes(self._stacks)
+        return self.transport.local_nbytes(self._unused_stacks)
 
-    def _keep(self, piece: int | None) -> None:
-        if piece is None or (piece, self._shapes) != self._kept:
-            self._stacks, self._kept = [], (piece, self._shapes)
+    def _keep_stacks(self, stack_steps: int | None) -> None:
+        if stack_steps is None or (stack_steps, self._control_shapes) != self._stack_key:
+            self._unused_stacks, self._stack_key = [], (stack_steps, self._control_shapes)
 
 
-def shapes_of(x):
+def control_shapes(x):
     """The structure, shapes and types of controls x, which programs depend on."""
     return tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
 
 
-class VaryingFixed:
+class VaryingInputs:
     """The Fixed of a trajectory, between replacements of coefficients; `margin` is that of wide fields."""
 
-    def __init__(self, forcing, fixed: Fixed, margin: int):
+    def __init__(self, forcing, fixed: FixedInputs, margin: int):
         self.forcing, self.fixed, self.margin = forcing, fixed, margin
 
-    def at(self, step: int) -> Fixed:
-        """The Fixed at a step."""
-        if not self.forcing.holds(step):
-            fixed, wide = self.fixed, self.fixed.wide
-            params = fixed.params | self.forcing.take(step)
-            wide = wide and (wide[0], wide[1] | self.forcing.take(step, self.margin))
-            self.fixed = fixed._replace(params=params, wide=wide)
-            numbers = records_at(self.forcing.setup, self.forcing.transport, fixed.records, step)
-            self.fixed = self.fixed._replace(records=numbers)
+    def inputs_at(self, step: int) -> FixedInputs:
+        """The FixedInputs at a step."""
+        if not self.forcing.is_valid_at(step):
+            fixed, inputs = self.fixed, self.fixed.adjoint_inputs
+            params = fixed.params | self.forcing.load(step)
+            inputs = inputs and (inputs[0], inputs[1] | self.forcing.load(step, self.margin))
+            self.fixed = fixed._replace(params=params, adjoint_inputs=inputs)
+            next_records = record_numbers(self.forcing.setup, self.forcing.transport, fixed.record_numbers, step)
+            self.fixed = self.fixed._replace(record_numbers=next_records)
         return self.fixed
 
 
-def records_at(setup, transport, names, step: int) -> dict:
+def record_numbers(setup, transport, names, step: int) -> dict:
     """The numbers of the records before a step, of controls with records in time, by name."""
-    return {name: transport.put(np.int32(corrections.number_at(setup, name, step))) for name in names}
+    return {name: transport.put(np.int32(corrections.record_number(setup, name, step))) for name in names}
 
 
-def _numbers(span: tuple[int, int]):
+def _int32_bounds(span: tuple[int, int]):
     return map(jnp.int32, span)
 
 
-def with_sums(transport, shares, spread: dict):
+def sum_per_cell_gradients(transport, gradients, per_cell_gradients: dict):
     """The cotangents of controls, with the sums of those of numbers that are spread over the cells."""
-    parts = shares if isinstance(shares, tuple) else (shares,)
-    for name, field in spread.items():
-        of, control = parts[name.startswith("d.")], name.removeprefix("d.")
-        of[control] = of[control] + jnp.asarray(exact_sum(transport, transport.pieces(field)), of[control].dtype)
-    return shares
+    parts = gradients if isinstance(gradients, tuple) else (gradients,)
+    for name, field in per_cell_gradients.items():
+        target, control = parts[name.startswith("d.")], name.removeprefix("d.")
+        target[control] = target[control] + jnp.asarray(
+            exact_sum(transport, transport.get_blocks(field)), target[control].dtype
+        )
+    return gradients

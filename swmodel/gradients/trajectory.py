@@ -17,29 +17,29 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..executors.native.kernel import Kernel
+from ..executors.native.kernel import StepKernel
 from ..executors.targets import TARGETS
 from ..executors.xla import make_step
 from ..ocean.grid import Grid, as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.transport import Transport
-from ..parallel.transport.halo import pad, within
+from ..parallel.transport.halo import add_halo, zero_beyond
 from . import corrections
-from .controls import apply, replace
-from .native_steps import Native, NativeSteps
-from .steps import InJax
+from .controls import apply_controls, replace_fields
+from .jax_steps import JaxSteps
+from .native_steps import NativeDerivatives, NativeSteps
 
 
-class Fixed(NamedTuple):
+class FixedInputs(NamedTuple):
     """The inputs of a trajectory besides its controls, as arguments of its functions."""
 
     state: State  # the initial state, for fields that are no controls
     grid: Grid  # with `Scheme.margin` cells around the block, as params
     params: dict
-    wide: tuple[Grid, dict] | None  # grid and params with `reach_back` cells around it, for native steps
+    adjoint_inputs: tuple[Grid, dict] | None  # grid and params with `adjoint_margin` cells around it, for native steps
     dt: Any  # s
-    records: Any = ()  # {control with records in time: number of its record before the step}
+    record_numbers: Any = ()  # {control with records in time: number of its record before the step}
 
 
 class Trajectory(NamedTuple):
@@ -48,20 +48,22 @@ class Trajectory(NamedTuple):
     start: Callable  # (x, fixed) -> carry, active
     step: Callable  # (carry, active, n, fixed) -> carry, in JAX
     observe: Callable  # (carry, active, k, fixed) -> sample
-    native: Native | None  # makes the native steps, if the run is native
+    native: NativeDerivatives | None  # makes the native steps, if the run is native
     expand: Callable | None = None  # (active, fixed) -> active fields of a step, from those with records in time
 
-    def settle(self, active, fixed: Fixed, back: bool) -> None:
-        """Agree with all processes on native steps or JAX, forward and `back`, before a program is traced."""
+    def agree_on_backend(self, active, fixed: FixedInputs, with_adjoint: bool) -> None:
+        """Agree with all processes on native steps or JAX, also for the adjoint if `with_adjoint`, before a program is
+        traced.
+        """
         if self.native:
             active = jax.eval_shape(self.expand, active, fixed) if self.expand else active
-            self.native.settle(active, fixed, back)
+            self.native.agree_on_backend(active, fixed, with_adjoint)
 
-    def steps(self, active, fixed: Fixed, recorded=False, back=False) -> InJax | NativeSteps:
-        """The steps forward, with a record if `recorded`, and with steps back along it if `back`."""
-        if self.native and self.native.available(active, fixed, recorded or back):
-            return self.native.steps(active, fixed, recorded, back)
-        return InJax(self.step, active, fixed)
+    def make_steps(self, active, fixed: FixedInputs, with_record=False, with_adjoint=False) -> JaxSteps | NativeSteps:
+        """The steps forward, with a record if `with_record`, and with steps back along it if `with_adjoint`."""
+        if self.native and self.native.is_available(active, fixed, with_record or with_adjoint):
+            return self.native.make_steps(active, fixed, with_record, with_adjoint)
+        return JaxSteps(self.step, active, fixed)
 
 
 class View(NamedTuple):
@@ -80,44 +82,49 @@ class View(NamedTuple):
 
         Devices have some beyond where their number does not divide the grid.
         """
-        return within(jnp.ones_like(self.state.h), self.transport.extent())
+        return zero_beyond(jnp.ones_like(self.state.h), self.transport.extent())
 
     def padded(self) -> State:
         """The state with its halo, a State of Patches; sends messages."""
-        padded = pad(self.state, self.width, self.transport)
+        padded = add_halo(self.state, self.width, self.transport)
         return padded._make(Patch(field, (-self.width, -self.width)) for field in padded)
 
 
-def trajectory_of(domain, names, observe) -> Trajectory:
+def make_trajectory(domain, names, observe) -> Trajectory:
     """The trajectory of a run whose scheme has the terms of the controls; observe(view, k) -> pytree of arrays."""
     scheme, method, transport = domain.scheme, domain.setup.method, domain.transport
-    width, margin, shape = scheme.width, scheme.margin, transport.shape
+    width, margin, shape = scheme.halo_width, scheme.margin, transport.shape
     one_step = make_step(scheme, method, transport)
 
-    def start(x, fixed: Fixed):
-        state, active = apply(x, fixed.state, fixed.grid, fixed.params, scheme, transport)
-        return (state, method.remember(state)), active
+    def start(x, fixed: FixedInputs):
+        state, active = apply_controls(x, fixed.state, fixed.grid, fixed.params, scheme, transport)
+        return (state, method.initial_memory(state)), active
 
-    def step(carry, active, n, fixed: Fixed):
-        return one_step(Carry(*carry, n), *replace(fixed.grid, fixed.params, active), fixed.dt)[:2]
+    def step(carry, active, n, fixed: FixedInputs):
+        return one_step(Carry(*carry, n), *replace_fields(fixed.grid, fixed.params, active), fixed.dt)[:2]
 
-    def look(carry, active, k, fixed: Fixed):
-        grid, params = replace(fixed.grid, fixed.params, active)
+    def observe_sample(carry, active, k, fixed: FixedInputs):
+        grid, params = replace_fields(fixed.grid, fixed.params, active)
         patches = as_patches(grid, margin), as_patches(params, margin)
-        depth, extent = patches[0].depth.on(shape), transport.extent()
-        depth = depth if extent is None else within(jnp.broadcast_to(depth, shape), extent)
+        depth, extent = patches[0].depth.block_values(shape), transport.extent()
+        depth = depth if extent is None else zero_beyond(jnp.broadcast_to(depth, shape), extent)
         return observe(View(carry[0], depth, *patches, width, transport), k)
 
-    native, steady = None, set(names) - set(scheme.initial)
-    expand = corrections.expansion(domain.setup, names)
-    for name in corrections.with_records(names):
-        steady = steady - {name} | set(corrections.fields_of(domain.setup, name))
+    native, coefficient_names = None, set(names) - set(scheme.initial_fields)
+    expand = corrections.make_expand(domain.setup, names)
+    for name in corrections.controls_with_records(names):
+        coefficient_names = coefficient_names - {name} | set(corrections.param_names(domain.setup, name))
     if (executor := domain.config.run.executor) in TARGETS:
-        native = Native(Kernel(scheme, method, margin, moving=False), transport, tuple(sorted(steady)), executor)
-    return Trajectory(start, step, look, native, expand)
+        native = NativeDerivatives(
+            StepKernel(scheme, method, margin, rotates_planes=False),
+            transport,
+            tuple(sorted(coefficient_names)),
+            executor,
+        )
+    return Trajectory(start, step, observe_sample, native, expand)
 
 
-def tangent(trajectory: Trajectory) -> Trajectory:
+def tangent_trajectory(trajectory: Trajectory) -> Trajectory:
     """The tangent trajectory: carry, active fields and samples are pairs of a value and its tangent.
 
     Its controls are (x, dx), and its step includes the forward derivative. So the derivative of its tangent with
@@ -128,15 +135,15 @@ def tangent(trajectory: Trajectory) -> Trajectory:
         (carry, active), (d_carry, d_active) = jax.jvp(lambda x: trajectory.start(x, fixed), pair[:1], pair[1:])
         return (carry, d_carry), (active, d_active)
 
-    def along(function):
-        def both(carry, active, n, fixed):
+    def with_tangent(function):
+        def value_and_tangent(carry, active, n, fixed):
             return jax.jvp(lambda c, a: function(c, a, n, fixed), *zip(carry, active, strict=True))
 
-        return both
+        return value_and_tangent
 
     def expand(active, fixed):
         return jax.jvp(lambda a: trajectory.expand(a, fixed), active[:1], active[1:])
 
     native = trajectory.native and trajectory.native.tangent()
-    made = start, along(trajectory.step), along(trajectory.observe), native
-    return Trajectory(*made, expand if trajectory.expand else None)
+    functions = start, with_tangent(trajectory.step), with_tangent(trajectory.observe), native
+    return Trajectory(*functions, expand if trajectory.expand else None)

@@ -13,11 +13,11 @@ from pathlib import Path
 from ..cases import names
 from ..config import load
 from ..executors.native import request_of
-from ..executors.native.compile import BUILT, Request, compile_into, instructions
+from ..executors.native.step_library import PREBUILT_FOLDER, StepRequest, compile_into, instructions
 from ..setup.setup import setup_of
 
 
-def requests() -> list[Request]:
+def step_requests() -> list[StepRequest]:
     """The steps of the cases with their default settings, each once; those with drying take long to compile."""
     setups = (setup_of(load(name, {}, environ={})) for name in names())
     return list(dict.fromkeys(request_of(setup) for setup in setups if not setup.scheme.drying))
@@ -27,16 +27,16 @@ def main(folder: Path) -> None:
     """Compile all missing steps, several at a time; without a compiler print a line and compile none."""
     folder.mkdir(parents=True, exist_ok=True)
     march = instructions().split()[0]
-    wanted = {folder / request.name(instructions()): request for request in requests()}
-    for old in (path for path in folder.glob("*.so") if path not in wanted):
+    request_by_path = {folder / request.library_name(instructions()): request for request in step_requests()}
+    for old in (path for path in folder.glob("*.so") if path not in request_by_path):
         old.unlink()
-    missing = {target: request for target, request in wanted.items() if not target.exists()}
+    missing_requests = {target: request for target, request in request_by_path.items() if not target.exists()}
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(lambda item: compile_into(*item, march), missing.items()))
+            list(pool.map(lambda item: compile_into(*item, march), missing_requests.items()))
     except Exception as error:  # the installation continues without them
         print(f"swmodel: {error}; steps are compiled at first use", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else BUILT)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PREBUILT_FOLDER)

@@ -8,71 +8,78 @@ import jax
 import numpy as np
 
 from ..config import ConfigError
-from ..config.loading.python_inputs import python_inputs
+from ..config.loading.python_inputs import add_python_inputs
 from ..errors import SetupError, UsageError
 from ..ocean.grid import as_patches
 from ..ocean.state import Carry, State
-from ..ocean.table import GIVEN
+from ..ocean.table import INPUT_FIELDS
 from ..ocean.terms.tracer import concentration_of
 from ..ocean.timestep import ForwardBackward, Leapfrog
 from ..setup import fields
-from ..setup.fields.noted import digest
+from ..setup.fields.record_notes import field_checksum
 from ..setup.setup import Setup, rows_and_columns, setup_of
-from .domain import assembled, on_all
-from .validate import values_of
+from .domain import gather_local_fields, run_on_all
+from .validate import survey_fields
 
 
-def state_with(model, values: dict) -> State:
-    """The model's state with these initial fields, in the form of `transport.make`; all processes call it together.
+def state_with_fields(model, values: dict) -> State:
+    """The model's state with these initial fields, in the form of `transport.make_arrays`; all processes call it
+    together.
 
     Thickness follows from sea level, h = depth + eta on water; concentrations do not change unless given.
     For errors see `Simulation.set`.
     """
     transport = model.transport
 
-    def checked(setup: Setup) -> None:
-        if problems := values_of(setup)[1]:
+    def check_values(setup: Setup) -> None:
+        if problems := survey_fields(setup)[1]:
             raise ConfigError([f"set: {problem}" for problem in problems])
 
-    config = assembled(on_all(transport.allgather, lambda: with_fields(model, values)), transport.allgather)
+    config = gather_local_fields(
+        run_on_all(transport.allgather, lambda: config_with_fields(model, values)), transport.allgather
+    )
     setup = replace(setup_of(config), scheme=model.scheme)
-    on_all(transport.allgather, lambda: checked(setup))
-    own = {name: digest(config, name, config.python._sources[name]) for name in values} if transport.size > 1 else {}
-    for rank, other in enumerate(everyone := transport.allgather(own)):
+    run_on_all(transport.allgather, lambda: check_values(setup))
+    digests = (
+        {name: field_checksum(config, name, config.python._sources[name]) for name in values}
+        if transport.size > 1
+        else {}
+    )
+    for rank, other in enumerate(everyone := transport.allgather(digests)):
         for name in everyone[0] | other:
             if other.get(name) != everyone[0].get(name):
                 raise SetupError(f"set: {name} differs between ranks 0 and {rank}; it must be the same on all")
-    pieces = zip(transport.blocks, transport.pieces(model.carry.state), strict=True)
-    made = {block: changed(setup, values, block, state) for block, state in pieces}
-    return transport.make(made.__getitem__)
+    pieces = zip(transport.blocks, transport.get_blocks(model.carry.state), strict=True)
+    state_of_block = {block: block_state_with_fields(setup, values, block, state) for block, state in pieces}
+    return transport.make_arrays(state_of_block.__getitem__)
 
 
-def with_fields(model, values: dict):
+def config_with_fields(model, values: dict):
     """The configuration of the model with these initial fields. ConfigError: a field does not change during a run."""
-    there = model.scheme.initial
+    initial_fields = model.scheme.initial_fields
     for name in values:
-        if name not in there:
+        if name not in initial_fields:
             fixed = "is constant during a run: give it to Simulation, as fields={...}"
-            why = fixed if name in GIVEN else "no such field"
-            raise ConfigError([f"set: {name}: {why}; those that change are {', '.join(there)}"])
+            reason = fixed if name in INPUT_FIELDS else "no such field"
+            raise ConfigError([f"set: {name}: {reason}; those that change are {', '.join(initial_fields)}"])
     inputs = model.config.input.model_copy(update=dict.fromkeys((*values, "state"), ""))
-    return python_inputs(model.config.model_copy(update={"input": inputs}), values)
+    return add_python_inputs(model.config.model_copy(update={"input": inputs}), values)
 
 
-def changed(setup: Setup, names, block, state: State) -> State:
+def block_state_with_fields(setup: Setup, names, block, state: State) -> State:
     """The state of a block, NumPy arrays, with the initial fields `names` of the configuration."""
     config, dtype, (rows, columns) = setup.config, state.h.dtype, rows_and_columns(block, 0)
-    made, wet = setup.state(block), fields.wet(config, rows, columns) > 0
-    found = {name: getattr(made, name) for name in ("u", "v") if name in names}
+    new_state, wet = setup.state(block), fields.wet_mask(config, rows, columns) > 0
+    new_fields = {name: getattr(new_state, name) for name in ("u", "v") if name in names}
     if "eta" in names:
-        found["h"] = made.h
-    h = found.get("h", state.h)
-    for term in setup.scheme.acting:
+        new_fields["h"] = new_state.h
+    h = new_fields.get("h", state.h)
+    for term in setup.scheme.active_terms:
         needed = {"eta", *(row.name for row in term.initial)}
-        if not term.start:
+        if not term.to_prognostic:
             continue
         if needed <= set(names):
-            found |= {row.name: getattr(made, row.name) for row in term.prognostic}
+            new_fields |= {row.name: getattr(new_state, row.name) for row in term.prognostic}
         elif needed & set(names):
             values = {
                 row.name: fields.evaluate(config, row.name, rows, columns)
@@ -80,39 +87,41 @@ def changed(setup: Setup, names, block, state: State) -> State:
                 else concentration_of(row.name, state)
                 for row in term.initial
             }
-            found |= {name: np.where(wet, value, 0) for name, value in term.start(values | {"h": h}).items()}
-    shaped = {name: np.broadcast_to(value, block.shape).astype(dtype) for name, value in found.items()}
-    return state._replace(**{name: np.ascontiguousarray(value) for name, value in shaped.items()})
+            new_fields |= {
+                name: np.where(wet, value, 0) for name, value in term.to_prognostic(values | {"h": h}).items()
+            }
+    broadcast = {name: np.broadcast_to(value, block.shape).astype(dtype) for name, value in new_fields.items()}
+    return state._replace(**{name: np.ascontiguousarray(value) for name, value in broadcast.items()})
 
 
-def as_state(model, state) -> State:
-    """A State of NumPy arrays [y, x] of this process's part, in the form of `transport.make`.
+def state_from_arrays(model, state) -> State:
+    """A State of NumPy arrays [y, x] of this process's part, in the form of `transport.make_arrays`.
 
     UsageError: it has other fields, shapes or precision, or unusable values.
     """
-    names, shape, dtype = model.scheme.state._fields, model.block.shape, np.dtype(model.config.run.dtype)
+    names, shape, dtype = model.scheme.state_type._fields, model.block.shape, np.dtype(model.config.run.dtype)
     margin, transport = model.scheme.margin, model.transport
     if getattr(state, "_fields", None) != names:
         raise UsageError(f"Simulation.state: needs a State of {', '.join(names)}, as from state._replace(h=...)")
-    parts = zip(transport.pieces(model.grid.wet, margin), transport.blocks, strict=True)
-    wet = [np.broadcast_to(as_patches(part, margin).on(block.shape), block.shape) for part, block in parts]
+    parts = zip(transport.get_blocks(model.grid.wet, margin), transport.blocks, strict=True)
+    wet = [np.broadcast_to(as_patches(part, margin).block_values(block.shape), block.shape) for part, block in parts]
     for name, field in zip(names, state, strict=True):
-        there = np.shape(field), getattr(field, "dtype", None)
-        if there != (shape, dtype):
-            raise UsageError(f"Simulation.state: {name} is {there[1]} {there[0]}; needs {dtype} {shape}")
+        actual = np.shape(field), getattr(field, "dtype", None)
+        if actual != (shape, dtype):
+            raise UsageError(f"Simulation.state: {name} is {actual[1]} {actual[0]}; needs {dtype} {shape}")
         values = np.asarray(field)
-        low = values < 0 if model.scheme.drying else values <= 0
-        bad = ~np.isfinite(values) | (low & (transport.join(wet) > 0) if name == "h" else False)
+        is_too_low = values < 0 if model.scheme.drying else values <= 0
+        bad = ~np.isfinite(values) | (is_too_low & (transport.join_blocks(wet) > 0) if name == "h" else False)
         if bad.any():
             row, column = np.argwhere(bad)[0]
-            least = "at least" if model.scheme.drying else "above"
-            bound = f"finite, and {least} 0 m on water" if name == "h" else "finite"
-            place = f"row {row + model.block.y.start}, column {column + model.block.x.start}"
-            raise UsageError(f"Simulation.state: {name} must be {bound}, but is {values[row, column]} at {place}")
+            comparison = "at least" if model.scheme.drying else "above"
+            bound = f"finite, and {comparison} 0 m on water" if name == "h" else "finite"
+            location = f"row {row + model.block.y.start}, column {column + model.block.x.start}"
+            raise UsageError(f"Simulation.state: {name} must be {bound}, but is {values[row, column]} at {location}")
     return transport.put(jax.tree.map(np.asarray, state))
 
 
-def carry_with(model, executor, state: State) -> Carry:
+def carry_with_state(model, executor, state: State) -> Carry:
     """The carry of the model with another state. The stepper's memory does not change, except at the start.
 
     States in this memory change by as much as the present one.
@@ -122,12 +131,12 @@ def carry_with(model, executor, state: State) -> Carry:
     carry = model.carry
     memory = carry.memory
     if isinstance(model.setup.method, Leapfrog | ForwardBackward):
-        changed = jax.tree.map(lambda new, old: new - old, state, carry.state)
-        memory = tuple(jax.tree.map(lambda x, by: x + by, past, changed) for past in memory)
+        difference = jax.tree.map(lambda new, old: new - old, state, carry.state)
+        memory = tuple(jax.tree.map(lambda x, by: x + by, past, difference) for past in memory)
     return executor.resume(Carry(state, memory, carry.step))
 
 
-def require_alike(carry, present: Carry) -> None:
+def require_same_shapes(carry, present: Carry) -> None:
     """Raise UsageError unless a carry can replace the present one: same shapes, same precision."""
 
     def shapes_of(carry: Carry):

@@ -13,98 +13,120 @@ import swmodel
 from ..config import config_hash, to_toml
 from ..errors import UsageError
 from ..files.output import static
-from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case, times_of
-from ..ocean.dates import alike, start_of
-from ..ocean.evaluation import derived
-from ..ocean.table import GIVEN, INITIAL, entry_of
+from ..files.output.metadata import (
+    DIMENSIONS,
+    TIME_ATTRIBUTES,
+    field_attributes,
+    grid_coordinates,
+    time_attributes,
+    title_and_references,
+)
+from ..ocean.dates import have_same_days, start_date
+from ..ocean.evaluation import derived_names
+from ..ocean.table import INITIAL_FIELDS, INPUT_FIELDS, variable_in_run
 
 #: Attributes of the coordinate `step`.
-STEP = {"long_name": "number of time steps", "units": "1"}
-#: The fields that `drawn` gives to pictures besides those that are named: others are computed from them.
-STATE, RESTING = ("h", "u", "v", "eta"), ("depth", "mask", "f")
+STEP_ATTRIBUTES = {"long_name": "number of time steps", "units": "1"}
+#: The fields that `plot_fields` gives to pictures besides those that are named: others are computed from them.
+STATE_FIELDS, CONSTANT_FIELDS = ("h", "u", "v", "eta"), ("depth", "mask", "f")
 #: The first and the last year whose dates xarray counts in nanoseconds; it reads others as dates of cftime.
-YEARS = 1678, 2261
+NANOSECOND_YEARS = 1678, 2261
 
 
 def dataset(model, names=None):
     """The Dataset of a model's present fields on this process's part; see `Simulation.dataset`."""
     names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
-    config, resting, (rows, columns) = model.config, static.static_fields(model.config), indices(model.block)
-    there = *derived(model.scheme), *model.scheme.forcing, *resting
-    if unknown := [str(name) for name in names if name not in there]:
-        raise UsageError(f"dataset: no field {', '.join(unknown)}; there are {', '.join(there)}")
-    dry, variables = static.land(config, rows, columns), {}
-    moving = model.fields([name for name in names if name not in resting])
+    config, constant_fields, (rows, columns) = (
+        model.config,
+        static.static_fields(model.config),
+        block_indices(model.block),
+    )
+    available = *derived_names(model.scheme), *model.scheme.forcing, *constant_fields
+    if unknown := [str(name) for name in names if name not in available]:
+        raise UsageError(f"dataset: no field {', '.join(unknown)}; there are {', '.join(available)}")
+    land, variables = static.land_masks(config, rows, columns), {}
+    varying_fields = model.fields([name for name in names if name not in constant_fields])
     for name in names:
-        row = resting.get(name) or entry_of(name, config.physics)
-        if name in moving:
-            values, on_land = moving[name], dry[row.location]
+        row = constant_fields.get(name) or variable_in_run(name, config.physics)
+        if name in varying_fields:
+            values, on_land = varying_fields[name], land[row.location]
         else:
-            values = np.broadcast_to(static.evaluate(config, name, rows, columns), model.block.shape)
-            on_land = static.ground(config, rows, columns) if static.on_water_only(name) else None
-        variables[name] = field(config, name, row, values, on_land)
-    return made(config, model.block, variables, moment(model))
+            values = np.broadcast_to(static.evaluate_static(config, name, rows, columns), model.block.shape)
+            on_land = static.land_mask(config, rows, columns) if static.is_missing_on_land(name) else None
+        variables[name] = make_variable(config, name, row, values, on_land)
+    return assemble_dataset(config, model.block, variables, time_coordinates(model))
 
 
-def drawn(model, fields: Iterable[str], how: dict):
+def plot_fields(model, fields: Iterable[str], options: dict):
     """The figure of a model's present fields; see `Simulation.plot`."""
     if model.transport.size > 1:
         raise UsageError("plot draws what one process holds; of a run of several, `swmodel.plot` draws the run folder")
-    found = dataset(model, list(dict.fromkeys([*fields, *STATE, *RESTING])))
-    found.attrs["configuration"] = to_toml(model.config)
-    return swmodel.plot(found, *fields, **how)
+    data = dataset(model, list(dict.fromkeys([*fields, *STATE_FIELDS, *CONSTANT_FIELDS])))
+    data.attrs["configuration"] = to_toml(model.config)
+    return swmodel.plot(data, *fields, **options)
 
 
-def dataset_of(config, block, fields: dict):
+def controls_dataset(config, block, fields: dict):
     """The Dataset of controls by name on a process's part: fields [y, x], NaN on land, and numbers.
 
     Depth and coefficients also have values on the water outside open sides.
     """
-    dry = {outside: static.land(config, *indices(block), outside=outside) for outside in (False, True)}
+    land = {
+        outside: static.land_masks(config, *block_indices(block), with_boundary_cells=outside)
+        for outside in (False, True)
+    }
     variables: dict[str, tuple] = {}
     for name, values in fields.items():
-        row = entry_of(name, config.physics)
+        row = variable_in_run(name, config.physics)
         if np.ndim(values):
-            variables[name] = field(config, name, row, values, dry[name in GIVEN and name not in INITIAL][row.location])
+            variables[name] = make_variable(
+                config, name, row, values, land[name in INPUT_FIELDS and name not in INITIAL_FIELDS][row.location]
+            )
         else:
             variables[name] = ((), float(values), {"long_name": row.long_name, "units": row.units})
-    return made(config, block, variables, {})
+    return assemble_dataset(config, block, variables, {})
 
 
-def indices(block) -> tuple[np.ndarray, np.ndarray]:
+def block_indices(block) -> tuple[np.ndarray, np.ndarray]:
     """The rows and columns of a process's part."""
     return np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
 
 
-def field(config, name: str, row, values, on_land) -> tuple:
+def make_variable(config, name: str, row, values, on_land) -> tuple:
     """A variable: dimensions, values with NaN on land, and attributes."""
     values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
-    about = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
-    return DIMENSIONS[row.location], values, about
+    attrs = field_attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
+    return DIMENSIONS[row.location], values, attrs
 
 
-def made(config, block, variables: dict, more: dict):
-    """The Dataset, with the coordinates of a process's part and `more`, and the case and the configuration."""
+def assemble_dataset(config, block, variables: dict, extra_coordinates: dict):
+    """The Dataset, with the coordinates of a process's part and `extra_coordinates`, and the case and the
+    configuration.
+    """
     import xarray
 
     coordinates = {
         name: (name, values[span.start : span.stop], about)
-        for name, values, about in along_axes(config.grid)
+        for name, values, about in grid_coordinates(config.grid)
         for span in (block.y if name.startswith("y") else block.x,)
     }
-    title, references = of_case(config)
-    about = {"title": title, "references": references, "configuration_sha256": config_hash(config)}
-    dataset = xarray.Dataset(variables, coordinates | more, about)
+    title, references = title_and_references(config)
+    attrs = {"title": title, "references": references, "configuration_sha256": config_hash(config)}
+    dataset = xarray.Dataset(variables, coordinates | extra_coordinates, attrs)
     if "time" in dataset:
-        dataset["time"].encoding = times_of(config.time) | {"dtype": "float64"}
+        dataset["time"].encoding = time_attributes(config.time) | {"dtype": "float64"}
     return dataset
 
 
-def moment(model) -> dict:
+def time_coordinates(model) -> dict:
     """The coordinates of the present time: `time`, in the form that xarray reads from output files, and `step`."""
-    start = start_of(model.config.time)
-    when: Any = start + timedelta(seconds=model.time)
-    if alike(start.calendar, "standard") and YEARS[0] <= start.year and when.year <= YEARS[1]:
-        when = np.datetime64(start.isoformat(), "ns") + np.timedelta64(round(model.time * 1e9), "ns")
-    about = {key: TIME[key] for key in ("standard_name", "long_name", "axis")}
-    return {"time": ((), when, about), "step": ((), model.step, STEP)}
+    start = start_date(model.config.time)
+    date: Any = start + timedelta(seconds=model.time)
+    if (
+        have_same_days(start.calendar, "standard")
+        and NANOSECOND_YEARS[0] <= start.year
+        and date.year <= NANOSECOND_YEARS[1]
+    ):
+        date = np.datetime64(start.isoformat(), "ns") + np.timedelta64(round(model.time * 1e9), "ns")
+    attrs = {key: TIME_ATTRIBUTES[key] for key in ("standard_name", "long_name", "axis")}
+    return {"time": ((), date, attrs), "step": ((), model.step, STEP_ATTRIBUTES)}

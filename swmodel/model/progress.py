@@ -20,45 +20,45 @@ from ..files.run_folder import (
     ENSEMBLE,
     HARMONICS,
     OUTPUT,
-    RESTARTS,
+    RESTART_FOLDER,
     SECTIONS,
-    SNAPSHOTS,
+    SNAPSHOT_FILES,
     SPECTRA,
     STATIONS,
     STATUS,
 )
-from ..parallel.environment import LAUNCHED
+from ..parallel.environment import LAUNCHER_VARIABLE
 
-MARK = "@swmodel "
+MESSAGE_PREFIX = "@swmodel "
 HEARTBEAT_SECONDS = 10.0
 
 
-def reporter(quiet: bool = False, stream=None) -> Reporter:
+def make_reporter(quiet: bool = False, stream=None) -> Reporter:
     """The Reporter for this process; `stream`: None is stdout."""
     stream = stream or sys.stdout
-    if LAUNCHED in os.environ:
-        return Relay(stream)
+    if LAUNCHER_VARIABLE in os.environ:
+        return LauncherReporter(stream)
     if quiet:
         return Reporter()
-    return Bar(stream) if stream.isatty() and os.environ.get("TERM") != "dumb" else Heartbeat(stream)
+    return BarReporter(stream) if stream.isatty() and os.environ.get("TERM") != "dumb" else LineReporter(stream)
 
 
-def send(message: dict, stream=None):
+def send_message(message: dict, stream=None):
     """Write a message to the launcher as one line in one write, as ranks share the pipe."""
     stream = stream or sys.stdout
-    stream.write(f"{MARK}{json.dumps(message)}\n")
+    stream.write(f"{MESSAGE_PREFIX}{json.dumps(message)}\n")
     stream.flush()
 
 
-def receive(line: str) -> dict | None:
+def parse_message(line: str) -> dict | None:
     """The message in a line from a rank; None for ordinary text."""
     try:
-        return json.loads(line.removeprefix(MARK)) if line.startswith(MARK) else None
+        return json.loads(line.removeprefix(MESSAGE_PREFIX)) if line.startswith(MESSAGE_PREFIX) else None
     except ValueError:
         return None
 
 
-def in_two_lines(event: dict) -> tuple[str, str]:
+def format_event(event: dict) -> tuple[str, str]:
     """An event in two lines: step, model time, remaining time; speed, CFL number, energy.
 
     `words` of an event replace these.
@@ -66,16 +66,16 @@ def in_two_lines(event: dict) -> tuple[str, str]:
     if "words" in event:
         return f"{event['step']}/{event['steps']}", event["words"]
     cells, members = event["cell_updates_per_second"], event.get("member_steps_per_second")
-    how_far = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
+    progress_words = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
     if event["remaining_seconds"] is not None:
-        how_far.append(f"{datetime.timedelta(seconds=round(event['remaining_seconds']))} left")
-    how = [
+        progress_words.append(f"{datetime.timedelta(seconds=round(event['remaining_seconds']))} left")
+    speed_words = [
         f"{cells / 1e6:.1f} million cells/s" if cells else "",
         f"{members:.4g} members x steps/s" if members else "",
         f"CFL {event['cfl']:.2f}" if event["cfl"] is not None else "",
         f"energy {event['energy']:.4e} J" if event["energy"] is not None else "",
     ]
-    return "  ".join(how_far), "  ".join(filter(None, how))
+    return "  ".join(progress_words), "  ".join(filter(None, speed_words))
 
 
 class Reporter:
@@ -95,30 +95,30 @@ class Reporter:
         pass
 
 
-class Relay(Reporter):
+class LauncherReporter(Reporter):
     """Forwards events to the launcher."""
 
     def __init__(self, stream):
         self.stream = stream
 
     def __call__(self, event: dict):
-        send(event, self.stream)
+        send_message(event, self.stream)
 
 
-class Heartbeat(Reporter):
+class LineReporter(Reporter):
     """Prints the first and the last event, those with words, and another one every ten seconds."""
 
     def __init__(self, stream, clock=time.monotonic):
         self.stream, self.clock = stream, clock
-        self.next = -1.0
+        self.next_time = -1.0
 
     def __call__(self, event: dict):
-        if self.clock() >= self.next or event["step"] == event["steps"] or "words" in event:
-            self.next = self.clock() + HEARTBEAT_SECONDS
-            print("  ".join(in_two_lines(event)).rstrip(), file=self.stream, flush=True)
+        if self.clock() >= self.next_time or event["step"] == event["steps"] or "words" in event:
+            self.next_time = self.clock() + HEARTBEAT_SECONDS
+            print("  ".join(format_event(event)).rstrip(), file=self.stream, flush=True)
 
 
-class Bar(Reporter):
+class BarReporter(Reporter):
     """Draws a bar that fills with the steps done; without colours where NO_COLOR is set."""
 
     def __init__(self, stream):
@@ -137,11 +137,11 @@ class Bar(Reporter):
         self.progress.stop()
 
     def __call__(self, event: dict):
-        text = "\n".join(in_two_lines(event))
+        text = "\n".join(format_event(event))
         self.progress.update(self.task, description=text, completed=event["step"], total=event["steps"])
 
 
-def workers(nproc: int, devices: int) -> str:
+def describe_processes(nproc: int, devices: int) -> str:
     """The number of processes and devices, in words."""
     if devices == 1:
         return "1 process" if nproc == 1 else f"{nproc} processes"
@@ -150,13 +150,15 @@ def workers(nproc: int, devices: int) -> str:
 
 def summary(status: dict, directory) -> str:
     """Files, wall time and speed of a run or an ensemble, and the next command, in words."""
-    there = [name for name in (SPECTRA, STATIONS, SECTIONS, DRIFTERS, HARMONICS) if (Path(directory) / name).is_file()]
-    snapshots = next((name for name in SNAPSHOTS if (Path(directory) / name).exists()), OUTPUT)
-    files, target, members = [snapshots, DIAGNOSTICS, *there], Path(directory), ""
+    optional_files = [
+        name for name in (SPECTRA, STATIONS, SECTIONS, DRIFTERS, HARMONICS) if (Path(directory) / name).is_file()
+    ]
+    snapshots = next((name for name in SNAPSHOT_FILES if (Path(directory) / name).exists()), OUTPUT)
+    files, target, members = [snapshots, DIAGNOSTICS, *optional_files], Path(directory), ""
     speed = f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates"
     if "members" in status:
         files, target, members = (
-            [ENSEMBLE, "ensemble.png", RESTARTS],
+            [ENSEMBLE, "ensemble.png", RESTART_FOLDER],
             target / ENSEMBLE,
             f"{status['members']} members, ",
         )
@@ -167,6 +169,6 @@ def summary(status: dict, directory) -> str:
         f"{directory}: {', '.join([*files, CONFIG, STATUS])}\n"
         f"{members}{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in "
         f"{status['wall_seconds']:.1f} s, of which compilation {status['compile_seconds']:.1f} s\n"
-        f"{speed} per second on {workers(status['nproc'], devices)}{blocks}\n"
+        f"{speed} per second on {describe_processes(status['nproc'], devices)}{blocks}\n"
         f"Next: swmodel plot {target}"
     )

@@ -19,20 +19,20 @@ from ..config.loading.load import Source
 from ..errors import UsageError
 from ..executors.xla import make_step
 from ..ocean.grid import Grid
-from ..ocean.parametric import Form
+from ..ocean.parametric import ParameterLayout
 from ..ocean.state import Carry, State
 from ..ocean.table import location_of
 from ..parallel.transport import Transport
-from ..parallel.transport.halo import surround_named, within
-from ..parallel.transport.sharded import spec
+from ..parallel.transport.halo import exchange_named_halos, zero_beyond
+from ..parallel.transport.sharded import partition_spec
 from ..setup.setup import Setup
-from .arguments import Fields, Overrides, Terms, configured
-from .domain import domain
-from .forcing import Forcing
+from .arguments import Fields, Overrides, Terms, build_config
+from .domain import make_domain
 from .validate import require_equal_steps
+from .varying_params import VaryingParams
 
 
-class Memory(NamedTuple):
+class StepCarry(NamedTuple):
     """The variables of a step, real numbers only: the State, and the memory of the time stepper."""
 
     state: State
@@ -70,7 +70,7 @@ class Step:
     function: Callable[..., Any]
     names: frozenset[str]
 
-    def __call__(self, carry: Memory, static: Static, t: Any) -> Memory:
+    def __call__(self, carry: StepCarry, static: Static, t: Any) -> StepCarry:
         """The carry one step later.
 
         UsageError: on devices, outside `jax.shard_map` or with `check_vma=False`; `static` has other names or shapes; t
@@ -78,23 +78,23 @@ class Step:
         """
         self.transport.require_block(carry.state.h)
         self.transport.require_block(static.grid.wet)
-        self._check(static)
+        self._check_static(static)
         if not jnp.issubdtype(jnp.result_type(t), jnp.integer):
             raise UsageError(f"t={t}: needs the number of the step, an integer")
-        grid, params, dt = shared(static, self.transport)
+        grid, params, dt = sum_cotangents_of_blocks(static, self.transport)
         grid, params = jax.tree.map(lambda leaf: leaf.reshape(1, 1) if leaf.ndim == 0 else leaf, (grid, params))
-        return Memory(*self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), grid, params, dt)[:2])
+        return StepCarry(*self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), grid, params, dt)[:2])
 
     def trajectory(
         self,
-        carry: Memory,
+        carry: StepCarry,
         static: Static,
         steps: int,
         every: int | None = None,
-        observe: Callable[[Memory], Any] = lambda carry: carry.state,
+        observe: Callable[[StepCarry], Any] = lambda carry: carry.state,
         first: int = 0,
         segment: int | None = None,
-    ) -> tuple[Memory, Any]:
+    ) -> tuple[StepCarry, Any]:
         """The carry after some steps, and samples on the way; derivatives keep about 2 sqrt(steps) carries.
 
         A derivative keeps the carries at the starts of segments, and recomputes the steps of one segment at a time, so
@@ -118,32 +118,32 @@ class Step:
             raise UsageError(f"steps={steps}, every={every}: every must be at least 1 and divide steps")
         if segment is not None and segment < 1:
             raise UsageError(f"segment={segment}: must be at least one step")
-        length = segment or max(1, math.isqrt(steps))
+        segment_length = segment or max(1, math.isqrt(steps))
 
-        def run(n: int, carry: Memory, static: Static, start: Any) -> Memory:
+        def run_segment(n: int, carry: StepCarry, static: Static, start: Any) -> StepCarry:
             times = start + jnp.arange(n, dtype=jnp.int32)
             return jax.lax.scan(lambda carry, t: (self(carry, static, t), None), carry, times)[0]
 
-        def advance(n: int, carry: Memory, static: Static, start: Any) -> Memory:
+        def advance(n: int, carry: StepCarry, static: Static, start: Any) -> StepCarry:
             """n steps in segments, and the rest of them in a shorter one."""
-            if n >= length:
-                starts = start + length * jnp.arange(n // length, dtype=jnp.int32)
-                advanced = recomputed(partial(run, length))
+            if n >= segment_length:
+                starts = start + segment_length * jnp.arange(n // segment_length, dtype=jnp.int32)
+                advanced = checkpoint_function(partial(run_segment, segment_length))
                 carry = jax.lax.scan(lambda carry, at: (advanced(carry, static, at), None), carry, starts)[0]
-            rest = n % length
-            return recomputed(partial(run, rest))(carry, static, start + n - rest) if rest else carry
+            rest = n % segment_length
+            return checkpoint_function(partial(run_segment, rest))(carry, static, start + n - rest) if rest else carry
 
         start = jnp.asarray(first, jnp.int32)
         if every is None:
             return advance(steps, carry, static, start), None
 
-        def sample(carry: Memory, at: Any) -> tuple[Memory, Any]:
+        def sample(carry: StepCarry, at: Any) -> tuple[StepCarry, Any]:
             carry = advance(every, carry, static, at)
             return carry, observe(carry)
 
         return jax.lax.scan(sample, carry, start + every * jnp.arange(steps // every, dtype=jnp.int32))
 
-    def replace(self, carry: Memory, static: Static, **values: Any) -> Functional:
+    def replace(self, carry: StepCarry, static: Static, **values: Any) -> FunctionalModel:
         """The model with another depth or other coefficients, also those of terms that are off: they become active.
 
             carry, static, step = step.replace(carry, static, depth=depth, wind_x=wind_x)
@@ -160,23 +160,27 @@ class Step:
             UsageError: there is no such coefficient, it has no effect in this run, or its term has a field in the
                 state; a wrong shape.
         """
-        scheme, margin = self.setup.scheme_with(values.keys() - self.names - {"depth"}), self.setup.margin
-        if more := [name for name in scheme.state._fields if name not in self.setup.scheme.state._fields]:
-            raise UsageError(f"{', '.join(values)} needs {', '.join(more)} in the state: set it in the configuration")
+        scheme, margin = self.setup.scheme_with_coefficients(values.keys() - self.names - {"depth"}), self.setup.margin
+        if new_state_fields := [
+            name for name in scheme.state_type._fields if name not in self.setup.scheme.state_type._fields
+        ]:
+            raise UsageError(
+                f"{', '.join(values)} needs {', '.join(new_state_fields)} in the state: set it in the configuration"
+            )
         setup = dataclasses.replace(self.setup, scheme=scheme)
-        new, step = static_and_step(setup, self.transport, *self.transport.make(setup.static, setup.margin))
+        new, step = make_static_and_step(setup, self.transport, *self.transport.make_arrays(setup.static, setup.margin))
         fields = static.params | {"depth": static.grid.depth}
         if step.setup.margin != margin:
             blocks = {name: self._interior(leaf) for name, leaf in fields.items() if leaf.ndim == 2}
-            fields |= surround_named(blocks, step.setup.margin, self.transport)
+            fields |= exchange_named_halos(blocks, step.setup.margin, self.transport)
         grid = new.grid._replace(depth=fields.pop("depth"))
         new = step.with_values(Static(grid, new.params | fields, static.dt), **values)
         if "depth" in values:
-            before, after = self.values(static)["depth"], step.values(new)["depth"]
-            h = carry.state.h + (after - before)
+            old_depth, new_depth = self.values(static)["depth"], step.values(new)["depth"]
+            h = carry.state.h + (new_depth - old_depth)
             state = carry.state._replace(h=jnp.maximum(h, 0) if scheme.drying else h)
-            carry = Memory(state, jax.tree.map(jnp.asarray, self.setup.method.remember(state)))
-        return Functional(carry, new, step)
+            carry = StepCarry(state, jax.tree.map(jnp.asarray, self.setup.method.initial_memory(state)))
+        return FunctionalModel(carry, new, step)
 
     def total(self, array: Any) -> Any:
         """The sum of an array's numbers over the whole domain, the same on all processes: the last step of a loss.
@@ -190,7 +194,7 @@ class Step:
         """
         self.transport.require_block(array)
         extent = self.transport.extent() if jnp.shape(array)[-2:] == self.transport.shape else None
-        return self.transport.total(jnp.sum(within(array, extent)))
+        return self.transport.total(jnp.sum(zero_beyond(array, extent)))
 
     def shared(self, tree: Any) -> Any:
         """Numbers and arrays that all processes have alike: derivatives with respect to them are then the whole ones.
@@ -199,24 +203,24 @@ class Step:
         state or as the weights of a network. Numbers given to `with_values` need it not.
         """
 
-        def one(leaf: Any) -> Any:
+        def share_leaf(leaf: Any) -> Any:
             real = jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
             return self.transport.shared(jnp.asarray(leaf)) if real else leaf
 
-        return jax.tree.map(one, tree)
+        return jax.tree.map(share_leaf, tree)
 
     def values(self, static: Static) -> dict[str, Any]:
         """The depth and the coefficients of `static`: fields [ny, nx] of the block, numbers, pytrees of parameters."""
         self.transport.require_block(static.grid.wet)
         leaves = static.params | {"depth": static.grid.depth}
-        found = {name: self._interior(leaf) if leaf.ndim == 2 else leaf for name, leaf in leaves.items()}
-        return found | {name: form.pytree(found[name]) for name, form in self._forms.items()}
+        values_by_name = {name: self._interior(leaf) if leaf.ndim == 2 else leaf for name, leaf in leaves.items()}
+        return values_by_name | {name: form.to_pytree(values_by_name[name]) for name, form in self._forms.items()}
 
     def _interior(self, leaf: Any) -> Any:
         """The block [ny, nx] of a field with its margin."""
         margin = self.setup.margin
         index = tuple(slice(margin, -margin) if length > 1 else slice(None) for length in leaf.shape)
-        return within(jnp.broadcast_to(leaf[index], self.transport.shape), self.transport.extent())
+        return zero_beyond(jnp.broadcast_to(leaf[index], self.transport.shape), self.transport.extent())
 
     def with_values(self, static: Static, **values: Any) -> Static:
         """`static` with another depth, other coefficients or other parameters of terms, by name; differentiable.
@@ -227,28 +231,31 @@ class Step:
         Raises:
             UsageError: the run has no such coefficient, for example because its term is off; a wrong shape.
         """
-        there, forms, dtype = self.names | {"depth"}, self._forms, self.setup.dtype
-        if varying := [name for name in values if f"{name}_before" in there]:
+        names, forms, dtype = self.names | {"depth"}, self._forms, self.setup.dtype
+        if varying := [name for name in values if f"{name}_before" in names]:
             raise UsageError(
                 f"{', '.join(varying)} varies in time in this run: call step.at first, then change its records, "
                 f"{varying[0]}_before and {varying[0]}_after"
             )
-        if unknown := sorted(values.keys() - there):
+        if unknown := sorted(values.keys() - names):
             raise UsageError(
-                f"no coefficient {', '.join(unknown)} in this run, whose terms have {', '.join(sorted(there))}; switch "
+                f"no coefficient {', '.join(unknown)} in this run, whose terms have {', '.join(sorted(names))}; switch "
                 "a term on in the configuration"
             )
-        new, fields = {name: forms[name].vector(values.pop(name), jnp, dtype) for name in forms if name in values}, {}
+        new, fields = (
+            {name: forms[name].to_vector(values.pop(name), jnp, dtype) for name in forms if name in values},
+            {},
+        )
         for name, value in values.items():
-            array = real(value, name, dtype)
+            array = as_real_array(value, name, dtype)
             if array.size == 1:
                 new[name] = array.reshape(())
             elif array.shape == self.transport.shape and location_of(name):
                 fields[name] = array
             else:
-                wanted = f"or {self.transport.shape} (ny, nx)" if location_of(name) else "only"
-                raise UsageError(f"{name} has shape {array.shape}; needs a number {wanted}")
-        new |= surround_named(fields, self.setup.margin, self.transport)
+                shape_words = f"or {self.transport.shape} (ny, nx)" if location_of(name) else "only"
+                raise UsageError(f"{name} has shape {array.shape}; needs a number {shape_words}")
+        new |= exchange_named_halos(fields, self.setup.margin, self.transport)
         grid = static.grid._replace(depth=new.pop("depth")) if "depth" in new else static.grid
         return static._replace(grid=grid, params=static.params | new)
 
@@ -259,8 +266,8 @@ class Step:
         """
         if not self.setup.scheme.varying:
             return static, None
-        now = once(self._forcing.take(t), self.mesh)
-        return static._replace(params=static.params | now), self._forcing.last
+        params = without_block_axes(self._forcing.load(t), self.mesh)
+        return static._replace(params=static.params | params), self._forcing.valid_until
 
     @property
     def config(self) -> Config:
@@ -268,12 +275,12 @@ class Step:
         return self.setup.config
 
     @cached_property
-    def _forcing(self) -> Forcing:
-        return Forcing(self.setup, self.transport)
+    def _forcing(self) -> VaryingParams:
+        return VaryingParams(self.setup, self.transport)
 
     @property
-    def _forms(self) -> dict[str, Form]:
-        return {term.name: term.parameters for term in self.setup.scheme.own if term.parameters}
+    def _forms(self) -> dict[str, ParameterLayout]:
+        return {term.name: term.parameters for term in self.setup.scheme.user_terms if term.parameters}
 
     @property
     def mesh(self) -> Mesh | None:
@@ -282,38 +289,44 @@ class Step:
 
     def specs(self, tree: Any) -> Any:
         """The PartitionSpecs of arrays, for `jax.shard_map`: blocks of fields; all devices have numbers and vectors."""
-        return jax.tree.map(lambda array: spec(jnp.ndim(array)) if jnp.ndim(array) > 1 else PartitionSpec(), tree)
+        return jax.tree.map(
+            lambda array: partition_spec(jnp.ndim(array)) if jnp.ndim(array) > 1 else PartitionSpec(), tree
+        )
 
-    def _check(self, static: Static) -> None:
+    def _check_static(self, static: Static) -> None:
         """UsageError: coefficients that no term takes are missing or too many, or a field lacks its margin."""
-        if wrong := static.params.keys() ^ self.names:
-            raise UsageError(f"static.params: {', '.join(sorted(wrong))} is missing or unknown; use step.with_values")
-        whole = [length + 2 * self.setup.margin for length in self.transport.shape]
+        if differing_names := static.params.keys() ^ self.names:
+            raise UsageError(
+                f"static.params: {', '.join(sorted(differing_names))} is missing or unknown; use step.with_values"
+            )
+        padded_shape = [length + 2 * self.setup.margin for length in self.transport.shape]
         for name, leaf in (static.params | {"depth": static.grid.depth}).items():
-            if leaf.ndim > 1 and any(n not in (1, m) for n, m in zip(leaf.shape, whole, strict=True)):
+            if leaf.ndim > 1 and any(n not in (1, m) for n, m in zip(leaf.shape, padded_shape, strict=True)):
                 raise UsageError(
-                    f"static: {name} has shape {leaf.shape}, needs {tuple(whole)}: step.with_values(static, "
+                    f"static: {name} has shape {leaf.shape}, needs {tuple(padded_shape)}: step.with_values(static, "
                     f"{name}=...) takes {self.transport.shape} and gets the margin from the neighbours"
                 )
 
 
-def once(tree: Any, mesh: Mesh | None) -> Any:
+def without_block_axes(tree: Any, mesh: Mesh | None) -> Any:
     """Arrays of programs in which numbers, [1, 1] in each block, are without axes, and vectors are kept once."""
 
-    def one(leaf: Any) -> Any:
+    def drop_block_axes(leaf: Any) -> Any:
         shape = leaf.sharding.shard_shape(leaf.shape)
         if shape != (1, 1) and leaf.ndim != 1:
             return leaf
-        mine = np.asarray(leaf.addressable_shards[0].data)
-        mine = mine.reshape(()) if shape == (1, 1) else mine
+        local_data = np.asarray(leaf.addressable_shards[0].data)
+        local_data = local_data.reshape(()) if shape == (1, 1) else local_data
         if mesh is None:
-            return jnp.asarray(mine)
-        return jax.make_array_from_process_local_data(NamedSharding(mesh, PartitionSpec()), mine, mine.shape)
+            return jnp.asarray(local_data)
+        return jax.make_array_from_process_local_data(
+            NamedSharding(mesh, PartitionSpec()), local_data, local_data.shape
+        )
 
-    return jax.tree.map(one, tree)
+    return jax.tree.map(drop_block_axes, tree)
 
 
-def real(value: Any, name: str, dtype: Any) -> Any:
+def as_real_array(value: Any, name: str, dtype: Any) -> Any:
     """A number or an array of real numbers as an array of JAX. UsageError: it is something else."""
     try:
         array = jnp.asarray(value)
@@ -324,26 +337,26 @@ def real(value: Any, name: str, dtype: Any) -> Any:
     return array.astype(dtype)
 
 
-def shared(static: Static, transport: Transport) -> Static:
+def sum_cotangents_of_blocks(static: Static, transport: Transport) -> Static:
     """`static`, whose derivatives with respect to real numbers and vectors are the sums of those of all blocks."""
     leaves, tree = jax.tree.flatten(static)
     numbers = [n for n, leaf in enumerate(leaves) if leaf.ndim < 2 and leaf.dtype == static.dt.dtype]
-    whole = transport.shared(jnp.concatenate([leaves[n].reshape(-1) for n in numbers]))
-    parts = jnp.split(whole, np.cumsum([leaves[n].size for n in numbers])[:-1])
+    shared_numbers = transport.shared(jnp.concatenate([leaves[n].reshape(-1) for n in numbers]))
+    parts = jnp.split(shared_numbers, np.cumsum([leaves[n].size for n in numbers])[:-1])
     for n, part in zip(numbers, parts, strict=True):
         leaves[n] = part.reshape(leaves[n].shape)
     return cast(Static, jax.tree.unflatten(tree, leaves))
 
 
-class Functional(NamedTuple):
+class FunctionalModel(NamedTuple):
     """See `functional`."""
 
-    carry0: Memory
+    carry0: StepCarry
     static: Static
     step: Step
 
 
-def functional(config: Source, overrides: Overrides = (), fields: Fields = None, terms: Terms = ()) -> Functional:
+def functional(config: Source, overrides: Overrides = (), fields: Fields = None, terms: Terms = ()) -> FunctionalModel:
     """The model as (carry0, static, step): its start, its constants, and the pure function of a step.
 
         carry0, static, step = swmodel.functional("double_gyre", {"grid.nx": 64, "grid.ny": 128})
@@ -361,31 +374,33 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
     Raises:
         UsageError, ConfigError, SetupError: see Simulation.
     """
-    one = domain(lambda: configured(config, overrides, fields, terms))
-    require_equal_steps(one.config)
-    state = one.transport.make(one.setup.state)
-    carry = Memory(state, jax.tree.map(jnp.array, one.setup.method.remember(state)))
-    return Functional(carry, *static_and_step(one.setup, one.transport, one.grid, one.params))
+    run_domain = make_domain(lambda: build_config(config, overrides, fields, terms))
+    require_equal_steps(run_domain.config)
+    state = run_domain.transport.make_arrays(run_domain.setup.state)
+    carry = StepCarry(state, jax.tree.map(jnp.array, run_domain.setup.method.initial_memory(state)))
+    return FunctionalModel(
+        carry, *make_static_and_step(run_domain.setup, run_domain.transport, run_domain.grid, run_domain.params)
+    )
 
 
-def static_and_step(setup: Setup, transport: Transport, grid: Grid, params: dict[str, Any]) -> tuple[Static, Step]:
+def make_static_and_step(setup: Setup, transport: Transport, grid: Grid, params: dict[str, Any]) -> tuple[Static, Step]:
     """The constants and the step of a Setup, from its Grid and params on the devices."""
-    grid, params = once((grid, params), getattr(transport, "mesh", None))
+    grid, params = without_block_axes((grid, params), getattr(transport, "mesh", None))
     static = Static(grid, params, jnp.asarray(setup.dt, setup.dtype))
     function = make_step(setup.scheme, setup.method, transport)
     return static, Step(setup, transport, function, frozenset(static.params))
 
 
-def recomputed(function: Callable[..., Any]) -> Callable[..., Any]:
+def checkpoint_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function (carry, static, step number) -> carry; derivatives recompute its values instead of keeping them."""
 
-    def forward(carry: Memory, static: Static, at: Any) -> tuple[Memory, tuple[Memory, Static, Any]]:
+    def forward(carry: StepCarry, static: Static, at: Any) -> tuple[StepCarry, tuple[StepCarry, Static, Any]]:
         return function(carry, static, at), (carry, static, at)
 
-    def backward(inputs: tuple[Memory, Static, Any], bar: Memory) -> tuple[Any, Any, None]:
+    def backward(inputs: tuple[StepCarry, Static, Any], bar: StepCarry) -> tuple[Any, Any, None]:
         carry, static, at = inputs
         return (*jax.vjp(lambda carry, static: function(carry, static, at), carry, static)[1](bar), None)
 
-    found = jax.custom_vjp(function)
-    found.defvjp(forward, backward)
-    return found
+    checkpointed = jax.custom_vjp(function)
+    checkpointed.defvjp(forward, backward)
+    return checkpointed

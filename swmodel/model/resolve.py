@@ -7,16 +7,16 @@ from dataclasses import replace
 from functools import cache
 from typing import cast
 
-from ..config.loading.case_file import recorded
-from ..config.loading.python_inputs import recorded as recorded_python
+from ..config.loading.case_file import case_for_record
+from ..config.loading.python_inputs import config_for_record as recorded_python
 from ..config.options.model import Config
-from ..config.options.output import Output
-from ..config.options.run import outdated
+from ..config.options.output import OutputOptions
+from ..config.options.run import keys_to_reset
 from ..errors import ConfigError
 from ..executors import availability
 from ..parallel import environment
 from ..parallel.decomposition import LayoutError, parse_layout
-from ..setup.checks.extremes import Extremes, survey
+from ..setup.checks.extremes import FieldExtremes, survey
 from ..setup.checks.stability import automatic_dt
 from ..setup.fields.netcdf_input import InputError
 from ..setup.setup import Setup, setup_of
@@ -24,10 +24,10 @@ from ..setup.setup import Setup, setup_of
 SECONDS_PER_DAY = 86400.0
 
 #: Largest `drying.thickness` that the model chooses, m.
-THIN = 0.01
+MAX_DRYING_THICKNESS = 0.01
 
 #: The values that `resolve` may choose.
-DECIDED = ("time.dt", "drying.thickness", "run.steps", "run.layout", "run.executor", "run.transport")
+RESOLVED_KEYS = ("time.dt", "drying.thickness", "run.steps", "run.layout", "run.executor", "run.transport")
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +39,10 @@ def resolve(config: Config) -> Config:
 
     ConfigError: the processes do not fit, or the initial state cannot be used.
     """
-    return resolved(setup_of(config)).config
+    return resolve_setup(setup_of(config)).config
 
 
-def resolved(setup: Setup, extremes=None) -> Setup:
+def resolve_setup(setup: Setup, extremes=None) -> Setup:
     """The Setup with time step, number of steps, layout, executor, transport and file of the case filled in.
 
     Output fields that are defaults of the case include the fields that terms add to the state. The time step follows
@@ -54,32 +54,32 @@ def resolved(setup: Setup, extremes=None) -> Setup:
     time, run = config.time, config.run
     drying = config.drying
     if time.dt is None or (drying.active and drying.thickness is None):
-        extremes = surveyed(setup, extremes)
+        extremes = survey_or_raise(setup, extremes)
     if time.dt is None:
         time = time.model_copy(update={"dt": automatic_dt(config, extremes), "cfl": None})
     if drying.active and drying.thickness is None:
-        drying = drying.model_copy(update={"thickness": thickness_for(extremes)})
+        drying = drying.model_copy(update={"thickness": choose_drying_thickness(extremes)})
     steps = run.steps
     if run.days is not None:
         steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / cast(float, time.dt)))
     chosen = {
         "steps": steps,
         "days": None,
-        "layout": "x".join(map(str, layout_of(setup))),
-        "executor": fastest_executor(setup) if run.executor == "auto" else run.executor,
-        "transport": transport_for(run),
+        "layout": "x".join(map(str, find_layout(setup))),
+        "executor": choose_executor(setup) if run.executor == "auto" else run.executor,
+        "transport": choose_transport(run),
     }
-    updates = {"case": recorded(config.case), "python": recorded_python(setup).python, "time": time}
+    updates = {"case": case_for_record(config.case), "python": recorded_python(setup).python, "time": time}
     updates |= {"drying": drying, "run": run.model_copy(update=chosen)}
-    usual = config.case.defaults.get("output", {}).get("fields", Output().fields)
-    if config.output.fields == tuple(usual):
-        names = [*config.output.fields, *setup.scheme.written]
+    default_fields = config.case.defaults.get("output", {}).get("fields", OutputOptions().fields)
+    if config.output.fields == tuple(default_fields):
+        names = [*config.output.fields, *setup.scheme.output_fields]
         names += ["wet"] * setup.scheme.drying
         updates["output"] = config.output.model_copy(update={"fields": tuple(dict.fromkeys(names))})
     return setup.with_config(config.model_copy(update=updates))
 
 
-def transport_for(run) -> str:
+def choose_transport(run) -> str:
     """The transport of the configuration, or a default from the numbers of devices and processes.
 
     On GPUs processes exchange halos by JAX, as MPI needs a build for CUDA.
@@ -91,57 +91,59 @@ def transport_for(run) -> str:
     return "mpi" if run.nproc > 1 else "serial"
 
 
-def layout_of(setup: Setup) -> tuple[int, int]:
+def find_layout(setup: Setup) -> tuple[int, int]:
     """The layout (py, px) of the configuration, or the best one.
 
     ConfigError: the grid is narrower than the halo, or the processes do not fit.
     """
     run = setup.config.run
-    if min(setup.shape) < setup.scheme.width:
-        raise ConfigError([narrower_than_halo(setup)])
-    several, words = ("devices", "devices") if run.devices > 1 else ("nproc", "processes")
+    if min(setup.shape) < setup.scheme.halo_width:
+        raise ConfigError([narrow_grid_problem(setup)])
+    key_of_number, owners = ("devices", "devices") if run.devices > 1 else ("nproc", "processes")
     try:
-        return parse_layout(run.layout, run.blocks, *setup.shape, setup.scheme.width, words)
+        return parse_layout(run.layout, run.blocks, *setup.shape, setup.scheme.halo_width, owners)
     except LayoutError as error:
-        key = "layout" if run.layout else several
+        key = "layout" if run.layout else key_of_number
         raise ConfigError([f"run.{key}: {error}"]) from None
 
 
-def narrower_than_halo(setup: Setup) -> str:
+def narrow_grid_problem(setup: Setup) -> str:
     """The line about a grid with fewer rows or columns than the halo."""
     scheme, (ny, nx) = setup.scheme, setup.shape
-    key, cells, unit = ("grid.ny", ny, "rows") if ny < scheme.width else ("grid.nx", nx, "columns")
-    line = f"{key}: the halo needs at least {scheme.width} {unit}, not {cells}"
-    return line + ("; use time.stepper = ab3" if replace(scheme, forward=False).width <= min(ny, nx) else "")
+    key, cells, unit = ("grid.ny", ny, "rows") if ny < scheme.halo_width else ("grid.nx", nx, "columns")
+    line = f"{key}: the halo needs at least {scheme.halo_width} {unit}, not {cells}"
+    return line + (
+        "; use time.stepper = ab3" if replace(scheme, forward_backward=False).halo_width <= min(ny, nx) else ""
+    )
 
 
-def fastest_executor(setup: Setup) -> str:
+def choose_executor(setup: Setup) -> str:
     """The generated step of this machine where it can be used: `cuda` on a GPU, else `native`; elsewhere xla."""
     generated = "cuda" if environment.has_gpu() else "native"
     if reason := availability.unsupported_reason(generated, setup):
-        say_slower(f"{generated} cannot be used: {reason}")
+        log_slower_executor(f"{generated} cannot be used: {reason}")
         return "xla"
     return generated
 
 
 @cache
-def say_slower(reason: str) -> None:
+def log_slower_executor(reason: str) -> None:
     """Log the reason of a slower executor, once and on rank 0 only."""
-    if (environment.world() or environment.World()).rank == 0:
+    if (environment.get_rank_info() or environment.RankInfo()).rank == 0:
         log.warning("run.executor: uses xla, several times slower than a generated step: %s", reason)
 
 
-def for_processes(config: Config, nproc: int) -> Config:
+def config_for_processes(config: Config, nproc: int) -> Config:
     """The configuration for this number of processes; a layout for another number is replaced."""
     run = config.run
     if run.nproc == nproc:
         return config
-    before, changes = run.model_dump(), {"nproc": nproc}
-    changes |= {key: type(run).model_fields[key].default for key in outdated(before, before | changes)}
+    old_values, changes = run.model_dump(), {"nproc": nproc}
+    changes |= {key: type(run).model_fields[key].default for key in keys_to_reset(old_values, old_values | changes)}
     return config.model_copy(update={"run": run.model_copy(update=changes)})
 
 
-def surveyed(setup: Setup, extremes: Extremes | None) -> Extremes:
+def survey_or_raise(setup: Setup, extremes: FieldExtremes | None) -> FieldExtremes:
     """The extremes of the initial state. ConfigError: it cannot be used."""
     try:
         extremes = extremes or survey(setup)
@@ -152,6 +154,6 @@ def surveyed(setup: Setup, extremes: Extremes | None) -> Extremes:
     return extremes
 
 
-def thickness_for(extremes: Extremes) -> float:
+def choose_drying_thickness(extremes: FieldExtremes) -> float:
     """`drying.thickness` where it is left open: a thousandth of the largest depth, at most THIN, m."""
-    return float(f"{min(THIN, 1e-3 * extremes.ranges['depth'][1]):.2g}")
+    return float(f"{min(MAX_DRYING_THICKNESS, 1e-3 * extremes.ranges['depth'][1]):.2g}")

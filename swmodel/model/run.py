@@ -15,50 +15,50 @@ from pathlib import Path
 import numpy as np
 
 from ..config import Config
-from ..errors import STOPPED, UsageError, exit_code, file_errors
+from ..errors import EXIT_STOPPED, UsageError, exit_code, translate_os_errors
 from ..files import lock, run_folder
-from ..files.restart.folder import choose, compare, path_of, set_aside
-from ..files.restart.restarts import Restarts
+from ..files.restart.folder import choose_restart, require_same_run, restart_path, set_aside_later_files
+from ..files.restart.restarts import RestartWriter
 from ..files.status import write_status
 from ..parallel.environment import peak_memory
-from ..parallel.stop import Stop, stopped
+from ..parallel.stop import StopRequests, stopped_error
 from .accumulators import NO_ACCUMULATORS, Accumulators
-from .calls import Calls
-from .forcing import Forcing
-from .pace import FIXED
+from .calls import ScheduledCalls
+from .substeps import ONE_SUBSTEP
 from .validate import require_length
+from .varying_params import VaryingParams
 
 log = logging.getLogger(__name__)
 
 #: Wall-clock seconds between checks of the clock, the state's health and signals, with a line of progress.
 CHUNK_SECONDS = 0.5
 #: Chunks that ignore the wall-clock limit: the first has one step, the second measures the speed.
-LEAST_CHUNKS = 2
+MIN_CHUNKS = 2
 #: No user-defined functions.
-NONE = Calls()
+NO_CALLS = ScheduledCalls()
 
 
-class Model:
+class TimeLoopModel:
     """Base of models for the time loop, a Simulation or Members of an ensemble; all processes call it together.
 
-    A subclass has `_exchange()`, which takes the coefficients of the present step, `_advance(steps, accumulators)`,
-    `get`, which returns NumPy arrays of this process, `results` (`results.opened`) and `health`.
+    A subclass has `_take_coefficients()`, which takes the coefficients of the present step, `_advance(steps,
+    accumulators)`, `get`, which returns NumPy arrays of this process, `results` (`results.open_results`) and `health`.
 
     Attributes:
         config: the configuration.
         transport: the transport between the processes.
         carry: the carry of the executor, on the devices; an ensemble has a leading axis of members.
         state: its fields on this process, NumPy arrays [y, x], those of an ensemble [members, y, x].
-        restart: the `files.restart.read.Loaded` that the model started from; None: its initial state.
+        restart: the `files.restart.read.LoadedRestart` that the model started from; None: its initial state.
         first_step: number of steps before the construction of this object.
         dt: time step, s.
-        begun: begin of the construction, by time.perf_counter.
+        construction_start_time: begin of the construction, by time.perf_counter.
         compile_seconds: time spent on compilation.
     """
 
     dt: float
-    _forcing: Forcing
-    _pace = FIXED
+    _forcing: VaryingParams
+    _substep_chooser = ONE_SUBSTEP
     _step = 0
     _loop_seconds = 0.0
 
@@ -75,7 +75,7 @@ class Model:
     @property
     def substeps(self) -> int:
         """The steps of the executor in the last step taken."""
-        return self._pace.substeps
+        return self._substep_chooser.substeps
 
     @property
     def loop_seconds(self) -> float:
@@ -84,22 +84,24 @@ class Model:
 
     def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
         """Compute time steps, each of which the accumulators add; the caller checks the state afterwards."""
-        begin, last = time.perf_counter(), self._step + steps
+        start_time, last = time.perf_counter(), self._step + steps
         while self._step < last:
-            if not (self._forcing.holds(self._step) and self._pace.holds(self._step)):
-                self._exchange()
-            some = self._pace.until(self._forcing.until(last)) - self._step
-            with self._forcing.ahead():
-                self._advance(some, accumulators)
-            self._step += some
-        self._loop_seconds += time.perf_counter() - begin
+            if not (self._forcing.is_valid_at(self._step) and self._substep_chooser.is_valid_at(self._step)):
+                self._take_coefficients()
+            n_steps = self._substep_chooser.next_change(self._forcing.next_change(last)) - self._step
+            with self._forcing.prefetch():
+                self._advance(n_steps, accumulators)
+            self._step += n_steps
+        self._loop_seconds += time.perf_counter() - start_time
 
-    def noted(self) -> str:
-        """The notes of a restart file on records in time (`setup.fields.noted`); all processes call it together."""
-        return self._forcing.noted(self._step)
+    def restart_notes(self) -> str:
+        """The notes of a restart file on records in time (`setup.fields.record_notes`); all processes call it
+        together.
+        """
+        return self._forcing.restart_notes(self._step)
 
 
-def on_first(transport, function):
+def run_on_first(transport, function):
     """The result of function() on rank 0, broadcast to all processes, which also raise its error."""
     result = problem = None
     if transport.rank == 0:
@@ -113,144 +115,164 @@ def on_first(transport, function):
     return result
 
 
-def take_and_run(model, directory, progress=None, force: bool = False, calls: Calls = NONE) -> None:
+def run_in_folder(model, directory, progress=None, force: bool = False, calls: ScheduledCalls = NO_CALLS) -> None:
     """Run a model into a folder that no other run holds; see `Simulation.run`."""
     require_length(model.config)
     if model.step > model.config.run.steps:
         raise UsageError(f"step {model.step} is beyond the {model.config.run.steps} steps of the run")
     with contextlib.ExitStack() as stack:
-        resume = on_first(model.transport, lambda: take(stack, model, Path(directory), force))
+        resume = run_on_first(model.transport, lambda: lock_run_folder(stack, model, Path(directory), force))
         if resume:
-            calls.wanted |= Counter(model.restart.config.python.calls)
+            calls.expected |= Counter(model.restart.config.python.calls)
         if not resume or model.step < model.config.run.steps:
             run(model, directory, progress, resume=resume, calls=calls)
         elif model.transport.rank == 0:
             log.warning("%s: the run is already at step %d; a larger run.steps extends it", directory, model.step)
 
 
-def take(stack, model, directory: Path, force: bool) -> bool:
+def lock_run_folder(stack, model, directory: Path, force: bool) -> bool:
     """Lock the folder until the context `stack` ends; returns whether the model continues the run in it.
 
     It does if it started from a restart file of that run and has not been advanced. An error leaves the folder
     unchanged.
     """
     resume = model.restart is not None and model.step == model.restart.step
-    resume = resume and Path(model.restart.path).resolve().parent == (directory / run_folder.RESTARTS).resolve()
+    resume = resume and Path(model.restart.path).resolve().parent == (directory / run_folder.RESTART_FOLDER).resolve()
     if resume and force:
         raise UsageError(
             f"{directory} has the run that this Simulation continues; leave out force=True, or give another folder"
         )
-    run_folder.check_vacant(directory, force or resume, python=True)
-    stack.enter_context(lock.held(directory))
-    run_folder.check_vacant(directory, force or resume, python=True, held=True)  # another run may just have ended
+    run_folder.check_overwritable(directory, force or resume, for_python=True)
+    stack.enter_context(lock.hold_folder(directory))
+    run_folder.check_overwritable(
+        directory, force or resume, for_python=True, has_lock=True
+    )  # another run may just have ended
     if resume:
-        restart, _ = choose(directory, Path(model.restart.path).name)
-        compare(model.config, restart)
+        restart, _ = choose_restart(directory, Path(model.restart.path).name)
+        require_same_run(model.config, restart)
     return resume
 
 
 def run(
-    model: Model,
+    model: TimeLoopModel,
     directory,
     progress: Callable | None = None,
     command_line: str = "",
     resume: bool = False,
-    calls: Calls = NONE,
+    calls: ScheduledCalls = NO_CALLS,
 ) -> None:
     """Run a model from its present step to the end of its configuration; all processes call it together.
 
     Writes into `directory`: config.toml, the model's results, restart/ and at last, also after errors, status.json. It
-    replaces files of an earlier run: the caller has locked the folder (`lock.held`). For errors see `Simulation.run`.
+    replaces files of an earlier run: the caller has locked the folder (`lock.hold_folder`). For errors see
+    `Simulation.run`.
 
     Args:
-        progress: function that rank 0 calls with a dict after each chunk of steps (see `event`).
+        progress: function that rank 0 calls with a dict after each chunk of steps (see `progress_event`).
         command_line: text for the files' history.
         resume: whether the model started from a restart file of the run in `directory`, and continues its files.
     """
     directory = Path(directory)
-    calls.agree(model)
-    config = calls.recorded(model.config)
-    on_first(model.transport, lambda: prepare(directory, model.step, config, resume))
-    state, code, message, peak = "completed", 0, "", None
+    calls.check_agreement(model)
+    config = calls.config_with_calls(model.config)
+    run_on_first(model.transport, lambda: prepare_run_folder(directory, model.step, config, resume))
+    state, code, message, peak_bytes = "completed", 0, "", None
     try:
-        with Stop(model.config.run.walltime, LEAST_CHUNKS) as stop:
+        with StopRequests(model.config.run.walltime, MIN_CHUNKS) as stop:
             reason = _loop(model, config, directory, progress, command_line, resume, stop, calls)
-        peak = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
+        peak_bytes = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
         if reason:
-            own = config.python.calls or config.python.terms
-            in_python = f'Simulation.resume("{directory}"), with every(...) and terms as before, and run("{directory}")'
-            raise stopped(reason, model, in_python if own else f"`swmodel resume {directory}`") from calls.error
+            has_python_functions = config.python.calls or config.python.terms
+            how_in_python = (
+                f'Simulation.resume("{directory}"), with every(...) and terms as before, and run("{directory}")'
+            )
+            raise stopped_error(
+                reason, model, how_in_python if has_python_functions else f"`swmodel resume {directory}`"
+            ) from calls.error
     except BaseException as error:
         code, message = exit_code(error), str(error)
-        state = "stopped" if code == STOPPED else "failed"
+        state = "stopped" if code == EXIT_STOPPED else "failed"
         raise
     finally:
         if model.transport.rank == 0:
-            numbers = status(model, time.perf_counter() - model.begun)
-            numbers["peak_memory_bytes"] = peak or peak_memory()  # the largest rank, or this one if the run failed
+            numbers = status_contents(model, time.perf_counter() - model.construction_start_time)
+            numbers["peak_memory_bytes"] = (
+                peak_bytes or peak_memory()
+            )  # the largest rank, or this one if the run failed
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 
-def prepare(directory: Path, step: int, config: Config, resume: bool) -> None:
+def prepare_run_folder(directory: Path, step: int, config: Config, resume: bool) -> None:
     """Make the run folder with config.toml, without files of an earlier run, or of this one beyond the step."""
-    with file_errors(directory, "written"):
+    with translate_os_errors(directory, "written"):
         if resume:
-            run_folder.reopen(directory)
-            set_aside(directory, step)
+            run_folder.clear_end_of_run(directory)
+            set_aside_later_files(directory, step)
         else:
             run_folder.prepare(directory)
         run_folder.write_config(directory, config)
 
 
 def _loop(
-    model: Model, config: Config, directory: Path, progress, command_line: str, resume: bool, stop: Stop, calls: Calls
+    model: TimeLoopModel,
+    config: Config,
+    directory: Path,
+    progress,
+    command_line: str,
+    resume: bool,
+    stop: StopRequests,
+    calls: ScheduledCalls,
 ) -> str | None:
     """Run to the end or to a stop; returns the reason of a stop. `config` is the recorded configuration."""
     transport, first, steps = model.transport, model.step, model.config.run.steps
-    path = path_of(directory, first, model.config.restart.format)
-    at_hand = resume and Path(model.restart.path).absolute() == path.absolute()
-    restarts = Restarts(model, config, directory, command_line, first if at_hand else -1)
+    path = restart_path(directory, first, model.config.restart.format)
+    has_restart_file = resume and Path(model.restart.path).absolute() == path.absolute()
+    restarts = RestartWriter(model, config, directory, command_line, first if has_restart_file else -1)
     health = model.health(directory)
-    chunk, overdue, begin = 1, False, time.perf_counter()
+    chunk, is_restart_overdue, start_time = 1, False, time.perf_counter()
     with model.results(directory, command_line, resume) as results:
         while True:
             step = model.step
-            fresh = step > first or not resume
-            if fresh:
+            has_new_record = step > first or not resume
+            if has_new_record:
                 results.write()
             if progress and transport.rank == 0:
-                progress(event(model, results.numbers, time.perf_counter() - begin))
+                progress(progress_event(model, results.latest_numbers, time.perf_counter() - start_time))
             reason = None
             if calls and step > first:  # those of the first step were made before
-                before = model.carry
-                reason = calls.make(model)
-                if transport.any(model.carry is not before):
-                    health.begin()  # a function may set a new state
-            reason = reason or (stop.reason(transport, results.failed()) if step < steps else None)
-            if (fresh and restarts.due(step)) or overdue or reason:
+                carry_before = model.carry
+                reason = calls.call_due_functions(model)
+                if transport.any(model.carry is not carry_before):
+                    health.set_start()  # a function may set a new state
+            reason = reason or (stop.reason(transport, results.has_failed()) if step < steps else None)
+            if (has_new_record and restarts.is_due(step)) or is_restart_overdue or reason:
                 results.flush()
-                stop.reserve = restarts.write(results.accumulators.stored())
+                stop.reserve = restarts.write(results.accumulators.restart_fields())
             if step == steps or reason:
                 return reason
-            most = model.config.run.check_every_steps or chunk
-            last = min(results.next(step), restarts.next(step), calls.next(step), step + min(chunk, most))
+            max_chunk = model.config.run.check_every_steps or chunk
+            last = min(
+                results.next_step(step), restarts.next(step), calls.next_step(step), step + min(chunk, max_chunk)
+            )
             while (step := model.step) < last:
-                model.take_steps(results.accumulators.until(last) - step, results.accumulators)
+                model.take_steps(results.accumulators.next_collection(last) - step, results.accumulators)
                 results.accumulators.collect()
             health.check()
-            each = model.loop_seconds / (model.step - model.first_step)
-            chunk, overdue = transport.broadcast((max(1, int(CHUNK_SECONDS / each)), restarts.overdue()))
+            seconds_per_step = model.loop_seconds / (model.step - model.first_step)
+            chunk, is_restart_overdue = transport.broadcast(
+                (max(1, int(CHUNK_SECONDS / seconds_per_step)), restarts.is_overdue())
+            )
 
 
-def speeds(model: Model) -> dict[str, float]:
+def speeds(model: TimeLoopModel) -> dict[str, float]:
     """Cell updates per second of the time loop, without compilation and output; for ensembles members x steps, too."""
-    cells, members = model.config.grid.nx * model.config.grid.ny, model.transport.block.members.size
+    cells, members = model.config.grid.nx * model.config.grid.ny, model.transport.block.members.axis_size
     steps = model.step - model.first_step
     each = steps * members / model.loop_seconds if model.loop_seconds else 0.0
     return {"cell_updates_per_second": each * cells} | ({"member_steps_per_second": each} if members > 1 else {})
 
 
-def event(model: Model, numbers: dict, wall_seconds: float) -> dict:
+def progress_event(model: TimeLoopModel, numbers: dict, wall_seconds: float) -> dict:
     """The contents of a progress display: steps, times, speed, and the latest CFL number and energy."""
     step, steps = model.step, model.config.run.steps
     done = step - model.first_step
@@ -265,9 +287,9 @@ def event(model: Model, numbers: dict, wall_seconds: float) -> dict:
     } | speeds(model)
 
 
-def status(model: Model, wall_seconds: float) -> dict:
+def status_contents(model: TimeLoopModel, wall_seconds: float) -> dict:
     """The contents of status.json, except for the end of the run."""
-    run, members = model.config.run, model.transport.block.members.size
+    run, members = model.config.run, model.transport.block.members.axis_size
     return {
         "steps": model.step,
         "model_seconds": model.time,

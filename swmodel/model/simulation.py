@@ -14,36 +14,36 @@ from ..config import Case
 from ..config.loading.load import Source
 from ..errors import UsageError
 from ..executors.registry import EXECUTORS, Executor
-from ..files.restart.read import Loaded, read
+from ..files.restart.read import LoadedRestart, read
 from ..files.restart.restarts import write_restart
 from ..ocean.derived import POTENTIALS
 from ..ocean.elliptic import require_rectangle
-from ..ocean.evaluation import known
+from ..ocean.evaluation import require_fields
 from ..ocean.state import Carry, State
-from ..setup.fields.field import Field
+from ..setup.fields.python_fields import Field
 from . import change
-from .accumulators import NO_ACCUMULATORS, Accumulators, Mean
-from .arguments import Fields, Overrides, Place, Progress, Terms, as_restarted, configured, steps_for
-from .calls import Calls
-from .dataset import dataset, drawn
-from .domain import domain
-from .forcing import Forcing
-from .health import Health, unusable
-from .pace import FIXED, Pace, rescaled
-from .present import Present
-from .progress import reporter
-from .results import Results, opened
-from .run import Model, take_and_run
+from .accumulators import NO_ACCUMULATORS, Accumulators, MeanAccumulator
+from .arguments import Fields, Overrides, PathLike, Progress, Terms, build_config, config_of_restart, count_steps
+from .calls import ScheduledCalls
+from .dataset import dataset, plot_fields
+from .domain import make_domain
+from .health import Health, count_unusable_cells
+from .present import PresentState
+from .progress import make_reporter
+from .results import Results, open_results
+from .run import TimeLoopModel, run_in_folder
+from .substeps import ONE_SUBSTEP, SubstepChooser, rescale_memory
+from .varying_params import VaryingParams
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from xarray import Dataset
 
 #: Calls of `advance(1)` on one process between checks of the state, each about as long as a step.
-LOOK_EVERY = 50
+CHECK_EVERY_STEPS = 50
 
 
-class Simulation(Model):
+class Simulation(TimeLoopModel):
     """A run of the model. Under mpiexec each process holds one block; alone, the process holds the whole domain.
 
     Only the state can be set: by `state`, `carry` and `set`; other attributes are fixed by the configuration. Methods
@@ -65,7 +65,8 @@ class Simulation(Model):
         carry: state, memory of the stepper and step number; may be set. The next step donates it.
         step: number of steps, `first_step` of them before this object was made.
         dt: time step, s.
-        begun, compile_seconds, loop_seconds: start by time.perf_counter, time of compilation, time of steps.
+        construction_start_time, compile_seconds, loop_seconds: start by time.perf_counter, time of compilation, time of
+            steps.
 
     Raises:
         UsageError: `config` has another type, or a term cannot be traced.
@@ -74,46 +75,46 @@ class Simulation(Model):
         FilesError: the restart file is damaged or does not fit.
     """
 
-    _complete = False
+    _is_complete = False
     _carry: Carry
 
     def __init__(
         self,
         config: Source,
         overrides: Overrides = (),
-        restart: Place | None = None,
+        restart: PathLike | None = None,
         fields: Fields = None,
         terms: Terms = (),
         **options: Any,
     ) -> None:
-        self.begun = time.perf_counter()
-        parts = domain(lambda: configured(config, overrides, fields, terms, restart))
+        self.construction_start_time = time.perf_counter()
+        parts = make_domain(lambda: build_config(config, overrides, fields, terms, restart))
         self.setup, self.transport, self.grid, self._params = parts
         self.config, self.scheme, self.dt = parts.config, parts.scheme, parts.setup.dt
-        self._forcing = Forcing(self.setup, self.transport)
-        self.block, self._unseen = self.transport.block, 0
-        self._calls, self._present = Calls(self.config.python.calls), Present(self)
+        self._forcing = VaryingParams(self.setup, self.transport)
+        self.block, self._unchecked_steps = self.transport.block, 0
+        self._calls, self._present = ScheduledCalls(self.config.python.calls), PresentState(self)
         self._executor: Executor = EXECUTORS[self.config.run.executor](*parts, **options)
-        self.restart: Loaded | None = None
+        self.restart: LoadedRestart | None = None
         if restart is None:
-            self.carry = self._executor.start(self.transport.make(self.setup.state))
+            self.carry = self._executor.start(self.transport.make_arrays(self.setup.state))
         else:
-            found = read(restart, self.setup, self.transport)
-            self.carry = self._executor.resume(found.carry)
-            self.restart = found._replace(carry=None)  # the first step donates it
+            loaded = read(restart, self.setup, self.transport)
+            self.carry = self._executor.resume(loaded.carry)
+            self.restart = loaded._replace(carry=None)  # the first step donates it
         self.first_step = self.step
-        if not self._forcing.holds(self.step):
-            self._exchange()
+        if not self._forcing.is_valid_at(self.step):
+            self._take_coefficients()
         if self.config.time.halvings:
-            self._pace = Pace(self, self.restart.substeps if self.restart else 1)
-            self._pace.divide(self._executor, self._forcing)
-        begin = time.perf_counter()
+            self._substep_chooser = SubstepChooser(self, self.restart.substeps if self.restart else 1)
+            self._substep_chooser.apply_to_executor(self._executor, self._forcing)
+        start_time = time.perf_counter()
         self._carry = self._executor.advance(self._carry, 0)
-        self.compile_seconds = time.perf_counter() - begin
-        self._complete = True
+        self.compile_seconds = time.perf_counter() - start_time
+        self._is_complete = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._complete and name not in ("carry", "state") and not name.startswith("_"):
+        if self._is_complete and name not in ("carry", "state") and not name.startswith("_"):
             if not hasattr(self, name):
                 raise UsageError(f"Simulation.{name}: no such attribute; only `state` and `carry` can be set")
             raise UsageError(
@@ -125,7 +126,7 @@ class Simulation(Model):
     @classmethod
     def from_restart(
         cls,
-        source: Place,
+        source: PathLike,
         overrides: Overrides = (),
         case: type[Case] | None = None,
         terms: Terms = (),
@@ -144,15 +145,15 @@ class Simulation(Model):
 
         FilesError: no intact restart file exists. ConfigError: the case, a term or a field is missing.
         """
-        config, path = as_restarted(source, overrides, case, terms, fields)
+        config, path = config_of_restart(source, overrides, case, terms, fields)
         return cls(config, restart=path)
 
     resume = from_restart
 
-    def write_restart(self, path: Place) -> None:
+    def write_restart(self, path: PathLike) -> None:
         """Write a restart file; all processes call it together. FilesError: it could not be written."""
-        self._look()
-        write_restart(path, self, self._calls.recorded(self.config), {})
+        self._require_usable_state()
+        write_restart(path, self, self._calls.config_with_calls(self.config), {})
 
     @property
     def params(self) -> dict:
@@ -162,15 +163,15 @@ class Simulation(Model):
     @property
     def carry(self) -> Carry:
         """State, memory of the time stepper and step number, in the form of the executor."""
-        self._look()
+        self._require_usable_state()
         return self._carry
 
     @carry.setter
     def carry(self, carry: Carry) -> None:
-        if self._complete:
-            change.require_alike(carry, self._carry)
+        if self._is_complete:
+            change.require_same_shapes(carry, self._carry)
         self._carry, self._step = carry, int(carry.step)
-        self._present.forget()
+        self._present.clear()
 
     @property
     def state(self) -> State:
@@ -185,7 +186,7 @@ class Simulation(Model):
 
     @state.setter
     def state(self, state: State) -> None:
-        self.carry = change.carry_with(self, self._executor, change.as_state(self, state))
+        self.carry = change.carry_with_state(self, self._executor, change.state_from_arrays(self, state))
 
     def set(self, **fields: Field) -> None:
         """Set eta, u, v or concentrations of tracers, given as in `fields`; called by all processes together.
@@ -195,7 +196,7 @@ class Simulation(Model):
         the new one. ConfigError: no such field changes in a run, or it cannot be used; nothing has changed then.
         SetupError: it is another one on some process.
         """
-        self.carry = change.carry_with(self, self._executor, change.state_with(self, fields))
+        self.carry = change.carry_with_state(self, self._executor, change.state_with_fields(self, fields))
 
     def get(self, tree: Any) -> Any:
         """Fields of jitted programs as NumPy arrays of this process's block."""
@@ -203,21 +204,21 @@ class Simulation(Model):
 
     def _advance(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
         self._carry = accumulators.advance(self._executor, self._carry, steps)
-        self._present.forget()
+        self._present.clear()
 
-    def _exchange(self) -> None:
-        if not self._forcing.holds(self._step):
-            self._params |= self._forcing.take(self._step)
-        if self._pace is FIXED:
-            self._executor.exchange(self._params, self._forcing.of)
+    def _take_coefficients(self) -> None:
+        if not self._forcing.is_valid_at(self._step):
+            self._params |= self._forcing.load(self._step)
+        if self._substep_chooser is ONE_SUBSTEP:
+            self._executor.replace_params(self._params, self._forcing.params_of_block)
             return
-        if not self._pace.holds(self._step):
-            self._carry = rescaled(self._carry, self._pace.choose())
-        self._pace.divide(self._executor, self._forcing)
+        if not self._substep_chooser.is_valid_at(self._step):
+            self._carry = rescale_memory(self._carry, self._substep_chooser.choose())
+        self._substep_chooser.apply_to_executor(self._executor, self._forcing)
 
     def renew_forcing(self) -> None:
         """Evaluate fields that vary in time again before the next step, as their functions return other values now."""
-        self._forcing.forget()
+        self._forcing.clear()
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Call function(model) after each interval of model time; all processes call it together.
@@ -235,7 +236,7 @@ class Simulation(Model):
         """Compute time steps, also beyond the end of the configuration; all processes call it together.
 
         Give one of the three arguments. Functions of `every` are called on the way. The health of the state is checked
-        at the end; with `advance(1)` on one process, after LOOK_EVERY steps and at every access to the state.
+        at the end; with `advance(1)` on one process, after CHECK_EVERY_STEPS steps and at every access to the state.
 
         Args:
             steps: a whole number, at least 0.
@@ -249,21 +250,23 @@ class Simulation(Model):
             NumericalError: the solution blew up; raised once, so that the state can be examined afterwards.
             Stopped: a function of `every` failed; the model can continue.
         """
-        for stop in self._calls.stops(self, self._step + steps_for(self, steps, days, until)):
-            some = stop - self._step
-            self.take_steps(some)
-            self._unseen += some
-            if some > 1 or self._unseen >= LOOK_EVERY or self.transport.size > 1:
-                self._look()
+        for stop in self._calls.stop_steps(self, self._step + count_steps(self, steps, days, until)):
+            n_steps = stop - self._step
+            self.take_steps(n_steps)
+            self._unchecked_steps += n_steps
+            if n_steps > 1 or self._unchecked_steps >= CHECK_EVERY_STEPS or self.transport.size > 1:
+                self._require_usable_state()
 
-    def _look(self) -> None:
+    def _require_usable_state(self) -> None:
         """Raise NumericalError if the state is unusable; all processes call it together."""
-        unseen, self._unseen = self._unseen, 0
-        if unseen and self.get(unusable(self._carry.state, self.grid.wet, self.scheme, self.transport)):
+        n_unchecked, self._unchecked_steps = self._unchecked_steps, 0
+        if n_unchecked and self.get(
+            count_unusable_cells(self._carry.state, self.grid.wet, self.scheme, self.transport)
+        ):
             self.health()  # names the place, and raises
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """The fields `names` of `ocean.table.WRITABLE` or FORCING, NumPy arrays [y, x] of this process.
+        """The fields `names` of `ocean.table.OUTPUT_FIELDS` or FORCING, NumPy arrays [y, x] of this process.
 
         All processes give the same names. UsageError: a field does not exist, or needs a sea without land.
         """
@@ -281,7 +284,7 @@ class Simulation(Model):
         """
         return dataset(self, names)
 
-    def plot(self, *fields: str, **how: Any) -> Figure:
+    def plot(self, *fields: str, **options: Any) -> Figure:
         """Draw maps of the present state, and return the matplotlib Figure, which a notebook shows.
 
             model.plot("zeta", "eta")
@@ -289,14 +292,14 @@ class Simulation(Model):
 
         Args:
             fields: names, as for `field`; without any, relative vorticity and sea level, or others if these are zero.
-            how: vmin, vmax, range, arrows and contours of `swmodel.plot`.
+            options: vmin, vmax, range, arrows and contours of `swmodel.plot`.
 
         UsageError: there is no such field, or the domain is divided among processes: each has a part only.
         """
-        return drawn(self, fields, how)
+        return plot_fields(self, fields, options)
 
     def diagnostics(self) -> dict[str, float]:
-        """The numbers of the whole domain: `ocean.diagnostics.quantities` (mass, energy, ...), SI units."""
+        """The numbers of the whole domain: `ocean.diagnostics.diagnostics_of_run` (mass, energy, ...), SI units."""
         return self._present.diagnostics()
 
     def balanced(self) -> dict[str, np.ndarray]:
@@ -308,25 +311,27 @@ class Simulation(Model):
         return self._present.balanced()
 
     def spectra(self) -> dict[str, np.ndarray]:
-        """The spectra of the whole domain: see `ocean.spectra.measure`. UsageError: land, or more blocks than lines."""
+        """The spectra of the whole domain: see `ocean.spectra.compute_spectra`. UsageError: land, or more blocks than
+        lines.
+        """
         return self._present.spectra()
 
-    def means(self, names: Iterable[str]) -> Mean:
+    def means(self, names: Iterable[str]) -> MeanAccumulator:
         """Running means of fields. UsageError: a field does not exist, or needs a sea without land."""
-        names = known(names, self.scheme)
+        names = require_fields(names, self.scheme)
         if set(names) & set(POTENTIALS):
             require_rectangle("stream function and velocity potential are", self._present.blocks(), self.transport)
-        return Mean(self, names)
+        return MeanAccumulator(self, names)
 
-    def health(self, directory: Place | None = None) -> Health:
+    def health(self, directory: PathLike | None = None) -> Health:
         return Health(self, directory)
 
     def results(
-        self, directory: Place, command_line: str = "", resume: bool = False
+        self, directory: PathLike, command_line: str = "", resume: bool = False
     ) -> AbstractContextManager[Results]:
-        return opened(self, directory, command_line, resume)
+        return open_results(self, directory, command_line, resume)
 
-    def run(self, directory: Place, progress: Progress = None, force: bool = False) -> None:
+    def run(self, directory: PathLike, progress: Progress = None, force: bool = False) -> None:
         """Run from the present step to the configured end, into a run folder; all processes call it together.
 
         Records begin at the present step. But a Simulation from a restart file of the folder, not advanced since,
@@ -335,7 +340,8 @@ class Simulation(Model):
 
         Args:
             directory: the run folder, created if missing.
-            progress: True for a bar, or a function that rank 0 calls after each chunk of steps with a `run.event`.
+            progress: True for a bar, or a function that rank 0 calls after each chunk of steps with a
+                `run.progress_event`.
             force: whether to replace the contents of the folder.
 
         Raises:
@@ -346,5 +352,5 @@ class Simulation(Model):
             NumericalError: the solution blew up.
             Stopped: a signal, the wall-clock limit or a failed function of `every` ended the run, which can be resumed.
         """
-        with reporter(quiet=progress is not True or self.transport.rank > 0) as report:
-            take_and_run(self, directory, report if progress is True else progress, force, self._calls)
+        with make_reporter(quiet=progress is not True or self.transport.rank > 0) as report:
+            run_in_folder(self, directory, report if progress is True else progress, force, self._calls)

@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-DAY = 86400.0
+DAY_SECONDS = 86400.0
 
 #: Noon of 31 December 1899, and polynomials of mean longitudes since then, degrees, in 1, the days, and the square and
 #: cube of days/10^4. Rows: Moon, Sun, the Moon's perigee, its ascending node (negative), the Sun's perigee.
 #: Reference: Explanatory Supplement to the Astronomical Ephemeris (1961), pages 98 and 107.
 EPOCH = datetime(1899, 12, 31, 12)
-LONGITUDES = np.array(
+LONGITUDE_POLYNOMIALS = np.array(
     [
         [270.434164, 13.1763965268, -8.5e-5, 3.9e-8],
         [279.696678, 0.9856473354, 2.267e-5, 0.0],
@@ -44,7 +44,7 @@ class Constituent(NamedTuple):
     species: int  # cycles a day, about: 0 long-period, 1 diurnal, 2 semidiurnal, ...
     frequency: float  # cycles per second
     phase: float  # V + u, radians
-    factor: float  # f
+    nodal_factor: float  # f
 
     @property
     def period(self) -> float:
@@ -53,44 +53,48 @@ class Constituent(NamedTuple):
 
 
 @cache
-def table() -> dict[str, dict]:
+def constituent_data() -> dict[str, dict]:
     """The data of each constituent, by name."""
     return json.loads(Path(__file__).with_name("constituents.json").read_text())["constituents"]
 
 
-def date_of(text: str) -> datetime:
+def parse_date(text: str) -> datetime:
     """The date of a text such as "2020-03-01T06:00", UTC."""
     year, month, day, *clock = (float(part) for part in re.findall(r"[\d.]+", text))
     hour, minute, second = (*clock, 0.0, 0.0, 0.0)[:3]
     return datetime(int(year), int(month), int(day)) + timedelta(hours=hour, minutes=minute, seconds=second)
 
 
-def constituents(names, start: str, nodal: bool = True) -> list[Constituent]:
+def constituents_at(names, start: str, nodal: bool = True) -> list[Constituent]:
     """The constituents `names` at a date; if not `nodal`, with f = 1 and u = 0."""
-    longitudes, rates = astronomy(date_of(start))
-    found = []
+    longitudes, rates = astronomical_longitudes(parse_date(start))
+    chosen = []
     for name in names:
-        V, u, rate, f = motion_of(name, longitudes, rates)
+        V, u, rate, f = argument_and_nodal_corrections(name, longitudes, rates)
         phase = 2 * math.pi * ((V + (u if nodal else 0.0)) % 1)
-        found.append(Constituent(name, round(rate), rate / DAY, phase, f if nodal else 1.0))
-    return found
+        chosen.append(Constituent(name, round(rate), rate / DAY_SECONDS, phase, f if nodal else 1.0))
+    return chosen
 
 
-def astronomy(date: datetime) -> tuple[np.ndarray, np.ndarray]:
+def astronomical_longitudes(date: datetime) -> tuple[np.ndarray, np.ndarray]:
     """tau, s, h, p, N', p' at a date, cycles [6], and their changes, cycles a day [6]; tau is lunar time."""
     days = (date - EPOCH) / timedelta(days=1)
-    far = days / 1e4
-    values = LONGITUDES @ [1.0, days, far**2, far**3] / 360
-    rates = LONGITUDES @ [0.0, 1.0, 2e-4 * far, 3e-4 * far**2] / 360
+    ten_thousand_days = days / 1e4
+    values = LONGITUDE_POLYNOMIALS @ [1.0, days, ten_thousand_days**2, ten_thousand_days**3] / 360
+    rates = LONGITUDE_POLYNOMIALS @ [0.0, 1.0, 2e-4 * ten_thousand_days, 3e-4 * ten_thousand_days**2] / 360
     clock = (days + 0.5) % 1
     return np.array([clock + values[1] - values[0], *values]), np.array([1 + rates[1] - rates[0], *rates])
 
 
-def motion_of(name: str, longitudes: np.ndarray, rates: np.ndarray) -> tuple[float, float, float, float]:
+def argument_and_nodal_corrections(
+    name: str, longitudes: np.ndarray, rates: np.ndarray
+) -> tuple[float, float, float, float]:
     """V and u, cycles, cycles a day of V, and f; for a compound constituent sums, and the product of f."""
-    entry = table()[name]
+    entry = constituent_data()[name]
     if "sum" in entry:
-        parts = [(times, motion_of(part, longitudes, rates)) for part, times in entry["sum"].items()]
+        parts = [
+            (times, argument_and_nodal_corrections(part, longitudes, rates)) for part, times in entry["sum"].items()
+        ]
         V, u, rate = (sum(times * part[k] for times, part in parts) for k in range(3))
         return V, u, rate, math.prod(part[3] ** abs(times) for times, part in parts)
     with_satellites = 1 + sum(

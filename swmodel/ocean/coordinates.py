@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .grid import Places, plane, sphere
-from .rotated import directions, from_earth, to_earth, turn
+from .grid import Metric, plane_metrics, sphere_metrics
+from .rotated_pole import axis_angle, from_earth, to_earth, unit_vectors
 
 #: Distance of each location from its cell's centre, in cells (north, east).
-OFFSETS = {"centre": (0.0, 0.0), "u": (0.0, 0.5), "v": (0.5, 0.0), "corner": (0.5, 0.5)}
+LOCATION_OFFSETS = {"centre": (0.0, 0.0), "u": (0.0, 0.5), "v": (0.5, 0.0), "corner": (0.5, 0.5)}
 
 #: Degrees of a full circle.
-CIRCLE = 360.0
+FULL_CIRCLE_DEGREES = 360.0
 
 
 class Axis(NamedTuple):
@@ -29,8 +29,8 @@ class Axis(NamedTuple):
     first: float  # position of the centres of the first cells
     spacing: float  # distance between centres
     cells: int
-    ring: bool  # whether the last cells are neighbours of the first
-    turns: bool = False  # whether positions a full circle apart are the same
+    is_periodic: bool  # whether the last cells are neighbours of the first
+    is_longitude: bool = False  # whether positions a full circle apart are the same
 
     @property
     def edges(self) -> tuple[float, float]:
@@ -38,22 +38,22 @@ class Axis(NamedTuple):
         low = self.first - 0.5 * self.spacing
         return low, low + self.cells * self.spacing
 
-    def within(self, position):
+    def wrap(self, position):
         """A position; on a full circle shifted by whole turns to the begin of the domain or after it."""
-        if not self.turns:
+        if not self.is_longitude:
             return position
         low = self.edges[0]
-        return np.where(position == low + CIRCLE, position, low + (position - low) % CIRCLE)
+        return np.where(position == low + FULL_CIRCLE_DEGREES, position, low + (position - low) % FULL_CIRCLE_DEGREES)
 
-    def index(self, position):
+    def fractional_index(self, position):
         """The distance of a position in the domain from the first centre, in cells."""
         return (position - self.first) / self.spacing
 
-    def in_words(self, position: float, digits: int = 10) -> str:
+    def describe_position(self, position: float, digits: int = 10) -> str:
         """A position in words."""
         return f"{self.name} = {position:.{digits}g} {self.unit}"
 
-    def span(self, digits: int = 10) -> str:
+    def describe_extent(self, digits: int = 10) -> str:
         """The domain in words."""
         low, high = self.edges
         return f"{self.name} {low:.{digits}g} to {high:.{digits}g} {self.unit}"
@@ -78,8 +78,9 @@ class Points:
         i, j: column and row numbers in the grid, [1, columns] and [rows, 1].
         origin: position (x0, y0) of the centre of cell (0, 0), m.
         length_x, length_y, dx, dy: sizes of the domain, and of the cells, m.
-        degrees: longitude [1, columns] and latitude [rows, 1]; both [rows, columns] on a turned grid.
-        turn: cosine and sine [rows, columns] of the angle from eastward to the x axis; None: the axis is eastward.
+        lon_lat: longitude [1, columns] and latitude [rows, 1]; both [rows, columns] on a turned grid.
+        axis_angle: cosine and sine [rows, columns] of the angle from eastward to the x axis; None: the axis is
+            eastward.
     """
 
     x: np.ndarray
@@ -91,39 +92,39 @@ class Points:
     length_y: float
     dx: float | np.ndarray
     dy: float
-    degrees: tuple[np.ndarray, np.ndarray] | None = None
-    turn: tuple[np.ndarray, np.ndarray] | None = None
+    lon_lat: tuple[np.ndarray, np.ndarray] | None = None
+    axis_angle: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def lon(self) -> np.ndarray:
         """Longitudes, degrees."""
-        return self._degrees("lon")[0]
+        return self._require_lon_lat("lon")[0]
 
     @property
     def lat(self) -> np.ndarray:
         """Latitudes, degrees."""
-        return self._degrees("lat")[1]
+        return self._require_lon_lat("lat")[1]
 
-    def _degrees(self, name: str):
-        if self.degrees is None:
+    def _require_lon_lat(self, name: str):
+        if self.lon_lat is None:
             raise AttributeError(f"at.{name}: a plane has no longitudes and latitudes; grid.kind=latlon has")
-        return self.degrees
+        return self.lon_lat
 
 
-def on_sphere(grid) -> bool:
+def is_spherical(grid) -> bool:
     """Whether the cells lie on a sphere."""
     return grid.kind == "latlon"
 
 
-def turned(grid) -> bool:
+def has_rotated_pole(grid) -> bool:
     """Whether the grid has its own pole, so that its axes are not eastward and northward."""
     return grid.kind == "latlon" and grid.pole is not None
 
 
 def axes(grid) -> Axes:
     """The axes of a grid; on a plane `grid.origin` sets the origin of x and y."""
-    if on_sphere(grid):
-        lon, lat = ("rlon", "rlat") if turned(grid) else ("lon", "lat")
+    if is_spherical(grid):
+        lon, lat = ("rlon", "rlat") if has_rotated_pole(grid) else ("lon", "lat")
         return Axes(
             Axis(lon, "degrees", grid.west + 0.5 * grid.dlon, grid.dlon, grid.nx, grid.periodic_x, True),
             Axis(lat, "degrees", grid.south + 0.5 * grid.dlat, grid.dlat, grid.ny, False),
@@ -140,137 +141,145 @@ def axes(grid) -> Axes:
 
 def edges(grid) -> tuple[float, float, float, float]:
     """West, east, south and north edge of the domain, in the units of its axes."""
-    of_x, of_y = axes(grid)
-    return *of_x.edges, *of_y.edges
+    x_axis, y_axis = axes(grid)
+    return *x_axis.edges, *y_axis.edges
 
 
-def positions(grid) -> tuple[tuple[str, str], str]:
+def coordinate_names_and_unit(grid) -> tuple[tuple[str, str], str]:
     """The names of the coordinates of places, and their unit: x and y in m, or longitude and latitude in degrees."""
-    return (("lon", "lat"), "degrees") if on_sphere(grid) else (("x", "y"), "m")
+    return (("lon", "lat"), "degrees") if is_spherical(grid) else (("x", "y"), "m")
 
 
-def along_axes(grid, x, y) -> tuple:
+def to_grid_axes(grid, x, y) -> tuple:
     """Positions along the axes, from places in m or longitudes and latitudes."""
-    if not turned(grid):
+    if not has_rotated_pole(grid):
         return x, y
-    found = from_earth(grid.pole, x, y)
-    return axes(grid).x.within(found[0]), found[1]
+    rotated = from_earth(grid.pole, x, y)
+    return axes(grid).x.wrap(rotated[0]), rotated[1]
 
 
-def places(grid, x, y) -> tuple:
-    """Places in m or longitudes and latitudes, from positions along the axes: the inverse of `along_axes`."""
-    return to_earth(grid.pole, x, y) if turned(grid) else (x, y)
+def from_grid_axes(grid, x, y) -> tuple:
+    """Places in m or longitudes and latitudes, from positions along the axes: the inverse of `to_grid_axes`."""
+    return to_earth(grid.pole, x, y) if has_rotated_pole(grid) else (x, y)
 
 
-def turn_from(grid, pole, location: str, rows, columns) -> tuple[np.ndarray, np.ndarray]:
+def axis_angle_from(grid, pole, location: str, rows, columns) -> tuple[np.ndarray, np.ndarray]:
     """Cosine and sine, at points of the grid, of the angle from the x axis about another pole to that of the grid.
 
     A vector with the components (a, b) about that pole has (c a + s b, -s a + c b) along the axes of the grid. The pole
     None is the Earth's.
     """
     at = points(grid, location, rows, columns)
-    cosine, sine = at.turn or (np.ones((1, 1)), np.zeros((1, 1)))
+    cosine, sine = at.axis_angle or (np.ones((1, 1)), np.zeros((1, 1)))
     if not pole:
         return cosine, sine
-    c, s = turn(pole, *from_earth(pole, at.lon, at.lat))
+    c, s = axis_angle(pole, *from_earth(pole, at.lon, at.lat))
     return cosine * c + sine * s, sine * c - cosine * s
 
 
 def points(grid, location: str, rows, columns) -> Points:
     """The points of `location` in the given row and column numbers (which may lie beyond the grid)."""
-    north, east = OFFSETS[location]
+    north, east = LOCATION_OFFSETS[location]
     j = np.asarray(rows, dtype=np.int64)[:, None]
     i = np.asarray(columns, dtype=np.int64)[None, :]
-    of_x, of_y = axes(grid)
-    x, y = of_x.first + (i + east) * of_x.spacing, of_y.first + (j + north) * of_y.spacing
-    if on_sphere(grid):
-        return on_parallels(grid, x, y, i, j)
-    return Points(x, y, i, j, (of_x.first, of_y.first), grid.nx * grid.dx, grid.ny * grid.dy, grid.dx, grid.dy)
+    x_axis, y_axis = axes(grid)
+    x, y = x_axis.first + (i + east) * x_axis.spacing, y_axis.first + (j + north) * y_axis.spacing
+    if is_spherical(grid):
+        return points_on_sphere(grid, x, y, i, j)
+    return Points(x, y, i, j, (x_axis.first, y_axis.first), grid.nx * grid.dx, grid.ny * grid.dy, grid.dx, grid.dy)
 
 
-def on_parallels(grid, lon, lat, i, j) -> Points:
+def points_on_sphere(grid, lon, lat, i, j) -> Points:
     """The Points at positions along the axes [1, columns] and [rows, 1], degrees."""
-    cells = {"edge": -0.5, "centre": 0.0, "middle": None}[grid.origin]
-    start = [axis.first + (0.5 * (axis.cells - 1) if cells is None else cells) * axis.spacing for axis in axes(grid)]
-    along = grid.radius * np.radians(1.0) * np.cos(np.radians(lat))  # m in a degree of longitude
-    up = grid.radius * radians(1.0)
-    first = [axis.first - begin for axis, begin in zip(axes(grid), start, strict=True)]
+    cells_from_first = {"edge": -0.5, "centre": 0.0, "middle": None}[grid.origin]
+    origin = [
+        axis.first + (0.5 * (axis.cells - 1) if cells_from_first is None else cells_from_first) * axis.spacing
+        for axis in axes(grid)
+    ]
+    metres_per_lon = grid.radius * np.radians(1.0) * np.cos(np.radians(lat))  # m in a degree of longitude
+    metres_per_lat = grid.radius * radians(1.0)
+    first = [axis.first - begin for axis, begin in zip(axes(grid), origin, strict=True)]
     return Points(
-        x=along * (lon - start[0]),
-        y=up * (lat - start[1]),
+        x=metres_per_lon * (lon - origin[0]),
+        y=metres_per_lat * (lat - origin[1]),
         i=i,
         j=j,
-        origin=(along * first[0], up * first[1]),
-        length_x=along * (grid.nx * grid.dlon),
-        length_y=up * (grid.ny * grid.dlat),
-        dx=along * grid.dlon,
-        dy=up * grid.dlat,
-        degrees=to_earth(grid.pole, lon, lat) if turned(grid) else (lon, lat),
-        turn=turn(grid.pole, lon, lat) if turned(grid) else None,
+        origin=(metres_per_lon * first[0], metres_per_lat * first[1]),
+        length_x=metres_per_lon * (grid.nx * grid.dlon),
+        length_y=metres_per_lat * (grid.ny * grid.dlat),
+        dx=metres_per_lon * grid.dlon,
+        dy=metres_per_lat * grid.dlat,
+        lon_lat=to_earth(grid.pole, lon, lat) if has_rotated_pole(grid) else (lon, lat),
+        axis_angle=axis_angle(grid.pole, lon, lat) if has_rotated_pole(grid) else None,
     )
 
 
-def from_sides(grid, at: Points) -> dict[str, np.ndarray]:
+def distances_from_sides(grid, at: Points) -> dict[str, np.ndarray]:
     """Distances of points from the sides of the domain, m along the surface: west, east, south, north."""
-    if not on_sphere(grid):
+    if not is_spherical(grid):
         west, east, south, north = edges(grid)
         return {"west": at.x - west, "east": east - at.x, "south": at.y - south, "north": north - at.y}
     west, south = at.x - at.origin[0] + 0.5 * at.dx, at.y - at.origin[1] + 0.5 * at.dy
     return {"west": west, "east": at.length_x - west, "south": south, "north": at.length_y - south}
 
 
-def metrics(grid, rows) -> dict[str, Places]:
-    """Lengths and areas in the given rows, by their names in a Grid: `ocean.grid.Places`, float64."""
-    if not on_sphere(grid):
-        return plane(grid.dx, grid.dy)
-    along = axes(grid).y
-    latitude = np.radians(along.first + np.asarray(rows, dtype=np.int64)[:, None] * along.spacing)
-    return sphere(grid.radius, radians(grid.dlon), radians(grid.dlat), latitude)
+def metrics(grid, rows) -> dict[str, Metric]:
+    """Lengths and areas in the given rows, by their names in a Grid: `ocean.grid.Metric`, float64."""
+    if not is_spherical(grid):
+        return plane_metrics(grid.dx, grid.dy)
+    y_axis = axes(grid).y
+    latitude = np.radians(y_axis.first + np.asarray(rows, dtype=np.int64)[:, None] * y_axis.spacing)
+    return sphere_metrics(grid.radius, radians(grid.dlon), radians(grid.dlat), latitude)
 
 
-def metres(grid, axis: str, at=None):
-    """Metres in a unit of the axis x or y; for x at the position `at` along y."""
-    if not on_sphere(grid):
+def metres_per_unit(grid, axis: str, y=None):
+    """Metres in a unit of the axis x or y; for x at the position `y` along y."""
+    if not is_spherical(grid):
         return 1.0
-    return grid.radius * radians(1.0) * (np.cos(np.radians(at)) if axis == "x" else 1.0)
+    return grid.radius * radians(1.0) * (np.cos(np.radians(y)) if axis == "x" else 1.0)
 
 
-def largest_cell(grid) -> float:
+def max_cell_size(grid) -> float:
     """The longest side of a cell, m."""
     lengths = metrics(grid, np.arange(grid.ny))
     return float(max(lengths["dx"].centre.max(), lengths["dy"].centre.max()))
 
 
-def sides(grid) -> tuple[float, float]:
+def domain_size(grid) -> tuple[float, float]:
     """Size of the domain in x, on a sphere along its longest parallel, and in y, m."""
     lengths = metrics(grid, np.arange(grid.ny))
     return grid.nx * float(lengths["dx"].centre.max()), grid.ny * float(lengths["dy"].centre.max())
 
 
-def apart(grid, one, other) -> np.ndarray:
+def distances_between(grid, start, end) -> np.ndarray:
     """Distances of positions from others, both along the axes or both on the Earth, m along the surface."""
-    if on_sphere(grid):
-        chord = np.linalg.norm(directions(*other) - directions(*one), axis=-1)
+    if is_spherical(grid):
+        chord = np.linalg.norm(unit_vectors(*end) - unit_vectors(*start), axis=-1)
         return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chord, 1.0))
-    return np.hypot(*(there - here for there, here in zip(other, one, strict=True)))
+    return np.hypot(*(there - here for there, here in zip(end, start, strict=True)))
 
 
-def distances(grid, place: tuple[float, float], at: Points) -> np.ndarray:
+def distances_from(grid, position: tuple[float, float], at: Points) -> np.ndarray:
     """Distances of points from a place in m or degrees, m along the surface; on a ring the shorter one."""
-    if on_sphere(grid):
-        return apart(grid, place, (at.lon, at.lat))
-    gaps = [np.abs(along - where) for along, where in zip((at.x, at.y), place, strict=True)]
-    rings = (grid.periodic_x, at.length_x), (grid.periodic_y, at.length_y)
-    return np.hypot(*(np.minimum(a, length - a) if ring else a for a, (ring, length) in zip(gaps, rings, strict=True)))
+    if is_spherical(grid):
+        return distances_between(grid, position, (at.lon, at.lat))
+    gaps = [np.abs(coordinate - where) for coordinate, where in zip((at.x, at.y), position, strict=True)]
+    periodic_lengths = (grid.periodic_x, at.length_x), (grid.periodic_y, at.length_y)
+    return np.hypot(
+        *(
+            np.minimum(a, length - a) if is_periodic else a
+            for a, (is_periodic, length) in zip(gaps, periodic_lengths, strict=True)
+        )
+    )
 
 
-def azimuthal(grid, centre: tuple[float, float], at: Points) -> tuple[np.ndarray, np.ndarray]:
+def azimuthal_projection(grid, centre: tuple[float, float], at: Points) -> tuple[np.ndarray, np.ndarray]:
     """Points of a sphere in the azimuthal equidistant projection about a longitude and latitude: east, north, m."""
-    way = directions(at.lon, at.lat)
+    vectors = unit_vectors(at.lon, at.lat)
     lon, lat = np.radians(centre)
-    east = way @ np.array([-np.sin(lon), np.cos(lon), 0.0])
-    north = way @ np.array([-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)])
-    up = way @ np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    east = vectors @ np.array([-np.sin(lon), np.cos(lon), 0.0])
+    north = vectors @ np.array([-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)])
+    up = vectors @ np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
     sine = np.hypot(east, north)
     metres_per_sine = grid.radius * np.where(sine > 0, np.arctan2(sine, up) / np.where(sine > 0, sine, 1.0), 1.0)
     return metres_per_sine * east, metres_per_sine * north

@@ -13,33 +13,36 @@ class DepthTable:
     """Depths at points in rows and columns, for interpolation; constant beyond the edges."""
 
     depths: np.ndarray  # m, 0 on land, float64 [row, column]
-    ring: bool = False  # whether the first column follows the last
+    is_periodic: bool = False  # whether the first column follows the last
 
     @classmethod
-    def load(cls, path, ring: bool = False) -> DepthTable:
+    def load(cls, path, is_periodic: bool = False) -> DepthTable:
         """The table called `depth` in a file of NumPy (.npz)."""
         with np.load(path) as file:
-            return cls(file["depth"].astype(np.float64), ring)
+            return cls(file["depth"].astype(np.float64), is_periodic)
 
-    def around(self, row, column) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def neighbours(self, row, column) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Depths, m, and weights of each of the four points around positions, counted in rows and columns."""
         row, column = np.broadcast_arrays(row, column)
         (ny, nx), j, i = self.depths.shape, np.floor(row).astype(int), np.floor(column).astype(int)
         for north in (0, 1):
             for east in (0, 1):
                 weight = np.abs(1 - north - (row - j)) * np.abs(1 - east - (column - i))
-                east_of = (i + east) % nx if self.ring else np.clip(i + east, 0, nx - 1)
-                yield self.depths[np.clip(j + north, 0, ny - 1), east_of], weight
+                column_east = (i + east) % nx if self.is_periodic else np.clip(i + east, 0, nx - 1)
+                yield self.depths[np.clip(j + north, 0, ny - 1), column_east], weight
 
-    def water(self, row, column) -> np.ndarray:
+    def water_fraction(self, row, column) -> np.ndarray:
         """The fraction of the points around that is water, by weight."""
-        return sum(weight * (depth > 0) for depth, weight in self.around(row, column))
+        return sum(weight * (depth > 0) for depth, weight in self.neighbours(row, column))
 
     def depth(self, row, column) -> np.ndarray:
         """The depth from the points of water around, by weight, m; NaN where most is land."""
-        wet, total = self.water(row, column), sum(weight * depth for depth, weight in self.around(row, column))
+        wet, total = (
+            self.water_fraction(row, column),
+            sum(weight * depth for depth, weight in self.neighbours(row, column)),
+        )
         return np.divide(total, wet, out=np.full(total.shape, np.nan), where=wet >= 0.5)
 
     def mask(self, row, column) -> np.ndarray:
         """1 where at least half of the points around are water, else 0."""
-        return (self.water(row, column) >= 0.5).astype(float)
+        return (self.water_fraction(row, column) >= 0.5).astype(float)

@@ -6,7 +6,7 @@ A run can write, average and draw each of them. The parameters of a function nam
     grid             Grid of Patches
     physics          the section [physics] of the configuration
     face_thickness   function of h to the thickness on u and on v faces
-    film             thickness above which a cell counts as wet, m; None without drying
+    wet_thickness             thickness above which a cell counts as wet, m; None without drying
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from typing import Any
 
 import numpy as np
 
-from .operators import curl, divergence, dx_c, dx_f, dy_c, dy_f, folded, mx_c, mx_f, my_c, my_f, where
+from .operators import apply_weighted, curl, divergence, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f, where
 from .patch import Patch
-from .variable import Variable, table
+from .variable import Variable, variables_by_name
 
 SEA_LEVEL, PV = "sea_surface_height_above_geoid", "potential_vorticity_of_ocean_layer"
 KINETIC = "specific_kinetic_energy_of_sea_water"
 #: Common attributes of rows of one kind.
-POSITIVE: dict[str, Any] = {"least": 0.0, "above": True, "dimension": (0, 1, 0, 0)}
-ELEVATION: dict[str, Any] = {"dimension": (0, 1, 0, 0), "signed": True}
-VELOCITY: dict[str, Any] = {"control": "field", "dimension": (1, 0, -1, 0), "signed": True, "small": 1e-3}
-VORTICITY: dict[str, Any] = {"dimension": (0, 0, -1, 0), "signed": True}
+POSITIVE: dict[str, Any] = {"min_value": 0.0, "exclusive_min": True, "dimension": (0, 1, 0, 0)}
+ELEVATION: dict[str, Any] = {"dimension": (0, 1, 0, 0), "is_signed": True}
+VELOCITY: dict[str, Any] = {"control": "field", "dimension": (1, 0, -1, 0), "is_signed": True, "small_change": 1e-3}
+VORTICITY: dict[str, Any] = {"dimension": (0, 0, -1, 0), "is_signed": True}
 PER_THICKNESS: dict[str, Any] = {"dimension": (0, -1, -1, 0)}
-SPEED: dict[str, Any] = {"least": 0.0, "dimension": (1, 0, -1, 0)}
-ENERGY: dict[str, Any] = {"least": 0.0, "dimension": (2, 0, -2, 0)}
-STRAIN: dict[str, Any] = {"dimension": (0, 0, -2, 0), "signed": True}
-FLAG: dict[str, Any] = {"least": 0.0, "dimension": (0, 0, 0, 0), "flags": "dry wet"}
-TRANSPORT: dict[str, Any] = {"dimension": (1, 1, -1, 0), "signed": True}
-POTENTIAL: dict[str, Any] = {"dimension": (2, 0, -1, 0), "signed": True, "laplacian": True}
+SPEED: dict[str, Any] = {"min_value": 0.0, "dimension": (1, 0, -1, 0)}
+ENERGY: dict[str, Any] = {"min_value": 0.0, "dimension": (2, 0, -2, 0)}
+STRAIN: dict[str, Any] = {"dimension": (0, 0, -2, 0), "is_signed": True}
+FLAG: dict[str, Any] = {"min_value": 0.0, "dimension": (0, 0, 0, 0), "flag_meanings": "dry wet"}
+TRANSPORT: dict[str, Any] = {"dimension": (1, 1, -1, 0), "is_signed": True}
+POTENTIAL: dict[str, Any] = {"dimension": (2, 0, -1, 0), "is_signed": True, "is_potential": True}
 
 
 def bernoulli_kinetic_energy(u: Patch, v: Patch, grid) -> Patch:
     """K = ((u²)^x + (v²)^y) / 2 at centres, m2 s-2, means by area; u and v are zero on closed faces."""
     half = 0.5 * grid.rarea.centre
-    return folded(half, mx_c, grid.area.u, u * u) + folded(half, my_c, grid.area.v, v * v)
+    return apply_weighted(half, mx_c, grid.area.u, u * u) + apply_weighted(half, my_c, grid.area.v, v * v)
 
 
 def relative_vorticity(u: Patch, v: Patch, grid) -> Patch:
@@ -48,7 +48,7 @@ def relative_vorticity(u: Patch, v: Patch, grid) -> Patch:
 
 def corner_thickness(h: Patch, grid) -> Patch:
     """Mean of h over the wet cells around a corner, m (1 m if no cell is wet)."""
-    return grid.share * my_f(mx_f(grid.wet * h)) + grid.dry
+    return grid.corner_weight * my_f(mx_f(grid.wet * h)) + grid.dry_corner
 
 
 def potential_vorticity(h: Patch, u: Patch, v: Patch, grid) -> Patch:
@@ -67,9 +67,9 @@ def sea_level(h, grid, physics):
     return (physics.gravity / physics.full_gravity) * eta if physics.reduced_gravity else eta
 
 
-def wet(h, grid, film):
-    """1 at centres where the water is thicker than `film`, else 0."""
-    return where(h > film, grid.wet, 0.0)
+def wet(h, grid, wet_thickness):
+    """1 at centres where the water is thicker than `wet_thickness`, else 0."""
+    return where(h > wet_thickness, grid.wet, 0.0)
 
 
 def vorticity(u, v, grid):
@@ -107,16 +107,16 @@ def kinetic_energy(u, v, grid):
 def tension(u: Patch, v: Patch, grid) -> Patch:
     """D = d_x u - d_y v at centres, s-1. Where lengths vary, d_x u is dy/dx times the difference of u/dy."""
     dx, dy, rdx, rdy = grid.dx, grid.dy, grid.rdx, grid.rdy
-    stretch_x = folded(dy.centre * rdx.centre, dx_c, rdy.u, u)
-    stretch_y = folded(dx.centre * rdy.centre, dy_c, rdx.v, v)
+    stretch_x = apply_weighted(dy.centre * rdx.centre, dx_c, rdy.u, u)
+    stretch_y = apply_weighted(dx.centre * rdy.centre, dy_c, rdx.v, v)
     return stretch_x - stretch_y
 
 
 def shear(u: Patch, v: Patch, grid) -> Patch:
     """S = s (d_x v + d_y u) at corners, s-1, with the boundary condition s of zeta."""
     dx, dy, rdx, rdy = grid.dx, grid.dy, grid.rdx, grid.rdy
-    shear_x = folded(dy.corner * rdx.corner, dx_f, rdy.v, v)
-    shear_y = folded(dx.corner * rdy.corner, dy_f, rdx.u, u)
+    shear_x = apply_weighted(dy.corner * rdx.corner, dx_f, rdy.v, v)
+    shear_y = apply_weighted(dx.corner * rdy.corner, dy_f, rdx.u, u)
     return grid.slip * (shear_x + shear_y)
 
 
@@ -126,8 +126,8 @@ def okubo_weiss(u, v, grid):
     Reference: Okubo (1970); Weiss (1991), doi:10.1016/0167-2789(91)90088-Q.
     """
     u, v = grid.open_u * u, grid.open_v * v
-    turning = square(shear(u, v, grid)) - square(relative_vorticity(u, v, grid))
-    return square(tension(u, v, grid)) + mx_c(my_c(turning))
+    shear_minus_vorticity = square(shear(u, v, grid)) - square(relative_vorticity(u, v, grid))
+    return square(tension(u, v, grid)) + mx_c(my_c(shear_minus_vorticity))
 
 
 def transport_x(h, u, grid, face_thickness):
@@ -140,37 +140,53 @@ def transport_y(h, v, grid, face_thickness):
     return face_thickness(h)[1] * (grid.open_v * v)
 
 
-def rotation(u, v, grid):
+def streamfunction_laplacian(u, v, grid):
     """d_x v - d_y u at corners, s-1, without the boundary condition on walls."""
     return curl(grid.open_u * u, grid.open_v * v, grid)
 
 
-def outflow(u, v, grid):
+def potential_laplacian(u, v, grid):
     """d_x u + d_y v at centres, s-1."""
     return divergence(grid.dy.u * (grid.open_u * u), grid.dx.v * (grid.open_v * v), grid)
 
 
-DERIVED = table(
-    Variable("h", "centre", "m", "cell_thickness", "thickness of the layer", **POSITIVE, derived=lambda h: h),
-    Variable("eta", "centre", "m", SEA_LEVEL, "sea level", **ELEVATION, control="field", small=1e-3, derived=elevation),
-    Variable("u", "u", "m s-1", "sea_water_x_velocity", "velocity in x", **VELOCITY, derived=lambda u: u),
-    Variable("v", "v", "m s-1", "sea_water_y_velocity", "velocity in y", **VELOCITY, derived=lambda v: v),
-    Variable("sea_level", "centre", "m", SEA_LEVEL, "sea level", **ELEVATION, derived=sea_level),
-    Variable("wet", "centre", "1", "sea_binary_mask", "presence of water", **FLAG, derived=wet),
-    Variable("zeta", "corner", "s-1", "ocean_relative_vorticity", "relative vorticity", **VORTICITY, derived=vorticity),
-    Variable("q", "corner", "m-1 s-1", PV, "potential vorticity", **PER_THICKNESS, derived=layer_vorticity),
-    Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", **SPEED, derived=speed),
+DERIVED = variables_by_name(
+    Variable("h", "centre", "m", "cell_thickness", "thickness of the layer", **POSITIVE, formula=lambda h: h),
     Variable(
-        "kinetic_energy", "centre", "m2 s-2", KINETIC, "kinetic energy per mass", **ENERGY, derived=kinetic_energy
+        "eta", "centre", "m", SEA_LEVEL, "sea level", **ELEVATION, control="field", small_change=1e-3, formula=elevation
     ),
-    Variable("okubo_weiss", "centre", "s-2", "", "Okubo-Weiss parameter", **STRAIN, derived=okubo_weiss),
-    Variable("transport_x", "u", "m2 s-1", "", "transport in x per width", **TRANSPORT, derived=transport_x),
-    Variable("transport_y", "v", "m2 s-1", "", "transport in y per width", **TRANSPORT, derived=transport_y),
-    Variable("streamfunction", "corner", "m2 s-1", "", "stream function of the current", **POTENTIAL, derived=rotation),
+    Variable("u", "u", "m s-1", "sea_water_x_velocity", "velocity in x", **VELOCITY, formula=lambda u: u),
+    Variable("v", "v", "m s-1", "sea_water_y_velocity", "velocity in y", **VELOCITY, formula=lambda v: v),
+    Variable("sea_level", "centre", "m", SEA_LEVEL, "sea level", **ELEVATION, formula=sea_level),
+    Variable("wet", "centre", "1", "sea_binary_mask", "presence of water", **FLAG, formula=wet),
+    Variable("zeta", "corner", "s-1", "ocean_relative_vorticity", "relative vorticity", **VORTICITY, formula=vorticity),
+    Variable("q", "corner", "m-1 s-1", PV, "potential vorticity", **PER_THICKNESS, formula=layer_vorticity),
+    Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", **SPEED, formula=speed),
     Variable(
-        "velocity_potential", "centre", "m2 s-1", "", "velocity potential of the current", **POTENTIAL, derived=outflow
+        "kinetic_energy", "centre", "m2 s-2", KINETIC, "kinetic energy per mass", **ENERGY, formula=kinetic_energy
+    ),
+    Variable("okubo_weiss", "centre", "s-2", "", "Okubo-Weiss parameter", **STRAIN, formula=okubo_weiss),
+    Variable("transport_x", "u", "m2 s-1", "", "transport in x per width", **TRANSPORT, formula=transport_x),
+    Variable("transport_y", "v", "m2 s-1", "", "transport in y per width", **TRANSPORT, formula=transport_y),
+    Variable(
+        "streamfunction",
+        "corner",
+        "m2 s-1",
+        "",
+        "stream function of the current",
+        **POTENTIAL,
+        formula=streamfunction_laplacian,
+    ),
+    Variable(
+        "velocity_potential",
+        "centre",
+        "m2 s-1",
+        "",
+        "velocity potential of the current",
+        **POTENTIAL,
+        formula=potential_laplacian,
     ),
 )
 
 #: The quantities that solve Poisson's equation, in seas without land.
-POTENTIALS = tuple(name for name, row in DERIVED.items() if row.laplacian)
+POTENTIALS = tuple(name for name, row in DERIVED.items() if row.is_potential)

@@ -12,55 +12,58 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..parallel.environment import share_of_cores
+from ..parallel.environment import n_cores_per_process
 from ..parallel.fixed_point import FixedPoint
 from .derived import bernoulli_kinetic_energy, corner_thickness, relative_vorticity
 from .operators import where
 from .patch import Patch, east, north, south, west
 from .state import State
-from .table import INFLOW
-from .terms.tracer import CONTENT, content_of, tracers_in
+from .table import INFLOW_PREFIX
+from .terms.tracer import CONTENT_SUFFIX, content_of, tracers_in
 
 #: Cells in a strip, which fits into the cache and is large enough for a thread.
 STRIP_CELLS = 1 << 17
 
 
-class Quantity(NamedTuple):
+class Diagnostic(NamedTuple):
     """Units and description of a number for the whole domain."""
 
     units: str
     long_name: str
 
 
-QUANTITIES = {
-    "mass": Quantity("kg", "mass of the layer"),
-    "energy": Quantity("J", "kinetic and available potential energy"),
-    "potential_enstrophy": Quantity("m s-2", "potential enstrophy"),
-    "max_speed": Quantity("m s-1", "largest speed"),
-    "min_h": Quantity("m", "least thickness of the layer"),
-    "cfl": Quantity("1", "CFL number of the current and of gravity waves"),
+DIAGNOSTICS = {
+    "mass": Diagnostic("kg", "mass of the layer"),
+    "energy": Diagnostic("J", "kinetic and available potential energy"),
+    "potential_enstrophy": Diagnostic("m s-2", "potential enstrophy"),
+    "max_speed": Diagnostic("m s-1", "largest speed"),
+    "min_h": Diagnostic("m", "least thickness of the layer"),
+    "cfl": Diagnostic("1", "CFL number of the current and of gravity waves"),
 }
 
 #: Further quantities where land floods and falls dry.
-OF_DRYING = {
-    "flooded_area": Quantity("m2", "area of flooded land"),
-    "limited_faces": Quantity("1", "faces with limited outflow"),
+DRYING_DIAGNOSTICS = {
+    "flooded_area": Diagnostic("m2", "area of flooded land"),
+    "limited_faces": Diagnostic("1", "faces with limited outflow"),
 }
 
 
-def quantities(scheme, sides, halvings: int = 0) -> dict[str, Quantity]:
-    """The diagnostics of a run with this Scheme: QUANTITIES, contents of the domain, inflow through open sides.
+def diagnostics_of_run(scheme, sides, halvings: int = 0) -> dict[str, Diagnostic]:
+    """The diagnostics of a run with this Scheme: DIAGNOSTICS, contents of the domain, inflow through open sides.
 
     `halvings`: `time.halvings` of the run.
     """
-    found = QUANTITIES | (OF_DRYING if scheme.drying else {})
-    found |= {"time_step": Quantity("s", "length of the last time steps")} if halvings else {}
-    found |= {name: Quantity("m3", f"content of {name}") for name in tracers_in(scheme.state._fields)}
-    return found | {INFLOW + side: Quantity("m3 s-1", f"inflow through the {side} side") for side in sides}
+    diagnostics = DIAGNOSTICS | (DRYING_DIAGNOSTICS if scheme.drying else {})
+    diagnostics |= {"time_step": Diagnostic("s", "length of the last time steps")} if halvings else {}
+    diagnostics |= {name: Diagnostic("m3", f"content of {name}") for name in tracers_in(scheme.state_type._fields)}
+    return diagnostics | {
+        INFLOW_PREFIX + side: Diagnostic("m3 s-1", f"inflow through the {side} side") for side in sides
+    }
 
 
 def diagnose(blocks, config, transport) -> dict[str, float]:
-    """The `quantities` of the whole domain but those of faces, the same on all processes, which call it together.
+    """The `diagnostics_of_run` of the whole domain but those of faces, the same on all processes, which call it
+    together.
 
     NaN if the state is not finite; potential enstrophy also if some thickness is not positive.
     With drying its thickness is at least that of films, and land without water has no energy.
@@ -70,147 +73,173 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
 
     Reference: docs/numerics.md, "Diagnostics".
     """
-    g, density, film = config.physics.gravity, config.physics.density, config.drying.film_in(config.run.dtype)
+    g, density, wet_thickness = (
+        config.physics.gravity,
+        config.physics.density,
+        config.drying.wet_thickness_in(config.run.dtype),
+    )
     strips = [strip for fields in blocks for strip in cut_strips(*fields)]
-    most = bounds_of(strips, transport)
-    sums, fastest = sums_and_speed(strips, largest(most, g, film), g, film, transport)
+    bounds = field_bounds(strips, transport)
+    sums, max_speed = sums_and_max_speed(
+        strips, contribution_bounds(bounds, g, wet_thickness), g, wet_thickness, transport
+    )
     return {
         "mass": density * sums.pop("mass"),
         "energy": density * sums.pop("energy"),
         "potential_enstrophy": sums.pop("potential_enstrophy"),
-        "max_speed": fastest,
-        "min_h": most["min_h"],
-        "cfl": config.time.dt * (fastest + math.sqrt(g * most["h"])) * most["per_length"],
+        "max_speed": max_speed,
+        "min_h": bounds["min_h"],
+        "cfl": config.time.dt * (max_speed + math.sqrt(g * bounds["h"])) * bounds["per_length"],
     } | sums
 
 
-def cut_strips(padded: State, grid, shape):
+def cut_strips(padded_state: State, grid, shape):
     """The block in strips of rows: State, Grid (views) and shape of each."""
     rows = max(1, STRIP_CELLS // shape[1])
     for first in range(0, shape[0], rows):
         last = min(first + rows, shape[0])
-        yield *(rows_of(fields, first - 1, last + 1) for fields in (padded, grid)), (last - first, shape[1])
+        yield *(select_rows(fields, first - 1, last + 1) for fields in (padded_state, grid)), (last - first, shape[1])
 
 
-def in_double_precision(state: State, grid) -> State:
+def to_double_precision(state: State, grid) -> State:
     """The state in float64, its velocities zero on closed faces."""
     state = type(state)._make(field.map(lambda a: a.astype(np.float64)) for field in state)
     return state._replace(u=grid.open_u * state.u, v=grid.open_v * state.v)
 
 
-def on_all_cores(function, strips) -> list:
+def map_on_all_cores(function, strips) -> list:
     """The results of function(state, grid, shape) for all strips, in their order, without NumPy's warnings."""
 
-    def quietly(strip):
+    def without_warnings(strip):
         with np.errstate(all="ignore"):
             return function(*strip)
 
-    with ThreadPoolExecutor(share_of_cores()) as threads:
-        return list(threads.map(quietly, strips))
+    with ThreadPoolExecutor(n_cores_per_process()) as threads:
+        return list(threads.map(without_warnings, strips))
 
 
-def rows_of(field, first: int, last: int):
+def select_rows(field, first: int, last: int):
     """Rows first to last of a Patch, or of each in a tuple, renumbered so that row first + 1 is row 0."""
     if isinstance(field, tuple):
-        return field._make(rows_of(each, first, last) for each in field)
+        return field._make(select_rows(each, first, last) for each in field)
     if field.values.shape[-2] == 1:
         return Patch(field.values, (-1, field.start[1]))
     offset = field.start[0]
     return Patch(field.values[..., first - offset : last - offset, :], (-1, field.start[1]))
 
 
-def bounds_of(strips, transport) -> dict[str, float]:
+def field_bounds(strips, transport) -> dict[str, float]:
     """Largest sizes over all strips of all processes, SI units; all NaN if one is not finite.
 
     Those of h, u, v, contents, depth, f, area, dx, dy and 1/area at any location, and `per_length`. "min_h" is the
     smallest thickness on water.
     """
-    found = on_all_cores(bounds_of_strip, strips)
-    local = np.max([list(bounds.values()) for bounds in found], axis=0)
+    bounds_of_strips = map_on_all_cores(field_bounds_of_strip, strips)
+    local = np.max([list(bounds.values()) for bounds in bounds_of_strips], axis=0)
     finite = np.isfinite(local[:-1]).all() and not np.isnan(local[-1])
     # MPI does not define the maximum of a number and NaN, hence the flag.
-    *most, least, broken = transport.reduce(np.append(np.where(finite, local, 0), not finite), "max")
-    return dict(zip(found[0], [math.nan] * len(local) if broken else [*map(float, most), -float(least)], strict=True))
+    *maxima, negated_min_h, not_finite = transport.reduce(np.append(np.where(finite, local, 0), not finite), "max")
+    return dict(
+        zip(
+            bounds_of_strips[0],
+            [math.nan] * len(local) if not_finite else [*map(float, maxima), -float(negated_min_h)],
+            strict=True,
+        )
+    )
 
 
-def bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
-    """`bounds_of` a strip; "min_h" has the opposite sign, so that all are maxima."""
-    wet = np.broadcast_to(grid.wet.on(shape), shape) != 0
-    fields = {name: field.on(shape) for name, field in state._asdict().items()}
+def field_bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
+    """`field_bounds` of a strip; "min_h" has the opposite sign, so that all are maxima."""
+    wet = np.broadcast_to(grid.wet.block_values(shape), shape) != 0
+    fields = {name: field.block_values(shape) for name, field in state._asdict().items()}
     h = fields["h"] if wet.all() else fields["h"][wet]
-    fields |= {"h": h, "depth": grid.depth.on(shape), "f": grid.f.cut((-1, -1), shape).values}
-    most = {name: max(values.max(initial=0), -values.min(initial=0)) for name, values in fields.items()}
-    for name, of in {"area": "area", "dx": "dx", "dy": "dy", "per_area": "rarea"}.items():
-        most[name] = max(place.cut((-1, -1), shape).values.max() for place in getattr(grid, of))
-    for name in (name for name in tracers_in(state._fields) if name in most):
-        most[name + CONTENT] = float(most["h"]) * float(most.pop(name))
-    most["per_length"] = per_length(grid, shape, wet)
-    return most | {"min_h": -h.min(initial=np.inf)}
+    fields |= {"h": h, "depth": grid.depth.block_values(shape), "f": grid.f.cut((-1, -1), shape).values}
+    bounds = {name: max(values.max(initial=0), -values.min(initial=0)) for name, values in fields.items()}
+    for name, grid_name in {"area": "area", "dx": "dx", "dy": "dy", "per_area": "rarea"}.items():
+        bounds[name] = max(location.cut((-1, -1), shape).values.max() for location in getattr(grid, grid_name))
+    for name in (name for name in tracers_in(state._fields) if name in bounds):
+        bounds[name + CONTENT_SUFFIX] = float(bounds["h"]) * float(bounds.pop(name))
+    bounds["per_length"] = max_inverse_length(grid, shape, wet)
+    return bounds | {"min_h": -h.min(initial=np.inf)}
 
 
-def per_length(grid, shape, wet) -> float:
+def max_inverse_length(grid, shape, wet) -> float:
     """The largest sqrt(1/dx² + 1/dy²) in rows of a block with water, m-1; 0 without water."""
-    every = np.hypot(grid.rdx.centre.on(shape), grid.rdy.centre.on(shape))
-    return float((every * np.any(wet, axis=1, keepdims=True)).max())
+    inverse_lengths = np.hypot(grid.rdx.centre.block_values(shape), grid.rdy.centre.block_values(shape))
+    return float((inverse_lengths * np.any(wet, axis=1, keepdims=True)).max())
 
 
-def largest(most: dict[str, float], g: float, film: float | None) -> dict[str, float]:
-    """Upper bounds of a cell's `contributions`, by name, from `bounds_of`."""
-    h, u, v, area = (most[name] for name in ("h", "u", "v", "area"))
-    absolute = most["f"] + 4 * (v * most["dy"] + u * most["dx"]) * most["per_area"]
-    least = film or (most["min_h"] if most["min_h"] > 0 else math.nan)
-    thickness = h + most["depth"]
+def contribution_bounds(bounds_of_fields: dict[str, float], g: float, wet_thickness: float | None) -> dict[str, float]:
+    """Upper bounds of a cell's `contributions`, by name, from `field_bounds`."""
+    h, u, v, area = (bounds_of_fields[name] for name in ("h", "u", "v", "area"))
+    max_absolute_vorticity = (
+        bounds_of_fields["f"]
+        + 4 * (v * bounds_of_fields["dy"] + u * bounds_of_fields["dx"]) * bounds_of_fields["per_area"]
+    )
+    min_thickness = wet_thickness or (bounds_of_fields["min_h"] if bounds_of_fields["min_h"] > 0 else math.nan)
+    thickness = h + bounds_of_fields["depth"]
     # Products overflow to infinity; powers would raise OverflowError.
     bounds = {
         "mass": area * h,
         "energy": 0.5 * area * (h * (u * u + v * v) + g * thickness * thickness),
-        "potential_enstrophy": 0.5 * area * absolute * absolute / least,
+        "potential_enstrophy": 0.5 * area * max_absolute_vorticity * max_absolute_vorticity / min_thickness,
     }
-    bounds |= {} if film is None else {"flooded_area": area}
-    return bounds | {name.removesuffix(CONTENT): area * most[name] for name in most if name.endswith(CONTENT)}
+    bounds |= {} if wet_thickness is None else {"flooded_area": area}
+    return bounds | {
+        name.removesuffix(CONTENT_SUFFIX): area * bounds_of_fields[name]
+        for name in bounds_of_fields
+        if name.endswith(CONTENT_SUFFIX)
+    }
 
 
-def sums_and_speed(strips, largest: dict[str, float], g: float, film, transport) -> tuple[dict[str, float], float]:
-    """Sums of the `contributions` of all cells, by name, and the largest speed, m s-1; `largest` bounds them."""
-    scales = {name: FixedPoint(bound) for name, bound in largest.items()}
+def sums_and_max_speed(
+    strips, bounds: dict[str, float], g: float, wet_thickness, transport
+) -> tuple[dict[str, float], float]:
+    """Sums of the `contributions` of all cells, by name, and the largest speed, m s-1; `bounds` are theirs."""
+    scales = {name: FixedPoint(bound) for name, bound in bounds.items()}
 
-    def of_strip(state, grid, shape):
-        state = in_double_precision(state, grid)
-        found = contributions(state, grid, g, film)
-        pieces = [scale.pieces(np.broadcast_to(found[name].on(shape), shape)) for name, scale in scales.items()]
-        return pieces, (grid.wet * bernoulli_kinetic_energy(state.u, state.v, grid)).on(shape).max()
+    def pieces_of_strip(state, grid, shape):
+        state = to_double_precision(state, grid)
+        contributions_of_cells = contributions(state, grid, g, wet_thickness)
+        pieces = [
+            scale.high_and_low_sums(np.broadcast_to(contributions_of_cells[name].block_values(shape), shape))
+            for name, scale in scales.items()
+        ]
+        return pieces, (grid.wet * bernoulli_kinetic_energy(state.u, state.v, grid)).block_values(shape).max()
 
-    pieces, kinetic = zip(*on_all_cores(of_strip, strips), strict=True)
+    pieces, kinetic = zip(*map_on_all_cores(pieces_of_strip, strips), strict=True)
     pieces = transport.reduce(np.sum(pieces, axis=0, dtype=np.int64), "sum")
     finite = scales["mass"].valid
-    most = float(transport.reduce(np.nan_to_num(np.max(kinetic)), "max")) if finite else math.nan
-    return {n: scale.value(row) for (n, scale), row in zip(scales.items(), pieces, strict=True)}, math.sqrt(2 * most)
+    max_kinetic = float(transport.reduce(np.nan_to_num(np.max(kinetic)), "max")) if finite else math.nan
+    return {n: scale.value(row) for (n, scale), row in zip(scales.items(), pieces, strict=True)}, math.sqrt(
+        2 * max_kinetic
+    )
 
 
-def contributions(state: State, grid, g, film: float | None = None) -> dict[str, Patch]:
+def contributions(state: State, grid, g, wet_thickness: float | None = None) -> dict[str, Patch]:
     """The contributions of each cell to the sums over the domain, by name.
 
     They are its volume, m3, its content of each dissolved substance, and a quarter of its corners' area
     (f + zeta)²/(2 h_q), m s-2. The energy over density, m5 s-2, is that of the cell and its east and north faces. Sums
     with one factor replace means, which saves a pass over the fields for each.
 
-    With drying (`film`, m) the potential energy of water on land is that above the same land without water.
+    With drying (`wet_thickness`, m) the potential energy of water on land is that above the same land without water.
     """
     h, u, v = state[:3]
     eta, water = h - grid.depth, grid.area.centre * grid.wet
-    squared, thick, flooded = eta * eta, h, {}
-    if film is not None:
+    squared_level, bounded_h, flooded = eta * eta, h, {}
+    if wet_thickness is not None:
         land = np.minimum(grid.depth, 0.0)
-        squared, thick = squared - land * land, np.maximum(h, film)
-        flooded = {"flooded_area": where((h > film) & (land < 0), water, 0.0)}
+        squared_level, bounded_h = squared_level - land * land, np.maximum(h, wet_thickness)
+        flooded = {"flooded_area": where((h > wet_thickness) & (land < 0), water, 0.0)}
     kinetic = (0.25 * grid.area.u) * ((h + east(h)) * (u * u)) + (0.25 * grid.area.v) * ((h + north(h)) * (v * v))
-    absolute = grid.f + relative_vorticity(u, v, grid)
-    density = grid.area.corner * (absolute * absolute / corner_thickness(thick, grid))
+    absolute_vorticity = grid.f + relative_vorticity(u, v, grid)
+    density = grid.area.corner * (absolute_vorticity * absolute_vorticity / corner_thickness(bounded_h, grid))
     density = density + west(density)
     density = density + south(density)
     return {
         "mass": water * h,
-        "energy": kinetic + (0.5 * g * water) * squared,
+        "energy": kinetic + (0.5 * g * water) * squared_level,
         "potential_enstrophy": (0.125 * grid.wet) * density,
         **{name: water * content_of(name, state) for name in tracers_in(state._fields)},
         **flooded,

@@ -12,9 +12,10 @@ a of its two cells, of
     momentum    what enters the cell of a velocity with its momentum, in place of (q V) and d_x K
     time        the begin of the step and its new thickness, in place of the mixed states of the stepper
 
-No cell loses more than KEPT of its water in a step: transports out of it are multiplied by min(1, KEPT h / outflow),
-so h >= 0 without clipping. Drag is implicit where it is fast, (R - k u)/(1 + max(0, k dt - 1/2)), R all other
-accelerations. A lake stays at rest around dry islands. The step is that of `timestep.ForwardBackward`.
+No cell loses more than MAX_OUTFLOW_FRACTION of its water in a step: transports out of it are multiplied by min(1,
+MAX_OUTFLOW_FRACTION h / outflow), so h >= 0 without clipping. Drag is implicit where it is fast, (R - k u)/(1 + max(0,
+k dt - 1/2)), R all other accelerations. A lake stays at rest around dry islands. The step is that of
+`timestep.ForwardBackward`.
 
 References: Stelling and Duinmeijer (2003) for faces and momentum. docs/decisions.md has the trials.
 """
@@ -30,48 +31,60 @@ from .flow import Flow
 from .operators import mx_c, mx_f, my_c, my_f, slope_x, slope_y, where, zero_outside_fronts
 from .patch import Patch, south, west
 from .state import State
-from .weno import eastward, northward
+from .weno import neighbour_x, neighbour_y
 
 #: Largest share of its water that leaves a cell in a step.
-KEPT = 0.999
+MAX_OUTFLOW_FRACTION = 0.999
 #: Change of the slope of the level over a cell, relative to the thickness, where s begins, and where it is 1.
-BENDS = (0.01, 0.06)
+BREAKING_LIMITS = (0.01, 0.06)
 #: Thickness in units of h_dry below which s is 1, and above which it is 0 on a smooth level.
-FILM = (5.0, 20.0)
+THIN_LAYER_LIMITS = (5.0, 20.0)
 #: Least thickness that divides, and water that stays in its cell, in units of h_dry.
-LEAST, TRACE = 1e-3, 1e-9
+MIN_DIVISOR, MIN_MOBILE_DEPTH = 1e-3, 1e-9
 
 
-class Faces(NamedTuple):
+class WettingFaces(NamedTuple):
     """The faces of an axis at the begin of a step."""
 
-    along: Callable[[Patch, int], Patch]  # (patch, n): the values n cells further
-    near: Patch  # l, m
-    far: Patch  # r, m
-    drop: Patch  # |H - H_E|, m
-    open: Patch  # w
-    closed: Patch  # 1 - w
-    jump: Patch  # w (r - l), the difference of the levels above the sill, m
+    neighbour: Callable[[Patch, int], Patch]  # (patch, n): the values n cells further
+    water_near: Patch  # l, m
+    water_far: Patch  # r, m
+    bed_step: Patch  # |H - H_E|, m
+    open_fraction: Patch  # w
+    closed_fraction: Patch  # 1 - w
+    level_step: Patch  # w (r - l), the difference of the levels above the sill, m
 
-    def upwind(self, velocity: Patch) -> Patch:
+    def upwind_thickness(self, velocity: Patch) -> Patch:
         """The thickness that a velocity brings, m: that above the sill, and up to as much below it on a slope."""
-        up = where(velocity > 0, self.near, where(velocity < 0, self.far, 0.5 * (self.near + self.far)))
-        return up + np.minimum(0.5 * self.drop, up)
+        water = where(
+            velocity > 0, self.water_near, where(velocity < 0, self.water_far, 0.5 * (self.water_near + self.water_far))
+        )
+        return water + np.minimum(0.5 * self.bed_step, water)
 
-    def arriving(self, velocity: Patch) -> Patch:
+    def arriving_velocity(self, velocity: Patch) -> Patch:
         """The velocity of the water that flows towards a face from the faces behind and ahead of it, m s-1."""
-        moving = self.open * velocity
-        return np.maximum(self.along(moving, -1), 0.0) + np.minimum(self.along(moving, 1), 0.0)
+        through_open = self.open_fraction * velocity
+        return np.maximum(self.neighbour(through_open, -1), 0.0) + np.minimum(self.neighbour(through_open, 1), 0.0)
 
 
-def faces(h: Patch, depth: Patch, opened: Patch, thin: Any, along: Callable) -> Faces:
-    """The Faces of an axis from thickness and depth at centres; `opened` is 0 at coasts of the mask, `thin` h_dry."""
-    eta, further = h - depth, along(depth, 1)
-    sill = -np.minimum(depth, further)
-    near, far = np.maximum(eta - sill, 0.0), np.maximum(along(eta, 1) - sill, 0.0)
-    closed = zero_outside_fronts(between(2 - np.maximum(near, far) * (1 / thin)))
-    wet = opened * (1 - closed)
-    return Faces(along, near, far, abs(further - depth), wet, closed, wet * (far - near))
+def wetting_faces(h: Patch, depth: Patch, open_mask: Patch, drying_thickness: Any, neighbour: Callable) -> WettingFaces:
+    """The WettingFaces of an axis from thickness and depth at centres; `open_mask` is 0 at coasts of the mask,
+    `drying_thickness` is h_dry.
+    """
+    eta, depth_beyond = h - depth, neighbour(depth, 1)
+    sill = -np.minimum(depth, depth_beyond)
+    water_near, water_far = np.maximum(eta - sill, 0.0), np.maximum(neighbour(eta, 1) - sill, 0.0)
+    closed_fraction = zero_outside_fronts(clip_to_unit(2 - np.maximum(water_near, water_far) * (1 / drying_thickness)))
+    open_fraction = open_mask * (1 - closed_fraction)
+    return WettingFaces(
+        neighbour,
+        water_near,
+        water_far,
+        abs(depth_beyond - depth),
+        open_fraction,
+        closed_fraction,
+        open_fraction * (water_far - water_near),
+    )
 
 
 class WettingFlow(Flow):
@@ -80,142 +93,167 @@ class WettingFlow(Flow):
     Its h is at least h_dry, for terms that divide by it; h_u and h_v are means of it.
 
     Attributes:
-        begin: {name: field} of h, u and v at the begin of the step, padded.
+        step_start: {name: field} of h, u and v at the start of the step, padded.
         dt: length of the step, s; None: of no step.
-        thin: h_dry, m.
-        x, y: the Faces.
-        share, share_u, share_v: s at centres, a on faces.
+        drying_thickness: h_dry, m.
+        faces_x, faces_y: the WettingFaces.
+        breaking_fraction, breaking_fraction_u, breaking_fraction_v: s at centres, a on faces.
     """
 
-    begin: dict[str, Any]
+    step_start: dict[str, Any]
     dt: Any
-    thin: Any
-    x: Faces
-    y: Faces
-    share_u: Patch
-    share_v: Patch
+    drying_thickness: Any
+    faces_x: WettingFaces
+    faces_y: WettingFaces
+    breaking_fraction_u: Patch
+    breaking_fraction_v: Patch
 
     def __init__(self, state: State, grid: Any, params: dict, forward: Any) -> None:
-        self.state, self.grid, self.has_open_sides, self.contents = state, grid, False, []
-        self.begin, self.dt = (forward.begin, forward.whole) if forward else (state._asdict(), None)
-        self.thin, h = params["drying_thickness"], self.begin["h"]
-        self.trace = TRACE * self.thin
-        self.x = faces(h, grid.depth, grid.open_u, self.thin, eastward)
-        self.y = faces(h, grid.depth, grid.open_v, self.thin, northward)
+        self.state, self.grid, self.has_open_boundaries, self.content_names = state, grid, False, []
+        self.step_start, self.dt = (forward.step_start, forward.step_length) if forward else (state._asdict(), None)
+        self.drying_thickness, h = params["drying_thickness"], self.step_start["h"]
+        self.min_mobile_depth = MIN_MOBILE_DEPTH * self.drying_thickness
+        self.faces_x = wetting_faces(h, grid.depth, grid.open_u, self.drying_thickness, neighbour_x)
+        self.faces_y = wetting_faces(h, grid.depth, grid.open_v, self.drying_thickness, neighbour_y)
         self.open_u, self.open_v = grid.open_u, grid.open_v
-        self.share = share_of(h, self.x.jump, self.y.jump, self.thin)
-        self.share_u, self.share_v = (np.maximum(self.share, along(self.share, 1)) for along in (eastward, northward))
-        level = mixed(state.h, h, self.share)
-        self.h = level + zero_outside_fronts(where(self.share > 0, np.maximum(self.thin - level, 0.0), 0.0))
-        self.u = self.x.open * mixed(state.u, self.begin["u"], self.share_u)
-        self.v = self.y.open * mixed(state.v, self.begin["v"], self.share_v)
+        self.breaking_fraction = breaking_fraction(
+            h, self.faces_x.level_step, self.faces_y.level_step, self.drying_thickness
+        )
+        self.breaking_fraction_u, self.breaking_fraction_v = (
+            np.maximum(self.breaking_fraction, neighbour(self.breaking_fraction, 1))
+            for neighbour in (neighbour_x, neighbour_y)
+        )
+        level = blend(state.h, h, self.breaking_fraction)
+        self.h = level + zero_outside_fronts(
+            where(self.breaking_fraction > 0, np.maximum(self.drying_thickness - level, 0.0), 0.0)
+        )
+        self.u = self.faces_x.open_fraction * blend(state.u, self.step_start["u"], self.breaking_fraction_u)
+        self.v = self.faces_y.open_fraction * blend(state.v, self.step_start["v"], self.breaking_fraction_v)
         self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
-        self.U = grid.dy.u * (mixed(self.h_u, self.x.upwind(self.u), self.share_u) * self.u)
-        self.V = grid.dx.v * (mixed(self.h_v, self.y.upwind(self.v), self.share_v) * self.v)
+        self.U = grid.dy.u * (blend(self.h_u, self.faces_x.upwind_thickness(self.u), self.breaking_fraction_u) * self.u)
+        self.V = grid.dx.v * (blend(self.h_v, self.faces_y.upwind_thickness(self.v), self.breaking_fraction_v) * self.v)
 
     def limit_outflow(self) -> None:
-        """Leave water in each cell: multiply the transports out of it by min(1, KEPT h / outflow) where s > 0."""
+        """Leave water in each cell: multiply the transports out of it by min(1, MAX_OUTFLOW_FRACTION h / outflow) where
+        s > 0.
+        """
         if self.dt is None:
             return
         leaving = np.maximum(self.U, 0.0) - np.minimum(west(self.U), 0.0)
         leaving = leaving + (np.maximum(self.V, 0.0) - np.minimum(south(self.V), 0.0))
-        h, trace = self.begin["h"], self.trace
-        most, outflow = KEPT * h, leaving * (self.grid.rarea.centre * self.dt)
-        beyond = np.maximum(outflow - most, 0.0) / np.maximum(np.maximum(outflow, most), trace)
-        held = zero_outside_fronts(where(self.share > 0, where(h > trace, beyond, 1.0), 0.0))
-        self.U = self.U - where(self.U > 0, held, eastward(held, 1)) * self.U
-        self.V = self.V - where(self.V > 0, held, northward(held, 1)) * self.V
+        h, min_mobile_depth = self.step_start["h"], self.min_mobile_depth
+        max_outflow, outflow = MAX_OUTFLOW_FRACTION * h, leaving * (self.grid.rarea.centre * self.dt)
+        excess = np.maximum(outflow - max_outflow, 0.0) / np.maximum(np.maximum(outflow, max_outflow), min_mobile_depth)
+        outflow_reduction = zero_outside_fronts(
+            where(self.breaking_fraction > 0, where(h > min_mobile_depth, excess, 1.0), 0.0)
+        )
+        self.U = self.U - where(self.U > 0, outflow_reduction, neighbour_x(outflow_reduction, 1)) * self.U
+        self.V = self.V - where(self.V > 0, outflow_reduction, neighbour_y(outflow_reduction, 1)) * self.V
 
-    def limited(self, dt: float, shape: tuple[int, int]) -> int:
+    def n_limited_faces(self, dt: float, shape: tuple[int, int]) -> int:
         """The number of faces of a block at which `limit_outflow` would reduce this state's transports in a step."""
-        less = self.with_thickness(self.h)
-        less.dt = dt
-        less.limit_outflow()
-        return sum(int((now != then).on(shape).sum()) for now, then in ((self.U, less.U), (self.V, less.V)))
+        limited_flow = self.with_thickness(self.h)
+        limited_flow.dt = dt
+        limited_flow.limit_outflow()
+        return sum(
+            int((transport != limited).block_values(shape).sum())
+            for transport, limited in ((self.U, limited_flow.U), (self.V, limited_flow.V))
+        )
 
-    def driving(self, rate: Patch, forward: Any) -> Flow:
-        """As `Flow.driving`; where s is 1 the new thickness drives."""
+    def pressure_state(self, rate: Patch, forward: Any) -> Flow:
+        """As `Flow.pressure_state`; where s is 1 the new thickness drives."""
         if forward is None:
             return self
-        return self.with_thickness(mixed(forward.h + rate * forward.dt, self.new(rate), self.share))
+        return self.with_thickness(
+            blend(forward.pressure_h + rate * forward.pressure_dt, self.thickness_at_end(rate), self.breaking_fraction)
+        )
 
-    def new(self, rate: Patch) -> Patch:
+    def thickness_at_end(self, rate: Patch) -> Patch:
         """Thickness at the end of the step, m, from dh/dt, m s-1."""
-        return self.begin["h"] if self.dt is None else self.begin["h"] + rate * self.dt
+        return self.step_start["h"] if self.dt is None else self.step_start["h"] + rate * self.dt
 
-    def accelerations(self, gentle: dict, level: Flow, rate: Patch, heads: list, gravity: Any) -> dict[str, Patch]:
+    def accelerations(
+        self, smooth_rates: dict, pressure_state: Flow, rate: Patch, heads: list, gravity: Any
+    ) -> dict[str, Patch]:
         """du/dt and dv/dt, m s-2, by advection, Coriolis force and pressure.
 
         Args:
-            gentle: those by (q V) and d_x K.
-            level: the Flow whose thickness drives.
+            smooth_rates: those by (q V) and d_x K.
+            pressure_state: the Flow whose thickness drives.
             rate: dh/dt, m s-1.
             heads: what terms add to the pressure, m2 s-2.
         """
-        breaking = momentum(self, self.new(rate))
-        P = sum(heads, start=gravity * (level.h - self.grid.depth))
+        breaking_rates = breaking_accelerations(self, self.thickness_at_end(rate))
+        P = sum(heads, start=gravity * (pressure_state.h - self.grid.depth))
         return {
-            "u": mixed(gentle["u"], breaking["u"], self.share_u) - slope_x(P, self.grid),
-            "v": mixed(gentle["v"], breaking["v"], self.share_v) - slope_y(P, self.grid),
+            "u": blend(smooth_rates["u"], breaking_rates["u"], self.breaking_fraction_u) - slope_x(P, self.grid),
+            "v": blend(smooth_rates["v"], breaking_rates["v"], self.breaking_fraction_v) - slope_y(P, self.grid),
         }
 
-    def damped(self, rates: dict[str, Patch], damping: dict[str, Patch]) -> dict[str, Patch]:
+    def apply_drag(self, rates: dict[str, Patch], damping: dict[str, Patch]) -> dict[str, Patch]:
         """The accelerations with drag on open faces; closed ones take the velocity that arrives in a step.
 
         Args:
             rates: accelerations R, m s-2.
             damping: rates k of drag, s-1.
         """
-        found = {}
-        for name, axis in (("u", self.x), ("v", self.y)):
-            R, now = rates[name], self.begin[name]
+        accelerations = {}
+        for name, axis in (("u", self.faces_x), ("v", self.faces_y)):
+            R, now = rates[name], self.step_start[name]
             k = damping.get(name, 0.0)
             if self.dt is None:
-                found[name] = axis.open * (R - k * now)
+                accelerations[name] = axis.open_fraction * (R - k * now)
                 continue
             R = (R - k * now) / (1 + np.maximum(k * self.dt - 0.5, 0.0)) if name in damping else R
-            arrival = (axis.arriving(now) - now) * (1 / self.dt)
-            found[name] = where(axis.closed < 1, mixed(R, arrival, axis.closed), arrival)  # exact on both ends
-        return found
+            arrival = (axis.arriving_velocity(now) - now) * (1 / self.dt)
+            accelerations[name] = where(
+                axis.closed_fraction < 1, blend(R, arrival, axis.closed_fraction), arrival
+            )  # exact on both ends
+        return accelerations
 
 
-def between(a: Patch) -> Patch:
+def clip_to_unit(a: Patch) -> Patch:
     """a, at least 0 and at most 1."""
     return np.minimum(np.maximum(a, 0.0), 1.0)
 
 
-def mixed(a: Patch, b: Patch, share: Patch) -> Patch:
-    """(1 - share) a + share b; a to the bit where share is 0."""
-    return a + share * (b - a)
+def blend(a: Patch, b: Patch, weight: Patch) -> Patch:
+    """(1 - weight) a + weight b; a to the bit where weight is 0."""
+    return a + weight * (b - a)
 
 
-def share_of(h: Patch, jump_x: Patch, jump_y: Patch, thin: Any) -> Patch:
+def breaking_fraction(h: Patch, jump_x: Patch, jump_y: Patch, drying_thickness: Any) -> Patch:
     """s at centres: 1 in films, and where the slope of the level changes over a cell by much of the thickness."""
     bend = np.maximum(abs(jump_x - west(jump_x)), abs(jump_y - south(jump_y)))
-    first, last = BENDS
-    least, most = FILM
-    breaking = between((bend - first * h) / ((last - first) * h + thin))
-    return zero_outside_fronts(np.maximum(breaking, between((most * thin - h) * (1 / ((most - least) * thin)))))
+    bend_start, bend_end = BREAKING_LIMITS
+    thin_full, thin_end = THIN_LAYER_LIMITS
+    breaking = clip_to_unit((bend - bend_start * h) / ((bend_end - bend_start) * h + drying_thickness))
+    return zero_outside_fronts(
+        np.maximum(
+            breaking,
+            clip_to_unit((thin_end * drying_thickness - h) * (1 / ((thin_end - thin_full) * drying_thickness))),
+        )
+    )
 
 
-def momentum(flow: WettingFlow, h_new: Patch) -> dict[str, Patch]:
+def breaking_accelerations(flow: WettingFlow, h_new: Patch) -> dict[str, Patch]:
     """du/dt and dv/dt, m s-2: what enters the cells of the velocities, over their new water, and the Coriolis force."""
-    grid, u, v, least = flow.grid, flow.u, flow.v, LEAST * flow.thin
-    gain_u = entering(u, mx_c(flow.U), eastward) + entering(u, south(mx_f(flow.V)), northward)
-    gain_v = entering(v, west(my_f(flow.U)), eastward) + entering(v, my_c(flow.V), northward)
+    grid, u, v, min_thickness = flow.grid, flow.u, flow.v, MIN_DIVISOR * flow.drying_thickness
+    gain_u = momentum_inflow(u, mx_c(flow.U), neighbour_x) + momentum_inflow(u, south(mx_f(flow.V)), neighbour_y)
+    gain_v = momentum_inflow(v, west(my_f(flow.U)), neighbour_x) + momentum_inflow(v, my_c(flow.V), neighbour_y)
     return {
-        "u": gain_u * (grid.rarea.u / np.maximum(mx_f(h_new), least)) + my_c(grid.f) * my_c(mx_f(v)),
-        "v": gain_v * (grid.rarea.v / np.maximum(my_f(h_new), least)) - mx_c(grid.f) * my_f(mx_c(u)),
+        "u": gain_u * (grid.rarea.u / np.maximum(mx_f(h_new), min_thickness)) + my_c(grid.f) * my_c(mx_f(v)),
+        "v": gain_v * (grid.rarea.v / np.maximum(my_f(h_new), min_thickness)) - mx_c(grid.f) * my_f(mx_c(u)),
     }
 
 
-def entering(a: Patch, U: Patch, along: Callable) -> Patch:
+def momentum_inflow(a: Patch, U: Patch, neighbour: Callable) -> Patch:
     """sum of transport (carried - a) into the cells of a velocity a, m4 s-2, from U at the sides behind them, m3 s-1.
 
     Carried is the a of the cell that the water leaves, and half its slope: the smaller one, zero at extremes.
     """
-    step = along(a, 1) - a
-    behind = along(step, -1)
-    half = 0.5 * (np.maximum(np.minimum(behind, step), 0.0) + np.minimum(np.maximum(behind, step), 0.0))
-    carried = where(U > 0, along(a + half, -1), a - half)
-    return U * (carried - a) - along(U * (carried - along(a, -1)), 1)
+    step = neighbour(a, 1) - a
+    step_behind = neighbour(step, -1)
+    half_slope = 0.5 * (np.maximum(np.minimum(step_behind, step), 0.0) + np.minimum(np.maximum(step_behind, step), 0.0))
+    upwind_value = where(U > 0, neighbour(a + half_slope, -1), a - half_slope)
+    return U * (upwind_value - a) - neighbour(U * (upwind_value - neighbour(a, -1)), 1)

@@ -15,10 +15,10 @@ from .flow import Flow
 from .instant import Instant
 from .operators import divergence, slope_x, slope_y
 from .patch import Patch
-from .records import present
+from .records import interpolate_records
 from .state import State
-from .table import row_of
-from .timestep import Forward
+from .table import variable_of
+from .timestep import ForwardBackwardInputs
 from .vorticity_flux import VORTICITY_FLUXES, kinetic_energy
 
 
@@ -32,64 +32,74 @@ def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
     }
 
 
-def tendency(padded: State, now: Instant, grid, params: dict, scheme, forward: Forward | None = None) -> State:
-    """dx/dt of the prognostic fields x of a block, from its state with `scheme.width` rows of neighbours on each side.
+def tendency(
+    padded_state: State, now: Instant, grid, params: dict, scheme, forward: ForwardBackwardInputs | None = None
+) -> State:
+    """dx/dt of the prognostic fields x of a block, from its state with `scheme.halo_width` rows of neighbours on each
+    side.
 
     Args:
-        padded: State of Patches that cover the block and its halo.
+        padded_state: State of Patches that cover the block and its halo.
         now: the time of the state.
         grid: Grid of Patches that cover at least the same cells (`grid.as_patches`).
         params: coefficients by name, Patches like those of the Grid; `records` describes varying ones.
         scheme: the Scheme, with the terms.
-        forward: the Forward of the stepper `gfb`, in Patches; its `begin` has the fields `scheme.at_begin` by name.
+        forward: the ForwardBackwardInputs of the stepper `gfb`, in Patches; their `step_start` has the fields
+            `scheme.step_start_fields` by name.
 
     Returns:
         State of Patches that cover at least the block, units of x per second.
 
     Reference: Sadourny (1975), Arakawa and Lamb (1981); docs/numerics.md.
     """
-    params = present(params, now, scheme.varying, padded.h.values.dtype)
-    flow = flow_at(padded, now, grid, params, scheme, forward)
+    params = interpolate_records(params, now, scheme.varying, padded_state.h.values.dtype)
+    flow = make_flow(padded_state, now, grid, params, scheme, forward)
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
-    acting = [term for term in scheme.acting if not (scheme.drying and term.damping)]
-    added = [term.tendency(flow, params, now) for term in acting]
-    for term, each in zip(acting, added, strict=True):
-        if unknown := sorted(each.keys() - {*padded._fields}):
-            there = ", ".join(padded._fields)
-            raise UsageError(f"{term.name} returns a tendency of {', '.join(unknown)}; prognostic fields are {there}")
-    rates = summed([{"h": -divergence(U, V, grid)}, *({"h": each["h"]} for each in added if "h" in each)])
-    level = flow.driving(rates["h"], forward)
+    explicit_terms = [term for term in scheme.active_terms if not (scheme.drying and term.damping)]
+    term_rates = [term.tendency(flow, params, now) for term in explicit_terms]
+    for term, each in zip(explicit_terms, term_rates, strict=True):
+        if unknown := sorted(each.keys() - {*padded_state._fields}):
+            prognostic = ", ".join(padded_state._fields)
+            raise UsageError(
+                f"{term.name} returns a tendency of {', '.join(unknown)}; prognostic fields are {prognostic}"
+            )
+    rates = sum_rates([{"h": -divergence(U, V, grid)}, *({"h": each["h"]} for each in term_rates if "h" in each)])
+    pressure_state = flow.pressure_state(rates["h"], forward)
     K, q = kinetic_energy(u, v, grid, scheme), potential_vorticity(h, u, v, grid)
-    heads = [term.bernoulli_potential(level, params, now) for term in scheme.with_head]
+    heads = [term.bernoulli_potential(pressure_state, params, now) for term in scheme.pressure_terms]
     if scheme.drying:
-        core = flow.accelerations(accelerations(q, K, flow, scheme), level, rates["h"], heads, params["gravity"])
+        core = flow.accelerations(
+            accelerations(q, K, flow, scheme), pressure_state, rates["h"], heads, params["gravity"]
+        )
     else:
-        P = params["gravity"] * level.eta + K
+        P = params["gravity"] * pressure_state.eta + K
         core = accelerations(q, sum(heads, start=P), flow, scheme)
-    others = [{name: rate for name, rate in each.items() if name != "h"} for each in added]
-    if scheme.at_begin:
-        own = [each for term, each in zip(acting, added, strict=True) if term in scheme.own]
-        step = forward and forward.step(rates["h"], summed(own).get("h"))
-        others += [term.over_step(flow, params, step) for term in scheme.acting if term.over_step]
-    found = summed([core, *others])
+    others = [{name: rate for name, rate in each.items() if name != "h"} for each in term_rates]
+    if scheme.step_start_fields:
+        user_rates = [each for term, each in zip(explicit_terms, term_rates, strict=True) if term in scheme.user_terms]
+        step = forward and forward.whole_step(rates["h"], sum_rates(user_rates).get("h"))
+        others += [term.rate_over_step(flow, params, step) for term in scheme.active_terms if term.rate_over_step]
+    velocity_rates = sum_rates([core, *others])
     if scheme.drying:
-        found |= flow.damped(found, summed([term.damping(flow, params, now) for term in scheme.with_damping]))
-    return finished(rates | found, padded, flow)
+        velocity_rates |= flow.apply_drag(
+            velocity_rates, sum_rates([term.damping(flow, params, now) for term in scheme.damping_terms])
+        )
+    return mask_rates(rates | velocity_rates, padded_state, flow)
 
 
-def flow_at(
-    padded: State, now: Instant, grid, params: dict, scheme, forward: Forward | None = None
+def make_flow(
+    padded_state: State, now: Instant, grid, params: dict, scheme, forward: ForwardBackwardInputs | None = None
 ) -> Flow | WettingFlow:
     """The Flow of a state at an Instant, with the transports through open sides; see `tendency`."""
-    flow = WettingFlow(padded, grid, params, forward) if scheme.drying else Flow(padded, grid, scheme)
-    for term in scheme.with_sides:
+    flow = WettingFlow(padded_state, grid, params, forward) if scheme.drying else Flow(padded_state, grid, scheme)
+    for term in scheme.open_boundary_terms:
         flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
     if scheme.drying:
         flow.limit_outflow()
     return flow
 
 
-def summed(parts: Iterable[dict[str, Patch]]) -> dict[str, Patch]:
+def sum_rates(parts: Iterable[dict[str, Patch]]) -> dict[str, Patch]:
     """The sum of rates by name, from the first part to the last."""
     total: dict[str, Patch] = {}
     for part in parts:
@@ -98,13 +108,13 @@ def summed(parts: Iterable[dict[str, Patch]]) -> dict[str, Patch]:
     return total
 
 
-def finished(rates: dict[str, Patch], padded: State, flow: Flow) -> State:
+def mask_rates(rates: dict[str, Patch], padded_state: State, flow: Flow) -> State:
     """The State of the rates, zero on land and closed faces."""
     water = {"centre": flow.grid.wet, "u": flow.open_u, "v": flow.open_v}
-    return type(padded)._make(water[row_of(name).location] * rates[name] for name in padded._fields)
+    return type(padded_state)._make(water[variable_of(name).location] * rates[name] for name in padded_state._fields)
 
 
-def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
+def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
     """{part: its rates of all prognostic fields}; the sum of the parts is `tendency`, except for rounding.
 
         continuity    the divergence of the transports, in dh/dt
@@ -116,21 +126,21 @@ def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str,
     P = g (h - H) + K. The flux of relative vorticity is that of q = (f + zeta) / h_q less that of f / h_q. The
     arguments are those of `tendency`.
     """
-    params = present(params, now, scheme.varying, padded.h.values.dtype)
-    flow = flow_at(padded, now, grid, params, scheme)
+    params = interpolate_records(params, now, scheme.varying, padded_state.h.values.dtype)
+    flow = make_flow(padded_state, now, grid, params, scheme)
     K, h_q = kinetic_energy(flow.u, flow.v, grid, scheme), corner_thickness(flow.h, grid)
-    height, nothing, nowhere = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
-    planetary = accelerations(grid.f / h_q, nothing, flow, scheme)
-    moving = accelerations(potential_vorticity(flow.h, flow.u, flow.v, grid), K, flow, scheme)
+    gravity_potential, zero_centre, zero_corner = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
+    planetary = accelerations(grid.f / h_q, zero_centre, flow, scheme)
+    advection_and_coriolis = accelerations(potential_vorticity(flow.h, flow.u, flow.v, grid), K, flow, scheme)
     parts = {
         "continuity": {"h": -divergence(flow.U, flow.V, grid)},
-        "advection": {name: rate - planetary[name] for name, rate in moving.items()},
+        "advection": {name: rate - planetary[name] for name, rate in advection_and_coriolis.items()},
         "coriolis": planetary,
-        "pressure": accelerations(nowhere, height, flow, scheme),
+        "pressure": accelerations(zero_corner, gravity_potential, flow, scheme),
     }
-    parts |= {term.name: term.tendency(flow, params, now) for term in scheme.acting}
-    parts |= {term.name: term.over_step(flow, params, None) for term in scheme.acting if term.over_step}
-    heads = {term.name: term.bernoulli_potential(flow, params, now) for term in scheme.with_head}
-    parts |= {name: accelerations(nowhere, head, flow, scheme) for name, head in heads.items()}
-    still = dict.fromkeys(padded._fields, 0.0 * flow.h)
-    return {name: finished(still | rates, padded, flow) for name, rates in parts.items()}
+    parts |= {term.name: term.tendency(flow, params, now) for term in scheme.active_terms}
+    parts |= {term.name: term.rate_over_step(flow, params, None) for term in scheme.active_terms if term.rate_over_step}
+    heads = {term.name: term.bernoulli_potential(flow, params, now) for term in scheme.pressure_terms}
+    parts |= {name: accelerations(zero_corner, head, flow, scheme) for name, head in heads.items()}
+    zero_rates = dict.fromkeys(padded_state._fields, 0.0 * flow.h)
+    return {name: mask_rates(zero_rates | rates, padded_state, flow) for name, rates in parts.items()}

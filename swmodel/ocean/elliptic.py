@@ -26,14 +26,14 @@ import numpy as np
 
 from ..errors import UsageError
 from ..parallel.fourier import Fourier
-from ..parallel.transport.halo import surround
-from ..parallel.transport.programs import jitted
+from ..parallel.transport.halo import exchange_halos
+from ..parallel.transport.programs import cached_jit
 from .operators import curl, dx_c, dy_c, mx_c, mx_f, my_c, my_f
 from .patch import Patch
 from .state import State
 
 
-class Equation(NamedTuple):
+class HelmholtzEquation(NamedTuple):
     """(laplacian - b M) x = y for x; M takes the mean over the four points half a cell away, twice.
 
     If b = 0 and no wall requires x = 0, a solution needs a y with zero mean. Then the mean of y is removed, and that of
@@ -44,47 +44,49 @@ class Equation(NamedTuple):
     grid: Any  # section [grid] of the configuration
     b: float = 0.0  # not negative, m-2
 
-    def solved(self, y, transport):
+    def solve_block(self, y, transport):
         """x from y on a block, with any leading axes, inside a jitted program; linear."""
-        fourier = Fourier.of(transport, self.location, (self.grid.periodic_y, self.grid.periodic_x))
+        fourier = Fourier.for_location(transport, self.location, (self.grid.periodic_y, self.grid.periodic_x))
         sizes = self.grid.dy, self.grid.dx
-        halves = [0.5 * k * size for k, size in zip(fourier.wavenumbers(*sizes), sizes, strict=True)]
-        along_y, along_x = (-((2 / size * np.sin(half)) ** 2) for half, size in zip(halves, sizes, strict=True))
+        half_phases = [0.5 * k * size for k, size in zip(fourier.wavenumbers(*sizes), sizes, strict=True)]
+        along_y, along_x = (-((2 / size * np.sin(half)) ** 2) for half, size in zip(half_phases, sizes, strict=True))
         dtype = y.dtype
-        factor = jnp.asarray(along_y[:, None], dtype) + fourier.part(along_x[None].astype(dtype))
+        factor = jnp.asarray(along_y[:, None], dtype) + fourier.block_part(along_x[None].astype(dtype))
         if self.b:
-            mean_y, mean_x = (np.cos(half) ** 2 for half in halves)
-            mean = jnp.asarray(self.b * mean_y[:, None], dtype) * fourier.part(mean_x[None].astype(dtype))
+            mean_y, mean_x = (np.cos(half) ** 2 for half in half_phases)
+            mean = jnp.asarray(self.b * mean_y[:, None], dtype) * fourier.block_part(mean_x[None].astype(dtype))
             # The barrier keeps compilers from fusing the product with the difference: the same bits on any layout.
             factor = factor - jax.lax.optimization_barrier(mean)
-        none = factor == 0
-        inverse = jnp.where(none, 0, 1 / jnp.where(none, 1, factor))
+        is_zero = factor == 0
+        inverse = jnp.where(is_zero, 0, 1 / jnp.where(is_zero, 1, factor))
         coefficients = fourier.forward(y)
         return fourier.backward(coefficients * inverse.astype(coefficients.dtype))
 
 
-def make_solved(equation: Equation, transport):
+def make_solver(equation: HelmholtzEquation, transport):
     """The program that solves an equation."""
-    return lambda y: equation.solved(y, transport)
+    return lambda y: equation.solve_block(y, transport)
 
 
-def solve(equation: Equation, y: list[np.ndarray], transport) -> list[np.ndarray]:
+def solve(equation: HelmholtzEquation, y: list[np.ndarray], transport) -> list[np.ndarray]:
     """x on each of the transport's blocks, computed in double precision, in arrays of the type of y, [..., y, x]."""
     of_block = dict(zip(transport.blocks, y, strict=True))
     with jax.enable_x64(True):
-        program = jitted(make_solved, equation, transport)
-        found = transport.pieces(program(transport.make(lambda block: of_block[block].astype(np.float64))))
-    return [x.astype(each.dtype) for x, each in zip(found, y, strict=True)]
+        program = cached_jit(make_solver, equation, transport)
+        solutions = transport.get_blocks(
+            program(transport.make_arrays(lambda block: of_block[block].astype(np.float64)))
+        )
+    return [x.astype(each.dtype) for x, each in zip(solutions, y, strict=True)]
 
 
-def inverse(grid, blocks, transport):
-    """The function `invert` of `evaluation.derive`, on NumPy arrays; it refuses seas with land."""
+def make_poisson_solver(grid, blocks, transport):
+    """The function `solve_poisson` of `evaluation.evaluate_fields`, on NumPy arrays; it refuses seas with land."""
 
-    def invert(location: str, sources: list[np.ndarray]) -> list[np.ndarray]:
+    def solve_poisson(location: str, sources: list[np.ndarray]) -> list[np.ndarray]:
         require_rectangle("stream function and velocity potential are", blocks, transport)
-        return solve(Equation(location, grid), sources, transport)
+        return solve(HelmholtzEquation(location, grid), sources, transport)
 
-    return invert
+    return solve_poisson
 
 
 def require_rectangle(what: str, blocks, transport) -> None:
@@ -94,11 +96,11 @@ def require_rectangle(what: str, blocks, transport) -> None:
     """
     if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
         raise UsageError(f"{what} available on planes only, but this grid is on a sphere")
-    if transport.any(any(np.any(grid.wet.on(shape) == 0) for _, grid, shape in blocks)):
+    if transport.any(any(np.any(grid.wet.block_values(shape) == 0) for _, grid, shape in blocks)):
         raise UsageError(f"{what} available in seas without land only, but this one has some")
 
 
-class Layer(NamedTuple):
+class UniformLayer(NamedTuple):
     """An f plane of uniform depth: Coriolis parameter, s-1, gravity, m s-2, and resting depth, m."""
 
     f: float
@@ -106,37 +108,37 @@ class Layer(NamedTuple):
     depth: float
 
 
-def layer_of(blocks, physics, transport) -> Layer:
-    """The Layer of a sea with this section [physics]; `blocks` as for `balanced`."""
+def uniform_layer(blocks, physics, transport) -> UniformLayer:
+    """The UniformLayer of a sea with this section [physics]; `blocks` as for `balanced_flow`."""
     require_rectangle("balanced flows are", blocks, transport)
-    depths = [grid.depth.on(shape) for _, grid, shape in blocks]
-    ends = [min(float(np.min(d)) for d in depths), -max(float(np.max(d)) for d in depths)]
-    least, most = transport.reduce(np.array(ends), "min")
-    if least != -most or physics.beta != 0 or physics.f0 == 0:
+    depths = [grid.depth.block_values(shape) for _, grid, shape in blocks]
+    min_and_negated_max = [min(float(np.min(d)) for d in depths), -max(float(np.max(d)) for d in depths)]
+    min_depth, negated_max_depth = transport.reduce(np.array(min_and_negated_max), "min")
+    if min_depth != -negated_max_depth or physics.beta != 0 or physics.f0 == 0:
         raise UsageError("balanced flows need an f plane of uniform depth: physics.f0, no physics.beta, one depth")
-    return Layer(physics.f0, physics.gravity, float(least))
+    return UniformLayer(physics.f0, physics.gravity, float(min_depth))
 
 
-def disturbance(state: State, grid, layer: Layer) -> Patch:
+def scaled_pv_anomaly(state: State, grid, layer: UniformLayer) -> Patch:
     """H q' = zeta - f eta_q / H at corners, s-1; the State is of Patches with a halo."""
     zeta = curl(grid.open_u * state.u, grid.open_v * state.v, grid)
     return zeta - (layer.f / layer.depth) * my_f(mx_f(state.h - grid.depth))
 
 
-def make_balanced(equation: Equation, layer: Layer, transport):
+def make_balanced_flow(equation: HelmholtzEquation, layer: UniformLayer, transport):
     """The program (H q' on a block) -> eta, u, v on it."""
-    sea, shape = equation.grid, transport.shape
+    grid, shape = equation.grid, transport.shape
 
-    def balanced(source):
-        (psi,) = surround((equation.solved(source, transport),), 1, transport)
+    def balanced_flow(source):
+        (psi,) = exchange_halos((equation.solve_block(source, transport),), 1, transport)
         psi = Patch(psi, (-1, -1))
-        fields = (layer.f / layer.gravity) * mx_c(my_c(psi)), -(1 / sea.dy) * dy_c(psi), (1 / sea.dx) * dx_c(psi)
-        return tuple(field.on(shape) for field in fields)
+        fields = (layer.f / layer.gravity) * mx_c(my_c(psi)), -(1 / grid.dy) * dy_c(psi), (1 / grid.dx) * dx_c(psi)
+        return tuple(field.block_values(shape) for field in fields)
 
-    return balanced
+    return balanced_flow
 
 
-def balanced(blocks, config, transport) -> list[dict[str, np.ndarray]]:
+def balanced_flow(blocks, config, transport) -> list[dict[str, np.ndarray]]:
     """eta (m), u and v (m s-1) on each of the transport's blocks, from the potential vorticity of a state.
 
     All processes call it together. Potential vorticity on walls does not count.
@@ -144,11 +146,13 @@ def balanced(blocks, config, transport) -> list[dict[str, np.ndarray]]:
     Args:
         blocks: (State with a halo, Grid, shape), in Patches, of each block of this process.
     """
-    layer = layer_of(blocks, config.physics, transport)
-    equation = Equation("corner", config.grid, b=layer.f**2 / (layer.gravity * layer.depth))
-    sources = [disturbance(state, grid, layer).on(shape).astype(np.float64) for state, grid, shape in blocks]
+    layer = uniform_layer(blocks, config.physics, transport)
+    equation = HelmholtzEquation("corner", config.grid, b=layer.f**2 / (layer.gravity * layer.depth))
+    sources = [
+        scaled_pv_anomaly(state, grid, layer).block_values(shape).astype(np.float64) for state, grid, shape in blocks
+    ]
     of_block = dict(zip(transport.blocks, sources, strict=True))
     with jax.enable_x64(True):
-        program = jitted(make_balanced, equation, layer, transport)
-        found = transport.pieces(program(transport.make(of_block.__getitem__)))
-    return [dict(zip(("eta", "u", "v"), each, strict=True)) for each in found]
+        program = cached_jit(make_balanced_flow, equation, layer, transport)
+        fields_of_blocks = transport.get_blocks(program(transport.make_arrays(of_block.__getitem__)))
+    return [dict(zip(("eta", "u", "v"), each, strict=True)) for each in fields_of_blocks]

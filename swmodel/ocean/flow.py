@@ -9,7 +9,7 @@ from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f, root, where
 from .patch import Patch
 from .state import State
-from .table import row_of
+from .table import variable_of
 
 
 class Flow:
@@ -17,20 +17,20 @@ class Flow:
 
     Attributes:
         state: the padded State; its fields besides h, u and v are attributes, too.
-        contents: names of the prognostic fields that are contents of dissolved substances.
+        content_names: names of the prognostic fields that are contents of dissolved substances.
         grid: the Grid.
         h: thickness at centres, m; h_u, h_v that on faces.
         open_u, open_v: 1 on open faces, else 0.
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
-        has_open_sides: whether the domain has open sides.
-        share: with `drying` the share of each cell that breaks or is thin.
-        trace: with `drying` the thickness below which water stays where it is, m.
+        has_open_boundaries: whether the domain has open boundaries.
+        breaking_fraction: with `drying` the fraction of each cell that breaks or is thin.
+        min_mobile_depth: with `drying` the thickness below which water stays where it is, m.
     """
 
     state: State
     grid: Grid
-    contents: list[str]
+    content_names: list[str]
     h: Patch
     h_u: Patch
     h_v: Patch
@@ -40,13 +40,13 @@ class Flow:
     v: Patch
     U: Patch
     V: Patch
-    has_open_sides: bool
-    share: Any = 0.0
-    trace: Any = None
+    has_open_boundaries: bool
+    breaking_fraction: Any = 0.0
+    min_mobile_depth: Any = None
 
     def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
-        self.state, self.grid, self.has_open_sides = state, grid, False
-        self.contents = [name for name in state._fields if row_of(name).content]
+        self.state, self.grid, self.has_open_boundaries = state, grid, False
+        self.content_names = [name for name in state._fields if variable_of(name).concentration_name]
         self.h = state.h
         self.open_u, self.open_v = open_faces(state, grid)
         self.u = self.open_u * state.u
@@ -61,15 +61,15 @@ class Flow:
         Args:
             x, y: transport per length of the face, m2 s-1, and thickness at the face, m.
         """
-        grid, self.has_open_sides = self.grid, True
-        self.u = where(grid.side_u > 0, x[0] / where(grid.side_u > 0, x[1], 1.0), self.u)
-        self.v = where(grid.side_v > 0, y[0] / where(grid.side_v > 0, y[1], 1.0), self.v)
-        self.U = where(grid.side_u > 0, grid.dy.u * x[0], self.U)
-        self.V = where(grid.side_v > 0, grid.dx.v * y[0], self.V)
+        grid, self.has_open_boundaries = self.grid, True
+        self.u = where(grid.open_boundary_u > 0, x[0] / where(grid.open_boundary_u > 0, x[1], 1.0), self.u)
+        self.v = where(grid.open_boundary_v > 0, y[0] / where(grid.open_boundary_v > 0, y[1], 1.0), self.v)
+        self.U = where(grid.open_boundary_u > 0, grid.dy.u * x[0], self.U)
+        self.V = where(grid.open_boundary_v > 0, grid.dx.v * y[0], self.V)
 
-    def driving(self, rate: Patch, forward: Any) -> Flow:
+    def pressure_state(self, rate: Patch, forward: Any) -> Flow:
         """The same currents with the thickness whose pressure drives them, from dh/dt, m s-1."""
-        return self if forward is None else self.with_thickness(forward.h + rate * forward.dt)
+        return self if forward is None else self.with_thickness(forward.pressure_h + rate * forward.pressure_dt)
 
     def with_thickness(self, h: Patch) -> Flow:
         """The same currents, with another thickness at centres."""

@@ -9,10 +9,10 @@ import numpy as np
 from .patch import Patch
 
 #: Smallest cosine of a latitude.
-NO_WIDTH = 1e-6
+MIN_COSINE = 1e-6
 
 
-class Places(NamedTuple):
+class Metric(NamedTuple):
     """A quantity at the four locations of the C-grid, each [1, 1], or one number in each row, [y, 1]."""
 
     centre: Any
@@ -24,25 +24,25 @@ class Places(NamedTuple):
 class Grid(NamedTuple):
     """Static fields on a block with `Scheme.margin` rows of neighbours, [y, x]; an axis of length one broadcasts."""
 
-    dx: Places  #: m, distance in x between the neighbours of a point: length of a north face, of a cell, ...
-    dy: Places  #: m, the same in y
-    area: Places  #: m2, of the cell around a point
-    rdx: Places  #: 1/dx, m-1 (multiplying is faster than dividing)
-    rdy: Places  #: 1/dy, m-1
-    rarea: Places  #: 1/area, m-2
+    dx: Metric  #: m, distance in x between the neighbours of a point: length of a north face, of a cell, ...
+    dy: Metric  #: m, the same in y
+    area: Metric  #: m2, of the cell around a point
+    rdx: Metric  #: 1/dx, m-1 (multiplying is faster than dividing)
+    rdy: Metric  #: 1/dy, m-1
+    rarea: Metric  #: 1/area, m-2
     f: Any  #: s-1, corners
     depth: Any  #: m, centres
     wet: Any  #: centres: 1 water, 0 land and beyond walls
     open_u: Any  #: east faces: 1 between two wet cells, else 0
     open_v: Any  #: north faces
     slip: Any  #: corners: 1 interior; boundary 0 (free slip) or 2 (no slip)
-    share: Any  #: corners: 4 / (number of wet cells around), 0 if there is none
-    dry: Any  #: corners: 1 where no cell is wet, else 0
-    side_u: Any  #: east faces: 1 between a wet cell and outside water, else 0; [1, 1] where no side is open
-    side_v: Any  #: north faces
+    corner_weight: Any  #: corners: 4 / (number of wet cells around), 0 if there is none
+    dry_corner: Any  #: corners: 1 where no cell is wet, else 0
+    open_boundary_u: Any  #: east faces: 1 between a wet cell and outside water, else 0; [1, 1] where no side is open
+    open_boundary_v: Any  #: north faces
 
 
-def metrics(dx: Any, dx_edge: Any, dy: Any, area: Any, area_edge: Any) -> dict[str, Places]:
+def make_metrics(dx: Any, dx_edge: Any, dy: Any, area: Any, area_edge: Any) -> dict[str, Metric]:
     """Lengths and areas of a grid with cells of one size in each row, by their names in a Grid.
 
     The area of a face in the kinetic energy is dx dy, so that pressure and transports exchange energy without loss.
@@ -52,28 +52,30 @@ def metrics(dx: Any, dx_edge: Any, dy: Any, area: Any, area_edge: Any) -> dict[s
         dy: distance in y, m.
         area, area_edge: areas of the cells, and of those around the corners of their northern edges, m2.
     """
-    dxs, dys = Places(dx, dx, dx_edge, dx_edge), Places(*[dy] * 4)
-    areas = Places(area, dx * dy, dx_edge * dy, area_edge)
-    found = {"dx": dxs, "dy": dys, "area": areas}
-    return found | {f"r{name}": Places(*(1 / each for each in places)) for name, places in found.items()}
+    dxs, dys = Metric(dx, dx, dx_edge, dx_edge), Metric(*[dy] * 4)
+    areas = Metric(area, dx * dy, dx_edge * dy, area_edge)
+    lengths_and_areas = {"dx": dxs, "dy": dys, "area": areas}
+    return lengths_and_areas | {
+        f"r{name}": Metric(*(1 / each for each in metric)) for name, metric in lengths_and_areas.items()
+    }
 
 
-def plane(dx: float, dy: float) -> dict[str, Places]:
+def plane_metrics(dx: float, dy: float) -> dict[str, Metric]:
     """The metrics of a uniform grid on a plane, [1, 1]."""
-    of_x, of_y = np.full((1, 1), dx), np.full((1, 1), dy)
-    return metrics(of_x, of_x, of_y, of_x * of_y, of_x * of_y)
+    dx_array, dy_array = np.full((1, 1), dx), np.full((1, 1), dy)
+    return make_metrics(dx_array, dx_array, dy_array, dx_array * dy_array, dx_array * dy_array)
 
 
-def sphere(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dict[str, Places]:
+def sphere_metrics(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dict[str, Metric]:
     """The metrics of rows of cells dlon by dlat on a sphere, [y, 1]: dx = R cos(lat) dlon, dy = R dlat, exact areas.
 
     Angles are in radians; `latitude` is that of the middle of the rows, [y, 1]. Rows beyond a pole, which have no
     water, get a positive size.
     """
-    edge, half = latitude + 0.5 * dlat, np.sin(0.5 * dlat)
-    dx, dx_edge = (radius * dlon * np.maximum(np.cos(at), NO_WIDTH) for at in (latitude, edge))
-    area, area_edge = (2 * radius * half * length for length in (dx, dx_edge))
-    return metrics(dx, dx_edge, np.full((1, 1), radius * dlat), area, area_edge)
+    edge, sine_of_half = latitude + 0.5 * dlat, np.sin(0.5 * dlat)
+    dx, dx_edge = (radius * dlon * np.maximum(np.cos(angle), MIN_COSINE) for angle in (latitude, edge))
+    area, area_edge = (2 * radius * sine_of_half * length for length in (dx, dx_edge))
+    return make_metrics(dx, dx_edge, np.full((1, 1), radius * dlat), area, area_edge)
 
 
 def as_patches(fields: Any, margin: int) -> Any:

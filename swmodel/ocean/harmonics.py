@@ -11,38 +11,38 @@ from __future__ import annotations
 import numpy as np
 
 from .constituents import Constituent
-from .instant import WORD, turns_of
+from .instant import WORD_BITS, phase_increment
 
 #: Most steps whose basis functions are in memory at a time.
-CHUNK = 2**16
+MAX_STEPS_IN_MEMORY = 2**16
 
 
-def basis(constituents: list[Constituent], dt: float, steps) -> np.ndarray:
+def basis_functions(constituents: list[Constituent], dt: float, steps) -> np.ndarray:
     """The basis functions after the given numbers of steps, [2 constituents + 1, steps] float64.
 
     Phases are counted in integers, without loss of precision after many steps.
     """
     steps = np.asarray(steps, np.uint64)
-    found = [np.ones(steps.shape)]
+    functions = [np.ones(steps.shape)]
     for each in constituents:
-        high, low = (word.astype(np.uint64) for word in turns_of(dt, each.period))
-        passed = steps * ((high << np.uint64(WORD)) | low)[0, 0]
-        phase = 2 * np.pi * (passed * 2.0 ** (-2 * WORD)) + each.phase
-        found += [each.factor * np.cos(phase), each.factor * np.sin(phase)]
-    return np.array(found)
+        high, low = (word.astype(np.uint64) for word in phase_increment(dt, each.period))
+        elapsed = steps * ((high << np.uint64(WORD_BITS)) | low)[0, 0]
+        phase = 2 * np.pi * (elapsed * 2.0 ** (-2 * WORD_BITS)) + each.phase
+        functions += [each.nodal_factor * np.cos(phase), each.nodal_factor * np.sin(phase)]
+    return np.array(functions)
 
 
 def normal_matrix(constituents: list[Constituent], dt: float, steps: range) -> np.ndarray:
     """Sums over the steps of the products of the basis functions with each other."""
     size = 2 * len(constituents) + 1
     total = np.zeros((size, size))
-    for first in range(0, len(steps), CHUNK):
-        part = basis(constituents, dt, steps[first : first + CHUNK])
+    for first in range(0, len(steps), MAX_STEPS_IN_MEMORY):
+        part = basis_functions(constituents, dt, steps[first : first + MAX_STEPS_IN_MEMORY])
         total += part @ part.T
     return total
 
 
-def constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+def harmonic_constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
     """The mean, and amplitude H and phase lag G in degrees, within [0, 360), of each constituent.
 
     `matrix` is the normal matrix, `sums` the sums of basis functions times the series, [basis functions, ...].
@@ -53,16 +53,16 @@ def constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, list[tu
     return mean, [(np.hypot(a, b), np.degrees(np.arctan2(b, a)) % 360) for a, b in pairs]
 
 
-def too_close(constituents: list[Constituent], seconds: float) -> list[tuple[str, str, float]]:
+def inseparable_pairs(constituents: list[Constituent], seconds: float) -> list[tuple[str, str, float]]:
     """Pairs of constituents that a series of this length cannot separate, and the length that they need, s.
 
     Rayleigh's criterion: their frequencies differ by less than one cycle in the series. The mean counts, too.
     """
-    known = [("the mean", 0.0), *((each.name, each.frequency) for each in constituents)]
-    found = []
-    for number, (one, frequency) in enumerate(known):
-        for other, beside in known[number + 1 :]:
-            apart = abs(frequency - beside)
-            if apart * seconds < 1:
-                found.append((other, one, 1 / apart if apart else np.inf))
-    return found
+    frequencies = [("the mean", 0.0), *((each.name, each.frequency) for each in constituents)]
+    pairs = []
+    for number, (one, frequency) in enumerate(frequencies):
+        for other, other_frequency in frequencies[number + 1 :]:
+            difference = abs(frequency - other_frequency)
+            if difference * seconds < 1:
+                pairs.append((other, one, 1 / difference if difference else np.inf))
+    return pairs

@@ -6,10 +6,11 @@
 
 V is the wind in balance with the pressure gradient (gradient wind), which is V_m at most. Where the wind and the
 pressure of a track ask for a B outside of these limits, B is the limit: V_m and the pressures stay those of the track,
-and V is not in balance. The wind at 10 m is REDUCTION times V, turned inward by the angle of Bretschneider (1972), plus
-V / V_m times the velocity that the storm's motion adds: its own, but at most LARGEST_SHARE of the track's wind. V_m is
-the track's largest wind at 10 m over a minute, less that velocity, divided by REDUCTION. So the wind is nowhere above
-that of the track. Drag coefficients are for ten-minute winds, TEN_MINUTES times those over one minute.
+and V is not in balance. The wind at 10 m is GRADIENT_TO_SURFACE_WIND times V, turned inward by the angle of
+Bretschneider (1972), plus V / V_m times the velocity that the storm's motion adds: its own, but at most
+MAX_MOTION_FRACTION of the track's wind. V_m is the track's largest wind at 10 m over a minute, less that velocity,
+divided by GRADIENT_TO_SURFACE_WIND. So the wind is nowhere above that of the track. Drag coefficients are for
+ten-minute winds, ONE_TO_TEN_MINUTE_WIND times those over one minute.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; for the factors Powell, Houston and Reinhold (1996),
 Weather and Forecasting 11, 304-328.
@@ -22,14 +23,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-REDUCTION, TEN_MINUTES = 0.9, 0.88
+GRADIENT_TO_SURFACE_WIND, ONE_TO_TEN_MINUTE_WIND = 0.9, 0.88
 #: Smallest and largest B.
-SHAPES = 0.5, 2.5
+SHAPE_LIMITS = 0.5, 2.5
 #: Largest part of the track's wind that is the storm's motion.
-LARGEST_SHARE = 0.5
+MAX_MOTION_FRACTION = 0.5
 AIR_DENSITY = 1.15
 #: Smallest distance from the centre in the wind formula, as a fraction of R.
-NEAREST = 1e-3
+MIN_RADIUS_FRACTION = 1e-3
 
 
 class Storm(NamedTuple):
@@ -37,54 +38,54 @@ class Storm(NamedTuple):
 
     x: Any  # position of its centre, in the unit of the track: m, or degrees east
     y: Any  # and north
-    wind: Any  # largest wind over a minute at 10 m, m s-1
-    pressure: Any  # pressure in its centre, Pa
-    outer: Any  # pressure around it, Pa
-    radius: Any  # radius of the largest wind, m
+    max_wind: Any  # largest wind over a minute at 10 m, m s-1
+    central_pressure: Any  # pressure in its centre, Pa
+    outer_pressure: Any  # pressure around it, Pa
+    max_wind_radius: Any  # radius of the largest wind, m
     u: Any = 0.0  # velocity of the storm, m s-1
     v: Any = 0.0
 
     @property
-    def deficit(self) -> float:
+    def pressure_deficit(self) -> float:
         """dp, Pa; at least 1 hPa."""
-        return max(self.outer - self.pressure, 100.0)
+        return max(self.outer_pressure - self.central_pressure, 100.0)
 
     @property
-    def motion(self) -> float:
+    def motion_wind(self) -> float:
         """The part of the wind that the storm's motion adds, m s-1."""
-        return min(math.hypot(self.u, self.v), LARGEST_SHARE * self.wind)
+        return min(math.hypot(self.u, self.v), MAX_MOTION_FRACTION * self.max_wind)
 
     @property
     def gradient_wind(self) -> float:
         """V_m, m s-1."""
-        return (self.wind - self.motion) / REDUCTION
+        return (self.max_wind - self.motion_wind) / GRADIENT_TO_SURFACE_WIND
 
     @property
     def balanced_shape(self) -> float:
         """The B with which V_m is in balance with dp."""
-        return AIR_DENSITY * math.e * self.gradient_wind**2 / self.deficit
+        return AIR_DENSITY * math.e * self.gradient_wind**2 / self.pressure_deficit
 
     @property
     def shape(self) -> float:
         """B."""
-        return min(max(self.balanced_shape, SHAPES[0]), SHAPES[1])
+        return min(max(self.balanced_shape, SHAPE_LIMITS[0]), SHAPE_LIMITS[1])
 
 
 def pressure(storm: Storm, r):
     """p at distances r from the centre, Pa."""
-    return storm.pressure + storm.deficit * np.exp(-closeness(storm, r))
+    return storm.central_pressure + storm.pressure_deficit * np.exp(-scaled_radius_power(storm, r))
 
 
-def closeness(storm: Storm, r):
+def scaled_radius_power(storm: Storm, r):
     """(R/r)^B."""
-    return (storm.radius / np.maximum(r, NEAREST * storm.radius)) ** storm.shape
+    return (storm.max_wind_radius / np.maximum(r, MIN_RADIUS_FRACTION * storm.max_wind_radius)) ** storm.shape
 
 
 def gradient_wind(storm: Storm, r, f):
     """V at distances r from the centre, m s-1; f is the Coriolis parameter."""
-    near, turning = closeness(storm, r), 0.5 * r * np.abs(f)
-    square = storm.balanced_shape * storm.deficit / AIR_DENSITY  # e V_m²
-    return np.sqrt(square * near * np.exp(-near) + turning**2) - turning
+    radius_power, coriolis_speed = scaled_radius_power(storm, r), 0.5 * r * np.abs(f)
+    square = storm.balanced_shape * storm.pressure_deficit / AIR_DENSITY  # e V_m²
+    return np.sqrt(square * radius_power * np.exp(-radius_power) + coriolis_speed**2) - coriolis_speed
 
 
 def wind(storm: Storm, east, north, f):
@@ -94,10 +95,10 @@ def wind(storm: Storm, east, north, f):
     """
     r = np.hypot(east, north)
     speed, sense = gradient_wind(storm, r, f), np.where(f < 0, -1.0, 1.0)
-    angle = np.radians(np.clip(10.0 + 75.0 * (r / storm.radius - 1.0), 10.0, 25.0))
+    angle = np.radians(np.clip(10.0 + 75.0 * (r / storm.max_wind_radius - 1.0), 10.0, 25.0))
     along, inward = speed * np.cos(angle), speed * np.sin(angle)
-    away = np.maximum(r, NEAREST * storm.radius)
-    part = speed / max(storm.gradient_wind, 1e-9) * storm.motion / max(math.hypot(storm.u, storm.v), 1e-9)
-    u = REDUCTION * (-sense * along * north - inward * east) / away + part * storm.u
-    v = REDUCTION * (sense * along * east - inward * north) / away + part * storm.v
-    return TEN_MINUTES * u, TEN_MINUTES * v
+    distance = np.maximum(r, MIN_RADIUS_FRACTION * storm.max_wind_radius)
+    motion_factor = speed / max(storm.gradient_wind, 1e-9) * storm.motion_wind / max(math.hypot(storm.u, storm.v), 1e-9)
+    u = GRADIENT_TO_SURFACE_WIND * (-sense * along * north - inward * east) / distance + motion_factor * storm.u
+    v = GRADIENT_TO_SURFACE_WIND * (sense * along * east - inward * north) / distance + motion_factor * storm.v
+    return ONE_TO_TEN_MINUTE_WIND * u, ONE_TO_TEN_MINUTE_WIND * v

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-WORD = 32
-HALF = 16
+WORD_BITS = 32
+HALF_WORD_BITS = 16
 
 
 class Instant(NamedTuple):
@@ -26,32 +26,34 @@ class PhaseIncrement(NamedTuple):
     low: Any
 
 
-def turns_of(dt: float, period: float) -> PhaseIncrement:
+def phase_increment(dt: float, period: float) -> PhaseIncrement:
     """The PhaseIncrement of a time step dt in a period, both in s."""
     fraction = Fraction(dt) / Fraction(period)
-    whole = round(fraction * 2 ** (2 * WORD)) % 2 ** (2 * WORD)
-    return PhaseIncrement(*(np.full((1, 1), word, np.uint32) for word in (whole >> WORD, whole % 2**WORD)))
+    fixed_point = round(fraction * 2 ** (2 * WORD_BITS)) % 2 ** (2 * WORD_BITS)
+    return PhaseIncrement(
+        *(np.full((1, 1), word, np.uint32) for word in (fixed_point >> WORD_BITS, fixed_point % 2**WORD_BITS))
+    )
 
 
-def angle(turns: PhaseIncrement, now: Instant, dtype):
+def phase_angle(increment: PhaseIncrement, now: Instant, dtype):
     """2 pi times the elapsed fraction of the period at an Instant, in [0, 2 pi) except for rounding, in `dtype`.
 
     step (high + low / 2^32) is reduced modulo one turn in integers, without loss of precision after many steps.
     """
-    step, turns = now.step.astype(np.uint32), PhaseIncrement(*(word.astype(np.uint32) for word in turns))
-    high = step * turns.high + high_word(step, turns.low)
-    low = step * turns.low
-    passed = high.astype(dtype) * dtype.type(2.0**-WORD) + low.astype(dtype) * dtype.type(2.0 ** (-2 * WORD))
+    step, increment = now.step.astype(np.uint32), PhaseIncrement(*(word.astype(np.uint32) for word in increment))
+    high = step * increment.high + high_word(step, increment.low)
+    low = step * increment.low
+    elapsed = high.astype(dtype) * dtype.type(2.0**-WORD_BITS) + low.astype(dtype) * dtype.type(2.0 ** (-2 * WORD_BITS))
     if now.stage:
-        passed = passed + turns.high.astype(dtype) * dtype.type(now.stage * 2.0**-WORD)
-        passed = passed + turns.low.astype(dtype) * dtype.type(now.stage * 2.0 ** (-2 * WORD))
-    return passed * dtype.type(2 * math.pi)
+        elapsed = elapsed + increment.high.astype(dtype) * dtype.type(now.stage * 2.0**-WORD_BITS)
+        elapsed = elapsed + increment.low.astype(dtype) * dtype.type(now.stage * 2.0 ** (-2 * WORD_BITS))
+    return elapsed * dtype.type(2 * math.pi)
 
 
 def high_word(a, b):
     """The upper 32 bits of the product of two uint32."""
-    mask = np.uint32(2**HALF - 1)
-    a_high, a_low, b_high, b_low = a >> HALF, a & mask, b >> HALF, b & mask
-    middle = a_high * b_low + (a_low * b_low >> HALF)
+    mask = np.uint32(2**HALF_WORD_BITS - 1)
+    a_high, a_low, b_high, b_low = a >> HALF_WORD_BITS, a & mask, b >> HALF_WORD_BITS, b & mask
+    middle = a_high * b_low + (a_low * b_low >> HALF_WORD_BITS)
     other = a_low * b_high + (middle & mask)
-    return a_high * b_high + (middle >> HALF) + (other >> HALF)
+    return a_high * b_high + (middle >> HALF_WORD_BITS) + (other >> HALF_WORD_BITS)

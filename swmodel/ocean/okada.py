@@ -16,13 +16,13 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 
 #: mu / (lambda + mu) of a Poisson solid, lambda = mu.
-MEDIUM = 0.5
+MEDIUM_CONSTANT = 0.5
 
 #: Arguments below this use a power series, which is more accurate: coefficients for (ln(1 + z) - z) / z² in z, and
 #: for (arctan t - t) / t³ in t².
-SMALL = 0.1
-LOGARITHM = [(-1) ** (n + 1) / (n + 2) for n in range(16)]
-ARCTANGENT = [(-1) ** (n + 1) / (2 * n + 3) for n in range(9)]
+MAX_SERIES_ARGUMENT = 0.1
+LOGARITHM_SERIES = [(-1) ** (n + 1) / (n + 2) for n in range(16)]
+ARCTANGENT_SERIES = [(-1) ** (n + 1) / (2 * n + 3) for n in range(9)]
 
 
 class Fault(NamedTuple):
@@ -43,21 +43,24 @@ def displacement(fault: Fault, x, y) -> tuple[np.ndarray, np.ndarray, np.ndarray
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     p, q = y * cosine + fault.depth * sine, y * sine - fault.depth * cosine
     corners = ((x, p, 1), (x, p - fault.width, -1), (x - fault.length, p, -1), (x - fault.length, p - fault.width, 1))
-    found = np.zeros((3, *x.shape))
+    components = np.zeros((3, *x.shape))
     for xi, eta, sign in corners:
-        found += sign * at_corner(fault, xi, eta, q)
-    return tuple(found / (2 * np.pi))
+        components += sign * corner_integrals(fault, xi, eta, q)
+    return tuple(components / (2 * np.pi))
 
 
-def at_corner(fault: Fault, xi, eta, q) -> np.ndarray:
+def corner_integrals(fault: Fault, xi, eta, q) -> np.ndarray:
     """The indefinite integrals of the three components at a corner, times 2 pi, [3, ...]."""
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     R = np.sqrt(xi**2 + eta**2 + q**2)
     y, d = eta * cosine + q * sine, eta * sine - q * cosine
     # Where R + eta or R + xi vanishes, the terms divided by it vanish, too.
-    per_eta, per_xi = (reciprocal(added(R, each, rest)) for each, rest in ((eta, xi**2 + q**2), (xi, eta**2 + q**2)))
+    per_eta, per_xi = (
+        reciprocal_or_zero(sum_without_cancellation(R, each, rest))
+        for each, rest in ((eta, xi**2 + q**2), (xi, eta**2 + q**2))
+    )
     angle = np.arctan2(xi * eta * np.sign(q), np.abs(q) * R) * (q != 0)
-    I1, I2, I3, I4, I5 = integrals(fault, xi, eta, q)
+    I1, I2, I3, I4, I5 = i1_to_i5(fault, xi, eta, q)
     strike_slip = (
         xi * q / R * per_eta + angle + I1 * sine,
         q * cosine / R + q * q / R * per_eta * sine + I2 * sine,
@@ -81,7 +84,7 @@ def at_corner(fault: Fault, xi, eta, q) -> np.ndarray:
     )
 
 
-def integrals(fault: Fault, xi, eta, q) -> tuple:
+def i1_to_i5(fault: Fault, xi, eta, q) -> tuple:
     """I1 to I5 of equations 28 and 29, except for functions of xi and q.
 
     A negative dip uses the positive one at -eta: ln(R + eta) and -ln(R - eta) differ by ln(xi² + q²).
@@ -91,45 +94,47 @@ def integrals(fault: Fault, xi, eta, q) -> tuple:
     eta = sign * eta
     R, X = np.sqrt(xi**2 + eta**2 + q**2), np.sqrt(xi**2 + q**2)
     d = eta * sine - q * cosine
-    total = added(R, eta, X**2)
-    per, log = reciprocal(total), np.log(np.where(total == 0, 1.0, total))
+    R_plus_eta = sum_without_cancellation(R, eta, X**2)
+    per, log = reciprocal_or_zero(R_plus_eta), np.log(np.where(R_plus_eta == 0, 1.0, R_plus_eta))
     # (R + d) / (R + eta) = 1 + z
     slope = (q + eta * cosine / (1 + sine)) * per
     z = -cosine * slope
-    rest = rest_of_logarithm(z)
-    I4 = MEDIUM * (cosine / (1 + sine) * log - slope * (1 + z * rest))
-    I3 = eta / (R + d) + sine * (q * slope / (R + d) - eta * per / (1 + sine) + rest * slope**2) - log / (1 + sine)
-    I3 = sign * MEDIUM * I3
+    remainder = logarithm_remainder(z)
+    I4 = MEDIUM_CONSTANT * (cosine / (1 + sine) * log - slope * (1 + z * remainder))
+    I3 = eta / (R + d) + sine * (q * slope / (R + d) - eta * per / (1 + sine) + remainder * slope**2) - log / (1 + sine)
+    I3 = sign * MEDIUM_CONSTANT * I3
     # k = tan(a / 2) of the angle a with eta = R sin(a); X m = 1 - k. The angle of I5 is taken from that at k = 1.
     k, m = eta / (R + X), (1 + X * per) / (R + X)
     F, H = (1 + k) * (1 + sine) - cosine * q * m, 1 + k * k + 2 * k * sine - (1 + k) * cosine * q * m
     t = xi * m / F
-    rest = rest_of_arctangent(cosine * t)
-    I5 = -sign * 2 * MEDIUM * t * (1 + (cosine * t) ** 2 * rest)
+    remainder = arctangent_remainder(cosine * t)
+    I5 = -sign * 2 * MEDIUM_CONSTANT * t * (1 + (cosine * t) ** 2 * remainder)
     I1 = cosine * ((X * m) ** 2 / (1 + sine) + 4 * k) + q * m * (1 + k) * (2 * sine - 1)
-    I1 = MEDIUM * (2 * sine * cosine * t**3 * rest - t * I1 / H)
-    return I1, -sign * MEDIUM * log - I3, I3, I4, I5
+    I1 = MEDIUM_CONSTANT * (2 * sine * cosine * t**3 * remainder - t * I1 / H)
+    return I1, -sign * MEDIUM_CONSTANT * log - I3, I3, I4, I5
 
 
-def added(R, part, rest):
+def sum_without_cancellation(R, addend, rest):
     """R + part without cancellation, where R² = part² + rest."""
-    return np.where(part < 0, rest / (R + np.abs(part)), R + part)
+    return np.where(addend < 0, rest / (R + np.abs(addend)), R + addend)
 
 
-def reciprocal(number):
+def reciprocal_or_zero(number):
     """1 / number, zero where the number is."""
     return np.where(number == 0, 0.0, 1 / np.where(number == 0, 1.0, number))
 
 
-def rest_of_logarithm(z):
+def logarithm_remainder(z):
     """(ln(1 + z) - z) / z²."""
-    small = np.abs(z) < SMALL
+    small = np.abs(z) < MAX_SERIES_ARGUMENT
     large = np.where(small, 1.0, z)
-    return np.where(small, polyval(np.where(small, z, 0.0), LOGARITHM), (np.log1p(large) - large) / large**2)
+    return np.where(small, polyval(np.where(small, z, 0.0), LOGARITHM_SERIES), (np.log1p(large) - large) / large**2)
 
 
-def rest_of_arctangent(t):
+def arctangent_remainder(t):
     """(arctan t - t) / t³."""
-    small = np.abs(t) < SMALL
+    small = np.abs(t) < MAX_SERIES_ARGUMENT
     large = np.where(small, 1.0, t)
-    return np.where(small, polyval(np.where(small, t * t, 0.0), ARCTANGENT), (np.arctan(large) - large) / large**3)
+    return np.where(
+        small, polyval(np.where(small, t * t, 0.0), ARCTANGENT_SERIES), (np.arctan(large) - large) / large**3
+    )

@@ -38,16 +38,16 @@ def difference(values: Any, axis: int) -> Any:
 
 
 def _mean(x: Any, axis: int) -> Any:
-    lower, upper = _ends(x, axis)
+    lower, upper = _neighbours(x, axis)
     return 0.5 * (lower + upper)
 
 
 def _difference(x: Any, axis: int) -> Any:
-    lower, upper = _ends(x, axis)
+    lower, upper = _neighbours(x, axis)
     return upper - lower
 
 
-def _ends(x: Any, axis: int) -> tuple[Any, Any]:
+def _neighbours(x: Any, axis: int) -> tuple[Any, Any]:
     """All but the last and all but the first along the axis."""
     before = (slice(None),) * (axis % x.ndim)
     return x[(*before, slice(None, -1))], x[(*before, slice(1, None))]
@@ -63,38 +63,40 @@ def _primitives() -> tuple[Any, Any]:
     """
     import jax
 
-    from ..parallel.linear import linear
+    from ..parallel.linear import linear_primitive
 
-    def framed(y: Any, axis: int) -> Any:
+    def pad_with_zeros(y: Any, axis: int) -> Any:
         """y with a zero at both ends of the axis."""
         widths = [(0, 0, 0)] * y.ndim
         widths[axis] = (1, 1, 0)
         return jax.lax.pad(y, y.dtype.type(0), widths)
 
     return (
-        linear("mean_of_neighbours", _mean, lambda y, axis: mean(framed(y, axis), axis)),
-        linear("difference_of_neighbours", _difference, lambda y, axis: -difference(framed(y, axis), axis)),
+        linear_primitive("mean_of_neighbours", _mean, lambda y, axis: mean(pad_with_zeros(y, axis), axis)),
+        linear_primitive(
+            "difference_of_neighbours", _difference, lambda y, axis: -difference(pad_with_zeros(y, axis), axis)
+        ),
     )
 
 
-def _land(a: Patch, operation: Callable, axis: int, side: int) -> Patch:
+def _apply_to_neighbours(a: Patch, operation: Callable, axis: int, side: int) -> Patch:
     """`operation` of neighbours along an axis, assigned to the first (side 0) or the second (side 1) of them."""
     values, (row, column) = a.values, a.start
     if values.shape[axis - 2] == 1:
-        both = (2, 1) if axis == 0 else (1, 2)
-        return Patch(operation(values * np.ones(both, values.dtype), axis - 2), a.start)
+        two_cells = (2, 1) if axis == 0 else (1, 2)
+        return Patch(operation(values * np.ones(two_cells, values.dtype), axis - 2), a.start)
     start = (row + side, column) if axis == 0 else (row, column + side)
     return Patch(operation(values, axis - 2), start)
 
 
-mx_f = partial(_land, operation=mean, axis=1, side=0)
-mx_c = partial(_land, operation=mean, axis=1, side=1)
-my_f = partial(_land, operation=mean, axis=0, side=0)
-my_c = partial(_land, operation=mean, axis=0, side=1)
-dx_f = partial(_land, operation=difference, axis=1, side=0)
-dx_c = partial(_land, operation=difference, axis=1, side=1)
-dy_f = partial(_land, operation=difference, axis=0, side=0)
-dy_c = partial(_land, operation=difference, axis=0, side=1)
+mx_f = partial(_apply_to_neighbours, operation=mean, axis=1, side=0)
+mx_c = partial(_apply_to_neighbours, operation=mean, axis=1, side=1)
+my_f = partial(_apply_to_neighbours, operation=mean, axis=0, side=0)
+my_c = partial(_apply_to_neighbours, operation=mean, axis=0, side=1)
+dx_f = partial(_apply_to_neighbours, operation=difference, axis=1, side=0)
+dx_c = partial(_apply_to_neighbours, operation=difference, axis=1, side=1)
+dy_f = partial(_apply_to_neighbours, operation=difference, axis=0, side=0)
+dy_c = partial(_apply_to_neighbours, operation=difference, axis=0, side=1)
 
 
 def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach: int = 0) -> list[Patch]:
@@ -115,16 +117,16 @@ def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach:
     import jax
     import jax.numpy as jnp
 
-    sides = range(-reach, reach + 1)
-    around = [a.moved(-row, -column) for a in inputs for row in sides for column in sides]
-    whole = sum(around[1:], start=around[0])  # on their common cells
-    last = tuple(first + length for first, length in zip(whole.start, whole.values.shape[-2:], strict=True))
-    here = np if isinstance(whole.values, np.ndarray) else jnp  # XLA would compile each operation
-    columns = [here.broadcast_to(a.cut(whole.start, last).values, whole.values.shape).reshape(-1) for a in around]
-    found = here.asarray(jax.vmap(function, in_axes=1, out_axes=-1)(here.stack(columns)))
-    if found.ndim != 2:
-        raise ValueError(f"cell_by_cell: the function returns an array with {found.ndim - 1} axes; must be a vector")
-    return [Patch(values.reshape(whole.values.shape), whole.start) for values in found]
+    offsets = range(-reach, reach + 1)
+    neighbourhood = [a.shift(-row, -column) for a in inputs for row in offsets for column in offsets]
+    total = sum(neighbourhood[1:], start=neighbourhood[0])  # on their common cells
+    last = tuple(first + length for first, length in zip(total.start, total.values.shape[-2:], strict=True))
+    xp = np if isinstance(total.values, np.ndarray) else jnp  # XLA would compile each operation
+    columns = [xp.broadcast_to(a.cut(total.start, last).values, total.values.shape).reshape(-1) for a in neighbourhood]
+    outputs = xp.asarray(jax.vmap(function, in_axes=1, out_axes=-1)(xp.stack(columns)))
+    if outputs.ndim != 2:
+        raise ValueError(f"cell_by_cell: the function returns an array with {outputs.ndim - 1} axes; must be a vector")
+    return [Patch(values.reshape(total.values.shape), total.start) for values in outputs]
 
 
 def where(condition: Any, a: Any, b: Any) -> Patch:
@@ -134,7 +136,7 @@ def where(condition: Any, a: Any, b: Any) -> Patch:
 
 def zero_outside_fronts(a: Patch) -> Patch:
     """a, which is zero in a gentle sea: the native step leaves out there what depends on it."""
-    return a.map(lambda values: getattr(values.__array_namespace__(), "gently", lambda same: same)(values))
+    return a.map(lambda values: getattr(values.__array_namespace__(), "zero_outside_fronts", lambda same: same)(values))
 
 
 def divergence(U: Patch, V: Patch, grid: Grid) -> Patch:
@@ -154,10 +156,10 @@ def slope_y(P: Patch, grid: Grid) -> Patch:
 
 def curl(u: Patch, v: Patch, grid: Grid) -> Patch:
     """d_x v - d_y u at corners: the circulation around them divided by their area, s-1."""
-    return folded(grid.rarea.corner, dx_f, grid.dy.v, v) - folded(grid.rarea.corner, dy_f, grid.dx.u, u)
+    return apply_weighted(grid.rarea.corner, dx_f, grid.dy.v, v) - apply_weighted(grid.rarea.corner, dy_f, grid.dx.u, u)
 
 
-def folded(factor: Patch, operation: partial[Patch], weight: Patch, a: Patch) -> Patch:
+def apply_weighted(factor: Patch, operation: partial[Patch], weight: Patch, a: Patch) -> Patch:
     """factor operation(weight a), with a mean or a difference.
 
     A weight that is the same for the neighbours, a number or in x a number in each row, needs one multiplication. On a
@@ -188,7 +190,7 @@ def at_corners(nu: Factor, grid: Grid) -> Factor:
     """Mean of a field at centres over the wet cells around each corner; a number stays a number."""
     if not isinstance(nu, Patch) or nu.values.shape[-2:] == (1, 1):
         return nu
-    return grid.share * my_f(mx_f(grid.wet * nu))
+    return grid.corner_weight * my_f(mx_f(grid.wet * nu))
 
 
 def root(square: Any) -> Any:

@@ -12,27 +12,27 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from pydantic.config import JsonDict
 
 #: Limits of the size of numbers other than zero: fourth powers and products of several stay within double precision.
-LEAST, MOST = 1e-30, 1e30
+MIN_MAGNITUDE, MAX_MAGNITUDE = 1e-30, 1e30
 
 #: Largest whole number that is exact in double precision.
-MOST_WHOLE = 2**53
+MAX_INTEGER = 2**53
 
 #: The units of lengths of time, by all their names.
-SECONDS = dict.fromkeys(("s", "sec", "second", "seconds", ""), 1.0)
-SECONDS |= dict.fromkeys(("min", "minute", "minutes"), 60.0)
-SECONDS |= dict.fromkeys(("h", "hour", "hours"), 3600.0)
-SECONDS |= dict.fromkeys(("d", "day", "days"), 86400.0)
-PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-z]*)\s*", re.ASCII)
+SECONDS_PER_UNIT = dict.fromkeys(("s", "sec", "second", "seconds", ""), 1.0)
+SECONDS_PER_UNIT |= dict.fromkeys(("min", "minute", "minutes"), 60.0)
+SECONDS_PER_UNIT |= dict.fromkeys(("h", "hour", "hours"), 3600.0)
+SECONDS_PER_UNIT |= dict.fromkeys(("d", "day", "days"), 86400.0)
+DURATION_PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-z]*)\s*", re.ASCII)
 
 
 def parse_duration(value: Any) -> Any:
     """Seconds from a number of seconds or a text such as "6 h"; a ValueError for any other text."""
     if not isinstance(value, str):
         return value
-    match = PATTERN.fullmatch(value)
-    if match is None or match[2] not in SECONDS:
+    match = DURATION_PATTERN.fullmatch(value)
+    if match is None or match[2] not in SECONDS_PER_UNIT:
         raise ValueError(f'"{value}" is not a length of time; write seconds or a text such as "6 h" or "2 days"')
-    return float(match[1]) * SECONDS[match[2]]
+    return float(match[1]) * SECONDS_PER_UNIT[match[2]]
 
 
 Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]
@@ -58,12 +58,12 @@ class Section(BaseModel):
 
     @field_validator("*")
     @classmethod
-    def moderate(cls, value: Any) -> Any:
+    def check_magnitude(cls, value: Any) -> Any:
         """The value, unless it is a number so large or small that arithmetic would fail."""
         if isinstance(value, tuple):
-            return tuple(cls.moderate(each) for each in value)
-        if isinstance(value, float) and value != 0 and not LEAST <= abs(value) <= MOST:
-            raise ValueError(f"must be 0 or between {LEAST:g} and {MOST:g} in size, not {value:g}")
-        if isinstance(value, int) and abs(value) > MOST_WHOLE:
-            raise ValueError(f"must be at most {MOST_WHOLE} in size")
+            return tuple(cls.check_magnitude(each) for each in value)
+        if isinstance(value, float) and value != 0 and not MIN_MAGNITUDE <= abs(value) <= MAX_MAGNITUDE:
+            raise ValueError(f"must be 0 or between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} in size, not {value:g}")
+        if isinstance(value, int) and abs(value) > MAX_INTEGER:
+            raise ValueError(f"must be at most {MAX_INTEGER} in size")
         return value

@@ -28,42 +28,44 @@ class Parametric:
 
 
 @dataclass(frozen=True)
-class Form:
-    """The order of parameters in a vector: leaf after leaf. Terms of equal Forms share programs."""
+class ParameterLayout:
+    """The order of parameters in a vector: leaf after leaf. Terms of equal ParameterLayouts share programs."""
 
     tree: Any  # structure of the pytree
     shapes: tuple[tuple[int, ...] | None, ...]  # shapes of its leaves; None for leaves that are no parameters
-    kept: tuple[Any, ...]  # the leaves that are no parameters; None for parameters
-    places: tuple[str, ...]  # places of the leaves in the tree, in words
+    other_leaves: tuple[Any, ...]  # the leaves that are no parameters; None for parameters
+    leaf_paths: tuple[str, ...]  # places of the leaves in the tree, in words
 
     @property
     def size(self) -> int:
         """Length of the vector."""
         return sum(math.prod(shape) for shape in self.shapes if shape is not None)
 
-    def vector(self, tree: Any, xp: Any, dtype: Any) -> Any:
+    def to_vector(self, tree: Any, xp: Any, dtype: Any) -> Any:
         """The vector of a pytree of this form; leaves that are no parameters may be None.
 
         `xp` is numpy, or jax.numpy for derivatives.
         """
         import jax
 
-        found = [leaf for leaf in jax.tree.leaves(tree) if is_parameter(leaf)]
-        wanted = [(place, shape) for place, shape in zip(self.places, self.shapes, strict=True) if shape is not None]
-        if len(found) != len(wanted):
-            raise UsageError(f"{len(found)} arrays of parameters instead of {len(wanted)}")
-        for leaf, (place, shape) in zip(found, wanted, strict=True):
+        arrays = [leaf for leaf in jax.tree.leaves(tree) if is_parameter(leaf)]
+        expected = [
+            (place, shape) for place, shape in zip(self.leaf_paths, self.shapes, strict=True) if shape is not None
+        ]
+        if len(arrays) != len(expected):
+            raise UsageError(f"{len(arrays)} arrays of parameters instead of {len(expected)}")
+        for leaf, (place, shape) in zip(arrays, expected, strict=True):
             if tuple(leaf.shape) != shape:
                 raise UsageError(f"parameters{place} has shape {tuple(leaf.shape)}; must be {shape}")
-        return xp.concatenate([xp.asarray(leaf).astype(dtype).reshape(-1) for leaf in found])
+        return xp.concatenate([xp.asarray(leaf).astype(dtype).reshape(-1) for leaf in arrays])
 
-    def pytree(self, vector: Any, derivative: bool = False) -> Any:
+    def to_pytree(self, vector: Any, derivative: bool = False) -> Any:
         """The pytree with the parameters of a vector; a `derivative` has None in place of other leaves."""
         leaves, first = [], 0
-        for shape, kept in zip(self.shapes, self.kept, strict=True):
+        for shape, other_leaf in zip(self.shapes, self.other_leaves, strict=True):
             size = 0 if shape is None else math.prod(shape)
-            whole = None if derivative else kept
-            leaves.append(whole if shape is None else vector[first : first + size].reshape(shape))
+            fixed_leaf = None if derivative else other_leaf
+            leaves.append(fixed_leaf if shape is None else vector[first : first + size].reshape(shape))
             first += size
         return self.tree.unflatten(leaves)
 
@@ -73,8 +75,8 @@ def is_parameter(leaf: Any) -> bool:
     return getattr(getattr(leaf, "dtype", None), "kind", "") == "f" and hasattr(leaf, "reshape")
 
 
-def form_of(parameters: Any) -> Form:
-    """The Form of a pytree. UsageError: it has no parameters, or some are not finite."""
+def parameter_layout(parameters: Any) -> ParameterLayout:
+    """The ParameterLayout of a pytree. UsageError: it has no parameters, or some are not finite."""
     import jax
 
     pairs, tree = jax.tree_util.tree_flatten_with_path(parameters)
@@ -84,7 +86,7 @@ def form_of(parameters: Any) -> Form:
     for place, (_, leaf) in zip(places, pairs, strict=True):
         if is_parameter(leaf) and not np.isfinite(np.asarray(leaf)).all():
             raise UsageError(f"parameters{place} must be finite")
-    return Form(
+    return ParameterLayout(
         tree,
         tuple(tuple(leaf.shape) if is_parameter(leaf) else None for _, leaf in pairs),
         tuple(None if is_parameter(leaf) else leaf for _, leaf in pairs),

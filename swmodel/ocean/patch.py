@@ -23,12 +23,12 @@ class BeyondHalo(IndexError):
     """A Patch does not cover the requested cells."""
 
 
-def forward(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]:
+def binary_method(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]:
     """The method patch (operation) other."""
     return lambda self, other: combine(operation, self, other)
 
 
-def backward(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]:
+def reflected_method(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]:
     """The method other (operation) patch."""
     return lambda self, other: combine(operation, other, self)
 
@@ -43,23 +43,23 @@ class Patch:
     values: Any
     start: tuple[int, int]
 
-    __add__ = forward(operator.add)
-    __sub__ = forward(operator.sub)
-    __mul__ = forward(operator.mul)
-    __truediv__ = forward(operator.truediv)
-    __pow__ = forward(operator.pow)
-    __radd__ = backward(operator.add)
-    __rsub__ = backward(operator.sub)
-    __rmul__ = backward(operator.mul)
-    __rtruediv__ = backward(operator.truediv)
-    __lt__ = forward(operator.lt)
-    __le__ = forward(operator.le)
-    __gt__ = forward(operator.gt)
-    __ge__ = forward(operator.ge)
-    __eq__ = forward(operator.eq)  # type: ignore[assignment]  # cell by cell
-    __ne__ = forward(operator.ne)  # type: ignore[assignment]  # cell by cell
-    __and__ = forward(operator.and_)
-    __or__ = forward(operator.or_)
+    __add__ = binary_method(operator.add)
+    __sub__ = binary_method(operator.sub)
+    __mul__ = binary_method(operator.mul)
+    __truediv__ = binary_method(operator.truediv)
+    __pow__ = binary_method(operator.pow)
+    __radd__ = reflected_method(operator.add)
+    __rsub__ = reflected_method(operator.sub)
+    __rmul__ = reflected_method(operator.mul)
+    __rtruediv__ = reflected_method(operator.truediv)
+    __lt__ = binary_method(operator.lt)
+    __le__ = binary_method(operator.le)
+    __gt__ = binary_method(operator.gt)
+    __ge__ = binary_method(operator.ge)
+    __eq__ = binary_method(operator.eq)  # type: ignore[assignment]  # cell by cell
+    __ne__ = binary_method(operator.ne)  # type: ignore[assignment]  # cell by cell
+    __and__ = binary_method(operator.and_)
+    __or__ = binary_method(operator.or_)
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> NoReturn:
@@ -75,44 +75,44 @@ class Patch:
         """A function of NumPy, cell by cell; a NumPy number times a Patch is a Patch."""
         if method != "__call__" or options:
             raise TypeError(f"np.{ufunc.__name__} of a Patch takes only Patches and numbers")
-        operation = OPERATORS.get(ufunc.__name__) or named(ufunc.__name__)
+        operation = OPERATORS.get(ufunc.__name__) or array_function(ufunc.__name__)
         return combine(operation, *inputs)
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, options: dict) -> Patch:
         """np.where(condition, a, b), cell by cell."""
         if function.__name__ != "where" or options or len(args) != 3:
             raise TypeError(f"np.{function.__name__} is not available for Patches")
-        return combine(named("where"), *args)
+        return combine(array_function("where"), *args)
 
     def map(self, function: Callable[[Any], Any]) -> Patch:
         """The patch with `function` applied to its values; the function must keep rows and columns."""
-        found = function(self.values)
-        if (shape := found.shape[-2:]) != self.values.shape[-2:]:
+        mapped = function(self.values)
+        if (shape := mapped.shape[-2:]) != self.values.shape[-2:]:
             raise TypeError(f"map: the function turns shape {tuple(self.values.shape[-2:])} into {tuple(shape)}")
-        return Patch(found, self.start)
+        return Patch(mapped, self.start)
 
-    def on(self, shape: tuple[int, int]) -> Any:
+    def block_values(self, shape: tuple[int, int]) -> Any:
         """The values on a block of `shape` = (rows, columns), without its halo. BeyondHalo: it was too narrow."""
         return self.cut((0, 0), shape).values
 
-    def cut(self, first: tuple[int, int], last: tuple[int, int]) -> Patch:
+    def cut(self, start: tuple[int, int], stop: tuple[int, int]) -> Patch:
         """The patch on cells first <= (row, column) < last; axes of length one stay as they are."""
         values = self.values
         for axis in (0, 1):
             length = values.shape[axis - 2]
-            if length == 1 and last[axis] - first[axis] != 1:
+            if length == 1 and stop[axis] - start[axis] != 1:
                 continue
-            lower = first[axis] - self.start[axis]
-            upper = last[axis] - self.start[axis]
+            lower = start[axis] - self.start[axis]
+            upper = stop[axis] - self.start[axis]
             if length == 1:
                 lower, upper = 0, 1
             if lower < 0 or upper > length:
-                raise BeyondHalo(f"cells {first} to {last} are beyond a patch of {values.shape[-2:]} from {self.start}")
+                raise BeyondHalo(f"cells {start} to {stop} are beyond a patch of {values.shape[-2:]} from {self.start}")
             if (lower, upper) != (0, length):
                 values = values[..., lower:upper, :] if axis == 0 else values[..., lower:upper]
-        return Patch(values, first)
+        return Patch(values, start)
 
-    def moved(self, rows: int, columns: int) -> Patch:
+    def shift(self, rows: int, columns: int) -> Patch:
         """The patch with every value assigned to the cell (rows, columns) further north and east."""
         return Patch(self.values, (self.start[0] + rows, self.start[1] + columns))
 
@@ -138,7 +138,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def named(name: str) -> Callable[..., Any]:
+def array_function(name: str) -> Callable[..., Any]:
     """The function of that name for its arrays: of NumPy, of JAX, or of the native step."""
 
     def function(*arrays: Any) -> Any:
@@ -154,35 +154,35 @@ def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
     for each in operands:
         if not isinstance(each, Patch) and max(getattr(each, "shape", ()), default=1) > 1:
             raise TypeError(f"an array of shape {each.shape} cannot be combined with a Patch, as its cells are unknown")
-    (top, bottom), (left, right) = (common(patches, axis) for axis in (0, 1))
+    (top, bottom), (left, right) = (common_range(patches, axis) for axis in (0, 1))
     first, last = (top, left), (bottom, right)
     values = [each.cut(first, last).values if isinstance(each, Patch) else each for each in operands]
     # A NumPy number would raise the precision of arrays; one of Python does not.
     return Patch(operation(*(each.item() if isinstance(each, np.generic) else each for each in values)), first)
 
 
-def common(patches: list[Patch], axis: int) -> tuple[int, int]:
+def common_range(patches: list[Patch], axis: int) -> tuple[int, int]:
     """The common cells [first, last) of the Patches along an axis; those of length one cover all cells."""
     spans = [(each.start[axis], each.start[axis] + each.values.shape[axis - 2]) for each in patches]
-    long = [span for span in spans if span[1] - span[0] > 1] or spans[:1]
-    return max(first for first, _ in long), min(last for _, last in long)
+    several_cells = [span for span in spans if span[1] - span[0] > 1] or spans[:1]
+    return max(first for first, _ in several_cells), min(last for _, last in several_cells)
 
 
 def east(a: Patch) -> Patch:
     """a[j, i+1] at (j, i)."""
-    return a.moved(0, -1)
+    return a.shift(0, -1)
 
 
 def west(a: Patch) -> Patch:
     """a[j, i-1] at (j, i)."""
-    return a.moved(0, 1)
+    return a.shift(0, 1)
 
 
 def north(a: Patch) -> Patch:
     """a[j+1, i] at (j, i)."""
-    return a.moved(-1, 0)
+    return a.shift(-1, 0)
 
 
 def south(a: Patch) -> Patch:
     """a[j-1, i] at (j, i)."""
-    return a.moved(1, 0)
+    return a.shift(1, 0)

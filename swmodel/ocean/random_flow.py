@@ -22,15 +22,15 @@ Y, X = 0, 1
 #: Sides on which means and differences land: like operators.mx_f, and like operators.mx_c.
 F, C = 1, -1
 #: Rows summed at a time, which fit into the cache.
-STRIP = 16
+STRIP_ROWS = 16
 
 
-class Ring(NamedTuple):
-    """The ring of the waves along one axis: twice the domain if it has walls."""
+class PeriodicAxis(NamedTuple):
+    """The periodic axis of the waves: twice the domain if it has walls."""
 
     cells: int
     size: float  # size of a cell, m
-    walled: bool
+    has_walls: bool
 
 
 class Waves(NamedTuple):
@@ -41,24 +41,24 @@ class Waves(NamedTuple):
 
     a: np.ndarray  # [waves in y, waves in x], complex
     numbers: tuple[np.ndarray, np.ndarray]  # numbers of waves round the ring, in y and in x
-    rings: tuple[Ring, Ring]
+    periodic_axes: tuple[PeriodicAxis, PeriodicAxis]
 
-    def turn(self, axis: int, side: int) -> np.ndarray:
+    def phase_factor(self, axis: int, side: int) -> np.ndarray:
         """e^(i theta) to the next cell (F) or the one before (C), which broadcasts to `a`."""
-        theta = 2 * np.pi / self.rings[axis].cells * self.numbers[axis]
+        theta = 2 * np.pi / self.periodic_axes[axis].cells * self.numbers[axis]
         return np.expand_dims(np.exp(1j * side * theta), 1 - axis)
 
-    def moved(self, axis: int, side: int) -> Waves:
+    def shift(self, axis: int, side: int) -> Waves:
         """The values of the next cell, or of the one before."""
-        return self._replace(a=self.a * self.turn(axis, side))
+        return self._replace(a=self.a * self.phase_factor(axis, side))
 
     def mean(self, axis: int, side: int) -> Waves:
         """The mean of neighbours."""
-        return self._replace(a=self.a * (1 + self.turn(axis, side)) / 2)
+        return self._replace(a=self.a * (1 + self.phase_factor(axis, side)) / 2)
 
     def slope(self, axis: int, side: int) -> Waves:
         """The difference of neighbours divided by the size of a cell."""
-        return self._replace(a=self.a * (self.turn(axis, side) - 1) * (side / self.rings[axis].size))
+        return self._replace(a=self.a * (self.phase_factor(axis, side) - 1) * (side / self.periodic_axes[axis].size))
 
     def __add__(self, other: Waves) -> Waves:
         return self._replace(a=self.a + other.a)
@@ -66,47 +66,47 @@ class Waves(NamedTuple):
     def __sub__(self, other: Waves) -> Waves:
         return self._replace(a=self.a - other.a)
 
-    def times(self, factor) -> Waves:
+    def scale(self, factor) -> Waves:
         """The waves times a number."""
         return self._replace(a=self.a * factor)
 
     def product(self, other: Waves) -> Waves:
         """The product of two fields at the same points; waves too short for the grid are aliased to longer ones."""
-        most = [max(np.abs(n).max() for n in pair) for pair in zip(self.numbers, other.numbers, strict=True)]
-        points = [min(ring.cells, 4 * int(n) + 1) for ring, n in zip(self.rings, most, strict=True)]
-        values = self.on(points) * other.on(points)
+        max_numbers = [max(np.abs(n).max() for n in pair) for pair in zip(self.numbers, other.numbers, strict=True)]
+        points = [min(ring.cells, 4 * int(n) + 1) for ring, n in zip(self.periodic_axes, max_numbers, strict=True)]
+        values = self.sample_domain(points) * other.sample_domain(points)
         numbers = (np.rint(np.fft.fftfreq(n, 1 / n)).astype(int) for n in points)
-        return Waves(np.fft.fft2(values, norm="forward"), tuple(numbers), self.rings)
+        return Waves(np.fft.fft2(values, norm="forward"), tuple(numbers), self.periodic_axes)
 
-    def on(self, points) -> np.ndarray:
+    def sample_domain(self, points) -> np.ndarray:
         """The values at this many points around the rings."""
         a = np.zeros(points, complex)
         a[np.ix_(*(n % size for n, size in zip(self.numbers, points, strict=True)))] = self.a
         return np.fft.ifft2(a, norm="forward").real
 
-    def at(self, rows, columns) -> np.ndarray:
+    def evaluate(self, rows, columns) -> np.ndarray:
         """The values [rows, columns], float64; the sum has the same order at every point, first in x."""
-        (n, m), (ring_y, ring_x) = self.numbers, self.rings
+        (n, m), (ring_y, ring_x) = self.numbers, self.periodic_axes
         nyquist = 2 * np.abs(n) == ring_y.cells
-        half = (n >= 0) | nyquist  # the others are their complex conjugates
-        a = self.a[half] * np.where((n > 0) & ~nyquist, 2.0, 1.0)[half, None]
-        cos_x, sin_x = circle(ring_x.cells, m[:, None] * columns)
-        cos_y, sin_y = circle(ring_y.cells, n[half] * rows[:, None])
+        is_kept = (n >= 0) | nyquist  # the others are their complex conjugates
+        a = self.a[is_kept] * np.where((n > 0) & ~nyquist, 2.0, 1.0)[is_kept, None]
+        cos_x, sin_x = cosine_and_sine(ring_x.cells, m[:, None] * columns)
+        cos_y, sin_y = cosine_and_sine(ring_y.cells, n[is_kept] * rows[:, None])
         even, odd = np.zeros((2, len(a), len(columns)))
         for column, (c, s) in enumerate(zip(cos_x, sin_x, strict=True)):
             real, imaginary = a.real[:, column, None], a.imag[:, column, None]
             even += real * c - imaginary * s
             odd += real * s + imaginary * c
         total = np.zeros((len(rows), len(columns)))
-        for first in range(0, len(rows), STRIP):
-            some = slice(first, first + STRIP)
+        for first in range(0, len(rows), STRIP_ROWS):
+            strip = slice(first, first + STRIP_ROWS)
             for row in range(len(a)):
-                total[some] += cos_y[some, row, None] * even[row] - sin_y[some, row, None] * odd[row]
+                total[strip] += cos_y[strip, row, None] * even[row] - sin_y[strip, row, None] * odd[row]
         return total
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class EnergySpectrum:
     """Kinetic energy by wavenumber K, the number of waves along the domain's longer side.
 
     E = x³ / (1 + x^(3 - slope)) up to 4 K0, with x = K/K0; without a slope E = exp(-16 (x - 1)²) up to 2 K0.
@@ -116,7 +116,7 @@ class Spectrum:
     slope: float = 0.0  # exponent of E ~ K^slope beyond K0; 0: a narrow ring
 
     @property
-    def most(self) -> int:
+    def max_wavenumber(self) -> int:
         """The largest wavenumber."""
         return int((4 if self.slope else 2) * self.peak)
 
@@ -130,7 +130,7 @@ class RandomFlow:
     """A random flow; equal arguments give the same flow."""
 
     grid: object  # section [grid] of the configuration
-    spectrum: Spectrum  # of the kinetic energy
+    spectrum: EnergySpectrum  # of the kinetic energy
     speed: float  # root-mean-square speed, m s-1
     seed: int  # seed of the random numbers
 
@@ -139,36 +139,38 @@ class RandomFlow:
         """psi at corners, m2 s-1; zero on walls."""
         grid = self.grid
         axes = (grid.ny, grid.dy, grid.periodic_y), (grid.nx, grid.dx, grid.periodic_x)
-        rings = tuple(Ring(cells if periodic else 2 * cells, size, not periodic) for cells, size, periodic in axes)
-        longer = max(grid.nx * grid.dx, grid.ny * grid.dy)
-        shares = [ring.cells * ring.size / longer for ring in rings]
-        wanted = [int(self.spectrum.most * share + 1e-6) for share in shares]
-        real, imaginary = np.random.Generator(np.random.Philox(key=self.seed)).standard_normal(
-            (2, *(2 * n + 1 for n in wanted))
+        periodic_axes = tuple(
+            PeriodicAxis(cells if periodic else 2 * cells, size, not periodic) for cells, size, periodic in axes
         )
-        most = [min(n, (ring.cells - 1) // 2) for n, ring in zip(wanted, rings, strict=True)]
-        kept = tuple(slice(n - few, n + few + 1) for n, few in zip(wanted, most, strict=True))
-        a = (real + 1j * imaginary)[kept]
+        longer = max(grid.nx * grid.dx, grid.ny * grid.dy)
+        relative_lengths = [ring.cells * ring.size / longer for ring in periodic_axes]
+        spectrum_numbers = [int(self.spectrum.max_wavenumber * share + 1e-6) for share in relative_lengths]
+        real, imaginary = np.random.Generator(np.random.Philox(key=self.seed)).standard_normal(
+            (2, *(2 * n + 1 for n in spectrum_numbers))
+        )
+        max_numbers = [min(n, (ring.cells - 1) // 2) for n, ring in zip(spectrum_numbers, periodic_axes, strict=True)]
+        resolved = tuple(slice(n - few, n + few + 1) for n, few in zip(spectrum_numbers, max_numbers, strict=True))
+        a = (real + 1j * imaginary)[resolved]
         a = a + a[::-1, ::-1].conj()
-        for axis, ring in enumerate(rings):
-            a = a - np.flip(a, axis) if ring.walled else a
-        waves = Waves(a, tuple(np.arange(-n, n + 1) for n in most), rings)
+        for axis, ring in enumerate(periodic_axes):
+            a = a - np.flip(a, axis) if ring.has_walls else a
+        waves = Waves(a, tuple(np.arange(-n, n + 1) for n in max_numbers), periodic_axes)
         slope = sum(np.abs(waves.slope(axis, F).a) ** 2 for axis in (Y, X))
-        n, m = (number / share for number, share in zip(waves.numbers, shares, strict=True))
-        place = np.rint(np.hypot(n[:, None], m[None, :])).astype(int)
-        found = np.bincount(place.ravel(), weights=0.5 * slope.ravel())
-        energy = np.zeros(found.size)
-        energy[1:] = np.where(found[1:] > 0, self.spectrum(np.arange(1, found.size)), 0.0)
-        energy[self.spectrum.most + 1 :] = 0.0
+        n, m = (number / share for number, share in zip(waves.numbers, relative_lengths, strict=True))
+        radial_bins = np.rint(np.hypot(n[:, None], m[None, :])).astype(int)
+        energy_in_bins = np.bincount(radial_bins.ravel(), weights=0.5 * slope.ravel())
+        energy = np.zeros(energy_in_bins.size)
+        energy[1:] = np.where(energy_in_bins[1:] > 0, self.spectrum(np.arange(1, energy_in_bins.size)), 0.0)
+        energy[self.spectrum.max_wavenumber + 1 :] = 0.0
         energy *= 0.5 * self.speed**2 / max(energy.sum(), np.finfo(float).tiny)
-        scale = np.sqrt(np.divide(energy, found, out=np.zeros(found.size), where=found > 0))
+        scale = np.sqrt(np.divide(energy, energy_in_bins, out=np.zeros(energy_in_bins.size), where=energy_in_bins > 0))
         # The phases are those at the corner in the south-west of the domain.
-        return waves.times(scale[place]).moved(Y, F).moved(X, F)
+        return waves.scale(scale[radial_bins]).shift(Y, F).shift(X, F)
 
     @property
     def u(self) -> Waves:
         """- d psi/dy on east faces, m s-1."""
-        return self.streamfunction.slope(Y, C).times(-1)
+        return self.streamfunction.slope(Y, C).scale(-1)
 
     @property
     def v(self) -> Waves:
@@ -177,10 +179,10 @@ class RandomFlow:
 
     def geostrophic(self, f: float, gravity: float) -> Waves:
         """eta at centres in exact geostrophic balance on the C-grid, m: a mean of psi over corners, zero on walls."""
-        return self.streamfunction.mean(X, C).mean(Y, C).times(f / gravity)
+        return self.streamfunction.mean(X, C).mean(Y, C).scale(f / gravity)
 
     @cached_property
-    def curvature(self) -> Waves:
+    def nonlinear_balance(self) -> Waves:
         """The contribution to g eta of the balance with the advection of momentum, m2 s-2.
 
         g div grad eta = div(flux of zeta) - div grad K, from the divergence of the tendencies of u and v with the
@@ -191,22 +193,24 @@ class RandomFlow:
         u, v = self.u, self.v
         zeta = v.slope(X, F) - u.slope(Y, F)
         flux = zeta.product(v.mean(X, F)).mean(Y, C), zeta.product(u.mean(Y, F)).mean(X, C)
-        K = (u.product(u).mean(X, C) + v.product(v).mean(Y, C)).times(0.5)
-        push = flux[0] - K.slope(X, F), flux[1].times(-1) - K.slope(Y, F)
-        divergence = push[0].slope(X, C) + push[1].slope(Y, C)
-        eigenvalue = -sum(np.abs((divergence.turn(axis, F) - 1) / divergence.rings[axis].size) ** 2 for axis in (Y, X))
-        none = eigenvalue == 0
-        return divergence._replace(a=np.where(none, 0, divergence.a / np.where(none, 1, eigenvalue)))
+        K = (u.product(u).mean(X, C) + v.product(v).mean(Y, C)).scale(0.5)
+        accelerations = flux[0] - K.slope(X, F), flux[1].scale(-1) - K.slope(Y, F)
+        divergence = accelerations[0].slope(X, C) + accelerations[1].slope(Y, C)
+        eigenvalue = -sum(
+            np.abs((divergence.phase_factor(axis, F) - 1) / divergence.periodic_axes[axis].size) ** 2 for axis in (Y, X)
+        )
+        is_zero = eigenvalue == 0
+        return divergence._replace(a=np.where(is_zero, 0, divergence.a / np.where(is_zero, 1, eigenvalue)))
 
 
 @lru_cache(maxsize=4)
-def kept(flow: RandomFlow) -> RandomFlow:
+def reuse_equal(flow: RandomFlow) -> RandomFlow:
     """The flow itself, or an equal one whose waves are already computed."""
     return flow
 
 
-def circle(cells: int, turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def cosine_and_sine(cells: int, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """cos and sin of 2 pi turns/cells for integers, from one table: the same bits for any selection."""
     angles = np.arange(cells) * (2 * np.pi / cells)
-    turns = turns % cells
-    return np.cos(angles)[turns], np.sin(angles)[turns]
+    numbers = numbers % cells
+    return np.cos(angles)[numbers], np.sin(angles)[numbers]

@@ -19,76 +19,79 @@ import numpy as np
 from .instant import Instant
 from .patch import Patch
 
-WORD = 2**32
+UINT32_RANGE = 2**32
 
 #: The ending of the name of a coefficient's corrections.
-CORRECTION = "_correction"
+CORRECTION_SUFFIX = "_correction"
 
 
-class Span(NamedTuple):
+class RecordInterval(NamedTuple):
     """The times of two successive records, in steps since the start of the run; may be fractional."""
 
     before: float
     after: float
 
 
-class Names(NamedTuple):
+class RecordNames(NamedTuple):
     """The names of a coefficient's two fields and three numbers in the params."""
 
     before: str
     after: str
-    back: str
-    early: str
+    negated_first_step: str
+    lead_steps: str
     rate: str
 
 
-def names_of(name: str) -> Names:
-    """The Names of a coefficient."""
-    return Names(*(f"{name}_{part}" for part in Names._fields))
+def record_names(name: str) -> RecordNames:
+    """The RecordNames of a coefficient."""
+    return RecordNames(*(f"{name}_{part}" for part in RecordNames._fields))
 
 
-def numbers_of(name: str, span: Span) -> dict[str, np.ndarray]:
+def interpolation_numbers(name: str, span: RecordInterval) -> dict[str, np.ndarray]:
     """The numbers of a coefficient between two records, [1, 1].
 
-    `back` is the first whole step, to be subtracted modulo 2^32; the record before is `early` steps before it.
+    `negated_first_step` is the first whole step, to be subtracted modulo 2^32; the record before is `lead_steps` before
+    it.
     """
-    first, names = math.ceil(span.before), names_of(name)
+    first, names = math.ceil(span.before), record_names(name)
     return {
-        names.back: np.full((1, 1), -first % WORD, np.uint32),
-        names.early: np.full((1, 1), first - span.before),
+        names.negated_first_step: np.full((1, 1), -first % UINT32_RANGE, np.uint32),
+        names.lead_steps: np.full((1, 1), first - span.before),
         names.rate: np.full((1, 1), 1 / (span.after - span.before)),
     }
 
 
-def weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
-    """w at an Instant from back, early and rate, [1, 1] of `dtype`, without loss of precision after many steps."""
-    back, early, rate = numbers
-    since = (now.step.astype(np.uint32) + back.astype(np.uint32)).astype(dtype)
-    passed = (since + (early + now.stage if now.stage else early)) * rate
-    return passed.__array_namespace__().minimum(passed, 1.0)
+def interpolation_weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
+    """w at an Instant from negated_first_step, lead_steps and rate, [1, 1] of `dtype`, without loss of precision after
+    many steps.
+    """
+    negated_first_step, lead_steps, rate = numbers
+    steps_since_first = (now.step.astype(np.uint32) + negated_first_step.astype(np.uint32)).astype(dtype)
+    fraction = (steps_since_first + (lead_steps + now.stage if now.stage else lead_steps)) * rate
+    return fraction.__array_namespace__().minimum(fraction, 1.0)
 
 
-def present(params: dict[str, Patch], now: Instant, varying: Iterable[str], dtype) -> dict[str, Patch]:
+def interpolate_records(params: dict[str, Patch], now: Instant, varying: Iterable[str], dtype) -> dict[str, Patch]:
     """The params, Patches by name, with the varying coefficients at an Instant, in the dtype of the fields."""
-    found = dict(params)
+    interpolated = dict(params)
     for name in varying:
-        before, after, *numbers = (params[part] for part in names_of(name))
-        w = weight(tuple(number.values for number in numbers), now, dtype)
-        there, of = before + (after - before) * w, name.removesuffix(CORRECTION)
-        found[of] = found[of] + there if of in found else there
-    return found
+        before, after, *numbers = (params[part] for part in record_names(name))
+        w = interpolation_weight(tuple(number.values for number in numbers), now, dtype)
+        value, coefficient = before + (after - before) * w, name.removesuffix(CORRECTION_SUFFIX)
+        interpolated[coefficient] = interpolated[coefficient] + value if coefficient in interpolated else value
+    return interpolated
 
 
-def params_of(varying: Iterable[str]) -> dict[str, bool]:
+def record_param_kinds(varying: Iterable[str]) -> dict[str, bool]:
     """{name in the params: whether it is a field} for coefficients that vary."""
-    return {part: n < 2 for name in varying for n, part in enumerate(names_of(name))}
+    return {part: n < 2 for name in varying for n, part in enumerate(record_names(name))}
 
 
-def divided(params: dict[str, Any], varying: Iterable[str], substeps: int) -> dict[str, Any]:
+def params_for_substeps(params: dict[str, Any], varying: Iterable[str], substeps: int) -> dict[str, Any]:
     """The params with the numbers of varying coefficients for steps that are `substeps` times as short."""
-    found = dict(params)
-    for _, _, back, early, rate in map(names_of, varying):
-        found[back] = params[back] * np.uint32(substeps)  # modulo 2^32
-        found[early] = params[early] * substeps
-        found[rate] = params[rate] / substeps
-    return found
+    divided_params = dict(params)
+    for _, _, negated_first_step, lead_steps, rate in map(record_names, varying):
+        divided_params[negated_first_step] = params[negated_first_step] * np.uint32(substeps)  # modulo 2^32
+        divided_params[lead_steps] = params[lead_steps] * substeps
+        divided_params[rate] = params[rate] / substeps
+    return divided_params

@@ -10,19 +10,19 @@ import numpy as np
 from ..errors import UsageError
 from . import weno
 from .dynamics import tendency
-from .grid import Grid, Places, as_patches
+from .grid import Grid, Metric, as_patches
 from .instant import Instant
 from .patch import BeyondHalo, Patch
-from .records import params_of
+from .records import record_param_kinds
 from .state import State, state_type
-from .table import FORCING, INITIAL, VARIABLES
+from .table import FORCING, INITIAL_FIELDS, VARIABLES
 from .terms import TERMS, Term
-from .timestep import Forward
+from .timestep import ForwardBackwardInputs
 
 #: Size of the block for the search of the reach, in cells: larger than the loss by the differences of any term.
-CELLS = 64
+TEST_BLOCK_CELLS = 64
 #: Most rows of neighbours that a scheme may need.
-WIDEST = 16
+MAX_HALO_WIDTH = 16
 
 
 @dataclass(frozen=True)
@@ -30,81 +30,85 @@ class Scheme:
     """The terms to compute, a constant of compiled steps: inactive terms cost nothing."""
 
     vorticity_flux: str = "energy"  # one of VORTICITY_FLUXES
-    terms: tuple[str, ...] = ()  # names of active terms, in the order of TERMS
-    own: tuple[Term, ...] = ()  # user-defined terms, added after all others
+    term_names: tuple[str, ...] = ()  # names of active terms, in the order of TERMS
+    user_terms: tuple[Term, ...] = ()  # user-defined terms, added after all others
     varying: tuple[str, ...] = ()  # names of the coefficients with records in time
     face_thickness: str = "centred"  # one of FACE_THICKNESS
     tracers: tuple[Term, ...] = ()
-    forward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
+    forward_backward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
     drying: bool = False  # whether land floods and sea falls dry: `drying`
 
     @property
-    def acting(self) -> tuple[Term, ...]:
+    def active_terms(self) -> tuple[Term, ...]:
         """All terms, in the order in which their tendencies are added."""
-        return (*(TERMS[name] for name in self.terms), *self.tracers, *self.own)
+        return (*(TERMS[name] for name in self.term_names), *self.tracers, *self.user_terms)
 
     @property
-    def with_head(self) -> tuple[Term, ...]:
+    def pressure_terms(self) -> tuple[Term, ...]:
         """The terms that add to the pressure."""
-        return tuple(term for term in self.acting if term.bernoulli_potential)
+        return tuple(term for term in self.active_terms if term.bernoulli_potential)
 
     @property
-    def with_damping(self) -> tuple[Term, ...]:
+    def damping_terms(self) -> tuple[Term, ...]:
         """The terms that damp currents at a rate."""
-        return tuple(term for term in self.acting if term.damping)
+        return tuple(term for term in self.active_terms if term.damping)
 
     @property
-    def with_sides(self) -> tuple[Term, ...]:
+    def open_boundary_terms(self) -> tuple[Term, ...]:
         """The terms with a flux through open sides."""
-        return tuple(term for term in self.acting if term.boundary_flux)
+        return tuple(term for term in self.active_terms if term.boundary_flux)
 
     @property
-    def with_current(self) -> bool:
+    def has_diagnosed_velocity(self) -> bool:
         """Whether the current differs from u and v of the state: at open sides, or on faces that are closed."""
-        return bool(self.with_sides) or self.drying
+        return bool(self.open_boundary_terms) or self.drying
 
     @property
-    def smooth(self) -> bool:
+    def is_smooth(self) -> bool:
         """Whether the tendency has continuous derivatives; upwinding and limiters have kinks."""
-        return self.vorticity_flux not in weno.FLUXES and not self.drying and all(term.smooth for term in self.acting)
+        return (
+            self.vorticity_flux not in weno.FLUXES
+            and not self.drying
+            and all(term.is_smooth for term in self.active_terms)
+        )
 
     @property
     def forcing(self) -> tuple[str, ...]:
         """The names of the fields that drive the sea from above."""
-        return tuple(row.name for term in self.acting for row in term.coefficients if row.name in FORCING)
+        return tuple(row.name for term in self.active_terms for row in term.coefficients if row.name in FORCING)
 
     @property
-    def initial(self) -> tuple[str, ...]:
+    def initial_fields(self) -> tuple[str, ...]:
         """The names of its initial fields, with the concentrations of the tracers."""
-        return (*INITIAL, *(term.name for term in self.tracers))
+        return (*INITIAL_FIELDS, *(term.name for term in self.tracers))
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def output_fields(self) -> tuple[str, ...]:
         """The names of the fields of terms in output: prognostic ones, and concentrations for contents."""
-        return tuple(row.content or row.name for term in self.acting for row in term.prognostic)
+        return tuple(row.concentration_name or row.name for term in self.active_terms for row in term.prognostic)
 
     def with_terms(self, names) -> Scheme:
         """The scheme with these terms also switched on."""
-        wanted = {*self.terms, *names}
-        return replace(self, terms=tuple(name for name in TERMS if name in wanted))
+        names_to_use = {*self.term_names, *names}
+        return replace(self, term_names=tuple(name for name in TERMS if name in names_to_use))
 
     @property
-    def state(self) -> type[State]:
+    def state_type(self) -> type[State]:
         """The State of its prognostic fields."""
-        more = (row.name for term in self.acting for row in term.prognostic)
-        return state_type((*State._fields, *more))
+        names = (row.name for term in self.active_terms for row in term.prognostic)
+        return state_type((*State._fields, *names))
 
     @property
-    def at_begin(self) -> tuple[str, ...]:
+    def step_start_fields(self) -> tuple[str, ...]:
         """The names of the fields that terms read at the begin of a forward-backward step."""
-        names = [row.name for term in self.acting if term.over_step for row in term.prognostic]
+        names = [row.name for term in self.active_terms if term.rate_over_step for row in term.prognostic]
         currents = ("u", "v") if self.drying else ()
         return ("h", *currents, *names) if names or currents else ()
 
     @cached_property
-    def width(self) -> int:
+    def halo_width(self) -> int:
         """Rows of neighbours that the tendency of a cell needs on each side."""
-        return width_of(self)
+        return find_halo_width(self)
 
     @property
     def margin(self) -> int:
@@ -113,41 +117,51 @@ class Scheme:
 
     def margin_of(self, steps: int) -> int:
         """The margin for this many steps without a halo exchange: one more row, for faces and corners."""
-        return self.width * steps + 1
+        return self.halo_width * steps + 1
 
 
 @lru_cache(maxsize=128)
-def width_of(scheme: Scheme) -> int:
-    """`Scheme.width`: the narrowest halo on which the tendency can be computed."""
-    for width in range(1, WIDEST + 1):
+def find_halo_width(scheme: Scheme) -> int:
+    """`Scheme.halo_width`: the narrowest halo on which the tendency can be computed."""
+    for width in range(1, MAX_HALO_WIDTH + 1):
         try:
             with np.errstate(all="ignore"):
-                state, *others = small_block(scheme, width, np.ones)
-                begin, one = {name: getattr(state, name) for name in scheme.at_begin}, np.ones(())
-                forward = Forward(state.h, one, begin, one) if scheme.forward else None
-                found = tendency(state, *others, scheme, forward)
-            if all(field.on((CELLS, CELLS)).shape == (CELLS, CELLS) for field in found):
+                state, *others = make_test_block(scheme, width, np.ones)
+                step_start, one = {name: getattr(state, name) for name in scheme.step_start_fields}, np.ones(())
+                forward = ForwardBackwardInputs(state.h, one, step_start, one) if scheme.forward_backward else None
+                rates = tendency(state, *others, scheme, forward)
+            if all(
+                field.block_values((TEST_BLOCK_CELLS, TEST_BLOCK_CELLS)).shape == (TEST_BLOCK_CELLS, TEST_BLOCK_CELLS)
+                for field in rates
+            ):
                 return width
         except BeyondHalo:
             continue
-    names = ", ".join(term.name for term in scheme.acting)
-    raise UsageError(f"the terms {names} read cells further than {WIDEST} rows or columns away")
+    names = ", ".join(term.name for term in scheme.active_terms)
+    raise UsageError(f"the terms {names} read cells further than {MAX_HALO_WIDTH} rows or columns away")
 
 
-def small_block(scheme: Scheme, width: int, values) -> tuple:
-    """Arguments of `tendency` on a block of CELLS by CELLS: State, Instant, Grid and params, of NumPy arrays.
+def make_test_block(scheme: Scheme, width: int, make_values) -> tuple:
+    """Arguments of `tendency` on a block of TEST_BLOCK_CELLS by TEST_BLOCK_CELLS: State, Instant, Grid and params, of
+    NumPy arrays.
 
     Args:
         width: cells of its halo.
-        values: function of a shape that returns the array of a field.
+        make_values: function of a shape that returns the array of a field.
     """
-    shape, number = (CELLS + 2 * width + 2,) * 2, (1, 1)
-    metrics = {name: Places(*[values(number)] * 4) for name in ("dx", "dy", "area", "rdx", "rdy", "rarea")}
-    grid = Grid(**{name: metrics[name] if name in metrics else values(shape) for name in Grid._fields})
-    rows = [VARIABLES["gravity"], *(row for term in scheme.acting for row in (*term.coefficients, *term.fields))]
-    params = {row.name: values(shape if row.location else number) for row in rows} | {"density": values(number)}
-    params |= {"drying_thickness": values(number)} if scheme.drying else {}
-    params |= {name: values(shape if where else number) for name, where in params_of(scheme.varying).items()}
-    params |= {term.name: values((term.parameters.size,)) for term in scheme.acting if term.parameters}
-    state = scheme.state(*(Patch(values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state._fields))
+    shape, scalar = (TEST_BLOCK_CELLS + 2 * width + 2,) * 2, (1, 1)
+    metrics = {name: Metric(*[make_values(scalar)] * 4) for name in ("dx", "dy", "area", "rdx", "rdy", "rarea")}
+    grid = Grid(**{name: metrics[name] if name in metrics else make_values(shape) for name in Grid._fields})
+    rows = [VARIABLES["gravity"], *(row for term in scheme.active_terms for row in (*term.coefficients, *term.fields))]
+    params = {row.name: make_values(shape if row.location else scalar) for row in rows} | {
+        "density": make_values(scalar)
+    }
+    params |= {"drying_thickness": make_values(scalar)} if scheme.drying else {}
+    params |= {
+        name: make_values(shape if where else scalar) for name, where in record_param_kinds(scheme.varying).items()
+    }
+    params |= {term.name: make_values((term.parameters.size,)) for term in scheme.active_terms if term.parameters}
+    state = scheme.state_type(
+        *(Patch(make_values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state_type._fields)
+    )
     return state, Instant(np.zeros((), np.int32)), as_patches(grid, width + 1), as_patches(params, width + 1)

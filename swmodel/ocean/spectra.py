@@ -20,20 +20,20 @@ import numpy as np
 
 from ..parallel.fixed_point import FixedPoint
 from ..parallel.fourier import Fourier
-from ..parallel.transport.programs import jitted
-from .diagnostics import in_double_precision
+from ..parallel.transport.programs import cached_jit
+from .diagnostics import to_double_precision
 from .elliptic import require_rectangle
-from .squares import ALONG, Scale, axes_of, ring_of, squares_of
+from .spectral_quantities import SPECTRUM_AXES, MeanLayer, radial_bin, spectral_quantities_of, wavenumber_axes
 
 
-class Waves(NamedTuple):
-    """The waves of a block: the bin of each wave for each of ALONG, and its weight in the mean of a square."""
+class WaveBins(NamedTuple):
+    """The waves of a block: the bin of each wave for each of SPECTRUM_AXES, and its weight in the mean of a square."""
 
     bins: dict[str, np.ndarray]
     weights: np.ndarray
 
 
-class Sea(NamedTuple):
+class SpectralDomain(NamedTuple):
     """A domain without land: section [grid] of its configuration, and the transport of its blocks."""
 
     grid: Any
@@ -41,138 +41,144 @@ class Sea(NamedTuple):
 
     def fourier(self, location: str) -> Fourier:
         """The transforms of fields at a location."""
-        return Fourier.of(self.transport, location, (self.grid.periodic_y, self.grid.periodic_x))
+        return Fourier.for_location(self.transport, location, (self.grid.periodic_y, self.grid.periodic_x))
 
-    def waves(self, location: str) -> list[Waves]:
-        """The Waves of each of the transport's blocks."""
-        fourier, axes = self.fourier(location), axes_of(self.grid)
-        y, x = fourier.spectra
+    def wave_bins(self, location: str) -> list[WaveBins]:
+        """The WaveBins of each of the transport's blocks."""
+        fourier, axes = self.fourier(location), wavenumber_axes(self.grid)
+        y, x = fourier.axes
         n, m = np.abs(y.modes), np.abs(x.modes)
-        squares = (n * axes["_y"].step) ** 2, (m * axes["_x"].step) ** 2
-        found = []
-        for span in fourier.columns:
-            some = slice(span.start, span.stop)
-            ring = ring_of(np.sqrt(squares[0][:, None] + squares[1][some]) / axes[""].step)
-            bins = np.broadcast_to(m[some], ring.shape), np.broadcast_to(n[:, None], ring.shape)
-            weights = y.weights[:, None] * x.weights[some] / (self.grid.ny * self.grid.nx)
-            found.append(Waves(dict(zip(ALONG, (ring, *bins), strict=True)), weights))
-        return found
+        squares = (n * axes["_y"].spacing) ** 2, (m * axes["_x"].spacing) ** 2
+        bins_of_blocks = []
+        for span in fourier.kx_ranges:
+            columns = slice(span.start, span.stop)
+            radial_bins = radial_bin(np.sqrt(squares[0][:, None] + squares[1][columns]) / axes[""].spacing)
+            bins = np.broadcast_to(m[columns], radial_bins.shape), np.broadcast_to(n[:, None], radial_bins.shape)
+            weights = y.weights[:, None] * x.weights[columns] / (self.grid.ny * self.grid.nx)
+            bins_of_blocks.append(WaveBins(dict(zip(SPECTRUM_AXES, (radial_bins, *bins), strict=True)), weights))
+        return bins_of_blocks
 
     def coefficients(self, location: str, fields: list[np.ndarray]) -> list[np.ndarray]:
         """The coefficients [fields, ky, kx] of fields [fields, y, x], float64, of each of the transport's blocks."""
         fourier, of_block = self.fourier(location), dict(zip(self.transport.blocks, fields, strict=True))
         with jax.enable_x64(True):
-            program = jitted(make_forward, fourier, self.transport)
-            return fourier.pieces(program(self.transport.make(of_block.__getitem__)))
+            program = cached_jit(make_transform, fourier, self.transport)
+            return fourier.get_blocks(program(self.transport.make_arrays(of_block.__getitem__)))
 
-    def sums(self, location: str, fields: list[np.ndarray]) -> dict[str, np.ndarray]:
-        """{ALONG: mean square of the first field, and its changes by the others, [fields, count]}."""
-        found, waves = [], self.waves(location)
+    def squares_and_rates(self, location: str, fields: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """{SPECTRUM_AXES: mean square of the first field, and its changes by the others, [fields, count]}."""
+        power_of_blocks, waves = [], self.wave_bins(location)
         for A, each in zip(self.coefficients(location, fields), waves, strict=True):
             power = each.weights * (A[0].conj() * A).real
             power[1:] *= 2
-            found.append(power)
+            power_of_blocks.append(power)
         return {
-            along: sums_in_bins(found, [each.bins[along] for each in waves], axis.count, self.transport)
-            for along, axis in axes_of(self.grid).items()
+            ending: sums_in_bins(
+                power_of_blocks, [each.bins[ending] for each in waves], axis.n_wavenumbers, self.transport
+            )
+            for ending, axis in wavenumber_axes(self.grid).items()
         }
 
 
-def make_forward(fourier: Fourier, transport):
+def make_transform(fourier: Fourier, transport):
     """The program of a transform."""
     return fourier.forward
 
 
-def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[str, np.ndarray]:
+def compute_spectra(blocks, gravity: float, sea: SpectralDomain, names=None, rates=None) -> dict[str, np.ndarray]:
     """The spectra of a state, and their changes; all processes call it together.
 
     Args:
         blocks: (state, grid, shape) of each block of this process, with Patches of NumPy arrays, including a halo.
-        names: quantities of `squares.SQUARES`; None: all.
+        names: quantities of `squares.SPECTRAL_QUANTITIES`; None: all.
         rates: {part of the tendency: State of Patches, its d/dt} of each block; None: no changes.
 
     Returns:
-        {name: array}, the same on every process. name + along, for each of ALONG, is the density of a quantity, in its
-        units times m. name + "_by_" + part + along is the change of that by a part, per second. name + "_flux" is the
-        flux by the current across the upper edge of each ring to larger wavenumbers, in its units per second.
+        {name: array}, the same on every process. name + along, for each of SPECTRUM_AXES, is the density of a quantity,
+        in its units times m. name + "_by_" + part + along is the change of that by a part, per second. name + "_flux"
+        is the flux by the current across the upper edge of each ring to larger wavenumbers, in its units per second.
     """
     require_rectangle("spectra are", blocks, sea.transport)
-    depths = [np.broadcast_to(grid.depth.on(shape), shape).astype(np.float64) for _, grid, shape in blocks]
+    depths = [np.broadcast_to(grid.depth.block_values(shape), shape).astype(np.float64) for _, grid, shape in blocks]
     volume = sums_in_bins([d[None] for d in depths], [np.zeros(d.shape, np.intp) for d in depths], 1, sea.transport)
-    scale = Scale(gravity, float(volume[0, 0]) / (sea.grid.ny * sea.grid.nx))
-    blocks = [(in_double_precision(state, grid), grid, shape) for state, grid, shape in blocks]
-    rates, found = rates or [{}] * len(blocks), {}
-    squares = squares_of(blocks[0][0]._fields)
+    scale = MeanLayer(gravity, float(volume[0, 0]) / (sea.grid.ny * sea.grid.nx))
+    blocks = [(to_double_precision(state, grid), grid, shape) for state, grid, shape in blocks]
+    rates, spectra = rates or [{}] * len(blocks), {}
+    squares = spectral_quantities_of(blocks[0][0]._fields)
     for name, square in ((name, squares[name]) for name in names or squares):
-        joined = [together(of_block, square) for of_block in rates]
-        fields = [fields_of(square, *each, scale, parts) for each, parts in zip(blocks, joined, strict=True)]
-        total = [sea.sums(location, [of_block[location] for of_block in fields]) for location in fields[0]]
-        for along, axis in axes_of(sea.grid).items():
-            density = sum(each[along] for each in total) / axis.step
-            of = [name, *(f"{name}_by_{part}" for part in joined[0])]
-            found |= {each + along: row for each, row in zip(of, density, strict=True)}
-        if square.carried in joined[0]:
-            found[f"{name}_flux"] = -axes_of(sea.grid)[""].step * np.cumsum(found[f"{name}_by_{square.carried}"])
-    return found
+        joined_rates = [add_continuity(of_block, square) for of_block in rates]
+        fields = [
+            fields_and_rates(square, *each, scale, parts) for each, parts in zip(blocks, joined_rates, strict=True)
+        ]
+        total = [sea.squares_and_rates(location, [of_block[location] for of_block in fields]) for location in fields[0]]
+        for ending, axis in wavenumber_axes(sea.grid).items():
+            density = sum(each[ending] for each in total) / axis.spacing
+            row_names = [name, *(f"{name}_by_{part}" for part in joined_rates[0])]
+            spectra |= {each + ending: row for each, row in zip(row_names, density, strict=True)}
+        if square.transfer_part in joined_rates[0]:
+            spectra[f"{name}_flux"] = -wavenumber_axes(sea.grid)[""].spacing * np.cumsum(
+                spectra[f"{name}_by_{square.transfer_part}"]
+            )
+    return spectra
 
 
-def together(rates: dict, square) -> dict:
+def add_continuity(rates: dict, square) -> dict:
     """The rates by part; with continuity added to the part that carries the quantity, if it needs that."""
-    if not (rates and square.with_continuity):
+    if not (rates and square.includes_continuity):
         return rates
-    both = zip(rates["continuity"], rates[square.carried], strict=True)
+    continuity_and_transfer = zip(rates["continuity"], rates[square.transfer_part], strict=True)
     others = {part: each for part, each in rates.items() if part != "continuity"}
-    return others | {square.carried: rates["continuity"]._make(a + b for a, b in both)}
+    return others | {square.transfer_part: rates["continuity"]._make(a + b for a, b in continuity_and_transfer)}
 
 
-def fields_of(square, state, grid, shape, scale: Scale, rates: dict) -> dict[str, np.ndarray]:
+def fields_and_rates(square, state, grid, shape, scale: MeanLayer, rates: dict) -> dict[str, np.ndarray]:
     """A quantity's field and its changes on a block, [1 + parts, y, x], by location."""
     with np.errstate(all="ignore"):  # beyond walls there may be no water
         of_state = square.fields(state, grid, scale)
-        changes = [square.changes(state, each, grid, scale) for each in rates.values()]
+        changes = [square.rates(state, each, grid, scale) for each in rates.values()]
     return {
-        location: np.stack([np.broadcast_to(of[location].on(shape), shape) for of in (of_state, *changes)])
+        location: np.stack([np.broadcast_to(of[location].block_values(shape), shape) for of in (of_state, *changes)])
         for location in of_state
     }
 
 
 #: Most numbers that are added in float64: the sum of their high pieces is then exact (FixedPoint).
-TOGETHER = 1 << 19
+MAX_EXACT_SUMMANDS = 1 << 19
 
 
-def sums_in_bins(numbers, bins, count: int, transport) -> np.ndarray:
+def sums_in_bins(numbers, bins, n_bins: int, transport) -> np.ndarray:
     """Sums in fixed point [sums, count], one for each bin; NaN if one of its numbers is not finite.
 
     They have the same bits on any layout and process; all processes call it together.
 
     Args:
         numbers: arrays [sums, ...] of each block of this process.
-        bins: arrays [...] of each block: the bin of each number, below `count`.
+        bins: arrays [...] of each block: the bin of each number, below `n_bins`.
     """
     flat = [values.reshape(len(values), -1) for values in numbers]
-    places = [where.ravel() for where in bins]
-    bounds = np.zeros((len(flat[0]), count))
-    for values, where in zip(flat, places, strict=True):
+    flat_bins = [where.ravel() for where in bins]
+    bounds = np.zeros((len(flat[0]), n_bins))
+    for values, bins_of_block in zip(flat, flat_bins, strict=True):
         for row, bound in zip(values, bounds, strict=True):
-            np.maximum.at(bound, where, np.where(np.isfinite(row), np.abs(row), np.inf))
+            np.maximum.at(bound, bins_of_block, np.where(np.isfinite(row), np.abs(row), np.inf))
     scales = [[FixedPoint(bound) for bound in row] for row in transport.reduce(bounds, "max")]
     pieces = np.zeros((2, *bounds.shape), np.int64)
-    for values, where in zip(flat, places, strict=True):
+    for values, bins_of_block in zip(flat, flat_bins, strict=True):
         for row, (summands, scale) in enumerate(zip(values, scales, strict=True)):
             exponents = np.array([each.exponent for each in scale], np.int32)
-            for first in range(0, where.size, TOGETHER):
-                some = slice(first, first + TOGETHER)
-                pieces[:, row] += pieces_in_bins(summands[some], where[some], exponents)
+            for first in range(0, bins_of_block.size, MAX_EXACT_SUMMANDS):
+                window = slice(first, first + MAX_EXACT_SUMMANDS)
+                pieces[:, row] += pieces_in_bins(summands[window], bins_of_block[window], exponents)
     pieces = transport.reduce(pieces, "sum")
-    found = [
+    sums = [
         [scale.value(pieces[:, row, place]) for place, scale in enumerate(of_row)] for row, of_row in enumerate(scales)
     ]
-    return np.array(found).reshape(bounds.shape)
+    return np.array(sums).reshape(bounds.shape)
 
 
-def pieces_in_bins(numbers, places, exponents) -> list[np.ndarray]:
-    """The sums of the numbers' high and low pieces in each bin, as in `FixedPoint.pieces`."""
-    scaled = np.ldexp(np.where(np.isfinite(numbers), numbers, 0.0), FixedPoint.BITS - exponents[places])
+def pieces_in_bins(numbers, bins, exponents) -> list[np.ndarray]:
+    """The sums of the numbers' high and low pieces in each bin, as in `FixedPoint.high_and_low_sums`."""
+    scaled = np.ldexp(np.where(np.isfinite(numbers), numbers, 0.0), FixedPoint.BITS - exponents[bins])
     high = np.rint(scaled)
     low = np.rint((scaled - high) * 2.0**FixedPoint.BITS)
-    return [np.bincount(places, weights=each, minlength=len(exponents)).astype(np.int64) for each in (high, low)]
+    return [np.bincount(bins, weights=each, minlength=len(exponents)).astype(np.int64) for each in (high, low)]

@@ -2,55 +2,63 @@
 
 from __future__ import annotations
 
-from .coordinates import on_sphere, turned
+from .coordinates import has_rotated_pole, is_spherical
 from .derived import DERIVED, POSITIVE
-from .records import CORRECTION
+from .records import CORRECTION_SUFFIX
 from .state import State
 from .terms import TERMS, tracer
-from .variable import Variable, table
+from .variable import Variable, variables_by_name
 
-DEPTH = POSITIVE | {"key": "physics.depth", "control": "field", "downward": True}
-RECORDS = {"control": "records", "small": 1e-3, "dimension": (0, 1, 0, 0)}
-EQUATIONS = (
+DEPTH = POSITIVE | {"key": "physics.depth", "control": "field", "is_positive_down": True}
+RECORDS = {"control": "records", "small_change": 1e-3, "dimension": (0, 1, 0, 0)}
+CORE_VARIABLES = (
     *DERIVED.values(),
     Variable("depth", "centre", "m", "sea_floor_depth_below_geoid", "resting depth", **DEPTH),
-    Variable("uplift", "centre", "m", "", "uplift of the sea floor at the start", dimension=(0, 1, 0, 0), signed=True),
-    Variable("mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0), flags="land sea"),
+    Variable(
+        "uplift", "centre", "m", "", "uplift of the sea floor at the start", dimension=(0, 1, 0, 0), is_signed=True
+    ),
+    Variable(
+        "mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0), flag_meanings="land sea"
+    ),
     Variable("f", "corner", "s-1", "coriolis_parameter", "Coriolis parameter", dimension=(0, 0, -1, 0)),
     Variable("incident_wave", "", "m", "", "sea level of the incident wave at records", **RECORDS),
     Variable("gravity", "", "m s-2", "", "acceleration of gravity", control="number", dimension=(2, -1, -2, 0)),
 )
 
 #: Coefficients of terms: a configuration gives them as a number or, if they have a location, as a field.
-COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
+COEFFICIENTS = variables_by_name(*(row for term in TERMS.values() for row in term.coefficients))
 
 #: Corrections of the weather and of the water outside, the errors of a model that vary in time.
-CORRECTIONS = table(
+CORRECTIONS = variables_by_name(
     *(
         Variable(
-            *(name + CORRECTION, row.location, row.units, "", f"correction of {row.long_name}"),
-            **{"control": "fields", "dimension": row.dimension, "signed": True, "small": row.small},
+            *(name + CORRECTION_SUFFIX, row.location, row.units, "", f"correction of {row.long_name}"),
+            **{"control": "fields", "dimension": row.dimension, "is_signed": True, "small_change": row.small_change},
         )
         for name, row in COEFFICIENTS.items()
-        if row.varies
+        if row.varies_in_time
     )
 )
 
 #: All variables by name, without those of tracers.
-VARIABLES = table(*EQUATIONS, *(row for term in TERMS.values() for row in term.prognostic)) | COEFFICIENTS | CORRECTIONS
+VARIABLES = (
+    variables_by_name(*CORE_VARIABLES, *(row for term in TERMS.values() for row in term.prognostic))
+    | COEFFICIENTS
+    | CORRECTIONS
+)
 
 #: The entries that differ with reduced gravity, where the layer lies over a deep one at rest.
-REDUCED = table(
+REDUCED_GRAVITY_VARIABLES = variables_by_name(
     VARIABLES["eta"]._replace(standard_name="", long_name="downward displacement of the interface"),
     VARIABLES["depth"]._replace(standard_name="", long_name="resting thickness of the layer"),
 )
 
 #: The vectors among the controls; errors of both components have one standard deviation.
-PAIRS = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
-PAIRS |= {f"wind{CORRECTION}": tuple(name + CORRECTION for name in PAIRS["wind"])}
+CONTROL_VECTORS = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
+CONTROL_VECTORS |= {f"wind{CORRECTION_SUFFIX}": tuple(name + CORRECTION_SUFFIX for name in CONTROL_VECTORS["wind"])}
 
 #: Standard names if x is eastward and y northward, as on a sphere.
-EASTWARD = {
+EASTWARD_NAMES = {
     "sea_water_x_velocity": "eastward_sea_water_velocity",
     "sea_water_y_velocity": "northward_sea_water_velocity",
     "surface_downward_x_stress": "surface_downward_eastward_stress",
@@ -60,38 +68,44 @@ EASTWARD = {
 }
 
 #: The ending of the name of a field's mean over the steps since a record; the name of the number of these steps.
-MEAN, MEAN_STEPS = "_mean", "mean_steps"
+MEAN_SUFFIX, MEAN_STEPS = "_mean", "mean_steps"
 
 #: The ending of the names of a field's sums with the basis functions of a harmonic analysis; a number follows.
-HARMONIC = "_harmonic"
+HARMONIC_SUFFIX = "_harmonic"
 
 #: The initial fields of a run, without those of tracers.
-INITIAL = ("eta", *State._fields[1:])
+INITIAL_FIELDS = ("eta", *State._fields[1:])
 
 #: Fields that a case or an input file may give.
-GIVEN = ("depth", "mask", "uplift", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
+INPUT_FIELDS = (
+    "depth",
+    "mask",
+    "uplift",
+    *(name for name, row in COEFFICIENTS.items() if row.location),
+    *INITIAL_FIELDS,
+)
 
 #: Fields that a run may write, besides its tracers.
-WRITABLE = (*DERIVED, *(row.content or row.name for term in TERMS.values() for row in term.prognostic))
+OUTPUT_FIELDS = (*DERIVED, *(row.concentration_name or row.name for term in TERMS.values() for row in term.prognostic))
 
 #: Coefficients that drive the sea from above and may vary in time; a run may write them in each record.
-FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies and not name.startswith("outside_"))
+FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies_in_time and not name.startswith("outside_"))
 
 #: Endings of names: a field's largest value over a run, its time, and the first time of a sea level.
-MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL = "_max", "_max_time", "_arrival"
+MAXIMUM_SUFFIX, TIME_OF_MAXIMUM_SUFFIX, ARRIVAL_SUFFIX = "_max", "_max_time", "_arrival"
 #: The name of the first time that water covers ground which was dry at the start.
-INUNDATION = f"wet{ARRIVAL}"
+INUNDATION = f"wet{ARRIVAL_SUFFIX}"
 
 #: The beginning of the names of the series of inflow through a side.
-INFLOW = "inflow_"
+INFLOW_PREFIX = "inflow_"
 
 #: The variables that derivatives may refer to; tracers are left out, as no quantity and no observation depends on them.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 
 
-def row_of(name: str) -> Variable:
+def variable_of(name: str) -> Variable:
     """The row of a field of a run; names that the table lacks are tracers."""
-    return VARIABLES[name] if name in VARIABLES else tracer.row_of(name)
+    return VARIABLES[name] if name in VARIABLES else tracer.tracer_variable(name)
 
 
 def location_of(name: str) -> str:
@@ -99,37 +113,43 @@ def location_of(name: str) -> str:
     return VARIABLES[name].location if name in VARIABLES else "centre"
 
 
-def on_grid(row: Variable, grid) -> Variable:
+def with_axis_names(row: Variable, grid) -> Variable:
     """The entry of a variable on a grid: with names for eastward and northward if these are the axes."""
-    return row if not on_sphere(grid) or turned(grid) else eastward(row)
+    return row if not is_spherical(grid) or has_rotated_pole(grid) else with_eastward_names(row)
 
 
-def eastward(row: Variable) -> Variable:
+def with_eastward_names(row: Variable) -> Variable:
     """The entry of a variable with x eastward and y northward."""
-    if row.standard_name not in EASTWARD:
+    if row.standard_name not in EASTWARD_NAMES:
         return row
-    name = EASTWARD[row.standard_name]
-    what = row.long_name.removesuffix(" in x").removesuffix(" in y")
-    return row._replace(standard_name=name, long_name=f"{'north' if 'northward' in name else 'east'}ward {what}")
+    name = EASTWARD_NAMES[row.standard_name]
+    quantity = row.long_name.removesuffix(" in x").removesuffix(" in y")
+    return row._replace(standard_name=name, long_name=f"{'north' if 'northward' in name else 'east'}ward {quantity}")
 
 
-def entry_of(name: str, physics) -> Variable:
+def variable_in_run(name: str, physics) -> Variable:
     """The entry of a variable in a run with this section [physics]."""
-    return REDUCED[name] if physics.reduced_gravity and name in REDUCED else row_of(name)
+    return (
+        REDUCED_GRAVITY_VARIABLES[name]
+        if physics.reduced_gravity and name in REDUCED_GRAVITY_VARIABLES
+        else variable_of(name)
+    )
 
 
-def maxima_of(options) -> dict[str, Variable]:
+def maxima_variables(options) -> dict[str, Variable]:
     """The rows of the largest values and first times of `config.output`, by name."""
-    found: dict[str, Variable] = {}
+    variables: dict[str, Variable] = {}
     for name in options.maxima:
-        row = row_of(name)
-        largest = row._replace(name=name + MAXIMUM, long_name=f"largest {row.long_name} so far")
-        when = Variable(name + TIME_OF_MAXIMUM, row.location, "s", "", f"time of the largest {row.long_name} so far")
-        found |= table(largest, when)
+        row = variable_of(name)
+        largest = row._replace(name=name + MAXIMUM_SUFFIX, long_name=f"largest {row.long_name} so far")
+        time_of_largest = Variable(
+            name + TIME_OF_MAXIMUM_SUFFIX, row.location, "s", "", f"time of the largest {row.long_name} so far"
+        )
+        variables |= variables_by_name(largest, time_of_largest)
     if options.arrival is not None:
-        words = f"first time that sea level is {options.arrival:g} m above or below its rest"
-        found |= table(Variable(f"eta{ARRIVAL}", "centre", "s", "", words, least=0.0))
+        long_name = f"first time that sea level is {options.arrival:g} m above or below its rest"
+        variables |= variables_by_name(Variable(f"eta{ARRIVAL_SUFFIX}", "centre", "s", "", long_name, min_value=0.0))
     if options.inundation:
-        words = "first time that water covers ground that was dry at the start"
-        found |= table(Variable(INUNDATION, "centre", "s", "", words, least=0.0))
-    return found
+        long_name = "first time that water covers ground that was dry at the start"
+        variables |= variables_by_name(Variable(INUNDATION, "centre", "s", "", long_name, min_value=0.0))
+    return variables

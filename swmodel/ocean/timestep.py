@@ -21,22 +21,24 @@ class Multistep(NamedTuple):
     table: tuple[tuple[float, ...], ...]
 
     @property
-    def counts(self) -> tuple[int, int]:
+    def weight_and_state_counts(self) -> tuple[int, int]:
         """The number of weights, and of States in memory."""
         return len(self.table[0]), len(self.table) - 1
 
-    def remember(self, state: State) -> tuple[State, ...]:
+    def initial_memory(self, state: State) -> tuple[State, ...]:
         """The tendencies before the first step: zero, as they have no weight."""
         return (type(state)._make(x.__array_namespace__().zeros_like(x) for x in state),) * (len(self.table) - 1)
 
     def weights(self, step, dt) -> list:
         """The weights of the newest tendency and of those in memory, s."""
-        return [dt * weight for weight in row_at(self.table, step, dt)]
+        return [dt * weight for weight in table_row(self.table, step, dt)]
 
     def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
         """The next Carry."""
         tendencies = (tendency(carry.state, Instant(carry.step)), *carry.memory)
-        state = type(carry.state)._make(x + weigh(weights, F) for x, *F in zip(carry.state, *tendencies, strict=True))
+        state = type(carry.state)._make(
+            x + weighted_sum(weights, F) for x, *F in zip(carry.state, *tendencies, strict=True)
+        )
         return Carry(state, tendencies[:-1], carry.step + 1)
 
 
@@ -49,32 +51,34 @@ class RungeKutta(NamedTuple):
     table: tuple[tuple[float, ...], ...]
 
     @property
-    def counts(self) -> tuple[int, int]:
+    def weight_and_state_counts(self) -> tuple[int, int]:
         """See `Multistep`; numbers 0.0 in the table are no weights."""
         return sum(bool(weight) for row in self.table for weight in row), 0
 
-    def remember(self, state: State) -> tuple[State, ...]:
+    def initial_memory(self, state: State) -> tuple[State, ...]:
         return ()
 
     def weights(self, step, dt) -> list:
         """The weights of the tendencies in all stages, s."""
         return [dt * weight for row in self.table for weight in row if weight]
 
-    def rows(self, weights) -> list[list]:
+    def stage_weights(self, weights) -> list[list]:
         """The weights in each stage; the number 0.0 for a tendency without weight."""
-        given = iter(weights)
-        return [[next(given) if weight else 0.0 for weight in row] for row in self.table]
+        remaining = iter(weights)
+        return [[next(remaining) if weight else 0.0 for weight in row] for row in self.table]
 
-    def now(self, step, stage: int) -> Instant:
+    def stage_instant(self, step, stage: int) -> Instant:
         """The Instant of a stage."""
         return Instant(step, sum(self.table[stage - 1])) if stage else Instant(step)
 
     def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
         """The next Carry."""
         stage, tendencies = carry.state, []
-        for number, row in enumerate(self.rows(weights)):
-            tendencies.append(tendency(stage, self.now(carry.step, number)))
-            stage = type(carry.state)._make(x + weigh(row, F) for x, *F in zip(carry.state, *tendencies, strict=True))
+        for number, row in enumerate(self.stage_weights(weights)):
+            tendencies.append(tendency(stage, self.stage_instant(carry.step, number)))
+            stage = type(carry.state)._make(
+                x + weighted_sum(row, F) for x, *F in zip(carry.state, *tendencies, strict=True)
+            )
         return Carry(stage, (), carry.step + 1)
 
 
@@ -87,11 +91,11 @@ class Leapfrog(NamedTuple):
     filter: float
 
     @property
-    def counts(self) -> tuple[int, int]:
+    def weight_and_state_counts(self) -> tuple[int, int]:
         """See `Multistep`."""
         return 2, 1
 
-    def remember(self, state: State) -> tuple[State, ...]:
+    def initial_memory(self, state: State) -> tuple[State, ...]:
         """The present state: the first step starts from it."""
         return (state,)
 
@@ -110,31 +114,35 @@ class Leapfrog(NamedTuple):
         return Carry(after, (filtered,), carry.step + 1)
 
 
-class Forward(NamedTuple):
+class ForwardBackwardInputs(NamedTuple):
     """What a tendency of the forward-backward step needs besides its state, which lies in the middle of the step."""
 
-    h: Any  # m; the slope of h + dt dh/dt drives the currents
-    dt: Any  # s
-    begin: Any = None  # the State at the begin of the step; for `dynamics.tendency` its `Scheme.at_begin`, by name
-    whole: Any = None  # length of the step, s
+    pressure_h: Any  # m; the slope of h + dt dh/dt drives the currents
+    pressure_dt: Any  # s
+    step_start: Any = (
+        None  # the State at the begin of the step; for `dynamics.tendency` its `Scheme.step_start_fields`, by name
+    )
+    step_length: Any = None  # length of the step, s
 
-    def step(self, rate: Any, fresh: Any) -> Step:
+    def whole_step(self, rate: Any, freshwater_rate: Any) -> WholeStep:
         """The whole step, from dh/dt, m s-1."""
-        return Step(self.begin, self.begin["h"] + rate * self.whole, self.whole, fresh)
+        return WholeStep(
+            self.step_start, self.step_start["h"] + rate * self.step_length, self.step_length, freshwater_rate
+        )
 
 
-class Step(NamedTuple):
+class WholeStep(NamedTuple):
     """A whole step, for terms that give the change over it."""
 
-    begin: dict[str, Any]  # fields at its begin, `Scheme.at_begin`
+    step_start: dict[str, Any]  # fields at its begin, `Scheme.step_start_fields`
     h: Any  # thickness at its end, m
     dt: Any  # s
-    fresh: Any  # the part of dh/dt, m s-1, that brings no dissolved substance; None: no part
+    freshwater_rate: Any  # the part of dh/dt, m s-1, that brings no dissolved substance; None: no part
 
 
-def mixed(x, y, z, first, second):
+def blend_three(x, y, z, weight_y, weight_z):
     """x + first (y - x) + second (z - x), which is x to the bit where all are equal."""
-    return x + first * (y - x) + second * (z - x)
+    return x + weight_y * (y - x) + weight_z * (z - x)
 
 
 class ForwardBackward(NamedTuple):
@@ -153,33 +161,33 @@ class ForwardBackward(NamedTuple):
     table: tuple[tuple[float, float, float, float, float], ...]
 
     @property
-    def counts(self) -> tuple[int, int]:
+    def weight_and_state_counts(self) -> tuple[int, int]:
         """See `Multistep`."""
         return 6, 2
 
-    def remember(self, state: State) -> tuple[State, ...]:
+    def initial_memory(self, state: State) -> tuple[State, ...]:
         """The present state twice; the first steps do not use it."""
         return (state, state)
 
     def weights(self, step, dt) -> list:
         """a1, a2, dt, b0 dt, b1 and b2 of a step."""
-        a1, a2, b0, b1, b2 = row_at(self.table, step, dt)
+        a1, a2, b0, b1, b2 = table_row(self.table, step, dt)
         return [a1, a2, dt, b0 * dt, b1, b2]
 
-    def middle(self, carry: Carry, weights) -> State:
+    def middle_state(self, carry: Carry, weights) -> State:
         """The state x* in the middle of the step."""
         states = zip(carry.state, *carry.memory, strict=True)
-        return type(carry.state)._make(mixed(*fields, *weights[:2]) for fields in states)
+        return type(carry.state)._make(blend_three(*fields, *weights[:2]) for fields in states)
 
     def combine(self, tendency: Callable[..., State], carry: Carry, weights) -> Carry:
         """The next Carry; the tendency also takes a Forward."""
         a1, a2, dt, b0_dt, b1, b2 = weights
-        now, (last, before) = carry.state, carry.memory
+        now, (previous, older) = carry.state, carry.memory
 
-        middle = self.middle(carry, weights)
-        forward = Forward(mixed(now.h, last.h, before.h, b1, b2), b0_dt, now, dt)
+        middle = self.middle_state(carry, weights)
+        forward = ForwardBackwardInputs(blend_three(now.h, previous.h, older.h, b1, b2), b0_dt, now, dt)
         F = tendency(middle, Instant(carry.step, 0.5), forward)
-        return Carry(type(now)._make(x + dt * f for x, f in zip(now, F, strict=True)), (now, last), carry.step + 1)
+        return Carry(type(now)._make(x + dt * f for x, f in zip(now, F, strict=True)), (now, previous), carry.step + 1)
 
 
 #: A time stepper.
@@ -191,19 +199,19 @@ def step(method: Method, tendency: Callable[..., State], carry: Carry, dt) -> Ca
     return method.combine(tendency, carry, method.weights(carry.step, dt))
 
 
-def row_at(table, step, dt) -> list:
+def table_row(table, step, dt) -> list:
     """The row of a table that serves a step, in the precision of dt.
 
     It is found by comparisons: XLA would repeat a lookup by an index in every cell, and not vectorise its loop.
     """
     xp = dt.__array_namespace__()
-    first, *others = [[xp.asarray(number, dtype=dt.dtype) for number in row] for row in table]
-    for number, row in enumerate(others):
-        first = [xp.where(step <= number, *pair) for pair in zip(first, row, strict=True)]
-    return first
+    weights, *later_rows = [[xp.asarray(number, dtype=dt.dtype) for number in row] for row in table]
+    for number, row in enumerate(later_rows):
+        weights = [xp.where(step <= number, *pair) for pair in zip(weights, row, strict=True)]
+    return weights
 
 
-def weigh(weights, terms):
+def weighted_sum(weights, terms):
     """sum_k weights[k] terms[k] from left to right, without the terms whose weight is the number 0."""
     products = [w * x for w, x in zip(weights, terms, strict=True) if not (isinstance(w, float) and w == 0.0)]
     return sum(products[1:], start=products[0])

@@ -16,20 +16,20 @@ class Variable(NamedTuple):
         units: units as in UDUNITS.
         standard_name, long_name: names for CF.
         key: the key of the configuration for a uniform value, such as "physics.depth"; "": none.
-        least: smallest value on water; None: any.
-        above: whether the value must be above `least`, and not equal to it.
-        most: largest value on water; None: any.
+        min_value: smallest value on water; None: any.
+        exclusive_min: whether the value must be above `min_value`, and not equal to it.
+        max_value: largest value on water; None: any.
         control: the kind of a derivative with respect to it: a "field", a "number", "records" in time, "fields" at
             records in time, or "" for none.
         dimension: exponents of horizontal length, thickness, time and density in the equations.
-        content: the name of the concentration, if this is its content of the water column; else "".
-        signed: whether it takes both signs about a meaningful zero, as a velocity does.
-        downward: whether it is positive downward; files may have the opposite sign.
-        small: a small change of it, in its units.
-        varies: whether it may have records in time (`ocean.records`).
-        derived: the function that computes it from the state, whose parameters name its inputs (`ocean.derived`).
-        laplacian: whether `derived` is its Laplacian, not the quantity itself.
-        flags: the meanings of its values 0 and 1, for CF; "": it is no flag.
+        concentration_name: the name of the concentration, if this is its content of the water column; else "".
+        is_signed: whether it takes both signs about a meaningful zero, as a velocity does.
+        is_positive_down: whether it is positive downward; files may have the opposite sign.
+        small_change: a small change of it, in its units.
+        varies_in_time: whether it may have records in time (`ocean.records`).
+        formula: the function that computes it from the state, whose parameters name its inputs (`ocean.derived`).
+        is_potential: whether `formula` is its Laplacian, not the quantity itself.
+        flag_meanings: the meanings of its values 0 and 1, for CF; "": it is no flag.
     """
 
     name: str
@@ -38,30 +38,30 @@ class Variable(NamedTuple):
     standard_name: str
     long_name: str
     key: str = ""
-    least: float | None = None
-    above: bool = False
+    min_value: float | None = None
+    exclusive_min: bool = False
     control: str = ""
     dimension: tuple[Any, ...] = ()
-    content: str = ""
-    signed: bool = False
-    downward: bool = False
-    small: float = 1.0
-    most: float | None = None
-    varies: bool = False
-    derived: Callable[..., Any] | None = None
-    laplacian: bool = False
-    flags: str = ""
+    concentration_name: str = ""
+    is_signed: bool = False
+    is_positive_down: bool = False
+    small_change: float = 1.0
+    max_value: float | None = None
+    varies_in_time: bool = False
+    formula: Callable[..., Any] | None = None
+    is_potential: bool = False
+    flag_meanings: str = ""
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The prognostic fields from which `derived` computes it."""
-        needed = signature(self.derived).parameters if self.derived else ()
+        """The prognostic fields from which `formula` computes it."""
+        needed = signature(self.formula).parameters if self.formula else ()
         return tuple(name for name in needed if name in ("h", "u", "v"))
 
-    def evaluate(self, **known: Any) -> Any:
-        """`derived` of its inputs among the known arguments."""
-        assert self.derived is not None
-        return self.derived(**{name: known[name] for name in signature(self.derived).parameters})
+    def evaluate(self, **inputs: Any) -> Any:
+        """`formula` of its inputs among the arguments."""
+        assert self.formula is not None
+        return self.formula(**{name: inputs[name] for name in signature(self.formula).parameters})
 
     @property
     def control_location(self) -> str:
@@ -69,12 +69,16 @@ class Variable(NamedTuple):
         return self.location if self.control in ("field", "fields") else ""
 
 
-def coefficient(name: str, units: str, long_name: str, control: str, dimension: tuple, small: float = 1.0) -> Variable:
+def coefficient(
+    name: str, units: str, long_name: str, control: str, dimension: tuple, small_change: float = 1.0
+) -> Variable:
     """A coefficient that is not negative: the number of its key in [physics], or a field at centres."""
     key = f"physics.{name}"
-    return Variable(name, "centre", units, "", long_name, key, 0.0, control=control, dimension=dimension, small=small)
+    return Variable(
+        name, "centre", units, "", long_name, key, 0.0, control=control, dimension=dimension, small_change=small_change
+    )
 
 
-def table(*rows: Variable) -> dict[str, Variable]:
+def variables_by_name(*rows: Variable) -> dict[str, Variable]:
     """The rows by name."""
     return {row.name: row for row in rows}

@@ -10,7 +10,7 @@ import time
 from . import environment, spawn
 
 #: Time for mpiexec to read the last output, which it drops when it ends the ranks, s.
-LAST_WORDS = 0.5
+OUTPUT_SECONDS = 0.5
 
 
 def abort(code: int):
@@ -18,10 +18,10 @@ def abort(code: int):
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    if environment.RANK in os.environ:
-        spawn.fail()
+    if environment.RANK_VARIABLE in os.environ:
+        spawn.kill_other_ranks()
     elif "mpi4py.MPI" in sys.modules:
-        time.sleep(LAST_WORDS)
+        time.sleep(OUTPUT_SECONDS)
         sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(code)
     else:
         abort_mpich(code)

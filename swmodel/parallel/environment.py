@@ -23,11 +23,11 @@ from typing import NamedTuple
 from ..errors import SetupError
 
 #: Variables that `spawn` sets: rank and size.
-RANK, SIZE = "SWMODEL_RANK", "SWMODEL_SIZE"
+RANK_VARIABLE, SIZE_VARIABLE = "SWMODEL_RANK", "SWMODEL_SIZE"
 #: Variables from spawn, mpiexec (MPICH, Intel MPI, PMI), MVAPICH, mpirun (Open MPI) and srun: rank and size among all
 #: processes, and among those of the machine.
-LAUNCHERS = (
-    (RANK, SIZE, RANK, SIZE),
+LAUNCHER_VARIABLES = (
+    (RANK_VARIABLE, SIZE_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
     ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
@@ -35,12 +35,12 @@ LAUNCHERS = (
 )
 
 #: Set in the environment of ranks from `model.launch`, which reads their output.
-LAUNCHED = "SWMODEL_LAUNCHER"
+LAUNCHER_VARIABLE = "SWMODEL_LAUNCHER"
 #: The start of the program, s since 1970; the launcher sets it for its ranks.
-STARTED = "SWMODEL_STARTED"
-_IMPORTED = time.time()
+START_TIME_VARIABLE = "SWMODEL_STARTED"
+_IMPORT_TIME = time.time()
 #: Least address space with which JAX starts, bytes, measured with JAX 0.10 on two cores.
-ADDRESS_SPACE = 1_700_000_000
+MIN_ADDRESS_SPACE_BYTES = 1_700_000_000
 
 #: Flags of XLA. Without the first, JAX 0.12 computes loops over small arrays in one thread, which halves the speed of
 #: the executor xla (720 x 360 on two cores: 155 million cells per second, with it 285). With the second, rounding does
@@ -49,7 +49,7 @@ SMALL_LOOPS_ON_ALL_CORES = "--xla_backend_extra_options=xla_cpu_small_while_loop
 ONE_INSTRUCTION_SET = "--xla_cpu_max_isa=AVX"
 
 #: Settings for more ranks than cores, as MPICH waits for messages in a busy loop.
-OVERSUBSCRIBED = {
+OVERSUBSCRIPTION_VARIABLES = {
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "true",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
@@ -57,7 +57,7 @@ OVERSUBSCRIBED = {
 }
 #: Settings for Open MPI's mpiexec, 4 and 5, to start ranks like MPICH's: as root in containers, and without binding to
 #: cores. Ranks may exceed its count of cores, which ignores hardware threads.
-OPEN_MPI = {
+OPEN_MPI_VARIABLES = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
@@ -69,7 +69,7 @@ OPEN_MPI = {
 }
 
 
-class World(NamedTuple):
+class RankInfo(NamedTuple):
     """A process's place among those of mpiexec, srun or `spawn`; `local`: among those of its machine."""
 
     rank: int = 0
@@ -78,30 +78,32 @@ class World(NamedTuple):
     local_rank: int = 0
 
 
-def world(environ: Mapping[str, str] = os.environ) -> World | None:
+def get_rank_info(environ: Mapping[str, str] = os.environ) -> RankInfo | None:
     """The place of this process among others, from variables of their launcher; None for a process alone.
 
     SetupError: one of these variables is no number.
     """
 
-    def number(name: str, default: int) -> int:
+    def read_number(name: str, default: int) -> int:
         digits = re.match(r"\d+", environ.get(name, str(default)))  # Slurm writes 4(x2)
         if digits is None:
             raise SetupError(f"{name}={environ[name]}: must be a number; the launcher of processes sets it")
         return int(digits[0])
 
-    rows = [row for row in LAUNCHERS if row[0] in environ and number(row[1], 1) > 1]
-    if not rows:
+    matching = [row for row in LAUNCHER_VARIABLES if row[0] in environ and read_number(row[1], 1) > 1]
+    if not matching:
         return None
-    rank, size = (number(name, 0) for name in rows[0][:2])
-    same = [row for row in rows if number(row[1], 1) == size and row[3] in environ]  # srun tells both ways
-    local_rank, local_size = same[0][2:] if same else rows[0][2:]
-    return World(rank, size, number(local_size, size), number(local_rank, 0))
+    rank, size = (read_number(name, 0) for name in matching[0][:2])
+    matching_local = [
+        row for row in matching if read_number(row[1], 1) == size and row[3] in environ
+    ]  # srun tells both ways
+    local_rank, local_size = matching_local[0][2:] if matching_local else matching[0][2:]
+    return RankInfo(rank, size, read_number(local_size, size), read_number(local_rank, 0))
 
 
-def started() -> float:
+def program_start_time() -> float:
     """The start of the launcher of this process, or of this process, s since 1970."""
-    return float(os.environ.get(STARTED, _IMPORTED))
+    return float(os.environ.get(START_TIME_VARIABLE, _IMPORT_TIME))
 
 
 def core_numbers() -> set[int]:
@@ -109,18 +111,18 @@ def core_numbers() -> set[int]:
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
-def cores() -> int:
+def n_cores() -> int:
     """How many cores this process may run on."""
     return len(core_numbers())
 
 
-def share_of_cores(place: World | None = None) -> int:
+def n_cores_per_process(rank_info: RankInfo | None = None) -> int:
     """The cores that this process should use, where others run beside it."""
-    place = place or world() or World()
-    return max(1, cores() // place.local_size)
+    rank_info = rank_info or get_rank_info() or RankInfo()
+    return max(1, n_cores() // rank_info.local_size)
 
 
-def prepare(reproducible: bool = False, place: World | None = None, devices: int = 1):
+def prepare_environment(reproducible: bool = False, rank_info: RankInfo | None = None, devices: int = 1):
     """Set the environment of this process before the import of JAX or mpi4py, except settings of the user.
 
     `reproducible` restricts XLA to instructions (AVX) with the same bits on every layout. Without a GPU, CPUs are split
@@ -128,22 +130,22 @@ def prepare(reproducible: bool = False, place: World | None = None, devices: int
     """
     if devices > 1:
         os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(devices))
-    jaxlib = [int(number) for number in re.findall(r"\d+", version_of("jaxlib") or "")]
+    jaxlib = [int(number) for number in re.findall(r"\d+", package_version("jaxlib") or "")]
     for flag, wanted in ((SMALL_LOOPS_ON_ALL_CORES, jaxlib >= [0, 12]), (ONE_INSTRUCTION_SET, reproducible)):
         flags = os.environ.get("XLA_FLAGS", "")
         if wanted and flag.partition("=")[0] not in flags:
             os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
     if not has_gpu():
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    if place is not None and place.size > 1:
-        os.environ.setdefault("NPROC", str(share_of_cores(place)))
+    if rank_info is not None and rank_info.size > 1:
+        os.environ.setdefault("NPROC", str(n_cores_per_process(rank_info)))
         os.environ.setdefault("JAX_CPU_ENABLE_ASYNC_DISPATCH", "false")
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-        if place.local_size > (os.cpu_count() or 1):
-            add(OVERSUBSCRIBED, os.environ)
+        if rank_info.local_size > (os.cpu_count() or 1):
+            set_defaults(OVERSUBSCRIPTION_VARIABLES, os.environ)
 
 
-def add(variables: Mapping[str, str], environ):
+def set_defaults(variables: Mapping[str, str], environ):
     """Add variables to an environment, except those that the user has set."""
     for name, value in variables.items():
         environ.setdefault(name, value)
@@ -161,25 +163,25 @@ def check_xla_flags():
     flags = os.environ.get("XLA_FLAGS", "")
     if not set(flags.split()) - {SMALL_LOOPS_ON_ALL_CORES, ONE_INSTRUCTION_SET}:
         return
-    ask = [sys.executable, "-P", "-c", "from jaxlib import xla_client; xla_client.make_cpu_client()"]
-    done = subprocess.run(ask, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
-    said = re.findall(r"^F\d{4} .*?\] (.*)", done.stderr, re.MULTILINE)
-    if done.returncode and said:
-        raise SetupError(f"XLA does not take XLA_FLAGS={flags}: {said[0]}")
+    command = [sys.executable, "-P", "-c", "from jaxlib import xla_client; xla_client.make_cpu_client()"]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    fatal_messages = re.findall(r"^F\d{4} .*?\] (.*)", result.stderr, re.MULTILINE)
+    if result.returncode and fatal_messages:
+        raise SetupError(f"XLA does not take XLA_FLAGS={flags}: {fatal_messages[0]}")
 
 
 def check_address_space():
     """Raise SetupError if the limit of the address space (`ulimit -v`) is too low for JAX, which would abort."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
+    if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE_BYTES:
         raise SetupError(
-            f"the address space is limited to {limit / 1e9:.2g} GB (ulimit -v); JAX needs {ADDRESS_SPACE / 1e9:.2g} GB "
-            "to start"
+            f"the address space is limited to {limit / 1e9:.2g} GB (ulimit -v); JAX needs "
+            f"{MIN_ADDRESS_SPACE_BYTES / 1e9:.2g} GB to start"
         )
 
 
 @functools.cache
-def version_of(package: str) -> str | None:
+def package_version(package: str) -> str | None:
     """Version of an installed package, or None."""
     try:
         return importlib.metadata.version(package)
@@ -187,7 +189,7 @@ def version_of(package: str) -> str | None:
         return None
 
 
-def linux_memory(file: str, name: str) -> int | None:
+def proc_memory(file: str, name: str) -> int | None:
     """An entry of a file of /proc about memory, bytes; None on systems without it."""
     path = Path("/proc", file)
     entries = re.findall(rf"^{name}:\s*(\d+) kB", path.read_text(), re.MULTILINE) if path.is_file() else []
@@ -197,12 +199,12 @@ def linux_memory(file: str, name: str) -> int | None:
 def peak_memory() -> int:
     """Peak memory of this process, bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
-    return linux_memory("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return proc_memory("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def resident_memory() -> int:
     """Present memory of this process, bytes; the peak memory if unknown."""
-    return linux_memory("self/status", "VmRSS") or peak_memory()
+    return proc_memory("self/status", "VmRSS") or peak_memory()
 
 
 def total_memory() -> int:
@@ -212,23 +214,23 @@ def total_memory() -> int:
 
 def free_memory() -> int:
     """Free memory of this machine, bytes; its total memory if unknown."""
-    return linux_memory("meminfo", "MemAvailable") or total_memory()
+    return proc_memory("meminfo", "MemAvailable") or total_memory()
 
 
 def has_gpu() -> bool:
     """Whether JAX computes on a GPU here: there is one that it can use, and JAX_PLATFORMS allows it."""
     platforms = os.environ.get("JAX_PLATFORMS", "").lower()
-    return gpu_is_usable() and (not platforms or bool({"gpu", "cuda", "rocm"} & {*platforms.split(",")}))
+    return is_gpu_usable() and (not platforms or bool({"gpu", "cuda", "rocm"} & {*platforms.split(",")}))
 
 
-def gpu_is_usable() -> bool:
+def is_gpu_usable() -> bool:
     """Whether there is a GPU, and a JAX that can use it."""
     plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
     devices = Path("/dev/nvidiactl"), Path("/dev/kfd")
     return any(device.exists() for device in devices) and any(map(importlib.util.find_spec, plugins))
 
 
-def mpi_libraries() -> list[str]:
+def loaded_mpi_libraries() -> list[str]:
     """The MPI libraries that this process has loaded; empty if unknown."""
     maps = Path("/proc/self/maps")
     paths = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()} if maps.exists() else set()

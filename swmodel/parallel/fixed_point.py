@@ -18,17 +18,17 @@ class FixedPoint:
     """
 
     BITS = 33
-    MOST = 2**19  # numbers in a call of `pieces`
-    LEAST_EXPONENT = -960  # of the power of two; with less, scaling would overflow
+    MAX_NUMBERS = 2**19  # numbers in a call of `high_and_low_sums`
+    MIN_EXPONENT = -960  # of the power of two; with less, scaling would overflow
 
     def __init__(self, bound: float):
         self.valid = math.isfinite(bound)
-        self.exponent = max(math.frexp(bound)[1] + 1, self.LEAST_EXPONENT) if self.valid and bound else 0
+        self.exponent = max(math.frexp(bound)[1] + 1, self.MIN_EXPONENT) if self.valid and bound else 0
 
-    def pieces(self, numbers: np.ndarray) -> tuple[int, int]:
+    def high_and_low_sums(self, numbers: np.ndarray) -> tuple[int, int]:
         """The sums of the numbers' high and low pieces, which can be added over calls and processes.
 
-        At most MOST numbers in a call, for exact sums in float64; at most 2^29 in all, for int64.
+        At most MAX_NUMBERS numbers in a call, for exact sums in float64; at most 2^29 in all, for int64.
         """
         if not self.valid:
             return 0, 0
@@ -37,11 +37,11 @@ class FixedPoint:
         low = np.rint((scaled - high) * 2.0**self.BITS)
         return int(high.sum()), int(low.sum())
 
-    def value(self, pieces) -> float:
+    def value(self, sums) -> float:
         """The sum, rounded once, from its pieces added over all processes."""
         if not self.valid:
             return math.nan
-        high, low = map(int, pieces)
+        high, low = map(int, sums)
         total = float((high << self.BITS) + low)
         try:
             return math.ldexp(total, self.exponent - 2 * self.BITS)
@@ -54,12 +54,12 @@ def exact_sum(transport, arrays: Iterable[np.ndarray]) -> float:
     arrays = [np.asarray(array, np.float64).ravel() for array in arrays]
     local = np.max([np.abs(array).max(initial=0.0) for array in arrays], initial=0.0)
     finite = np.isfinite(local)
-    largest, broken = transport.reduce(np.array([local if finite else 0.0, not finite]), "max")
-    sums, parts = FixedPoint(math.nan if broken else float(largest)), np.zeros(2, np.int64)
+    largest, has_nonfinite = transport.reduce(np.array([local if finite else 0.0, not finite]), "max")
+    fixed_point, sums = FixedPoint(math.nan if has_nonfinite else float(largest)), np.zeros(2, np.int64)
     for array in arrays:
-        for first in range(0, array.size, FixedPoint.MOST):
-            parts += sums.pieces(array[first : first + FixedPoint.MOST])
-    return sums.value(transport.reduce(parts, "sum"))
+        for first in range(0, array.size, FixedPoint.MAX_NUMBERS):
+            sums += fixed_point.high_and_low_sums(array[first : first + FixedPoint.MAX_NUMBERS])
+    return fixed_point.value(transport.reduce(sums, "sum"))
 
 
 def inner_product(transport, pairs: Iterable[tuple]) -> float:
@@ -67,8 +67,8 @@ def inner_product(transport, pairs: Iterable[tuple]) -> float:
 
     Arrays with fewer than two axes are the same on all processes, and count once.
     """
-    ours = (pair for pair in pairs if np.ndim(pair[0]) > 1 or transport.rank == 0)
-    return exact_sum(transport, (np.asarray(a, np.float64) * np.asarray(b, np.float64) for a, b in ours))
+    counted_pairs = (pair for pair in pairs if np.ndim(pair[0]) > 1 or transport.rank == 0)
+    return exact_sum(transport, (np.asarray(a, np.float64) * np.asarray(b, np.float64) for a, b in counted_pairs))
 
 
 def exact_product(a: np.ndarray, b: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
@@ -77,7 +77,7 @@ def exact_product(a: np.ndarray, b: np.ndarray, bounds: tuple[float, float]) -> 
     No number in a or b may exceed its bound in size. Each is split into three integers, with so few bits that sums of
     their products are exact in float64: with 2^17 columns of a, 2^-52 of the bound is lost at most.
     """
-    bits, scale, parts = (53 - a.shape[1].bit_length()) // 2, 1.0, []
+    bits, scale, pieces_of_factors = (53 - a.shape[1].bit_length()) // 2, 1.0, []
     for factor, bound in zip((a, b), bounds, strict=True):
         unit, pieces = 2.0 ** math.frexp(bound)[1], []
         rest = factor / unit
@@ -85,10 +85,10 @@ def exact_product(a: np.ndarray, b: np.ndarray, bounds: tuple[float, float]) -> 
             rest = rest * 2.0**bits
             pieces.append(np.rint(rest))
             rest -= pieces[-1]
-        parts.append(pieces)
+        pieces_of_factors.append(pieces)
         scale *= unit
     total = np.zeros((len(a), b.shape[1]))
     for order in (2, 1, 0):  # the smallest first; further products are below the error
         for i in range(order + 1):
-            total += parts[0][i] @ parts[1][order - i] * (scale * 2.0 ** (-(order + 2) * bits))
+            total += pieces_of_factors[0][i] @ pieces_of_factors[1][order - i] * (scale * 2.0 ** (-(order + 2) * bits))
     return total

@@ -10,39 +10,39 @@ from pathlib import Path
 from typing import NamedTuple
 
 #: The commands that build them.
-REMEDY = "tools/build-native, or pip install . with a C++ compiler"
+BUILD_COMMANDS = "tools/build-native, or pip install . with a C++ compiler"
 #: The library of messages (transport/exchange.cc), and the number of its calling convention.
-EXCHANGE = Path(__file__).parent / "transport" / "_exchange.so", 1
+EXCHANGE_LIBRARY = Path(__file__).parent / "transport" / "_exchange.so", 1
 
 
-class Built(NamedTuple):
+class ForeignLibrary(NamedTuple):
     """A library, and the versions that it was built with."""
 
-    calls: ctypes.CDLL
-    convention: int
+    library: ctypes.CDLL
+    abi_version: int
     compiler: str
     jaxlib: str
 
 
 @cache
-def built(library: Path) -> Built:
+def load_library(path: Path) -> ForeignLibrary:
     """The loaded library. OSError: it was built for another machine."""
-    calls = ctypes.CDLL(str(library))
-    words = (ctypes.c_char_p.in_dll(calls, f"swmodel_{name}").value.decode() for name in ("compiler", "jaxlib"))
-    return Built(calls, ctypes.c_long.in_dll(calls, "swmodel_convention").value, *words)
+    library = ctypes.CDLL(str(path))
+    words = (ctypes.c_char_p.in_dll(library, f"swmodel_{name}").value.decode() for name in ("compiler", "jaxlib"))
+    return ForeignLibrary(library, ctypes.c_long.in_dll(library, "swmodel_abi_version").value, *words)
 
 
-def unsupported_reason(library: Path, convention: int) -> str:
+def unsupported_reason(path: Path, abi_version: int) -> str:
     """Why the library cannot be used by callers of this convention; empty where it can."""
-    if not library.exists():
+    if not path.exists():
         return "it was not compiled when swmodel was installed"
     try:
-        found = built(library)
+        loaded = load_library(path)
     except OSError as error:
         return str(error)
-    if found.convention != convention:
+    if loaded.abi_version != abi_version:
         return "it was compiled from another version of swmodel"
-    old, new = ([*map(int, re.findall(r"\d+", text)[:2])] for text in (version("jaxlib"), found.jaxlib))
-    if new > old:  # a newer jaxlib takes calls that were built for an older one
-        return f"it was compiled for jaxlib {found.jaxlib}, newer than the {version('jaxlib')} that is installed"
+    installed, required = ([*map(int, re.findall(r"\d+", text)[:2])] for text in (version("jaxlib"), loaded.jaxlib))
+    if required > installed:  # a newer jaxlib takes calls that were built for an older one
+        return f"it was compiled for jaxlib {loaded.jaxlib}, newer than the {version('jaxlib')} that is installed"
     return ""

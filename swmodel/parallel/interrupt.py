@@ -9,28 +9,28 @@ import contextlib
 import os
 import signal
 
-from ..errors import STOPPED
+from ..errors import EXIT_STOPPED
 
-MESSAGE = "Stopped by the user."
+INTERRUPT_MESSAGE = "Stopped by the user."
 
 
-def end_at_once(number, frame):
-    """Handle SIGINT: print MESSAGE and end this process."""
+def exit_on_sigint(signal_number, frame):
+    """Handle SIGINT: print INTERRUPT_MESSAGE and end this process."""
     with contextlib.suppress(OSError):  # stderr is closed
-        os.write(2, f"{MESSAGE}\n".encode())
-    os._exit(STOPPED)
+        os.write(2, f"{INTERRUPT_MESSAGE}\n".encode())
+    os._exit(EXIT_STOPPED)
 
 
-def install():
+def install_sigint_handler():
     """End this process on SIGINT, unless its parent made it ignore SIGINT."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, end_at_once)
+        signal.signal(signal.SIGINT, exit_on_sigint)
 
 
 @contextlib.contextmanager
-def as_exception():
-    """A context in which SIGINT raises KeyboardInterrupt, if `install` was called."""
-    if signal.getsignal(signal.SIGINT) is not end_at_once:
+def raise_keyboard_interrupt():
+    """A context in which SIGINT raises KeyboardInterrupt, if `install_sigint_handler` was called."""
+    if signal.getsignal(signal.SIGINT) is not exit_on_sigint:
         yield
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -10,7 +10,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
 
-def linear(name: str, compute, transpose, effects=None) -> Primitive:
+def linear_primitive(name: str, compute, transpose, effects=None) -> Primitive:
     """The primitive of a linear map of arrays [..., y, x] with any leading axes.
 
     `compute` is a function of the array and the primitive's parameters, and `transpose` one of a cotangent of the
@@ -19,7 +19,7 @@ def linear(name: str, compute, transpose, effects=None) -> Primitive:
     """
     primitive = Primitive(name)
 
-    def abstract(array, **parameters):
+    def abstract_eval(array, **parameters):
         shape = array if effects else jax.eval_shape(partial(compute, **parameters), array)
         found = array.update(shape=shape.shape, dtype=shape.dtype, weak_type=False)
         return found, effects(**parameters) if effects else set()
@@ -28,17 +28,17 @@ def linear(name: str, compute, transpose, effects=None) -> Primitive:
         out = primitive.bind(*primals, **parameters)
         return out, primitive.bind(ad.instantiate_zeros(tangents[0]), **parameters)
 
-    def transposed(cotangent, array, **parameters):
+    def transpose_rule(cotangent, array, **parameters):
         # Zeros are mapped, too, as other processes wait for the message.
         return [transpose(ad.instantiate_zeros(cotangent), **parameters)]
 
-    def batch(arrays, axes, **parameters):
+    def batching_rule(arrays, axes, **parameters):
         return primitive.bind(jnp.moveaxis(arrays[0], axes[0], 0), **parameters), 0
 
     primitive.def_impl(partial(xla.apply_primitive, primitive))
-    primitive.def_effectful_abstract_eval(abstract)
+    primitive.def_effectful_abstract_eval(abstract_eval)
     mlir.register_lowering(primitive, mlir.lower_fun(compute, multiple_results=False))
     ad.primitive_jvps[primitive] = jvp
-    ad.primitive_transposes[primitive] = transposed
-    batching.primitive_batchers[primitive] = batch
+    ad.primitive_transposes[primitive] = transpose_rule
+    batching.primitive_batchers[primitive] = batching_rule
     return primitive

@@ -16,19 +16,19 @@ import sys
 from ..errors import FilesError
 
 #: The exit code of a program whose standard output was closed: that of SIGPIPE in shells.
-UNREAD_CODE = 128 + signal.SIGPIPE
+EXIT_STDOUT_CLOSED = 128 + signal.SIGPIPE
 
 
-class Unread(FilesError):
+class StdoutClosedError(FilesError):
     """Standard output was closed."""
 
 
-class Standard(io.FileIO):
-    """Standard output or error, which drops output that cannot be written, after an error if it is `needed`."""
+class StandardStream(io.FileIO):
+    """Standard output or error, which drops output that cannot be written, after an error if it `is_required`."""
 
-    def __init__(self, descriptor: int, needed: bool):
+    def __init__(self, descriptor: int, is_required: bool):
         super().__init__(descriptor, "w", closefd=False)
-        self.needed = needed
+        self.is_required = is_required
 
     def write(self, data) -> int:
         """Write bytes; returns their number."""
@@ -37,46 +37,46 @@ class Standard(io.FileIO):
                 select.select((), (self,), ())
             return written
         except OSError as error:
-            needed, self.needed = self.needed, False
-            if needed:
-                kind = Unread if isinstance(error, BrokenPipeError) else FilesError
+            was_required, self.is_required = self.is_required, False
+            if was_required:
+                kind = StdoutClosedError if isinstance(error, BrokenPipeError) else FilesError
                 raise kind(f"standard output cannot be written: {error.strerror}") from error
             return memoryview(data).nbytes
 
 
-def prepare():
-    """Make this process's streams Standard ones, for any text, on open descriptors, before anything else.
+def replace_standard_streams():
+    """Make this process's streams StandardStreams, for any text, on open descriptors, before anything else.
 
     A file that is opened while one of the three is closed would get its number and the program's output.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
-    sys.stdout = text_stream(Standard(1, needed=True), sys.stdout)
-    sys.stderr = text_stream(Standard(2, needed=False), sys.stderr)
+    sys.stdout = text_stream(StandardStream(1, is_required=True), sys.stdout)
+    sys.stderr = text_stream(StandardStream(2, is_required=False), sys.stderr)
 
 
-def text_stream(standard: Standard, like) -> io.TextIOWrapper:
-    """A stream of text, encoded and buffered as `like`; characters that the encoding lacks are replaced."""
+def text_stream(standard: StandardStream, original) -> io.TextIOWrapper:
+    """A stream of text, encoded and buffered as `original`; characters that the encoding lacks are replaced."""
     return io.TextIOWrapper(
         io.BufferedWriter(standard),
-        encoding="utf-8" if like is None else like.encoding,
+        encoding="utf-8" if original is None else original.encoding,
         errors="replace",
-        line_buffering=like is None or like.line_buffering or like.write_through,
+        line_buffering=original is None or original.line_buffering or original.write_through,
     )
 
 
 def ignore_broken_stdout():
     """Drop output that cannot be written on standard output, which only shows progress."""
     standard = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    if isinstance(standard, Standard):
-        standard.needed = False
+    if isinstance(standard, StandardStream):
+        standard.is_required = False
 
 
-def move_stdout():
+def silence_stdout_of_libraries():
     """Let only Python write on standard output; output of C libraries is dropped."""
     sys.stdout.flush()
-    sys.stdout = text_stream(Standard(os.dup(1), needed=False), sys.stdout)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
+    sys.stdout = text_stream(StandardStream(os.dup(1), is_required=False), sys.stdout)
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, 1)
+    os.close(devnull)

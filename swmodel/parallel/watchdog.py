@@ -18,25 +18,25 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import INTERNAL
+from ..errors import EXIT_INTERNAL
 from . import spawn
 from .abort import abort
 
-FOLDER = "stuck"
-PACKAGE = Path(__file__).parents[1]
+STACKS_FOLDER = "stuck"
+PACKAGE_FOLDER = Path(__file__).parents[1]
 #: Least time for the first step, s, which includes imports, compilation, and verification of files.
-START = 600.0
+START_TIMEOUT_SECONDS = 600.0
 #: Most ranks in a message.
-SHOWN = 8
+MAX_RANKS_SHOWN = 8
 
 
 @contextlib.contextmanager
-def limited_start():
-    """A context that ends this process, with the stacks of its threads, after START.
+def exit_if_start_hangs():
+    """A context that ends this process, with the stacks of its threads, after START_TIMEOUT_SECONDS.
 
     It is for calls that block Python: MPI_Init waits for ever for a process that ended before calling it.
     """
-    faulthandler.dump_traceback_later(START, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(START_TIMEOUT_SECONDS, exit=True, file=sys.__stderr__)
     try:
         yield
     finally:
@@ -44,19 +44,19 @@ def limited_start():
 
 
 @contextlib.contextmanager
-def limited_wait(limit: float, words: str, rank: int):
+def abort_after_timeout(timeout: float, message: str, rank: int):
     """A context that ends all processes, with a line on stderr, after a limit, s; 0: never.
 
     Higher ranks wait a little longer, so that only the first waiting one prints.
     """
 
-    def end():
-        os.write(2, f"Error: no answer for {limit:g} s (run.watchdog): {words}\n".encode())
-        abort(INTERNAL)
+    def abort_run():
+        os.write(2, f"Error: no answer for {timeout:g} s (run.watchdog): {message}\n".encode())
+        abort(EXIT_INTERNAL)
 
-    timer = threading.Timer(limit + 2.0 * min(rank, 10), end)
+    timer = threading.Timer(timeout + 2.0 * min(rank, 10), abort_run)
     timer.daemon = True
-    if limit:
+    if timeout:
         timer.start()
     try:
         yield
@@ -67,28 +67,28 @@ def limited_wait(limit: float, words: str, rank: int):
 class Watchdog:
     """A context that watches this rank; `report` receives the message for the user, on one rank.
 
-    All ranks have the same run folder. After `limit` seconds without a step the run ends; 0: never.
+    All ranks have the same run folder. After `timeout` seconds without a step the run ends; 0: never.
     """
 
-    def __init__(self, rank: int, size: int, directory, limit: float, report: Callable):
-        self.rank, self.size, self.limit, self.report = rank, size, limit, report
-        self.folder = Path(directory) / FOLDER
+    def __init__(self, rank: int, size: int, directory, timeout: float, report: Callable):
+        self.rank, self.size, self.timeout, self.report = rank, size, timeout, report
+        self.folder = Path(directory) / STACKS_FOLDER
         self.progress = lambda: None
-        self.tick = min(30.0, limit / 20)
-        self._main = threading.get_ident()
-        self._end = threading.Event()
+        self.poll_interval = min(30.0, timeout / 20)
+        self._main_thread = threading.get_ident()
+        self._stop_event = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self):
         if self.rank == 0:
             shutil.rmtree(self.folder, ignore_errors=True)
-        if self.limit:
+        if self.timeout:
             self._thread.start()
         return self
 
     def __exit__(self, *error):
         """Wait for the thread, which may hold arrays of JAX that cannot be freed at the end of Python."""
-        self._end.set()
+        self._stop_event.set()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -97,43 +97,51 @@ class Watchdog:
         self.progress = progress
 
     def _watch(self):
-        """End the run after `limit` seconds with the same step, at least START before the first one."""
-        seen, waited, patience = None, 0.0, max(self.limit, START)
-        while not self._end.wait(self.tick):
-            now = self.progress()
-            waited = waited + self.tick if now == seen else 0.0
-            if now != seen and seen is not None:
-                patience = self.limit
-            seen = now
-            if waited > patience or (waited and self.folder.is_dir()):
-                self._answer(seen, waited)
+        """End the run after `timeout` seconds with the same step, at least START_TIMEOUT_SECONDS before the first
+        one.
+        """
+        last_step, seconds_waited, timeout = None, 0.0, max(self.timeout, START_TIMEOUT_SECONDS)
+        while not self._stop_event.wait(self.poll_interval):
+            step = self.progress()
+            seconds_waited = seconds_waited + self.poll_interval if step == last_step else 0.0
+            if step != last_step and last_step is not None:
+                timeout = self.timeout
+            last_step = step
+            if seconds_waited > timeout or (seconds_waited and self.folder.is_dir()):
+                self._write_stacks_and_exit(last_step, seconds_waited)
 
-    def _answer(self, step, waited: float):
+    def _write_stacks_and_exit(self, step, seconds_waited: float):
         """Write this rank's stacks; some seconds later end the run, unless it has already ended."""
         with contextlib.suppress(OSError):
             self.folder.mkdir(exist_ok=True)
             with (self.folder / f"rank-{self.rank}.txt").open("w") as file:
-                file.write(f"{innermost_function(self._main)}\n")
+                file.write(f"{innermost_function(self._main_thread)}\n")
                 file.flush()
                 faulthandler.dump_traceback(file, all_threads=True)
-        if self._end.wait(2 * self.tick + 2.0):
+        if self._stop_event.wait(2 * self.poll_interval + 2.0):
             return
-        answers = {int(path.stem[5:]): path.read_text().partition("\n")[0] for path in self.folder.glob("rank-*.txt")}
-        if self.rank == min(answers, default=self.rank):
-            silent = [f"rank {rank} did not answer" for rank in range(self.size) if rank not in answers]
-            where = "; ".join((silent + [f"rank {rank} is in {answers[rank]}" for rank in sorted(answers)])[:SHOWN])
-            self.report(f"no step for {waited:.0f} s (step {step}): {where}; stacks in {self.folder}")
+        functions_by_rank = {
+            int(path.stem[5:]): path.read_text().partition("\n")[0] for path in self.folder.glob("rank-*.txt")
+        }
+        if self.rank == min(functions_by_rank, default=self.rank):
+            silent_ranks = [f"rank {rank} did not answer" for rank in range(self.size) if rank not in functions_by_rank]
+            descriptions = "; ".join(
+                (silent_ranks + [f"rank {rank} is in {functions_by_rank[rank]}" for rank in sorted(functions_by_rank)])[
+                    :MAX_RANKS_SHOWN
+                ]
+            )
+            self.report(f"no step for {seconds_waited:.0f} s (step {step}): {descriptions}; stacks in {self.folder}")
         else:
             time.sleep(2.0)
         sys.stderr.flush()
-        spawn.fail()
-        os._exit(INTERNAL)
+        spawn.kill_other_ranks()
+        os._exit(EXIT_INTERNAL)
 
 
 def innermost_function(thread: int) -> str:
     """The innermost function of a thread, within the package if possible."""
     frame = innermost = sys._current_frames()[thread]
-    while frame is not None and not Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
+    while frame is not None and not Path(frame.f_code.co_filename).is_relative_to(PACKAGE_FOLDER):
         frame = frame.f_back
     code = (frame or innermost).f_code
     return f"{code.co_name} ({Path(code.co_filename).name}:{(frame or innermost).f_lineno})"

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 
 #: Lock for netCDF4, which crashes if two threads use it at once, even for different files.
-NETCDF = threading.RLock()
+NETCDF_LOCK = threading.RLock()
 
 
 class Worker:
@@ -27,7 +27,7 @@ class Worker:
         return future
 
     @property
-    def idle(self) -> bool:
+    def is_queue_empty(self) -> bool:
         """Whether no call waits behind the present one."""
         return self._calls.empty()
 

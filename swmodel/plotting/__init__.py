@@ -4,16 +4,16 @@ from .animation import animate
 from .dataset import PlotError
 from .maps import plot, plot_grid
 from .maxima import plot_maxima
-from .overlays import Over
+from .overlays import Overlays
 from .page import view
 from .series import plot_diagnostics, plot_sections, plot_stations
 from .spectra import spectra
-from .style import Scale
+from .style import ColourRange
 
 __all__ = [
-    "Over",
+    "ColourRange",
+    "Overlays",
     "PlotError",
-    "Scale",
     "animate",
     "plot",
     "plot_diagnostics",

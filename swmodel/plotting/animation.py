@@ -15,24 +15,24 @@ from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
 from matplotlib.figure import Figure
 
 from . import style
-from .dataset import PlotError, data_file, find_record, open_data, seconds
-from .derived import changes, chosen, shown
-from .files import default_output, written
-from .ground import legend
-from .overlays import NOTHING, Over, draw_layers
-from .panels import draw, write_caption
-from .style import OF_RUN, Scale
-from .titles import titles
+from .dataset import PlotError, find_data_file, find_record, open_data, record_times
+from .derived import choose_fields, has_records, read_displayed_field
+from .files import atomic_write, default_output
+from .ground import ground_legend
+from .overlays import NO_OVERLAYS, Overlays, draw_layers
+from .panels import draw_panels, write_caption
+from .style import RUN_RANGE, ColourRange
+from .titles import make_title_formatter
 
 log = logging.getLogger(__name__)
 logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # one line of ffmpeg's is reported here
 
 #: Dots per inch: a frame is some 1100 pixels wide.
-DPI = 160
-#: Usual frames per second, and seconds of a film below which there are fewer.
-FASTEST, SHORTEST = 12, 4
-#: Frames per second that films can have.
-SLOWEST, MOST_FRAMES = 0.01, 240
+FRAME_DPI = 160
+#: Usual frames per second, and seconds of an animation below which there are fewer.
+MAX_DEFAULT_FPS, MIN_DURATION_SECONDS = 12, 4
+#: Frames per second that animations can have.
+MIN_FPS, MAX_FPS = 0.01, 240
 
 
 def animate(
@@ -41,64 +41,76 @@ def animate(
     fps: float | None = None,
     output=None,
     member: int | None = None,
-    scale: Scale = OF_RUN,
-    over: Over = NOTHING,
+    colour_range: ColourRange = RUN_RANGE,
+    overlays: Overlays = NO_OVERLAYS,
 ) -> Path:
     """Draw all records of a field into an MP4 (by ffmpeg), or a GIF if there is no ffmpeg.
 
-    The colours have the same meaning in all frames, unless `scale` says otherwise.
+    The colours have the same meaning in all frames, unless `colour_range` says otherwise.
 
     Args:
         path: run folder or NetCDF file.
         field: name of the field; None: relative vorticity, or the file's first of the usual fields.
-        fps: frames per second; None: FASTEST, or fewer in a film that would be shorter than SHORTEST seconds.
+        fps: frames per second; None: MAX_DEFAULT_FPS, or fewer in an animation that would be shorter than
+            MIN_DURATION_SECONDS.
         output: FILE.mp4 or FILE.gif; None: an MP4 named after the data and the field, beside the data.
         member: the member of an ensemble whose field is shown; None: the first that has fields.
-        scale: the values at the ends of the colours.
-        over: arrows of the current and lines of equal value.
+        colour_range: the values at the ends of the colours.
+        overlays: arrows of the current and lines of equal value.
 
     Returns:
         The file written: with the ending .gif if an MP4 was wanted and there is no ffmpeg.
     """
-    file = data_file(path)
+    file = find_data_file(path)
     with open_data(file) as data:
-        name = field or chosen(data, None)[0]
-        if not changes(data, name):
+        name = field or choose_fields(data, None)[0]
+        if not has_records(data, name):
             raise PlotError(f"{name} in {file} does not change with time; plot it instead")
         find_record(data, 0)
-        fps = min(FASTEST, seconds(data).size / SHORTEST) if fps is None else fps
-        target, writer = writer_for(Path(output or default_output(file, name, ".mp4", member)), fps)
-        with mpl.rc_context({**style.RC, "animation.ffmpeg_path": ffmpeg() or "ffmpeg"}), written(target) as temporary:
-            figure, show = film(data, name, member, scale, over)
-            take_frames(writer, temporary, figure, show, seconds(data).size)
+        fps = min(MAX_DEFAULT_FPS, record_times(data).size / MIN_DURATION_SECONDS) if fps is None else fps
+        target, writer = choose_writer(Path(output or default_output(file, name, ".mp4", member)), fps)
+        with (
+            mpl.rc_context({**style.RC_PARAMS, "animation.ffmpeg_path": find_ffmpeg() or "ffmpeg"}),
+            atomic_write(target) as temporary,
+        ):
+            figure, show = make_animation(data, name, member, colour_range, overlays)
+            write_frames(writer, temporary, figure, show, record_times(data).size)
     return target
 
 
-def film(data: netCDF4.Dataset, name: str, member, scale: Scale, over: Over) -> tuple[Figure, Callable[[int], None]]:
-    """The figure of a film, and a function that shows a record; all records are read once before, for the colours."""
-    records, first, title = range(seconds(data).size), shown(data, name, 0, member), titles(data)
-    (look,) = style.looks(data, [first], records, member, scale)
-    if scale.range == "record":
-        look = replace(look, extend="both")
-    layers = over.layers(data, member, records)
-    words = [*legend([first], ever=True), *(words for words, _ in layers)]
-    figure, (draw_map,) = draw([first], [look], [title(0), *words])
+def make_animation(
+    data: netCDF4.Dataset, name: str, member, colour_range: ColourRange, overlays: Overlays
+) -> tuple[Figure, Callable[[int], None]]:
+    """The figure of an animation, and a function that shows a record; all records are read once before, for the
+    colours.
+    """
+    records, first, title = (
+        range(record_times(data).size),
+        read_displayed_field(data, name, 0, member),
+        make_title_formatter(data),
+    )
+    (field_style,) = style.make_styles(data, [first], records, member, colour_range)
+    if colour_range.range == "record":
+        field_style = replace(field_style, extend="both")
+    layers = overlays.make_layers(data, member, records)
+    legend_lines = [*ground_legend([first], any_record=True), *(words for words, _ in layers)]
+    figure, (draw_map,) = draw_panels([first], [field_style], [title(0), *legend_lines])
     update = draw_layers(layers, figure, 0)
 
     def show(record: int) -> None:
-        field = shown(data, name, record, member)
-        draw_map(field, style.look([field], scale.ends) if scale.range == "record" else look)
+        field = read_displayed_field(data, name, record, member)
+        draw_map(field, style.make_style([field], colour_range.ends) if colour_range.range == "record" else field_style)
         update(record)
-        write_caption(figure, [title(record), *words])
+        write_caption(figure, [title(record), *legend_lines])
 
     return figure, show
 
 
-def take_frames(writer: AbstractMovieWriter, file: Path, figure: Figure, show: Callable, count: int) -> None:
+def write_frames(writer: AbstractMovieWriter, file: Path, figure: Figure, show: Callable, n_records: int) -> None:
     """Write each record as a frame."""
-    writer.setup(figure, str(file), DPI)
+    writer.setup(figure, str(file), FRAME_DPI)
     try:
-        for record in range(count):
+        for record in range(n_records):
             show(record)
             writer.grab_frame()
     except OSError:  # ffmpeg has ended: its exit code says why
@@ -111,13 +123,13 @@ def take_frames(writer: AbstractMovieWriter, file: Path, figure: Figure, show: C
     writer.finish()
 
 
-def writer_for(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:
+def choose_writer(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:
     """The file to write, and matplotlib's writer for it."""
     if target.suffix not in (".mp4", ".gif"):
         raise PlotError(f"{target} must end in .mp4 or .gif")
-    if not SLOWEST <= fps <= MOST_FRAMES:
-        raise PlotError(f"fps must be from {SLOWEST:g} to {MOST_FRAMES:g}, not {fps:g}")
-    if target.suffix == ".mp4" and ffmpeg() is None:
+    if not MIN_FPS <= fps <= MAX_FPS:
+        raise PlotError(f"fps must be from {MIN_FPS:g} to {MAX_FPS:g}, not {fps:g}")
+    if target.suffix == ".mp4" and find_ffmpeg() is None:
         target = target.with_suffix(".gif")
         log.warning("no ffmpeg for MP4, writing %s (pip install imageio-ffmpeg brings it)", target)
     if target.suffix == ".gif":
@@ -125,10 +137,10 @@ def writer_for(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:
     return target, FFMpegWriter(fps=fps, codec="h264", extra_args=["-crf", "18"])
 
 
-def ffmpeg() -> str | None:
+def find_ffmpeg() -> str | None:
     """Path of the system's ffmpeg, or else of that in the package imageio-ffmpeg; None: there is none."""
-    if found := shutil.which("ffmpeg"):
-        return found
+    if path := shutil.which("ffmpeg"):
+        return path
     try:
         import imageio_ffmpeg
 

@@ -14,15 +14,15 @@ import numpy as np
 
 from ..errors import FilesError, suggest
 from ..files.integrity import checksums, guard
-from ..files.run_folder import ENSEMBLE, SNAPSHOTS, is_folder
-from ..files.store.data import opened
-from ..ocean.diagnostics import OF_DRYING
-from ..ocean.table import INFLOW
+from ..files.run_folder import ENSEMBLE, SNAPSHOT_FILES, is_run_folder
+from ..files.store.data import open_netcdf_or_zarr
+from ..ocean.diagnostics import DRYING_DIAGNOSTICS
+from ..ocean.table import INFLOW_PREFIX
 
 log = logging.getLogger(__name__)
 
 #: Series of extremes over the domain, and those of floods; all others, except inflows, are sums that hardly change.
-EXTREMES = ("max_speed", "min_h", "cfl", *OF_DRYING)
+EXTREME_SERIES = ("max_speed", "min_h", "cfl", *DRYING_DIAGNOSTICS)
 
 
 class PlotError(ValueError):
@@ -31,62 +31,64 @@ class PlotError(ValueError):
     exit_code = 2
 
 
-def data_file(path, *names: str) -> Path:
+def find_data_file(path, *names: str) -> Path:
     """The file or store meant by `path`: itself, or the first of `names` (its records) in the run folder."""
-    path, names = Path(path), names or (*SNAPSHOTS, ENSEMBLE)
+    path, names = Path(path), names or (*SNAPSHOT_FILES, ENSEMBLE)
     if not os.path.lexists(path):
         raise PlotError(f"there is no file or folder {path}")
-    if not is_folder(path):
+    if not is_run_folder(path):
         return path
-    found = [path / name for name in names if os.path.lexists(path / name)]
-    if not found:
-        held = ", ".join(sorted(each.name for each in path.iterdir() if each.suffix in (".nc", ".json")))
-        raise PlotError(f"{path} holds no {names[0]}: it holds {held or 'no results yet, or is no run folder'}")
-    return found[0]
+    existing = [path / name for name in names if os.path.lexists(path / name)]
+    if not existing:
+        contents = ", ".join(sorted(each.name for each in path.iterdir() if each.suffix in (".nc", ".json")))
+        raise PlotError(f"{path} holds no {names[0]}: it holds {contents or 'no results yet, or is no run folder'}")
+    return existing[0]
 
 
 def open_data(path: Path) -> netCDF4.Dataset:
     """The open file, to be used in a `with`; repaired first if its writer was killed.
 
-    Another process examines it before, and verifies all but the values of fields: `values_of` does that.
+    Another process examines it before, and verifies all but the values of fields: `read_verified` does that.
     """
-    warn_of(path, *guard.facts([look(path)]))
-    return opened(path)
+    warn_about(path, *guard.examine_files([make_examination_job(path)]))
+    return open_netcdf_or_zarr(path)
 
 
-def warn_of(path, found: dict) -> None:
+def warn_about(path, facts: dict) -> None:
     """Warn of what is doubtful in a file that was examined."""
-    if words := guard.warning_for(path, found):
-        log.warning("%s", words)
+    if warning := guard.warning_for(path, facts):
+        log.warning("%s", warning)
 
 
-def look(path) -> guard.Job:
+def make_examination_job(path) -> guard.ExaminationJob:
     """The examination by another process that comes before the file is `opened` here."""
-    return guard.Job(Path(path), "look")
+    return guard.ExaminationJob(Path(path), "partial")
 
 
-def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:
+def read_verified(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:
     """The values of a field in a record, or of a field without time, verified; empty if there is no record."""
-    variable, row, expected = data[name], data.variables.get(checksums.VARIABLE), None
-    moves = variable.dimensions[0] == "time"
-    if moves and not len(variable):
+    variable, checksums_variable, expected_checksum = data[name], data.variables.get(checksums.VARIABLE), None
+    has_time = variable.dimensions[0] == "time"
+    if has_time and not len(variable):
         return np.ma.empty(0)
-    record = record % len(variable) if moves else None
-    if not moves:
-        expected = getattr(variable, checksums.ATTRIBUTE, None)
-    names = getattr(row, checksums.COLUMNS, "").split()
+    record = record % len(variable) if has_time else None
+    if not has_time:
+        expected_checksum = getattr(variable, checksums.ATTRIBUTE, None)
+    checksummed_names = getattr(checksums_variable, checksums.NAMES_ATTRIBUTE, "").split()
     try:
-        if moves and name in names:
-            expected = row[record][names.index(name)]
-        values = variable[record] if moves else variable[...]
+        if has_time and name in checksummed_names:
+            expected_checksum = checksums_variable[record][checksummed_names.index(name)]
+        values = variable[record] if has_time else variable[...]
     except (OSError, RuntimeError):
         values = None
-    if values is None or (expected is not None and checksums.crc(np.ma.getdata(values)) != expected):
-        raise FilesError(f"{data.filepath()}: damaged: {guard.damaged_part(name, record)}")
+    if values is None or (
+        expected_checksum is not None and checksums.crc32(np.ma.getdata(values)) != expected_checksum
+    ):
+        raise FilesError(f"{data.filepath()}: damaged: {guard.describe_damaged_part(name, record)}")
     return values
 
 
-def configuration(data: netCDF4.Dataset) -> dict:
+def read_configuration(data: netCDF4.Dataset) -> dict:
     """The configuration of the run as {section: {key: value}}; empty for a file without one."""
     try:
         return tomllib.loads(getattr(data, "configuration", ""))
@@ -94,9 +96,9 @@ def configuration(data: netCDF4.Dataset) -> dict:
         return {}
 
 
-def tracers_of(data: netCDF4.Dataset) -> list[str]:
+def tracer_names(data: netCDF4.Dataset) -> list[str]:
     """The names of the tracers of the run."""
-    return [table["name"] for table in configuration(data).get("physics", {}).get("tracers", ())]
+    return [table["name"] for table in read_configuration(data).get("physics", {}).get("tracers", ())]
 
 
 def field_names(data: netCDF4.Dataset) -> list[str]:
@@ -105,33 +107,33 @@ def field_names(data: netCDF4.Dataset) -> list[str]:
     return [name for name, last in axes.items() if last == ("y_", "x_")]
 
 
-def find_field(data: netCDF4.Dataset, name: str, computed: Sequence[str] = ()) -> netCDF4.Variable:
-    """The field called `name`; a message may suggest fields that are `computed`, too."""
+def find_field(data: netCDF4.Dataset, name: str, derived_names: Sequence[str] = ()) -> netCDF4.Variable:
+    """The field called `name`; a message may suggest fields that are `derived_names`, too."""
     names = field_names(data)
     if name not in names:
-        raise PlotError(f'no field "{name}" in {data.filepath()}; {suggest(name, [*names, *computed])}')
+        raise PlotError(f'no field "{name}" in {data.filepath()}; {suggest(name, [*names, *derived_names])}')
     return data[name]
 
 
-def seconds(data: netCDF4.Dataset) -> np.ndarray:
+def record_times(data: netCDF4.Dataset) -> np.ndarray:
     """Model time of every record, s; empty for a file without time."""
     return np.ma.filled(data["time"][:], np.nan).astype(float) if "time" in data.variables else np.empty(0)
 
 
-def integrals(data: netCDF4.Dataset) -> list[str]:
+def integral_names(data: netCDF4.Dataset) -> list[str]:
     """The series of sums over the domain, such as mass and energy, in the order of the file."""
-    others = ("time", "step", *numbers(data))
-    return [name for name, v in data.variables.items() if v.dimensions == ("time",) and name not in others]
+    excluded = ("time", "step", *other_series_names(data))
+    return [name for name, v in data.variables.items() if v.dimensions == ("time",) and name not in excluded]
 
 
-def numbers(data: netCDF4.Dataset) -> list[str]:
-    """The other series, which are shown unchanged: extremes, and inflows through open sides."""
-    return [name for name in data.variables if name in EXTREMES or name.startswith(INFLOW)]
+def other_series_names(data: netCDF4.Dataset) -> list[str]:
+    """The other series, which are shown unchanged: extremes, and inflows through open boundaries."""
+    return [name for name in data.variables if name in EXTREME_SERIES or name.startswith(INFLOW_PREFIX)]
 
 
 def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -> int:
     """The number of a record, from 0: `record` (negative: from the last), or the nearest to `time` (s)."""
-    times = seconds(data)
+    times = record_times(data)
     if times.size == 0:
         raise PlotError(f"{data.filepath()} holds no record yet")
     if time is not None:
@@ -141,30 +143,34 @@ def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -
     return record % times.size
 
 
-def find_member(data: netCDF4.Dataset, member: int | None) -> int:
+def find_member_index(data: netCDF4.Dataset, member: int | None) -> int:
     """The index of a member of an ensemble among those with fields; 0 if none is asked for."""
     if member is None:
         return 0
-    numbers = data["member"][:].tolist() if "member" in data.variables else []
-    if member not in numbers:
-        has = f"it has those of {', '.join(map(str, numbers))}" if numbers else "it is no ensemble"
-        raise PlotError(f"no fields of member {member} in {data.filepath()}; {has}")
-    return numbers.index(member)
+    members = data["member"][:].tolist() if "member" in data.variables else []
+    if member not in members:
+        available = f"it has those of {', '.join(map(str, members))}" if members else "it is no ensemble"
+        raise PlotError(f"no fields of member {member} in {data.filepath()}; {available}")
+    return members.index(member)
 
 
-def number_of(data: netCDF4.Dataset, member: int | None) -> str:
+def member_label(data: netCDF4.Dataset, member: int | None) -> str:
     """The member of an ensemble whose fields are shown, as ", member 2"; empty if there are no members."""
-    return f", member {int(data['member'][find_member(data, member)])}" if "member" in data.variables else ""
+    return f", member {int(data['member'][find_member_index(data, member)])}" if "member" in data.variables else ""
 
 
-def stored(data: netCDF4.Dataset, name: str, record: int, member: int | None, along: int = 0) -> np.ma.MaskedArray:
-    """The values [y, x] of a field in the file, verified; of one member, or one place `along` another axis."""
-    place, values = find_member(data, member), values_of(data, name, record)
-    return values if values.ndim == 2 else values[place if "member" in data.variables else along]
+def read_field(
+    data: netCDF4.Dataset, name: str, record: int, member: int | None, constituent_index: int = 0
+) -> np.ma.MaskedArray:
+    """The values [y, x] of a field in the file, verified; of one member, or that of one constituent
+    (`constituent_index`).
+    """
+    member_index, values = find_member_index(data, member), read_verified(data, name, record)
+    return values if values.ndim == 2 else values[member_index if "member" in data.variables else constituent_index]
 
 
 def long_name_and_units(variable) -> tuple[str, str]:
     """The long name and the units of a variable, "1" if it has none; units that UDUNITS lacks end the long name."""
     long_name, units = getattr(variable, "long_name", variable.name), getattr(variable, "units", None)
-    broken = re.fullmatch(r"(.*) \(([^()]*/[^()]*)\)", long_name) if units is None else None
-    return (broken[1], broken[2]) if broken else (long_name, units or "1")
+    name_with_units = re.fullmatch(r"(.*) \(([^()]*/[^()]*)\)", long_name) if units is None else None
+    return (name_with_units[1], name_with_units[2]) if name_with_units else (long_name, units or "1")

@@ -1,7 +1,7 @@
 """The fields of a file as pictures show them: read from it, or computed from its state by the model's own formulas.
 
-Halos, walls and coasts are those of the run: the file holds the mask, and its configuration defines rings and the slip
-along walls. Apart from rounding, computed values are those that the model would have written.
+Halos, walls and coasts are those of the run: the file holds the mask, and its configuration defines periodic axes and
+the slip along walls. Apart from rounding, computed values are those that the model would have written.
 """
 
 from __future__ import annotations
@@ -12,99 +12,116 @@ from dataclasses import replace
 import netCDF4
 import numpy as np
 
-from ..config.options.grid import Grid as GridOptions
-from ..config.options.physics import Physics
+from ..config.options.grid import GridOptions
+from ..config.options.physics import PhysicsOptions
 from ..ocean.derived import DERIVED, POTENTIALS
 from ..ocean.state import State
-from ..ocean.table import VARIABLES, entry_of
-from ..setup.setup import in_precision
-from .dataset import PlotError, configuration, field_names, find_field, number_of, seconds, stored, values_of
-from .ground import LEVELS, film_of, ground_of
-from .known import ERROR, answer, answers
-from .record import Map, eastward, map_of, open_sides, read_map, surround
+from ..ocean.table import VARIABLES, variable_in_run
+from ..setup.setup import cast_floats
+from .analytic_solutions import ERROR_SUFFIX, analytic_field, analytic_fields
+from .dataset import (
+    PlotError,
+    field_names,
+    find_field,
+    member_label,
+    read_configuration,
+    read_field,
+    read_verified,
+    record_times,
+)
+from .field_map import FieldMap, add_halo, make_map, read_map, read_open_boundaries, to_eastward_northward
+from .ground import SEA_LEVEL_FIELDS, ground_and_dry_mask, read_wet_thickness
 
 #: Fields of the default picture: the first two of these that exist and are not zero everywhere.
-PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
+PREFERRED_FIELDS = ("zeta", "eta", "speed", "u", "v", "q", "h")
 #: The fields that a file has of the grid itself, without which none can be computed.
-GRID = ("mask", "depth", "f")
+GRID_FIELDS = ("mask", "depth", "f")
 #: SGRID's names of the locations, and the dimensions of fields there.
 LOCATIONS = {"centre": ("face", ("y_c", "x_c")), "u": ("edge1", ("y_c", "x_f"))}
 LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))}
 
 
-def is_run(data: netCDF4.Dataset) -> bool:
+def can_derive(data: netCDF4.Dataset) -> bool:
     """Whether a file has the grid and the configuration with which fields can be computed."""
-    return set(GRID) <= set(field_names(data)) and {"grid", "physics"} <= set(configuration(data))
+    return set(GRID_FIELDS) <= set(field_names(data)) and {"grid", "physics"} <= set(read_configuration(data))
 
 
-def held_in(data: netCDF4.Dataset) -> set[str]:
+def available_fields(data: netCDF4.Dataset) -> set[str]:
     """The fields that a file of a run has, and the thickness if it follows from sea level and depth."""
     names = set(field_names(data))
     return names | ({"h"} if "eta" in names else set())
 
 
-def derivable(data: netCDF4.Dataset) -> list[str]:
+def derivable_fields(data: netCDF4.Dataset) -> list[str]:
     """Names of the fields that the file lacks and that can be computed from those it holds."""
-    if not is_run(data):
+    if not can_derive(data):
         return []
     excluded = set(field_names(data))
-    excluded |= set() if "reduced_gravity" in configuration(data)["physics"] else {"sea_level"}
-    excluded |= set() if film_of(data) else {"wet"}
-    excluded |= set(POTENTIALS) if open_sides(data) or not np.all(values_of(data, "mask")) else set()
-    held = held_in(data)
-    return [name for name, row in DERIVED.items() if name not in excluded and held.issuperset(row.sources)]
+    excluded |= set() if "reduced_gravity" in read_configuration(data)["physics"] else {"sea_level"}
+    excluded |= set() if read_wet_thickness(data) else {"wet"}
+    excluded |= set(POTENTIALS) if read_open_boundaries(data) or not np.all(read_verified(data, "mask")) else set()
+    available = available_fields(data)
+    return [
+        name for name, variable in DERIVED.items() if name not in excluded and available.issuperset(variable.sources)
+    ]
 
 
-def require(data: netCDF4.Dataset, name: str) -> None:
+def check_field(data: netCDF4.Dataset, name: str) -> None:
     """Make sure that there is a field."""
-    if name.endswith(ERROR):
-        return require(data, name.removesuffix(ERROR))
-    computed = derivable(data)
-    if name in field_names(data) or name in computed:
+    if name.endswith(ERROR_SUFFIX):
+        return check_field(data, name.removesuffix(ERROR_SUFFIX))
+    derived_names = derivable_fields(data)
+    if name in field_names(data) or name in derived_names:
         return
     if name not in DERIVED:
-        find_field(data, name, computed)
-    where = " in a sea without land or open sides" if name in POTENTIALS else ""
+        find_field(data, name, derived_names)
+    restriction = " in a sea without land or open boundaries" if name in POTENTIALS else ""
     sources = ", ".join(DERIVED[name].sources)
-    raise PlotError(f'no field "{name}" in {data.filepath()}; it is computed from {sources} of a run{where}')
+    raise PlotError(f'no field "{name}" in {data.filepath()}; it is computed from {sources} of a run{restriction}')
 
 
-def changes(data: netCDF4.Dataset, name: str) -> bool:
+def has_records(data: netCDF4.Dataset, name: str) -> bool:
     """Whether a field has records."""
-    require(data, name)
+    check_field(data, name)
     return name not in field_names(data) or data[name].ndim > 2
 
 
-def members_of(data: netCDF4.Dataset, name: str) -> list[int | None]:
+def field_members(data: netCDF4.Dataset, name: str) -> list[int | None]:
     """The members that have a field of their own; [None] if there is only one field."""
-    inside = name not in field_names(data) or "member" in data[name].dimensions
-    return data["member"][:].tolist() if inside and "member" in data.variables else [None]
+    has_members = name not in field_names(data) or "member" in data[name].dimensions
+    return data["member"][:].tolist() if has_members and "member" in data.variables else [None]
 
 
-def chosen(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[str]:
+def choose_fields(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[str]:
     """The fields asked for, or the default ones."""
     if fields is not None:
         return [fields] if isinstance(fields, str) else list(fields)
     names = field_names(data)
     if not names:
         raise PlotError(f"{data.filepath()} holds no field on a grid with dimensions y and x")
-    names = [*names, *derivable(data)]
-    found = [name for name in PREFERRED if name in names] or names[:1]
-    if seconds(data).size == 0:
-        return found[:2]
-    return [name for name in found if np.ma.any(read(data, name).values)][:2] or found[:2]
+    names = [*names, *derivable_fields(data)]
+    preferred = [name for name in PREFERRED_FIELDS if name in names] or names[:1]
+    if record_times(data).size == 0:
+        return preferred[:2]
+    return [name for name in preferred if np.ma.any(read_or_derive(data, name).values)][:2] or preferred[:2]
 
 
-def shown(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> Map:
+def read_displayed_field(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> FieldMap:
     """One record of a field with the dry ground; relative vorticity over f, unless that is near zero."""
-    require(data, name)
-    ground, dry = ground_of(data, name, place_of(data, name)[0], record, member)
-    field = replace(read(data, name, record, member, dry), ground=ground)
-    if field.slim and is_run(data) and name in answers(data, place_of(data, name)[0], record):
-        level = known(data, name, record).values
-        if ground and name in LEVELS:  # there is no water where the level is that of the ground
-            level = np.ma.masked_where(level <= np.ma.getdata(ground.values) + film_of(data), level)
-        field = replace(field, known=level)
+    check_field(data, name)
+    ground, dry_mask = ground_and_dry_mask(data, name, find_location(data, name)[0], record, member)
+    field = replace(read_or_derive(data, name, record, member, dry_mask), ground=ground)
+    if (
+        field.is_drawn_as_line
+        and can_derive(data)
+        and name in analytic_fields(data, find_location(data, name)[0], record)
+    ):
+        analytic_values = analytic_map(data, name, record).values
+        if ground and name in SEA_LEVEL_FIELDS:  # there is no water where the level is that of the ground
+            analytic_values = np.ma.masked_where(
+                analytic_values <= np.ma.getdata(ground.values) + read_wet_thickness(data), analytic_values
+            )
+        field = replace(field, analytic=analytic_values)
     if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
         return field
     f = read_map(data, "f", record).values
@@ -114,104 +131,125 @@ def shown(data: netCDF4.Dataset, name: str, record: int, member: int | None = No
     return replace(field, values=field.values / f, long_name=rf"{field.long_name} $\zeta/f$", units="1")
 
 
-def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, dry=None) -> Map:
-    """One record of a field, computed if the file lacks it, without values at `dry` points; see `record.read_map`."""
-    require(data, name)
+def read_or_derive(
+    data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, dry_mask=None
+) -> FieldMap:
+    """One record of a field, computed if the file lacks it, without values at points of `dry_mask`; see
+    `field_map.read_map`.
+    """
+    check_field(data, name)
     if name in field_names(data):
-        return read_map(data, name, record, member, dry=dry)
-    if name.endswith(ERROR):
-        field = read(data, base := name.removesuffix(ERROR), record, member, dry)
-        error = field.values - known(data, base, record).values
+        return read_map(data, name, record, member, dry_mask=dry_mask)
+    if name.endswith(ERROR_SUFFIX):
+        field = read_or_derive(data, base_name := name.removesuffix(ERROR_SUFFIX), record, member, dry_mask)
+        error = field.values - analytic_map(data, base_name, record).values
         return replace(field, name=name, long_name=f"error of {field.long_name}", values=error)
-    from ..ocean.elliptic import inverse
-    from ..ocean.evaluation import derive
+    from ..ocean.elliptic import make_poisson_solver
+    from ..ocean.evaluation import evaluate_fields
     from ..ocean.patch import Patch
     from ..parallel.transport import connect
 
-    config = configuration(data)
-    physics, grid = known_options(Physics, config["physics"]), grid_of(config)
-    blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
-    invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    thickness = config.get("scheme", {}).get("face_thickness", "centred")
+    config = read_configuration(data)
+    physics, grid = make_options(PhysicsOptions, config["physics"]), read_grid_options(config)
+    blocks = [(*read_state_and_grid(data, record, member), (grid.ny, grid.nx))]
+    invert_elliptic = make_poisson_solver(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
+    face_thickness = config.get("scheme", {}).get("face_thickness", "centred")
     with np.errstate(divide="ignore", invalid="ignore"):  # where there is no water
-        (made,) = derive([name], blocks, physics, thickness, invert, film_of(data))
-    return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member, dry)
+        (derived_fields,) = evaluate_fields(
+            [name], blocks, physics, face_thickness, invert_elliptic, read_wet_thickness(data)
+        )
+    return make_map_of_patch(
+        data, Patch(derived_fields[name], (0, 0)), variable_in_run(name, physics), member, dry_mask
+    )
 
 
-def place_of(data: netCDF4.Dataset, name: str) -> tuple[str, tuple]:
+def find_location(data: netCDF4.Dataset, name: str) -> tuple[str, tuple]:
     """The location of a field, a key of LOCATIONS, and what that is in SGRID with its dimensions."""
     if name in field_names(data):
-        here = getattr(data[name], "location", "face")
-        return next((key, place) for key, place in LOCATIONS.items() if place[0] == here)
-    here = entry_of(name, known_options(Physics, configuration(data)["physics"])).location
-    return here, LOCATIONS[here]
+        location = getattr(data[name], "location", "face")
+        return next((key, place) for key, place in LOCATIONS.items() if place[0] == location)
+    location = variable_in_run(name, make_options(PhysicsOptions, read_configuration(data)["physics"])).location
+    return location, LOCATIONS[location]
 
 
-def known(data: netCDF4.Dataset, name: str, record: int) -> Map:
-    """The known answer of a field: see `known.answer`."""
-    location, place = place_of(data, name)
-    return map_of(data, name, name, "1", answer(data, name, location, record), *place)
+def analytic_map(data: netCDF4.Dataset, name: str, record: int) -> FieldMap:
+    """The analytic solution of a field: see `analytic_solutions.analytic_field`."""
+    location, sgrid_location = find_location(data, name)
+    return make_map(data, name, name, "1", analytic_field(data, name, location, record), *sgrid_location)
 
 
-def grid_of(config: dict) -> GridOptions:
+def read_grid_options(config: dict) -> GridOptions:
     """The grid of a configuration {section: {key: value}}."""
-    return known_options(GridOptions, config["grid"]).sized()
+    return make_options(GridOptions, config["grid"]).with_cell_sizes()
 
 
-def known_options(options: type, given: dict):
+def make_options(options_class: type, section: dict):
     """A section of the configuration, without keys of a later version and without tracers."""
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    return options(**{name: values[name] for name in options.model_fields if name in values and name != "tracers"})
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in section.items()}
+    return options_class(
+        **{name: values[name] for name in options_class.model_fields if name in values and name != "tracers"}
+    )
 
 
-def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) -> tuple[Map, Map]:
+def read_current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) -> tuple[FieldMap, FieldMap]:
     """The current in x and y of pictures at centres, m s-1: the means of u and v on both sides of each cell."""
     from ..ocean.operators import mx_c, my_c
 
-    require(data, "speed")
-    state, grid = padded(data, record, member)
-    means = mx_c(grid.open_u * state.u), my_c(grid.open_v * state.v)
-    return eastward(data, *(mapped(data, mean, VARIABLES["speed"], member) for mean in means))
+    check_field(data, "speed")
+    state, grid = read_state_and_grid(data, record, member)
+    centre_means = mx_c(grid.open_u * state.u), my_c(grid.open_v * state.v)
+    return to_eastward_northward(
+        data, *(make_map_of_patch(data, mean, VARIABLES["speed"], member) for mean in centre_means)
+    )
 
 
-def mapped(data: netCDF4.Dataset, patch, entry, member: int | None, dry=None) -> Map:
-    """The Map of a Patch over the grid with name and units of a `variable.Variable`; masked on land and where `dry`."""
-    from ..ocean.masks import water_around
+def make_map_of_patch(data: netCDF4.Dataset, patch, variable, member: int | None, dry_mask=None) -> FieldMap:
+    """The Map of a Patch over the grid with name and units of a `variable.Variable`; masked on land and by
+    `dry_mask`.
+    """
+    from ..ocean.masks import wet_fractions
 
     shape = data["mask"].shape
-    land = water_around(water_of(data)[0])[entry.location].on(shape) == 0
-    land = land if dry is None else land | dry
-    values = np.ma.masked_where(land, np.ma.masked_invalid(np.broadcast_to(patch.on(shape), shape)))
-    place = LOCATIONS[entry.location]
-    return map_of(data, entry.name, entry.long_name + number_of(data, member), entry.units, values, *place)
+    is_masked = wet_fractions(read_water_masks(data)[0])[variable.location].block_values(shape) == 0
+    is_masked = is_masked if dry_mask is None else is_masked | dry_mask
+    values = np.ma.masked_where(is_masked, np.ma.masked_invalid(np.broadcast_to(patch.block_values(shape), shape)))
+    sgrid_location = LOCATIONS[variable.location]
+    return make_map(
+        data, variable.name, variable.long_name + member_label(data, member), variable.units, values, *sgrid_location
+    )
 
 
-def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
+def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
     """The state with a row of neighbours around it, and the Grid, in Patches; fields that the file lacks are zero."""
     from ..ocean.coordinates import metrics
     from ..ocean.grid import Grid, as_patches
-    from ..ocean.masks import masks
+    from ..ocean.masks import grid_masks
     from ..ocean.patch import Patch
 
-    names, config = field_names(data), configuration(data)
-    kind = next(data[name].dtype for name in ("u", "h", "eta", "v") if name in names)
+    names, config = field_names(data), read_configuration(data)
+    dtype = next(data[name].dtype for name in ("u", "h", "eta", "v") if name in names)
 
-    def field(name):
-        return np.ma.filled(stored(data, name, record, member), 0).astype(kind) if name in names else 0 * depth
+    def read_or_zero(name):
+        return np.ma.filled(read_field(data, name, record, member), 0).astype(dtype) if name in names else 0 * depth
 
-    depth = np.ma.filled(values_of(data, "depth"), 0).astype(kind)
-    h = field("eta") + depth if "h" not in names and "eta" in names else field("h")
-    wet, *outside = water_of(data)
-    static = {name: mask.astype(kind) for name, mask in masks(wet, config["physics"]["slip"], outside).items()}
-    static |= {f"open_{face}": static[f"open_{face}"] + static[f"side_{face}"] for face in "uv"}
-    static = {name: Patch(values, (-1, -1)) for name, values in static.items()}
-    static |= {"f": Patch(field("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
-    lengths = in_precision(metrics(grid_of(config), range(-1, len(depth) + 1)), kind)
-    grid = Grid(**static, **{name: as_patches(places, 1) for name, places in lengths.items()})
-    return State(*(Patch(surround(data, values, 1), (-1, -1)) for values in (h, field("u"), field("v")))), grid
+    depth = np.ma.filled(read_verified(data, "depth"), 0).astype(dtype)
+    h = read_or_zero("eta") + depth if "h" not in names and "eta" in names else read_or_zero("h")
+    wet_mask, *boundary_water_masks = read_water_masks(data)
+    grid_fields = {
+        name: mask.astype(dtype)
+        for name, mask in grid_masks(wet_mask, config["physics"]["slip"], boundary_water_masks).items()
+    }
+    grid_fields |= {f"open_{face}": grid_fields[f"open_{face}"] + grid_fields[f"open_boundary_{face}"] for face in "uv"}
+    grid_fields = {name: Patch(values, (-1, -1)) for name, values in grid_fields.items()}
+    grid_fields |= {"f": Patch(read_or_zero("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
+    cell_sizes = cast_floats(metrics(read_grid_options(config), range(-1, len(depth) + 1)), dtype)
+    grid = Grid(**grid_fields, **{name: as_patches(places, 1) for name, places in cell_sizes.items()})
+    return State(
+        *(Patch(add_halo(data, values, 1), (-1, -1)) for values in (h, read_or_zero("u"), read_or_zero("v")))
+    ), grid
 
 
-def water_of(data: netCDF4.Dataset) -> list:
+def read_water_masks(data: netCDF4.Dataset) -> list:
     """Three masks: water inside, open water in the west and east, and open water in the south and north.
 
     Each is 1 on its water and 0 elsewhere, also beyond walls. The masks are Patches that have one more cell than the
@@ -219,9 +257,13 @@ def water_of(data: netCDF4.Dataset) -> list:
     """
     from ..ocean.patch import Patch
 
-    mask, sides = (np.ma.filled(values_of(data, "mask"), 0) != 0).astype(float), open_sides(data)
-    rows, columns = np.zeros_like(mask), np.zeros_like(mask)
-    columns[:, [number for side, number in (("west", 0), ("east", -1)) if side in sides]] = 1
-    rows[[number for side, number in (("south", 0), ("north", -1)) if side in sides]] = 1
-    parts = mask * (1 - np.maximum(rows, columns)), mask * columns, mask * rows
-    return [Patch(surround(data, part, 2), (-1, -1)) for part in parts]
+    mask, boundaries = (np.ma.filled(read_verified(data, "mask"), 0) != 0).astype(float), read_open_boundaries(data)
+    in_boundary_rows, in_boundary_columns = np.zeros_like(mask), np.zeros_like(mask)
+    in_boundary_columns[:, [number for side, number in (("west", 0), ("east", -1)) if side in boundaries]] = 1
+    in_boundary_rows[[number for side, number in (("south", 0), ("north", -1)) if side in boundaries]] = 1
+    masks = (
+        mask * (1 - np.maximum(in_boundary_rows, in_boundary_columns)),
+        mask * in_boundary_columns,
+        mask * in_boundary_rows,
+    )
+    return [Patch(add_halo(data, part, 2), (-1, -1)) for part in masks]

@@ -6,42 +6,46 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from . import style
-from .dataset import PlotError, field_names, find_record, seconds
-from .panels import add_map, name_panel, write_caption
-from .record import read_map
-from .style import OF_RECORD, Scale
-from .titles import run_name, time_unit, titles
+from .dataset import PlotError, field_names, find_record, record_times
+from .field_map import read_map
+from .panels import add_map, set_panel_title, write_caption
+from .style import RECORD_RANGE, ColourRange
+from .titles import make_title_formatter, run_name, time_unit
 
 #: Fields of the maps: the first of these that the file holds, or any.
-PREFERRED = ("eta", "speed", "zeta", "h", "u")
+PREFERRED_FIELDS = ("eta", "speed", "zeta", "h", "u")
 
 #: Inches of a map's width and of the curves' height, and the least and largest ratio of a map's height to its width.
-WIDTH, BELOW, LOW, HIGH = 2.8, 2.5, 0.3, 1.6
-CONTROL, MEAN, OTHERS = "#b2182b", style.INK, "0.72"
+MAP_WIDTH_INCHES, CURVES_HEIGHT_INCHES, MIN_ASPECT, MAX_ASPECT = 2.8, 2.5, 0.3, 1.6
+CONTROL_COLOUR, MEAN_COLOUR, MEMBERS_COLOUR = "#b2182b", style.DARK_GREY, "0.72"
 
 
-def picture(data, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD) -> Figure:
+def draw_ensemble(
+    data, record: int = -1, time: float | None = None, colour_range: ColourRange = RECORD_RANGE
+) -> Figure:
     """The figure of ensemble.nc: two maps of one record above, two time series below (see `maps.plot`)."""
     names = [name.removesuffix("_spread") for name in field_names(data) if name.endswith("_spread")]
     if not names:
         raise PlotError(f"{data.filepath()} is not the file of an ensemble")
-    field = next((name for name in PREFERRED if name in names), names[0])
-    times, record = seconds(data), find_record(data, record, time)
+    field = next((name for name in PREFERRED_FIELDS if name in names), names[0])
+    times, record = record_times(data), find_record(data, record, time)
     maps = [read_map(data, field + suffix, record) for suffix in ("_mean", "_spread")]
-    height = WIDTH * min(HIGH, max(LOW, maps[0].aspect)) + 1.1
-    figure = style.Picture(figsize=(2 * (WIDTH + 1.1), height + BELOW), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[height, BELOW])
-    looks = style.looks(data, maps, [record], None, scale)
-    for axes, panel, look in zip(above.subplots(1, 2, sharey=True), maps, looks, strict=True):
-        add_map(axes, panel, look, WIDTH)
+    height = MAP_WIDTH_INCHES * min(MAX_ASPECT, max(MIN_ASPECT, maps[0].aspect)) + 1.1
+    figure = style.NotebookFigure(
+        figsize=(2 * (MAP_WIDTH_INCHES + 1.1), height + CURVES_HEIGHT_INCHES), layout="constrained"
+    )
+    maps_figure, curves_figure = figure.subfigures(2, 1, height_ratios=[height, CURVES_HEIGHT_INCHES])
+    field_styles = style.make_styles(data, maps, [record], None, colour_range)
+    for axes, panel, field_style in zip(maps_figure.subplots(1, 2, sharey=True), maps, field_styles, strict=True):
+        add_map(axes, panel, field_style, MAP_WIDTH_INCHES)
         axes.label_outer()
     run, members = run_name(data), f"{len(data.dimensions['realization'])} members"
-    words = ", ".join(filter(None, (run, members, titles(data)(record).removeprefix(f"{run}, "))))
-    write_caption(figure, [words])
-    left, right = below.subplots(1, 2)
-    size, unit = time_unit(float(times[-1]))
-    draw_energy(left, times / size, np.ma.filled(data["energy"][:].astype(float), np.nan))
-    draw_growth(right, times / size, data[field + "_spread_rms"], data[field].long_name)
+    caption = ", ".join(filter(None, (run, members, make_title_formatter(data)(record).removeprefix(f"{run}, "))))
+    write_caption(figure, [caption])
+    left, right = curves_figure.subplots(1, 2)
+    unit_seconds, unit = time_unit(float(times[-1]))
+    draw_energy(left, times / unit_seconds, np.ma.filled(data["energy"][:].astype(float), np.nan))
+    draw_spread(right, times / unit_seconds, data[field + "_spread_rms"], data[field].long_name)
     for axes in (left, right):
         axes.set_xlabel(f"time ({unit})")
         axes.margins(x=0.01)
@@ -55,18 +59,18 @@ def draw_energy(axes, times: np.ndarray, values: np.ndarray) -> None:
     values, marker = values * 10.0**-exponent, "." if times.size == 1 else ""
     mean, spread = values.mean(axis=1), values.std(axis=1, ddof=1)
     axes.fill_between(times, mean - spread, mean + spread, color="0.88", lw=0, label="mean ± spread")
-    axes.plot(times, values[:, 1:], color=OTHERS, lw=0.6, marker=marker)
-    axes.plot([], [], color=OTHERS, lw=0.6, label="members")
-    axes.plot(times, values[:, 0], color=CONTROL, lw=1.2, marker=marker, label="control")
-    axes.plot(times, mean, color=MEAN, lw=1.2, ls=(0, (4, 1.5)), marker=marker, label="mean")
-    name_panel(axes, style.label("Energy", "J", exponent), WIDTH)
+    axes.plot(times, values[:, 1:], color=MEMBERS_COLOUR, lw=0.6, marker=marker)
+    axes.plot([], [], color=MEMBERS_COLOUR, lw=0.6, label="members")
+    axes.plot(times, values[:, 0], color=CONTROL_COLOUR, lw=1.2, marker=marker, label="control")
+    axes.plot(times, mean, color=MEAN_COLOUR, lw=1.2, ls=(0, (4, 1.5)), marker=marker, label="mean")
+    set_panel_title(axes, style.axis_label("Energy", "J", exponent), MAP_WIDTH_INCHES)
     axes.legend(frameon=False, fontsize=7)
 
 
-def draw_growth(axes, times: np.ndarray, spread, long_name: str) -> None:
+def draw_spread(axes, times: np.ndarray, spread, long_name: str) -> None:
     """The root mean square over the domain of the spread of a field."""
     values = np.ma.filled(spread[:], np.nan)
     exponent = style.power_of_ten(float(np.nanmax(values)))
-    axes.plot(times, values * 10.0**-exponent, color=MEAN, lw=1.2, marker="." if times.size == 1 else "")
+    axes.plot(times, values * 10.0**-exponent, color=MEAN_COLOUR, lw=1.2, marker="." if times.size == 1 else "")
     axes.set_ylim(bottom=0)
-    name_panel(axes, style.label(f"{long_name}, spread, rms", spread.units, exponent), WIDTH)
+    set_panel_title(axes, style.axis_label(f"{long_name}, spread, rms", spread.units, exponent), MAP_WIDTH_INCHES)

@@ -1,4 +1,4 @@
-"""Pictures and films on the disk: each appears whole or not at all."""
+"""Figures and animations on the disk: each appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from subprocess import CalledProcessError
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from ..errors import FilesError, file_errors
+from ..errors import FilesError, translate_os_errors
 from . import style
 from .dataset import PlotError
 
 
 @contextmanager
-def written(target: Path) -> Iterator[Path]:
+def atomic_write(target: Path) -> Iterator[Path]:
     """A context with the name under which to write a file; its end renames the file."""
-    place = target.resolve()
-    temporary = place.with_name(f"{place.stem}.writing{place.suffix}")
+    path = target.resolve()
+    temporary = path.with_name(f"{path.stem}.writing{path.suffix}")
     try:
-        with file_errors(target, "written"):
+        with translate_os_errors(target, "written"):
             temporary.touch()
             yield temporary
-            temporary.replace(place)
+            temporary.replace(path)
     except CalledProcessError as error:
-        words = (error.stderr or "").strip() or f"exit code {error.returncode}"
-        reason = words.splitlines()[-1].rpartition("] ")[2].rstrip(".")
+        message = (error.stderr or "").strip() or f"exit code {error.returncode}"
+        reason = message.splitlines()[-1].rpartition("] ")[2].rstrip(".")
         raise FilesError(f"{target} cannot be written: ffmpeg: {reason}") from None
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def save(figure: Figure, output) -> Path:
+def save_figure(figure: Figure, output) -> Path:
     """Write a figure; returns the file written, a PNG if the name has no ending."""
     output = Path(output) if Path(output).suffix else Path(f"{output}.png")
-    with written(output) as temporary:
+    with atomic_write(output) as temporary:
         try:
-            with mpl.rc_context(style.RC):
+            with mpl.rc_context(style.RC_PARAMS):
                 figure.savefig(temporary)
         except ValueError as error:
             raise PlotError(f"cannot write {output}: {error}") from None
@@ -49,5 +49,5 @@ def save(figure: Figure, output) -> Path:
 def default_output(file: Path, fields: str | Sequence[str] | None, suffix: str = ".png", member=None) -> Path:
     """The usual name, beside the data: output.png for the default picture, output-eta.png for the field eta."""
     names = [fields] if isinstance(fields, str) else fields or []
-    of_member = [] if member is None else [f"member-{member}"]
-    return file.with_name("-".join([file.stem, *names, *of_member]) + suffix)
+    member_suffix = [] if member is None else [f"member-{member}"]
+    return file.with_name("-".join([file.stem, *names, *member_suffix]) + suffix)

@@ -7,106 +7,113 @@ from dataclasses import replace
 import netCDF4
 import numpy as np
 
-from ..config.options.discretisation import Drying
-from ..ocean.table import ARRIVAL, FORCING, MAXIMUM, MEAN, TIME_OF_MAXIMUM
-from .dataset import configuration, field_names, stored, values_of
-from .record import Map, map_of, read_map, surround
+from ..config.options.discretisation import DryingOptions
+from ..ocean.table import ARRIVAL_SUFFIX, FORCING, MAXIMUM_SUFFIX, MEAN_SUFFIX, TIME_OF_MAXIMUM_SUFFIX
+from .dataset import field_names, read_configuration, read_field, read_verified
+from .field_map import FieldMap, add_halo, make_map, read_map
 
 #: Height of land that never floods, m.
-BEYOND = 1e6
+PERMANENT_LAND_HEIGHT = 1e6
 #: The endings of fields of the whole run, which lie over the water at its start.
-OF_RUN = (MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL)
+WHOLE_RUN_SUFFIXES = (MAXIMUM_SUFFIX, TIME_OF_MAXIMUM_SUFFIX, ARRIVAL_SUFFIX)
 #: Sea levels, below which lines show the ground.
-LEVELS = {f"{name}{end}" for name in ("eta", "sea_level") for end in ("", MEAN, MAXIMUM)}
+SEA_LEVEL_FIELDS = {f"{name}{end}" for name in ("eta", "sea_level") for end in ("", MEAN_SUFFIX, MAXIMUM_SUFFIX)}
 #: The share of time under water.
-WET_MEAN = f"wet{MEAN}"
+WET_FRACTION_FIELD = f"wet{MEAN_SUFFIX}"
 #: SGRID's name of the centres, and their dimensions.
-CENTRE = ("face", ("y_c", "x_c"))
+CENTRE_LOCATION = ("face", ("y_c", "x_c"))
 
 
-def film_of(data: netCDF4.Dataset) -> float | None:
+def read_wet_thickness(data: netCDF4.Dataset) -> float | None:
     """The thickness above which a cell of a run counts as wet, m; None: it has no drying."""
-    given = configuration(data).get("drying", {})
-    return Drying(active=True, thickness=given["thickness"]).film if given.get("active") else None
+    drying = read_configuration(data).get("drying", {})
+    return DryingOptions(active=True, thickness=drying["thickness"]).wet_thickness if drying.get("active") else None
 
 
-def ground_of(data: netCDF4.Dataset, name: str, location: str, record: int, member: int | None):
+def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record: int, member: int | None):
     """The Map of the ground under a field of a record and its dry points [y, x], where it has no value; None: none.
 
     Args:
-        location: that of the field, a key of `masks.water_around`.
+        location: that of the field, a key of `masks.wet_fractions`.
     """
-    from ..ocean.masks import water_around
+    from ..ocean.masks import wet_fractions
     from ..ocean.patch import Patch
 
-    film, names = film_of(data), field_names(data)
-    if film is None or (name in names and data[name].ndim == 2 and name != "depth"):
+    wet_thickness, names = read_wet_thickness(data), field_names(data)
+    if wet_thickness is None or (name in names and data[name].ndim == 2 and name != "depth"):
         return None, None
-    depth = np.ma.filled(values_of(data, "depth"), -BEYOND)
+    depth = np.ma.filled(read_verified(data, "depth"), -PERMANENT_LAND_HEIGHT)
     if name == "depth":
-        return heights(data, depth, depth > 0), depth <= 0
-    water = water_at(data, depth, 0 if name.endswith(OF_RUN) else record, member, film)
-    if water is None:
+        return make_ground_map(data, depth, depth > 0), depth <= 0
+    is_wet = read_wet_mask(data, depth, 0 if name.endswith(WHOLE_RUN_SUFFIXES) else record, member, wet_thickness)
+    if is_wet is None:
         return None, None
-    if name == WET_MEAN:
-        dry = np.ma.filled(stored(data, name, record, member) == 0, True)
-    elif covers(name):
-        dry = water_around(Patch(surround(data, water.astype(float), 2), (-1, -1)))[location].on(depth.shape) == 0
+    if name == WET_FRACTION_FIELD:
+        dry_mask = np.ma.filled(read_field(data, name, record, member) == 0, True)
+    elif is_hidden_by_ground(name):
+        dry_mask = (
+            wet_fractions(Patch(add_halo(data, is_wet.astype(float), 2), (-1, -1)))[location].block_values(depth.shape)
+            == 0
+        )
     else:
-        dry = None
-    return heights(data, depth, water), dry
+        dry_mask = None
+    return make_ground_map(data, depth, is_wet), dry_mask
 
 
-def covers(name: str) -> bool:
+def is_hidden_by_ground(name: str) -> bool:
     """Whether ground lies over a field: not over those of more than a record, wind and air pressure."""
-    return not (name.endswith(OF_RUN) or name in (*FORCING, WET_MEAN))
+    return not (name.endswith(WHOLE_RUN_SUFFIXES) or name in (*FORCING, WET_FRACTION_FIELD))
 
 
-def of_depth(data: netCDF4.Dataset) -> Map:
+def read_depth_with_ground(data: netCDF4.Dataset) -> FieldMap:
     """The resting depth in a file of a grid, with the ground where it is not positive, if it is negative anywhere."""
-    depth = np.ma.filled(values_of(data, "depth"), -BEYOND)
-    if not np.any((depth < 0) & (depth > -BEYOND)):
+    depth = np.ma.filled(read_verified(data, "depth"), -PERMANENT_LAND_HEIGHT)
+    if not np.any((depth < 0) & (depth > -PERMANENT_LAND_HEIGHT)):
         return read_map(data, "depth")
-    return replace(read_map(data, "depth", dry=depth <= 0), ground=heights(data, depth, depth > 0))
+    return replace(read_map(data, "depth", dry_mask=depth <= 0), ground=make_ground_map(data, depth, depth > 0))
 
 
-def heights(data: netCDF4.Dataset, depth: np.ndarray, water: np.ndarray) -> Map:
-    """The heights of the ground, m, masked where there is water; BEYOND on land that never floods."""
-    never = depth <= -BEYOND
-    ground = map_of(data, "ground", "height of the ground", "m", np.ma.masked_where(never, -depth), *CENTRE)
-    wet = map_of(data, "water", "", "1", water.astype(float), *CENTRE).values.filled(0.0) > 0.5
-    return replace(ground, values=np.ma.masked_where(wet, ground.values.filled(BEYOND)))
+def make_ground_map(data: netCDF4.Dataset, depth: np.ndarray, wet_mask: np.ndarray) -> FieldMap:
+    """The heights of the ground, m, masked where there is water; PERMANENT_LAND_HEIGHT on land that never floods."""
+    is_permanent_land = depth <= -PERMANENT_LAND_HEIGHT
+    ground = make_map(
+        data, "ground", "height of the ground", "m", np.ma.masked_where(is_permanent_land, -depth), *CENTRE_LOCATION
+    )
+    is_wet = make_map(data, "water", "", "1", wet_mask.astype(float), *CENTRE_LOCATION).values.filled(0.0) > 0.5
+    return replace(ground, values=np.ma.masked_where(is_wet, ground.values.filled(PERMANENT_LAND_HEIGHT)))
 
 
-def water_at(data: netCDF4.Dataset, depth: np.ndarray, record: int, member: int | None, film: float):
+def read_wet_mask(data: netCDF4.Dataset, depth: np.ndarray, record: int, member: int | None, wet_thickness: float):
     """Whether cells are wet in a record, [y, x]; None: the file does not tell."""
     for name in ("wet", "h", "eta"):
         if name in field_names(data):
-            values = np.ma.filled(stored(data, name, record, member).astype(float), -BEYOND)
-            return values + (depth if name == "eta" else 0.0) > (0.5 if name == "wet" else film)
+            values = np.ma.filled(read_field(data, name, record, member).astype(float), -PERMANENT_LAND_HEIGHT)
+            return values + (depth if name == "eta" else 0.0) > (0.5 if name == "wet" else wet_thickness)
     return None
 
 
-def top_of(ground: Map) -> float:
+def max_floodable_height(ground: FieldMap) -> float:
     """The greatest height of ground that may flood, m; 1 if there is none above the resting sea."""
     heights = np.ma.getdata(ground.values)
-    return float(heights[heights < 0.5 * BEYOND].max(initial=0.0)) or 1.0
+    return float(heights[heights < 0.5 * PERMANENT_LAND_HEIGHT].max(initial=0.0)) or 1.0
 
 
-def legend(maps: list[Map], ever: bool = False) -> list[str]:
-    """A line about the colours of the ground that maps show, or that those of other records may `ever` show."""
-    shown = [heights_in(each, ever) for each in maps if each.ground and not each.slim]
-    heights = np.concatenate([np.empty(0), *shown])
-    words = ["green below 0 m"] * bool((heights < 0).any())
+def ground_legend(maps: list[FieldMap], any_record: bool = False) -> list[str]:
+    """A line about the colours of the ground that maps show, or, with `any_record`, those of other records may show."""
+    heights_of_maps = [
+        visible_ground_heights(each, any_record) for each in maps if each.ground and not each.is_drawn_as_line
+    ]
+    heights = np.concatenate([np.empty(0), *heights_of_maps])
+    parts = ["green below 0 m"] * bool((heights < 0).any())
     if (heights >= 0).any():
-        top = next(top_of(each.ground) for each in maps if each.ground)
-        words.insert(0, f"0 m (light) to {top:.3g} m (dark)")
-    return [f"dry ground: {'; '.join(words)}"] if words else []
+        max_height = next(max_floodable_height(each.ground) for each in maps if each.ground)
+        parts.insert(0, f"0 m (light) to {max_height:.3g} m (dark)")
+    return [f"dry ground: {'; '.join(parts)}"] if parts else []
 
 
-def heights_in(field: Map, ever: bool) -> np.ndarray:
+def visible_ground_heights(field: FieldMap, any_record: bool) -> np.ndarray:
     """The heights of ground that floods, where a map shows it: not under water, nor under a field that lies over it."""
     hidden = np.ma.getmaskarray(field.ground.values)
-    hidden = hidden if covers(field.name) else hidden | ~np.ma.getmaskarray(field.values)
+    hidden = hidden if is_hidden_by_ground(field.name) else hidden | ~np.ma.getmaskarray(field.values)
     heights = np.ma.getdata(field.ground.values)
-    return heights[(heights < 0.5 * BEYOND) & (ever | ~hidden)]
+    return heights[(heights < 0.5 * PERMANENT_LAND_HEIGHT) & (any_record | ~hidden)]

@@ -15,123 +15,138 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ..config import ConfigError, load
-from ..errors import FilesError, file_errors
+from ..errors import FilesError, translate_os_errors
 from ..files.integrity import guard
-from ..files.restart.folder import candidates, job
-from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, SNAPSHOTS, is_folder, size_of
-from ..files.status import NAME as STATUS
+from ..files.restart.folder import examination_job, list_restart_files
+from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, SNAPSHOT_FILES, is_run_folder, size_in_bytes
+from ..files.status import FILE_NAME as STATUS
 from ..files.status import read_status
-from ..model.progress import workers
-from ..model.resolve import DECIDED
-from ..ocean.coordinates import axes, on_sphere
-from .dataset import data_file, field_names, integrals, long_name_and_units, look, opened, seconds, warn_of
-from .derived import grid_of
-from .record import length_unit
-from .titles import clock
+from ..model.progress import describe_processes
+from ..model.resolve import RESOLVED_KEYS
+from ..ocean.coordinates import axes, is_spherical
+from .dataset import (
+    field_names,
+    find_data_file,
+    integral_names,
+    long_name_and_units,
+    make_examination_job,
+    open_netcdf_or_zarr,
+    record_times,
+    warn_about,
+)
+from .derived import read_grid_options
+from .field_map import length_unit
+from .titles import make_time_formatter
 
 #: Longer lines are wrapped.
-WIDTH = 120
+TEXT_WIDTH = 120
 #: A name and a text.
-Facts = Iterator[tuple[str, str]]
+LabelledTexts = Iterator[tuple[str, str]]
 
 
 def describe_results(path) -> str:
     """What a run folder or a file holds: how the run ended, its fields, how well it conserved mass and energy."""
     path = Path(path)
-    file = records_of(path)
+    file = find_records_file(path)
     summary = Table.grid("", Column(overflow="fold"), padding=(0, 2, 0, 0))
-    for name, text in facts(path, file, examine(path, file)):
+    for name, text in list_facts(path, file, examine_run_files(path, file)):
         summary.add_row(name, text)
-    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, no_color=True)
+    console = Console(file=io.StringIO(), width=TEXT_WIDTH, highlight=False, markup=False, no_color=True)
     console.print(path, "", summary, sep="\n")
     if file:
-        with opened(file) as data:
+        with open_netcdf_or_zarr(file) as data:
             console.print("", field_table(data), sep="\n")
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def examine(path: Path, file: Path | None) -> dict[Path, dict]:
+def examine_run_files(path: Path, file: Path | None) -> dict[Path, dict]:
     """What is found in the restart files; the same process examines all other files that will be read."""
     files = [each for each in (file, path / DIAGNOSTICS) if each and os.path.lexists(each)]
-    restarts = candidates(path)
-    found = guard.facts([*map(look, files), *map(job, restarts)])
-    for each, one in zip(files, found, strict=False):
-        warn_of(each, one)
-    return dict(zip(restarts, found[len(files) :], strict=True))
+    restarts = list_restart_files(path)
+    facts_of_files = guard.examine_files([*map(make_examination_job, files), *map(examination_job, restarts)])
+    for each, file_facts in zip(files, facts_of_files, strict=False):
+        warn_about(each, file_facts)
+    return dict(zip(restarts, facts_of_files[len(files) :], strict=True))
 
 
-def records_of(path: Path) -> Path | None:
+def find_records_file(path: Path) -> Path | None:
     """The file with the records of a run or an ensemble; None if a folder with a configuration holds none yet."""
-    written = any(os.path.lexists(path / name) for name in (*SNAPSHOTS, ENSEMBLE))
-    return None if (path / CONFIG).is_file() and not written else data_file(path)
+    has_records = any(os.path.lexists(path / name) for name in (*SNAPSHOT_FILES, ENSEMBLE))
+    return None if (path / CONFIG).is_file() and not has_records else find_data_file(path)
 
 
-def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Facts:
+def list_facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> LabelledTexts:
     """Configuration, state, records, time series and restart files, as far as present."""
-    written = path / CONFIG if is_folder(path) else path
-    if is_folder(path):
-        with as_written(path / STATUS):
+    config_path = path / CONFIG if is_run_folder(path) else path
+    if is_run_folder(path):
+        with text_file_errors(path / STATUS):
             yield from [*state_facts(read_status(path))]
-    with as_written(written):
+    with text_file_errors(config_path):
         config = read_config(path)
         yield from [*config_facts(config)] if config else []
     if file:
-        with opened(file) as data:
+        with open_netcdf_or_zarr(file) as data:
             yield from record_facts(data)
     if (path / DIAGNOSTICS).is_file():
-        with opened(path / DIAGNOSTICS) as data:
+        with open_netcdf_or_zarr(path / DIAGNOSTICS) as data:
             yield from conservation_facts(data)
     yield from restart_facts(restarts)
     if config:
-        with as_written(written):
+        with text_file_errors(config_path):
             yield from [*difference_facts(config)]
 
 
 def read_config(path: Path) -> dict:
     """The configuration of the run as {section: {key: value}}, from its folder or its file; empty if there is none."""
-    if not is_folder(path):
-        with opened(path) as data:
+    if not is_run_folder(path):
+        with open_netcdf_or_zarr(path) as data:
             return tomllib.loads(getattr(data, "configuration", ""))
     return tomllib.loads((path / CONFIG).read_text(encoding="utf-8")) if os.path.lexists(path / CONFIG) else {}
 
 
 @contextmanager
-def as_written(path: Path) -> Iterator[None]:
+def text_file_errors(path: Path) -> Iterator[None]:
     """A context in which a text file of the model is used; a FilesError if it is damaged."""
-    with file_errors(path, "read"):
+    with translate_os_errors(path, "read"):
         try:
             yield
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise FilesError(f"{path}: is not as the model wrote it: it was changed or damaged ({error})") from None
 
 
-def state_facts(status: dict) -> Facts:
+def state_facts(status: dict) -> LabelledTexts:
     """How the run ended, how long it took, and on what it ran."""
     if not status:
         yield "state", "not finished (no status.json)"
         return
-    code = status["exit_code"]
-    yield "state", status["state"] + (f" (exit code {code})" if code else "")
+    exit_code = status["exit_code"]
+    yield "state", status["state"] + (f" (exit code {exit_code})" if exit_code else "")
     if status.get("message"):
         yield "reason", status["message"]
     if "steps" not in status:  # it failed before the first step
         return
     yield "steps", f"{status['steps']:,}".replace(",", " ")
-    yield "wall time", f"{duration(status['wall_seconds'])}, of which {duration(status['compile_seconds'])} compilation"
+    yield (
+        "wall time",
+        f"{format_duration(status['wall_seconds'])}, of which {format_duration(status['compile_seconds'])} compilation",
+    )
     yield "speed", f"{status['cell_updates_per_second'] / 1e6:.3g} million cell updates per second"
     nproc, devices, layout = status["nproc"], status.get("devices", 1), "x".join(map(str, status["layout"]))
-    processes = workers(nproc, devices) + (f", layout {layout}" if nproc * devices > 1 else "")
+    processes = describe_processes(nproc, devices) + (f", layout {layout}" if nproc * devices > 1 else "")
     yield "computed by", f"{status['executor']}, {status['dtype']}, {status['transport']}, {processes}"
 
 
-def config_facts(config: dict) -> Facts:
+def config_facts(config: dict) -> LabelledTexts:
     """Case, grid and schemes."""
-    grid, time, case = grid_of(config), config["time"], config["case"]
+    grid, time, case = read_grid_options(config), config["time"], config["case"]
     yield "case", case["name"] + (f", {case['file']}" if case.get("file") else "")
-    if on_sphere(grid):
+    if is_spherical(grid):
         x, y = axes(grid)
-        about = f" about the pole {grid.pole[0]:g},{grid.pole[1]:g}" if grid.pole else ""
-        size = f"{x.span()}, {y.span()}{about}, cells of {grid.dlon:.6g} by {grid.dlat:.6g} degrees"
+        pole_text = f" about the pole {grid.pole[0]:g},{grid.pole[1]:g}" if grid.pole else ""
+        size = (
+            f"{x.describe_extent()}, {y.describe_extent()}{pole_text}, cells of {grid.dlon:.6g} by {grid.dlat:.6g} "
+            "degrees"
+        )
     else:
         scale, unit = length_unit(max(grid.nx * grid.dx, grid.ny * grid.dy))
         size = f"{grid.nx * grid.dx / scale:g} by {grid.ny * grid.dy / scale:g} {unit}"
@@ -139,45 +154,49 @@ def config_facts(config: dict) -> Facts:
     yield "scheme", f"{time['stepper']}, dt = {time['dt']:.6g} s, vorticity flux {config['scheme']['vorticity_flux']}"
 
 
-def record_facts(data: netCDF4.Dataset) -> Facts:
+def record_facts(data: netCDF4.Dataset) -> LabelledTexts:
     """How many members an ensemble has, and which have fields; how many records there are, and their times."""
     if "realization" in data.dimensions:
         count, with_fields = len(data.dimensions["realization"]), ", ".join(map(str, data["member"][:]))
         yield "members", f"{count}, with fields of {with_fields}; seed {data.seed}"
-    times = seconds(data)
+    times = record_times(data)
     if times.size == 0:
         yield "records", "none"
         return
-    now = clock(times)
-    span = now(times[0]) if times.size == 1 else f"{now(times[0]).split()[0]} to {now(times[-1])}"
-    yield "records", f"{times.size}, model time {span}"
+    format_time = make_time_formatter(times)
+    time_range = (
+        format_time(times[0]) if times.size == 1 else f"{format_time(times[0]).split()[0]} to {format_time(times[-1])}"
+    )
+    yield "records", f"{times.size}, model time {time_range}"
 
 
-def conservation_facts(data: netCDF4.Dataset) -> Facts:
+def conservation_facts(data: netCDF4.Dataset) -> LabelledTexts:
     """Relative change of the conserved integrals between the first and the last record."""
-    for name in integrals(data):
+    for name in integral_names(data):
         values = np.ma.filled(data[name][:].astype(float), np.nan)
         if values.size and values[0] != 0:
             change = (values[-1] - values[0]) / abs(values[0])
             yield name.replace("_", " "), f"{values[-1]:.6g} {data[name].units}, relative change {change:+.2e}"
 
 
-def restart_facts(restarts: dict[Path, dict]) -> Facts:
+def restart_facts(restarts: dict[Path, dict]) -> LabelledTexts:
     """The restart files, the newest first, and whether they are intact."""
-    there = {path: found for path, found in restarts.items() if os.path.lexists(path)}  # a run at work replaces them
-    for number, (restart, found) in enumerate(there.items()):
-        words = [f"{size_of(restart) / 1e6:.3g} MB", found.get("problem", "intact")]
+    existing = {
+        path: file_facts for path, file_facts in restarts.items() if os.path.lexists(path)
+    }  # a run at work replaces them
+    for number, (restart, found) in enumerate(existing.items()):
+        parts = [f"{size_in_bytes(restart) / 1e6:.3g} MB", found.get("problem", "intact")]
         if "step" in found:
-            words = [
+            parts = [
                 f"step {found['step']}",
                 f"day {found['seconds'] / 86400:.4g}",
                 f"written {found['written']}",
-                *words,
+                *parts,
             ]
-        yield "" if number else "restarts", f"{restart.name}: {', '.join(words)}"
+        yield "" if number else "restarts", f"{restart.name}: {', '.join(parts)}"
 
 
-def difference_facts(config: dict) -> Facts:
+def difference_facts(config: dict) -> LabelledTexts:
     """Options that differ from those of the case, without those that the model decides.
 
     None for a case in a file of its own: its defaults are only known by executing it.
@@ -192,24 +211,24 @@ def difference_facts(config: dict) -> Facts:
     for section, options in config.items():
         for key, value in options.items():
             default = defaults.get(section, {}).get(key)
-            decided = f"{section}.{key}" in DECIDED and default in (None, "", "auto")
-            if not decided and as_text(value) != as_text(default):
-                yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default)})"
+            is_automatic = f"{section}.{key}" in RESOLVED_KEYS and default in (None, "", "auto")
+            if not is_automatic and format_value(value) != format_value(default):
+                yield heading, f"{section}.{key} = {format_value(value)} (the case has {format_value(default)})"
                 heading = ""
 
 
-def as_text(value) -> str:
+def format_value(value) -> str:
     """A value in words; "none" for no value and for empty texts and lists."""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return "none" if value is None else text or "none"
 
 
-def duration(wall_seconds: float) -> str:
+def format_duration(wall_seconds: float) -> str:
     """A length of time, such as 5.3 s, 12 min 5 s or 3 h 20 min."""
     if wall_seconds < 60:
         return f"{wall_seconds:.1f} s"
-    minutes, rest = divmod(round(wall_seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    minutes, remainder_seconds = divmod(round(wall_seconds), 60)
+    return f"{minutes} min {remainder_seconds} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def field_table(data: netCDF4.Dataset) -> Table:

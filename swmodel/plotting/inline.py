@@ -12,11 +12,11 @@ import netCDF4
 from matplotlib.figure import Figure
 
 from ..files.integrity import checksums
-from .dataset import data_file, open_data, opened
-from .derived import GRID
-from .maps import DRAWABLE, figure_of
-from .overlays import Over
-from .style import RC, Scale
+from .dataset import find_data_file, open_data, open_netcdf_or_zarr
+from .derived import GRID_FIELDS
+from .maps import DRAWABLE_FILES, make_figure
+from .overlays import Overlays
+from .style import RC_PARAMS, ColourRange
 
 
 def plot(
@@ -28,7 +28,7 @@ def plot(
     vmin: float | None = None,
     vmax: float | None = None,
     range: str = "record",
-    **over,
+    **overlays,
 ) -> Figure:
     """Draw maps as `swmodel plot` does, and return the matplotlib Figure, which a notebook shows.
 
@@ -46,31 +46,33 @@ def plot(
         member: the member of an ensemble whose fields are drawn.
         vmin, vmax: values at the ends of the colours, in the units of the label without its power of ten.
         range: "record", "run" or "shared": the fields that set the ends of the colours (`swmodel plot --help`).
-        over: `arrows=True` for the current, `contours="depth"` for lines of equal value of a field,
+        overlays: `arrows=True` for the current, `contours="depth"` for lines of equal value of a field,
             `drifters=True` for tracks.
 
     PlotError (ValueError): the source does not exist, or does not hold the field. FilesError: it is damaged.
     """
-    scale = Scale(range, vmin, vmax)
+    colour_range = ColourRange(range, vmin, vmax)
     if hasattr(source, "to_netcdf") and "time" in source.dims and range != "run" and time is None:
         source, record = source.isel(time=[record]), -1
-    with data_of(source) as data, mpl.rc_context(RC):
-        return figure_of(data, fields or None, record, time, member, scale, Over(**over))
+    with open_source(source) as data, mpl.rc_context(RC_PARAMS):
+        return make_figure(data, fields or None, record, time, member, colour_range, Overlays(**overlays))
 
 
 @contextmanager
-def data_of(source) -> Iterator[netCDF4.Dataset]:
+def open_source(source) -> Iterator[netCDF4.Dataset]:
     """The open file of a source of `plot`; a Dataset of xarray is written into one first."""
     if not hasattr(source, "to_netcdf"):
-        with open_data(data_file(source, *DRAWABLE)) as data:
+        with open_data(find_data_file(source, *DRAWABLE_FILES)) as data:
             yield data
         return
     dataset = source.drop_vars(checksums.VARIABLE, errors="ignore")  # those of a file, which values need not have
     for each in dataset.variables.values():
         each.attrs.pop(checksums.ATTRIBUTE, None)
     if "time" in dataset.coords and not dataset["time"].ndim:
-        dataset = dataset.assign({name: each.expand_dims("time") for name, each in dataset.items() if name not in GRID})
+        dataset = dataset.assign(
+            {name: each.expand_dims("time") for name, each in dataset.items() if name not in GRID_FIELDS}
+        )
     with TemporaryDirectory() as folder:
         dataset.to_netcdf(path := Path(folder) / "dataset.nc", engine="netcdf4")
-        with opened(path) as data:
+        with open_netcdf_or_zarr(path) as data:
             yield data

@@ -12,28 +12,28 @@ import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..files.run_folder import ANALYSIS, ENSEMBLE, SENSITIVITY, SNAPSHOTS
-from . import assimilation, ensemble, spectrum, style
-from .dataset import PlotError, data_file, find_field, find_record, open_data, seconds, stored
-from .derived import changes, chosen, shown
-from .files import default_output, save
-from .ground import legend, of_depth
-from .overlays import NOTHING, Over, draw_layers
-from .panels import draw
-from .record import Map, along_axes, read_map, true_places
-from .style import OF_RECORD, Scale
-from .titles import run_name, titles
+from ..files.run_folder import ANALYSIS, ENSEMBLE, SENSITIVITY, SNAPSHOT_FILES
+from . import assimilation, ensemble, spectra_figure, style
+from .dataset import PlotError, find_data_file, find_field, find_record, open_data, read_field, record_times
+from .derived import choose_fields, has_records, read_displayed_field
+from .field_map import FieldMap, read_map, to_geographic, wrap_to_domain
+from .files import default_output, save_figure
+from .ground import ground_legend, read_depth_with_ground
+from .overlays import NO_OVERLAYS, Overlays, draw_layers
+from .panels import draw_panels
+from .style import RECORD_RANGE, ColourRange
+from .titles import make_title_formatter, run_name
 
 log = logging.getLogger(__name__)
 
 #: The files of a run folder that `plot` draws: the first of them.
-DRAWABLE = (*SNAPSHOTS, ENSEMBLE, SENSITIVITY, ANALYSIS)
+DRAWABLE_FILES = (*SNAPSHOT_FILES, ENSEMBLE, SENSITIVITY, ANALYSIS)
 #: The colour of marks on cells of a grid that were closed.
-MARK = "#d7301f"
+CLOSED_CELL_COLOUR = "#d7301f"
 #: Names in a file of harmonic constants, and degrees between lines of equal phase.
-AMPLITUDE, PHASE, AXIS, EVERY = "_amplitude", "_phase", "constituent", 30
+AMPLITUDE_SUFFIX, PHASE_SUFFIX, CONSTITUENT_DIMENSION, PHASE_STEP_DEGREES = "_amplitude", "_phase", "constituent", 30
 #: The part of the largest amplitude below which there are no lines of equal phase: they crowd there.
-FAINT = 0.003
+MIN_AMPLITUDE_FRACTION = 0.003
 
 
 def plot(
@@ -43,8 +43,8 @@ def plot(
     time: float | None = None,
     output=None,
     member: int | None = None,
-    scale: Scale = OF_RECORD,
-    over: Over = NOTHING,
+    colour_range: ColourRange = RECORD_RANGE,
+    overlays: Overlays = NO_OVERLAYS,
 ) -> Path:
     """Draw fields of one record into a picture beside the data.
 
@@ -57,32 +57,41 @@ def plot(
         time: model time, s; the nearest record is drawn.
         output: picture to write (PNG, PDF or SVG by its name); None: a PNG named after the data and the fields.
         member: the member of an ensemble whose fields are drawn.
-        scale: the values at the ends of the colours.
-        over: arrows of the current and lines of equal value, over each map.
+        colour_range: the values at the ends of the colours.
+        overlays: arrows of the current and lines of equal value, over each map.
     """
-    file = data_file(path, *DRAWABLE)
-    with open_data(file) as data, mpl.rc_context(style.RC):
-        summary = fields is None and assimilation.is_analysis(data)
-        target = file.with_name(assimilation.PICTURE) if summary else default_output(file, fields, member=member)
-        return save(figure_of(data, fields, record, time, member, scale, over), output or target)
+    file = find_data_file(path, *DRAWABLE_FILES)
+    with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
+        is_summary = fields is None and assimilation.is_analysis(data)
+        target = file.with_name(assimilation.FIGURE_FILE) if is_summary else default_output(file, fields, member=member)
+        return save_figure(make_figure(data, fields, record, time, member, colour_range, overlays), output or target)
 
 
-def figure_of(data: netCDF4.Dataset, fields, record, time, member, scale: Scale, over: Over) -> Figure:
+def make_figure(
+    data: netCDF4.Dataset, fields, record, time, member, colour_range: ColourRange, overlays: Overlays
+) -> Figure:
     """The figure that `plot` writes."""
-    whole, plain = fields is None and member is None, over == NOTHING and scale == OF_RECORD
-    if "wavenumber" in data.dimensions or (whole and assimilation.is_analysis(data)):
-        if not (whole and plain):
+    is_whole_file, has_default_style = (
+        fields is None and member is None,
+        overlays == NO_OVERLAYS and colour_range == RECORD_RANGE,
+    )
+    if "wavenumber" in data.dimensions or (is_whole_file and assimilation.is_analysis(data)):
+        if not (is_whole_file and has_default_style):
             raise PlotError(f"the picture of {data.filepath()} has no fields, members, colours or arrows to choose")
-        return spectrum.picture(data, record, time) if "wavenumber" in data.dimensions else assimilation.picture(data)
-    if whole and "realization" in data.dimensions:
-        if over.fields:
+        return (
+            spectra_figure.draw_spectra(data, record, time)
+            if "wavenumber" in data.dimensions
+            else assimilation.draw_analysis(data)
+        )
+    if is_whole_file and "realization" in data.dimensions:
+        if overlays.field_names:
             raise PlotError("arrows and contours are drawn over fields of a member: name one, or name fields")
-        return ensemble.picture(data, record, time, scale)
+        return ensemble.draw_ensemble(data, record, time, colour_range)
     if hasattr(data, "quantity") and member is None:
-        return derivatives(data, fields and chosen(data, fields), scale, over)
-    if AXIS in data.dimensions and member is None:
-        return constants(data, fields and chosen(data, fields), scale, over)
-    return picture(data, chosen(data, fields), record, time, member, scale, over)
+        return draw_sensitivities(data, fields and choose_fields(data, fields), colour_range, overlays)
+    if CONSTITUENT_DIMENSION in data.dimensions and member is None:
+        return draw_harmonics(data, fields and choose_fields(data, fields), colour_range, overlays)
+    return draw_fields(data, choose_fields(data, fields), record, time, member, colour_range, overlays)
 
 
 def draw_results(file) -> None:
@@ -93,110 +102,138 @@ def draw_results(file) -> None:
         log.warning("no picture: %s", error)
 
 
-def picture(
-    data: netCDF4.Dataset, names: Sequence[str], record: int = -1, time=None, member=None, scale=OF_RECORD, over=NOTHING
+def draw_fields(
+    data: netCDF4.Dataset,
+    names: Sequence[str],
+    record: int = -1,
+    time=None,
+    member=None,
+    colour_range=RECORD_RANGE,
+    overlays=NO_OVERLAYS,
 ) -> Figure:
     """The figure of some fields of one record: see `plot`."""
     caption = run_name(data)
-    if any(changes(data, name) for name in (*names, *over.fields)):
+    if any(has_records(data, name) for name in (*names, *overlays.field_names)):
         record = find_record(data, record, time)
-        caption = titles(data)(record)
-    return panels_of(
-        data, [shown(data, name, record, member) for name in names], [caption], record, member, scale, over
+        caption = make_title_formatter(data)(record)
+    return draw_maps(
+        data,
+        [read_displayed_field(data, name, record, member) for name in names],
+        [caption],
+        record,
+        member,
+        colour_range,
+        overlays,
     )
 
 
-def panels_of(
+def draw_maps(
     data: netCDF4.Dataset,
-    maps: list[Map],
+    maps: list[FieldMap],
     caption: list[str],
     record: int = -1,
     member=None,
-    scale=OF_RECORD,
-    over=NOTHING,
+    colour_range=RECORD_RANGE,
+    overlays=NO_OVERLAYS,
 ) -> Figure:
     """A figure of maps of one record, with what is wanted over them."""
-    whole = range(seconds(data).size) if scale.range == "run" else []
-    layers = over.layers(data, member, whole or [record])
-    looks = style.looks(data, maps, [record], member, scale)
-    figure, _ = draw(maps, looks, [*caption, *legend(maps), *(words for words, _ in layers)])
+    all_records = range(record_times(data).size) if colour_range.range == "run" else []
+    layers = overlays.make_layers(data, member, all_records or [record])
+    field_styles = style.make_styles(data, maps, [record], member, colour_range)
+    figure, _ = draw_panels(maps, field_styles, [*caption, *ground_legend(maps), *(words for words, _ in layers)])
     draw_layers(layers, figure, record)
     return figure
 
 
-def derivatives(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over: Over = NOTHING) -> Figure:
+def draw_sensitivities(
+    data: netCDF4.Dataset, names=None, colour_range: ColourRange = RECORD_RANGE, overlays: Overlays = NO_OVERLAYS
+) -> Figure:
     """The figure of some fields of a file of sensitivities, or of all derivatives that are maps, with its place."""
     names = names or [name for name, v in data.variables.items() if name.startswith("d_") and v.ndim == 2]
     if not names:
         raise PlotError(f"{data.filepath()} holds no map, only numbers; `swmodel info` and status.json have them")
     maps = []
     for each in (read_map(data, name) for name in names):
-        of, _, by = each.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
-        maps.append(replace(each, long_name=f"∂({of}) / ∂({by})", units=f"{each.units} per cell") if of else each)
-    value, units = f"{float(data.quantity_value):.4g}", style.units_of(data.quantity_units)
+        quantity, _, control = each.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
+        maps.append(
+            replace(each, long_name=f"∂({quantity}) / ∂({control})", units=f"{each.units} per cell")
+            if quantity
+            else each
+        )
+    value, units = f"{float(data.quantity_value):.4g}", style.format_units(data.quantity_units)
     caption = f"{run_name(data)}, {data.quantity_long_name}: {value} {units}".removeprefix(", ")
-    figure = panels_of(data, maps, [caption], scale=scale, over=over)
+    figure = draw_maps(data, maps, [caption], colour_range=colour_range, overlays=overlays)
     x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
-    x, y = (each / maps[0].unit[0] for each in along_axes(maps[0], *true_places(data, x, y)))
-    line = {"color": style.INK, "linewidth": 1.2, "path_effects": style.EDGE, "scalex": False, "scaley": False}
-    station = {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {}
+    x, y = (each / maps[0].axis_unit[0] for each in wrap_to_domain(maps[0], *to_geographic(data, x, y)))
+    line_options = {
+        "color": style.DARK_GREY,
+        "linewidth": 1.2,
+        "path_effects": style.WHITE_OUTLINE,
+        "scalex": False,
+        "scaley": False,
+    }
+    marker_options = {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {}
     for axes in figure.axes:
         if axes.images and len(x):
-            axes.plot(x, y, **line, **station)
+            axes.plot(x, y, **line_options, **marker_options)
     return figure
 
 
-def constants(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over: Over = NOTHING) -> Figure:
+def draw_harmonics(
+    data: netCDF4.Dataset, names=None, colour_range: ColourRange = RECORD_RANGE, overlays: Overlays = NO_OVERLAYS
+) -> Figure:
     """The figure of some fields of a file of harmonic constants, or of the amplitudes of its first field.
 
     A field has a panel for each constituent.
     """
-    if over.fields:
+    if overlays.field_names:
         raise PlotError("maps of harmonic constants have lines of equal phase, and no arrows or contours besides")
-    fields = names or [name for name in data.variables if name.endswith(AMPLITUDE)][:1]
-    pairs = [pair for name in fields for pair in maps_and_phases(data, name)]
+    fields = names or [name for name in data.variables if name.endswith(AMPLITUDE_SUFFIX)][:1]
+    pairs = [pair for name in fields for pair in read_maps_and_phases(data, name)]
     days = f"harmonic analysis of days {data.first_day:.4g} to {data.last_day:.4g}"
     caption = [f"{run_name(data)}, {days}".removeprefix(", ")]
     if any(phase for _, phase in pairs):
-        caption.append(f"lines: phase lag behind Greenwich, every {EVERY}°; thick: 0°")
-    figure = panels_of(data, [each for each, _ in pairs], caption, scale=scale)
-    maps = [axes for axes in figure.axes if axes.images]
-    for axes, (amplitude, phase) in zip(maps, pairs, strict=False):
+        caption.append(f"lines: phase lag behind Greenwich, every {PHASE_STEP_DEGREES}°; thick: 0°")
+    figure = draw_maps(data, [each for each, _ in pairs], caption, colour_range=colour_range)
+    map_axes = [axes for axes in figure.axes if axes.images]
+    for axes, (amplitude, phase) in zip(map_axes, pairs, strict=False):
         if phase:
-            weak = amplitude.values < FAINT * style.spans(amplitude.values)[1, 1]
-            draw_phase(axes, replace(phase, values=np.ma.masked_where(weak, phase.values)))
+            is_weak = amplitude.values < MIN_AMPLITUDE_FRACTION * style.limits_by_kind(amplitude.values)[1, 1]
+            draw_phase(axes, replace(phase, values=np.ma.masked_where(is_weak, phase.values)))
     return figure
 
 
-def maps_and_phases(data: netCDF4.Dataset, name: str) -> Iterator[tuple[Map, Map | None]]:
+def read_maps_and_phases(data: netCDF4.Dataset, name: str) -> Iterator[tuple[FieldMap, FieldMap | None]]:
     """The map of a field, or those of its constituents; behind each amplitude the map of its phase, else None."""
-    if find_field(data, name).dimensions[0] != AXIS:
+    if find_field(data, name).dimensions[0] != CONSTITUENT_DIMENSION:
         yield read_map(data, name), None
         return
-    for number, each in enumerate(data[AXIS][:]):
-        found = read_map(data, name, along=number)
-        phase = name.endswith(AMPLITUDE) and read_map(data, name.removesuffix(AMPLITUDE) + PHASE, along=number)
-        yield replace(found, long_name=f"{each}: {found.long_name}"), phase or None
+    for number, each in enumerate(data[CONSTITUENT_DIMENSION][:]):
+        field_map = read_map(data, name, constituent_index=number)
+        phase = name.endswith(AMPLITUDE_SUFFIX) and read_map(
+            data, name.removesuffix(AMPLITUDE_SUFFIX) + PHASE_SUFFIX, constituent_index=number
+        )
+        yield replace(field_map, long_name=f"{each}: {field_map.long_name}"), phase or None
 
 
-def draw_phase(axes, phase: Map) -> None:
+def draw_phase(axes, phase: FieldMap) -> None:
     """Lines of equal phase: where the sine of the difference passes zero and its cosine is positive."""
-    for degrees in range(0, 360, EVERY):
-        rest = np.radians(phase.values - degrees)
-        near = np.ma.masked_where(np.cos(rest) <= 0, np.sin(rest))
-        if near.count() and near.min() < 0 < near.max():
-            pen = {"colors": style.INK, "linewidths": 0.5 if degrees else 1.1}
-            axes.contour(*phase.places, near, [0.0], **pen).set_path_effects(style.EDGE)
+    for degrees in range(0, 360, PHASE_STEP_DEGREES):
+        phase_difference = np.radians(phase.values - degrees)
+        sine = np.ma.masked_where(np.cos(phase_difference) <= 0, np.sin(phase_difference))
+        if sine.count() and sine.min() < 0 < sine.max():
+            contour_options = {"colors": style.DARK_GREY, "linewidths": 0.5 if degrees else 1.1}
+            axes.contour(*phase.axis_positions, sine, [0.0], **contour_options).set_path_effects(style.WHITE_OUTLINE)
 
 
 def plot_grid(file) -> Path:
     """Draw the depth of a file of `swmodel grid` into a picture beside it, with a mark on each cell that was closed."""
     file = Path(file)
-    with open_data(file) as data, mpl.rc_context(style.RC):
-        depth, closed = of_depth(data), stored(data, "closed", -1, None)
+    with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
+        depth, closed = read_depth_with_ground(data), read_field(data, "closed", -1, None)
         rows, columns = np.nonzero(np.ma.filled(closed, 0))
-        places = along_axes(depth, *true_places(data, data["x_c"][:][columns], data["y_c"][:][rows]))
-        marks = f"; red: {rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
-        figure = panels_of(data, [depth], [f"{file.name}{marks}"])
-        figure.axes[0].scatter(*places, s=5, marker="s", color=MARK, linewidths=0)
-        return save(figure, file.with_suffix(".png"))
+        positions = wrap_to_domain(depth, *to_geographic(data, data["x_c"][:][columns], data["y_c"][:][rows]))
+        closed_cells_text = f"; red: {rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
+        figure = draw_maps(data, [depth], [f"{file.name}{closed_cells_text}"])
+        figure.axes[0].scatter(*positions, s=5, marker="s", color=CLOSED_CELL_COLOUR, linewidths=0)
+        return save_figure(figure, file.with_suffix(".png"))

@@ -10,147 +10,173 @@ import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..ocean.table import ARRIVAL, INUNDATION, MAXIMUM
+from ..ocean.table import ARRIVAL_SUFFIX, INUNDATION, MAXIMUM_SUFFIX
 from . import style
-from .dataset import PlotError, configuration, data_file, field_names, find_record, open_data, seconds
-from .derived import shown
-from .files import default_output, save
-from .ground import legend
-from .known import config_of
-from .overlays import NOTHING, Over, draw_layers
-from .panels import coasts, draw
-from .record import Map, along_axes, read_map
-from .series import DRAWN
-from .style import OF_RECORD, Scale
-from .titles import time_unit, titles
+from .analytic_solutions import read_shipped_config
+from .dataset import PlotError, field_names, find_data_file, find_record, open_data, read_configuration, record_times
+from .derived import read_displayed_field
+from .field_map import FieldMap, read_map, wrap_to_domain
+from .files import default_output, save_figure
+from .ground import ground_legend
+from .overlays import NO_OVERLAYS, Overlays, draw_layers
+from .panels import coast_lines, draw_panels
+from .series import MAX_PANELS
+from .style import RECORD_RANGE, ColourRange
+from .titles import make_title_formatter, time_unit
 
 #: Least number of units of time up to the last inundation.
-FEWEST = 2
+MIN_TIME_UNITS = 2
 #: The name of the largest thickness.
-FLOOD = f"h{MAXIMUM}"
+MAX_THICKNESS_FIELD = f"h{MAXIMUM_SUFFIX}"
 #: Points of a storm's way.
-WAY = 200
+N_TRACK_POINTS = 200
 #: Least distance of the values on lines, and twice that from the edges, in widths of a map.
-APART = 0.05
+MIN_LABEL_DISTANCE = 0.05
 #: Seconds between isochrones: the first of these that gives at most so many lines.
-STEPS, MOST = (60.0, 300.0, 600.0, 1800.0, 3600.0, 2 * 3600.0, 6 * 3600.0, 12 * 3600.0, 86400.0, 5 * 86400.0), 16
+ISOCHRONE_STEPS_SECONDS, MAX_ISOCHRONES = (
+    (60.0, 300.0, 600.0, 1800.0, 3600.0, 2 * 3600.0, 6 * 3600.0, 12 * 3600.0, 86400.0, 5 * 86400.0),
+    16,
+)
 
 
 def plot_maxima(
-    path, output=None, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD, over: Over = NOTHING
+    path,
+    output=None,
+    record: int = -1,
+    time: float | None = None,
+    colour_range: ColourRange = RECORD_RANGE,
+    overlays: Overlays = NO_OVERLAYS,
 ) -> Path:
     """Draw the largest values of a run up to a record, with isochrones of the arrival, if there are any.
 
     Args:
         path: run folder, or its output.nc.
         output: picture to write (PNG, PDF or SVG by its name); None: output-maxima.png beside the data.
-        record, time, scale, over: as for `plot`.
+        record, time, colour_range, overlays: as for `plot`.
     """
-    file = data_file(path)
-    with open_data(file) as data, mpl.rc_context(style.RC):
-        figure = largest(data, find_record(data, record, time), scale, over)
-        return save(figure, output or default_output(file, "maxima"))
+    file = find_data_file(path)
+    with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
+        figure = draw_maxima(data, find_record(data, record, time), colour_range, overlays)
+        return save_figure(figure, output or default_output(file, "maxima"))
 
 
-def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD, over: Over = NOTHING) -> Figure:
+def draw_maxima(
+    data: netCDF4.Dataset, record: int, colour_range: ColourRange = RECORD_RANGE, overlays: Overlays = NO_OVERLAYS
+) -> Figure:
     """The figure of `plot_maxima`; its caption has the largest values, which may lie beyond the colours."""
-    names = [name for name in field_names(data) if name.endswith(MAXIMUM)]
-    arrivals = [name for name in field_names(data) if name.endswith(ARRIVAL) and name != INUNDATION]
-    floods = [name for name in field_names(data) if name == INUNDATION]
-    if not names + arrivals + floods:
+    maximum_names = [name for name in field_names(data) if name.endswith(MAXIMUM_SUFFIX)]
+    arrival_names = [name for name in field_names(data) if name.endswith(ARRIVAL_SUFFIX) and name != INUNDATION]
+    inundation_names = [name for name in field_names(data) if name == INUNDATION]
+    if not maximum_names + arrival_names + inundation_names:
         raise PlotError(f"{data.filepath()} has no largest values; set output.maxima or output.arrival for the run")
-    maps = [on_land(shown(data, name, record)) for name in (names or arrivals) + floods]
-    caption = [titles(data)(record), *legend(maps)]
-    coast = any(len(coasts(each.ground)) for each in maps if each.ground and not each.slim)
-    caption += ["black line: the coast at the start"] * coast
-    caption += [at_most(each) for each in maps[: len(names)] if each.values.count()]
-    looks = [style.looks(data, [each], [record], None, scale)[0] for each in maps]
-    arrival = read_map(data, arrivals[0], record) if names and arrivals else None
+    maps = [
+        to_flood_map(read_displayed_field(data, name, record))
+        for name in (maximum_names or arrival_names) + inundation_names
+    ]
+    caption = [make_title_formatter(data)(record), *ground_legend(maps)]
+    has_coast = any(len(coast_lines(each.ground)) for each in maps if each.ground and not each.is_drawn_as_line)
+    caption += ["black line: the coast at the start"] * has_coast
+    caption += [describe_maximum(each) for each in maps[: len(maximum_names)] if each.values.count()]
+    field_styles = [style.make_styles(data, [each], [record], None, colour_range)[0] for each in maps]
+    arrival = read_map(data, arrival_names[0], record) if maximum_names and arrival_names else None
     if arrival:
-        levels, (size, unit), step = isochrones(arrival)
-        apart = f"{step:g} {unit}" if step > 1 else unit.removesuffix("s")
-        caption.append(f"lines: {arrival.long_name}, every {apart}")
-    layers = over.layers(data, None, [record])
-    figure, _ = draw(maps, looks, [*caption, *(words for words, _ in layers)])
+        levels, (unit_seconds, unit), step = isochrone_levels(arrival)
+        interval = f"{step:g} {unit}" if step > 1 else unit.removesuffix("s")
+        caption.append(f"lines: {arrival.long_name}, every {interval}")
+    layers = overlays.make_layers(data, None, [record])
+    figure, _ = draw_panels(maps, field_styles, [*caption, *(words for words, _ in layers)])
     for axes in (each for each in figure.axes if each.images):
         if arrival and levels.size:
-            lines = axes.contour(*arrival.places, arrival.values / size, levels, colors=style.INK, linewidths=0.6)
-            lines.set_path_effects(style.EDGE)
-            label_lines(axes, lines)
+            lines = axes.contour(
+                *arrival.axis_positions, arrival.values / unit_seconds, levels, colors=style.DARK_GREY, linewidths=0.6
+            )
+            lines.set_path_effects(style.WHITE_OUTLINE)
+            label_contours(axes, lines)
         mark_stations(axes, data, maps[0])
         mark_track(axes, data, maps[0], record)
     draw_layers(layers, figure, record)
     return figure
 
 
-def at_most(field: Map) -> str:
+def describe_maximum(field: FieldMap) -> str:
     """The largest value of a field in words, such as "largest sea level so far: at most 2.1 m"."""
-    return f"{field.long_name}: at most {field.values.max():.3g} {style.units_of(field.units)}".rstrip()
+    return f"{field.long_name}: at most {field.values.max():.3g} {style.format_units(field.units)}".rstrip()
 
 
-def on_land(field: Map) -> Map:
+def to_flood_map(field: FieldMap) -> FieldMap:
     """The largest thickness as the depth of floods, on ground that was dry at the start; their times in a good unit."""
-    if field.ground is None or field.name not in (FLOOD, INUNDATION) or not field.values.count():
+    if field.ground is None or field.name not in (MAX_THICKNESS_FIELD, INUNDATION) or not field.values.count():
         return field
     if field.name == INUNDATION:
-        size, unit = time_unit(float(field.values.max()) / FEWEST)
-        return replace(field, values=field.values / size, units=unit, long_name="time of inundation")
+        unit_seconds, unit = time_unit(float(field.values.max()) / MIN_TIME_UNITS)
+        return replace(field, values=field.values / unit_seconds, units=unit, long_name="time of inundation")
     dry_at_start = ~np.ma.getmaskarray(field.ground.values)
     return replace(field, values=np.ma.masked_where(~dry_at_start, field.values), long_name="largest depth of flooding")
 
 
-def label_lines(axes, lines) -> None:
+def label_contours(axes, contours) -> None:
     """Write its value on each line, in its longest part, far from other values and from the edges."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    unit = np.array([right - left, (high - low) * axes.bbox.width / axes.bbox.height])
-    taken = np.empty((0, 2))
-    for path in lines.get_paths():
+    map_size = np.array([right - left, (high - low) * axes.bbox.width / axes.bbox.height])
+    label_positions = np.empty((0, 2))
+    for path in contours.get_paths():
         parts = [part for part in path.to_polygons(closed_only=False) if len(part) > 2]
         if not parts:
             continue
         part = max(parts, key=len)
         part = part[len(part) // 5 : len(part) - len(part) // 5]  # the ends lie at coasts and edges
-        room = np.minimum(np.abs(part - [left, low]), np.abs(part - [right, high])) / unit
-        apart = np.abs((part[:, None] - taken) / unit).max(axis=2).min(axis=1, initial=0.2)
-        score = np.minimum(apart, 2 * room.min(axis=1))
-        if score.max() > APART:
+        edge_distance = np.minimum(np.abs(part - [left, low]), np.abs(part - [right, high])) / map_size
+        label_distance = np.abs((part[:, None] - label_positions) / map_size).max(axis=2).min(axis=1, initial=0.2)
+        score = np.minimum(label_distance, 2 * edge_distance.min(axis=1))
+        if score.max() > MIN_LABEL_DISTANCE:
             best = part[int(score.argmax())]
-            taken = np.vstack([taken, best])
-            axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=6.5, inline_spacing=2, manual=[best])
+            label_positions = np.vstack([label_positions, best])
+            axes.clabel(contours, fmt=lambda level: f"{level:g}", fontsize=6.5, inline_spacing=2, manual=[best])
 
 
-def isochrones(arrival: Map) -> tuple[np.ndarray, tuple[float, str], float]:
+def isochrone_levels(arrival: FieldMap) -> tuple[np.ndarray, tuple[float, str], float]:
     """Round times up to the latest arrival, in a unit of time; that unit (s, name), and the step between them."""
     latest = float(arrival.values.max()) if arrival.values.count() else 0.0
-    step = next((each for each in STEPS if latest / each <= MOST), STEPS[-1])
+    step = next(
+        (each for each in ISOCHRONE_STEPS_SECONDS if latest / each <= MAX_ISOCHRONES), ISOCHRONE_STEPS_SECONDS[-1]
+    )
     unit = time_unit(step)
     return np.arange(step, latest, step) / unit[0], unit, step / unit[0]
 
 
-def mark_stations(axes, data: netCDF4.Dataset, panel: Map) -> None:
+def mark_stations(axes, data: netCDF4.Dataset, panel: FieldMap) -> None:
     """A mark and the name of each gauge of the run on a map, of many at the first ones."""
-    scale, _ = panel.unit
-    for station in configuration(data).get("output", {}).get("stations", [])[:DRAWN]:
-        x, y = along_axes(panel, *(station[key] for key in (("lon", "lat") if "lon" in station else ("x", "y"))))
+    scale, _ = panel.axis_unit
+    for station in read_configuration(data).get("output", {}).get("stations", [])[:MAX_PANELS]:
+        x, y = wrap_to_domain(panel, *(station[key] for key in (("lon", "lat") if "lon" in station else ("x", "y"))))
         if x > panel.domain[1]:
             continue
-        axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.INK, mew=0.8)
-        look = {"fontsize": 6.5, "path_effects": style.EDGE}
-        axes.annotate(station["name"], (x / scale, y / scale), (4, 3), textcoords="offset points", **look)
+        axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.DARK_GREY, mew=0.8)
+        text_options = {"fontsize": 6.5, "path_effects": style.WHITE_OUTLINE}
+        axes.annotate(station["name"], (x / scale, y / scale), (4, 3), textcoords="offset points", **text_options)
 
 
-def mark_track(axes, data: netCDF4.Dataset, panel: Map, record: int) -> None:
+def mark_track(axes, data: netCDF4.Dataset, panel: FieldMap, record: int) -> None:
     """The way of a case's storm, by its function `centre`, and a mark where it is in a record."""
-    config = config_of(data)
+    config = read_shipped_config(data)
     if config is None or config.case.centre(config, 0.0) is None:
         return
-    times, scale = seconds(data), panel.unit[0]
-    way = np.array([config.case.centre(config, t) for t in [*np.linspace(0.0, times[-1], WAY), times[record]]]).T
-    x, y = (each / scale for each in along_axes(panel, *way))
-    look = {"color": style.TRACK, "path_effects": style.EDGE, "scalex": False, "scaley": False}
-    axes.plot(x[:-1], y[:-1], linewidth=1.2, linestyle=(0, (4, 2)), **look)
+    times, scale = record_times(data), panel.axis_unit[0]
+    track = np.array(
+        [config.case.centre(config, t) for t in [*np.linspace(0.0, times[-1], N_TRACK_POINTS), times[record]]]
+    ).T
+    x, y = (each / scale for each in wrap_to_domain(panel, *track))
+    line_options = {"color": style.TRACK_COLOUR, "path_effects": style.WHITE_OUTLINE, "scalex": False, "scaley": False}
+    axes.plot(x[:-1], y[:-1], linewidth=1.2, linestyle=(0, (4, 2)), **line_options)
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     if left <= x[-1] <= right and low <= y[-1] <= high:
         axes.plot(
-            x[-1:], y[-1:], marker="o", markersize=6, fillstyle="none", markeredgewidth=1.5, clip_on=False, **look
+            x[-1:],
+            y[-1:],
+            marker="o",
+            markersize=6,
+            fillstyle="none",
+            markeredgewidth=1.5,
+            clip_on=False,
+            **line_options,
         )

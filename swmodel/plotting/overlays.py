@@ -12,27 +12,27 @@ from matplotlib.ticker import MaxNLocator
 
 from . import style
 from .dataset import PlotError
-from .derived import current, read, shown
-from .panels import CAPTION, LINE, STEPS
-from .record import Map, eastward
-from .tracks import tracks_over
+from .derived import read_current, read_displayed_field, read_or_derive
+from .field_map import FieldMap, to_eastward_northward
+from .panels import CAPTION_LINE_INCHES, CAPTION_STYLE, TICK_STEPS
+from .tracks import make_track_layer
 
 #: Number of arrows along the longer side of a map, and least number along the shorter one. Length of the arrow of a
 #: strong current, in distances between arrows.
-ARROWS, FEWEST, LENGTH = 24, 6, 1.3
+ARROWS_ON_LONG_SIDE, MIN_ARROWS_ON_SHORT_SIDE, ARROW_LENGTH = 24, 6, 1.3
 #: The part of a strong current, or wind, below which there is no arrow; and how much larger than usual that may be.
-LEAST, UNUSUAL = 0.12, 4.0
+MIN_SPEED_FRACTION, MAX_SPEED_RATIO = 0.12, 4.0
 #: Most lines of equal value.
-LINES = 10
+MAX_CONTOURS = 10
 #: What arrows stand for: the words of their key, their colour, and the components if it is not the current.
-CURRENT, WIND = ("current", style.INK, ()), ("wind", style.WIND, ("u10", "v10"))
+CURRENT_ARROWS, WIND_ARROWS = ("current", style.DARK_GREY, ()), ("wind", style.WIND_COLOUR, ("u10", "v10"))
 
 #: A line for the caption; and a function of maps that draws over them and returns one that shows a record.
-Layer = tuple[str, Callable[[Sequence], Callable[[int], None]]]
+OverlayLayer = tuple[str, Callable[[Sequence], Callable[[int], None]]]
 
 
 @dataclass(frozen=True)
-class Over:
+class Overlays:
     """What is wanted over each map.
 
     Attributes:
@@ -48,26 +48,30 @@ class Over:
     drifters: bool = False
 
     @property
-    def fields(self) -> list[str]:
+    def field_names(self) -> list[str]:
         """The fields that are drawn."""
-        return [self.contours] * bool(self.contours) + ["speed"] * self.arrows + [*WIND[2]] * self.wind
+        return [self.contours] * bool(self.contours) + ["speed"] * self.arrows + [*WIND_ARROWS[2]] * self.wind
 
-    def layers(self, data: netCDF4.Dataset, member: int | None, records: Sequence[int]) -> list[Layer]:
+    def make_layers(self, data: netCDF4.Dataset, member: int | None, records: Sequence[int]) -> list[OverlayLayer]:
         """What is drawn; `records` set the values of lines and the length of arrows."""
-        found = []
+        overlay_layers = []
         if self.contours:
-            look = style.look(shown(data, self.contours, each, member) for each in records)
-            found.append(lines_of(data, self.contours, member, look))
-        found += [tracks_over(data)] if self.drifters else []
-        kinds = [CURRENT] * self.arrows + [WIND] * self.wind
-        places = reversed(range(len(kinds)))  # of their keys, from the last one on
-        return found + [arrows_of(data, kind, member, records, at) for kind, at in zip(kinds, places, strict=True)]
+            contour_style = style.make_style(
+                read_displayed_field(data, self.contours, each, member) for each in records
+            )
+            overlay_layers.append(make_contours(data, self.contours, member, contour_style))
+        overlay_layers += [make_track_layer(data)] if self.drifters else []
+        arrow_kinds = [CURRENT_ARROWS] * self.arrows + [WIND_ARROWS] * self.wind
+        key_lines = reversed(range(len(arrow_kinds)))  # of their keys, from the last one on
+        return overlay_layers + [
+            make_arrows(data, kind, member, records, at) for kind, at in zip(arrow_kinds, key_lines, strict=True)
+        ]
 
 
-NOTHING = Over()
+NO_OVERLAYS = Overlays()
 
 
-def draw_layers(layers: Sequence[Layer], figure: Figure, record: int) -> Callable[[int], None]:
+def draw_layers(layers: Sequence[OverlayLayer], figure: Figure, record: int) -> Callable[[int], None]:
     """Draw over the maps of a figure whose caption ends with the layers' lines; returns what shows a record."""
     maps = [axes for axes in figure.axes if axes.images]
     if layers and not maps:
@@ -82,88 +86,110 @@ def draw_layers(layers: Sequence[Layer], figure: Figure, record: int) -> Callabl
     return update
 
 
-def vectors(data: netCDF4.Dataset, kind: tuple, record: int, member: int | None) -> tuple[Map, Map, Map]:
-    """The components along x and y of CURRENT or WIND, and its size, at centres."""
+def read_vectors(
+    data: netCDF4.Dataset, kind: tuple, record: int, member: int | None
+) -> tuple[FieldMap, FieldMap, FieldMap]:
+    """The components along x and y of CURRENT_ARROWS or WIND_ARROWS, and its size, at centres."""
     names = kind[2]
-    x, y = (read(data, name, record, member) for name in names) if names else current(data, record, member)
-    x, y = eastward(data, x, y) if names else (x, y)
+    x, y = (
+        (read_or_derive(data, name, record, member) for name in names) if names else read_current(data, record, member)
+    )
+    x, y = to_eastward_northward(data, x, y) if names else (x, y)
     return x, y, replace(x, name="speed", values=np.ma.hypot(x.values, y.values))
 
 
-def arrows_of(data: netCDF4.Dataset, kind: tuple, member: int | None, records: Sequence[int], line: int) -> Layer:
-    """Arrows at the centres of every n-th row and column, none where there is less than LEAST of a strong one.
+def make_arrows(
+    data: netCDF4.Dataset, kind: tuple, member: int | None, records: Sequence[int], key_line: int
+) -> OverlayLayer:
+    """Arrows at the centres of every n-th row and column, none where there is less than MIN_SPEED_FRACTION of a strong
+    one.
 
     Args:
-        kind: CURRENT or WIND.
+        kind: CURRENT_ARROWS or WIND_ARROWS.
         records: those with the strongest one, which has the longest arrows.
-        line: lines of the caption below that with their key.
+        key_line: lines of the caption below that with their key.
     """
-    strong = max(strongest(vectors(data, kind, each, member)[2].values) for each in records)
+    strong_speed = max(choose_strong_speed(read_vectors(data, kind, each, member)[2].values) for each in records)
 
     def draw(maps: Sequence) -> Callable[[int], None]:
-        field = vectors(data, kind, 0, member)[2]
-        cells, (x, y) = max(field.values.shape), field.places
-        every = max(1, round(min(cells / ARROWS, min(field.values.shape) / FEWEST)))
-        some = slice(every // 2, None, every)
+        field = read_vectors(data, kind, 0, member)[2]
+        max_cells, (x, y) = max(field.values.shape), field.axis_positions
+        stride = max(1, round(min(max_cells / ARROWS_ON_LONG_SIDE, min(field.values.shape) / MIN_ARROWS_ON_SHORT_SIDE)))
+        subset = slice(stride // 2, None, stride)
         figure = maps[0].figure
         sides = maps[0].get_window_extent().size / figure.dpi
-        per_inch = strong * cells / (LENGTH * every * max(sides))
-        look = {"angles": "uv" if field.degrees else "xy", "scale_units": "inches", "scale": per_inch}
-        look |= {"units": "inches", "width": 0.012, "headwidth": 4, "headlength": 4.5, "headaxislength": 4}
-        look |= {"color": kind[1], "path_effects": style.EDGE}
-        still = np.zeros_like(field.values[some, some])
-        quivers = [axes.quiver(x[some], y[some], still, still, **look) for axes in maps]
-        size = nice(strong)
+        per_inch = strong_speed * max_cells / (ARROW_LENGTH * stride * max(sides))
+        quiver_options = {"angles": "uv" if field.is_geographic else "xy", "scale_units": "inches", "scale": per_inch}
+        quiver_options |= {"units": "inches", "width": 0.012, "headwidth": 4, "headlength": 4.5, "headaxislength": 4}
+        quiver_options |= {"color": kind[1], "path_effects": style.WHITE_OUTLINE}
+        zeros = np.zeros_like(field.values[subset, subset])
+        quivers = [axes.quiver(x[subset], y[subset], zeros, zeros, **quiver_options) for axes in maps]
+        key_speed = round_down_to_one_two_five(strong_speed)
         width, height = figure.get_size_inches()
-        place = CAPTION["x"] + size / per_inch / width
-        lowest = (figure.texts[0].get_window_extent().y0 / figure.dpi + LINE * (line + 0.5)) / height
-        key = {"labelpos": "E", "coordinates": "figure", "labelcolor": CAPTION["color"]}
-        key |= {"fontproperties": {"size": CAPTION["fontsize"]}}
-        words = f"{kind[0]} of {size:g} {style.units_of(field.units)}"
-        maps[0].quiverkey(quivers[0], place, lowest, size, words, **key)
+        key_x = CAPTION_STYLE["x"] + key_speed / per_inch / width
+        key_y = (figure.texts[0].get_window_extent().y0 / figure.dpi + CAPTION_LINE_INCHES * (key_line + 0.5)) / height
+        key_options = {"labelpos": "E", "coordinates": "figure", "labelcolor": CAPTION_STYLE["color"]}
+        key_options |= {"fontproperties": {"size": CAPTION_STYLE["fontsize"]}}
+        key_label = f"{kind[0]} of {key_speed:g} {style.format_units(field.units)}"
+        maps[0].quiverkey(quivers[0], key_x, key_y, key_speed, key_label, **key_options)
 
         def update(record: int) -> None:
-            u, v, fast = (each.values[some, some] for each in vectors(data, kind, record, member))
-            weak = np.ma.filled(fast, 0.0) < LEAST * strong
+            u, v, speed = (each.values[subset, subset] for each in read_vectors(data, kind, record, member))
+            is_weak = np.ma.filled(speed, 0.0) < MIN_SPEED_FRACTION * strong_speed
             for quiver in quivers:
-                quiver.set_UVC(np.ma.masked_where(weak, u), np.ma.masked_where(weak, v))
+                quiver.set_UVC(np.ma.masked_where(is_weak, u), np.ma.masked_where(is_weak, v))
 
         return update
 
     return " ", draw
 
 
-def strongest(speed: np.ma.MaskedArray) -> float:
+def choose_strong_speed(speed: np.ma.MaskedArray) -> float:
     """A speed for which arrows are long: the largest, or less if that is rare; 1 where all is still."""
-    most = float(speed.max()) if speed.count() else 0.0
-    return min(most, UNUSUAL * float(np.median(speed.compressed()[speed.compressed() > LEAST * most]))) if most else 1.0
+    max_speed = float(speed.max()) if speed.count() else 0.0
+    return (
+        min(
+            max_speed,
+            MAX_SPEED_RATIO * float(np.median(speed.compressed()[speed.compressed() > MIN_SPEED_FRACTION * max_speed])),
+        )
+        if max_speed
+        else 1.0
+    )
 
 
-def lines_of(data: netCDF4.Dataset, name: str, member: int | None, look: style.Look) -> Layer:
+def make_contours(data: netCDF4.Dataset, name: str, member: int | None, field_style: style.FieldStyle) -> OverlayLayer:
     """Lines of equal value, at round values between the limits of the field's look, dashed below zero."""
-    levels = MaxNLocator(LINES, steps=STEPS).tick_values(*look.limits)
-    words = f"lines: {look.label}, every {levels[1] - levels[0]:g}" + ("; dashed below zero" if levels[0] < 0 else "")
+    levels = MaxNLocator(MAX_CONTOURS, steps=TICK_STEPS).tick_values(*field_style.limits)
+    caption_line = f"lines: {field_style.label}, every {levels[1] - levels[0]:g}" + (
+        "; dashed below zero" if levels[0] < 0 else ""
+    )
 
     def draw(maps: Sequence) -> Callable[[int], None]:
-        drawn: list = []
+        contours: list = []
 
         def update(record: int) -> None:
-            field = shown(data, name, record, member)
-            while drawn:
-                drawn.pop().remove()
-            values = look.scaled(field)
-            inside = levels[(levels > np.ma.min(values)) & (levels < np.ma.max(values))] if values.count() else []
-            for axes in maps if len(inside) else ():
-                pens = np.where(inside == 0, 1.1, 0.6)
-                drawn.append(axes.contour(*field.places, values, inside, colors=style.INK, linewidths=pens))
-                drawn[-1].set_path_effects(style.EDGE)
+            field = read_displayed_field(data, name, record, member)
+            while contours:
+                contours.pop().remove()
+            values = field_style.scaled_values(field)
+            levels_inside = (
+                levels[(levels > np.ma.min(values)) & (levels < np.ma.max(values))] if values.count() else []
+            )
+            for axes in maps if len(levels_inside) else ():
+                linewidths = np.where(levels_inside == 0, 1.1, 0.6)
+                contours.append(
+                    axes.contour(
+                        *field.axis_positions, values, levels_inside, colors=style.DARK_GREY, linewidths=linewidths
+                    )
+                )
+                contours[-1].set_path_effects(style.WHITE_OUTLINE)
 
         return update
 
-    return words, draw
+    return caption_line, draw
 
 
-def nice(size: float) -> float:
+def round_down_to_one_two_five(size: float) -> float:
     """The largest number of 1, 2 or 5 times a power of ten that is at most `size`."""
     power = 10.0 ** np.floor(np.log10(size))
     return float(power * max(digit for digit in (1, 2, 5) if digit * power <= size * (1 + 1e-9)))

@@ -12,196 +12,245 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, MaxNLocator, ScalarFormatter
 
 from . import style
-from .ground import LEVELS, covers, top_of
-from .record import STAGGER, Map, degrees, length_unit
+from .field_map import STAGGER, FieldMap, format_degrees, length_unit
+from .ground import SEA_LEVEL_FIELDS, is_hidden_by_ground, max_floodable_height
 
 #: The ratio of height to width of a panel lies between these; other domains are stretched.
-FLATTEST, TALLEST = 0.25, 2.0
+MIN_ASPECT, MAX_ASPECT = 0.25, 2.0
 #: Inches beside and above a panel for labels and colour bar, as far as they are known before the layout.
-ASIDE, ABOVE = 1.4, 0.4
+LABELS_WIDTH_INCHES, LABELS_HEIGHT_INCHES = 1.4, 0.4
 #: The look of a caption, and the height of its lines, inches.
-LINE = 0.16
-CAPTION = {"x": 0.01, "ha": "left", "color": style.QUIET, "fontsize": 8, "linespacing": LINE * 72 / 8}
+CAPTION_LINE_INCHES = 0.16
+CAPTION_STYLE = {
+    "x": 0.01,
+    "ha": "left",
+    "color": style.MID_GREY,
+    "fontsize": 8,
+    "linespacing": CAPTION_LINE_INCHES * 72 / 8,
+}
 #: Letters in an inch of a panel's title, or of a caption.
-LETTERS = 14
-#: First digits of the distance between ticks: the usual ones, and those for maps that span WIDE degrees or more.
-STEPS, OF_DEGREES, WIDE = [1, 2, 2.5, 5, 10], [1, 1.5, 2, 3, 6, 10], 10.0
+LETTERS_PER_INCH = 14
+#: First digits of the distance between ticks: the usual ones, and those for maps that span WIDE_MAP_DEGREES or more.
+TICK_STEPS, DEGREE_TICK_STEPS, WIDE_MAP_DEGREES = [1, 2, 2.5, 5, 10], [1, 1.5, 2, 3, 6, 10], 10.0
 
 #: A function that shows another map in a panel, with its look.
-Show = Callable[[Map, style.Look], None]
+ShowMap = Callable[[FieldMap, style.FieldStyle], None]
 
 
-def draw(panels: list[Map], looks: list[style.Look], caption: Sequence[str]) -> tuple[Figure, list[Show]]:
+def draw_panels(
+    panels: list[FieldMap], field_styles: list[style.FieldStyle], caption: Sequence[str]
+) -> tuple[Figure, list[ShowMap]]:
     """A figure with one panel for each map, and for each panel a function that shows another map in it.
 
     `caption`: lines of text above all panels; long ones are broken.
     """
-    add = add_line if panels[0].slim else add_map
-    columns, width, height = table(panels)
-    rows, shows = -(-len(panels) // columns), []
-    figure = style.Picture(figsize=(columns * (width + ASIDE), rows * (height + ABOVE)), layout="constrained")
+    add_panel = add_line if panels[0].is_drawn_as_line else add_map
+    columns, width, height = layout_panels(panels)
+    rows, show_functions = -(-len(panels) // columns), []
+    figure = style.NotebookFigure(
+        figsize=(columns * (width + LABELS_WIDTH_INCHES), rows * (height + LABELS_HEIGHT_INCHES)), layout="constrained"
+    )
     figure.get_layout_engine().set(w_pad=0.05, h_pad=0.03, wspace=0, hspace=0)
     write_caption(figure, caption)
-    for number, (panel, look) in enumerate(zip(panels, looks, strict=True)):
+    for number, (panel, field_style) in enumerate(zip(panels, field_styles, strict=True)):
         axes = figure.add_subplot(rows, columns, number + 1)
-        shows.append(add(axes, panel, look, width))
-        left, bottom = add is add_line or number % columns == 0, number + columns >= len(panels)
-        axes.tick_params(labelleft=left, labelbottom=bottom)
-        axes.xaxis.label.set_visible(bottom)
-        axes.yaxis.label.set_visible(left)
+        show_functions.append(add_panel(axes, panel, field_style, width))
+        has_y_label, has_x_label = add_panel is add_line or number % columns == 0, number + columns >= len(panels)
+        axes.tick_params(labelleft=has_y_label, labelbottom=has_x_label)
+        axes.xaxis.label.set_visible(has_x_label)
+        axes.yaxis.label.set_visible(has_y_label)
     for _ in range(2):  # to the size with which the panels have theirs
         figure.draw_without_rendering()
-        lacking = np.array([width, height]) - figure.axes[0].get_window_extent().size / figure.dpi
-        figure.set_size_inches(figure.get_size_inches() + lacking * (columns, rows))
+        missing_inches = np.array([width, height]) - figure.axes[0].get_window_extent().size / figure.dpi
+        figure.set_size_inches(figure.get_size_inches() + missing_inches * (columns, rows))
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    return figure, shows
+    return figure, show_functions
 
 
 def write_caption(figure: Figure, lines: Sequence[str]):
     """Write what the figure shows at its top left, in place of what stands there; returns the text."""
-    letters = int(LETTERS * figure.get_figwidth())
-    whole = "\n".join(part for line in lines for part in (textwrap.wrap(line, letters) or [" "]))
+    letters_per_line = int(LETTERS_PER_INCH * figure.get_figwidth())
+    text = "\n".join(part for line in lines for part in (textwrap.wrap(line, letters_per_line) or [" "]))
     if not figure.texts:
-        return figure.suptitle(whole, **CAPTION)
-    figure.texts[0].set_text(whole)
+        return figure.suptitle(text, **CAPTION_STYLE)
+    figure.texts[0].set_text(text)
     return figure.texts[0]
 
 
-def table(panels: list[Map]) -> tuple[int, float, float]:
+def layout_panels(panels: list[FieldMap]) -> tuple[int, float, float]:
     """Panels in a row, and the inches of one: below each other for wide domains, beside each other for tall ones."""
-    count, aspect = len(panels), min(max(panels[0].aspect, FLATTEST), TALLEST)
-    if panels[0].slim:
+    count, aspect = len(panels), min(max(panels[0].aspect, MIN_ASPECT), MAX_ASPECT)
+    if panels[0].is_drawn_as_line:
         return 1, 6.0, 1.8
     columns = 1 if count == 1 or aspect < 0.7 else 3 if count == 3 and aspect > 1.3 else 2
-    widest = 5.6 if aspect < 0.7 else 4.4 if count == 1 else 3.2
-    width = min(widest, 5.0 / aspect)
+    max_width = 5.6 if aspect < 0.7 else 4.4 if count == 1 else 3.2
+    width = min(max_width, 5.0 / aspect)
     return columns, width, width * aspect
 
 
-def wrapped(text: str, width: float) -> str:
+def wrap_title(text: str, width: float) -> str:
     """A title in lines of so many inches; units are not separated from the last word."""
     name, bracket, units = text.rpartition(" (")
-    whole = name + (bracket + units).replace(" ", "\N{NO-BREAK SPACE}") if name else text
-    lines = textwrap.wrap(whole, int(LETTERS * width), break_long_words=False)
+    unbroken = name + (bracket + units).replace(" ", "\N{NO-BREAK SPACE}") if name else text
+    lines = textwrap.wrap(unbroken, int(LETTERS_PER_INCH * width), break_long_words=False)
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def name_panel(axes, label: str, width: float) -> None:
+def set_panel_title(axes, label: str, width: float) -> None:
     """Write name and units above a panel of so many inches and its colour bar."""
-    axes.set_title(wrapped(label, width + 0.5), loc="left", fontsize=8.5, pad=3.5)
+    axes.set_title(wrap_title(label, width + 0.5), loc="left", fontsize=8.5, pad=3.5)
 
 
-def add_map(axes, panel: Map, look: style.Look, width: float) -> Show:
+def add_map(axes, panel: FieldMap, field_style: style.FieldStyle, width: float) -> ShowMap:
     """Draw a map with its names, a few ticks and a colour bar, in a panel of so many inches."""
-    image, show_image = draw_image(axes, panel, look)
-    bar = axes.figure.colorbar(image, ax=axes, extend=look.extend, extendfrac=0.03, pad=0.02, fraction=0.1, aspect=30)
-    bar.outline.set_linewidth(0.4)
+    image, show_image = draw_image(axes, panel, field_style)
+    colorbar = axes.figure.colorbar(
+        image, ax=axes, extend=field_style.extend, extendfrac=0.03, pad=0.02, fraction=0.1, aspect=30
+    )
+    colorbar.outline.set_linewidth(0.4)
     west, east, south, north = panel.domain
-    for axis, span, most, letters in ((axes.xaxis, east - west, 6, "EW"), (axes.yaxis, north - south, 5, "NS")):
-        axis.set_major_locator(MaxNLocator(most, steps=OF_DEGREES if panel.degrees and span >= WIDE else STEPS))
-        if panel.degrees:
-            axis.set_major_formatter(FuncFormatter(lambda at, _, letters=letters: degrees(round(at, 9), letters)))
-    across, up = panel.names if panel.degrees else (f"{name} ({panel.unit[1]})" for name in panel.names)
-    axes.set(xlabel=across, ylabel=up)
+    for axis, axis_span, max_ticks, hemispheres in (
+        (axes.xaxis, east - west, 6, "EW"),
+        (axes.yaxis, north - south, 5, "NS"),
+    ):
+        axis.set_major_locator(
+            MaxNLocator(
+                max_ticks,
+                steps=DEGREE_TICK_STEPS if panel.is_geographic and axis_span >= WIDE_MAP_DEGREES else TICK_STEPS,
+            )
+        )
+        if panel.is_geographic:
+            axis.set_major_formatter(
+                FuncFormatter(lambda at, _, hemispheres=hemispheres: format_degrees(round(at, 9), hemispheres))
+            )
+    x_label, y_label = (
+        panel.axis_names if panel.is_geographic else (f"{name} ({panel.axis_unit[1]})" for name in panel.axis_names)
+    )
+    axes.set(xlabel=x_label, ylabel=y_label)
 
-    def show(panel: Map, look: style.Look) -> None:
-        show_image(panel, look)
-        name_panel(axes, look.label, width)
-        bar.ax.set_visible(look.ticks != ())
-        bar.locator = MaxNLocator(8, steps=STEPS) if look.ticks is None else FixedLocator(look.ticks)
-        bar.formatter = ScalarFormatter() if look.ticks is None else FixedFormatter([f"{at:.6g}" for at in look.ticks])
+    def show(panel: FieldMap, field_style: style.FieldStyle) -> None:
+        show_image(panel, field_style)
+        set_panel_title(axes, field_style.label, width)
+        colorbar.ax.set_visible(field_style.ticks != ())
+        colorbar.locator = (
+            MaxNLocator(8, steps=TICK_STEPS) if field_style.ticks is None else FixedLocator(field_style.ticks)
+        )
+        colorbar.formatter = (
+            ScalarFormatter()
+            if field_style.ticks is None
+            else FixedFormatter([f"{at:.6g}" for at in field_style.ticks])
+        )
 
-    show(panel, look)
+    show(panel, field_style)
     return show
 
 
-def draw_image(axes, panel: Map, look: style.Look) -> tuple[AxesImage, Show]:
+def draw_image(axes, panel: FieldMap, field_style: style.FieldStyle) -> tuple[AxesImage, ShowMap]:
     """The cells of one map in their colours, with coasts; what lies beyond the grid stays white.
 
     Returns the image, and a function that shows another map in it.
     """
     west, east, south, north = panel.domain
-    scale, _ = panel.unit
+    scale, _ = panel.axis_unit
     (dx, dy), (half_x, half_y) = panel.spacing, STAGGER[panel.location]
     edges = west - half_x * dx / 2, east + half_x * dx / 2, south - half_y * dy / 2, north + half_y * dy / 2
     if panel.ground:
-        axes.set_facecolor(style.SEA)
-        base = axes.imshow(panel.ground.values, origin="lower", extent=np.array(panel.domain) / scale, aspect="auto")
-        base.set(clim=(0.0, top_of(panel.ground)), cmap=style.GROUND, zorder=0.5 if covers(panel.name) else -0.5)
-    image = axes.imshow(cells(panel, look), origin="lower", extent=np.array(edges) / scale, aspect="auto")
-    image.set(clim=look.limits, cmap=look.colormap)
-    coast = LineCollection([], colors=style.INK, linewidths=0.8 if panel.ground else 0.5)
-    if panel.ground or panel.degrees:
+        axes.set_facecolor(style.WATER_COLOUR)
+        ground_image = axes.imshow(
+            panel.ground.values, origin="lower", extent=np.array(panel.domain) / scale, aspect="auto"
+        )
+        ground_image.set(
+            clim=(0.0, max_floodable_height(panel.ground)),
+            cmap=style.GROUND_COLOURMAP,
+            zorder=0.5 if is_hidden_by_ground(panel.name) else -0.5,
+        )
+    image = axes.imshow(cell_values(panel, field_style), origin="lower", extent=np.array(edges) / scale, aspect="auto")
+    image.set(clim=field_style.limits, cmap=field_style.colormap)
+    coast = LineCollection([], colors=style.DARK_GREY, linewidths=0.8 if panel.ground else 0.5)
+    if panel.ground or panel.is_geographic:
         axes.add_collection(coast, autolim=False)
-    if panel.outside is not None:
-        outside = panel.outside | panel.ground.outside if panel.ground else panel.outside
-        white = np.ma.masked_where(~outside, np.ones(outside.shape))
-        beyond = axes.imshow(white, origin="lower", extent=image.get_extent(), aspect="auto", zorder=1)
-        beyond.set(cmap="gray", clim=(0, 1))
+    if panel.outside_grid is not None:
+        outside_grid = panel.outside_grid | panel.ground.outside_grid if panel.ground else panel.outside_grid
+        white = np.ma.masked_where(~outside_grid, np.ones(outside_grid.shape))
+        outside_image = axes.imshow(white, origin="lower", extent=image.get_extent(), aspect="auto", zorder=1)
+        outside_image.set(cmap="gray", clim=(0, 1))
     axes.set(xlim=(west / scale, east / scale), ylim=(south / scale, north / scale))
 
-    def show(panel: Map, look: style.Look) -> None:
-        colours = look.colormap.with_extremes(bad=(0, 0, 0, 0)) if panel.ground else look.colormap
-        image.set(data=cells(panel, look), clim=look.limits, cmap=colours)
-        coast.set_segments(coasts(panel.ground or panel))
+    def show(panel: FieldMap, field_style: style.FieldStyle) -> None:
+        colours = field_style.colormap.with_extremes(bad=(0, 0, 0, 0)) if panel.ground else field_style.colormap
+        image.set(data=cell_values(panel, field_style), clim=field_style.limits, cmap=colours)
+        coast.set_segments(coast_lines(panel.ground or panel))
         if panel.ground:
-            base.set_data(panel.ground.values)
+            ground_image.set_data(panel.ground.values)
 
-    show(panel, look)
+    show(panel, field_style)
     return image, show
 
 
-def coasts(panel: Map) -> list[np.ndarray]:
+def coast_lines(panel: FieldMap) -> list[np.ndarray]:
     """Lines between cells with and without a value, along their sides, on the axes of a picture."""
-    kind = np.ma.getmaskarray(panel.values).astype(float)
-    kind = np.pad(kind if panel.outside is None else np.where(panel.outside, np.nan, kind), 1, mode="edge")
+    is_masked = np.ma.getmaskarray(panel.values).astype(float)
+    is_masked = np.pad(
+        is_masked if panel.outside_grid is None else np.where(panel.outside_grid, np.nan, is_masked), 1, mode="edge"
+    )
     (dx, dy), lines = panel.spacing, []
     for rows, columns in ((1, 0), (0, 1)):
-        here, beyond = kind[: kind.shape[0] - rows, : kind.shape[1] - columns], kind[rows:, columns:]
-        j, i = np.nonzero(here + beyond == 1)
+        cells_here, next_cells = (
+            is_masked[: is_masked.shape[0] - rows, : is_masked.shape[1] - columns],
+            is_masked[rows:, columns:],
+        )
+        j, i = np.nonzero(cells_here + next_cells == 1)
         x, y = panel.x[0] + (i - 0.5) * dx, panel.y[0] + (j - 0.5) * dy
-        lines += [*np.stack([x - dx * rows, y - dy * columns, x, y], axis=-1).reshape(-1, 2, 2) / panel.unit[0]]
+        lines += [*np.stack([x - dx * rows, y - dy * columns, x, y], axis=-1).reshape(-1, 2, 2) / panel.axis_unit[0]]
     return lines
 
 
-def cells(panel: Map, look: style.Look) -> np.ma.MaskedArray:
+def cell_values(panel: FieldMap, field_style: style.FieldStyle) -> np.ma.MaskedArray:
     """The values that fill the domain: faces and corners need one more column in the west and row in the south."""
-    values = look.scaled(panel)
+    values = field_style.scaled_values(panel)
     half_x, half_y = STAGGER[panel.location]
     values = np.ma.concatenate([values[:, :half_x], values], axis=1)
     return np.ma.concatenate([values[:half_y], values], axis=0)
 
 
-def add_line(axes, panel: Map, look: style.Look, width: float) -> Show:
+def add_line(axes, panel: FieldMap, field_style: style.FieldStyle, width: float) -> ShowMap:
     """Draw the middle row of a map as a line, or the middle column if there are fewer columns than rows."""
-    along = int(panel.values.shape[1] < panel.values.shape[0])
-    positions = (panel.x, panel.y)[along]
-    scale, unit = (1.0, "degrees") if panel.degrees else length_unit(float(np.ptp(positions)))
+    axis = int(panel.values.shape[1] < panel.values.shape[0])
+    positions = (panel.x, panel.y)[axis]
+    scale, unit = (1.0, "degrees") if panel.is_geographic else length_unit(float(np.ptp(positions)))
 
-    def middle(values):
-        return values[:, values.shape[1] // 2] if along else values[values.shape[0] // 2]
+    def middle_line(values):
+        return values[:, values.shape[1] // 2] if axis else values[values.shape[0] // 2]
 
-    (line,) = axes.plot(positions / scale, 0 * positions, color=style.LINE, linewidth=1.2, label="model")
-    if panel.known is not None:
-        (known,) = axes.plot(positions / scale, 0 * positions, color=style.KNOWN, **style.DASHED, label="known answer")
+    (line,) = axes.plot(positions / scale, 0 * positions, color=style.LINE_COLOUR, linewidth=1.2, label="model")
+    if panel.analytic is not None:
+        (analytic_line,) = axes.plot(
+            positions / scale,
+            0 * positions,
+            color=style.REFERENCE_COLOUR,
+            **style.DASHED_LINE,
+            label="analytic solution",
+        )
         axes.legend(frameon=False, fontsize=7.5)
-    if panel.ground and panel.name in LEVELS:
-        bed = middle(np.ma.getdata(panel.ground.values) * 10.0**-look.exponent)
-        axes.fill_between(positions / scale, bed, np.minimum(bed.min(), look.limits[0]) - 1, color=style.BED, zorder=0)
+    if panel.ground and panel.name in SEA_LEVEL_FIELDS:
+        bed = middle_line(np.ma.getdata(panel.ground.values) * 10.0**-field_style.exponent)
+        axes.fill_between(
+            positions / scale, bed, np.minimum(bed.min(), field_style.limits[0]) - 1, color=style.BED_COLOUR, zorder=0
+        )
     axes.margins(x=0)
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=STEPS))
-    axes.yaxis.set_major_locator(MaxNLocator(6, steps=STEPS))
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=TICK_STEPS))
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=TICK_STEPS))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel(f"{panel.names[along]} ({unit})")
+    axes.set_xlabel(f"{panel.axis_names[axis]} ({unit})")
 
-    def show(panel: Map, look: style.Look) -> None:
-        low, high = look.limits
+    def show(panel: FieldMap, field_style: style.FieldStyle) -> None:
+        low, high = field_style.limits
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
-        line.set_ydata(middle(look.scaled(panel)))
-        if panel.known is not None:
-            known.set_ydata(middle(panel.known * 10.0**-look.exponent))
-        name_panel(axes, look.label, width)
+        line.set_ydata(middle_line(field_style.scaled_values(panel)))
+        if panel.analytic is not None:
+            analytic_line.set_ydata(middle_line(panel.analytic * 10.0**-field_style.exponent))
+        set_panel_title(axes, field_style.label, width)
 
-    show(panel, look)
+    show(panel, field_style)
     return show

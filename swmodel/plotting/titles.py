@@ -10,7 +10,7 @@ import netCDF4
 import numpy as np
 
 from ..files.run_folder import CONFIG
-from .dataset import configuration, seconds
+from .dataset import read_configuration, record_times
 
 #: Records this many seconds apart, or more, have dates without seconds.
 HOUR = 3600.0
@@ -19,34 +19,34 @@ HOUR = 3600.0
 def run_name(data: netCDF4.Dataset) -> str:
     """The name of the run's folder; outside one, that of the case, or empty without a configuration."""
     folder = Path(data.filepath()).resolve().parent
-    return folder.name if (folder / CONFIG).is_file() else str(configuration(data).get("case", {}).get("name", ""))
+    return folder.name if (folder / CONFIG).is_file() else str(read_configuration(data).get("case", {}).get("name", ""))
 
 
-def titles(data: netCDF4.Dataset) -> Callable[[int], str]:
+def make_title_formatter(data: netCDF4.Dataset) -> Callable[[int], str]:
     """A function of the record's number: "double_gyre, day 30", with time.start "sea, 2012-03-31 00:00 (day 30)"."""
-    run, times, date = run_name(data), seconds(data), dates(data)
-    now = clock(times)
+    run, times, format_date = run_name(data), record_times(data), make_date_formatter(data)
+    format_time = make_time_formatter(times)
 
     def title(record: int) -> str:
-        number, unit = now(times[record]).split()
-        since = f"{unit.removesuffix('s')} {number}"
-        return ", ".join(filter(None, (run, f"{date(record)} ({since})" if date else since)))
+        number, unit = format_time(times[record]).split()
+        elapsed = f"{unit.removesuffix('s')} {number}"
+        return ", ".join(filter(None, (run, f"{format_date(record)} ({elapsed})" if format_date else elapsed)))
 
     return title
 
 
 def has_dates(data: netCDF4.Dataset) -> bool:
     """Whether the times of a file are dates: a run without time.start counts from a day that means nothing."""
-    units, given = getattr(data["time"], "units", ""), configuration(data)
-    known = "since" in units and bool(np.all(np.isfinite(seconds(data))))
-    return known and (not given or bool(given.get("time", {}).get("start")))
+    units, config = getattr(data["time"], "units", ""), read_configuration(data)
+    has_epoch = "since" in units and bool(np.all(np.isfinite(record_times(data))))
+    return has_epoch and (not config or bool(config.get("time", {}).get("start")))
 
 
-def dates(data: netCDF4.Dataset) -> Callable[[int], str] | None:
+def make_date_formatter(data: netCDF4.Dataset) -> Callable[[int], str] | None:
     """A function of a record's number to its date, rounded to minutes or seconds; None without dates."""
     if not has_dates(data):
         return None
-    time, times = data["time"], np.round(seconds(data))
+    time, times = data["time"], np.round(record_times(data))
     units, calendar = time.units, getattr(time, "calendar", "standard")
     in_minutes = not np.any(times % 60) or np.min(np.diff(np.unique(times)), initial=np.inf) >= HOUR
     step, pattern = (60, "%Y-%m-%d %H:%M") if in_minutes else (1, "%Y-%m-%d %H:%M:%S")
@@ -55,14 +55,14 @@ def dates(data: netCDF4.Dataset) -> Callable[[int], str] | None:
 
 def time_axis(data: netCDF4.Dataset) -> tuple[np.ndarray, str]:
     """The records along an axis, and its label: dates if there are any, else model time in a suitable unit."""
-    times, time = seconds(data), data["time"]
+    times, time = record_times(data), data["time"]
     if has_dates(data):
         calendar = getattr(time, "calendar", "standard")
-        found = netCDF4.num2date(times, time.units, calendar, only_use_cftime_datetimes=False)
-        if isinstance(found[-1], datetime):  # no date of another calendar
-            return found, f"time (UTC) from {found[0]:%Y-%m-%d}"
-    size, unit = time_unit(float(times[-1]))
-    return times / size, f"time ({unit})"
+        date_values = netCDF4.num2date(times, time.units, calendar, only_use_cftime_datetimes=False)
+        if isinstance(date_values[-1], datetime):  # no date of another calendar
+            return date_values, f"time (UTC) from {date_values[0]:%Y-%m-%d}"
+    unit_seconds, unit = time_unit(float(times[-1]))
+    return times / unit_seconds, f"time ({unit})"
 
 
 def time_unit(span: float) -> tuple[float, str]:
@@ -73,12 +73,12 @@ def time_unit(span: float) -> tuple[float, str]:
     return 1.0, "seconds"
 
 
-def clock(times: np.ndarray) -> Callable[[float], str]:
+def make_time_formatter(times: np.ndarray) -> Callable[[float], str]:
     """A function that writes model time (s) in a suitable unit for all `times`, such as "5 days", "1 hour"."""
-    size, unit = time_unit(float(np.nanmax(times)))
+    unit_seconds, unit = time_unit(float(np.nanmax(times)))
 
-    def write(time: float) -> str:
-        number = f"{time / size:.5g}"
+    def format_time(time: float) -> str:
+        number = f"{time / unit_seconds:.5g}"
         return f"{number} {unit.removesuffix('s') if number == '1' else unit}"
 
-    return write
+    return format_time

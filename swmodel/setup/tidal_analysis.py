@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import suggest
-from ..ocean.constituents import Constituent, constituents, table
-from ..ocean.harmonics import too_close
-from ..ocean.terms.tide import repeated, undated
+from ..ocean.constituents import Constituent, constituent_data, constituents_at
+from ..ocean.harmonics import inseparable_pairs
+from ..ocean.terms.tide import date_problem, repetition_problems
 
 #: Default number of values in the shortest period.
-SAMPLES = 40
+SAMPLES_PER_PERIOD = 40
 
-DAY = 86400.0
+DAY_SECONDS = 86400.0
 
 
-class Analysis(NamedTuple):
+class HarmonicAnalysis(NamedTuple):
     """The constituents at the start of the run, the series, and the steps whose states are fitted."""
 
     constituents: list[Constituent]
@@ -25,56 +25,60 @@ class Analysis(NamedTuple):
     steps: range
 
 
-def analysis(config) -> Analysis | None:
+def harmonic_analysis(config) -> HarmonicAnalysis | None:
     """The Analysis of a resolved configuration, or None."""
     output, dt = config.output, config.time.dt
     if not output.harmonics:
         return None
-    found = named(config)
-    shortest = min(each.period for each in found)
-    every = output.harmonics_every_steps or max(1, int(shortest / SAMPLES / dt))
+    analysed = analysed_constituents(config)
+    shortest = min(each.period for each in analysed)
+    every = output.harmonics_every_steps or max(1, int(shortest / SAMPLES_PER_PERIOD / dt))
     first = math.ceil((output.harmonics_from or 0.0) / dt / every) * every
-    return Analysis(found, output.harmonics_fields, range(max(first, every), config.run.steps + 1, every))
+    return HarmonicAnalysis(analysed, output.harmonics_fields, range(max(first, every), config.run.steps + 1, every))
 
 
-def named(config) -> list[Constituent]:
+def analysed_constituents(config) -> list[Constituent]:
     """The constituents of `output.harmonics`, with f and u where the tide of the run has them."""
     only_outside = config.open_sides.sides and not config.tide.constituents
     nodal = config.open_sides.nodal if only_outside else config.tide.nodal
-    return constituents(config.output.harmonics, config.time.start, nodal)
+    return constituents_at(config.output.harmonics, config.time.start, nodal)
 
 
 def problems(config) -> Iterator[str]:
     """The problems of the analysis: names, the date, the length of the series."""
     names, run, time = config.output.harmonics, config.run, config.time
-    unknown = [name for name in names if name not in table()]
+    unknown = [name for name in names if name not in constituent_data()]
     for name in unknown:
-        close = suggest(name, table())
+        close = suggest(name, constituent_data())
         hint = close if close.startswith("did") else "such as M2, S2, K1, O1, M4"
         yield f'output.harmonics: no constituent "{name}"; {hint}'
-    twice = list(repeated("output.harmonics", names))
-    yield from twice
-    if not names or unknown or twice:
+    duplicates = list(repetition_problems("output.harmonics", names))
+    yield from duplicates
+    if not names or unknown or duplicates:
         return
-    length = run.days * DAY if run.days is not None else run.steps and time.dt and run.steps * time.dt
-    if wrong := undated(time):
+    length = run.days * DAY_SECONDS if run.days is not None else run.steps and time.dt and run.steps * time.dt
+    if wrong := date_problem(time):
         yield from () if config.tide.constituents else (wrong,)  # the tide reports it, too
     elif time.dt is not None and length is not None:
-        yield from too_short(config, length - (config.output.harmonics_from or 0.0))
+        yield from unresolved_constituents(config, length - (config.output.harmonics_from or 0.0))
 
 
-def too_short(config, seconds: float) -> Iterator[str]:
+def unresolved_constituents(config, seconds: float) -> Iterator[str]:
     """Constituents that a series cannot separate or resolve."""
-    found, since = named(config), " from output.harmonics_from on" if config.output.harmonics_from else ""
-    for one, other, needed in too_close(found, seconds):
+    analysed, since = (
+        analysed_constituents(config),
+        " from output.harmonics_from on" if config.output.harmonics_from else "",
+    )
+    for one, other, needed in inseparable_pairs(analysed, seconds):
         yield (
-            f"output.harmonics: {one} and {other} cannot be separated in {max(seconds, 0) / DAY:.4g} days{since}; "
-            f"they need {needed / DAY:.4g} days (run.days, output.harmonics_from), or leave one out"
+            f"output.harmonics: {one} and {other} cannot be separated in {max(seconds, 0) / DAY_SECONDS:.4g} "
+            f"days{since}; they need {needed / DAY_SECONDS:.4g} days (run.days, output.harmonics_from), or leave one "
+            "out"
         )
-    apart = (config.output.harmonics_every_steps or 1) * config.time.dt
-    for each in found:
-        if each.period <= 2 * apart:
+    sampling_seconds = (config.output.harmonics_every_steps or 1) * config.time.dt
+    for each in analysed:
+        if each.period <= 2 * sampling_seconds:
             yield (
                 f"output.harmonics_every_steps: {each.name} has a period of {each.period:.6g} s, which must be above "
-                f"two values, 2 x {apart:g} s apart"
+                f"two values, 2 x {sampling_seconds:g} s apart"
             )

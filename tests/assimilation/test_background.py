@@ -6,29 +6,29 @@ import numpy as np
 import pytest
 from scipy.special import gamma, kv
 from support.background_case import CONTROLS, DX, DY, background_case
-from support.small_domain import RINGS
+from support.small_domain import PERIODICITY_OPTIONS
 
-from swmodel.assimilation.background import build_balance, geostrophic, inverse
+from swmodel.assimilation.background import build_balance, geostrophic, inverse_away_from_equator
 from swmodel.assimilation.settings import problems
 from swmodel.errors import UsageError
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.noise import white_noise, white_number
 from swmodel.ocean.patch import Patch
-from swmodel.parallel.decomposition import block, blocks
+from swmodel.parallel.decomposition import block_of_rank, blocks_of_layout
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
 
 NY, NX = 9, 11
 #: The four kinds of boundaries as options, and correlations by spectrum.
-RING = [{f"grid__{name}": value for name, value in ring.items()} for ring in RINGS]
+PERIODICITY_OPTIONS = [{f"grid__{name}": value for name, value in ring.items()} for ring in PERIODICITY_OPTIONS]
 SPECTRUM = {"land": False, "assimilation__correlation": "spectrum"}
 #: Fields at each location with errors of 1, each correlated over three cells.
-ONE = {"eta": (1.0, 3 * DX), "u": (1.0, 3 * DX), "v": (1.0, 3 * DX)}
-PLAIN = {"controls": ONE, "balanced": False}
+STATE_CONTROLS = {"eta": (1.0, 3 * DX), "u": (1.0, 3 * DX), "v": (1.0, 3 * DX)}
+UNBALANCED_OPTIONS = {"controls": STATE_CONTROLS, "balanced": False}
 
 
-def case(ny=NY, nx=NX, **options):
+def make_background(ny=NY, nx=NX, **options):
     return background_case((1, 1), ny, nx, **options)[0]
 
 
@@ -38,9 +38,9 @@ def dot(a, b):
 
 def test_noise_is_standard_normal_and_independent():
     """Of names, members and seeds, within four standard deviations; blocks have the bits of the whole."""
-    many = block(0, (1, 1), 300, 400)
+    many = block_of_rank(0, (1, 1), 300, 400)
     noise = white_noise(1, "eta", 0, many)
-    for part in blocks((3, 4), 300, 400):
+    for part in blocks_of_layout((3, 4), 300, 400):
         cut = noise[part.y.start : part.y.stop, part.x.start : part.x.stop]
         np.testing.assert_array_equal(white_noise(1, "eta", 0, part), cut)
     n = noise.size
@@ -54,7 +54,7 @@ def test_noise_is_standard_normal_and_independent():
     assert len(set(numbers)) == len(numbers)
 
 
-def balance_of(ny, nx, **options):
+def balanced_currents_and_config(ny, nx, **options):
     """(function of eta that gives the balanced currents, configuration) without land."""
     options |= {"land": False, "controls": {}, "balanced": False}
     _, config, transport, grid = background_case((1, 1), ny, nx, **options)
@@ -66,7 +66,7 @@ def balance_error(cells):
     """Largest error, over the largest speed, of the currents around a Gaussian hill three cells from walls and more."""
     size, radius, g, f0, beta = 600e3, 60e3, 9.81, 1e-4, 1e-10
     d = size / cells
-    currents, _ = balance_of(cells, cells, grid__dx=d, grid__dy=d, physics__f0=f0, physics__beta=beta)
+    currents, _ = balanced_currents_and_config(cells, cells, grid__dx=d, grid__dy=d, physics__f0=f0, physics__beta=beta)
     centres, faces = (np.arange(cells) + 0.5) * d, (np.arange(cells) + 1.0) * d
 
     def hill(y, x):
@@ -88,7 +88,7 @@ def test_balanced_currents_are_geostrophic_to_second_order():
 
 def test_balanced_currents_of_a_slope_are_exact_to_the_coast():
     """They are zero on closed faces; along a wall, where half of the faces are closed, only open ones count."""
-    currents, config = balance_of(NY, NX, grid__periodic_x=False, physics__beta=0.0)
+    currents, config = balanced_currents_and_config(NY, NX, grid__periodic_x=False, physics__beta=0.0)
     y, x = np.mgrid[:NY, :NX]
     u, v = currents(jnp.asarray(1e-6 * (2 * y * config.grid.dy + 3 * x * config.grid.dx)))
     np.testing.assert_allclose(u[:, :-1], -9.81e4 * 2e-6, rtol=1e-12)
@@ -99,17 +99,19 @@ def test_balanced_currents_of_a_slope_are_exact_to_the_coast():
 
 def test_balance_fades_at_the_equator_only():
     f = np.linspace(-1e-4, 1e-4, 401)
-    part = inverse(Patch(f[:, None], (0, 0)), 1e-4).values[:, 0] * f
+    part = inverse_away_from_equator(Patch(f[:, None], (0, 0)), 1e-4).values[:, 0] * f
     for largest in (1e-4, 0.0):
-        assert inverse(Patch(np.zeros((1, 1)), (0, 0)), largest).values == 0
+        assert inverse_away_from_equator(Patch(np.zeros((1, 1)), (0, 0)), largest).values == 0
     assert np.all(np.abs(part[np.abs(f) > 3.1e-5] - 1) < 1e-4)
     assert np.all(part[np.abs(f) < 1e-6] < 0.02)
     assert np.all(np.diff(part[f >= 0]) >= -1e-15)
 
 
-@pytest.mark.parametrize("options", [RING[3], RING[1] | SPECTRUM], ids=["diffusion", "spectrum"])
+@pytest.mark.parametrize(
+    "options", [PERIODICITY_OPTIONS[3], PERIODICITY_OPTIONS[1] | SPECTRUM], ids=["diffusion", "spectrum"]
+)
 def test_transpose_of_errors_is_exact_and_that_of_jax(options):
-    background = case(**options)
+    background = make_background(**options)
     w, x = background.noise(1, 0), background.noise(1, 1)
     image, back = jax.jit(background.apply)(w), jax.jit(background.transpose)(x)
     assert abs(dot(x, image) - dot(back, w)) < 1e-12 * np.sqrt(dot(x, x) * dot(image, image))
@@ -119,7 +121,7 @@ def test_transpose_of_errors_is_exact_and_that_of_jax(options):
             np.testing.assert_allclose(theirs[name], back[name], rtol=1e-12, atol=1e-12)
 
 
-def test_errors_are_zero_on_land_and_closed_faces_alone():
+def test_errors_are_zero_on_land_and_closed_faces_only():
     background, _, _, grid = background_case((1, 1), NY, NX)
     margin, dx = (grid.wet.shape[0] - NY) // 2, background.draw(3, 0)
     for name, mask in (("eta", grid.wet), ("u", grid.open_u), ("v", grid.open_v), ("wind_x", grid.wet)):
@@ -128,14 +130,14 @@ def test_errors_are_zero_on_land_and_closed_faces_alone():
         )
 
 
-def test_records_have_their_correlation_in_time():
+def test_error_records_have_their_correlation_in_time():
     """Covariances of records at a point, and the transpose."""
     name, root = "wind_x_correction", np.array([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.6, 0.8]])
     covariance = root @ root.T
     values, vectors = np.linalg.eigh(covariance)
     options = {"land": False, "balanced": False, "roots": {name: (vectors * np.sqrt(values)) @ vectors.T}}
     controls = {"eta": CONTROLS["eta"], name: (0.05, 5.1 * DX)}
-    background = case(17, 19, controls=controls, **options)
+    background = make_background(17, 19, controls=controls, **options)
     w = background.noise(1, 0)
     x = background.apply(w)
     assert x[name].shape == (3, 17, 19)
@@ -146,11 +148,11 @@ def test_records_have_their_correlation_in_time():
     assert np.std(w[name][0] - w[name][1]) > 1  # each record has noise of its own
 
 
-def test_errors_of_the_water_outside_reach_open_sides():
+def test_errors_of_boundary_data_reach_open_boundaries():
     name = "outside_level"
     sides = {"open_sides__sides": ("west", "east"), "grid__periodic_x": False}
     controls = {name: (0.3, 3.2 * DX), "eta": (0.3, 3.2 * DX)}
-    background = case(land=False, controls=controls, balanced=False, **sides)
+    background = make_background(land=False, controls=controls, balanced=False, **sides)
     drawn = [background.draw(1, member) for member in range(300)]
     outside, within = (np.std([each[key] for each in drawn], axis=0) for key in (name, "eta"))
     np.testing.assert_allclose(outside, 0.3, rtol=0.25)
@@ -161,7 +163,7 @@ def test_diffusion_does_not_pass_through_land():
     """A wall of land between two basins."""
     mask = np.ones((9, 12))
     mask[:, 6] = 0
-    background = case(9, 12, **PLAIN, land=mask, samples=2, grid__periodic_x=False)
+    background = make_background(9, 12, **UNBALANCED_OPTIONS, land=mask, samples=2, grid__periodic_x=False)
     west = {name: w.at[:, 6:].set(0) for name, w in background.noise(4, 0).items()}
     found = jax.device_get(jax.jit(background.apply)(west))
     for name, field in found.items():
@@ -175,12 +177,17 @@ def test_correlations_on_a_sphere_are_of_distances_in_metres():
     ny, nx, radius = 24, 28, 60e3
     grid = {"grid__south": 20.0, "grid__dlat": 1.5, "grid__dlon": 2.0, "grid__radius": radius}
     length = 6 * radius * np.radians(1.5)
-    options = {"controls": dict.fromkeys(ONE, (1.0, length)), "balanced": False, "land": False, "sphere": True}
-    background = case(ny, nx, **options, **grid, grid__periodic_x=False)
+    options = {
+        "controls": dict.fromkeys(STATE_CONTROLS, (1.0, length)),
+        "balanced": False,
+        "land": False,
+        "sphere": True,
+    }
+    background = make_background(ny, nx, **options, **grid, grid__periodic_x=False)
     covariance = jax.jit(lambda w: background.apply(background.transpose(w)))
 
     def with_point(row, column):
-        delta = {each: jnp.zeros((ny, nx)).at[row, column].set(1) for each in ONE}
+        delta = {each: jnp.zeros((ny, nx)).at[row, column].set(1) for each in STATE_CONTROLS}
         return {name: np.asarray(field) for name, field in covariance(delta).items()}
 
     for row, column in ((0, 3), (5, nx - 1), (ny - 1, 14), (20, 20)):
@@ -196,7 +203,7 @@ def test_correlations_are_the_matern_function_far_from_coasts():
     """The error is below 0.2 (dx/l)², and the length is l to the same precision."""
     n, middle, order, cells = 91, 45, 10, 5
     options = {"controls": {"eta": (1.0, cells * DX)}, "balanced": False, "land": False, "grid__dy": DX}
-    background = case(n, n, order=order, tolerance=1e-8, **options)
+    background = make_background(n, n, order=order, tolerance=1e-8, **options)
     delta = jnp.zeros((n, n)).at[middle, middle].set(1)
     correlation = np.asarray(jax.jit(lambda x: background.apply(background.transpose(x)))({"eta": delta})["eta"])
     y, x = np.mgrid[:n, :n] - middle
@@ -213,14 +220,16 @@ def test_correlations_are_the_matern_function_far_from_coasts():
 def standard_deviations(background, size):
     """Square roots of diag(L Lᵀ) by field, on open faces and water, from L of every unit vector."""
     unit = jnp.eye(np.prod(size)).reshape(-1, *size)
-    images = jax.jit(jax.vmap(lambda w: background.apply(dict.fromkeys(background.fields, w))))(unit)
+    images = jax.jit(jax.vmap(lambda w: background.apply(dict.fromkeys(background.field_names, w))))(unit)
     deviations = {name: np.sqrt(np.sum(np.square(image), axis=0)) for name, image in images.items()}
     return {name: field[field > 0] for name, field in deviations.items()}
 
 
-@pytest.mark.parametrize(("size", "ring"), [((9, 1), RING[2]), ((2, 5), RING[3])], ids=str)
+@pytest.mark.parametrize(
+    ("size", "ring"), [((9, 1), PERIODICITY_OPTIONS[2]), ((2, 5), PERIODICITY_OPTIONS[3])], ids=str
+)
 def test_variance_is_exactly_one_without_land(size, ring):
-    background = case(*size, land=False, **PLAIN, **ring)
+    background = make_background(*size, land=False, **UNBALANCED_OPTIONS, **ring)
     for name, deviation in standard_deviations(background, size).items():
         closed = (name == "u" and not background.links.x[1].any()) or (name == "v" and not background.links.y[2].any())
         assert len(deviation) or closed or 1 in size
@@ -228,25 +237,25 @@ def test_variance_is_exactly_one_without_land(size, ring):
 
 
 @pytest.mark.night
-def test_variance_with_land_is_one_to_the_error_of_samples():
-    background = case(21, 23, samples=256, **PLAIN)
+def test_variance_with_land_is_one_to_sampling_error():
+    background = make_background(21, 23, samples=256, **UNBALANCED_OPTIONS)
     for name, deviation in standard_deviations(background, (21, 23)).items():
         assert np.sqrt(np.mean((deviation - 1) ** 2)) < 0.03, name
         assert np.abs(deviation - 1).max() < 0.15, name
 
 
-def test_fields_are_smoothed_together_as_alone():
+def test_fields_are_smoothed_together_as_one_by_one():
     sigma = np.random.default_rng(2).random((9, 11))
     controls = {"eta": (sigma, 2 * DX), "depth": (3.0, 6 * DX), "u": (0.5, 3 * DX)}
-    together = case(controls=controls, balanced=False)
+    together = make_background(controls=controls, balanced=False)
     w = together.noise(0, 0)
     found = jax.jit(together.apply)(w)
     for name, control in controls.items():
-        expected = jax.jit(case(controls={name: control}, balanced=False).apply)({name: w[name]})[name]
+        expected = jax.jit(make_background(controls={name: control}, balanced=False).apply)({name: w[name]})[name]
         np.testing.assert_allclose(found[name], expected, rtol=1e-12, atol=1e-14)
 
 
-def line(n, size, length, ring, on_faces):
+def gaussian_with_images(n, size, length, ring, on_faces):
     """The Gaussian with its images, between the points of a line, before normalisation."""
     at = (np.arange(n) + (1.0 if on_faces else 0.5)) * size
     shifts, apart = np.arange(-6, 7) * n * size, at[:, None, None] - at[None, :, None]
@@ -259,15 +268,17 @@ def line(n, size, length, ring, on_faces):
     return (np.exp(-(r**2) / (2 * length**2)) * sign).sum(-1)
 
 
-@pytest.mark.parametrize(("name", "ring"), [("u", RING[1]), ("v", RING[3])])
+@pytest.mark.parametrize(("name", "ring"), [("u", PERIODICITY_OPTIONS[1]), ("v", PERIODICITY_OPTIONS[3])])
 def test_spectrum_gives_the_gaussian_with_its_images(name, ring):
     """L Lᵀ by unit vectors. The grid cuts the spectrum off where it is exp(-(pi L/dy)²/2), 3e-4."""
     sigma, ny, nx, length, (in_y, in_x) = 0.3, 7, 8, 1.6 * DX, ring.values()
-    background = case(ny, nx, controls={name: (sigma, length)}, balanced=False, **SPECTRUM, **ring)
+    background = make_background(ny, nx, controls={name: (sigma, length)}, balanced=False, **SPECTRUM, **ring)
     units = jnp.eye(ny * nx).reshape(-1, ny, nx)
     rows = jax.jit(jax.vmap(lambda x: background.apply(background.transpose({name: x}))[name]))(units)
     B = np.asarray(rows).reshape(ny * nx, ny * nx)
-    C = np.kron(line(ny, DY, length, in_y, name == "v"), line(nx, DX, length, in_x, name == "u"))
+    C = np.kron(
+        gaussian_with_images(ny, DY, length, in_y, name == "v"), gaussian_with_images(nx, DX, length, in_x, name == "u")
+    )
     open_ = np.ones((ny, nx), bool)
     open_[-1] = in_y or name != "v"
     open_[:, -1] &= in_x or name != "u"

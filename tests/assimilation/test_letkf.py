@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from support.restarts import assert_same_data
-from support.small_twin import LETKF, SMALL, letkf_twin
+from support.small_twin import LETKF_OPTIONS, SMALL_TWIN, letkf_config
 
 import swmodel
 from swmodel.assimilation import assimilate, filter, letkf, settings
-from swmodel.assimilation.experiment import prepare
-from swmodel.assimilation.filter import Filter
-from swmodel.assimilation.letkf import seen_by
-from swmodel.assimilation.localisation import Near, near, taper
+from swmodel.assimilation.experiment import prepare_experiment
+from swmodel.assimilation.filter import EnsembleFilter
+from swmodel.assimilation.letkf import scale_observations
+from swmodel.assimilation.localisation import NearbyObservations, find_nearby, taper
 from swmodel.errors import Stopped, UsageError
 from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import edges
@@ -40,10 +40,10 @@ def analyse(x, *arguments, **more):
     return letkf.analyse(x[..., None], *arguments, **more)[..., 0]
 
 
-def everywhere(points, observations, weight=1.0):
+def all_observations_at_all_points(points, observations, weight=1.0):
     """All observations at all points, with one weight."""
     index = np.tile(np.arange(observations), points)
-    return Near(np.arange(points + 1) * observations, index, np.full(index.size, weight))
+    return NearbyObservations(np.arange(points + 1) * observations, index, np.full(index.size, weight))
 
 
 @pytest.mark.promise("LETKF is the Kalman filter where that is known")
@@ -52,7 +52,7 @@ def everywhere(points, observations, weight=1.0):
 def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, weight):
     """P = inflated sample covariance, K = P Hᵀ (H P Hᵀ + R/weight)^-1: x + K (y - H x), (1 - K H) P."""
     x, H, y, error = random_case(*sizes)
-    found = analyse(x, seen_by(x @ H.T, y, error), everywhere(*sizes, weight), inflation)
+    found = analyse(x, scale_observations(x @ H.T, y, error), all_observations_at_all_points(*sizes, weight), inflation)
     P, mean = inflation * np.cov(x.T), x.mean(axis=0)
     K = P @ H.T @ np.linalg.inv(H @ P @ H.T + np.diag(error**2 / weight))
     np.testing.assert_allclose(found.mean(axis=0), mean + K @ (y - H @ mean), rtol=0, atol=1e-10)
@@ -63,7 +63,11 @@ def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, we
 def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
     """(1 + Aᵀ A / (N - 1))^-1/2; a part of the spread comes back; infinite errors change no bit."""
     x, H, y, error = random_case(*sizes)
-    seen, around, departures = seen_by(x @ H.T, y, error), everywhere(*sizes), x - x.mean(axis=0)
+    seen, around, departures = (
+        scale_observations(x @ H.T, y, error),
+        all_observations_at_all_points(*sizes),
+        x - x.mean(axis=0),
+    )
     A = (departures @ H.T / error).T
     s, V = np.linalg.eigh(np.eye(len(x)) + A.T @ A / (len(x) - 1))
     plain = analyse(x, seen, around)
@@ -72,7 +76,7 @@ def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
         found = analyse(x, seen, around, relaxation=part)
         np.testing.assert_allclose(found.std(axis=0), (1 - part) * plain.std(axis=0) + part * x.std(axis=0), rtol=1e-12)
         np.testing.assert_allclose(found.mean(axis=0), plain.mean(axis=0), rtol=0, atol=1e-12)
-    unseen = analyse(x, seen_by(x @ H.T, y, np.inf * error), around, relaxation=0.7)
+    unseen = analyse(x, scale_observations(x @ H.T, y, np.inf * error), around, relaxation=0.7)
     np.testing.assert_array_equal(unseen, x)
 
 
@@ -113,7 +117,7 @@ def test_observations_near_a_point_are_within_the_radius(kind):
     grid, rng, radius = grid_of(kind), np.random.default_rng(3), 310e3
     west, east, south, north = edges(grid)
     points, places = ((rng.uniform(west, east, n), rng.uniform(south, north, n)) for n in (37, 61))
-    found = near(grid, points, places, radius)
+    found = find_nearby(grid, points, places, radius)
     for number, point in enumerate(zip(*points, strict=True)):
         apart = np.array([distance(grid, kind, point, place) for place in zip(*places, strict=True)])
         own = slice(found.start[number], found.start[number + 1])
@@ -121,13 +125,13 @@ def test_observations_near_a_point_are_within_the_radius(kind):
         np.testing.assert_allclose(found.weight[own], taper(apart[found.index[own]], radius), rtol=0, atol=1e-9)
 
 
-def made(config, folder):
+def make_filter(config, folder):
     """The experiment of a configuration, and its filter."""
-    experiment = prepare(config, folder, None, derivatives=False)
-    return experiment, Filter(config, experiment)
+    experiment = prepare_experiment(config, folder, None, derivatives=False)
+    return experiment, EnsembleFilter(config, experiment)
 
 
-def change(filter_, sample, number=None):
+def apply_analysis(filter_, sample, number=None):
     """Observe a sample, and change the members by its observations or by the first ones; returns these."""
     filter_.observe(sample)
     chosen = np.flatnonzero(filter_.operator.sample == sample)[:number]
@@ -135,7 +139,7 @@ def change(filter_, sample, number=None):
     return chosen
 
 
-def apart_from(observations, chosen, cell, shape, north=0.0, east=0.0):
+def distances_to_observations(observations, chosen, cell, shape, north=0.0, east=0.0):
     """From the chosen observations to the points of a grid of square cells, [..., ny, nx]."""
     x, y = (axis[chosen, None, None] for axis in (observations.x, observations.y))
     rows, columns = (cell * (np.arange(n) + 0.5 + shift) for n, shift in zip(shape, (north, east), strict=True))
@@ -145,28 +149,28 @@ def apart_from(observations, chosen, cell, shape, north=0.0, east=0.0):
 def test_members_start_from_the_first_guess_and_its_errors(tmp_path, monkeypatch):
     """Their mean is the first guess, their spread sigma; the numbers depend on the seed, and on nothing else."""
     options = {"ensemble.members": 60, "assimilation.length": 3e5}
-    experiment, filter_ = made(letkf_twin(**options), tmp_path)
+    experiment, filter_ = make_filter(letkf_config(**options), tmp_path)
     fields = filter_.fields()
-    size = np.abs(np.asarray(experiment.base["eta"])).max()
+    size = np.abs(np.asarray(experiment.first_guess["eta"])).max()
     rounding = 4 * np.finfo("float64").eps * float(filter_.depth.max() + size)
-    for name in settings.STATE:
-        np.testing.assert_allclose(fields[name].mean(axis=0), experiment.base[name], rtol=0, atol=rounding)
+    for name in settings.STATE_FIELDS:
+        np.testing.assert_allclose(fields[name].mean(axis=0), experiment.first_guess[name], rtol=0, atol=rounding)
     spread = filter_.moments(fields["eta"]).spread
     assert 0.8 < np.sqrt(np.mean(spread**2)) / 10.0 < 1.2
     assert (fields["u"][..., -1] == 0).all()  # closed faces in the east
-    monkeypatch.setattr(filter, "GATHERED", 60 * 7)  # in strips of seven points
-    np.testing.assert_equal(Filter(letkf_twin(**options), experiment).fields(), fields)
-    other = Filter(letkf_twin(**options, **{"ensemble.seed": 1}), experiment)
+    monkeypatch.setattr(filter, "MAX_GATHERED_NUMBERS", 60 * 7)  # in strips of seven points
+    np.testing.assert_equal(EnsembleFilter(letkf_config(**options), experiment).fields(), fields)
+    other = EnsembleFilter(letkf_config(**options, **{"ensemble.seed": 1}), experiment)
     assert (other.fields()["eta"] != fields["eta"]).all()
 
 
 @pytest.mark.promise("LETKF is the Kalman filter where that is known")
 def test_analysis_changes_no_bit_far_from_observations(tmp_path):
-    _, filter_ = made(letkf_twin(**{"assimilation.localisation": 2.5e5}), tmp_path)
+    _, filter_ = make_filter(letkf_config(**{"assimilation.localisation": 2.5e5}), tmp_path)
     before = filter_.fields()
-    chosen, after = change(filter_, 0, number=1), filter_.fields()
+    chosen, after = apply_analysis(filter_, 0, number=1), filter_.fields()
     for name, (north, east) in (("eta", (0, 0)), ("u", (0, 0.5)), ("v", (0.5, 0))):
-        (apart,) = apart_from(filter_.observations, chosen, 100e3, (12, 10), north, east)
+        (apart,) = distances_to_observations(filter_.observations, chosen, 100e3, (12, 10), north, east)
         changed = (after[name] != before[name]).any(axis=0)
         assert not changed[apart >= 2.5e5].any()
         assert changed[apart < 1e5].any()
@@ -184,8 +188,8 @@ def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
     options |= {"assimilation.sigma_wind_correction": 0.1, "assimilation.sigma_outside_level_correction": 1e-3}
     options |= {"assimilation.correlation_time": 86400.0, "assimilation.localisation": 2.5e5, "ensemble.members": 3}
     options |= {"open_sides.sides": ("west",)}
-    config = resolve(swmodel.load("double_gyre_winds", SMALL | LETKF | options, environ={}))
-    experiment, filter_ = made(config, tmp_path)
+    config = resolve(swmodel.load("double_gyre_winds", SMALL_TWIN | LETKF_OPTIONS | options, environ={}))
+    experiment, filter_ = make_filter(config, tmp_path)
     filter_.members.take_steps(0)
     x = {name: values[1] for name, values in filter_.fields().items()}
     assert x["wind_x_correction"].std() > 0.05
@@ -194,10 +198,10 @@ def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
         filter_.members.take_steps(step - filter_.members.step)
     for field, known in zip(filter_.members.state, expected, strict=True):
         np.testing.assert_allclose(field[1], known, rtol=0, atol=1e-11 * np.abs(known).max())
-    filter_ = Filter(config, experiment)
+    filter_ = EnsembleFilter(config, experiment)
     before = {name: values.copy() for name, values in filter_.corrections.items()}
     filter_.members.take_steps(15)
-    apart, changed = apart_from(filter_.observations, change(filter_, 5), 100e3, (12, 11)), {}
+    apart, changed = distances_to_observations(filter_.observations, apply_analysis(filter_, 5), 100e3, (12, 11)), {}
     for name in corrections:
         changed[name] = filter_.corrections[name] != before[name]
         records = changed[name].any(axis=(0, 2, 3))  # at 0, 0.5, 1 and 1.5 days; now 0.625 days
@@ -207,13 +211,13 @@ def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
     assert cells[:, 0].any()
 
 
-def compute(config, folder, report=lambda event: None, **options):
+def run_filter(config, folder, report=lambda event: None, **options):
     folder.mkdir(exist_ok=True)
     assimilate.compute(config, folder, options, report, "", lambda function: None)
 
 
 def test_members_come_nearer_to_the_truth(tmp_path):
-    compute(letkf_twin(), tmp_path)
+    run_filter(letkf_config(), tmp_path)
     results = json.loads((tmp_path / "assimilation.json").read_text(), parse_constant=pytest.fail)
     assert [round(row["day"], 3) for row in results["cycles"]] == [0.25, 0.5, 0.75, 1, 1.25]
     assert sum(row["observations"] for row in results["cycles"]) == results["observations"]
@@ -238,11 +242,11 @@ def test_stopped_filter_continues_with_the_same_bits(tmp_path):
         if event["step"] == 2:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    compute(letkf_twin(**more), one)
+    run_filter(letkf_config(**more), one)
     with pytest.raises(Stopped):
-        compute(letkf_twin(**more), two, stop_after_two)
+        run_filter(letkf_config(**more), two, stop_after_two)
     with pytest.raises(UsageError, match=r"ensemble\.members"):
-        compute(letkf_twin(**more | {"ensemble.members": 4}), two, resume=True)
-    compute(letkf_twin(**more), two, lambda event: steps.append(event["step"]), resume=True)
+        run_filter(letkf_config(**more | {"ensemble.members": 4}), two, resume=True)
+    run_filter(letkf_config(**more), two, lambda event: steps.append(event["step"]), resume=True)
     assert steps == [3]
     assert_same_data(two / "analysis.nc", one / "analysis.nc")

@@ -4,14 +4,22 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse.linalg
-from support.ranks import run_ranks
+from support.rank_threads import run_rank_threads
 
-from swmodel.assimilation.gauss_newton import OUTCOMES, Cost, Limits, Progress, conjugate_gradients, make_dot, minimise
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.serial import Serial
+from swmodel.assimilation.gauss_newton import (
+    OUTCOME_MEANINGS,
+    Cost,
+    Limits,
+    MinimiserState,
+    conjugate_gradients,
+    make_dot,
+    minimise,
+)
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.parallel.transport.serial import SerialTransport
 
-DOT = make_dot(Serial(block(0, (1, 1), 3, 4)))
-TIGHT = Limits(gradient=1e-13, outer=20, inner=50, residual=1e-14, precision=1e-15)
+dot = make_dot(SerialTransport(block_of_rank(0, (1, 1), 3, 4)))
+TIGHT_LIMITS = Limits(gradient_ratio=1e-13, max_outer=20, max_inner=50, residual_ratio=1e-14, cost_precision=1e-15)
 
 
 @pytest.mark.promise("4D-Var does not depend on the number of processes")
@@ -24,7 +32,7 @@ def test_dot_sums_fields_over_blocks_and_numbers_once():
         return make_dot(transport)(*(x | {"eta": x["eta"][cut]} for x in (a, b)))
 
     truth = np.sum(a["eta"] * b["eta"]) + a["gravity"] * b["gravity"]
-    (value,) = {found for layout in ((1, 1), (2, 2), (1, 3)) for found in run_ranks(on_a_rank, layout, 5, 7)}
+    (value,) = {found for layout in ((1, 1), (2, 2), (1, 3)) for found in run_rank_threads(on_a_rank, layout, 5, 7)}
     assert value == pytest.approx(truth, rel=1e-13)
 
 
@@ -33,7 +41,7 @@ def test_conjugate_gradients_are_those_of_scipy(iterations):
     rng = np.random.default_rng(0)
     root, gradient = rng.standard_normal((8, 8)), rng.standard_normal(8)
     matrix = np.eye(8) + root @ root.T
-    ours = conjugate_gradients(lambda x: matrix @ x, gradient, DOT, tolerance=0.0, iterations=iterations)
+    ours = conjugate_gradients(lambda x: matrix @ x, gradient, dot, tolerance=0.0, max_iterations=iterations)
     theirs, _ = scipy.sparse.linalg.cg(matrix, -gradient, rtol=0.0, maxiter=iterations)
     np.testing.assert_allclose(ours.step, theirs, rtol=1e-12)
     assert ours.iterations == iterations
@@ -47,15 +55,15 @@ MATRIX = np.random.default_rng(5).standard_normal((15, 12)) / 3
 ERROR = 0.1
 
 
-def flat(w):
+def flatten(w):
     return np.append(w["field"], w["number"])
 
 
-def tree(x):
+def unflatten(x):
     return {"field": x[:12].reshape(3, 4), "number": x[12]}
 
 
-def model(w):
+def nonlinear_model(w):
     image = MATRIX @ w["field"].ravel()
     return image + 0.3 * np.sin(image) + w["number"] ** 2
 
@@ -65,31 +73,31 @@ def jacobian(w):
     return np.column_stack([slope[:, None] * MATRIX, np.full(15, 2 * w["number"])])
 
 
-TRUE = tree(np.append(np.random.default_rng(6).standard_normal(12), 0.7))
-OBSERVED = model(TRUE) + 0.01 * np.random.default_rng(7).standard_normal(15)
-START = Progress(tree(np.append(np.zeros(12), 0.3)))
+TRUE_CONTROLS = unflatten(np.append(np.random.default_rng(6).standard_normal(12), 0.7))
+OBSERVED = nonlinear_model(TRUE_CONTROLS) + 0.01 * np.random.default_rng(7).standard_normal(15)
+START = MinimiserState(unflatten(np.append(np.zeros(12), 0.3)))
 
 
 def cost_and_gradient(w):
-    departure = (OBSERVED - model(w)) / ERROR
-    gradient = flat(w) - jacobian(w).T @ departure / ERROR
-    return Cost(0.5 * DOT(w, w), 0.5 * float(departure @ departure), 15), tree(gradient)
+    departure = (OBSERVED - nonlinear_model(w)) / ERROR
+    gradient = flatten(w) - jacobian(w).T @ departure / ERROR
+    return Cost(0.5 * dot(w, w), 0.5 * float(departure @ departure), 15), unflatten(gradient)
 
 
 def hessian(w, dw):
-    return tree(flat(dw) + jacobian(w).T @ (jacobian(w) @ flat(dw)) / ERROR**2)
+    return unflatten(flatten(dw) + jacobian(w).T @ (jacobian(w) @ flatten(dw)) / ERROR**2)
 
 
 def test_gauss_newton_finds_the_minimum_of_scipy():
     events = []
-    result = minimise(cost_and_gradient, hessian, DOT, START, TIGHT, report=events.append)
+    result = minimise(cost_and_gradient, hessian, dot, START, TIGHT_LIMITS, report=events.append)
 
     def residuals(x):
-        return np.concatenate([x, (OBSERVED - model(tree(x))) / ERROR])
+        return np.concatenate([x, (OBSERVED - nonlinear_model(unflatten(x))) / ERROR])
 
-    truth = scipy.optimize.least_squares(residuals, flat(START.w), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    truth = scipy.optimize.least_squares(residuals, flatten(START.w), xtol=1e-15, ftol=1e-15, gtol=1e-15)
     assert result.outcome in ("converged", "precision")
-    np.testing.assert_allclose(flat(result.progress.w), truth.x, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(flatten(result.state.w), truth.x, rtol=1e-6, atol=1e-8)
     assert result.cost.total == pytest.approx(truth.cost, rel=1e-12)
     assert (np.diff([event.cost.total for event in events]) <= 0).all()
     last = events[-1].cost
@@ -97,26 +105,26 @@ def test_gauss_newton_finds_the_minimum_of_scipy():
     assert last.misfit == pytest.approx(np.sqrt(2 * last.observations / 15), rel=1e-14)
 
 
-def test_stalled_minimisation_keeps_the_best():
+def test_stalled_minimisation_returns_the_best_iterate():
     """The gradient has the wrong sign after the first iteration; or J is known to 1e-3 only, and is at its minimum."""
     calls, events = [], []
 
     def wrong(w):
         cost, gradient = cost_and_gradient(w)
         calls.append(cost.total)
-        return cost, gradient if len(calls) == 1 else tree(-flat(gradient))
+        return cost, gradient if len(calls) == 1 else unflatten(-flatten(gradient))
 
-    result = minimise(wrong, hessian, DOT, START, TIGHT, report=events.append)
-    assert (result.outcome, events[-1].part) == ("stalled", 0)
+    result = minimise(wrong, hessian, dot, START, TIGHT_LIMITS, report=events.append)
+    assert (result.outcome, events[-1].step_fraction) == ("stalled", 0)
     assert result.cost.total == min(calls)
-    assert cost_and_gradient(result.progress.w)[0] == result.cost
-    assert len(calls) == 2 + TIGHT.halvings + 1
+    assert cost_and_gradient(result.state.w)[0] == result.cost
+    assert len(calls) == 2 + TIGHT_LIMITS.max_halvings + 1
 
     def coarse(w):
         cost, gradient = cost_and_gradient(w)
         return Cost(0.0, float(np.round(cost.total, 3))), gradient
 
-    assert minimise(coarse, hessian, DOT, START, TIGHT._replace(precision=1e-3)).outcome == "precision"
+    assert minimise(coarse, hessian, dot, START, TIGHT_LIMITS._replace(cost_precision=1e-3)).outcome == "precision"
 
 
 @pytest.mark.parametrize("bound", [np.inf, 1.0])
@@ -124,13 +132,15 @@ def test_step_too_long_is_halved(bound):
     """A Hessian four times too small proposes a step four times too long, to where the cost is not finite."""
 
     def cost(w):
-        return Cost(0.0, 0.5 * DOT(w, w) if np.abs(w).max() <= bound else np.inf), w
+        return Cost(0.0, 0.5 * dot(w, w) if np.abs(w).max() <= bound else np.inf), w
 
     events = []
-    result = minimise(cost, lambda w, dw: 0.25 * dw, DOT, Progress(np.ones(3)), TIGHT, report=events.append)
-    assert [event.part for event in events[1:]] == [0.25]
+    result = minimise(
+        cost, lambda w, dw: 0.25 * dw, dot, MinimiserState(np.ones(3)), TIGHT_LIMITS, report=events.append
+    )
+    assert [event.step_fraction for event in events[1:]] == [0.25]
     assert result.outcome == "converged"
-    np.testing.assert_array_equal(result.progress.w, 0)
+    np.testing.assert_array_equal(result.state.w, 0)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +153,9 @@ def test_step_too_long_is_halved(bound):
         (1.0, 0.0, 1.0, "converged"),
     ],
 )
-def test_minimisation_that_cannot_start_has_a_name(cost, gradient, curvature, outcome):
-    start = Progress(np.ones(3))
-    result = minimise(lambda w: (Cost(0.0, cost), gradient * w), lambda w, dw: curvature * dw, DOT, start, TIGHT)
+def test_minimisation_that_cannot_start_names_the_reason(cost, gradient, curvature, outcome):
+    start = MinimiserState(np.ones(3))
+    result = minimise(lambda w: (Cost(0.0, cost), gradient * w), lambda w, dw: curvature * dw, dot, start, TIGHT_LIMITS)
     assert result.outcome == outcome
-    assert outcome in OUTCOMES
-    np.testing.assert_array_equal(result.progress.w, 1)
+    assert outcome in OUTCOME_MEANINGS
+    np.testing.assert_array_equal(result.state.w, 1)

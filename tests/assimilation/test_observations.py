@@ -4,11 +4,11 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
-from support.cf_checker import checked
+from support.cf_checker import check_cf
 from support.netcdf import write_netcdf
 from support.random_case import configuration
 
-from swmodel.assimilation.observations import Observations, read, write
+from swmodel.assimilation.observations import Observations, read_observations, write_observations
 from swmodel.config import ConfigError
 from swmodel.errors import FilesError
 from swmodel.ocean import coordinates
@@ -28,7 +28,7 @@ def config():
     return configuration(NY, NX, {"mask": mask}, **walls, time__dt=DT, run__steps=STEPS)
 
 
-def some(n=60, seed=0):
+def random_observations(n=60, seed=0):
     """Random observations over the open water: of the same time and place in the order eta, u, v."""
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.integers(0, n // 2, n))
@@ -43,18 +43,18 @@ def some(n=60, seed=0):
 
 #: Variables of a correct file: values and attributes. Observation 4 is of nothing.
 TIMES = np.linspace(0, STEPS * DT, N)
-HOLES = np.where(np.arange(N) == 4, np.nan, 1.0)
-ROWS = [0, 1, 2, 3, 5, 6, 7, 8, 9]
-GOOD = {
+NAN_AT_4 = np.where(np.arange(N) == 4, np.nan, 1.0)
+COMPLETE_ROWS = [0, 1, 2, 3, 5, 6, 7, 8, 9]
+VALID_VARIABLES = {
     "time": (TIMES, {"units": "seconds since 2000-01-01 00:00:00"}),
     "x": (np.linspace(26.0, 43.0, N), {"units": "km"}),
     "y": (np.linspace(1e3, 44e3, N), {"units": "m"}),
-    "eta": (0.1 * HOLES, {"units": "m"}),
-    "eta_error": (0.02 * HOLES, {"units": "m"}),
+    "eta": (0.1 * NAN_AT_4, {"units": "m"}),
+    "eta_error": (0.02 * NAN_AT_4, {"units": "m"}),
 }
 
 
-def save(path, variables):
+def write_file(path, variables):
     """A file with the variables {name: (values, attributes)}; NaN is missing, None takes a variable away."""
     given = {}
     for name, (values, attributes) in ((name, entry) for name, entry in variables.items() if entry):
@@ -65,41 +65,41 @@ def save(path, variables):
     return path
 
 
-def messages(path, config):
+def problems_of_file(path, config):
     """What is wrong with a file, without its path."""
     with pytest.raises(ConfigError) as caught:
-        read(path, config)
+        read_observations(path, config)
     assert all(problem.startswith(f"{path}: ") for problem in caught.value.problems)
     return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
 
 
 def test_written_observations_are_read_bit_for_bit(tmp_path, config):
-    observations, path = some(), tmp_path / "obs.nc"
-    for each in (observations, observations.where(np.random.default_rng(1).permutation(observations.size))):
-        write(path, each, config)
-        np.testing.assert_equal(read(path, config), each)
+    observations, path = random_observations(), tmp_path / "obs.nc"
+    for each in (observations, observations.select(np.random.default_rng(1).permutation(observations.size))):
+        write_observations(path, each, config)
+        np.testing.assert_equal(read_observations(path, config), each)
     for folder in (tmp_path / "none" / "obs.nc", tmp_path):
         with pytest.raises(FilesError, match=folder.name):
-            write(folder, observations, config)
+            write_observations(folder, observations, config)
     with pytest.raises(ValueError, match="without values"):
-        write(path, observations._replace(value=np.full(observations.size, np.nan)), config)
+        write_observations(path, observations._replace(value=np.full(observations.size, np.nan)), config)
     assert [each.name for each in tmp_path.iterdir()] == ["obs.nc"]
-    np.testing.assert_equal(read(path, config), each)
+    np.testing.assert_equal(read_observations(path, config), each)
 
 
 @pytest.mark.night
 def test_observation_file_satisfies_the_cf_checker(tmp_path, config):
-    write(tmp_path / "obs.nc", some(), config)
-    errors, text = checked(tmp_path / "obs.nc")
+    write_observations(tmp_path / "obs.nc", random_observations(), config)
+    errors, text = check_cf(tmp_path / "obs.nc")
     assert "cf:1.11" in text
     assert errors == []
 
 
 def test_rows_without_a_value_are_left_out_and_units_converted(tmp_path, config):
     """Kilometres are metres; times of any units and calendar are seconds since the start, within the run."""
-    found = read(save(tmp_path / "obs.nc", GOOD), config)
-    np.testing.assert_array_equal(found.time, TIMES[ROWS])
-    np.testing.assert_array_equal(found.x, GOOD["x"][0][ROWS] * KM)
+    found = read_observations(write_file(tmp_path / "obs.nc", VALID_VARIABLES), config)
+    np.testing.assert_array_equal(found.time, TIMES[COMPLETE_ROWS])
+    np.testing.assert_array_equal(found.x, VALID_VARIABLES["x"][0][COMPLETE_ROWS] * KM)
     np.testing.assert_array_equal(found.value, np.full(9, 0.1))
     assert set(found.platform) == {""}
     for units, values, calendar in (
@@ -108,58 +108,65 @@ def test_rows_without_a_value_are_left_out_and_units_converted(tmp_path, config)
         ("milliseconds since 2000-01-01", np.rint(TIMES * 1e3).astype("i8"), "proleptic_gregorian"),
     ):
         time = {"time": (values, {"units": units, "calendar": calendar})}
-        found = read(save(tmp_path / "obs.nc", GOOD | time), config)
-        np.testing.assert_allclose(found.time, TIMES[ROWS], rtol=0, atol=1e-3)
+        found = read_observations(write_file(tmp_path / "obs.nc", VALID_VARIABLES | time), config)
+        np.testing.assert_allclose(found.time, TIMES[COMPLETE_ROWS], rtol=0, atol=1e-3)
         assert 0 <= found.time.min() <= found.time.max() <= STEPS * DT
     for platform in (np.arange(N), np.array([list(f"{k:<2}") for k in range(N)], "S1")):
-        found = read(save(tmp_path / "obs.nc", GOOD | {"platform": (platform, {})}), config)
-        assert list(found.platform) == [str(row) for row in ROWS]
+        found = read_observations(
+            write_file(tmp_path / "obs.nc", VALID_VARIABLES | {"platform": (platform, {})}), config
+        )
+        assert list(found.platform) == [str(row) for row in COMPLETE_ROWS]
 
 
-def changed(name, *places, **attributes):
+def changed_variable(name, *places, **attributes):
     """A variable of GOOD with other values at (index, value), or with other attributes."""
-    values = GOOD[name][0].copy()
+    values = VALID_VARIABLES[name][0].copy()
     for index, value in places:
         values[index] = value
-    return {name: (values, attributes or GOOD[name][1])}
+    return {name: (values, attributes or VALID_VARIABLES[name][1])}
 
 
 #: Half a cell off the coast, where sea level is observed; the flow through the coast is not.
-AT_COAST = {
+CURRENT_AT_COAST = {
     "x": (np.full(N, 20e3), {"units": "m"}),
     "y": (np.full(N, 12.5e3), {"units": "m"}),
     "u": (np.zeros(N), {"units": "m/s"}),
     "u_error": (np.ones(N), {"units": "m s-1"}),
 }
 #: What is changed in a correct file, and words of the message: how many, of how many, the first, what is needed.
-WRONG = [
-    (changed("x", (2, 44.1), (3, -1.0)), "2 of 9; observation 2; x = 44100 m"),
-    (changed("x", (0, 7.0)), "1 of 9; eta; land; observation 0"),
-    (changed("y", (5, np.nan)), "1 of 9; missing; observation 5"),
-    (changed("time", (1, -1.0), (9, 3601.0)), "2 of 9; 0 to 3600 s; -1 s"),
-    (changed("time", (3, np.nan)), "time; 1 of 9; observation 3"),
-    (changed("eta_error", (2, 0.0), (3, np.nan), (5, -1.0)), "eta_error; 3 of 9; 0 m; observation 2"),
-    (changed("eta", (6, np.inf)), "eta; 1 of 9; observation 6; inf"),
-    (changed("eta", (slice(None), np.nan)), "no observations"),
-    (changed("eta", a=1), 'eta; "m"'),
-    (changed("eta", units="cm"), 'eta; "cm"; "m"'),
-    (changed("x", units="degrees_east"), 'x; "degrees_east"; "m"'),
-    (changed("time", a=1), 'time; "seconds since 2000-01-01 00:00:00"'),
-    (changed("time", units="months since 2000-01-01"), 'time; "months since 2000-01-01"; seconds, minutes, hours'),
-    (changed("time", units="days since 2000-01-01", calendar="noleap"), '"noleap"; proleptic_gregorian'),
+WRONG_VARIABLES = [
+    (changed_variable("x", (2, 44.1), (3, -1.0)), "2 of 9; observation 2; x = 44100 m"),
+    (changed_variable("x", (0, 7.0)), "1 of 9; eta; land; observation 0"),
+    (changed_variable("y", (5, np.nan)), "1 of 9; missing; observation 5"),
+    (changed_variable("time", (1, -1.0), (9, 3601.0)), "2 of 9; 0 to 3600 s; -1 s"),
+    (changed_variable("time", (3, np.nan)), "time; 1 of 9; observation 3"),
+    (changed_variable("eta_error", (2, 0.0), (3, np.nan), (5, -1.0)), "eta_error; 3 of 9; 0 m; observation 2"),
+    (changed_variable("eta", (6, np.inf)), "eta; 1 of 9; observation 6; inf"),
+    (changed_variable("eta", (slice(None), np.nan)), "no observations"),
+    (changed_variable("eta", a=1), 'eta; "m"'),
+    (changed_variable("eta", units="cm"), 'eta; "cm"; "m"'),
+    (changed_variable("x", units="degrees_east"), 'x; "degrees_east"; "m"'),
+    (changed_variable("time", a=1), 'time; "seconds since 2000-01-01 00:00:00"'),
+    (
+        changed_variable("time", units="months since 2000-01-01"),
+        'time; "months since 2000-01-01"; seconds, minutes, hours',
+    ),
+    (changed_variable("time", units="days since 2000-01-01", calendar="noleap"), '"noleap"; proleptic_gregorian'),
     ({"y": None}, "y; in m"),
     ({"time": None}, "time; since a date"),
     ({"eta_error": None}, "eta_error; standard deviation; in m"),
     ({"eta": None}, "eta, u or v"),
     ({"eta": (np.zeros((N, 3)), {"units": "m"})}, "eta; (obs, obs1)"),
     ({"eta": (np.full(N, "a", "S1"), {"units": "m"})}, "eta; numbers"),
-    (AT_COAST, "10 of 10 positions of u"),
+    (CURRENT_AT_COAST, "10 of 10 positions of u"),
 ]
 
 
-@pytest.mark.parametrize(("change", "words"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("change", "words"), WRONG_VARIABLES, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_unusable_observations_are_counted_and_the_first_named(tmp_path, config, change, words):
-    (message,) = messages(save(tmp_path / "obs.nc", GOOD | change), config)
+    (message,) = problems_of_file(write_file(tmp_path / "obs.nc", VALID_VARIABLES | change), config)
     assert [part for part in words.split("; ") if part not in message] == []
 
 
@@ -168,12 +175,12 @@ def test_with_reduced_gravity_the_interface_is_observed(tmp_path, config):
     physics = config.physics.model_copy(update={"gravity": 0.0981, "reduced_gravity": True})
     reduced = config.model_copy(update={"physics": physics})
     given = {"units": "m", "standard_name": "sea_surface_height_above_geoid"}
-    file = save(tmp_path / "obs.nc", GOOD | {"eta": (GOOD["eta"][0], given)})
-    assert read(file, config).size == 9
-    (message,) = messages(file, reduced)
+    file = write_file(tmp_path / "obs.nc", VALID_VARIABLES | {"eta": (VALID_VARIABLES["eta"][0], given)})
+    assert read_observations(file, config).size == 9
+    (message,) = problems_of_file(file, reduced)
     assert "interface: sea level times 100" in message
-    write(tmp_path / "own.nc", some(), reduced)
-    np.testing.assert_equal(read(tmp_path / "own.nc", reduced), some())
+    write_observations(tmp_path / "own.nc", random_observations(), reduced)
+    np.testing.assert_equal(read_observations(tmp_path / "own.nc", reduced), random_observations())
     with xr.open_dataset(tmp_path / "own.nc", decode_timedelta=False) as data:
         assert "interface" in data.eta.long_name
         assert "standard_name" not in data.eta.attrs.keys() | data.eta_error.attrs.keys()
@@ -181,24 +188,27 @@ def test_with_reduced_gravity_the_interface_is_observed(tmp_path, config):
 
 def test_files_without_observations_are_refused(tmp_path, config):
     (tmp_path / "text.nc").write_text("not NetCDF")
-    save(tmp_path / "empty.nc", {name: (values[:0], attributes) for name, (values, attributes) in GOOD.items()})
-    with netCDF4.Dataset(save(tmp_path / "trajectory.nc", GOOD), "a") as data:
+    write_file(
+        tmp_path / "empty.nc",
+        {name: (values[:0], attributes) for name, (values, attributes) in VALID_VARIABLES.items()},
+    )
+    with netCDF4.Dataset(write_file(tmp_path / "trajectory.nc", VALID_VARIABLES), "a") as data:
         data.featureType = "trajectory"
     for name, words in {"none": "no file", "text": "NetCDF", "empty": "no obs", "trajectory": '"point"'}.items():
-        (message,) = messages(tmp_path / f"{name}.nc", config)
+        (message,) = problems_of_file(tmp_path / f"{name}.nc", config)
         assert words in message
 
 
-def test_places_on_a_rotated_grid_are_true_coordinates(tmp_path):
+def test_positions_on_a_rotated_grid_are_true_longitudes_and_latitudes(tmp_path):
     options = {"grid__pole": (-42.0, 76.0), "time__dt": DT, "run__steps": STEPS}
     config = configuration(NY, NX, {"mask": np.ones((NY, NX))}, True, **options)
-    axis, made = coordinates.axes(config.grid).x, some()
+    axis, made = coordinates.axes(config.grid).x, random_observations()
     x, y = axis.edges[0] + np.linspace(10, 350, made.size), np.linspace(15, 50, made.size)
-    write(tmp_path / "true.nc", made._replace(x=x, y=y), config)
+    write_observations(tmp_path / "true.nc", made._replace(x=x, y=y), config)
     with netCDF4.Dataset(tmp_path / "true.nc") as data:
         lon, lat = coordinates.to_earth(config.grid.pole, x, y)
         np.testing.assert_allclose(data["lat"][:], lat)
         np.testing.assert_allclose((data["lon"][:] - lon + 180) % 360, 180)
-    again = read(tmp_path / "true.nc", config)
-    np.testing.assert_allclose(axis.within(again.x), axis.within(x), atol=1e-9)
+    again = read_observations(tmp_path / "true.nc", config)
+    np.testing.assert_allclose(axis.wrap(again.x), axis.wrap(x), atol=1e-9)
     np.testing.assert_allclose(again.y, y, atol=1e-9)

@@ -9,11 +9,11 @@ import pytest
 from support.bench_record import make_record
 
 from swmodel.bench import results
-from swmodel.bench.compare import report as compared
+from swmodel.bench.compare import compare_report as compared
 from swmodel.bench.compare import verdict
-from swmodel.bench.figures import draw
-from swmodel.bench.numbers import numbers
-from swmodel.bench.tables import report as tables
+from swmodel.bench.figures import draw_figures
+from swmodel.bench.row_statistics import row_statistics
+from swmodel.bench.tables import make_report as tables
 
 CELLS = 3600 * 1800
 NOISE = (0.98, 1.0, 1.03)
@@ -21,7 +21,7 @@ NOISE = (0.98, 1.0, 1.03)
 
 def test_efficiency_is_the_time_on_one_core_over_cores_and_time():
     record = make_record(cores=4, times={"reference": 8.0, "xla-t1": 4.0, 1: 1.25, 2: 1.5, 4: 1.0})
-    reference, one_core, shared, two, four = numbers(record)
+    reference, one_core, shared, two, four = row_statistics(record)
     assert (one_core.cores, shared.cores, two.cores, four.cores) == (1, 4, 4, 4)
     assert one_core.efficiency == 1
     assert four.efficiency == pytest.approx(4.0 / (4 * 1.0))
@@ -29,32 +29,32 @@ def test_efficiency_is_the_time_on_one_core_over_cores_and_time():
     assert two.speedup == pytest.approx(8.0 / 1.5)
     assert math.isnan(reference.efficiency)
     weak = make_record(sweep="weak", cores=4, times={1: 1.0, 2: 1.1, 4: 1.25})
-    assert [one.efficiency for one in numbers(weak)] == pytest.approx([1.0, 1 / 1.1, 1 / 1.25])
+    assert [one.efficiency for one in row_statistics(weak)] == pytest.approx([1.0, 1 / 1.1, 1 / 1.25])
 
 
 def test_rates_follow_from_times_and_same_problems_compare():
     record = make_record(cores=1, times={"reference": 1.0, 1: 0.1}, bandwidth=10.0)
-    one = numbers(record)[1]
+    one = row_statistics(record)[1]
     assert (one.speedup, one.published["seconds"]) == (pytest.approx(10), 112)
-    assert one.rate == pytest.approx(CELLS / 0.1)
+    assert one.cells_per_second == pytest.approx(CELLS / 0.1)
     assert one.gigabytes_per_second == pytest.approx(48 * CELLS / 0.1 / 1e9)
-    assert one.share == pytest.approx(one.gigabytes_per_second / 10)
+    assert one.bandwidth_fraction == pytest.approx(one.gigabytes_per_second / 10)
     for change in ({"dtype": "float64"}, {"fields": True}, {"nx": 360}):
         other = deepcopy(record)
         other["rows"][1]["row"] |= change
-        assert math.isnan(numbers(other)[1].speedup)
-        assert numbers(other)[1].published["seconds"] != 112
+        assert math.isnan(row_statistics(other)[1].speedup)
+        assert row_statistics(other)[1].published["seconds"] != 112
 
 
 def test_wrong_answer_is_a_failed_row_without_a_number(tmp_path):
-    record = make_record(cores=1, times={"reference": 1.0, 1: 0.1}, wrong=("reference", 1))
+    record = make_record(cores=1, times={"reference": 1.0, 1: 0.1}, wrong_keys=("reference", 1))
     assert tables([record]).count("FAILED, wrong answer") == 2
-    assert numbers(record) == draw([record], tmp_path) == []
+    assert row_statistics(record) == draw_figures([record], tmp_path) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("samples", "most"), [(3, 0.05), (5, 0.004)])
-def test_chance_alone_seldom_counts_as_a_difference(samples, most):
+def test_noise_seldom_counts_as_a_difference(samples, most):
     """The rates of false alarms that the documentation gives, for normal samples."""
     rng, trials = np.random.default_rng(0), 4000
     found = [verdict(*(tuple(row) for row in rng.normal(size=(2, samples)))) for _ in range(trials)]
@@ -75,7 +75,7 @@ def test_verdict_compares_times_with_noise(old, new, found):
     assert verdict(old, new) == found
 
 
-def test_rows_are_matched_and_those_of_one_result_are_named():
+def test_rows_are_matched_and_unmatched_rows_are_named():
     old = make_record(cores=2, times={"reference": 1.0, 1: 0.1, 2: 0.1}, noise=NOISE)
     new = make_record("strong", cores=2, times={1: 0.2}, noise=NOISE)
     text = compared(old, new)
@@ -85,8 +85,8 @@ def test_rows_are_matched_and_those_of_one_result_are_named():
 
 
 @pytest.mark.fault("results of an earlier version cannot be read")
-def test_results_kept_with_the_program_are_compared():
+def test_published_results_are_compared():
     for path in Path(__file__).parents[2].glob("benchmarks/results/*/*/results.json"):
-        record = results.read(path)
+        record = results.read_record(path)
         assert compared(record, record).count("within noise") == len(record["rows"])
-        assert len(numbers(record)) == len(record["rows"])
+        assert len(row_statistics(record)) == len(record["rows"])

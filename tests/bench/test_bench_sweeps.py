@@ -1,17 +1,17 @@
 """Sweeps: their rows, what is refused, and from rows to results with workers that only pretend to measure."""
 
 import pytest
-from support.bench_record import begun
-from support.command import cli
+from support.bench_record import new_record
+from support.command import invoke_swmodel
 
 from swmodel.bench import plan, results, session, worker
-from swmodel.bench.plan import grown, make_rows
-from swmodel.bench.sweeps import Row, definition
+from swmodel.bench.plan import grow_grid, make_rows
+from swmodel.bench.sweeps import SweepRow, read_sweep
 from swmodel.errors import FilesError, UsageError
 
 
-def test_rows_beyond_the_machine_need_a_request():
-    sweep = definition("table", executors=("xla",))
+def test_rows_with_more_processes_than_cores_must_be_requested():
+    sweep = read_sweep("table", executors=("xla",))
     made, skipped = make_rows(sweep, 2)
     assert max(row.nproc for row in made) == 2
     assert any("4, 6, 8, 16" in line for line in skipped)
@@ -22,7 +22,7 @@ def test_rows_beyond_the_machine_need_a_request():
 
 
 def test_sharded_rows_are_of_devices_in_one_process():
-    made, skipped = make_rows(definition("table", executors=("native",), transport="sharded"), 4, gpus=2)
+    made, skipped = make_rows(read_sweep("table", executors=("native",), transport="sharded"), 4, gpus=2)
     rest = [row for row in made if row.executor != "reference"]
     assert {row.transport for row in rest} == {"sharded"}
     cpu = [(row.nproc, row.devices) for row in rest if row.platform == "cpu" and not row.threads]
@@ -33,35 +33,35 @@ def test_sharded_rows_are_of_devices_in_one_process():
 
 def test_weak_sweep_grows_with_the_number_of_processes():
     for n in (2, 6, 16, 64):
-        nx, ny = grown(90, 90, n)
+        nx, ny = grow_grid(90, 90, n)
         assert nx * ny == 8100 * n
         assert max(nx, ny) <= 3 * min(nx, ny)
 
 
-def test_scaling_is_of_the_cores_and_of_one_executor():
-    assert {row.nproc for row in make_rows(definition("scaling", executors=("native",)), 2)[0]} == {1, 2}
+def test_scaling_sweep_uses_all_cores_and_one_executor():
+    assert {row.nproc for row in make_rows(read_sweep("scaling", executors=("native",)), 2)[0]} == {1, 2}
     with pytest.raises(UsageError, match="--executor once"):
-        make_rows(definition("scaling", executors=("native", "xla")), 2)
+        make_rows(read_sweep("scaling", executors=("native", "xla")), 2)
     for size, nproc in (((1, 1), 2), ((2, 2), 8), ((7, 5), 4)):  # blocks of tiny grids
-        rows, _ = make_rows(definition("scaling", executors=("native",), sizes=(size,), nproc=(nproc,)), nproc)
+        rows, _ = make_rows(read_sweep("scaling", executors=("native",), sizes=(size,), nproc=(nproc,)), nproc)
         assert min(min(row.nx, row.ny) for row in rows) >= min(2, *size)
 
 
 def test_rows_that_need_too_much_memory_are_left_out():
-    row, small = Row("model", "xla", 1, 3600, 1800), Row("model", "xla", 1, 90, 45)
+    row, small = SweepRow("model", "xla", 1, 3600, 1800), SweepRow("model", "xla", 1, 90, 45)
     needed = plan.bytes_needed(row)
     assert needed > 12 * 4 * 3600 * 1800
-    assert plan.fitting([row], 2 * needed, strict=True) == ([row], [])
-    kept, lines = plan.fitting([row, small], needed, strict=False)
+    assert plan.select_fitting_rows([row], 2 * needed, is_strict=True) == ([row], [])
+    kept, lines = plan.select_fitting_rows([row, small], needed, is_strict=False)
     assert (kept, len(lines)) == ([small], 1)
 
 
 @pytest.fixture
-def swmodel(tmp_path, monkeypatch):
+def run_swmodel(tmp_path, monkeypatch):
     """Runs the program in an empty folder, as on two cores."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("swmodel.bench.session.all_cores", lambda: 2)
-    return lambda line: cli(*line.split())
+    monkeypatch.setattr("swmodel.bench.session.available_cores", lambda: 2)
+    return lambda line: invoke_swmodel(*line.split())
 
 
 @pytest.mark.slow
@@ -81,37 +81,37 @@ def swmodel(tmp_path, monkeypatch):
         ("halo --transport sharded", "sharded"),
     ],
 )
-def test_wrong_input_is_named_and_leaves_nothing_behind(swmodel, tmp_path, words, named):
-    result = swmodel(f"bench {words}")
+def test_wrong_input_is_named_and_leaves_nothing_behind(run_swmodel, tmp_path, words, named):
+    result = run_swmodel(f"bench {words}")
     assert result.exit_code == 2
     _, _, said = result.stderr.partition("Error: ")
     assert (named in said, len(said.splitlines())) == (True, 1)
     assert not list(tmp_path.iterdir())
 
 
-ALL = [("reference", 1), ("xla", 1), ("xla", 2)]
+ALL_ROWS = [("reference", 1), ("xla", 1), ("xla", 2)]
 
 
-def begin(rounds=2, steps=50, **machine):
+def small_record(rounds=2, steps=50, **machine):
     """The record of a sweep of three rows that begins."""
-    sweep = definition("table", quick=True, executors=("xla",), rounds=rounds, nproc=(1, 2), steps=steps)
-    return begun(sweep, *make_rows(sweep._replace(one_core=False), 2), quick=True, cores=2, **machine)
+    sweep = read_sweep("table", quick=True, executors=("xla",), rounds=rounds, nproc=(1, 2), steps=steps)
+    return new_record(sweep, *make_rows(sweep._replace(one_core=False), 2), quick=True, cores=2, **machine)
 
 
 @pytest.fixture
-def measure(tmp_path, monkeypatch):
+def measure_with_fake_workers(tmp_path, monkeypatch):
     """Measures what a record lacks with workers that answer at once; returns the rows that were asked for a sample.
 
     `instead` has what happens instead of an answer, by executor and number of processes; the limits are not measured.
     """
     monkeypatch.setattr(session, "measure_triad", lambda quick: {"gigabytes_per_second": 50.0, "by": "nothing"})
-    monkeypatch.setattr(session, "peak", lambda quick: {"gigaflops": 200.0, "by": "nothing"})
+    monkeypatch.setattr(session, "measure_peak", lambda quick: {"gigaflops": 200.0, "by": "nothing"})
 
     def measure(record, **instead):
         asked = []
 
         def run(row, task, launcher=""):
-            if task["do"] == "answer":
+            if task["do"] == "reference":
                 return {}
             asked.append((row.executor, row.nproc))
             outcome = instead.get(f"{row.executor}{row.nproc}")
@@ -121,43 +121,43 @@ def measure(tmp_path, monkeypatch):
             return {"sample": sample, "launch": {"threads_of_a_rank": 1}} | (outcome or {})
 
         monkeypatch.setattr(worker, "run", run)
-        session.measure_rows(record, tmp_path, say=lambda line: None)
+        session.measure_rows(record, tmp_path, echo=lambda line: None)
         return asked
 
     return measure
 
 
-def states(record):
+def row_states(record):
     return [(entry["state"], len(entry["samples"])) for entry in record["rows"]]
 
 
-def test_sweep_interleaves_rows_and_resume_repeats_them(measure, tmp_path):
-    record = begin()
-    assert measure(record) == ALL * 2
-    assert states(record) == [("ok", 2)] * 3
-    assert results.read(tmp_path) == record
-    again = results.resumed(tmp_path, begin(rounds=3))
-    assert measure(again) == ALL
-    assert states(again) == [("ok", 3)] * 3
-    assert results.resumed(tmp_path, begin(rounds=2))["definition"]["rounds"] == 3
+def test_sweep_alternates_rows_and_resume_adds_rounds(measure_with_fake_workers, tmp_path):
+    record = small_record()
+    assert measure_with_fake_workers(record) == ALL_ROWS * 2
+    assert row_states(record) == [("ok", 2)] * 3
+    assert results.read_record(tmp_path) == record
+    again = results.resume_record(tmp_path, small_record(rounds=3))
+    assert measure_with_fake_workers(again) == ALL_ROWS
+    assert row_states(again) == [("ok", 3)] * 3
+    assert results.resume_record(tmp_path, small_record(rounds=2))["definition"]["rounds"] == 3
 
 
-def test_resume_measures_what_an_interrupted_sweep_lacks(measure, tmp_path):
+def test_resume_measures_what_an_interrupted_sweep_lacks(measure_with_fake_workers, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        measure(begin(), xla2=KeyboardInterrupt())
-    assert [count for _, count in states(results.read(tmp_path))] == [1, 1, 0]
-    again = results.resumed(tmp_path, begin())
-    assert measure(again) == [ALL[2], *ALL]
-    assert states(again) == [("ok", 2)] * 3
-    assert measure(results.resumed(tmp_path, begin())) == []
+        measure_with_fake_workers(small_record(), xla2=KeyboardInterrupt())
+    assert [count for _, count in row_states(results.read_record(tmp_path))] == [1, 1, 0]
+    again = results.resume_record(tmp_path, small_record())
+    assert measure_with_fake_workers(again) == [ALL_ROWS[2], *ALL_ROWS]
+    assert row_states(again) == [("ok", 2)] * 3
+    assert measure_with_fake_workers(results.resume_record(tmp_path, small_record())) == []
 
 
 def test_resume_refuses_other_rows_machine_revision_or_file(tmp_path):
-    results.write(begin(), tmp_path)
+    results.write_record(small_record(), tmp_path)
     for change in ({"steps": 7}, {"cpu": "Other"}, {"revision": "def"}):
         with pytest.raises(UsageError, match="continue"):
-            results.resumed(tmp_path, begin(**change))
+            results.resume_record(tmp_path, small_record(**change))
     for text in ("{", "[]", '{"format": 0}', '{"format": 1, "rows": [{"row": {"levels": 2}}]}'):
-        (tmp_path / results.NAME).write_text(text)
-        with pytest.raises(FilesError, match=results.NAME):
-            results.read(tmp_path)
+        (tmp_path / results.RESULTS_FILE).write_text(text)
+        with pytest.raises(FilesError, match=results.RESULTS_FILE):
+            results.read_record(tmp_path)

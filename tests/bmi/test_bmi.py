@@ -17,21 +17,21 @@ bmipy = pytest.importorskip("bmipy", reason='needs bmipy: pip install ".[bmi]"')
 
 from swmodel import bmi  # noqa: E402
 
-DEPTH, LEVEL = "sea_water__depth", "sea_surface__elevation"
-U, V = (f"sea_water_flow__{axis}_component_of_velocity" for axis in "xy")
-STRESS = "sea_surface_air_flow__x_component_of_shear_stress"
+THICKNESS_NAME, ELEVATION_NAME = "sea_water__depth", "sea_surface__elevation"
+U_NAME, V_NAME = (f"sea_water_flow__{axis}_component_of_velocity" for axis in "xy")
+STRESS_NAME = "sea_surface_air_flow__x_component_of_shear_stress"
 NY, NX = 9, 13
 SIZES = {"grid.nx": NX, "grid.ny": NY, "grid.dx": 5e3, "grid.dy": 4e3}
-SEA = SIZES | {"time.dt": 60.0, "run.steps": 20, "run.executor": "reference"}
+MODEL_OPTIONS = SIZES | {"time.dt": 60.0, "run.steps": 20, "run.executor": "reference"}
 
 
-def component(tmp_path, case="inertial", forcings=(), more="", **options):
+def make_component(tmp_path, case="inertial", forcings=(), more="", **options):
     """The component of a configuration file, and the Simulation of that file; "inertial" is a flat sea at rest.
 
     Options are given as section__key=value.
     """
     options = {name.replace("__", "."): value for name, value in options.items()}
-    options = SEA | ({"case.speed": 0.0} if case == "inertial" else {}) | options
+    options = MODEL_OPTIONS | ({"case.speed": 0.0} if case == "inertial" else {}) | options
     lines = [f"{key} = {json.dumps(value)}" for key, value in options.items() if value is not None]
     path = tmp_path / "sea.toml"
     path.write_text("\n".join([*lines, f'case.name = "{case}"', more]))
@@ -40,12 +40,12 @@ def component(tmp_path, case="inertial", forcings=(), more="", **options):
     return model, swmodel.Simulation(str(path))
 
 
-def value(model, name):
+def values_of_variable(model, name):
     """The values of a variable [y, x]."""
     return model.get_value(name, np.empty(NY * NX, model.get_var_type(name))).reshape(NY, NX)
 
 
-def test_module_alone_is_the_whole_standard_and_prepares_jax(monkeypatch):
+def test_module_implements_all_of_bmi_and_prepares_jax(monkeypatch):
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     assert bmi.Model.__abstractmethods__ == frozenset()
     environ = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
@@ -57,7 +57,7 @@ def test_module_alone_is_the_whole_standard_and_prepares_jax(monkeypatch):
 @pytest.mark.promise("the Basic Model Interface is the model")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_updates_take_the_steps_of_the_model(tmp_path, dtype):
-    model, simulation = component(tmp_path, "vortex", run__dtype=dtype)
+    model, simulation = make_component(tmp_path, "vortex", run__dtype=dtype)
     speed = model.get_value_ptr("sea_water_flow__speed")
     with pytest.raises(ValueError, match="read-only"):
         speed[0] = 1.0
@@ -65,33 +65,35 @@ def test_updates_take_the_steps_of_the_model(tmp_path, dtype):
     model.update_until(190.0)  # no multiple of the time step: to the first one beyond
     simulation.advance(4)
     assert (model.get_current_time(), model.get_time_step(), model.get_end_time()) == (240.0, 60.0, 1200.0)
-    for name, field in zip((DEPTH, U, V), simulation.state, strict=True):
-        np.testing.assert_array_equal(value(model, name), field)
+    for name, field in zip((THICKNESS_NAME, U_NAME, V_NAME), simulation.state, strict=True):
+        np.testing.assert_array_equal(values_of_variable(model, name), field)
         assert model.get_var_type(name) == dtype
-    np.testing.assert_array_equal(value(model, LEVEL), simulation.field("eta"))
+    np.testing.assert_array_equal(values_of_variable(model, ELEVATION_NAME), simulation.field("eta"))
     np.testing.assert_array_equal(speed, simulation.field("speed").ravel())
 
 
 def test_constant_fields_are_those_of_the_model(tmp_path):
-    model, simulation = component(tmp_path, "rest", time__dt=20.0, run__dtype="float64")
+    model, simulation = make_component(tmp_path, "rest", time__dt=20.0, run__dtype="float64")
     known = simulation.dataset(["depth", "mask", "cell_area"])
-    np.testing.assert_array_equal(value(model, "earth_surface_ocean__area_fraction"), known.mask)
+    np.testing.assert_array_equal(values_of_variable(model, "earth_surface_ocean__area_fraction"), known.mask)
     wet = known.mask.values == 1
-    np.testing.assert_array_equal(value(model, "sea_bottom_surface__elevation")[wet], -known.depth.values[wet])
-    np.testing.assert_array_equal(value(model, "model_grid_cell__area"), known.cell_area)
+    np.testing.assert_array_equal(
+        values_of_variable(model, "sea_bottom_surface__elevation")[wet], -known.depth.values[wet]
+    )
+    np.testing.assert_array_equal(values_of_variable(model, "model_grid_cell__area"), known.cell_area)
 
 
 @pytest.mark.promise("the Basic Model Interface is the model")
 def test_stress_acts_from_the_step_after_it_was_set(tmp_path):
     """On a flat sea that is periodic both ways u = sum of tau dt / (rho h) over the steps."""
     options = {"physics__f0": 0.0, "time__stepper": "rk3", "run__dtype": "float64"}
-    model, simulation = component(tmp_path, "inertial", ["wind_x"], **options)
+    model, simulation = make_component(tmp_path, "inertial", ["wind_x"], **options)
     physics, expected = simulation.config.physics, 0.0
     for stress in (0.0, 0.1, 0.1, -0.3, 0.2):
-        model.set_value(STRESS, np.full(NY * NX, stress))
+        model.set_value(STRESS_NAME, np.full(NY * NX, stress))
         model.update()
         expected += stress * 60.0 / (physics.density * physics.depth)
-        np.testing.assert_allclose(value(model, U), expected, rtol=1e-12)
+        np.testing.assert_allclose(values_of_variable(model, U_NAME), expected, rtol=1e-12)
 
 
 def test_stress_is_that_of_the_case_until_it_is_set(tmp_path):
@@ -100,50 +102,50 @@ def test_stress_is_that_of_the_case_until_it_is_set(tmp_path):
     wind = {"wind": ("y x", np.full((NY, NX), 0.1), {"units": "Pa"})}
     of_file = {"input__wind_x": write_netcdf(tmp_path / "wind.nc", wind) + ":wind"}
     for options in of_file, {}:
-        model, simulation = component(tmp_path, "double_gyre", ["wind_x"], run__dtype="float64", **options)
-        np.testing.assert_array_equal(value(model, STRESS), simulation.field("wind_x"))
-    assert {STRESS} <= set(model.get_input_var_names()) - set(model.get_output_var_names())
-    model.set_value(STRESS, stress)
+        model, simulation = make_component(tmp_path, "double_gyre", ["wind_x"], run__dtype="float64", **options)
+        np.testing.assert_array_equal(values_of_variable(model, STRESS_NAME), simulation.field("wind_x"))
+    assert {STRESS_NAME} <= set(model.get_input_var_names()) - set(model.get_output_var_names())
+    model.set_value(STRESS_NAME, stress)
     model.update_until(300.0)
-    simulation = swmodel.Simulation("double_gyre", SEA | {"run.dtype": "float64"}, fields={"wind_x": stress})
+    simulation = swmodel.Simulation("double_gyre", MODEL_OPTIONS | {"run.dtype": "float64"}, fields={"wind_x": stress})
     simulation.advance(5)
-    np.testing.assert_allclose(value(model, U), simulation.state.u, rtol=1e-10)
+    np.testing.assert_allclose(values_of_variable(model, U_NAME), simulation.state.u, rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", [DEPTH, LEVEL, U, V, "sea_water_dye__concentration"])
+@pytest.mark.parametrize("name", [THICKNESS_NAME, ELEVATION_NAME, U_NAME, V_NAME, "sea_water_dye__concentration"])
 def test_values_are_set_in_the_model(tmp_path, name):
-    model, _ = component(tmp_path, more='tracer = [{name = "dye"}]', run__dtype="float64")
-    wanted = np.random.default_rng(2).uniform(0.1, 0.2, (NY, NX)) + (100.0 if name == DEPTH else 0.0)
+    model, _ = make_component(tmp_path, more='tracer = [{name = "dye"}]', run__dtype="float64")
+    wanted = np.random.default_rng(2).uniform(0.1, 0.2, (NY, NX)) + (100.0 if name == THICKNESS_NAME else 0.0)
     model.update()
     model.set_value(name, wanted)
-    np.testing.assert_allclose(value(model, name), wanted, rtol=1e-12)
+    np.testing.assert_allclose(values_of_variable(model, name), wanted, rtol=1e-12)
     model.set_value_at_indices(name, np.array([3, NX]), np.array([wanted[0, 0], wanted[1, 1]]))
     wanted[0, 3], wanted[1, 0] = wanted[0, 0], wanted[1, 1]
-    np.testing.assert_allclose(value(model, name), wanted, rtol=1e-12)
+    np.testing.assert_allclose(values_of_variable(model, name), wanted, rtol=1e-12)
     some = model.get_value_at_indices(name, np.empty(2), np.array([3, NX]))
     np.testing.assert_allclose(some, wanted[[0, 1], [3, 0]], rtol=1e-12)
 
 
 @pytest.mark.promise("the Basic Model Interface is the model")
-def test_water_added_in_memory_stays(tmp_path):
+def test_water_added_through_a_pointer_stays(tmp_path):
     """The memory has the present thickness after each step, and what is added to it is all that the sea gains."""
-    model, _ = component(tmp_path, "rest", time__dt=20.0, run__dtype="float64")
-    depth, area = model.get_value_ptr(DEPTH), model.get_value_ptr("model_grid_cell__area")
+    model, _ = make_component(tmp_path, "rest", time__dt=20.0, run__dtype="float64")
+    depth, area = model.get_value_ptr(THICKNESS_NAME), model.get_value_ptr("model_grid_cell__area")
     mouth = np.flatnonzero(model.get_value_ptr("earth_surface_ocean__area_fraction"))[:3]
     begin, added = float((depth * area).sum()), 0.0
     for step in range(10):
         depth[mouth] += 0.01 * (step + 1)
         added += float(0.01 * (step + 1) * area[mouth].sum())
         model.update()
-        np.testing.assert_array_equal(depth, value(model, DEPTH).ravel())
-    assert np.ptp(model.get_value_ptr(LEVEL)) > 0.01
+        np.testing.assert_array_equal(depth, values_of_variable(model, THICKNESS_NAME).ravel())
+    assert np.ptp(model.get_value_ptr(ELEVATION_NAME)) > 0.01
     assert float((depth * area).sum()) == pytest.approx(begin + added, rel=1e-14)
 
 
 @pytest.mark.parametrize("grid", range(4))
-def test_nodes_lie_where_the_fields_do(tmp_path, grid):
-    model, simulation = component(tmp_path, grid__origin="middle")
-    name = [DEPTH, U, V, "sea_water_flow__z_component_of_vorticity"][grid]
+def test_grid_nodes_are_the_points_of_the_fields(tmp_path, grid):
+    model, simulation = make_component(tmp_path, grid__origin="middle")
+    name = [THICKNESS_NAME, U_NAME, V_NAME, "sea_water_flow__z_component_of_vorticity"][grid]
     field = simulation.dataset([["h", "u", "v", "zeta"][grid]]).to_array()
     assert model.get_var_grid(name) == grid
     y, x = (field[dim].values for dim in field.dims[1:])
@@ -154,10 +156,10 @@ def test_nodes_lie_where_the_fields_do(tmp_path, grid):
     np.testing.assert_array_equal(model.get_grid_shape(grid, np.empty(2, int)), [NY, NX])
 
 
-def test_turned_grid_has_longitudes_and_latitudes(tmp_path):
+def test_rotated_pole_grid_has_longitudes_and_latitudes(tmp_path):
     edges = {"grid__west": 150.0, "grid__east": 163.0, "grid__south": -5.0, "grid__north": 4.0}
     pole = {"grid__pole": (-40.0, 70.0), "grid__dx": None, "grid__dy": None, "time__dt": 10.0}
-    model, simulation = component(tmp_path, "sea", **edges, **pole)
+    model, simulation = make_component(tmp_path, "sea", **edges, **pole)
     assert model.get_grid_type(3) == "structured_quadrilateral"
     known = simulation.dataset(["lon_f", "lat_f"])
     for name, get in {"lon_f": model.get_grid_x, "lat_f": model.get_grid_y}.items():
@@ -166,7 +168,7 @@ def test_turned_grid_has_longitudes_and_latitudes(tmp_path):
 
 def test_faces_edges_and_nodes_obey_euler(tmp_path):
     """Euler's formula, cells counter-clockwise around their area, and edges between the nodes of their faces."""
-    model, _ = component(tmp_path)
+    model, _ = make_component(tmp_path)
     nodes, edges, faces = model.get_grid_node_count(0), model.get_grid_edge_count(0), model.get_grid_face_count(0)
     assert nodes - edges + faces == 1
     ends = model.get_grid_edge_nodes(0, np.empty(2 * edges, int)).reshape(-1, 2)
@@ -182,13 +184,13 @@ def test_faces_edges_and_nodes_obey_euler(tmp_path):
     assert len({tuple(sorted(pair)) for pair in ends}) == edges
 
 
-WRONG = {
+WRONG_CALLS = {
     "an unknown variable": lambda model: model.get_var_units("sea_water__temperature"),
     "an output": lambda model: model.set_value("sea_water_flow__speed", np.zeros(NY * NX)),
-    "an array of another size": lambda model: model.get_value(DEPTH, np.empty(3)),
-    "no water": lambda model: model.set_value(DEPTH, np.zeros(NY * NX)),
-    "an index outside": lambda model: model.get_value_at_indices(DEPTH, np.empty(1), np.array([NY * NX])),
-    "a negative index": lambda model: model.set_value_at_indices(DEPTH, np.array([-1]), np.ones(1)),
+    "an array of another size": lambda model: model.get_value(THICKNESS_NAME, np.empty(3)),
+    "no water": lambda model: model.set_value(THICKNESS_NAME, np.zeros(NY * NX)),
+    "an index outside": lambda model: model.get_value_at_indices(THICKNESS_NAME, np.empty(1), np.array([NY * NX])),
+    "a negative index": lambda model: model.set_value_at_indices(THICKNESS_NAME, np.array([-1]), np.ones(1)),
     "a time in the past": lambda model: model.update_until(-60.0),
     "no such grid": lambda model: model.get_grid_size(4),
     "no depth of the grid": lambda model: model.get_grid_z(0, np.empty(1)),
@@ -199,9 +201,9 @@ WRONG = {
 
 
 def test_wrong_call_is_refused_and_changes_nothing(tmp_path):
-    model, _ = component(tmp_path)
+    model, _ = make_component(tmp_path)
     before = model.simulation.state
-    for what, call in WRONG.items():
+    for what, call in WRONG_CALLS.items():
         with pytest.raises(swmodel.errors.UsageError) as raised:
             call(model)
         assert len(str(raised.value).splitlines()) == 1, what
@@ -210,24 +212,24 @@ def test_wrong_call_is_refused_and_changes_nothing(tmp_path):
                 np.testing.assert_array_equal(new, old)
 
 
-COMPONENT = """
+COMPONENT_CODE = """
 from swmodel import bmi
 class Component(bmi.Model):
     def __init__(self):
         super().__init__(["wind_x", "wind_y", "u10", "v10", "air_pressure"])
 """
-TESTER = "import sys; from bmi_tester.main import main; sys.exit(main())"
+TESTER_CODE = "import sys; from bmi_tester.main import main; sys.exit(main())"
 
 
 @pytest.mark.promise("the Basic Model Interface is the model")
 @pytest.mark.night
-def test_tester_of_csdms_passes(tmp_path):
+def test_bmi_tester_of_csdms_passes(tmp_path):
     """With a component that has every kind of variable."""
     pytest.importorskip("bmi_tester", reason="needs the tester of CSDMS: pip install bmi-tester")
-    component(tmp_path, "vortex", more='tracer = [{name = "dye"}]')
-    for name, text in {"component.py": COMPONENT, "pytest.ini": "[pytest]"}.items():
+    make_component(tmp_path, "vortex", more='tracer = [{name = "dye"}]')
+    for name, text in {"component.py": COMPONENT_CODE, "pytest.ini": "[pytest]"}.items():
         (tmp_path / name).write_text(text)
-    line = [sys.executable, "-c", TESTER, "component:Component", "--root-dir=.", "--config-file=sea.toml"]
+    line = [sys.executable, "-c", TESTER_CODE, "component:Component", "--root-dir=.", "--config-file=sea.toml"]
     paths = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])
     environ = os.environ | {"PYTHONPATH": paths, "PYTEST_ADDOPTS": f"-c {tmp_path}/pytest.ini --rootdir={tmp_path}"}
     done = subprocess.run(line, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=300, check=False)

@@ -7,12 +7,12 @@ import pytest
 import xarray
 
 import swmodel
-from swmodel.cases.chile2010 import recorded
+from swmodel.cases.chile2010 import load_record
 
 pytestmark = pytest.mark.slow
 
 
-def crest(time, level):
+def first_crest(time, level):
     """The first wave of a series: time and height of its crest, and when it rose to half of that, s and m."""
     found = (time >= 2.5 * 3600) & (time <= 4.0 * 3600)
     time, level = np.asarray(time)[found], np.asarray(level)[found]
@@ -33,10 +33,10 @@ def test_tsunami_arrives_at_the_buoy_as_recorded(tmp_path, caplog):
         time, level = found.time.values, found.eta.values[:, 0]
         assert found.depth.item() == pytest.approx(4325, rel=0.05)
         assert found.distance.item() < 40e3
-    top, height, half = crest(time, level) / crest(*recorded())
+    top, height, half = first_crest(time, level) / first_crest(*load_record())
     assert (top, half) == (pytest.approx(1, rel=0.04), pytest.approx(1, rel=0.01))
     assert height == pytest.approx(0.74, rel=0.05)
-    truth, ours = (np.interp(np.arange(9000, 13500), *each).clip(0).sum() for each in (recorded(), (time, level)))
+    truth, ours = (np.interp(np.arange(9000, 13500), *each).clip(0).sum() for each in (load_record(), (time, level)))
     assert ours == pytest.approx(truth, rel=0.2)
     with xarray.open_dataset(tmp_path / "run/output.nc", decode_times=False) as maps:
         last = maps.isel(time=-1).sel(x_c=-86.0, y_c=-18.0, method="nearest")
@@ -59,7 +59,7 @@ BED = {
 
 @pytest.mark.fault("an earthquake under a coast makes water on dry land, or sinking land keeps its height")
 @pytest.mark.parametrize("slip", [8.0, -8.0], ids=["rises", "sinks"])
-def test_floor_moves_and_lifts_only_the_water_on_it(slip):
+def test_uplift_of_the_floor_lifts_only_the_water_above_it(slip):
     """Dry ground stays dry and is as much higher; the volume displaced is that of the uplift under water."""
     moved, before = (swmodel.Simulation("chile2010", COAST | {"case.slip": each}, fields=BED) for each in (slip, 0.0))
     sea, margin = before.field("h") > 0.1, moved.scheme.margin
@@ -80,14 +80,14 @@ def test_floor_moves_and_lifts_only_the_water_on_it(slip):
         {"top_lon": 34.5},
     ],
 )  # fmt: skip
-def test_fault_in_other_units_or_elsewhere_is_refused(wrong):
+def test_fault_in_wrong_units_or_outside_the_domain_is_refused(wrong):
     ((key, value),) = wrong.items()
     with pytest.raises(swmodel.ConfigError, match=f"case.{key}"):
         swmodel.Simulation("chile2010", COAST | {f"case.{key}": value}, fields=BED)
 
 
 @pytest.mark.fault("a depth in km becomes a fault at the surface without a word, or 338.7 W is not 21.3 E")
-def test_fault_has_its_place_in_any_turn_and_its_depth_is_doubted(caplog):
+def test_fault_longitude_is_periodic_and_a_doubtful_depth_is_warned_of(caplog):
     there, again = (
         swmodel.Simulation("chile2010", COAST | {"case.top_lon": lon, "case.top_depth": 600.0}, fields=BED)
         for lon in (21.3, 21.3 - 360.0)

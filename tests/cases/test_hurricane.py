@@ -7,18 +7,19 @@ import pytest
 
 import swmodel
 from swmodel import ConfigError, load
-from swmodel.bench.known_answers.answer import simulate
 from swmodel.config import from_toml, to_toml
-from swmodel.config.loading.decisive import differences
+from swmodel.config.loading.fixed_on_resume import differences
 from swmodel.errors import UsageError
 from swmodel.model.validate import check_config
 from swmodel.ocean import best_track, holland
 from swmodel.ocean.coordinates import points
+from swmodel.verification.comparison import simulate
 
 pytestmark = pytest.mark.slow
 
 SMALL = {"grid.nx": 60, "grid.ny": 40, "physics.depth": 300.0, "case.shelf": 100e3, "run.executor": "reference"}
-BEST = """AL, 05, 2021082512,   , BEST,   0, 200N,  900W,  50,  990, TS,  34, NEQ,  50,  50,  50,  50, 1011, 200, 30,
+BEST_TRACK = """\
+AL, 05, 2021082512,   , BEST,   0, 200N,  900W,  50,  990, TS,  34, NEQ,  50,  50,  50,  50, 1011, 200, 30,
 AL, 05, 2021082512,   , BEST,   0, 200N,  900W,  50,  990, TS,  50, NEQ,   50,   50,   50,   50, 1011,  200,  30,
 AL, 05, 2021082518,   , BEST,   0, 212N,  905W, 100,  950, HU,  34, NEQ,   50,   50,   50,   50, 1010,  200,  20,
 """
@@ -26,21 +27,21 @@ HURDAT = """AL052021,                IDA,      2,
 20210825, 1200,  , TS, 20.0N,  90.0W,  50,  990, 50, 50, 50, 50, 0, 0, 0, 0, 0, 0, 0, 0, 30
 20210825, 1800,  , HU, 21.2N,  90.5W, 100,  950, 50, 50, 50, 50, 0, 0, 0, 0, 0, 0, 0, 0, 20
 """
-TABLE = """time,lon,lat,wind,pressure,radius,outer
+TABLE_TRACK = """time,lon,lat,wind,pressure,radius,outer
 2021-08-25T12:00,-90.0,20.0,25.72222,990,55.56,1011
 2021-08-25T18:00,-90.5,21.2,51.44444,950,37.04,1010
 """
 
 
 @pytest.fixture
-def path(tmp_path):
+def track_file(tmp_path):
     """A track in a file."""
     path = tmp_path / "track"
-    path.write_text(TABLE)
+    path.write_text(TABLE_TRACK)
     return path
 
 
-def basin(path, days=0.25, **grid):
+def basin_options(path, days=0.25, **grid):
     """Options of a basin in degrees under the storm of a file."""
     sphere = {"kind": "latlon", "west": -93.0, "east": -87.0, "south": 18.0, "north": 24.0, "nx": 24, "ny": 24} | grid
     more = {"physics.f0": 0.0, "case.track": str(path), "run.executor": "reference", "case.coast": 50.0}
@@ -52,7 +53,7 @@ def test_nothing_moves_under_a_storm_at_rest_without_wind():
     model = simulate("hurricane", SMALL | still, 1.0)
     model.advance(20)
     config, at = model.config, points(model.config.grid, "centre", [20], [30])
-    deficit = best_track.OUTER - config.case.air_pressure(config, at, 0.0).item()
+    deficit = best_track.DEFAULT_OUTER_PRESSURE - config.case.air_pressure(config, at, 0.0).item()
     assert np.abs(model.field("speed")).max() < 1e-12
     assert model.field("eta")[20, 30] / (deficit / 100.0) == pytest.approx(9.95e-3, rel=1e-3)
 
@@ -74,10 +75,10 @@ def test_beach_floods_up_to_the_height_of_the_surge():
         check_config(load("hurricane", SMALL | {"case.beach": 3.0}, environ={}))
 
 
-@pytest.mark.parametrize("text", [BEST, HURDAT, TABLE], ids=["ATCF", "HURDAT2", "table"])
-def test_every_kind_of_track_gives_the_same_storm(path, text):
-    path.write_text(text)
-    track = best_track.read(path)
+@pytest.mark.parametrize("text", [BEST_TRACK, HURDAT, TABLE_TRACK], ids=["ATCF", "HURDAT2", "table"])
+def test_every_kind_of_track_gives_the_same_storm(track_file, text):
+    track_file.write_text(text)
+    track = best_track.read(track_file)
     assert [f"{date:%d %H}" for date in track.dates] == ["25 12", "25 18"]
     known = [[-90.0, 20.0, 25.72222, 99000.0], [-90.5, 21.2, 51.44444, 95000.0]]
     np.testing.assert_allclose(track.values[:, :4], known, rtol=1e-6)
@@ -98,45 +99,47 @@ def test_every_kind_of_track_gives_the_same_storm(path, text):
     ],
     ids=["mark", "comments and capitals", "semicolons", "missing"],
 )
-def test_table_of_another_program_is_the_same_track(path, change):
-    path.write_text(change(TABLE), newline="")
-    track, truth = best_track.read(path), best_track.parsed(TABLE.splitlines(), "")
-    there = ~np.isnan([[math.nan if name in track.estimated else 0.0 for name in best_track.BOUNDS]] * 2)
+def test_table_of_another_program_is_the_same_track(track_file, change):
+    track_file.write_text(change(TABLE_TRACK), newline="")
+    track, truth = best_track.read(track_file), best_track.parse_track(TABLE_TRACK.splitlines(), "")
+    there = ~np.isnan([[math.nan if name in track.n_estimated else 0.0 for name in best_track.VALUE_LIMITS]] * 2)
     np.testing.assert_array_equal(track.values[there], truth.values[there])
     assert track.dates == truth.dates
-    assert {*track.estimated} == ({"pressure in the centre", "pressure around"} if "-999" in change(TABLE) else set())
+    assert {*track.n_estimated} == (
+        {"pressure in the centre", "pressure around"} if "-999" in change(TABLE_TRACK) else set()
+    )
 
 
 @pytest.mark.fault("two storms of an archive become one track, or minutes of a best track are dropped")
-def test_storm_of_archive_is_chosen_by_identifier_or_name(path):
+def test_storm_of_archive_is_chosen_by_identifier_or_name(track_file):
     later = HURDAT.replace("AL052021,                IDA", "AL092021, KATE").replace("202108", "202110")
-    path.write_text(HURDAT + later)
+    track_file.write_text(HURDAT + later)
     with pytest.raises(UsageError, match=r"2 storms .*AL052021 IDA, AL092021 KATE"):
-        best_track.read(path)
+        best_track.read(track_file)
     for storm, month in (("AL052021", 8), ("kate", 10), ("AL092021 KATE", 10)):
-        assert [date.month for date in best_track.read(f"{path}:{storm}").dates] == [month] * 2
+        assert [date.month for date in best_track.read(f"{track_file}:{storm}").dates] == [month] * 2
     with pytest.raises(UsageError, match="no storm SAM"):
-        best_track.read(f"{path}:SAM")
-    path.write_text(BEST.replace("2021082518,   ,", "2021082517, 40,"))
-    assert best_track.read(path).dates[1].strftime("%H:%M") == "17:40"
-    path.write_text(BEST + BEST.replace("20210825", "20221025"))
-    assert best_track.read(f"{path}:AL052021").dates[0].month == 8
-    named = "".join(f"{line},,,,,,, IDA\n" for line in BEST.splitlines())
-    path.write_text(named.lower() + named.replace("AL, 05, 2021", "SH, 01, 2020").replace("IDA", "ANA"))
+        best_track.read(f"{track_file}:SAM")
+    track_file.write_text(BEST_TRACK.replace("2021082518,   ,", "2021082517, 40,"))
+    assert best_track.read(track_file).dates[1].strftime("%H:%M") == "17:40"
+    track_file.write_text(BEST_TRACK + BEST_TRACK.replace("20210825", "20221025"))
+    assert best_track.read(f"{track_file}:AL052021").dates[0].month == 8
+    named = "".join(f"{line},,,,,,, IDA\n" for line in BEST_TRACK.splitlines())
+    track_file.write_text(named.lower() + named.replace("AL, 05, 2021", "SH, 01, 2020").replace("IDA", "ANA"))
     for storm, year in (("ida", 2021), ("SH012021", 2020), ("ANA", 2020)):
-        assert best_track.read(f"{path}:{storm}").dates[0].year == year
+        assert best_track.read(f"{track_file}:{storm}").dates[0].year == year
 
 
 @pytest.mark.fault("storms in a table become one track, or a storm goes straight for days without a word")
 @pytest.mark.parametrize("column", best_track.IDENTIFIERS)
-def test_storm_of_table_is_chosen_and_gaps_are_told(path, column, caplog):
-    first, *rows = TABLE.splitlines()
+def test_storm_of_table_is_chosen_and_gaps_are_logged(track_file, column, caplog):
+    first, *rows = TABLE_TRACK.splitlines()
     later = [row.replace("08-25T18", "08-27T12").replace("2021-08", "2021-09") for row in rows]
     lines = [f"{column},{first}", *(f"Ida,{row}" for row in rows), *(f"Kate,{row}" for row in later)]
-    path.write_text("\n".join(lines))
-    assert "2 storms (Ida, Kate)" in refusal({"case.track": str(path)})
-    assert [date.month for date in best_track.read(f"{path}:kate").dates] == [9, 9]
-    load("hurricane", basin(f"{path}:Kate"), {}).case.start_date()
+    track_file.write_text("\n".join(lines))
+    assert "2 storms (Ida, Kate)" in message_of_refusal({"case.track": str(track_file)})
+    assert [date.month for date in best_track.read(f"{track_file}:kate").dates] == [9, 9]
+    load("hurricane", basin_options(f"{track_file}:Kate"), {}).case.start_date()
     assert "no fix in the 48 h after 2021-09-25T12:00" in caplog.text
 
 
@@ -144,12 +147,12 @@ def test_vortex_has_its_wind_radius_and_pressures():
     storm, r = holland.Storm(0.0, 0.0, 50.0, 95000.0, 101300.0, 40e3), np.linspace(1e3, 400e3, 4000)
     wind = holland.gradient_wind(storm, r, 0.0)
     assert r[wind.argmax()] == pytest.approx(40e3, rel=1e-2)
-    assert wind.max() == pytest.approx(50.0 / holland.REDUCTION, rel=1e-6)
+    assert wind.max() == pytest.approx(50.0 / holland.GRADIENT_TO_SURFACE_WIND, rel=1e-6)
     assert holland.pressure(storm, np.array([1e-3, 1e9])) == pytest.approx([95000.0, 101300.0])
 
 
 @pytest.mark.fault("the wind of a fast or wide storm is above that of its track, or without bound")
-def test_wind_is_nowhere_above_that_of_the_track():
+def test_wind_never_exceeds_that_of_the_track():
     """Of ten thousand random fixes: weak storms that move fast, wide ones, and pressures that contradict the wind."""
     rng = np.random.default_rng(3)
     side = np.concatenate([-np.geomspace(1e6, 10.0, 8), [0.0], np.geomspace(10.0, 1e6, 8)])
@@ -157,16 +160,16 @@ def test_wind_is_nowhere_above_that_of_the_track():
     for _ in range(10_000):
         most, pressure, angle = rng.choice([0.0, rng.uniform(0, 120)]), rng.uniform(85e3, 105e3), rng.uniform(0, 7)
         outer, radius = max(pressure, rng.uniform(90e3, 107e3)), 10 ** rng.uniform(3, 6)
-        velocity = rng.uniform(0, best_track.FASTEST) * np.array([np.cos(angle), np.sin(angle)])
+        velocity = rng.uniform(0, best_track.MAX_STORM_SPEED) * np.array([np.cos(angle), np.sin(angle)])
         storm = holland.Storm(0.0, 0.0, most, pressure, outer, radius, *velocity)
         wind = np.hypot(*holland.wind(storm, east, north, rng.uniform(-1.5e-4, 1.5e-4)))
-        assert wind.max() <= holland.TEN_MINUTES * most * (1 + 1e-12)
-        assert np.hypot(*holland.wind(storm, *radius * ring, 0.0)).max() >= 0.5 * holland.TEN_MINUTES * (
-            most - storm.motion
+        assert wind.max() <= holland.ONE_TO_TEN_MINUTE_WIND * most * (1 + 1e-12)
+        assert np.hypot(*holland.wind(storm, *radius * ring, 0.0)).max() >= 0.5 * holland.ONE_TO_TEN_MINUTE_WIND * (
+            most - storm.motion_wind
         )
 
 
-def refusal(changes) -> str:
+def message_of_refusal(changes) -> str:
     def start():
         config = load("hurricane", changes, {})
         config.case.air_pressure(config, points(config.grid, "centre", [0], [0]), 0.0)
@@ -181,23 +184,24 @@ def refusal(changes) -> str:
     ("text", "words"),
     [
         ("hello\n", "no track"), (HURDAT.replace("21.2N", "21.2X"), ":3:"),
-        (TABLE.replace("25T12:00", "26T12:00"), ":3: times"), (BEST.replace("2021082518", "2021082512"), ":3: times"),
-        (TABLE.rpartition("2021")[0], "2 to 400"), (TABLE.replace("51.44444", ""), ":3:"),
-        (TABLE.replace("51.44444", "266"), ":3: the wind is 266"),
-        (TABLE.replace(",950,", ",90900,"), ":3: the pressure in the centre is 90900"),
-        (TABLE.replace("37.04", "0.04"), ":3: the radius of the largest wind is 0.04"),
-        (TABLE.replace("1010", "940"), ":3: the pressure around is 940"),
-        (TABLE.replace("-90.0,20.0", "20.0,-90.0"), ":2: the latitude is -90"),
-        (HURDAT.replace("90.5W", "90.5E"), ":3: the storm moves"), (TABLE.splitlines()[0], "no fix"),
-        (TABLE.replace("25T18:00", "29T12:00"), ":3: 4 days"), (BEST.replace("BEST", "OFCL"), "no fix"),
-        (TABLE.replace("2021-08-25T12", "08/25/2021 12"), ':2: cannot be read: the time is "08/25/2021'),
-        (TABLE.replace("radius", "wind"), "columns 4 and 6 are both named wind"),
-        ("".join(line[:46] + "\n" for line in BEST.lower().splitlines()), ":1: the wind is missing"),
+        (TABLE_TRACK.replace("25T12:00", "26T12:00"), ":3: times"),
+        (BEST_TRACK.replace("2021082518", "2021082512"), ":3: times"),
+        (TABLE_TRACK.rpartition("2021")[0], "2 to 400"), (TABLE_TRACK.replace("51.44444", ""), ":3:"),
+        (TABLE_TRACK.replace("51.44444", "266"), ":3: the wind is 266"),
+        (TABLE_TRACK.replace(",950,", ",90900,"), ":3: the pressure in the centre is 90900"),
+        (TABLE_TRACK.replace("37.04", "0.04"), ":3: the radius of the largest wind is 0.04"),
+        (TABLE_TRACK.replace("1010", "940"), ":3: the pressure around is 940"),
+        (TABLE_TRACK.replace("-90.0,20.0", "20.0,-90.0"), ":2: the latitude is -90"),
+        (HURDAT.replace("90.5W", "90.5E"), ":3: the storm moves"), (TABLE_TRACK.splitlines()[0], "no fix"),
+        (TABLE_TRACK.replace("25T18:00", "29T12:00"), ":3: 4 days"), (BEST_TRACK.replace("BEST", "OFCL"), "no fix"),
+        (TABLE_TRACK.replace("2021-08-25T12", "08/25/2021 12"), ':2: cannot be read: the time is "08/25/2021'),
+        (TABLE_TRACK.replace("radius", "wind"), "columns 4 and 6 are both named wind"),
+        ("".join(line[:46] + "\n" for line in BEST_TRACK.lower().splitlines()), ":1: the wind is missing"),
     ],
 )  # fmt: skip
-def test_impossible_track_is_refused_with_its_line(path, text, words):
-    path.write_text(text)
-    assert words in refusal({"case.track": str(path)})
+def test_impossible_track_is_refused_with_its_line(track_file, text, words):
+    track_file.write_text(text)
+    assert words in message_of_refusal({"case.track": str(track_file)})
 
 
 @pytest.mark.fault("the track of a real storm is refused")
@@ -213,28 +217,28 @@ def test_impossible_track_is_refused_with_its_line(path, text, words):
 )  # fmt: skip
 def test_tracks_of_true_storms_are_read_and_written(rows):
     lines = [",".join(best_track.COLUMNS), *(",".join(map(str, row)) for row in rows)]
-    track = best_track.parsed(lines, "")
+    track = best_track.parse_track(lines, "")
     np.testing.assert_allclose(track.values[:, 2], [row[3] for row in rows])
-    again = best_track.parsed(best_track.table(track), "")
+    again = best_track.parse_track(best_track.track_table(track), "")
     assert again.dates == track.dates
     np.testing.assert_allclose(again.values, track.values, rtol=1e-15)
 
 
 @pytest.mark.fault("a track across 180 degrees, on a plane, or that begins too late or ends too early")
-def test_track_has_the_sphere_place_and_time_of_the_run(path):
-    assert "sphere" in refusal({"case.track": str(path)})
+def test_track_must_match_the_grid_domain_and_time_of_the_run(track_file):
+    assert "sphere" in message_of_refusal({"case.track": str(track_file)})
     for beyond in ({"time.start": "2021-08-25T11:59"}, {"time.start": "2021-08-25T15:10"}, {"run.days": 0.26}):
-        assert "2021-08-25T12:00 to 2021-08-25T18:00" in refusal(basin(path, 0.125) | beyond)
+        assert "2021-08-25T12:00 to 2021-08-25T18:00" in message_of_refusal(basin_options(track_file, 0.125) | beyond)
     for elsewhere in ({"west": 87.0, "east": 93.0}, {"south": -24.0, "north": -18.0}):
-        assert "away from" in refusal(basin(path, 0.125, **elsewhere))
-    path.write_text(HURDAT.replace("90.0W", "179.0E").replace("90.5W", "179.0W"))
-    storm = best_track.storm_at(np.array([0.0, 21600.0]), best_track.read(path).values, 10800.0, 1.1e5)
+        assert "away from" in message_of_refusal(basin_options(track_file, 0.125, **elsewhere))
+    track_file.write_text(HURDAT.replace("90.0W", "179.0E").replace("90.5W", "179.0W"))
+    storm = best_track.storm_at(np.array([0.0, 21600.0]), best_track.read(track_file).values, 10800.0, 1.1e5)
     assert (storm.x, storm.u) == pytest.approx((180.0, 2.2e5 * math.cos(math.radians(20.6)) / 21600))
 
 
 @pytest.mark.fault("a run on a track starts on 2000-01-01")
-def test_run_without_a_date_follows_its_track_from_start_to_end(path, tmp_path):
-    model = swmodel.Simulation("hurricane", basin(path) | {"time.dt": 60.0})
+def test_run_without_a_date_follows_its_track_from_start_to_end(track_file, tmp_path):
+    model = swmodel.Simulation("hurricane", basin_options(track_file) | {"time.dt": 60.0})
     at = points(model.config.grid, "centre", range(24), range(24))
     for t, lon, lat in ((0.0, -90.0, 20.0), (21600.0, -90.5, 21.2)):
         pressure = model.config.case.air_pressure(model.config, at, t)
@@ -246,26 +250,26 @@ def test_run_without_a_date_follows_its_track_from_start_to_end(path, tmp_path):
     assert model.dataset(["eta"]).time.values.astype("datetime64[h]") == np.datetime64("2021-08-25T18")
     with pytest.raises(ConfigError, match="2021-08-25T12:00 to 2021-08-25T18:00"):
         model.advance(days=1)
-    given = load("hurricane", basin(path, 0.125) | {"time.start": "2021-08-25T13:00"}, {})
+    given = load("hurricane", basin_options(track_file, 0.125) | {"time.start": "2021-08-25T13:00"}, {})
     storm = given.case._storm(given, 3600.0)
     assert (storm.x, storm.y) == pytest.approx((-90.0 - 0.5 / 3, 20.4))
 
 
 @pytest.mark.fault("a run along a track continues with another track, or cannot continue without its file")
-def test_configuration_keeps_its_track_and_refuses_another(path):
+def test_configuration_keeps_its_track_and_refuses_another(track_file):
     """The name and place of the file do not matter; so a run continues that an earlier version began with the file."""
 
     def text(file):
-        return to_toml(check_config(load("hurricane", basin(file) | {"time.dt": 10.0}, {})))
+        return to_toml(check_config(load("hurricane", basin_options(file) | {"time.dt": 10.0}, {})))
 
-    now, old = text(path), to_toml(load("hurricane", basin(path) | {"time.dt": 10.0}, {}))
+    now, old = text(track_file), to_toml(load("hurricane", basin_options(track_file) | {"time.dt": 10.0}, {}))
     assert differences(old.replace("storm = []\n", ""), now) == []
-    moved = path.rename(path.with_name("moved"))
+    moved = track_file.rename(track_file.with_name("moved"))
     assert differences(now, text(moved)) == []
-    path.write_text(TABLE.replace("21.2", "21.3"))
-    (found,) = differences(now, text(path))
+    track_file.write_text(TABLE_TRACK.replace("21.2", "21.3"))
+    (found,) = differences(now, text(track_file))
     assert found.startswith("case.storm: ")
-    path.unlink()
-    kept, truth = from_toml(now), load("hurricane", basin(moved), {})
+    track_file.unlink()
+    kept, truth = from_toml(now), load("hurricane", basin_options(moved), {})
     at = points(truth.grid, "centre", [0], [0])
     assert kept.case.air_pressure(kept, at, 3600.0) == truth.case.air_pressure(truth, at, 3600.0)

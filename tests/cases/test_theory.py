@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from support.marks import at_night
+from support.marks import night_params
 
 import swmodel
-from swmodel.assimilation.experiment import believed
-from swmodel.bench.known_answers.answer import order, refined, simulate, whole
+from swmodel.assimilation.experiment import prior_config
 from swmodel.cases import inertial, seamount, seiche, turbulence
 from swmodel.ocean.coordinates import points
 from swmodel.setup import fields
+from swmodel.verification.comparison import convergence_order, grid_points, refine_grid, simulate
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def test_seiche_has_frequency_of_its_mode_on_the_c_grid(nodes):
     config = simulation.config
     # A quarter past three periods sea level goes through zero, where it tells the phase best.
     simulation.advance(round(3.25 * 2 * np.pi / seiche.frequency(config) / simulation.dt))
-    shape, eta = seiche.shape(config, whole(config)), simulation.field("eta")
+    shape, eta = seiche.mode_shape(config, grid_points(config)), simulation.field("eta")
     part = (eta * shape).sum() / (shape**2).sum()
     turns = round(seiche.grid_frequency(config) * simulation.time / (2 * np.pi) - 0.25) + 0.25
     measured = (2 * np.pi * turns + np.arcsin(-part / config.case.amplitude)) / simulation.time
@@ -51,8 +51,8 @@ def test_seiche_has_frequency_of_its_mode_on_the_c_grid(nodes):
     ],
 )
 def test_inertial_current_obeys_drag_and_wind(forces):
-    grid = {"grid.nx": 5, "grid.ny": 3, "grid.dx": 1e6, "grid.dy": 1e6, "time.dt": inertial.PERIOD / 100}
-    simulation = simulate("inertial", grid | forces | {"run.executor": "reference"}, inertial.PERIOD)
+    grid = {"grid.nx": 5, "grid.ny": 3, "grid.dx": 1e6, "grid.dy": 1e6, "time.dt": inertial.INERTIAL_PERIOD / 100}
+    simulation = simulate("inertial", grid | forces | {"run.executor": "reference"}, inertial.INERTIAL_PERIOD)
     expected, config = inertial.velocity(simulation.config, simulation.time), simulation.config
     for current, known in zip(simulation.state[1:], expected, strict=True):
         assert np.abs(current - known).max() < 1e-6 * config.case.speed
@@ -63,7 +63,7 @@ def test_inertial_current_obeys_drag_and_wind(forces):
 def test_vortex_is_steady_to_second_order_with_other_fluxes(flux):
     errors = []
     for factor in (1, 2):
-        options = refined({"nx": 48, "ny": 48, "dx": 13e3, "dy": 13e3}, factor) | {"scheme.vorticity_flux": flux}
+        options = refine_grid({"nx": 48, "ny": 48, "dx": 13e3, "dy": 13e3}, factor) | {"scheme.vorticity_flux": flux}
         options |= {"case.speed": -1.5, "physics.gravity": 1.0, "physics.depth": 400.0, "run.executor": "reference"}
         simulation = simulate("vortex", options)
         before = simulation.fields(["eta", "u", "v"])
@@ -71,16 +71,16 @@ def test_vortex_is_steady_to_second_order_with_other_fluxes(flux):
         after = simulation.fields(["eta", "u", "v"])
         errors.append([np.abs(after[name] - field).max() / np.abs(field).max() for name, field in before.items()])
     assert max(errors[1]) < 0.01
-    assert [order(*pair) for pair in zip(*errors, strict=True)] == pytest.approx([2, 2, 2], abs=0.2)
+    assert [convergence_order(*pair) for pair in zip(*errors, strict=True)] == pytest.approx([2, 2, 2], abs=0.2)
 
 
 @pytest.mark.night
-def test_potential_vorticity_is_kept_over_a_seamount():
+def test_potential_vorticity_is_conserved_over_a_seamount():
     """After seven days it is that upstream where the seamount is higher than a third; the cyclone drifts away."""
     deep = {"physics.gravity": 1.0, "physics.depth": 5e3, "case.height": 0.03, "scheme.vorticity_flux": "enstrophy"}
     simulation = simulate("seamount", {"grid.nx": 96, "grid.ny": 48, "grid.dx": 10e3, "grid.dy": 10e3, **deep}, 7 * DAY)
-    config, corners, zeta = simulation.config, whole(simulation.config, "corner"), simulation.field("zeta")
-    summit = seamount.seamount(config, corners) > config.case.height / 3
+    config, corners, zeta = simulation.config, grid_points(simulation.config, "corner"), simulation.field("zeta")
+    summit = seamount.seamount_height(config, corners) > config.case.height / 3
     squeezed = seamount.squeezed_vorticity(config, corners)
     anomaly = simulation.field("q") * config.physics.depth / config.physics.f0 - 1
     cyclonic, strongest = np.sign(config.physics.f0) * zeta, np.abs(squeezed).max()
@@ -91,16 +91,16 @@ def test_potential_vorticity_is_kept_over_a_seamount():
     assert away == pytest.approx(config.case.speed * 7 * DAY, rel=0.25)
 
 
-def everything(config, name):
+def whole_field(config, name):
     grid = config.grid
     return np.broadcast_to(fields.evaluate(config, name, range(grid.ny), range(grid.nx)), (grid.ny, grid.nx))
 
 
 @pytest.mark.parametrize("case", ["double_gyre_twin", "double_gyre_drag"])
 def test_twin_prior_has_fields_of_double_gyre(case):
-    config, plain = believed(swmodel.load(case, environ={})), swmodel.load("double_gyre", FINE, environ={})
+    config, plain = prior_config(swmodel.load(case, environ={})), swmodel.load("double_gyre", FINE, environ={})
     for name in ("depth", "mask", "wind_x", "wind_y", "linear_drag", "eta", "u", "v"):
-        np.testing.assert_array_equal(everything(config, name), everything(plain, name))
+        np.testing.assert_array_equal(whole_field(config, name), whole_field(plain, name))
     run = swmodel.resolve(swmodel.load(case, environ={}))  # observations are compared with states at their times
     assert (run.run.steps % 20, 86400 % run.time.dt) == (0, 0)
     without = {"viscosity": 0.0}
@@ -109,12 +109,12 @@ def test_twin_prior_has_fields_of_double_gyre(case):
 
 def test_unknown_winds_are_gaussian_and_correlated_in_time():
     config = swmodel.load("double_gyre_winds", environ={})
-    case, at, steady = config.case, whole(config), swmodel.load("double_gyre", COARSE, environ={})
-    np.testing.assert_array_equal(believed(config).case.wind_x(config, at, 5e5), everything(steady, "wind_x"))
-    assert not believed(config).case.wind_y(config, at, 5e5).any()
+    case, at, steady = config.case, grid_points(config), swmodel.load("double_gyre", COARSE, environ={})
+    np.testing.assert_array_equal(prior_config(config).case.wind_x(config, at, 5e5), whole_field(steady, "wind_x"))
+    assert not prior_config(config).case.wind_y(config, at, 5e5).any()
     seeds, times = (case.model_copy(update={"seed": seed}) for seed in range(300)), (0, 5, 5 * 86400)
     middle = points(config.grid, "centre", [25], [12])
-    now, later, days = np.array([[each.unknown(middle, t, "x").item() for t in times] for each in seeds]).T
+    now, later, days = np.array([[each.unknown_stress(middle, t, "x").item() for t in times] for each in seeds]).T
     np.testing.assert_allclose(np.std(now), 0.15, rtol=0.15)
     np.testing.assert_allclose(later, now, atol=0.01)
     assert abs(np.corrcoef(now, days)[0, 1] - np.exp(-0.5)) < 0.15
@@ -123,10 +123,10 @@ def test_unknown_winds_are_gaussian_and_correlated_in_time():
 #: Turbulence on an uneven grid.
 SMALL = {"grid.nx": 50, "grid.ny": 37, "grid.dx": 10e3, "grid.dy": 12e3, "case.wavenumber": 6}
 WALLS = {"grid.periodic_y": False}
-CLOSED = WALLS | {"grid.periodic_x": False}
+CLOSED_BASIN = WALLS | {"grid.periodic_x": False}
 
 
-def turbulent(overrides):
+def turbulence_config(overrides):
     return swmodel.load("turbulence", SMALL | overrides, environ={})
 
 
@@ -145,27 +145,27 @@ def divergence(grid, u, v):
     return (u - np.roll(u, 1, 1)) / grid.dx + (v - np.roll(v, 1, 0)) / grid.dy
 
 
-@pytest.mark.parametrize("overrides", [{"case.speed": 2.0}, *at_night({"case.slope": -3.0, "case.wavenumber": 3})])
+@pytest.mark.parametrize("overrides", [{"case.speed": 2.0}, *night_params({"case.slope": -3.0, "case.wavenumber": 3})])
 def test_energy_has_the_spectrum_and_blocks_have_same_bits(overrides):
-    config, other = turbulent(overrides), turbulent(overrides | {"case.seed": 2})
+    config, other = turbulence_config(overrides), turbulence_config(overrides | {"case.seed": 2})
     rows, columns = range(-2, 9), range(31, 52)
     inside = np.ix_(np.array(rows) % config.grid.ny, np.array(columns) % config.grid.nx)
     for name in ("eta", "u", "v"):
-        np.testing.assert_array_equal(fields.evaluate(config, name, rows, columns), everything(config, name)[inside])
-        assert np.abs(everything(other, name) - everything(config, name)).max() > 0.01
-    shape = turbulence.flow_of(config).spectrum
-    K, found = spectrum(config, everything(config, "u"), everything(config, "v"))
-    within = (K > 0) & (shape.most >= K) & (found > 1e-20)
+        np.testing.assert_array_equal(fields.evaluate(config, name, rows, columns), whole_field(config, name)[inside])
+        assert np.abs(whole_field(other, name) - whole_field(config, name)).max() > 0.01
+    shape = turbulence.make_flow(config).spectrum
+    K, found = spectrum(config, whole_field(config, "u"), whole_field(config, "v"))
+    within = (K > 0) & (shape.max_wavenumber >= K) & (found > 1e-20)
     expected = np.where(within, shape(np.maximum(K, 1)), 0)
     expected *= 0.5 * config.case.speed**2 / expected.sum()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * config.case.speed**2)
     assert abs(K[expected.argmax()] - config.case.wavenumber) <= 1
 
 
-@pytest.mark.parametrize("overrides", [CLOSED, *at_night({}, WALLS)])
+@pytest.mark.parametrize("overrides", [CLOSED_BASIN, *night_params({}, WALLS)])
 def test_flow_has_its_speed_no_divergence_and_balances_pressure(overrides):
-    config = turbulent({"physics.f0": 3e-4, "physics.gravity": 1.0, **overrides})
-    (eta, u, v), grid = (everything(config, name) for name in ("eta", "u", "v")), config.grid
+    config = turbulence_config({"physics.f0": 3e-4, "physics.gravity": 1.0, **overrides})
+    (eta, u, v), grid = (whole_field(config, name) for name in ("eta", "u", "v")), config.grid
     assert np.mean(u**2 + v**2) == pytest.approx(config.case.speed**2, rel=1e-12)
     np.testing.assert_allclose(divergence(grid, u, v), 0, atol=1e-12 * np.abs(u).max() / grid.dx)
     assert grid.periodic_x or np.abs(u[:, -1]).max() < 1e-14
@@ -177,7 +177,7 @@ def test_flow_has_its_speed_no_divergence_and_balances_pressure(overrides):
     np.testing.assert_allclose(pressure[:, inside], balance[:, inside], atol=1e-12 * np.abs(pressure).max())
 
 
-@pytest.mark.parametrize("overrides", [CLOSED, *at_night(WALLS)])
+@pytest.mark.parametrize("overrides", [CLOSED_BASIN, *night_params(WALLS)])
 def test_nonlinear_balance_leaves_the_flow_without_divergence(overrides):
     """The model's own tendency of the divergence, where the layer is so deep that its thickness hardly varies."""
     rates = {}

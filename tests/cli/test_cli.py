@@ -9,24 +9,24 @@ import sys
 import click
 import pytest
 from conftest import ROOT
-from support.command import cli
-from support.own_case import write_bump
+from support.command import invoke_swmodel
+from support.user_case import write_bump
 
 from swmodel import load
-from swmodel.cli import GROUPS, main
-from swmodel.cli.doctor.findings import jax_version
+from swmodel.cli import COMMAND_GROUPS, main
+from swmodel.cli.doctor.findings import check_jax_version
 from swmodel.errors import FilesError, NumericalError, SetupError, UsageError, exit_code
 
 doctor = importlib.import_module("swmodel.cli.doctor")  # beside the command of this name
-HEAVY = ("jax", "mpi4py", "mpi4jax", "netCDF4", "matplotlib", "scipy")
-COMMANDS = {command.name: command for command in sum(GROUPS.values(), ())}
+SLOW_IMPORTS = ("jax", "mpi4py", "mpi4jax", "netCDF4", "matplotlib", "scipy")
+COMMANDS = {command.name: command for command in sum(COMMAND_GROUPS.values(), ())}
 
 
 @pytest.fixture
-def swmodel(tmp_path, monkeypatch):
+def run_swmodel(tmp_path, monkeypatch):
     """Runs the program in an empty folder: swmodel("run jet") -> result with exit_code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
-    return lambda line: cli(*line.split())
+    return lambda line: invoke_swmodel(*line.split())
 
 
 @pytest.mark.fault("more ranks than cells")
@@ -44,8 +44,8 @@ def swmodel(tmp_path, monkeypatch):
         ("plot nowhere --time soon", '"soon"'), ("info nowhere", "nowhere"),
     ],
 )  # fmt: skip
-def test_wrong_input_is_named_and_nothing_is_written(swmodel, tmp_path, line, words):
-    result = swmodel(line)
+def test_wrong_input_is_named_and_nothing_is_written(run_swmodel, tmp_path, line, words):
+    result = run_swmodel(line)
     assert words in result.stderr
     assert "Traceback" not in result.stderr
     assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
@@ -53,63 +53,63 @@ def test_wrong_input_is_named_and_nothing_is_written(swmodel, tmp_path, line, wo
 
 @pytest.mark.promise("nothing is overwritten by accident, also from Python")
 @pytest.mark.fault("output exists already")
-def test_folder_with_files_is_refused_and_kept(swmodel, tmp_path):
+def test_folder_with_other_files_is_refused_and_left_unchanged(run_swmodel, tmp_path):
     folder = tmp_path / "outputs/jet"
     folder.mkdir(parents=True)
     files = {"notes.txt": "", "status.json": json.dumps({"state": "completed"})}
     for name, text in files.items():
         (folder / name).write_text(text)
-    result = swmodel("run jet")
+    result = run_swmodel("run jet")
     assert (result.exit_code, "outputs/jet" in result.stderr, "--force" in result.stderr) == (2, True, True)
     assert "swmodel resume" not in result.stderr
     assert {path.name: path.read_text() for path in folder.iterdir()} == files
     (folder / "restart").mkdir()
     for name in ("config.toml", "restart/step-0000000001.nc"):
         (folder / name).write_text("")
-    assert "`swmodel resume outputs/jet`" in swmodel("run jet").stderr
+    assert "`swmodel resume outputs/jet`" in run_swmodel("run jet").stderr
 
 
 @pytest.mark.slow
 @pytest.mark.fault("the folder is not writable")
-def test_unwritable_folder_is_refused(swmodel, tmp_path):
+def test_unwritable_folder_is_refused(run_swmodel, tmp_path):
     (tmp_path / "file").write_text("")
     for line in "check-gradient jet --json none/check.json", "run jet -o file", "run jet -o file/run":
-        result = swmodel(line)
+        result = run_swmodel(line)
         assert (result.exit_code, [path.name for path in tmp_path.iterdir()]) == (5, ["file"])
         assert line.split()[-1].split("/")[0] in result.stderr
 
 
-def test_init_writes_a_configuration_that_runs_as_the_case(swmodel, tmp_path):
+def test_init_writes_a_configuration_that_runs_as_the_case(run_swmodel, tmp_path):
     mine, whole = tmp_path / "my.toml", tmp_path / "whole.toml"
-    assert swmodel(f"init jet -o {mine}").stdout == ""
-    assert mine.read_text() == swmodel("init jet").stdout
-    whole.write_text(swmodel("init jet --all").stdout)
+    assert run_swmodel(f"init jet -o {mine}").stdout == ""
+    assert mine.read_text() == run_swmodel("init jet").stdout
+    whole.write_text(run_swmodel("init jet --all").stdout)
     assert load(mine, environ={}) == load(whole, environ={}) == load("jet", environ={})
     assert len(mine.read_text().splitlines()) < 60 < len(whole.read_text().splitlines())
-    again = swmodel(f"init jet -o {mine}")
+    again = run_swmodel(f"init jet -o {mine}")
     assert (again.exit_code, str(mine) in again.stderr) == (5, True)
-    changed = swmodel("init jet -s grid.nx=90")
+    changed = run_swmodel("init jet -s grid.nx=90")
     assert "\nnx = 90 " in changed.stdout
     assert changed.stderr.startswith("grid.nx=90 ")
-    described = swmodel("cases jet").stdout
-    assert (described.splitlines()[0] in swmodel("cases").stdout, "\nspeed = 10.0 " in described) == (True, True)
+    described = run_swmodel("cases jet").stdout
+    assert (described.splitlines()[0] in run_swmodel("cases").stdout, "\nspeed = 10.0 " in described) == (True, True)
 
 
 @pytest.mark.fault("a case file is missing, is not Python, raises, or defines no case or several")
-def test_every_command_for_a_case_takes_a_file(swmodel, tmp_path):
+def test_every_command_that_takes_a_case_takes_a_case_file(run_swmodel, tmp_path):
     """Each executes it, as the error shows that it raises; nothing is started or left."""
     write_bump(tmp_path, "height = 0.5\nraise ValueError('for a reason')\n")
     for line in (
         *("run bump.py", "init bump.py", "cases bump.py", "assimilate bump.py", "check-gradient bump.py"),
         *("sensitivity bump.py --of energy --to eta", "ensemble bump.py --perturb initial.eta=0.1,5e4"),
     ):
-        result = swmodel(line)
+        result = run_swmodel(line)
         assert result.exit_code == 2
         assert result.stderr.startswith("Error: bump.py:2: ValueError: for a reason")
     assert [path.name for path in tmp_path.iterdir()] == ["bump.py"]
 
 
-def test_exit_codes(swmodel, monkeypatch):
+def test_errors_have_documented_exit_codes(run_swmodel, monkeypatch):
     """An unexpected exception is one line, and 70."""
     missing, bug = ModuleNotFoundError(name="mpi4jax"), ModuleNotFoundError(name="swmodel.nothing")
     codes = {UsageError(): 2, SetupError(): 3, missing: 3, NumericalError(): 4, FilesError(): 5, PermissionError(): 5}
@@ -117,12 +117,12 @@ def test_exit_codes(swmodel, monkeypatch):
     codes |= {bug: 70, ZeroDivisionError(): 70, KeyboardInterrupt(): 75}
     assert {error: exit_code(error) for error in codes} == codes
     monkeypatch.delenv("SWMODEL_DEBUG", raising=False)
-    monkeypatch.setattr("swmodel.files.run_folder.check_vacant", lambda *arguments: 1 / 0)
-    result = swmodel("run jet")
+    monkeypatch.setattr("swmodel.files.run_folder.check_overwritable", lambda *arguments: 1 / 0)
+    result = run_swmodel("run jet")
     assert (result.exit_code, len(result.stderr.splitlines())) == (70, 1)
     assert "ZeroDivisionError" in result.stderr
     monkeypatch.setenv("SWMODEL_DEBUG", "1")
-    assert "Traceback" in swmodel("run jet").stderr
+    assert "Traceback" in run_swmodel("run jet").stderr
 
 
 @pytest.mark.slow
@@ -134,14 +134,14 @@ print('HEAVY', dir(swmodel) and {{'numpy', 'pydantic'}} & set(sys.modules))
 from swmodel.cli import main
 for line in {lines}:
     try: main(line.split())
-    except SystemExit: print('HEAVY', {set(HEAVY)} & set(sys.modules))
+    except SystemExit: print('HEAVY', {set(SLOW_IMPORTS)} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     found = [line for line in done.stdout.splitlines() if line.startswith("HEAVY ")]
     assert found == ["HEAVY set()"] * (1 + len(lines))
 
 
-def parsed(line):
+def parse_line(line):
     """The name and the options of the command that a line calls, as click reads them; it is not executed."""
     words = shlex.split(line)
     words = words[words.index("swmodel") + 1 :] if "swmodel" in words else words
@@ -157,10 +157,10 @@ def test_examples_of_the_help_are_accepted(name):
     context = click.Context(COMMANDS[name], info_name=name, parent=click.Context(main))
     for line in map(str.strip, COMMANDS[name].get_help(context).splitlines()):
         if line.startswith(("swmodel ", "mpiexec ")) and "DIR..." not in line and "swmodel bench" not in line:
-            parsed(line)
+            parse_line(line)
 
 
 @pytest.mark.parametrize(("version", "tested"), [("0.9.2", False), ("0.10", True), ("0.12.0", True), ("0.13", False)])
-def test_doctor_advises_against_untested_jax(version, tested):
-    finding = jax_version(version)
-    assert (finding.advice == "", finding.broken) == (tested, False)
+def test_doctor_warns_of_untested_jax(version, tested):
+    finding = check_jax_version(version)
+    assert (finding.advice == "", finding.is_broken) == (tested, False)

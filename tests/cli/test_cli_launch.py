@@ -11,12 +11,12 @@ import threading
 import pytest
 
 from swmodel.errors import SetupError, UsageError
-from swmodel.files.run_folder import check_vacant, prepare
+from swmodel.files.run_folder import check_overwritable, prepare
 from swmodel.files.status import read_status, write_status
 from swmodel.model import launch, progress
 from swmodel.parallel import environment
 
-HYDRA = f"""
+HYDRA_MESSAGE = f"""
 {83 * "="}
 =   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
 =   PID 4711 RUNNING AT sea
@@ -25,27 +25,27 @@ HYDRA = f"""
 YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)
 """
 
-OPEN_MPI = """
+OPEN_MPI_MESSAGE = """
 prterun noticed that process rank 3 with PID 4711 on node sea exited on
 signal 9 (Killed).
 """
 
 
-def play(directory, *lines, report=lambda event: None):
+def launch_statements(directory, *lines, report=lambda event: None):
     """Run Python statements in the place of mpiexec; the exit code of the launcher."""
     program = "\n".join(["import os, sys, time", f"folder = {str(directory)!r}", *lines])
     return launch.run([sys.executable, "-c", program], 2, directory, report)
 
 
-def sent(message):
+def message_line(message):
     """The line in which a rank sends a message."""
     stream = io.StringIO()
-    progress.send(message, stream)
+    progress.send_message(message, stream)
     return stream.getvalue().rstrip()
 
 
 @pytest.mark.fault("mpiexec is missing")
-def test_mpiexec_is_looked_for_beside_the_interpreter_first(tmp_path, monkeypatch):
+def test_mpiexec_is_searched_beside_the_interpreter_first(tmp_path, monkeypatch):
     beside, path = tmp_path / "venv", tmp_path / "usr"
     for folder in (beside, path):
         folder.mkdir()
@@ -64,9 +64,9 @@ def test_mpiexec_is_looked_for_beside_the_interpreter_first(tmp_path, monkeypatc
 @pytest.mark.fault("Open MPI: the root user, binding, slots, messages")
 def test_environment_of_ranks_suits_cores_and_mpi(monkeypatch):
     """More ranks than cores let each other run; Open MPI starts as many as asked for and binds none to a core."""
-    for name in (*launch.environment.OPEN_MPI, "MPIR_CVAR_POLLS_BEFORE_YIELD"):
+    for name in (*launch.environment.OPEN_MPI_VARIABLES, "MPIR_CVAR_POLLS_BEFORE_YIELD"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(launch.environment, "cores", lambda: 2)
+    monkeypatch.setattr(launch.environment, "n_cores", lambda: 2)
     monkeypatch.setenv("OMPI_MCA_hwloc_base_binding_policy", "numa")
     assert "MPIR_CVAR_POLLS_BEFORE_YIELD" not in launch.rank_environment(2)
     environ = launch.rank_environment(3)
@@ -80,17 +80,17 @@ def test_environment_of_ranks_suits_cores_and_mpi(monkeypatch):
 @pytest.mark.fault("absurd numbers of processes")
 def test_more_processes_than_memory_are_refused(monkeypatch):
     """Unless they may lie on other machines."""
-    for name in launch.MACHINES:
+    for name in launch.CLUSTER_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(launch.environment, "total_memory", lambda: 8e9)
-    launch.starter(80, "sharded")
+    launch.launcher_command(80, "sharded")
     with pytest.raises(UsageError, match="1000000 processes .* 8 GB"):
-        launch.starter(10**6, "sharded")
+        launch.launcher_command(10**6, "sharded")
     monkeypatch.setenv("HYDRA_HOST_FILE", "hosts")
-    launch.starter(10**6, "sharded")
+    launch.launcher_command(10**6, "sharded")
 
 
-def test_exit_code_is_that_of_status(tmp_path):
+def test_exit_code_is_the_one_in_status_json(tmp_path):
     for state, exit_code, mpiexec_code, code in (
         ("completed", 0, 0, 0),
         ("failed", 4, 0, 4),  # mpiexec may return 0 after a rank has failed
@@ -98,31 +98,34 @@ def test_exit_code_is_that_of_status(tmp_path):
         ("running", 0, 0, 70),
     ):
         write_status(tmp_path, state=state, exit_code=exit_code)
-        assert play(tmp_path, f"sys.exit({mpiexec_code})") == code
+        assert launch_statements(tmp_path, f"sys.exit({mpiexec_code})") == code
 
 
-@pytest.mark.parametrize("words", [HYDRA, OPEN_MPI])
+@pytest.mark.parametrize("words", [HYDRA_MESSAGE, OPEN_MPI_MESSAGE])
 def test_rank_that_died_is_named(tmp_path, capfd, words):
     """And none of mpiexec's own words are shown."""
     message = "rank 3 ended: Killed (signal 9)"
-    hello = sent({"rank": 3, "pid": 4711, "host": "sea"})
-    code = play(tmp_path, f"print({hello!r})", "print('before')", f"print({words!r})", "print('after')", "sys.exit(9)")
+    hello = message_line({"rank": 3, "pid": 4711, "host": "sea"})
+    code = launch_statements(
+        tmp_path, f"print({hello!r})", "print('before')", f"print({words!r})", "print('after')", "sys.exit(9)"
+    )
     assert (code, *capfd.readouterr()) == (70, "before\nafter\n", f"Error: {message}\n")
     assert read_status(tmp_path)["message"] == message
 
 
-STEP = f"print({sent({'step': 1})!r}, flush=True)"
+PRINT_STEP = f"print({message_line({'step': 1})!r}, flush=True)"
 
 
 @pytest.mark.slow
 def test_signal_is_passed_on_once_all_ranks_are_there(tmp_path):
-    code = play(
+    code = launch_statements(
         tmp_path,
         "import signal",
         "signal.signal(15, lambda *_: (open(folder + '/heard', 'w').close(), sys.exit()))",
-        f"{STEP}; time.sleep(0.5)",  # the signal comes before the ranks have said that they are there
+        f"{PRINT_STEP}; time.sleep(0.5)",  # the signal comes before the ranks have said that they are there
         *(
-            f"print({sent({'rank': rank, 'pid': 'PID', 'host': host})!r}.replace('PID', str(os.getpid())), flush=True)"
+            f"print({message_line({'rank': rank, 'pid': 'PID', 'host': host})!r}.replace('PID', str(os.getpid())), "
+            "flush=True)"
             for rank, host in enumerate((socket.gethostname(), "elsewhere"))
         ),
         "time.sleep(60)",
@@ -138,45 +141,45 @@ def test_second_signal_ends_ranks_at_once(tmp_path):
         os.kill(os.getpid(), signal.SIGINT)
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-    program = [sys.executable, "-c", f"import time; {STEP}; time.sleep(60)"]
-    assert launch.run(program, 2, tmp_path, lambda event: signal.raise_signal(signal.SIGINT), keeps=False) == 75
+    program = [sys.executable, "-c", f"import time; {PRINT_STEP}; time.sleep(60)"]
+    assert launch.run(program, 2, tmp_path, lambda event: signal.raise_signal(signal.SIGINT), saves_state=False) == 75
     ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-    assert play(tmp_path, ignore, f"{STEP}; time.sleep(60)", report=interrupt_twice) == 75
+    assert launch_statements(tmp_path, ignore, f"{PRINT_STEP}; time.sleep(60)", report=interrupt_twice) == 75
     assert read_status(tmp_path)["state"] == "stopped"
 
 
 def test_force_removes_the_run_and_nothing_else(tmp_path):
     for name in ("config.toml", "output.nc", "status.json", "notes.txt"):
         (tmp_path / name).write_text("{}")
-    check_vacant(tmp_path, force=True)
+    check_overwritable(tmp_path, force=True)
     prepare(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-EVENT = {
+PROGRESS_EVENT = {
     **{"step": 50, "steps": 200, "model_seconds": 43200.0, "cell_updates_per_second": 2.5e8, "cfl": 0.125},
     **{"energy": 1.5e15, "wall_seconds": 30.0, "remaining_seconds": 90.0},
 }
 
 
 def test_events_pass_from_rank_to_launcher(monkeypatch):
-    monkeypatch.delenv(environment.LAUNCHED, raising=False)
+    monkeypatch.delenv(environment.LAUNCHER_VARIABLE, raising=False)
     for lines in 0, 1:
         stream = io.StringIO()
-        with progress.reporter(quiet=True, stream=stream) as report:
-            report(EVENT)
+        with progress.make_reporter(quiet=True, stream=stream) as report:
+            report(PROGRESS_EVENT)
         assert len(stream.getvalue().splitlines()) == lines
-        monkeypatch.setenv(environment.LAUNCHED, "1")
-    assert progress.receive(stream.getvalue()) == EVENT
-    assert progress.receive("any other line\n") is None
+        monkeypatch.setenv(environment.LAUNCHER_VARIABLE, "1")
+    assert progress.parse_message(stream.getvalue()) == PROGRESS_EVENT
+    assert progress.parse_message("any other line\n") is None
 
 
-def test_without_terminal_a_line_comes_every_ten_seconds():
+def test_without_terminal_progress_is_a_line_every_ten_seconds():
     """And one at the end."""
     stream, now = io.StringIO(), 0.0
-    with progress.Heartbeat(stream, clock=lambda: now) as report:
+    with progress.LineReporter(stream, clock=lambda: now) as report:
         for step in range(0, 201, 8):
             now = step / 4  # seconds: 50 in all
-            report(EVENT | {"step": step})
+            report(PROGRESS_EVENT | {"step": step})
     steps = [int(number) for number in re.findall(r"step (\d+)/", stream.getvalue())]
     assert steps == [0, 40, 80, 120, 160, 200]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 from support import fuzz
-from support.fuzz import swmodel, swmodel_in, tables, with_any
-from support.marks import at_night
+from support.fuzz import check_examples, config_tables, run_swmodel, run_swmodel_process
+from support.marks import night_params
 
 from swmodel import cases, load
 from swmodel.config import Config, ConfigError, to_toml
@@ -21,16 +21,16 @@ from swmodel.model.validate import check_config
 pytestmark = pytest.mark.slow
 
 #: Of `swmodel run`, beside 0: usage, a blow-up, files.
-DOCUMENTED = (2, 4, 5)
+DOCUMENTED_EXIT_CODES = (2, 4, 5)
 #: A run as a program of its own.
-RUN = ("run", "rest", "-s", "grid.nx=5", "-s", "grid.ny=4", "--steps", "1", "--executor", "reference")
-RUN += ("--output", "apart", "--force")
+RUN_COMMAND = ("run", "rest", "-s", "grid.nx=5", "-s", "grid.ny=4", "--steps", "1", "--executor", "reference")
+RUN_COMMAND += ("--output", "apart", "--force")
 #: Keys that would make a run long, or start processes.
-LONG = ("days", "nproc", "layout", "transport", "walltime")
+RUN_LENGTH_AND_PROCESS_KEYS = ("days", "nproc", "layout", "transport", "walltime")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def file_folder(tmp_path_factory):
     """A folder with files to point commands at, made the current one for the tests."""
     directory = tmp_path_factory.mktemp("fuzz")
     with pytest.MonkeyPatch.context() as patch:
@@ -41,10 +41,10 @@ def folder(tmp_path_factory):
         yield directory
 
 
-def refused_or_resolved(*source):
+def is_resolved(*source):
     """Whether the configuration is complete, or refused with reasons."""
     try:
-        with fuzz.patience():
+        with fuzz.time_limit():
             config = check_config(load(*source))
     except ConfigError as error:
         reasons = [str(problem).strip() for problem in error.problems]
@@ -53,23 +53,23 @@ def refused_or_resolved(*source):
 
 
 @pytest.mark.promise("no input causes a traceback or a hang")
-def test_any_configuration_is_complete_or_refused(folder):
+def test_any_configuration_is_complete_or_refused(file_folder):
     def check(found, how):
-        name, texts = found["case"]["name"], fuzz.as_texts(found)
+        name, texts = found["case"]["name"], fuzz.override_texts(found)
         if how == "file":
-            Path("any.toml").write_text(fuzz.as_file(found), encoding="utf-8")
-            assert refused_or_resolved("any.toml", (), {})
+            Path("any.toml").write_text(fuzz.toml_file_text(found), encoding="utf-8")
+            assert is_resolved("any.toml", (), {})
         elif how == "overrides":
-            assert refused_or_resolved(name, [f"{key}={text}" for key, text in texts.items()], {})
+            assert is_resolved(name, [f"{key}={text}" for key, text in texts.items()], {})
         else:
             environ = {f"SWMODEL_{key}".replace(".", "_").upper(): text for key, text in texts.items()}
-            assert refused_or_resolved(name, (), environ)
+            assert is_resolved(name, (), environ)
 
-    with_any(80, check, tables(), st.sampled_from(["file", "overrides", "environment"]))
+    check_examples(80, check, config_tables(), st.sampled_from(["file", "overrides", "environment"]))
 
 
 @pytest.mark.promise("no input causes a traceback or a hang")
-def test_any_typing_error_is_accepted_or_refused(folder):
+def test_file_with_any_typing_error_is_accepted_or_refused(file_folder):
     """Characters deleted, changed and put into a valid file."""
 
     def check(name, data):
@@ -79,77 +79,82 @@ def test_any_typing_error_is_accepted_or_refused(folder):
             new = data.draw(st.text(string.printable + "ü\ufeff", max_size=2))
             text[place : place + data.draw(st.integers(0, 2))] = new
         Path("any.toml").write_text("".join(text), encoding="utf-8")
-        assert refused_or_resolved("any.toml", (), {})
+        assert is_resolved("any.toml", (), {})
 
-    with_any(20, check, st.sampled_from(cases.names()), st.data())
+    check_examples(20, check, st.sampled_from(cases.names()), st.data())
 
 
 @pytest.mark.promise("no input causes a traceback or a hang")
-def test_any_configuration_runs_or_is_refused(folder):
+def test_any_configuration_runs_or_is_refused(file_folder):
     def check(found, steps):
         found.pop("input", None)
-        run = {key: value for key, value in found.get("run", {}).items() if key not in LONG}
+        run = {key: value for key, value in found.get("run", {}).items() if key not in RUN_LENGTH_AND_PROCESS_KEYS}
         found["run"] = run | {"steps": steps, "executor": "reference"}
-        options = [word for key, text in fuzz.as_texts(found).items() for word in ("-s", f"{key}={text}")]
-        code, said = swmodel("run", found["case"]["name"], *options, "--output", "any", "--force", "--quiet")
-        assert code == 0 or code in DOCUMENTED
+        options = [word for key, text in fuzz.override_texts(found).items() for word in ("-s", f"{key}={text}")]
+        code, said = run_swmodel("run", found["case"]["name"], *options, "--output", "any", "--force", "--quiet")
+        assert code == 0 or code in DOCUMENTED_EXIT_CODES
         if code == 0:
             status = json.loads(Path("any/status.json").read_text())
             assert (status["state"], status["steps"]) == ("completed", steps)
-            assert swmodel("info", "any")[0] == 0
+            assert run_swmodel("info", "any")[0] == 0
 
-    with_any(8, check, tables(broken=False), st.integers(0, 3))
+    check_examples(8, check, config_tables(broken=False), st.integers(0, 3))
 
 
 @pytest.mark.promise("no input causes a traceback or a hang")
-def test_any_command_line_works_or_gives_reason(folder):
-    with_any(40, lambda line: swmodel(*line) and None, fuzz.lines())
+def test_any_command_line_works_or_gives_reason(file_folder):
+    check_examples(40, lambda line: run_swmodel(*line) and None, fuzz.command_lines())
 
 
 @pytest.mark.fault("numbers at which formulas overflow or lose all digits")
 @pytest.mark.night
-def test_any_number_alone_is_taken_or_refused(folder):
+def test_any_single_number_is_accepted_or_refused(file_folder):
     """All else is right, so that nothing else is refused first, and every check sees it."""
-    for section, key in fuzz.numbers_of("jet"):
+    for section, key in fuzz.numeric_keys("jet"):
         for value in fuzz.EXTREMES:
-            assert refused_or_resolved("jet", {"grid.nx": 5, "grid.ny": 4} | {f"{section}.{key}": value}, {})
+            assert is_resolved("jet", {"grid.nx": 5, "grid.ny": 4} | {f"{section}.{key}": value}, {})
 
 
 @pytest.mark.night
 @pytest.mark.parametrize("name", cases.names())
-def test_case_on_odd_grids_runs_or_is_refused(folder, name):
+def test_case_on_odd_grids_runs_or_is_refused(file_folder, name):
     for ny, nx in ((1, 1), (1, 13), (2, 2), (11, 7)):
         grid = ("-s", f"grid.ny={ny}", "-s", f"grid.nx={nx}", "--output", "odd-grid")
-        code, said = swmodel("run", name, *grid, "--steps", 2, "--executor", "reference", "--force", "--quiet")
+        code, said = run_swmodel("run", name, *grid, "--steps", 2, "--executor", "reference", "--force", "--quiet")
         assert code in (0, 2), said
 
 
-def test_numbers_that_fuzzing_has_found_are_refused(folder):
+def test_numbers_that_fuzzing_has_found_are_refused(file_folder):
     for options, words in (
         ("grid.dx=1e-40", "grid.dx=1e-40"),
         (f"case.name=turbulence case.seed={2**128}", "9007199254740992"),
         ("time.stepper=ab2 time.ab2_epsilon=1e20", "ab2_epsilon = 1e+20"),
         (f"input.u={'x' * 300}", "input.u: there is no file"),
     ):
-        code, said = swmodel("run", "jet", *(word for option in options.split() for word in ("-s", option)))
+        code, said = run_swmodel("run", "jet", *(word for option in options.split() for word in ("-s", option)))
         assert (code, words in said) == (2, True)
 
 
 @pytest.mark.fault("environment variables that are wrong or belong to other programs")
 @pytest.mark.night
-def test_any_environment_works_or_is_refused(folder):
-    lines = [RUN, ("info", "whole"), ("plot", "whole", "--output", "out.png"), ("cases",)]
-    with_any(3, lambda environ, line: swmodel_in(environ, *line) and None, fuzz.environments(), st.sampled_from(lines))
+def test_any_environment_works_or_is_refused(file_folder):
+    lines = [RUN_COMMAND, ("info", "whole"), ("plot", "whole", "--output", "out.png"), ("cases",)]
+    check_examples(
+        3,
+        lambda environ, line: run_swmodel_process(environ, *line) and None,
+        fuzz.environments(),
+        st.sampled_from(lines),
+    )
 
 
 @pytest.mark.fault("environment variables that are wrong or belong to other programs")
 @pytest.mark.parametrize(
     ("environ", "line", "code", "words"),
     [
-        ({"JAX_ENABLE_X64": "junk"}, RUN, 3, "JAX_ENABLE_X64"),
-        *at_night(({"MPLBACKEND": "module://missing", "PYTHONWARNINGS": "error"}, ("plot", "whole"), 0, "")),
+        ({"JAX_ENABLE_X64": "junk"}, RUN_COMMAND, 3, "JAX_ENABLE_X64"),
+        *night_params(({"MPLBACKEND": "module://missing", "PYTHONWARNINGS": "error"}, ("plot", "whole"), 0, "")),
     ],
 )
-def test_variables_of_others_have_no_effect_or_are_refused(folder, environ, line, code, words):
-    found, said = swmodel_in(environ, *line)
+def test_environment_variables_of_other_programs_have_no_effect_or_are_refused(file_folder, environ, line, code, words):
+    found, said = run_swmodel_process(environ, *line)
     assert (found, words in said) == (code, True)

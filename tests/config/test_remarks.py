@@ -5,20 +5,29 @@ import re
 import netCDF4
 import numpy as np
 import pytest
-from support.command import cli
+from support.command import invoke_swmodel
 
 from swmodel import load
 from swmodel.config import to_toml
-from swmodel.config.loading.load import gather
-from swmodel.config.remarks import apart, coarse_time, components, dividing, domain, driven_films, on_land, remarks
+from swmodel.config.loading.load import gather_sources
+from swmodel.config.remarks import (
+    changed_domain_lengths,
+    dividing_dt,
+    gauges_above_sea_level,
+    missing_wind_components,
+    one_sided_constituents,
+    remarks,
+    rounded_times,
+    wind_over_thin_layers,
+)
 from swmodel.model.resolve import resolve
 
 
-def said(source, overrides=(), environ=None):
-    return list(domain(gather(source, overrides, environ or {})))
+def remarks_on_domain(source, overrides=(), environ=None):
+    return list(changed_domain_lengths(gather_sources(source, overrides, environ or {})))
 
 
-def size(source, overrides=()):
+def domain_size(source, overrides=()):
     grid = load(source, overrides, {}).grid
     return grid.nx * grid.dx, grid.ny * grid.dy
 
@@ -34,19 +43,19 @@ def size(source, overrides=()):
 )  # fmt: skip
 def test_changed_domain_size_is_remarked_with_its_remedy(overrides, remedies):
     """Nothing is said of a domain that was given a size."""
-    assert all(words in line for words, line in zip(remedies, said("jet", overrides), strict=True))
+    assert all(words in line for words, line in zip(remedies, remarks_on_domain("jet", overrides), strict=True))
     if remedies:
         repaired = [each for each in overrides if each != "grid.dx=7e3"] + remedies  # in place of the size of cells
-        assert said("jet", repaired) == []
-        assert size("jet", repaired) == size("jet")
+        assert remarks_on_domain("jet", repaired) == []
+        assert domain_size("jet", repaired) == domain_size("jet")
 
 
 def test_partial_overrides_of_complete_file_are_remarked(tmp_path):
     file, one = tmp_path / "my.toml", {"SWMODEL_GRID_NX": "36"}
     file.write_text(to_toml(load("jet", ["grid.nx=72"], {})))
-    assert "grid.lx=360000" in said(file, environ=one)[0]
-    assert said(file) == said(file, ["grid.lx=5e5"], one) == []
-    assert said(file, ["grid.nx=72"], {"SWMODEL_GRID_NX": "many"}) == []  # a wrong value that is replaced
+    assert "grid.lx=360000" in remarks_on_domain(file, environ=one)[0]
+    assert remarks_on_domain(file) == remarks_on_domain(file, ["grid.lx=5e5"], one) == []
+    assert remarks_on_domain(file, ["grid.nx=72"], {"SWMODEL_GRID_NX": "many"}) == []  # a wrong value that is replaced
 
 
 #: Keys of [grid].
@@ -60,7 +69,7 @@ def test_coriolis_parameter_on_a_sphere_is_remarked(tmp_path):
 
     def found(**physics):
         overrides = sphere | {f"physics.{key}": value for key, value in physics.items()}
-        return remarks(resolve(load("rest", overrides, {})), gather("rest", overrides, {}), records=False)
+        return remarks(resolve(load("rest", overrides, {})), gather_sources("rest", overrides, {}), records=False)
 
     assert found() == []  # that of the case is of its plane
     assert load("rest", sphere, {}).physics.f0 == 0
@@ -80,7 +89,9 @@ def test_coriolis_parameter_on_a_sphere_is_remarked(tmp_path):
 def test_wind_of_one_component_is_remarked():
     one, both = ({f"input.wind_{name}": f"winds.nc:{name}" for name in names} for names in ("x", "xy"))
     for case, overrides, lines in (("rest", one, 1), ("rest", both, 0), ("double_gyre", {}, 0)):
-        assert sum("input.wind_y" in line for line in components(load(case, overrides, environ={}))) == lines
+        assert (
+            sum("input.wind_y" in line for line in missing_wind_components(load(case, overrides, environ={}))) == lines
+        )
 
 
 @pytest.mark.fault("a gauge on ground that is dry at rest has an empty curve without a line")
@@ -89,30 +100,30 @@ def test_gauges_on_dry_ground_are_remarked():
     grid = {"grid.nx": 10, "grid.ny": 5, "grid.dx": 1e4, "grid.dy": 1e4, "drying.active": True}
     options = grid | {"output.stations": places, "physics.manning": 0.02}
     config = load("rest", options, environ={}, fields={"depth": lambda at: np.where(at.i < 5, 20.0, -3.0)})
-    (line,) = on_land(config)
+    (line,) = gauges_above_sea_level(config)
     assert '"quay" by 3 m' in line
     assert "pier" not in line
 
 
 @pytest.mark.fault("wind on a film of water without drag reaches hundreds of metres per second without a line")
 @pytest.mark.parametrize(("drying", "drag", "lines"), [(True, 0.0, 1), (True, 0.02, 0), (False, 0.0, 0)])
-def test_wind_on_films_without_drag_is_remarked(drying, drag, lines):
+def test_wind_on_thin_layers_without_drag_is_remarked(drying, drag, lines):
     options = {"drying.active": drying, "physics.manning": drag}
     config = load("rest", options, environ={}, fields={"wind_x": 0.1})
-    assert len([*driven_films(config)]) == lines
+    assert len([*wind_over_thin_layers(config)]) == lines
 
 
 @pytest.mark.fault("a term from Python cannot tell the times of two steps apart in single precision")
 @pytest.mark.parametrize(
     ("dtype", "steps", "lines"), [("float32", 40_000_000, 1), ("float32", 4000, 0), ("float64", 40_000_000, 0)]
 )
-def test_coarse_time_of_terms_is_remarked(dtype, steps, lines):
+def test_rounded_time_of_user_terms_is_remarked(dtype, steps, lines):
     options = {"run.days": None, "run.steps": steps, "run.dtype": dtype, "time.dt": 10.0}
     config = load("rest", options, environ={}, terms=[lambda state, grid, t: {"u": 1e-9 * t}])
-    assert len([*coarse_time(config)]) == lines
+    assert len([*rounded_times(config)]) == lines
 
 
-def test_tide_only_inside_or_only_outside_is_remarked():
+def test_tide_without_its_forcing_or_boundary_data_is_remarked():
     """Unless the run has no potential of a tide, as a small sea."""
     for inside, outer, expected in (
         (["M2", "K1"], ["K1", "M2"], []), (["M2", "S2"], [], ["tide.constituents: nothing of M2, S2"]),
@@ -122,27 +133,27 @@ def test_tide_only_inside_or_only_outside_is_remarked():
     ):  # fmt: skip
         tides = {"open_sides.constituents": outer, "open_sides.amplitude": [0.1] * len(outer)}
         tides |= {"tide.constituents": inside, "time.start": "2012-03-01"}
-        found = apart(load("sea", tides | {"open_sides.sides": ["south"]}, environ={}))
+        found = one_sided_constituents(load("sea", tides | {"open_sides.sides": ["south"]}, environ={}))
         assert [line.startswith(words) for line, words in zip(found, expected, strict=True)] == [True] * len(expected)
-        assert list(apart(load("sea", tides, environ={}))) == []
+        assert list(one_sided_constituents(load("sea", tides, environ={}))) == []
 
 
-def test_offered_time_step_divides_the_interval_exactly():
+def test_suggested_time_step_divides_the_output_interval_exactly():
     for every, dt in ((86400.0, 19.9547), (2592000.0, 358.85), (10.0, 11.0), (5e8, 0.3)):
-        step, number = dividing(every, dt, 1000)
+        step, number = dividing_dt(every, dt, 1000)
         assert dt / 1.11 < step <= dt or number <= 20
         assert all((k * number) * step == k * every for k in range(1, 1001))
 
 
 @pytest.mark.slow
 @pytest.mark.fault("an output interval below a time step, or that no time step divides")
-def test_offered_time_step_puts_records_at_their_times(tmp_path, monkeypatch):
+def test_suggested_time_step_puts_records_at_their_times(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     line = "run jet -s time.dt=18 -s grid.nx=24 -s grid.ny=12 -s output.every=10min -s output.fields=h"
     line += f" --executor reference --days {1 / 48} --force"
 
     def run(*more):
-        done = cli(*line.split(), *more)
+        done = invoke_swmodel(*line.split(), *more)
         assert done.exit_code == 0, done.output
         with netCDF4.Dataset("outputs/jet/output.nc") as data:
             return data["time"][:].tolist(), done.stderr

@@ -5,12 +5,12 @@ import subprocess
 import sys
 
 import pytest
-from support.marks import at_night
+from support.marks import night_params
 
 import swmodel
 from swmodel.cli import main
 from swmodel.config.options.model import Config
-from tools.page import PAGES, ROOT, RUN, blocks
+from tools.page import PAGES, ROOT, RUN_LANGUAGES, read_blocks
 
 #: `swmodel COMMAND` and the words after it, in blocks, in tables and in the text.
 COMMAND = re.compile(r"\bswmodel ([a-z][a-z-]*)((?:\\\n|[^\n|`#&>\"])*)")
@@ -39,11 +39,11 @@ assert np.hypot(x - start.x_c.values, y - start.y_c.values).max() > 0.02
 #: The pages whose blocks run for less than 20 s on an idle core.
 SHORT = {"assimilation", "bmi", "cluster", "drying", "python"}
 
-RUNNING = {page.stem: page for page in PAGES if blocks(page, *RUN)}
+RUNNING = {page.stem: page for page in PAGES if read_blocks(page, *RUN_LANGUAGES)}
 
 
 @pytest.mark.parametrize(
-    "page", [*at_night(*sorted(SHORT)), *at_night(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)]
+    "page", [*night_params(*sorted(SHORT)), *night_params(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)]
 )
 def test_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
     words = [sys.executable, ROOT / "tools" / "page.py", RUNNING[page], CHECKS.get(page, "")]
@@ -60,7 +60,7 @@ def test_every_option_and_key_on_a_page_exists(page, tmp_path):
     for section, key in SETTING.findall(text):
         assert section in ("case", "section") or key in type(getattr(Config(), section)).model_fields, (section, key)
     problems = []
-    for block in blocks(page, "toml"):
+    for block in read_blocks(page, "toml"):
         (tmp_path / "my.toml").write_text(block.text)
         try:
             swmodel.load(tmp_path / "my.toml", environ={})

@@ -3,80 +3,80 @@
 import netCDF4
 import numpy as np
 import pytest
-from support.cf_checker import checked
-from support.command import cli
-from support.restarts import assert_same_data, flip_variable
-from support.small_ensemble import SMALL, STILL, configuration, field_of, words
+from support.cf_checker import check_cf
+from support.command import invoke_swmodel
+from support.restarts import assert_same_data, flip_bit_of_variable
+from support.small_ensemble import ETA_PERTURBATION_ONLY, SMALL, command_options, configuration, field_of_members
 
 import swmodel
-from swmodel.cli.ensemble import overrides_of_perturbations
-from swmodel.cli.options import PERTURBATIONS
+from swmodel.cli.ensemble import perturbation_overrides
+from swmodel.cli.options import PERTURBATION_KEYS
 from swmodel.config import ConfigError
 from swmodel.errors import FilesError
-from swmodel.files.output.static import land
-from swmodel.files.restart.folder import how_to_continue, path_of
+from swmodel.files.output.static import land_masks
+from swmodel.files.restart.folder import restart_path, resume_hint
 from swmodel.files.status import read_status
 from swmodel.model.ensemble import settings
 from swmodel.model.ensemble.ensemble_file import EnsembleFile
 from swmodel.model.ensemble.members import Members
-from swmodel.model.ensemble.settings import CELLS, unresolved
+from swmodel.model.ensemble.settings import MIN_LENGTH_CELLS, unresolved_lengths
 from swmodel.ocean.table import VARIABLES
 
 pytestmark = pytest.mark.slow
 
 #: An executor that needs no C++ compiler; with it, an ensemble without perturbations.
 XLA = {"run__executor": "xla"}
-UNPERTURBED = XLA | {f"ensemble__{key}": 0.0 for keys in PERTURBATIONS.values() for key in keys}
+UNPERTURBED_OPTIONS = XLA | {f"ensemble__{key}": 0.0 for keys in PERTURBATION_KEYS.values() for key in keys}
 
 
-def command(*line, code=0):
-    result = cli(*line)
+def invoke_with_code(*line, code=0):
+    result = invoke_swmodel(*line)
     assert result.exit_code == code, result.output
     return result.output
 
 
-def invoke(*line, code=0):
-    return command("ensemble", "double_gyre", *line, code=code)
+def invoke_ensemble(*line, code=0):
+    return invoke_with_code("ensemble", "double_gyre", *line, code=code)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def ensemble_folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("ensemble") / "whole"
-    text = invoke(*words(run__dtype="float64"), "--write-members", "4,1", "--output", path)
+    text = invoke_ensemble(*command_options(run__dtype="float64"), "--write-members", "4,1", "--output", path)
     assert "5 members, 12 steps" in text
     return path
 
 
-def test_ensemble_leaves_a_status(folder):
-    status = read_status(folder)
+def test_ensemble_leaves_a_status(ensemble_folder):
+    status = read_status(ensemble_folder)
     assert (status["state"], status["members"], status["steps"]) == ("completed", 5, 12)
     assert status["cell_updates_per_second"] == pytest.approx(12 * 16 * status["member_steps_per_second"])
-    assert str(path_of(folder, 12)) in how_to_continue(folder)
+    assert str(restart_path(ensemble_folder, 12)) in resume_hint(ensemble_folder)
 
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.promise("damage to restart files, records and static fields is found")
 @pytest.mark.fault("a restart file is corrupt or truncated")
-def test_ensemble_in_pieces_leaves_the_same_files(folder, tmp_path):
+def test_ensemble_in_pieces_leaves_the_same_files(ensemble_folder, tmp_path):
     """Stopped by its time limit, continued, and continued again from the older of two restart files."""
     path = tmp_path / "stopped"
-    line = *words(run__dtype="float64"), "--write-members", "4,1", "--output", path
-    text = invoke(*line, "--walltime", 0.01, "-s", "run.check_every_steps=1", code=75)
+    line = *command_options(run__dtype="float64"), "--write-members", "4,1", "--output", path
+    text = invoke_ensemble(*line, "--walltime", 0.01, "-s", "run.check_every_steps=1", code=75)
     assert "at step 2" in text  # two chunks are the least
     assert f"swmodel resume {path}" in text
     assert not (path / "ensemble.png").exists()
-    command("resume", path, "--steps", 7, "-s", "restart.every_steps=5", "--walltime", "none", "--quiet")
+    invoke_with_code("resume", path, "--steps", 7, "-s", "restart.every_steps=5", "--walltime", "none", "--quiet")
     assert [each.name for each in sorted((path / "restart").iterdir())] == ["step-0000000005.nc", "step-0000000007.nc"]
-    flip_variable(path_of(path, 7), "u_memory1")
-    text = command("resume", path, "--steps", 12)
+    flip_bit_of_variable(restart_path(path, 7), "u_memory1")
+    text = invoke_with_code("resume", path, "--steps", 12)
     assert "u_memory1" in text
     assert "step-0000000005.nc" in text
-    for name in ("ensemble.nc", path_of(path, 12).relative_to(path)):
-        assert_same_data(path / name, folder / name)
+    for name in ("ensemble.nc", restart_path(path, 12).relative_to(path)):
+        assert_same_data(path / name, ensemble_folder / name)
     with netCDF4.Dataset(path / "ensemble.nc") as data:
         assert len(data.history.splitlines()) == 3
     assert (path / "ensemble.png").exists()
-    assert "--steps" in command("resume", path)  # it is complete
+    assert "--steps" in invoke_with_code("resume", path)  # it is complete
 
 
 @pytest.mark.parametrize(
@@ -101,34 +101,36 @@ def test_ensemble_in_pieces_leaves_the_same_files(folder, tmp_path):
 def test_wrong_input_is_one_error(line, code, message, tmp_path):
     small = SMALL | {"run.executor": "xla"}
     options = [word for key, value in small.items() for word in ("-s", f"{key}={value}")]
-    output = invoke(*options, "--output", tmp_path / "folder", *line, code=code)
+    output = invoke_ensemble(*options, "--output", tmp_path / "folder", *line, code=code)
     assert output.count("Error") == 1
     assert message in output
     assert "Internal" not in output
 
 
 @pytest.mark.fault("a restart file belongs to another grid, physics or precision")
-def test_resume_refuses_another_ensemble_and_a_run(folder, halfway):
-    before = (folder / "config.toml").read_text()
-    text = command("resume", folder, "-s", "ensemble.seed=7", "--steps", 20, code=2)
-    assert str(path_of(folder, 12)) in text
+def test_resume_refuses_another_ensemble_and_a_run(ensemble_folder, halfway_run):
+    before = (ensemble_folder / "config.toml").read_text()
+    text = invoke_with_code("resume", ensemble_folder, "-s", "ensemble.seed=7", "--steps", 20, code=2)
+    assert str(restart_path(ensemble_folder, 12)) in text
     assert "ensemble.seed: 0 before, 7 now" in text
-    assert "single run" in command("resume", folder, "--from", path_of(halfway, 7), code=2)
-    assert "ensemble" in command("resume", halfway, "--from", path_of(folder, 12), code=2)
-    assert (folder / "config.toml").read_text() == before
+    assert "single run" in invoke_with_code("resume", ensemble_folder, "--from", restart_path(halfway_run, 7), code=2)
+    assert "ensemble" in invoke_with_code("resume", halfway_run, "--from", restart_path(ensemble_folder, 12), code=2)
+    assert (ensemble_folder / "config.toml").read_text() == before
     with pytest.raises(FilesError, match="members is 5, not 1"):
-        swmodel.Simulation(settings.whole(configuration(run__dtype="float64")), restart=path_of(folder, 12))
+        swmodel.Simulation(
+            settings.member_config(configuration(run__dtype="float64")), restart=restart_path(ensemble_folder, 12)
+        )
 
 
-def test_perturbations_become_keys():
+def test_perturb_options_become_configuration_keys():
     """Wind without a length is one number; where nothing is perturbed, sea level is, as far as the grid resolves it."""
-    keys = overrides_of_perturbations(["wind=0.1", "initial.eta=0.5,1e5", "viscosity=0.3"])
+    keys = perturbation_overrides(["wind=0.1", "initial.eta=0.5,1e5", "viscosity=0.3"])
     keys = [key.removeprefix("ensemble.") for key in keys]
     assert keys == ["wind=0.1", "wind_length=0", "initial_eta=0.5", "initial_eta_length=1e5", "viscosity=0.3"]
-    options = configuration(**UNPERTURBED).ensemble
-    assert (options.initial_eta, options.initial_eta_length) == (0.05, CELLS * 8e4)
-    assert configuration(**UNPERTURBED, grid__nx=2, grid__ny=1).ensemble.initial_eta_length == 2 * 8e4
-    assert list(unresolved(configuration(ensemble__initial_eta_length=2.9 * 8e4, **XLA)))
+    options = configuration(**UNPERTURBED_OPTIONS).ensemble
+    assert (options.initial_eta, options.initial_eta_length) == (0.05, MIN_LENGTH_CELLS * 8e4)
+    assert configuration(**UNPERTURBED_OPTIONS, grid__nx=2, grid__ny=1).ensemble.initial_eta_length == 2 * 8e4
+    assert list(unresolved_lengths(configuration(ensemble__initial_eta_length=2.9 * 8e4, **XLA)))
 
 
 def test_settings_of_an_ensemble_are_refused_together(monkeypatch):
@@ -140,7 +142,7 @@ def test_settings_of_an_ensemble_are_refused_together(monkeypatch):
         configuration(**wrong, **XLA)
     for key in wrong:
         assert any(line.startswith(key.replace("__", ".")) for line in error.value.problems), key
-    assert configuration(case__name="adjustment", time__stepper="rk3", **UNPERTURBED).output.means == ()
+    assert configuration(case__name="adjustment", time__stepper="rk3", **UNPERTURBED_OPTIONS).output.means == ()
     with_gauges = swmodel.load("chile2010", {"run.steps": 3, "ensemble.members": 2, "run.executor": "xla"})
     assert with_gauges.output.stations
     assert settings.check_ensemble(with_gauges).output.stations == ()
@@ -154,10 +156,10 @@ FIELDS = ("eta", "u", "v", "zeta", "q", "speed")
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def written_ensemble(tmp_path_factory):
     """The file with records of steps 0 and 3, and the members as they were at step 3."""
     options = {"case__name": "rest", "time__stepper": "rk3", "run__dtype": "float64", "run__executor": "xla"}
-    options |= STILL | {"output__fields": FIELDS, "ensemble__members": 3, "ensemble__write": (2, 0)}
+    options |= ETA_PERTURBATION_ONLY | {"output__fields": FIELDS, "ensemble__members": 3, "ensemble__write": (2, 0)}
     config = configuration(**options)
     path, members = tmp_path_factory.mktemp("island") / "ensemble.nc", Members(config)
     with EnsembleFile(path, config, members.transport, "swmodel ensemble rest") as records:
@@ -168,26 +170,26 @@ def written(tmp_path_factory):
 
 
 @pytest.mark.night
-def test_ensemble_file_satisfies_the_cf_checker(written):
+def test_ensemble_file_satisfies_the_cf_checker(written_ensemble):
     """But for the role "grid_topology", which SGRID asks for and the checker does not know."""
-    errors, text = checked(written[0])
+    errors, text = check_cf(written_ensemble[0])
     assert "cf:1.11" in text
     assert [error for error in errors if "grid_topology is not a valid cf_role" not in error] == []
 
 
-def test_records_are_members_mean_and_spread_without_land(written):
-    path, members = written
+def test_records_are_members_mean_and_spread_without_land(written_ensemble):
+    path, members = written_ensemble
     with netCDF4.Dataset(path) as data:
         energy = [members.evaluate(number, ())[1]["energy"] for number in range(3)]
         np.testing.assert_array_equal(data["energy"][-1], energy)
         for name in FIELDS:
-            dry = land(members.config, np.arange(16), np.arange(12))[VARIABLES[name].location]
-            fields = np.ma.masked_where(np.broadcast_to(dry, (3, 16, 12)), field_of(members, name))
-            written, mean, spread = (data[f"{name}{what}"][-1] for what in ("", "_mean", "_spread"))
+            dry = land_masks(members.config, np.arange(16), np.arange(12))[VARIABLES[name].location]
+            fields = np.ma.masked_where(np.broadcast_to(dry, (3, 16, 12)), field_of_members(members, name))
+            written_ensemble, mean, spread = (data[f"{name}{what}"][-1] for what in ("", "_mean", "_spread"))
             assert dry.any()
-            for found in (written, mean, spread):
+            for found in (written_ensemble, mean, spread):
                 assert np.array_equal(np.broadcast_to(dry, found.shape), found.mask), name
-            np.testing.assert_array_equal(written.filled(0), fields[[0, 2]].filled(0))
+            np.testing.assert_array_equal(written_ensemble.filled(0), fields[[0, 2]].filled(0))
             expected, atol = fields.std(axis=0, ddof=1), 1e-13 * np.abs(fields).max()
             np.testing.assert_allclose(mean.filled(0), fields.mean(axis=0).filled(0), rtol=0, atol=atol)
             np.testing.assert_allclose(spread.filled(0), expected.filled(0), rtol=0, atol=atol)

@@ -6,18 +6,18 @@ import netCDF4
 import numpy as np
 import pytest
 from support import random_case
-from support.processes import python
-from support.rank_client import REPRODUCIBLE
-from support.restarts import data
-from support.small_ensemble import alone, configuration, perturbations
-from support.stepping import same_bits
-from support.unchecked import unchecked
+from support.processes import run_python
+from support.rank_client import REPRODUCIBLE_ENVIRONMENT
+from support.restarts import read_variables
+from support.small_ensemble import configuration, perturbations, states_of_single_runs
+from support.stepping import has_same_bits
+from support.unchecked_config import resolve_without_checks
 
 import swmodel
 from swmodel.errors import NumericalError
-from swmodel.files.restart.folder import candidates, facts
+from swmodel.files.restart.folder import examine_restart, list_restart_files
 from swmodel.files.status import read_status
-from swmodel.model.domain import domain
+from swmodel.model.domain import make_domain
 from swmodel.model.ensemble import settings
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.perturbations import Perturbations
@@ -25,7 +25,11 @@ from swmodel.model.run import run
 
 pytestmark = pytest.mark.slow
 
-NUMBERS = {"ensemble__initial_eta": 0.0, "ensemble__initial_eta_length": 0.0, "ensemble__wind_length": 0.0}
+WITHOUT_PERTURBED_FIELDS = {
+    "ensemble__initial_eta": 0.0,
+    "ensemble__initial_eta_length": 0.0,
+    "ensemble__wind_length": 0.0,
+}
 
 
 def members_with_other_bits(executor, advance):
@@ -35,32 +39,34 @@ def members_with_other_bits(executor, advance):
     together = Members(config)
     together.take_steps(7)
     together.take_steps(5)
-    runs = enumerate(alone(config, range(3), 12))
-    return [number for number, run in runs if not same_bits(run, [field[number] for field in together.state])]
+    runs = enumerate(states_of_single_runs(config, range(3), 12))
+    return [number for number, run in runs if not has_same_bits(run, [field[number] for field in together.state])]
 
 
 @pytest.mark.promise("a member of an ensemble equals a run alone")
 @pytest.mark.fully_optimised
 @pytest.mark.parametrize("advance", ["map", "vmap"])
-def test_member_has_the_bits_of_a_run_alone(advance):
+def test_member_has_the_bits_of_a_single_run(advance):
     assert members_with_other_bits("native", advance) == []
 
 
 @pytest.mark.promise("a member of an ensemble equals a run alone")
 @pytest.mark.night
 @pytest.mark.mpi
-def test_member_has_the_bits_of_a_run_alone_in_xla(ranks):
+def test_member_has_the_bits_of_a_single_run_in_xla(ranks):
     """On a rank that compiles as with `--reproducible`."""
-    assert ranks.with_environment("reproducible", **REPRODUCIBLE)(1, members_with_other_bits, "xla", "map") == [[]]
+    assert ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT)(
+        1, members_with_other_bits, "xla", "map"
+    ) == [[]]
 
 
 @pytest.mark.fault("the current at an open side is zero in files, means, ensembles")
 @pytest.mark.night
-def test_member_has_the_inflow_of_a_run_through_open_sides():
+def test_member_has_the_inflow_of_a_run_through_open_boundaries():
     sides = {"open_sides__sides": ("west", "south"), "open_sides__constituents": ("M2",)}
     sides |= {"open_sides__amplitude": (0.5,), "run__executor": "native"}
-    config = configuration(run__dtype="float64", ensemble__members=2, **NUMBERS, **sides)
-    members, simulation = Members(config), swmodel.Simulation(settings.whole(config))
+    config = configuration(run__dtype="float64", ensemble__members=2, **WITHOUT_PERTURBED_FIELDS, **sides)
+    members, simulation = Members(config), swmodel.Simulation(settings.member_config(config))
     members.take_steps(3)
     simulation.advance(3)
     fields, numbers = members.evaluate(0, ["u", "speed"])
@@ -72,11 +78,11 @@ def test_member_has_the_inflow_of_a_run_through_open_sides():
 
 @pytest.mark.promise("a member of an ensemble equals a run alone")
 def test_member_is_the_run_with_its_viscosity_and_wind():
-    config = configuration(run__dtype="float64", ensemble__members=3, **NUMBERS)
+    config = configuration(run__dtype="float64", ensemble__members=3, **WITHOUT_PERTURBED_FIELDS)
     members, states = Members(config), []
     members.take_steps(12)
     for member in range(3):
-        one = settings.whole(config)
+        one = settings.member_config(config)
         viscosity = one.physics.viscosity * settings.viscosity_factors(config)[member]
         wind = one.case.wind * settings.wind_factors(config)[member]
         parts = {"physics": {"viscosity": viscosity}, "case": {"wind": wind}}
@@ -96,17 +102,17 @@ def test_perturbations_have_the_size_asked_for():
         assert abs(standard.mean()) < 4 / np.sqrt(399)
         assert abs(standard.std() - 1) < 4 / np.sqrt(2 * 399)
     perturbed = perturbations(configuration(run__dtype="float64", ensemble__members=200))
-    eta = np.stack([perturbed.draw(member)[0].h - perturbed.base.h for member in range(1, 200)])
+    eta = np.stack([perturbed.draw(member)[0].h - perturbed.initial_state.h for member in range(1, 200)])
     independent = 5  # values in a field, at the least: it is 960 by 1280 km large, and their length 200 km
     assert abs(np.sqrt(np.mean(eta**2)) / 0.5 - 1) < 4 / np.sqrt(2 * 199 * independent)
 
 
-def test_perturbed_wind_is_periodic_on_rings_alone():
+def test_perturbed_wind_is_periodic_only_on_periodic_axes():
     """Both components have the same factor."""
     basin = {"grid__periodic_x": True, "grid__periodic_y": False}
     basin |= {"run__executor": "reference"}
     config = random_case.configuration(12, 16, **basin, ensemble__wind=0.2, ensemble__wind_length=2e4)
-    perturbed = Perturbations(domain(config))
+    perturbed = Perturbations(make_domain(config))
     params, base, n = perturbed.draw(1)[1], perturbed.params, perturbed.margin
     factor = params["wind_x"] / base["wind_x"]
     inside = 1 + np.asarray(perturbed.background.draw(0, 1)["wind_x"])
@@ -121,7 +127,7 @@ def test_perturbed_wind_is_periodic_on_rings_alone():
         np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
-def test_perturbations_depend_on_seed_and_member_alone():
+def test_perturbations_depend_only_on_seed_and_member():
     def drawn(**changes):
         perturbed = perturbations(configuration(run__dtype="float64", **changes))
         return [perturbed.draw(member) for member in range(3)]
@@ -132,13 +138,13 @@ def test_perturbations_depend_on_seed_and_member_alone():
     assert not np.array_equal(members[1][0].h, members[2][0].h)
 
 
-def disturb(members, start, **values):
+def set_values(members, start, **values):
     """Set values {field: [(member, row, column, value)]} in the state at the start."""
     fields = {name: np.array(field) for name, field in start.state._asdict().items()}
     for name, changes in values.items():
         for *place, value in changes:
             fields[name][tuple(place)] = value
-    members.replace(start._replace(state=type(start.state)(**fields)), 0)
+    members.set_carry(start._replace(state=type(start.state)(**fields)), 0)
 
 
 @pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
@@ -148,7 +154,7 @@ def test_unstable_members_stop_the_ensemble_and_leave_a_state(tmp_path, caplog):
     often = {"run__check_every_steps": 5, "restart__every_steps": 10}
     config = configuration(run__steps=300, run__dtype="float64", **often)
     config = config.model_copy(update={"time": config.time.model_copy(update={"dt": 5500.0})})
-    model = Members(unchecked(config))
+    model = Members(resolve_without_checks(config))
     with pytest.raises(NumericalError) as caught:
         run(model, tmp_path, lambda event: None)
     match = re.search(
@@ -164,7 +170,7 @@ def test_unstable_members_stop_the_ensemble_and_leave_a_state(tmp_path, caplog):
     with netCDF4.Dataset(tmp_path / "ensemble.nc") as found:
         assert found["step"][:].tolist() == list(range(0, step, 6))
         assert np.isfinite(found["eta_mean"][:]).all()
-    assert int(match["restart"]) == facts(candidates(tmp_path)[0])["step"] < step
+    assert int(match["restart"]) == examine_restart(list_restart_files(tmp_path)[0])["step"] < step
     status = read_status(tmp_path)
     assert (status["state"], status["exit_code"], status["message"]) == ("failed", 4, str(caught.value))
     assert [message.split(" (")[0] for message in caplog.messages if "3646 s" in message] == ["step 1"]
@@ -177,24 +183,24 @@ def test_bad_members_are_named_with_the_place_of_the_first(tmp_path):
     members = Members(configuration(physics__tracers=({"name": "tracer", "initial": 2.0},), run__executor="xla"))
     start, health = members.get(members.carry), members.health(tmp_path)
     thickness = 15 * start.state.h[3, 5, 4]
-    disturb(members, start, tracer_content=[(3, 5, 4, thickness)])
+    set_values(members, start, tracer_content=[(3, 5, 4, thickness)])
     health.check()
     for values, words in (
         ({"tracer_content": [(3, 5, 4, 2 * thickness)]}, "member 3: tracer is 30 at row 5, column 4"),
         ({"h": [(1, 3, 2, np.nan)], "u": [(3, 5, 4, 5e3)]}, "members 1, 3: h is nan m at row 3, column 2"),
         ({"h": [(2, 7, 3, -4.0)]}, "member 2: h is -4 m at row 7, column 3"),
     ):
-        disturb(members, start, **values)
+        set_values(members, start, **values)
         with pytest.raises(NumericalError, match=words):
             health.check()
-    assert data(tmp_path / "blowup.nc")["h"][-1, 7, 3] == -4.0
+    assert read_variables(tmp_path / "blowup.nc")["h"][-1, 7, 3] == -4.0
 
 
-CELLS, FEW, MANY = 300, 2, 42
-PROGRAM = """
+MEMORY_TEST_CELLS, FEW_MEMBERS, MANY_MEMBERS = 300, 2, 42
+MEMORY_PROGRAM = """
 import sys
 from swmodel.parallel import environment
-environment.prepare()
+environment.prepare_environment()
 from support.small_ensemble import configuration
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.ensemble_file import EnsembleFile
@@ -213,13 +219,16 @@ print(environment.peak_memory())
 
 
 @pytest.mark.night
-def test_members_take_the_memory_of_the_check(tmp_path):
+def test_members_take_the_memory_that_the_check_predicts(tmp_path):
     """The check before the start counts fields per member; steps allocate none.
 
     Malloc has one arena, because those of threads would keep megabytes of free memory, and the program waits for each
     step, because how much of a step's memory is free at a moment would depend on the machine's load.
     """
     environment = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
-    few, many = (int(*python(PROGRAM, CELLS, n, tmp_path / f"{n}.nc", **environment)) for n in (FEW, MANY))
-    fields = (many - few) / ((MANY - FEW) * CELLS**2 * 4)
-    assert 3 * settings.STATES["ab3"] - 1.5 < fields < 3 * settings.STATES["ab3"] + 4
+    few, many = (
+        int(*run_python(MEMORY_PROGRAM, MEMORY_TEST_CELLS, n, tmp_path / f"{n}.nc", **environment))
+        for n in (FEW_MEMBERS, MANY_MEMBERS)
+    )
+    fields = (many - few) / ((MANY_MEMBERS - FEW_MEMBERS) * MEMORY_TEST_CELLS**2 * 4)
+    assert 3 * settings.STATES_IN_MEMORY["ab3"] - 1.5 < fields < 3 * settings.STATES_IN_MEMORY["ab3"] + 4

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.example import example
+from support.example import import_example
 
 
 @pytest.mark.promise("derivatives with respect to a network are exact")
@@ -17,7 +17,7 @@ from support.example import example
 def test_closure_training_finds_the_viscosity_of_the_data():
     """To 1 %, online, from forecasts of six hours; with it almost nothing is lost."""
     pytest.importorskip("equinox")
-    closure = example("closure")
+    closure = import_example("closure")
     setup, true = replace(closure.TINY, stages=((1, 40),), batch=2), jnp.float32(0.03)
     forecast = closure.Forecast(setup, closure.harmonic, jnp.float32(0))
     states = jnp.stack([jnp.stack(forecast.carry.state)] * 2)
@@ -28,7 +28,7 @@ def test_closure_training_finds_the_viscosity_of_the_data():
     assert losses[-1] < 1e-3 * losses[0]
 
 
-def sea(cells, seed=0):
+def random_state(cells, seed=0):
     """h, u, v with walls around."""
     h, u, v = np.random.default_rng(seed).standard_normal((3, 2 * cells, cells))
     u[:, -1], v[-1] = 0, 0
@@ -42,16 +42,18 @@ def test_laboratory_filters_spectra_and_scores_are_exact():
     A Hann window spreads a wave over three rings; the sum is the mean energy.
     """
     pytest.importorskip("equinox")
-    laboratory = example("eddy_laboratory")
-    for found, given in zip(laboratory.filtered(laboratory.refined(sea(6), 3), 3), sea(6), strict=True):
+    laboratory = import_example("eddy_laboratory")
+    for found, given in zip(
+        laboratory.filter_to_coarse(laboratory.refine(random_state(6), 3), 3), random_state(6), strict=True
+    ):
         np.testing.assert_allclose(found, given, rtol=1e-12, atol=1e-12)
     v = np.broadcast_to(np.cos(2 * np.pi * 9 * np.arange(64) / 64), (128, 64))
-    energy, statistics = laboratory.spectrum([0 * v, 0 * v, v]), laboratory.Statistics(4)
+    energy, statistics = laboratory.spectrum([0 * v, 0 * v, v]), laboratory.RunningAverages(4)
     for found in (energy[7:10].sum(), energy.sum()):
         assert found == pytest.approx(0.25, rel=0.02)
     for seed in range(3):
-        statistics.add(sea(16, seed))
-    true = statistics.result()
+        statistics.add(random_state(16, seed))
+    true = statistics.averages()
     assert (true["eddy_energy"] > 0).all()
     np.testing.assert_allclose(laboratory.score(true, true, 16), [0, 1, 0, 0], atol=1e-12)
 
@@ -60,7 +62,7 @@ def test_laboratory_filters_spectra_and_scores_are_exact():
 def test_laboratory_runs_on_few_cells(tmp_path):
     """Each closure has a row of finite numbers; picture and film are there; two ranks train the network."""
     pytest.importorskip("equinox")
-    laboratory = example("eddy_laboratory")
+    laboratory = import_example("eddy_laboratory")
     command = [sys.executable, laboratory.__file__, "--tiny", "--nproc", "2", "--output", tmp_path]
     subprocess.run(command, check=True, timeout=900, capture_output=True)
     rows = [line.split("|")[1:-1] for line in (tmp_path / "table.md").read_text().splitlines()[2:]]
@@ -72,8 +74,13 @@ def test_laboratory_runs_on_few_cells(tmp_path):
 
 @pytest.mark.night
 def test_eddies_are_drawn_and_gain_no_energy(tmp_path, monkeypatch):
-    eddies, told = example("eddies"), []
-    for name, value in {"FOLDER": tmp_path, "DAYS_OF_JET": 1, "DAYS": 0.5, "FRICTION": {40: 5e11}}.items():
+    eddies, told = import_example("eddies"), []
+    for name, value in {
+        "FOLDER": tmp_path,
+        "JET_DAYS": 1,
+        "TURBULENCE_DAYS": 0.5,
+        "BIHARMONIC_VISCOSITIES": {40: 5e11},
+    }.items():
         monkeypatch.setattr(eddies, name, value)
     eddies.draw_jet(told.append)
     eddies.draw_spectra(told.append)
@@ -84,13 +91,13 @@ def test_eddies_are_drawn_and_gain_no_energy(tmp_path, monkeypatch):
 
 
 @pytest.mark.night
-def test_bay_gains_what_the_river_brings(tmp_path):
+def test_bay_gains_the_water_of_the_river(tmp_path):
     """River and bay are coupled by the interface: no water is lost, and what comes in is river water."""
     pytest.importorskip("bmipy", reason='needs bmipy: pip install ".[bmi]"')
-    river = example("river")
-    bay, error = river.couple(hours=1, tell=lambda words: None)
+    river = import_example("river")
+    bay, error = river.couple(hours=1, log=lambda words: None)
     assert abs(error) < 1e-14
-    depth, share = (bay.get_value(name, np.empty(2400)) for name in (river.DEPTH, river.SHARE))
+    depth, share = (bay.get_value(name, np.empty(2400)) for name in (river.THICKNESS_NAME, river.RIVER_TRACER_NAME))
     area = bay.get_value("model_grid_cell__area", np.empty(2400))
     gained = area @ (depth - 10.0)
     assert gained > 1e4

@@ -1,4 +1,4 @@
-"""The kernels of the executor `cuda` have the bits of the native step; a processor runs them (on_processor.py)."""
+"""The kernels of the executor `cuda` have the bits of the native step; a processor runs them (cuda_on_cpu.py)."""
 
 import re
 from functools import partial
@@ -6,12 +6,12 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from support import covering, on_processor
-from support.compiling import compile_quickly
-from support.layouts import placed_on
-from support.marks import at_night
-from support.stepping import after
-from support.unchecked import unchecked
+from support import covering_array, cuda_on_cpu
+from support.layouts import with_layout
+from support.marks import night_params
+from support.quick_compilation import compile_quickly
+from support.stepping import run_chunks
+from support.unchecked_config import resolve_without_checks
 
 from swmodel import load
 from swmodel.config import Config, ConfigError
@@ -19,48 +19,50 @@ from swmodel.errors import SetupError
 from swmodel.executors import availability
 from swmodel.executors.cuda import calls, executor, kernels, library
 from swmodel.executors.native import request_of
-from swmodel.executors.native.kernel import Kernel
+from swmodel.executors.native.kernel import StepKernel
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, fingerprint
 from swmodel.model.resolve import resolve
 from swmodel.model.validate import check_config
 from swmodel.ocean.state import Carry
 from swmodel.parallel import environment
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.serial import Serial
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.setup.setup import setup_of
 
-ROWS = [row for row in covering.named() if not setup_of(covering.configuration_of(row)).scheme.drying]
+ROWS = [
+    row for row in covering_array.rows_by_name() if not setup_of(covering_array.configuration_of(row)).scheme.drying
+]
 
 
 @pytest.fixture(autouse=True)
-def on_this_processor():
-    with on_processor.instead_of_gpus():
+def cuda_on_this_cpu():
+    with cuda_on_cpu.cuda_executor_on_cpu():
         yield
 
 
 @pytest.mark.promise("the executor does not change the answer")
-@pytest.mark.parametrize("row", [*ROWS[::3], *at_night(*(row for number, row in enumerate(ROWS) if number % 3))])
+@pytest.mark.parametrize("row", [*ROWS[::3], *night_params(*(row for number, row in enumerate(ROWS) if number % 3))])
 def test_kernels_have_the_bits_of_the_native_step(row, monkeypatch):
     """Halos are copied by kernels, or exchanged as between blocks; then each pass is split into several kernels."""
-    config = covering.configuration_of(row)
-    names = setup_of(config).scheme.state._fields
-    truth = after("native", config, 5)
+    config = covering_array.configuration_of(row)
+    names = setup_of(config).scheme.state_type._fields
+    truth = run_chunks("native", config, 5)
     for alone in (True, False):
-        monkeypatch.setattr(library, "load", partial(on_processor.load, most=None if alone else 150))
-        monkeypatch.setattr(calls, "is_alone", lambda _, alone=alone: alone)
-        monkeypatch.setattr(executor, "is_alone", lambda _, alone=alone: alone)
-        ours = after("cuda", config, 1, 4)
+        monkeypatch.setattr(library, "load", partial(cuda_on_cpu.load_kernels, max_values=None if alone else 150))
+        monkeypatch.setattr(calls, "is_own_neighbour", lambda _, alone=alone: alone)
+        monkeypatch.setattr(executor, "is_own_neighbour", lambda _, alone=alone: alone)
+        ours = run_chunks("cuda", config, 1, 4)
         for name, a, b in zip(names, ours, truth, strict=False):
             np.testing.assert_array_equal(a, b, err_msg=f"{name}, alone: {alone}")
 
 
-def of_run(name, layout, sharded, by):
+def digests_of_run(name, layout, sharded, by):
     """The digests of the state after five steps and of a gradient; on this process's processor."""
     compile_quickly(True)
-    config = placed_on(covering.configuration_of(name), layout, sharded, executor=by, steps=5)
-    with on_processor.instead_of_gpus(most=300):
-        problem = Problem(unchecked(config), ("eta", "u", "v"), lambda view, k: view.state)
+    config = with_layout(covering_array.configuration_of(name), layout, sharded, executor=by, steps=5)
+    with cuda_on_cpu.cuda_executor_on_cpu(max_values=300):
+        problem = Problem(resolve_without_checks(config), ("eta", "u", "v"), lambda view, k: view.state)
         checks = Checks(problem)
         last = problem.series(checks.x)
     state = dict(zip(problem.names, (field[-1] for field in last), strict=False))
@@ -73,41 +75,43 @@ def of_run(name, layout, sharded, by):
 def test_kernels_on_several_blocks_have_the_bits_of_the_native_step(ranks, layout, sharded):
     """State and gradient, on devices of one process and on processes; JAX or MPI exchanges the halos."""
     for name in ROWS[1], ROWS[12]:
-        ours, theirs = (ranks(1 if sharded else 2, of_run, name, layout, sharded, by) for by in ("cuda", "native"))
+        ours, theirs = (
+            ranks(1 if sharded else 2, digests_of_run, name, layout, sharded, by) for by in ("cuda", "native")
+        )
         assert ours == theirs
 
 
 #: The benchmark that is published, by stepper.
-PUBLISHED = [pytest.param({"time.stepper": stepper}, id=stepper) for stepper in ("ab2", "gfb")]
+PUBLISHED_OPTIONS = [pytest.param({"time.stepper": stepper}, id=stepper) for stepper in ("ab2", "gfb")]
 
 
-@pytest.mark.parametrize("options", PUBLISHED)
+@pytest.mark.parametrize("options", PUBLISHED_OPTIONS)
 def test_kernels_of_the_benchmark_fit_into_the_registers(options):
     """NVRTC compiles them for three generations of GPUs, and no value spills into memory, nor in the adjoint step."""
     request = request_of(setup_of(load("published_jet", options, environ={})))
-    for derivative, rows in ((), kernels.ROWS), (("adjoint",), 1):
-        text = kernels.kernels_of(request._replace(derivative=derivative).made, request.dtype, rows).text
-        assert [library.compiled(text, architecture)[1] for architecture in ARCHITECTURES] == [0, 0, 0]
+    for derivative, rows in ((), kernels.CELLS_PER_THREAD), (("adjoint",), 1):
+        text = kernels.write_kernels(request._replace(derivative=derivative).step_code, request.dtype, rows).source
+        assert [library.compile_text(text, architecture)[1] for architecture in ARCHITECTURES] == [0, 0, 0]
 
 
 #: Three rows, each with its architecture; before a release all rows with all.
 ARCHITECTURES = "sm_70", "sm_80", "sm_90"
-BUILDS = list(zip(ROWS, ARCHITECTURES, strict=False))
-OTHERS = [(row, each) for row in ROWS for each in ARCHITECTURES if (row, each) not in BUILDS]
+DEFAULT_BUILDS = list(zip(ROWS, ARCHITECTURES, strict=False))
+OTHER_BUILDS = [(row, each) for row in ROWS for each in ARCHITECTURES if (row, each) not in DEFAULT_BUILDS]
 
 
 @pytest.mark.parametrize("derivative", [(), ("adjoint",)], ids=["forward", "adjoint"])
 @pytest.mark.parametrize(
     ("row", "architecture"),
-    [*BUILDS, *at_night(*OTHERS, mark=pytest.mark.release)],
+    [*DEFAULT_BUILDS, *night_params(*OTHER_BUILDS, mark=pytest.mark.release)],
 )
 def test_kernels_of_all_options_fit_into_the_registers(row, architecture, derivative, monkeypatch):
     """Where one kernel for a pass does not, it is split."""
-    spills, compiled = [], library.compiled
-    monkeypatch.setattr(library, "cached", lambda name, make: make())
-    monkeypatch.setattr(library, "compiled", lambda *given: spills.append(compiled(*given)) or spills[-1])
-    library.binary_of(
-        request_of(setup_of(covering.configuration_of(row)))._replace(derivative=derivative), architecture
+    spills, compiled = [], library.compile_text
+    monkeypatch.setattr(library, "read_or_make", lambda name, make: make())
+    monkeypatch.setattr(library, "compile_text", lambda *given: spills.append(compiled(*given)) or spills[-1])
+    library.compile_kernels(
+        request_of(setup_of(covering_array.configuration_of(row)))._replace(derivative=derivative), architecture
     )
     assert spills[-1][1] == 0
 
@@ -115,15 +119,15 @@ def test_kernels_of_all_options_fit_into_the_registers(row, architecture, deriva
 def traced_loop(options):
     """The loop over steps of a small jet."""
     setup = setup_of(load("published_jet", options | {"grid.nx": 70, "grid.ny": 37, "time.dt": 10.0}, environ={}))
-    transport = Serial(block(0, (1, 1), *setup.shape))
-    kernel = Kernel(setup.scheme, setup.method, setup.scheme.margin, executor.STEPS)
+    transport = SerialTransport(block_of_rank(0, (1, 1), *setup.shape))
+    kernel = StepKernel(setup.scheme, setup.method, setup.scheme.margin, executor.STEPS_PER_CALL)
     static = kernel.static_of(*setup.static(transport.block), setup.shape)
     state = setup.state(transport.block)
-    carry = Carry(state, setup.method.remember(state), np.int32(0))
+    carry = Carry(state, setup.method.initial_memory(state), np.int32(0))
     return jax.jit(executor.make_loop(kernel, transport)).trace(carry, static, np.float32(10.0), np.int32(25))
 
 
-@pytest.mark.parametrize("options", PUBLISHED)
+@pytest.mark.parametrize("options", PUBLISHED_OPTIONS)
 def test_loop_over_kernels_is_lowered_for_gpus_and_copies_no_field(options):
     """Its turns have the foreign call alone, and no operation on a whole field, nor when XLA has compiled them."""
     traced = traced_loop(options)
@@ -141,16 +145,16 @@ def test_loop_over_kernels_is_lowered_for_gpus_and_copies_no_field(options):
 
 def programs_of_gradient(layout):
     """The text of the programs of a gradient for GPUs, forward and back, of a layout of devices."""
-    config = placed_on(covering.configuration_of(ROWS[1]), layout, True, executor="cuda", steps=5)
-    with on_processor.instead_of_gpus(most=300):
-        problem = Problem(unchecked(config), ("eta", "u", "v"), lambda view, k: view.state)
+    config = with_layout(covering_array.configuration_of(ROWS[1]), layout, True, executor="cuda", steps=5)
+    with cuda_on_cpu.cuda_executor_on_cpu(max_values=300):
+        problem = Problem(resolve_without_checks(config), ("eta", "u", "v"), lambda view, k: view.state)
         programs, fixed, none = problem._sweeps.programs, problem._sweeps.fixed, np.int32(0)
         carry, active = programs.start(problem.first_guess(), fixed)
-        programs.trajectory.settle(active, fixed, back=True)
-        stack, series = programs.stack(carry, active, fixed, 5), programs.blank(carry, active, fixed)
+        programs.trajectory.agree_on_backend(active, fixed, with_adjoint=True)
+        stack, series = programs.empty_stack(carry, active, fixed, 5), programs.empty_series(carry, active, fixed)
         traced = programs.record.trace(stack, carry, active, series, none, none, True, fixed)
         cotangents = programs.seed(carry, active, series, fixed)
-        back = programs.pull.trace(stack, active, cotangents, series, none, none, fixed)
+        back = programs.pull_back.trace(stack, active, cotangents, series, none, none, fixed)
         return [each.lower(lowering_platforms=("cuda",)).as_text() for each in (traced, back)]
 
 
@@ -165,21 +169,30 @@ def test_gradient_is_lowered_for_gpus(ranks, layout):
 
 
 #: Rows whose derivatives are compared by day, and at night; the others before a release, as they take minutes.
-DERIVED = ROWS[1:2]
-AT_NIGHT = [row for row in ROWS if row.startswith(("ab", "leapfrog")) and row not in DERIVED][::2]
-REST = [row for row in ROWS if row not in DERIVED + AT_NIGHT]
+DEFAULT_DERIVATIVE_ROWS = ROWS[1:2]
+NIGHT_DERIVATIVE_ROWS = [
+    row for row in ROWS if row.startswith(("ab", "leapfrog")) and row not in DEFAULT_DERIVATIVE_ROWS
+][::2]
+RELEASE_DERIVATIVE_ROWS = [row for row in ROWS if row not in DEFAULT_DERIVATIVE_ROWS + NIGHT_DERIVATIVE_ROWS]
 
 
 @pytest.mark.promise("derivatives are exact")
-@pytest.mark.parametrize("row", [*DERIVED, *at_night(*AT_NIGHT), *at_night(*REST, mark=pytest.mark.release)])
+@pytest.mark.parametrize(
+    "row",
+    [
+        *DEFAULT_DERIVATIVE_ROWS,
+        *night_params(*NIGHT_DERIVATIVE_ROWS),
+        *night_params(*RELEASE_DERIVATIVE_ROWS, mark=pytest.mark.release),
+    ],
+)
 def test_derivatives_of_kernels_have_the_bits_of_the_native_step(row, monkeypatch):
     """Gradient and Hessian product, with passes that are split into kernels; zeros may have another sign."""
-    monkeypatch.setattr(library, "load", partial(on_processor.load, most=400))
+    monkeypatch.setattr(library, "load", partial(cuda_on_cpu.load_kernels, max_values=400))
     found = []
     for name in ("cuda", "native"):
-        config = covering.configuration_of(row)
+        config = covering_array.configuration_of(row)
         run = config.run.model_copy(update={"executor": name, "steps": 5, "dtype": "float64"})
-        config = unchecked(config.model_copy(update={"run": run}))
+        config = resolve_without_checks(config.model_copy(update={"run": run}))
         problem = Problem(config, controls_of(config), lambda view, k: view.state)
         x, rng = problem.first_guess(), np.random.default_rng(3)
         dx = {name: rng.standard_normal(np.shape(field)) for name, field in x.items()}
@@ -194,7 +207,7 @@ def test_derivatives_of_kernels_have_the_bits_of_the_native_step(row, monkeypatc
 
 
 @pytest.mark.fault("no compiler, or one that fails, is killed or writes invalid output")
-def test_where_kernels_cannot_be_compiled_auto_takes_xla(monkeypatch):
+def test_auto_chooses_xla_where_kernels_cannot_be_compiled(monkeypatch):
     """On a machine with a GPU."""
 
     def fails(request):
@@ -202,7 +215,7 @@ def test_where_kernels_cannot_be_compiled_auto_takes_xla(monkeypatch):
 
     monkeypatch.setattr(environment, "has_gpu", lambda: True)
     monkeypatch.setattr(library, "load", fails)
-    monkeypatch.setitem(availability.GENERATED, "cuda", availability.Availability(str, library.unsupported_reason))
+    monkeypatch.setitem(availability.AVAILABILITY, "cuda", availability.Availability(str, library.unsupported_reason))
     library.unsupported_reason.cache_clear()
     small = {"grid": {"nx": 8, "ny": 6}, "time": {"dt": 1.0}}
     assert resolve(Config(**small)).run.executor == "xla"

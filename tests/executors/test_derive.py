@@ -8,22 +8,31 @@ import numpy as np
 import pytest
 from support.stepping import STEPPERS
 
-from swmodel.executors.native.derive import footprint, tangent, transpose
-from swmodel.executors.native.fuse import folded
+from swmodel.executors.native.derive import leaf_offsets, tangent, transpose
+from swmodel.executors.native.fuse import fold_constants
 from swmodel.executors.native.graph import Coefficient, Graph, Ref, evaluate, nodes_of
 from swmodel.executors.native.operations import OPERATIONS
 from swmodel.executors.native.trace import Tracing
-from swmodel.gradients.native_steps import reach_back
+from swmodel.gradients.native_steps import adjoint_margin
 from swmodel.ocean import terms
 from swmodel.ocean.scheme import Scheme
 from swmodel.ocean.terms.term import Term
 from swmodel.ocean.timestep import method_of
 
 NY, NX = 9, 11
-EVERYTHING = tuple(terms.TERMS)
+ALL_TERMS = tuple(terms.TERMS)
 #: Where masks are 1: everywhere, nowhere, or on some faces.
-MASKS = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "side_u": 0.2, "side_v": 0.2, "slip": 1.0, "share": 1.0, "dry": 0.0}
-CHOICES = [
+MASKS = {
+    "wet": 1.0,
+    "open_u": 1.0,
+    "open_v": 1.0,
+    "open_boundary_u": 0.2,
+    "open_boundary_v": 0.2,
+    "slip": 1.0,
+    "corner_weight": 1.0,
+    "dry_corner": 0.0,
+}
+SCHEMES = [
     *(
         (flux, stepper, ())
         for flux in ("energy", "enstrophy", "arakawa_lamb", "weno5", "weno7")
@@ -31,26 +40,32 @@ CHOICES = [
     ),
     *(("enstrophy", "ab2", (name,)) for name in terms.TERMS),
     *(("energy", "gfb", (name,)) for name in terms.TERMS),
-    pytest.param("arakawa_lamb", "rk4", EVERYTHING, marks=pytest.mark.slow, id="every term"),
+    pytest.param("arakawa_lamb", "rk4", ALL_TERMS, marks=pytest.mark.slow, id="every term"),
 ]
 
 
-class Step:
+class TorusStep:
     """The step of a scheme on a torus of water, with random fields; numbers and fields are differentiated by."""
 
     def __init__(self, scheme, method):
-        rows = [row for name in scheme.terms for row in (*terms.TERMS[name].coefficients, *terms.TERMS[name].fields)]
-        self.steady = ["gravity", "depth", *(r.name for name in scheme.terms for r in terms.TERMS[name].coefficients)]
+        rows = [
+            row for name in scheme.term_names for row in (*terms.TERMS[name].coefficients, *terms.TERMS[name].fields)
+        ]
+        self.steady = [
+            "gravity",
+            "depth",
+            *(r.name for name in scheme.term_names for r in terms.TERMS[name].coefficients),
+        ]
         names = ["gravity", "density", "f", "depth", *(row.name for row in rows)]
         kinds = {name: "static" if name in self.steady else "number" for name in names}
         kinds |= {"f": "line", "gravity": "line"}
         numbers = [name for name, kind in kinds.items() if kind == "number"]
         numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else float) for name in numbers}
-        numbers |= {f"weight{k}": np.full((1, 1), 0.01 * (k + 1)) for k in range(method.counts[0])}
+        numbers |= {f"weight{k}": np.full((1, 1), 0.01 * (k + 1)) for k in range(method.weight_and_state_counts[0])}
         numbers |= {"dx": np.full((1, 1), 1.3), "dy": np.full((1, 1), 0.8)}
         self.tracing = Tracing(scheme, tuple(sorted(kinds.items())), numbers, np.dtype(float), self.steady)
         self.graph = self.tracing.graph
-        self.programs = self.tracing.programs(method, np.zeros((), np.int32), apart=True)
+        self.programs = self.tracing.programs(method, np.zeros((), np.int32), separate_stages=True)
         self.left = list(self.programs[-1].outputs)
 
     def random(self, programs, seed=0):
@@ -71,7 +86,7 @@ class Step:
         return states
 
 
-def check(step: Step):
+def check_tangent_and_transpose(step: TorusStep):
     """<y, M d> = <Mt y, d>, and M d is the difference of two steps."""
     forward, back = tangent(step.graph, step.programs, step.steady), None
     fields = step.random(forward)
@@ -102,12 +117,14 @@ def check(step: Step):
 @pytest.mark.promise(
     "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
-@pytest.mark.parametrize(("flux", "stepper", "names"), CHOICES, ids=lambda choice: "".join(choice) or "plain")
+@pytest.mark.parametrize(("flux", "stepper", "names"), SCHEMES, ids=lambda choice: "".join(choice) or "plain")
 def test_tangent_and_transpose_are_the_derivative(flux, stepper, names):
-    scheme = Scheme(flux, names, forward=stepper == "gfb")
-    back = check(Step(scheme, method_of(stepper)))
-    reach = max(abs(away) for p in back for cells in footprint(p.outputs).values() for cell in cells for away in cell)
-    assert 0 < reach <= reach_back(scheme)
+    scheme = Scheme(flux, names, forward_backward=stepper == "gfb")
+    back = check_tangent_and_transpose(TorusStep(scheme, method_of(stepper)))
+    reach = max(
+        abs(away) for p in back for cells in leaf_offsets(p.outputs).values() for cell in cells for away in cell
+    )
+    assert 0 < reach <= adjoint_margin(scheme)
 
 
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "fma", "fms", "fnma", "axpy"])
@@ -118,11 +135,13 @@ def test_folding_of_zeros_and_ones_keeps_values(op):
         graph = Graph(np.dtype(float))
         args = [Ref(graph.leaf("field" if each == "x" else "number", each)) for each in operands]
         node = graph.node(op, tuple(args), Coefficient(3.0) if op == "axpy" else None, False, False)
-        ours, plain = (evaluate({"y": ref}, {"x": x}, {}, np)["y"] for ref in (folded(graph, node, args), Ref(node)))
+        ours, plain = (
+            evaluate({"y": ref}, {"x": x}, {}, np)["y"] for ref in (fold_constants(graph, node, args), Ref(node))
+        )
         np.testing.assert_array_equal(np.broadcast_to(ours, x.shape), np.broadcast_to(plain, x.shape), str(operands))
 
 
-def strange(flow, params, now):
+def tendency_of_all_functions(flow, params, now):
     """Every function that a term may use, where it is smooth and where it is not."""
     x, y = flow.h, flow.u
     xp = x.values.__array_namespace__()
@@ -136,8 +155,8 @@ def strange(flow, params, now):
     "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
 def test_every_function_of_a_term_is_differentiated(monkeypatch):
-    monkeypatch.setitem(terms.TERMS, "strange", Term("strange", strange))
-    check(Step(Scheme("energy", ("strange",)), method_of("ab2")))
+    monkeypatch.setitem(terms.TERMS, "strange", Term("strange", tendency_of_all_functions))
+    check_tangent_and_transpose(TorusStep(Scheme("energy", ("strange",)), method_of("ab2")))
 
 
 @pytest.mark.parametrize(

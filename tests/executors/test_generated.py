@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.random_case import configuration, random_fields
-from support.stepping import step_by_step
+from support.stepping import run_single_steps
 
 from swmodel.config import load
 from swmodel.errors import UsageError
@@ -16,7 +16,7 @@ from swmodel.setup.setup import Setup, setup_of
 pytestmark = pytest.mark.slow
 
 NY, NX = 9, 20
-EVERYTHING = {
+ALL_TERM_OPTIONS = {
     "physics__biharmonic_viscosity": 1e8,
     "physics__manning": 0.03,
     "physics__tracers": ({"name": "tracer"},),
@@ -27,10 +27,10 @@ EVERYTHING = {
 
 
 @pytest.mark.parametrize("flux", ["energy", "enstrophy", "arakawa_lamb"])
-@pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
+@pytest.mark.parametrize("options", [{}, ALL_TERM_OPTIONS], ids=["plain", "everything"])
 def test_graph_reads_the_width_of_the_scheme(flux, options):
     setup = setup_of(configuration(NY, NX, scheme__vorticity_flux=flux, **options))
-    assert request_of(setup).made.width == setup.scheme.width
+    assert request_of(setup).step_code.width == setup.scheme.halo_width
 
 
 def with_term(monkeypatch, tendency):
@@ -41,14 +41,14 @@ def with_term(monkeypatch, tendency):
     return config, setup_of(config).scheme.with_terms([name])
 
 
-def strange(flow, params, now):
+def tendency_of_all_functions(flow, params, now):
     """Every function that a term may use."""
     x, y = mx_f(flow.h) / 60, my_f(flow.h) / 70
     xp = x.values.__array_namespace__()
     bump = x.map(lambda a: xp.where(a > 1, xp.exp(-a), xp.sin(a) + xp.log(a)))
     edge = (x - 0.9).map(lambda a: xp.maximum(a, xp.minimum(0.5 * a, -0.1)))
     root = y.map(lambda a: xp.cbrt(a - 1) + xp.sqrt(a) + abs(a - 1.1) + a**3 + a**0.4 + xp.cos(a))
-    far = flow.u.moved(0, -3) * flow.h.moved(0, 3) / 50
+    far = flow.u.shift(0, -3) * flow.h.shift(0, 3) / 50
     squared = x
     for _ in range(12):  # so that what stands in front is squared, too
         squared = squared * squared * flow.grid.dx.u / 8e3 + 0.1
@@ -64,28 +64,28 @@ def strange(flow, params, now):
 
 
 @pytest.mark.parametrize(("dtype", "bound"), [("float32", 1e-5), ("float64", 1e-12)])
-def test_own_term_agrees_with_xla(dtype, bound):
+def test_user_term_agrees_with_xla(dtype, bound):
     config = configuration(NY, NX, random_fields(NY, NX, land=0.1), grid__periodic_y=True, run__dtype=dtype)
-    with_term = load(config, terms=[Term("strange", strange)])
-    ours, expected = (step_by_step(executor, with_term, 5)[:3] for executor in ("native", "xla"))
-    for a, b, without in zip(ours, expected, step_by_step("native", config, 5)[:3], strict=True):
+    with_term = load(config, terms=[Term("strange", tendency_of_all_functions)])
+    ours, expected = (run_single_steps(executor, with_term, 5)[:3] for executor in ("native", "xla"))
+    for a, b, without in zip(ours, expected, run_single_steps("native", config, 5)[:3], strict=True):
         assert np.abs(a - b).max() < bound * np.abs(b).max()
         assert np.abs(b - without).max() > 1e-4 * np.abs(b).max()
 
 
-def branches(flow, params, now):
+def branching_term(flow, params, now):
     return {"u": flow.u} if flow.h.values > 3 else {}
 
 
-def loops(flow, params, now):
+def looping_term(flow, params, now):
     return {"u": flow.u.map(lambda a: sum(list(a)))}
 
 
-def picks(flow, params, now):
+def indexing_term(flow, params, now):
     return {"u": flow.u * flow.h.values[3, 4]}
 
 
-def calls(flow, params, now):
+def numpy_calling_term(flow, params, now):
     return {"u": flow.u.map(np.tanh)}
 
 
@@ -93,18 +93,18 @@ def calls(flow, params, now):
 @pytest.mark.parametrize(
     ("tendency", "what"),
     [
-        (branches, "if flow.h.values > 3 else {}: a branch on the value of a field"),
-        (loops, "a loop over cells"),
-        (picks, "single cells of a field"),
-        (calls, "does not support ufuncs"),
+        (branching_term, "if flow.h.values > 3 else {}: a branch on the value of a field"),
+        (looping_term, "a loop over cells"),
+        (indexing_term, "single cells of a field"),
+        (numpy_calling_term, "does not support ufuncs"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_untraceable_term_is_refused_with_its_line(monkeypatch, tendency, what):
     config, scheme = with_term(monkeypatch, tendency)
-    vars(scheme)["width"] = 1  # found with arrays, on which some of these fail already
+    vars(scheme)["halo_width"] = 1  # found with arrays, on which some of these fail already
     with pytest.raises(UsageError) as found:
-        _ = request_of(Setup(config, scheme)).made
+        _ = request_of(Setup(config, scheme)).step_code
     text, line = str(found.value), tendency.__code__.co_firstlineno + 1
     assert text.startswith(f"{__file__}:{line}: ")
     assert what in text
@@ -120,4 +120,4 @@ def test_too_long_term_is_refused(monkeypatch):
         return {"u": x}
 
     with pytest.raises(UsageError, match="longer chain of operations than the native step"):
-        _ = request_of(Setup(*with_term(monkeypatch, long))).made
+        _ = request_of(Setup(*with_term(monkeypatch, long))).step_code

@@ -8,20 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support import stepping
-from support.compiling import compiled_anew
-from support.marks import at_night
+from support.marks import night_params
+from support.quick_compilation import cleared_program_cache
 from support.random_case import configuration, random_fields
-from support.stepping import same_bits
+from support.stepping import has_same_bits
 
 from swmodel.executors.native import calls
 from swmodel.executors.native.kernel import choose_steps_per_sweep
 from swmodel.ocean.timestep import method_of
-from swmodel.parallel.decomposition import block, blocks
+from swmodel.parallel.decomposition import block_of_rank, blocks_of_layout
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
 
-build, after = partial(stepping.build, "native"), partial(stepping.after, "native")
+build, after = partial(stepping.make_executor, "native"), partial(stepping.run_chunks, "native")
 
 
 @pytest.mark.parametrize(
@@ -31,20 +31,20 @@ build, after = partial(stepping.build, "native"), partial(stepping.after, "nativ
 def test_thin_domains_have_same_bits_in_any_sweep(size, steps_per_sweep):
     config = configuration(*size, grid__periodic_y=True, physics__slip="no", time__stepper="ab2")
     once = after(config, 7, threads=1, steps_per_sweep=1)
-    assert same_bits(after(config, 7, steps_per_sweep=steps_per_sweep)[:3], once[:3])
+    assert has_same_bits(after(config, 7, steps_per_sweep=steps_per_sweep)[:3], once[:3])
 
 
 def test_streaming_stores_have_same_bits(monkeypatch):
     config = configuration(37, 23, physics__slip="no", time__stepper="ab2", grid__periodic_y=True)
     once = after(config, 5)
-    monkeypatch.setattr(calls, "BEYOND_CACHE", 0)
-    with compiled_anew():
-        assert same_bits(after(config, 5), once)
+    monkeypatch.setattr(calls, "CACHE_BYTES", 0)
+    with cleared_program_cache():
+        assert has_same_bits(after(config, 5), once)
 
 
 @pytest.mark.parametrize(
     ("stepper", "steps_per_sweep"),
-    [("gfb", 1), *at_night(("ab2", 4), ("rk3", 1), ("leapfrog", 4), ("gfb", 4))],
+    [("gfb", 1), *night_params(("ab2", 4), ("rk3", 1), ("leapfrog", 4), ("gfb", 4))],
 )
 @pytest.mark.fully_optimised
 def test_compiled_loop_copies_no_field(stepper, steps_per_sweep):
@@ -73,11 +73,14 @@ def test_compiled_loop_copies_no_field(stepper, steps_per_sweep):
 )
 def test_steps_in_a_sweep_follow_from_smallest_block(ny, nx, layout, stepper, width, itemsize, steps_per_sweep):
     method = method_of(stepper)
-    chosen = {choose_steps_per_sweep(b.smallest, width, method, itemsize, False) for b in blocks(layout, ny, nx)}
+    chosen = {
+        choose_steps_per_sweep(b.min_block_shape, width, method, itemsize, False)
+        for b in blocks_of_layout(layout, ny, nx)
+    }
     assert chosen == {steps_per_sweep}
 
 
-def with_continents(stepper, sides=()):
+def continent_case(stepper, sides=()):
     """A case of which a third is far from any water, in float32, with a lake of one cell inside of the land.
 
     Islands are everywhere but in the east.
@@ -100,24 +103,24 @@ SIDES = ("east", "north")
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.parametrize(
     ("stepper", "many", "sides"),
-    [("ab3", 3, ()), *at_night(("rk3", 1, ()), ("leapfrog", 3, ()), ("ab2", 2, SIDES))],
+    [("ab3", 3, ()), *night_params(("rk3", 1, ()), ("leapfrog", 3, ()), ("ab2", 2, SIDES))],
 )
-def test_cells_left_out_far_from_water_change_no_bit(stepper, many, sides, monkeypatch):
+def test_skipping_land_far_from_water_changes_no_bit(stepper, many, sides, monkeypatch):
     """A third or more is left out here, and keeps what it holds; without flags all is computed as beside land."""
-    config, real = with_continents(stepper, sides), calls.Calls.flags
+    config, real = continent_case(stepper, sides), calls.NativeCalls.flags
     options = {"steps_per_sweep": many} if many > 1 else {}
     model, carry = build(config, **options)
-    here = block(0, (1, 1), config.grid.ny, config.grid.nx)
+    here = block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx)
     static = setup_of(config).static(here, model.kernel.margin)
-    call = calls.Calls(model.kernel, model.static_of(*static), model.dt, model.transport)
+    call = calls.NativeCalls(model.kernel, model.static_of(*static), model.dt, model.transport)
     least = 0.2 if stepper == "rk3" else 0.35  # the stages keep anything on land, and see it from further away
-    assert least < (np.asarray(call.flags(leave_out=True)) == 2).mean() < 0.7
+    assert least < (np.asarray(call.flags(skip_land=True)) == 2).mean() < 0.7
     assert (np.asarray(call.flags()) < 2).all()
     assert (np.asarray(call.flags()) == 0).mean() > 0.05
     fewer = after(config, 4, 3, **options)
-    monkeypatch.setattr(calls.Calls, "flags", lambda self, leave_out=False: real(self))
+    monkeypatch.setattr(calls.NativeCalls, "flags", lambda self, skip_land=False: real(self))
     others = after(config, 7, threads=1, **options)  # a program of its own
-    monkeypatch.setattr(calls.Calls, "flags", lambda self, leave_out=False: 0 * real(self) + np.uint8(1))
+    monkeypatch.setattr(calls.NativeCalls, "flags", lambda self, skip_land=False: 0 * real(self) + np.uint8(1))
     near = after(config, 7, threads=2, **options)
     for ours, other, all_near in zip(fewer, others, near, strict=True):
         assert ours.tobytes() == other.tobytes() == all_near.tobytes()

@@ -7,16 +7,25 @@ import itertools
 
 import numpy as np
 import pytest
-from support.random_case import CLOSURES, COEFFICIENTS, DRYING, DRYING_SPHERE, TIDE, configuration, flats, random_fields
-from support.recorded import Recorded
+from support.random_case import (
+    CLOSURES,
+    COEFFICIENTS,
+    DRYING,
+    DRYING_SPHERE,
+    TIDE,
+    configuration,
+    drying_flats,
+    random_fields,
+)
+from support.recorded_steps import RecordedSteps
 from support.stepping import STEPPERS
 
-from swmodel.executors.reference import Reference
+from swmodel.executors.reference import ReferenceModel
 from swmodel.setup.setup import setup_of
 
 FLUXES = ("energy", "enstrophy", "arakawa_lamb", "weno5", "weno7")
 #: Whether y and x are rings.
-RINGS = {"rings": (True, True), "y ring": (True, False), "channel": (False, True), "basin": (False, False)}
+PERIODIC_YX = {"rings": (True, True), "y ring": (True, False), "channel": (False, True), "basin": (False, False)}
 SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}
 NO_SLIP = {"physics__slip": "no"}
 BIHARMONIC = {"physics__biharmonic_viscosity": 1e8}
@@ -26,7 +35,7 @@ FIFTH_ORDER = {
         {"name": "dye", "initial": 2.0, "diffusivity": 300.0, "advection": "weno5"},
     ),
 }
-TERMS = {
+TERM_OPTIONS = {
     "viscosity": {},
     "no slip": NO_SLIP,
     "biharmonic": BIHARMONIC,
@@ -51,7 +60,7 @@ TERMS = {
     "weather, large_pond": {"in_time": True, "wind_drag__law": "large_pond"},
 }
 #: Terms whose coefficients are fields.
-FIELDS = {"coefficients as fields": COEFFICIENTS, "closures as fields, no slip": CLOSURES}
+FIELD_COEFFICIENTS = {"coefficients as fields": COEFFICIENTS, "closures as fields, no slip": CLOSURES}
 
 
 def assert_agrees(config, steps=2):
@@ -59,7 +68,7 @@ def assert_agrees(config, steps=2):
 
     In float64 to 1e-12; in float32 to 1e-5.
     """
-    reference, recorded = Reference(setup_of(config)), Recorded(config)
+    reference, recorded = ReferenceModel(setup_of(config)), RecordedSteps(config)
     truth = reference.advance(reference.start(), steps, config.time.dt).state
     ours = recorded.advance(recorded.start(), steps).state
     bound = {"float64": 1e-12, "float32": 1e-5}[config.run.dtype]
@@ -74,7 +83,7 @@ def assert_agrees(config, steps=2):
 @pytest.mark.parametrize("stepper", STEPPERS)
 def test_stepper_with_flux_agrees(stepper, flux, dtype):
     number = STEPPERS.index(stepper) + FLUXES.index(flux)
-    ring_y, ring_x = list(RINGS.values())[number % 4]
+    ring_y, ring_x = list(PERIODIC_YX.values())[number % 4]
     options = {"run__dtype": dtype, "physics__slip": ("free", "no")[number // 2 % 2]}
     force = {"body_force__x_amplitude": 1e-3, "body_force__period": 100.0}
     options |= {"grid__periodic_y": ring_y, "grid__periodic_x": ring_x, **force}
@@ -83,34 +92,34 @@ def test_stepper_with_flux_agrees(stepper, flux, dtype):
 
 @pytest.mark.promise("no uninitialised value is read")
 @pytest.mark.parametrize("option", [*({"scheme__vorticity_flux": flux} for flux in FLUXES), BIHARMONIC, FIFTH_ORDER])
-def test_declared_halo_is_needed(option):
+def test_declared_halo_is_not_wider_than_needed(option):
     """Recorded fills all beyond it with NaN in every test of this file; here its last row is NaN, too."""
-    recorded = Recorded(configuration(9, 11, random_fields(9, 11, land=0.0), grid__periodic_y=True, **option))
+    recorded = RecordedSteps(configuration(9, 11, random_fields(9, 11, land=0.0), grid__periodic_y=True, **option))
     assert np.isfinite(recorded.advance(recorded.start(), 1).state).all()
     recorded.halo -= 1
     assert np.isnan(recorded.advance(recorded.start(), 1).state).any()
 
 
 @pytest.mark.promise("the executor does not change the answer")
-@pytest.mark.parametrize("term", TERMS)
-@pytest.mark.parametrize("boundary", RINGS)
+@pytest.mark.parametrize("term", TERM_OPTIONS)
+@pytest.mark.parametrize("boundary", PERIODIC_YX)
 def test_term_with_boundary_agrees(boundary, term):
-    ring_y, ring_x = RINGS[boundary]
+    ring_y, ring_x = PERIODIC_YX[boundary]
     ring_y = ring_y and term != "beta plane"  # f would jump where the ring closes
     stepper = {"stepper": "ab2"} if term in ("self-attraction", "manning", "sponge") else {}
-    options = TERMS[term] | {f"time__{key}": value for key, value in stepper.items()}
-    fields = random_fields(7, 11, coefficients=FIELDS.get(term, ()))
+    options = TERM_OPTIONS[term] | {f"time__{key}": value for key, value in stepper.items()}
+    fields = random_fields(7, 11, coefficients=FIELD_COEFFICIENTS.get(term, ()))
     assert_agrees(configuration(7, 11, fields, grid__periodic_y=ring_y, grid__periodic_x=ring_x, **options))
 
 
 #: Open sides where walls are, and what is given outside: numbers, fields, a tide.
-OPEN = {
+OPEN_BOUNDARY_OPTIONS = {
     "west": {},
     "east, north": {"open_sides__level": 0.3, "open_sides__transport_x": 5.0, **BIHARMONIC, **NO_SLIP},
     "west, east, south, north": {
         **{"open_sides__constituents": ("M2", "K1"), "open_sides__amplitude": (0.5, 0.2)},
         **{"open_sides__phase": (70.0, -30.0), "tide__ramp": 50.0, "scheme__vorticity_flux": "arakawa_lamb"},
-        **TERMS["tracer, sponge"],
+        **TERM_OPTIONS["tracer, sponge"],
     },
     "west, east": FIFTH_ORDER | SPONGE,
     "south, east": {"open_sides__transport_y": 3.0, "open_sides__constituents": ("K1", "M2"), "outside": "fields"},
@@ -124,9 +133,9 @@ OPEN = {
 @pytest.mark.promise("open sides let waves in and out")
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 @pytest.mark.parametrize("sphere", [False, True], ids=["plane", "sphere"])
-@pytest.mark.parametrize("sides", OPEN)
-def test_open_sides_agree(sides, sphere):
-    options, fields = dict(OPEN[sides]), random_fields(7, 11)
+@pytest.mark.parametrize("sides", OPEN_BOUNDARY_OPTIONS)
+def test_open_boundaries_agree(sides, sphere):
+    options, fields = dict(OPEN_BOUNDARY_OPTIONS[sides]), random_fields(7, 11)
     if options.pop("outside", None):
         tides = np.random.default_rng(2).random((3, 2, 2, 7, 11)) * np.reshape([1, 9, 9], (3, 1, 1, 1, 1))
         names = ("level", "transport_x", "transport_y")
@@ -136,12 +145,12 @@ def test_open_sides_agree(sides, sphere):
     assert_agrees(configuration(7, 11, fields, sphere=sphere, **open_sides, **options))
 
 
-SPHERE = {
+SPHERE_OPTIONS = {
     "coefficients as fields": {"grid__periodic_x": False, **NO_SLIP},
     "closures as fields, no slip": {"grid__periodic_x": False, **NO_SLIP},
     "tide": {"time__stepper": "rk4", **TIDE},
     "tide, own pole": {"grid__pole": (-42.0, 76.0), "grid__radius": 6371e3, "time__dt": 5.0, **TIDE},
-    "enstrophy, tracer, sponge": {"scheme__vorticity_flux": "enstrophy", **TERMS["tracer, sponge"]},
+    "enstrophy, tracer, sponge": {"scheme__vorticity_flux": "enstrophy", **TERM_OPTIONS["tracer, sponge"]},
     "tracers of fifth order": FIFTH_ORDER,
     "arakawa_lamb, f plane": {"scheme__vorticity_flux": "arakawa_lamb", "physics__f0": 1e-4, **BIHARMONIC, **NO_SLIP},
     "weno7": {"scheme__vorticity_flux": "weno7", **NO_SLIP},
@@ -149,10 +158,12 @@ SPHERE = {
 
 
 @pytest.mark.promise("the sphere's geometry is exact")
-@pytest.mark.parametrize("option", SPHERE)
+@pytest.mark.parametrize("option", SPHERE_OPTIONS)
 def test_sphere_agrees(option):
     assert_agrees(
-        configuration(7, 11, random_fields(7, 11, coefficients=FIELDS.get(option, ())), True, **SPHERE[option])
+        configuration(
+            7, 11, random_fields(7, 11, coefficients=FIELD_COEFFICIENTS.get(option, ())), True, **SPHERE_OPTIONS[option]
+        )
     )
 
 
@@ -169,7 +180,7 @@ def test_thin_domains_agree(size):
 
 
 #: Seas that flood and fall dry.
-FLATS = {
+DRYING_OPTIONS = {
     "rings": {"grid__periodic_y": True},
     "basin, weno5, no slip": {"grid__periodic_x": False, "scheme__vorticity_flux": "weno5", **NO_SLIP},
     "basin, tracers of fifth order": {"grid__periodic_x": False, **FIFTH_ORDER},
@@ -184,14 +195,14 @@ FLATS = {
 
 @pytest.mark.promise("the executor does not change the answer")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("option", FLATS)
+@pytest.mark.parametrize("option", DRYING_OPTIONS)
 def test_cells_that_flood_and_fall_dry_agree(option, dtype):
     drags = ("quadratic_drag", "manning") if option == "basin, weno5, no slip" else ()
-    fields = flats(7, 11, sides=2 * ("west" in option), coefficients=drags)
+    fields = drying_flats(7, 11, sides=2 * ("west" in option), coefficients=drags)
     options = (DRYING_SPHERE if "sphere" in option else DRYING) | {"run__dtype": dtype, "forcing__every": 7.0}
-    config = configuration(7, 11, fields, **options | FLATS[option])
+    config = configuration(7, 11, fields, **options | DRYING_OPTIONS[option])
     assert_agrees(config, steps=6)
-    reference, thin = Reference(setup_of(config)), config.drying.thickness
+    reference, thin = ReferenceModel(setup_of(config)), config.drying.thickness
     wet = [reference.advance(reference.start(), steps, config.time.dt).state.h > thin for steps in range(7)]
     pairs = list(itertools.pairwise(wet))
     assert any((before & ~after).any() for before, after in pairs)

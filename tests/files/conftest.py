@@ -5,8 +5,8 @@ from support.restarts import simulation
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory):
-    """A run of 11 steps, of which `halfway` has the first seven; not to be changed."""
+def undisturbed_run(tmp_path_factory):
+    """A run of 11 steps, of which `halfway_run` has the first seven; not to be changed."""
     directory = tmp_path_factory.mktemp("runs") / "undisturbed"
     simulation().run(directory)
     return directory

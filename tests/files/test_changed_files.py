@@ -10,46 +10,48 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray
-from support.command import cli
-from support.faults import flip
-from support.restarts import FILES, change, data, resumed, simulation
-from support.snapshots import config_of, write
+from support.command import invoke_swmodel
+from support.faults import flip_bit
+from support.restarts import FILES, read_variables, resume_run, set_value, simulation
+from support.snapshots import make_config, write_records
 
 from swmodel.config import load
 from swmodel.errors import ConfigError, FilesError
-from swmodel.extras import lacking
+from swmodel.extras import missing_package_reason
 from swmodel.files.verify import verdicts
 from swmodel.model.validate import check_config
 from swmodel.plotting import plot
-from swmodel.plotting.dataset import open_data, values_of
+from swmodel.plotting.dataset import open_data, read_verified
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def store_original(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "output.zarr"
-    write(path, config_of(), (0, 7, 14), layout=(2, 1))
+    write_records(path, make_config(), (0, 7, 14), layout=(2, 1))
     return path
 
 
 @pytest.fixture
-def store(made, tmp_path):
-    return shutil.copytree(made, tmp_path / "output.zarr")
+def store_copy(store_original, tmp_path):
+    return shutil.copytree(store_original, tmp_path / "output.zarr")
 
 
 @pytest.mark.promise("damage to restart files, records and static fields is found")
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [0, -1])
-def test_flipped_bit_in_chunk_is_named_with_its_variable(store, place):
-    chunks = [each for each in sorted(store.rglob("*")) if each.is_file() and each.name != "zarr.json"]
+def test_flipped_bit_in_chunk_is_named_with_its_variable(store_copy, place):
+    chunks = [each for each in sorted(store_copy.rglob("*")) if each.is_file() and each.name != "zarr.json"]
     for file in chunks[:: max(1, len(chunks) // 8)]:
         before = file.read_bytes()
-        flip(file, place)
-        assert verdicts(store)["output.zarr"].startswith(f"damaged: variable {file.relative_to(store).parts[0]}")
+        flip_bit(file, place)
+        assert verdicts(store_copy)["output.zarr"].startswith(
+            f"damaged: variable {file.relative_to(store_copy).parts[0]}"
+        )
         file.write_bytes(before)
-    assert verdicts(store) == {"output.zarr": "intact"}
+    assert verdicts(store_copy) == {"output.zarr": "intact"}
 
 
-def lose(store, name):
+def remove_entry(store, name):
     shutil.rmtree(store / name) if (store / name).is_dir() else (store / name).unlink()
 
 
@@ -63,83 +65,88 @@ def change_units(store, name):
 @pytest.mark.parametrize(
     ("harm", "name", "words"),
     [
-        (lose, "h/c/1/1/0", "variable h in record 1 (step 7)"), (lose, "h/c/2", "variable h in record 2 (step 14)"),
-        (lose, "depth/c/0/0", "variable depth"), (lose, "time/c/0", "variable time"),
-        (lose, "eta_mean/zarr.json", "variable eta_mean"), (change_units, "h", "header, variable h"),
+        (remove_entry, "h/c/1/1/0", "variable h in record 1 (step 7)"),
+        (remove_entry, "h/c/2", "variable h in record 2 (step 14)"),
+        (remove_entry, "depth/c/0/0", "variable depth"), (remove_entry, "time/c/0", "variable time"),
+        (remove_entry, "eta_mean/zarr.json", "variable eta_mean"), (change_units, "h", "header, variable h"),
     ],
 )  # fmt: skip
-def test_missing_chunk_and_changed_metadata_are_named(store, harm, name, words):
-    harm(store, name)
-    assert verdicts(store) == {"output.zarr": f"damaged: {words}"}
+def test_missing_chunk_and_changed_metadata_are_named(store_copy, harm, name, words):
+    harm(store_copy, name)
+    assert verdicts(store_copy) == {"output.zarr": f"damaged: {words}"}
 
 
 @pytest.mark.slow
-def test_copy_by_xarray_is_used_with_a_warning(store, tmp_path, caplog):
+def test_copy_by_xarray_is_used_with_a_warning(store_copy, tmp_path, caplog):
     copy = tmp_path / "copy.zarr"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of zarr, on consolidated metadata
-        xarray.open_zarr(store).to_zarr(copy, write_empty_chunks=True)
-    with open_data(copy) as ours, open_data(store) as theirs:
+        xarray.open_zarr(store_copy).to_zarr(copy, write_empty_chunks=True)
+    with open_data(copy) as ours, open_data(store_copy) as theirs:
         for name in ("h", "zeta", "eta_mean"):
-            np.testing.assert_array_equal(values_of(ours, name, 1), values_of(theirs, name, 1))
+            np.testing.assert_array_equal(read_verified(ours, name, 1), read_verified(theirs, name, 1))
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [str(copy)]
     assert verdicts(copy) == {"copy.zarr": "damaged: header"}
 
 
 #: What another program leaves in place of the metadata: `to_zarr(consolidated=False)` of xarray, and less.
-BARE = '{"attributes": {}, "zarr_format": 3, "node_type": "group"'
-OTHERS = {"not consolidated": f"{BARE}}}", "null": f'{BARE}, "consolidated_metadata": null}}', "empty": "{}"}
+METADATA_START = '{"attributes": {}, "zarr_format": 3, "node_type": "group"'
+INVALID_METADATA = {
+    "not consolidated": f"{METADATA_START}}}",
+    "null": f'{METADATA_START}, "consolidated_metadata": null}}',
+    "empty": "{}",
+}
 
 
-@pytest.mark.parametrize("harm", ["no metadata", "half the metadata", *OTHERS])
-def test_store_without_valid_metadata_ends_with_code_5(store, harm):
-    metadata = store / "zarr.json"
+@pytest.mark.parametrize("harm", ["no metadata", "half the metadata", *INVALID_METADATA])
+def test_store_without_valid_metadata_ends_with_code_5(store_copy, harm):
+    metadata = store_copy / "zarr.json"
     if harm == "no metadata":
         metadata.unlink()
     else:
-        metadata.write_text(OTHERS.get(harm) or metadata.read_text()[:999])
+        metadata.write_text(INVALID_METADATA.get(harm) or metadata.read_text()[:999])
     for command in ("info", "plot", "animate"):
-        done = cli(command, store)
+        done = invoke_swmodel(command, store_copy)
         (line,) = done.output.splitlines()
-        assert (done.exit_code, str(store) in line) == (5, True), line
+        assert (done.exit_code, str(store_copy) in line) == (5, True), line
         assert harm == "half the metadata" or metadata.name in line
-        assert ("consolidated metadata" in line) == (harm in OTHERS)
+        assert ("consolidated metadata" in line) == (harm in INVALID_METADATA)
 
 
-def test_missing_package_is_named_by_every_command(store, monkeypatch):
+def test_missing_package_is_named_by_every_command(store_copy, monkeypatch):
     monkeypatch.setitem(sys.modules, "zarr", None)
     for command in (["info"], ["info", "--verify"], ["plot"], ["animate"]):
-        done = cli(*command, store)
-        assert (done.exit_code, done.output) == (3, f"Error: {store}{lacking('', 'zarr')}\n")
+        done = invoke_swmodel(*command, store_copy)
+        assert (done.exit_code, done.output) == (3, f"Error: {store_copy}{missing_package_reason('', 'zarr')}\n")
     with pytest.raises(ConfigError) as error:
         check_config(load("jet", {"output.format": "zarr", "restart.format": "zarr"}, environ={}))
     assert [problem.partition(":")[0] for problem in error.value.problems] == ["output.format", "restart.format"]
 
 
-def test_drawing_verifies_records_of_a_store(store):
-    flip(store / "h" / "c" / "1" / "0" / "0", 20)
-    (store / "zeta" / "c" / "2" / "1" / "0").unlink()
-    with open_data(store) as data:
-        assert values_of(data, "h", 0).shape == (21, 26)
+def test_drawing_verifies_records_of_a_store(store_copy):
+    flip_bit(store_copy / "h" / "c" / "1" / "0" / "0", 20)
+    (store_copy / "zeta" / "c" / "2" / "1" / "0").unlink()
+    with open_data(store_copy) as data:
+        assert read_verified(data, "h", 0).shape == (21, 26)
         for name, record in (("h", 1), ("zeta", 2)):
             with pytest.raises(FilesError, match=f"damaged: variable {name} in record {record}$"):
-                values_of(data, name, record)
+                read_verified(data, name, record)
 
 
 @pytest.mark.slow
-def test_run_goes_on_in_a_store_only_after_intact_records(tmp_path):
+def test_run_continues_in_a_store_only_after_intact_records(tmp_path):
     """Damage in records that are computed again does no harm."""
     options, store = {"output__format": "zarr"}, tmp_path / "output.zarr"
     simulation(run__steps=7, restart__every_steps=5, **options).run(tmp_path)
-    flip(store / "h" / "c" / "2" / "0" / "0", 20)
-    resumed(tmp_path, 8, path="step-0000000005.nc", **options)
+    flip_bit(store / "h" / "c" / "2" / "0" / "0", 20)
+    resume_run(tmp_path, 8, path="step-0000000005.nc", **options)
     assert verdicts(tmp_path)["output.zarr"] == "intact"
-    flip(store / "h" / "c" / "1" / "0" / "0", 20)
+    flip_bit(store / "h" / "c" / "1" / "0" / "0", 20)
     with pytest.raises(FilesError, match=r"output.zarr: damaged: variable h in record 1 \(step 4\)"):
-        resumed(tmp_path, **options)
+        resume_run(tmp_path, **options)
     (store / "zarr.json").write_text("{}")
     with pytest.raises(FilesError, match="output.zarr: .*consolidated metadata"):
-        resumed(tmp_path, **options)
+        resume_run(tmp_path, **options)
 
 
 def remove_checksums(path):
@@ -151,14 +158,14 @@ def remove_checksums(path):
 
 
 @pytest.mark.slow
-def test_files_without_checksums_are_read_and_continued(run_folder, undisturbed):
+def test_files_without_checksums_are_read_and_continued(run_folder, undisturbed_run):
     for name in FILES:
         remove_checksums(run_folder / name)
         assert verdicts(run_folder)[name] == "can be read; it holds no checksums"
-    assert cli("info", run_folder).exit_code == 0
-    resumed(run_folder)
+    assert invoke_swmodel("info", run_folder).exit_code == 0
+    resume_run(run_folder)
     for name in FILES:
-        ours, theirs = data(run_folder / name), data(undisturbed / name)
+        ours, theirs = read_variables(run_folder / name), read_variables(undisturbed_run / name)
         del theirs["crc32"]
         assert {key: value.tobytes() for key, value in ours.items()} == {k: v.tobytes() for k, v in theirs.items()}
 
@@ -171,16 +178,16 @@ def test_additions_by_another_program_are_no_damage(run_folder):
         file.createVariable("vorticity", "f8", ("time", "y_c", "x_c"))[:] = 1.0
     assert verdicts(run_folder)["output.nc"] == "intact"
     with open_data(run_folder / "output.nc") as file:
-        assert (values_of(file, "vorticity", 1) == 1.0).all()
+        assert (read_verified(file, "vorticity", 1) == 1.0).all()
 
 
 @pytest.mark.slow
-def test_records_taken_out_by_xarray_are_verified(run_folder):
+def test_records_selected_by_xarray_are_verified(run_folder):
     path = run_folder / "part.nc"
     with xarray.open_dataset(run_folder / "output.nc", decode_times=False) as whole:
         whole.isel(time=slice(1, 3)).to_netcdf(path)
     assert verdicts(path) == {"part.nc": "intact"}
-    change(path, "h", (1, 3, 4), 1.0)
+    set_value(path, "h", (1, 3, 4), 1.0)
     assert verdicts(path) == {"part.nc": "damaged: variable h in record 1 (step 7)"}
     plot(path, fields=["u"])
     with pytest.raises(FilesError, match="damaged: variable h in record 1$"):
@@ -194,7 +201,7 @@ def test_file_rewritten_by_xarray_is_read_with_a_warning(run_folder, caplog, tak
     path = run_folder / "part.nc"
     with xarray.open_dataset(run_folder / "output.nc") as whole:
         take(whole).to_netcdf(path)
-    assert cli("info", path).exit_code == 0
+    assert invoke_swmodel("info", path).exit_code == 0
     (warned,) = [record.getMessage() for record in caplog.records if record.name.startswith("swmodel")]
     assert warned.startswith(f"{path}: damaged: header")
     assert verdicts(path)["part.nc"].startswith("damaged: header")
@@ -208,19 +215,19 @@ def set_text(path, name, text):
             file.attrs.create(name, text)
 
 
-LATIN = np.bytes_("Montag: geändert\nDienstag".encode("latin-1"))
+LATIN1_TEXT = np.bytes_("Montag: geändert\nDienstag".encode("latin-1"))
 
 
 def test_resume_ignores_invalid_history_attribute(run_folder):
     """But not without a configuration, even if there are no checksums that would tell."""
-    for name, text in zip(FILES, (LATIN, None), strict=True):
+    for name, text in zip(FILES, (LATIN1_TEXT, None), strict=True):
         set_text(run_folder / name, "history", text)
-    resumed(run_folder)
+    resume_run(run_folder)
     for name, lines in zip(FILES, (3, 1), strict=True):
         with netCDF4.Dataset(run_folder / name) as file:
             assert file.history.endswith("swmodel.Simulation")
             assert len(file.history.splitlines()) == lines
     remove_checksums(run_folder / "output.nc")
-    set_text(run_folder / "output.nc", "configuration", LATIN)
+    set_text(run_folder / "output.nc", "configuration", LATIN1_TEXT)
     with pytest.raises(FilesError, match="output.nc cannot be continued: "):
-        resumed(run_folder, 12)
+        resume_run(run_folder, 12)

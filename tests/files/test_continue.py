@@ -6,36 +6,36 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
-from support.marks import at_night
+from support.marks import night_params
 from support.random_case import random_fields
-from support.ranks import run_ranks
-from support.restarts import data
-from support.snapshots import KINDS, NX, NY, config_of, write
+from support.rank_threads import run_rank_threads
+from support.restarts import read_variables
+from support.snapshots import CLASS_OF_FILE, NX, NY, make_config, write_records
 
 from swmodel.config import config_hash, to_toml
 from swmodel.errors import FilesError
 from swmodel.files.output import continuation
 from swmodel.files.store import arrays
 from swmodel.files.verify import verdicts
-from swmodel.ocean.diagnostics import QUANTITIES
-from swmodel.plotting.dataset import opened
+from swmodel.ocean.diagnostics import DIAGNOSTICS
+from swmodel.plotting.dataset import open_netcdf_or_zarr
 
 pytestmark = pytest.mark.slow
 
-UNDISTURBED = (0, 7, 14, 21, 28)
+UNDISTURBED_STEPS = (0, 7, 14, 21, 28)
 OUTPUTS = ("output.nc", "output.zarr")
 
 
-def everything(path):
+def file_contents(path):
     """Values, types, shapes, attributes and storage of all variables and the file; except for the history."""
-    with opened(path) as file:
+    with open_netcdf_or_zarr(path) as file:
         found = {name: file.getncattr(name) for name in file.ncattrs() if name not in ("history", "header_crc32")}
         if path.suffix == ".nc":
             found |= {(name, "about"): str(variable) for name, variable in file.variables.items()}
     if path.suffix == ".zarr":
         files = sorted(each.relative_to(path) for each in path.rglob("*"))
-        values = {(name, "values"): each.tobytes() for name, each in data(path).items()}
-        return found | values | {"documents": arrays.contents(path)[1], "files": files}
+        values = {(name, "values"): each.tobytes() for name, each in read_variables(path).items()}
+        return found | values | {"documents": arrays.read_store_metadata(path)[1], "files": files}
     with h5py.File(path, "r") as file:
         stored = {name: (each.dtype, each.maxshape, each.chunks, each[...].tobytes()) for name, each in file.items()}
         return found | stored
@@ -43,49 +43,51 @@ def everything(path):
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.fault("a store has other values than the NetCDF file, or a run goes on in it on other blocks")
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", CLASS_OF_FILE)
 @pytest.mark.parametrize(
     ("before", "kept", "after", "layouts"),
     [
         ((0, 7, 14, 17), 17, (21, 28), ((2, 1), (3, 1))),
         ((0, 7, 9), 8, (14, 21, 28), ((2, 2), (1, 3))),
-        *at_night((UNDISTURBED, 28, (), ((1, 1), (2, 1))), ((0, 7), -1, UNDISTURBED, ((3, 2), (1, 1)))),
+        *night_params((UNDISTURBED_STEPS, 28, (), ((1, 1), (2, 1))), ((0, 7), -1, UNDISTURBED_STEPS, ((3, 2), (1, 1)))),
     ],
 )
 def test_continued_file_is_that_of_the_undisturbed_run(tmp_path, name, before, kept, after, layouts):
     """The records up to a step are kept that the undisturbed run would have too; it goes on with another layout."""
-    config, paths = config_of(), [tmp_path / folder / name for folder in ("whole", "pieces")]
-    for path, steps in zip(paths, (UNDISTURBED, before), strict=True):
+    config, paths = make_config(), [tmp_path / folder / name for folder in ("whole", "pieces")]
+    for path, steps in zip(paths, (UNDISTURBED_STEPS, before), strict=True):
         path.parent.mkdir()
-        write(path, config, steps, layout=layouts[0])
-    write(paths[1], config, after, keep=lambda step: step <= kept and step in UNDISTURBED, layout=layouts[1])
-    assert everything(paths[1]) == everything(paths[0])
+        write_records(path, config, steps, layout=layouts[0])
+    write_records(
+        paths[1], config, after, keep=lambda step: step <= kept and step in UNDISTURBED_STEPS, layout=layouts[1]
+    )
+    assert file_contents(paths[1]) == file_contents(paths[0])
     assert verdicts(paths[1]) == {name: "intact"}
 
 
-def test_store_goes_on_beside_what_killed_writers_left(tmp_path):
+def test_store_continues_beside_files_of_killed_writers(tmp_path):
     """Files of records that no reader sees, unfinished files, and pieces beside the store."""
     paths = [tmp_path / folder / "output.zarr" for folder in ("whole", "killed")]
     for path in paths:
         path.parent.mkdir()
-        write(path, config_of(), (0, 7))
+        write_records(path, make_config(), (0, 7))
     for left in ("output.zarr/h/c/2/0/0", "output.zarr/time/c/0.12ab.partial", "output.zarr.writing/h-2-0-0-1"):
         (paths[1].parent / left).parent.mkdir(parents=True, exist_ok=True)
         (paths[1].parent / left).write_bytes(b"half a file")
     for path in paths:
-        write(path, config_of(), (14,), keep=lambda step: True, layout=(3, 1))
-    assert everything(paths[1]) == everything(paths[0])
+        write_records(path, make_config(), (14,), keep=lambda step: True, layout=(3, 1))
+    assert file_contents(paths[1]) == file_contents(paths[0])
     assert [each.name for each in paths[1].parent.iterdir()] == ["output.zarr"]
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_history_is_bounded_and_configuration_is_the_latest(tmp_path, monkeypatch, name):
     """Because the history of many runs would outgrow an attribute of HDF5."""
-    monkeypatch.setattr(continuation, "HISTORY_LINES", 3)
-    path, longer = tmp_path / name, config_of(run__steps=100)
+    monkeypatch.setattr(continuation, "MAX_HISTORY_LINES", 3)
+    path, longer = tmp_path / name, make_config(run__steps=100)
     for step in range(6):
-        write(path, config_of() if step < 5 else longer, (step,), keep=(lambda step: True) if step else None)
-    with opened(path) as file:
+        write_records(path, make_config() if step < 5 else longer, (step,), keep=(lambda step: True) if step else None)
+    with open_netcdf_or_zarr(path) as file:
         first, _, *latest = [line.partition("Z: ")[2] for line in file.history.splitlines()]
         assert [first, *latest] == [f"swmodel ({step},)" for step in (0, 3, 4, 5)]
         assert (file.configuration, file.configuration_sha256) == (to_toml(longer), config_hash(longer))
@@ -95,15 +97,15 @@ def test_history_is_bounded_and_configuration_is_the_latest(tmp_path, monkeypatc
 def make_foreign(path):
     """Have the file or store be one of another program."""
     if path.suffix == ".zarr":
-        attributes, documents = arrays.contents(path)
+        attributes, documents = arrays.read_store_metadata(path)
         del attributes["configuration"]
-        arrays.published(path, attributes, documents, 2)
+        arrays.publish_records(path, attributes, documents, 2)
     else:
-        with netCDF4.Dataset(path, "w") as data:
-            data.createDimension("time")
+        with netCDF4.Dataset(path, "w") as file:
+            file.createDimension("time")
 
 
-def cut(path):
+def truncate(path):
     header = path / "zarr.json" if path.is_dir() else path
     header.write_bytes(header.read_bytes()[: header.stat().st_size // 2])
 
@@ -114,23 +116,23 @@ def remove(path):
 
 @pytest.mark.promise("nothing is overwritten by accident, also from Python")
 @pytest.mark.fault("half a store, a store of another run, a damaged or missing chunk")
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("harm", [None, remove, cut, make_foreign])
-def test_unfit_file_is_refused_on_all_ranks_and_left_as_it_is(tmp_path, name, harm):
+@pytest.mark.parametrize("name", CLASS_OF_FILE)
+@pytest.mark.parametrize("harm", [None, remove, truncate, make_foreign])
+def test_file_of_another_run_is_refused_on_all_ranks_and_left_unchanged(tmp_path, name, harm):
     """One of another run, if there is no harm."""
-    path, config, words = tmp_path / name, config_of(), "."
-    write(path, config, (0, 7))
+    path, config, words = tmp_path / name, make_config(), "."
+    write_records(path, config, (0, 7))
     if harm:
         harm(path)
     else:
-        config, words = config_of(grid__dx=1.0, run__dtype="float64"), "grid.dx: 4000.0 before, 1.0 now; run.dtype: "
+        config, words = make_config(grid__dx=1.0, run__dtype="float64"), "grid.dx: 4000.0 before, 1.0 now; run.dtype: "
     before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
 
     def rank(transport):
         with pytest.raises(FilesError, match=rf"{name} cannot be continued: .*{words}"):
-            KINDS[name](path, config, transport, keep=lambda step: True)
+            CLASS_OF_FILE[name](path, config, transport, keep=lambda step: True)
 
-    run_ranks(rank, (1, 2), NY, NX)
+    run_rank_threads(rank, (1, 2), NY, NX)
     assert {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()} == before
 
 
@@ -140,24 +142,24 @@ def test_unfit_file_is_refused_on_all_ranks_and_left_as_it_is(tmp_path, name, ha
 def test_file_with_another_field_is_refused(tmp_path, name, field):
     """The configuration is the same, but a file or formula that it names has changed."""
     fields = random_fields(NY, NX, land=0.4, coefficients=("manning",))
-    config = config_of(fields)
-    write(tmp_path / name, config, (0,))
-    changed = config_of(fields | {field: fields[field] * np.where(np.eye(NY, NX), 1.01, 1.0)})
+    config = make_config(fields)
+    write_records(tmp_path / name, config, (0,))
+    changed = make_config(fields | {field: fields[field] * np.where(np.eye(NY, NX), 1.01, 1.0)})
     changed = changed.model_copy(update={"python": config.python})
     with pytest.raises(FilesError, match=f"cannot be continued: {field} has other values in the \\w+$"):
-        write(tmp_path / name, changed, (7,), keep=lambda step: True)
+        write_records(tmp_path / name, changed, (7,), keep=lambda step: True)
 
 
 @pytest.mark.fault("a file of an earlier version lacks a variable")
 @pytest.mark.parametrize(("name", "lacking"), [("output.nc", "linear_drag"), ("diagnostics.nc", "tracer")])
-def test_file_of_an_earlier_version_goes_on_without_a_variable(tmp_path, monkeypatch, name, lacking):
-    path, config = tmp_path / name, config_of(physics__tracers=({"name": "tracer"},))
+def test_file_of_an_earlier_version_continues_without_a_variable(tmp_path, monkeypatch, name, lacking):
+    path, config = tmp_path / name, make_config(physics__tracers=({"name": "tracer"},))
     with monkeypatch.context() as before:
-        before.setattr("swmodel.files.output.series.quantities", lambda *_: QUANTITIES)
+        before.setattr("swmodel.files.output.series.diagnostics_of_run", lambda *_: DIAGNOSTICS)
         before.setattr("swmodel.files.output.static.COEFFICIENTS", {})
-        write(path, config, (0, 7))
-    write(path, config, (14,), keep=lambda step: True)
-    with netCDF4.Dataset(path) as data:
-        assert data["step"][:].tolist() == [0, 7, 14]
-        assert lacking not in data.variables
+        write_records(path, config, (0, 7))
+    write_records(path, config, (14,), keep=lambda step: True)
+    with netCDF4.Dataset(path) as file:
+        assert file["step"][:].tolist() == [0, 7, 14]
+        assert lacking not in file.variables
     assert verdicts(path) == {name: "intact"}

@@ -8,7 +8,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.journal_story import KINDS, STATES, Disk, opened, steps_in, story, write
+from support.journal_states import (
+    CHANGES_PER_TRIAL,
+    EXPECTED_RECORDS,
+    InterceptedOs,
+    open_kind,
+    steps_in,
+    write,
+    write_through_states,
+)
 
 from swmodel.errors import FilesError
 from swmodel.files import journal
@@ -19,12 +27,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
-def one_moment(monkeypatch):
+def frozen_clock(monkeypatch):
     """The clock of the history stands still, so that what is done twice leaves the same bytes."""
     monkeypatch.setattr(metadata, "datetime", SimpleNamespace(now=lambda zone: datetime(2000, 1, 1, tzinfo=zone)))
 
 
-def reopened(kind, path, found):
+def records_after_reopening(kind, path, found):
     """The records of a file after repair; as many are kept when it is continued without that.
 
     Without any record the run starts anew.
@@ -38,14 +46,14 @@ def reopened(kind, path, found):
         assert recover(copy / path.name)
         assert [file.name for file in copy.iterdir()] == [path.name]
         steps = steps_in(copy / path.name)
-        with opened(kind, path, keep=(lambda step: True) if steps else None) as file:
+        with open_kind(kind, path, keep=(lambda step: True) if steps else None) as file:
             write(file, 9)
         assert steps_in(path) == (*steps, 9)
         found[contents] = steps
     return found[contents]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CHANGES_PER_TRIAL)
 def test_kill_at_any_moment_leaves_whole_records(tmp_path, monkeypatch, kind):
     """The folder is copied before every change of the disk, and with a part of what is written."""
     path, copies, state, count, found = tmp_path / "run" / "file.nc", [], [0], itertools.count(), {}
@@ -55,7 +63,7 @@ def test_kill_at_any_moment_leaves_whole_records(tmp_path, monkeypatch, kind):
         copies.append((state[0], shutil.copytree(path.parent, tmp_path / str(len(copies)))))
 
     def before(name, write_part):
-        if next(count) % KINDS[kind]:
+        if next(count) % CHANGES_PER_TRIAL[kind]:
             return
         copy()
         if name == "pwrite":
@@ -63,12 +71,12 @@ def test_kill_at_any_moment_leaves_whole_records(tmp_path, monkeypatch, kind):
             copy()
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal, "os", Disk(before))
-        story(kind, path, lambda number: state.__setitem__(0, number))
+        patch.setattr(journal, "os", InterceptedOs(before))
+        write_through_states(kind, path, lambda number: state.__setitem__(0, number))
     assert next(count) > 50
     for number, folder in copies:
-        assert reopened(kind, folder / "file.nc", found) in STATES[number : number + 2], folder
-    assert kind == "output" or set(found.values()) == set(STATES)
+        assert records_after_reopening(kind, folder / "file.nc", found) in EXPECTED_RECORDS[number : number + 2], folder
+    assert kind == "output" or set(found.values()) == set(EXPECTED_RECORDS)
 
 
 @pytest.mark.fault("the disk fills up with output")
@@ -87,29 +95,29 @@ def test_disk_full_at_any_moment_costs_no_earlier_record(tmp_path, monkeypatch, 
                 raise OSError(errno.ENOSPC, "No space left on device")
 
         with monkeypatch.context() as patch:
-            patch.setattr(journal, "os", Disk(before))
+            patch.setattr(journal, "os", InterceptedOs(before))
             try:
-                story(kind, path, lambda number, state=state: state.__setitem__(0, number))
+                write_through_states(kind, path, lambda number, state=state: state.__setitem__(0, number))
             except (FilesError, OSError) as error:
                 message = str(error)
         if count[0] <= last:
             break
-        records = reopened(kind, path, found)
+        records = records_after_reopening(kind, path, found)
         if not message:  # the journal could not be removed, of which nobody has to know
-            assert records == STATES[-1]
+            assert records == EXPECTED_RECORDS[-1]
             continue
         failures += 1
-        assert records in STATES[state[0] : state[0] + 2], last
+        assert records in EXPECTED_RECORDS[state[0] : state[0] + 2], last
         assert "No space left on device" in message
         assert kind == "small" or message.startswith(f"{path} cannot be ")
-    assert failures > 50 // KINDS[kind]
+    assert failures > 50 // CHANGES_PER_TRIAL[kind]
 
 
 def test_record_begun_before_an_error_is_not_in_the_file(tmp_path):
     path = tmp_path / "file.nc"
 
     def fail():
-        with opened("output", path) as file:
+        with open_kind("output", path) as file:
             write(file, 0)
             file.begin()
             raise ZeroDivisionError
@@ -122,16 +130,16 @@ def test_record_begun_before_an_error_is_not_in_the_file(tmp_path):
 def test_file_being_written_is_not_repaired_or_continued(tmp_path):
     """Nor does the journal of an earlier file spoil it."""
     path = tmp_path / "file.nc"
-    with open(journal.journal_of(path), "wb") as left:
+    with open(journal.journal_path(path), "wb") as left:
         journal.write_journal(left.fileno(), 100, [(0, b"x" * 100)])
-    with opened("diagnostics", path) as file:
+    with open_kind("diagnostics", path) as file:
         write(file, 0)
         file.flush()
-        before = path.read_bytes(), journal.journal_of(path).read_bytes()
+        before = path.read_bytes(), journal.journal_path(path).read_bytes()
         assert not recover(path)
         with pytest.raises(FilesError, match=r"file\.nc: another process"):
-            opened("diagnostics", path, keep=lambda step: True)
-        assert (path.read_bytes(), journal.journal_of(path).read_bytes()) == before
+            open_kind("diagnostics", path, keep=lambda step: True)
+        assert (path.read_bytes(), journal.journal_path(path).read_bytes()) == before
     assert recover(path)
     assert steps_in(path) == (0,)
 

@@ -6,35 +6,35 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.quiver import Quiver
-from support.cf_checker import checked
-from support.made_cases import case_of
-from support.marks import at_night
-from support.snapshots import CASE, NX, config_of, whole, write
+from support.cf_checker import check_cf
+from support.field_cases import case_with_fields
+from support.marks import night_params
+from support.snapshots import NX, RANDOM_FIELDS, make_config, random_field, write_records
 from xgcm import Grid
 
 from swmodel import Simulation, load
-from swmodel.gradients.quantities import parse
+from swmodel.gradients.quantities import parse_quantity
 from swmodel.ocean.coordinates import metrics
-from swmodel.ocean.diagnostics import QUANTITIES
+from swmodel.ocean.diagnostics import DIAGNOSTICS
 from swmodel.ocean.table import VARIABLES
 from swmodel.plotting.dataset import open_data
-from swmodel.plotting.maps import picture
-from swmodel.plotting.overlays import Over
-from swmodel.setup.positions.crossings import straight
+from swmodel.plotting.maps import draw_fields
+from swmodel.plotting.overlays import Overlays
+from swmodel.setup.positions.cross_sections import straight_section
 from swmodel.setup.positions.gauges import station
 
-SHAPE = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
+DIMENSIONS_OF_LOCATION = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
 FIELDS = ("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed")
 STEPS = (0, 7, 10)
-MORE = {"output__fields": FIELDS, "output__means": ("eta", "u"), "output__institution": "Institute of Waves"}
-CONFIG = config_of(physics__beta=2e-11, **MORE)
+OUTPUT_OPTIONS = {"output__fields": FIELDS, "output__means": ("eta", "u"), "output__institution": "Institute of Waves"}
+CONFIG = make_config(physics__beta=2e-11, **OUTPUT_OPTIONS)
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     """A file of three records, by two ranks."""
     path = tmp_path_factory.mktemp("output") / "output.nc"
-    write(path, CONFIG, STEPS, layout=(2, 1))
+    write_records(path, CONFIG, STEPS, layout=(2, 1))
     return path
 
 
@@ -46,7 +46,7 @@ def data(path):
 
 def land_masks():
     """Points of each location with no water beside them: the domain ends at walls in the south and in the north."""
-    wet = np.pad(CASE["mask"], 1)
+    wet = np.pad(RANDOM_FIELDS["mask"], 1)
     wet[:, -1] = wet[:, 1]
     here, east, north, corner = wet[1:-1, 1:-1], wet[1:-1, 2:], wet[2:, 1:-1], wet[2:, 2:]
     near = {"centre": here, "u": here + east, "v": here + north, "corner": here + east + north + corner}
@@ -54,40 +54,42 @@ def land_masks():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", ["plane", *at_night("reduced gravity", "sphere")])
+@pytest.mark.parametrize("which", ["plane", *night_params("reduced gravity", "sphere")])
 def test_output_satisfies_cf_checker(path, tmp_path, request, which):
     """But for what it does not know: the role of SGRID, and that centres and faces both have longitudes."""
     if which == "reduced gravity":
         path = tmp_path / "output.nc"
-        write(path, config_of(physics__reduced_gravity=True, **MORE), STEPS)
-    errors, text = checked(request.getfixturevalue("sphere") if which == "sphere" else path)
+        write_records(path, make_config(physics__reduced_gravity=True, **OUTPUT_OPTIONS), STEPS)
+    errors, text = check_cf(request.getfixturevalue("sphere") if which == "sphere" else path)
     unknown = ["grid_topology is not a valid cf_role", "requires exactly one variable with standard_name"]
     unknown = unknown[: 2 if which == "sphere" else 1]
     assert "cf:1.11" in text
     assert [error for error in errors if not any(words in error for words in unknown)] == []
 
 
-def test_fields_means_and_times_come_back(data):
+def test_fields_means_and_times_are_read_as_written(data):
     start, dry = np.datetime64("2000-01-01"), land_masks()
     assert list((data.time.values - start) / np.timedelta64(1, "s")) == [20.0 * step for step in STEPS]
     assert list(data.step.values) == list(STEPS)
     assert ((data.time_bounds.values - start) / np.timedelta64(1, "s")).tolist() == [[0, 0], [0, 140], [140, 200]]
     for name in (*FIELDS, "eta_mean", "u_mean"):
         location, mean = VARIABLES[name.removesuffix("_mean")].location, name.endswith("_mean")
-        assert (data[name].dims, data[name].dtype) == (("time", *SHAPE[location]), "float32")
+        assert (data[name].dims, data[name].dtype) == (("time", *DIMENSIONS_OF_LOCATION[location]), "float32")
         assert data[name].attrs["cell_methods"] == ("time: mean" if mean else "time: point")
         for record, step in enumerate(STEPS):
             missing = dry[location] | (mean and step == 0)
-            np.testing.assert_array_equal(data[name][record], np.where(missing, np.nan, whole(CONFIG, name, step)))
+            np.testing.assert_array_equal(
+                data[name][record], np.where(missing, np.nan, random_field(CONFIG, name, step))
+            )
     axes = {name: set(found) for name, found in data.cf.axes.items()}
     assert axes == {"X": {"x_c", "x_f"}, "Y": {"y_c", "y_f"}, "T": {"time"}}
 
 
-def test_constant_fields_come_back(data):
+def test_constant_fields_are_read_as_written(data):
     land = land_masks()["centre"]
     np.testing.assert_array_equal(data.mask, ~land)
     for name in ("depth", "wind_x", "wind_y"):
-        np.testing.assert_array_equal(data[name], np.where(land, np.nan, CASE[name]))
+        np.testing.assert_array_equal(data[name], np.where(land, np.nan, RANDOM_FIELDS[name]))
     f = CONFIG.physics.f0 + 2e-11 * data.y_f.values[:, None] + np.zeros(NX)
     np.testing.assert_array_equal(data.f, f)
 
@@ -96,7 +98,7 @@ def test_constant_fields_come_back(data):
 @pytest.mark.parametrize("reduced", [False, True])
 def test_eta_is_sea_level_or_with_reduced_gravity_the_interface(tmp_path, reduced):
     options = {"physics__reduced_gravity": reduced, "output__means": ("eta", "sea_level")}
-    write(tmp_path / "output.nc", config_of(**options), ())
+    write_records(tmp_path / "output.nc", make_config(**options), ())
     with netCDF4.Dataset(tmp_path / "output.nc") as data:
         assert data["sea_level_mean"].standard_name == "sea_surface_height_above_geoid"
         assert ("interface" in data["eta_mean"].long_name) == reduced
@@ -105,14 +107,14 @@ def test_eta_is_sea_level_or_with_reduced_gravity_the_interface(tmp_path, reduce
             assert ("standard_name" in data[name].ncattrs()) != reduced
 
 
-def test_diagnostics_come_back(tmp_path):
+def test_diagnostics_are_read_as_written(tmp_path):
     path = tmp_path / "diagnostics.nc"
-    write(path, CONFIG, STEPS, layout=(2, 2))
+    write_records(path, CONFIG, STEPS, layout=(2, 2))
     with xr.open_dataset(path) as data:
         assert data.step.values.tolist() == list(STEPS)
         units = {"mass": "kg", "energy": "J", "potential_enstrophy": "m s-2", "max_speed": "m s-1", "cfl": "1"}
         assert {name: data[name].attrs["units"] for name in units} == units
-        for name in QUANTITIES:
+        for name in DIAGNOSTICS:
             assert data[name].values.tolist() == [step / 3 + len(name) for step in STEPS]
 
 
@@ -121,17 +123,17 @@ BAND |= {"grid.north": 60.0, "run.steps": 4, "output.every_steps": 2, "run.dtype
 BAND |= {"run.executor": "reference", "output.fields": ("h", "u", "v", "zeta", "eta"), "output.means": ("u",)}
 
 
-def on_a_sphere():
+def sphere_config():
     fields = dict(zip(("wind_x", "eta", "u"), np.random.default_rng(4).random((3, 10, 24)), strict=True))
     fields["mask"] = np.ones((10, 24))
     fields["mask"][3:6, 5:9] = 0
-    return load(type(case_of(fields)), BAND, environ={})
+    return load(type(case_with_fields(fields)), BAND, environ={})
 
 
 @pytest.fixture(scope="module")
 def sphere(tmp_path_factory):
     path = tmp_path_factory.mktemp("sphere") / "run"
-    Simulation(on_a_sphere()).run(path)
+    Simulation(sphere_config()).run(path)
     return path / "output.nc"
 
 
@@ -154,7 +156,7 @@ def test_coordinates_are_longitudes_and_latitudes(sphere):
 
 
 def test_divergence_by_xgcm_conserves_mass(sphere):
-    data, lengths = xr.open_dataset(sphere), metrics(on_a_sphere().grid, range(10))
+    data, lengths = xr.open_dataset(sphere), metrics(sphere_config().grid, range(10))
     np.testing.assert_allclose(data.cell_area, np.broadcast_to(lengths["area"].centre, (10, 24)))
     np.testing.assert_allclose(data.dx_c, lengths["dx"].centre[:, 0])
     np.testing.assert_allclose(data.dx_f, lengths["dx"].v[:, 0])
@@ -171,16 +173,16 @@ def test_divergence_by_xgcm_conserves_mass(sphere):
 def test_arrows_of_a_picture_point_as_the_current_goes(sphere):
     """Though a degree of longitude is shorter than one of latitude."""
     with open_data(sphere) as data:
-        figure = picture(data, ["eta"], over=Over(arrows=True))
+        figure = draw_fields(data, ["eta"], overlays=Overlays(arrows=True))
     (arrows,) = (each for axes in figure.axes for each in axes.collections if isinstance(each, Quiver))
     assert (arrows.angles, figure.axes[0].get_xlim()) == ("uv", (20.0, 380.0))
 
 
 def test_stations_and_sections_are_in_degrees_and_metres():
-    config = on_a_sphere()
+    config = sphere_config()
     west = station(config, (-10.0, 40.0))
     assert (west.x, west.rows.tolist(), west.columns.tolist()) == (350.0, [5, 5, 6, 6], [21, 22, 21, 22])
-    parallel, meridian = straight(config, "y", 30.0, 20.0, 65.0), straight(config, "x", 200.0)
+    parallel, meridian = straight_section(config, "y", 30.0, 20.0, 65.0), straight_section(config, "x", 200.0)
     assert parallel.faces.lengths.sum() == pytest.approx(6371e3 * np.cos(np.radians(30)) * np.radians(45))
     assert meridian.faces.lengths.sum() == pytest.approx(6371e3 * np.radians(50))
-    assert parse("eta:-10,40", config).line == ((350.0, 40.0),)
+    assert parse_quantity("eta:-10,40", config).points == ((350.0, 40.0),)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import xarray as xr
-from support.snapshots import KINDS
+from support.snapshots import CLASS_OF_FILE
 
 import swmodel
 from swmodel.model.resolve import resolve
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.serial import Serial
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.parallel.transport.serial import SerialTransport
 
 parcels = pytest.importorskip("parcels", minversion="4", reason='needs Parcels 4: pip install ".[parcels]"')
 
@@ -20,7 +20,7 @@ OPTIONS = {"run.dtype": "float64", "run.executor": "reference", "output.fields":
 PLANE = OPTIONS | {"grid.dx": CELL, "grid.dy": CELL, "grid.periodic_x": False}
 
 
-def opened(path):
+def open_fieldset(path):
     """The FieldSet of an output file or store, on a plane or on the sphere of the file."""
     ds = xr.open_dataset(path).drop_dims("checked", errors="ignore")
     mesh = parcels.SphericalMesh(radius=float(ds.crs.earth_radius)) if "crs" in ds else None
@@ -28,25 +28,25 @@ def opened(path):
     return parcels.FieldSet.from_sgrid_conventions(ds, vector_fields={"UV": ("u", "v")}, mesh=mesh)
 
 
-def written(path, options, u, v):
+def fieldset_of_steady_current(path, options, u, v):
     """The FieldSet of a file with a current that stays the same for a day."""
     ny, nx = u.shape
     config = resolve(swmodel.load("sea", options | {"grid.nx": nx, "grid.ny": ny, "time.dt": 10.0}, environ={}))
-    with KINDS[path.name](path, config, Serial(block(0, (1, 1), ny, nx))) as output:
+    with CLASS_OF_FILE[path.name](path, config, SerialTransport(block_of_rank(0, (1, 1), ny, nx))) as output:
         for seconds in (0.0, DAY):
             output.write(round(seconds / config.time.dt), seconds, {"u": u, "v": v})
-    return opened(path)
+    return open_fieldset(path)
 
 
-def current(path, u, v):
+def fieldset_of_current(path, u, v):
     """The FieldSet of a file with the steady current u(x, y), v(x, y) about the middle of a square sea."""
     centres = (np.arange(CELLS) + 0.5 - CELLS / 2) * CELL
     faces = centres + CELL / 2
     options = PLANE | {"grid.kind": "plane", "grid.origin": "middle"}
-    return written(path, options, u(*np.meshgrid(faces, centres)), v(*np.meshgrid(centres, faces)))
+    return fieldset_of_steady_current(path, options, u(*np.meshgrid(faces, centres)), v(*np.meshgrid(centres, faces)))
 
 
-def after(fieldset, x, y, time, dt):
+def positions_after(fieldset, x, y, time, dt):
     """The positions of particles, m, after a time, s, with time steps dt, s."""
     particles = parcels.ParticleSet(fieldset, pclass=parcels.Particle, x=x, y=y)
     steps = {"runtime": np.timedelta64(round(time), "s"), "dt": np.timedelta64(dt, "s")}
@@ -58,11 +58,11 @@ def after(fieldset, x, y, time, dt):
 @pytest.mark.parametrize("name", ["output.nc", "output.zarr"])
 def test_particles_in_a_strain_have_the_error_of_runge_kutta(tmp_path, name):
     """u = a x, v = - a y: x = x0 exp(a t), y = y0 exp(-a t). Velocities between faces are linear, so exact."""
-    fieldset = current(tmp_path / name, lambda x, y: RATE * x, lambda x, y: -RATE * y)
+    fieldset = fieldset_of_current(tmp_path / name, lambda x, y: RATE * x, lambda x, y: -RATE * y)
     x0, y0 = np.array([3.3, -6.2, 5.0]) * CELL, np.array([30.0, -20.1, 10.0]) * CELL
     errors = {}
     for dt in (3600, 1800):
-        x, y = after(fieldset, x0, y0, DAY / 4, dt)
+        x, y = positions_after(fieldset, x0, y0, DAY / 4, dt)
         grown = np.exp(RATE * DAY / 4)
         errors[dt] = max(abs(x / (x0 * grown) - 1).max(), abs(y * grown / y0 - 1).max())
     assert errors[3600] < 1e-4
@@ -74,9 +74,9 @@ def test_particles_on_a_sphere_turn_with_a_zonal_flow(tmp_path):
     """On the circles of latitude of the centres, with the radius of the file."""
     options = {"grid.west": 0.0, "grid.east": 60.0, "grid.south": 0.0, "grid.north": 60.0, "grid.radius": 3e6}
     u = 3e6 * RATE / 12 * np.cos(np.radians(np.arange(60) + 0.5))[:, None] * np.ones((60, 60))
-    fieldset = written(tmp_path / "output.nc", OPTIONS | options, u, 0 * u)
+    fieldset = fieldset_of_steady_current(tmp_path / "output.nc", OPTIONS | options, u, 0 * u)
     y0 = np.array([5.5, 30.5, 55.5])
-    x, y = after(fieldset, np.full(3, 10.0), y0, DAY / 2, 3600)
+    x, y = positions_after(fieldset, np.full(3, 10.0), y0, DAY / 2, 3600)
     np.testing.assert_allclose(x, 10.0 + 360 / 24, rtol=1e-5)
     np.testing.assert_allclose(y, y0, rtol=1e-5)
 
@@ -93,6 +93,6 @@ def test_particles_stay_in_the_water(tmp_path):
     swmodel.Simulation(swmodel.Case, options, fields=fields).run(tmp_path / "run")
     row, column = np.argwhere(wet).repeat(4, axis=0).T
     x0, y0 = ((each + rng.uniform(0.05, 0.95, row.size)) * CELL for each in (column, row))
-    x, y = after(opened(tmp_path / "run" / "output.nc"), x0, y0, 6 * 3600, 300)
+    x, y = positions_after(open_fieldset(tmp_path / "run" / "output.nc"), x0, y0, 6 * 3600, 300)
     assert np.hypot(x - x0, y - y0).max() > CELL
     assert wet[np.floor(y / CELL).astype(int), np.floor(x / CELL).astype(int)].all()

@@ -8,13 +8,13 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
-from support.command import cli
-from support.own_case import BUMP, SHORT, write_bump
+from support.command import invoke_swmodel
 from support.restarts import assert_same_data, assert_same_run
+from support.user_case import BUMP_CODE, SHORT_RUN_OPTIONS, write_bump
 
 import swmodel
 from swmodel import Case, ConfigError, operators
-from swmodel.files.restart.folder import path_of
+from swmodel.files.restart.folder import restart_path
 from swmodel.setup.fields import evaluate
 
 pytestmark = pytest.mark.slow
@@ -35,11 +35,11 @@ def simulation(fields=FIELDS, terms=(), grid=PLANE, **options):
 
 
 def resume(folder, steps=9):
-    return cli("resume", folder, "--steps", steps, "--quiet")
+    return invoke_swmodel("resume", folder, "--steps", steps, "--quiet")
 
 
 @pytest.mark.parametrize(("format", "ends"), [("netcdf", (9, 15)), ("zarr", (15,))])
-def test_run_of_given_fields_goes_on_any_number_of_times(tmp_path, format, ends):
+def test_run_with_python_fields_continues_any_number_of_times(tmp_path, format, ends):
     """Also after the restart files are gone from which it has read the fields; with drifters."""
     run, whole, drifters = (
         tmp_path / "run",
@@ -51,32 +51,32 @@ def test_run_of_given_fields_goes_on_any_number_of_times(tmp_path, format, ends)
         done = resume(run, steps)
         assert (done.exit_code, done.stderr) == (0, "")
     simulation(run__steps=15, **drifters).run(whole)
-    assert_same_data(path_of(run, 15, format), path_of(whole, 15))
+    assert_same_data(restart_path(run, 15, format), restart_path(whole, 15))
     for name in ("output.nc", "diagnostics.nc", "drifters.nc"):
         assert_same_data(run / name, whole / name)
 
 
 @pytest.mark.fault("a damaged field in a restart file")
-def test_restart_file_alone_has_all_given_fields(tmp_path):
+def test_restart_file_holds_all_python_fields(tmp_path):
     """If one is damaged, the older file is taken."""
     folder, whole = tmp_path / "run", simulation()
     whole.run(folder)
-    with h5py.File(path_of(folder, 6), "r+") as file:
-        file["given_depth"][3, 4] += 1e-9
+    with h5py.File(restart_path(folder, 6), "r+") as file:
+        file["python_depth"][3, 4] += 1e-9
     done = resume(folder)
     assert done.exit_code == 0
-    assert "damaged: variable given_depth; continues from step-0000000003.nc" in done.stderr
-    alone = path_of(folder, 9).rename(tmp_path / "alone.nc")
+    assert "damaged: variable python_depth; continues from step-0000000003.nc" in done.stderr
+    alone = restart_path(folder, 9).rename(tmp_path / "alone.nc")
     with h5py.File(alone) as file:
-        np.testing.assert_array_equal(file["given_depth"][:], DEPTH)
-        assert file["given_wind_x"].attrs["units"] == b"Pa"
+        np.testing.assert_array_equal(file["python_depth"][:], DEPTH)
+        assert file["python_wind_x"].attrs["units"] == b"Pa"
     model = swmodel.Simulation.from_restart(alone)
     assert (model.step, model.config.python.names) == (9, ["depth", "wind_x", "eta"])
     whole.advance(3)
     assert all(a.tobytes() == b.tobytes() for a, b in zip(model.state, whole.state, strict=True))
 
 
-def test_components_about_another_pole_are_turned_again(tmp_path):
+def test_vector_components_are_rotated_again_on_resume(tmp_path):
     """Both of a vector, or one alone."""
     given, all_of_them = ("u", "v", "wind_y"), ("u", "v", "wind_x", "wind_y")
     fields = {name: lambda at, by=by: by * np.sin(np.radians(at.lat + by * at.lon)) for by, name in
@@ -86,7 +86,7 @@ def test_components_about_another_pole_are_turned_again(tmp_path):
     whole = simulation(fields, grid=SPHERE, run__steps=9)
     whole.run(tmp_path / "whole")
     assert_same_run(tmp_path / "run", tmp_path / "whole", 9)
-    kept = swmodel.Simulation.from_restart(path_of(tmp_path / "run", 9)).config
+    kept = swmodel.Simulation.from_restart(restart_path(tmp_path / "run", 9)).config
     for name in all_of_them:
         ours, theirs = (evaluate(config, name, np.arange(8), np.arange(12)) for config in (kept, whole.config))
         np.testing.assert_array_equal(ours, theirs)
@@ -101,7 +101,7 @@ def gusts(at, t, size=0.1):
     return size * np.sin(at.y / 3e4 + t / 50) + 0.0 * at.x
 
 
-def named(function, name, **options):
+def rename_function(function, name, **options):
     changed = partial(function, **options)
     changed.__name__ = name
     return changed
@@ -113,9 +113,10 @@ def named(function, name, **options):
     ("given", "again", "other", "code", "name", "more"),
     [
         ({"terms": [drag], "fields": {"roughness": 1e-4}}, {"terms": [drag]},
-         {"terms": [named(drag, "drag", factor=2)]}, 2, "drag", {"run__executor": "xla", "run__reproducible": True}),
+         {"terms": [rename_function(drag, "drag", factor=2)]}, 2, "drag",
+         {"run__executor": "xla", "run__reproducible": True}),
         ({"fields": FIELDS | {"wind_x": gusts}}, {"fields": {"wind_x": gusts}},
-         {"fields": {"wind_x": named(gusts, "gusts", size=0.2)}}, 5, "wind_x", {"forcing__every": 50.0}),
+         {"fields": {"wind_x": rename_function(gusts, "gusts", size=0.2)}}, 5, "wind_x", {"forcing__every": 50.0}),
     ],
     ids=["term", "values in time"],
 )  # fmt: skip
@@ -133,28 +134,35 @@ def test_resume_needs_the_same_terms_and_time_functions(tmp_path, given, again, 
 
 
 #: Counts how often the file of the case is executed.
-TELLTALE = "import os\nos.environ['EXECUTED'] = str(int(os.environ.get('EXECUTED', 0)) + 1)\n" + BUMP
+COUNTING_CASE = "import os\nos.environ['EXECUTED'] = str(int(os.environ.get('EXECUTED', 0)) + 1)\n" + BUMP_CODE
 
 
 @pytest.fixture
-def moved(tmp_path):
+def run_without_case_file(tmp_path):
     """A run of the example of docs/cases.md, of six steps with restart files at three and six; its file is gone."""
     path = write_bump(tmp_path)
-    swmodel.Simulation(swmodel.load(path, SHORT, {})).run(tmp_path / "run")
+    swmodel.Simulation(swmodel.load(path, SHORT_RUN_OPTIONS, {})).run(tmp_path / "run")
     path.unlink()
     return tmp_path / "run"
 
 
 @pytest.mark.fault("the case file of a run has changed, or is gone")
-def test_files_of_a_run_hold_its_case(moved, tmp_path):
-    assert (moved / "case.py").read_text(encoding="utf-8") == BUMP
-    assert 'name = "bump"\nfile = "case.py"\nsha256 = "' in (moved / "config.toml").read_text()
-    for path in (moved / "output.nc", moved / "diagnostics.nc", path_of(moved, 3)):
+def test_files_of_a_run_hold_its_case(run_without_case_file, tmp_path):
+    assert (run_without_case_file / "case.py").read_text(encoding="utf-8") == BUMP_CODE
+    assert 'name = "bump"\nfile = "case.py"\nsha256 = "' in (run_without_case_file / "config.toml").read_text()
+    for path in (
+        run_without_case_file / "output.nc",
+        run_without_case_file / "diagnostics.nc",
+        restart_path(run_without_case_file, 3),
+    ):
         with netCDF4.Dataset(path) as data:
-            assert data.case_file == BUMP
+            assert data.case_file == BUMP_CODE
             assert "bump" in data.title
-    alone, whole = shutil.copy(path_of(moved, 3), tmp_path / "alone.nc"), swmodel.Simulation.from_restart(moved)
-    shutil.rmtree(moved)
+    alone, whole = (
+        shutil.copy(restart_path(run_without_case_file, 3), tmp_path / "alone.nc"),
+        swmodel.Simulation.from_restart(run_without_case_file),
+    )
+    shutil.rmtree(run_without_case_file)
     other = swmodel.Simulation.from_restart(alone)
     assert (other.step, other.config) == (3, whole.config)
     other.advance(3)
@@ -162,34 +170,49 @@ def test_files_of_a_run_hold_its_case(moved, tmp_path):
 
 
 @pytest.mark.fault("the case file of a run has changed, or is gone")
-def test_resume_refuses_another_case(moved):
-    was, config = (moved / "output.nc").read_bytes(), (moved / "config.toml").read_text()
+def test_resume_refuses_another_case(run_without_case_file):
+    was, config = (
+        (run_without_case_file / "output.nc").read_bytes(),
+        (run_without_case_file / "config.toml").read_text(),
+    )
     unsigned = "".join(line for line in config.splitlines(True) if not line.startswith("sha256"))
     for case, text, words in (
-        (BUMP + "# as before\n", config, (f"{moved}/config.toml:3:", f"{moved}/case.py", "SHA-256")),
-        (BUMP + "# as before\n", unsigned, ("another run", "SHA-256")),
-        (None, unsigned, (f"{moved}/config.toml:3:", f"{moved}/case.py: there is no such file")),
+        (
+            BUMP_CODE + "# as before\n",
+            config,
+            (f"{run_without_case_file}/config.toml:3:", f"{run_without_case_file}/case.py", "SHA-256"),
+        ),
+        (BUMP_CODE + "# as before\n", unsigned, ("another run", "SHA-256")),
+        (
+            None,
+            unsigned,
+            (f"{run_without_case_file}/config.toml:3:", f"{run_without_case_file}/case.py: there is no such file"),
+        ),
     ):
-        (moved / "case.py").write_text(case) if case else (moved / "case.py").unlink()
-        (moved / "config.toml").write_text(text)
-        done = resume(moved)
+        (run_without_case_file / "case.py").write_text(case) if case else (run_without_case_file / "case.py").unlink()
+        (run_without_case_file / "config.toml").write_text(text)
+        done = resume(run_without_case_file)
         assert done.exit_code == 2
         assert all(each in done.stderr for each in ("case.file: ", *words)), done.stderr
-    assert (moved / "output.nc").read_bytes() == was
+    assert (run_without_case_file / "output.nc").read_bytes() == was
 
 
 @pytest.mark.fault("a folder from someone else holds a case file")
-def test_looking_at_a_run_executes_nothing(tmp_path, monkeypatch):
-    path, folder = write_bump(tmp_path, TELLTALE), tmp_path / "run"
+def test_reading_a_run_does_not_execute_its_case(tmp_path, monkeypatch):
+    path, folder = write_bump(tmp_path, COUNTING_CASE), tmp_path / "run"
     monkeypatch.setenv("EXECUTED", "0")
-    swmodel.Simulation(swmodel.load(path, SHORT, {})).run(folder)
+    swmodel.Simulation(swmodel.load(path, SHORT_RUN_OPTIONS, {})).run(folder)
     assert os.environ["EXECUTED"] == "1"
-    (folder / "case.py").write_text(TELLTALE + "# changed\n")
-    assert "bump, case.py\n" in cli("info", folder).stdout
-    assert cli("plot", folder, "--output", tmp_path / "plot.png").exit_code == 0
-    for text, verdict in ((TELLTALE + "# changed\n", "damaged: "), (TELLTALE, "intact"), (None, "cannot be read: ")):
+    (folder / "case.py").write_text(COUNTING_CASE + "# changed\n")
+    assert "bump, case.py\n" in invoke_swmodel("info", folder).stdout
+    assert invoke_swmodel("plot", folder, "--output", tmp_path / "plot.png").exit_code == 0
+    for text, verdict in (
+        (COUNTING_CASE + "# changed\n", "damaged: "),
+        (COUNTING_CASE, "intact"),
+        (None, "cannot be read: "),
+    ):
         (folder / "case.py").write_text(text) if text else (folder / "case.py").unlink()
-        told = cli("info", "--verify", folder)
+        told = invoke_swmodel("info", "--verify", folder)
         assert told.exit_code == (0 if verdict == "intact" else 5)
         assert f"case.py: {verdict}" in told.stdout
     assert os.environ["EXECUTED"] == "1"
@@ -203,9 +226,9 @@ class Bump(swmodel.Case):
 
 
 @pytest.mark.fault("the term or class differs when a run continues")
-def test_run_of_a_class_goes_on_without_it_but_not_with_another(tmp_path, monkeypatch):
+def test_run_of_a_class_continues_without_it_but_not_with_another(tmp_path, monkeypatch):
     """Because its files have the fields."""
-    options, folder = SHORT | {"case.height": 0.2, "time.dt": 10.0}, tmp_path / "run"
+    options, folder = SHORT_RUN_OPTIONS | {"case.height": 0.2, "time.dt": 10.0}, tmp_path / "run"
     swmodel.Simulation(swmodel.load(Bump, options, {})).run(folder)
     assert not (folder / "case.py").exists()
     for case in (None, Bump):
@@ -218,4 +241,4 @@ def test_run_of_a_class_goes_on_without_it_but_not_with_another(tmp_path, monkey
     monkeypatch.setattr(Bump, "eta", lambda self, config, at: 0.3 * (at.i > 3))
     changed = swmodel.load(Bump, options | {"run.steps": 15}, {})
     with pytest.raises(ConfigError, match=r"python\.eta: SHA-256 .* before, SHA-256 .* now"):
-        swmodel.Simulation(changed, restart=path_of(folder, 9)).run(folder)
+        swmodel.Simulation(changed, restart=restart_path(folder, 9)).run(folder)

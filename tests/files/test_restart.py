@@ -5,9 +5,9 @@ import signal
 import jax
 import numpy as np
 import pytest
-from support.command import cli
-from support.restarts import assert_same_data, assert_same_run, config, data, resumed, simulation
-from support.unchecked import unchecked
+from support.command import invoke_swmodel
+from support.restarts import assert_same_data, assert_same_run, config, read_variables, resume_run, simulation
+from support.unchecked_config import resolve_without_checks
 
 import swmodel
 from swmodel.config import from_toml
@@ -24,7 +24,7 @@ def names_in(directory):
 
 def steps_in(directory):
     """The steps of the restart files of a run, the newest first."""
-    return [folder.step_of(path) for path in folder.candidates(directory)]
+    return [folder.step_of(path) for path in folder.list_restart_files(directory)]
 
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
@@ -46,19 +46,19 @@ def test_restart_has_same_bits(tmp_path, stepper, memory):
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.parametrize(("stops", "format"), [((7, 8, 10), "netcdf"), ((0,), "netcdf"), ((6,), "zarr")])
-def test_run_in_pieces_has_the_files_of_an_undisturbed_one(undisturbed, tmp_path, stops, format):
+def test_interrupted_run_has_the_files_of_an_uninterrupted_one(undisturbed_run, tmp_path, stops, format):
     """Pieces end at a record or between two; the format of restart files may change, and their values stay."""
-    pieces, whole, options = tmp_path / "pieces", undisturbed, {"output__format": format}
+    pieces, whole, options = tmp_path / "pieces", undisturbed_run, {"output__format": format}
     simulation(run__steps=stops[0], **options).run(pieces)
     for steps in (*stops[1:], 11):
-        resumed(pieces, steps, restart__format=format, **options)
+        resume_run(pieces, steps, restart__format=format, **options)
     if format == "zarr":
         simulation(restart__format=format, **options).run(whole := tmp_path / "whole")
-        assert_same_data(folder.path_of(whole, 11, format), folder.path_of(undisturbed, 11))
+        assert_same_data(folder.restart_path(whole, 11, format), folder.restart_path(undisturbed_run, 11))
     assert_same_run(pieces, whole)
 
 
-def test_stopped_run_leaves_a_restart_and_goes_on(undisturbed, tmp_path, monkeypatch):
+def test_stopped_run_leaves_a_restart_and_continues(undisturbed_run, tmp_path, monkeypatch):
     directory, stopping = tmp_path / "run", simulation()
     monkeypatch.setattr("swmodel.model.run.CHUNK_SECONDS", 1e-9)
 
@@ -72,14 +72,14 @@ def test_stopped_run_leaves_a_restart_and_goes_on(undisturbed, tmp_path, monkeyp
     assert (status["state"], status["exit_code"], status["steps"]) == ("stopped", 75, 6)
     assert status["message"] == str(stopped.value)
     assert names_in(directory) == ["step-0000000006.nc"]
-    assert data(directory / "output.nc")["step"].tolist() == [0, 4]
-    assert_same_run(resumed(directory), undisturbed)
+    assert read_variables(directory / "output.nc")["step"].tolist() == [0, 4]
+    assert_same_run(resume_run(directory), undisturbed_run)
     assert read_status(directory)["state"] == "completed"
 
 
-def test_resume_with_other_intervals_keeps_records_and_means(undisturbed, run_folder):
-    resumed(run_folder, 11, output__every_steps=2, output__diagnostics_every_steps=None)
-    ours, theirs = (data(path / "output.nc") for path in (run_folder, undisturbed))
+def test_resume_with_other_intervals_keeps_records_and_means(undisturbed_run, run_folder):
+    resume_run(run_folder, 11, output__every_steps=2, output__diagnostics_every_steps=None)
+    ours, theirs = (read_variables(path / "output.nc") for path in (run_folder, undisturbed_run))
     assert ours["step"].tolist() == [0, 4, 8, 10, 11]
     for name in ("time_bounds", "eta_mean"):
         np.testing.assert_array_equal(ours[name][2], theirs[name][2])
@@ -110,19 +110,21 @@ def test_restart_files_are_written_at_their_intervals(tmp_path, monkeypatch, opt
 
 @pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
 def test_state_that_has_blown_up_is_not_written(tmp_path):
-    unstable = swmodel.Simulation(unchecked(config(time__dt=400.0, run__steps=400, restart__every_steps=1)))
+    unstable = swmodel.Simulation(
+        resolve_without_checks(config(time__dt=400.0, run__steps=400, restart__every_steps=1))
+    )
     with pytest.raises(NumericalError):
         unstable.run(tmp_path)
-    newest = folder.candidates(tmp_path)[0]
+    newest = folder.list_restart_files(tmp_path)[0]
     assert 0 < folder.step_of(newest) == unstable.step - 1
-    assert "problem" not in folder.facts(newest)
-    assert all(np.isfinite(data(newest)[name]).all() for name in "huv")
+    assert "problem" not in folder.examine_restart(newest)
+    assert all(np.isfinite(read_variables(newest)[name]).all() for name in "huv")
 
 
 def test_resume_from_older_restart_renames_newer_ones(run_folder, tmp_path):
     newest = swmodel.Simulation.from_restart(run_folder)
     assert newest.config == from_toml((run_folder / "config.toml").read_text())
-    older, seen = simulation(folder.path_of(run_folder, 5), run__steps=9, restart__every_wall=None), []
+    older, seen = simulation(folder.restart_path(run_folder, 5), run__steps=9, restart__every_wall=None), []
     older.run(run_folder, lambda event: seen.append(names_in(run_folder)))
     assert seen[0] == ["step-0000000005.nc", "step-0000000007.nc.unused"]
     assert steps_in(run_folder) == [9, 5]
@@ -140,7 +142,7 @@ def test_resume_leaves_complete_run_unchanged(run_folder):
 
     before = contents()
     for options in ([], ["--steps", 7], ["--steps", 3]):
-        done = cli("resume", run_folder, *options)
+        done = invoke_swmodel("resume", run_folder, *options)
         assert (done.exit_code, len(done.output.splitlines())) == (0, 1), done.output
         assert "step 7 " in done.output
     assert contents() == before

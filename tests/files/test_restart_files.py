@@ -13,13 +13,13 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
-from support.command import cli
-from support.ranks import run_ranks
-from support.restarts import config, data, flip_variable, resumed, simulation
+from support.command import invoke_swmodel
+from support.rank_threads import run_rank_threads
+from support.restarts import config, flip_bit_of_variable, read_variables, resume_run, simulation
 
 from swmodel.config import ConfigError, from_toml, load, to_toml
-from swmodel.config.loading import decisive
-from swmodel.errors import FilesError, reason_of
+from swmodel.config.loading import fixed_on_resume
+from swmodel.errors import FilesError, write_failure_reason
 from swmodel.files.restart import folder, write
 from swmodel.files.restart.read import read
 from swmodel.files.store import block_store
@@ -31,20 +31,20 @@ FORMATS = pytest.mark.parametrize("format", ["netcdf", "zarr"])
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory):
-    """As `halfway`, a run of 7 steps with restart files at 5 and 7, but these are stores."""
+def run_with_zarr_restarts(tmp_path_factory):
+    """As `halfway_run`, a run of 7 steps with restart files at 5 and 7, but these are stores."""
     path = tmp_path_factory.mktemp("runs") / "stores"
     simulation(run__steps=7, restart__every_steps=5, restart__format="zarr").run(path)
     return path
 
 
 @pytest.fixture
-def run(halfway, stores, tmp_path, format):
+def run_copy(halfway_run, run_with_zarr_restarts, tmp_path, format):
     """A copy of one of them."""
-    return shutil.copytree({"netcdf": halfway, "zarr": stores}[format], tmp_path / "run")
+    return shutil.copytree({"netcdf": halfway_run, "zarr": run_with_zarr_restarts}[format], tmp_path / "run")
 
 
-def contents(path):
+def restart_file_contents(path):
     return {each: each.read_bytes() for each in (path / "restart").rglob("*") if each.is_file()}
 
 
@@ -52,17 +52,17 @@ def contents(path):
 @pytest.mark.fault("a restart file is corrupt or truncated")
 @FORMATS
 @pytest.mark.parametrize("name", ["h", "u_memory1", "eta_mean"])
-def test_wrong_bit_is_named_and_the_older_file_taken(run, format, name):
-    newest = folder.path_of(run, 7, format)
-    flip_variable(newest, name)
-    assert folder.facts(newest)["problem"] == f"damaged: variable {name}"
-    assert verdicts(run)[f"restart/{newest.name}"] == f"damaged: variable {name}"
-    restart, (remark,) = folder.choose(run)
+def test_flipped_bit_is_named_and_the_older_file_used(run_copy, format, name):
+    newest = folder.restart_path(run_copy, 7, format)
+    flip_bit_of_variable(newest, name)
+    assert folder.examine_restart(newest)["problem"] == f"damaged: variable {name}"
+    assert verdicts(run_copy)[f"restart/{newest.name}"] == f"damaged: variable {name}"
+    restart, (remark,) = folder.choose_restart(run_copy)
     assert restart.step == 5
     assert remark.startswith(f"{newest}: damaged: variable {name}; ")
     with pytest.raises(FilesError, match=f"{newest}: damaged: variable {name}"):
         simulation(newest)
-    told = " ".join(cli("info", run).output.split())
+    told = " ".join(invoke_swmodel("info", run_copy).output.split())
     assert f"{newest.name}: step 7, day 0.001458" in told
     assert f"MB, damaged: variable {name} step-0000000005{newest.suffix}: step 5" in told
 
@@ -79,53 +79,53 @@ def write_attributes(path, **values):
         {"step": 6}, {"mean_steps": 1}, {"configuration": "[case]"}, {"seconds": 1.0})]
     + [(lambda path, n=n: os.truncate(path, path.stat().st_size * n // 9), "cannot be read: ") for n in (0, 3, 8)],
 )  # fmt: skip
-def test_changed_or_truncated_file_is_passed_over(run_folder, harm, problem):
-    newest = folder.path_of(run_folder, 7)
+def test_changed_or_truncated_file_is_skipped(run_folder, harm, problem):
+    newest = folder.restart_path(run_folder, 7)
     harm(newest)
-    assert folder.facts(newest)["problem"].startswith(problem)
-    assert folder.choose(run_folder)[0].step == 5
+    assert folder.examine_restart(newest)["problem"].startswith(problem)
+    assert folder.choose_restart(run_folder)[0].step == 5
 
 
 @pytest.mark.fault("there is no restart file")
 def test_missing_file_is_an_error_that_names_those_there(run_folder):
     with pytest.raises(FilesError, match="6.nc: .*: step-0000000007.nc, step-0000000005.nc$"):
-        folder.choose(run_folder, "step-0000000006.nc")
+        folder.choose_restart(run_folder, "step-0000000006.nc")
     shutil.rmtree(run_folder / "restart")
     with pytest.raises(FilesError, match=f"swmodel run {run_folder}/config.toml --output {run_folder} --force"):
-        folder.choose(run_folder)
+        folder.choose_restart(run_folder)
 
 
 @pytest.mark.fault("a restart file belongs to another grid, physics or precision")
 def test_restart_refuses_another_grid_physics_and_precision(run_folder):
-    restart, _ = folder.choose(run_folder)
-    folder.compare(config(run__steps=99, output__every_steps=1, run__reproducible=True), restart)
+    restart, _ = folder.choose_restart(run_folder)
+    folder.require_same_run(config(run__steps=99, output__every_steps=1, run__reproducible=True), restart)
     other = {"grid__nx": 15, "physics__viscosity": 7.0, "time__dt": 12.0, "run__dtype": "float64"}
     with pytest.raises(ConfigError) as error:
-        folder.compare(config(**other, output__format="zarr"), restart)
+        folder.require_same_run(config(**other, output__format="zarr"), restart)
     keys = [line.partition(":")[0] for line in error.value.problems[1:]]
     assert keys == [*(name.replace("__", ".") for name in other), "output.format"]
 
 
 @pytest.mark.fault("a run of an earlier version, which lacked an option, continues")
-def test_run_of_an_earlier_version_keeps_what_was_the_default(tmp_path):
+def test_run_of_an_earlier_version_keeps_its_old_defaults(tmp_path):
     """A double gyre begun before gravity could be called reduced has sea level in its files."""
 
     now, gyre = (
         "".join(line for line in to_toml(each).splitlines(True) if not re.match("(reduced|full)_gravity", line))
         for each in (config(), load("double_gyre", {}, {}))
     )
-    assert decisive.differences(now, to_toml(config())) == []
-    (difference,) = decisive.differences(now, to_toml(config(physics__reduced_gravity=True)))
+    assert fixed_on_resume.differences(now, to_toml(config())) == []
+    (difference,) = fixed_on_resume.differences(now, to_toml(config(physics__reduced_gravity=True)))
     assert difference.startswith("physics.reduced_gravity: False before")
     (tmp_path / "config.toml").write_text(gyre)
     for old in (load(tmp_path / "config.toml", (), {}, complete=True), from_toml(gyre)):
         assert not old.physics.reduced_gravity
-        assert decisive.differences(gyre, to_toml(old)) == []
+        assert fixed_on_resume.differences(gyre, to_toml(old)) == []
     assert load(tmp_path / "config.toml", (), {}).physics.reduced_gravity  # a new run from the file of an old one
 
 
 @contextmanager
-def refusing(nbytes):
+def limit_file_size(nbytes):
     """Lets files of this process grow up to a number of bytes only: the system refuses more."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
@@ -143,27 +143,27 @@ def test_file_system_that_refuses_leaves_the_earlier_file(tmp_path, nbytes):
     before = path.read_bytes()
     assert len(before) > 90_000
     model.advance(1)
-    with refusing(nbytes), pytest.raises(FilesError, match=f"{path} cannot be written: .*bytes free"):
+    with limit_file_size(nbytes), pytest.raises(FilesError, match=f"{path} cannot be written: .*bytes free"):
         model.write_restart(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
     model.write_restart(path)
-    assert folder.facts(path)["step"] == 1
+    assert folder.examine_restart(path)["step"] == 1
 
 
 @pytest.mark.fault("the disk fills up with output")
 def test_full_disk_or_its_lack_of_inodes_and_the_last_restart_are_named(tmp_path, monkeypatch):
     options = "-s", "grid.nx=20", "-s", "grid.ny=16", "-s", "restart.every_steps=5", "-s", "output.every_steps=1"
-    with refusing(300_000):
-        result = cli("run", "jet", *options, "-s", "run.steps=200", "-o", tmp_path / "run")
-    (newest, *_) = folder.candidates(tmp_path / "run")
+    with limit_file_size(300_000):
+        result = invoke_swmodel("run", "jet", *options, "-s", "run.steps=200", "-o", tmp_path / "run")
+    (newest, *_) = folder.list_restart_files(tmp_path / "run")
     assert result.exit_code == 5
     assert f"{newest}, continue with `swmodel resume {tmp_path / 'run'}`" in result.stderr
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_files=9, f_favail=0, f_bavail=5, f_frsize=4096))
-    assert "20480 bytes free, but no inodes" in reason_of(OSError(errno.ENOSPC, ""), tmp_path / "a.nc")
+    assert "20480 bytes free, but no inodes" in write_failure_reason(OSError(errno.ENOSPC, ""), tmp_path / "a.nc")
 
 
-def fail(*arguments):
+def raise_disk_full(*arguments):
     raise OSError(28, "No space left on device")
 
 
@@ -171,72 +171,82 @@ def fail(*arguments):
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["zarr"])
 @pytest.mark.parametrize(("name", "rank"), [("_write", 1), ("_sync", 1), ("_verify", 0)])
-def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run, format, monkeypatch, name, rank):
-    path, settings, before, truth = folder.path_of(run, 7, format), config(), contents(run), getattr(DraftStore, name)
+def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run_copy, format, monkeypatch, name, rank):
+    path, settings, before, truth = (
+        folder.restart_path(run_copy, 7, format),
+        config(),
+        restart_file_contents(run_copy),
+        getattr(DraftStore, name),
+    )
 
     def broken(store, *arguments):
-        (fail if store.transport.rank == rank else truth)(store, *arguments)
+        (raise_disk_full if store.transport.rank == rank else truth)(store, *arguments)
 
     def work(transport):
         loaded = read(path, setup_of(settings), transport)
-        state = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.kept)
+        state = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.accumulator_fields)
         transport.exchange(None)
         with pytest.raises(FilesError, match=f"{path} cannot be written: No space left on device"):
             write.write(path, state, settings, transport)
 
     monkeypatch.setattr(DraftStore, name, broken)
-    monkeypatch.setattr(block_store, "PATIENCE", 1.0)
-    run_ranks(work, (2, 1), 9, 14)
-    assert contents(run) == before
+    monkeypatch.setattr(block_store, "MAX_WAIT_SECONDS", 1.0)
+    run_rank_threads(work, (2, 1), 9, 14)
+    assert restart_file_contents(run_copy) == before
 
 
 @pytest.mark.fault("a restart cannot be written")
 @pytest.mark.parametrize(
     ("owner", "name", "act", "words"),
     [
-        (Path, "replace", fail, "No space left on device"),
-        (write, "examine", lambda path, real=write.examine: flip_variable(path, "h") or real(path), "verification"),
+        (Path, "replace", raise_disk_full, "No space left on device"),
+        (
+            write,
+            "examine",
+            lambda path, real=write.examine: flip_bit_of_variable(path, "h") or real(path),
+            "verification",
+        ),
     ],
 )
 def test_file_that_fails_at_its_end_is_not_put_in_place(run_folder, monkeypatch, owner, name, act, words):
-    path, before = folder.path_of(run_folder, 7), contents(run_folder)
+    path, before = folder.restart_path(run_folder, 7), restart_file_contents(run_folder)
     model = simulation(path)
     with monkeypatch.context() as broken:
         broken.setattr(owner, name, act)
         with pytest.raises(FilesError, match=f"{path} cannot be written: .*{words}"):
             model.write_restart(path)
-    assert contents(run_folder) == before
+    assert restart_file_contents(run_folder) == before
 
 
 @FORMATS
-def test_unfinished_files_are_passed_over_and_removed(run, format):
+def test_unfinished_files_are_skipped_and_removed(run_copy, format):
     for left in ("9.nc.writing", "9.nc.writing.journal", "8.nc.unused", "8.zarr.writing", "6.zarr.unused", "9.zarr"):
-        path = run / "restart" / f"step-000000000{left}"
+        path = run_copy / "restart" / f"step-000000000{left}"
         path.mkdir() if "zarr" in left else path.write_text("half")
-    (run / "restart" / "mine.nc").write_text("not ours")
-    assert folder.choose(run)[0].step == 7
-    resumed(run, restart__format=format)
-    paths = [folder.path_of(run, step, format) for step in (7, 11)]
-    assert sorted((run / "restart").iterdir()) == [run / "restart" / "mine.nc", *paths]
+    (run_copy / "restart" / "mine.nc").write_text("not ours")
+    assert folder.choose_restart(run_copy)[0].step == 7
+    resume_run(run_copy, restart__format=format)
+    paths = [folder.restart_path(run_copy, step, format) for step in (7, 11)]
+    assert sorted((run_copy / "restart").iterdir()) == [run_copy / "restart" / "mine.nc", *paths]
 
 
 @FORMATS
 @pytest.mark.parametrize(("shares", "nbytes"), [(1, 300), (3, 3000)])
-def test_members_are_the_same_from_any_shares_and_read_by_any(tmp_path, monkeypatch, shares, nbytes, format):
+def test_members_are_the_same_for_any_distribution_over_ranks(tmp_path, monkeypatch, shares, nbytes, format):
     monkeypatch.setattr("swmodel.files.gather.CHUNK_BYTES", nbytes // 2)
     monkeypatch.setattr("swmodel.files.gather.GATHER_BYTES", nbytes)
-    settings, path = config(), folder.path_of(tmp_path, 3, format)
+    settings, path = config(), folder.restart_path(tmp_path, 3, format)
     fields = dict(zip("huv", np.random.default_rng(0).standard_normal((3, 5, 9, 14)), strict=True))
 
     def work(transport):
         here = slice(transport.block.members.start, transport.block.members.stop)
         own = {name: field[here] for name, field in fields.items()}
-        write.write(path, write.Contents(own, 3, 60.0, 0), settings, transport)
+        write.write(path, write.RestartContents(own, 3, 60.0, 0), settings, transport)
         state = read(path, setup_of(settings), transport).carry.state
         return all(np.array_equal(getattr(state, name), field) for name, field in own.items())
 
-    assert run_ranks(work, (1, 1), 9, 14, members=5, shares=shares) == [True] * shares
-    found = data(path)
+    assert run_rank_threads(work, (1, 1), 9, 14, members=5, n_member_groups=shares) == [True] * shares
+    found = read_variables(path)
     for name, field in fields.items():
         np.testing.assert_array_equal(found[name], field)
-    assert folder.facts(path)["members"] == 5
+    assert folder.examine_restart(path)["members"] == 5

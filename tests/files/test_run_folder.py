@@ -13,35 +13,35 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.faults import flip, wait_until_free
-from support.ranks import run_ranks
+from support.faults import flip_bit, wait_until_free
+from support.rank_threads import run_rank_threads
 
 from swmodel.errors import FilesError
 from swmodel.files import lock, run_folder
 from swmodel.files.block_file import read_blocks, write_blocks
-from swmodel.files.schedule import Schedule
+from swmodel.files.schedule import EventSchedule
 from swmodel.files.status import write_status
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.serial import Serial
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.parallel.transport.serial import SerialTransport
 
 
 @pytest.mark.fault("the folder is in use")
 def test_folder_in_use_is_refused_with_its_holder(tmp_path):
     words = rf"{tmp_path} is in use by .*{os.getpid()} on {socket.gethostname()}"
-    with lock.held(tmp_path):
-        with pytest.raises(FilesError, match=words), lock.held(tmp_path):
+    with lock.hold_folder(tmp_path):
+        with pytest.raises(FilesError, match=words), lock.hold_folder(tmp_path):
             pass
         with pytest.raises(FilesError, match=words):
-            run_folder.check_vacant(tmp_path, force=True)
+            run_folder.check_overwritable(tmp_path, force=True)
         assert (tmp_path / "run.lock").exists()
     assert list(tmp_path.iterdir()) == []
-    run_folder.check_vacant(tmp_path)
+    run_folder.check_overwritable(tmp_path)
 
 
 #: A process that is killed while it holds a folder; its child, which lives on, holds it too.
-KILLED = """
-import os, signal, subprocess, sys; from swmodel.files.lock import held
-with held(sys.argv[1]) as file:
+KILLED_PROGRAM = """
+import os, signal, subprocess, sys; from swmodel.files.lock import hold_folder
+with hold_folder(sys.argv[1]) as file:
     silent = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     child = subprocess.Popen(["sleep", "60"], pass_fds=[file.fileno()], **silent)
     print(child.pid, flush=True)
@@ -52,16 +52,16 @@ with held(sys.argv[1]) as file:
 @pytest.mark.slow
 def test_lock_of_a_killed_process_is_free_without_its_child(tmp_path):
     """As mpiexec does, after the launcher was killed."""
-    line = [sys.executable, "-c", KILLED, str(tmp_path)]
+    line = [sys.executable, "-c", KILLED_PROGRAM, str(tmp_path)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60)
     assert [path.name for path in tmp_path.iterdir()] == ["run.lock"]
     try:
         with pytest.raises(FilesError, match="in use"):
-            lock.check_free(tmp_path)
+            lock.check_unlocked(tmp_path)
     finally:
         os.kill(int(done.stdout), signal.SIGKILL)
     wait_until_free(tmp_path)
-    run_folder.check_vacant(tmp_path)
+    run_folder.check_overwritable(tmp_path)
 
 
 def test_status_has_null_for_what_is_not_finite(tmp_path):
@@ -80,15 +80,15 @@ def test_blocks_of_any_layout_make_one_file_and_damage_is_found(tmp_path):
         parts = {name: values[(..., *here)] if values.ndim else values for name, values in fields.items()}
         write_blocks(path, parts, "words", shape, transport)
 
-    whole = Serial(block(0, (1, 1), *shape))
+    whole = SerialTransport(block_of_rank(0, (1, 1), *shape))
     for layout in ((2, 3), (1, 1)):
-        run_ranks(write, layout, *shape)
+        run_rank_threads(write, layout, *shape)
         found, text = read_blocks(path, whole.block)
         assert text == "words"
         assert {name: each.tobytes() for name, each in found.items()} == {k: v.tobytes() for k, v in fields.items()}
     with h5py.File(path) as file:
         place = file["w"].id.get_chunk_info(0).byte_offset + 100
-    flip(path, place)
+    flip_bit(path, place)
     with pytest.raises(FilesError, match="file.h5 cannot be read: "):
         read_blocks(path, whole.block)
 
@@ -96,8 +96,8 @@ def test_blocks_of_any_layout_make_one_file_and_damage_is_found(tmp_path):
 @settings(max_examples=50)
 @given(dt=st.floats(0.1, 1e4), every=st.floats(0.1, 1e5), last=st.integers(0, 300))
 def test_events_are_due_at_the_first_step_past_each_multiple(dt, every, last):
-    schedule = Schedule(dt, last, seconds=every)
-    due = [step for step in range(last + 1) if schedule.due(step)]
+    schedule = EventSchedule(dt, last, every_seconds=every)
+    due = [step for step in range(last + 1) if schedule.is_due(step)]
     expected = {0, last} | {min(last, math.ceil(k * every / dt - 1e-6)) for k in range(1, int(last * dt / every) + 2)}
     assert due == sorted(expected)
 
@@ -105,13 +105,14 @@ def test_events_are_due_at_the_first_step_past_each_multiple(dt, every, last):
 @pytest.mark.parametrize(
     ("last", "dt", "every", "due"),
     [
-        (10, 1.0, {"steps": 4}, [0, 4, 8, 10]), (0, 1.0, {"steps": 3}, [0]), (3, 1.0, {"steps": 7}, [0, 3]),
-        (10, 0.7, {"seconds": 2.1}, [0, 3, 6, 9, 10]),  # 2.1 / 0.7 is above 3
+        (10, 1.0, {"every_steps": 4}, [0, 4, 8, 10]), (0, 1.0, {"every_steps": 3}, [0]),
+        (3, 1.0, {"every_steps": 7}, [0, 3]),
+        (10, 0.7, {"every_seconds": 2.1}, [0, 3, 6, 9, 10]),  # 2.1 / 0.7 is above 3
     ],
 )  # fmt: skip
 def test_events_are_due_every_so_many_steps(last, dt, every, due):
-    schedule = Schedule(dt, last, **every)
-    assert [step for step in range(last + 1) if schedule.due(step)] == due
+    schedule = EventSchedule(dt, last, **every)
+    assert [step for step in range(last + 1) if schedule.is_due(step)] == due
     visited, step = [0], 0
     while step < last:
         visited.append(step := schedule.next(step))
@@ -121,7 +122,7 @@ def test_events_are_due_every_so_many_steps(last, dt, every, due):
 @pytest.mark.fault("an output interval below a time step, or that no time step divides")
 @pytest.mark.parametrize("seconds", [1e-30, 1e-3, 99.9999999, 100.0])
 def test_interval_of_a_step_or_less_is_every_step(seconds):
-    schedule = Schedule(dt=100.0, last=2**31 - 1, seconds=seconds)
+    schedule = EventSchedule(dt=100.0, last_step=2**31 - 1, every_seconds=seconds)
     for step in (0, 1, 7, 10**6, 2**31 - 3):
         assert schedule.next(step) == step + 1
-        assert schedule.due(step)
+        assert schedule.is_due(step)

@@ -8,33 +8,33 @@ import numpy as np
 import pytest
 import xarray
 from support import restarts
-from support.canal import canal
-from support.cf_checker import checked
-from support.command import cli
+from support.canal import equatorial_canal
+from support.cf_checker import check_cf
+from support.command import invoke_swmodel
 from support.random_case import configuration, random_fields
-from support.restarts import assert_same_data, data
+from support.restarts import assert_same_data, read_variables
 from support.small_run import make_run
-from support.unchecked import unchecked
+from support.unchecked_config import resolve_without_checks
 
 import swmodel
 from swmodel import ConfigError
 from swmodel.errors import FilesError, UsageError
-from swmodel.executors.reference import Reference
-from swmodel.files.output import Output
-from swmodel.files.restart.folder import path_of
+from swmodel.executors.reference import ReferenceModel
+from swmodel.files.output import OutputFile
+from swmodel.files.restart.folder import restart_path
 from swmodel.files.verify import verdicts
 from swmodel.model.validate import check_config
-from swmodel.ocean.constituents import constituents
+from swmodel.ocean.constituents import constituents_at
 from swmodel.ocean.coordinates import metrics
-from swmodel.ocean.harmonics import basis, constants, normal_matrix
-from swmodel.ocean.squares import ALONG
+from swmodel.ocean.harmonics import basis_functions, harmonic_constants, normal_matrix
+from swmodel.ocean.spectral_quantities import SPECTRUM_AXES
 from swmodel.ocean.state import State
 from swmodel.ocean.terms.tide import EQUILIBRIUM
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.serial import Serial
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.plotting import PlotError, spectra
 from swmodel.plotting.info import describe_results
-from swmodel.setup.positions.crossings import open_faces
+from swmodel.setup.positions.cross_sections import open_faces
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
@@ -62,22 +62,22 @@ def run(folder, fields=FIELDS, **options):
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory):
+def finished_run(tmp_path_factory):
     return run(tmp_path_factory.mktemp("samples") / "run")
 
 
-def opened(folder, name):
+def open_file(folder, name):
     return xarray.open_dataset(folder / name, decode_times=False).load()
 
 
 @pytest.mark.promise("gauges, sections and largest values see every step")
-def test_transport_is_that_through_the_faces_of_any_way(done):
+def test_transport_is_the_sum_over_faces_of_any_path(finished_run):
     """It is the sum over the faces; two ways between the same corners differ by the change of volume in between."""
-    found, fields = opened(done, "sections.nc").transport, opened(done, "output.nc").fillna(0)
+    found, fields = open_file(finished_run, "sections.nc").transport, open_file(finished_run, "output.nc").fillna(0)
     straight = (fields.u[:, :, -1] * (0.5 * (fields.h[:, :, -1] + fields.h[:, :, 0])))[:, 2:12].sum("y_c") * 5e3
     np.testing.assert_allclose(found[:, 0], straight, rtol=1e-13)
     config = configuration(NY, NX, FIELDS, grid__periodic_y=False)
-    reference, state = Reference(setup_of(config)), State(*swmodel.Simulation.from_restart(done).state[:3])
+    reference, state = ReferenceModel(setup_of(config)), State(*swmodel.Simulation.from_restart(finished_run).state[:3])
     growth = reference.tendency(state).h * metrics(config.grid, range(NY))["area"].centre
 
     def through(*corners):
@@ -101,9 +101,9 @@ def test_series_of_a_resumed_run_are_those_of_a_whole_one(tmp_path):
     once = run(tmp_path / "once", **options)
     twice = run(tmp_path / "twice", **options, run__steps=7)
     swmodel.Simulation.from_restart(twice, {"run.steps": STEPS}).run(twice)
-    assert opened(once, "stations.nc").step.values.tolist() == [0, 3, 6, 9, 11]
+    assert open_file(once, "stations.nc").step.values.tolist() == [0, 3, 6, 9, 11]
     for name in ("stations.nc", "sections.nc", "output.nc"):
-        xarray.testing.assert_equal(opened(twice, name), opened(once, name))
+        xarray.testing.assert_equal(open_file(twice, name), open_file(once, name))
     with pytest.raises(ConfigError, match="output.stations: "):
         swmodel.Simulation.from_restart(twice, {"run.steps": 20, "output.stations": ()}).run(twice)
 
@@ -115,61 +115,63 @@ DT = 600.0
 @pytest.mark.parametrize("first", [0, 10**9])
 def test_constants_of_a_synthetic_series_are_found(first):
     """To 1e-10, from sums alone, after 10^9 steps as at the start."""
-    found = constituents(("M2", "S2", "K1", "O1", "M4"), "2012-03-01")
+    found = constituents_at(("M2", "S2", "K1", "O1", "M4"), "2012-03-01")
     H, G = np.array([1.2, 0.4, 0.3, 0.2, 0.05]), np.array([10.0, 359.0, 180.0, 77.0, 300.0])
     steps, series = range(first + 1, first + 30 * 144, 3), 0.7
     times = np.array(steps, dtype=np.longdouble) * DT
     for each, h, g in zip(found, H, G, strict=True):
         turns = times * np.longdouble(each.frequency) % 1
-        series = series + each.factor * h * np.cos(2 * np.pi * turns + each.phase - np.radians(g))
-    mean, pairs = constants(normal_matrix(found, DT, steps), basis(found, DT, steps) @ series.astype(float))
+        series = series + each.nodal_factor * h * np.cos(2 * np.pi * turns + each.phase - np.radians(g))
+    mean, pairs = harmonic_constants(
+        normal_matrix(found, DT, steps), basis_functions(found, DT, steps) @ series.astype(float)
+    )
     assert mean == pytest.approx(0.7, abs=1e-10)
     np.testing.assert_allclose([h for h, _ in pairs], H, atol=1e-10)
     np.testing.assert_allclose([g for _, g in pairs], G, atol=1e-7 if first else 1e-8)
 
 
-ANALYSIS = {"run__steps": 4 * 48, "output__harmonics": ("M2",), "output__harmonics_every_steps": 4}
+HARMONICS_OPTIONS = {"run__steps": 4 * 48, "output__harmonics": ("M2",), "output__harmonics_every_steps": 4}
 
 
-def canal_with(**options):
+def canal_config(**options):
     """A configuration of the canal over a period, with an analysis of M2, and Airy's ratio.
 
     The stable time step counts waves across the canal, which walls do not let be.
     """
-    config, _, ratio = canal(24, **ANALYSIS | options)
-    return unchecked(config), ratio
+    config, _, ratio = equatorial_canal(24, **HARMONICS_OPTIONS | options)
+    return resolve_without_checks(config), ratio
 
 
-def apart(degrees, others):
+def max_phase_difference(degrees, others):
     """The largest angle between phases in degrees."""
     return np.abs((degrees - others + 180) % 360 - 180).max()
 
 
 def test_constants_of_a_canal_are_those_of_its_forced_wave(tmp_path):
     """Over a period: amplitude that of equilibrium times Airy's ratio, low water with the Moon: G = 180 - 2 lon."""
-    config, ratio = canal_with(output__harmonics_fields=("eta", "u"))
+    config, ratio = canal_config(output__harmonics_fields=("eta", "u"))
     swmodel.Simulation(config).run(tmp_path)
     with xarray.open_dataset(tmp_path / "harmonics.nc") as found:
         amplitude = -ratio * 1e-3 * EQUILIBRIUM["M2"].height
         np.testing.assert_allclose(found["eta_amplitude"][0], amplitude, rtol=1e-5)
-        assert apart(found["eta_phase"].values[0, 0], 180 - 2 * (np.arange(24) + 0.5) * 15) < 1e-3
-        assert apart(found["u_phase"].values[0, 0], -2 * (np.arange(24) + 1) * 15) < 1e-3
+        assert max_phase_difference(found["eta_phase"].values[0, 0], 180 - 2 * (np.arange(24) + 0.5) * 15) < 1e-3
+        assert max_phase_difference(found["u_phase"].values[0, 0], -2 * (np.arange(24) + 1) * 15) < 1e-3
         assert np.abs(found["eta_mean"]).max() < 1e-5 * amplitude
         assert found["period"][0] == pytest.approx(12.4206, rel=1e-5)
         assert found["constituent"].values.tolist() == ["M2"]
 
 
 @pytest.mark.promise("tides are those of the Moon and the Sun")
-def test_run_that_was_cut_has_the_same_constants(tmp_path):
+def test_resumed_run_has_the_same_tidal_constants(tmp_path):
     """It is cut between two values, and goes on with the sums in its restart file; without them it is refused."""
-    config, _ = canal_with(restart__every_steps=101)
+    config, _ = canal_config(restart__every_steps=101)
     swmodel.Simulation(config).run(tmp_path / "whole")
-    swmodel.Simulation(config, restart=path_of(tmp_path / "whole", 101)).run(tmp_path / "rest")
+    swmodel.Simulation(config, restart=restart_path(tmp_path / "whole", 101)).run(tmp_path / "rest")
     assert_same_data(*(tmp_path / name / "harmonics.nc" for name in ("whole", "rest")))
-    alone, _ = canal_with(restart__every_steps=101, output__harmonics=(), run__steps=101)
+    alone, _ = canal_config(restart__every_steps=101, output__harmonics=(), run__steps=101)
     swmodel.Simulation(alone).run(tmp_path / "alone")
     with pytest.raises(UsageError, match=r"^output.harmonics: .* 101"):
-        swmodel.Simulation(config, restart=path_of(tmp_path / "alone", 101)).run(tmp_path / "late")
+        swmodel.Simulation(config, restart=restart_path(tmp_path / "alone", 101)).run(tmp_path / "late")
 
 
 @pytest.mark.fault("a run too short for a tidal analysis, an unknown constituent")
@@ -187,14 +189,14 @@ def test_run_that_was_cut_has_the_same_constants(tmp_path):
 )
 def test_impossible_tidal_analysis_is_refused(options, problem):
     with pytest.raises(ConfigError, match=problem):
-        check_config(canal_with(**options)[0])
+        check_config(canal_config(**options)[0])
 
 
-SPECTRA = {"output__spectra_every_steps": 3}
+SPECTRA_OPTIONS = {"output__spectra_every_steps": 3}
 
 
 @pytest.fixture(scope="module")
-def spectral(tmp_path_factory):
+def run_with_spectra(tmp_path_factory):
     """A run with a tracer and output and spectra at steps 0, 5 and 10."""
     options = {"output__spectra_every_steps": 5, "physics__tracers": ({"name": "tracer", "initial": 1.0},)}
     options |= {"output__fields": ["h", "u", "v", "tracer"], "run__dtype": "float64", "output__means": []}
@@ -205,27 +207,27 @@ def spectral(tmp_path_factory):
 def test_spectra_of_a_resumed_run_are_those_of_a_whole_one(tmp_path, run_folder):
     """They can also be asked for when a run goes on."""
     whole, resumed = tmp_path / "whole", tmp_path / "resumed"
-    restarts.simulation(**SPECTRA).run(whole)
-    restarts.simulation(run__steps=7, restart__every_steps=5, **SPECTRA).run(resumed)
-    restarts.resumed(resumed, **SPECTRA)
-    assert list(data(whole / "spectra.nc")["step"]) == [0, 3, 6, 9, 11]
+    restarts.simulation(**SPECTRA_OPTIONS).run(whole)
+    restarts.simulation(run__steps=7, restart__every_steps=5, **SPECTRA_OPTIONS).run(resumed)
+    restarts.resume_run(resumed, **SPECTRA_OPTIONS)
+    assert list(read_variables(whole / "spectra.nc")["step"]) == [0, 3, 6, 9, 11]
     assert_same_data(resumed / "spectra.nc", whole / "spectra.nc")
     assert verdicts(resumed)["spectra.nc"] == "intact"
-    restarts.resumed(run_folder, **SPECTRA)
-    assert list(data(run_folder / "spectra.nc")["step"]) == [9, 11]
+    restarts.resume_run(run_folder, **SPECTRA_OPTIONS)
+    assert list(read_variables(run_folder / "spectra.nc")["step"]) == [9, 11]
 
 
 @pytest.fixture
-def undrawn(monkeypatch):
+def without_drawing(monkeypatch):
     """Spectra are written, but not drawn."""
-    monkeypatch.setattr(sys.modules[spectra.__module__], "save", lambda figure, path: path)
+    monkeypatch.setattr(sys.modules[spectra.__module__], "save_figure", lambda figure, path: path)
 
 
-def test_spectra_are_of_one_record_or_the_mean_of_all(spectral, tmp_path, undrawn):
+def test_spectra_are_of_one_record_or_the_mean_of_all(run_with_spectra, tmp_path, without_drawing):
     def made(**options):
-        return data(spectra(spectral, ["enstrophy"], output=tmp_path / "made.nc", **options)[0])
+        return read_variables(spectra(run_with_spectra, ["enstrophy"], output=tmp_path / "made.nc", **options)[0])
 
-    each = data(spectral / "spectra.nc")
+    each = read_variables(run_with_spectra / "spectra.nc")
     alone, nearest, mean = made(record=1), made(time=float(each["time"][1]) + 1.0), made(mean=True)
     assert "kinetic_energy" not in alone
     np.testing.assert_allclose(alone["enstrophy"], each["enstrophy"][1:2], rtol=1e-9)
@@ -234,10 +236,10 @@ def test_spectra_are_of_one_record_or_the_mean_of_all(spectral, tmp_path, undraw
     np.testing.assert_array_equal(mean["time_bounds"], [each["time"][[0, -1]]])
 
 
-def test_budget_holds_what_acts_and_the_fluxes(spectral, tmp_path, undrawn):
-    file, _ = spectra(spectral, record=-1, budget=True, output=tmp_path / "budget.nc")
-    found, start = data(file), "kinetic_energy_by_"
-    acting = {name.removeprefix(start) for name in found if name.startswith(start) and name[-2:] not in ALONG}
+def test_budget_holds_all_active_terms_and_fluxes(run_with_spectra, tmp_path, without_drawing):
+    file, _ = spectra(run_with_spectra, record=-1, budget=True, output=tmp_path / "budget.nc")
+    found, start = read_variables(file), "kinetic_energy_by_"
+    acting = {name.removeprefix(start) for name in found if name.startswith(start) and name[-2:] not in SPECTRUM_AXES}
     assert acting == {"advection", "coriolis", "pressure", "viscosity"}
     assert "tracer_variance_by_viscosity" not in found
     flux = -found["wavenumber"][1] * np.cumsum(found["kinetic_energy_by_advection"], axis=1)
@@ -247,44 +249,49 @@ def test_budget_holds_what_acts_and_the_fluxes(spectral, tmp_path, undrawn):
 
 
 @pytest.mark.night
-def test_series_and_spectra_satisfy_cf_checker(done, spectral, tmp_path):
+def test_series_and_spectra_satisfy_cf_checker(finished_run, run_with_spectra, tmp_path):
     """But for what it does not know: the role of SGRID, and that centres and faces both have longitudes."""
-    swmodel.Simulation(canal_with()[0]).run(tmp_path)
-    budget, _ = spectra(spectral, record=-1, budget=True, output=tmp_path / "budget.nc")
+    swmodel.Simulation(canal_config()[0]).run(tmp_path)
+    budget, _ = spectra(run_with_spectra, record=-1, budget=True, output=tmp_path / "budget.nc")
     unknown = ("requires exactly one variable with standard_name", "grid_topology is not a valid cf_role")
-    for path in (*(done / f"{name}.nc" for name in ("stations", "sections")), tmp_path / "harmonics.nc", budget):
-        errors, report = checked(path)
+    for path in (
+        *(finished_run / f"{name}.nc" for name in ("stations", "sections")),
+        tmp_path / "harmonics.nc",
+        budget,
+    ):
+        errors, report = check_cf(path)
         assert [error for error in errors if not any(words in error for words in unknown)] == [], report
 
 
 @pytest.mark.fault("spectra of a file without the fields, of an unknown quantity or record, of an empty file")
-def test_spectra_that_cannot_be_computed_are_refused(spectral, tmp_path):
+def test_spectra_that_cannot_be_computed_are_refused(run_with_spectra, tmp_path):
     thin = make_run(tmp_path / "thin", output__fields=["zeta"], output__means=[])
     land = make_run(tmp_path / "land", "rest", output__means=[], run__steps=1)
     empty, none, other = tmp_path / "empty.nc", tmp_path / "output.nc", tmp_path / "other.nc"
     netCDF4.Dataset(empty, "w").close()
     config = restarts.config()
-    Output(none, config, Serial(block(0, (1, 1), config.grid.ny, config.grid.nx))).close()
-    shutil.copy(spectral / "diagnostics.nc", other)
-    before = (spectral / "output.nc").read_bytes(), other.read_bytes()
+    OutputFile(none, config, SerialTransport(block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx))).close()
+    shutil.copy(run_with_spectra / "diagnostics.nc", other)
+    before = (run_with_spectra / "output.nc").read_bytes(), other.read_bytes()
     for words, path, options in (
         ("kinetic_energy needs h and u and v", thin, {}), ("without land", land, {}), ("empty.nc", empty, {}),
-        ("no record yet", none, {}), ("nowhere", tmp_path / "nowhere", {}), ("heat", spectral, {"names": ["heat"]}),
-        ("no record 7", spectral, {"record": 7}), ("not both", spectral, {"record": 1, "time": 0.0}),
-        ("output.nc is another file", spectral, {"output": spectral / "output.nc"}),
-        ("other.nc is another file", spectral, {"output": other}),
-        ("spectra.png", spectral, {"output": tmp_path / "spectra.png"}),
+        ("no record yet", none, {}), ("nowhere", tmp_path / "nowhere", {}),
+        ("heat", run_with_spectra, {"names": ["heat"]}),
+        ("no record 7", run_with_spectra, {"record": 7}), ("not both", run_with_spectra, {"record": 1, "time": 0.0}),
+        ("output.nc is another file", run_with_spectra, {"output": run_with_spectra / "output.nc"}),
+        ("other.nc is another file", run_with_spectra, {"output": other}),
+        ("spectra.png", run_with_spectra, {"output": tmp_path / "spectra.png"}),
     ):  # fmt: skip
         with pytest.raises((PlotError, UsageError, FilesError), match=words):
             spectra(path, **options)
-    assert ((spectral / "output.nc").read_bytes(), other.read_bytes()) == before
+    assert ((run_with_spectra / "output.nc").read_bytes(), other.read_bytes()) == before
 
 
-def test_command_writes_spectra_beside_the_output(spectral):
-    result = cli("spectra", spectral, "--record", "-1")
-    made = [spectral / f"output-spectra.{ending}" for ending in ("nc", "png")]
+def test_command_writes_spectra_beside_the_output(run_with_spectra):
+    result = invoke_swmodel("spectra", run_with_spectra, "--record", "-1")
+    made = [run_with_spectra / f"output-spectra.{ending}" for ending in ("nc", "png")]
     assert (result.exit_code, result.output.split()) == (0, ["Wrote", str(made[0]), "Wrote", str(made[1])])
     with netCDF4.Dataset(made[0]) as file:
         assert file["kinetic_energy"].units == "m3 s-2"
     assert made[1].stat().st_size > 10_000
-    assert cli("spectra", spectral, "--field", "heat").exit_code == 2
+    assert invoke_swmodel("spectra", run_with_spectra, "--field", "heat").exit_code == 2

@@ -3,16 +3,16 @@
 import netCDF4
 import numpy as np
 import pytest
-from support.command import cli
-from support.restarts import flip_variable
+from support.command import invoke_swmodel
+from support.restarts import flip_bit_of_variable
 
 import swmodel
-from swmodel.config.remarks import from_zero
+from swmodel.config.remarks import forcing_from_time_zero
 from swmodel.errors import ConfigError
 from swmodel.gradients import Problem
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.settings import check_ensemble
-from swmodel.parallel.decomposition import Block, Span
+from swmodel.parallel.decomposition import Block, IndexRange
 
 JET = {"grid.nx": 14, "grid.ny": 9, "run.executor": "reference", "time.stepper": "rk3", "time.dt": 10.0, "run.steps": 9}
 XLA = {"run.executor": "xla", "run.dtype": "float64"}
@@ -21,7 +21,7 @@ SPHERE = {"grid.nx": 24, "grid.ny": 16, "grid.dlon": 15.0, "grid.dlat": 10.0, "r
 SPHERE |= {"run.executor": "reference"}
 
 
-def stored(tmp_path, case, options):
+def restart_and_continuation(tmp_path, case, options):
     """The restart file of a run after four steps, and the run five steps later."""
     simulation = swmodel.Simulation(case, options)
     simulation.advance(4)
@@ -38,8 +38,8 @@ def stored(tmp_path, case, options):
         ("steady_zonal", SPHERE),
     ],
 )
-def test_unforced_runge_kutta_run_goes_on_with_same_bits(tmp_path, case, options):
-    path, whole = stored(tmp_path, case, options)
+def test_unforced_runge_kutta_run_continues_with_same_bits(tmp_path, case, options):
+    path, whole = restart_and_continuation(tmp_path, case, options)
     rest = swmodel.Simulation(case, options | {"input.state": path})
     assert rest.step == 0
     rest.advance(5)
@@ -50,12 +50,12 @@ def test_unforced_runge_kutta_run_goes_on_with_same_bits(tmp_path, case, options
 @pytest.mark.slow
 def test_blocks_members_and_derivatives_start_from_the_state(tmp_path):
     """In either precision."""
-    path, _ = stored(tmp_path, "jet", JET)
+    path, _ = restart_and_continuation(tmp_path, "jet", JET)
     with netCDF4.Dataset(path) as file:
         written = {name: np.asarray(file[name][:]) for name in ("h", "u", "v")}
     for dtype in ("float32", "float64"):
         setup = swmodel.Simulation("jet", JET | {"input.state": path, "run.dtype": dtype}).setup
-        for name, field in setup.state(Block(0, (1, 1), Span(3, 8, 9), Span(5, 12, 14)))._asdict().items():
+        for name, field in setup.state(Block(0, (1, 1), IndexRange(3, 8, 9), IndexRange(5, 12, 14)))._asdict().items():
             assert field.dtype == dtype
             np.testing.assert_array_equal(field, written[name][3:8, 5:12])
     options = JET | XLA | {"input.state": path}
@@ -69,8 +69,8 @@ def test_blocks_members_and_derivatives_start_from_the_state(tmp_path):
     np.testing.assert_allclose(problem.series(guess).h[0], written["h"], rtol=1e-15, atol=0)
 
 
-def test_date_goes_on_unless_one_is_given(tmp_path):
-    path, _ = stored(tmp_path, "jet", JET | {"time.start": "2020-02-28T23:59:50"})
+def test_date_continues_unless_one_is_set(tmp_path):
+    path, _ = restart_and_continuation(tmp_path, "jet", JET | {"time.start": "2020-02-28T23:59:50"})
 
     def start(file, options):
         return swmodel.load(file, options, environ={}).time.start
@@ -82,7 +82,7 @@ def test_date_goes_on_unless_one_is_given(tmp_path):
     mine.write_text(f'[case]\nname = "jet"\n[time]\nstart = "2020-01-01"\n[input]\nstate = "{path}"\n')
     assert start(mine, {}) == "2020-01-01"
     tide = swmodel.load("gulf_tide", {"input.state": path, "time.start": ""}, environ={})
-    assert len(list(from_zero(tide))) == 1
+    assert len(list(forcing_from_time_zero(tide))) == 1
 
 
 def test_tracer_comes_from_a_run_with_another_stepper(tmp_path):
@@ -105,22 +105,22 @@ def test_tracer_comes_from_a_run_with_another_stepper(tmp_path):
     ],
 )  # fmt: skip
 def test_state_of_other_options_is_refused(tmp_path, options, words):
-    path, _ = stored(tmp_path, "jet", JET)
+    path, _ = restart_and_continuation(tmp_path, "jet", JET)
     with pytest.raises(ConfigError, match=f"input.state: .*{words}"):
         swmodel.Simulation("jet", JET | options | {"input.state": path})
 
 
-def test_run_from_an_unfit_state_writes_nothing(tmp_path, monkeypatch):
+def test_run_from_an_unusable_state_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     line = ["-s", "grid.nx=14", "-s", "grid.ny=9", "--steps", "3", "--executor", "reference", "--quiet", "--force"]
 
     def run(*more):
-        return cli("run", "jet", *line, *more)
+        return invoke_swmodel("run", "jet", *line, *more)
 
     assert run("-o", "spin").exit_code == 0
     assert run("-o", "on", "--from", "spin").exit_code == 0
     kept = sorted((tmp_path / "on").rglob("*"))
-    flip_variable(tmp_path / "spin/restart/step-0000000003.nc", "u")
+    flip_bit_of_variable(tmp_path / "spin/restart/step-0000000003.nc", "u")
     for more, code, words in (
         (["spin"], 5, "damaged: variable u"), (["on", "-s", "grid.nx=15"], 2, "another grid"), (["on"], 2, "--output"),
         (["none"], 2, "--from none: "), (["on/output.nc"], 2, "no restart file"),

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.compiling import QUICK, compiled_anew
-from support.network import stress, weights
-from support.processes import python
+from support.network import initial_parameters, stress
+from support.processes import run_python
+from support.quick_compilation import QUICK_ENVIRONMENT, cleared_program_cache
 from support.random_case import configuration, random_fields
 
 import swmodel
@@ -22,7 +22,7 @@ from swmodel.errors import UsageError
 from swmodel.executors.native import calls
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, failures
-from swmodel.gradients.plan import IN_FLIGHT, SPARE, MemoryBudget, Plan, plan
+from swmodel.gradients.plan import EXTRA_CARRIES, FREE_MEMORY_FRACTION, MemoryBudget, Plan, make_plan
 from swmodel.model import resolve
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ FIELDS["mask"][2, 3] = 0  # an island
 CONTROLS = ["eta", "depth", "viscosity", "wind_x"]
 
 
-def configure(fields=FIELDS, **options):
+def make_config(fields=FIELDS, **options):
     usual = {"run__steps": STEPS, "run__executor": "native", "grid__periodic_x": False, "time__stepper": "ab2"}
     return configuration(NY, NX, fields, **usual | options)
 
@@ -43,11 +43,11 @@ def last_state(view, k):
     return view.state
 
 
-def kinetic(view, k):
+def kinetic_energy(view, k):
     return jnp.sum(view.state.u**2)
 
 
-def last(series):
+def last_value(series):
     return series[-1]
 
 
@@ -62,11 +62,11 @@ def test_inexact_derivatives_are_named(smooth):
 
 def test_switched_off_controls_have_derivatives():
     """Viscosity and wind are zero in the configuration; their derivatives are those of first differences."""
-    config = configure(FIELDS | dict.fromkeys(("wind_x", "wind_y"), np.zeros((NY, NX))), physics__viscosity=0.0)
-    problem = Problem(config, CONTROLS, kinetic)
+    config = make_config(FIELDS | dict.fromkeys(("wind_x", "wind_y"), np.zeros((NY, NX))), physics__viscosity=0.0)
+    problem = Problem(config, CONTROLS, kinetic_energy)
     x = problem.first_guess()
     assert not any(np.any(x[name]) for name in ("viscosity", "wind_x"))
-    _, gradient = problem.value_and_gradient(x, last)
+    _, gradient = problem.value_and_gradient(x, last_value)
     for name, size in (("viscosity", 1e-2), ("wind_x", 1e-3)):
         moved = [float(problem.series(x | {name: x[name] + side * size})[-1]) for side in (1, -1)]
         slope = float(jnp.sum(gradient[name]))
@@ -76,7 +76,7 @@ def test_switched_off_controls_have_derivatives():
 
 def test_trajectory_is_sampled_every_n_steps():
     """Those at steps 0, every, 2 every, ...; also where the last step has none."""
-    states, *others = (Problem(configure(), ["eta"], last_state, every=every) for every in (1, 2, 4))
+    states, *others = (Problem(make_config(), ["eta"], last_state, every=every) for every in (1, 2, 4))
     x = states.first_guess()
     for some in others:
         np.testing.assert_allclose(some.series(x).h, states.series(x).h[:: some.every], rtol=1e-15)
@@ -103,14 +103,14 @@ def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
     gradients = []
 
     def gradient(kept=None):
-        problem = Problem(configure(), CONTROLS, lambda view, k: jnp.sum(view.state.h**2), every=2)
+        problem = Problem(make_config(), CONTROLS, lambda view, k: jnp.sum(view.state.h**2), every=2)
         problem._plans = {problem._sweeps: kept} if kept else {}
         gradients.append(problem.value_and_gradient(problem.first_guess(), lambda series: jnp.sum(series)))
 
     for kept in (Plan(STEPS, STEPS, 0), Plan(STEPS, 2, 2), Plan(STEPS, 2, 1)):
         gradient(kept)
-    monkeypatch.setattr(calls, "BEYOND_CACHE", 0)
-    with compiled_anew():
+    monkeypatch.setattr(calls, "CACHE_BYTES", 0)
+    with cleared_program_cache():
         gradient()
     for value, found in gradients[1:]:
         assert value == gradients[0][0]
@@ -121,7 +121,7 @@ def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
 @pytest.mark.promise("derivatives are exact")
 def test_gradient_of_a_larger_loss_is_that_of_its_parts():
     """JAX differentiates the loss around `value` and `series`; these use the adjoint, with its bits."""
-    problem = Problem(configure(), CONTROLS, lambda view, k: view.state.h)
+    problem = Problem(make_config(), CONTROLS, lambda view, k: view.state.h)
     x = problem.first_guess()
 
     def value(series):
@@ -141,7 +141,7 @@ def test_gradient_of_a_larger_loss_is_that_of_its_parts():
 
 def slope_of_a_larger_loss():
     """The derivative with respect to a factor of the wind that all processes have alike."""
-    problem = Problem(configure(run__dtype="float64"), ["wind_x"], lambda view, k: view.state.u)
+    problem = Problem(make_config(run__dtype="float64"), ["wind_x"], lambda view, k: view.state.u)
     wind = problem.first_guess()["wind_x"]
 
     def loss(factor):
@@ -163,14 +163,16 @@ def test_derivatives_on_gpus_stay_within_their_memory():
     field = SimpleNamespace(addressable_shards=[SimpleNamespace(device=gpu)] * 2)
     sweeps = SimpleNamespace(
         fixed=SimpleNamespace(state=field),
-        bytes_of=lambda x: (10, 10, 0, 0),
+        estimate_bytes=lambda x: (10, 10, 0, 0),
         transport=SimpleNamespace(reduce=lambda values, operation: values),
         release=lambda length: None,
-        kept_bytes=lambda: 100,
+        stack_bytes=lambda: 100,
     )
-    free = 2000 * (1 - SPARE) - 400 + 100 - 10 * IN_FLIGHT
-    assert MemoryBudget(sweeps, None, None).carries(0, None) == free // 10
-    assert MemoryBudget(sweeps, None, 1500).carries(500, None) == (free - 500 * (1 - SPARE) - 500) // 10
+    free = 2000 * (1 - FREE_MEMORY_FRACTION) - 400 + 100 - 10 * EXTRA_CARRIES
+    assert MemoryBudget(sweeps, None, None).max_carries(0, None) == free // 10
+    assert (
+        MemoryBudget(sweeps, None, 1500).max_carries(500, None) == (free - 500 * (1 - FREE_MEMORY_FRACTION) - 500) // 10
+    )
 
 
 @pytest.mark.parametrize("step", [0.5, 1.0, 1.05, 2.5])
@@ -183,25 +185,25 @@ def test_checkpoint_plan_stays_within_memory_bound(steps, step):
     """
     least = 1 + math.ceil(step)
     for room in (least, 8, 15, 300, 2000):
-        chosen = plan(steps, room, step)
-        assert chosen.length >= 1
-        assert chosen.length * step + min(chosen.checkpoints, chosen.segments - 1) <= room
+        chosen = make_plan(steps, room, step)
+        assert chosen.segment_steps >= 1
+        assert chosen.segment_steps * step + min(chosen.checkpoints, chosen.n_segments - 1) <= room
         if room >= steps * step:
-            assert chosen.runs() == 1
+            assert chosen.forward_runs() == 1
         elif step == 1 and room >= 2 * np.sqrt(steps) + 2:
-            assert chosen.runs() < 2
-    assert plan(1000, 12).runs() < 5  # a binomial schedule; with two levels only, it would be 8 and more
+            assert chosen.forward_runs() < 2
+    assert make_plan(1000, 12).forward_runs() < 5  # a binomial schedule; with two levels only, it would be 8 and more
     with pytest.raises(UsageError, match="too little memory"):
-        plan(1000, least - 1, step)
+        make_plan(1000, least - 1, step)
 
 
-CELLS, MANY = 400, 64
+CELLS, N_STEPS = 400, 64
 #: h, u, v before each step, float64: 245 MB.
-TRAJECTORY = MANY * 3 * 8 * CELLS**2
-PROGRAM = """
+TRAJECTORY_BYTES = N_STEPS * 3 * 8 * CELLS**2
+MEMORY_PROGRAM = """
 import sys
 from swmodel.parallel import environment
-environment.prepare()
+environment.prepare_environment()
 import jax, jax.numpy as jnp, swmodel
 from swmodel.gradients import Problem
 cells, steps, bound, piece = map(int, sys.argv[1:])
@@ -211,56 +213,56 @@ def observe(view, k):
     return (view.state.h - view.depth) ** 2
 problem = Problem(config, ["eta"], observe, every=steps // 16, memory=bound)
 if piece:
-    problem.in_pieces(piece, lambda *of: None)
+    problem.split_into_pieces(piece, lambda *of: None)
 value, gradient = problem.value_and_gradient(problem.first_guess(), lambda series: jnp.sum(series[-1]))
 print(float(value), problem.dot(gradient, gradient), environment.peak_memory())
 """
 
 
-def measured(bound, piece=0):
+def gradient_and_peak_memory(bound, piece=0):
     """The result of a gradient of the sum of eta², in pieces, and the most memory that its process held, in bytes."""
-    *result, peak = python(PROGRAM, CELLS, MANY, bound, piece, **QUICK)
+    *result, peak = run_python(MEMORY_PROGRAM, CELLS, N_STEPS, bound, piece, **QUICK_ENVIRONMENT)
     return result, int(peak)
 
 
 @pytest.mark.promise("the memory of a derivative is bounded")
-def test_process_holds_no_more_than_the_bound():
+def test_peak_memory_stays_within_the_bound():
     """In several pieces, with a bound that 0.4 of the trajectory fits below, beside all that is not of it.
 
     What is not of it includes the observed fields of 17 samples, 22 MB, and their cotangents.
     """
-    result, most = measured(10**12)
-    bound = int(most - 0.6 * TRAJECTORY)
-    same, peak = measured(bound, piece=5)
+    result, most = gradient_and_peak_memory(10**12)
+    bound = int(most - 0.6 * TRAJECTORY_BYTES)
+    same, peak = gradient_and_peak_memory(bound, piece=5)
     assert peak <= bound < most
     assert same == result
 
 
 @pytest.mark.night
-def test_jax_takes_the_adjoint_step_in_narrow_blocks(caplog):
+def test_narrow_blocks_use_the_adjoint_step_of_jax(caplog):
     """With open sides the adjoint step reads a cell further than the step; a message says so."""
-    resolve.say_slower.cache_clear()
+    resolve.log_slower_executor.cache_clear()
     sides = {"open_sides__sides": ("west",), "grid__periodic_x": False, "run__executor": "native"}
     config = configuration(3, 9, random_fields(3, 9, amplitude=0.3), run__steps=3, **sides)
     checks = Checks(Problem(config, ("eta", "outside_level"), last_state))
     assert len(caplog.messages) == 1
     assert checks.taylor()["taylor_slope"] == pytest.approx(2, abs=0.02)
-    resolve.say_slower.cache_clear()
+    resolve.log_slower_executor.cache_clear()
 
 
 @pytest.mark.fault("derivatives with a time step that is not stable, or controls that were not declared")
 def test_problem_refuses_what_has_no_derivatives():
     with pytest.raises(ConfigError, match=r"^time.dt: 3000 s"):
-        Problem(configure(time__dt=3000.0), ["eta"], last_state)
+        Problem(make_config(time__dt=3000.0), ["eta"], last_state)
     with pytest.raises(UsageError, match=r"salinity"):
-        Problem(configure(), ["eta", "salinity"], last_state)
+        Problem(make_config(), ["eta", "salinity"], last_state)
     with pytest.raises(UsageError, match="every=0"):
-        Problem(configure(), ["eta"], last_state, every=0)
-    problem = Problem(configure(), ["eta"], last_state)
+        Problem(make_config(), ["eta"], last_state, every=0)
+    problem = Problem(make_config(), ["eta"], last_state)
     for wrong in ["viscosity"], ["eta", "viscosity"]:
         with pytest.raises(UsageError, match="viscosity"):
             problem.series(dict.fromkeys(wrong, 0.0))
-    problem = Problem(configure(), CONTROLS, last_state, memory=10**6)
+    problem = Problem(make_config(), CONTROLS, last_state, memory=10**6)
     with pytest.raises(UsageError, match=r"1 MB of memory .* needs \d+ MB"):
         problem.value_and_gradient(problem.first_guess(), lambda series: jnp.sum(series.h))
 
@@ -269,14 +271,14 @@ def with_network(names):
     """A run with a network as a term."""
     fields = random_fields(8, 9, seed=3, amplitude=0.3)
     config = configuration(8, 9, fields, run__steps=6, run__executor="xla", grid__periodic_x=False)
-    return Problem(swmodel.load(config, terms=[Parametric(stress, weights())]), names, last_state)
+    return Problem(swmodel.load(config, terms=[Parametric(stress, initial_parameters())]), names, last_state)
 
 
 def energy(series):
     return jnp.sum(series.u[-1] ** 2) + jnp.sum(series.v[-1] ** 2)
 
 
-def moved(x, d, size):
+def perturbed(x, d, size):
     """x + size d; leaves without a derivative stay."""
     return jax.tree.map(lambda a, b: a if b is None else a + size * b, x, d, is_leaf=lambda a: a is None or callable(a))
 
@@ -286,13 +288,13 @@ def test_derivatives_by_a_network_are_exact():
     """And by the initial state: Taylor slope 2; tangent and adjoint agree."""
     problem = with_network(["stress", "eta"])
     x = problem.first_guess()
-    for name, leaf in weights().items():
+    for name, leaf in initial_parameters().items():
         assert np.array_equal(x["stress"][name], leaf), name
-    d = {"stress": weights(1) | {"activation": None}, "eta": 0.1 * x["eta"] ** 2}
+    d = {"stress": initial_parameters(1) | {"activation": None}, "eta": 0.1 * x["eta"] ** 2}
     value, gradient = problem.value_and_gradient(x, energy)
     assert gradient["stress"]["activation"] is None
     slope = problem.dot(gradient, d)
-    rests = [abs(float(problem.value(moved(x, d, s), energy) - value) - s * slope) for s in (1e-3, 2.5e-4)]
+    rests = [abs(float(problem.value(perturbed(x, d, s), energy) - value) - s * slope) for s in (1e-3, 2.5e-4)]
     assert math.log(rests[0] / rests[1], 4) == pytest.approx(2, abs=0.02)
     series, tangent = problem.tangent(x, d)
     left = problem.dot(tangent._asdict(), series._asdict())
@@ -304,7 +306,7 @@ def test_divergence_of_a_stress_conserves_momentum():
     """The sum of h u over a ring, in the first step of ab2, which is Euler's, whatever the network says."""
     fields = {name: random_fields(8, 9)[name] for name in ("eta", "u", "v")} | {"depth": np.full((8, 9), 50.0)}
     config = configuration(8, 9, fields, run__executor="xla", grid__periodic_y=True, time__stepper="ab2")
-    networks = ([], [Parametric(stress, weights())])
+    networks = ([], [Parametric(stress, initial_parameters())])
     plain, closed = (swmodel.Simulation(swmodel.load(config, terms=terms)) for terms in networks)
     h = plain.state.h
     for model in (plain, closed):
@@ -318,7 +320,7 @@ def test_divergence_of_a_stress_conserves_momentum():
 def test_parameters_that_do_not_fit_are_named():
     problem = with_network(["stress"])
     for wrong, words in (
-        (weights() | {"bias": np.zeros(5)}, r"\['bias'\] .*\(5,\).*\(3,\)"),
+        (initial_parameters() | {"bias": np.zeros(5)}, r"\['bias'\] .*\(5,\).*\(3,\)"),
         ([np.zeros(3)] * 2, "2 .*3"),
     ):
         with pytest.raises(UsageError, match=f"^stress: .*{words}"):

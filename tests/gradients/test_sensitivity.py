@@ -8,23 +8,23 @@ import jax.numpy as jnp
 import netCDF4
 import numpy as np
 import pytest
-from support.command import cli
-from support.marks import at_night
+from support.command import invoke_swmodel
+from support.marks import night_params
 from support.random_case import configuration, random_fields
-from support.unchecked import unchecked
+from support.unchecked_config import resolve_without_checks
 
 import swmodel
 from swmodel.config import load
 from swmodel.errors import NumericalError, UsageError
-from swmodel.executors.reference import Reference
+from swmodel.executors.reference import ReferenceModel
 from swmodel.files.status import read_status
 from swmodel.gradients import quantities, sensitivity
 from swmodel.gradients.trajectory import View
-from swmodel.model.domain import domain
+from swmodel.model.domain import make_domain
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.state import State
-from swmodel.ocean.table import REDUCED
-from swmodel.setup.positions.crossings import crossings, section
+from swmodel.ocean.table import REDUCED_GRAVITY_VARIABLES
+from swmodel.setup.positions.cross_sections import cross_section, make_cross_sections
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ CONTROLS = ["u", "v", "eta", "depth", "viscosity"]
 
 
 @pytest.fixture
-def basin():
+def make_basin():
     """A function of overrides that gives the configuration of a walled basin with islands; `values` are its fields."""
 
     def make(**overrides):
@@ -50,7 +50,7 @@ def basin():
     return make
 
 
-def compute(directory, config, of, to, mean=False):
+def compute_sensitivity(directory, config, of, to, mean=False):
     """The file of sensitivities, {name: array}, without its picture: drawing takes longer than all else."""
     options = {"of": of, "wrt": list(to), "mean": mean, "memory": None}
     with pytest.MonkeyPatch.context() as patch:
@@ -62,67 +62,77 @@ def compute(directory, config, of, to, mean=False):
 
 def states(config):
     """The states after each step, the initial one first, by the reference in NumPy."""
-    reference = Reference(setup_of(config))
+    reference = ReferenceModel(setup_of(config))
     carries = [reference.start()]
     for _ in range(config.run.steps):
         carries.append(reference.advance(carries[-1], 1, config.time.dt))
     return [State(*map(jnp.asarray, carry.state)) for carry in carries]
 
 
-def values(config, *pairs):
+def quantities_of_run(config, *pairs):
     """The quantities themselves, of pairs of a quantity and whether it is the mean."""
-    made = domain(config)
-    width, transport = made.scheme.width, made.transport
+    made = make_domain(config)
+    width, transport = made.scheme.halo_width, made.transport
     grid, params = (as_patches(jax.tree.map(jnp.asarray, fields), width + 1) for fields in (made.grid, made.params))
-    depth = grid.depth.on(transport.block.shape)
+    depth = grid.depth.block_values(transport.block.shape)
     views = [View(state, depth, grid, params, width, transport) for state in states(config)]
 
     def one(of, mean):
-        observe, after = quantities.parse(of, config).observe, list(enumerate(views))[1 if mean else -1 :]
+        observe, after = quantities.parse_quantity(of, config).observe, list(enumerate(views))[1 if mean else -1 :]
         return np.mean([float(observe(view, k)) for k, view in after])
 
     return np.array([one(*pair) for pair in pairs])
 
 
-def value(config, of):
+def final_quantity(config, of):
     """The quantity at the end."""
-    return values(config, (of, False))[0]
+    return quantities_of_run(config, (of, False))[0]
 
 
-def difference(basin, config, pairs, name, cell, step):
+def central_differences(basin, config, pairs, name, cell, step):
     """The central differences of the quantities with respect to one value of a field."""
     kept, found = np.copy(basin.values[name][cell]), []
     for sign in (1, -1):
         basin.values[name][cell] = kept + sign * step
-        found.append(values(config, *pairs))
+        found.append(quantities_of_run(config, *pairs))
     basin.values[name][cell] = kept
     return (found[0] - found[1]) / (2 * step)
 
 
 #: The step of the difference with respect to each field.
-STEPS = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "depth": 1e-2, "wind_x": 1e-2, "wind_y": 1e-2, "linear_drag": 1e-6}
+DIFFERENCE_STEPS = {
+    "eta": 1e-3,
+    "u": 1e-3,
+    "v": 1e-3,
+    "depth": 1e-2,
+    "wind_x": 1e-2,
+    "wind_y": 1e-2,
+    "linear_drag": 1e-6,
+}
 
 
 @pytest.mark.parametrize(
     ("pair", "names"),
-    [((SECTION, True), ("u", "eta", "depth")), *at_night(((STATION, False), tuple(STEPS)))],
+    [((SECTION, True), ("u", "eta", "depth")), *night_params(((STATION, False), tuple(DIFFERENCE_STEPS)))],
 )
-def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path, pair, names):
+def test_maps_are_the_derivatives_by_each_cell(make_basin, tmp_path, pair, names):
     """Central differences, in cells at a station, at an island and at a wall, and in one of land; and by a number."""
-    config, (of, mean) = basin(), pair
-    found = compute(tmp_path, config, of, dict.fromkeys([*CONTROLS, *names]), mean)
-    quantity, dry = of.partition(":")[0], tuple(np.argwhere(basin.values["mask"] == 0)[0])
-    np.testing.assert_allclose(found[quantity], values(config, pair), rtol=1e-12)
+    config, (of, mean) = make_basin(), pair
+    found = compute_sensitivity(tmp_path, config, of, dict.fromkeys([*CONTROLS, *names]), mean)
+    quantity, dry = of.partition(":")[0], tuple(np.argwhere(make_basin.values["mask"] == 0)[0])
+    np.testing.assert_allclose(found[quantity], quantities_of_run(config, pair), rtol=1e-12)
     for name in names:
         ours = found[f"d_{quantity}_d_{name}"]
         for cell in ((2, 3), (3, 4), (5, 1)):
-            truth = difference(basin, config, [pair], name, cell, STEPS[name])[0]
+            truth = central_differences(make_basin, config, [pair], name, cell, DIFFERENCE_STEPS[name])[0]
             near = pytest.approx(truth, rel=1e-5, abs=1e-6 * np.abs(ours).max())
             assert np.ma.filled(ours, 0.0)[cell] == near, (name, cell)
         if name not in ("u", "v"):
             assert np.ma.is_masked(ours[dry])
-            assert not difference(basin, config, [pair], name, dry, STEPS[name]).any()
-    moved = values(basin(physics__viscosity=300.3), pair) - values(basin(physics__viscosity=299.7), pair)
+            assert not central_differences(make_basin, config, [pair], name, dry, DIFFERENCE_STEPS[name]).any()
+    moved = quantities_of_run(make_basin(physics__viscosity=300.3), pair) - quantities_of_run(
+        make_basin(physics__viscosity=299.7), pair
+    )
     assert found[f"d_{quantity}_d_viscosity"] == pytest.approx(moved[0] / 0.6, rel=1e-5)
     with netCDF4.Dataset(tmp_path / "sensitivity.nc") as data:
         assert (data.quantity, data.quantity_value) == (of, data[quantity][...])
@@ -133,26 +143,29 @@ def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path, pair, names):
 
 
 @pytest.mark.fault("the displacement of an interface is mistaken for sea level, or the reverse")
-def test_with_reduced_gravity_sea_level_is_that_of_the_surface(basin):
+def test_with_reduced_gravity_sea_level_is_that_of_the_surface(make_basin):
     """Sea level is eta g'/g; without reduced gravity it is eta."""
-    config, place = basin(physics__gravity=0.5, physics__reduced_gravity=True), STATION.partition(":")[2]
-    names = [quantities.parse(f"{name}:{place}", config).long_name for name in ("sea_level", "eta")]
-    assert [name.partition(" at x = 17 km")[0] for name in names] == ["sea level", REDUCED["eta"].long_name]
-    level, eta = (value(config, f"{name}:{place}") for name in ("sea_level", "eta"))
+    config, place = make_basin(physics__gravity=0.5, physics__reduced_gravity=True), STATION.partition(":")[2]
+    names = [quantities.parse_quantity(f"{name}:{place}", config).long_name for name in ("sea_level", "eta")]
+    assert [name.partition(" at x = 17 km")[0] for name in names] == [
+        "sea level",
+        REDUCED_GRAVITY_VARIABLES["eta"].long_name,
+    ]
+    level, eta = (final_quantity(config, f"{name}:{place}") for name in ("sea_level", "eta"))
     assert level == pytest.approx(eta * (0.5 / 9.81), rel=1e-14)
-    assert value(basin(physics__gravity=0.5), STATION) == eta
+    assert final_quantity(make_basin(physics__gravity=0.5), STATION) == eta
 
 
 @pytest.mark.fault("a map of derivatives lacks the water outside open sides")
 @pytest.mark.night
-def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
+def test_maps_include_cells_outside_open_boundaries(make_basin, tmp_path):
     """So that their sums are the derivatives by a uniform change of the depth, and of the level outside."""
-    basin.values["mask"][:, :3] = 1.0
+    make_basin.values["mask"][:, :3] = 1.0
     sides, at = {"open_sides__sides": ("west",)}, "sea_level:6e3,12.5e3"
-    found = compute(tmp_path, basin(**sides), at, ["depth", "outside_level", "eta"])
-    high, low = (value(basin(**sides, open_sides__level=level), at) for level in (1e-2, -1e-2))
+    found = compute_sensitivity(tmp_path, make_basin(**sides), at, ["depth", "outside_level", "eta"])
+    high, low = (final_quantity(make_basin(**sides, open_sides__level=level), at) for level in (1e-2, -1e-2))
     slopes = {"outside_level": (high - low) / 2e-2}
-    slopes["depth"] = difference(basin, basin(**sides), [(at, False)], "depth", ..., 1e-2)[0]
+    slopes["depth"] = central_differences(make_basin, make_basin(**sides), [(at, False)], "depth", ..., 1e-2)[0]
     for name, slope in slopes.items():
         maps = found[f"d_sea_level_d_{name}"]
         assert abs(maps[2, 0]) > 1e-8
@@ -160,25 +173,25 @@ def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
     assert np.ma.getmaskarray(found["d_sea_level_d_eta"])[:, 0].all()
 
 
-def test_integrals_are_those_of_the_diagnostics(basin):
-    config = basin(run__executor="reference")
+def test_integrals_are_those_of_the_diagnostics(make_basin):
+    config = make_basin(run__executor="reference")
     simulation = swmodel.Simulation(config)
     simulation.advance(config.run.steps)
     numbers, state, physics = simulation.diagnostics(), simulation.state, config.physics
     names = ("mass", "energy", "potential_enstrophy", "kinetic_energy")
-    found = dict(zip(names, values(config, *((name, False) for name in names)), strict=True))
+    found = dict(zip(names, quantities_of_run(config, *((name, False) for name in names)), strict=True))
     for name in names[:3]:
         assert found[name] == pytest.approx(numbers[name], rel=1e-13)
-    square = float((basin.values["mask"] * (state.h - basin.values["depth"]) ** 2).sum())
+    square = float((make_basin.values["mask"] * (state.h - make_basin.values["depth"]) ** 2).sum())
     potential = physics.density * 2e7 * physics.gravity * square / 2
     assert found["kinetic_energy"] == pytest.approx(numbers["energy"] - potential, rel=1e-12)
 
 
-def test_sea_level_is_linear_between_wet_cells(basin):
+def test_sea_level_is_linear_between_wet_cells(make_basin):
     """Also across a ring; on land it is refused, as is a section without water."""
-    basin.values["mask"][...] = 1.0
-    basin.values["mask"][2, 5] = 0.0
-    config, eta = basin(run__steps=0, grid__periodic_x=True), basin.values["eta"]
+    make_basin.values["mask"][...] = 1.0
+    make_basin.values["mask"][2, 5] = 0.0
+    config, eta = make_basin(run__steps=0, grid__periodic_x=True), make_basin.values["eta"]
     expected = {
         "14e3,12.5e3": eta[2, 3],
         "15e3,15e3": 0.75 * (eta[2, 3] + eta[3, 3]) / 2 + 0.25 * (eta[2, 4] + eta[3, 4]) / 2,
@@ -186,34 +199,36 @@ def test_sea_level_is_linear_between_wet_cells(basin):
         "36e3,12.5e3": (eta[2, 0] + eta[2, 8]) / 2,
         "19e3,12.5e3": eta[2, 4],
     }
-    found = values(config, *((f"sea_level:{at}", False) for at in expected))
+    found = quantities_of_run(config, *((f"sea_level:{at}", False) for at in expected))
     np.testing.assert_allclose(found, list(expected.values()), rtol=1e-12)
-    basin.values["mask"][2:4, 5] = 0.0
+    make_basin.values["mask"][2:4, 5] = 0.0
     for of, words in (("sea_level:22e3,12.5e3", "x = 22000 m"), ("transport:x=20e3,from=1e4,to=2e4", "land")):
         with pytest.raises(UsageError, match=words):
-            quantities.parse(of, basin())
+            quantities.parse_quantity(of, make_basin())
 
 
 @pytest.mark.fault("the derivative of a section is of another transport than its series")
-def test_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
+def test_transport_of_a_section_is_that_of_its_series(make_basin, tmp_path):
     """Of a slanting one, and its derivative by the velocity of a face is what it counts for.
 
     Through a whole section it is what the sea behind it loses, and the sum of its parts.
     """
     lines = [{"name": "slant", "start": [4e3, 5e3], "end": [28e3, 30e3]}]
     lines += [{"name": "x", "start": [16e3, 0.0], "end": [16e3, 35e3]}]
-    config = load(basin(run__steps=0), {"output.sections": lines})
-    found, (state, *_) = crossings(setup_of(config)), states(config)
+    config = load(make_basin(run__steps=0), {"output.sections": lines})
+    found, (state, *_) = make_cross_sections(setup_of(config)), states(config)
     raw = np.asarray(state)[found.points.fields, found.points.rows, found.points.columns]
     slant, x = found.values(raw[None])["transport"][0]
     names = ("slant", "x", "x=16e3", "y=1e4", "y=1e4,from=0,to=9e3", "y=1e4,from=9e3,to=36e3")
-    by_name = dict(zip(names, values(config, *((f"transport:{name}", False) for name in names)), strict=True))
+    by_name = dict(
+        zip(names, quantities_of_run(config, *((f"transport:{name}", False) for name in names)), strict=True)
+    )
     np.testing.assert_allclose([by_name[name] for name in names[:3]], [slant, x, x], rtol=1e-12)
     assert by_name[names[4]] + by_name[names[5]] == pytest.approx(by_name["y=1e4"], rel=1e-12)
-    lost = -2e7 * Reference(setup_of(config)).tendency(state).h[:, :4].sum()
+    lost = -2e7 * ReferenceModel(setup_of(config)).tendency(state).h[:, :4].sum()
     assert x == pytest.approx(float(lost), rel=1e-11)
-    by_v = compute(tmp_path, config, "transport:slant", CONTROLS)["d_transport_d_v"]
-    faces = section(config, config.output.sections[0]).faces
+    by_v = compute_sensitivity(tmp_path, config, "transport:slant", CONTROLS)["d_transport_d_v"]
+    faces = cross_section(config, config.output.sections[0]).faces
     north = faces.axis == 0
     j, i = faces.rows[north], faces.columns[north]
     assert len(j) > 2
@@ -221,9 +236,11 @@ def test_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
     assert (np.ma.filled(by_v, 0) != 0).sum() == len(j)
 
 
-def test_run_that_blows_up_leaves_nothing(basin, tmp_path):
+def test_run_that_blows_up_leaves_nothing(make_basin, tmp_path):
     with pytest.raises(NumericalError, match="blew up by step"):
-        compute(tmp_path, unchecked(basin(time__dt=2e3, run__steps=300)), STATION, CONTROLS)
+        compute_sensitivity(
+            tmp_path, resolve_without_checks(make_basin(time__dt=2e3, run__steps=300)), STATION, CONTROLS
+        )
     assert not list(tmp_path.iterdir())
 
 
@@ -231,10 +248,10 @@ SMALL = "-s grid.nx=23 -s grid.ny=11 -s grid.dx=8e4 -s grid.dy=8e4 -s run.execut
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run_sensitivity(tmp_path, monkeypatch):
     """Runs `swmodel sensitivity jet` on a small grid in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    return lambda line: cli(*f"sensitivity jet {SMALL} {line}".split())
+    return lambda line: invoke_swmodel(*f"sensitivity jet {SMALL} {line}".split())
 
 
 @pytest.mark.parametrize(
@@ -254,31 +271,31 @@ def run(tmp_path, monkeypatch):
         ("--of energy", "--wrt"),
     ],
 )
-def test_wrong_input_is_named_and_nothing_is_written(run, tmp_path, line, words):
-    result = run(line)
+def test_wrong_input_is_named_and_nothing_is_written(run_sensitivity, tmp_path, line, words):
+    result = run_sensitivity(line)
     assert words in result.stderr
     assert "Traceback" not in result.stderr
     assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
 
 
 @pytest.mark.fault("a tidal analysis in the configuration stops a task that makes none")
-def test_command_shows_derivatives_and_leaves_its_files(run, tmp_path):
+def test_command_shows_derivatives_and_leaves_its_files(run_sensitivity, tmp_path):
     """Also with an analysis of tides that a run of this length could not tell apart."""
     analysed = '-s output.harmonics=["M2","S2"]'
-    result = run(f"--of sea_level:8e5,4e5 --wrt eta --wrt gravity --steps 3 --output out --mean {analysed}")
+    result = run_sensitivity(f"--of sea_level:8e5,4e5 --wrt eta --wrt gravity --steps 3 --output out --mean {analysed}")
     assert result.exit_code == 0, result.output
     for words in ("x = 800 km, y = 400 km", "by eta: ", "by gravity: "):
         assert words in result.output
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {"config.toml", "sensitivity.nc", "sensitivity.png", "status.json"}
-    assert run("--of sea_level:8e5,4e5 --wrt eta --steps 3 --output out").exit_code == 2
+    assert run_sensitivity("--of sea_level:8e5,4e5 --wrt eta --steps 3 --output out").exit_code == 2
     for line in ("info out", "plot out/sensitivity.nc --field d_sea_level_d_eta"):
-        done = cli(*line.split())
+        done = invoke_swmodel(*line.split())
         assert done.exit_code == 0, done.output
 
 
 #: The command, with a computation that no handler of Python interrupts, as compilation is one.
-BUSY = """
+BUSY_PROGRAM = """
 import ctypes, os, signal
 from swmodel.cli import main
 from swmodel.gradients import sensitivity
@@ -295,7 +312,9 @@ main(["sensitivity", "jet", "--of", "mass", "--to", "eta", "--steps", "2", "--ex
 @pytest.mark.fault("Ctrl-C has no effect while a gradient is compiled")
 @pytest.mark.night
 def test_sigint_ends_command_during_compilation(tmp_path):
-    done = subprocess.run([sys.executable, "-c", BUSY], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", BUSY_PROGRAM], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 75
     assert "SIGINT" in done.stderr
     assert done.stderr.count("\n") == 1

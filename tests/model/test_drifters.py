@@ -6,13 +6,13 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray
-from support.cf_checker import checked
+from support.cf_checker import check_cf
 from support.random_case import SPHERE, configuration, random_fields
 
 import swmodel
 from swmodel import ConfigError
-from swmodel.model.accumulators import Drifters
-from swmodel.setup.fields import wet
+from swmodel.model.accumulators import DrifterAccumulator
+from swmodel.setup.fields import wet_mask
 from swmodel.setup.positions.drifters import COLUMN, EAST, NORTH, ROW
 
 pytestmark = pytest.mark.slow
@@ -23,13 +23,13 @@ FIELDS |= {name: 10 * FIELDS[name] for name in "uv"}
 del FIELDS["tracer"]
 #: A plane whose cells are 4 km by 5 km, and a lattice of drifters in it.
 DX, DY = 4e3, 5e3
-ALL = {"box": (500.0, NX * DX, 500.0, NY * DY), "spacing": 1700.0}
+DRIFTERS_EVERYWHERE = {"box": (500.0, NX * DX, 500.0, NY * DY), "spacing": 1700.0}
 #: A side through which a tide drives water out.
-SIDES = {"grid__periodic_x": False, "open_sides__sides": ("east",), "open_sides__phase": (180.0,)}
-SIDES |= {"open_sides__constituents": ("M2",), "open_sides__amplitude": (20.0,)}
+OPEN_BOUNDARY_OPTIONS = {"grid__periodic_x": False, "open_sides__sides": ("east",), "open_sides__phase": (180.0,)}
+OPEN_BOUNDARY_OPTIONS |= {"open_sides__constituents": ("M2",), "open_sides__amplitude": (20.0,)}
 
 
-def config(fields=FIELDS, drifters=(ALL,), **options):
+def config(fields=FIELDS, drifters=(DRIFTERS_EVERYWHERE,), **options):
     given = {"run__steps": STEPS, "run__executor": "reference", "time__stepper": "ab3", "time__dt": 15.0}
     given |= {"output__drifters": tuple(drifters), "output__drifters_every_steps": 1, "output__fields": ("u", "v")}
     return configuration(NY, NX, fields, **(given | options))
@@ -41,7 +41,7 @@ def run(folder, *arguments, **options):
     return xarray.load_dataset(folder / "drifters.nc", decode_times=False), model
 
 
-def by_hand(x, y, before, after, dt, is_wet):
+def reference_step(x, y, before, after, dt, is_wet):
     """One step of a drifter at (x, y) m, from u and v before and after, [ny, nx] each, on a doubly periodic plane."""
 
     def speed(x, y, part):
@@ -83,7 +83,7 @@ def test_step_is_that_of_loop_over_recorded_velocities(tmp_path):
         before, after = ([fields[name].values[k].astype(float) for name in "uv"] for k in (step, step + 1))
         for n in range(0, found.x.shape[1], 7):
             start = found.x.values[step, n], found.y.values[step, n]
-            end = by_hand(*start, before, after, model.dt, is_wet)
+            end = reference_step(*start, before, after, model.dt, is_wet)
             away = (np.array([found.x[step + 1, n], found.y[step + 1, n]]) - end) / (NX * DX, NY * DY)
             moved.append(np.hypot(*(end - start)))
             on_land = not is_wet[int(end[1] // DY) % NY, int(end[0] // DX) % NX]
@@ -96,27 +96,27 @@ def test_step_is_that_of_loop_over_recorded_velocities(tmp_path):
 @pytest.mark.parametrize("options", [{"grid__periodic_x": False}, {"run__dtype": "float32"}], ids=["basin", "float32"])
 def test_no_drifter_is_on_land_or_lost(tmp_path, options):
     found, model = run(tmp_path / "run", run__steps=60, **options)
-    is_wet = wet(model.config, range(NY), range(NX)) > 0
+    is_wet = wet_mask(model.config, range(NY), range(NX)) > 0
     assert np.isfinite(found.x).all()
     assert is_wet[(found.y.values // DY).astype(int) % NY, (found.x.values // DX).astype(int) % NX].all()
     assert float(np.hypot(found.x[-1] - found.x[0], found.y[-1] - found.y[0]).max()) > 2 * DX
 
 
-def still():
+def fields_at_rest():
     fields = dict.fromkeys(("eta", "u", "v"), np.zeros((NY, NX)))
     return fields | {"mask": np.ones((NY, NX)), "depth": np.full((NY, NX), 50.0)}
 
 
-def carried(u, v, steps, drifters, fields=None, **options):
+def drifters_after(u, v, steps, drifters, fields=None, **options):
     """The Drifters of a steady current at the start and after some steps, and their Simulation."""
-    model = swmodel.Simulation(config(fields or still(), drifters, run__steps=1, **options))
+    model = swmodel.Simulation(config(fields or fields_at_rest(), drifters, run__steps=1, **options))
     model.state = model.state._replace(u=u.astype(model.config.run.dtype), v=v.astype(model.config.run.dtype))
-    floats = Drifters(model)
-    floats.begin({})
+    floats = DrifterAccumulator(model)
+    floats.start({})
     floats.start = floats.values()
     floats.inputs()
     for _ in range(steps):
-        floats.add(model.state)
+        floats.add_state(model.state)
     return floats.values(), floats, model
 
 
@@ -130,7 +130,7 @@ def test_drifter_of_solid_rotation_closes_its_circle():
         rate = 2 * np.pi / turns / 15.0
         u = np.broadcast_to(-rate * (y - centre[1])[:, None], (NY, NX)) + 0 * x
         v = np.broadcast_to(rate * (x - centre[0]), (NY, NX))
-        found, *_ = carried(u, v, turns, ({"at": (centre[0] + radius, centre[1])},), **options)
+        found, *_ = drifters_after(u, v, turns, ({"at": (centre[0] + radius, centre[1])},), **options)
         errors.append(np.hypot(found["x"][0] - centre[0] - radius, found["y"][0] - centre[1]) / radius)
     assert 14 < errors[0] / errors[1] < 18
     assert errors[1] < 2e-3
@@ -144,8 +144,10 @@ def test_current_towards_coast_ends_before_it(dtype):
     u, v = np.full((NY, NX), 250.0), np.full((NY, NX), 3.0)
     v[-1] = 0.0
     u, v = (a * water * np.roll(water, -1, axis) for a, axis in ((u, 1), (v, 0)))
-    _, floats, _ = carried(u, v, 200, (ALL,), still() | {"mask": water}, run__dtype=dtype)
-    cells = floats.stored()
+    _, floats, _ = drifters_after(
+        u, v, 200, (DRIFTERS_EVERYWHERE,), fields_at_rest() | {"mask": water}, run__dtype=dtype
+    )
+    cells = floats.restart_fields()
     assert (water[cells[ROW], cells[COLUMN]] > 0).all()
     assert (cells[COLUMN] >= 4).all()
     assert all((cells[name] >= -0.5).all() and (cells[name] < 0.5).all() for name in (NORTH, EAST))
@@ -156,14 +158,14 @@ def test_rotation_of_sphere_shifts_all_longitudes_alike():
     box = {"box": (310.0, 320.0, 20.0, 40.0), "spacing": 2.5}
     latitude = np.radians(10.0 + 5.0 * (np.arange(NY) + 0.5))[:, None]
     u = np.radians(0.5) / 15.0 * SPHERE["radius"] * np.cos(latitude) * (np.arange(NX) < NX - 1)
-    after, floats, _ = carried(u, 0 * u, 10, (box,), **options)
+    after, floats, _ = drifters_after(u, 0 * u, 10, (box,), **options)
     np.testing.assert_allclose(after["lon"] - floats.start["lon"], 5.0, rtol=1e-12)
     np.testing.assert_array_equal(after["lat"], floats.start["lat"])
 
 
 def test_drifters_that_leave_are_missing_from_then_on(tmp_path):
-    fields = still() | {"eta": np.full((NY, NX), 10.0)}
-    found, _ = run(tmp_path / "run", fields, (ALL,), run__steps=40, **SIDES)
+    fields = fields_at_rest() | {"eta": np.full((NY, NX), 10.0)}
+    found, _ = run(tmp_path / "run", fields, (DRIFTERS_EVERYWHERE,), run__steps=40, **OPEN_BOUNDARY_OPTIONS)
     gone = np.isnan(found.x.values)
     assert 0 < gone[-1].sum() < gone.shape[1]
     assert (gone[1:] >= gone[:-1]).all()
@@ -179,7 +181,7 @@ def test_tracks_of_resumed_run_are_those_of_whole_run(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "given", [{"run__executor": "native"} | SIDES, {"run__executor": "xla"}], ids=["native", "jax"]
+    "given", [{"run__executor": "native"} | OPEN_BOUNDARY_OPTIONS, {"run__executor": "xla"}], ids=["native", "jax"]
 )
 def test_tracks_within_loop_have_bits_of_single_steps(tmp_path, given):
     together, _ = run(tmp_path / "together", output__drifters_every_steps=4, **given)
@@ -189,11 +191,11 @@ def test_tracks_within_loop_have_bits_of_single_steps(tmp_path, given):
 
 
 def test_file_is_one_of_trajectories(tmp_path):
-    found, _ = run(tmp_path / "run", still(), ((10e3, 12e3), (30e3, 21e3)), run__steps=1)
+    found, _ = run(tmp_path / "run", fields_at_rest(), ((10e3, 12e3), (30e3, 21e3)), run__steps=1)
     assert found.featureType == "trajectory"
     assert found.trajectory.cf_role == "trajectory_id"
     assert found.x.shape == (2, 2)
-    errors, report = checked(tmp_path / "run" / "drifters.nc")
+    errors, report = check_cf(tmp_path / "run" / "drifters.nc")
     assert not errors, report
 
 

@@ -5,29 +5,29 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import xarray
-from support.flooding import NX, NY, STEPS, beach, sea
-from support.made_cases import case_of
+from support.field_cases import case_with_fields
+from support.flooding import NX, NY, STEPS, beach, make_config
 
 import swmodel
 from swmodel import ConfigError
-from swmodel.config.options.output import Output
+from swmodel.config.options.output import OutputOptions
 from swmodel.model.resolve import resolve
 from swmodel.model.validate import check_config
-from swmodel.setup.positions.gauges import gauges
+from swmodel.setup.positions.gauges import make_gauges
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
 
-FILM = 0.02
+WET_THICKNESS = 0.02
 
 
 @pytest.fixture(scope="module")
-def flood(tmp_path_factory):
+def flood_runs(tmp_path_factory):
     """A run with each step in its files, and one with few records that was stopped and continued."""
     folder = tmp_path_factory.mktemp("flood")
-    each = swmodel.Simulation(sea(run__dtype="float32"))
+    each = swmodel.Simulation(make_config(run__dtype="float32"))
     each.run(folder / "each")
-    half = sea(run__dtype="float32", output__every_steps=7, run__steps=STEPS // 2)
+    half = make_config(run__dtype="float32", output__every_steps=7, run__steps=STEPS // 2)
     swmodel.Simulation(half).run(folder / "few")
     few = swmodel.Simulation.resume(folder / "few", {"run.steps": STEPS}, case=type(each.config.case))
     few.run(folder / "few")
@@ -36,43 +36,43 @@ def flood(tmp_path_factory):
     return SimpleNamespace(config=each.config, **found)
 
 
-def test_wet_is_where_water_is_thicker_than_film(flood):
-    wet, h = flood.each.wet, flood.each.h
-    np.testing.assert_array_equal(wet.values[h.notnull()], (h.values > h.dtype.type(FILM))[h.notnull()])
+def test_wet_cells_exceed_the_wet_thickness(flood_runs):
+    wet, h = flood_runs.each.wet, flood_runs.each.h
+    np.testing.assert_array_equal(wet.values[h.notnull()], (h.values > h.dtype.type(WET_THICKNESS))[h.notnull()])
     assert set(np.unique(wet.values[h.notnull()])) == {0, 1}
     assert (np.abs(np.diff(wet, axis=0)) == 1).any(axis=0).sum() > 5
     assert wet.attrs["flag_meanings"] == "dry wet"
     dry = (wet == 0).values
-    ground = np.broadcast_to(-flood.each.depth.values, dry.shape)
-    np.testing.assert_allclose(flood.each.eta.values[dry], ground[dry], atol=1.1 * FILM)
+    ground = np.broadcast_to(-flood_runs.each.depth.values, dry.shape)
+    np.testing.assert_allclose(flood_runs.each.eta.values[dry], ground[dry], atol=1.1 * WET_THICKNESS)
 
 
-def test_largest_values_and_inundation_are_those_of_wet_cells(flood):
+def test_largest_values_and_inundation_are_those_of_wet_cells(flood_runs):
     """Also of a run that was stopped, with few records; ground that was never wet has none."""
-    wet = flood.each.wet.values == 1
-    for record, step in enumerate(flood.few.step.values):
+    wet = flood_runs.each.wet.values == 1
+    for record, step in enumerate(flood_runs.few.step.values):
         for name in ("eta", "h", "speed"):
-            there = np.where(wet, flood.each[name], -np.inf)[: step + 1]
-            most, found = there.max(axis=0), flood.few[f"{name}_max"].values[record]
+            there = np.where(wet, flood_runs.each[name], -np.inf)[: step + 1]
+            most, found = there.max(axis=0), flood_runs.few[f"{name}_max"].values[record]
             never = np.isinf(most)
             np.testing.assert_allclose(found, np.where(never, np.nan, most), rtol=1e-6 if name == "speed" else 0)
             if name != "speed":
                 times = np.where(never, np.nan, there.argmax(axis=0) * 20.0)
-                np.testing.assert_array_equal(flood.few[f"{name}_max_time"].values[record], times)
+                np.testing.assert_array_equal(flood_runs.few[f"{name}_max_time"].values[record], times)
         ever = wet[: step + 1].any(axis=0) & ~wet[0]
         expected = np.where(ever, wet[: step + 1].argmax(axis=0) * 20.0, np.nan)
-        np.testing.assert_array_equal(flood.few.wet_arrival.values[record], expected)
-    assert np.isfinite(flood.few.wet_arrival.values[-1]).sum() > 3
+        np.testing.assert_array_equal(flood_runs.few.wet_arrival.values[record], expected)
+    assert np.isfinite(flood_runs.few.wet_arrival.values[-1]).sum() > 3
     for name in ("eta", "h", "speed"):
-        assert np.isnan(flood.few[f"{name}_max"][-1]).sum() > np.isnan(flood.each.h[-1]).sum()
+        assert np.isnan(flood_runs.few[f"{name}_max"][-1]).sum() > np.isnan(flood_runs.each.h[-1]).sum()
 
 
-def test_gauges_and_flooded_area_follow_water(flood):
+def test_gauges_and_flooded_area_follow_water(flood_runs):
     """On a centre of a cell they have its level and thickness; the flooded area is that of wet land."""
-    cells = ((flood.each.wet == 1) & (flood.each.depth < 0)).sum(("y_c", "x_c")).values
-    np.testing.assert_allclose(flood.numbers.flooded_area, cells * 5e4)
+    cells = ((flood_runs.each.wet == 1) & (flood_runs.each.depth < 0)).sum(("y_c", "x_c")).values
+    np.testing.assert_allclose(flood_runs.numbers.flooded_area, cells * 5e4)
     assert cells.max() > cells.min()
-    found, places = flood.stations, gauges(setup_of(flood.config))
+    found, places = flood_runs.stations, make_gauges(setup_of(flood_runs.config))
     dry = np.isnan(found.eta.values)
     assert not dry[:, 0].any()
     assert 0 < dry[:, 1].sum() < len(dry)
@@ -82,15 +82,15 @@ def test_gauges_and_flooded_area_follow_water(flood):
     for n in (0, 1):
         corner = np.argmax(places.weights["eta"][n])
         j, i = places.points.rows[4 * n + corner], places.points.columns[4 * n + corner]
-        wet = flood.each.wet[:, j, i].values == 1
+        wet = flood_runs.each.wet[:, j, i].values == 1
         np.testing.assert_array_equal(wet, ~dry[:, n])
-        np.testing.assert_allclose(found.eta[wet, n], flood.each.eta[wet, j, i], rtol=0, atol=1e-6)
-        np.testing.assert_allclose(found.h[wet, n], flood.each.h[wet, j, i], rtol=1e-6)
+        np.testing.assert_allclose(found.eta[wet, n], flood_runs.each.eta[wet, j, i], rtol=0, atol=1e-6)
+        np.testing.assert_allclose(found.h[wet, n], flood_runs.each.h[wet, j, i], rtol=1e-6)
 
 
 def test_energy_of_water_on_land_is_that_of_its_height():
     """A lake at rest has none, and a column h on ground at b has rho g A h (b + h/2)."""
-    model = swmodel.Simulation(sea(run__executor="reference"))
+    model = swmodel.Simulation(make_config(run__executor="reference"))
     grid, physics = setup_of(model.config).grid(model.block, 0), model.config.physics
     state = model.state._replace(h=np.maximum(grid.depth, 0.0), u=np.zeros((NY, NX)), v=np.zeros((NY, NX)))
     model.state = state
@@ -107,7 +107,7 @@ def test_energy_of_water_on_land_is_that_of_its_height():
 
 def test_limited_faces_are_counted():
     """None at rest; on two columns of faces of a sea those with a current that crosses a cell in a step."""
-    model, still = swmodel.Simulation(sea(run__executor="reference")), np.zeros((NY, NX))
+    model, still = swmodel.Simulation(make_config(run__executor="reference")), np.zeros((NY, NX))
     for fast, count in ((0.0, 0), (15.0, 2 * NY)):  # 300 m in a step
         model.state = model.state._replace(u=fast * np.isin(np.arange(NX), [1, 3]) * np.ones((NY, 1)), v=still)
         assert model.diagnostics()["limited_faces"] == count
@@ -121,11 +121,11 @@ def test_floods_are_refused_without_drying():
         "drying__thickness": None,
         "output__inundation": False,
     }
-    case = case_of(beach() | {"depth": beach()["depth"] + 5.0}, "Random")
+    case = case_with_fields(beach() | {"depth": beach()["depth"] + 5.0}, "Random")
     for key, value in (("fields", ("eta", "wet")), ("means", ("wet",)), ("inundation", True)):
         options = dry | {"output__fields": ("eta",)} | {f"output__{key}": value}
         with pytest.raises(ConfigError, match=f"output.{key}") as error:
-            check_config(sea(**options).model_copy(update={"case": case}))
+            check_config(make_config(**options).model_copy(update={"case": case}))
         assert len(error.value.problems) == 1
-    assert "wet" in resolve(sea(output__fields=Output().fields, run__executor="reference")).output.fields
+    assert "wet" in resolve(make_config(output__fields=OutputOptions().fields, run__executor="reference")).output.fields
     assert "wet" not in resolve(swmodel.load("rest", environ={})).output.fields

@@ -11,50 +11,50 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray
-from support.command import cli
-from support.made_cases import case_of
+from support.command import invoke_swmodel
+from support.field_cases import case_with_fields
 from support.netcdf import write_netcdf
-from support.random_case import configuration, random_fields, weather
-from support.stepping import same_bits
+from support.random_case import configuration, random_fields, random_weather
+from support.stepping import has_same_bits
 
 import swmodel
 from swmodel.errors import FilesError
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.settings import check_ensemble, wind_factors
-from swmodel.model.forcing import Forcing
+from swmodel.model.varying_params import VaryingParams
 from swmodel.setup.fields import varying
 from swmodel.setup.fields.netcdf_input import InputError
-from swmodel.setup.fields.noted import checksum_of
+from swmodel.setup.fields.record_notes import additive_checksum
 
 pytestmark = pytest.mark.slow
 
 NY, NX, STEPS = 7, 11, 9
 
 
-def configure(**options):
+def make_config(**options):
     """Records each 33 s, steps of 20 s."""
     return configuration(NY, NX, in_time=True, run__steps=STEPS, **{"run__executor": "native"} | options)
 
 
 @pytest.fixture(scope="module")
-def undisturbed():
-    model = swmodel.Simulation(configure())
+def undisturbed_state():
+    model = swmodel.Simulation(make_config())
     model.advance(STEPS)
     return model.state
 
 
 @pytest.mark.fault("a case from Python whose wind varies is resumed without its class")
 @pytest.mark.promise("varying weather does not depend on calls or restarts")
-def test_any_cut_into_calls_and_restart_has_same_bits(tmp_path, undisturbed):
-    model = swmodel.Simulation(configure())
+def test_any_division_into_calls_and_restarts_has_same_bits(tmp_path, undisturbed_state):
+    model = swmodel.Simulation(make_config())
     for steps in (1, 3, 0, 2, 3):
         if model.step == 6:
             model.write_restart(tmp_path / "restart.nc")
         model.advance(steps)
-    assert same_bits(model.state, undisturbed)
+    assert has_same_bits(model.state, undisturbed_state)
     again = swmodel.Simulation.from_restart(tmp_path / "restart.nc", case=type(model.config.case))
     again.advance(STEPS - 6)
-    assert same_bits(again.state, undisturbed)
+    assert has_same_bits(again.state, undisturbed_state)
     with pytest.raises(FilesError, match="wind_x .*case=CLASS"):
         swmodel.Simulation.from_restart(tmp_path / "restart.nc")
 
@@ -62,10 +62,10 @@ def test_any_cut_into_calls_and_restart_has_same_bits(tmp_path, undisturbed):
 @pytest.mark.fault("`output.nc` has zero for a wind that varies")
 def test_output_has_weather_of_its_step(tmp_path):
     """A record has the weather at the end of the step before it; fields that vary are written only if asked for."""
-    names, records = ("wind_x", "air_pressure"), weather(NY, NX)
+    names, records = ("wind_x", "air_pressure"), random_weather(NY, NX)
     options = {"output__every_steps": 2, "run__executor": "reference"}
     for folder, asked in (("with", ("eta", *names)), ("without", ("eta",))):
-        swmodel.Simulation(configure(**options, output__fields=asked)).run(tmp_path / folder)
+        swmodel.Simulation(make_config(**options, output__fields=asked)).run(tmp_path / folder)
     with xarray.open_dataset(tmp_path / "with" / "output.nc") as found:
         wet = found.mask.values > 0
         for number, step in enumerate(found.step.values):
@@ -94,69 +94,69 @@ def test_changed_function_acts_after_renew_forcing():
         np.testing.assert_allclose(model.state.u, total * gain, atol=1e-16)
 
 
-def test_member_is_run_with_its_wind_times_factor(undisturbed):
+def test_member_is_run_with_its_wind_times_factor(undisturbed_state):
     """Number 0 is the run itself."""
-    config = check_ensemble(configure(ensemble__members=3, ensemble__wind=0.3))
+    config = check_ensemble(make_config(ensemble__members=3, ensemble__wind=0.3))
     members, factor = Members(config), wind_factors(config)[2]
     members.take_steps(4)
     members.take_steps(STEPS - 4)
-    assert same_bits([field[0] for field in members.state], undisturbed)
-    assert not same_bits([field[1] for field in members.state], undisturbed)
+    assert has_same_bits([field[0] for field in members.state], undisturbed_state)
+    assert not has_same_bits([field[1] for field in members.state], undisturbed_state)
     winds = [members.evaluate(member, ["eta", "wind_x"])[0]["wind_x"] for member in (0, 2)]
     np.testing.assert_allclose(winds[1], factor * winds[0], rtol=1e-12)
-    records = weather(NY, NX)
+    records = random_weather(NY, NX)
     scaled = random_fields(NY, NX) | records | {name: factor * records[name] for name in ("wind_x", "wind_y")}
-    alone = swmodel.Simulation(configure().model_copy(update={"case": case_of(scaled, "Random")}))
+    alone = swmodel.Simulation(make_config().model_copy(update={"case": case_with_fields(scaled, "Random")}))
     alone.advance(STEPS)
     for ours, theirs in zip(members.state, alone.state, strict=True):
         np.testing.assert_allclose(ours[2], theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
 
 
-def test_pure_step_takes_weather_of_its_time(undisturbed):
-    carry, static, step = swmodel.functional(configure())
+def test_pure_step_takes_weather_of_its_time(undisturbed_state):
+    carry, static, step = swmodel.functional(make_config())
     scan = jax.jit(lambda carry, static, t: jax.lax.scan(lambda c, n: (step(c, static, n), None), carry, t)[0])
     t = 0
     while t < STEPS:
         static, until = step.at(static, t)
         t, first = min(until, STEPS), t
         carry = scan(carry, static, jnp.arange(first, t))
-    for ours, theirs in zip(carry.state, undisturbed, strict=True):
+    for ours, theirs in zip(carry.state, undisturbed_state, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
 
 
-def forcing_of(**options):
-    model = swmodel.Simulation(configure(run__executor="reference", **options))
-    return model.block, Forcing(model.setup, model.transport)
+def block_and_forcing(**options):
+    model = swmodel.Simulation(make_config(run__executor="reference", **options))
+    return model.block, VaryingParams(model.setup, model.transport)
 
 
 @pytest.mark.fault("a record is read twice, or on the main thread without need")
-def test_each_record_is_read_once_and_ahead(monkeypatch):
+def test_each_record_is_read_once_and_in_advance(monkeypatch):
     """And once more where more cells around a block are asked for than before; those of the past go."""
-    read, record = [], varying.record
+    read, record = [], varying.read_record
 
     def noted(config, name, number, *window):
         read.append((name, number, threading.current_thread().name))
         return record(config, name, number, *window)
 
-    monkeypatch.setattr(varying, "record", noted)
-    block, forcing = forcing_of()
+    monkeypatch.setattr(varying, "read_record", noted)
+    block, forcing = block_and_forcing()
     read.clear()
     for step in (0, 2, 4):
-        forcing.take(step)
-        forcing.of(block, margin=9)
+        forcing.load(step)
+        forcing.params_of_block(block, margin=9)
     winds = [number for name, number, _ in read if name == "wind_x"]
     assert winds == [0, 1, 0, 1, 2, 3]
-    taken = forcing.take(2)
+    taken = forcing.load(2)
     assert [number for name, number, _ in read if name == "wind_x"][len(winds) :] == [1]
-    _, other = forcing_of()
-    other.take(0)
+    _, other = block_and_forcing()
+    other.load(0)
     read.clear()
     for _ in range(2):
-        with other.ahead():
+        with other.prefetch():
             pass
     assert {(number, thread) for _, number, thread in read} == {(2, "records")}
     before = len(read)
-    for name, values in other.take(2).items():
+    for name, values in other.load(2).items():
         np.testing.assert_array_equal(taken[name], values)
     assert len(read) == before
 
@@ -165,12 +165,12 @@ def test_each_record_is_read_once_and_ahead(monkeypatch):
 @pytest.mark.night
 def test_no_garbage_is_collected_while_thread_reads():
     """It may hold an open NetCDF file of the user's, whose closing would crash the thread."""
-    _, forcing = forcing_of()
-    forcing.take(0)
+    _, forcing = block_and_forcing()
+    forcing.load(0)
     circle = [threading.Event()]
     circle.append(circle)
     alive = weakref.ref(circle[0])
-    with forcing.ahead():
+    with forcing.prefetch():
         del circle
         list(map(list, [()] * 10**6))  # so many objects that Python collects garbage
         assert alive()
@@ -180,28 +180,28 @@ def test_no_garbage_is_collected_while_thread_reads():
 
 @pytest.mark.fault("a record cannot be read ahead")
 def test_unreadable_record_is_an_error_at_its_step(monkeypatch):
-    _, forcing = forcing_of()
-    taken, last = forcing.take(0), forcing.last
+    _, forcing = block_and_forcing()
+    taken, last = forcing.load(0), forcing.valid_until
 
     def fails(*_):
         raise InputError("the disk has gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(varying, "record", fails)
-        with forcing.ahead():
+        patched.setattr(varying, "read_record", fails)
+        with forcing.prefetch():
             pass
         for _ in range(2):
             with pytest.raises(InputError, match="the disk has gone"):
-                forcing.take(last)
-            assert forcing.holds(last - 1)
-            assert not forcing.holds(last)
-    np.testing.assert_array_equal(forcing.take(last)["wind_x_before"], taken["wind_x_after"])
+                forcing.load(last)
+            assert forcing.is_valid_at(last - 1)
+            assert not forcing.is_valid_at(last)
+    np.testing.assert_array_equal(forcing.load(last)["wind_x_before"], taken["wind_x_after"])
 
 
 @pytest.mark.fault("Ctrl-C while a thread hangs in a file")
 def test_interrupt_does_not_wait_for_hanging_thread(monkeypatch):
-    _, forcing = forcing_of()
-    forcing.take(0)
+    _, forcing = block_and_forcing()
+    forcing.load(0)
     began, go_on = threading.Event(), threading.Event()
 
     def hangs(config, name, number, rows, columns, of):
@@ -213,12 +213,12 @@ def test_interrupt_does_not_wait_for_hanging_thread(monkeypatch):
         began.wait(60)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    monkeypatch.setattr(varying, "record", hangs)
+    monkeypatch.setattr(varying, "read_record", hangs)
     other = threading.Thread(target=interrupt)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
     other.start()
     try:
-        with pytest.raises(KeyboardInterrupt), forcing.ahead():
+        with pytest.raises(KeyboardInterrupt), forcing.prefetch():
             pass
     finally:
         signal.signal(signal.SIGINT, before)
@@ -226,11 +226,18 @@ def test_interrupt_does_not_wait_for_hanging_thread(monkeypatch):
         other.join()
 
 
-DATE = {"time.start": "2020-02-28", "time.dt": 300.0, "grid.nx": NX, "grid.ny": NY, "grid.dx": 1e5, "grid.dy": 1e5}
+DATED_OPTIONS = {
+    "time.start": "2020-02-28",
+    "time.dt": 300.0,
+    "grid.nx": NX,
+    "grid.ny": NY,
+    "grid.dx": 1e5,
+    "grid.dy": 1e5,
+}
 HOURS = 7
 
 
-def written(path, values, start="2020-02-28"):
+def write_wind_file(path, values, start="2020-02-28"):
     """A file with hourly records of the wind at 10 m."""
     time = {"units": f"hours since {start}"}
     wind = {"standard_name": "eastward_wind", "units": "m s-1"}
@@ -238,9 +245,9 @@ def written(path, values, start="2020-02-28"):
     return write_netcdf(path, {"time": ("time", hours, time), "wind": ("time y x", values, wind)})
 
 
-def windy(path, **options):
+def windy_config(path, **options):
     given = {name.replace("__", "."): value for name, value in options.items()}
-    return swmodel.load("rest", DATE | {"input.u10": f"{path}:wind", "run.executor": "reference"} | given, {})
+    return swmodel.load("rest", DATED_OPTIONS | {"input.u10": f"{path}:wind", "run.executor": "reference"} | given, {})
 
 
 WINDS = 5 * np.random.default_rng(6).standard_normal((HOURS, NY, NX))
@@ -250,23 +257,23 @@ WINDS = 5 * np.random.default_rng(6).standard_normal((HOURS, NY, NX))
 def test_run_refuses_other_weather_and_takes_more_records(tmp_path):
     """Neither by the command nor from Python; into another folder a script may take a branch."""
     path, folder = tmp_path / "wind.nc", tmp_path / "run"
-    written(path, WINDS)
-    swmodel.Simulation(windy(path, run__steps=41)).run(folder)  # which uses the records up to 04:00
+    write_wind_file(path, WINDS)
+    swmodel.Simulation(windy_config(path, run__steps=41)).run(folder)  # which uses the records up to 04:00
     doubled = np.where(np.arange(HOURS)[:, None, None] >= 4, 2 * WINDS, WINDS)
     for values, start, words in (
         (doubled, "2020-02-28", r"input.u10: .* 2020-02-28T04:00:00 "),
         (WINDS, "2020-02-27T23:30", r"input.u10: .* dates"),
     ):
-        written(path, values, start)
-        done = cli("resume", folder, "--steps", "60")
+        write_wind_file(path, values, start)
+        done = invoke_swmodel("resume", folder, "--steps", "60")
         assert (done.exit_code, bool(re.search(words, done.output))) == (2, True), done.output
         branch = swmodel.Simulation.resume(folder, {"run.steps": 42})
         with pytest.raises(swmodel.ConfigError, match=words):
             branch.run(folder)
         branch.run(folder.with_name("branch"), force=True)
-    written(path, np.concatenate([WINDS, WINDS]))
-    assert cli("resume", folder, "--steps", "80").exit_code == 0
-    swmodel.Simulation(windy(path, run__steps=80)).run(tmp_path / "whole")
+    write_wind_file(path, np.concatenate([WINDS, WINDS]))
+    assert invoke_swmodel("resume", folder, "--steps", "80").exit_code == 0
+    swmodel.Simulation(windy_config(path, run__steps=80)).run(tmp_path / "whole")
     with xarray.open_dataset(folder / "output.nc") as ours, xarray.open_dataset(tmp_path / "whole/output.nc") as theirs:
         np.testing.assert_array_equal(ours.u[-1], theirs.u[-1])
 
@@ -274,6 +281,6 @@ def test_run_refuses_other_weather_and_takes_more_records(tmp_path):
 def test_checksums_of_blocks_add_up_to_that_of_record():
     values = WINDS[0]
     parts = [(np.arange(*rows), np.arange(*columns)) for rows in ((0, 3), (3, NY)) for columns in ((0, 5), (5, NX))]
-    total = sum(checksum_of(values[np.ix_(*part)], *part, NX) for part in parts)
-    whole = checksum_of(values, np.arange(NY), np.arange(NX), NX)
-    assert total % 2**64 == whole != checksum_of(np.roll(values, 1), np.arange(NY), np.arange(NX), NX)
+    total = sum(additive_checksum(values[np.ix_(*part)], *part, NX) for part in parts)
+    whole = additive_checksum(values, np.arange(NY), np.arange(NX), NX)
+    assert total % 2**64 == whole != additive_checksum(np.roll(values, 1), np.arange(NY), np.arange(NX), NX)

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import own_run
-from support.own_run import bits
+from support import user_run
+from support.user_run import state_digest
 
 import swmodel
 from swmodel.errors import UsageError
@@ -17,12 +17,12 @@ SMALL |= {"run.steps": 4, "run.executor": "reference"}
 STEPS = 4
 
 
-def made(**options):
+def make_functional(**options):
     overrides = SMALL | {name.replace("__", "."): value for name, value in options.items()}
     return swmodel.functional("double_gyre", overrides)
 
 
-def ahead(step, wrap=lambda step: step):
+def advance_by_scan(step, wrap=lambda step: step):
     """The function (carry, static) -> carry STEPS steps later, by scan."""
     one = wrap(step)
     return lambda carry, static: jax.lax.scan(lambda c, t: (one(c, static, t), None), carry, jnp.arange(STEPS))[0]
@@ -40,10 +40,10 @@ def assert_close(ours, theirs, rtol=1e-12):
 
 def test_pure_step_is_that_of_model():
     """To rounding, as by any executor."""
-    carry, static, step = made()
+    carry, static, step = make_functional()
     model = swmodel.Simulation(step.config)
     model.advance(STEPS)
-    found = jax.jit(ahead(step))(carry, static)
+    found = jax.jit(advance_by_scan(step))(carry, static)
     assert_close(found.state, model.state)
     assert_close(found.memory, model.carry.memory)
     assert [float(jnp.abs(field).max()) > 0 for field in found.state] == [True] * 3
@@ -51,9 +51,11 @@ def test_pure_step_is_that_of_model():
 
 @pytest.mark.night
 def test_vmap_and_checkpoint_change_nothing():
-    carry, static, step = made(time__stepper="ab2")
-    one = jax.jit(ahead(step))
-    plain, kept = (jax.grad(lambda c, go=go: energy(go(c, static)))(carry) for go in (one, ahead(step, jax.checkpoint)))
+    carry, static, step = make_functional(time__stepper="ab2")
+    one = jax.jit(advance_by_scan(step))
+    plain, kept = (
+        jax.grad(lambda c, go=go: energy(go(c, static)))(carry) for go in (one, advance_by_scan(step, jax.checkpoint))
+    )
     assert_close(kept, plain)
 
     def faster(k):
@@ -69,15 +71,15 @@ def test_vmap_and_checkpoint_change_nothing():
 @pytest.mark.parametrize(("every", "segment"), [(None, None), (2, None), (2, 3), (None, 1)])
 def test_trajectory_and_its_derivative_are_those_of_the_steps(every, segment):
     """Derivatives recompute segments; so each member of a batch."""
-    carry, static, step = made()
+    carry, static, step = make_functional()
 
     def go(carry, static):
         return step.trajectory(carry, static, STEPS, every=every, segment=segment)
 
-    jax.tree.map(np.testing.assert_array_equal, go(carry, static)[0], ahead(step)(carry, static))
+    jax.tree.map(np.testing.assert_array_equal, go(carry, static)[0], advance_by_scan(step)(carry, static))
     ours, theirs = (
         jax.jit(jax.grad(lambda carry, static, f=f: energy(f(carry, static)), argnums=0))
-        for f in (lambda *inputs: go(*inputs)[0], ahead(step))
+        for f in (lambda *inputs: go(*inputs)[0], advance_by_scan(step))
     )
     assert_close(ours(carry, static), theirs(carry, static))
     with pytest.raises(UsageError, match="divide"):
@@ -96,13 +98,13 @@ def test_replaced_depth_and_coefficients_are_those_of_a_configuration():
     """Also of a term that was off and reads farther; sea level stays, and the result is differentiable."""
     changed = {"physics.depth": 450.0, "physics.biharmonic_viscosity": 1e9, "physics.quadratic_drag": 2e-3}
     options = {"time__dt": 200.0, "scheme__vorticity_flux": "energy"}
-    carry, static, step = made(**options)
-    theirs = made(**options, **{name.replace(".", "__"): value for name, value in changed.items()})
+    carry, static, step = make_functional(**options)
+    theirs = make_functional(**options, **{name.replace(".", "__"): value for name, value in changed.items()})
     values = {name.removeprefix("physics."): value for name, value in changed.items()}
     depth = jnp.full(carry.state.h.shape, values.pop("depth"))
     ours = step.replace(carry, static, depth=depth, **values)
     assert ours.step.names == theirs.step.names
-    assert_close(*(ahead(each.step)(each.carry0, each.static).state for each in (ours, theirs)))
+    assert_close(*(advance_by_scan(each.step)(each.carry0, each.static).state for each in (ours, theirs)))
     with pytest.raises(UsageError, match="subgrid_energy"):
         step.replace(carry, static, backscatter=0.1)
     with pytest.raises(UsageError, match="open_sides"):
@@ -117,7 +119,7 @@ def test_replaced_depth_and_coefficients_are_those_of_a_configuration():
 
 
 def test_pure_step_refuses_unknown_coefficients_and_fields_without_margin():
-    carry, static, step = made()
+    carry, static, step = make_functional()
     field = jnp.ones((11, 14))
     for wrong in ({"linear_dragg": 1.0}, {"quadratic_drag": 1.0}, {"gravity": field}, {"depth": field[1:]}):
         with pytest.raises(UsageError, match=next(iter(wrong))):
@@ -130,12 +132,12 @@ def test_pure_step_refuses_unknown_coefficients_and_fields_without_margin():
     assert changed["linear_drag"] == 2.0
 
 
-FOUR = {"run.devices": 4, "run.layout": "2x2"}
+FOUR_DEVICES = {"run.devices": 4, "run.layout": "2x2"}
 
 
-def pure(options):
+def digest_and_gradient(options):
     """Bits after some steps, and the gradient of the energy then."""
-    carry, static, step = made(**options)
+    carry, static, step = make_functional(**options)
 
     def program(function):
         if "run.devices" not in options:
@@ -143,9 +145,9 @@ def pure(options):
         inputs = step.specs(carry), step.specs(static)
         return jax.jit(jax.shard_map(function, mesh=step.mesh, in_specs=inputs, out_specs=inputs[0]))
 
-    go, get = ahead(step), step.transport.get if "run.devices" in options else np.asarray
+    go, get = advance_by_scan(step), step.transport.get if "run.devices" in options else np.asarray
     gradient = program(jax.grad(lambda carry, static: energy(go(carry, static))))(carry, static)
-    return bits(map(get, program(go)(carry, static).state)), get(gradient.state.h)
+    return state_digest(map(get, program(go)(carry, static).state)), get(gradient.state.h)
 
 
 def on_devices():
@@ -153,12 +155,12 @@ def on_devices():
     options = SMALL | {"grid.ny": 11, "grid.nx": 13, "run.executor": "xla", "time.dt": 300.0}
     model = swmodel.Simulation("double_gyre", options)
     model.advance(STEPS)
-    (one, gradient), (four, other) = pure(options), pure(options | FOUR)
-    own = [own_run.simulation(where) for where in ({}, FOUR)]
+    (one, gradient), (four, other) = digest_and_gradient(options), digest_and_gradient(options | FOUR_DEVICES)
+    own = [user_run.simulation(where) for where in ({}, FOUR_DEVICES)]
     for each in own:
-        each.every("2 steps", own_run.nudge)
+        each.every("2 steps", user_run.change_state)
         each.advance(STEPS)
-    return [[bits(model.state), one, four], [bits(each.state) for each in own]], (other, gradient)
+    return [[state_digest(model.state), one, four], [state_digest(each.state) for each in own]], (other, gradient)
 
 
 @pytest.mark.promise("fields and terms from Python equal those of the model")

@@ -8,19 +8,19 @@ import jax
 import netCDF4
 import numpy as np
 import pytest
-from support.command import cli
-from support.unchecked import unchecked
+from support.command import invoke_swmodel
+from support.unchecked_config import resolve_without_checks
 
 import swmodel
 from swmodel.errors import NumericalError, exit_code
-from swmodel.files.restart.folder import candidates
+from swmodel.files.restart.folder import list_restart_files
 from swmodel.files.status import read_status
-from swmodel.model.health import BLOWUP, CELLS, Health, unusable
+from swmodel.model.health import BLOWUP, MAX_CELLS_PER_STEP, Health, count_unusable_cells
 from swmodel.model.health.measures import RATES
-from swmodel.model.simulation import LOOK_EVERY
+from swmodel.model.simulation import CHECK_EVERY_STEPS
 from swmodel.ocean.table import VARIABLES
 from swmodel.setup.checks.extremes import survey
-from swmodel.setup.checks.stability import Mode, largest_dt, limit
+from swmodel.setup.checks.stability import Mode, max_stable_dt, stability_limit
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +30,10 @@ SMALL = {"grid.nx": 24, "grid.ny": 14, "run.steps": 400, "output.every_steps": 1
 def simulation(case="jet", **options):
     """A small Simulation, with options given as section__key=value; it is not asked whether they are wise."""
     options = SMALL | {name.replace("__", "."): value for name, value in options.items()}
-    return swmodel.Simulation(unchecked(swmodel.load(case, options, environ={})))
+    return swmodel.Simulation(resolve_without_checks(swmodel.load(case, options, environ={})))
 
 
-def disturb(model, name, value, row, column):
+def set_value(model, name, value, row, column):
     """Set one value of the state."""
     field = np.array(getattr(model.state, name))
     field[row, column] = value
@@ -57,9 +57,9 @@ def test_unstable_run_warns_and_leaves_its_state(tmp_path, caplog):
         assert np.isclose(dataset[match[2]][-1, int(match[4]), int(match[5])], float(match[3]), rtol=1e-5)
         assert {"h", "u", "v"} <= {*dataset.variables}
         assert not [name for name in dataset.variables if name.startswith(("eta_", "speed_", "u_mean"))]
-    done = cli("info", "--verify", tmp_path / BLOWUP)
+    done = invoke_swmodel("info", "--verify", tmp_path / BLOWUP)
     assert done.exit_code == 0, done.output
-    status, newest = read_status(tmp_path), candidates(tmp_path)[0]
+    status, newest = read_status(tmp_path), list_restart_files(tmp_path)[0]
     assert (status["state"], status["exit_code"], status["message"]) == ("failed", 4, message)
     assert {str(newest), str(tmp_path / BLOWUP)} <= {*re.split(r"[ ;]", message)}
     assert int(newest.stem.removeprefix("step-")) < int(match[1])
@@ -72,17 +72,17 @@ def test_unstable_run_warns_and_leaves_its_state(tmp_path, caplog):
 def test_unusable_value_is_named_with_its_place():
     model = simulation(run__executor="native")
     cfl, carry, health = model.diagnostics()["cfl"], model.carry, Health(model)
-    fast = CELLS * model.config.grid.dx / model.dt
+    fast = MAX_CELLS_PER_STEP * model.config.grid.dx / model.dt
     for name, value in [("h", np.nan), ("u", np.inf), ("v", -np.inf), ("h", 0.0), ("h", -1.0), ("u", -1.01 * fast)]:
         model.carry = carry
-        disturb(model, name, value, 5, 17)
+        set_value(model, name, value, 5, 17)
         with pytest.raises(NumericalError) as caught:
             health.check()
         words = f"{name} is {value:.6g} {VARIABLES[name].units} at row 5, column 17"
         assert words in str(caught.value)
         assert "fell dry" in str(caught.value) or f"CFL {cfl:.3g} at step 0" in str(caught.value)
     model.carry = carry
-    disturb(model, "u", 0.99 * fast, 5, 17)
+    set_value(model, "u", 0.99 * fast, 5, 17)
     health.check()
 
 
@@ -101,7 +101,7 @@ def test_blow_up_is_raised_by_advance_and_leaves_no_file(tmp_path, monkeypatch, 
 
 
 @pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
-def test_blow_up_is_met_at_first_use_of_state(tmp_path):
+def test_blow_up_is_raised_at_first_use_of_state(tmp_path):
     """After few steps, before the next look at the state."""
     for use in (
         lambda model: model.advance(1),
@@ -110,8 +110,8 @@ def test_blow_up_is_met_at_first_use_of_state(tmp_path):
         lambda model: model.write_restart(tmp_path / "restart.nc"),
     ):
         model = simulation(run__executor="reference")
-        disturb(model, "h", np.nan, 4, 5)
-        for _ in range(LOOK_EVERY - 1):
+        set_value(model, "h", np.nan, 4, 5)
+        for _ in range(CHECK_EVERY_STEPS - 1):
             model.advance(1)
         with pytest.raises(NumericalError, match=r"by step (49|50) .*: [huv] is nan m"):
             use(model)
@@ -120,7 +120,7 @@ def test_blow_up_is_met_at_first_use_of_state(tmp_path):
 
 @pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
 @pytest.mark.parametrize("executor", ["reference", "native"])
-def test_look_after_steps_finds_what_health_refuses(executor):
+def test_check_after_steps_finds_what_health_refuses(executor):
     """On water, and on the island, where thickness does not matter."""
     model = swmodel.Simulation("rest", {"grid.nx": 30, "grid.ny": 20, "run.executor": executor})
     carry, health, found = model.carry, model.health(), {}
@@ -129,9 +129,9 @@ def test_look_after_steps_finds_what_health_refuses(executor):
     for place, name, value in cases:
         model.carry = carry
         if place:
-            disturb(model, name, value, *place)
-        refused = not (health.look().neg_min_h < 0).all()
-        count = unusable(model.carry.state, model.grid.wet, model.scheme, model.transport)
+            set_value(model, name, value, *place)
+        refused = not (health.measure_domain().neg_min_h < 0).all()
+        count = count_unusable_cells(model.carry.state, model.grid.wet, model.scheme, model.transport)
         assert bool(model.get(count)) == refused, (place, name, value)
         found[place, name, value] = refused
     assert found[(0, 3), "h", 0.0]
@@ -148,7 +148,10 @@ def test_no_stepper_is_stable_beyond_three_cells_a_step():
     for stepper in ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"):
         one = time.model_copy(update={"stepper": stepper})
         angles = np.linspace(np.pi / 2, np.pi, 100)
-        assert max(limit(Mode(0.0, complex(np.exp(1j * angle))), one) * np.sin(angle) for angle in angles) < CELLS
+        assert (
+            max(stability_limit(Mode(0.0, complex(np.exp(1j * angle))), one) * np.sin(angle) for angle in angles)
+            < MAX_CELLS_PER_STEP
+        )
 
 
 @pytest.mark.fault("the time step becomes too long")
@@ -157,7 +160,7 @@ def test_time_step_that_becomes_too_long_is_warned_of_once(caplog):
     health = Health(model)
     health.check()
     assert not caplog.records
-    disturb(model, "h", 1900.0, 5, 5)
+    set_value(model, "h", 1900.0, 5, 5)
     health.check()
     health.check()
     (record,) = caplog.records
@@ -168,7 +171,7 @@ def test_time_step_that_becomes_too_long_is_warned_of_once(caplog):
 
 
 @pytest.mark.fault("a storm, tide, inflow or tsunami is mistaken for a blow-up, or hides one")
-def test_blow_up_check_tells_storm_from_blow_up():
+def test_blow_up_check_distinguishes_a_storm_from_a_blow_up():
     """A squall of 60 m/s with 80 hPa less in it is no blow-up; the same with a time step that is too long is one."""
     storm = {"grid__ny": 20, "grid__dx": 4e4, "grid__dy": 4e4, "case__wind": 60.0, "case__deficit": 8000.0}
     storm |= {"run__executor": "reference", "case__landfall": 3600.0}
@@ -182,22 +185,24 @@ def test_blow_up_check_tells_storm_from_blow_up():
 
 
 #: A ring of even depth with slow waves, a current and a patch of tracer; here a leapfrog may take 476 s because of it.
-CARRIED = {
+TRACER_OPTIONS = {
     **{"case.ridge": 0.0, "case.island": 0.0, "grid.periodic_x": True, "grid.nx": 24, "grid.ny": 8, "physics.f0": 0.0},
     **{"physics.depth": 100.0, "physics.gravity": 0.09, "physics.tracers": [{"name": "tracer"}]},
     **{"time.stepper": "leapfrog", "run.check_every_steps": 20, "output.every_steps": 10**6},
 }
-PATCH = {"tracer": lambda at: np.exp(-((at.i - 10.0) ** 2) / 8) + 0 * at.y, "u": 1.0}
+TRACER_PATCH = {"tracer": lambda at: np.exp(-((at.i - 10.0) ** 2) / 8) + 0 * at.y, "u": 1.0}
 
 
-def carried(dt, steps, executor="reference", **more):
-    options = CARRIED | {"time.dt": dt, "run.steps": steps, "run.executor": executor}
-    return swmodel.Simulation(unchecked(swmodel.load("rest", options, environ={}, fields=PATCH, **more)))
+def tracer_run(dt, steps, executor="reference", **more):
+    options = TRACER_OPTIONS | {"time.dt": dt, "run.steps": steps, "run.executor": executor}
+    return swmodel.Simulation(
+        resolve_without_checks(swmodel.load("rest", options, environ={}, fields=TRACER_PATCH, **more))
+    )
 
 
 @pytest.mark.fault("a tracer leaves its bounds without a message")
 def test_tracer_that_leaves_its_bounds_stops_run(tmp_path):
-    model = carried(700.0, 1500)
+    model = tracer_run(700.0, 1500)
     with pytest.raises(NumericalError) as caught:
         model.run(tmp_path)
     match = re.search(r"by step (\d+) .*: tracer is (\S+) at row (\d+), column (\d+); ", str(caught.value))
@@ -213,22 +218,22 @@ def test_tracer_that_leaves_its_bounds_stops_run(tmp_path):
 @pytest.mark.fault("a change by a function during a run is mistaken for a blow-up")
 def test_stable_tracer_source_and_change_are_no_blow_up(tmp_path):
     """A source, or far more of a tracer than at the start."""
-    carried(400.0, 300).run(tmp_path / "stable")
+    tracer_run(400.0, 300).run(tmp_path / "stable")
 
     def source(state, grid, t):
         return {"tracer_content": 1.0 + 0 * state.h}
 
-    model = carried(400.0, 60, "xla", terms=[source])
+    model = tracer_run(400.0, 60, "xla", terms=[source])
     model.run(tmp_path / "source")
     assert model.field("tracer").max() > 100
-    model = carried(100.0, 60)
+    model = tracer_run(100.0, 60)
     model.every("30 steps", lambda model: model.set(tracer=50.0))
     model.run(tmp_path / "changed")
     assert model.step == 60
 
 
 @pytest.mark.fault("drying water is reported as a time step that is too long")
-def test_drying_is_told_from_blow_up(tmp_path):
+def test_drying_is_distinguished_from_blow_up(tmp_path):
     """An ebb of a metre over a floor at 0.6 m; where the tide itself blows up the message is another one."""
     options = {
         **{"case.ridge": 0.0, "case.island": 0.0, "case.level": 0.0, "physics.f0": 0.0, "run.executor": "reference"},
@@ -242,7 +247,7 @@ def test_drying_is_told_from_blow_up(tmp_path):
     for dt in (40.0, 400.0):
         config = swmodel.load("rest", options | {"time.dt": dt}, environ={}, fields=fields)
         with pytest.raises(NumericalError) as caught:
-            swmodel.Simulation(unchecked(config)).run(tmp_path / str(dt))
+            swmodel.Simulation(resolve_without_checks(config)).run(tmp_path / str(dt))
         assert exit_code(caught.value) == 4
         said.append(str(caught.value))
     dry, unstable = said
@@ -261,9 +266,9 @@ def test_limit_of_state_is_that_checked_before_start():
     model = simulation(run__executor="reference", time__dt=1.0, **terms)
     health, extremes = Health(model), survey(model.setup)
     for name in RATES:
-        assert getattr(health.last, name) == pytest.approx(extremes.largest(name), rel=1e-4), name
-        assert extremes.largest(name) > 0
-    (ours, process), (theirs, same) = health.largest_dt(health.last), largest_dt(model.config, extremes)
+        assert getattr(health.last_measures, name) == pytest.approx(extremes.max_abs(name), rel=1e-4), name
+        assert extremes.max_abs(name) > 0
+    (ours, process), (theirs, same) = health.largest_dt(health.last_measures), max_stable_dt(model.config, extremes)
     assert (ours, process) == (pytest.approx(theirs, rel=1e-4), same)
 
 
@@ -275,9 +280,9 @@ def test_current_too_fast_for_tracer_is_warned_of(caplog):
     health = Health(model)
     health.check_time_step()
     assert not caplog.records
-    disturb(model, "u", 100.0, 7, 3)
-    health.last = health.look()
+    set_value(model, "u", 100.0, 7, 3)
+    health.last_measures = health.measure_domain()
     health.check_time_step()
-    _, process = health.largest_dt(health.last)
+    _, process = health.largest_dt(health.last_measures)
     assert "transport" in process
     assert process in caplog.text

@@ -5,7 +5,7 @@ import weakref
 
 import jax
 import pytest
-from support.compiling import compilations
+from support.quick_compilation import record_compilations
 
 import swmodel
 from swmodel.executors.registry import EXECUTORS
@@ -19,11 +19,11 @@ def load(**options):
     return swmodel.load("jet", SMALL | options, environ={})
 
 
-def use(model):
+def use_all_programs(model):
     """Everything of a Simulation that is compiled; the mean of one state."""
     means, health = model.means(("sea_level", "q")), model.health()
     model.advance(7)
-    means.add(model.carry.state)
+    means.add_state(model.carry.state)
     health.check()
     return means.values() | model.fields(["zeta"])
 
@@ -35,13 +35,13 @@ def test_second_run_compiles_nothing(tmp_path, executor):
 
     def runs(dt):
         model = swmodel.Simulation(load(**{"run.executor": executor, "grid.ny": rows, "time.dt": dt}))
-        use(model)
+        use_all_programs(model)
         model.write_restart(tmp_path / "restart.nc")
-        use(swmodel.Simulation.from_restart(tmp_path / "restart.nc"))
+        use_all_programs(swmodel.Simulation.from_restart(tmp_path / "restart.nc"))
 
-    with compilations() as first:
+    with record_compilations() as first:
         runs(20.0)
-    with compilations() as second:
+    with record_compilations() as second:
         runs(10.0)
     assert first.count("jit(loop)") == (executor != "reference")
     assert first.count("jit(update)") == 1
@@ -49,12 +49,12 @@ def test_second_run_compiles_nothing(tmp_path, executor):
 
 
 @pytest.mark.night
-def test_programs_keep_neither_run_nor_arrays():
-    use(swmodel.Simulation(load()))
+def test_cached_programs_hold_no_reference_to_run_or_arrays():
+    use_all_programs(swmodel.Simulation(load()))
     gc.collect()
     arrays = len(jax.live_arrays())
     model = swmodel.Simulation(load())
-    use(model)
+    use_all_programs(model)
     gone = weakref.ref(model)
     assert len(jax.live_arrays()) > arrays
     del model

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import xarray as xr
 import xgcm
-from support.command import cli
+from support.command import invoke_swmodel
 from support.restarts import assert_same_run
 from support.restarts import simulation as short
-from support.stepping import same_bits
+from support.stepping import has_same_bits
 
 import swmodel
 from swmodel.config import ConfigError
@@ -21,7 +21,7 @@ from swmodel.files import lock
 from swmodel.files.restart import folder as restarts
 from swmodel.files.status import read_status
 from swmodel.ocean.coordinates import points
-from swmodel.ocean.evaluation import derived
+from swmodel.ocean.evaluation import derived_names
 from swmodel.parallel.transport import connect
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def test_simulation_refuses_what_has_no_effect(tmp_path):
         with pytest.raises(UsageError, match="shapes"):
             model.carry = wrong
     for ask in (model.field, model.fields, model.means, lambda name: model.fields(["eta", name])):
-        with pytest.raises(UsageError, match=f"nope; .* {', '.join(derived(model.scheme))}$"):
+        with pytest.raises(UsageError, match=f"nope; .* {', '.join(derived_names(model.scheme))}$"):
             ask("nope")
     with pytest.raises(UsageError, match="Config"):
         swmodel.Simulation({"grid.nx": 3})
@@ -129,20 +129,22 @@ def test_advance_takes_steps_and_times_or_changes_nothing():
         assert model.step == int(model.carry.step) == 5
 
 
-def failing(model):
+def failing_function(model):
     if model.step == 10:
         raise ZeroDivisionError("nothing to divide by")
 
 
-WHERE = r"test_simulation.py:\d+: failing, called every 5 steps: ZeroDivisionError: nothing to divide by"
+ERROR_PATTERN = (
+    r"test_simulation.py:\d+: failing_function, called every 5 steps: ZeroDivisionError: nothing to divide by"
+)
 
 
 @pytest.mark.fault("a function of `every` raises, on one process or on all")
 def test_function_that_fails_stops_run_which_can_be_resumed(tmp_path):
     model, called = simulation(restart__every_steps=7), []
-    model.every("5 steps", failing)
+    model.every("5 steps", failing_function)
     model.every("5 steps", lambda model: called.append(model.step))
-    with pytest.raises(Stopped, match=rf"{WHERE}.* at step 10 ") as caught:
+    with pytest.raises(Stopped, match=rf"{ERROR_PATTERN}.* at step 10 ") as caught:
         model.run(tmp_path / "run")
     assert exit_code(caught.value) == 75
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
@@ -150,7 +152,7 @@ def test_function_that_fails_stops_run_which_can_be_resumed(tmp_path):
     status = read_status(tmp_path / "run")
     assert (status["state"], status["steps"]) == ("stopped", 10)
     again = swmodel.Simulation.resume(tmp_path / "run")
-    again.every("5 steps", failing)
+    again.every("5 steps", failing_function)
     again.every("5 steps", lambda model: called.append(model.step))
     again.run(tmp_path / "run")
     assert called == [5, 15, 20]
@@ -169,57 +171,65 @@ def test_function_that_ends_python_or_takes_steps_stops_run(tmp_path, function, 
         model.run(tmp_path / "run")
 
 
-def nudge(model):
+def raise_sea_level(model):
     model.set(eta=lambda at: 0.01 * at.i + 0.0 * at.y)
 
 
 @pytest.fixture(scope="module")
-def nudged(tmp_path_factory):
+def run_with_function(tmp_path_factory):
     """The folder of a run of ten steps with a function, from whose end it may go on."""
     folder = tmp_path_factory.mktemp("run") / "run"
     model = simulation(run__steps=10)
-    model.every("1 min", nudge)
+    model.every("1 min", raise_sea_level)
     model.run(folder)
     return folder
 
 
 @pytest.mark.fault("functions of `every` are lost when a run continues")
-def test_run_does_not_go_on_without_its_functions(nudged, tmp_path):
+def test_run_does_not_continue_without_its_functions(run_with_function, tmp_path):
     """Commands have no functions; a script has to give them again, even if it has saved the model in between."""
-    for line in ["resume", nudged, "--steps", 20], ["run", nudged / "config.toml", "-o", tmp_path / "again"]:
-        done = cli(*line)
-        assert (done.exit_code, done.output.count("nudge every 60.0 s")) == (2, 1), done.output
-    longer, newest = {"run.steps": 20}, nudged / "restart" / "step-0000000010.nc"
-    model, other = (swmodel.Simulation.resume(nudged, longer) for _ in range(2))
+    for line in (
+        ["resume", run_with_function, "--steps", 20],
+        ["run", run_with_function / "config.toml", "-o", tmp_path / "again"],
+    ):
+        done = invoke_swmodel(*line)
+        assert (done.exit_code, done.output.count("raise_sea_level every 60.0 s")) == (2, 1), done.output
+    longer, newest = {"run.steps": 20}, run_with_function / "restart" / "step-0000000010.nc"
+    model, other = (swmodel.Simulation.resume(run_with_function, longer) for _ in range(2))
     model.write_restart(tmp_path / "saved.nc")
     saved = swmodel.Simulation.resume(tmp_path / "saved.nc", longer)
-    other.every("2 min", nudge)
+    other.every("2 min", raise_sea_level)
     anew = swmodel.Simulation("jet", SMALL, restart=newest)  # whose configuration knows of no function
-    for go_on, given in ((model.run, nudged), (saved.advance, 1), (other.advance, 1), (anew.run, nudged)):
-        with pytest.raises(UsageError, match=r"nudge every 60.0 s"):
+    for go_on, given in (
+        (model.run, run_with_function),
+        (saved.advance, 1),
+        (other.advance, 1),
+        (anew.run, run_with_function),
+    ):
+        with pytest.raises(UsageError, match=r"raise_sea_level every 60.0 s"):
             go_on(given)
-    assert read_status(nudged)["steps"] == 10
+    assert read_status(run_with_function)["steps"] == 10
 
 
 @pytest.mark.fault("functions of `every` are lost when a run continues")
-def test_run_goes_on_with_functions_given_again_or_dropped(nudged, tmp_path):
-    shutil.copytree(nudged, tmp_path / "run")
+def test_run_continues_with_functions_registered_again_or_dropped(run_with_function, tmp_path):
+    shutil.copytree(run_with_function, tmp_path / "run")
     whole = simulation()
-    whole.every("1 min", nudge)
+    whole.every("1 min", raise_sea_level)
     whole.advance(20)
     again = swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 20})
-    again.every(60, nudge)
+    again.every(60, raise_sea_level)
     again.run(tmp_path / "run")
-    assert same_bits(again.state, whole.state)
+    assert has_same_bits(again.state, whole.state)
     for steps, more in ((21, []), (21, ["-s", "python.calls=[]"]), (22, [])):
-        done = cli("resume", tmp_path / "run", "--steps", steps, *more)
+        done = invoke_swmodel("resume", tmp_path / "run", "--steps", steps, *more)
         assert done.exit_code == (2 if steps == 21 and not more else 0), done.output
 
 
 # Its state
 
 
-def bump(at):
+def gaussian_bump(at):
     return 0.1 * np.exp(-((at.x - 3e4) ** 2) / 1e8) * np.ones(at.y.shape)
 
 
@@ -228,14 +238,14 @@ def with_tracer(fields=None, **options):
 
 
 @pytest.mark.parametrize("stepper", ["leapfrog", "gfb"])
-def test_set_at_start_equals_fields_given_at_start(stepper):
-    given = {"eta": bump, "u": np.linspace(0, 1, 9)[:, None], "tracer": 3.0}
+def test_set_before_the_first_step_equals_initial_fields(stepper):
+    given = {"eta": gaussian_bump, "u": np.linspace(0, 1, 9)[:, None], "tracer": 3.0}
     ours, theirs = with_tracer(time__stepper=stepper), with_tracer(given, time__stepper=stepper)
     ours.set(**given)
-    assert same_bits(ours.state, theirs.state)
+    assert has_same_bits(ours.state, theirs.state)
     for model in (ours, theirs):
         model.advance(4)
-    assert same_bits(ours.state, theirs.state)
+    assert has_same_bits(ours.state, theirs.state)
 
 
 def test_set_keeps_other_fields_and_concentrations():
@@ -249,8 +259,8 @@ def test_set_keeps_other_fields_and_concentrations():
     np.testing.assert_array_equal(model.state.v[:-1], 0.25)
     np.testing.assert_array_equal(model.state.v[-1], 0.0)  # the northern wall
     concentration = before.tracer_content / before.h
-    model.set(eta=bump)
-    expected = bump(points(model.config.grid, "centre", range(9), range(14)))
+    model.set(eta=gaussian_bump)
+    expected = gaussian_bump(points(model.config.grid, "centre", range(9), range(14)))
     np.testing.assert_allclose(model.field("eta"), expected, atol=1e-5)
     np.testing.assert_allclose(model.state.tracer_content / model.state.h, concentration, rtol=1e-6)
 
@@ -277,7 +287,7 @@ def test_set_refuses_unusable_fields_and_changes_nothing():
     ):
         with pytest.raises(ConfigError, match=words):
             model.set(**given)
-        assert same_bits(model.state, before)
+        assert has_same_bits(model.state, before)
 
 
 def with_value(state, name, value, place):
@@ -303,7 +313,7 @@ def test_unusable_state_is_refused_and_changes_nothing():
     for state, words in wrong:
         with pytest.raises(UsageError, match=rf"^Simulation.state: .*{words}"):
             model.state = state
-        assert same_bits(model.state, before)
+        assert has_same_bits(model.state, before)
     model.state = with_value(with_value(before, "h", -1.0, land), "u", 0.5, (row, column))
     assert model.state.u[row, column] == 0.5
     model.advance(1)
@@ -353,28 +363,28 @@ def test_xgcm_reads_dataset(run):
 # No folder is overwritten that holds a run, or in which one is at work
 
 
-def contents(directory):
+def files_of_folder(directory):
     """Every file below a folder, with its bytes and when it was written."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
 def assert_free(directory):
-    lock.check_free(directory)
-    assert not (directory / lock.NAME).exists()
+    lock.check_unlocked(directory)
+    assert not (directory / lock.FILE_NAME).exists()
 
 
 @pytest.mark.fault("a run from Python into a folder that has files or is in use")
 def test_finished_run_is_kept_unless_forced(run_folder, tmp_path):
-    before = contents(run_folder)
+    before = files_of_folder(run_folder)
     with pytest.raises(UsageError, match=r"completed.*force=True"):
         short().run(run_folder)
     swmodel.Simulation.from_restart(run_folder).run(run_folder)  # which has arrived
-    assert contents(run_folder) == before
+    assert files_of_folder(run_folder) == before
     assert_free(run_folder)
     short(run__steps=2).run(run_folder, force=True)
     assert read_status(run_folder)["steps"] == 2
-    assert [restarts.step_of(path) for path in restarts.candidates(run_folder)] == [2]
+    assert [restarts.step_of(path) for path in restarts.list_restart_files(run_folder)] == [2]
     beyond, there = short(run__steps=1), sorted(tmp_path.iterdir())
     beyond.advance(2)
     with pytest.raises(UsageError, match="step 2 "):
@@ -403,22 +413,22 @@ def test_folder_in_use_is_refused_and_free_after_any_end(tmp_path):
 
 @pytest.mark.fault("a run from Python into a folder that has files or is in use")
 def test_run_that_ended_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
-    held = lock.held
+    held = lock.hold_folder
 
     def held_late(directory):
         short(run__steps=2).run(directory)
         return held(directory)
 
     model, calls = short(), iter([held_late])
-    monkeypatch.setattr(lock, "held", lambda directory: next(calls, held)(directory))
+    monkeypatch.setattr(lock, "hold_folder", lambda directory: next(calls, held)(directory))
     with pytest.raises(UsageError, match=r"holds a run \(completed\)"):
         model.run(tmp_path)
     assert read_status(tmp_path)["steps"] == 2
     assert_free(tmp_path)
 
 
-def test_only_the_run_of_the_restart_file_goes_on(run_folder):
-    before, newest = contents(run_folder), restarts.path_of(run_folder, 7)
+def test_only_the_run_of_the_restart_file_is_continued(run_folder):
+    before, newest = files_of_folder(run_folder), restarts.restart_path(run_folder, 7)
     with pytest.raises(ConfigError, match=r"grid\.dx: 5000\.0 before, 4000\.0 now"):
         short(newest, grid__dx=4000.0).run(run_folder)
     with pytest.raises(UsageError, match="force=True"):
@@ -432,5 +442,5 @@ def test_only_the_run_of_the_restart_file_goes_on(run_folder):
     with pytest.raises(FilesError, match="no such file"):
         stale.run(run_folder)
     newest.with_name("gone").rename(newest)
-    assert contents(run_folder) == before
+    assert files_of_folder(run_folder) == before
     assert_free(run_folder)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from support.command import cli
-from support.made_cases import changed
+from support.command import invoke_swmodel
+from support.field_cases import class_with_fields
 
 import swmodel
 from swmodel import load
-from swmodel.assimilation.experiment import prepare
+from swmodel.assimilation.experiment import prepare_experiment
 from swmodel.cases.jet import Jet
 from swmodel.cases.vortex import Vortex
 from swmodel.config import ConfigError, to_toml
@@ -29,33 +29,37 @@ def problems(overrides, case=Jet):
     return list(caught.value.problems)
 
 
-def test_sound_configuration_comes_back_resolved():
+def test_valid_configuration_is_returned_resolved():
     config = load("jet", SMALL, {})
     assert check_config(check_config(config)) == check_config(config) == resolve(config)
 
 
 SQUARE = {"grid.nx": 6, "grid.ny": 6}
-REST = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.viscosity": 0.0}
-NARROW = {"run.nproc": 9, "run.layout": "9x1", "scheme.vorticity_flux": "arakawa_lamb"}
+STATE_OF_REST = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.viscosity": 0.0}
+NARROW_BLOCKS = {"run.nproc": 9, "run.layout": "9x1", "scheme.vorticity_flux": "arakawa_lamb"}
 #: (key of the only problem, words in it, options)
-WRONG = [
+CONTRADICTIONS = [
     ("run.nproc", "9", {"run.nproc": 50} | SQUARE),
     ("run.layout", "6 blocks, but there are 4 devices", {"run.devices": 4, "run.layout": "2x3"}),
-    ("run.layout", "blocks of 1 x 12 cells", NARROW),
+    ("run.layout", "blocks of 1 x 12 cells", NARROW_BLOCKS),
     ("run.executor", "xla", {"run.nproc": 2, "run.executor": "reference"}),
     ("run.executor", "xla", {"run.transport": "sharded", "run.executor": "reference"}),
     ("run.devices", "sharded", {"run.devices": 4, "run.transport": "mpi"}),
     ("run.transport", "mpi", {"run.nproc": 2, "run.transport": "serial"}),
     ("physics.full_gravity", "physics.reduced_gravity", {"physics.full_gravity": 3.7}),
     ("run.days", "2147483647", {"run.days": 1e9}),
-    ("time.dt", "of ab2 with ab2_epsilon = 0.1, 28.36 s (gravity", REST | {"time.dt": 40.0, "time.stepper": "ab2"}),
-    ("time.dt", "of gfb, 100.4 s (gravity waves and advection)", REST | {"time.dt": 101.0}),
-    ("time.cfl", "168.75 s", REST | {"time.cfl": 1.5, "time.stepper": "rk4"}),
-    ("time.dt", "0.9903 s (friction, drag and sponge)", REST | {"time.dt": 20.0, "physics.viscosity": 2e6}),
+    (
+        "time.dt",
+        "of ab2 with ab2_epsilon = 0.1, 28.36 s (gravity",
+        STATE_OF_REST | {"time.dt": 40.0, "time.stepper": "ab2"},
+    ),
+    ("time.dt", "of gfb, 100.4 s (gravity waves and advection)", STATE_OF_REST | {"time.dt": 101.0}),
+    ("time.cfl", "168.75 s", STATE_OF_REST | {"time.cfl": 1.5, "time.stepper": "rk4"}),
+    ("time.dt", "0.9903 s (friction, drag and sponge)", STATE_OF_REST | {"time.dt": 20.0, "physics.viscosity": 2e6}),
 ]
 
 
-@pytest.mark.parametrize(("key", "words", "overrides"), WRONG)
+@pytest.mark.parametrize(("key", "words", "overrides"), CONTRADICTIONS)
 def test_contradictions_are_refused(key, words, overrides):
     (line,) = problems(overrides)
     assert line.startswith(f"{key}: ")
@@ -81,20 +85,22 @@ def test_all_problems_are_reported_at_once():
 
 
 @pytest.mark.fault("the time step is too long at the start")
-def test_time_step_that_is_named_can_be_used():
+def test_suggested_time_step_is_accepted():
     named = float(problems({"time.dt": 200.0})[0].split(", ")[1].split()[0])
     assert check_config(load("jet", {**SMALL, "time.dt": named}, {})).time.dt == named
     problems({"time.dt": named * 1.001})
 
 
-def at(row, column, value, otherwise):
+def one_cell_field(row, column, value, otherwise):
     """A field of the case that is `value` in one cell."""
-    return lambda config, at: np.where((at.j == row) & (at.i == column), value, otherwise)
+    return lambda config, one_cell_field: np.where(
+        (one_cell_field.j == row) & (one_cell_field.i == column), value, otherwise
+    )
 
 
 @pytest.mark.slow
 def test_unusable_field_is_reported_with_its_place(monkeypatch):
-    monkeypatch.setattr("swmodel.setup.fields.CELLS", 36)  # band by band
+    monkeypatch.setattr("swmodel.setup.fields.MAX_CELLS_PER_BAND", 36)  # band by band
     for field, value, otherwise, words in (
         ("depth", -5.0, 100.0, "but is -5 m"),
         ("eta", np.nan, 0.0, "(eta): must be finite on water, but is missing"),
@@ -102,28 +108,37 @@ def test_unusable_field_is_reported_with_its_place(monkeypatch):
         ("wind_x", np.nan, 0.0, "(wind_x): must be finite on water, but is missing"),
         ("linear_drag", -1e-6, 0.0, "(linear_drag): must be at least 0 s-1 on water, but is -1e-06 s-1"),
     ):
-        case = changed(Jet, **{field: at(7, 3, value, otherwise)})
+        case = class_with_fields(Jet, **{field: one_cell_field(7, 3, value, otherwise)})
         (line,) = problems({}, case)
         assert line.endswith(f"{words} at row 7, column 3")
-        check_config(load(changed(case, mask=at(7, 3, 0.0, 1.0)), {**SMALL, "run.executor": "reference"}, {}))
+        check_config(
+            load(
+                class_with_fields(case, mask=one_cell_field(7, 3, 0.0, 1.0)), {**SMALL, "run.executor": "reference"}, {}
+            )
+        )
 
 
 def test_closed_faces_need_no_velocity_and_domain_needs_water():
-    case = changed(
+    case = class_with_fields(
         Jet,
-        u=lambda config, at: np.where(at.i == 11, np.nan, 0.0),
-        v=lambda config, at: np.where((at.j == 8) | (at.j == 3), np.nan, 0.0),
+        u=lambda config, one_cell_field: np.where(one_cell_field.i == 11, np.nan, 0.0),
+        v=lambda config, one_cell_field: np.where((one_cell_field.j == 8) | (one_cell_field.j == 3), np.nan, 0.0),
     )
-    walled = changed(case, mask=lambda config, at: (at.j != 4) * 1.0)
+    walled = class_with_fields(case, mask=lambda config, one_cell_field: (one_cell_field.j != 4) * 1.0)
     check_config(load(walled, {**SMALL, "grid.periodic_x": False}, {}))
     assert [line[:13] for line in problems({"grid.periodic_x": False}, case)] == ["velocity in y"]
-    (line,) = problems({}, changed(Jet, mask=lambda config, at: np.zeros((1, 1))))
+    (line,) = problems({}, class_with_fields(Jet, mask=lambda config, one_cell_field: np.zeros((1, 1))))
     assert "no water" in line
 
 
-def test_fields_are_surveyed_in_small_bands():
+def test_fields_are_checked_in_bands_of_rows():
     shapes = []
-    case = changed(Jet, wind_x=lambda config, at: shapes.append(at.i.size * at.j.size) or at.x * at.y)
+    case = class_with_fields(
+        Jet,
+        wind_x=lambda config, one_cell_field: (
+            shapes.append(one_cell_field.i.size * one_cell_field.j.size) or one_cell_field.x * one_cell_field.y
+        ),
+    )
     survey(setup_of(load(case, {"grid.nx": 1000, "grid.ny": 1000}, {})))
     assert sum(shapes) == 10**6
     assert max(shapes) <= 2**17
@@ -145,7 +160,7 @@ def test_absurd_sizes_of_cells_and_grids_are_refused():
 
 TWO_DAYS = SMALL | {"run.days": 2.0}
 #: {words of the refusal: (case, what it is given)}
-BAD = {
+REFUSED_CONFIGS = {
     "physics.beta": ("jet", {"grid.periodic_y": True}),
     "cannot be separated": ("rest", {"output.harmonics": ["M2", "S2"], "time.start": "2020-01-01"}),
     "largest stable time step": ("rest", {"time.dt": 3600.0}),
@@ -161,46 +176,46 @@ def from_file(case, given, folder):
     return swmodel.Simulation(folder / "run.toml")
 
 
-def by_command(name):
-    def door(case, given, folder):
+def make_command_entry(name):
+    def run_command(case, given, folder):
         words = [word for key, value in given.items() for word in ("-s", f"{key}={value}".replace("'", '"'))]
         extra = ["--of", "energy", "--to", "eta"] if name == "sensitivity" else []
-        done = cli(name, case, *words, *extra, "-o", folder / "run")
+        done = invoke_swmodel(name, case, *words, *extra, "-o", folder / "run")
         assert done.exit_code == 2, done.output
         assert not (folder / "run").exists()
         raise ConfigError(line.removeprefix("Error: ") for line in done.output.splitlines())
 
-    return door
+    return run_command
 
 
 def observe(view, k):
     return view.eta
 
 
-DOORS = {
-    "run": by_command("run"),
-    "sensitivity": by_command("sensitivity"),
+ENTRY_POINTS = {
+    "run": make_command_entry("run"),
+    "sensitivity": make_command_entry("sensitivity"),
     "Simulation": lambda case, given, folder: swmodel.Simulation(case, given),
     "Simulation of a file": from_file,
     "Simulation of a Config": lambda case, given, folder: swmodel.Simulation(load(case, given)),
     "functional": lambda case, given, folder: swmodel.functional(case, given),
     "Problem": lambda case, given, folder: Problem(load(case, given), "eta", observe),
-    "assimilation": lambda case, given, folder: prepare(load(case, given), folder, None),
+    "assimilation": lambda case, given, folder: prepare_experiment(load(case, given), folder, None),
     "ensemble": lambda case, given, folder: check_ensemble(load(case, given)),
 }
 
 #: Doors that do not refuse, as they analyse no tides, or in other words, as they have no layout.
-OTHERWISE = {"cannot be separated": {"ensemble", "sensitivity"}, "run.layout": {"ensemble"}}
+EXEMPT_ENTRY_POINTS = {"cannot be separated": {"ensemble", "sensitivity"}, "run.layout": {"ensemble"}}
 
 
 @pytest.mark.slow
 @pytest.mark.fault("Python, derivatives, ensembles or assimilation accept a configuration that the command refuses")
-@pytest.mark.parametrize("words", BAD)
-def test_all_that_make_a_run_refuse_bad_configuration(tmp_path, words):
-    (case, given), told = BAD[words], {}
-    for name in DOORS.keys() - OTHERWISE.get(words, set()):
+@pytest.mark.parametrize("words", REFUSED_CONFIGS)
+def test_all_entry_points_refuse_a_bad_configuration(tmp_path, words):
+    (case, given), told = REFUSED_CONFIGS[words], {}
+    for name in ENTRY_POINTS.keys() - EXEMPT_ENTRY_POINTS.get(words, set()):
         with pytest.raises(ConfigError) as caught:
-            DOORS[name](case, TWO_DAYS | given, tmp_path)
+            ENTRY_POINTS[name](case, TWO_DAYS | given, tmp_path)
         assert exit_code(caught.value) == 2
         told[name] = [line for line in caught.value.problems if words in line]
     assert all(len(lines) == 1 and lines == told["run"] for lines in told.values()), told

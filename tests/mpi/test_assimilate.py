@@ -6,21 +6,21 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import pytest
-from support.marks import at_night
-from support.on_ranks import on
+from support.marks import night_params
+from support.rank_commands import run_on_ranks
 from support.small_twin import SETTINGS
-from support.small_weather import SETTINGS as WEATHER
+from support.small_winds_twin import SETTINGS as WEATHER
 
 pytestmark = pytest.mark.mpi
 
 #: Blocks are not narrower than what an adjoint step reads.
-WIDE = ("-s", "grid.nx=20", "-s", "grid.ny=20")
+WIDE_OPTIONS = ("-s", "grid.nx=20", "-s", "grid.ny=20")
 
-COAST = Path(__file__).parents[1] / "support" / "flooded_coast.py"
+FLOODED_COAST_FILE = Path(__file__).parents[1] / "support" / "flooded_coast.py"
 
 
 def assimilate(ranks, folder, nproc, *words, code=0, source=("double_gyre_twin", *SETTINGS)):
-    return on(ranks, nproc, "assimilate", *source, "--output", folder, *words, code=code)
+    return run_on_ranks(ranks, nproc, "assimilate", *source, "--output", folder, *words, code=code)
 
 
 def analyses(*folders):
@@ -44,7 +44,7 @@ def assert_same_bits(one, two):
     ("case", "members", "settings", "resumed"),
     [
         ("double_gyre_twin", 3, (), False),
-        *at_night(("double_gyre_winds", 7, ("-s", "assimilation.correction_every=43200"), True)),
+        *night_params(("double_gyre_winds", 7, ("-s", "assimilation.correction_every=43200"), True)),
     ],
 )
 def test_filter_has_same_bits_on_ranks(ranks, tmp_path, case, members, settings, resumed):
@@ -59,11 +59,19 @@ def test_filter_has_same_bits_on_ranks(ranks, tmp_path, case, members, settings,
 
 
 @pytest.mark.promise("4D-Var does not depend on the number of processes")
-@pytest.mark.parametrize(("dtype", "resumed"), [("float32", False), *at_night(("float64", True))])
+@pytest.mark.parametrize(("dtype", "resumed"), [("float32", False), *night_params(("float64", True))])
 def test_minimisation_has_same_bits_on_ranks(ranks, tmp_path, dtype, resumed):
     """Also when one rank continues what two have begun."""
     one, two = tmp_path / "one", tmp_path / "two"
-    words = ("-s", f"run.dtype={dtype}", *WIDE, "-s", f"assimilation.outer={1 + resumed}", "-s", "case.forecast=0")
+    words = (
+        "-s",
+        f"run.dtype={dtype}",
+        *WIDE_OPTIONS,
+        "-s",
+        f"assimilation.outer={1 + resumed}",
+        "-s",
+        "case.forecast=0",
+    )
     assimilate(ranks, one, 1, *words)
     if resumed:
         assert "--resume" in assimilate(ranks, two, 2, *words, "--walltime", "0.1", code=75)
@@ -78,7 +86,7 @@ def test_minimisation_has_same_bits_on_ranks(ranks, tmp_path, dtype, resumed):
 @pytest.mark.promise("4D-Var does not depend on the number of processes")
 @pytest.mark.night
 def test_corrections_and_impacts_have_same_bits_on_ranks(ranks, tmp_path):
-    one, four, source = tmp_path / "one", tmp_path / "four", ("double_gyre_winds", *WEATHER, *WIDE)
+    one, four, source = tmp_path / "one", tmp_path / "four", ("double_gyre_winds", *WEATHER, *WIDE_OPTIONS)
     words = ("-s", "assimilation.outer=2", "-s", "assimilation.inner=12", "-s", "case.forecast=0")
     words += ("-s", "assimilation.impact=eta:9e5,9e5")
     for nproc, folder in ((1, one), (4, four)):
@@ -93,7 +101,7 @@ def test_corrections_and_impacts_have_same_bits_on_ranks(ranks, tmp_path):
 def test_sea_level_before_flooded_coast_is_found_on_ranks(ranks, tmp_path):
     """The first sea level of a tsunami, from gauges before a coast that it floods."""
     for nproc in (1, 2):
-        assimilate(ranks, tmp_path / str(nproc), nproc, source=[COAST])
+        assimilate(ranks, tmp_path / str(nproc), nproc, source=[FLOODED_COAST_FILE])
     one, two = analyses(tmp_path / "1", tmp_path / "2")
     np.testing.assert_allclose(two["eta_analysis"], one["eta_analysis"], rtol=0, atol=1e-6)
     results = json.loads((tmp_path / "2" / "assimilation.json").read_text())

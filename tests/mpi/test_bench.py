@@ -6,15 +6,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from support.command import cli
-from support.marks import at_night
+from support.command import invoke_swmodel
+from support.marks import night_params
 
 from swmodel.bench import session
 
 pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
 
 #: The figures of each sweep. The rows of `strong` are of `xla`; those of the others of the fastest executor.
-FIGURES = {
+FIGURES_OF_SWEEP = {
     **{"weak": ("weak",), "halo": ("halo",), "table": ("speedup", "roofline"), "strong": ("strong",)},
     **{"sizes": ("sizes",), "output": ("output",), "start": ("start",), "fft": ()},
 }
@@ -23,7 +23,7 @@ MEASURE_TRIAD = cache(session.measure_triad)
 
 
 @pytest.fixture
-def bench(tmp_path, monkeypatch):
+def run_bench(tmp_path, monkeypatch):
     """Runs `swmodel bench` in an empty folder; the process, and the record of the sweep."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NPROC", "1")
@@ -31,7 +31,7 @@ def bench(tmp_path, monkeypatch):
     on_sigterm = signal.getsignal(signal.SIGTERM)
 
     def run(name, *words, code=0):
-        done = cli("bench", name, "--quick", "--oversubscribe", *words)
+        done = invoke_swmodel("bench", name, "--quick", "--oversubscribe", *words)
         assert done.exit_code == code, done.output
         return done, (tmp_path / f"outputs/bench-{name}-quick/results.json").read_text()
 
@@ -39,12 +39,14 @@ def bench(tmp_path, monkeypatch):
     signal.signal(signal.SIGTERM, on_sigterm)
 
 
-@pytest.mark.parametrize("name", [*at_night("weak"), *at_night(*list(FIGURES)[1:], mark=pytest.mark.release)])
-def test_quick_sweep_is_right_and_complete(bench, name):
+@pytest.mark.parametrize(
+    "name", [*night_params("weak"), *night_params(*list(FIGURES_OF_SWEEP)[1:], mark=pytest.mark.release)]
+)
+def test_quick_sweep_is_right_and_complete(run_bench, name):
     """Files are complete, rows are right, and messages have the right size."""
-    done, text = bench(name, *(["--executor", "xla"] if name == "strong" else []))
+    done, text = run_bench(name, *(["--executor", "xla"] if name == "strong" else []))
     folder, record = Path("outputs") / f"bench-{name}-quick", json.loads(text)
-    files = {f"{figure}.{kind}" for figure in FIGURES[name] for kind in ("png", "pdf")}
+    files = {f"{figure}.{kind}" for figure in FIGURES_OF_SWEEP[name] for kind in ("png", "pdf")}
     assert {path.name for path in folder.iterdir()} == {"results.json", "table.md"} | files
     assert (folder / "table.md").read_text() in done.stdout
     assert str(Path.home()) not in text.replace(record["command"], "")

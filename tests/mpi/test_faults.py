@@ -9,11 +9,11 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import pytest
-from support.faults import ROOT, SMALL, messages, obey_permissions, run, wait_until_free
+from support.faults import ROOT, SMALL_OPTIONS, obey_permissions, own_messages, run_command, wait_until_free
 from support.long_run import LongRun
-from support.on_ranks import in_folder, on
+from support.rank_commands import run_on_ranks, run_swmodel_in_folder
 
-from swmodel.files.restart.folder import candidates, facts, step_of
+from swmodel.files.restart.folder import examine_restart, list_restart_files, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 
@@ -34,17 +34,17 @@ def assert_failed(folder, code, words):
 @pytest.mark.fault("more ranks than cores")
 def test_bug_on_one_rank_is_one_traceback_and_restart_stays(tmp_path):
     """On one core for both ranks, which is said too."""
-    line = [find_mpiexec(), "-n", "2", sys.executable, str(PROGRAMS / "bug.py"), "run", "jet", *SMALL]
+    line = [find_mpiexec(), "-n", "2", sys.executable, str(PROGRAMS / "failing_rank.py"), "run", "jet", *SMALL_OPTIONS]
     line += ["-s", "restart.every_steps=50", "--steps", "400", "--output", "run"]
     core = {min(os.sched_getaffinity(0))}
-    done = run(tmp_path, line, {"PYTHONPATH": str(ROOT)}, preexec_fn=lambda: os.sched_setaffinity(0, core))
+    done = run_command(tmp_path, line, {"PYTHONPATH": str(ROOT)}, preexec_fn=lambda: os.sched_setaffinity(0, core))
     assert done.returncode == 70
     assert done.stderr.count("Traceback") == 1
-    assert re.search("rank 1.*ZeroDivisionError: a bug", messages(done)[-1])
+    assert re.search("rank 1.*ZeroDivisionError: a bug", own_messages(done)[-1])
     assert len(re.findall(r"2 .* 1 cores", done.stderr)) == 1
     assert_failed(tmp_path / "run", 70, "a bug")
-    assert [step_of(path) for path in candidates(tmp_path / "run")] == [100, 50]
-    assert all("problem" not in facts(path) for path in candidates(tmp_path / "run"))
+    assert [step_of(path) for path in list_restart_files(tmp_path / "run")] == [100, 50]
+    assert all("problem" not in examine_restart(path) for path in list_restart_files(tmp_path / "run"))
 
 
 @pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
@@ -54,13 +54,13 @@ def test_unstable_run_of_ranks_warns_and_keeps_good_restart(ranks, tmp_path):
     storm = ["-s", "case.wind=200", "-s", "physics.viscosity=0", "-s", "time.stepper=ab3", "-s", "time.dt=343"]
     often = ["-s", "restart.every_steps=5", "-s", "run.check_every_steps=5", "-s", "grid.nx=24", "-s", "grid.ny=16"]
     line = ["run", "double_gyre", *storm, *often, "--steps", 400, "-o", "run", "--quiet"]
-    done = ranks(2, in_folder, tmp_path, *line)
+    done = ranks(2, run_swmodel_in_folder, tmp_path, *line)
     assert [code for code, _, _ in done] == [4, 4]
     warning, error = "".join(err for _, _, err in done).splitlines()
     assert re.match(r"WARNING: step \d+ .*CFL", warning)
     step, restart = re.search(r"by step (\d+) .*run/blowup\.nc; .*(run/restart/step-\d+\.nc)", error).groups()
     assert_failed(tmp_path / "run", 4, "blew up")
-    newest = candidates(tmp_path / "run")[0]
+    newest = list_restart_files(tmp_path / "run")[0]
     assert str(newest.relative_to(tmp_path)) == restart
     assert step_of(newest) < int(step)
     with netCDF4.Dataset(tmp_path / "run/blowup.nc") as file:
@@ -74,7 +74,7 @@ def test_output_beyond_quota_leaves_whole_records(tmp_path):
     seldom = ["-s", "restart.every_steps=6000", "-s", "output.diagnostics_every_steps=1000000000"]
     with LongRun(tmp_path, "--nproc", 2, "-s", "output.every_steps=300", *seldom) as long:
         resource.prlimit(long.ranks()[0], resource.RLIMIT_FSIZE, (1000, 1000))  # as a quota does
-        code, err = long.end(within=30)
+        code, err = long.wait_for_end(30)
     assert (code, bool(re.match(r"Error: run/output\.nc.* \d+ bytes free", err))) == (5, True), err
     assert_failed(long.folder, 5, "output.nc")
     with netCDF4.Dataset(long.folder / "output.nc") as file:
@@ -90,21 +90,23 @@ def test_restart_that_cannot_be_written_leaves_the_last(ranks, tmp_path):
     seldom = ["-s", "output.every_steps=1000000000", "-s", "output.diagnostics_every_steps=1000000000"]
     with LongRun(tmp_path, "--nproc", 2, *seldom, preexec_fn=obey_permissions) as long:
         (long.folder / "restart").chmod(0o555)
-        code, err = long.end(within=30)
-    newest = candidates(long.folder)[0]
+        code, err = long.wait_for_end(30)
+    newest = list_restart_files(long.folder)[0]
     assert (code, len(err.splitlines())) == (5, 1)
     assert re.match(r"Error: run/restart/\S+ .*Permission denied", err), err
     assert str(newest.relative_to(tmp_path)) in err
-    assert all("problem" not in facts(path) for path in candidates(long.folder))
+    assert all("problem" not in examine_restart(path) for path in list_restart_files(long.folder))
     assert_failed(long.folder, 5, "Permission denied")
     newest.parent.chmod(0o755)
-    on(ranks, 1, "resume", long.folder, "--steps", step_of(newest) + 10, "--quiet")
+    run_on_ranks(ranks, 1, "resume", long.folder, "--steps", step_of(newest) + 10, "--quiet")
 
 
 @pytest.mark.fault("functions of `every` differ between processes, or one waits for the other processes")
 def test_function_in_which_one_rank_waits_for_others_ends_run(tmp_path):
     environ = {"PYTHONPATH": str(ROOT)}
-    done = run(tmp_path, [find_mpiexec(), "-n", "2", sys.executable, str(PROGRAMS / "waits_in_function.py")], environ)
+    done = run_command(
+        tmp_path, [find_mpiexec(), "-n", "2", sys.executable, str(PROGRAMS / "waits_in_function.py")], environ
+    )
     assert done.returncode == 70
     assert "Traceback" not in done.stderr
     assert len(re.findall(r"Error: .*\b2 s\b.*rank \d.*lonely", done.stderr)) == 1

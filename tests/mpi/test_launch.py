@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.faults import PROGRAM, ROOT, SMALL, messages, packages_without, run, swmodel
-from support.marks import at_night
-from support.on_ranks import on
-from support.processes import python
+from support.faults import PROGRAM, ROOT, SMALL_OPTIONS, own_messages, packages_without, run_command, run_swmodel
+from support.marks import night_params
+from support.processes import run_python
+from support.rank_commands import run_on_ranks
 from support.restarts import assert_same_data
 
-from swmodel.files.run_folder import CONFIG, DIAGNOSTICS, OUTPUT, RESTARTS, STATUS
+from swmodel.files.run_folder import CONFIG, DIAGNOSTICS, OUTPUT, RESTART_FOLDER, STATUS
 from swmodel.files.status import read_status
 from swmodel.model import launch, progress
 from swmodel.parallel import environment
@@ -21,26 +21,26 @@ from swmodel.parallel import environment
 pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
 
 
-def mpiexec(n):
+def mpiexec_command(n):
     return [launch.find_mpiexec(), "-n", str(n)]
 
 
 def test_two_processes_leave_complete_run(tmp_path):
-    done = swmodel(tmp_path, "run", "jet", *SMALL, "-s", "time.dt=18", "--steps", 4, "--nproc", 2)
+    done = run_swmodel(tmp_path, "run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--steps", 4, "--nproc", 2)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "outputs/jet"
-    assert {path.name for path in folder.iterdir()} == {CONFIG, OUTPUT, DIAGNOSTICS, STATUS, RESTARTS}
+    assert {path.name for path in folder.iterdir()} == {CONFIG, OUTPUT, DIAGNOSTICS, STATUS, RESTART_FOLDER}
     status = read_status(folder)
     assert (status["state"], status["exit_code"], status["steps"]) == ("completed", 0, 4)
     assert (status["nproc"], status["layout"], status["transport"]) == (2, [1, 2], "mpi")
-    assert progress.MARK not in done.stdout
+    assert progress.MESSAGE_PREFIX not in done.stdout
     assert "outputs/jet" in done.stdout.splitlines()[-1]
     assert "nproc = 2" in (folder / CONFIG).read_text()
 
 
 @pytest.mark.fault("a layout for another number of ranks")
 def test_ranks_of_mpiexec_refuse_wrong_input_once(tmp_path):
-    done = swmodel(tmp_path, "run", "jet", *SMALL, "--layout", "3x1", before=mpiexec(2))
+    done = run_swmodel(tmp_path, "run", "jet", *SMALL_OPTIONS, "--layout", "3x1", before=mpiexec_command(2))
     assert done.returncode == 2
     assert done.stderr.count("3x1") == 1
     assert list(tmp_path.iterdir()) == []
@@ -49,12 +49,12 @@ def test_ranks_of_mpiexec_refuse_wrong_input_once(tmp_path):
 @pytest.mark.promise("devices and hosts do not change the answer")
 def test_processes_of_devices_have_bits_of_one(ranks, tmp_path):
     section = 'output.sections=[{name="a", start=[20e3, 0], end=[90e3, 50e3]}]'
-    case = ["run", "jet", *SMALL, "-s", "time.dt=18", "-s", "output.every_steps=4", "-s", section]
+    case = ["run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "-s", "output.every_steps=4", "-s", section]
     case += ["-s", "output.sections_every_steps=3", "--executor", "native", "--quiet"]
     where = ["--transport", "sharded", "--nproc", 2, "--devices", 2, "--layout", "2x2"]
-    done = swmodel(tmp_path, *case, "--steps", 8, *where, "-o", "run")
+    done = run_swmodel(tmp_path, *case, "--steps", 8, *where, "-o", "run")
     assert done.returncode == 0, done.stderr
-    on(ranks, 1, *case, "--steps", 8, "-o", tmp_path / "one")
+    run_on_ranks(ranks, 1, *case, "--steps", 8, "-o", tmp_path / "one")
     for name in ("output.nc", "sections.nc", "restart/step-0000000008.nc"):
         assert_same_data(tmp_path / "run" / name, tmp_path / "one" / name)
 
@@ -62,11 +62,13 @@ def test_processes_of_devices_have_bits_of_one(ranks, tmp_path):
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.night
 def test_processes_of_mpiexec_join_with_their_devices(ranks, tmp_path):
-    case = ["run", "jet", *SMALL, "-s", "time.dt=18", "--executor", "native", "--quiet", "--steps", 8]
-    done = swmodel(tmp_path, *case, "--transport", "sharded", "--devices", 2, "-o", "joined", before=mpiexec(2))
+    case = ["run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--executor", "native", "--quiet", "--steps", 8]
+    done = run_swmodel(
+        tmp_path, *case, "--transport", "sharded", "--devices", 2, "-o", "joined", before=mpiexec_command(2)
+    )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert read_status(tmp_path / "joined")["nproc"] == 2
-    on(ranks, 1, *case, "-o", tmp_path / "one")
+    run_on_ranks(ranks, 1, *case, "-o", tmp_path / "one")
     assert_same_data(tmp_path / "joined" / "output.nc", tmp_path / "one" / "output.nc")
 
 
@@ -83,10 +85,10 @@ def test_mpiexec_that_only_starts_processes_is_refused(tmp_path, capfd):
 @pytest.mark.fault("the launcher belongs to another MPI")
 @pytest.mark.night
 @pytest.mark.parametrize("names", ["OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE", "SLURM_PROCID SLURM_STEP_NUM_TASKS"])
-def test_process_of_other_mpi_is_refused(tmp_path, names):
+def test_process_started_by_another_mpi_is_refused(tmp_path, names):
     """One of two processes that know nothing of each other: each of them would run the whole model."""
     environ = dict(zip(names.split(), "12", strict=True))
-    done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", "1", "-o", "run", environ=environ)
+    done = run_swmodel(tmp_path, "run", "jet", *SMALL_OPTIONS, "--steps", "1", "-o", "run", environ=environ)
     assert done.returncode == 3
     assert "2 processes" in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -100,23 +102,34 @@ def test_several_processes_without_mpiexec_are_refused(tmp_path):
     python.parent.mkdir()
     python.symlink_to(sys.executable)
     environ = {"PATH": "", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))}
-    line = [str(python), str(ROOT / "cli.py"), "run", "jet", *SMALL, "-s", "time.dt=18", "--steps", "1", "--nproc"]
-    refused = run(tmp_path, [*line, "2"], environ)
+    line = [
+        str(python),
+        str(ROOT / "cli.py"),
+        "run",
+        "jet",
+        *SMALL_OPTIONS,
+        "-s",
+        "time.dt=18",
+        "--steps",
+        "1",
+        "--nproc",
+    ]
+    refused = run_command(tmp_path, [*line, "2"], environ)
     assert refused.returncode == 3
     assert "mpiexec" in refused.stderr
     assert not (tmp_path / "outputs").exists()
-    assert run(tmp_path, [*line, "1"], environ).returncode == 0
+    assert run_command(tmp_path, [*line, "1"], environ).returncode == 0
 
 
 @pytest.mark.fault("mpi4py is missing")
 @pytest.mark.night
 def test_several_processes_without_mpi4py_are_refused(tmp_path):
     environ = {"PYTHONPATH": str(packages_without(tmp_path / "packages", "mpi4jax", "mpi4py"))}
-    line = [sys.executable, "-S", PROGRAM[1], "run", "jet", *SMALL, "--steps", "1", "-o", "run", "--nproc"]
-    refused = run(tmp_path, [*line, "2"], environ)
+    line = [sys.executable, "-S", PROGRAM[1], "run", "jet", *SMALL_OPTIONS, "--steps", "1", "-o", "run", "--nproc"]
+    refused = run_command(tmp_path, [*line, "2"], environ)
     assert (refused.returncode, "mpi4py" in refused.stderr) == (3, True)
     assert not (tmp_path / "run").exists()
-    alone = run(tmp_path, [*line, "1"], environ)
+    alone = run_command(tmp_path, [*line, "1"], environ)
     assert alone.returncode == 0, alone.stderr
     assert read_status(tmp_path / "run")["state"] == "completed"
 
@@ -125,13 +138,13 @@ def test_several_processes_without_mpi4py_are_refused(tmp_path):
 @pytest.mark.night
 def test_rank_without_mpi4py_leaves_no_other_waiting(tmp_path):
     program = (
-        "import sys; from swmodel.parallel.environment import world\n"
-        "if world().rank == 1: sys.modules['mpi4py'] = None\n"
+        "import sys; from swmodel.parallel.environment import get_rank_info\n"
+        "if get_rank_info().rank == 1: sys.modules['mpi4py'] = None\n"
         f"sys.argv[1:] = ['run', 'jet', '--steps', '1', '--output', {str(tmp_path / 'run')!r}]\n"
         "from swmodel.__main__ import main; main()"
     )
-    done = run(ROOT, [*mpiexec(2), sys.executable, "-c", program])
-    assert (done.returncode, len(messages(done)), "mpi4py" in messages(done)[0]) == (3, 1, True)
+    done = run_command(ROOT, [*mpiexec_command(2), sys.executable, "-c", program])
+    assert (done.returncode, len(own_messages(done)), "mpi4py" in own_messages(done)[0]) == (3, 1, True)
 
 
 @pytest.mark.fault("a process ends before MPI starts")
@@ -141,14 +154,14 @@ def test_processes_do_not_wait_for_one_that_ended_before_mpi():
     program = """
 import os
 from swmodel.parallel import watchdog
-from swmodel.parallel.environment import world
+from swmodel.parallel.environment import get_rank_info
 from swmodel.parallel.transport import connect
-watchdog.START = 1.0
-if world().rank == 1:
+watchdog.START_TIMEOUT_SECONDS = 1.0
+if get_rank_info().rank == 1:
     os._exit(1)
 connect("mpi", (1, 2), 8, 8)
 """
-    done = run(ROOT, [*mpiexec(2), sys.executable, "-c", program], launch.rank_environment(2))
+    done = run_command(ROOT, [*mpiexec_command(2), sys.executable, "-c", program], launch.rank_environment(2))
     assert done.returncode
     assert "Timeout (0:00:01)!" in done.stderr
 
@@ -160,11 +173,11 @@ def test_other_jax_on_one_rank_is_refused(tmp_path):
     metadata = tmp_path / "packages" / "jax-0.1.dist-info" / "METADATA"
     metadata.parent.mkdir(parents=True)
     metadata.write_text("Metadata-Version: 2.1\nName: jax\nVersion: 0.1\n")
-    program = [*PROGRAM, "run", "jet", *SMALL, "--steps", "1", "-o", "run"]
+    program = [*PROGRAM, "run", "jet", *SMALL_OPTIONS, "--steps", "1", "-o", "run"]
     other = ["-n", "1", "env", f"PYTHONPATH={metadata.parents[1]}", *program]
-    done = run(tmp_path, [*mpiexec(1), *program, ":", *other])
+    done = run_command(tmp_path, [*mpiexec_command(1), *program, ":", *other])
     assert done.returncode == 3
-    (said,) = messages(done)
+    (said,) = own_messages(done)
     assert re.search(r"jax .* rank 0 .*0\.1 .*rank 1", said)
     assert not (tmp_path / "run").exists()
 
@@ -173,18 +186,20 @@ def test_other_jax_on_one_rank_is_refused(tmp_path):
 @pytest.mark.night
 def test_missing_gpu_is_named_once(tmp_path):
     absent = "tpu" if environment.has_gpu() else "cuda"
-    done = swmodel(tmp_path, "run", "jet", *SMALL, "-o", "run", "--quiet", environ={"JAX_PLATFORMS": absent})
+    done = run_swmodel(
+        tmp_path, "run", "jet", *SMALL_OPTIONS, "-o", "run", "--quiet", environ={"JAX_PLATFORMS": absent}
+    )
     assert (done.returncode, done.stderr.count(f"JAX_PLATFORMS={absent}")) == (3, 1)
     assert read_status(tmp_path / "run")["exit_code"] == 3
 
 
-def with_mpi4jax(tmp_path, text, exchange="auto"):
+def run_with_fake_mpi4jax(tmp_path, text, exchange="auto"):
     """Run on two processes that import an mpi4jax with this text; (exit code, lines on stderr)."""
     (tmp_path / "packages" / "mpi4jax").mkdir(parents=True)
     (tmp_path / "packages" / "mpi4jax" / "__init__.py").write_text(text)
     environ = {"PYTHONPATH": str(tmp_path / "packages"), "SWMODEL_RUN_EXCHANGE": exchange}
-    case = ("run", "jet", *SMALL, "-s", "time.dt=18", "--steps", 1, "--nproc", 2, "-o", "run", "--quiet")
-    done = swmodel(tmp_path, *case, environ=environ)
+    case = ("run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--steps", 1, "--nproc", 2, "-o", "run", "--quiet")
+    done = run_swmodel(tmp_path, *case, environ=environ)
     assert read_status(tmp_path / "run")["exit_code"] == done.returncode
     return done.returncode, done.stderr.splitlines()
 
@@ -194,25 +209,27 @@ def with_mpi4jax(tmp_path, text, exchange="auto"):
 @pytest.mark.release
 def test_two_mpi_libraries_are_refused(tmp_path):
     """An mpi4jax that loads a library of its own, as one does that was compiled with another mpicc."""
-    program = "from mpi4py import MPI; from swmodel.parallel import environment; print(*environment.mpi_libraries())"
-    (library,) = python(program)
+    program = (
+        "from mpi4py import MPI; from swmodel.parallel import environment; print(*environment.loaded_mpi_libraries())"
+    )
+    (library,) = run_python(program)
     other = Path(shutil.copy(library, tmp_path))
-    code, (said,) = with_mpi4jax(tmp_path, f"import ctypes\nctypes.CDLL({str(other)!r})\n")
+    code, (said,) = run_with_fake_mpi4jax(tmp_path, f"import ctypes\nctypes.CDLL({str(other)!r})\n")
     assert (code, str(other) in said, library in said) == (3, True, True)
 
 
-TOO_NEW = "the handler's API version (0.0) is incompatible with the framework's API version (0.4)"
+TOO_NEW_MESSAGE = "the handler's API version (0.0) is incompatible with the framework's API version (0.4)"
 #: An mpi4jax that JAX refuses.
-REFUSED = f"raise RuntimeError({TOO_NEW!r})\n"
+FAILING_MPI4JAX = f"raise RuntimeError({TOO_NEW_MESSAGE!r})\n"
 
 
 @pytest.mark.fault("JAX is too new for mpi4jax")
 @pytest.mark.needs_mpi4jax
 @pytest.mark.parametrize(
-    ("exchange", "code"), [*at_night(("auto", 0)), *at_night(("mpi4jax", 3), mark=pytest.mark.release)]
+    ("exchange", "code"), [*night_params(("auto", 0)), *night_params(("mpi4jax", 3), mark=pytest.mark.release)]
 )
 def test_mpi4jax_that_jax_refuses_is_replaced_unless_asked_for(tmp_path, exchange, code):
     """By the model's own foreign calls."""
-    ended, said = with_mpi4jax(tmp_path, REFUSED, exchange)
+    ended, said = run_with_fake_mpi4jax(tmp_path, FAILING_MPI4JAX, exchange)
     assert (ended, len(said)) == (code, code and 1), said
-    assert all(TOO_NEW in line for line in said)
+    assert all(TOO_NEW_MESSAGE in line for line in said)

@@ -9,29 +9,37 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.background_case import background_case
-from support.compiling import compile_quickly
-from support.covering import configuration_of, named
-from support.fourier_numbers import FOUR, TWO, energies, error_of_derivatives, fields, other_bits, placed
-from support.layouts import placed_on
-from support.marks import at_night
-from support.network import stress, weights
+from support.covering_array import configuration_of, rows_by_name
+from support.fourier_numbers import (
+    FOUR_KIND_PAIRS,
+    PERIODIC_AND_WALLS,
+    error_of_derivatives,
+    exact_spectrum,
+    pairs_with_other_bits,
+    random_arrays,
+    scatter,
+)
+from support.layouts import with_layout
+from support.marks import night_params
+from support.network import initial_parameters, stress
+from support.quick_compilation import compile_quickly
 from support.random_case import TIDE, configuration, random_fields
-from support.rank_client import REPRODUCIBLE
-from support.spectral_case import bits_of, spectral_bits
-from support.stepping import after, exchange
+from support.rank_client import REPRODUCIBLE_ENVIRONMENT
+from support.spectral_case import field_digest, spectral_bits
+from support.stepping import run_chunks, update_params
 
 from swmodel import Parametric, load
-from swmodel.bench.parts import equations
+from swmodel.bench.part_samples import all_equations
 from swmodel.errors import UsageError
 from swmodel.executors.registry import EXECUTORS
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, failures, fingerprint
-from swmodel.model.forcing import Forcing
-from swmodel.parallel.decomposition import block
+from swmodel.model.varying_params import VaryingParams
+from swmodel.parallel.decomposition import block_of_rank
 from swmodel.parallel.fourier import Fourier
 from swmodel.parallel.transport import connect, mpi
-from swmodel.parallel.transport.halo import surround
-from swmodel.parallel.transport.serial import Serial
+from swmodel.parallel.transport.halo import exchange_halos
+from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.mpi
@@ -39,13 +47,15 @@ pytestmark = pytest.mark.mpi
 #: Layouts that the configurations of the covering array have by turns, with cuts in x, in y and in both, and rings of
 #: three blocks of unequal size.
 LAYOUTS = ((1, 2), (2, 2), (2, 1), (1, 3), (3, 1))
-CASES, OTHERS = (list(zip(named(), cycle(turns), strict=False)) for turns in (LAYOUTS, LAYOUTS[::-1]))
+ROWS_WITH_LAYOUT, ROWS_WITH_OTHER_LAYOUT = (
+    list(zip(rows_by_name(), cycle(turns), strict=False)) for turns in (LAYOUTS, LAYOUTS[::-1])
+)
 
 
 # Messages
 
 
-def digests_by_both(layout):
+def digests_by_both_backends(layout):
     return {by: digests(connect("mpi", layout, 9, 14, exchange=by)) for by in ("mpi4jax", "ffi")}
 
 
@@ -55,7 +65,7 @@ def digests(transport) -> dict:
     for dtype, width in (("float32", 2), ("float64", 1), ("float64", 5)):
         rng = np.random.default_rng(transport.rank)
         given = (jnp.asarray(rng.standard_normal((2, *transport.block.shape)), dtype) for _ in range(2))
-        for name, value in jax.jit(partial(everything, transport, width))(*given).items():
+        for name, value in jax.jit(partial(results_of_halos, transport, width))(*given).items():
             found[f"{name} {width} {dtype}"] = value
     return {
         name: hashlib.sha256(b"".join(map(np.ndarray.tobytes, map(np.asarray, jax.tree.leaves(value))))).hexdigest()
@@ -63,28 +73,28 @@ def digests(transport) -> dict:
     }
 
 
-def everything(transport, width, fields, change) -> dict:
+def results_of_halos(transport, width, arrays, change) -> dict:
     def around(values):
-        return surround(list(values), width, transport)
+        return exchange_halos(list(values), width, transport)
 
     def total(values):
         return transport.sum(sum(jnp.sum(jnp.sin(field)) for field in around(values)))
 
     return {
-        "halo": around(fields),
-        "tangent": jax.jvp(around, (fields,), (change,))[1],
-        "gradient": jax.grad(total)(fields),
-        "curvature": jax.jvp(jax.grad(total), (fields,), (change,))[1],
-        "members": jax.vmap(around)(jnp.stack([fields, change])),
-        "transform": Fourier(transport).forward(fields[0]),
+        "halo": around(arrays),
+        "tangent": jax.jvp(around, (arrays,), (change,))[1],
+        "gradient": jax.grad(total)(arrays),
+        "curvature": jax.jvp(jax.grad(total), (arrays,), (change,))[1],
+        "members": jax.vmap(around)(jnp.stack([arrays, change])),
+        "transform": Fourier(transport).forward(arrays[0]),
     }
 
 
 @pytest.mark.needs_mpi4jax
 @pytest.mark.promise("what carries messages changes nothing (`run.exchange`)")
-@pytest.mark.parametrize("layout", [(2, 2), *at_night(((1, 3),))])
-def test_both_exchanges_give_same_bits(ranks, layout):
-    for found in ranks(layout, digests_by_both):
+@pytest.mark.parametrize("layout", [(2, 2), *night_params(((1, 3),))])
+def test_both_exchange_backends_give_same_bits(ranks, layout):
+    for found in ranks(layout, digests_by_both_backends):
         assert len(found["ffi"]) == 19
         assert found["ffi"] == found["mpi4jax"]
 
@@ -93,7 +103,7 @@ def error_of_wide_halo(layout):
     """Largest error of a halo of five cells, wider than a block."""
     transport, whole = connect("mpi", layout, 9, 14), np.random.default_rng(1).random((9, 14))
     rows, columns = (slice(span.start, span.stop) for span in (transport.block.y, transport.block.x))
-    (ours,) = jax.jit(lambda field: surround([field], 5, transport))(jnp.asarray(whole[rows, columns]))
+    (ours,) = jax.jit(lambda field: exchange_halos([field], 5, transport))(jnp.asarray(whole[rows, columns]))
     around = (slice(part.start, part.stop + 10) for part in (rows, columns))
     return float(np.abs(ours - np.pad(whole, 5, mode="wrap")[tuple(around)]).max())
 
@@ -112,21 +122,24 @@ def state_after(layout, name, executor="native", ends=(2, 5)):
     setup = setup_of(configuration_of(name))
     transport, (ny, _) = connect("mpi", layout, *setup.shape), setup.shape
     model = EXECUTORS[executor](setup, transport, *setup.static(transport.block))
-    forcing, carry = Forcing(setup, transport), model.start(setup.state(transport.block))
+    forcing, carry = VaryingParams(setup, transport), model.start(setup.state(transport.block))
     for last in ends:
         while (step := int(carry.step)) < last:
-            exchange(model, forcing, step)
-            carry = model.advance(carry, forcing.until(last) - step)
+            update_params(model, forcing, step)
+            carry = model.advance(carry, forcing.next_change(last) - step)
     whole = [transport.gather_rows(np.asarray(field), 0, ny) for field in jax.tree.leaves(carry.state)]
     return transport.rank or [field.tobytes() for field in whole]
 
 
 @pytest.mark.promise("the number of ranks and their layout change nothing")
 @pytest.mark.fault("blocks of unequal size")
-@pytest.mark.parametrize(("name", "layout"), [*CASES, *at_night(*(case for case in OTHERS if case not in CASES))])
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [*ROWS_WITH_LAYOUT, *night_params(*(case for case in ROWS_WITH_OTHER_LAYOUT if case not in ROWS_WITH_LAYOUT))],
+)
 def test_layouts_have_same_bits(ranks, name, layout):
     """The native step has them without being asked."""
-    one = [field.tobytes() for field in after("native", configuration_of(name), 5)]
+    one = [field.tobytes() for field in run_chunks("native", configuration_of(name), 5)]
     ours = ranks(layout, state_after, name)[0]
     assert ours == one[: len(ours)]
 
@@ -144,10 +157,10 @@ def test_layouts_and_chunks_have_same_bits_in_xla(ranks, name, layout):
 
 @pytest.mark.promise("the number of ranks and their layout change nothing")
 @pytest.mark.night
-@pytest.mark.parametrize("name", list(named())[1::9])
+@pytest.mark.parametrize("name", list(rows_by_name())[1::9])
 def test_layouts_have_same_bits_in_xla_if_reproducible(ranks, name):
     """On ranks that compile as users do with `--reproducible`, which is a choice of instructions at the start."""
-    reproducible = ranks.with_environment("reproducible", **REPRODUCIBLE)
+    reproducible = ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT)
     one, four, three = (reproducible(layout, state_after, name, "xla")[0] for layout in ((1, 1), (2, 2), (1, 3)))
     assert one == four == three
 
@@ -155,25 +168,29 @@ def test_layouts_have_same_bits_in_xla_if_reproducible(ranks, name):
 # Derivatives
 
 #: All that drives a sea on a sphere between walls and around islands is a control: tides in it and outside, weather.
-OPEN = {"open_sides__sides": ("west", "north"), "open_sides__constituents": ("M2",), "open_sides__amplitude": (0.3,)}
-SEAS = {
-    "open": OPEN,
-    "earth": OPEN | {"sphere": True, "in_time": True, "open_sides__pressure": 50.0} | TIDE,
+OPEN_BOUNDARY_OPTIONS = {
+    "open_sides__sides": ("west", "north"),
+    "open_sides__constituents": ("M2",),
+    "open_sides__amplitude": (0.3,),
+}
+DOMAINS = {
+    "open": OPEN_BOUNDARY_OPTIONS,
+    "earth": OPEN_BOUNDARY_OPTIONS | {"sphere": True, "in_time": True, "open_sides__pressure": 50.0} | TIDE,
     "eddies": {"scheme__vorticity_flux": "weno5", "physics__leith": 1.0, "time__stepper": "gfb"},
 }
 
 
-def checks_of(layout, sea, executor="native", dtype="float64"):
+def derivative_checks(layout, sea, executor="native", dtype="float64"):
     """The checks of the derivatives of six steps, by all controls."""
     size = (20, 18) if sea == "eddies" else (12, 10)  # blocks must not be narrower than the stencil of the adjoint
     random = random_fields(*size, seed=3, land=0.15, amplitude=0.3)
-    options = {"grid__periodic_x": False, "physics__slip": "no", "run__steps": 6, "run__dtype": dtype} | SEAS[sea]
-    config = placed_on(configuration(*size, random, **options), layout, executor=executor)
+    options = {"grid__periodic_x": False, "physics__slip": "no", "run__steps": 6, "run__dtype": dtype} | DOMAINS[sea]
+    config = with_layout(configuration(*size, random, **options), layout, executor=executor)
     return Checks(Problem(config, controls_of(config), lambda view, k: view.state, every=3))
 
 
 def gradient_bits(layout, *sea):
-    checks = checks_of(layout, *sea)
+    checks = derivative_checks(layout, *sea)
     return fingerprint(checks.problem, checks.gradient)
 
 
@@ -182,7 +199,7 @@ def gradient_bits(layout, *sea):
     ("sea", "dtype", "layouts"),
     [
         ("eddies", "float32", [(1, 1), (1, 2)]),
-        *at_night(
+        *night_params(
             ("earth", "float64", [(1, 1), (3, 1)]),
             ("earth", "float32", [(1, 1), (2, 2)]),
             ("eddies", "float64", [(1, 1), (2, 2), (1, 3)]),
@@ -195,14 +212,14 @@ def test_layouts_have_same_gradient_bits(ranks, sea, dtype, layouts):
     assert len(set(found)) == 1
 
 
-def numbers(layout, sea, executor, second):
+def exactness_and_derivatives(layout, sea, executor, second):
     """What says that derivatives are exact, and the derivatives on the whole grid, also the `second` ones."""
-    checks = checks_of(layout, sea, executor)
+    checks = derivative_checks(layout, sea, executor)
     transport = checks.problem.transport
 
     def whole(x):
         return {
-            name: transport.gather_rows(np.asarray(a), 0, transport.block.y.size) if np.ndim(a) else np.asarray(a)
+            name: transport.gather_rows(np.asarray(a), 0, transport.block.y.axis_size) if np.ndim(a) else np.asarray(a)
             for name, a in x.items()
         }
 
@@ -228,12 +245,16 @@ def assert_close(ours, theirs, tolerance):
     ("sea", "executor", "layout", "second"),
     [
         ("open", "native", (3, 1), False),
-        *at_night(("open", "xla", (3, 1), True), ("earth", "native", (2, 2), True), ("eddies", "native", (2, 2), True)),
+        *night_params(
+            ("open", "xla", (3, 1), True), ("earth", "native", (2, 2), True), ("eddies", "native", (2, 2), True)
+        ),
     ],
 )
 def test_derivatives_on_ranks_are_exact(ranks, sea, executor, layout, second):
     """Taylor slope, tangent and adjoint, Hessian; and those of one process, by native to the bit of the gradient."""
-    (exact, *ours), (one, *theirs) = (ranks(each, numbers, sea, executor, second)[0] for each in (layout, (1, 1)))
+    (exact, *ours), (one, *theirs) = (
+        ranks(each, exactness_and_derivatives, sea, executor, second)[0] for each in (layout, (1, 1))
+    )
     assert failures(exact) == []
     assert executor == "xla" or exact["bits"] == one["bits"]
     assert exact["value"] == pytest.approx(one["value"], rel=1e-12)
@@ -241,17 +262,17 @@ def test_derivatives_on_ranks_are_exact(ranks, sea, executor, layout, second):
         assert_close(mine, other, 1e-12)
 
 
-def by_network(layout, *more, factors=(1.0,), second=True, total=True, **where):
+def gradient_by_network(layout, *more, factors=(1.0,), second=True, total=True, **where):
     """The energy of a flow of four steps, its gradient by a network, and the Hessian along a direction.
 
     A list of them: for each number by which the sea level at the start is multiplied, if that is a control.
     """
     random = random_fields(11, 13, seed=3, land=0.15, amplitude=0.3)
     config = configuration(11, 13, random, grid__periodic_x=False, run__steps=4, run__executor="xla")
-    config = load(placed_on(config, layout, **where), terms=[Parametric(stress, weights())])
+    config = load(with_layout(config, layout, **where), terms=[Parametric(stress, initial_parameters())])
     problem = Problem(config, ["stress", *more], lambda view, k: view.state, alone=layout == (1, 1))
     x = problem.first_guess()
-    d = {name: jnp.zeros_like(x[name]) for name in more} | {"stress": weights(1)}
+    d = {name: jnp.zeros_like(x[name]) for name in more} | {"stress": initial_parameters(1)}
 
     def energy(series):
         own = sum(jnp.sum(field[-1] ** 2) for field in series)
@@ -267,9 +288,9 @@ def by_network(layout, *more, factors=(1.0,), second=True, total=True, **where):
     return found
 
 
-def of_member():
+def gradient_of_member():
     """The derivatives of the member of each rank, which has the whole grid."""
-    return by_network((1, 1), "eta", factors=[MEMBERS[mpi.HOST_COMM.rank]])
+    return gradient_by_network((1, 1), "eta", factors=[MEMBERS[mpi.HOST_COMM.rank]])
 
 
 #: What the sea level at the start is multiplied by in each member.
@@ -279,43 +300,43 @@ MEMBERS = (1.0, 0.9)
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.promise("derivatives with respect to a network are exact")
 @pytest.mark.parametrize(
-    ("where", "second", "devices"), [((2, 1), False, False), *at_night(((2, 2), True, False), ((2, 2), True, True))]
+    ("where", "second", "devices"), [((2, 1), False, False), *night_params(((2, 2), True, False), ((2, 2), True, True))]
 )
 def test_gradient_by_a_network_does_not_depend_on_layout(ranks, where, second, devices):
     """And the Hessian along a direction, between walls and around islands, on ranks and on devices of one process."""
-    ((one,),) = ranks(1, partial(by_network, (1, 1), second=second))
+    ((one,),) = ranks(1, partial(gradient_by_network, (1, 1), second=second))
     if devices:
-        ((ours,),) = ranks(1, partial(by_network, where, nproc=1, devices=4, transport="sharded"))
+        ((ours,),) = ranks(1, partial(gradient_by_network, where, nproc=1, devices=4, transport="sharded"))
     else:
-        ours = ranks(where[0] * where[1], partial(by_network, where, second=second))[0][0]
+        ours = ranks(where[0] * where[1], partial(gradient_by_network, where, second=second))[0][0]
     assert np.abs(one["gradient"]).min() > 0
     assert_close(ours, one, 1e-13)
 
 
-def refused(layout, **where):
+def assert_unequal_loss_is_refused(layout, **where):
     with pytest.raises(UsageError, match="sum over all blocks"):
-        by_network(layout, second=False, total=False, **where)
+        gradient_by_network(layout, second=False, total=False, **where)
 
 
 @pytest.mark.fault("the loss of a Problem is no sum over the blocks")
 @pytest.mark.night
 def test_loss_that_differs_between_blocks_is_refused(ranks):
-    ranks(2, refused, (2, 1))
-    ranks(1, partial(refused, (2, 2), nproc=1, devices=4, transport="sharded"))
+    ranks(2, assert_unequal_loss_is_refused, (2, 1))
+    ranks(1, partial(assert_unequal_loss_is_refused, (2, 2), nproc=1, devices=4, transport="sharded"))
 
 
 @pytest.mark.promise("derivatives with respect to a network are exact")
 @pytest.mark.night
 def test_members_on_ranks_have_their_gradients(ranks):
-    (together,) = ranks(1, partial(by_network, (1, 1), "eta", factors=MEMBERS))
-    for (ours,), one in zip(ranks(2, of_member), together, strict=True):
+    (together,) = ranks(1, partial(gradient_by_network, (1, 1), "eta", factors=MEMBERS))
+    for (ours,), one in zip(ranks(2, gradient_of_member), together, strict=True):
         assert_close(ours, one, 1e-13)
 
 
 # Transforms
 
 
-def spectral(layout):
+def digests_of_spectra(layout):
     """The bits of spectra, potentials and balanced flows of a channel, and of an error of a first guess there."""
     where = {"run__nproc": layout[0] * layout[1], "run__layout": "{}x{}".format(*layout), "run__transport": "mpi"}
     found = spectral_bits("channel", **where)
@@ -325,37 +346,40 @@ def spectral(layout):
     background, _, transport, _ = background_case(layout, 13, 17, **options)
     draw = background.draw(1, 0)
     whole = [transport.gather_rows(np.asarray(field), 0, 13) for field in draw.values()]
-    return found and found | {"error of a first guess": bits_of(np.stack(whole))}
+    return found and found | {"error of a first guess": field_digest(np.stack(whole))}
 
 
 @pytest.mark.promise("spectra add up")
-@pytest.mark.parametrize("layout", [(2, 1), *at_night(((1, 3),), ((2, 2),))])
+@pytest.mark.parametrize("layout", [(2, 1), *night_params(((1, 3),), ((2, 2),))])
 def test_spectra_and_balanced_flows_have_same_bits(ranks, layout):
-    one = ranks((1, 1), spectral)[0]
+    one = ranks((1, 1), digests_of_spectra)[0]
     assert len(one) == 9
-    assert ranks(layout, spectral)[0] == one
+    assert ranks(layout, digests_of_spectra)[0] == one
 
 
-def transforms(layout, pairs):
+def results_of_transforms(layout, pairs):
     """Pairs of kinds of other bits, a spectrum, an error of derivatives, all-to-alls in a program that transforms."""
     transport = connect("mpi", layout, 13, 17)
-    program = jax.make_jaxpr(transport.jit(Fourier(transport).forward))(placed(transport, fields(13, 17, "float64")))
-    sent = sum(each.primitive.name == "transpose_on_ring" for each in equations(program.jaxpr))
-    other = other_bits(transport, "float64", pairs)
-    return other, energies(transport), error_of_derivatives(transport, pairs[:2]), sent
+    program = jax.make_jaxpr(transport.jit(Fourier(transport).forward))(
+        scatter(transport, random_arrays(13, 17, "float64"))
+    )
+    sent = sum(each.primitive.name == "transpose_on_ring" for each in all_equations(program.jaxpr))
+    other = pairs_with_other_bits(transport, "float64", pairs)
+    return other, exact_spectrum(transport), error_of_derivatives(transport, pairs[:2]), sent
 
 
 @pytest.mark.promise("transforms of blocks equal those of one process")
 @pytest.mark.parametrize(
-    ("layout", "pairs", "messages"), [((2, 2), TWO[1:], 3), *at_night(((1, 2), FOUR, 2), ((3, 1), FOUR, 1))]
+    ("layout", "pairs", "messages"),
+    [((2, 2), PERIODIC_AND_WALLS[1:], 3), *night_params(((1, 2), FOUR_KIND_PAIRS, 2), ((3, 1), FOUR_KIND_PAIRS, 1))],
 )
 def test_transforms_equal_those_of_one_process(ranks, layout, pairs, messages):
     """Bits, sums over the spectrum, derivatives to round-off; one all-to-all along y and two along x."""
-    other, spectrum, error, sent = ranks(layout, transforms, pairs)[0]
+    other, spectrum, error, sent = ranks(layout, results_of_transforms, pairs)[0]
     assert (other, sent) == ([], messages)
     assert spectrum == ranks(1, one_spectrum)[0]
     assert error < 1e-13
 
 
 def one_spectrum():
-    return energies(Serial(block(0, (1, 1), 13, 17)))
+    return exact_spectrum(SerialTransport(block_of_rank(0, (1, 1), 13, 17)))

@@ -6,28 +6,28 @@ from functools import cache
 
 import numpy as np
 import pytest
-from support import compiling
-from support.marks import at_night
+from support import quick_compilation
+from support.marks import night_params
 from support.netcdf import write_netcdf
-from support.on_ranks import in_folder, on, swmodel
-from support.own_case import write_bump
-from support.restarts import assert_same_data, data
+from support.rank_commands import run_on_ranks, run_swmodel, run_swmodel_in_folder
+from support.restarts import assert_same_data, read_variables
+from support.user_case import write_bump
 
 from swmodel.files.restart import folder
 from swmodel.files.status import read_status
 from swmodel.plotting.dataset import open_data
-from swmodel.plotting.record import read_map
+from swmodel.plotting.field_map import read_map
 
 pytestmark = pytest.mark.mpi
 
 
-def words(**settings):
+def command_options(**settings):
     """Words of the command line, from section__key=value."""
     return [word for key, value in settings.items() for word in ("-s", f"{key.replace('__', '.')}={value}")]
 
 
 #: A tide and a current that come in from two sides. Gauges between blocks and at walls, a line across blocks, drifters.
-SEA = words(
+SEA_OPTIONS = command_options(
     **{"grid__nx": 24, "grid__ny": 17, "grid__periodic_x": "false", "tide__ramp": 4000},
     **{"open_sides__sides": "west,east", "open_sides__constituents": "M2", "open_sides__current_x": 0.2},
     **{"open_sides__amplitude": 0.3, "open_sides__phase": 40, "run__executor": "native"},
@@ -38,26 +38,26 @@ SEA = words(
     **{"output__sections_every_steps": 3, "output__maxima": "eta,speed", "output__arrival": 0.3},
     physics__tracers='[{name="salt", initial=35.0}, {name="dye", initial=2.0}, {name="nitrate", initial=0.1}]',
 )
-JET = ["run", "jet", *SEA, "--quiet"]
+JET_COMMAND = ["run", "jet", *SEA_OPTIONS, "--quiet"]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(ranks, tmp_path_factory):
+def undisturbed_run(ranks, tmp_path_factory):
     """A run of 20 steps on one process."""
     directory = tmp_path_factory.mktemp("runs") / "undisturbed"
-    on(ranks, 1, *JET, "--steps", 20, "-o", directory)
+    run_on_ranks(ranks, 1, *JET_COMMAND, "--steps", 20, "-o", directory)
     return directory
 
 
 @pytest.fixture(scope="module")
-def stopped(ranks, tmp_path_factory):
+def stopped_runs(ranks, tmp_path_factory):
     """On two ranks, in a format, ended at step 9, on no interval, with restart files at 8 and 9."""
 
     @cache
     def of(form):
         directory = tmp_path_factory.mktemp("runs") / form
-        formats = words(output__format=form, restart__format=form, restart__every_steps=8)
-        on(ranks, 2, *JET, *formats, "--steps", 9, "-o", directory)
+        formats = command_options(output__format=form, restart__format=form, restart__every_steps=8)
+        run_on_ranks(ranks, 2, *JET_COMMAND, *formats, "--steps", 9, "-o", directory)
         return directory
 
     return of
@@ -69,7 +69,7 @@ def assert_same_files(run, truth, steps=20):
     for name in ("diagnostics", "stations", "sections", "drifters"):
         assert_same_data(run / f"{name}.nc", truth / f"{name}.nc")
     for name in ("output", f"restart/step-{steps:010d}"):
-        ours, theirs = data(run / f"{name}{kind}"), data(truth / f"{name}.nc")
+        ours, theirs = read_variables(run / f"{name}{kind}"), read_variables(truth / f"{name}.nc")
         assert theirs.keys() - ours.keys() <= {"crc32"}
         assert all(ours[key].tobytes() == theirs[key].tobytes() for key in ours.keys() & theirs.keys()), name
 
@@ -82,12 +82,12 @@ def assert_same_files(run, truth, steps=20):
     "two tracers on two processes: their sums are exchanged, as the order of a set differs between ranks"
 )
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
-@pytest.mark.parametrize(("form", "nproc"), [("zarr", 3), *at_night(("netcdf", 1), ("netcdf", 3))])
-def test_run_continues_on_other_number_of_ranks(ranks, undisturbed, stopped, tmp_path, form, nproc):
+@pytest.mark.parametrize(("form", "nproc"), [("zarr", 3), *night_params(("netcdf", 1), ("netcdf", 3))])
+def test_run_continues_on_other_number_of_ranks(ranks, undisturbed_run, stopped_runs, tmp_path, form, nproc):
     """A store of Zarr has the bits of NetCDF; the blocks of three ranks are not those of its files."""
-    directory = shutil.copytree(stopped(form), tmp_path / "run")
-    on(ranks, nproc, "resume", directory, "--steps", 20, "--quiet")
-    assert_same_files(directory, undisturbed)
+    directory = shutil.copytree(stopped_runs(form), tmp_path / "run")
+    run_on_ranks(ranks, nproc, "resume", directory, "--steps", 20, "--quiet")
+    assert_same_files(directory, undisturbed_run)
     status = read_status(directory)
     assert (status["state"], status["nproc"], status["steps"]) == ("completed", nproc, 20)
 
@@ -96,18 +96,18 @@ def test_run_continues_on_other_number_of_ranks(ranks, undisturbed, stopped, tmp
 @pytest.mark.night
 def test_ranks_leave_files_of_one_process_with_all_instructions(ranks, tmp_path):
     """As users compile; other tests on ranks have only the instructions that `--reproducible` allows."""
-    ranks = ranks.with_environment("plain", XLA_FLAGS=compiling.XLA_FLAGS)
+    ranks = ranks.with_environment("plain", XLA_FLAGS=quick_compilation.XLA_FLAGS)
     for number in (1, 3):
-        on(ranks, number, *JET, "--steps", 20, "-o", tmp_path / str(number))
+        run_on_ranks(ranks, number, *JET_COMMAND, "--steps", 20, "-o", tmp_path / str(number))
     assert_same_files(tmp_path / "3", tmp_path / "1")
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.promise("gauges, sections and largest values see every step")
-def test_devices_continue_run_of_ranks(ranks, undisturbed, stopped, tmp_path):
-    directory = shutil.copytree(stopped("zarr"), tmp_path / "run")
-    on(ranks, 1, "resume", directory, "--steps", 20, "--quiet", "--transport", "sharded", "--devices", 4)
-    assert_same_files(directory, undisturbed)
+def test_devices_continue_run_of_ranks(ranks, undisturbed_run, stopped_runs, tmp_path):
+    directory = shutil.copytree(stopped_runs("zarr"), tmp_path / "run")
+    run_on_ranks(ranks, 1, "resume", directory, "--steps", 20, "--quiet", "--transport", "sharded", "--devices", 4)
+    assert_same_files(directory, undisturbed_run)
 
 
 @pytest.mark.night
@@ -115,19 +115,22 @@ def test_devices_continue_run_of_ranks(ranks, undisturbed, stopped, tmp_path):
     "command",
     ["info", "info --verify", "plot --field speed --arrows -o a.png", "view -o a.html", "animate -o a.gif"],
 )
-def test_commands_take_store(stopped, tmp_path, monkeypatch, command):
+def test_commands_accept_a_zarr_store(stopped_runs, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     name, *options = command.split()
-    for path in (stopped("zarr"), stopped("zarr") / "output.zarr"):
-        code, _, err = swmodel(name, path, *options)
+    for path in (stopped_runs("zarr"), stopped_runs("zarr") / "output.zarr"):
+        code, _, err = run_swmodel(name, path, *options)
         assert code == 0, err
 
 
 @pytest.mark.night
-def test_pictures_of_both_formats_have_same_values(stopped):
-    with open_data(stopped("netcdf") / "output.nc") as file, open_data(stopped("zarr") / "output.zarr") as store:
+def test_pictures_of_both_formats_have_same_values(stopped_runs):
+    with (
+        open_data(stopped_runs("netcdf") / "output.nc") as file,
+        open_data(stopped_runs("zarr") / "output.zarr") as store,
+    ):
         for name in ("zeta", "eta_max", "depth"):
-            ours, theirs = (read_map(data, name, 1) for data in (store, file))
+            ours, theirs = (read_map(dataset, name, 1) for dataset in (store, file))
             np.testing.assert_array_equal(ours.values.filled(0), theirs.values.filled(0))
             assert (ours.long_name, ours.units, ours.location) == (theirs.long_name, theirs.units, theirs.location)
 
@@ -135,14 +138,14 @@ def test_pictures_of_both_formats_have_same_values(stopped):
 @pytest.mark.promise("damage to restart files, records and static fields is found")
 @pytest.mark.fault("a restart file is corrupt or truncated")
 @pytest.mark.night
-def test_ranks_continue_from_older_restart_if_newest_is_damaged(ranks, undisturbed, stopped, tmp_path):
-    directory = shutil.copytree(stopped("netcdf"), tmp_path / "run")
-    newest = folder.path_of(directory, 9)
+def test_ranks_continue_from_older_restart_if_newest_is_damaged(ranks, undisturbed_run, stopped_runs, tmp_path):
+    directory = shutil.copytree(stopped_runs("netcdf"), tmp_path / "run")
+    newest = folder.restart_path(directory, 9)
     os.truncate(newest, newest.stat().st_size - 5000)
-    errors = on(ranks, 4, "resume", directory, "--steps", 20, "--quiet")
+    errors = run_on_ranks(ranks, 4, "resume", directory, "--steps", 20, "--quiet")
     assert str(newest) in errors
     assert errors.count("continues from step-0000000008.nc") == 1
-    assert_same_files(directory, undisturbed)
+    assert_same_files(directory, undisturbed_run)
 
 
 @pytest.mark.fault("a run continues with other weather in a file of the same name")
@@ -154,25 +157,25 @@ def test_ranks_refuse_other_weather_in_file(ranks, tmp_path):
         of_wind = {"standard_name": "eastward_wind", "units": "m s-1"}
         write_netcdf(path, {"time": time, "wind": ("time y x", factor * values, of_wind)})
         if factor == 1:
-            wind = words(input__u10=f"{path}:wind", time__start="2020-01-01")
-            on(ranks, 2, *JET, *wind, "--steps", 3, "-o", tmp_path / "run")
-            on(ranks, 1, "resume", tmp_path / "run", "--steps", 5, "--quiet")
-    errors = on(ranks, 3, "resume", tmp_path / "run", "--steps", 9, "--quiet", code=2)
+            wind = command_options(input__u10=f"{path}:wind", time__start="2020-01-01")
+            run_on_ranks(ranks, 2, *JET_COMMAND, *wind, "--steps", 3, "-o", tmp_path / "run")
+            run_on_ranks(ranks, 1, "resume", tmp_path / "run", "--steps", 5, "--quiet")
+    errors = run_on_ranks(ranks, 3, "resume", tmp_path / "run", "--steps", 9, "--quiet", code=2)
     assert errors.count("2020-01-01T00:00:00") == 1
 
 
 @pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.halvings`)")
-def test_ranks_halve_steps_alike(ranks, tmp_path):
+def test_ranks_choose_the_same_substeps(ranks, tmp_path):
     """Stopped between two choices of their number: a flow that accelerates over dry ground."""
-    flow = words(grid__nx=60, grid__ny=7, time__dt=0.01, time__halvings=4, time__halve_every_steps=2)
-    flow = ["run", "dam_break_dry", *flow, *words(output__every_steps=1), "--executor", "native", "--quiet"]
+    flow = command_options(grid__nx=60, grid__ny=7, time__dt=0.01, time__halvings=4, time__halve_every_steps=2)
+    flow = ["run", "dam_break_dry", *flow, *command_options(output__every_steps=1), "--executor", "native", "--quiet"]
     one, several = tmp_path / "one", tmp_path / "several"
-    on(ranks, 1, *flow, "--steps", 12, "-o", one)
-    on(ranks, 2, *flow, "--steps", 5, "-o", several)
-    on(ranks, 3, "resume", several, "--steps", 12, "--quiet")
+    run_on_ranks(ranks, 1, *flow, "--steps", 12, "-o", one)
+    run_on_ranks(ranks, 2, *flow, "--steps", 5, "-o", several)
+    run_on_ranks(ranks, 3, "resume", several, "--steps", 12, "--quiet")
     for name in ("output.nc", "diagnostics.nc", "restart/step-0000000012.nc"):
         assert_same_data(several / name, one / name)
-    assert len({*data(one / "diagnostics.nc")["time_step"][1:].tolist()}) > 1
+    assert len({*read_variables(one / "diagnostics.nc")["time_step"][1:].tolist()}) > 1
 
 
 @pytest.mark.promise("tides are those of the Moon and the Sun")
@@ -180,29 +183,29 @@ def test_ranks_halve_steps_alike(ranks, tmp_path):
 def test_analysis_of_tides_does_not_depend_on_ranks(ranks, tmp_path):
     """One process adds to the sums of two after a restart."""
     two, one = tmp_path / "two", tmp_path / "one"
-    tide = words(
+    tide = command_options(
         **{"grid__kind": "latlon", "grid__south": -60, "grid__north": 60, "grid__periodic_x": "true", "grid__nx": 24},
         **{"grid__ny": 12, "physics__depth": 4000, "time__start": "2012-03-01", "tide__constituents": "M2,K1"},
         **{"output__harmonics": "M2,M4", "output__harmonics_fields": "eta,u", "time__dt": 900, "run__dtype": "float64"},
         **{"run__executor": "native", "restart__every_steps": 31},
     )
-    on(ranks, 2, "run", "rest", *tide, "--steps", 60, "--quiet", "-o", two)
+    run_on_ranks(ranks, 2, "run", "rest", *tide, "--steps", 60, "--quiet", "-o", two)
     shutil.copytree(two, one)
     files = "restart/step-0000000060.nc", "harmonics.nc"
     for name in files:
         (one / name).unlink()
-    on(ranks, 1, "resume", one, "--steps", 60, "--quiet")
+    run_on_ranks(ranks, 1, "resume", one, "--steps", 60, "--quiet")
     for name in files:
         assert_same_data(one / name, two / name)
 
 
 @pytest.mark.night
-def test_ranks_load_own_case_from_run_folder(ranks, tmp_path):
+def test_ranks_load_user_case_from_run_folder(ranks, tmp_path):
     path, short = write_bump(tmp_path), ["-s", "grid.nx=24", "-s", "grid.ny=17", "--executor", "native", "--quiet"]
-    on(ranks, 1, "run", path, *short, "--steps", 6, "-o", tmp_path / "one")
-    on(ranks, 2, "run", path, *short, "--steps", 3, "-o", tmp_path / "two")
+    run_on_ranks(ranks, 1, "run", path, *short, "--steps", 6, "-o", tmp_path / "one")
+    run_on_ranks(ranks, 2, "run", path, *short, "--steps", 3, "-o", tmp_path / "two")
     path.unlink()
-    on(ranks, 2, "resume", tmp_path / "two", "--steps", 6, "--quiet")
+    run_on_ranks(ranks, 2, "resume", tmp_path / "two", "--steps", 6, "--quiet")
     for name in ("output.nc", "restart/step-0000000006.nc"):
         assert_same_data(tmp_path / "two" / name, tmp_path / "one" / name)
 
@@ -222,12 +225,12 @@ def test_ranks_load_own_case_from_run_folder(ranks, tmp_path):
         (["resume", "empty", "--steps", 20], 5, "empty has no restart file"),
     ],
 )
-def test_ranks_refuse_wrong_input_once(ranks, stopped, tmp_path, arguments, code, mention):
+def test_ranks_refuse_wrong_input_once(ranks, stopped_runs, tmp_path, arguments, code, mention):
     for name in ("taken", "stopped", "empty"):
-        shutil.copytree(stopped("zarr"), tmp_path / name)
+        shutil.copytree(stopped_runs("zarr"), tmp_path / name)
     shutil.rmtree(tmp_path / "empty" / "restart")
     before = sorted(tmp_path.rglob("*"))
-    done = ranks(2, in_folder, tmp_path, *arguments)
+    done = ranks(2, run_swmodel_in_folder, tmp_path, *arguments)
     assert [each[0] for each in done] == [code] * 2
     assert "".join(err for _, _, err in done).count(mention) == 1
     assert [path for path in sorted(tmp_path.rglob("*")) if path.name != "run.lock"] == before

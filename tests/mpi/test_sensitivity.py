@@ -3,14 +3,16 @@
 import netCDF4
 import numpy as np
 import pytest
-from support.on_ranks import on
+from support.rank_commands import run_on_ranks
 
 pytestmark = [pytest.mark.mpi, pytest.mark.night]
 
 SETTINGS = ("grid.nx=13", "grid.ny=11", "grid.dx=100e3", "grid.dy=200e3", "physics.viscosity=1e4")
-SIZE = [word for setting in SETTINGS for word in ("-s", setting)]
-SIZE += ["-s", 'output.sections=[{name="slant", start=[3e5, 4e5], end=[10e5, 18e5]}]']
-TO = [word for name in ("eta", "u", "v", "depth", "wind_x", "linear_drag", "viscosity") for word in ("--to", name)]
+SIZE_OPTIONS = [word for setting in SETTINGS for word in ("-s", setting)]
+SIZE_OPTIONS += ["-s", 'output.sections=[{name="slant", start=[3e5, 4e5], end=[10e5, 18e5]}]']
+WRT_OPTIONS = [
+    word for name in ("eta", "u", "v", "depth", "wind_x", "linear_drag", "viscosity") for word in ("--to", name)
+]
 
 
 def contents(path):
@@ -28,9 +30,20 @@ def contents(path):
 )
 def test_two_blocks_give_sensitivity_of_one(ranks, tmp_path, of, nproc, where):
     """Of a section across both, and of a gauge; by ranks, and by devices of one process."""
-    line = ["sensitivity", "double_gyre", *SIZE, *TO, "--steps", "30", "--dtype", "float64", "--of", *of]
-    on(ranks, 1, *line, "--output", tmp_path / "one")
-    on(ranks, nproc, *line, *where, "--output", tmp_path / "two")
+    line = [
+        "sensitivity",
+        "double_gyre",
+        *SIZE_OPTIONS,
+        *WRT_OPTIONS,
+        "--steps",
+        "30",
+        "--dtype",
+        "float64",
+        "--of",
+        *of,
+    ]
+    run_on_ranks(ranks, 1, *line, "--output", tmp_path / "one")
+    run_on_ranks(ranks, nproc, *line, *where, "--output", tmp_path / "two")
     one, two = (contents(tmp_path / name / "sensitivity.nc") for name in ("one", "two"))
     assert two.keys() == one.keys()
     for name, (values, attributes) in one.items():

@@ -9,30 +9,32 @@ import time
 
 import pytest
 from support.faults import PROGRAM
-from support.long_run import CASE, TAG, LongRun, processes_of
-from support.marks import at_night
-from support.on_ranks import on
+from support.long_run import CASE, TAG_VARIABLE, LongRun, processes_of
+from support.marks import night_params
+from support.rank_commands import run_on_ranks
 from support.restarts import assert_same_run
 
-from swmodel.files.restart.folder import candidates, facts, step_of
+from swmodel.files.restart.folder import examine_restart, list_restart_files, step_of
 from swmodel.files.status import read_status
-from swmodel.model.launch import BANNER
-from tools.soak import RESTART_STEPS, STRIKES, soak
+from swmodel.model.launch import LAUNCHER_NOISE
+from tools.soak import INTERRUPTIONS, RESTART_STEPS, soak
 
 pytestmark = [pytest.mark.mpi, pytest.mark.alone, pytest.mark.usefixtures("quickly_compiled")]
 
 #: Processes of devices. A step takes some milliseconds there, and a chunk of ten no longer than one of 500 elsewhere.
-DEVICES = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]
+DEVICE_OPTIONS = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]
 
 
 def assert_stopped(run, code, err, reason):
     """The run ended resumable, with one line that says why, and an intact restart of the step that it names."""
-    own = "".join(line for line in err.splitlines(True) if not BANNER.match(line))  # without the words of mpiexec
+    own = "".join(
+        line for line in err.splitlines(True) if not LAUNCHER_NOISE.match(line)
+    )  # without the words of mpiexec
     match = re.fullmatch(rf".*{reason} .*step (\d+) .*swmodel resume run.*\n", own)
     assert (code, bool(match)) == (75, True), err
-    newest = candidates(run.folder)[0]
+    newest = list_restart_files(run.folder)[0]
     assert step_of(newest) == int(match[1])
-    assert "problem" not in facts(newest)
+    assert "problem" not in examine_restart(newest)
     status = read_status(run.folder)
     assert (status["state"], status["exit_code"], status["steps"]) == ("stopped", 75, int(match[1]))
     assert not (run.folder / "run.lock").exists()
@@ -40,25 +42,25 @@ def assert_stopped(run, code, err, reason):
 
 def assert_killed(run, code, err, rank):
     """The run failed with one line that names the rank and the newest restart, which is intact."""
-    newest, status = candidates(run.folder)[0], read_status(run.folder)
+    newest, status = list_restart_files(run.folder)[0], read_status(run.folder)
     assert (code, status["state"], status["exit_code"]) == (70, "failed", 70)
     assert re.search(rf"rank {rank}\b.*signal 9", status["message"])
     assert status["message"] in err
     assert str(newest.relative_to(run.folder.parent)) in err
     assert len(err.splitlines()) == 1
-    assert "problem" not in facts(newest)
+    assert "problem" not in examine_restart(newest)
     assert run.ranks() == {}
 
 
 def assert_continues(ranks, run):
     """On three ranks, to the bits of a run of one process that nothing has disturbed."""
-    steps, alone = step_of(candidates(run.folder)[0]) + 10, run.folder.parent / "alone"
-    on(ranks, 3, "resume", run.folder, "--steps", steps, "--quiet")
-    on(ranks, 1, "run", *CASE, "--steps", steps, "--quiet", "-o", alone)
+    steps, alone = step_of(list_restart_files(run.folder)[0]) + 10, run.folder.parent / "alone"
+    run_on_ranks(ranks, 3, "resume", run.folder, "--steps", steps, "--quiet")
+    run_on_ranks(ranks, 1, "run", *CASE, "--steps", steps, "--quiet", "-o", alone)
     assert_same_run(run.folder, alone, steps)
 
 
-def again(folder, *arguments):
+def run_swmodel_meanwhile(folder, *arguments):
     """`swmodel` with arguments, in the folder of a run that is still at work."""
     return subprocess.run([*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
 
@@ -69,10 +71,10 @@ def again(folder, *arguments):
 def test_run_stopped_by_signal_continues(ranks, tmp_path):
     """Its folder is locked until then."""
     with LongRun(tmp_path, "--nproc", 2) as run:
-        refused = again(tmp_path, "resume", "run")
+        refused = run_swmodel_meanwhile(tmp_path, "resume", "run")
         assert (refused.returncode, str(run.process.pid) in refused.stderr) == (5, True)
         run.process.send_signal(signal.SIGTERM)
-        assert_stopped(run, *run.end(within=40), "SIGTERM")
+        assert_stopped(run, *run.wait_for_end(40), "SIGTERM")
         assert run.ranks() == {}
     assert_continues(ranks, run)
 
@@ -82,16 +84,16 @@ def test_run_stopped_by_signal_continues(ranks, tmp_path):
 def test_run_with_killed_rank_continues(ranks, tmp_path):
     with LongRun(tmp_path, "--nproc", 2) as run:
         os.kill(run.ranks()[1], signal.SIGKILL)
-        assert_killed(run, *run.end(within=40), 1)
+        assert_killed(run, *run.wait_for_end(40), 1)
     assert_continues(ranks, run)
 
 
 @pytest.mark.fault("a rank is killed")
 @pytest.mark.night
 def test_killed_process_of_devices_is_named(tmp_path):
-    with LongRun(tmp_path, *DEVICES, chunk=10) as run:
+    with LongRun(tmp_path, *DEVICE_OPTIONS, chunk=10) as run:
         os.kill(run.ranks()[0], signal.SIGKILL)
-        assert_killed(run, *run.end(within=40), 0)
+        assert_killed(run, *run.wait_for_end(40), 0)
 
 
 @pytest.mark.fault("a rank is stuck")
@@ -100,14 +102,14 @@ def test_killed_process_of_devices_is_named(tmp_path):
     ("arguments", "mpiexec", "rank"),
     [
         (["--nproc", 2], 0, 1),
-        *(pytest.param(*case, marks=pytest.mark.release) for case in (([], 2, 0), (DEVICES, 0, 0))),
+        *(pytest.param(*case, marks=pytest.mark.release) for case in (([], 2, 0), (DEVICE_OPTIONS, 0, 0))),
     ],
 )
 def test_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec, rank):
-    chunk = 10 if arguments is DEVICES else 500
+    chunk = 10 if arguments is DEVICE_OPTIONS else 500
     with LongRun(tmp_path, *arguments, "-s", "run.watchdog=3", mpiexec=mpiexec, chunk=chunk) as run:
         os.kill(run.ranks()[rank], signal.SIGSTOP)
-        code, err = run.end(within=60)
+        code, err = run.wait_for_end(60)
         assert code == 70
         expected = rf"Error: .*\b3 s\b.*step \d+.*\brank {rank}\b.*\brank {1 - rank}\b"
         assert len(re.findall(expected, err)) == err.count("Error") == 1, err
@@ -126,7 +128,7 @@ def test_signal_to_mpiexec_and_all_ranks_stops_run(tmp_path):
     with LongRun(tmp_path, mpiexec=2) as run:
         for pid in (run.process.pid, *run.ranks().values()):
             os.kill(pid, signal.SIGINT)
-        assert_stopped(run, *run.end(within=40), "SIGINT")
+        assert_stopped(run, *run.wait_for_end(40), "SIGINT")
 
 
 @pytest.mark.fault("the wall-clock limit is near")
@@ -134,7 +136,7 @@ def test_signal_to_mpiexec_and_all_ranks_stops_run(tmp_path):
 def test_run_stops_before_its_wall_clock_limit(tmp_path):
     begin = time.time()
     with LongRun(tmp_path, "--walltime", "30 s") as run:
-        assert_stopped(run, *run.end(within=60), "30 s")
+        assert_stopped(run, *run.wait_for_end(60), "30 s")
         assert 10 < (run.folder / "status.json").stat().st_mtime - begin < 30
 
 
@@ -148,12 +150,12 @@ def test_second_signal_ends_run_at_once(tmp_path):
         time.sleep(1.0)
         assert run.process.poll() is None
         run.process.send_signal(signal.SIGTERM)
-        code, err = run.end(within=20)
-        newest = candidates(run.folder)[0].relative_to(tmp_path)
+        code, err = run.wait_for_end(20)
+        newest = list_restart_files(run.folder)[0].relative_to(tmp_path)
         assert (code, len(err.splitlines())) == (75, 1)
         assert str(newest) in err
         assert read_status(run.folder)["state"] == "stopped"
-        assert "problem" not in facts(tmp_path / newest)
+        assert "problem" not in examine_restart(tmp_path / newest)
 
 
 @pytest.mark.fault("the launcher is killed")
@@ -165,7 +167,7 @@ def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
         while run.ranks():
             assert time.monotonic() < deadline, "ranks without a launcher go on"
             time.sleep(0.1)
-        done = again(tmp_path, "run", *CASE, "--steps", "1", "--output", "run", "--force")
+        done = run_swmodel_meanwhile(tmp_path, "run", *CASE, "--steps", "1", "--output", "run", "--force")
         assert done.returncode == 0, done.stderr
 
 
@@ -178,7 +180,7 @@ def test_signal_ends_sensitivity_on_all_ranks(tmp_path):
     line = [*PROGRAM, "sensitivity", *words.split()]
     said = tmp_path / "out.txt"
     with said.open("w") as out:
-        environ = os.environ | {TAG: str(tmp_path)}
+        environ = os.environ | {TAG_VARIABLE: str(tmp_path)}
         process = subprocess.Popen(line, cwd=tmp_path, env=environ, stdout=out, stderr=out, process_group=0)
     try:
         deadline = time.monotonic() + 120
@@ -201,8 +203,8 @@ def test_signal_ends_sensitivity_on_all_ranks(tmp_path):
 @pytest.mark.fault("a rank is killed while it writes its part of a record of a store")
 @pytest.mark.parametrize(
     ("strikes", "store"),
-    [*at_night((list(STRIKES)[:5], "netcdf")), *at_night(([""] * 4, "zarr"), mark=pytest.mark.release)],
+    [*night_params((list(INTERRUPTIONS)[:5], "netcdf")), *night_params(([""] * 4, "zarr"), mark=pytest.mark.release)],
 )
-def test_run_killed_and_resumed_again_and_again_has_same_bits(tmp_path, strikes, store):
+def test_run_interrupted_many_times_has_same_bits(tmp_path, strikes, store):
     """The short form of `make soak`: a rank is killed, the other, all, the launcher; and a request to stop."""
     assert soak(tmp_path, strikes, 3, store=store) > len(strikes) * RESTART_STEPS // 2

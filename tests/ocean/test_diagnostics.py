@@ -5,24 +5,24 @@ import math
 import numpy as np
 import pytest
 from support.random_case import configuration, random_fields
-from support.ranks import run_ranks
+from support.rank_threads import run_rank_threads
 
 from swmodel.model.simulation import Simulation
 from swmodel.ocean.derived import DERIVED, POTENTIALS
-from swmodel.ocean.diagnostics import diagnose, quantities
-from swmodel.ocean.evaluation import derive
+from swmodel.ocean.diagnostics import diagnose, diagnostics_of_run
+from swmodel.ocean.evaluation import evaluate_fields
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import State
-from swmodel.parallel.decomposition import block as block_of
+from swmodel.parallel.decomposition import block_of_rank as block_of
 from swmodel.setup import fields
 from swmodel.setup.setup import setup_of
 
 NY, NX = 11, 13
-CASE = random_fields(NY, NX, land=0.2)
+RANDOM_FIELDS = random_fields(NY, NX, land=0.2)
 
 
-def config_of(periodic_x, periodic_y, case=CASE, **options):
+def make_config(periodic_x, periodic_y, case=RANDOM_FIELDS, **options):
     options |= {"grid__periodic_x": periodic_x, "grid__periodic_y": periodic_y}
     return configuration(NY, NX, case, physics__tracers=({"name": "tracer"},), **options)
 
@@ -48,7 +48,7 @@ def test_reduced_gravity_scales_sea_level_alone():
     found = []
     for reduced in (False, True):
         options = {"physics__gravity": 0.05, "physics__reduced_gravity": reduced, "run__executor": "reference"}
-        simulation = Simulation(configuration(NY, NX, CASE, **options))
+        simulation = Simulation(configuration(NY, NX, RANDOM_FIELDS, **options))
         simulation.advance(2)
         found.append((simulation.state, simulation.fields(["sea_level", "eta"])))
     (state, fields), (again, reduced) = found
@@ -57,19 +57,19 @@ def test_reduced_gravity_scales_sea_level_alone():
     np.testing.assert_allclose(reduced["sea_level"], reduced["eta"] * (0.05 / 9.81), rtol=1e-15)
 
 
-def numbers(config, layout, state=None):
-    results = run_ranks(
+def diagnostics_on_layout(config, layout, state=None):
+    results = run_rank_threads(
         lambda t: diagnose([(*patches(config, t.block, state), t.block.shape)], config, t), layout, NY, NX
     )
     assert all(result == results[0] for result in results) or math.isnan(results[0]["mass"])
     return results[0]
 
 
-def mask():
-    return fields.evaluate(config_of(True, True), "mask", range(NY), range(NX))
+def whole_mask():
+    return fields.evaluate(make_config(True, True), "mask", range(NY), range(NX))
 
 
-def surrounded(a, periodic_x, periodic_y, beyond=None):
+def with_neighbours(a, periodic_x, periodic_y, beyond=None):
     """The field with one ring of neighbours: across the ring where periodic, else `beyond`."""
     a = np.pad(a, 1, mode="wrap")
     if beyond is not None and not periodic_y:
@@ -79,14 +79,14 @@ def surrounded(a, periodic_x, periodic_y, beyond=None):
     return a
 
 
-def plain(config, state):
+def documented_diagnostics(config, state):
     """The quantities as docs/numerics.md states them, corner by corner of the whole domain."""
     grid, physics = config.grid, config.physics
     ring = grid.periodic_x, grid.periodic_y
-    wet = surrounded(mask(), *ring, beyond=0.0)
-    h = surrounded(state.h, *ring)
-    u = surrounded(state.u, *ring, beyond=0.0)
-    v = surrounded(state.v, *ring, beyond=0.0)
+    wet = with_neighbours(whole_mask(), *ring, beyond=0.0)
+    h = with_neighbours(state.h, *ring)
+    u = with_neighbours(state.u, *ring, beyond=0.0)
+    v = with_neighbours(state.v, *ring, beyond=0.0)
     inner = (slice(1, -1), slice(1, -1))
     f = physics.f0 + physics.beta * (np.arange(-1, NY + 1)[:, None] + 1.0) * grid.dy
     enstrophy, counted = 0.0, set()
@@ -103,7 +103,7 @@ def plain(config, state):
             du = (u[row + 1, column] - u[row, column]) / grid.dy
             h_q = (wet[cells] * h[cells]).sum() / n
             enstrophy += n / 4 * (f[row, 0] + slip * (dv - du)) ** 2 / h_q / 2
-    eta = (h - surrounded(fields.evaluate(config, "depth", range(NY), range(NX)), *ring))[inner] * wet[inner]
+    eta = (h - with_neighbours(fields.evaluate(config, "depth", range(NY), range(NX)), *ring))[inner] * wet[inner]
     kinetic = (h[1:-1, 1:-1] + h[1:-1, 2:]) / 4 * u[inner] ** 2 + (h[1:-1, 1:-1] + h[2:, 1:-1]) / 4 * v[inner] ** 2
     square = (u[1:-1, 1:-1] ** 2 + u[1:-1, :-2] ** 2 + v[1:-1, 1:-1] ** 2 + v[:-2, 1:-1] ** 2) / 2
     on_water = wet[inner] > 0
@@ -124,10 +124,10 @@ def plain(config, state):
 @pytest.mark.parametrize("ring", [(True, False), (False, True), (False, False)])
 def test_diagnostics_equal_sums_over_domain(ring):
     slip = "free" if ring[0] else "no"
-    config = config_of(*ring, physics__slip=slip, physics__beta=0.0 if ring[1] else 2e-9)
-    found = numbers(config, (1, 1))
-    assert list(found) == list(quantities(setup_of(config).scheme, ()))
-    assert found == pytest.approx(plain(config, whole_state(config)), rel=1e-13)
+    config = make_config(*ring, physics__slip=slip, physics__beta=0.0 if ring[1] else 2e-9)
+    found = diagnostics_on_layout(config, (1, 1))
+    assert list(found) == list(diagnostics_of_run(setup_of(config).scheme, ()))
+    assert found == pytest.approx(documented_diagnostics(config, whole_state(config)), rel=1e-13)
 
 
 @pytest.mark.promise("global sums do not depend on the layout")
@@ -137,31 +137,31 @@ def test_diagnostics_equal_sums_over_domain(ring):
 )
 def test_diagnostics_have_same_bits_on_every_layout(monkeypatch, layout, ring, dtype):
     """And for strips of any height."""
-    config = config_of(*ring, run__dtype=dtype)
-    alone = numbers(config, (1, 1))
-    assert numbers(config, layout) == alone
+    config = make_config(*ring, run__dtype=dtype)
+    alone = diagnostics_on_layout(config, (1, 1))
+    assert diagnostics_on_layout(config, layout) == alone
     monkeypatch.setattr("swmodel.ocean.diagnostics.STRIP_CELLS", 3 * NX)
-    assert numbers(config, layout) == alone
+    assert diagnostics_on_layout(config, layout) == alone
 
 
 def test_state_that_is_not_finite_has_no_diagnostics():
-    config = config_of(True, False)
+    config = make_config(True, False)
     for broken, layout in ((np.nan, (1, 1)), (-np.inf, (2, 2))):
         state = whole_state(config)
-        state.h[tuple(np.argwhere(mask())[-1])] = broken
-        assert all(math.isnan(number) for number in numbers(config, layout, state).values())
+        state.h[tuple(np.argwhere(whole_mask())[-1])] = broken
+        assert all(math.isnan(number) for number in diagnostics_on_layout(config, layout, state).values())
 
 
 def flow_fields(u, v):
     """The derived fields of a flow u(x, y), v(x, y) over a flat floor, without walls; and x, y at centres' padding."""
-    config = config_of(True, True, case={})
+    config = make_config(True, True, case={})
     y, x = np.arange(-1.0, NY + 1)[:, None] * config.grid.dy, np.arange(-1.0, NX + 1)[None, :] * config.grid.dx
     ones = np.ones((NY + 2, NX + 2))
     arrays = config.physics.depth * ones, u(x, y) * ones, v(x, y) * ones
     state = State(*(Patch(field, (-1, -1)) for field in arrays))
     grid = as_patches(setup_of(config).grid(block_of(0, (1, 1), NY, NX)), 2)
     names = [name for name in DERIVED if name not in (*POTENTIALS, "wet")]
-    (found,) = derive(names, [(state, grid, (NY, NX))], config.physics, "centred", None)
+    (found,) = evaluate_fields(names, [(state, grid, (NY, NX))], config.physics, "centred", None)
     for name, field in zip("huv", arrays, strict=True):
         assert (found[name] == field[1:-1, 1:-1]).all()
     return found, config, (x * ones)[1:-1, 1:-1], (y * ones)[1:-1, 1:-1]
@@ -179,7 +179,7 @@ def test_derived_fields_at_rest_and_in_solid_rotation():
     np.testing.assert_allclose(found["okubo_weiss"], -((2 * rate) ** 2), rtol=1e-9)
 
 
-def test_okubo_weiss_tells_strain_from_rotation():
+def test_okubo_weiss_distinguishes_strain_from_rotation():
     """Stretching and shear without rotation have 4 r², divergence and plane shear nothing."""
     rate = 1e-5
     flows = {

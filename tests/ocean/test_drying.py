@@ -5,21 +5,21 @@ import math
 import jax
 import numpy as np
 import pytest
-from support.by_numpy import steps
+from support.numpy_dynamics import state_and_memory_after_start
 from support.random_case import DRYING, configuration, random_fields
-from support.stepping import after, build
+from support.stepping import make_executor, run_chunks
 
 pytestmark = pytest.mark.slow
 
 G, NY, NX = 9.81, 9, 13
 BASIN = DRYING | {"grid__periodic_x": False}
-FREE = {"physics__f0": 0.0, "physics__viscosity": 0.0, "physics__quadratic_drag": 0.0}
+WITHOUT_FORCES = {"physics__f0": 0.0, "physics__viscosity": 0.0, "physics__quadratic_drag": 0.0}
 TRACERS = tuple({"name": name, "advection": "weno5"} for name in ("dye", "even"))
 #: The only native step of this file, in the precision in which more is rounded.
-NATIVE = FREE | {"run__dtype": "float32", "physics__tracers": TRACERS}
+NATIVE_OPTIONS = WITHOUT_FORCES | {"run__dtype": "float32", "physics__tracers": TRACERS}
 
 
-def islands(rng):
+def depth_with_islands(rng):
     """The depths of a rough bed with islands, and a ridge in the east."""
     depth = 2 + 0.3 * rng.standard_normal((NY, NX))
     depth[2:5, 3:6] = -1 - rng.random((3, 3))
@@ -28,14 +28,15 @@ def islands(rng):
 
 
 @pytest.mark.parametrize(
-    ("executor", "level", "options"), [("reference", 0.37, {}), ("native", 0.0, NATIVE), ("native", 0.37, NATIVE)]
+    ("executor", "level", "options"),
+    [("reference", 0.37, {}), ("native", 0.0, NATIVE_OPTIONS), ("native", 0.37, NATIVE_OPTIONS)],
 )
 def test_lakes_stay_at_rest_around_dry_land(executor, level, options):
     """To the bit at eta = 0, and to round-off at another level and in a second lake, higher up behind the ridge."""
-    depth, x = islands(np.random.default_rng(1)), np.arange(NX)
+    depth, x = depth_with_islands(np.random.default_rng(1)), np.arange(NX)
     eta = np.where(x > NX - 4, level + 3.1, level) + 0 * depth
     config = configuration(NY, NX, {"depth": depth, "eta": eta}, **BASIN | options)
-    h, u, v = after(executor, config, 8)[:3]
+    h, u, v = run_chunks(executor, config, 8)[:3]
     first, eps = np.maximum(depth + eta, 0).astype(h.dtype), np.finfo(h.dtype).eps
     assert (first == 0).sum() > NY
     np.testing.assert_allclose(h, first, rtol=0, atol=30 * eps)
@@ -47,26 +48,26 @@ def test_lakes_stay_at_rest_around_dry_land(executor, level, options):
         np.testing.assert_array_equal(h[:, :-5], first[:, :-5])
 
 
-def falling(**options):
+def falling_column(**options):
     """A column of water over a rough bed, most of which is dry."""
     depth, y, x = 1.5 * np.random.default_rng(3).standard_normal((NY, NX)) - 1, *np.mgrid[:NY, :NX]
     fields = {"depth": depth, "eta": np.where((abs(y - 4) < 3) & (abs(x - 5) < 3), 8.0, -9.0)}
     fields |= {"dye": np.where(x < 5, 1.0, 0.25), "even": 0.7 + 0 * depth}
-    return configuration(NY, NX, fields, **BASIN | FREE | options)
+    return configuration(NY, NX, fields, **BASIN | WITHOUT_FORCES | options)
 
 
 @pytest.mark.parametrize(
     ("executor", "options"),
     [
-        ("native", NATIVE),
-        ("reference", NATIVE | {"run__dtype": "float64"}),
+        ("native", NATIVE_OPTIONS),
+        ("reference", NATIVE_OPTIONS | {"run__dtype": "float64"}),
         ("reference", {"sponge__rate": 1e-2, "sponge__width": 200.0}),
     ],
     ids=["native", "reference", "sponge"],
 )
 def test_falling_column_keeps_its_mass_and_tracers(executor, options):
     """No thickness is negative: a sponge takes water, but no more than there is. Tracers stay within their bounds."""
-    model, carry = build(executor, falling(time__dt=1.0, **options))
+    model, carry = make_executor(executor, falling_column(time__dt=1.0, **options))
     states = [jax.tree.map(np.array, carry.state)]
     for _ in range(90):
         carry = model.advance(carry, 1)
@@ -84,36 +85,38 @@ def test_falling_column_keeps_its_mass_and_tracers(executor, options):
         assert all(np.array_equal(state.even, start.even) for state in states)
 
 
-def test_gentle_sea_is_that_without_drying():
+def test_smooth_sea_equals_that_without_drying():
     """To round-off: its water is deep, and its level bends little."""
     fields = random_fields(NY, NX, amplitude=0.01) | {"linear_drag": np.zeros((NY, NX))}
     options = {"time__stepper": "gfb", "physics__quadratic_drag": 0.0, "grid__periodic_x": False}
     drying = {"drying__active": True, "drying__thickness": 0.01}
-    without, ours = (steps(configuration(NY, NX, fields, **options | more))[:3] for more in ({}, drying))
+    without, ours = (
+        state_and_memory_after_start(configuration(NY, NX, fields, **options | more))[:3] for more in ({}, drying)
+    )
     for field, truth in zip(ours, without, strict=True):
         np.testing.assert_allclose(field, truth, rtol=0, atol=1e-15)
 
 
-def test_momentum_is_conserved_in_thin_water():
+def test_momentum_is_conserved_in_thin_layers():
     """To round-off, in both directions, by cells that break; on a torus without forces."""
     rng = np.random.default_rng(4)
     fields = dict(zip(("eta", "u", "v"), rng.random((3, NY, NX)) - 0.5, strict=True))
     fields |= {"eta": 0.175 + 0.1 * fields["eta"], "depth": np.zeros((NY, NX))}
-    config = configuration(NY, NX, fields, grid__periodic_y=True, **DRYING | FREE)
+    config = configuration(NY, NX, fields, grid__periodic_y=True, **DRYING | WITHOUT_FORCES)
     sums = []
     for number in (0, 6):
-        h, u, v = after("reference", config, number)[:3]
+        h, u, v = run_chunks("reference", config, number)[:3]
         sums.append([(0.5 * (h + np.roll(h, -1, axis)) * a).sum() for a, axis in ((u, 1), (v, 0))])
     assert 0.1 < h.min() < h.max() < 0.25  # all faces are open, all cells break
     np.testing.assert_allclose(*sums, rtol=0, atol=1e-13)
 
 
-def test_drag_in_thin_water_never_reverses_a_current():
+def test_drag_in_thin_layers_never_reverses_a_current():
     """Each rate of drag takes a part of a current, however fast it is."""
     rates, dt = 10.0 ** np.linspace(-4, 8, NY)[:, None] + np.zeros((NY, NX)), 4.0
     fields = {"depth": 0 * rates, "eta": 0.2 + 0 * rates, "linear_drag": rates, "u": 0.3 + 0 * rates}
-    options = DRYING | FREE | {"grid__periodic_y": True, "time__dt": dt}
-    once, later = (after("reference", configuration(NY, NX, fields, **options), steps)[1] for steps in (1, 5))
+    options = DRYING | WITHOUT_FORCES | {"grid__periodic_y": True, "time__dt": dt}
+    once, later = (run_chunks("reference", configuration(NY, NX, fields, **options), steps)[1] for steps in (1, 5))
     np.testing.assert_allclose(once, 0.3 * (1 - rates * dt / np.maximum(1, 0.5 + rates * dt)), rtol=0, atol=1e-16)
     assert (later > -1e-16).all()
     assert (later < once + 1e-16).all()

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from swmodel.bench.known_answers import KNOWN
 from swmodel.ocean.okada import Fault, displacement
+from swmodel.verification import VERIFICATION_TESTS
 
 
 @pytest.mark.promise("Okada's fault agrees with his table")
 def test_fault_agrees_with_table_of_okada():
-    assert [answer for answer in KNOWN["okada_table"].compute() if not answer.right] == []
+    assert [answer for answer in VERIFICATION_TESTS["okada_table"].compute() if not answer.passed] == []
 
 
-def of_a_point(depth, dip, x, y):
+def point_source_displacement(depth, dip, x, y):
     """Displacements by strike slip, dip slip and opening of a point source: equations 8 to 10, [motion, component]."""
     sine, cosine, R = np.sin(dip), np.cos(dip), np.sqrt(x**2 + y**2 + depth**2)
     p, q, total = y * cosine + depth * sine, y * sine - depth * cosine, R + depth
@@ -39,6 +39,8 @@ def test_fault_of_any_dip_is_sum_of_point_sources(dip):
     known, angle = np.zeros((3, 3, x.size)), np.radians(dip)
     for along, a in zip(1.5 + 1.5 * nodes, 1.5 * weights, strict=True):
         for up, b in zip(1.0 + nodes, weights, strict=True):
-            known += a * b * of_a_point(4.0 - up * np.sin(angle), angle, x - along, y - up * np.cos(angle))
+            known += (
+                a * b * point_source_displacement(4.0 - up * np.sin(angle), angle, x - along, y - up * np.cos(angle))
+            )
     largest = np.abs(known).max((0, 1))
     np.testing.assert_allclose(np.array(found) / largest, known / largest, atol=1e-9)

@@ -4,30 +4,30 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray
-from support.cf_checker import checked
-from support.made_cases import case_of
+from support.cf_checker import check_cf
+from support.field_cases import case_with_fields
 
 import swmodel
 from swmodel import Case, load
-from swmodel.bench.known_answers import KNOWN
 from swmodel.config import ConfigError
 from swmodel.ocean.coordinates import axes, points
-from swmodel.ocean.rotated import from_earth, to_earth
+from swmodel.ocean.rotated_pole import from_earth, to_earth
 from swmodel.setup import fields
 from swmodel.setup.fields.netcdf_input import InputError
-from swmodel.setup.fields.varying import record
+from swmodel.setup.fields.varying import read_record
 from swmodel.setup.setup import coriolis
+from swmodel.verification import VERIFICATION_TESTS
 
 POLE = (-42.0, 76.0)
 GLOBE = {"grid.kind": "latlon", "grid.nx": 24, "grid.ny": 16, "grid.west": -180.0, "grid.south": -80.0,
          "grid.north": 80.0, "grid.pole": POLE}  # fmt: skip
-EXACT = {"run.executor": "reference", "run.dtype": "float64"}
-ALL = np.arange(16), np.arange(24)
+REFERENCE_OPTIONS = {"run.executor": "reference", "run.dtype": "float64"}
+ALL_ROWS_AND_COLUMNS = np.arange(16), np.arange(24)
 RNG = np.random.default_rng(6)
-PLACES = 360 * RNG.random(50) - 180, 178 * RNG.random(50) - 89
+RANDOM_POSITIONS = 360 * RNG.random(50) - 180, 178 * RNG.random(50) - 89
 
 
-def config_of(source=Case, **changes):
+def make_config(source=Case, **changes):
     return load(source, GLOBE | changes, environ={})
 
 
@@ -38,9 +38,9 @@ def eastward_flow(at):
 
 
 @pytest.mark.fault("the description of meridian 0 of a grid with its own pole is wrong")
-def test_places_come_back_from_rotated_grid():
-    back = to_earth(POLE, *from_earth(POLE, *PLACES))
-    np.testing.assert_allclose(back, PLACES, atol=1e-9)
+def test_rotation_of_positions_has_its_inverse():
+    back = to_earth(POLE, *from_earth(POLE, *RANDOM_POSITIONS))
+    np.testing.assert_allclose(back, RANDOM_POSITIONS, atol=1e-9)
     assert from_earth(POLE, *POLE)[1] == pytest.approx(90)
     np.testing.assert_allclose(to_earth(POLE, 0.0, 0.0), (138.0, 14.0), atol=1e-12)
     lon, lat = from_earth(POLE, 0.0, [90.0, -90.0])  # the meridian 0 runs over the north pole of the Earth
@@ -49,15 +49,17 @@ def test_places_come_back_from_rotated_grid():
 
 
 def test_f_is_that_of_true_latitude():
-    config = config_of()
-    at = points(config.grid, "corner", *ALL)
+    config = make_config()
+    at = points(config.grid, "corner", *ALL_ROWS_AND_COLUMNS)
     lat = np.broadcast_to(at.lat, (16, 24))
     assert np.ptp(lat, axis=1).min() > 15
-    np.testing.assert_allclose(coriolis(config, *ALL), 2 * 7.292115e-5 * np.sin(np.radians(lat)), rtol=1e-12)
+    np.testing.assert_allclose(
+        coriolis(config, *ALL_ROWS_AND_COLUMNS), 2 * 7.292115e-5 * np.sin(np.radians(lat)), rtol=1e-12
+    )
 
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
-def test_components_are_turned_to_axes():
+def test_vector_components_are_rotated_to_the_axes():
     """Solid rotation about the pole of the grid is along x alone, whatever it is called on the Earth."""
     up = np.radians(POLE[0]), np.radians(POLE[1])
 
@@ -69,27 +71,27 @@ def test_components_are_turned_to_axes():
         return np.cos(up[1]) * np.sin(np.radians(at.lon) - up[0]) + 0 * at.lat
 
     config = load(Case, GLOBE, environ={}, fields={"u": u, "v": v})
-    zonal = np.cos(np.radians(axes(config.grid).y.first + 10 * ALL[0][:, None]))
-    ours, across = (fields.evaluate(config, name, *ALL) for name in "uv")
+    zonal = np.cos(np.radians(axes(config.grid).y.first + 10 * ALL_ROWS_AND_COLUMNS[0][:, None]))
+    ours, across = (fields.evaluate(config, name, *ALL_ROWS_AND_COLUMNS) for name in "uv")
     np.testing.assert_allclose(ours, np.broadcast_to(zonal, ours.shape), rtol=0, atol=1e-12)
     np.testing.assert_allclose(across, np.zeros((16, 24)), rtol=0, atol=1e-12)
 
 
 @pytest.mark.fault("components of a vector given in two ways; the output of another run on the same grid")
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
-def test_tables_are_neither_turned_nor_mixed_with_functions():
+def test_arrays_are_neither_rotated_nor_mixed_with_functions():
     table = RNG.random((16, 24))
     config = load(Case, GLOBE, environ={}, fields={"u": table})
-    np.testing.assert_array_equal(fields.evaluate(config, "u", *ALL), table)
-    assert not fields.evaluate(config, "v", *ALL).any()
+    np.testing.assert_array_equal(fields.evaluate(config, "u", *ALL_ROWS_AND_COLUMNS), table)
+    assert not fields.evaluate(config, "v", *ALL_ROWS_AND_COLUMNS).any()
     mixed = load(Case, GLOBE, environ={}, fields={"u": table, "v": lambda at: at.lat})
     with pytest.raises(InputError, match="u and v: "):
-        fields.evaluate(mixed, "u", *ALL)
+        fields.evaluate(mixed, "u", *ALL_ROWS_AND_COLUMNS)
 
 
 @pytest.mark.fault("currents outside are not turned with the grid")
 @pytest.mark.fault("records outside open sides are not turned with a grid that has a pole of its own")
-def test_current_outside_is_turned_as_inside():
+def test_boundary_current_is_rotated_like_that_inside():
     """Steady, and in time."""
     inner, ways = dict(zip("uv", (lambda at: eastward_flow(at)[0], lambda at: eastward_flow(at)[1]), strict=True)), {}
     for name, axis in (("u", "x"), ("v", "y")):
@@ -97,25 +99,29 @@ def test_current_outside_is_turned_as_inside():
         ways[f"outside_current_{axis}"] = lambda at, t, flow=flow: (1 + t / 1e4) * flow(at)
     config = load(Case, GLOBE | {"forcing.every": 1e4, "time.dt": 100.0}, environ={}, fields=inner | ways)
     for name, axis in (("u", "x"), ("v", "y")):
-        inside = fields.evaluate(config, name, *ALL)
-        np.testing.assert_array_equal(fields.evaluate(config, f"outside_transport_{axis}", *ALL), inside)
-        np.testing.assert_allclose(record(config, f"outside_current_{axis}", 1, *ALL), 2 * inside, rtol=1e-12)
+        inside = fields.evaluate(config, name, *ALL_ROWS_AND_COLUMNS)
+        np.testing.assert_array_equal(
+            fields.evaluate(config, f"outside_transport_{axis}", *ALL_ROWS_AND_COLUMNS), inside
+        )
+        np.testing.assert_allclose(
+            read_record(config, f"outside_current_{axis}", 1, *ALL_ROWS_AND_COLUMNS), 2 * inside, rtol=1e-12
+        )
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A folder with a run of random fields, and the run's last state."""
     random = {"eta": RNG.random((16, 24)), "u": RNG.random((16, 24)), "mask": (RNG.random((16, 24)) > 0.1) * 1.0}
-    options = {"run.steps": 3, "time.dt": 60.0} | EXACT
+    options = {"run.steps": 3, "time.dt": 60.0} | REFERENCE_OPTIONS
     folder = tmp_path_factory.mktemp("rotated") / "run"
-    simulation = swmodel.Simulation(config_of(case_of(random), **options))
+    simulation = swmodel.Simulation(make_config(case_with_fields(random), **options))
     simulation.run(folder)
     return folder, simulation
 
 
 @pytest.mark.night
 def test_file_of_run_has_places_of_cells_and_satisfies_cf(run):
-    errors, _ = checked(run[0] / "output.nc")
+    errors, _ = check_cf(run[0] / "output.nc")
     unknown = "grid_topology is not a valid cf_role", "requires exactly one variable with standard_name"
     assert [error for error in errors if not any(words in error for words in unknown)] == []
     grid = run[1].config.grid
@@ -123,9 +129,11 @@ def test_file_of_run_has_places_of_cells_and_satisfies_cf(run):
         mapping = data[data["u"].grid_mapping]
         assert mapping.grid_mapping_name == "rotated_latitude_longitude"
         assert (mapping.grid_north_pole_longitude, mapping.grid_north_pole_latitude) == POLE
-        for name, values in zip(data["u"].coordinates.split(), points(grid, "u", *ALL).degrees, strict=True):
+        for name, values in zip(
+            data["u"].coordinates.split(), points(grid, "u", *ALL_ROWS_AND_COLUMNS).lon_lat, strict=True
+        ):
             np.testing.assert_allclose(data[name][:], values, atol=1e-12)
-        turned = np.arctan2(*points(grid, "centre", *ALL).turn[::-1])
+        turned = np.arctan2(*points(grid, "centre", *ALL_ROWS_AND_COLUMNS).axis_angle[::-1])
         np.testing.assert_allclose(data["angle"][:], np.degrees(turned), atol=1e-9)
 
 
@@ -135,7 +143,7 @@ def test_output_on_same_grid_is_read_to_the_bit(run):
     """To the bit; about another pole it has what is interpolated (below)."""
     names = {f"input.{name}": f"{run[0] / 'output.nc'}:{name}@-1" for name in ("eta", "u", "v")}
     names |= {f"input.{name}": f"{run[0] / 'output.nc'}:{name}" for name in ("depth", "mask")}
-    again = swmodel.Simulation(config_of(**names, **EXACT))
+    again = swmodel.Simulation(make_config(**names, **REFERENCE_OPTIONS))
     for name in ("u", "v"):
         np.testing.assert_array_equal(again.field(name), run[1].field(name))
 
@@ -144,12 +152,12 @@ def test_output_on_same_grid_is_read_to_the_bit(run):
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 @pytest.mark.slow
 @pytest.mark.parametrize("pole", [(100.0, 60.0), None])
-def test_fields_about_another_pole_arrive_in_second_order(tmp_path, pole):
+def test_fields_on_another_pole_are_interpolated_to_second_order(tmp_path, pole):
     """Of second order in the spacing of the file; steady, in time, and as a run's own file has them."""
     errors = []
     for nx in (48, 96):
         path = tmp_path / f"run-{nx}"
-        spaced = {"grid.nx": nx, "grid.ny": 2 * nx // 3, "run.steps": 1, "time.dt": 1e-3} | EXACT
+        spaced = {"grid.nx": nx, "grid.ny": 2 * nx // 3, "run.steps": 1, "time.dt": 1e-3} | REFERENCE_OPTIONS
         given = {name: lambda at, n=n: eastward_flow(at)[n] for name, n in (("u", 0), ("v", 1), ("eta", 0))}
         swmodel.Simulation(load(Case, GLOBE | spaced, environ={}, fields=given)).run(path)
         small = {"grid.west": 0.0, "grid.east": 60.0, "grid.south": -20.0, "grid.north": 20.0, "grid.pole": pole}
@@ -157,20 +165,22 @@ def test_fields_about_another_pole_arrive_in_second_order(tmp_path, pole):
         current = "outside_current_x", "outside_current_y"
         inputs |= {f"input.{name}": f"{path / 'output.nc'}:{of}" for name, of in zip(current, "uv", strict=True)}
         inputs |= {"time.start": "2000-01-01", "time.dt": 1e-3}
-        config = config_of(**small | inputs | {"grid.periodic_x": False})
+        config = make_config(**small | inputs | {"grid.periodic_x": False})
         known = load(Case, GLOBE | small | {"grid.periodic_x": False}, environ={}, fields=given)
-        found = {name: fields.evaluate(config, name, *ALL) for name in given}
+        found = {name: fields.evaluate(config, name, *ALL_ROWS_AND_COLUMNS) for name in given}
         for name, of in zip(current, "uv", strict=True):
-            np.testing.assert_array_equal(record(config, name, 0, *ALL), found[of])
-        errors.append(max(np.abs(found[name] - fields.evaluate(known, name, *ALL)).max() for name in given))
+            np.testing.assert_array_equal(read_record(config, name, 0, *ALL_ROWS_AND_COLUMNS), found[of])
+        errors.append(
+            max(np.abs(found[name] - fields.evaluate(known, name, *ALL_ROWS_AND_COLUMNS)).max() for name in given)
+        )
     assert errors[0] < 0.05
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.2)
 
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.slow
-def test_balanced_jet_stays_on_turned_grid_in_second_order():
-    assert [answer for answer in KNOWN["turned_grid"].compute() if not answer.right] == []
+def test_balanced_jet_is_steady_on_rotated_grid_to_second_order():
+    assert [answer for answer in VERIFICATION_TESTS["rotated_pole_grid"].compute() if not answer.passed] == []
 
 
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")

@@ -5,45 +5,47 @@ import math
 import numpy as np
 import pytest
 from support.random_case import configuration, random_fields
-from support.ranks import run_ranks
-from support.unchecked import unchecked
+from support.rank_threads import run_rank_threads
+from support.unchecked_config import resolve_without_checks
 
 import swmodel
 from swmodel.config import ConfigError
 from swmodel.errors import UsageError
 from swmodel.model.validate import check_config
 from swmodel.ocean.dynamics import budget, tendency
-from swmodel.ocean.elliptic import Equation, solve
+from swmodel.ocean.elliptic import HelmholtzEquation, solve
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.instant import Instant
 from swmodel.ocean.patch import Patch
-from swmodel.ocean.spectra import Sea, measure, sums_in_bins
-from swmodel.ocean.squares import ALONG, SQUARES, axes_of
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.serial import Serial
+from swmodel.ocean.spectra import SpectralDomain, compute_spectra, sums_in_bins
+from swmodel.ocean.spectral_quantities import SPECTRAL_QUANTITIES, SPECTRUM_AXES, wavenumber_axes
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.setup.setup import setup_of
 
 NY, NX = 9, 12
-WALLS = [(True, True), (True, False), (False, True), (False, False)]
+PERIODIC_YX = [(True, True), (True, False), (False, True), (False, False)]
 CASE = random_fields(NY, NX, land=0.0)
 TRACER = {"physics__tracers": ({"name": "tracer"},)}
 
 
-def sea_of(walls, fields=CASE, **options):
+def make_config(walls, fields=CASE, **options):
     periodic = dict(zip(("grid__periodic_y", "grid__periodic_x"), walls, strict=True))
     options = {"run__executor": "reference", "physics__slip": "no", **periodic, **options}
     return configuration(NY, NX, fields, **options)
 
 
-def total(spectra, name, config):
+def total_over_wavenumbers(spectra, name, config):
     """The sums of a quantity's spectra along each of ALONG, times the spacing of wavenumbers."""
-    return [spectra[name + along].sum() * axis.step for along, axis in axes_of(config.grid).items()]
+    return [spectra[name + along].sum() * axis.spacing for along, axis in wavenumber_axes(config.grid).items()]
 
 
 @pytest.mark.promise("spectra add up")
-@pytest.mark.parametrize(("walls", "dtype"), [(WALLS[0], "float32"), (WALLS[1], "float64"), (WALLS[3], "float64")])
+@pytest.mark.parametrize(
+    ("walls", "dtype"), [(PERIODIC_YX[0], "float32"), (PERIODIC_YX[1], "float64"), (PERIODIC_YX[3], "float64")]
+)
 def test_sums_over_wavenumbers_are_means_over_domain(walls, dtype):
-    config = sea_of(walls, run__dtype=dtype, **TRACER)
+    config = make_config(walls, run__dtype=dtype, **TRACER)
     simulation = swmodel.Simulation(config)
     found, h = simulation.spectra(), simulation.state.h.astype(float)
     u, v = (field.astype(float) for field in simulation.state[1:3])
@@ -59,29 +61,34 @@ def test_sums_over_wavenumbers_are_means_over_domain(walls, dtype):
         "tracer_variance": np.mean(c**2),
     }
 
-    assert found.keys() == {name + along for name in (*SQUARES, "tracer_variance") for along in ALONG}
+    assert found.keys() == {
+        name + along for name in (*SPECTRAL_QUANTITIES, "tracer_variance") for along in SPECTRUM_AXES
+    }
     for name, value in expected.items():
         # The sizes of cells are in the precision of the run.
         rounding = 1e-6 if dtype == "float32" and name in ("enstrophy", "tracer_variance") else 1e-12
-        assert total(found, name, config) == pytest.approx([value] * 3, rel=rounding), name
+        assert total_over_wavenumbers(found, name, config) == pytest.approx([value] * 3, rel=rounding), name
     energy = simulation.diagnostics()["energy"] / (config.physics.density * NY * NX * 2e7 * mean_depth)
-    both = total(found, "kinetic_energy", config)[0] + total(found, "potential_energy", config)[0]
+    both = (
+        total_over_wavenumbers(found, "kinetic_energy", config)[0]
+        + total_over_wavenumbers(found, "potential_energy", config)[0]
+    )
     assert both == pytest.approx(energy, rel=1e-12 if dtype == "float64" else 1e-7)
 
 
-@pytest.mark.parametrize("walls", WALLS)
+@pytest.mark.parametrize("walls", PERIODIC_YX)
 def test_plane_wave_is_in_its_wavenumber_bin(walls):
     """v = cos k x (or sin, zero on walls, along y) of wavenumber 3 along x; a series of cosines between walls."""
     i, j = np.arange(NX)[None, :], np.arange(NY)[:, None]
     along_x = np.cos(2 * np.pi * 3 * i / NX) if walls[1] else np.cos(np.pi * 3 * (i + 0.5) / NX)
     along_y = np.cos(2 * np.pi * 2 * j / NY) if walls[0] else np.sin(np.pi * 2 * (j + 1) / NY)
     flat = {"depth": np.full((NY, NX), 50.0), "v": along_y * along_x}
-    config = sea_of(walls, flat, grid__dx=3e3, grid__dy=4e3)
-    found, axes = swmodel.Simulation(config).spectra(), axes_of(config.grid)
+    config = make_config(walls, flat, grid__dx=3e3, grid__dy=4e3)
+    found, axes = swmodel.Simulation(config).spectra(), wavenumber_axes(config.grid)
 
-    K = math.hypot(3 * axes["_x"].step, 2 * axes["_y"].step)
-    for along, number in {"": math.floor(K / axes[""].step + 0.5 + 1e-6), "_x": 3, "_y": 2}.items():
-        spectrum = found[f"kinetic_energy{along}"] * axes[along].step
+    K = math.hypot(3 * axes["_x"].spacing, 2 * axes["_y"].spacing)
+    for along, number in {"": math.floor(K / axes[""].spacing + 0.5 + 1e-6), "_x": 3, "_y": 2}.items():
+        spectrum = found[f"kinetic_energy{along}"] * axes[along].spacing
         assert spectrum[number] == pytest.approx(0.125, rel=1e-12)
         assert np.abs(np.delete(spectrum, number)).max() < 1e-15
 
@@ -98,7 +105,7 @@ def test_sums_in_bins_are_exact_on_any_layout():
             here = tuple(slice(span.start, span.stop) for span in (transport.block.y, transport.block.x))
             return sums_in_bins([numbers[:, *here]], [bins[here]], 7, transport)
 
-        for found in run_ranks(of_rank, layout, 20, 30):
+        for found in run_rank_threads(of_rank, layout, 20, 30):
             assert found.tobytes() == alone.setdefault("bits", found.tobytes())
     assert np.isnan(found[1, 3])
     for place, value in enumerate(found[0]):
@@ -108,69 +115,73 @@ def test_sums_in_bins_are_exact_on_any_layout():
 
 ALL_TERMS = {"physics__biharmonic_viscosity": 1e8, "physics__manning": 0.03, "physics__self_attraction": 0.1, **TRACER}
 ALL_TERMS |= {"body_force__x": 1e-5, "body_force__y_amplitude": 1e-5}
-PARTS = {"continuity", "advection", "coriolis", "pressure"}
+CORE_PARTS = {"continuity", "advection", "coriolis", "pressure"}
 SPONGE = {"sponge__rate": 1e-4, "sponge__width": 1e4, "sponge__sides": ("south", "north")}
 
 
-def changed(config):
+def spectra_and_changes(config):
     """Spectra of the initial state and their changes by parts, and by the whole tendency at once."""
-    scheme, whole = setup_of(config).scheme, block(0, (1, 1), NY, NX)
+    scheme, whole = setup_of(config).scheme, block_of_rank(0, (1, 1), NY, NX)
     simulation = swmodel.Simulation(config)
-    state, width = simulation.state, scheme.width + 1  # rates are needed one cell around, too
+    state, width = simulation.state, scheme.halo_width + 1  # rates are needed one cell around, too
     patches = state._make(Patch(np.pad(field, width, mode="wrap"), (-width, -width)) for field in state)
     grid, params = (as_patches(fields, width + 1) for fields in setup_of(config).static(whole, width + 1))
-    now, sea = Instant(np.int32(0)), Sea(config.grid, simulation.transport)
+    now, sea = Instant(np.int32(0)), SpectralDomain(config.grid, simulation.transport)
     rates = budget(patches, now, grid, params, scheme)
     whole_rate = tendency(patches, now, grid, params, scheme)
     for name, rate in whole_rate._asdict().items():
-        parts = [getattr(part, name).on(whole.shape) for part in rates.values()]
+        parts = [getattr(part, name).block_values(whole.shape) for part in rates.values()]
         largest = max(np.abs(part).max() for part in parts)
-        np.testing.assert_allclose(sum(parts), rate.on(whole.shape), rtol=0, atol=1e-14 * largest, err_msg=name)
+        np.testing.assert_allclose(
+            sum(parts), rate.block_values(whole.shape), rtol=0, atol=1e-14 * largest, err_msg=name
+        )
     blocks = [(patches, grid, whole.shape)]
-    by_parts = measure(blocks, config.physics.gravity, sea, rates=[rates])
+    by_parts = compute_spectra(blocks, config.physics.gravity, sea, rates=[rates])
     zero = whole_rate._make(0.0 * field for field in whole_rate)
     # With nothing to be carried besides, the whole stands for the part that carries.
     at_once = {"continuity": zero, "advection": whole_rate, "tracer": zero}
-    by_all = measure(blocks, config.physics.gravity, sea, rates=[at_once])
+    by_all = compute_spectra(blocks, config.physics.gravity, sea, rates=[at_once])
     return by_parts, by_all
 
 
 @pytest.mark.promise("spectra add up")
 @pytest.mark.slow
-@pytest.mark.parametrize(("walls", "flux"), [(WALLS[0], "energy"), (WALLS[2], "arakawa_lamb")])
+@pytest.mark.parametrize(("walls", "flux"), [(PERIODIC_YX[0], "energy"), (PERIODIC_YX[2], "arakawa_lamb")])
 def test_budget_by_parts_closes(walls, flux):
     """The parts add up to what the whole tendency does, and that is what one small step of the model does."""
     options = ALL_TERMS | ({} if walls == (True, True) else SPONGE)
     options |= {"scheme__vorticity_flux": flux, "time__stepper": "ab2", "time__dt": 1e-5}
-    config = sea_of(walls, **options)
-    by_parts, by_all = changed(config)
+    config = make_config(walls, **options)
+    by_parts, by_all = spectra_and_changes(config)
     simulation = swmodel.Simulation(config)
     before = simulation.spectra()
     simulation.advance(1)
     stepped = {name: (after - before[name]) / 1e-5 for name, after in simulation.spectra().items()}
 
-    for name, along in ((name, along) for name in (*SQUARES, "tracer_variance") for along in ALONG):
-        each = [by_parts[change] for change in changes(by_parts, name, along)]
+    for name, along in ((name, along) for name in (*SPECTRAL_QUANTITIES, "tracer_variance") for along in SPECTRUM_AXES):
+        each = [by_parts[change] for change in names_of_changes(by_parts, name, along)]
         whole = by_all[f"{name}_by_advection{along}"] + by_all[f"{name}_by_tracer{along}"]
         largest = max(np.abs(part).max() for part in each)
-        assert len(each) >= len(PARTS | set(setup_of(config).scheme.terms)) - 1
+        assert len(each) >= len(CORE_PARTS | set(setup_of(config).scheme.term_names)) - 1
         np.testing.assert_allclose(sum(each), whole, rtol=0, atol=1e-10 * largest, err_msg=name + along)
         np.testing.assert_allclose(stepped[name + along], whole, rtol=0, atol=1e-5 * largest, err_msg=name + along)
 
 
-def changes(spectra, name, along):
+def names_of_changes(spectra, name, along):
     """The names of the changes of a quantity along one of ALONG."""
     of = [each for each in spectra if each.startswith(f"{name}_by_")]
-    return [each for each in of if (each[-2:] if each[-2:] in ALONG else "") == along]
+    return [each for each in of if (each[-2:] if each[-2:] in SPECTRUM_AXES else "") == along]
 
 
 @pytest.mark.fault("spectra: advection removes or adds energy that it should only move")
-@pytest.mark.parametrize(("walls", "flux", "conserves"), [(WALLS[0], "energy", True), (WALLS[3], "enstrophy", False)])
+@pytest.mark.parametrize(
+    ("walls", "flux", "conserves"), [(PERIODIC_YX[0], "energy", True), (PERIODIC_YX[3], "enstrophy", False)]
+)
 def test_energy_moves_between_wavenumbers_only(walls, flux, conserves):
     """Its flux at the last ring is zero; pressure gives what continuity takes, and with `energy` rotation nothing."""
-    config = sea_of(walls, scheme__vorticity_flux=flux)
-    found, _ = changed(config)
-    energy, step = found["kinetic_energy_flux"], axes_of(config.grid)[""].step
+    config = make_config(walls, scheme__vorticity_flux=flux)
+    found, _ = spectra_and_changes(config)
+    energy, step = found["kinetic_energy_flux"], wavenumber_axes(config.grid)[""].spacing
     assert (abs(energy[-1]) < 1e-12 * np.abs(energy).max()) == conserves
     assert energy[2] == pytest.approx(-step * found["kinetic_energy_by_advection"][:3].sum())
     given, taken = found["kinetic_energy_by_pressure"].sum(), found["potential_energy_by_continuity"].sum()
@@ -184,8 +195,8 @@ def test_flux_of_tracer_variance_is_what_upwind_takes():
     """In an even current the sum over x and y of |u| times the mean square difference of neighbours, over dx."""
     fields = {"u": np.full((NY, NX), 0.3), "v": np.full((NY, NX), -0.2), "depth": np.full((NY, NX), 50.0)}
     tracer = CASE["tracer"]
-    config = sea_of((True, True), fields | {"tracer": tracer}, **TRACER)
-    flux = changed(config)[0]["tracer_variance_flux"]
+    config = make_config((True, True), fields | {"tracer": tracer}, **TRACER)
+    flux = spectra_and_changes(config)[0]["tracer_variance_flux"]
     across = (0.3 / config.grid.dx, 1), (0.2 / config.grid.dy, 0)
     taken = sum(rate * np.mean((tracer - np.roll(tracer, 1, axis)) ** 2) for rate, axis in across)
     assert flux[-1] == pytest.approx(taken, rel=1e-10)
@@ -194,13 +205,13 @@ def test_flux_of_tracer_variance_is_what_upwind_takes():
 
 # Poisson's and Helmholtz's equation: potentials and balance
 
-SERIAL = Serial(block(0, (1, 1), NY, NX))
-LEVEL = {"depth": np.full((NY, NX), 50.0)}
+SERIAL = SerialTransport(block_of_rank(0, (1, 1), NY, NX))
+FLAT_DEPTH = {"depth": np.full((NY, NX), 50.0)}
 #: (on faces along y, on faces along x)
 LOCATIONS = {"centre": (False, False), "u": (False, True), "v": (True, False), "corner": (True, True)}
 
 
-def around(x, axis, periodic, on_faces):
+def with_ends(x, axis, periodic, on_faces):
     """The field with a value more at both ends: across the ring, mirrored about walls at centres, odd about faces."""
     x = np.moveaxis(x, axis, 0)
     if periodic:
@@ -212,18 +223,18 @@ def around(x, axis, periodic, on_faces):
     return np.moveaxis(np.concatenate([ends[0], x, ends[1]]), 0, axis)
 
 
-def along(x, axis, walls, location):
-    return around(x, axis, walls[axis], LOCATIONS[location][axis])
+def extended_along(x, axis, walls, location):
+    return with_ends(x, axis, walls[axis], LOCATIONS[location][axis])
 
 
 def laplacian(x, walls, location, grid):
     sizes = grid.dy, grid.dx
-    return sum(np.diff(along(x, axis, walls, location), 2, axis) / sizes[axis] ** 2 for axis in (0, 1))
+    return sum(np.diff(extended_along(x, axis, walls, location), 2, axis) / sizes[axis] ** 2 for axis in (0, 1))
 
 
-def mean_twice(x, walls, location):
+def averaged_twice(x, walls, location):
     for axis in (0, 1):
-        x = along(x, axis, walls, location)
+        x = extended_along(x, axis, walls, location)
         lower, middle, upper = (np.take(x, range(start, x.shape[axis] - 2 + start), axis) for start in (0, 1, 2))
         x = (lower + 2 * middle + upper) / 4
     return x
@@ -239,13 +250,13 @@ def random_source(walls, location):
 
 
 @pytest.mark.promise("solutions of Poisson's and Helmholtz's equations are exact")
-@pytest.mark.parametrize(("walls", "location"), [*zip(WALLS, LOCATIONS, strict=True)])
+@pytest.mark.parametrize(("walls", "location"), [*zip(PERIODIC_YX, LOCATIONS, strict=True)])
 def test_discrete_equation_holds_to_round_off(walls, location):
     """Helmholtz's and, without the mean that has no solution, Poisson's."""
-    grid, y = sea_of(walls).grid, random_source(walls, location)
+    grid, y = make_config(walls).grid, random_source(walls, location)
     for b in (0.0, 2e-8):
-        (x,) = solve(Equation(location, grid, b), [y], SERIAL)
-        left = laplacian(x, walls, location, grid) - b * mean_twice(x, walls, location)
+        (x,) = solve(HelmholtzEquation(location, grid, b), [y], SERIAL)
+        left = laplacian(x, walls, location, grid) - b * averaged_twice(x, walls, location)
         zero_somewhere = any(not walls[axis] and LOCATIONS[location][axis] for axis in (0, 1))
         right = y if b or zero_somewhere else y - y.mean()
         inside = tuple(slice(0, -1) if not walls[a] and LOCATIONS[location][a] else slice(None) for a in (0, 1))
@@ -257,7 +268,7 @@ def test_discrete_equation_holds_to_round_off(walls, location):
 @pytest.mark.parametrize("walls", [(True, False), (False, False)])
 def test_current_is_that_of_its_potentials_and_mean(walls):
     """u = - d_y psi + d_x phi + mean u, and so v; the mean along a wall that is a ring, and none across walls."""
-    simulation = swmodel.Simulation(sea_of(walls))
+    simulation = swmodel.Simulation(make_config(walls))
     psi, phi = (simulation.fields([name])[name] for name in ("streamfunction", "velocity_potential"))
     grid, (u, v) = simulation.config.grid, simulation.state[1:3]
     inside = slice(0, NY if walls[0] else NY - 1), slice(0, NX if walls[1] else NX - 1)
@@ -295,17 +306,23 @@ def test_balanced_flow_comes_back_and_waves_do_not(walls):
 
 @pytest.mark.fault("spectra or potentials of a sea with land, or on a sphere")
 def test_spectra_with_land_and_balance_off_f_plane_are_refused():
-    land, asked = sea_of((True, True), random_fields(NY, NX, land=0.2), output__spectra=60.0), {"output__spectra": 60.0}
-    simulation = swmodel.Simulation(unchecked(land))
+    land, asked = (
+        make_config((True, True), random_fields(NY, NX, land=0.2), output__spectra=60.0),
+        {"output__spectra": 60.0},
+    )
+    simulation = swmodel.Simulation(resolve_without_checks(land))
     with pytest.raises(UsageError, match="seas without land"):
         simulation.spectra()
     for ask in (simulation.fields, simulation.means):
         with pytest.raises(UsageError, match="seas without land"):
             ask(["streamfunction"])
     split = {"run__executor": "xla", "run__nproc": 8, "run__layout": "8x1", "time__stepper": "ab3"}
-    for config, words in ((land, "seas without land"), (sea_of((True, True), **split | asked), "8 blocks .* 7 lines")):
+    for config, words in (
+        (land, "seas without land"),
+        (make_config((True, True), **split | asked), "8 blocks .* 7 lines"),
+    ):
         with pytest.raises(ConfigError, match=rf"^output.spectra: .*{words}"):
             check_config(config)
-    for fields, options in ((CASE, {}), (LEVEL, {"physics__beta": 1e-11}), (LEVEL, {"physics__f0": 0.0})):
+    for fields, options in ((CASE, {}), (FLAT_DEPTH, {"physics__beta": 1e-11}), (FLAT_DEPTH, {"physics__f0": 0.0})):
         with pytest.raises(UsageError, match="f plane"):
-            swmodel.Simulation(sea_of((False, True), fields, **options)).balanced()
+            swmodel.Simulation(make_config((False, True), fields, **options)).balanced()

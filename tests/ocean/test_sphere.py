@@ -2,24 +2,24 @@
 
 import numpy as np
 import pytest
-from support.made_cases import case_of, changed
+from support.field_cases import case_with_fields, class_with_fields
 from support.random_case import random_fields
 
 from swmodel import Case, Simulation, load
-from swmodel.executors.reference import Reference
-from swmodel.ocean.coordinates import from_sides, metrics, points
+from swmodel.executors.reference import ReferenceModel
+from swmodel.ocean.coordinates import distances_from_sides, metrics, points
 from swmodel.setup.setup import coriolis
 
 BAND = {"grid.kind": "latlon", "grid.nx": 24, "grid.ny": 16}
 BAND |= {"grid.west": -30.0, "grid.south": -50.0, "grid.north": 70.0}
-EXACT = {"run.executor": "reference", "run.dtype": "float64"}
+REFERENCE_OPTIONS = {"run.executor": "reference", "run.dtype": "float64"}
 
 
-def grid_of(**changes):
+def make_grid(**changes):
     return load(Case, BAND | {f"grid.{key}": value for key, value in changes.items()}, environ={}).grid
 
 
-def great_circle(radius, lon, lat, other_lon, other_lat):
+def great_circle_distance(radius, lon, lat, other_lon, other_lat):
     """Distance by the haversine formula."""
     lon, lat, other_lon, other_lat = map(np.radians, (lon, lat, other_lon, other_lat))
     square = np.sin((other_lat - lat) / 2) ** 2
@@ -29,7 +29,7 @@ def great_circle(radius, lon, lat, other_lon, other_lat):
 
 @pytest.mark.promise("the sphere's geometry is exact")
 def test_areas_add_up_to_those_of_zones():
-    grid = grid_of(radius=3.0)
+    grid = make_grid(radius=3.0)
     area = metrics(grid, range(grid.ny))["area"]
     sines = np.sin(np.radians([-50, 70, -50 + 3.75, 70 + 3.75]))
     zones = 2 * np.pi * 9 * np.diff(sines)[[0, 2]]
@@ -40,26 +40,28 @@ def test_areas_add_up_to_those_of_zones():
 @pytest.mark.promise("the sphere's geometry is exact")
 @pytest.mark.parametrize("location", ["centre", "corner"])
 def test_lengths_are_distances_on_sphere(location):
-    grid = grid_of(nx=3600, ny=1200)
+    grid = make_grid(nx=3600, ny=1200)
     rows = range(0, grid.ny, 100)
     at, lengths = points(grid, location, rows, [7]), metrics(grid, rows)
     half_x, half_y = grid.dlon / 2, grid.dlat / 2
-    across = great_circle(grid.radius, at.lon - half_x, at.lat, at.lon + half_x, at.lat)
-    up = great_circle(grid.radius, at.lon, at.lat - half_y, at.lon, at.lat + half_y)
+    across = great_circle_distance(grid.radius, at.lon - half_x, at.lat, at.lon + half_x, at.lat)
+    up = great_circle_distance(grid.radius, at.lon, at.lat - half_y, at.lon, at.lat + half_y)
     np.testing.assert_allclose(getattr(lengths["dx"], location), across, rtol=1e-6)
     np.testing.assert_allclose(np.broadcast_to(getattr(lengths["dy"], location), up.shape), up, rtol=1e-7)
 
 
 @pytest.mark.parametrize("origin", ["edge", "middle"])
 def test_distances_from_sides_are_those_on_sphere(origin):
-    grid = grid_of(origin=origin, periodic_x=False, east=90.0)
+    grid = make_grid(origin=origin, periodic_x=False, east=90.0)
     at = points(grid, "corner", range(grid.ny), range(grid.nx))
-    found = from_sides(grid, at)
+    found = distances_from_sides(grid, at)
     along = grid.radius * np.cos(np.radians(at.lat))
     np.testing.assert_allclose(found["west"], along * np.radians(at.lon + 30), rtol=1e-12)
     np.testing.assert_allclose(found["east"], along * np.radians(90 - at.lon), rtol=1e-12, atol=1e-6)
-    np.testing.assert_allclose(found["south"], great_circle(grid.radius, 0, at.lat, 0, -50), rtol=1e-12)
-    np.testing.assert_allclose(found["north"], great_circle(grid.radius, 0, at.lat, 0, 70), rtol=1e-12, atol=1e-6)
+    np.testing.assert_allclose(found["south"], great_circle_distance(grid.radius, 0, at.lat, 0, -50), rtol=1e-12)
+    np.testing.assert_allclose(
+        found["north"], great_circle_distance(grid.radius, 0, at.lat, 0, 70), rtol=1e-12, atol=1e-6
+    )
     middle = {"edge": (-30, -50), "middle": (30, 10)}[origin]
     np.testing.assert_allclose(at.x, along * np.radians(at.lon - middle[0]), rtol=1e-12, atol=1e-6)
     np.testing.assert_allclose(at.y, grid.radius * np.radians(at.lat - middle[1]), rtol=1e-12, atol=1e-6)
@@ -78,7 +80,7 @@ def test_f_is_that_of_rotating_sphere_unless_given():
 def test_small_basin_at_equator_equals_plane():
     """Random states in the same cells: the basin on a sphere of twice the radius differs a quarter as much."""
     ny, nx, dx, fields = 6, 8, 1e4, random_fields(6, 8, seed=2)
-    common = {"grid.ny": ny, "grid.nx": nx, "grid.periodic_x": False, "time.dt": 50.0} | EXACT
+    common = {"grid.ny": ny, "grid.nx": nx, "grid.periodic_x": False, "time.dt": 50.0} | REFERENCE_OPTIONS
 
     def difference(width):
         radius, dlat = ny * dx / width, float(np.degrees(width / ny))
@@ -88,7 +90,7 @@ def test_small_basin_at_equator_equals_plane():
         sphere |= {"grid.dlat": dlat, "grid.radius": radius, "grid.rotation": beta * radius / 2}
         found = []
         for options in (plane, sphere):
-            simulation = Simulation(load(type(case_of(fields)), common | options, environ={}))
+            simulation = Simulation(load(type(case_with_fields(fields)), common | options, environ={}))
             simulation.advance(5)
             found.append(simulation.state)
         return max(np.abs(a - b).max() / np.abs(a).max() for a, b in zip(*found, strict=True))
@@ -103,11 +105,11 @@ def test_friction_on_sphere_is_laplacian_of_components():
 
     def error(cells):
         options = {"grid.ny": cells, "grid.nx": 4, "grid.south": -40.0, "grid.north": 40.0, "grid.radius": 2.0}
-        options |= {"physics.viscosity": 3.0, "time.dt": 1e-6} | EXACT
-        case = changed(Case, u=lambda config, at: np.cos(np.radians(at.lat)))
+        options |= {"physics.viscosity": 3.0, "time.dt": 1e-6} | REFERENCE_OPTIONS
+        case = class_with_fields(Case, u=lambda config, at: np.cos(np.radians(at.lat)))
         simulation = Simulation(load(case, BAND | options | {"grid.rotation": 1e-30, "run.steps": 1}, environ={}))
         state = simulation.state
-        rate = Reference(simulation.setup).tendency(state).u[cells // 4 : 3 * cells // 4, 0]
+        rate = ReferenceModel(simulation.setup).tendency(state).u[cells // 4 : 3 * cells // 4, 0]
         lat = np.radians(points(simulation.config.grid, "u", range(cells), [0]).lat)[cells // 4 : 3 * cells // 4, 0]
         return np.abs(rate + 3 / 4 * np.cos(2 * lat) / np.cos(lat)).max()
 

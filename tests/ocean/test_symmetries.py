@@ -16,20 +16,26 @@ import re
 
 import numpy as np
 import pytest
-from support.by_numpy import EVERY_SCHEME, FRICTION, fields_of_case, options_of, steps
+from support.numpy_dynamics import (
+    FRICTION_OPTIONS,
+    SCHEME_CASES,
+    fields_of_case,
+    options_of,
+    state_and_memory_after_start,
+)
 from support.random_case import configuration
-from support.stepping import after, same_bits
-from support.unchecked import unchecked
+from support.stepping import has_same_bits, run_chunks
+from support.unchecked_config import resolve_without_checks
 
 import swmodel
 from swmodel.config import Config
 from swmodel.ocean.derived import POTENTIALS
-from swmodel.ocean.diagnostics import QUANTITIES
-from swmodel.ocean.evaluation import derived
-from swmodel.ocean.table import COEFFICIENTS, VARIABLES, row_of
+from swmodel.ocean.diagnostics import DIAGNOSTICS
+from swmodel.ocean.evaluation import derived_names
+from swmodel.ocean.table import COEFFICIENTS, VARIABLES, variable_of
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
 from swmodel.setup.checks.extremes import survey
-from swmodel.setup.checks.stability import dt_from_state, largest_dt
+from swmodel.setup.checks.stability import dt_from_state, max_stable_dt
 from swmodel.setup.setup import setup_of
 
 NY, NX = 7, 9
@@ -48,25 +54,25 @@ DIMENSIONS = {
     (0, 0, 0, 0): "grid.west grid.south grid.east grid.north grid.dlon grid.dlat grid.pole body_force.x_phase "
     "body_force.y_phase open_sides.phase time.cfl time.ab2_epsilon time.robert_asselin",
 }
-PARAMETERS = {key: powers for powers, keys in DIMENSIONS.items() for key in keys.split()}
-PARAMETERS |= {row.key: row.dimension for row in COEFFICIENTS.values() if row.key}
-NUMBERS = {"mass": (2, 1, 0, 1), "energy": (4, 1, -2, 1), "potential_enstrophy": (2, -1, -2, 0)}
-NUMBERS |= {"max_speed": (1, 0, -1, 0), "min_h": (0, 1, 0, 0), "cfl": (0, 0, 0, 0)}
+EXPONENTS_OF_KEY = {key: powers for powers, keys in DIMENSIONS.items() for key in keys.split()}
+EXPONENTS_OF_KEY |= {row.key: row.dimension for row in COEFFICIENTS.values() if row.key}
+EXPONENTS_OF_DIAGNOSTIC = {"mass": (2, 1, 0, 1), "energy": (4, 1, -2, 1), "potential_enstrophy": (2, -1, -2, 0)}
+EXPONENTS_OF_DIAGNOSTIC |= {"max_speed": (1, 0, -1, 0), "min_h": (0, 1, 0, 0), "cfl": (0, 0, 0, 0)}
 
 #: Powers of two for L, H, T and R: each alone, and all together.
-UNITS = {"L": (5, 0, 0, 0), "H": (0, -3, 0, 0), "T": (0, 0, 7, 0), "R": (0, 0, 0, 4), "all": (-5, 3, -4, 6)}
+UNIT_EXPONENTS = {"L": (5, 0, 0, 0), "H": (0, -3, 0, 0), "T": (0, 0, 7, 0), "R": (0, 0, 0, 4), "all": (-5, 3, -4, 6)}
 
 #: What is carried along, and what varies in time.
-MORE = {
+FORCING_OPTIONS = {
     **{"body_force__x": 1e-5, "body_force__y_amplitude": 2e-5, "body_force__y_phase": 0.3, "body_force__period": 300.0},
     "physics__tracers": ({"name": "tracer", "diffusivity": 300.0},),
 }
-OPEN = {"open_sides__sides": ("west", "north"), "open_sides__level": 0.2, "grid__periodic_x": False}
-OPEN |= {"open_sides__transport_x": 3.0, "open_sides__transport_y": -2.0}
-BETA_PLANE = FRICTION | {"grid__periodic_x": True, "grid__periodic_y": False, "physics__beta": 2e-10}
+OPEN_BOUNDARY_OPTIONS = {"open_sides__sides": ("west", "north"), "open_sides__level": 0.2, "grid__periodic_x": False}
+OPEN_BOUNDARY_OPTIONS |= {"open_sides__transport_x": 3.0, "open_sides__transport_y": -2.0}
+BETA_PLANE = FRICTION_OPTIONS | {"grid__periodic_x": True, "grid__periodic_y": False, "physics__beta": 2e-10}
 
 
-def factor(exponents, units):
+def scale_factor(exponents, units):
     """The power of two that a quantity with these exponents of L, H, T and R is multiplied by."""
     return 2.0 ** np.dot(exponents, units)
 
@@ -75,11 +81,11 @@ def options_in(units, options):
     """The options of a configuration (section__key) in other units."""
     complete = configuration(NY, NX, **options)
     numbers = {}
-    for key, powers in PARAMETERS.items():
+    for key, powers in EXPONENTS_OF_KEY.items():
         section, name = key.split(".")
         if (number := getattr(getattr(complete, section), name)) not in (None, ()):
-            numbers[f"{section}__{name}"] = number * factor(powers, units)
-    size = factor((2, 0, -1, 0), units)
+            numbers[f"{section}__{name}"] = number * scale_factor(powers, units)
+    size = scale_factor((2, 0, -1, 0), units)
     tracers = [row | {"diffusivity": row["diffusivity"] * size} for row in options.get("physics__tracers", ())]
     return options | numbers | {"physics__tracers": tuple(tracers)}
 
@@ -87,29 +93,29 @@ def options_in(units, options):
 def config_in(units, options):
     """The configuration of the random case in other units."""
     fields = fields_of_case(options, NY, NX)
-    fields = {name: field * factor(row_of(name).dimension, units) for name, field in fields.items()}
+    fields = {name: field * scale_factor(variable_of(name).dimension, units) for name, field in fields.items()}
     return configuration(NY, NX, fields, **options_in(units, options))
 
 
-def in_both_units(options, units="all", steps=steps):
+def in_both_units(options, units="all", steps=state_and_memory_after_start):
     """State and memory in other units, divided, and those in the old units.
 
     Adams-Bashforth methods remember tendencies, per T.
     """
-    units, configs = UNITS[units], [config_in(each, options) for each in ((0, 0, 0, 0), UNITS[units])]
+    units, configs = UNIT_EXPONENTS[units], [config_in(each, options) for each in ((0, 0, 0, 0), UNIT_EXPONENTS[units])]
     expected, ours = map(steps, configs)
-    names = setup_of(configs[0]).scheme.state._fields
-    per_time = factor((0, 0, -1, 0), units) if configs[0].time.stepper.startswith("ab") else 1.0
-    scales = [factor(row_of(names[n % len(names)]).dimension, units) for n in range(len(ours))]
+    names = setup_of(configs[0]).scheme.state_type._fields
+    per_time = scale_factor((0, 0, -1, 0), units) if configs[0].time.stepper.startswith("ab") else 1.0
+    scales = [scale_factor(variable_of(names[n % len(names)]).dimension, units) for n in range(len(ours))]
     scales = [scale * (per_time if n >= len(names) else 1.0) for n, scale in enumerate(scales)]
     assert all(np.isfinite(field).all() and field.any() for field in expected)
     return [field / field.dtype.type(scale) for field, scale in zip(ours, scales, strict=True)], expected
 
 
 @pytest.mark.promise("the equations are dimensionally consistent")
-@pytest.mark.parametrize("scheme", EVERY_SCHEME, ids=" ".join)
+@pytest.mark.parametrize("scheme", SCHEME_CASES, ids=" ".join)
 def test_other_units_give_same_bits(scheme):
-    assert same_bits(*in_both_units(MORE | options_of(*scheme)))
+    assert has_same_bits(*in_both_units(FORCING_OPTIONS | options_of(*scheme)))
 
 
 @pytest.mark.slow
@@ -117,41 +123,43 @@ def test_other_units_give_same_bits(scheme):
 @pytest.mark.parametrize("executor", ["native", "xla"])
 def test_machine_code_gives_same_bits_in_other_units(executor):
     def compiled(config):
-        return after(executor, config, 4)[: len(setup_of(config).scheme.state._fields)]
+        return run_chunks(executor, config, 4)[: len(setup_of(config).scheme.state_type._fields)]
 
     scheme = ("energy", "ab2", "friction", "float64")
-    assert same_bits(*in_both_units(MORE | options_of(*scheme), steps=compiled))
+    assert has_same_bits(*in_both_units(FORCING_OPTIONS | options_of(*scheme), steps=compiled))
 
 
 @pytest.mark.promise("the equations are dimensionally consistent")
-def test_open_sides_and_single_units_give_same_bits():
-    assert same_bits(*in_both_units(OPEN))
-    for unit in UNITS:
-        assert same_bits(*in_both_units(BETA_PLANE, unit)), unit
+def test_open_boundaries_give_same_bits_in_other_units():
+    assert has_same_bits(*in_both_units(OPEN_BOUNDARY_OPTIONS))
+    for unit in UNIT_EXPONENTS:
+        assert has_same_bits(*in_both_units(BETA_PLANE, unit)), unit
 
 
 def test_manning_drag_is_same_in_other_units():
     """But for rounding, as it has powers of a third."""
-    for field, other in zip(*in_both_units(FRICTION | {"physics__manning": 0.03}), strict=True):
+    for field, other in zip(*in_both_units(FRICTION_OPTIONS | {"physics__manning": 0.03}), strict=True):
         np.testing.assert_allclose(field, other, rtol=1e-9, atol=1e-12 * np.abs(other).max())
 
 
 @pytest.mark.promise("the equations are dimensionally consistent")
 def test_diagnostics_and_time_steps_are_same_in_other_units():
     """Numbers of the whole domain and derived fields of the initial state to the bit; the largest time step, too."""
-    units, found = UNITS["all"], []
-    options = BETA_PLANE | MORE | {"physics__reduced_gravity": True, "physics__gravity": 0.7}
+    units, found = UNIT_EXPONENTS["all"], []
+    options = BETA_PLANE | FORCING_OPTIONS | {"physics__reduced_gravity": True, "physics__gravity": 0.7}
     for each in ((0, 0, 0, 0), units):
         config = config_in(each, options | {"run__executor": "reference"})
-        simulation, extremes = swmodel.Simulation(unchecked(config)), survey(setup_of(config))
-        fields = simulation.fields([name for name in derived(simulation.scheme) if name not in POTENTIALS])
-        longest = largest_dt(config, extremes)[0], dt_from_state(config, extremes)
+        simulation, extremes = swmodel.Simulation(resolve_without_checks(config)), survey(setup_of(config))
+        fields = simulation.fields([name for name in derived_names(simulation.scheme) if name not in POTENTIALS])
+        longest = max_stable_dt(config, extremes)[0], dt_from_state(config, extremes)
         found.append((simulation.diagnostics(), fields, np.array(longest)))
     old, new = found
-    for name, powers in NUMBERS.items():
-        assert new[0][name] / factor(powers, units) == old[0][name], name
-    assert same_bits([field / factor(row_of(name).dimension, units) for name, field in new[1].items()], old[1].values())
-    np.testing.assert_allclose(new[2], old[2] * factor((0, 0, 1, 0), units), rtol=1e-12)
+    for name, powers in EXPONENTS_OF_DIAGNOSTIC.items():
+        assert new[0][name] / scale_factor(powers, units) == old[0][name], name
+    assert has_same_bits(
+        [field / scale_factor(variable_of(name).dimension, units) for name, field in new[1].items()], old[1].values()
+    )
+    np.testing.assert_allclose(new[2], old[2] * scale_factor((0, 0, 1, 0), units), rtol=1e-12)
 
 
 def exponents_of(units: str):
@@ -174,61 +182,66 @@ def test_every_number_of_configuration_has_its_dimension():
         for key, field in Config.model_fields[section].annotation.model_fields.items()
         if "float" in str(field.annotation)
     }
-    assert found.keys() == PARAMETERS.keys()
+    assert found.keys() == EXPONENTS_OF_KEY.keys()
     fields = (*VARIABLES, "tracer", "tracer_content")
-    units = found | {name: row_of(name).units for name in fields}
-    units |= {name: quantity.units for name, quantity in QUANTITIES.items()}
-    known = PARAMETERS | {name: row_of(name).dimension for name in fields} | NUMBERS
+    units = found | {name: variable_of(name).units for name in fields}
+    units |= {name: quantity.units for name, quantity in DIAGNOSTICS.items()}
+    known = EXPONENTS_OF_KEY | {name: variable_of(name).dimension for name in fields} | EXPONENTS_OF_DIAGNOSTIC
     for name, (length, height, time, density) in known.items():
         assert exponents_of(units[name]) == (length + height - 3 * density, time, density), name
 
 
-BOUND = 16.0  # units in the last place of each field's largest value
+MAX_ROUNDING_UNITS = 16.0  # units in the last place of each field's largest value
 #: Where each side of the domain goes.
-TURNED_SIDES = {"west": "north", "north": "east", "east": "south", "south": "west"}
+ROTATED_SIDE = {"west": "north", "north": "east", "east": "south", "south": "west"}
 
 
-def turned(a):
+def rotate_centres(a):
     """Values at centres, turned."""
     return np.ascontiguousarray(a.T[::-1])
 
 
-def turned_current(u, v):
-    return turned(v), -turned(np.roll(u, 1, axis=1))
+def rotate_current(u, v):
+    return rotate_centres(v), -rotate_centres(np.roll(u, 1, axis=1))
 
 
-def turned_fields(fields):
+def rotate_fields(fields):
     """The fields of a case, turned."""
-    u, v = turned_current(fields["u"], fields["v"])
-    found = {name: turned(values) for name, values in fields.items()}
-    return found | {"u": u, "v": v, "wind_x": turned(fields["wind_y"]), "wind_y": -turned(fields["wind_x"])}
+    u, v = rotate_current(fields["u"], fields["v"])
+    found = {name: rotate_centres(values) for name, values in fields.items()}
+    return found | {
+        "u": u,
+        "v": v,
+        "wind_x": rotate_centres(fields["wind_y"]),
+        "wind_y": -rotate_centres(fields["wind_x"]),
+    }
 
 
-def turned_options(options):
+def rotate_options(options):
     """The options of a configuration, turned."""
     grid, sponge = configuration(NY, NX, **options).grid, options.get("sponge__sides", ())
     swapped = {"periodic_x": grid.periodic_y, "periodic_y": grid.periodic_x, "dx": grid.dy, "dy": grid.dx}
-    sides = {"sponge__sides": tuple(TURNED_SIDES[side] for side in sponge)} if sponge else {}
+    sides = {"sponge__sides": tuple(ROTATED_SIDE[side] for side in sponge)} if sponge else {}
     return options | {f"grid__{key}": value for key, value in swapped.items()} | sides
 
 
 @pytest.mark.promise("the model is isotropic on an f plane")
-@pytest.mark.parametrize("scheme", EVERY_SCHEME, ids=" ".join)
-def test_turned_domain_gives_turned_answer(scheme):
+@pytest.mark.parametrize("scheme", SCHEME_CASES, ids=" ".join)
+def test_rotated_domain_gives_rotated_solution(scheme):
     """To round-off."""
     options = options_of(*scheme)
     if "sponge__rate" in options:
         options |= {"sponge__sides": ("west", "south", "north")}
     fields = fields_of_case(options, NY, NX)
     config = configuration(NY, NX, fields, **options)
-    straight = steps(config)
-    ours = steps(configuration(NX, NY, turned_fields(fields), **turned_options(options)))
-    names = setup_of(config).scheme.state._fields
+    straight = state_and_memory_after_start(config)
+    ours = state_and_memory_after_start(configuration(NX, NY, rotate_fields(fields), **rotate_options(options)))
+    names = setup_of(config).scheme.state_type._fields
     for start in range(0, len(straight), len(names)):
         group = dict(zip(names, straight[start : start + len(names)], strict=True))
-        u, v = turned_current(group["u"], group["v"])
-        expected = {name: turned(values) for name, values in group.items()} | {"u": u, "v": v}
+        u, v = rotate_current(group["u"], group["v"])
+        expected = {name: rotate_centres(values) for name, values in group.items()} | {"u": u, "v": v}
         for name, a in zip(names, ours[start : start + len(names)], strict=True):
             b = expected[name]
-            assert np.abs(a - b).max() / np.spacing(np.abs(b).max()) <= BOUND, name
+            assert np.abs(a - b).max() / np.spacing(np.abs(b).max()) <= MAX_ROUNDING_UNITS, name
             assert np.abs(b).max() > 0

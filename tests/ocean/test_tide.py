@@ -4,17 +4,17 @@ import math
 
 import numpy as np
 import pytest
-from support.canal import DATE, DEPTH, RADIUS, canal
-from support.stepping import after
+from support.canal import DATE, DEPTH, RADIUS, equatorial_canal
+from support.stepping import run_chunks
 
 import swmodel
-from swmodel.config.loading.load import gather
+from swmodel.config.loading.load import gather_sources
 from swmodel.config.remarks import remarks
 from swmodel.model.resolve import resolve
-from swmodel.ocean.constituents import constituents, date_of, table
+from swmodel.ocean.constituents import constituent_data, constituents_at, parse_date
 from swmodel.ocean.instant import Instant
 from swmodel.ocean.patch import Patch
-from swmodel.ocean.terms.tide import EQUILIBRIUM, SPECIES, grown, ramp_of, shapes
+from swmodel.ocean.terms.tide import EQUILIBRIUM, SPECIES, ramp_factor, ramp_params, species_fields
 
 SPHERE = {"grid.kind": "latlon", "grid.west": 0, "grid.east": 120, "grid.south": -60, "grid.north": 60, "time.dt": 60.0}
 TIDE = SPHERE | {"tide.constituents": ["M2"], "time.start": DATE, "run.executor": "reference"}
@@ -28,19 +28,19 @@ def test_constituents_are_those_of_utide(date):
     utide = pytest.importorskip("utide")
     from utide import harmonics
 
-    names = [name for name in table() if name not in ("MF", "MM")]  # utide has no nodal factors of these
+    names = [name for name in constituent_data() if name not in ("MF", "MM")]  # utide has no nodal factors of these
     numbers = [utide.constit_index_dict[name] for name in names]
-    day = date_of(date).toordinal() + (date_of(date) - date_of(date[:10])).total_seconds() / 86400
+    day = parse_date(date).toordinal() + (parse_date(date) - parse_date(date[:10])).total_seconds() / 86400
     sizes = harmonics.sat.amprat
     try:
         harmonics.sat.amprat = np.where(harmonics.sat.ilatfac == 0, sizes, 0.0)
         f, u, V = (found[0] for found in harmonics.FUV(np.array([day]), day, numbers, 30.0, [0, 0, 0, 0]))
     finally:
         harmonics.sat.amprat = sizes
-    ours = constituents(names, date)
+    ours = constituents_at(names, date)
     turns = np.array([each.phase for each in ours]) / (2 * np.pi) - (V + u)
     assert np.abs(turns - np.round(turns)).max() < 1e-8
-    np.testing.assert_allclose([each.factor for each in ours], f, rtol=1e-12)
+    np.testing.assert_allclose([each.nodal_factor for each in ours], f, rtol=1e-12)
     frequencies = [3600 * each.frequency for each in ours]
     np.testing.assert_allclose(frequencies, utide.ut_constants.const.freq[numbers], rtol=1e-6)
 
@@ -50,7 +50,7 @@ def moon_and_sun(date):
 
     Reference: Meeus, J. (1998), Astronomical Algorithms, chapters 12, 25 and 47, the largest terms.
     """
-    days = (date_of(date) - date_of("2000-01-01T12:00")).total_seconds() / 86400
+    days = (parse_date(date) - parse_date("2000-01-01T12:00")).total_seconds() / 86400
     first = np.array([218.316, 297.850, 357.529, 134.963, 93.272])
     rate = np.array([13.17639648, 12.19074912, 0.98560028, 13.06499295, 13.22935024])
     L, D, M, m, F = np.radians(first + rate * days)
@@ -87,10 +87,10 @@ def test_constituents_add_up_to_attraction_of_moon_and_sun():
             potential = potential + size * near**3 * (1.5 * height**2 - 0.5)
         truth.append(potential)
         total = 0.0
-        for each in constituents(tuple(EQUILIBRIUM), date):
-            cosine, *sine = shapes(SPECIES[each.name], lon, lat).values()
+        for each in constituents_at(tuple(EQUILIBRIUM), date):
+            cosine, *sine = species_fields(SPECIES[each.name], lon, lat).values()
             part = cosine * np.cos(each.phase) - sum(sine) * np.sin(each.phase)
-            total = total + each.factor * EQUILIBRIUM[each.name].amplitude * part
+            total = total + each.nodal_factor * EQUILIBRIUM[each.name].amplitude * part
         ours.append(np.broadcast_to(total, potential.shape))
     truth, ours = np.array(truth), np.array(ours)
     for species in (np.ones_like(lat), np.sin(2 * np.radians(lat))):
@@ -101,12 +101,12 @@ def test_constituents_add_up_to_attraction_of_moon_and_sun():
 
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.parametrize("beta", [0.0, 0.09])
-def test_canal_round_equator_answers_as_airy_says(beta):
+def test_equatorial_canal_agrees_with_airy(beta):
     """Low water under the Moon, as waves are slower than it: in a quarter period the forced wave goes on by as much."""
-    config, height, ratio = canal(24, beta)
+    config, height, ratio = equatorial_canal(24, beta)
     assert ratio < 0
-    h, u = after("reference", config, 48)[:2]
-    (tide,) = constituents(("M2",), DATE)
+    h, u = run_chunks("reference", config, 48)[:2]
+    (tide,) = constituents_at(("M2",), DATE)
     lon = 2 * np.pi * (np.arange(24) + 0.5) / 24
     expected = height * np.cos(tide.phase + np.pi / 2 + 2 * lon)[None, :]
     np.testing.assert_allclose(h - DEPTH, expected, rtol=0, atol=2e-6 * abs(height))
@@ -115,28 +115,28 @@ def test_canal_round_equator_answers_as_airy_says(beta):
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 def test_ramp_follows_its_formula_in_each_stage():
     """(1 - cos(pi t / T)) / 2, from the step count alone, so that a restart has the same."""
-    config, *_ = canal(24, tide__ramp=7e5)
-    part = {name: Patch(value, (0, 0)) for name, value in ramp_of(config, "r").items()}
+    config, *_ = equatorial_canal(24, tide__ramp=7e5)
+    part = {name: Patch(value, (0, 0)) for name, value in ramp_params(config, "r").items()}
     for step, stage in ((0, 0.0), (100, 0.5), (1500, 1.0), (2**31 - 1, 0.5)):
-        ours = np.asarray(grown("r", part, Instant(np.int32(step), stage), np.dtype("float64"))).item()
+        ours = np.asarray(ramp_factor("r", part, Instant(np.int32(step), stage), np.dtype("float64"))).item()
         t = min((step + stage) * config.time.dt / 7e5, 1.0)
         assert ours == pytest.approx(0.5 - 0.5 * math.cos(math.pi * t), abs=1e-14)
     assert ours == 1
 
 
 @pytest.mark.fault("constants are fitted to a tide that still grows")
-def test_analysis_or_end_within_ramp_is_named():
+def test_harmonic_analysis_or_end_within_ramp_is_reported():
     options = TIDE | {"output.harmonics": ["M2"], "run.days": 5.0}
     for ramp, begins, said in (("2 days", "1 day", 1), ("2 days", "2 days", 0), ("6 days", "2 days", 2)):
         given = options | {"tide.ramp": ramp, "output.harmonics_from": begins}
-        found = remarks(resolve(swmodel.load("rest", given, {})), gather("rest", given, {}), records=False)
+        found = remarks(resolve(swmodel.load("rest", given, {})), gather_sources("rest", given, {}), records=False)
         assert sum("tide.ramp" in line for line in found) == said
 
 
-def test_answer_on_grid_converges_to_airy_in_second_order():
-    (tide,) = constituents(("M2",), DATE)
+def test_canal_converges_to_airy_with_second_order():
+    (tide,) = constituents_at(("M2",), DATE)
     speed = 2 * np.pi * tide.frequency * RADIUS / 2
-    errors = [abs(canal(nx, 0.0)[2] * (1 - speed**2 / (9.81 * DEPTH)) - 1) for nx in (24, 48)]
+    errors = [abs(equatorial_canal(nx, 0.0)[2] * (1 - speed**2 / (9.81 * DEPTH)) - 1) for nx in (24, 48)]
     assert math.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.05)
 
 

@@ -8,26 +8,33 @@ import pytest
 
 import swmodel
 from swmodel import cases
-from swmodel.parallel.decomposition import LayoutError, block, blocks, choose_layout, parse_layout, split
+from swmodel.parallel.decomposition import (
+    LayoutError,
+    block_of_rank,
+    blocks_of_layout,
+    choose_layout,
+    parse_layout,
+    split_evenly,
+)
 from swmodel.setup.setup import setup_of
 
 
 @pytest.mark.parametrize("size", [1, 7, 23])
 @pytest.mark.parametrize("parts", [1, 2, 7])
-def test_spans_tile_and_differ_by_at_most_one(size, parts):
-    spans = split(size, parts)
+def test_spans_cover_the_axis_and_differ_by_at_most_one(size, parts):
+    spans = split_evenly(size, parts)
     assert [cell for span in spans for cell in range(span.start, span.stop)] == list(range(size))
     assert max(s.length for s in spans) - min(s.length for s in spans) <= 1
 
 
 @pytest.mark.parametrize("layout", [(1, 1), (2, 3), (4, 1)])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_ring_lists_neighbours_in_their_order(layout, axis):
-    everyone = blocks(layout, 9, 11, members=2, shares=2)
+def test_neighbours_are_listed_in_order(layout, axis):
+    everyone = blocks_of_layout(layout, 9, 11, members=2, n_member_groups=2)
     for here in everyone:
-        ring = here.ring(axis)
-        assert ring[here.place[axis]] == here.rank
-        assert [everyone[rank].place[axis] for rank in ring] == list(range(layout[axis]))
+        ring = here.ranks_along(axis)
+        assert ring[here.block_index[axis]] == here.rank
+        assert [everyone[rank].block_index[axis] for rank in ring] == list(range(layout[axis]))
         assert [everyone[rank].neighbour(axis, 1) for rank in ring] == [*ring[1:], ring[0]]
         assert [everyone[rank].neighbour(axis, -1) for rank in ring] == [ring[-1], *ring[:-1]]
 
@@ -35,13 +42,13 @@ def test_ring_lists_neighbours_in_their_order(layout, axis):
 @pytest.mark.parametrize(("layout", "members", "shares"), [((1, 1), 5, 2), ((1, 1), 3, 3), ((2, 1), 5, 2)])
 def test_every_row_of_every_member_is_on_one_rank(layout, members, shares):
     """And neighbours have the same members."""
-    everyone = blocks(layout, 6, 4, members, shares)
+    everyone = blocks_of_layout(layout, 6, 4, members, shares)
     assert [each.rank for each in everyone] == list(range(shares * layout[0] * layout[1]))
     for member, row in itertools.product(range(members), range(6)):
-        assert sum(each.rows(row, row + 1, member) == (row, row + 1) for each in everyone) == layout[1]
+        assert sum(each.overlapping_rows(row, row + 1, member) == (row, row + 1) for each in everyone) == layout[1]
     for here, axis in itertools.product(everyone, (0, 1)):
         assert everyone[here.neighbour(axis, 1)].members == here.members
-        assert here.everyone() == everyone
+        assert here.blocks_of_all_ranks() == everyone
 
 
 def test_chosen_layout_has_shortest_halos_and_longest_rows():
@@ -59,7 +66,7 @@ def test_too_many_processes_name_largest_number_that_fits(nproc):
 
 @pytest.mark.fault("a layout for another number of ranks")
 @pytest.mark.parametrize(("layout", "width", "words"), [("2x3", 1, "6 blocks"), ("4x1", 2, "at least 2 each way")])
-def test_layout_of_other_number_or_of_thin_blocks_is_refused(layout, width, words):
+def test_layout_of_wrong_size_or_of_narrow_blocks_is_refused(layout, width, words):
     with pytest.raises(LayoutError, match=words):
         parse_layout(layout, 4, 7, 9, width)
 
@@ -72,7 +79,7 @@ CELLS, BLOCKS, MARGIN = 20_000, 64, 3
 def test_case_builds_block_without_whole_grid(name):
     """In less memory than a mask of the whole grid takes."""
     config = swmodel.load(name, {"grid.nx": CELLS, "grid.ny": CELLS, "time.dt": 1.0}, environ={})
-    part = block(BLOCKS * 5 + 7, (BLOCKS, BLOCKS), CELLS, CELLS)
+    part = block_of_rank(BLOCKS * 5 + 7, (BLOCKS, BLOCKS), CELLS, CELLS)
     tracemalloc.start()
     try:
         fields = [*setup_of(config).grid(part, MARGIN), *setup_of(config).params(part, MARGIN)]

@@ -4,29 +4,37 @@ import jax
 import numpy as np
 import pytest
 import scipy.fft
-from support.compiling import collectives
-from support.fourier_numbers import PAIRS, TWO, energies, error_of_derivatives, fields, other_bits, placed
-from support.marks import at_night
+from support.fourier_numbers import (
+    PAIRS,
+    PERIODIC_AND_WALLS,
+    error_of_derivatives,
+    exact_spectrum,
+    pairs_with_other_bits,
+    random_arrays,
+    scatter,
+)
+from support.marks import night_params
+from support.quick_compilation import count_collectives
 
 from swmodel.errors import UsageError
-from swmodel.parallel.decomposition import block
+from swmodel.parallel.decomposition import block_of_rank
 from swmodel.parallel.fourier import Fourier
-from swmodel.parallel.transport.mpi import Mpi
-from swmodel.parallel.transport.serial import Serial
-from swmodel.parallel.transport.sharded import Sharded
+from swmodel.parallel.transport.mpi import MpiTransport
+from swmodel.parallel.transport.serial import SerialTransport
+from swmodel.parallel.transport.sharded import ShardedTransport
 
 pytestmark = pytest.mark.slow
 
-ROUNDING = {"float64": 1e-14, "float32": 1e-6}
+MAX_ROUNDING_ERROR = {"float64": 1e-14, "float32": 1e-6}
 #: Of even and odd lines, and the smallest that has all kinds.
 SIZES = ((12, 16), (13, 17), (2, 2))
 
 
-def one_process(ny, nx):
-    return Serial(block(0, (1, 1), ny, nx))
+def serial_transport(ny, nx):
+    return SerialTransport(block_of_rank(0, (1, 1), ny, nx))
 
 
-def between_walls(array, kind, axis):
+def series_by_scipy(array, kind, axis):
     """A cosine or sine series along an axis by scipy.fft, with zero where a sine has its number 0."""
     if kind == "cosine":
         return scipy.fft.dct(array, axis=axis)
@@ -34,16 +42,16 @@ def between_walls(array, kind, axis):
     return np.concatenate([0 * np.take(array, [0], axis), scipy.fft.dst(inside, type=1, axis=axis)], axis)
 
 
-def of_scipy(array, y, x):
+def coefficients_by_scipy(array, y, x):
     """The coefficients of a field."""
     if x == "periodic":
         numbers = scipy.fft.rfft(array)
-        return scipy.fft.fft(numbers, axis=-2) if y == "periodic" else between_walls(numbers, y, -2)
-    numbers = between_walls(array, x, -1)
-    return scipy.fft.rfft(numbers, axis=-2) if y == "periodic" else between_walls(numbers, y, -2)
+        return scipy.fft.fft(numbers, axis=-2) if y == "periodic" else series_by_scipy(numbers, y, -2)
+    numbers = series_by_scipy(array, x, -1)
+    return scipy.fft.rfft(numbers, axis=-2) if y == "periodic" else series_by_scipy(numbers, y, -2)
 
 
-def off_walls(array, y, x):
+def zero_on_walls(array, y, x):
     """The field with zero on the walls that go through its faces."""
     field = array.copy()
     field[..., -1:, :] *= y != "sine"
@@ -52,36 +60,38 @@ def off_walls(array, y, x):
 
 
 @pytest.mark.promise("transforms of blocks equal those of one process")
-@pytest.mark.parametrize("dtype", ROUNDING)
+@pytest.mark.parametrize("dtype", MAX_ROUNDING_ERROR)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_transforms_are_those_of_scipy_and_come_back(size, dtype):
-    field = fields(*size, dtype)
+def test_transforms_agree_with_scipy_and_are_inverted(size, dtype):
+    field = random_arrays(*size, dtype)
 
     def both(field):
-        found = [Fourier(one_process(*size), *pair) for pair in PAIRS]
+        found = [Fourier(serial_transport(*size), *pair) for pair in PAIRS]
         found = [(fourier, fourier.forward(field)) for fourier in found]
         return [(numbers, fourier.backward(numbers)) for fourier, numbers in found]
 
     for pair, (numbers, back) in zip(PAIRS, jax.jit(both)(field), strict=True):
-        truth = of_scipy(field, *pair)
+        truth = coefficients_by_scipy(field, *pair)
         assert numbers.dtype == truth.dtype
-        assert numbers.shape[1:] == Fourier(one_process(*size), *pair).size
+        assert numbers.shape[1:] == Fourier(serial_transport(*size), *pair).spectral_shape
         np.testing.assert_allclose(
-            numbers, truth, rtol=0, atol=ROUNDING[dtype] * np.abs(truth).max(), err_msg=str(pair)
+            numbers, truth, rtol=0, atol=MAX_ROUNDING_ERROR[dtype] * np.abs(truth).max(), err_msg=str(pair)
         )
-        np.testing.assert_allclose(back, off_walls(field, *pair), rtol=0, atol=4 * ROUNDING[dtype], err_msg=str(pair))
+        np.testing.assert_allclose(
+            back, zero_on_walls(field, *pair), rtol=0, atol=4 * MAX_ROUNDING_ERROR[dtype], err_msg=str(pair)
+        )
 
 
 @pytest.mark.promise("transforms of blocks equal those of one process")
 @pytest.mark.night
-@pytest.mark.parametrize("dtype", ROUNDING)
+@pytest.mark.parametrize("dtype", MAX_ROUNDING_ERROR)
 def test_transform_of_line_does_not_depend_on_other_lines(dtype):
     """Also where a processor's vectors take several lines together and some are left over."""
     given, transforms = [], []
     for n in (16, 304, 512, 1000):
-        lines = fields(3, n, dtype, 5)
+        lines = random_arrays(3, n, dtype, 5)
         given += [lines, np.swapaxes(lines, -1, -2)]
-        transforms += [Fourier(one_process(3, n)), Fourier(one_process(n, 3))]
+        transforms += [Fourier(serial_transport(3, n)), Fourier(serial_transport(n, 3))]
 
     def all_of(given):
         found = [(fourier, fourier.forward(field)) for fourier, field in zip(transforms, given, strict=True)]
@@ -102,30 +112,39 @@ def test_transform_of_line_does_not_depend_on_other_lines(dtype):
 )
 def test_more_blocks_than_lines_are_refused(layout, cells, pair, most):
     with pytest.raises(UsageError, match=f"at most {most} blocks can share them"):
-        Fourier(Mpi(block(0, layout, *cells), rank=0, size=9), *pair)
+        Fourier(MpiTransport(block_of_rank(0, layout, *cells), rank=0, size=9), *pair)
 
 
-def on_devices(layout, pairs, long):
+def results_on_devices(layout, pairs, long):
     """What is found on the layout of devices of one process."""
-    even, uneven = (Sharded(layout, *cells, 4) for cells in ((12, 16), (13, 17)))
-    programs = [of_program(layout, pair, forward) for pair in TWO for forward in (True, False)]
-    other = [*other_bits(uneven, "float64", pairs), *other_bits(even, "float32", TWO)]
+    even, uneven = (ShardedTransport(layout, *cells, 4) for cells in ((12, 16), (13, 17)))
+    programs = [messages_and_memory(layout, pair, forward) for pair in PERIODIC_AND_WALLS for forward in (True, False)]
+    other = [
+        *pairs_with_other_bits(uneven, "float64", pairs),
+        *pairs_with_other_bits(even, "float32", PERIODIC_AND_WALLS),
+    ]
     if long:  # for so many cells the bits of a complex FFT depend on the place of a line
-        other += other_bits(Sharded(layout, 304, 10, 4), "float32", TWO[:1])
-    return other, energies(uneven), energies(one_process(13, 17)), error_of_derivatives(uneven, TWO[:1]), programs
+        other += pairs_with_other_bits(ShardedTransport(layout, 304, 10, 4), "float32", PERIODIC_AND_WALLS[:1])
+    return (
+        other,
+        exact_spectrum(uneven),
+        exact_spectrum(serial_transport(13, 17)),
+        error_of_derivatives(uneven, PERIODIC_AND_WALLS[:1]),
+        programs,
+    )
 
 
-def of_program(layout, pair, forward):
+def messages_and_memory(layout, pair, forward):
     """Messages of a compiled transform, and its memory on a device divided by that of a field."""
     ny, nx = 256, 250
-    transport = Sharded(layout, ny, nx, 4)
-    fourier, given = Fourier(transport, *pair), placed(transport, fields(ny, nx, "float64", 1))
+    transport = ShardedTransport(layout, ny, nx, 4)
+    fourier, given = Fourier(transport, *pair), scatter(transport, random_arrays(ny, nx, "float64", 1))
     if not forward:
         given = transport.jit(fourier.forward)(given)
     compiled = transport.jit(fourier.forward if forward else fourier.backward).lower(given).compile()
     memory = compiled.memory_analysis()
     held = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
-    return collectives(compiled.as_text()), held / (8 * ny * nx)
+    return count_collectives(compiled.as_text()), held / (8 * ny * nx)
 
 
 @pytest.mark.promise("transforms of blocks equal those of one process")
@@ -133,8 +152,10 @@ def of_program(layout, pair, forward):
 @pytest.mark.parametrize(
     ("layout", "pairs", "long", "messages"),
     [
-        ((2, 2), TWO, False, 3),
-        *at_night(((2, 2), PAIRS, False, 3), ((4, 1), TWO, True, 1), ((1, 4), TWO, True, 2)),
+        ((2, 2), PERIODIC_AND_WALLS, False, 3),
+        *night_params(
+            ((2, 2), PAIRS, False, 3), ((4, 1), PERIODIC_AND_WALLS, True, 1), ((1, 4), PERIODIC_AND_WALLS, True, 2)
+        ),
     ],
 )
 def test_transforms_on_devices_equal_those_of_one(ranks, layout, pairs, long, messages):
@@ -142,7 +163,7 @@ def test_transforms_on_devices_equal_those_of_one(ranks, layout, pairs, long, me
 
     That is a quarter of the 4 or 6 fields that one process holds: given, found and temporary arrays.
     """
-    ((other, spectrum, truth, error, programs),) = ranks(1, on_devices, layout, pairs, long)
+    ((other, spectrum, truth, error, programs),) = ranks(1, results_on_devices, layout, pairs, long)
     assert other == []
     assert spectrum == truth
     assert error < 1e-13

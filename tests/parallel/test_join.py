@@ -9,25 +9,25 @@ from types import SimpleNamespace
 import pytest
 from conftest import ROOT
 
-from swmodel.parallel.environment import World
+from swmodel.parallel.environment import RankInfo
 from swmodel.parallel.transport import join
 
 pytestmark = pytest.mark.night
 
-SLURM = {"SLURM_STEP_NODELIST": "node[007-008]", "SLURM_STEP_NUM_TASKS": "4"}
+SLURM_VARIABLES = {"SLURM_STEP_NODELIST": "node[007-008]", "SLURM_STEP_NUM_TASKS": "4"}
 
-AGREE = """
+AGREEMENT_PROGRAM = """
 import json
-from swmodel.parallel.environment import world
+from swmodel.parallel.environment import get_rank_info
 from swmodel.parallel.transport.join import join
-place = world()
+place = get_rank_info()
 store = join(place, 1)
 first, second = store.allgather((place.rank, {"a": None})), store.allgather("x" * 100_000 + str(place.rank))
 print(json.dumps([first, [text[-1] for text in second], [len(text) for text in second]]))
 """
 
 
-def of_slurm(rank, job):
+def slurm_environment(rank, job):
     """What srun sets for a process of two on this machine."""
     environ = {"JOB_ID": job, "STEP_NODELIST": "localhost", "NTASKS": 2, "PROCID": rank, "LOCALID": rank}
     environ |= {"STEP_NUM_TASKS": 2, "STEP_TASKS_PER_NODE": "2"}
@@ -37,7 +37,10 @@ def of_slurm(rank, job):
 def test_processes_of_slurm_find_each_other_and_agree():
     both = [
         subprocess.Popen(
-            [sys.executable, "-c", AGREE], env=of_slurm(rank, os.getpid()), stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", AGREEMENT_PROGRAM],
+            env=slurm_environment(rank, os.getpid()),
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for rank in range(2)
     ]
@@ -51,7 +54,7 @@ def test_processes_of_slurm_find_each_other_and_agree():
 
 def test_wrong_key_is_named_also_where_mpi_knows_no_others():
     line = [sys.executable, "-m", "swmodel", "run", "jet", "--transport", "sharded", "-s", "grid.nz=3"]
-    done = subprocess.run(line, env=of_slurm(0, 7), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(line, env=slurm_environment(0, 7), capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert (done.stderr.count("-s grid.nz=3"), len(done.stderr.splitlines())) == (1, 1)
 
@@ -59,18 +62,22 @@ def test_wrong_key_is_named_also_where_mpi_knows_no_others():
 @pytest.mark.parametrize(
     ("environ", "hosts", "address"),
     [
-        ({"JAX_COORDINATOR_ADDRESS": "node7:1234", **SLURM}, "", "node7:1234"),
-        (SLURM, "", None),  # for JAX to find
+        ({"JAX_COORDINATOR_ADDRESS": "node7:1234", **SLURM_VARIABLES}, "", "node7:1234"),
+        (SLURM_VARIABLES, "", None),  # for JAX to find
         ({}, "aabb", "a:1"),  # MPI tells it
         ({}, "aaaa", "127.0.0.1:1"),
-        (SLURM | {"SLURM_STEP_NUM_TASKS": "2"}, "aabb", "a:1"),  # below an mpiexec that srun has started on each node
+        (
+            SLURM_VARIABLES | {"SLURM_STEP_NUM_TASKS": "2"},
+            "aabb",
+            "a:1",
+        ),  # below an mpiexec that srun has started on each node
     ],
 )
 def test_first_process_is_where_environment_or_mpi_says(monkeypatch, environ, hosts, address):
     comm = SimpleNamespace(allgather=lambda value: [(host, number) for number, host in enumerate(hosts, 1)])
     monkeypatch.setattr(os, "environ", environ)
     monkeypatch.setattr(join, "mpi_world", lambda place: comm if hosts else pytest.fail("MPI is asked"))
-    assert join.first_process(World(1, 4)) == address
+    assert join.coordinator_address(RankInfo(1, 4)) == address
 
 
 @pytest.mark.fault("killed ranks left MPICH's shared memory, and Slurm requeues the job")
@@ -81,7 +88,7 @@ def test_shared_memory_of_killed_ranks_is_removed(monkeypatch, tmp_path):
         path.touch()
         if path != young:
             os.utime(path, (1e9, 1e9))
-    monkeypatch.setattr(join, "started", lambda: 1.5e9)
+    monkeypatch.setattr(join, "program_start_time", lambda: 1.5e9)
     join.clear_shared_memory(tmp_path)
     assert left.exists(), "not put back: another step of the job may be about to use it"
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
@@ -101,4 +108,4 @@ def test_shared_memory_of_killed_ranks_is_removed(monkeypatch, tmp_path):
 def test_each_process_takes_its_share_of_gpus(monkeypatch, environ, own):
     monkeypatch.setattr(join, "has_gpu", lambda: True)
     monkeypatch.setattr(os, "environ", environ)
-    assert join.own_devices(World(5, 8, 4, 1), 2) == own
+    assert join.local_device_ids(RankInfo(5, 8, 4, 1), 2) == own

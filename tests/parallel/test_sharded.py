@@ -5,14 +5,14 @@ import hashlib
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.compiling import collectives, compilations, compile_quickly
-from support.covering import configuration_of, named
-from support.layouts import placed_on
-from support.marks import at_night
+from support.covering_array import configuration_of, rows_by_name
+from support.layouts import with_layout
+from support.marks import night_params
+from support.quick_compilation import compile_quickly, count_collectives, record_compilations
 from support.random_case import configuration
-from support.rank_client import REPRODUCIBLE
+from support.rank_client import REPRODUCIBLE_ENVIRONMENT
 from support.spectral_case import spectral_bits
-from support.unchecked import unchecked
+from support.unchecked_config import resolve_without_checks
 
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
@@ -20,42 +20,42 @@ from swmodel.model.simulation import Simulation
 
 pytestmark = pytest.mark.mpi  # its first rank has four devices
 
-ONE, FOUR = (1, 1), (2, 2)
-LAYOUTS = (FOUR, (3, 1), (1, 3))
-TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("south", "north"), "physics__slip": "no"}
-TERMS |= {"physics__biharmonic_viscosity": 1e8}
+ONE_BLOCK, FOUR_BLOCKS = (1, 1), (2, 2)
+LAYOUTS = (FOUR_BLOCKS, (3, 1), (1, 3))
+TERM_OPTIONS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("south", "north"), "physics__slip": "no"}
+TERM_OPTIONS |= {"physics__biharmonic_viscosity": 1e8}
 
 
-def sea_of(ny, nx, layout, executor="native", **options):
-    return placed_on(configuration(ny, nx, **TERMS | options), layout, sharded=True, executor=executor)
+def sharded_config(ny, nx, layout, executor="native", **options):
+    return with_layout(configuration(ny, nx, **TERM_OPTIONS | options), layout, sharded=True, executor=executor)
 
 
-def bits(simulation):
+def digests_of_state(simulation):
     """The bits of the state, of vorticity, which needs the neighbours, and of a running mean."""
     means = simulation.means(["eta", "q"])
     simulation.take_steps(4)
     for _ in range(2):
         simulation.take_steps(1)
-        means.add(simulation.carry.state)
+        means.add_state(simulation.carry.state)
     arrays = [*simulation.state, simulation.field("zeta"), *means.values().values()]
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
 
 
-def bits_of(name, layouts, executor):
+def digests_on_layouts(name, layouts, executor):
     compile_quickly(executor == "native")  # XLA's program around the native step has no effect on the bits
-    configs = [placed_on(configuration_of(name), layout, True, executor=executor) for layout in layouts]
-    return [bits(Simulation(unchecked(config))) for config in configs]
+    configs = [with_layout(configuration_of(name), layout, True, executor=executor) for layout in layouts]
+    return [digests_of_state(Simulation(resolve_without_checks(config))) for config in configs]
 
 
-CASES = [(name, LAYOUTS[number % 3]) for number, name in enumerate(named())]
+CASES = [(name, LAYOUTS[number % 3]) for number, name in enumerate(rows_by_name())]
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.parametrize(
-    ("name", "layout"), [*CASES[::4], *at_night(*(case for case in CASES if case not in CASES[::4]))]
+    ("name", "layout"), [*CASES[::4], *night_params(*(case for case in CASES if case not in CASES[::4]))]
 )
 def test_devices_have_bits_of_one(ranks, name, layout):
-    ((one, four),) = ranks(1, bits_of, name, [ONE, layout], "native")
+    ((one, four),) = ranks(1, digests_on_layouts, name, [ONE_BLOCK, layout], "native")
     assert four == one
 
 
@@ -63,62 +63,64 @@ def test_devices_have_bits_of_one(ranks, name, layout):
 @pytest.mark.night
 @pytest.mark.parametrize(("name", "layout"), CASES[10::8])
 def test_devices_have_bits_of_one_in_xla_if_reproducible(ranks, name, layout):
-    ((one, four),) = ranks.with_environment("reproducible", **REPRODUCIBLE)(1, bits_of, name, [ONE, layout], "xla")
+    ((one, four),) = ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT)(
+        1, digests_on_layouts, name, [ONE_BLOCK, layout], "xla"
+    )
     assert four == one
 
 
-def bits_in_sweeps():
-    config = sea_of(13, 17, FOUR)
-    return [bits(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
+def digests_in_sweeps():
+    config = sharded_config(13, 17, FOUR_BLOCKS)
+    return [digests_of_state(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
 
 
 def test_steps_in_a_sweep_change_no_bit_on_uneven_blocks(ranks):
-    ((one, three),) = ranks(1, bits_in_sweeps)
+    ((one, three),) = ranks(1, digests_in_sweeps)
     assert one == three
 
 
-def spectral():
+def digests_of_spectra():
     where = {"run__transport": "sharded", "run__devices": 4, "run__layout": "2x2"}
     return [spectral_bits("rings"), spectral_bits("rings", **where)]
 
 
 @pytest.mark.promise("spectra add up")
 def test_spectra_on_devices_have_bits_of_one_process(ranks):
-    ((one, four),) = ranks(1, spectral)
+    ((one, four),) = ranks(1, digests_of_spectra)
     assert len(one) == 8
     assert four == one
 
 
-def compiled_again():
+def recompiled_programs():
     """What is compiled for a second simulation of a kind, after one of another layout in between."""
-    made = [sea_of(13, 17, layout) for layout in (FOUR, (1, 4))]
+    made = [sharded_config(13, 17, layout) for layout in (FOUR_BLOCKS, (1, 4))]
     for config in made:
-        bits(Simulation(config))
-    with compilations() as found:
+        digests_of_state(Simulation(config))
+    with record_compilations() as found:
         for config in made:
-            bits(Simulation(config))
+            digests_of_state(Simulation(config))
     return found
 
 
 @pytest.mark.night
 def test_second_simulation_of_a_kind_compiles_nothing(ranks):
     """Though there was another layout in between."""
-    assert ranks(1, compiled_again) == [[]]
+    assert ranks(1, recompiled_programs) == [[]]
 
 
 def compiled_step(ny, nx, executor):
     """Messages in its compiled loop, and the number of arrays returned in place."""
     compile_quickly(False)
-    simulation = Simulation(sea_of(ny, nx, FOUR, executor))
+    simulation = Simulation(sharded_config(ny, nx, FOUR_BLOCKS, executor))
     steps = simulation._executor
     text = steps._loop.lower(simulation.carry, steps.static, steps.dt, jnp.int32(3)).compile().as_text()
-    return collectives(text), text.split("entry_computation_layout")[0].count("may-alias")
+    return count_collectives(text), text.split("entry_computation_layout")[0].count("may-alias")
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.parametrize(
     ("ny", "nx", "executor", "messages"),
-    [(13, 17, "native", 4), *at_night((12, 16, "native", 4), (13, 17, "xla", 16), (12, 16, "xla", 16))],
+    [(13, 17, "native", 4), *night_params((12, 16, "native", 4), (13, 17, "xla", 16), (12, 16, "xla", 16))],
 )
 def test_compiled_step_sends_four_messages_and_works_in_place(ranks, ny, nx, executor, messages):
     """Four for each tendency; the loop of xla has one body of three steps and one of one."""
@@ -127,11 +129,11 @@ def test_compiled_step_sends_four_messages_and_works_in_place(ranks, ny, nx, exe
     assert in_place >= 6
 
 
-def derivatives():
+def errors_of_derivatives():
     """Largest relative differences of derivatives from those of one device, and measures of their exactness."""
     found = []
-    for layout in (ONE, FOUR):
-        config = sea_of(13, 17, layout, run__steps=4)
+    for layout in (ONE_BLOCK, FOUR_BLOCKS):
+        config = sharded_config(13, 17, layout, run__steps=4)
         problem = Problem(config, controls_of(config), lambda view, k: view.state)
         checks = Checks(problem)
         product = problem.hessian_vector(checks.x, checks.d, *checks.loss)
@@ -148,7 +150,7 @@ def derivatives():
 @pytest.mark.night
 def test_derivatives_on_devices_are_those_of_one(ranks):
     """On blocks of different sizes, with respect to fields and numbers."""
-    ((number, apart, dot_product, slope),) = ranks(1, derivatives)
+    ((number, apart, dot_product, slope),) = ranks(1, errors_of_derivatives)
     assert number == 2 * 11
     assert max(apart, dot_product) < 1e-12
     assert slope == pytest.approx(2, abs=0.02)

@@ -8,89 +8,89 @@ import threading
 import time
 
 import pytest
-from support.ranks import run_ranks
+from support.rank_threads import run_rank_threads
 
-from swmodel.errors import STOPPED
+from swmodel.errors import EXIT_STOPPED
 from swmodel.parallel import environment, stop, watchdog
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.stop import Stop, duration
-from swmodel.parallel.transport.serial import Serial
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.parallel.stop import StopRequests, format_duration
+from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.parallel.watchdog import Watchdog
 
-ALONE = Serial(block(0, (1, 1), 1, 1))
+SERIAL = SerialTransport(block_of_rank(0, (1, 1), 1, 1))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_is_reason_to_stop_and_handlers_come_back(number):
+def test_signal_is_reason_to_stop_and_handlers_are_restored(number):
     before = signal.getsignal(number)
-    with Stop() as asked:
-        assert asked.reason(ALONE) is None
+    with StopRequests() as asked:
+        assert asked.reason(SERIAL) is None
         signal.raise_signal(number)
-        assert asked.reason(ALONE) == number.name
+        assert asked.reason(SERIAL) == number.name
     assert signal.getsignal(number) == before
 
 
 def test_signal_before_time_loop_counts_and_its_repeat_does_not():
-    with Stop():
+    with StopRequests():
         signal.raise_signal(signal.SIGTERM)
-        with Stop() as inner:
+        with StopRequests() as inner:
             signal.raise_signal(signal.SIGTERM)
-            assert inner.reason(ALONE) == "SIGTERM"
+            assert inner.reason(SERIAL) == "SIGTERM"
 
 
 @pytest.mark.slow
 def test_second_signal_ends_process_at_once():
     program = (
-        "import signal, time; from swmodel.parallel.stop import Stop, SAME_REQUEST\n"
-        "with Stop():\n"
+        "import signal, time; from swmodel.parallel.stop import StopRequests, SAME_REQUEST_SECONDS\n"
+        "with StopRequests():\n"
         "    signal.raise_signal(signal.SIGTERM)\n"
-        "    time.sleep(SAME_REQUEST + 0.1)\n"
+        "    time.sleep(SAME_REQUEST_SECONDS + 0.1)\n"
         "    signal.raise_signal(signal.SIGINT)\n"
         "    print('still there')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr.count("SIGINT")) == (STOPPED, "", 1)
+    assert (done.returncode, done.stdout, done.stderr.count("SIGINT")) == (EXIT_STOPPED, "", 1)
 
 
 @pytest.mark.parametrize(("received", "reason"), [([0, 0, 0], None), ([2, 0, 0], "SIGINT"), ([2, 15, 2], "SIGTERM")])
 def test_all_ranks_get_same_reason(received, reason):
     def ask(transport):
-        asked = Stop()
-        asked.received = received[transport.rank]
+        asked = StopRequests()
+        asked.received_signal = received[transport.rank]
         return asked.reason(transport)
 
-    assert run_ranks(ask, (1, 3), 3, 3) == [reason] * 3
+    assert run_rank_threads(ask, (1, 3), 3, 3) == [reason] * 3
 
 
 def test_only_the_clock_of_rank_0_counts():
     def ask(limits):
-        return run_ranks(lambda transport: Stop(limits[transport.rank]).reason(transport), (1, 2), 2, 2)
+        return run_rank_threads(lambda transport: StopRequests(limits[transport.rank]).reason(transport), (1, 2), 2, 2)
 
     assert ask([1e9, 1e-3]) == [None, None]
     assert ask([1e-3, 1e-3]) == ["the wall-clock limit of 0.001 s"] * 2
 
 
 def test_limit_counts_from_start_of_launcher(monkeypatch):
-    limit = Stop(3600.0)
-    monkeypatch.setenv(environment.STARTED, str(time.time() - 3000))
-    assert limit.reason(ALONE) is None
-    monkeypatch.setenv(environment.STARTED, str(time.time() - 3599))
-    assert limit.reason(ALONE) == "the wall-clock limit of 1 h"
+    limit = StopRequests(3600.0)
+    monkeypatch.setenv(environment.START_TIME_VARIABLE, str(time.time() - 3000))
+    assert limit.reason(SERIAL) is None
+    monkeypatch.setenv(environment.START_TIME_VARIABLE, str(time.time() - 3599))
+    assert limit.reason(SERIAL) == "the wall-clock limit of 1 h"
 
 
-class Clock:
+class FakeClock:
     """A time that stands still until it is set, and since which a launcher has been running."""
 
     def __init__(self, monkeypatch):
         self.now = 0.0
         monkeypatch.setattr(stop.time, "time", lambda: self.now)
-        monkeypatch.setenv(environment.STARTED, "0")
+        monkeypatch.setenv(environment.START_TIME_VARIABLE, "0")
 
     def reasons(self, asked, *seconds):
         """What a Stop answers before each of some chunks of steps."""
         found = []
         for each in seconds:
-            found.append(asked.reason(ALONE))
+            found.append(asked.reason(SERIAL))
             self.now += each
         return found
 
@@ -98,7 +98,7 @@ class Clock:
 @pytest.mark.parametrize(("ahead", "late"), [(500, False), (300, True)])
 def test_run_stops_if_chunk_and_restart_exceed_walltime(monkeypatch, ahead, late):
     """Two restarts of 100 s, a chunk of 120 s, 10 s to leave: together 330 s."""
-    clock, limit = Clock(monkeypatch), Stop(1000.0 + 120 + 1 + ahead)
+    clock, limit = FakeClock(monkeypatch), StopRequests(1000.0 + 120 + 1 + ahead)
     clock.now, limit.reserve = 1000.0, 100.0
     assert [reason is not None for reason in clock.reasons(limit, 120, 1, 0)] == [False, late, late]
 
@@ -107,12 +107,12 @@ def test_run_stops_if_chunk_and_restart_exceed_walltime(monkeypatch, ahead, late
 @pytest.mark.parametrize("limit", [0.5, 50.0, 120.0])
 def test_too_short_walltime_warns_and_takes_two_chunks(monkeypatch, caplog, limit):
     """Two chunks are made whatever the limit; the one that is named is enough for a third, and nothing is said."""
-    reasons = Clock(monkeypatch).reasons(Stop(limit, least=2), 50, 50, 50)
-    assert reasons == [None, None, f"the wall-clock limit of {duration(limit)}"]
+    reasons = FakeClock(monkeypatch).reasons(StopRequests(limit, min_chunks=2), 50, 50, 50)
+    assert reasons == [None, None, f"the wall-clock limit of {format_duration(limit)}"]
     (said,) = caplog.messages
     enough = re.search(r"give (\d+) s", said)
     caplog.clear()
-    assert Clock(monkeypatch).reasons(Stop(float(enough[1]), least=2), 50, 50, 50) == [None] * 3
+    assert FakeClock(monkeypatch).reasons(StopRequests(float(enough[1]), min_chunks=2), 50, 50, 50) == [None] * 3
     assert caplog.messages == []
 
 
@@ -120,8 +120,8 @@ def test_in_another_thread_only_the_limit_counts():
     found = []
 
     def enter():
-        with Stop(1e-6) as asked:
-            found.append(asked.reason(ALONE))
+        with StopRequests(1e-6) as asked:
+            found.append(asked.reason(SERIAL))
 
     thread = threading.Thread(target=enter)
     thread.start()
@@ -131,12 +131,12 @@ def test_in_another_thread_only_the_limit_counts():
 
 def test_run_has_time_of_start_until_its_first_step(tmp_path, monkeypatch):
     """Its step is none until there is a simulation; then the files that it goes on with are verified."""
-    monkeypatch.setattr(watchdog, "START", 100.0)
+    monkeypatch.setattr(watchdog, "START_TIMEOUT_SECONDS", 100.0)
     steps, answers = [None, 40, 40, 40, 45, 45, 45], []
     one = Watchdog(0, 1, tmp_path, 20.0, print)
-    one.tick = 15.0
+    one.poll_interval = 15.0
     one.watch(lambda: steps.pop(0))
-    monkeypatch.setattr(one._end, "wait", lambda seconds: not steps)
-    monkeypatch.setattr(one, "_answer", lambda step, waited: answers.append((step, waited)))
+    monkeypatch.setattr(one._stop_event, "wait", lambda seconds: not steps)
+    monkeypatch.setattr(one, "_write_stacks_and_exit", lambda step, waited: answers.append((step, waited)))
     one._watch()
     assert answers == [(45, 30.0)]

@@ -8,30 +8,30 @@ import sys
 import threading
 
 import pytest
-from support.faults import SMALL, swmodel
+from support.faults import SMALL_OPTIONS, run_swmodel
 
 from swmodel.files.status import read_status
 from swmodel.parallel import streams
 
 pytestmark = pytest.mark.night
 
-RUN = ["run", "jet", *SMALL, "--steps", "3", "--executor", "reference", "--output", "run"]
+RUN = ["run", "jet", *SMALL_OPTIONS, "--steps", "3", "--executor", "reference", "--output", "run"]
 
 
-def unread() -> int:
+def unread_pipe() -> int:
     """The descriptor of a pipe that nobody reads."""
     ours, theirs = os.pipe()
     os.close(ours)
     return theirs
 
 
-def full() -> int:
+def full_disk() -> int:
     """The descriptor of a file on a full disk."""
     return os.open("/dev/full", os.O_WRONLY)
 
 
 @contextlib.contextmanager
-def opened(make):
+def opened_descriptor(make):
     """What `make()` gives, a descriptor, until the end of the context."""
     descriptor = make()
     yield descriptor
@@ -39,31 +39,31 @@ def opened(make):
 
 
 @pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
-@pytest.mark.parametrize("make", [unread, full])
+@pytest.mark.parametrize("make", [unread_pipe, full_disk])
 def test_run_completes_when_its_output_is_closed_or_full(tmp_path, make):
-    with opened(make) as gone:
-        assert swmodel(tmp_path, *RUN, stdout=gone, stderr=gone).returncode == 0
+    with opened_descriptor(make) as gone:
+        assert run_swmodel(tmp_path, *RUN, stdout=gone, stderr=gone).returncode == 0
     assert (read_status(tmp_path / "run")["state"], read_status(tmp_path / "run")["steps"]) == ("completed", 3)
 
 
 @pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
 def test_run_without_any_stream_completes(tmp_path):
     closed = ["sh", "-c", 'exec "$@" 0>&- 1>&- 2>&-', "sh"]
-    assert swmodel(tmp_path, *RUN, before=closed, stdout=None, stderr=None).returncode == 0
+    assert run_swmodel(tmp_path, *RUN, before=closed, stdout=None, stderr=None).returncode == 0
     assert read_status(tmp_path / "run")["state"] == "completed"
 
 
 @pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
 def test_program_ends_silently_if_reader_has_gone(tmp_path):
-    with opened(unread) as gone:
-        done = swmodel(tmp_path, "cases", stdout=gone)
+    with opened_descriptor(unread_pipe) as gone:
+        done = run_swmodel(tmp_path, "cases", stdout=gone)
     assert (done.returncode, done.stderr) == (141, "")
 
 
 @pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
 def test_result_that_cannot_be_written_is_an_error(tmp_path):
-    with opened(full) as gone:
-        done = swmodel(tmp_path, "init", "jet", stdout=gone)
+    with opened_descriptor(full_disk) as gone:
+        done = run_swmodel(tmp_path, "init", "jet", stdout=gone)
     assert (done.returncode, "standard output" in done.stderr) == (5, True)
 
 
@@ -72,7 +72,7 @@ def test_nonblocking_descriptor_loses_nothing():
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
     said = b"0123456789abcdef" * 2**14
-    writer = io.BufferedWriter(streams.Standard(theirs, needed=True))
+    writer = io.BufferedWriter(streams.StandardStream(theirs, is_required=True))
     thread = threading.Thread(target=lambda: (writer.write(said), writer.flush(), os.close(theirs)))
     thread.start()
     with open(ours, "rb") as reader:
@@ -82,7 +82,7 @@ def test_nonblocking_descriptor_loses_nothing():
 
 def test_characters_that_encoding_lacks_are_replaced():
     """And a file name that no encoding has."""
-    program = "from swmodel.parallel import streams; streams.prepare(); print('ü → \\udcff')"
+    program = "from swmodel.parallel import streams; streams.replace_standard_streams(); print('ü → \\udcff')"
     environ = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, check=True)
     assert done.stdout == b"? ? ?\n"

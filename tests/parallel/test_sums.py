@@ -12,36 +12,38 @@ from support.small_run import SMALL
 
 import swmodel
 from swmodel.parallel.fixed_point import FixedPoint, exact_product
-from swmodel.parallel.transport.serial import Serial
+from swmodel.parallel.transport.serial import SerialTransport
 
-MANY = settings(max_examples=150)
-ANY = st.floats(allow_nan=False, allow_infinity=False)
+MANY_EXAMPLES = settings(max_examples=150)
+ANY_FLOAT = st.floats(allow_nan=False, allow_infinity=False)
 #: Of one size, so that many have bits beyond the last one kept.
-ALIKE = st.floats(-8, 8, allow_subnormal=True)
-ARRAYS = st.one_of(st.lists(ANY, max_size=40), st.lists(ALIKE, max_size=40)).map(np.array)
+FLOATS_OF_SIMILAR_SIZE = st.floats(-8, 8, allow_subnormal=True)
+ARRAYS = st.one_of(st.lists(ANY_FLOAT, max_size=40), st.lists(FLOATS_OF_SIMILAR_SIZE, max_size=40)).map(np.array)
 
 
-def total(parts, bound):
+def fixed_point_sum(parts, bound):
     """The sum over processes that hold the parts, each of which makes a FixedPoint of its own."""
-    pieces = [FixedPoint(bound).pieces(part) for part in parts]
+    pieces = [FixedPoint(bound).high_and_low_sums(part) for part in parts]
     return FixedPoint(bound).value(np.sum(pieces, axis=0, dtype=np.int64))
 
 
-def bits(number):
+def float_bits(number):
     """The bits of a float, signs of zeros included."""
     return np.float64(number).tobytes()
 
 
 @pytest.mark.promise("global sums do not depend on the layout")
-@MANY
+@MANY_EXAMPLES
 @given(ARRAYS, st.data())
 def test_any_order_and_splitting_gives_same_bits(numbers, data):
     bound = float(np.abs(numbers).max(initial=0.0))
     order = data.draw(st.permutations(range(len(numbers))))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(numbers)), max_size=6)))
     parts = np.split(numbers[order] if len(numbers) else numbers, cuts)
-    assert bits(total(parts, bound)) == bits(total([numbers], bound))
-    assert bits(total(itertools.chain(parts, [np.array([])]), bound)) == bits(total([numbers], bound))
+    assert float_bits(fixed_point_sum(parts, bound)) == float_bits(fixed_point_sum([numbers], bound))
+    assert float_bits(fixed_point_sum(itertools.chain(parts, [np.array([])]), bound)) == float_bits(
+        fixed_point_sum([numbers], bound)
+    )
 
 
 def exact_sum(numbers):
@@ -50,15 +52,15 @@ def exact_sum(numbers):
 
 
 @pytest.mark.promise("global sums do not depend on the layout")
-@MANY
+@MANY_EXAMPLES
 @given(ARRAYS, st.floats(1, 1e6))
 def test_sum_is_that_of_fsum_to_stated_precision(numbers, slack):
     """2^-65 of the bound is lost of each number (2^-1027 where that is less), and the sum is rounded once."""
     bound = float(np.abs(numbers).max(initial=0.0)) * slack
     if not math.isfinite(bound):
-        assert math.isnan(total([numbers], bound))
+        assert math.isnan(fixed_point_sum([numbers], bound))
         return
-    ours, exact = total([numbers], bound), exact_sum(numbers)
+    ours, exact = fixed_point_sum([numbers], bound), exact_sum(numbers)
     lost = len(numbers) * max(Fraction(bound) / 2**65, Fraction(1, 2**1027))
     if math.isinf(ours):
         assert exact * (1 if ours > 0 else -1) + lost >= 2**1024 - 2**970  # where rounding goes to infinity
@@ -79,13 +81,13 @@ def test_numbers_of_a_product_of_matrices_do_not_depend_on_the_others():
 
 @pytest.mark.parametrize("bound", [math.inf, math.nan])
 def test_sum_without_bound_is_nan(bound):
-    assert math.isnan(total([np.array([1.0])], bound))
+    assert math.isnan(fixed_point_sum([np.array([1.0])], bound))
 
 
 def test_largest_strip_of_largest_numbers_does_not_overflow():
     cells = 2**19
     strip = np.full(cells, 1.75)
-    pieces = np.array(FixedPoint(1.75).pieces(strip))
+    pieces = np.array(FixedPoint(1.75).high_and_low_sums(strip))
     assert np.array_equal(pieces, [1.75 * 2**31 * cells, 0])
     assert FixedPoint(1.75).value(1024 * pieces) == 1.75 * cells * 1024
 
@@ -98,6 +100,6 @@ def test_sums_over_processes_in_diagnostics_are_of_integers(monkeypatch):
         sums.extend([np.asarray(values).dtype] * (operation == "sum"))
         return values
 
-    monkeypatch.setattr(Serial, "reduce", reduce)
+    monkeypatch.setattr(SerialTransport, "reduce", reduce)
     swmodel.Simulation(swmodel.load("jet", SMALL, environ={})).diagnostics()
     assert sums == [np.int64]

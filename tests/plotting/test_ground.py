@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
-from support.flooding import NX, NY, sea
+from support.flooding import NX, NY, make_config
 
 import swmodel
 from swmodel.plotting import derived, ground, maps, maxima
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.page import content
-from swmodel.plotting.panels import coasts
+from swmodel.plotting.panels import coast_lines
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ RECORD = 4
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flood") / "run"
     options = {"output__every_steps": 8, "output__means": ("wet",), "output__fields": ("eta", "h", "u", "v", "wet")}
-    swmodel.Simulation(sea(**options, run__dtype="float32", run__executor="reference")).run(folder)
+    swmodel.Simulation(make_config(**options, run__dtype="float32", run__executor="reference")).run(folder)
     with open_data(folder / "output.nc") as data:
         yield data
 
@@ -34,12 +34,12 @@ def wet_in(data, record=RECORD):
     return np.ma.filled(data["wet"][record], 0) == 1
 
 
-def edges_of(water):
+def n_coast_faces(water):
     """The number of faces between water and no water."""
     return int((water[1:] != water[:-1]).sum() + (water[:, 1:] != water[:, :-1]).sum())
 
 
-def inside(lines):
+def n_inner_lines(lines):
     """The number of lines in the domain."""
     x, y = np.mean(lines, axis=1).T
     return int(((x > 0) & (x < 200 * NX) & (y > 0) & (y < 250 * NY)).sum())
@@ -48,31 +48,39 @@ def inside(lines):
 def test_fields_have_values_where_it_is_wet(data):
     wet = wet_in(data)
     for name in ("eta", "h", "speed", "wet", "kinetic_energy"):
-        shown = derived.shown(data, name, RECORD)
+        shown = derived.read_displayed_field(data, name, RECORD)
         np.testing.assert_array_equal(~np.ma.getmaskarray(shown.values), wet)
         heights = np.ma.getdata(shown.ground.values)
         land = np.ma.getmaskarray(data["depth"][:])
         np.testing.assert_array_equal(heights[~land], -data["depth"][:].compressed())
-        assert (heights[land] == ground.BEYOND).all()
+        assert (heights[land] == ground.PERMANENT_LAND_HEIGHT).all()
         np.testing.assert_array_equal(np.ma.getmaskarray(shown.ground.values), wet)
-        assert inside(coasts(shown.ground)) == edges_of(wet)
+        assert n_inner_lines(coast_lines(shown.ground)) == n_coast_faces(wet)
     wet = np.pad(wet, ((0, 1), (0, 1)))  # faces have values beside a wet cell
     beside = {"u": wet[:-1, :-1] | wet[:-1, 1:], "v": wet[:-1, :-1] | wet[1:, :-1]}
     for name, there in beside.items():
-        np.testing.assert_array_equal(~np.ma.getmaskarray(derived.shown(data, name, RECORD).values), there)
+        np.testing.assert_array_equal(
+            ~np.ma.getmaskarray(derived.read_displayed_field(data, name, RECORD).values), there
+        )
 
 
 def test_coast_of_each_record_is_drawn(data):
-    figure = maps.picture(data, ["eta"], RECORD)
+    figure = maps.draw_fields(data, ["eta"], RECORD)
     (panel,) = (axes for axes in figure.axes if axes.images)
     (lines,) = (each for each in panel.collections if isinstance(each, LineCollection))
-    assert inside(lines.get_segments()) == edges_of(wet_in(data))
-    assert f"to {ground.top_of(derived.shown(data, 'eta', 0).ground):.3g} m" in figure.texts[0].get_text()
+    assert n_inner_lines(lines.get_segments()) == n_coast_faces(wet_in(data))
+    assert (
+        f"to {ground.max_floodable_height(derived.read_displayed_field(data, 'eta', 0).ground):.3g} m"
+        in figure.texts[0].get_text()
+    )
 
 
 def test_floods_are_drawn_on_what_was_dry_at_the_start(data):
     start, last = wet_in(data, 0), len(data["time"]) - 1
-    shown = [maxima.on_land(derived.shown(data, f"{name}", last)) for name in ("h_max", "eta_max", "wet_arrival")]
+    shown = [
+        maxima.to_flood_map(derived.read_displayed_field(data, f"{name}", last))
+        for name in ("h_max", "eta_max", "wet_arrival")
+    ]
     for each in shown:
         np.testing.assert_array_equal(np.ma.getmaskarray(each.ground.values), start)
     flooded = ~np.ma.getmaskarray(shown[0].values)
@@ -80,13 +88,16 @@ def test_floods_are_drawn_on_what_was_dry_at_the_start(data):
     assert not (flooded & start).any()
     np.testing.assert_array_equal(~np.ma.getmaskarray(shown[2].values), flooded)
     np.testing.assert_array_equal(~np.ma.getmaskarray(shown[1].values) & ~start, flooded)
-    assert len([axes for axes in maxima.largest(data, last).axes if axes.images]) == 4
+    assert len([axes for axes in maxima.draw_maxima(data, last).axes if axes.images]) == 4
     flooded = replace(shown[0].ground, values=np.ma.masked_all_like(shown[0].ground.values))
-    assert [len(ground.legend([replace(shown[0], ground=each)])) for each in (shown[0].ground, flooded)] == [1, 0]
+    assert [len(ground.ground_legend([replace(shown[0], ground=each)])) for each in (shown[0].ground, flooded)] == [
+        1,
+        0,
+    ]
 
 
 def test_page_has_ground_and_coasts(data):
-    found = content.maps(data, ["eta"])
+    found = content.encode_maps(data, ["eta"])
     json.dumps(found)
     assert len(zlib.decompress(b64decode(found["ground"]["colours"]))) == 3 * NY * NX
     (field,) = found["fields"]

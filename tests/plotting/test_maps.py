@@ -8,35 +8,35 @@ from matplotlib import _pylab_helpers
 from matplotlib.contour import QuadContourSet
 from matplotlib.quiver import Quiver
 from PIL import Image
-from support.command import cli
-from support.marks import at_night
+from support.command import invoke_swmodel
+from support.marks import night_params
 from support.small_run import make_run
 
 import swmodel
 from swmodel import Simulation, cases, plotting
 from swmodel.errors import FilesError, UsageError
 from swmodel.ocean.coordinates import points
-from swmodel.plotting import Over, PlotError, Scale, animation, derived, maps, series, titles
+from swmodel.plotting import ColourRange, Overlays, PlotError, animation, derived, maps, series, titles
 from swmodel.plotting.dataset import find_record, open_data
-from swmodel.plotting.record import read_map
+from swmodel.plotting.field_map import read_map
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def data(finished):
-    with open_data(finished / "output.nc") as opened:
+def data(finished_run):
+    with open_data(finished_run / "output.nc") as opened:
         yield opened
 
 
-def clims(figure):
+def colour_limits(figure):
     """The ends of the colours of each panel, in the field's units."""
     return [axes.images[0].get_clim() for axes in figure.axes if axes.images]
 
 
 def test_last_record_is_shown_unless_another_is_asked_for(data):
     for chosen, expected in (({}, 2), ({"time": 110.0}, 1)):
-        figure = maps.picture(data, ["eta"], **chosen)
+        figure = maps.draw_fields(data, ["eta"], **chosen)
         np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), data["eta"][expected])
     assert figure.get_suptitle() == "run, minute 1.5"  # the folder, and no date without time.start
     assert [find_record(data, record) for record in (0, -2)] == [0, 1]
@@ -46,43 +46,48 @@ def test_last_record_is_shown_unless_another_is_asked_for(data):
 
 
 def test_default_picture_has_vorticity_over_f_and_no_zeros(data, tmp_path):
-    shown, zeta, f = derived.shown(data, "zeta", -1), read_map(data, "zeta"), read_map(data, "f")
+    shown, zeta, f = derived.read_displayed_field(data, "zeta", -1), read_map(data, "zeta"), read_map(data, "f")
     np.testing.assert_array_equal(shown.values, zeta.values / f.values)
     assert shown.units == "1"
-    assert derived.chosen(data, None) == ["zeta", "eta"]
+    assert derived.choose_fields(data, None) == ["zeta", "eta"]
     with open_data(make_run(tmp_path / "run", "inertial") / "output.nc") as turning:
-        assert derived.chosen(turning, None) == ["speed", "u"]
+        assert derived.choose_fields(turning, None) == ["speed", "u"]
 
 
 def test_diagnostics_show_relative_changes_and_extremes(run):
     assert plotting.plot_diagnostics(run) == run / "diagnostics.png"
     with open_data(run / "diagnostics.nc") as data:
-        mass, label = series.of_domain(data["mass"])
-        speed, _ = series.of_domain(data["max_speed"])
+        mass, label = series.domain_curve(data["mass"])
+        speed, _ = series.domain_curve(data["max_speed"])
         assert mass[0] == 0
         assert label.startswith("Relative change")
         np.testing.assert_array_equal(speed, data["max_speed"][:])
 
 
-def test_given_ends_of_colours_are_used_or_refused(data):
-    assert clims(maps.picture(data, ["eta", "h"], scale=Scale("record", -2.0, 3.0))) == [(-2, 3)] * 2
-    low, high = clims(maps.picture(data, ["eta"]))[0]
-    assert clims(maps.picture(data, ["eta"], scale=Scale("run", high=2 * high))) == [(low, 2 * high)]
+def test_colour_limits_are_used_or_refused(data):
+    assert (
+        colour_limits(maps.draw_fields(data, ["eta", "h"], colour_range=ColourRange("record", -2.0, 3.0)))
+        == [(-2, 3)] * 2
+    )
+    low, high = colour_limits(maps.draw_fields(data, ["eta"]))[0]
+    assert colour_limits(maps.draw_fields(data, ["eta"], colour_range=ColourRange("run", high=2 * high))) == [
+        (low, 2 * high)
+    ]
     with pytest.raises(PlotError, match="units"):
-        maps.picture(data, ["u", "eta"], scale=Scale("record", low=0.0))
+        maps.draw_fields(data, ["u", "eta"], colour_range=ColourRange("record", low=0.0))
     with pytest.raises(PlotError, match="lower end"):
-        maps.picture(data, ["eta"], scale=Scale("record", low=1e6))
+        maps.draw_fields(data, ["eta"], colour_range=ColourRange("record", low=1e6))
     for low, high in ((2.0, 1.0), (float("nan"), 1.0), (None, float("inf"))):
         with pytest.raises(PlotError, match="vmin and vmax"):
-            Scale("record", low, high)
+            ColourRange("record", low, high)
 
 
 @pytest.mark.night
-def test_film_has_all_records(run, monkeypatch):
+def test_animation_has_all_records(run, monkeypatch):
     film = Image.open(plotting.animate(run, "eta", fps=5, output=run / "eta.gif"))
     assert (film.n_frames, film.info["duration"]) == (3, 200)
-    assert imageio_ffmpeg.count_frames_and_secs(str(plotting.animate(run))) == (3, animation.SHORTEST)
-    monkeypatch.setattr(animation, "ffmpeg", lambda: None)
+    assert imageio_ffmpeg.count_frames_and_secs(str(plotting.animate(run))) == (3, animation.MIN_DURATION_SECONDS)
+    monkeypatch.setattr(animation, "find_ffmpeg", lambda: None)
     assert plotting.animate(run, "eta") == run / "output-eta.gif"
 
 
@@ -97,9 +102,9 @@ def test_arrows_are_where_there_is_a_current():
     np.testing.assert_array_equal(~quiver.Umask[apart], ((x > 10) & ~land[y, x])[apart])
 
 
-def test_lines_are_where_the_field_has_their_values(data):
-    lines = maps.picture(data, ["v"], over=Over(contours="eta")).axes[0].collections[-1]
-    eta = derived.shown(data, "eta", -1)
+def test_contours_are_where_the_field_has_their_values(data):
+    lines = maps.draw_fields(data, ["v"], overlays=Overlays(contours="eta")).axes[0].collections[-1]
+    eta = derived.read_displayed_field(data, "eta", -1)
     level, path = next((level, path) for level, path in zip(lines.levels, lines.get_paths(), strict=True) if len(path))
     x, y = path.vertices[len(path) // 2] * 1e3
     rows, columns = np.interp(y, eta.y, np.arange(9)), np.interp(x, eta.x, np.arange(14))
@@ -108,17 +113,17 @@ def test_lines_are_where_the_field_has_their_values(data):
 
 
 @pytest.mark.parametrize("name", ["run", "record"])
-def test_frame_of_film_is_picture_of_its_record(data, name):
-    scale, over = Scale(name), Over(True, "eta")
-    figure, show = animation.film(data, "v", None, scale, over)
+def test_frame_of_animation_equals_picture_of_its_record(data, name):
+    scale, over = ColourRange(name), Overlays(True, "eta")
+    figure, show = animation.make_animation(data, "v", None, scale, over)
     show(2)
-    expected = maps.picture(data, ["v"], 2, scale=scale, over=over)
+    expected = maps.draw_fields(data, ["v"], 2, colour_range=scale, overlays=over)
     drawn = [{type(each): each for each in one.axes[0].collections} for one in (figure, expected)]
     paths = [[path.vertices.tolist() for path in one[QuadContourSet].get_paths()] for one in drawn]
     assert paths[0] == paths[1]
     np.testing.assert_array_equal(drawn[0][Quiver].U, drawn[1][Quiver].U)
-    assert clims(figure) == clims(expected)
-    assert titles.titles(data)(2) in figure.get_suptitle()
+    assert colour_limits(figure) == colour_limits(expected)
+    assert titles.make_title_formatter(data)(2) in figure.get_suptitle()
 
 
 @pytest.mark.parametrize(
@@ -131,23 +136,23 @@ def test_frame_of_film_is_picture_of_its_record(data, name):
         ("plot", {"fields": "zeeta"}, "zeta"),
     ],
 )
-def test_wrong_fields_files_and_options_are_named(finished, tmp_path, monkeypatch, draw, arguments, named):
+def test_wrong_fields_files_and_options_are_named(finished_run, tmp_path, monkeypatch, draw, arguments, named):
     monkeypatch.chdir(tmp_path)
     with pytest.raises((PlotError, FilesError), match=named):
-        getattr(plotting, draw)(**{"path": finished} | arguments)
+        getattr(plotting, draw)(**{"path": finished_run} | arguments)
 
 
 # Files: whole or not at all, with the reason; which picture is drawn
 
 
-def draw(run, target):
+def draw_target(run, target):
     """A picture or a film of the run."""
     return (plotting.plot if target.suffix == ".png" else plotting.animate)(run, "eta", output=target)
 
 
 @pytest.mark.fault("a picture or film that cannot be written")
-@pytest.mark.parametrize("name", ["it.png", *at_night("it.gif", "it.mp4")])
-def test_old_picture_stays_until_the_new_one_is_whole(finished, tmp_path, monkeypatch, name):
+@pytest.mark.parametrize("name", ["it.png", *night_params("it.gif", "it.mp4")])
+def test_old_picture_stays_until_the_new_one_is_complete(finished_run, tmp_path, monkeypatch, name):
     target = tmp_path / name
     target.write_text("the old one")
 
@@ -157,27 +162,27 @@ def test_old_picture_stays_until_the_new_one_is_whole(finished, tmp_path, monkey
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", stop)
     with pytest.raises(KeyboardInterrupt):
-        draw(finished, target)
+        draw_target(finished_run, target)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert target.read_text() == "the old one"
 
 
 @pytest.mark.fault("a picture or film that cannot be written")
-def test_reason_of_ffmpeg_is_told_in_one_line(finished, tmp_path, monkeypatch, caplog):
+def test_reason_of_ffmpeg_is_reported_in_one_line(finished_run, tmp_path, monkeypatch, caplog):
     broken = tmp_path / "ffmpeg"
     broken.write_text("#!/bin/sh\necho '[out @ 0x5] first' >&2\necho '[mp4 @ 0x5] Unknown encoder.' >&2\nexit 3\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(animation, "ffmpeg", lambda: str(broken))
+    monkeypatch.setattr(animation, "find_ffmpeg", lambda: str(broken))
     with pytest.raises(FilesError, match="it.mp4 .*Unknown encoder$"):
-        draw(finished, tmp_path / "it.mp4")
+        draw_target(finished_run, tmp_path / "it.mp4")
     assert not (tmp_path / "it.mp4").exists()
     assert caplog.records == []
 
 
-def test_links_are_followed_and_pictures_are_png_by_default(finished, tmp_path):
+def test_links_are_followed_and_pictures_are_png_by_default(finished_run, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link.png").symlink_to(tmp_path / "real" / "it.png")
-    assert plotting.plot(finished, "eta", output=tmp_path / "link") == tmp_path / "link.png"
+    assert plotting.plot(finished_run, "eta", output=tmp_path / "link") == tmp_path / "link.png"
     assert (tmp_path / "link.png").is_symlink()
     assert (tmp_path / "real" / "it.png").read_bytes()[:4] == b"\x89PNG"
 
@@ -187,7 +192,7 @@ def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
     (tmp_path / "analysis.nc").touch()
     with pytest.raises(PlotError, match=r"diagnostics\.nc.*analysis\.nc"):
         plotting.plot_diagnostics(tmp_path)
-    result = cli("animate", tmp_path)
+    result = invoke_swmodel("animate", tmp_path)
     assert (result.exit_code, "analysis.nc" in result.stderr) == (2, True)
 
 
@@ -196,18 +201,18 @@ def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
 
 SMALL = {"grid.nx": 12, "grid.ny": 9, "run.executor": "reference", "run.dtype": "float64"}
 #: Cases whose answer holds from later on, or of a mean.
-LATER = {"adjustment", "gulf_tide"}
+CASES_WITH_LATE_SOLUTION = {"adjustment", "gulf_tide"}
 
 
-def images(figure):
+def image_arrays(figure):
     return [axes.images[0].get_array() for axes in figure.axes if axes.images]
 
 
 def test_dataset_is_drawn_as_the_file_it_is_from(run):
     with xarray.open_dataset(run / "output.nc") as dataset:
         given = [(run, 1), (dataset, 1), (dataset.isel(time=1), -1)]
-        usual, *others = (images(swmodel.plot(source, record=record)) for source, record in given)
-        doubled = images(swmodel.plot(dataset.assign(eta=2 * dataset.eta), "eta", record=1))
+        usual, *others = (image_arrays(swmodel.plot(source, record=record)) for source, record in given)
+        doubled = image_arrays(swmodel.plot(dataset.assign(eta=2 * dataset.eta), "eta", record=1))
     for one, other in zip(sum(others, []), 2 * usual, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(doubled[0], 2 * usual[1], rtol=1e-6)
@@ -219,7 +224,7 @@ def test_simulation_draws_its_present_state():
     figure = model.plot("eta", "zeta")
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert _pylab_helpers.Gcf.figs == {}
-    eta, zeta = images(figure)
+    eta, zeta = image_arrays(figure)
     scales = np.max(np.abs(model.field("eta"))) / np.max(np.abs(eta))
     np.testing.assert_allclose(eta * scales, model.field("eta"), atol=1e-15)
     assert zeta.shape == (10, 13)  # corners: one more row, on the southern wall, and one more column
@@ -228,9 +233,9 @@ def test_simulation_draws_its_present_state():
         model.plot("foam")
 
 
-def test_known_answers_begin_with_the_initial_state():
+def test_analytic_solutions_begin_with_the_initial_state():
     found = set()
-    for name in set(cases.names()) - LATER:
+    for name in set(cases.names()) - CASES_WITH_LATE_SOLUTION:
         config = swmodel.load(name, environ={})
         for field, location in {"eta": "centre", "u": "u", "v": "v"}.items():
             at = points(config.grid, location, range(config.grid.ny), range(config.grid.nx))
@@ -246,22 +251,22 @@ def test_known_answers_begin_with_the_initial_state():
     assert len(found) > 10
 
 
-def test_error_is_the_difference_from_the_known_answer(run, tmp_path):
+def test_error_is_the_difference_from_the_analytic_solution(run, tmp_path):
     folder = make_run(tmp_path / "seiche", "seiche", run__steps=20, output__every_steps=10, run__dtype="float64")
     with open_data(folder / "output.nc") as data:
-        first, last = (derived.shown(data, "eta_error", record) for record in (0, -1))
-        figure = maps.picture(data, ["eta", "eta_error"])
+        first, last = (derived.read_displayed_field(data, "eta_error", record) for record in (0, -1))
+        figure = maps.draw_fields(data, ["eta", "eta_error"])
     assert np.abs(first.values).max() < 1e-14
     assert 0 < np.abs(last.values).max() < 0.01 * swmodel.load("seiche", environ={}).case.amplitude
     low, high = [axes for axes in figure.axes if axes.images][1].images[0].get_clim()
     assert low == -high
     with open_data(run / "output.nc") as data, pytest.raises(PlotError, match="eta"):
-        maps.picture(data, ["eta_error"])
+        maps.draw_fields(data, ["eta_error"])
     channel = make_run(tmp_path / "channel", "seiche", grid__nx=40, grid__ny=4, run__steps=5, run__dtype="float64")
     with open_data(channel / "output.nc") as data:  # drawn as a line, with the known answer beside it
-        model, known = maps.picture(data, ["eta"]).axes[0].lines
+        model, known = maps.draw_fields(data, ["eta"]).axes[0].lines
     np.testing.assert_allclose(known.get_ydata(), model.get_ydata(), atol=0.02 * np.abs(model.get_ydata()).max())
     dry = make_run(tmp_path / "dry", "dam_break_dry", grid__nx=40, grid__ny=4, time__dt=0.01, output__fields=("eta",))
     with open_data(dry / "output.nc") as data:  # nor is there known water below the ground
-        level = derived.shown(data, "eta", -1)
-    assert (level.known > level.ground.values.data).all()
+        level = derived.read_displayed_field(data, "eta", -1)
+    assert (level.analytic > level.ground.values.data).all()

@@ -9,7 +9,7 @@ import zlib
 import netCDF4
 import numpy as np
 import pytest
-from support.pages import content_of
+from support.pages import page_content
 
 from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, derived, view
@@ -20,25 +20,25 @@ from swmodel.plotting.page import content
 pytestmark = pytest.mark.slow
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUIETLY = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+BROWSER_OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
-def levels(field):
+def decode_levels(field):
     numbers = np.frombuffer(zlib.decompress(base64.b64decode(field["bytes"])), np.uint8)
     return numbers.reshape(-1, field["rows"], field["columns"])
 
 
 @pytest.mark.promise("the page of `swmodel view` shows the values in the files")
 def test_page_has_values_of_records_to_half_a_level(run):
-    found = content_of(view(run, ["eta", "speed"]))
+    found = page_content(view(run, ["eta", "speed"]))
     assert [field["name"] for field in found["fields"]] == ["eta", "speed"]
     with open_data(run / "output.nc") as data:
         for field in found["fields"]:
-            step = (field["high"] - field["low"]) / content.LEVELS
+            step = (field["high"] - field["low"]) / content.MAX_LEVEL
             exponent = re.search(r"10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", field["label"])
             scale = 10.0 ** int(exponent[1].translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))) if exponent else 1.0
-            for record, level in enumerate(levels(field)):
-                truth = derived.shown(data, field["name"], record).values / scale
+            for record, level in enumerate(decode_levels(field)):
+                truth = derived.read_displayed_field(data, field["name"], record).values / scale
                 assert np.array_equal(level == content.MISSING, np.ma.getmaskarray(truth))
                 within = (truth >= field["low"]) & (truth <= field["high"])
                 assert within.mean() > 0.9
@@ -47,8 +47,8 @@ def test_page_has_values_of_records_to_half_a_level(run):
 
 def test_averages_over_blocks_keep_the_sum_and_the_land():
     values = np.ma.masked_less(np.random.default_rng(1).normal(size=(7, 5)), -1.0)
-    means = content.averaged(values, 3)
-    counts = content.averaged(np.ma.array(~np.ma.getmaskarray(values), dtype=float), 3)
+    means = content.average_blocks(values, 3)
+    counts = content.average_blocks(np.ma.array(~np.ma.getmaskarray(values), dtype=float), 3)
     sizes = np.outer([3, 3, 1], [3, 2])
     assert np.ma.sum(means * counts * sizes) == pytest.approx(values.sum(), rel=1e-12)
     assert np.array_equal(np.ma.getmaskarray(means), counts == 0)
@@ -58,12 +58,12 @@ def test_averages_over_blocks_keep_the_sum_and_the_land():
 def test_large_page_leaves_out_records_and_counts_them(run, monkeypatch):
     with open_data(run / "output.nc") as data:
         records, *shape = data["eta"].shape
-        monkeypatch.setattr(content, "MOST_BYTES", 2 * np.prod(shape))
-        monkeypatch.setattr(content, "MOST_CELLS", -(-max(shape) // 2))
-        found = content.maps(data, ["eta", "u", "v", "h", "zeta", "q", "speed", "sea_level", "eta_mean"])
+        monkeypatch.setattr(content, "MAX_BYTES", 2 * np.prod(shape))
+        monkeypatch.setattr(content, "MAX_CELLS", -(-max(shape) // 2))
+        found = content.encode_maps(data, ["eta", "u", "v", "h", "zeta", "q", "speed", "sea_level", "eta_mean"])
         assert (found["times"][0], found["times"][-1]) == (0.0, data["time"][-1])
     assert len(found["titles"]) == len(found["times"]) == records - found["left_out"] < records
-    assert levels(found["fields"][0]).shape == (len(found["times"]), -(-shape[0] // 2), -(-shape[1] // 2))
+    assert decode_levels(found["fields"][0]).shape == (len(found["times"]), -(-shape[0] // 2), -(-shape[1] // 2))
 
 
 def test_series_and_facts_are_those_of_the_run(run):
@@ -71,7 +71,7 @@ def test_series_and_facts_are_those_of_the_run(run):
     with netCDF4.Dataset(run / "output.nc", "a") as data:
         data.institution = "</td><script>alert(1)</script>"
     page = view(run)
-    found, text = content_of(page), page.read_text("utf-8")
+    found, text = page_content(page), page.read_text("utf-8")
     with netCDF4.Dataset(run / "diagnostics.nc") as data:
         speeds = next(series for series in found["series"] if series["label"].startswith("Largest speed"))
         assert speeds["values"] == pytest.approx(data["max_speed"][:].tolist())
@@ -98,23 +98,29 @@ def test_refused_page_leaves_nothing(run):
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on PATH")
 def test_browser_without_network_draws_the_chosen_record(run, tmp_path):
     page = view(run, ["eta", "speed"])
-    line = [BROWSER, *QUIETLY, f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=10000", "--dump-dom"]
+    line = [
+        BROWSER,
+        *BROWSER_OPTIONS,
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--virtual-time-budget=10000",
+        "--dump-dom",
+    ]
     line += ["--host-resolver-rules=MAP * ~NOTFOUND", f"{page.as_uri()}#field=speed&record=1"]
     found = subprocess.run(line, capture_output=True, text=True, timeout=120, check=True).stdout
     assert 'data-drawn="speed 1"' in found
-    assert f'<h1 id="caption">{content_of(page)["titles"][1]}</h1>' in found
-    assert len(re.findall(r"<canvas[^>]*over time", found)) == len(content_of(page)["series"])
+    assert f'<h1 id="caption">{page_content(page)["titles"][1]}</h1>' in found
+    assert len(re.findall(r"<canvas[^>]*over time", found)) == len(page_content(page)["series"])
     assert not re.findall(r'(?:src|href)="', page.read_text("utf-8"))
 
 
-def lines(path) -> dict[str, str]:
+def lines_by_first_column(path) -> dict[str, str]:
     """The lines of two columns by their first one."""
     pairs = (line.split("  ", 1) for line in describe_results(path).splitlines() if "  " in line)
     return {name.strip(): rest.strip() for name, rest in pairs}
 
 
 @pytest.mark.parametrize(("status", "words"), [('{"state": "failed", "exit_code": 70}', "70"), (None, "not finished")])
-def test_state_of_failed_and_unfinished_runs_is_told(run, status, words):
+def test_page_shows_the_state_of_failed_and_unfinished_runs(run, status, words):
     (run / "status.json").write_text(status) if status else (run / "status.json").unlink()
-    shown = lines(run)
+    shown = lines_by_first_column(run)
     assert (words in shown["state"], shown["case"]) == (True, "jet")

@@ -9,15 +9,15 @@ import netCDF4
 import numpy as np
 import pytest
 from support.random_case import configuration, random_fields
-from support.restarts import resealed
+from support.restarts import renew_header_checksum
 
 import swmodel
 from swmodel.ocean.derived import DERIVED, POTENTIALS
-from swmodel.ocean.rotated import to_earth
+from swmodel.ocean.rotated_pole import to_earth
 from swmodel.plotting import PlotError, derived, maps
 from swmodel.plotting.dataset import open_data
-from swmodel.plotting.earth import moved, places
-from swmodel.plotting.record import read_map
+from swmodel.plotting.field_map import read_map
+from swmodel.plotting.rotated_pole import interpolate_to_map, make_map_points
 
 pytestmark = pytest.mark.slow
 
@@ -28,10 +28,10 @@ STORED = tuple(name for name in DERIVED if name not in (*POTENTIALS, "wet"))
 #: Fields that pictures compute here.
 COMPUTED = ("zeta", "q", "speed", "eta", "kinetic_energy", "okubo_weiss")
 #: Rings in x and y, slip along walls and coasts, precision, open sides.
-CHANNEL, OPEN = (True, False, "no", "float32"), (False, False, "no", "float64", ("west", "north"))
+CHANNEL, OPEN_BOUNDARIES = (True, False, "no", "float32"), (False, False, "no", "float64", ("west", "north"))
 
 
-def write(folder, periodic_x, periodic_y, slip, dtype, sides=()):
+def write_random_run(folder, periodic_x, periodic_y, slip, dtype, sides=()):
     """The file of a run with islands, everything random and every field stored."""
     values = random_fields(NY, NX, seed=5, amplitude=0.3)
     values["mask"][6, 0] = values["mask"][2:4, 3] = 0.0
@@ -45,30 +45,30 @@ def write(folder, periodic_x, periodic_y, slip, dtype, sides=()):
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("random") / "run", True, False, "no", "float64")
+    return write_random_run(tmp_path_factory.mktemp("random") / "run", True, False, "no", "float64")
 
 
-def without(file, folder, *names):
+def copy_without_fields(file, folder, *names):
     """A copy of a file, in a folder, in which these fields have other names, kept_..."""
     copy = shutil.copy(file, folder / "part.nc")
     with netCDF4.Dataset(copy, "a") as data:
         for name in names:
             data.renameVariable(name, f"kept_{name}")
-    resealed(copy)
+    renew_header_checksum(copy)
     return copy
 
 
 @pytest.mark.fault("a picture shows a coast along an open side, or other fields than the run's")
-@pytest.mark.parametrize("run", [CHANNEL, OPEN], ids=["channel", "open"])
+@pytest.mark.parametrize("run", [CHANNEL, OPEN_BOUNDARIES], ids=["channel", "open"])
 def test_computed_fields_are_those_the_model_writes(tmp_path, run):
     """Maps leave out the water outside open sides, because a picture would show a coast beside it."""
-    file = write(tmp_path / "run", *run)
-    with open_data(without(file, tmp_path, *COMPUTED)) as data:
-        assert set(derived.derivable(data)) == set(COMPUTED)
-        assert derived.read(data, "eta").domain == derived.read(data, "u").domain
-        for name in derived.derivable(data):
-            computed, kept = derived.read(data, name), data[f"kept_{name}"]
-            rows, columns = inside(run[4:])
+    file = write_random_run(tmp_path / "run", *run)
+    with open_data(copy_without_fields(file, tmp_path, *COMPUTED)) as data:
+        assert set(derived.derivable_fields(data)) == set(COMPUTED)
+        assert derived.read_or_derive(data, "eta").domain == derived.read_or_derive(data, "u").domain
+        for name in derived.derivable_fields(data):
+            computed, kept = derived.read_or_derive(data, name), data[f"kept_{name}"]
+            rows, columns = inner_rows_and_columns(run[4:])
             values = kept[-1, rows, columns]
             np.testing.assert_array_equal(np.ma.getmaskarray(computed.values), np.ma.getmaskarray(values))
             off = np.abs(computed.values - values).max() / np.abs(values).max()
@@ -80,24 +80,27 @@ def test_computed_fields_are_those_the_model_writes(tmp_path, run):
                 np.testing.assert_array_equal(positions, data[dimension][numbers])
 
 
-def inside(sides):
+def inner_rows_and_columns(sides):
     """Rows and columns of a map: those that are no outside water."""
     sides = sides[0] if sides else ()
     return slice("south" in sides, NY - ("north" in sides)), slice("west" in sides, NX - ("east" in sides))
 
 
 def test_thickness_is_that_of_sea_level_and_depth(file, tmp_path):
-    with open_data(without(file, tmp_path, "h", "q")) as data:
+    with open_data(copy_without_fields(file, tmp_path, "h", "q")) as data:
         for name in ("h", "q"):
-            np.testing.assert_allclose(derived.read(data, name).values, data[f"kept_{name}"][-1], rtol=1e-12)
+            np.testing.assert_allclose(derived.read_or_derive(data, name).values, data[f"kept_{name}"][-1], rtol=1e-12)
     for gone, name in (("u speed", "speed"), ("h eta q", "q"), ("", "streamfunction"), ("f zeta", "zeta")):
-        with open_data(without(file, tmp_path, *gone.split())) as data, pytest.raises(PlotError, match=f'"{name}"'):
-            derived.read(data, name)
+        with (
+            open_data(copy_without_fields(file, tmp_path, *gone.split())) as data,
+            pytest.raises(PlotError, match=f'"{name}"'),
+        ):
+            derived.read_or_derive(data, name)
 
 
 def test_arrows_are_means_of_velocities_on_both_sides_of_cells(file):
     with open_data(file) as data:
-        u, v = derived.current(data)
+        u, v = derived.read_current(data)
         faces_u, faces_v = (np.ma.filled(data[name][-1], 0.0) for name in "uv")
     west, south = np.roll(faces_u, 1, axis=1), np.vstack([np.zeros(NX), faces_v[:-1]])
     water = ~np.ma.getmaskarray(u.values)
@@ -105,41 +108,41 @@ def test_arrows_are_means_of_velocities_on_both_sides_of_cells(file):
     np.testing.assert_allclose(v.values[water], ((faces_v + south) / 2)[water])
 
 
-def turned(cells, south=-80.0, west=-180.0, east=180.0):
+def rotated_positions(cells, south=-80.0, west=-180.0, east=180.0):
     """Positions about the pole along x and y, and true longitudes and latitudes [y, x]."""
     step = 360.0 / cells
     x, y = np.arange(west + step / 2, east, step), np.arange(south + step / 2, -south, step)
     return x, y, *to_earth(POLE, x, y[:, None])
 
 
-def smooth(lon, lat):
+def smooth_field(lon, lat):
     return np.cos(np.radians(lat)) * np.sin(np.radians(2 * lon)) + np.sin(np.radians(lat))
 
 
-def test_smooth_field_is_moved_to_second_order():
+def test_smooth_field_is_interpolated_to_second_order():
     errors = []
     for cells in (72, 144):
-        x, y, lon, lat = turned(cells)
-        to = places(POLE, (x, y), np.ones(lon.shape), x, y)
-        found = moved(np.ma.masked_invalid(smooth(lon, lat)), to)
+        x, y, lon, lat = rotated_positions(cells)
+        to = make_map_points(POLE, (x, y), np.ones(lon.shape), x, y)
+        found = interpolate_to_map(np.ma.masked_invalid(smooth_field(lon, lat)), to)
         within = (to.rows > 0) & (to.rows < y.size - 1)
-        errors.append(np.abs(found - smooth(to.x, to.y[:, None]))[within].max())
+        errors.append(np.abs(found - smooth_field(to.x, to.y[:, None]))[within].max())
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.2)
 
 
-def test_arrows_on_turned_grid_are_eastward_and_northward(tmp_path):
+def test_arrows_on_rotated_grid_are_eastward_and_northward(tmp_path):
     band = {"grid.pole": POLE, "grid.west": -40.0, "grid.east": 40.0, "grid.south": -30.0, "grid.north": 30.0}
     band |= {"grid.nx": 40, "grid.ny": 30, "run.steps": 1, "output.fields": ("u", "v"), "run.executor": "reference"}
     fields = {"u": lambda at: 0.3 * np.cos(np.radians(at.lat)), "v": lambda at: 0.0 * at.lat}
     swmodel.Simulation("sea", band, fields=fields).run(tmp_path / "run")
     with open_data(tmp_path / "run" / "output.nc") as data:
-        east, north = derived.current(data, 0)
+        east, north = derived.read_current(data, 0)
         middle = np.abs(east.x - east.x.mean()) < 15
         expected = 0.3 * np.cos(np.radians(east.y))[:, None] + np.zeros(east.x.size)
         np.testing.assert_allclose(east.values[30:-30, middle], expected[30:-30, middle], rtol=0.02)
         assert np.abs(north.values[30:-30, middle]).max() < 0.01
-        figure = maps.picture(data, ["u"], 0)
+        figure = maps.draw_fields(data, ["u"], 0)
         assert figure.axes[0].get_xlabel() == "longitude"
-        outside = read_map(data, "u", 0).outside
+        outside = read_map(data, "u", 0).outside_grid
     grey, white = figure.axes[0].images
     np.testing.assert_array_equal(np.ma.getmaskarray(white.get_array()), ~outside)

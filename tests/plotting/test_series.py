@@ -5,11 +5,11 @@ from datetime import datetime
 import numpy as np
 import pytest
 import xarray
-from support.command import cli
-from support.pages import content_of
+from support.command import invoke_swmodel
+from support.pages import page_content
 from support.small_run import make_run
 
-from swmodel.plotting import Over, PlotError, maps, maxima, plot_maxima, plot_sections, plot_stations, series, view
+from swmodel.plotting import Overlays, PlotError, maps, maxima, plot_maxima, plot_sections, plot_stations, series, view
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.page import content
 
@@ -20,7 +20,7 @@ DRIFTERS = [[10e3, 20e3], [60e3, 22e3], [30e3, 35e3]]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def run_with_series(tmp_path_factory):
     """A run with two gauges, a section, drifters and largest values."""
     options = {
         "output__stations": STATIONS,
@@ -33,57 +33,57 @@ def folder(tmp_path_factory):
     return make_run(tmp_path_factory.mktemp("places") / "run", **options)
 
 
-def lines_of(figure):
+def titles_and_curves(figure):
     return [(axes.get_title(loc="left"), axes.lines[0].get_ydata()) for axes in figure.axes if axes.lines]
 
 
-def test_gauges_and_sections_have_their_series_in_panels(folder, tmp_path):
-    with open_data(folder / "stations.nc") as data:
-        found = lines_of(series.draw_places(data, "station", "v"))
+def test_gauges_and_sections_have_their_series_in_panels(run_with_series, tmp_path):
+    with open_data(run_with_series / "stations.nc") as data:
+        found = titles_and_curves(series.draw_sites(data, "station", "v"))
         values = data["v"][:].data
     for (title, drawn), known, words in zip(found, values.T, (("Côte", "20 km"), ("b", "40 km")), strict=True):
         assert all(word in title for word in words)
         assert np.ptp(drawn) > 0
         assert np.corrcoef(drawn, known)[0, 1] == pytest.approx(1)
-    with open_data(folder / "sections.nc") as data:
-        figure = series.draw_places(data, "section", "transport")
-        ((title, drawn),) = lines_of(figure)
+    with open_data(run_with_series / "sections.nc") as data:
+        figure = series.draw_sites(data, "section", "transport")
+        ((title, drawn),) = titles_and_curves(figure)
         np.testing.assert_allclose(drawn, data["transport"][:, 0] * 1e-6, rtol=1e-12)
     assert "x = 32.5 km, y = 37.5 km" in title
     assert "Sv" in figure.get_supylabel()
-    assert plot_sections(folder, tmp_path / "b.png").stat().st_size > 10_000
+    assert plot_sections(run_with_series, tmp_path / "b.png").stat().st_size > 10_000
     with pytest.raises(PlotError, match="no w in "):
-        plot_stations(folder, "w")
+        plot_stations(run_with_series, "w")
 
 
 @pytest.mark.fault("the picture of a thousand gauges takes too long")
-def test_first_of_many_gauges_are_drawn_and_others_by_name(folder, monkeypatch):
-    monkeypatch.setattr(series, "DRAWN", 1)
-    with open_data(folder / "stations.nc") as data:
+def test_first_of_many_gauges_are_drawn_and_others_by_name(run_with_series, monkeypatch):
+    monkeypatch.setattr(series, "MAX_PANELS", 1)
+    with open_data(run_with_series / "stations.nc") as data:
         for chosen, first in (((), "Côte:"), ((["b"],), "b:")):
-            ((title, _),) = lines_of(series.draw_places(data, "station", "eta", *chosen))
+            ((title, _),) = titles_and_curves(series.draw_sites(data, "station", "eta", *chosen))
             assert title.startswith(first)
-    refused = cli("plot", folder, "--station", "c")
+    refused = invoke_swmodel("plot", run_with_series, "--station", "c")
     assert (refused.exit_code, '"c"' in refused.output) == (2, True)
 
 
-def test_page_has_series_of_gauges_and_sections(folder, tmp_path):
-    page = content_of(view(folder, output=tmp_path / "page.html"))
+def test_page_has_series_of_gauges_and_sections(run_with_series, tmp_path):
+    page = page_content(view(run_with_series, output=tmp_path / "page.html"))
     shown = next(each for each in page["series"] if each["label"].startswith("Côte: "))
-    with xarray.open_dataset(folder / "stations.nc", decode_times=False) as data:
+    with xarray.open_dataset(run_with_series / "stations.nc", decode_times=False) as data:
         np.testing.assert_allclose(shown["values"], data.eta[:, 0])
         np.testing.assert_array_equal(shown["times"], data.time)
     assert any(each["label"].startswith("cut: ") for each in page["series"])
     assert "eta_max" in [field["name"] for field in page["fields"]]
 
 
-def test_gauge_is_marked_at_its_true_place_on_a_turned_grid(tmp_path):
+def test_gauge_is_marked_at_its_true_position_on_a_rotated_grid(tmp_path):
     band = {"pole": (-42.0, 76.0), "west": -180.0, "east": 180.0, "south": -60.0, "north": 60.0, "periodic_x": True}
     options = {f"grid__{key}": value for key, value in band.items()} | {"grid__nx": 36, "grid__ny": 12}
     options |= {"output__stations": ({"name": "Azores", "lon": -28.0, "lat": 38.0},), "output__maxima": ("eta",)}
     folder = make_run(tmp_path / "run", "sea", **options, output__fields=("eta",))
     with open_data(folder / "output.nc") as data:
-        figure = maxima.largest(data, 0)
+        figure = maxima.draw_maxima(data, 0)
     ((x, y),) = (line.get_xydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o")
     assert (x % 360, y) == (332.0, 38.0)
 
@@ -93,9 +93,9 @@ def test_run_without_results_names_the_key_that_makes_them(run):
         with pytest.raises(PlotError, match=words):
             draw(run)
     with open_data(run / "output.nc") as data:
-        assert content.drifters(data, "eta") is None
+        assert content.encode_drifters(data, "eta") is None
         with pytest.raises(PlotError, match=r"output\.drifters"):
-            maps.picture(data, ["eta"], over=Over(drifters=True))
+            maps.draw_fields(data, ["eta"], overlays=Overlays(drifters=True))
 
 
 @pytest.mark.parametrize(("calendar", "dated"), [("proleptic_gregorian", True), ("360_day", False)])
@@ -103,8 +103,8 @@ def test_curves_are_drawn_over_dates_of_real_calendars(tmp_path, calendar, dated
     """Those of calendars with other months are drawn over days."""
     options = {"time__start": "2012-02-28T12:00", "time__calendar": calendar, "output__stations": STATIONS}
     with open_data(make_run(tmp_path / "run", **options) / "stations.nc") as data:
-        drawn = series.draw_places(data, "station", "eta").axes[0].lines[0].get_xdata()
-        assert "2012-02-28 12:00" in maps.titles(data)(0)
+        drawn = series.draw_sites(data, "station", "eta").axes[0].lines[0].get_xdata()
+        assert "2012-02-28 12:00" in maps.make_title_formatter(data)(0)
         seconds = data["time"][:].data
     if dated:
         assert drawn[0] == datetime(2012, 2, 28, 12)

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import same_color
 
 from swmodel.plotting import panels, style
-from swmodel.plotting.record import Map
+from swmodel.plotting.field_map import FieldMap
 
 pytestmark = pytest.mark.slow
 
@@ -15,15 +15,15 @@ def no_layout():
     """Figures here are laid out."""
 
 
-def field(values, name="eta", units="m", location="face", spacing=5e3):
+def make_map(values, name="eta", units="m", location="face", spacing=5e3):
     values = np.ma.masked_invalid(np.atleast_2d(values))
     ny, nx = values.shape
     east, north = {"face": (0.5, 0.5), "edge1": (1, 0.5), "edge2": (0.5, 1), "node": (1, 1)}[location]
     x, y = (np.arange(nx) + east) * spacing, (np.arange(ny) + north) * spacing
-    return Map(name, "sea level", units, values, x, y, location)
+    return FieldMap(name, "sea level", units, values, x, y, location)
 
 
-def waves(ny=9, nx=14, amplitude=1.0):
+def wave_field(ny=9, nx=14, amplitude=1.0):
     return amplitude * np.sin(np.arange(nx)) * np.ones((ny, 1))
 
 
@@ -33,10 +33,10 @@ ONE = np.float32([1.0, 1.0 + 1e-7, 1.0])
 @pytest.mark.parametrize(
     ("name", "values", "limits"),
     [
-        *((name, waves() + 0.5, (-1.5, 1.5)) for name in ("eta", "zeta", "u", "eta_mean", "wind_x")),
-        *(("eta", waves() + 3, (2, 4)), ("u", waves() + 1.2, (0, 2.2))),
-        *((name, waves() + 3, (0, 4)) for name in ("speed", "linear_drag", "eta_spread")),
-        ("tracer", waves() + 5, (4, 6)),
+        *((name, wave_field() + 0.5, (-1.5, 1.5)) for name in ("eta", "zeta", "u", "eta_mean", "wind_x")),
+        *(("eta", wave_field() + 3, (2, 4)), ("u", wave_field() + 1.2, (0, 2.2))),
+        *((name, wave_field() + 3, (0, 4)) for name in ("speed", "linear_drag", "eta_spread")),
+        ("tracer", wave_field() + 5, (4, 6)),
         ("h", np.zeros((5, 6)), (-1, 1)),
         ("eta", np.pad([[5.0]], 20), (0, 5)),
         ("speed", np.full((5, 6), 100.0), (0, 100)),
@@ -46,7 +46,7 @@ ONE = np.float32([1.0, 1.0 + 1e-7, 1.0])
 )
 def test_limits_suit_the_field_and_are_never_equal(name, values, limits):
     """About zero where values lie on both sides, from zero on, or as the values where these are far from zero."""
-    low, high = style.look([field(values, name)]).limits
+    low, high = style.make_style([make_map(values, name)]).limits
     assert (low, high) == pytest.approx(limits, abs=0.02)
     assert low < high
 
@@ -54,25 +54,25 @@ def test_limits_suit_the_field_and_are_never_equal(name, values, limits):
 @pytest.mark.fault("the colour bar of a field without a value, or with one, has others")
 @pytest.mark.parametrize(("value", "ticks"), [(100.0, [100.0]), (np.nan, False)])
 def test_colour_bar_has_no_values_that_the_field_lacks(value, ticks):
-    panel = field(np.full((5, 6), value), "h")
-    bar = panels.draw([panel], [style.look([panel])], [""])[0].axes[1]
+    panel = make_map(np.full((5, 6), value), "h")
+    bar = panels.draw_panels([panel], [style.make_style([panel])], [""])[0].axes[1]
     assert (bar.get_visible() and bar.get_yticks().tolist()) == ticks
 
 
 def test_limits_ignore_a_single_extreme_and_span_all_records():
-    values = waves(99, 99)
+    values = wave_field(99, 99)
     values[5, 5] = 1e3
-    shown = style.look([field(values)])
+    shown = style.make_style([make_map(values)])
     assert (shown.limits, shown.extend) == (pytest.approx((-1.25, 1.25), rel=0.01), "max")
-    records = [field(waves(amplitude=a)) for a in (0.1, 2.0, 0.5)]
-    assert style.look(records).limits == style.look(records[1:2]).limits
+    records = [make_map(wave_field(amplitude=a)) for a in (0.1, 2.0, 0.5)]
+    assert style.make_style(records).limits == style.make_style(records[1:2]).limits
 
 
 @pytest.mark.parametrize(
     ("amplitude", "units", "label"), [(2e-5, "s-1", "(10⁻⁵ s⁻¹)"), (3e17, "J", "(10¹⁷ J)"), (0.5, "1", "Sea level")]
 )
 def test_labels_have_units_and_a_power_of_ten(amplitude, units, label):
-    shown = style.look([field(waves(amplitude=amplitude * 1.01), units=units)])
+    shown = style.make_style([make_map(wave_field(amplitude=amplitude * 1.01), units=units)])
     assert shown.label.endswith(label)
     assert abs(shown.limits[1]) * 10.0**shown.exponent == pytest.approx(1.01 * amplitude, rel=0.01)
 
@@ -80,13 +80,13 @@ def test_labels_have_units_and_a_power_of_ten(amplitude, units, label):
 @pytest.mark.parametrize("location", ["face", "edge1", "edge2", "node"])
 def test_points_of_every_location_lie_in_their_cells(location):
     values = np.ma.masked_less(np.arange(48.0).reshape(6, 8), 3)
-    panel = field(values, location=location)
+    panel = make_map(values, location=location)
     assert panel.domain == pytest.approx((0, 4e4, 0, 3e4))
-    figure, _ = panels.draw([panel], [style.look([panel])], [""])
+    figure, _ = panels.draw_panels([panel], [style.make_style([panel])], [""])
     image = figure.axes[0].images[0]
     west, east, south, north = image.get_extent()
     rows, columns = image.get_array().shape
     assert ((east - west) / columns, (north - south) / rows) == pytest.approx((5, 5))
     assert image.get_array()[-1, -1] == 47
     assert image.get_array().mask.sum() >= 3
-    assert same_color(image.get_cmap()(np.ma.masked), style.LAND)
+    assert same_color(image.get_cmap()(np.ma.masked), style.LAND_COLOUR)

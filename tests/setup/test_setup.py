@@ -9,27 +9,27 @@ from support.random_case import configuration, random_fields
 import swmodel
 from swmodel import ConfigError
 from swmodel.config import load
-from swmodel.model.resolve import resolved
-from swmodel.parallel.decomposition import block
-from swmodel.setup.positions.crossings import path_of, section
+from swmodel.model.resolve import resolve_setup
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.setup.positions.cross_sections import cross_section, stair_corners
 from swmodel.setup.setup import setup_of
 
 SMALL = {"grid.nx": 16, "grid.ny": 12, "run.steps": 5, "run.executor": "xla"}
 
 
-def setup(case, **more):
-    return resolved(setup_of(load(case, SMALL | more, environ={})))
+def resolved_setup(case, **more):
+    return resolve_setup(setup_of(load(case, SMALL | more, environ={})))
 
 
 @pytest.mark.parametrize("case", ["jet", "hurricane", "stommel"])
 def test_setup_can_be_pickled_and_compared(case):
-    made = setup(case)
-    assert pickle.loads(pickle.dumps(made)) == made == setup(case)
-    assert made != setup(case, **{"physics.viscosity": 7.0})
+    made = resolved_setup(case)
+    assert pickle.loads(pickle.dumps(made)) == made == resolved_setup(case)
+    assert made != resolved_setup(case, **{"physics.viscosity": 7.0})
 
 
 def test_wider_margin_has_the_same_values_around_the_block():
-    made, part = setup("stommel"), block(1, (2, 2), 12, 16)
+    made, part = resolved_setup("stommel"), block_of_rank(1, (2, 2), 12, 16)
     for near, far in zip(made.static(part), made.static(part, made.margin + 3), strict=True):
         near, far = (each if isinstance(each, dict) else {"depth": each.depth, "wet": each.wet} for each in (near, far))
         for name, values in near.items():
@@ -42,11 +42,11 @@ FIELDS = random_fields(NY, NX, land=0.0) | {"mask": np.ones((NY, NX))}
 FIELDS["mask"][4:7, 5:9] = 0.0
 
 
-def test_slanting_section_is_a_stair_next_to_its_line():
+def test_slanting_section_follows_cell_faces_near_its_line():
     place = {"name": "a", "start": [8e3, 5e3], "end": [60e3, 50e3]}
     config = swmodel.load(configuration(NY, NX, FIELDS), {"output.sections": [place]})
     (line,) = config.output.sections
-    rows, columns = path_of(config, line)
+    rows, columns = stair_corners(config, line)
     assert (rows[0], columns[0], rows[-1], columns[-1]) == (0, 1, 9, 14)
     assert set(np.abs(np.diff(rows)) + np.abs(np.diff(columns))) == {1}
     away = (rows - 0) * 13 - (columns - 1) * 9  # times the length of the line in cells
@@ -55,12 +55,12 @@ def test_slanting_section_is_a_stair_next_to_its_line():
 
 @pytest.mark.fault("a section goes the wrong way round a periodic axis, or beyond a wall")
 @pytest.mark.parametrize(("start", "end"), [(56e3, 80e3), (-12e3, 12e3), (56e3, 12e3 + 136e3)])
-def test_section_across_the_end_of_a_ring_is_two_parts(start, end):
+def test_section_across_the_end_of_a_periodic_axis_has_two_parts(start, end):
     """Wherever its ends are written, one at least beyond the domain; within it a section stays there."""
     names = {"whole": (start, end), "first": (56e3, 68e3), "second": (0.0, 12e3), "long": (12e3, 56e3)}
     lines = [{"name": name, "start": [x, 20e3], "end": [x1, 20e3]} for name, (x, x1) in names.items()]
     config = swmodel.load(configuration(NY, NX, FIELDS), {"output.sections": lines})
-    whole, first, second, long = (section(config, line) for line in config.output.sections)
+    whole, first, second, long = (cross_section(config, line) for line in config.output.sections)
     for ours, *parts in zip(whole.faces, first.faces, second.faces, strict=True):
         np.testing.assert_array_equal(ours, np.concatenate(parts))
     assert len(whole.faces.axis) > 3

@@ -4,20 +4,20 @@ import os
 
 import pytest
 
-from tools.one_node_slurm import OneNode, missing
+from tools.one_node_slurm import OneNodeSlurm, missing_packages
 
 
 def pytest_collection_modifyitems(items):
-    if "SWMODEL_SLURM" not in os.environ and missing():
+    if "SWMODEL_SLURM" not in os.environ and missing_packages():
         for item in items:
             if item.path.parent.name == "slurm":
                 item.add_marker(pytest.mark.skip(reason="needs Slurm: docs/cluster.md"))
 
 
 @pytest.fixture(scope="session")
-def node():
+def slurm_node():
     """A running OneNode."""
-    if packages := missing():
+    if packages := missing_packages():
         pytest.exit(f"Slurm is missing: install {', '.join(packages)} (names of Debian)", returncode=3)
-    with OneNode() as node:
+    with OneNodeSlurm() as node:
         yield node

@@ -10,22 +10,22 @@ import subprocess
 import sys
 
 import pytest
-from support.faults import ROOT, SMALL, swmodel
+from support.faults import ROOT, SMALL_OPTIONS, run_swmodel
 from support.restarts import assert_same_run
 
-from swmodel.files.restart.folder import candidates, facts, step_of
+from swmodel.files.restart.folder import examine_restart, list_restart_files, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 
 pytestmark = pytest.mark.release
 
-TWO = ["--nodes=1", "--ntasks-per-node=2"]
-RESTARTS = ["-s", "restart.every_steps=2000", "-s", "run.check_every_steps=500"]
-RECORDS = ["-s", "output.every_steps=20000", "-s", "output.diagnostics_every_steps=20000"]
-CASE = ["jet", *SMALL, "-s", "time.stepper=ab3", "-s", "time.dt=18", *RECORDS]
-ENDLESS = [*CASE, *RESTARTS, "--days", "100000"]
+TWO_RANKS = ["--nodes=1", "--ntasks-per-node=2"]
+RESTART_OPTIONS = ["-s", "restart.every_steps=2000", "-s", "run.check_every_steps=500"]
+RECORD_OPTIONS = ["-s", "output.every_steps=20000", "-s", "output.diagnostics_every_steps=20000"]
+CASE = ["jet", *SMALL_OPTIONS, "-s", "time.stepper=ab3", "-s", "time.dt=18", *RECORD_OPTIONS]
+ENDLESS_RUN = [*CASE, *RESTART_OPTIONS, "--days", "100000"]
 #: The environment's activate; a file `steps-JOB` gives the step at which a run that goes on is to end.
-ACTIVATE = """source "{prefix}/bin/activate"
+ACTIVATE_SCRIPT = """source "{prefix}/bin/activate"
 if [ -f "steps-$SLURM_JOB_ID" ]; then export SWMODEL_RUN_STEPS=$(cat "steps-$SLURM_JOB_ID"); fi
 """
 
@@ -36,13 +36,13 @@ def mpi_type() -> str:
     return "pmi2" if "HYDRA" in said else "pmix"
 
 
-class Job:
+class SlurmJob:
     """A job in Slurm's queue, submitted in `folder`."""
 
     def __init__(self, node, folder, script, *arguments, options=(), **environ):
         self.node, self.folder = node, folder
         environ = node.environ | {"PYTHONPATH": str(ROOT), "SLURM_MPI_TYPE": mpi_type()} | environ
-        line = ["sbatch", "--parsable", *TWO, *options, ROOT / script, *arguments]
+        line = ["sbatch", "--parsable", *TWO_RANKS, *options, ROOT / script, *arguments]
         done = subprocess.run(list(map(str, line)), cwd=folder, env=environ, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         self.number = int(done.stdout)
@@ -56,35 +56,41 @@ class Job:
         found = list(self.folder.glob(f"*-{self.number}.log"))
         return found[0].read_text() if found else ""
 
-    def facts(self) -> dict[str, str]:
+    def job_properties(self) -> dict[str, str]:
         """What Slurm knows of it."""
-        words = self.node.say("scontrol", "show", "job", self.number, "--oneliner").split()
+        words = self.node.run_command("scontrol", "show", "job", self.number, "--oneliner").split()
         return dict(word.partition("=")[::2] for word in words)
 
-    def until(self, true, seconds):
+    def wait_until(self, condition, seconds):
         """Wait until true() is; fails with the log and the state of the job."""
         try:
-            return self.node.until(true, seconds)
+            return self.node.wait_until(condition, seconds)
         except TimeoutError as error:
-            pytest.fail(f"{self.facts()}\n{self.log}\n{error}")
+            pytest.fail(f"{self.job_properties()}\n{self.log}\n{error}")
 
-    def until_state(self, *states, seconds=60):
+    def wait_for_state(self, *states, seconds=60):
         """Wait for one of these states; which it is."""
-        return self.until(lambda: self.facts().get("JobState") in states and self.facts()["JobState"], seconds)
+        return self.wait_until(
+            lambda: self.job_properties().get("JobState") in states and self.job_properties()["JobState"], seconds
+        )
 
-    def until_restarts(self, more_than=0, seconds=60):
+    def wait_for_restart(self, above_step=0, seconds=60):
         """Wait for a restart file of a step above; the newest step."""
-        self.until(lambda: self.reached() > more_than, seconds)
-        return self.reached()
+        self.wait_until(lambda: self.newest_restart_step() > above_step, seconds)
+        return self.newest_restart_step()
 
-    def reached(self) -> int:
+    def newest_restart_step(self) -> int:
         """The step of the newest restart file; 0 if there is none."""
-        return max(map(step_of, candidates(self.run)), default=0)
+        return max(map(step_of, list_restart_files(self.run)), default=0)
 
     def processes(self) -> dict[int, bytes]:
         """{process id: environment} of the batch script, the ranks and what else the job has started."""
         mark = f"SLURM_JOB_ID={self.number}".encode()
-        return {pid: environ for pid, environ in self.node.environs().items() if mark in environ.split(b"\0")}
+        return {
+            pid: environ
+            for pid, environ in self.node.environment_of_processes().items()
+            if mark in environ.split(b"\0")
+        }
 
     def ranks(self) -> list[int]:
         """Process ids of the ranks."""
@@ -92,23 +98,23 @@ class Job:
             pid for pid, environ in self.processes().items() if b"\0SLURM_PROCID=" in environ and b"\0PMI" in environ
         ]
 
-    def go_on(self) -> int:
+    def continue_job(self) -> int:
         """Let the job, which was put back, begin soon, not after two minutes; the step at which its run has ended.
 
         Not at once: for some seconds the node takes it for the job that it has just ended.
         """
-        self.until_state("PENDING")
-        steps = self.reached() + 1001
+        self.wait_for_state("PENDING")
+        steps = self.newest_restart_step() + 1001
         (self.folder / f"steps-{self.number}").write_text(str(steps))
-        while (state := self.until_state("PENDING", "COMPLETED", "FAILED", "TIMEOUT", seconds=90)) == "PENDING":
-            self.node.say("scontrol", "update", f"JobId={self.number}", "StartTime=now+8")
-            self.until(lambda: self.facts()["JobState"] != "PENDING", 30)
+        while (state := self.wait_for_state("PENDING", "COMPLETED", "FAILED", "TIMEOUT", seconds=90)) == "PENDING":
+            self.node.run_command("scontrol", "update", f"JobId={self.number}", "StartTime=now+8")
+            self.wait_until(lambda: self.job_properties()["JobState"] != "PENDING", 30)
         assert state == "COMPLETED", self.log
         return steps
 
     def assert_undisturbed(self, steps):
         """Records and the last restart have the bits of a run that nothing has disturbed."""
-        done = swmodel(
+        done = run_swmodel(
             self.folder, "run", *CASE, "--steps", steps, "--nproc", 2, "--quiet", "-o", f"alone-{self.number}"
         )
         assert done.returncode == 0, done.stderr
@@ -116,23 +122,25 @@ class Job:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def submit_folder(tmp_path_factory):
     """A folder to submit jobs in."""
     folder = tmp_path_factory.mktemp("site")
     (folder / ".venv/bin").mkdir(parents=True)
-    (folder / ".venv/bin/activate").write_text(ACTIVATE.format(prefix=sys.prefix))
+    (folder / ".venv/bin/activate").write_text(ACTIVATE_SCRIPT.format(prefix=sys.prefix))
     return folder
 
 
 @pytest.fixture(scope="module", autouse=True)
-def limited(node, site):
+def jobs_with_limit(slurm_node, submit_folder):
     """Two endless jobs with a limit of a minute: one is warned before, one is not."""
-    warned = Job(node, site, "examples/slurm-resume.sh", *ENDLESS, options=["--time=1", "--signal=B:TERM@10"])
-    return warned, Job(node, site, "examples/slurm.sh", *ENDLESS, options=["--time=1"])
+    warned = SlurmJob(
+        slurm_node, submit_folder, "examples/slurm-resume.sh", *ENDLESS_RUN, options=["--time=1", "--signal=B:TERM@10"]
+    )
+    return warned, SlurmJob(slurm_node, submit_folder, "examples/slurm.sh", *ENDLESS_RUN, options=["--time=1"])
 
 
-def test_job_warned_of_its_limit_is_requeued_and_continues(limited):
-    job = limited[0]
+def test_job_warned_of_its_limit_is_requeued_and_continues(jobs_with_limit):
+    job = jobs_with_limit[0]
     job.until(lambda: job.facts()["Restarts"] == "1", 90)
     status = read_status(job.run)
     assert (status["state"], status["exit_code"]) == ("stopped", 75), job.log
@@ -141,49 +149,59 @@ def test_job_warned_of_its_limit_is_requeued_and_continues(limited):
     job.assert_undisturbed(job.go_on())
 
 
-def test_job_that_hits_its_limit_leaves_restart(limited):
-    job = limited[1]
-    assert job.until_state("TIMEOUT", "FAILED", "COMPLETED", seconds=120) == "TIMEOUT"
+def test_job_that_hits_its_limit_leaves_restart(jobs_with_limit):
+    job = jobs_with_limit[1]
+    assert job.wait_for_state("TIMEOUT", "FAILED", "COMPLETED", seconds=120) == "TIMEOUT"
     status = read_status(job.run)
     assert (status["state"], status["exit_code"]) == ("stopped", 75), job.log
-    newest = candidates(job.run)[0]
+    newest = list_restart_files(job.run)[0]
     assert step_of(newest) == status["steps"]
-    assert "problem" not in facts(newest)
+    assert "problem" not in examine_restart(newest)
 
 
-def test_job_with_published_grid_completes(node, site):
+def test_job_with_published_grid_completes(slurm_node, submit_folder):
     published = ["published_jet", "-s", "grid.nx=3600", "-s", "grid.ny=1800", "--steps", "20"]
-    job = Job(node, site, "examples/slurm.sh", *published)
-    assert job.until_state("COMPLETED", "FAILED", seconds=180) == "COMPLETED", job.log
+    job = SlurmJob(slurm_node, submit_folder, "examples/slurm.sh", *published)
+    assert job.wait_for_state("COMPLETED", "FAILED", seconds=180) == "COMPLETED", job.log
     status = read_status(job.run)
     assert (status["state"], status["steps"], status["nproc"]) == ("completed", 20, 2)
     assert "published_jet: 3600 x 1800 cells, 20 steps" in job.log
 
 
-def test_srun_starts_run_on_devices_without_mpi(node, site):
-    job = Job(node, site, "examples/slurm.sh", *CASE, "--transport", "sharded", "--steps", "500", SLURM_MPI_TYPE="none")
-    assert job.until_state("COMPLETED", "FAILED", seconds=90) == "COMPLETED", job.log
+def test_srun_starts_run_on_devices_without_mpi(slurm_node, submit_folder):
+    job = SlurmJob(
+        slurm_node,
+        submit_folder,
+        "examples/slurm.sh",
+        *CASE,
+        "--transport",
+        "sharded",
+        "--steps",
+        "500",
+        SLURM_MPI_TYPE="none",
+    )
+    assert job.wait_for_state("COMPLETED", "FAILED", seconds=90) == "COMPLETED", job.log
     status = read_status(job.run)
     assert (status["state"], status["transport"], status["nproc"]) == ("completed", "sharded", 2)
 
 
-def test_killed_rank_ends_job_and_restart_stays(node, site):
-    job = Job(node, site, "examples/slurm-resume.sh", *ENDLESS)
-    job.until_restarts()
+def test_killed_rank_ends_job_and_restart_stays(slurm_node, submit_folder):
+    job = SlurmJob(slurm_node, submit_folder, "examples/slurm-resume.sh", *ENDLESS_RUN)
+    job.wait_for_restart()
     os.kill(job.ranks()[-1], signal.SIGKILL)
-    assert job.until_state("COMPLETED", "FAILED") == "FAILED"
-    assert job.facts()["ExitCode"] == "137:0"
+    assert job.wait_for_state("COMPLETED", "FAILED") == "FAILED"
+    assert job.job_properties()["ExitCode"] == "137:0"
     assert "Killed" in job.log
-    assert "problem" not in facts(candidates(job.run)[0])
+    assert "problem" not in examine_restart(list_restart_files(job.run)[0])
 
 
-def test_job_outlives_daemon_and_continues_after_crash_of_node(node, site):
-    job = Job(node, site, "examples/slurm-resume.sh", *ENDLESS)
-    reached = job.until_restarts()
-    node.kill_daemon()
-    job.until_restarts(more_than=reached)
-    node.crash()
-    assert job.facts()["JobState"] == "RUNNING", "Slurm does not know it yet"
-    job.until(lambda: job.facts()["Restarts"] == "1", 120)
-    node.start("slurmd", "-D")
-    job.assert_undisturbed(job.go_on())
+def test_job_outlives_daemon_and_continues_after_crash_of_node(slurm_node, submit_folder):
+    job = SlurmJob(slurm_node, submit_folder, "examples/slurm-resume.sh", *ENDLESS_RUN)
+    reached = job.wait_for_restart()
+    slurm_node.kill_daemon()
+    job.wait_for_restart(above_step=reached)
+    slurm_node.crash_node()
+    assert job.job_properties()["JobState"] == "RUNNING", "Slurm does not know it yet"
+    job.wait_until(lambda: job.job_properties()["Restarts"] == "1", 120)
+    slurm_node.start_daemon("slurmd", "-D")
+    job.assert_undisturbed(job.continue_job())

@@ -3,7 +3,7 @@
 import numpy as np
 
 from support.random_case import configuration
-from swmodel.assimilation.background import Background
+from swmodel.assimilation.background import BackgroundErrors
 from swmodel.parallel.transport import connect
 from swmodel.setup.setup import setup_of
 
@@ -34,9 +34,9 @@ def background_case(layout, ny, nx, *, land=True, name=None, controls=CONTROLS, 
     of the background.
     """
     fields = {"mask": island_mask(ny, nx) if land is True else land} if land is not False else {}
-    of_config = {"physics__beta": 2e-11} | {k: v for k, v in rest.items() if "__" in k}
-    config = configuration(ny, nx, fields, rest.pop("sphere", False), **of_config)
+    config_overrides = {"physics__beta": 2e-11} | {k: v for k, v in rest.items() if "__" in k}
+    config = configuration(ny, nx, fields, rest.pop("sphere", False), **config_overrides)
     transport = connect(name or ("serial" if layout == (1, 1) else "mpi"), layout, ny, nx)
     grid = setup_of(config).grid(transport.block)
     options = {"samples": samples} | {k: v for k, v in rest.items() if "__" not in k}
-    return Background(setup_of(config), transport, grid, controls, balanced, **options), config, transport, grid
+    return BackgroundErrors(setup_of(config), transport, grid, controls, balanced, **options), config, transport, grid

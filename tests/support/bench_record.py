@@ -2,39 +2,41 @@
 
 from swmodel.bench import results
 from swmodel.bench.plan import make_rows
-from swmodel.bench.sweeps import definition
+from swmodel.bench.sweeps import read_sweep
 
-MACHINE = {
+MACHINE_RECORD = {
     "cpu": "Test", "cores": 1, "memory_bytes": 2**34, "system": "Linux", "python": "3.11", "versions": {},
     "revision": "abc", "caches_bytes": {"L2": 2**21}, "gpus": [],
 }  # fmt: skip
 
 
-def begun(sweep, rows, skipped, quick=False, **machine):
+def new_record(sweep, rows, skipped, quick=False, **machine):
     """The record of a sweep that begins, on a machine with other properties."""
     more = {"quick": quick, "label": "Test", "gpu_bandwidth": None}
-    return results.new(sweep, rows, skipped, MACHINE | machine, "swmodel bench", **more)
+    return results.make_record(sweep, rows, skipped, MACHINE_RECORD | machine, "swmodel bench", **more)
 
 
-def make_record(sweep="table", cores=1, times=(), steps=(), wrong=(), size=(3600, 1800), bandwidth=50.0, noise=(1.0,)):
+def make_record(
+    sweep="table", cores=1, times=(), steps=(), wrong_keys=(), size=(3600, 1800), bandwidth=50.0, noise=(1.0,)
+):
     """A finished record of the xla executor.
 
     Args:
         times: seconds of a step, by "reference", "xla-t1" (one core) or number of processes; other rows are left out.
         steps: steps timed, by the same keys; else 500.
-        wrong: keys of rows with a wrong answer.
+        wrong_keys: keys of rows with a wrong answer.
         noise: factors of the times of the samples.
     """
-    chosen = definition(sweep, executors=("xla",), sizes=(size,), rounds=len(noise))
-    made, skipped = make_rows(chosen, cores, oversubscribe=False)
+    sweep_definition = read_sweep(sweep, executors=("xla",), sizes=(size,), rounds=len(noise))
+    all_rows, skipped = make_rows(sweep_definition, cores, oversubscribe=False)
     times, steps = dict(times), dict(steps)
-    kept = [row for row in made if key_of(row, sweep) in times]
-    record = begun(chosen, kept, skipped, cores=cores)
+    timed_rows = [row for row in all_rows if row_key(row, sweep) in times]
+    record = new_record(sweep_definition, timed_rows, skipped, cores=cores)
     record["bandwidth"] = [{"gigabytes_per_second": bandwidth, "by": "nothing"}]
     record["peak"] = {"gigaflops": 200.0, "by": "nothing"}
-    for entry, row in zip(record["rows"], kept, strict=True):
-        key = key_of(row, sweep)
-        if key in wrong:
+    for entry, row in zip(record["rows"], timed_rows, strict=True):
+        key = row_key(row, sweep)
+        if key in wrong_keys:
             entry |= {"state": results.FAILED, "reason": "wrong answer at this size"}
             continue
         n = steps.get(key, 500)
@@ -44,7 +46,7 @@ def make_record(sweep="table", cores=1, times=(), steps=(), wrong=(), size=(3600
     return record
 
 
-def key_of(row, sweep="table"):
+def row_key(row, sweep="table"):
     """The key of a row in the arguments of `make_record`."""
     if row.executor == "reference":
         return "reference"

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from support.made_cases import case_of
+from support.field_cases import case_with_fields
 from swmodel.config import Config
-from swmodel.ocean.constituents import constituents
+from swmodel.ocean.constituents import constituents_at
 from swmodel.ocean.terms.tide import EQUILIBRIUM
 
 RADIUS, DEPTH, DATE = 6371e3, 4000.0, "2012-03-01"
 
 
-def canal(nx, beta=0.0, factor=1e-3, **options):
+def equatorial_canal(nx, beta=0.0, factor=1e-3, **options):
     """A ring of nx cells round the equator with M2, in its forced wave; overrides as section__key=value.
 
     eta = eta_eq / (1 - beta - (w / k)² / (g H)), u = - w / (k H) eta, with k on the grid 2/dx sin(k dx/2).
@@ -18,11 +18,11 @@ def canal(nx, beta=0.0, factor=1e-3, **options):
     Returns:
         The configuration, for a quarter of a period; the amplitude of the wave; its ratio to the equilibrium tide.
     """
-    (tide,) = constituents(("M2",), DATE)
+    (tide,) = constituents_at(("M2",), DATE)
     dx = 2 * np.pi * RADIUS / nx
     w, k = 2 * np.pi * tide.frequency, 2 / dx * np.sin(2 * np.pi / nx)
     ratio = 1 / (1 - beta - (w / k) ** 2 / (9.81 * DEPTH))
-    height = ratio * factor * tide.factor * EQUILIBRIUM["M2"].height
+    height = ratio * factor * tide.nodal_factor * EQUILIBRIUM["M2"].height
 
     def wave(shift):
         lon = 2 * np.pi * (np.arange(nx) + shift) / nx
@@ -30,7 +30,7 @@ def canal(nx, beta=0.0, factor=1e-3, **options):
 
     fields = {"eta": wave(0.5), "u": -w / (k * DEPTH) * wave(1.0)}
     sections = {
-        "case": case_of(fields, "Canal"),
+        "case": case_with_fields(fields, "Canal"),
         "grid": {"kind": "latlon", "nx": nx, "ny": 1, "south": -0.05, "north": 0.05, "radius": RADIUS, "rotation": 0.0},
         "physics": {"depth": DEPTH, "self_attraction": beta},
         "tide": {"constituents": ("M2",), "factor": factor},

@@ -1,7 +1,7 @@
 """The CF checker of compliance-checker."""
 
 
-def checked(path):
+def check_cf(path):
     """Errors and the report of the CF checker of compliance-checker."""
     from compliance_checker.runner import CheckSuite, ComplianceChecker
 

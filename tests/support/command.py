@@ -5,6 +5,6 @@ from click.testing import CliRunner
 from swmodel.cli import main
 
 
-def cli(*arguments):
+def invoke_swmodel(*arguments):
     """The result of `swmodel` with these arguments, which may be paths and numbers."""
     return CliRunner().invoke(main, [str(argument) for argument in arguments])

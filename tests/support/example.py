@@ -6,7 +6,7 @@ import pytest
 from conftest import ROOT
 
 
-def example(name):
+def import_example(name):
     """The module of a script, which may import the others."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / "examples")

@@ -14,19 +14,19 @@ from swmodel.files import lock
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, str(ROOT / "cli.py")]
-SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11", "-s", "grid.dx=5e3", "-s", "grid.dy=5e3"]
+SMALL_OPTIONS = ["-s", "grid.nx=23", "-s", "grid.ny=11", "-s", "grid.dx=5e3", "-s", "grid.dy=5e3"]
 
 PR_CAPBSET_DROP = 24
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 
 
-def swmodel(folder, *arguments, before=(), environ=None, **options):
+def run_swmodel(folder, *arguments, before=(), environ=None, **options):
     """Run the program in `folder`, after the words `before`; the completed process."""
     line = [*before, *PROGRAM, *map(str, arguments)]
-    return run(folder, line, environ, **options)
+    return run_command(folder, line, environ, **options)
 
 
-def run(folder, line, environ=None, **options):
+def run_command(folder, line, environ=None, **options):
     """Run a command line in `folder` with additions to the environment; the completed process, within 100 s."""
     environ = os.environ | {"MPIEXEC_TIMEOUT": "90"} | (environ or {})
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -56,36 +56,36 @@ def small_disk(folder, size: str):
             subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def packages_without(folder, *missing):
+def packages_without(folder, *excluded):
     """A folder of links to all installed packages, except those whose names begin with one of `missing`."""
     folder.mkdir()
     for path in (Path(path) for path in sys.path if path.endswith(("site-packages", "dist-packages"))):
         for package in path.iterdir():
             link = folder / package.name
-            if not package.name.lower().startswith(missing) and not link.is_symlink():
+            if not package.name.lower().startswith(excluded) and not link.is_symlink():
                 link.symlink_to(package)
     return folder
 
 
-def wait_until_free(folder, within=10.0):
+def wait_until_free(folder, timeout=10.0):
     """Wait until no process holds the run folder: a killed process needs a moment to end."""
-    deadline = time.monotonic() + within
+    deadline = time.monotonic() + timeout
     while True:
         try:
-            return lock.check_free(folder)
+            return lock.check_unlocked(folder)
         except FilesError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
 
 
-def messages(done):
+def own_messages(process):
     """The program's lines on stderr, without those of mpiexec itself."""
-    return [line for line in done.stderr.splitlines() if line.startswith(("Error: ", "WARNING: ", "[rank "))]
+    return [line for line in process.stderr.splitlines() if line.startswith(("Error: ", "WARNING: ", "[rank "))]
 
 
-def flip(path, place):
+def flip_bit(path, position):
     """Change a bit of a file, in the byte at a place."""
     content = bytearray(path.read_bytes())
-    content[place] ^= 8
+    content[position] ^= 8
     path.write_bytes(content)

@@ -28,5 +28,5 @@ class FloodedCoast(Case):
         away = (at.x - 4e3) ** 2 + (at.y - 3e3) ** 2
         return np.maximum(self.height * np.exp(-away / (2 * 1.5e3**2)), -self.depth(config, at))
 
-    def believed(self, config):
+    def prior_config(self, config):
         return config.model_copy(update={"case": self.model_copy(update={"height": 0.0})})

@@ -21,9 +21,9 @@ def beach(seed=0):
     return {"depth": depth, "mask": mask, "eta": 0.3 * rng.standard_normal((NY, NX)), "wind_x": wind}
 
 
-def sea(**options):
+def make_config(**options):
     """Its configuration; section__key=value replaces values."""
-    given = {
+    options_of_run = {
         "grid__periodic_x": False, "drying__active": True, "drying__thickness": 0.01, "physics__manning": 0.03,
         "physics__quadratic_drag": 0.0, "physics__viscosity": 5.0, "grid__dx": 200.0, "grid__dy": 250.0,
         "forcing__every": 200.0, "time__dt": 20.0, "run__steps": STEPS, "run__executor": "native",
@@ -31,4 +31,4 @@ def sea(**options):
         "output__fields": ("eta", "h", "u", "v", "speed", "wet"), "output__maxima": ("eta", "h", "speed"),
         "output__inundation": True, "output__every_steps": 1,
     }  # fmt: skip
-    return configuration(NY, NX, beach(), **given | options)
+    return configuration(NY, NX, beach(), **options_of_run | options)

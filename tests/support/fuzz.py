@@ -12,28 +12,28 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.command import cli
+from support.command import invoke_swmodel
 from support.faults import PROGRAM
 from support.small_run import make_run
 from swmodel import cases
 from swmodel.cli import main
 from swmodel.config import Config
-from swmodel.config.loading.toml import value as as_toml
-from swmodel.config.messages import choices, kind
+from swmodel.config.loading.toml import toml_value as as_toml
+from swmodel.config.messages import base_type, choices
 
 SECTIONS = {name: field.annotation.model_fields for name, field in Config.model_fields.items() if name != "case"}
 #: Seconds after which an example counts as hanging.
-PATIENCE = 60
+MAX_EXAMPLE_SECONDS = 60
 
 
-def with_any(examples, check, *strategies):
+def check_examples(n_examples, check, *strategies):
     """Call check(...) with values of the strategies: the same ones every time, so many.
 
     With SWMODEL_FUZZ=N they are random, and N times as many.
     """
-    factor, more = int(os.environ.get("SWMODEL_FUZZ", 0)), {"deadline": None, "database": None}
-    more |= {"suppress_health_check": list(HealthCheck), "derandomize": not factor}
-    settings(max_examples=examples * max(1, factor), **more)(given(*strategies)(check))()
+    factor, setting_values = int(os.environ.get("SWMODEL_FUZZ", 0)), {"deadline": None, "database": None}
+    setting_values |= {"suppress_health_check": list(HealthCheck), "derandomize": not factor}
+    settings(max_examples=n_examples * max(1, factor), **setting_values)(given(*strategies)(check))()
 
 
 #: Texts without characters that no command line can hold: NUL, and halves of surrogate pairs.
@@ -45,15 +45,15 @@ NUMBERS = st.one_of(
 #: Sizes at which a formula overflows, loses all digits, or divides by zero.
 EXTREMES = (0, -1, 1e-300, 1e-20, 1e10, 1e20, 1e300, 2**31 - 1, 2**53)
 #: Values of any kind that TOML can write.
-JUNK = st.one_of(
+ANY_VALUES = st.one_of(
     *(NUMBERS, TEXTS, st.booleans(), st.just({"a": 1}), st.lists(st.one_of(st.integers(), TEXTS), max_size=3)),
     st.sampled_from(["none", "", "1 day", "6 h", "-1 h", "1e999 d", "ü", "🌊", "../..", "1x1", "0x1", "[", "'"]),
 )
 
 
-def sensible(key, field):
+def plausible_values(key, field):
     """Values of the key's kind, not all of them in its range."""
-    base, _ = kind(field.annotation)
+    base, _ = base_type(field.annotation)
     if words := choices(field.annotation):
         return st.lists(st.sampled_from(words), max_size=4) if base is tuple else st.sampled_from(words)
     if key in ("nx", "ny"):
@@ -64,7 +64,7 @@ def sensible(key, field):
     return st.lists(sizes, max_size=3) if base is tuple else sizes.map(lambda x: x * (field.get_default() or 1.0))
 
 
-def keys_of(name):
+def case_keys(name):
     """(section, key, field) of all that a configuration of the case may have but its name."""
     sections = SECTIONS | {"case": cases.get(name).model_fields}
     found = [(section, key, field) for section, fields in sections.items() for key, field in fields.items()]
@@ -72,42 +72,43 @@ def keys_of(name):
 
 
 @st.composite
-def tables(draw, broken=True):
+def config_tables(draw, broken=True):
     """{section: {key: value}} of a configuration; with `broken`, some values, keys and sections may be anything."""
     name = draw(st.sampled_from(cases.names()))
     found = {"case": {"name": name}, "grid": {"nx": draw(st.integers(1, 13)), "ny": draw(st.integers(1, 13))}}
-    for section, key, field in draw(st.lists(st.sampled_from(keys_of(name)), max_size=8)):
+    for section, key, field in draw(st.lists(st.sampled_from(case_keys(name)), max_size=8)):
         anything = broken and draw(st.integers(0, 4)) == 0
-        value = st.one_of(NUMBERS, JUNK) if anything or section == "input" else sensible(key, field)
+        value = st.one_of(NUMBERS, ANY_VALUES) if anything or section == "input" else plausible_values(key, field)
         found.setdefault(section, {})[key] = draw(value)
     if broken and draw(st.integers(0, 9)) == 0:
-        found.setdefault(draw(st.one_of(TEXTS, st.sampled_from(list(SECTIONS)))), {})[draw(TEXTS)] = draw(JUNK)
+        found.setdefault(draw(st.one_of(TEXTS, st.sampled_from(list(SECTIONS)))), {})[draw(TEXTS)] = draw(ANY_VALUES)
     return found
 
 
-def numbers_of(name):
+def numeric_keys(name):
     """(section, key) of all numbers that a configuration of the case holds."""
-    kinds = {(section, key): field.annotation for section, key, field in keys_of(name)}
-    return [each for each, of in kinds.items() if not choices(of) and kind(of)[0] in (int, float)]
+    kinds = {(section, key): field.annotation for section, key, field in case_keys(name)}
+    return [each for each, of in kinds.items() if not choices(of) and base_type(of)[0] in (int, float)]
 
 
-def toml(value):
+def toml_text(value):
     """A value as TOML text."""
     return "{a = 1}" if isinstance(value, dict) else as_toml(tuple(value) if isinstance(value, list) else value)
 
 
-def as_file(found):
+def toml_file_text(found):
     """The text of a TOML file with these tables."""
     return "".join(
-        f"[{toml(section)}]\n" + "".join(f"{toml(key)} = {toml(value)}\n" for key, value in table.items())
+        f"[{toml_text(section)}]\n"
+        + "".join(f"{toml_text(key)} = {toml_text(value)}\n" for key, value in table.items())
         for section, table in found.items()
     )
 
 
-def as_texts(found):
+def override_texts(found):
     """{"section.key": value as typed} of all keys except the name of the case."""
     texts = {f"{section}.{key}": value for section, table in found.items() for key, value in table.items()}
-    return {key: x if isinstance(x, str) else toml(x) for key, x in texts.items() if key != "case.name"}
+    return {key: x if isinstance(x, str) else toml_text(x) for key, x in texts.items() if key != "case.name"}
 
 
 #: Arguments of commands in the folder that `make_files` fills.
@@ -122,8 +123,8 @@ WORDS = st.one_of(
     st.sampled_from(["eta", "speed", "nope", "run.steps=2", "case.name=rest", "out", "out.png", "xla", "reference"]),
 )
 #: Options that make every run short; they come last, so that they hold.
-SHORT = ("-s", "grid.nx=5", "-s", "grid.ny=4", "-s", "run.nproc=1")
-SHORT += ("--steps", "2", "--executor", "reference", "--quiet")
+SHORT_RUN_OPTIONS = ("-s", "grid.nx=5", "-s", "grid.ny=4", "-s", "run.nproc=1")
+SHORT_RUN_OPTIONS += ("--steps", "2", "--executor", "reference", "--quiet")
 
 
 def make_files():
@@ -141,7 +142,7 @@ def make_files():
 
 
 @st.composite
-def lines(draw):
+def command_lines(draw):
     """A command with arguments and options, its own and others', most of them with a value."""
     name = draw(st.sampled_from(["run", "run", "resume", "plot", "info", "init", "cases", "bench report", "nope"]))
     command = main.commands.get(name)
@@ -152,7 +153,7 @@ def lines(draw):
     for option in draw(st.lists(st.sampled_from([*own, "--help", "--nope", "-x", ""]), max_size=3)):
         value = option == "" or not getattr(own.get(option), "is_flag", False)
         line += [option, *([draw(WORDS)] if value else [])]
-    return [*line, *(SHORT if name == "run" else ())]
+    return [*line, *(SHORT_RUN_OPTIONS if name == "run" else ())]
 
 
 #: Variables of the environment that this program or its packages read, and values for them.
@@ -177,32 +178,32 @@ def environments(draw):
     return {name: draw(st.sampled_from(ENVIRONMENT[name])) for name in names}
 
 
-def judged(code, said, documented=(0, 2, 3, 4, 5)):
+def check_exit(code, output, documented=(0, 2, 3, 4, 5)):
     """(code, said) of a command; asserts that there is no traceback, and a reason for a failure."""
-    assert "Traceback" not in said, said
-    assert "Internal error" not in said, said
-    assert code in documented, (code, said)
-    assert code == 0 or "Error:" in said or "Usage:" in said, said
-    return code, said
+    assert "Traceback" not in output, output
+    assert "Internal error" not in output, output
+    assert code in documented, (code, output)
+    assert code == 0 or "Error:" in output or "Usage:" in output, output
+    return code, output
 
 
-def swmodel_in(environ, *arguments):
+def run_swmodel_process(environ, *arguments):
     """`swmodel ARGUMENTS` as a program in the environment with these additions: (exit code, stderr)."""
     done = subprocess.run(
-        [*PROGRAM, *map(str, arguments)], env=os.environ | environ, capture_output=True, timeout=PATIENCE
+        [*PROGRAM, *map(str, arguments)], env=os.environ | environ, capture_output=True, timeout=MAX_EXAMPLE_SECONDS
     )
     encoding = "utf-16" if "utf-16" in environ.get("PYTHONIOENCODING", "") else "utf-8"
-    return judged(done.returncode, done.stderr.decode(encoding, "replace"))
+    return check_exit(done.returncode, done.stderr.decode(encoding, "replace"))
 
 
 @contextlib.contextmanager
-def patience(seconds=PATIENCE):
+def time_limit(seconds=MAX_EXAMPLE_SECONDS):
     """A context that raises TimeoutError if it lasts longer."""
 
-    def give_up(number, frame):
+    def raise_timeout(number, frame):
         raise TimeoutError(f"it hangs: {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, give_up)
+    before = signal.signal(signal.SIGALRM, raise_timeout)
     signal.alarm(seconds)
     try:
         yield
@@ -211,9 +212,9 @@ def patience(seconds=PATIENCE):
         signal.signal(signal.SIGALRM, before)
 
 
-def swmodel(*arguments):
+def run_swmodel(*arguments):
     """`swmodel ARGUMENTS` in this process: (exit code, output)."""
-    with patience(), patch.dict(os.environ):  # a run leaves flags for XLA there
-        done = cli(*arguments)
+    with time_limit(), patch.dict(os.environ):  # a run leaves flags for XLA there
+        done = invoke_swmodel(*arguments)
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
-    return judged(done.exit_code, done.output, (0, 2, 3, 4, 5, 75))
+    return check_exit(done.exit_code, done.output, (0, 2, 3, 4, 5, 75))

@@ -1,10 +1,10 @@
 """Configurations on the ranks of a layout, or on the devices of one process."""
 
 
-def placed_on(config, layout, sharded=False, **run):
+def with_layout(config, layout, sharded=False, **run):
     """The configuration on ranks in a layout (rows, columns) of blocks; with `sharded` on devices of one process."""
     blocks = layout[0] * layout[1]
-    where = {"layout": "{}x{}".format(*layout), "nproc": 1 if sharded else blocks}
+    run_options = {"layout": "{}x{}".format(*layout), "nproc": 1 if sharded else blocks}
     if sharded and blocks > 1:
-        where |= {"transport": "sharded", "devices": blocks}
-    return config.model_copy(update={"run": config.run.model_copy(update=where | run)})
+        run_options |= {"transport": "sharded", "devices": blocks}
+    return config.model_copy(update={"run": config.run.model_copy(update=run_options | run)})

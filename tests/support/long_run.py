@@ -7,13 +7,13 @@ import subprocess
 import time
 from pathlib import Path
 
-from support.faults import PROGRAM, SMALL
-from swmodel.files.restart.folder import candidates
+from support.faults import PROGRAM, SMALL_OPTIONS
+from swmodel.files.restart.folder import list_restart_files
 from swmodel.model.launch import find_mpiexec
 
-CASE = ["jet", *SMALL, "-s", "time.dt=20"]
+CASE = ["jet", *SMALL_OPTIONS, "-s", "time.dt=20"]
 #: A variable of the environment that marks the processes of a test, so that they are found.
-TAG = "LONG_TEST_RUN"
+TAG_VARIABLE = "LONG_TEST_RUN"
 
 
 def processes_of(folder) -> dict[int, dict[bytes, bytes]]:
@@ -22,7 +22,7 @@ def processes_of(folder) -> dict[int, dict[bytes, bytes]]:
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             environ = dict(pair.partition(b"=")[::2] for pair in path.read_bytes().split(b"\0"))
-            if environ.get(TAG.encode()) == os.fsencode(folder):
+            if environ.get(TAG_VARIABLE.encode()) == os.fsencode(folder):
                 found[int(path.parent.name)] = environ
     return found
 
@@ -51,19 +51,19 @@ class LongRun:
     def __init__(self, folder, *arguments, mpiexec=0, chunk=500, task="run", preexec_fn=None):
         self.folder = Path(folder) / "run"
         self.out, self.err = Path(folder) / "out.txt", Path(folder) / "err.txt"
-        often = ["-s", f"restart.every_steps={4 * chunk}", "-s", f"run.check_every_steps={chunk}"]
-        line = [*PROGRAM, task, *CASE, *often, "--days", "10000", "--output", "run", *map(str, arguments)]
+        interval_options = ["-s", f"restart.every_steps={4 * chunk}", "-s", f"run.check_every_steps={chunk}"]
+        command = [*PROGRAM, task, *CASE, *interval_options, "--days", "10000", "--output", "run", *map(str, arguments)]
         if mpiexec:
-            line = [find_mpiexec(), "-n", str(mpiexec), *line]
-        environ = os.environ | {TAG: str(folder), "MPIEXEC_TIMEOUT": "100"}
+            command = [find_mpiexec(), "-n", str(mpiexec), *command]
+        environ = os.environ | {TAG_VARIABLE: str(folder), "MPIEXEC_TIMEOUT": "100"}
         with self.out.open("w") as out, self.err.open("w") as err:
             self.process = subprocess.Popen(
-                line, cwd=folder, env=environ, stdout=out, stderr=err, process_group=0, preexec_fn=preexec_fn
+                command, cwd=folder, env=environ, stdout=out, stderr=err, process_group=0, preexec_fn=preexec_fn
             )
 
     def __enter__(self):
         deadline = time.monotonic() + 60
-        while not candidates(self.folder):
+        while not list_restart_files(self.folder):
             assert self.process.poll() is None, self.err.read_text()
             assert time.monotonic() < deadline, "the run has not come to its first restart file"
             time.sleep(0.05)
@@ -79,10 +79,10 @@ class LongRun:
         """The process id of each rank that is alive."""
         return ranks_of(self.folder.parent)
 
-    def end(self, within: float) -> tuple[int, str]:
+    def wait_for_end(self, timeout: float) -> tuple[int, str]:
         """The exit code and stderr, once the run has ended by itself; fails after `within` s."""
         try:
-            code = self.process.wait(within)
+            code = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"still there after {within} s\n{self.err.read_text()}") from None
+            raise AssertionError(f"still there after {timeout} s\n{self.err.read_text()}") from None
         return code, self.err.read_text()

@@ -8,7 +8,7 @@ from swmodel import operators as op
 HIDDEN = 3
 
 
-def weights(seed=0):
+def initial_parameters(seed=0):
     """A pytree of parameters, with a leaf that is no parameter."""
     draw = np.random.default_rng(seed)
     sizes = {"in": (HIDDEN, 18), "bias": (HIDDEN,), "out": (2, HIDDEN)}

@@ -6,7 +6,7 @@ import re
 import zlib
 
 
-def content_of(page):
+def page_content(page):
     """The fields, series and titles that page.js draws."""
     (text,) = re.findall(r'<script type="text/plain" id="content">(.*?)</script>', page.read_text("utf-8"))
     return json.loads(zlib.decompress(base64.b64decode(text)))

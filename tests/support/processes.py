@@ -7,7 +7,7 @@ import sys
 from conftest import ROOT
 
 
-def python(program, *arguments, timeout=200, **environment):
+def run_python(program, *arguments, timeout=200, **environment):
     """The words that a program, given as text, prints; the test fails with its output if it fails."""
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/tests"} | environment
     line = [sys.executable, "-c", program, *map(str, arguments)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from support.made_cases import case_of
+from support.field_cases import case_with_fields
 from swmodel import config
 
 #: A grid on a sphere whose northern rows are half as wide as its southern ones, with water all round or in a basin.
@@ -51,7 +51,7 @@ DRYING_SPHERE = {
 }
 
 
-def flats(ny, nx, seed=2, sides=0, coefficients=()):
+def drying_flats(ny, nx, seed=2, sides=0, coefficients=()):
     """As `random_fields`: a rough bed, half of it under water, with puddles; so many rows along the sides are deep."""
     rng, inner = np.random.default_rng(seed + 100), np.pad(np.ones((ny - 2 * sides, nx - 2 * sides)), sides) > 0
     depth = np.where(inner, 0.5 + 0.7 * rng.standard_normal((ny, nx)), 5 + rng.random((ny, nx)))
@@ -62,7 +62,7 @@ def flats(ny, nx, seed=2, sides=0, coefficients=()):
     return fields | {"linear_drag": 100 * fields["linear_drag"]}
 
 
-def weather(ny, nx, records=3, seed=5):
+def random_weather(ny, nx, records=3, seed=5):
     """Wind stress, wind and air pressure that change from record to record, [records, ny, nx]."""
     rng = np.random.default_rng(seed)
     sizes = {"wind_x": 0.3, "wind_y": 0.3, "u10": 20.0, "v10": 20.0, "air_pressure": 300.0}
@@ -79,7 +79,7 @@ def configuration(ny, nx, fields=None, sphere=False, in_time=False, **overrides)
     fields = random_fields(ny, nx) if fields is None else fields
     fields = {name: values for name, values in fields.items() if f"physics__{name}" not in overrides}
     sections = {
-        "case": case_of(fields | (weather(ny, nx) if in_time else {}), "Random"),
+        "case": case_with_fields(fields | (random_weather(ny, nx) if in_time else {}), "Random"),
         "forcing": {"every": 33.0},
         "grid": {"ny": ny, "nx": nx} | (SPHERE if sphere else {"dx": 4e3, "dy": 5e3}),
         "physics": {"f0": 0.0 if sphere else 1e-4, "viscosity": 300.0, "quadratic_drag": 2e-3, "gravity": 9.81},

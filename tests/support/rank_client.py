@@ -10,19 +10,19 @@ import time
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 
-from support.compiling import QUICK
+from support.quick_compilation import QUICK_ENVIRONMENT
 from swmodel.model.launch import find_mpiexec
 from swmodel.parallel import environment
 
 TESTS = Path(__file__).parents[1]
 SERVER = TESTS / "support" / "rank_server.py"
 #: The environment of ranks that compile as users do with `--reproducible`; beside it those of quick compilation.
-REPRODUCIBLE = {"XLA_FLAGS": "--xla_cpu_max_isa=AVX", "JAX_DISABLE_MOST_OPTIMIZATIONS": ""}
+REPRODUCIBLE_ENVIRONMENT = {"XLA_FLAGS": "--xla_cpu_max_isa=AVX", "JAX_DISABLE_MOST_OPTIMIZATIONS": ""}
 #: A shell's command that starts a rank on which sets of texts have an order of their own.
-OWN_ORDER = 'PYTHONHASHSEED=${PMI_RANK:-$OMPI_COMM_WORLD_RANK} exec "$@"'
+HASH_SEED_COMMAND = 'PYTHONHASHSEED=${PMI_RANK:-$OMPI_COMM_WORLD_RANK} exec "$@"'
 
 
-class Ranks:
+class RankServerClient:
     """Calls functions on ranks of the server, which whoever needs it first starts.
 
         ranks((2, 2), function, *arguments)     # [the result of function((2, 2), *arguments) on each of four ranks]
@@ -42,52 +42,54 @@ class Ranks:
         self.folder, self.owner, self.environ = folder, owner, environ
         self.address, self.lock, self.log = (folder / f"{name}.{ending}" for ending in ("address", "lock", "log"))
 
-    def __call__(self, where, function, *arguments):
-        layout = (1, where) if isinstance(where, int) else where
-        call = pickle.dumps((function, not isinstance(where, int), arguments))
-        with self.turn() as connection:
-            said = self.log.stat().st_size
+    def __call__(self, layout_or_size, function, *arguments):
+        layout = (1, layout_or_size) if isinstance(layout_or_size, int) else layout_or_size
+        call = pickle.dumps((function, not isinstance(layout_or_size, int), arguments))
+        with self.wait_for_server() as connection:
+            log_size = self.log.stat().st_size
             try:
                 connection.send_bytes(pickle.dumps((layout, call)))
                 return connection.recv()
             except (EOFError, OSError):
                 time.sleep(1.0)  # for the last words
-                text = self.log.read_bytes()[said:].decode(errors="replace")
-                raise AssertionError(f"{function} on {where}:\n{text}") from None
+                text = self.log.read_bytes()[log_size:].decode(errors="replace")
+                raise AssertionError(f"{function} on {layout_or_size}:\n{text}") from None
 
     def with_environment(self, name: str, **environ):
         """Another server, in another environment."""
-        return Ranks(self.folder, self.owner, name, **environ)
+        return RankServerClient(self.folder, self.owner, name, **environ)
 
-    def turn(self) -> Connection:
+    def wait_for_server(self) -> Connection:
         """A connection to the server, which has taken it up; it takes one at a time."""
         while True:
-            connection = self.connected()
+            connection = self.connect()
             with contextlib.suppress(EOFError, OSError):  # the server has ended, because of another test
                 connection.recv()
                 return connection
 
-    def connected(self) -> Connection:
+    def connect(self) -> Connection:
         """A connection to the server, which is started where there is none."""
         with self.lock.open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with contextlib.suppress(OSError):
                 return Client(self.address.read_text(), "AF_UNIX")
             self.address.unlink(missing_ok=True)
-            server = self.start()
+            server = self.start_server()
             while not self.address.exists():
                 assert server.poll() is None, self.log.read_text(errors="replace")
                 time.sleep(0.05)
             return Client(self.address.read_text(), "AF_UNIX")
 
-    def start(self) -> subprocess.Popen:
+    def start_server(self) -> subprocess.Popen:
         """Start the server; it compiles programs quickly, and its ranks share the cores with others."""
-        quick = QUICK | {"XLA_FLAGS": f"{QUICK['XLA_FLAGS']} --xla_cpu_max_isa=AVX"}  # as with `--reproducible`
-        environ = os.environ | environment.OVERSUBSCRIBED | quick | self.environ
+        quick = QUICK_ENVIRONMENT | {
+            "XLA_FLAGS": f"{QUICK_ENVIRONMENT['XLA_FLAGS']} --xla_cpu_max_isa=AVX"
+        }  # as with `--reproducible`
+        environ = os.environ | environment.OVERSUBSCRIPTION_VARIABLES | quick | self.environ
         path = os.pathsep.join([str(TESTS.parent), str(TESTS), os.environ.get("PYTHONPATH", "")])
         environ |= {"NPROC": "1", "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "PYTHONPATH": path}
         environ = {key: value for key, value in environ.items() if value and key != "MPIEXEC_TIMEOUT"}
-        line = [find_mpiexec(), "-n", "4", "sh", "-c", OWN_ORDER, "sh", sys.executable, str(SERVER)]
+        line = [find_mpiexec(), "-n", "4", "sh", "-c", HASH_SEED_COMMAND, "sh", sys.executable, str(SERVER)]
         line += [str(self.address), str(self.owner)]
         with self.log.open("a") as log:
             return subprocess.Popen(

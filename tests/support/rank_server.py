@@ -22,18 +22,18 @@ from pathlib import Path
 import jax
 from mpi4py import MPI
 
-from support import compiling, examining
+from support import examine_in_process, quick_compilation
 from swmodel.files.integrity import guard
-from swmodel.parallel.environment import LAUNCHERS
+from swmodel.parallel.environment import LAUNCHER_VARIABLES
 from swmodel.parallel.transport import messages, mpi
-from swmodel.parallel.transport.programs import jitted
+from swmodel.parallel.transport.programs import cached_jit
 
 WORLD = MPI.COMM_WORLD.Clone()
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
 #: How JAX promotes types and shapes, as in users' programs.
 PROMOTION = {"jax_numpy_dtype_promotion": "standard", "jax_numpy_rank_promotion": "allow"}
 #: Longest time for a request, s; and when the present one was begun, empty between requests.
-LONGEST, BEGUN = 240.0, []
+MAX_REQUEST_SECONDS, request_start = 240.0, []
 
 
 @cache
@@ -43,26 +43,26 @@ def communicators(size: int) -> tuple:
     return group, group.Clone(), group.Clone()
 
 
-def join(size: int):
+def set_world_size(size: int):
     """Let the first ranks be all that the model knows of, by its communicators and by the variables of a launcher."""
     world = communicators(size)
     if world[0] != MPI.COMM_WORLD:
-        jitted.cache_clear()  # programs are kept by layout, and send within the group that they were made in
+        cached_jit.cache_clear()  # programs are kept by layout, and send within the group that they were made in
     MPI.COMM_WORLD, messages.DEVICE_COMM, mpi.HOST_COMM = world
-    for name in itertools.chain(*LAUNCHERS):
+    for name in itertools.chain(*LAUNCHER_VARIABLES):
         os.environ.pop(name, None)
     place = {"PMI_RANK": RANK, "PMI_SIZE": size, "MPI_LOCALRANKID": RANK, "MPI_LOCALNRANKS": size}
     os.environ.update({name: str(number) for name, number in place.items()})
 
 
 @contextmanager
-def undone():
+def restored_environment():
     """Take back changes of the environment, of the working folder, and of how programs are compiled."""
-    environ, folder, quickly = dict(os.environ), Path.cwd(), jax.config.values[compiling.OPTION]
+    environ, folder, quickly = dict(os.environ), Path.cwd(), jax.config.values[quick_compilation.OPTIMISATION_OPTION]
     try:
         yield
     finally:
-        compiling.compile_quickly(quickly)
+        quick_compilation.compile_quickly(quickly)
         os.environ.clear()
         os.environ.update(environ)
         os.chdir(folder)
@@ -74,20 +74,20 @@ def compute(request: bytes) -> list | None:
     size = layout[0] * layout[1]
     if size <= RANK:
         return None
-    BEGUN.append(time.monotonic())
-    with undone():
-        join(size)
+    request_start.append(time.monotonic())
+    with restored_environment():
+        set_world_size(size)
         function, with_layout, arguments = pickle.loads(call)
         for name, value in PROMOTION.items():  # which an import of conftest.py would make strict from then on
             jax.config.update(name, value)
         result = function(*[layout] * with_layout, *arguments)
-    BEGUN.clear()
+    request_start.clear()
     if RANK:
         return WORLD.send(result, dest=0)
-    return [result, *(received(rank) for rank in range(1, size))]
+    return [result, *(receive(rank) for rank in range(1, size))]
 
 
-def received(source: int):
+def receive(source: int):
     """The next message from a rank, waited for asleep."""
     while not WORLD.Iprobe(source):
         time.sleep(0.005)
@@ -105,24 +105,24 @@ def serve(listener: Listener):
             connection.send(compute(request))
 
 
-def end(code: int):
+def abort(code: int):
     """End all ranks."""
     sys.stderr.flush()
     time.sleep(0.5)  # mpiexec would drop the last output
     WORLD.Abort(code)
 
 
-def watch(owner: int):
+def watch_owner(owner: int):
     """End all ranks with the process `owner`, or when a request takes too long."""
-    while alive(owner):
-        if BEGUN and time.monotonic() > BEGUN[0] + LONGEST:
+    while is_alive(owner):
+        if request_start and time.monotonic() > request_start[0] + MAX_REQUEST_SECONDS:
             faulthandler.dump_traceback(all_threads=True)
-            end(1)
+            abort(1)
         time.sleep(0.5)
     WORLD.Abort(0)
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Whether a process has not ended."""
     with suppress(OSError):
         os.kill(pid, 0)
@@ -133,12 +133,12 @@ def alive(pid: int) -> bool:
 
 def main(address: Path, owner: int):
     jax.config.update("jax_enable_x64", True)
-    guard.examined = examining.examined
+    guard.run_examiner = examine_in_process.examine_here
     if RANK == 0:
         jax.config.update("jax_num_cpu_devices", 4)  # for tests that compare ranks with devices
     jax.devices()  # which a command would change
     messages.has_mpi4jax()  # mpi4jax examines MPI's world when it is imported
-    threading.Thread(target=watch, args=(owner,), daemon=True).start()
+    threading.Thread(target=watch_owner, args=(owner,), daemon=True).start()
     try:
         if RANK == 0:
             listener = Listener(None, "AF_UNIX", backlog=64)
@@ -146,10 +146,10 @@ def main(address: Path, owner: int):
             address.with_suffix(".new").rename(address)
             serve(listener)
         while True:
-            compute(received(0))
+            compute(receive(0))
     except BaseException:
         sys.stderr.write(f"rank {RANK} of the server of ranks\n{traceback.format_exc()}")
-        end(1)
+        abort(1)
 
 
 if __name__ == "__main__":

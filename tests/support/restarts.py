@@ -4,12 +4,12 @@ import h5py
 import numpy as np
 
 import swmodel
-from support.faults import flip
+from support.faults import flip_bit
 from swmodel.files.integrity import checksums
 from swmodel.files.restart import folder
-from swmodel.files.restart.folder import ENDINGS
-from swmodel.files.run_folder import DIAGNOSTICS, SNAPSHOTS
-from swmodel.plotting.dataset import opened
+from swmodel.files.restart.folder import SUFFIXES
+from swmodel.files.run_folder import DIAGNOSTICS, SNAPSHOT_FILES
+from swmodel.plotting.dataset import open_netcdf_or_zarr
 
 SMALL = {"grid.nx": 14, "grid.ny": 9, "time.dt": 18.0, "run.executor": "reference", "run.steps": 11}
 RECORDS = {
@@ -30,54 +30,54 @@ def simulation(restart=None, **options):
     return swmodel.Simulation(config(**options), restart=restart)
 
 
-def data(path):
+def read_variables(path):
     """The values of all variables."""
-    with opened(path) as file:
+    with open_netcdf_or_zarr(path) as file:
         values = {name: np.ma.getdata(variable[...]) for name, variable in file.variables.items()}
     return {name: each.astype(str) if each.dtype == object else each for name, each in values.items()}
 
 
 def assert_same_data(path, other):
-    ours, theirs = data(path), data(other)
-    assert ours.keys() == theirs.keys()
-    for name, value in theirs.items():
-        assert value.tobytes() == ours[name].tobytes(), name
+    our_values, their_values = read_variables(path), read_variables(other)
+    assert our_values.keys() == their_values.keys()
+    for name, value in their_values.items():
+        assert value.tobytes() == our_values[name].tobytes(), name
 
 
 def assert_same_run(ours, theirs, steps=11):
     """Records and the final restart of two run folders are the same to the last bit."""
-    names = [*SNAPSHOTS, DIAGNOSTICS, *(f"restart/step-{steps:010d}{ending}" for ending in ENDINGS.values())]
+    names = [*SNAPSHOT_FILES, DIAGNOSTICS, *(f"restart/step-{steps:010d}{ending}" for ending in SUFFIXES.values())]
     there = [name for name in names if (theirs / name).exists()]
     assert len(there) == 3
     for name in there:
         assert_same_data(ours / name, theirs / name)
 
 
-def change(path, name, where, value):
+def set_value(path, name, where, value):
     """Write another value into a variable."""
     with h5py.File(path, "r+") as file:
         file[name][where] = value
 
 
-def flip_variable(path, name):
+def flip_bit_of_variable(path, name):
     """Change one bit in the middle of a variable of a file, or in its first chunk in a store."""
     if path.is_dir():
         chunk = path / name / "c" / "0" / "0"
-        return flip(chunk, chunk.stat().st_size // 2)
+        return flip_bit(chunk, chunk.stat().st_size // 2)
     with h5py.File(path, "r") as file:
         place = file[name].id.get_offset() + file[name].id.get_storage_size() // 2
-    flip(path, place)
+    flip_bit(path, place)
 
 
-def resealed(path) -> None:
+def renew_header_checksum(path) -> None:
     """Write the checksum of a file's header anew, so that the file does not count as damaged."""
     with h5py.File(path, "r+") as file:
-        checksums.seal_header(file)
+        checksums.write_header_checksum(file)
 
 
-def resumed(directory, steps=11, path=None, **options):
+def resume_run(directory, steps=11, path=None, **options):
     """Go on with the run in a folder, as `swmodel resume` does."""
-    restart, _ = folder.choose(directory, path)
+    restart, _ = folder.choose_restart(directory, path)
     simulation(restart.path, run__steps=steps, **options).run(directory)
     return directory
 

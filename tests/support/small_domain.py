@@ -4,32 +4,32 @@ from itertools import product
 
 import numpy as np
 
-from support.made_cases import case_of
+from support.field_cases import case_with_fields
 from swmodel.config.options.model import Config
-from swmodel.executors.reference import Reference
+from swmodel.executors.reference import ReferenceModel
 from swmodel.ocean.state import State
 from swmodel.setup.setup import setup_of
 
 NY, NX = 9, 11
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
-RINGS = [{"periodic_y": y, "periodic_x": x} for y, x in product((True, False), repeat=2)]
+PERIODICITY_OPTIONS = [{"periodic_y": y, "periodic_x": x} for y, x in product((True, False), repeat=2)]
 
-#: Every term but the sponge, together with the fields of `everything`.
-EVERYTHING = {
+#: Every term but the sponge, together with the fields of `all_term_fields`.
+ALL_TERM_OPTIONS = {
     "viscosity": 0.1, "biharmonic_viscosity": 0.02, "quadratic_drag": 0.1, "slip": "no", "f0": 1.3,
     "gravity": 2.0,
 }  # fmt: skip
 
 
-def build(fields=None, **sections):
+def make_reference(fields=None, **sections):
     """The reference of a case with the given fields (arrays [ny, nx]) and sections of the configuration."""
-    sections["case"] = case_of(fields or {})
+    sections["case"] = case_with_fields(fields or {})
     sections["grid"] = {"ny": NY, "nx": NX, "dy": 0.7, "dx": 0.9} | sections.get("grid", {})
     sections["run"] = {"dtype": "float64"} | sections.get("run", {})
-    return Reference(setup_of(Config(**sections)))
+    return ReferenceModel(setup_of(Config(**sections)))
 
 
-def seabed(rng, islands=True):
+def random_seabed(rng, islands=True):
     """A rough sea floor; an island of several cells, one of one cell, and one across the edges of the ring."""
     mask = np.ones((NY, NX))
     if islands:
@@ -41,14 +41,14 @@ def random_state(rng, shape=(NY, NX)):
     return State(5 + rng.random(shape), *(rng.standard_normal((2, *shape))))
 
 
-def e(a):
+def east(a):
     return np.roll(a, -1, 1)
 
 
-def n(a):
+def north(a):
     return np.roll(a, -1, 0)
 
 
-def everything(rng):
+def all_term_fields(rng):
     centres = {name: rng.standard_normal((NY, NX)) for name in ("wind_x", "wind_y")}
-    return seabed(rng) | centres | {"linear_drag": rng.random((NY, NX))}
+    return random_seabed(rng) | centres | {"linear_drag": rng.random((NY, NX))}

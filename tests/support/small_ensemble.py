@@ -9,49 +9,56 @@ SMALL = {
     "time.stepper": "ab2", "grid.nx": 12, "grid.ny": 16, "grid.dx": 8e4, "grid.dy": 8e4, "run.steps": 12,
     "output.every_steps": 6,
 }  # fmt: skip
-PERTURBED = {
+PERTURBATION_OPTIONS = {
     "ensemble.members": 5, "ensemble.initial_eta": 0.5, "ensemble.initial_eta_length": 2e5,
     "ensemble.wind": 0.2, "ensemble.wind_length": 3e5, "ensemble.viscosity": 0.3,
 }  # fmt: skip
 #: Changes with which only the sea level is perturbed.
-STILL = {f"ensemble__{name}": 0.0 for name in ("wind", "wind_length", "viscosity")}
+ETA_PERTURBATION_ONLY = {f"ensemble__{name}": 0.0 for name in ("wind", "wind_length", "viscosity")}
 
 
 def configuration(**changes):
     """The ensemble's configuration, checked; `changes` by section__key."""
     more = {name.replace("__", "."): value for name, value in changes.items()}
-    return settings.check_ensemble(swmodel.load("double_gyre", SMALL | PERTURBED | more))
+    return settings.check_ensemble(swmodel.load("double_gyre", SMALL | PERTURBATION_OPTIONS | more))
 
 
-def words(**changes):
+def command_options(**changes):
     """The same options as words of the command line."""
     more = {name.replace("__", "."): value for name, value in changes.items()}
-    return [word for key, value in (SMALL | PERTURBED | more).items() for word in ("-s", f"{key}={value}")]
+    return [word for key, value in (SMALL | PERTURBATION_OPTIONS | more).items() for word in ("-s", f"{key}={value}")]
 
 
 def perturbations(config):
     """The Perturbations of an ensemble, made without its program."""
-    from swmodel.model.domain import domain
+    from swmodel.model.domain import make_domain
     from swmodel.model.ensemble.perturbations import Perturbations
 
-    return Perturbations(domain(settings.whole(config)))
+    return Perturbations(make_domain(settings.member_config(config)))
 
 
-def alone(config, numbers, steps: int):
+def states_of_single_runs(config, numbers, steps: int):
     """The States of members after some steps, each by a Simulation of its own."""
-    drawn, simulation, found = perturbations(config), swmodel.Simulation(settings.whole(config)), []
+    member_perturbations, simulation, found = (
+        perturbations(config),
+        swmodel.Simulation(settings.member_config(config)),
+        [],
+    )
     executor, put = simulation._executor, simulation.transport.put
     for member in numbers:
-        state, params = drawn.draw(member)
-        executor.static = put(executor.static_of(drawn.grid, params))
+        state, params = member_perturbations.draw(member)
+        executor.static = put(executor.static_of(member_perturbations.grid, params))
         simulation.carry = executor.start(put(state))
         simulation.advance(steps)
         found.append(simulation.state)
     return found
 
 
-def field_of(members, name):
+def field_of_members(members, name):
     """The field called `name` of all members of the process, [members, y, x]."""
     return np.stack(
-        [members.evaluate(number, [name])[0][name] for number in range(members.here.start, members.here.stop)]
+        [
+            members.evaluate(number, [name])[0][name]
+            for number in range(members.local_members.start, members.local_members.stop)
+        ]
     )

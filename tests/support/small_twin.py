@@ -4,7 +4,7 @@ import swmodel
 from swmodel.model.resolve import resolve
 
 #: Options of one that is assimilated.
-SMALL = {
+SMALL_TWIN = {
     "grid.nx": 10, "grid.ny": 12, "grid.dx": 100e3, "grid.dy": 100e3, "physics.viscosity": 5e3,
     "time.dt": 3600.0, "run.steps": 30, "run.dtype": "float64", "output.every": 86400.0, "case.spinup": 60.0,
     "case.lead": 30.0, "case.forecast": 2.5, "case.repeat": 2.0, "case.separation": 250e3,
@@ -14,26 +14,26 @@ SMALL = {
 }  # fmt: skip
 
 #: The same options as words of a command line.
-SETTINGS = [word for key, value in SMALL.items() for word in ("-s", f"{key}={value}")]
+SETTINGS = [word for key, value in SMALL_TWIN.items() for word in ("-s", f"{key}={value}")]
 
 #: Settings of the filter; errors of the first guess as large as they are.
-LETKF = {
+LETKF_OPTIONS = {
     "assimilation.method": "letkf", "assimilation.cycle_steps": 6, "assimilation.localisation": 8e5,
     "assimilation.sigma_eta": 10.0, "ensemble.members": 24,
 }  # fmt: skip
 
 
-def twin(**more):
+def twin_config(**more):
     """The resolved configuration of the twin experiment with the options `SMALL`."""
-    return resolve(swmodel.load("double_gyre_twin", SMALL | more, environ={}))
+    return resolve(swmodel.load("double_gyre_twin", SMALL_TWIN | more, environ={}))
 
 
-def letkf_twin(**more):
+def letkf_config(**more):
     """The resolved configuration of the twin experiment with the filter."""
-    return twin(**LETKF | more)
+    return twin_config(**LETKF_OPTIONS | more)
 
 
-def small(case="double_gyre_twin", **overrides):
+def smallest_twin(case="double_gyre_twin", **overrides):
     """The configuration: 13 x 11 cells of 120 km, steps of two hours, 7 in the window and 5 after it."""
     sizes = {"grid.nx": 11, "grid.ny": 13, "grid.dx": 120e3, "grid.dy": 120e3, "physics.viscosity": 5e3}
     times = {"time.dt": 7200.0, "run.steps": 7, "output.every_steps": 3, "assimilation.every_steps": 7}

@@ -9,12 +9,12 @@ from swmodel.model.simulation import Simulation
 
 NY, NX = 13, 17
 #: Whether y and x are periodic, and the precision.
-SEAS = {"channel": (False, True, "float64"), "rings": (True, True, "float32")}
+DOMAINS = {"channel": (False, True, "float64"), "rings": (True, True, "float32")}
 
 
 def spectral_bits(name, **where):
     """{what: bits} of spectra, potentials, their means and the balanced part after two steps, in one of SEAS."""
-    periodic_y, periodic_x, dtype = SEAS[name]
+    periodic_y, periodic_x, dtype = DOMAINS[name]
     fields = random_fields(NY, NX, land=0.0) | {"depth": np.full((NY, NX), 50.0)}
     options = {"grid__periodic_y": periodic_y, "grid__periodic_x": periodic_x, "run__dtype": dtype}
     simulation = Simulation(configuration(NY, NX, fields, run__executor="native", **options, **where))
@@ -22,7 +22,7 @@ def spectral_bits(name, **where):
     means = simulation.means(potentials)
     for _ in range(2):
         simulation.take_steps(1)
-        means.add(simulation.carry.state)
+        means.add_state(simulation.carry.state)
     local = simulation.fields(potentials) | {f"balanced {n}": field for n, field in simulation.balanced().items()}
     local |= {f"mean {n}": field for n, field in means.values().items()}
     transport, found = simulation.transport, {}
@@ -31,9 +31,9 @@ def spectral_bits(name, **where):
     found["spectra"] = np.concatenate([each.ravel() for each in simulation.spectra().values()])
     if transport.rank:
         return None
-    return {what: bits_of(whole) for what, whole in found.items()}
+    return {what: field_digest(whole) for what, whole in found.items()}
 
 
-def bits_of(whole):
+def field_digest(whole):
     """A digest of a field."""
     return hashlib.sha256(np.ascontiguousarray(whole).tobytes()).hexdigest()

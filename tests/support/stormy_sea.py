@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from support.netcdf import write_netcdf
-from support.random_case import configuration, random_fields, weather
+from support.random_case import configuration, random_fields, random_weather
 from swmodel.files.output import metadata
 from swmodel.files.restart import write
 from swmodel.model import run as loop
@@ -19,7 +19,7 @@ from swmodel.model import run as loop
 NY, NX, STEPS = 9, 13, 31  # the steps are longer than the period of M8
 FIELDS = random_fields(NY, NX, land=0.0, amplitude=0.1) | {"mask": np.ones((NY, NX))}
 FIELDS["mask"][4:6, 5:8] = 0.0
-WEATHER = weather(NY, NX, records=7)
+WEATHER = random_weather(NY, NX, records=7)
 #: On a centre of a cell; within a cell of the open side; beside the island; between points.
 STATIONS = ((317.5, 17.5), (306.0, 33.0), (325.5, 29.0), (355.2, 50.1))
 OPTIONS = {
@@ -40,19 +40,19 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def sea(forcing, folder, **options):
+def make_config(forcing, folder, **options):
     """Its configuration, the weather of which is constant, a formula in time, or recorded in a file of the folder."""
-    given = OPTIONS | options
+    options_of_run = OPTIONS | options
     if forcing == "constant":
-        return configuration(NY, NX, FIELDS | {name: values[0] for name, values in WEATHER.items()}, **given)
+        return configuration(NY, NX, FIELDS | {name: values[0] for name, values in WEATHER.items()}, **options_of_run)
     if forcing == "formula":
-        return configuration(NY, NX, FIELDS | WEATHER, **given)
+        return configuration(NY, NX, FIELDS | WEATHER, **options_of_run)
     path = folder / "weather.nc"
     if not path.exists():
         write_weather(path)
     winds = {f"input__{name}": f"{path}:{name}" for name in WEATHER}
     fields = {name: values for name, values in FIELDS.items() if name not in WEATHER}
-    return configuration(NY, NX, fields, **given | winds)
+    return configuration(NY, NX, fields, **options_of_run | winds)
 
 
 def write_weather(path):
@@ -63,7 +63,7 @@ def write_weather(path):
     made.rename(path)
 
 
-class Uneven:
+class FixedChunkLengths:
     """Stands for the seconds of a chunk: whatever a step takes, chunks have these numbers of steps in turn."""
 
     def __init__(self, lengths):
@@ -73,7 +73,7 @@ class Uneven:
         return next(self.lengths)
 
 
-class Still(datetime.datetime):
+class FrozenDatetime(datetime.datetime):
     """A calendar that stands still."""
 
     @classmethod
@@ -88,9 +88,9 @@ def run(model, folder, chunks, every=None):
         every: {interval: a function of the model that is called then}.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "CHUNK_SECONDS", Uneven(chunks))
+        patch.setattr(loop, "CHUNK_SECONDS", FixedChunkLengths(chunks))
         for module in (metadata, write):
-            patch.setattr(module, "datetime", Still)
+            patch.setattr(module, "datetime", FrozenDatetime)
         for interval, function in (every or {}).items():
             model.every(interval, function)
         model.run(folder)

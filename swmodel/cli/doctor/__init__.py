@@ -6,13 +6,13 @@ import sys
 
 from ...errors import SetupError
 from ...parallel import environment
-from .findings import Finding, machine, one_process, packages
-from .several import several_devices, several_processes, transports
+from .distributed import check_devices, check_processes, describe_transports
+from .findings import Finding, check_one_process, check_packages, describe_machine
 
 __all__ = ["Finding", "report"]
 
 
-def report(console=None) -> int:
+def print_report(console=None) -> int:
     """Print a table of all findings; returns 0 if everything that is installed works, 3 if something does not.
 
     MPI and the packages for films may be missing: the model runs on one process without them.
@@ -20,25 +20,25 @@ def report(console=None) -> int:
     from rich.console import Console
 
     console = console or Console()
-    environment.prepare()
+    environment.prepare_environment()
     broken = False
-    for title, examine in (
-        ("Packages", packages),
-        ("Machine", machine),
-        ("One process", one_process),
-        ("Several processes (MPI)", several_processes),
-        ("Several devices (sharded)", several_devices),
-        ("Which transport", transports),
+    for title, check in (
+        ("Packages", check_packages),
+        ("Machine", describe_machine),
+        ("One process", check_one_process),
+        ("Several processes (MPI)", check_processes),
+        ("Several devices (sharded)", check_devices),
+        ("Which transport", describe_transports),
     ):
-        findings = list(examine())
-        broken = broken or any(finding.broken for finding in findings)
-        console.print(table(title, findings))
+        findings = list(check())
+        broken = broken or any(finding.is_broken for finding in findings)
+        console.print(make_table(title, findings))
         sys.stdout.flush()
     console.print("Something does not work: see the lines marked ✗." if broken else "Ready.")
     return SetupError.exit_code if broken else 0
 
 
-def table(title: str, findings: list[Finding]):
+def make_table(title: str, findings: list[Finding]):
     """The findings as a table, each with its advice below."""
     from rich.table import Table
     from rich.text import Text
@@ -48,8 +48,8 @@ def table(title: str, findings: list[Finding]):
     rows.add_column(min_width=16)
     rows.add_column(overflow="fold")
     for finding in findings:
-        mark, style = ("✗", "red") if finding.broken else ("–", "yellow") if finding.advice else ("✓", "green")
-        rows.add_row(Text(mark, style), Text(finding.what), Text(finding.found))
+        mark, style = ("✗", "red") if finding.is_broken else ("–", "yellow") if finding.advice else ("✓", "green")
+        rows.add_row(Text(mark, style), Text(finding.subject), Text(finding.result))
         if finding.advice:
             rows.add_row("", "", Text(f"→ {finding.advice}", style))
     return rows

@@ -11,54 +11,57 @@ import sys
 from ...errors import SetupError
 from ...parallel import environment
 from ..messages import first_line
-from ..rank_checks import check_device, check_exchange, try_message
+from ..rank_checks import check_devices, check_exchange, check_message
 
-MARK = "@doctor "
+MESSAGE_PREFIX = "@doctor "
 #: Processes, and devices of each without MPI.
-PROCESSES, DEVICES = 2, 2
+N_PROCESSES, N_DEVICES = 2, 2
 
 
-def mpi(place) -> str:
+def exchange_by_mpi(rank_info) -> str:
     """Join the other process by MPI, then send numbers round the ring; returns the finding in words."""
     from ...parallel.transport.join import mpi_world
 
-    environment.prepare(place=place)
-    mpi_world(place)
-    check_device()
-    by = check_exchange()
-    try_message(place, by)
+    environment.prepare_environment(rank_info=rank_info)
+    mpi_world(rank_info)
+    check_devices()
+    exchange_backend = check_exchange()
+    check_message(rank_info, exchange_backend)
     import jax
     from mpi4py import MPI
 
     vendor = " ".join(MPI.Get_library_version().splitlines()[0].strip("\0 ").split())
-    library = ", ".join(environment.mpi_libraries())
-    return f"two processes exchanged a halo on their {jax.devices()[0].platform} devices by {by}, {vendor} {library}"
+    library = ", ".join(environment.loaded_mpi_libraries())
+    return (
+        f"two processes exchanged a halo on their {jax.devices()[0].platform} devices by {exchange_backend}, "
+        f"{vendor} {library}"
+    )
 
 
-def sharded(place) -> str:
+def exchange_between_devices(rank_info) -> str:
     """Join the other process by JAX, and send numbers round the ring of all devices; returns the finding in words."""
-    from ...parallel.transport import ring
-    from ...parallel.transport.join import join
+    from ...parallel.transport import is_shift_correct
+    from ...parallel.transport.join import initialize_distributed
 
-    environment.prepare(place=place, devices=DEVICES)
-    join(place, DEVICES)
-    if not ring("sharded", place.size, DEVICES):
+    environment.prepare_environment(rank_info=rank_info, devices=N_DEVICES)
+    initialize_distributed(rank_info, N_DEVICES)
+    if not is_shift_correct("sharded", rank_info.size, N_DEVICES):
         raise SetupError("wrong values received")
-    return f"halos went round {PROCESSES} processes of {DEVICES} devices"
+    return f"halos went round {N_PROCESSES} processes of {N_DEVICES} devices"
 
 
 def main(exchange):
     """Print the finding of `exchange`, one of the functions above, or the problem."""
-    place = environment.world()
+    rank_info = environment.get_rank_info()
     try:
-        if place is None:
+        if rank_info is None:
             raise SetupError("mpiexec does not tell its processes that they belong together")
-        said = {"found": exchange(place)}
+        message = {"found": exchange(rank_info)}
     except Exception as error:  # report whatever is wrong
-        said = {"problem": first_line(error)}
-    sys.stdout.write(f"\n{MARK}{json.dumps(said)}\n")  # in one write: the processes share the pipe
+        message = {"problem": first_line(error)}
+    sys.stdout.write(f"\n{MESSAGE_PREFIX}{json.dumps(message)}\n")  # in one write: the processes share the pipe
     sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main({"mpi": mpi, "sharded": sharded}[sys.argv[1]])
+    main({"mpi": exchange_by_mpi, "sharded": exchange_between_devices}[sys.argv[1]])

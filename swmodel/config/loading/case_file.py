@@ -17,24 +17,24 @@ from typing import Any
 from pydantic import create_model
 
 from ... import cases
-from ...errors import ConfigError, failure, suggest
-from ...setup.fields.noted import sha256
-from ..messages import show
-from ..options.case import Case, name_of, option
+from ...errors import ConfigError, describe_failure, suggest
+from ...setup.fields.record_notes import sha256
+from ..messages import format_value
+from ..options.case import Case, case_name, option
 from ..options.case_check import declaration_problems
-from .sources import Given, Layer, read_text, text_in
+from .sources import ConfigLayer, ConfigValue, parse_value, read_text_file
 
 #: The copy in a run folder, next to its config.toml.
-CASE = "case.py"
+CASE_FILE_NAME = "case.py"
 
 #: In place of a file, where the case was given in Python.
-NO_FILE = "(in Python)"
+IN_PYTHON = "(in Python)"
 
 #: Largest size of a file, bytes: HDF5 has room for 64 KiB in an attribute.
-LONGEST_FILE = 50_000
+MAX_CASE_FILE_BYTES = 50_000
 
 #: Keys of [case] that identify the case; all others are its own options.
-IDENTITY = tuple(Case.model_fields)
+IDENTITY_KEYS = tuple(Case.model_fields)
 
 
 def is_case(value) -> bool:
@@ -42,96 +42,102 @@ def is_case(value) -> bool:
     return isinstance(value, Case) or (isinstance(value, type) and issubclass(value, Case))
 
 
-def find_case(layers: Sequence[Layer]) -> tuple[type[Case], Layer]:
+def find_case(layers: Sequence[ConfigLayer]) -> tuple[type[Case], ConfigLayer]:
     """The case that the last layer with a case names; its identity is removed from all layers.
 
     The returned layer has the path of its file, or the options of a case object.
     """
-    identity = {"name": Given("jet", "case.name")}
+    identity = {"name": ConfigValue("jet", "case.name")}
     for layer in layers:
-        given = {key: layer.pop(("case", key)) for key in IDENTITY if ("case", key) in layer}
-        given = {key: each for key, each in given.items() if key == "name" or each.value != ""}
-        identity = given if given.keys() & {"name", "file"} else identity | given
+        identity_in_layer = {key: layer.pop(("case", key)) for key in IDENTITY_KEYS if ("case", key) in layer}
+        identity_in_layer = {key: each for key, each in identity_in_layer.items() if key == "name" or each.value != ""}
+        identity = identity_in_layer if identity_in_layer.keys() & {"name", "file"} else identity | identity_in_layer
     if "file" in identity:
         options = {at[1]: given.value for layer in layers for at, given in layer.items() if at[0] == "case"}
-        return of_file(identity, options)
+        return case_from_file(identity, options)
     if "sha256" in identity:
-        raise ConfigError([f"{identity['sha256'].place}: is the checksum of a file, but case.file names none"])
-    name, place = identity["name"].value, identity["name"].place
+        raise ConfigError([f"{identity['sha256'].context}: is the checksum of a file, but case.file names none"])
+    name, context = identity["name"].value, identity["name"].context
     if name not in cases.names():
-        raise ConfigError([f"{place}: no case {show(name)}; {suggest(str(name), cases.names())}"])
+        raise ConfigError([f"{context}: no case {format_value(name)}; {suggest(str(name), cases.names())}"])
     return cases.get(name), {}
 
 
-def of_file(identity: Mapping[str, Given], options: Mapping[str, Any]) -> tuple[type[Case], Layer]:
+def case_from_file(identity: Mapping[str, ConfigValue], options: Mapping[str, Any]) -> tuple[type[Case], ConfigLayer]:
     """The case from the file of an identity, or from Python, and its layer; see `find_case`."""
     file = identity["file"]
-    value = read_text(file.value) if file.is_text else file.value
+    value = parse_value(file.value) if file.is_text else file.value
     if is_case(value):
         cls = value if isinstance(value, type) else type(value)
         if problems := [f"class {problem}" for problem in declaration_problems(cls)]:
             raise ConfigError(problems)
-        keys = set() if isinstance(value, type) else value.model_fields_set - set(IDENTITY)
-        return cls, {("case", key): Given(getattr(value, key), f"case.{key}") for key in keys}
-    if value == NO_FILE:
-        words = (identity["name"].value if "name" in identity else "case").split("_")
+        keys = set() if isinstance(value, type) else value.model_fields_set - set(IDENTITY_KEYS)
+        return cls, {("case", key): ConfigValue(getattr(value, key), f"case.{key}") for key in keys}
+    if value == IN_PYTHON:
+        name_words = (identity["name"].value if "name" in identity else "case").split("_")
         given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-        made: Any = {key: (type(value), option(value, "", "option of the case")) for key, value in given.items()}
-        cls = create_model("".join(word.capitalize() for word in words), __base__=Case, **made)
+        option_fields: Any = {
+            key: (type(value), option(value, "", "option of the case")) for key, value in given.items()
+        }
+        cls = create_model("".join(word.capitalize() for word in name_words), __base__=Case, **option_fields)
         return cls, {("case", "file"): file}  # a run has recorded its fields
-    place = file.place and f"{file.place}: "
+    context = file.context and f"{file.context}: "
     if not isinstance(value, str):
-        raise ConfigError([f"{place}must be the name of a file, not {show(value)}"])
+        raise ConfigError([f"{context}must be the name of a file, not {format_value(value)}"])
     path = Path(os.path.normpath(file.folder / value))
     try:
-        case = from_text(text_in(path, LONGEST_FILE, "case"), str(path))
+        case = case_from_text(read_text_file(path, MAX_CASE_FILE_BYTES, "case"), str(path))
         check_identity(case, {key: given.value for key, given in identity.items()}, str(path))
     except ConfigError as error:
-        raise ConfigError(place + problem for problem in error.problems) from error
-    pinned = {("case", key): given for key, given in identity.items() if key == "sha256"}
-    return case, {("case", "file"): Given(os.path.abspath(path), file.place), **pinned}
+        raise ConfigError(context + problem for problem in error.problems) from error
+    checksum_layer = {("case", key): given for key, given in identity.items() if key == "sha256"}
+    return case, {("case", "file"): ConfigValue(os.path.abspath(path), file.context), **checksum_layer}
 
 
-def case_of(table: Mapping[str, Any], text: str | None) -> type[Case]:
+def case_from_table(table: Mapping[str, Any], text: str | None) -> type[Case]:
     """The case that the table [case] of a run's configuration names; `text` is that of the file of a user's case."""
     file = table.get("file")
-    if file and file != NO_FILE:
+    if file and file != IN_PYTHON:
         if not text:
             raise ConfigError([f"case.file: {file} of the case {table['name']} is not there"])
-        case = from_text(text, file)
+        case = case_from_text(text, file)
         check_identity(case, table, file)
         return case
-    return find_case([{("case", key): Given(value, f"case.{key}") for key, value in table.items()}])[0]
+    return find_case([{("case", key): ConfigValue(value, f"case.{key}") for key, value in table.items()}])[0]
 
 
 def check_identity(case: type[Case], identity: Mapping[str, Any], path: str) -> None:
     """Check the checksum and the name of a case from a file against its identity."""
-    wanted, found = identity.get("sha256"), sha256(case.file_text)
-    if wanted and wanted != found:
+    expected, actual = identity.get("sha256"), sha256(case.file_text)
+    if expected and expected != actual:
         raise ConfigError(
             [
-                f"{path}: was changed: its SHA-256 is {found[:12]}..., case.sha256 is {str(wanted)[:12]}...; "
+                f"{path}: was changed: its SHA-256 is {actual[:12]}..., case.sha256 is {str(expected)[:12]}...; "
                 "put the old file back, or leave out case.sha256 for a new run"
             ]
         )
-    if identity.get("name", name_of(case)) != name_of(case):
-        raise ConfigError([f'{path}: the case in it is "{name_of(case)}", not {show(identity["name"])}'])
+    if identity.get("name", case_name(case)) != case_name(case):
+        raise ConfigError([f'{path}: the case in it is "{case_name(case)}", not {format_value(identity["name"])}'])
 
 
-def from_text(text: str, path: str) -> type[Case]:
+def case_from_text(text: str, path: str) -> type[Case]:
     """The case in the text of a Python file."""
-    found = cases.classes(execute(text, path))
-    if len(found) != 1:
-        what = f"{len(found)} cases: {', '.join(case.__name__ for case in found)}" if found else "no case"
-        raise ConfigError([f"{path}: defines {what}; it must have one class that is derived from swmodel.Case"])
-    (case,) = found
+    case_classes = cases.classes(execute_module(text, path))
+    if len(case_classes) != 1:
+        contents = (
+            f"{len(case_classes)} cases: {', '.join(case.__name__ for case in case_classes)}"
+            if case_classes
+            else "no case"
+        )
+        raise ConfigError([f"{path}: defines {contents}; it must have one class that is derived from swmodel.Case"])
+    (case,) = case_classes
     if problems := [f"{path}: {problem}" for problem in declaration_problems(case)]:
         raise ConfigError(problems)
     case.file_text = text
     return case
 
 
-def execute(text: str, path: str) -> types.ModuleType:
+def execute_module(text: str, path: str) -> types.ModuleType:
     """The module from the text of a Python file; each text is executed once."""
     name = f"swmodel_case_{sha256(text)[:16]}"
     if name in sys.modules:
@@ -146,13 +152,13 @@ def execute(text: str, path: str) -> types.ModuleType:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise ConfigError([failure(error, path)]) from error
+        raise ConfigError([describe_failure(error, path)]) from error
     return module
 
 
-def recorded(case: Case) -> Case:
+def case_for_record(case: Case) -> Case:
     """The case as a run records it: with the name of its file in the run folder, and its checksum."""
-    case = case.recorded()
+    case = case.for_record()
     if case.file_text:
-        return case.model_copy(update={"file": CASE, "sha256": sha256(case.file_text)})
-    return case if cases.shipped(case) else case.model_copy(update={"file": NO_FILE})
+        return case.model_copy(update={"file": CASE_FILE_NAME, "sha256": sha256(case.file_text)})
+    return case if cases.is_shipped(case) else case.model_copy(update={"file": IN_PYTHON})

@@ -9,118 +9,128 @@ from pathlib import Path
 from ... import text_table
 from ...errors import ConfigError, UsageError
 from ...setup.fields.netcdf_input import InputError
-from ...setup.fields.netcdf_input.made_files import constants_in, keys_in
-from ...setup.fields.stored import keys_of, newest
-from ..messages import show
-from .sources import Given, Layer, text_in
+from ...setup.fields.netcdf_input.model_files import read_grid_keys, read_harmonic_constants
+from ...setup.fields.start_state import keys_from_state, newest_restart_file
+from ..messages import format_value
+from .sources import ConfigLayer, ConfigValue, read_text_file
 
-GRID, TIDE, SIDES = ("grid", "file"), ("open_sides", "tide"), ("open_sides", "sides")
-STATE = ("input", "state")
+GRID_FILE_KEY, TIDE_FILE_KEY, SIDES = ("grid", "file"), ("open_sides", "tide"), ("open_sides", "sides")
+STATE_KEY = ("input", "state")
 #: Keys of [grid] that stay the user's own beside `grid.file`, and the fields that its file has.
-FREE, FIELDS = ("file", "radius", "rotation", "origin"), ("depth", "mask")
+KEYS_BESIDE_GRID_FILE, FIELDS_OF_GRID_FILE = ("file", "radius", "rotation", "origin"), ("depth", "mask")
 
 #: The lists of tables that a file may have, and the column besides the positions.
-LISTED = {("output", "stations"): ["name"], ("output", "drifters"): []}
+COLUMNS_OF_LISTS = {("output", "stations"): ["name"], ("output", "drifters"): []}
 #: Largest size of such a file, bytes, and most tables in it; columns of the positions.
-LONGEST, MOST = 10_000_000, 20_000
-PAIRS = ("lon", "lat"), ("x", "y")
+MAX_TEXT_FILE_BYTES, MAX_TABLES = 10_000_000, 20_000
+POSITION_COLUMNS = ("lon", "lat"), ("x", "y")
 
 
-def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str]) -> list[Layer]:
+def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: list[str]) -> list[ConfigLayer]:
     """The layers with what their last `grid.file`, `open_sides.tide` and `input.state` stand for in place of these.
 
     Keys of the same layer or a later one take precedence; those of [grid] must agree with the file.
-    `convert((section, key), Given)` gives the value in Python's type.
+    `convert((section, key), ConfigValue)` gives the value in Python's type.
     """
     sides = [layer[SIDES].value for layer in layers if SIDES in layer]
-    for at in (GRID, TIDE, STATE):
-        given = next((layer[at] for layer in reversed(layers) if at in layer), None)
-        last = max((number for number, layer in enumerate(layers) if at in layer), default=0)
-        layers = [{key: each for key, each in layer.items() if key != at} for layer in layers]
-        if given is None or not given.value:
+    for file_key in (GRID_FILE_KEY, TIDE_FILE_KEY, STATE_KEY):
+        entry = next((layer[file_key] for layer in reversed(layers) if file_key in layer), None)
+        layer_index = max((number for number, layer in enumerate(layers) if file_key in layer), default=0)
+        layers = [{key: each for key, each in layer.items() if key != file_key} for layer in layers]
+        if entry is None or not entry.value:
             continue
-        if at == TIDE and not (sides and sides[-1]):
-            problems.append(f"{given.place}: has no effect without open_sides.sides")
+        if file_key == TIDE_FILE_KEY and not (sides and sides[-1]):
+            problems.append(f"{entry.context}: has no effect without open_sides.sides")
             continue
-        path = os.path.abspath(given.folder / str(given.value))
+        path = os.path.abspath(entry.folder / str(entry.value))
         try:
-            found = OF_FILE[at](path, given)
+            layer_of_file = LAYER_FUNCTIONS[file_key](path, entry)
         except InputError as error:
-            problems.append(f"{given.place}: {error}")
+            problems.append(f"{entry.context}: {error}")
             continue
-        if at == GRID:
-            problems += disagreements(found, layers[last:], convert)
-        layers[last] = found | layers[last]
+        if file_key == GRID_FILE_KEY:
+            problems += grid_contradictions(layer_of_file, layers[layer_index:], convert)
+        layers[layer_index] = layer_of_file | layers[layer_index]
     return list(layers)
 
 
-def grid_of(path: str, given: Given) -> Layer:
+def layer_from_grid_file(path: str, entry: ConfigValue) -> ConfigLayer:
     """The section [grid] of a file of `swmodel grid`, and its depth and mask."""
-    found = {("grid", key): Given(value, f"{path}: grid.{key}") for key, value in keys_in(path).items()}
-    return found | {("input", name): Given(f"{path}:{name}", given.place) for name in FIELDS}
+    layer = {("grid", key): ConfigValue(value, f"{path}: grid.{key}") for key, value in read_grid_keys(path).items()}
+    return layer | {("input", name): ConfigValue(f"{path}:{name}", entry.context) for name in FIELDS_OF_GRID_FILE}
 
 
-def disagreements(found: Layer, layers: Sequence[Layer], convert: Callable) -> list[str]:
+def grid_contradictions(file_layer: ConfigLayer, layers: Sequence[ConfigLayer], convert: Callable) -> list[str]:
     """Lines about keys of [grid] that contradict the file."""
     problems = []
-    for at, given in (item for layer in layers for item in layer.items() if item[0][0] == "grid"):
-        value, in_file = convert(at, given), found[at].value if at in found else None
-        if at[1] not in FREE and (list(value) if isinstance(value, tuple) else value) != in_file:
-            there = show(in_file) if at in found else "the cells"
-            problems.append(f"{given.place}: grid.file gives {there}; leave out one of both")
+    for section_and_key, entry in (item for layer in layers for item in layer.items() if item[0][0] == "grid"):
+        value, in_file = (
+            convert(section_and_key, entry),
+            file_layer[section_and_key].value if section_and_key in file_layer else None,
+        )
+        if (
+            section_and_key[1] not in KEYS_BESIDE_GRID_FILE
+            and (list(value) if isinstance(value, tuple) else value) != in_file
+        ):
+            file_text = format_value(in_file) if section_and_key in file_layer else "the cells"
+            problems.append(f"{entry.context}: grid.file gives {file_text}; leave out one of both")
     return problems
 
 
-def tide_of(path: str, given: Given) -> Layer:
+def layer_from_tide_file(path: str, entry: ConfigValue) -> ConfigLayer:
     """The constituents and the entries of [input] from the harmonics.nc of another run."""
     return {
-        ("open_sides" if key == "constituents" else "input", key): Given(value, given.place)
-        for key, value in constants_in(path).items()
+        ("open_sides" if key == "constituents" else "input", key): ConfigValue(value, entry.context)
+        for key, value in read_harmonic_constants(path).items()
     }
 
 
-def state_of(path: str, given: Given) -> Layer:
+def layer_from_restart_file(path: str, entry: ConfigValue) -> ConfigLayer:
     """The restart file with the state, which stays a key, and the date from which the run goes on."""
-    path = newest(path)
+    path = newest_restart_file(path)
     if not os.path.exists(path):
         raise InputError(f"there is no file or folder {path}")
-    return {at: Given(value, given.place) for at, value in ({STATE: path} | keys_of(path)).items()}
+    return {at: ConfigValue(value, entry.context) for at, value in ({STATE_KEY: path} | keys_from_state(path)).items()}
 
 
 #: What keys stand for, by the file that they name.
-OF_FILE = {GRID: grid_of, TIDE: tide_of, STATE: state_of}
+LAYER_FUNCTIONS = {
+    GRID_FILE_KEY: layer_from_grid_file,
+    TIDE_FILE_KEY: layer_from_tide_file,
+    STATE_KEY: layer_from_restart_file,
+}
 
 
-def tables_in(given: Given, at: tuple[str, str]) -> Given:
+def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
     """The tables [[station]] or [[drifters]] of a text file (`text_table`), with the line number of each.
 
     Its columns are lon and lat (or x and y), and the name of a station. Others are ignored.
     """
-    names, what = LISTED[at], at[1]
-    path = Path(os.path.abspath(given.folder / given.value))
+    names, kind_of_list = COLUMNS_OF_LISTS[list_key], list_key[1]
+    path = Path(os.path.abspath(entry.folder / entry.value))
     try:
-        table = text_table.parsed(text_in(path, LONGEST, f"list of {what}"), str(path))
+        table = text_table.parse_table(read_text_file(path, MAX_TEXT_FILE_BYTES, f"list of {kind_of_list}"), str(path))
     except UsageError as error:
         raise ConfigError([str(error)]) from None
-    pair = next((pair for pair in PAIRS if {*names, *pair} <= set(table.columns)), None)
+    pair = next((pair for pair in POSITION_COLUMNS if {*names, *pair} <= set(table.columns)), None)
     if pair is None:
-        wanted = (", ".join([*names, *pair]) for pair in PAIRS)
-        raise ConfigError([f"{path}: its first line must name the columns {' (or '.join(wanted)})"])
-    if not 0 < len(table.rows) <= MOST:
-        raise ConfigError([f"{path}: has {len(table.rows)} {what}; it must have 1 to {MOST}"])
+        column_lists = (", ".join([*names, *pair]) for pair in POSITION_COLUMNS)
+        raise ConfigError([f"{path}: its first line must name the columns {' (or '.join(column_lists)})"])
+    if not 0 < len(table.rows) <= MAX_TABLES:
+        raise ConfigError([f"{path}: has {len(table.rows)} {kind_of_list}; it must have 1 to {MAX_TABLES}"])
     tables, problems = [], []
     for line in table.rows:
         try:
             cells = table.row(line)
-            tables.append({name: cells[name] for name in names} | {key: number(cells[key]) for key in pair})
+            tables.append({name: cells[name] for name in names} | {key: to_number(cells[key]) for key in pair})
         except UsageError as error:
             problems.append(str(error))
     if problems:
         raise ConfigError(problems)
-    return given._replace(value=tuple(tables), is_text=False, tables=tuple(table.rows))
+    return entry._replace(value=tuple(tables), is_text=False, table_contexts=tuple(table.rows))
 
 
-def number(text: str) -> float | str:
+def to_number(text: str) -> float | str:
     """The text as a number where it is one; the checks of tables refuse other texts."""
     try:
         return float(text)

@@ -10,18 +10,25 @@ from typing import Any, TypeAlias
 
 from ... import cases
 from ...errors import ConfigError, suggest
-from ...ocean.own_term import OwnTerm
-from ...ocean.terms.tracer import Tracer
-from ...setup.fields.formula import SIGNATURE, parameters, terms_in
-from ..options.case import Case, name_of
-from ..options.input import with_files
+from ...ocean.terms.tracer import TracerOptions
+from ...ocean.user_term import UserTerm
+from ...setup.fields.formula import FIELD_SIGNATURE, parameter_names, term_function_names
+from ..options.case import Case, case_name
+from ..options.input import input_class
 from ..options.model import Config, section_class
-from ..options.output import with_fields
-from ..options.physics import TAKEN
+from ..options.output import output_class
+from ..options.physics import RESERVED_NAMES
 from . import from_files
-from .case_file import IDENTITY, case_of, find_case, is_case
-from .merge import Sources, merge, value_of
-from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file
+from .case_file import IDENTITY_KEYS, case_from_table, find_case, is_case
+from .merge import ConfigSources, converted_value, merge
+from .sources import (
+    ConfigLayer,
+    ConfigValue,
+    layer_from_environment,
+    layer_from_file,
+    layer_from_mapping,
+    layer_from_overrides,
+)
 from .toml import to_toml
 
 #: The sources of a configuration, see `load`.
@@ -30,9 +37,9 @@ Source: TypeAlias = str | os.PathLike[str] | Case | type[Case] | Config
 Overrides: TypeAlias = Mapping[str, Any] | Iterable[str]
 
 #: The key of the tables of tracers.
-TRACERS = ("physics", "tracers")
+TRACERS_KEY = ("physics", "tracers")
 #: Names of the sections, in the order in which they are written.
-SECTIONS = tuple(Config.model_fields)
+SECTION_NAMES = tuple(Config.model_fields)
 
 
 def load(
@@ -41,7 +48,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     complete: bool = False,
     fields: Mapping[str, Any] | None = None,
-    terms: Iterable[OwnTerm] = (),
+    terms: Iterable[UserTerm] = (),
 ) -> Config:
     """The configuration of a run: defaults < case < file < environment < overrides < fields.
 
@@ -59,13 +66,13 @@ def load(
     Raises:
         ConfigError: with all problems of the configuration.
     """
-    config = merge(gather(source, overrides, environ), complete)
-    if fields or terms or config.python.terms or terms_in(type(config.case)):
+    config = merge(gather_sources(source, overrides, environ), complete)
+    if fields or terms or config.python.terms or term_function_names(type(config.case)):
         from ...setup.setup import setup_of
-        from .own_terms import check_terms
-        from .python_inputs import python_inputs
+        from .python_inputs import add_python_inputs
+        from .user_terms import check_terms
 
-        config = python_inputs(config, fields, terms)
+        config = add_python_inputs(config, fields, terms)
         check_terms(setup_of(config))
     return config
 
@@ -75,41 +82,43 @@ def is_source(value) -> bool:
     return isinstance(value, str | os.PathLike) or is_case(value)
 
 
-def gather(source, overrides=(), environ=None) -> Sources:
-    """The Sources of a configuration; see `load`. ConfigError: there is no such case or file."""
+def gather_sources(source, overrides=(), environ=None) -> ConfigSources:
+    """The ConfigSources of a configuration; see `load`. ConfigError: there is no such case or file."""
     problems: list[str] = []
-    python = source.python if isinstance(source, Config) else None
-    variables = {} if python is not None else os.environ if environ is None else environ
-    classes = {section: section_class(section) for section in SECTIONS}
-    known = [(section, key) for section in SECTIONS for key in classes[section].model_fields]
+    python_options = source.python if isinstance(source, Config) else None
+    variables = {} if python_options is not None else os.environ if environ is None else environ
+    classes = {section: section_class(section) for section in SECTION_NAMES}
+    known_keys = [(section, key) for section in SECTION_NAMES for key in classes[section].model_fields]
     layers = [
-        read_source(source, problems),
-        from_environment(variables, SECTIONS),
-        from_overrides(overrides, known, problems),
+        layer_from_source(source, problems),
+        layer_from_environment(variables, SECTION_NAMES),
+        layer_from_overrides(overrides, known_keys, problems),
     ]
     try:
-        case, of_case = find_case(layers)
+        case, case_layer = find_case(layers)
     except ConfigError as error:
-        known_keys = [{at: given for at, given in layer.items() if at[0] != "case"} for layer in layers]
-        return Sources([{}, *known_keys], Case, classes, [*problems, *error.problems])
-    layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
-    layers = from_files.expanded(layers, value_of, problems)
-    tracers = tracers_in(layers)
+        layers_without_case = [{at: given for at, given in layer.items() if at[0] != "case"} for layer in layers]
+        return ConfigSources([{}, *layers_without_case], Case, classes, [*problems, *error.problems])
+    layers = [layer_from_mapping(case.defaults, f"case {case_name(case)}"), case_layer, *layers]
+    layers = from_files.expand_files(layers, converted_value, problems)
+    tracers = tracer_names(layers)
     for name in tracers:
-        if name in case.model_fields or (hasattr(case, name) and parameters(getattr(case, name)) != SIGNATURE):
+        if name in case.model_fields or (
+            hasattr(case, name) and parameter_names(getattr(case, name)) != FIELD_SIGNATURE
+        ):
             problems.append(
-                f'physics.tracers: "{name}" has another meaning in the case {name_of(case)}; choose another name'
+                f'physics.tracers: "{name}" has another meaning in the case {case_name(case)}; choose another name'
             )
-    classes |= {"case": case, "input": with_files(tracers), "output": with_fields(tracers)}
-    return Sources(layers, case, classes, problems, python)
+    classes |= {"case": case, "input": input_class(tracers), "output": output_class(tracers)}
+    return ConfigSources(layers, case, classes, problems, python_options)
 
 
-def tracers_in(layers: Iterable[Layer]) -> tuple[str, ...]:
+def tracer_names(layers: Iterable[ConfigLayer]) -> tuple[str, ...]:
     """The valid names of tracers; the checks of their tables refuse others."""
-    given = [value_of(TRACERS, layer[TRACERS]) for layer in layers if TRACERS in layer]
-    tables = given[-1] if given and isinstance(given[-1], tuple) else ()
-    names = [dict(table).get("name") for table in tables if isinstance(table, Mapping | Tracer)]
-    return tuple(name for name in names if isinstance(name, str) and name.isalnum() and name not in TAKEN)
+    values = [converted_value(TRACERS_KEY, layer[TRACERS_KEY]) for layer in layers if TRACERS_KEY in layer]
+    tables = values[-1] if values and isinstance(values[-1], tuple) else ()
+    names = [dict(table).get("name") for table in tables if isinstance(table, Mapping | TracerOptions)]
+    return tuple(name for name in names if isinstance(name, str) and name.isalnum() and name not in RESERVED_NAMES)
 
 
 def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable = ()) -> Config:
@@ -125,10 +134,10 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
             another one.
     """
     tables = tomllib.loads(text)
-    of_case = tables["case"]
+    case_table = tables["case"]
     if case is None or isinstance(case, str):
-        case = case_of(of_case, case)
-    tables["case"] = {key: of_case[key] for key in of_case if key not in IDENTITY and case is not Case}
+        case = case_from_table(case_table, case)
+    tables["case"] = {key: case_table[key] for key in case_table if key not in IDENTITY_KEYS and case is not Case}
     if case is Case:
         for section in ("python", "own"):
             tables.get(section, {}).pop("terms", None)
@@ -136,25 +145,25 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
     return load(case, values, environ={}, complete=True, terms=terms)
 
 
-def read_source(source, problems: list[str]) -> Layer:
+def layer_from_source(source, problems: list[str]) -> ConfigLayer:
     """The layer of a source of `load`; a case or its file gives only the case."""
     if isinstance(source, Config):
-        return whole(source)
+        return layer_from_config(source)
     if is_case(source):
-        return {("case", "file"): Given(source, "case")}
+        return {("case", "file"): ConfigValue(source, "case")}
     path = Path(source)
     if str(source) in cases.names():
-        return {("case", "name"): Given(str(source), str(source))}
+        return {("case", "name"): ConfigValue(str(source), str(source))}
     if path.suffix == ".py":
-        return {("case", "file"): Given(str(source), "")}
+        return {("case", "file"): ConfigValue(str(source), "")}
     if path.suffix != ".toml" and len(path.parts) == 1 and not os.path.lexists(path):
         raise ConfigError([f"{source}: there is no case or file of this name; {suggest(str(source), cases.names())}"])
-    return read_file(path, problems)
+    return layer_from_file(path, problems)
 
 
-def whole(config: Config) -> Layer:
+def layer_from_config(config: Config) -> ConfigLayer:
     """The layer of a configuration; fields and terms from Python appear by their names."""
     tables = tomllib.loads(to_toml(config))
-    tables["case"] = {key: tables["case"][key] for key in tables["case"] if key not in IDENTITY}
+    tables["case"] = {key: tables["case"][key] for key in tables["case"] if key not in IDENTITY_KEYS}
     tables["python"] |= {key: [text.split()[0] for text in tables["python"][key]] for key in ("fields", "terms")}
-    return from_mapping(tables, "the configuration") | {("case", "file"): Given(type(config.case), "case")}
+    return layer_from_mapping(tables, "the configuration") | {("case", "file"): ConfigValue(type(config.case), "case")}

@@ -13,166 +13,184 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from ...errors import ConfigError, shortened
+from ...errors import ConfigError, shorten
 
-PREFIX = "SWMODEL_"
-HEADER = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")
-KEY = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*=""")
+ENVIRONMENT_PREFIX = "SWMODEL_"
+HEADER_PATTERN = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")
+KEY_PATTERN = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*=""")
 
 #: Lists of tables, [[station]] in place of output.stations.
-LISTS = {"station": ("output", "stations"), "section": ("output", "sections"), "tracer": ("physics", "tracers")}
-LISTS |= {"drifters": ("output", "drifters")}
+LISTS_OF_TABLES = {
+    "station": ("output", "stations"),
+    "section": ("output", "sections"),
+    "tracer": ("physics", "tracers"),
+}
+LISTS_OF_TABLES |= {"drifters": ("output", "drifters")}
 
 #: Largest size of a file, bytes; a complete one with all its comments has 10 kB, one with 20 000 gauges 1.4 MB.
-LONGEST_FILE = 2_000_000
+MAX_CONFIG_FILE_BYTES = 2_000_000
 #: Most dots in a line: those of file names, numbers and keys.
-MOST_DOTS = 100
+MAX_DOTS_PER_LINE = 100
 
 
-class Given(NamedTuple):
-    """A value, its place in the source, and the folder for relative file names in it."""
+class ConfigValue(NamedTuple):
+    """A value, its context in the source, and the folder for relative file names in it."""
 
     value: Any
-    place: str
+    context: str
     folder: Path = Path()
     is_text: bool = False  # from a command line or a variable: still to be read as TOML or as a bare word
-    tables: tuple[str, ...] = ()  # the place of each table in a list of tables
+    table_contexts: tuple[str, ...] = ()  # the context of each table in a list of tables
 
 
 #: The values of one source, by section and key.
-Layer: TypeAlias = dict[tuple[str, str], Given]
+ConfigLayer: TypeAlias = dict[tuple[str, str], ConfigValue]
 
 
-def read_file(path: Path, problems: list[str]) -> Layer:
+def layer_from_file(path: Path, problems: list[str]) -> ConfigLayer:
     """The layer of a TOML file; problems say `file:line`."""
-    text = text_in(path, LONGEST_FILE, "configuration")
+    text = read_text_file(path, MAX_CONFIG_FILE_BYTES, "configuration")
     try:
-        tables = parse(text)
+        tables = parse_toml(text)
     except (ValueError, RecursionError) as error:
-        at = re.search(r" \(at line (\d+), column \d+\)", str(error))
-        place = f"{path}:{at[1] if at else len(text.splitlines())}"
-        raise ConfigError([f"{place}: not valid TOML: {str(error).replace(at[0] if at else '', '')}"]) from None
+        position = re.search(r" \(at line (\d+), column \d+\)", str(error))
+        context = f"{path}:{position[1] if position else len(text.splitlines())}"
+        raise ConfigError(
+            [f"{context}: not valid TOML: {str(error).replace(position[0] if position else '', '')}"]
+        ) from None
     if not tables:
         raise ConfigError([f"{path}: is empty; `swmodel init CASE > {path}` writes a configuration to start from"])
-    return flatten(tables, lines_of_keys(text), path, problems)
+    return layer_from_tables(tables, line_numbers_of_keys(text), path, problems)
 
 
-def text_in(path: Path, longest: int, what: str) -> str:
-    """The text of a file. ConfigError: it cannot be read, or is no `what` as it exceeds `longest` bytes."""
+def read_text_file(path: Path, max_bytes: int, kind_of_file: str) -> str:
+    """The text of a file. ConfigError: it cannot be read, or is no `kind_of_file` as it exceeds `max_bytes` bytes."""
     if not os.path.exists(path):
         raise ConfigError([f"{path}: there is no such file"])
     if not os.path.isfile(path):
         raise ConfigError([f"{path}: is a folder, a device or a pipe, not a file"])
     try:
-        if path.stat().st_size > longest:
-            raise ConfigError([f"{path}: is no {what}: it has more than {longest} bytes"])
+        if path.stat().st_size > max_bytes:
+            raise ConfigError([f"{path}: is no {kind_of_file}: it has more than {max_bytes} bytes"])
         return path.read_bytes().decode("utf-8-sig")  # without the mark of some editors
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise ConfigError([f"{path}: cannot be read: {reason}"]) from None
 
 
-def parse(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a TOML text. ValueError: it is none; a name of thousands of parts would take tomllib minutes."""
     for number, line in enumerate(text.splitlines(), 1):
-        if line.count(".") > MOST_DOTS and not line.lstrip().startswith("#"):
-            raise ValueError(f"more than {MOST_DOTS} dots (at line {number}, column 1)")
+        if line.count(".") > MAX_DOTS_PER_LINE and not line.lstrip().startswith("#"):
+            raise ValueError(f"more than {MAX_DOTS_PER_LINE} dots (at line {number}, column 1)")
     return tomllib.loads(text)
 
 
-def flatten(tables: Mapping, lines: Mapping, path: Path, problems: list[str]) -> Layer:
+def layer_from_tables(tables: Mapping, line_numbers: Mapping, path: Path, problems: list[str]) -> ConfigLayer:
     """The layer of nested tables read from `path`; values outside a table are problems."""
-    layer: Layer = {}
+    layer: ConfigLayer = {}
     for section, table in tables.items():
-        line = lines.get((section, None)) or lines.get((None, section), 1)
-        place = f"{path}:{line}"
-        if isinstance(table, list) and section in LISTS:
+        line = line_numbers.get((section, None)) or line_numbers.get((None, section), 1)
+        context = f"{path}:{line}"
+        if isinstance(table, list) and section in LISTS_OF_TABLES:
             numbers = range(1, len(table) + 1)
-            each = tuple(f"{path}:{lines.get((section, n), line)}: [[{section}]], number {n}" for n in numbers)
-            found = {LISTS[section]: Given(table, f"{place}: [[{section}]]", path.parent, tables=each)}
+            table_contexts = tuple(
+                f"{path}:{line_numbers.get((section, n), line)}: [[{section}]], number {n}" for n in numbers
+            )
+            new_values = {
+                LISTS_OF_TABLES[section]: ConfigValue(
+                    table, f"{context}: [[{section}]]", path.parent, table_contexts=table_contexts
+                )
+            }
         elif not isinstance(table, dict):
-            problems.append(f'{place}: "{section}" stands outside a section: write [grid] or another above its keys')
+            problems.append(f'{context}: "{section}" stands outside a section: write [grid] or another above its keys')
             continue
         else:
-            places = {key: f"{path}:{lines.get((section, key), line)}: {section}.{key}" for key in table}
-            found = {(section, key): Given(value, places[key], path.parent) for key, value in table.items()}
-        problems += [f"{found[at].place}: give {'.'.join(at)} or its tables, not both" for at in found if at in layer]
-        layer |= found
+            contexts = {key: f"{path}:{line_numbers.get((section, key), line)}: {section}.{key}" for key in table}
+            new_values = {
+                (section, key): ConfigValue(value, contexts[key], path.parent) for key, value in table.items()
+            }
+        problems += [
+            f"{new_values[at].context}: give {'.'.join(at)} or its tables, not both" for at in new_values if at in layer
+        ]
+        layer |= new_values
     return layer
 
 
-def lines_of_keys(text: str) -> dict[tuple[str | None, str | int | None], int]:
+def line_numbers_of_keys(text: str) -> dict[tuple[str | None, str | int | None], int]:
     """{(section, key): line}, {(section, None): line of its header} and {(None, key): line} outside sections.
 
     The headers of a list of tables are also there by their numbers, from 1.
     """
-    found: dict[tuple[str | None, str | int | None], int] = {}
-    section, headers = None, Counter[str]()
+    line_of: dict[tuple[str | None, str | int | None], int] = {}
+    section, header_counts = None, Counter[str]()
     for number, line in enumerate(text.splitlines(), 1):
-        if header := HEADER.match(line):
+        if header := HEADER_PATTERN.match(line):
             section = header[1]
-            headers[section] += 1
-            found.setdefault((section, None), number)
-            found[section, headers[section]] = number
-        elif key := KEY.match(line):
-            found.setdefault((section, key[1]) if section or not key[2] else (key[1], key[2]), number)
-    return found
+            header_counts[section] += 1
+            line_of.setdefault((section, None), number)
+            line_of[section, header_counts[section]] = number
+        elif key := KEY_PATTERN.match(line):
+            line_of.setdefault((section, key[1]) if section or not key[2] else (key[1], key[2]), number)
+    return line_of
 
 
-def from_mapping(tables: Mapping, place: str) -> Layer:
+def layer_from_mapping(tables: Mapping, context: str) -> ConfigLayer:
     """The layer of {section: {key: value}}, such as the defaults of a case."""
     return {
-        (section, key): Given(value, f"{place}: {section}.{key}")
+        (section, key): ConfigValue(value, f"{context}: {section}.{key}")
         for section, table in tables.items()
         for key, value in table.items()
     }
 
 
-def from_environment(environ: Mapping[str, str], sections: Iterable[str]) -> Layer:
+def layer_from_environment(environ: Mapping[str, str], sections: Iterable[str]) -> ConfigLayer:
     """The layer of the variables SWMODEL_<SECTION>_<KEY>, also of unknown sections.
 
     A variable with one word after the prefix, such as SWMODEL_CACHE, is no key.
     """
-    layer: Layer = {}
-    starts = {f"{PREFIX}{section.upper()}_": section for section in sections}
+    layer: ConfigLayer = {}
+    prefixes = {f"{ENVIRONMENT_PREFIX}{section.upper()}_": section for section in sections}
     for name, value in sorted(environ.items()):
-        if not name.startswith(PREFIX):
+        if not name.startswith(ENVIRONMENT_PREFIX):
             continue
-        start = next((each for each in starts if name.startswith(each)), None)
-        section, _, key = name.removeprefix(PREFIX).lower().partition("_")
-        if start is not None:
-            section, key = starts[start], name.removeprefix(start).lower()
+        prefix = next((each for each in prefixes if name.startswith(each)), None)
+        section, _, key = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("_")
+        if prefix is not None:
+            section, key = prefixes[prefix], name.removeprefix(prefix).lower()
         if section and key:
-            layer[section, key] = Given(value, name, is_text=True)
+            layer[section, key] = ConfigValue(value, name, is_text=True)
     return layer
 
 
-def from_overrides(overrides: Mapping[str, Any] | Iterable[str], known: Iterable[tuple[str, str]], problems) -> Layer:
+def layer_from_overrides(
+    overrides: Mapping[str, Any] | Iterable[str], known_keys: Iterable[tuple[str, str]], problems
+) -> ConfigLayer:
     """The layer of {"grid.nx": 90} or of ["grid.nx=90"]; the latter as written after -s on the command line."""
     if isinstance(overrides, Mapping):
         items = [(str(name), value, str(name)) for name, value in overrides.items()]
     else:
         texts = [overrides] if isinstance(overrides, str) else list(map(str, overrides))
-        problems += [f"-s {shortened(text)}: write it as section.key=value" for text in texts if "=" not in text]
+        problems += [f"-s {shorten(text)}: write it as section.key=value" for text in texts if "=" not in text]
         pairs = [(text, *text.split("=", 1)) for text in texts if "=" in text]
-        items = [(name.strip(), value.strip(), f"-s {shortened(text)}") for text, name, value in pairs]
-    layer: Layer = {}
-    for name, value, place in items:
+        items = [(name.strip(), value.strip(), f"-s {shorten(text)}") for text, name, value in pairs]
+    layer: ConfigLayer = {}
+    for name, value, context in items:
         section, dot, key = name.partition(".")
         if dot:
-            layer[section, key] = Given(value, place, is_text=isinstance(value, str))
+            layer[section, key] = ConfigValue(value, context, is_text=isinstance(value, str))
             continue
-        homes = [f"{section}.{key}" for section, key in known if key == name]
-        hint = f'; did you mean "{homes[0]}"?' if homes else ", such as grid.nx"
-        problems.append(f"{place}: a key is written section.key{hint}")
+        full_names = [f"{section}.{key}" for section, key in known_keys if key == name]
+        hint = f'; did you mean "{full_names[0]}"?' if full_names else ", such as grid.nx"
+        problems.append(f"{context}: a key is written section.key{hint}")
     return layer
 
 
-def read_text(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """The value of a text in TOML; any other text stays a text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return parse(f"value = {text}\n")["value"] if "\n" not in text else text
+        return parse_toml(f"value = {text}\n")["value"] if "\n" not in text else text
     except (ValueError, RecursionError):
         return text

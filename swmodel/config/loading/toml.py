@@ -7,16 +7,16 @@ from typing import Any
 
 from ... import cases
 from ...ocean.option import unit_of
-from ...setup.fields.noted import sha256
+from ...setup.fields.record_notes import sha256
 from ..messages import choices
 from ..options.case import Case
-from ..options.grid import KEYS_OF, Grid
-from ..options.model import ALTERNATIVES, Config, Section
+from ..options.grid import KEYS_BY_KIND, GridOptions
+from ..options.model import EXCLUSIVE_KEYS, Config, Section
 
 #: Most choices that the help of a key lists in a template.
-SHOWN = 6
+MAX_LISTED_CHOICES = 6
 #: Keys that a user changes first, whatever their values.
-USUAL = {
+COMMON_KEYS = {
     "grid": ("nx", "ny", "dx", "dy", "west", "south", "dlon", "dlat"),
     "physics": ("depth", "f0", "beta", "viscosity"),
     "time": ("stepper", "dt", "cfl", "start"),
@@ -34,14 +34,14 @@ def to_toml(config: Config, comments: bool = False) -> str:
     lines = []
     for name in Config.model_fields:
         section = getattr(config, name)
-        about = cases.about(section) if isinstance(section, Case) else type(section).__doc__ or ""
-        lines += [f"# {about.strip().splitlines()[0]}"] if comments else []
+        description = cases.description(section) if isinstance(section, Case) else type(section).__doc__ or ""
+        lines += [f"# {description.strip().splitlines()[0]}"] if comments else []
         lines.append(f"[{name}]")
-        unused = left_out(name, section)
+        omitted = omitted_keys(name, section)
         for key, field in type(section).model_fields.items():
-            lines += [f"# {help_of(field)}"] if comments else []
-            if key not in unused:
-                lines.append(f"{key} = {value(getattr(section, key))}")
+            lines += [f"# {help_text(field)}"] if comments else []
+            if key not in omitted:
+                lines.append(f"{key} = {toml_value(getattr(section, key))}")
             elif comments:
                 lines.append(f"# {key} =")
         lines.append("")
@@ -51,52 +51,55 @@ def to_toml(config: Config, comments: bool = False) -> str:
 def template(config: Config) -> str:
     """The keys that a user changes first, with units and choices: `load` of the text gives the configuration.
 
-    These are the keys of the case, the USUAL ones, and those whose value is not the section's default.
+    These are the keys of the case, the COMMON_KEYS, and those whose value is not the section's default.
     """
     lines = [
-        f"# {cases.about(config.case).strip().splitlines()[0]}",
+        f"# {cases.description(config.case).strip().splitlines()[0]}",
         "# A key that is left out keeps its default: `swmodel init --all` prints all of them.",
     ]
     for name in Config.model_fields:
         section = getattr(config, name)
-        usual = type(section).model_fields if isinstance(section, Case) else USUAL.get(name, ())
-        shown = [
+        common_keys = type(section).model_fields if isinstance(section, Case) else COMMON_KEYS.get(name, ())
+        shown_keys = [
             key
             for key, field in type(section).model_fields.items()
-            if key in usual or getattr(section, key) != field.get_default(call_default_factory=True)
+            if key in common_keys or getattr(section, key) != field.get_default(call_default_factory=True)
         ]
-        shown = [key for key in shown if key not in left_out(name, section)]
-        lines += ["", f"[{name}]"] if shown else []
-        lines += [explained(section, key) for key in shown]
+        shown_keys = [key for key in shown_keys if key not in omitted_keys(name, section)]
+        lines += ["", f"[{name}]"] if shown_keys else []
+        lines += [line_with_help(section, key) for key in shown_keys]
     return "\n".join([*lines, ""])
 
 
-def explained(section: Section, key: str) -> str:
+def line_with_help(section: Section, key: str) -> str:
     """A key with its value and its help, in a line of TOML."""
-    return f"{f'{key} = {value(getattr(section, key))}':<30}  # {help_of(type(section).model_fields[key], SHOWN)}"
+    return (
+        f"{f'{key} = {toml_value(getattr(section, key))}':<30}  # "
+        f"{help_text(type(section).model_fields[key], MAX_LISTED_CHOICES)}"
+    )
 
 
-def help_of(field, most: int | None = None) -> str:
-    """The help of a key, with its unit and its choices, of which `most` are listed."""
+def help_text(field, max_choices: int | None = None) -> str:
+    """The help of a key, with its unit and its choices, of which `max_choices` are listed."""
     unit, words = unit_of(field), choices(field.annotation)
-    words = words if most is None or len(words) <= most else (*words[:most], "...")
+    words = words if max_choices is None or len(words) <= max_choices else (*words[:max_choices], "...")
     return f"{field.description}" + (f" [{unit}]" if unit else "") + (f"; {', '.join(words)}" if words else "")
 
 
-def left_out(name: str, section: Section) -> list[str]:
+def omitted_keys(name: str, section: Section) -> list[str]:
     """Keys that do not apply: unused alternatives, and those of a case file where there is none."""
     if isinstance(section, Case):
         return [key for key in ("file", "sha256") if not getattr(section, key)]
-    pairs = [(first, second) for at, first, second in ALTERNATIVES if at == name]
+    pairs = [(first, second) for at, first, second in EXCLUSIVE_KEYS if at == name]
     unused = []
-    if isinstance(section, Grid):
+    if isinstance(section, GridOptions):
         pairs += [(extent.size, extent.end) for extent in section.extents]
         unused = [key for key in ("file", "pole") if not getattr(section, key)]
-        unused += [key for kind, keys in KEYS_OF.items() if kind != section.kind for key in keys]
+        unused += [key for kind, keys in KEYS_BY_KIND.items() if kind != section.kind for key in keys]
     return unused + [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]
 
 
-def value(item: Any) -> str:
+def toml_value(item: Any) -> str:
     """A value in TOML; None, which TOML lacks, is the text "none"."""
     if item is None:
         return '"none"'
@@ -106,11 +109,11 @@ def value(item: Any) -> str:
         return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(item, tuple):
         tables = item and isinstance(item[0], Section)  # one a line
-        parts = (",\n  " if tables else ", ").join(value(part) for part in item)
+        parts = (",\n  " if tables else ", ").join(toml_value(part) for part in item)
         return f"[\n  {parts}\n]" if tables else f"[{parts}]"
     if isinstance(item, Section):
-        given = ((key, getattr(item, key)) for key in type(item).model_fields)
-        return f"{{{', '.join(f'{key} = {value(part)}' for key, part in given if part is not None)}}}"
+        items = ((key, getattr(item, key)) for key in type(item).model_fields)
+        return f"{{{', '.join(f'{key} = {toml_value(part)}' for key, part in items if part is not None)}}}"
     return repr(item)
 
 

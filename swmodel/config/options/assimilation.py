@@ -9,28 +9,28 @@ from pydantic import AfterValidator, create_model
 from ...errors import suggest
 from ...ocean.elements import array_of, index_of
 from ...ocean.option import Duration, Section, option
-from ...ocean.table import CONTROLS, PAIRS
+from ...ocean.table import CONTROL_VECTORS, CONTROLS
 
 #: The controls, in words: an array stands for its elements.
-OFFERED = dict.fromkeys(f"{array_of(name)}[CONSTITUENT,PART]" if index_of(name) else name for name in CONTROLS)
+CONTROL_NAMES = dict.fromkeys(f"{array_of(name)}[CONSTITUENT,PART]" if index_of(name) else name for name in CONTROLS)
 
 
-def known(name: str) -> str:
+def check_control_name(name: str) -> str:
     """The name of a control. ValueError: it is none."""
     if name not in CONTROLS:
         raise ValueError(f'no choice "{name}"; {suggest(name, CONTROLS)}')
     return name
 
 
-ControlName = Annotated[str, AfterValidator(known)]
+ControlName = Annotated[str, AfterValidator(check_control_name)]
 
 
 def sigma_key(name: str) -> str:
     """The key in [assimilation] of the standard deviation of a control's errors; controls may share one."""
-    return f"sigma_{next((key for key, names in PAIRS.items() if name in names), array_of(name))}"
+    return f"sigma_{next((key for key, names in CONTROL_VECTORS.items() if name in names), array_of(name))}"
 
 
-class Search(Section):
+class BaseAssimilationOptions(Section):
     """Settings of `swmodel assimilate`: controls, observations, errors of the first guess, minimisation."""
 
     method: Literal["4dvar", "letkf"] = option(
@@ -38,7 +38,7 @@ class Search(Section):
     )
     observations: str = option("", "file", "NetCDF file of observations; empty: a twin experiment, which makes its own")
     controls: tuple[ControlName, ...] = option(
-        ("eta", "u", "v"), "", f"fields to estimate: {', '.join(OFFERED)}; as outside_tide_level[M2,cosine]"
+        ("eta", "u", "v"), "", f"fields to estimate: {', '.join(CONTROL_NAMES)}; as outside_tide_level[M2,cosine]"
     )
     every_steps: int = option(1, "steps", "steps between states that are compared with observations", ge=1)
     length: float = option(0.0, "m", "correlation length of the first guess's errors, for fields", ge=0)
@@ -66,14 +66,14 @@ class Search(Section):
 
 if TYPE_CHECKING:
 
-    class Assimilation(Search):
+    class AssimilationOptions(BaseAssimilationOptions):
         def __getattr__(self, name: str) -> float: ...
 
 else:
-    Assimilation = create_model(
-        "Assimilation",
-        __base__=Search,
-        __doc__=Search.__doc__,
+    AssimilationOptions = create_model(
+        "AssimilationOptions",
+        __base__=BaseAssimilationOptions,
+        __doc__=BaseAssimilationOptions.__doc__,
         **{
             sigma_key(name): (
                 float,
@@ -81,7 +81,7 @@ else:
                     0.0,
                     row.units,
                     "standard deviation of the first guess's errors of "
-                    + " and ".join(PAIRS.get(sigma_key(name).removeprefix("sigma_"), (array_of(name),))),
+                    + " and ".join(CONTROL_VECTORS.get(sigma_key(name).removeprefix("sigma_"), (array_of(name),))),
                     ge=0,
                 ),
             )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, model_validator
 
 from ...ocean.option import Section, option
-from .grid import EXTENTS
+from .grid import EXTENT_KEYS
 
 
 class Case(Section):
@@ -16,8 +16,8 @@ class Case(Section):
 
     A subclass has a docstring and may have the following. Annotated attributes made by `option` are keys of the
     table `[case]`. The dict `defaults`, {section: {key: value}}, replaces defaults of the configuration. Functions
-    of (self, config, at) give the fields in `ocean.table.GIVEN`, functions of (self, state, grid, t) are terms
-    (`ocean.own_term`). It may have a known answer, `theory`, and a storm, `centre`. The case has the name of its
+    of (self, config, at) give the fields in `ocean.table.INPUT_FIELDS`, functions of (self, state, grid, t) are terms
+    (`ocean.user_term`). It may have a known answer, `theory`, and a storm, `centre`. The case has the name of its
     class: DoubleGyre is `double_gyre`.
 
     Attributes:
@@ -28,7 +28,7 @@ class Case(Section):
     model_config = ConfigDict(ignored_types=(dict, tuple, str, int, float))  # constants, `defaults` among them
 
     defaults: ClassVar[dict[str, dict[str, Any]]] = {}
-    kinds: ClassVar[tuple[str, ...]] = tuple(EXTENTS)
+    kinds: ClassVar[tuple[str, ...]] = tuple(EXTENT_KEYS)
     file_text: ClassVar[str] = ""
 
     name: str = option("", "", "name of the case, one of `swmodel cases`")
@@ -37,9 +37,9 @@ class Case(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def named(cls, values: Any) -> Any:
+    def add_name(cls, values: Any) -> Any:
         """The values with the name of the case, which follows from the class."""
-        return values if isinstance(values, Case) else values | {"name": name_of(cls)}
+        return values if isinstance(values, Case) else values | {"name": case_name(cls)}
 
     def start_date(self) -> str:
         """The default of `time.start`, as "2020-03-01T06:00"; "" for none."""
@@ -56,12 +56,12 @@ class Case(Section):
         """Where the case's storm is at t s since the start, in m or degrees; None: there is none."""
         return None
 
-    def recorded(self) -> Case:
+    def for_record(self) -> Case:
         """The case as a run records it: with the contents of files in place of their names."""
         return self
 
 
-class FromTheory(Case):
+class CaseFromTheory(Case):
     """A case that starts from its known answer."""
 
     def eta(self, config: Any, at: Any) -> Any:
@@ -74,6 +74,6 @@ class FromTheory(Case):
         return self.theory(config, at, 0.0)["v"]
 
 
-def name_of(case: type[Case]) -> str:
+def case_name(case: type[Case]) -> str:
     """The name of a case: that of its class, DoubleGyre as double_gyre."""
     return re.sub(r"(?<=[^A-Z_])(?=[A-Z])", "_", case.__name__).lower()

@@ -9,14 +9,21 @@ from pydantic.fields import FieldInfo
 
 from ...errors import suggest
 from ...ocean.elements import array_of
-from ...ocean.table import GIVEN, VARIABLES
+from ...ocean.table import INPUT_FIELDS, VARIABLES
 from ...ocean.terms import TERMS
-from ...setup.fields.formula import OF_TERM, SIGNATURE, in_time, is_term, parameters, terms_in
-from ..messages import kind
+from ...setup.fields.formula import (
+    FIELD_SIGNATURE,
+    TERM_SIGNATURE,
+    is_field_in_time,
+    is_term_function,
+    parameter_names,
+    term_function_names,
+)
+from ..messages import base_type
 from .case import Case
 
 #: Types of options, as TOML has them.
-TYPES = (bool, int, float, str, tuple)
+OPTION_TYPES = (bool, int, float, str, tuple)
 
 
 def declaration_problems(case: type[Case]) -> Iterator[str]:
@@ -28,37 +35,49 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
     if not isinstance(tracers, list | tuple) or not all(isinstance(each, dict) and "name" in each for each in tracers):
         yield f"{case.__name__}.defaults: physics.tracers must be a list of dicts, " + '[{"name": "dye"}]'
         return
-    of_terms = (name for term in terms_in(case) for name in parameters(getattr(case, term))[len(OF_TERM) :])
-    known = [*map(array_of, GIVEN), "tracer", *(each["name"] for each in tracers), *of_terms]
+    term_coefficients = (
+        name
+        for term in term_function_names(case)
+        for name in parameter_names(getattr(case, term))[len(TERM_SIGNATURE) :]
+    )
+    known_names = [*map(array_of, INPUT_FIELDS), "tracer", *(each["name"] for each in tracers), *term_coefficients]
     for cls in case.__mro__[: case.__mro__.index(Case)]:
-        found = {
+        problems = {
             name: option_problem(name, case.model_fields[name])
             for name in vars(cls).get("__annotations__", {})
             if name in case.model_fields
         }
-        found |= {name: function_problem(name, value, known) for name, value in vars(cls).items() if name not in found}
-        yield from (f"{cls.__name__}.{name}: {problem}" for name, problem in found.items() if problem)
+        problems |= {
+            name: function_problem(name, value, known_names)
+            for name, value in vars(cls).items()
+            if name not in problems
+        }
+        yield from (f"{cls.__name__}.{name}: {problem}" for name, problem in problems.items() if problem)
 
 
 def option_problem(name: str, field: FieldInfo) -> str:
     """The problem of an option of a case; "" for none."""
-    if name in Case.model_fields or hasattr(Case, name) or name in map(array_of, GIVEN):
+    if name in Case.model_fields or hasattr(Case, name) or name in map(array_of, INPUT_FIELDS):
         return "this name has another meaning in every case; give the option another"
     if "unit" not in cast(dict, field.json_schema_extra or {}):
         return f'write {name}: float = option(1.0, "m", "its meaning"), with its own type and unit'
-    return "" if kind(field.annotation)[0] in TYPES else "an option is a bool, int, float, str or a tuple of these"
+    return (
+        ""
+        if base_type(field.annotation)[0] in OPTION_TYPES
+        else "an option is a bool, int, float, str or a tuple of these"
+    )
 
 
-def function_problem(name: str, value: Any, known: Collection[str]) -> str:
+def function_problem(name: str, value: Any, known_names: Collection[str]) -> str:
     """The problem of an attribute of the class of a case; "" for none.
 
     A function of the SIGNATURE must have a name in `known`, or one that begins with an underscore: so a misspelt field
     is an error.
     """
-    varies = name in VARIABLES and VARIABLES[name].varies
-    fits = parameters(value) == SIGNATURE or in_time(value)
-    if name in known and (not fits or in_time(value) and not varies):
-        return f"must be a function of ({', '.join(SIGNATURE)})"
-    if fits and name not in known and not name.startswith("_") and not hasattr(Case, name):
-        return f"no such field; {suggest(name, known)} (a helper stands outside the class, or begins with _)"
-    return "a term of swmodel has this name; give yours another" if name in TERMS and is_term(value) else ""
+    may_vary = name in VARIABLES and VARIABLES[name].varies_in_time
+    is_field_function = parameter_names(value) == FIELD_SIGNATURE or is_field_in_time(value)
+    if name in known_names and (not is_field_function or is_field_in_time(value) and not may_vary):
+        return f"must be a function of ({', '.join(FIELD_SIGNATURE)})"
+    if is_field_function and name not in known_names and not name.startswith("_") and not hasattr(Case, name):
+        return f"no such field; {suggest(name, known_names)} (a helper stands outside the class, or begins with _)"
+    return "a term of swmodel has this name; give yours another" if name in TERMS and is_term_function(value) else ""

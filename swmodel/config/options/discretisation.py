@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from pydantic import ValidationInfo, field_validator
 
-from ...ocean.dates import CALENDARS, known, written
+from ...ocean.dates import CALENDARS, format_date, is_valid_date
 from ...ocean.option import Duration, Section, option
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ else:
     CalendarName = Literal[CALENDARS]
 
 
-class Scheme(Section):
+class SchemeOptions(Section):
     """Discretisation in space."""
 
     vorticity_flux: Literal["energy", "enstrophy", "arakawa_lamb", "weno5", "weno7"] = option(
@@ -25,11 +25,12 @@ class Scheme(Section):
     face_thickness: Literal["centred"] = option("centred", "", "thickness of the layer on the faces of its cells")
 
 
-#: Thickness in units of `drying.thickness` above which faces are wholly open. Films that drain end between 1 and this.
-WET = 2.0
+#: Thickness in units of `drying.thickness` above which faces are wholly open. Thin layers that drain end between 1 and
+#: this.
+WET_THICKNESS_RATIO = 2.0
 
 
-class Drying(Section):
+class DryingOptions(Section):
     """Coasts that flood and fall dry; then depths may be negative, the heights of land."""
 
     active: bool = option(False, "", "whether land floods and falls dry")
@@ -42,16 +43,16 @@ class Drying(Section):
     )
 
     @property
-    def film(self) -> float | None:
+    def wet_thickness(self) -> float | None:
         """The thickness above which a cell counts as wet, m: thinner water hardly moves. None without drying."""
-        return WET * self.thickness if self.active and self.thickness else None
+        return WET_THICKNESS_RATIO * self.thickness if self.active and self.thickness else None
 
-    def film_in(self, dtype: str) -> float | None:
-        """`film` in a precision, to compare it with thickness of that precision in another."""
-        return None if self.film is None else float(np.dtype(dtype).type(self.film))
+    def wet_thickness_in(self, dtype: str) -> float | None:
+        """`wet_thickness` in a precision, to compare it with thickness of that precision in another."""
+        return None if self.wet_thickness is None else float(np.dtype(dtype).type(self.wet_thickness))
 
 
-class Time(Section):
+class TimeOptions(Section):
     """Discretisation in time."""
 
     stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"] = option("gfb", "", "time stepper")
@@ -73,10 +74,10 @@ class Time(Section):
 
     @field_validator("start")
     @classmethod
-    def dated(cls, text: str, info: ValidationInfo) -> str:
+    def check_start_date(cls, text: str, info: ValidationInfo) -> str:
         """The text. ValueError: it is no date of the calendar."""
-        if text and not written(text):
+        if text and not format_date(text):
             raise ValueError(f'"{text}" is no date; write it as "2020-03-01" or "2020-03-01T06:00"')
-        if text and "calendar" in info.data and not known(text, info.data["calendar"]):
+        if text and "calendar" in info.data and not is_valid_date(text, info.data["calendar"]):
             raise ValueError(f'the calendar {info.data["calendar"]} has no "{text}"')
         return text

@@ -7,7 +7,7 @@ from typing import Literal
 from ...ocean.option import Section, option
 
 
-class Ensemble(Section):
+class EnsembleOptions(Section):
     """Settings of `swmodel ensemble`: runs that differ by random perturbations."""
 
     members: int = option(16, "members", "number of members; 0 is the run as configured, others are perturbed", ge=2)

@@ -9,28 +9,28 @@ from typing import Any, Literal, NamedTuple
 from ...ocean.option import Section, option
 
 #: Most cells along one axis; their products stay exact in 64 bits.
-MOST_CELLS = 10**9
+MAX_CELLS_PER_AXIS = 10**9
 
 #: Least and largest size of cells, m or degrees, and of a sphere, m.
-LEAST_CELL, LARGEST_CELL = 1e-6, 1e12
+MIN_CELL_SIZE, MAX_CELL_SIZE = 1e-6, 1e12
 
 #: Largest relative difference between equal numbers, as a length and the cells times their size.
 ROUND_OFF = 1e-12
 
 #: Keys of [physics] with the Coriolis parameter of a plane; on a sphere it follows from the rotation.
-CORIOLIS = "f0", "beta"
+CORIOLIS_KEYS = "f0", "beta"
 
 #: Radius of the Earth, m, and its rotation rate, s-1.
-RADIUS, ROTATION = 6371e3, 7.292115e-5
+EARTH_RADIUS, EARTH_ROTATION_RATE = 6371e3, 7.292115e-5
 
 #: Degrees of a full circle, and of latitude from the equator to a pole.
-CIRCLE, POLE = 360.0, 90.0
+FULL_CIRCLE_DEGREES, POLE_LATITUDE = 360.0, 90.0
 
 #: Least distance of an edge of cells from a pole, degrees.
-NEAREST = 0.01
+MIN_POLE_DISTANCE_DEGREES = 0.01
 
 
-class Extent(NamedTuple):
+class ExtentKeys(NamedTuple):
     """Keys of the extent of the domain along an axis: number of cells, their size, both ends.
 
     On a plane the domain begins at zero, and its end is its length.
@@ -43,13 +43,13 @@ class Extent(NamedTuple):
 
 
 #: The extents of each kind of grid. A later source with size or end replaces both. Only the size is kept.
-EXTENTS = {
-    "plane": (Extent("nx", "dx", "lx"), Extent("ny", "dy", "ly")),
-    "latlon": (Extent("nx", "dlon", "east", "west"), Extent("ny", "dlat", "north", "south")),
+EXTENT_KEYS = {
+    "plane": (ExtentKeys("nx", "dx", "lx"), ExtentKeys("ny", "dy", "ly")),
+    "latlon": (ExtentKeys("nx", "dlon", "east", "west"), ExtentKeys("ny", "dlat", "north", "south")),
 }
 
 #: Keys that only one kind of grid has.
-KEYS_OF = {
+KEYS_BY_KIND = {
     "plane": ("dx", "dy", "lx", "ly"),
     "latlon": ("west", "south", "dlon", "dlat", "east", "north", "pole", "radius", "rotation"),
 }
@@ -62,16 +62,18 @@ def cells_between(size: Any, end: Any, start: Any = 0.0) -> int | None:
     return max(1, round((end - start) / size)) if size > 0 and end > start else None
 
 
-class Grid(Section):
+class GridOptions(Section):
     """C-grid of ny rows by nx columns: cells of one size on a plane, or in degrees on a sphere."""
 
     kind: Literal["plane", "latlon"] = option(
         "plane", "", "plane: cells of one size in m; latlon: cells of one size in degrees, on a sphere"
     )
     file: str = option("", "", "NetCDF file of `swmodel grid`, which sets this section, input.depth and input.mask")
-    nx: int = option(360, "cells", "cells in x (west to east); or give dx and lx (dlon and east)", ge=1, le=MOST_CELLS)
+    nx: int = option(
+        360, "cells", "cells in x (west to east); or give dx and lx (dlon and east)", ge=1, le=MAX_CELLS_PER_AXIS
+    )
     ny: int = option(
-        180, "cells", "cells in y (south to north); or give dy and ly (dlat and north)", ge=1, le=MOST_CELLS
+        180, "cells", "cells in y (south to north); or give dy and ly (dlat and north)", ge=1, le=MAX_CELLS_PER_AXIS
     )
     dx: float | None = option(5e3, "m", "cell size in x (or give lx)", gt=0)
     dy: float | None = option(5e3, "m", "cell size in y (or give ly)", gt=0)
@@ -91,13 +93,13 @@ class Grid(Section):
         "longitude and latitude of the grid's north pole (latlon); edges and cell sizes refer to this pole",
     )
     radius: float | None = option(
-        None, "m", f"radius of the sphere (latlon); none: {RADIUS:g}", ge=LEAST_CELL, le=LARGEST_CELL
+        None, "m", f"radius of the sphere (latlon); none: {EARTH_RADIUS:g}", ge=MIN_CELL_SIZE, le=MAX_CELL_SIZE
     )
     rotation: float | None = option(
         None,
         "s-1",
         "rotation rate of the planet (latlon), f = 2 rotation sin(latitude) where physics.f0 and physics.beta are 0; "
-        f"none: {ROTATION:g}",
+        f"none: {EARTH_ROTATION_RATE:g}",
     )
     periodic_x: bool = option(True, "", "whether x is a ring; false: walls in the west and the east")
     periodic_y: bool = option(False, "", "whether y is a ring; false: walls in the south and the north")
@@ -106,93 +108,95 @@ class Grid(Section):
     )
 
     @property
-    def extents(self) -> tuple[Extent, Extent]:
+    def extents(self) -> tuple[ExtentKeys, ExtentKeys]:
         """The keys of this kind of grid, along x and y."""
-        return EXTENTS[self.kind]
+        return EXTENT_KEYS[self.kind]
 
-    def given(self, key: str) -> bool:
+    def is_set(self, key: str) -> bool:
         """Whether a source has set this key."""
         return key in self.model_fields_set and getattr(self, key) is not None
 
     def contradictions(self) -> dict[str, str]:
         """{key: problem} of keys that contradict each other."""
-        return dict(self.of_another_kind()) or dict(self.unsized()) or dict(self.off_the_sphere())
+        return dict(self.keys_of_another_kind()) or dict(self.size_problems()) or dict(self.sphere_problems())
 
-    def of_another_kind(self) -> Iterator[tuple[str, str]]:
+    def keys_of_another_kind(self) -> Iterator[tuple[str, str]]:
         """Keys that this kind of grid does not have, or values that it does not allow."""
-        for kind, keys in KEYS_OF.items():
-            for key in (key for key in keys if kind != self.kind and self.given(key)):
-                has = ", ".join(KEYS_OF[self.kind])
+        for kind, keys in KEYS_BY_KIND.items():
+            for key in (key for key in keys if kind != self.kind and self.is_set(key)):
+                has = ", ".join(KEYS_BY_KIND[self.kind])
                 yield key, f'is of grid.kind = "{kind}"; this grid is "{self.kind}", which has {has}'
         if self.kind == "latlon" and self.periodic_y:
             yield "periodic_y", "must be false on a sphere: latitudes are no ring"
-        if self.pole is not None and abs(self.pole[1]) > POLE:
+        if self.pole is not None and abs(self.pole[1]) > POLE_LATITUDE:
             yield "pole", f"its latitude, {self.pole[1]:.10g}, is beyond 90 degrees: give longitude, latitude"
 
-    def unsized(self) -> Iterator[tuple[str, str]]:
+    def size_problems(self) -> Iterator[tuple[str, str]]:
         """Sizes of the domain or of cells that are missing, contradict each other, or are out of range."""
         unit = "degrees" if self.kind == "latlon" else "m"
         for cells, size, end, start in self.extents:
             first = getattr(self, start) if start else 0.0
-            number, each, last = (getattr(self, key) for key in (cells, size, end))
+            n_cells, cell_size, last = (getattr(self, key) for key in (cells, size, end))
             if start == "west" and self.periodic_x:
                 first = 0.0 if first is None else first
-                each = CIRCLE / number if each is None else each
+                cell_size = FULL_CIRCLE_DEGREES / n_cells if cell_size is None else cell_size
             if first is None:
                 yield start, "must be given, in degrees, where grid.kind is latlon"
-            elif each is None and last is None:
+            elif cell_size is None and last is None:
                 yield end if start else size, f"must be given, in {unit} (or {size if start else end})"
             elif last is not None and not first < last:
-                more = ": longitudes may exceed 360" if end == "east" else ""
-                yield end, f"{last:.12g} {unit} are not beyond {start} = {first:.12g} {unit}{more}"
+                hint = ": longitudes may exceed 360" if end == "east" else ""
+                yield end, f"{last:.12g} {unit} are not beyond {start} = {first:.12g} {unit}{hint}"
             elif (
                 last is not None
-                and self.given(size)
-                and not math.isclose(first + number * each, last, rel_tol=ROUND_OFF)
+                and self.is_set(size)
+                and not math.isclose(first + n_cells * cell_size, last, rel_tol=ROUND_OFF)
             ):
-                whole = f"{first:.12g} + " if start else ""
-                are = f"are not {whole}{cells} {size} = {whole}{number} x {each:.12g} {unit}"
-                yield end, f"{last:.12g} {unit} {are}; leave out {end} or {size}"
+                prefix = f"{first:.12g} + " if start else ""
+                equation = f"are not {prefix}{cells} {size} = {prefix}{n_cells} x {cell_size:.12g} {unit}"
+                yield end, f"{last:.12g} {unit} {equation}; leave out {end} or {size}"
             else:
-                each = each if last is None or self.given(size) else (last - first) / number
-                if not LEAST_CELL <= each <= LARGEST_CELL:
-                    words = f"cells of {each:g} {unit}; they must be of {LEAST_CELL:g} to {LARGEST_CELL:g} {unit}"
-                    yield size if self.given(size) else end, words
+                cell_size = cell_size if last is None or self.is_set(size) else (last - first) / n_cells
+                if not MIN_CELL_SIZE <= cell_size <= MAX_CELL_SIZE:
+                    requirement = (
+                        f"cells of {cell_size:g} {unit}; they must be of {MIN_CELL_SIZE:g} to {MAX_CELL_SIZE:g} {unit}"
+                    )
+                    yield size if self.is_set(size) else end, requirement
 
-    def off_the_sphere(self) -> Iterator[tuple[str, str]]:
+    def sphere_problems(self) -> Iterator[tuple[str, str]]:
         """Edges at or beyond a pole, longitudes that overlap, and rings that are not closed."""
         if self.kind == "plane":
             return
-        grid: Any = self.sized()
+        grid: Any = self.with_cell_sizes()
         for key, latitude in {"south": grid.south, "north": grid.south + grid.ny * grid.dlat}.items():
-            if abs(latitude) > POLE - NEAREST:
+            if abs(latitude) > POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:
                 yield (
-                    key if self.given(key) else "dlat",
-                    f"the {key}ern edge lies at latitude {latitude:.10g}; latitudes up to {POLE - NEAREST:g} can, as "
-                    "cells have no width at a pole",
+                    key if self.is_set(key) else "dlat",
+                    f"the {key}ern edge lies at latitude {latitude:.10g}; latitudes up to "
+                    f"{POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:g} can, as cells have no width at a pole",
                 )
-        around, key = grid.nx * grid.dlon, "dlon" if self.east is None else "east"
-        closed = math.isclose(around, CIRCLE, rel_tol=ROUND_OFF)
-        if around > CIRCLE and not closed:
-            yield key, f"the domain is {around:.10g} degrees wide: longitudes overlap beyond 360"
-        elif self.periodic_x and not closed:
+        width, key = grid.nx * grid.dlon, "dlon" if self.east is None else "east"
+        is_full_circle = math.isclose(width, FULL_CIRCLE_DEGREES, rel_tol=ROUND_OFF)
+        if width > FULL_CIRCLE_DEGREES and not is_full_circle:
+            yield key, f"the domain is {width:.10g} degrees wide: longitudes overlap beyond 360"
+        elif self.periodic_x and not is_full_circle:
             yield (
                 key,
-                f"the domain is {around:.10g} degrees wide, which closes no ring of 360; periodic_x=false puts walls "
+                f"the domain is {width:.10g} degrees wide, which closes no ring of 360; periodic_x=false puts walls "
                 "at the west and the east",
             )
 
-    def sized(self) -> Grid:
+    def with_cell_sizes(self) -> GridOptions:
         """The grid with cell sizes in place of its ends, and without keys of other kinds."""
-        sizes = dict.fromkeys(key for kind, keys in KEYS_OF.items() if kind != self.kind for key in keys)
+        sizes = dict.fromkeys(key for kind, keys in KEYS_BY_KIND.items() if kind != self.kind for key in keys)
         if self.kind == "latlon":
             sizes["west"] = 0.0 if self.west is None else self.west
-            sizes["radius"] = self.radius or RADIUS
-            sizes["rotation"] = ROTATION if self.rotation is None else self.rotation
-            sizes["dlon"] = CIRCLE / self.nx if self.dlon is None else self.dlon
+            sizes["radius"] = self.radius or EARTH_RADIUS
+            sizes["rotation"] = EARTH_ROTATION_RATE if self.rotation is None else self.rotation
+            sizes["dlon"] = FULL_CIRCLE_DEGREES / self.nx if self.dlon is None else self.dlon
         for cells, size, end, start in self.extents:
-            if (whole := getattr(self, end)) is not None:
-                begin = sizes.get(start, getattr(self, start)) if start else 0.0
+            if (end_position := getattr(self, end)) is not None:
+                start_position = sizes.get(start, getattr(self, start)) if start else 0.0
                 sizes[end] = None
-                sizes |= {} if self.given(size) else {size: (whole - begin) / getattr(self, cells)}
+                sizes |= {} if self.is_set(size) else {size: (end_position - start_position) / getattr(self, cells)}
         return self.model_copy(update=sizes)

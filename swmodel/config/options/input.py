@@ -9,31 +9,31 @@ from pydantic import PrivateAttr, create_model, field_validator
 
 from ...ocean.elements import index_of
 from ...ocean.option import Duration, Section, option
-from ...ocean.table import GIVEN, VARIABLES
-from ...ocean.terms.outside import ARRAYS
+from ...ocean.table import INPUT_FIELDS, VARIABLES
+from ...ocean.terms.boundary_data import ARRAYS
 
 #: Words for the location of a field.
-WHERE = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}
+LOCATION_WORDS = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}
 
 if TYPE_CHECKING:
 
-    class Input(Section):
+    class InputOptions(Section):
         def __getattr__(self, name: str) -> str: ...
 
 else:
-    Input = create_model(
-        "Input",
+    InputOptions = create_model(
+        "InputOptions",
         __base__=Section,
         state=(str, option("", "", "restart file, or folder of a run, from whose last state the run starts")),
         __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
         **{
-            row.name: (str, option("", "", f"{row.long_name}, {row.units}, {WHERE[row.location]}"))
-            for row in (VARIABLES[name] for name in GIVEN if not index_of(name))
+            row.name: (str, option("", "", f"{row.long_name}, {row.units}, {LOCATION_WORDS[row.location]}"))
+            for row in (VARIABLES[name] for name in INPUT_FIELDS if not index_of(name))
         },
         **{
             array: (
                 tuple[str, ...],
-                option((), "file", f"tide outside, {what} of each constituent, {units}, {WHERE[location]}"),
+                option((), "file", f"tide outside, {what} of each constituent, {units}, {LOCATION_WORDS[location]}"),
             )
             for array, (location, units, what, _) in ARRAYS.items()
         },
@@ -41,23 +41,27 @@ else:
 
 
 @cache
-def with_files(tracers: tuple[str, ...]) -> type[Input]:
+def input_class(tracers: tuple[str, ...]) -> type[InputOptions]:
     """The class of [input] in a run with these tracers, whose initial concentrations a file may give."""
-    more: Any = {
+    tracer_keys: Any = {
         name: (str, option("", "", f"initial concentration of {name}, 1, at cell centres"))
         for name in tracers
-        if not hasattr(Input, name)
+        if not hasattr(InputOptions, name)
     }
-    return create_model("Input", __base__=Input, __doc__=Input.__doc__, **more) if more else Input
+    return (
+        create_model("InputOptions", __base__=InputOptions, __doc__=InputOptions.__doc__, **tracer_keys)
+        if tracer_keys
+        else InputOptions
+    )
 
 
-class Forcing(Section):
+class ForcingOptions(Section):
     """Forcing by formulas in time."""
 
     every: Duration = option(3600.0, "s", "model time between the records of formulas in time")
 
 
-class Python(Section):
+class PythonOptions(Section):
     """Inputs from Python: a run with them cannot be repeated from its file alone.
 
     `config.python` has the fields and terms themselves. A run records their names and SHA-256, and the names and
@@ -68,13 +72,13 @@ class Python(Section):
     terms: tuple[str, ...] = option((), "", "names of terms from Python; a run adds their SHA-256")
     calls: tuple[str, ...] = option((), "", "names of called functions, and their intervals")
 
-    _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `fields.kinds.PythonField`}
+    _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `fields.field_sources.PythonField`}
     _terms: tuple[Any, ...] = PrivateAttr(default=())  # Terms
     _parameters: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name of a term: vector, float64}
 
     @field_validator("fields", "terms", "calls")
     @classmethod
-    def named(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+    def check_names(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
         """The texts. ValueError: one has no name."""
         if not all(text.split() for text in texts):
             raise ValueError("must be names")

@@ -14,69 +14,69 @@ from pydantic import PrivateAttr, SerializeAsAny, create_model, field_validator,
 
 from ...ocean.option import Section, option
 from ...ocean.terms import TERMS
-from .assimilation import Assimilation
+from .assimilation import AssimilationOptions
 from .case import Case
-from .discretisation import Drying, Scheme, Time
-from .ensemble import Ensemble
-from .grid import Grid
-from .input import Forcing, Input, Python, with_files
-from .output import Output, Restart, with_fields
-from .physics import Physics
-from .run import Run
+from .discretisation import DryingOptions, SchemeOptions, TimeOptions
+from .ensemble import EnsembleOptions
+from .grid import GridOptions
+from .input import ForcingOptions, InputOptions, PythonOptions, input_class
+from .output import OutputOptions, RestartOptions, output_class
+from .physics import PhysicsOptions
+from .run import RunOptions
 
 
-class Sea(Section):
+class BaseConfig(Section):
     """Case, grid and physics. `case` is the case itself, with its options."""
 
     case: SerializeAsAny[Case] = option(Case, "", "")
-    grid: Grid = option(Grid, "", "")
-    physics: Physics = option(Physics, "", "")
+    grid: GridOptions = option(GridOptions, "", "")
+    physics: PhysicsOptions = option(PhysicsOptions, "", "")
 
     @field_validator("grid")
     @classmethod
-    def with_sizes(cls, grid: Grid) -> Grid:
+    def add_cell_sizes(cls, grid: GridOptions) -> GridOptions:
         """The grid with the sizes of its cells."""
-        return grid.sized()
+        return grid.with_cell_sizes()
 
 
-#: Sea, with a section for each term that has one.
+#: BaseConfig, with a section for each term that has one.
 if TYPE_CHECKING:
 
-    class SeaWithTerms(Sea):
+    class ConfigWithTerms(BaseConfig):
         def __getattr__(self, name: str) -> Any: ...
 
 else:
-    SeaWithTerms = create_model(
-        "SeaWithTerms",
-        __base__=Sea,
+    ConfigWithTerms = create_model(
+        "ConfigWithTerms",
+        __base__=BaseConfig,
         **{term.name: (term.options, option(term.options, "", "")) for term in TERMS.values() if term.options},
     )
 
 
-class Config(SeaWithTerms):
+class Config(ConfigWithTerms):
     """The configuration of a run, which cannot be changed: `config.section.key`. `swmodel.load` makes one."""
 
-    scheme: Scheme = option(Scheme, "", "")
-    drying: Drying = option(Drying, "", "")
-    time: Time = option(Time, "", "")
-    run: Run = option(Run, "", "")
-    input: SerializeAsAny[Input] = option(Input, "", "")
-    forcing: Forcing = option(Forcing, "", "")
-    output: SerializeAsAny[Output] = option(Output, "", "")
-    restart: Restart = option(Restart, "", "")
-    python: Python = option(Python, "", "")
-    assimilation: Assimilation = option(Assimilation, "", "")
-    ensemble: Ensemble = option(Ensemble, "", "")
+    scheme: SchemeOptions = option(SchemeOptions, "", "")
+    drying: DryingOptions = option(DryingOptions, "", "")
+    time: TimeOptions = option(TimeOptions, "", "")
+    run: RunOptions = option(RunOptions, "", "")
+    input: SerializeAsAny[InputOptions] = option(InputOptions, "", "")
+    forcing: ForcingOptions = option(ForcingOptions, "", "")
+    output: SerializeAsAny[OutputOptions] = option(OutputOptions, "", "")
+    restart: RestartOptions = option(RestartOptions, "", "")
+    python: PythonOptions = option(PythonOptions, "", "")
+    assimilation: AssimilationOptions = option(AssimilationOptions, "", "")
+    ensemble: EnsembleOptions = option(EnsembleOptions, "", "")
 
     @model_validator(mode="before")
     @classmethod
-    def with_tracers(cls, sections: Any) -> Any:
+    def add_tracer_keys(cls, sections: Any) -> Any:
         """The sections; [input] and [output] with the names of the tracers."""
         tracers = dict(sections.get("physics", {})).get("tracers", ())
         names = tuple(dict(each)["name"] for each in tracers)
-        classes = {"input": with_files(names), "output": with_fields(names)}
-        given = {name: sections.get(name, {}) for name in classes}
-        return {**sections, **{name: classes[name](**each) for name, each in given.items() if isinstance(each, dict)}}
+        classes = {"input": input_class(names), "output": output_class(names)}
+        tables = {name: sections.get(name, {}) for name in classes}
+        return {**sections, **{name: classes[name](**each) for name, each in tables.items() if isinstance(each, dict)}}
 
     #: Whether a command has already checked it.
     _checked: bool = PrivateAttr(default=False)
@@ -94,7 +94,7 @@ def section_class(name: str) -> type[Section]:
 
 
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.
-ALTERNATIVES = (
+EXCLUSIVE_KEYS = (
     ("run", "steps", "days"),
     ("time", "dt", "cfl"),
     ("output", "every", "every_steps"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from ...ocean.option import Duration, Section, option
-from ...ocean.table import FORCING, WRITABLE
+from ...ocean.table import FORCING, OUTPUT_FIELDS
 
 #: Fields for `output.maxima`.
 MaximumName = Literal["eta", "speed", "h"]
@@ -18,53 +18,53 @@ if TYPE_CHECKING:
     FieldName: TypeAlias = str
     DerivedName: TypeAlias = str
 else:
-    DerivedName = Literal[tuple(WRITABLE)]
-    FieldName = Literal[(*WRITABLE, *FORCING)]
+    DerivedName = Literal[tuple(OUTPUT_FIELDS)]
+    FieldName = Literal[(*OUTPUT_FIELDS, *FORCING)]
 
 
-def in_capitals(text: Any) -> Any:
+def to_upper_case(text: Any) -> Any:
     """The name of a constituent in capitals, as in the table."""
     return text.upper() if isinstance(text, str) else text
 
 
-def pair(given: Any) -> Any:
+def check_position(value: Any) -> Any:
     """Two numbers as a tuple."""
-    if not isinstance(given, list | tuple) or len(given) != 2:
+    if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError("must be two numbers, [x, y] in m or [longitude, latitude]")
-    return tuple(given)
+    return tuple(value)
 
 
-def edges(given: Any) -> Any:
+def check_box(value: Any) -> Any:
     """Four numbers as a tuple."""
-    if not isinstance(given, list | tuple) or len(given) != 4:
+    if not isinstance(value, list | tuple) or len(value) != 4:
         raise ValueError("must be four numbers: west, east, south and north, in m or degrees")
-    return tuple(given)
+    return tuple(value)
 
 
 #: The name of a place, without spaces around it.
-Name = Annotated[str, Field(pattern=r"^\S(.{0,62}\S)?$")]
-Position = Annotated[tuple[float, float], BeforeValidator(pair)]
+PlaceName = Annotated[str, Field(pattern=r"^\S(.{0,62}\S)?$")]
+Position = Annotated[tuple[float, float], BeforeValidator(check_position)]
 
 
-class Station(Section):
+class StationOptions(Section):
     """A gauge, where eta, u, v and the tracers are written as series: a table [[station]]."""
 
-    name: Name = option(..., "", "name of the station")
+    name: PlaceName = option(..., "", "name of the station")
     lon: float | None = option(None, "degrees", "longitude, on a sphere")
     lat: float | None = option(None, "degrees", "latitude, on a sphere")
     x: float | None = option(None, "m", "position in x, on a plane")
     y: float | None = option(None, "m", "position in y, on a plane")
 
 
-class Line(Section):
+class CrossSectionOptions(Section):
     """A line whose transport is written as a series: a table [[section]]."""
 
-    name: Name = option(..., "", "name of the section")
+    name: PlaceName = option(..., "", "name of the section")
     start: Position = option(..., "", "start of the line, [x, y] in m or [longitude, latitude]")
     end: Position = option(..., "", "end of the line, [x, y] in m or [longitude, latitude]")
 
 
-class Drifters(Section):
+class DrifterOptions(Section):
     """A drifter that starts at a place, or those of a lattice in a box: a table [[drifters]]."""
 
     at: Position | None = option(None, "", "start of a drifter, [x, y] in m or [longitude, latitude]")
@@ -72,19 +72,19 @@ class Drifters(Section):
     lat: float | None = option(None, "degrees", "latitude of its start, on a sphere")
     x: float | None = option(None, "m", "start in x, on a plane, in place of at")
     y: float | None = option(None, "m", "start in y, on a plane")
-    box: Annotated[tuple[float, float, float, float], BeforeValidator(edges)] | None = option(
+    box: Annotated[tuple[float, float, float, float], BeforeValidator(check_box)] | None = option(
         None, "", "box of a lattice of drifters, [west, east, south, north] in m or degrees"
     )
     spacing: float | None = option(None, "m or degrees", "distance of the drifters in a box", gt=0)
 
     @model_validator(mode="before")
     @classmethod
-    def of_place(cls, given: Any) -> Any:
+    def from_position(cls, value: Any) -> Any:
         """The table; a list of two numbers is `at`."""
-        return {"at": given} if isinstance(given, list | tuple) else given
+        return {"at": value} if isinstance(value, list | tuple) else value
 
 
-class Output(Section):
+class OutputOptions(Section):
     """Contents of the output files, and intervals. The initial and the final state are always written."""
 
     every: Duration | None = option(
@@ -112,7 +112,7 @@ class Output(Section):
     inundation: bool = option(
         False, "", "whether the first time that water covers ground that was dry at the start is written"
     )
-    harmonics: tuple[Annotated[str, BeforeValidator(in_capitals)], ...] = option(
+    harmonics: tuple[Annotated[str, BeforeValidator(to_upper_case)], ...] = option(
         (), "", 'tidal constituents for the harmonic analysis of the run, as ["M2", "K1"]'
     )
     harmonics_fields: tuple[Literal["eta", "u", "v", "transport_x", "transport_y"], ...] = option(
@@ -122,15 +122,15 @@ class Output(Section):
     harmonics_every_steps: int | None = option(
         None, "steps", "steps between values of the harmonic analysis; none: a 40th of the shortest period", ge=1
     )
-    stations: tuple[Station, ...] = option(
+    stations: tuple[StationOptions, ...] = option(
         (), "", 'gauges, each a table [[station]]: name, lon and lat (or x and y); or "gauges.csv"'
     )
     stations_every_steps: int = option(1, "steps", "steps between values of the gauges' series", ge=1)
-    sections: tuple[Line, ...] = option(
+    sections: tuple[CrossSectionOptions, ...] = option(
         (), "", "lines whose transport is written, each a table [[section]]: name, start = [x, y], end = [x, y]"
     )
     sections_every_steps: int = option(1, "steps", "steps between values of the transports", ge=1)
-    drifters: tuple[Drifters, ...] = option(
+    drifters: tuple[DrifterOptions, ...] = option(
         (), "", 'drifters, each a table [[drifters]]: at = [x, y], or box and spacing; or "drifters.csv"'
     )
     drifters_every: Duration | None = option(
@@ -145,17 +145,19 @@ class Output(Section):
 
 
 @cache
-def with_fields(tracers: tuple[str, ...]) -> type[Output]:
+def output_class(tracers: tuple[str, ...]) -> type[OutputOptions]:
     """The class of [output] in a run with these tracers."""
     if not tracers:
-        return Output
-    names = {"fields": (*WRITABLE, *tracers, *FORCING), "means": (*WRITABLE, *tracers)}
+        return OutputOptions
+    names = {"fields": (*OUTPUT_FIELDS, *tracers, *FORCING), "means": (*OUTPUT_FIELDS, *tracers)}
     literal: Any = Literal
-    more: Any = {key: (tuple[literal[each], ...], copy(Output.model_fields[key])) for key, each in names.items()}
-    return create_model("Output", __base__=Output, __doc__=Output.__doc__, **more)
+    field_keys: Any = {
+        key: (tuple[literal[each], ...], copy(OutputOptions.model_fields[key])) for key, each in names.items()
+    }
+    return create_model("OutputOptions", __base__=OutputOptions, __doc__=OutputOptions.__doc__, **field_keys)
 
 
-class Restart(Section):
+class RestartOptions(Section):
     """Intervals of restart files, from which `swmodel resume` continues. The end of a run always writes one."""
 
     every: Duration | None = option(None, "s", 'model time between restarts, as "1 day" (or give every_steps)')

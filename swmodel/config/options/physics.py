@@ -8,22 +8,46 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import create_model, field_validator
 
-from ...ocean.diagnostics import QUANTITIES
+from ...ocean.diagnostics import DIAGNOSTICS
 from ...ocean.drying import WettingFlow
 from ...ocean.flow import Flow
 from ...ocean.option import Section, option
 from ...ocean.table import COEFFICIENTS, VARIABLES
 from ...ocean.terms import TERMS
-from ...ocean.terms.tracer import Tracer
+from ...ocean.terms.tracer import TracerOptions
 
 #: Names that no tracer can have: of fields, terms and numbers, of what else stands in files, and of what a term reads.
-TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "time", "step", "member", "realization", "wavenumber", "self"}
-TAKEN |= {"x", "y", "lon", "lat", "area", "bounds", "crc32", "column", "station", "section", "drifter", "trajectory"}
-TAKEN |= {"constituent", "part", "name", "physics", "film"}
-TAKEN |= {name for flow in (Flow, WettingFlow) for name in (*dir(flow), *flow.__annotations__)}
+RESERVED_NAMES = {
+    *VARIABLES,
+    *TERMS,
+    *DIAGNOSTICS,
+    "density",
+    "time",
+    "step",
+    "member",
+    "realization",
+    "wavenumber",
+    "self",
+}
+RESERVED_NAMES |= {
+    "x",
+    "y",
+    "lon",
+    "lat",
+    "area",
+    "bounds",
+    "crc32",
+    "column",
+    "station",
+    "section",
+    "drifter",
+    "trajectory",
+}
+RESERVED_NAMES |= {"constituent", "part", "name", "physics", "wet_thickness"}
+RESERVED_NAMES |= {name for flow in (Flow, WettingFlow) for name in (*dir(flow), *flow.__annotations__)}
 
 
-class Fluid(Section):
+class BasePhysicsOptions(Section):
     """Constants of the fluid and the planet, and coefficients; [input] may give fields of coefficients instead."""
 
     gravity: float = option(9.81, "m s-2", "acceleration of gravity in the equations", gt=0)
@@ -41,33 +65,33 @@ class Fluid(Section):
         0.0, "s-1", "Coriolis parameter at y = 0; on a sphere it replaces that of the rotation, unless 0"
     )
     beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
-    tracers: tuple[Tracer, ...] = option((), "", "passive tracers, each a table [[tracer]]")
+    tracers: tuple[TracerOptions, ...] = option((), "", "passive tracers, each a table [[tracer]]")
     slip: Literal["free", "no"] = option("free", "", "free slip or no slip along walls and coasts")
 
     @field_validator("tracers")
     @classmethod
-    def with_names_of_their_own(cls, tracers: tuple[Tracer, ...]) -> tuple[Tracer, ...]:
+    def check_tracer_names(cls, tracers: tuple[TracerOptions, ...]) -> tuple[TracerOptions, ...]:
         """The tracers. ValueError: two share a name, or one has a name of TAKEN."""
         for name, count in Counter(each.name for each in tracers).items():
             if count > 1:
                 raise ValueError(f'{count} tracers are called "{name}"; give them different names')
-            if name in TAKEN or iskeyword(name):
+            if name in RESERVED_NAMES or iskeyword(name):
                 raise ValueError(f'"{name}" has another meaning in the files of a run; choose another name')
         return tracers
 
 
 if TYPE_CHECKING:
 
-    class Physics(Fluid):
+    class PhysicsOptions(BasePhysicsOptions):
         def __getattr__(self, name: str) -> float: ...
 
 else:
-    Physics = create_model(
-        "Physics",
-        __base__=Fluid,
-        __doc__=Fluid.__doc__,
+    PhysicsOptions = create_model(
+        "PhysicsOptions",
+        __base__=BasePhysicsOptions,
+        __doc__=BasePhysicsOptions.__doc__,
         **{
-            row.name: (float, option(0.0, row.units, row.long_name, ge=row.least, le=row.most))
+            row.name: (float, option(0.0, row.units, row.long_name, ge=row.min_value, le=row.max_value))
             for row in COEFFICIENTS.values()
             if row.key == f"physics.{row.name}"
         },

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 from ...ocean.option import Duration, Section, option, parse_duration
 
 
-class Run(Section):
+class RunOptions(Section):
     """Length, precision, executor and processes of a run."""
 
     steps: int | None = option(None, "steps", "length of the run in steps (or give days)", ge=0)
@@ -49,7 +49,7 @@ class Run(Section):
         return self.nproc * self.devices
 
 
-def outdated(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def keys_to_reset(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Keys of `run` that return to their defaults when the number of processes or of devices changes.
 
     These are a layout and a transport made for the earlier number, and the devices where the new transport has one
@@ -58,8 +58,8 @@ def outdated(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     keys = []
     if before["transport"] == "sharded" and after["transport"] in ("serial", "mpi"):
         keys, after = ["devices"], {**after, "devices": 1}
-    counts, now = ((run["nproc"], run["devices"]) for run in (before, after))
+    counts_before, counts_after = ((run["nproc"], run["devices"]) for run in (before, after))
     layout = re.fullmatch(r"(\d{1,10})x(\d{1,10})", str(before["layout"]))
-    if counts == now or not layout or not all(isinstance(number, int) for number in counts):
+    if counts_before == counts_after or not layout or not all(isinstance(number, int) for number in counts_before):
         return keys
-    return [*keys, "layout", "transport"] if int(layout[1]) * int(layout[2]) == math.prod(counts) else keys
+    return [*keys, "layout", "transport"] if int(layout[1]) * int(layout[2]) == math.prod(counts_before) else keys

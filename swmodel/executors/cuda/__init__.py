@@ -5,7 +5,7 @@ library           its compilation by NVRTC, and the loading by the driver
 calls             the foreign call from JAX, with the planes of the fields and the flags of land
 executor          the executor of runs
 launch.cc         the foreign call: launches on XLA's stream
-cell.h, job.h     the words of the kernels, for one cell; the arguments of a kernel
+device_functions.h, job.h     the words of the kernels, for one cell; the arguments of a kernel
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ...parallel import environment, foreign
 #: The foreign call.
 LIBRARY = Path(__file__).parent / "_launch.so"
 #: Number of the calling convention that calls.py and launch.cc share.
-CONVENTION = 3
+ABI_VERSION = 3
 
 
-def built() -> foreign.Built:
+def load_foreign_call() -> foreign.ForeignLibrary:
     """The foreign call (launch.cc) of this machine."""
-    return foreign.built(LIBRARY)
+    return foreign.load_library(LIBRARY)
 
 
 def machine_unsupported_reason() -> str:
@@ -32,8 +32,8 @@ def machine_unsupported_reason() -> str:
 
     if not environment.has_gpu():
         return "JAX has no NVIDIA GPU here"
-    if reason := foreign.unsupported_reason(LIBRARY, CONVENTION):
-        return f"{reason}; build it: {foreign.REMEDY}"
+    if reason := foreign.unsupported_reason(LIBRARY, ABI_VERSION):
+        return f"{reason}; build it: {foreign.BUILD_COMMANDS}"
     try:
         library.driver()
         library.nvrtc(library.architecture())

@@ -7,38 +7,42 @@ import jax
 from ...ocean.grid import Grid
 from ...parallel import foreign
 from ...setup.setup import Setup
-from ..native.executor import Native
-from ..native.kernel import Kernel
-from . import CONVENTION, LIBRARY, built
-from .calls import CudaCalls, is_alone
+from ..native.executor import NativeExecutor
+from ..native.kernel import StepKernel
+from . import ABI_VERSION, LIBRARY, load_foreign_call
+from .calls import CudaCalls, is_own_neighbour
 
 #: Steps in one call where a block is its own neighbour: a call costs as much as some launches.
-STEPS = 10
+STEPS_PER_CALL = 10
 
 
 def register() -> None:
     """Register the foreign call with JAX."""
-    if reason := foreign.unsupported_reason(LIBRARY, CONVENTION):
-        raise ImportError(f"the executor cuda cannot be used: {reason}; {foreign.REMEDY}, or choose the executor xla")
-    capsule = jax.ffi.pycapsule(built().calls.swmodel_cuda_step)
+    if reason := foreign.unsupported_reason(LIBRARY, ABI_VERSION):
+        raise ImportError(
+            f"the executor cuda cannot be used: {reason}; {foreign.BUILD_COMMANDS}, or choose the executor xla"
+        )
+    capsule = jax.ffi.pycapsule(load_foreign_call().library.swmodel_cuda_step)
     jax.ffi.register_ffi_target("swmodel_cuda_step", capsule, platform="CUDA")
 
 
-def make_loop(kernel: Kernel, transport):
+def make_loop(kernel: StepKernel, transport):
     """The function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
 
-    def loop(carry, static, dt, n, look=None, seen=()):
-        return CudaCalls(kernel, static, dt, transport).advance(carry, n, look, seen)
+    def loop(carry, static, dt, n, update=None, summary=()):
+        return CudaCalls(kernel, static, dt, transport).advance(carry, n, update, summary)
 
     return loop
 
 
-class Cuda(Native):
+class CudaExecutor(NativeExecutor):
     """The step as kernels, generated from the dynamics: on NVIDIA GPUs, for every scheme and stepper without drying."""
 
     name = "cuda"
 
     def __init__(self, setup: Setup, transport, grid: Grid, params: dict, steps_per_sweep=None):
         register()
-        steps = steps_per_sweep or (STEPS if is_alone(transport) else 1)
-        self._begin(setup, transport, Kernel(setup.scheme, setup.method, setup.scheme.margin, steps), make_loop)
+        steps = steps_per_sweep or (STEPS_PER_CALL if is_own_neighbour(transport) else 1)
+        self.set_kernel_and_loop(
+            setup, transport, StepKernel(setup.scheme, setup.method, setup.scheme.margin, steps), make_loop
+        )

@@ -21,8 +21,8 @@ namespace ffi = xla::ffi;
 using Index = std::int64_t;
 using Address = unsigned long long;  // CUdeviceptr
 
-constexpr long CONVENTION = 3;  // of Job and of the foreign call; as in __init__.py
-constexpr int LINE = 128;       // threads in a block
+constexpr long ABI_VERSION = 3;  // of Job and of the foreign call; as in __init__.py
+constexpr int HALO_THREADS = 128;       // threads in a block
 constexpr int COLUMNS = 32, ROWS_OF_THREADS = 4;  // THREADS in kernels.py
 
 // The functions of the CUDA driver (12.0 or newer).
@@ -75,7 +75,7 @@ class Kernels {
 Kernels kernels;
 
 // Passes `first` to `first + count - 1` of each of the steps for which there are values. Arrays: memory; planes [steps,
-// passes, 3, fields]; extent; values [steps, n]; slip; lines; statics; cells; flags; unless `wraps` also west, east,
+// passes, 3, fields]; extent; values [steps, n]; slip; lines; statics; mask_bits; flags; unless `wraps` also west, east,
 // south, north. Results: memory, where it is; bytes to work in; unless `wraps` also edges west, east, south, north.
 ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
   if (!driver().missing.empty()) return ffi::Error(ffi::ErrorCode::kUnavailable, driver().missing);
@@ -89,14 +89,14 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
   Job job{};
   job.memory = array(0).untyped_data();
   if (out(0) != job.memory) return ffi::Error::Internal("the fields of the step were copied");
-  job.numbers = out(1);
-  job.temporaries = static_cast<char*>(out(1)) + number("numbers");
+  job.constants = out(1);
+  job.temporaries = static_cast<char*>(out(1)) + number("constant_bytes");
   job.fields = size(1, 3);
   job.extent = reinterpret_cast<const int*>(at(2));
   job.slip = at(4);
   job.lines = at(5);
   job.statics = at(6);
-  job.cells = reinterpret_cast<const unsigned char*>(at(7));
+  job.mask_bits = reinterpret_cast<const unsigned char*>(at(7));
   job.static_rows = size(7, 0);
   job.static_stride = size(7, 1);
   job.flags = reinterpret_cast<const unsigned char*>(at(8));
@@ -110,16 +110,16 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
   job.columns = number("columns");
   job.halo = number("halo");
   job.stride = number("stride");
-  job.plane = number("plane");
+  job.plane_size = number("plane_size");
   job.margin = number("margin");
-  job.origin = number("around") * job.stride + number("lead");
-  job.static_origin = job.margin * job.static_stride + number("lead");
+  job.origin = number("halo_rows") * job.stride + number("row_padding");
+  job.static_origin = job.margin * job.static_stride + number("row_padding");
 
   void* const library = reinterpret_cast<void*>(number("library"));
   const int steps = size(1, 0), passes = size(1, 1), first = number("pass");
-  const unsigned around = (2 * job.halo * (job.rows + job.columns + 2 * job.halo) + LINE - 1) / LINE;
+  const unsigned halo_blocks = (2 * job.halo * (job.rows + job.columns + 2 * job.halo) + HALO_THREADS - 1) / HALO_THREADS;
   const auto list = [&](const char* name) { return *numbers.get<ffi::Span<const std::int64_t>>(name); };
-  const auto reads = list("reads"), gives = list("gives"), kernels_of_pass = list("kernels"), blocks = list("blocks");
+  const auto reads = list("reads"), sends = list("sends"), kernels_of_pass = list("kernels"), blocks = list("blocks");
   int failed = 0;
   void* arguments[] = {&job};
   const auto launch = [&](const std::string& what, unsigned x, unsigned y, unsigned threads, unsigned rows) {
@@ -133,17 +133,17 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
     for (int p = 0; p < passes; ++p) {
       const std::string pass = std::to_string(first + p);
       job.planes = reinterpret_cast<const int*>(at(1)) + (n * passes + p) * 3 * job.fields;
-      launch("prepare" + pass, 1, 1, 1, 1);
+      launch("fill_constants" + pass, 1, 1, 1, 1);
       Address symbol = 0;
       std::size_t bytes = 0;
-      if (!failed) failed = driver().global(&symbol, &bytes, library, ("numbers" + pass).c_str());
-      if (!failed && bytes > static_cast<std::size_t>(number("numbers"))) return ffi::Error::Internal("too few bytes to work in");
-      if (!failed) failed = driver().copy(symbol, reinterpret_cast<Address>(job.numbers), bytes, stream);
-      launch("surround" + pass, around, reads[p], LINE, 1);
+      if (!failed) failed = driver().global(&symbol, &bytes, library, ("constants" + pass).c_str());
+      if (!failed && bytes > static_cast<std::size_t>(number("constant_bytes"))) return ffi::Error::Internal("too few bytes to work in");
+      if (!failed) failed = driver().copy(symbol, reinterpret_cast<Address>(job.constants), bytes, stream);
+      launch("fill_halo" + pass, halo_blocks, reads[p], HALO_THREADS, 1);
       for (int k = 0; k < kernels_of_pass[p]; ++k, grid += 2) {
         launch("pass" + pass + "_" + std::to_string(k), grid[0], grid[1], COLUMNS, ROWS_OF_THREADS);
       }
-      if (!job.wraps) launch("give" + pass, around, gives[p], LINE, 1);
+      if (!job.wraps) launch("pack_edges" + pass, halo_blocks, sends[p], HALO_THREADS, 1);
     }
   }
   if (!failed) return ffi::Error::Success();
@@ -154,12 +154,12 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
 
 #ifdef SWMODEL_ON_PROCESSOR
 // One call after the other: the devices of a processor share the constants of the kernels, which GPUs have each.
-ffi::Error called(ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
+ffi::Error run_steps(ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   return step(nullptr, arrays, results, numbers);
 }
-XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_cuda_step, called, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attrs());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_cuda_step, run_steps, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attrs());
 #else
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_cuda_step, step,
     ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().RemainingArgs().RemainingRets().Attrs(),
@@ -168,7 +168,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_cuda_step, step,
 
 // See Built in parallel/foreign.py.
 extern "C" {
-extern const long swmodel_convention = CONVENTION;
+extern const long swmodel_abi_version = ABI_VERSION;
 extern const char* const swmodel_compiler = __VERSION__;
 extern const char* const swmodel_jaxlib = SWMODEL_JAXLIB;
 void swmodel_use_driver(const char* path) { driver_path = path; }

@@ -1,7 +1,7 @@
 """The kernels of a step, compiled for the GPU of this process and loaded by its driver.
 
 NVRTC, which comes with JAX for CUDA, compiles them; no toolkit is needed. Its results lie in the folder of compiled
-steps (`native.compile`), by a name that follows from the text, the options and the architecture.
+steps (`native.step_library`), by a name that follows from the text, the options and the architecture.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import SetupError, UsageError
-from ..native.compile import Request, cached
-from ..native.generate import KEPT
-from .kernels import ROWS, Kernels, kernels_of
+from ..native.generate import MAX_CACHED_STEPS
+from ..native.step_library import StepRequest, read_or_make
+from .kernels import CELLS_PER_THREAD, CudaKernels, write_kernels
 
 HERE = Path(__file__).parent
 #: IEEE division and roots; products fused only where the text says so; in float32 denormal numbers are flushed.
 OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
 #: NVRTC of CUDA 13 and 12 by JAX's packages that need them, and the first architecture that each knows.
-NVRTC = {"jax_cuda13_plugin": ("libnvrtc.so.13", 75), "jax_cuda12_plugin": ("libnvrtc.so.12", 50)}
+NVRTC_LIBRARIES = {"jax_cuda13_plugin": ("libnvrtc.so.13", 75), "jax_cuda12_plugin": ("libnvrtc.so.12", 50)}
 
 #: The driver's number of the major version of a GPU's architecture; that of the minor one follows.
 COMPUTE_CAPABILITY = 75
@@ -34,35 +34,35 @@ COMPUTE_CAPABILITY = 75
 log = logging.getLogger(__name__)
 
 
-class Form(NamedTuple):
+class KernelVariant(NamedTuple):
     """How the kernels are written and compiled."""
 
-    rows: int  # cells that a thread computes
-    most: int | None  # values of a cell in a kernel, see `split.split`
+    cells_per_thread: int  # cells that a thread computes
+    max_values: int | None  # values of a cell in a kernel, see `split.split`
     options: tuple[str, ...] = ()
 
 
 #: Forms in the order in which they are tried, until no value spills from the registers into memory.
-FORMS = (
-    Form(ROWS, None),
-    Form(1, None),
-    Form(1, 800),
-    Form(1, 400),
-    Form(1, 400, ("--ptxas-options=-O1",)),  # else a few numbers spill around divisions in double precision
+KERNEL_VARIANTS = (
+    KernelVariant(CELLS_PER_THREAD, None),
+    KernelVariant(1, None),
+    KernelVariant(1, 800),
+    KernelVariant(1, 400),
+    KernelVariant(1, 400, ("--ptxas-options=-O1",)),  # else a few numbers spill around divisions in double precision
 )
 #: Letters of a text, times bytes of a number, with one kernel for each pass: compilers take minutes for longer ones.
-LONGEST = 1_000_000
+MAX_TEXT_SIZE = 1_000_000
 
 
-class Loaded(NamedTuple):
+class LoadedKernels(NamedTuple):
     """The kernels of a step, ready to be launched."""
 
     handle: int  # CUlibrary
-    kernels: Kernels
+    kernels: CudaKernels
 
 
-@lru_cache(maxsize=KEPT)
-def unsupported_reason(request: Request) -> str:
+@lru_cache(maxsize=MAX_CACHED_STEPS)
+def unsupported_reason(request: StepRequest) -> str:
     """Why the kernels of a step cannot be used; empty where they are compiled and loaded now."""
     if request.scheme.drying:
         return "drying is not computed by kernels yet"
@@ -73,36 +73,36 @@ def unsupported_reason(request: Request) -> str:
     return ""
 
 
-@lru_cache(maxsize=KEPT)
-def load(request: Request) -> Loaded:
+@lru_cache(maxsize=MAX_CACHED_STEPS)
+def load(request: StepRequest) -> LoadedKernels:
     """The kernels of a step; compiles them at first use.
 
     SetupError: they cannot be compiled or loaded. UsageError: a term cannot be traced.
     """
-    binary, kernels = binary_of(request, architecture())
+    binary, kernels = compile_kernels(request, architecture())
     handle = ctypes.c_void_p()
     error = driver().cuLibraryLoadData(ctypes.byref(handle), binary, None, None, 0, None, None, 0)
     if error:
-        raise SetupError(f"the CUDA driver cannot load the kernels of the step: {name_of(error)}")
-    return Loaded(handle.value, kernels)
+        raise SetupError(f"the CUDA driver cannot load the kernels of the step: {error_name(error)}")
+    return LoadedKernels(handle.value, kernels)
 
 
 @cache
 def driver() -> ctypes.CDLL:
     """The CUDA driver, 12.0 or newer. SetupError: there is none."""
     try:
-        found = ctypes.CDLL("libcuda.so.1")
-        found.cuLibraryLoadData  # noqa: B018
+        library = ctypes.CDLL("libcuda.so.1")
+        library.cuLibraryLoadData  # noqa: B018
     except (OSError, AttributeError) as error:
         raise SetupError(f"there is no CUDA driver of version 12 or newer: {error}") from None
-    return found
+    return library
 
 
-def name_of(error: int) -> str:
+def error_name(error: int) -> str:
     """The driver's name of an error, as "CUDA_ERROR_NO_DEVICE"."""
     name = ctypes.c_char_p()
-    unknown = driver().cuGetErrorName(error, ctypes.byref(name))
-    return f"error {error}" if unknown else name.value.decode()
+    failed = driver().cuGetErrorName(error, ctypes.byref(name))
+    return f"error {error}" if failed else name.value.decode()
 
 
 @cache
@@ -116,17 +116,17 @@ def architecture() -> str:
     for attribute, number in (COMPUTE_CAPABILITY, major), (COMPUTE_CAPABILITY + 1, minor):
         error = error or driver().cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
     if error:
-        raise SetupError(f"the CUDA driver finds no GPU: {name_of(error)}")
+        raise SetupError(f"the CUDA driver finds no GPU: {error_name(error)}")
     return f"sm_{major.value}{minor.value}"
 
 
 @cache
-def memory() -> int:
+def gpu_memory_bytes() -> int:
     """The memory of the first GPU of this process, bytes. SetupError: the driver finds none."""
     architecture()
     size = ctypes.c_size_t()
     if error := driver().cuDeviceTotalMem_v2(ctypes.byref(size), 0):
-        raise SetupError(f"the CUDA driver cannot tell the memory of the GPU: {name_of(error)}")
+        raise SetupError(f"the CUDA driver cannot tell the memory of the GPU: {error_name(error)}")
     return size.value
 
 
@@ -134,8 +134,11 @@ def memory() -> int:
 def nvrtc(architecture: str) -> ctypes.CDLL:
     """The compiler for an architecture. SetupError: it is missing."""
     number = int(architecture.removeprefix("sm_"))
-    known = {package: name for package, (name, first) in NVRTC.items() if first <= number}
-    names = [known[package] for package in sorted(known, key=lambda package: importlib.util.find_spec(package) is None)]
+    name_by_package = {package: name for package, (name, first) in NVRTC_LIBRARIES.items() if first <= number}
+    names = [
+        name_by_package[package]
+        for package in sorted(name_by_package, key=lambda package: importlib.util.find_spec(package) is None)
+    ]
     spec = importlib.util.find_spec("nvidia")
     folders = [Path(folder) for folder in spec.submodule_search_locations or ()] if spec else []
     paths = [str(path) for name in names for folder in folders for path in folder.glob(f"*/lib/{name}")]
@@ -144,60 +147,64 @@ def nvrtc(architecture: str) -> ctypes.CDLL:
             return ctypes.CDLL(path)
         except OSError:
             continue
-    extras = " or ".join(f'"jax[{package.split("_")[1]}]"' for package in known)
+    extras = " or ".join(f'"jax[{package.split("_")[1]}]"' for package in name_by_package)
     raise SetupError(f"NVRTC, the compiler of kernels for {architecture}, is missing: pip install {extras}")
 
 
 @cache
-def version_of_nvrtc(architecture: str) -> tuple[int, int]:
+def nvrtc_version(architecture: str) -> tuple[int, int]:
     """The version of the compiler for an architecture."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     nvrtc(architecture).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return major.value, minor.value
 
 
-def binary_of(request: Request, architecture: str) -> tuple[bytes, Kernels]:
-    """The binary of the kernels, and the kernels, in the first of the FORMS whose values fit into the registers."""
-    words = "".join((HERE / name).read_text() for name in ("cell.h", "job.h"))
-    for form in FORMS:
-        kernels = kernels_of(request.made, request.dtype, form.rows, form.most)
-        if form.most is None and len(kernels.text) * np.dtype(request.dtype).itemsize > LONGEST:
+def compile_kernels(request: StepRequest, architecture: str) -> tuple[bytes, CudaKernels]:
+    """The binary of the kernels, and the kernels, in the first of the KERNEL_VARIANTS whose values fit into the
+    registers.
+    """
+    headers = "".join((HERE / name).read_text() for name in ("device_functions.h", "job.h"))
+    for variant in KERNEL_VARIANTS:
+        kernels = write_kernels(request.step_code, request.dtype, variant.cells_per_thread, variant.max_values)
+        if variant.max_values is None and len(kernels.source) * np.dtype(request.dtype).itemsize > MAX_TEXT_SIZE:
             continue
-        inputs = words, kernels.text, OPTIONS, form.options, architecture, version_of_nvrtc(architecture)
+        inputs = headers, kernels.source, OPTIONS, variant.options, architecture, nvrtc_version(architecture)
         name = hashlib.sha256(repr(inputs).encode()).hexdigest()
 
-        def make(text=kernels.text, options=form.options) -> bytes:
+        def make(text=kernels.source, options=variant.options) -> bytes:
             log.info("compiling the kernels of this configuration for the GPU: once, some seconds")
-            binary, spills = compiled(text, architecture, options)
+            binary, spills = compile_text(text, architecture, options)
             return spills.to_bytes(8, "little") + binary
 
-        kept = cached(name[:24] + ".cubin", make)
-        if not int.from_bytes(kept[:8], "little"):
+        stored = read_or_make(name[:24] + ".cubin", make)
+        if not int.from_bytes(stored[:8], "little"):
             break
-    return kept[8:], kernels
+    return stored[8:], kernels
 
 
-def compiled(text: str, architecture: str, more: tuple[str, ...] = ()) -> tuple[bytes, int]:
+def compile_text(text: str, architecture: str, extra_options: tuple[str, ...] = ()) -> tuple[bytes, int]:
     """The binary of a text for an architecture, and the bytes of registers that spill into memory.
 
     UsageError: the compiler refuses the text.
     """
     library, program = nvrtc(architecture), ctypes.c_void_p()
-    headers = [(HERE / name).read_bytes() for name in ("cell.h", "job.h")]
-    names = (ctypes.c_char_p * 2)(b"cell.h", b"job.h")
-    given = ctypes.byref(program), text.encode(), b"step.cu", 2, (ctypes.c_char_p * 2)(*headers), names
-    if error := library.nvrtcCreateProgram(*given):
+    headers = [(HERE / name).read_bytes() for name in ("device_functions.h", "job.h")]
+    names = (ctypes.c_char_p * 2)(b"device_functions.h", b"job.h")
+    arguments = ctypes.byref(program), text.encode(), b"step.cu", 2, (ctypes.c_char_p * 2)(*headers), names
+    if error := library.nvrtcCreateProgram(*arguments):
         raise SetupError(f"NVRTC: error {error}")
-    options = [option.encode() for option in (*OPTIONS, *more, f"--gpu-architecture={architecture}")]
+    options = [option.encode() for option in (*OPTIONS, *extra_options, f"--gpu-architecture={architecture}")]
     failed = library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
-    words = content(library, program, "ProgramLog").decode(errors="replace")
+    compiler_log = program_output(library, program, "ProgramLog").decode(errors="replace")
     if failed:
-        line = next((line for line in words.splitlines() if "error" in line), f"error {failed}")
+        line = next((line for line in compiler_log.splitlines() if "error" in line), f"error {failed}")
         raise UsageError(f"NVRTC cannot compile the kernels of the step for {architecture}: {line}")
-    return content(library, program, "CUBIN"), sum(map(int, re.findall(r"(\d+) bytes spill stores", words)))
+    return program_output(library, program, "CUBIN"), sum(
+        map(int, re.findall(r"(\d+) bytes spill stores", compiler_log))
+    )
 
 
-def content(library: ctypes.CDLL, program, what: str) -> bytes:
+def program_output(library: ctypes.CDLL, program, what: str) -> bytes:
     """The log or the binary of a program of NVRTC."""
     size = ctypes.c_size_t()
     if error := getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)):

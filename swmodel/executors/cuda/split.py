@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..native.graph import LEAVES, Node, Program, Ref, topological
 
 #: Nodes that are tried as the next temporary: those that seem to save the most.
-TRIED = 24
+MAX_CANDIDATES = 24
 
 
 class Region(NamedTuple):
@@ -24,7 +24,7 @@ class Region(NamedTuple):
     west: int = 0
     east: int = 0
 
-    def read_at(self, cells: Iterable[tuple[int, int]]) -> Region:
+    def extended_by(self, cells: Iterable[tuple[int, int]]) -> Region:
         """The region of a value that is read so many rows and columns away."""
         rows, columns = zip(*cells, strict=True)
         return Region(
@@ -38,7 +38,7 @@ class Region(NamedTuple):
         return Region(*map(max, self, other))
 
 
-class Part(NamedTuple):
+class KernelPart(NamedTuple):
     """What one kernel writes."""
 
     outputs: dict[str, Ref]  # fields by name
@@ -50,95 +50,95 @@ class Part(NamedTuple):
         return [*map(Ref, self.temporaries), *self.outputs.values()]
 
 
-def split(program: Program, most: int | None) -> list[Part]:
+def split(program: Program, max_values: int | None) -> list[KernelPart]:
     """The kernels of a pass, in their order; each computes at most so many values for a cell, if that can be reached.
 
     None: one kernel.
     """
-    if most is None:
-        return [Part(program.outputs, (), Region())]
+    if max_values is None:
+        return [KernelPart(program.outputs, (), Region())]
     temporaries: list[Node] = []
     while True:
-        alone = [[Ref(node)] for node in temporaries] + [[ref] for ref in program.outputs.values()]
-        large = next((refs for refs in alone if size(refs, temporaries) > most), None)
-        chosen = large and best(large, temporaries)
+        refs_of_kernels = [[Ref(node)] for node in temporaries] + [[ref] for ref in program.outputs.values()]
+        too_large = next((refs for refs in refs_of_kernels if n_values(refs, temporaries) > max_values), None)
+        chosen = too_large and best_temporary(too_large, temporaries)
         if not chosen:
-            return packed(program, temporaries, most)
+            return pack_into_kernels(program, temporaries, max_values)
         temporaries = sorted([*temporaries, chosen], key=lambda node: node.number)
 
 
-def computed(refs: Collection[Ref], stored: Iterable[Node]) -> dict[Node, set[tuple[int, int]]]:
+def value_offsets(refs: Collection[Ref], stored: Iterable[Node]) -> dict[Node, set[tuple[int, int]]]:
     """{node: rows and columns away} of the values that a thread reads or computes for some refs.
 
     It reads `stored` nodes, but computes those that are the refs themselves.
     """
-    stored, found = set(stored), {}
+    stored, offsets = set(stored), {}
     roots = dict.fromkeys(ref.node for ref in refs)
     nodes = {node.number: node for node in roots}
-    waiting = [-number for number in nodes]
-    heapify(waiting)
+    queue = [-number for number in nodes]
+    heapify(queue)
     for node, row, column in refs:
-        found.setdefault(node, set()).add((row, column))
-    while waiting:  # the latest first: nothing else reads it
-        node = nodes[-heappop(waiting)]
+        offsets.setdefault(node, set()).add((row, column))
+    while queue:  # the latest first: nothing else reads it
+        node = nodes[-heappop(queue)]
         if node in stored and node not in roots:
             continue
         for arg, row, column in node.args:
-            if arg not in found:
-                found[arg], nodes[arg.number] = set(), arg
-                heappush(waiting, -arg.number)
-            columns = 0 if arg.line else 1
-            found[arg].update([(r + row, columns * (c + column)) for r, c in found[node]])
-    return found
+            if arg not in offsets:
+                offsets[arg], nodes[arg.number] = set(), arg
+                heappush(queue, -arg.number)
+            columns = 0 if arg.is_line else 1
+            offsets[arg].update([(r + row, columns * (c + column)) for r, c in offsets[node]])
+    return offsets
 
 
-def size(refs: Collection[Ref], stored: Iterable[Node]) -> int:
+def n_values(refs: Collection[Ref], stored: Iterable[Node]) -> int:
     """How many values a thread computes for some refs."""
-    found = computed(refs, stored)
-    return sum(len(cells) for node, cells in found.items() if node.op not in LEAVES and node not in stored)
+    offsets = value_offsets(refs, stored)
+    return sum(len(cells) for node, cells in offsets.items() if node.op not in LEAVES and node not in stored)
 
 
-def best(refs: list[Ref], temporaries: list[Node]) -> Node | None:
+def best_temporary(refs: list[Ref], temporaries: list[Node]) -> Node | None:
     """The node that divides the values for some refs the most evenly, as a temporary; None: none helps."""
-    found, whole = computed(refs, temporaries), size(refs, temporaries)
-    known = {ref.node for ref in refs} | set(temporaries)
-    nodes = [n for n in topological(refs) if n in found and n.op not in LEAVES and not n.line and n not in known]
-    below: dict[Node, int] = {}
+    offsets, total = value_offsets(refs, temporaries), n_values(refs, temporaries)
+    stored = {ref.node for ref in refs} | set(temporaries)
+    nodes = [n for n in topological(refs) if n in offsets and n.op not in LEAVES and not n.is_line and n not in stored]
+    n_operands: dict[Node, int] = {}
     for node in nodes:
-        below[node] = min(1 + sum(below.get(arg.node, 0) for arg in node.args), whole)
-    nodes.sort(key=lambda node: -below[node] * len(found[node]))
+        n_operands[node] = min(1 + sum(n_operands.get(arg.node, 0) for arg in node.args), total)
+    nodes.sort(key=lambda node: -n_operands[node] * len(offsets[node]))
 
     def largest(node: Node) -> int:
-        return max(size([Ref(node)], temporaries), size(refs, [*temporaries, node]))
+        return max(n_values([Ref(node)], temporaries), n_values(refs, [*temporaries, node]))
 
-    sizes = {node: largest(node) for node in nodes[:TRIED]}
+    sizes = {node: largest(node) for node in nodes[:MAX_CANDIDATES]}
     chosen = min(sizes, key=sizes.__getitem__, default=None)
-    return chosen if chosen is not None and sizes[chosen] < whole else None
+    return chosen if chosen is not None and sizes[chosen] < total else None
 
 
-def packed(program: Program, temporaries: list[Node], most: int) -> list[Part]:
+def pack_into_kernels(program: Program, temporaries: list[Node], max_values: int) -> list[KernelPart]:
     """As few kernels as the limit allows; each value is written before another kernel reads it.
 
     No kernel reads farther than the pass as a whole does, as halos are only so wide.
     """
-    limits = {node: Region().read_at(cells) for node, cells in computed(program.outputs.values(), ()).items()}
-    needed: dict[Node, Region] = dict.fromkeys(temporaries, Region())
-    parts: list[Part] = []
+    limits = {node: Region().extended_by(cells) for node, cells in value_offsets(program.outputs.values(), ()).items()}
+    region_of: dict[Node, Region] = dict.fromkeys(temporaries, Region())
+    parts: list[KernelPart] = []
     # Outputs beside those of the memory that are made from the same values.
     outputs = sorted(program.outputs.items(), key=lambda item: item[0].rpartition(".")[2], reverse=True)
     for name, ref in [*outputs, *((None, Ref(node)) for node in reversed(temporaries))]:
-        own = Part({name: ref} if name else {}, () if name else (ref.node,), needed.get(ref.node, Region()))
-        first = parts[0] if parts else own
-        both = Part(own.outputs | first.outputs, own.temporaries + first.temporaries, own.region | first.region)
-        reads = computed(both.refs, temporaries)
-        joins = (
+        new = KernelPart({name: ref} if name else {}, () if name else (ref.node,), region_of.get(ref.node, Region()))
+        first = parts[0] if parts else new
+        merged = KernelPart(new.outputs | first.outputs, new.temporaries + first.temporaries, new.region | first.region)
+        reads = value_offsets(merged.refs, temporaries)
+        can_merge = (
             bool(parts)
-            and (name or ref.node not in computed(first.refs, temporaries))
-            and size(both.refs, temporaries) <= most
-            and all(both.region.read_at(c) | limits[n] == limits[n] for n, c in reads.items() if n.op in LEAVES)
+            and (name or ref.node not in value_offsets(first.refs, temporaries))
+            and n_values(merged.refs, temporaries) <= max_values
+            and all(merged.region.extended_by(c) | limits[n] == limits[n] for n, c in reads.items() if n.op in LEAVES)
         )
-        parts[: bool(joins)] = [both if joins else own]
-        for node, cells in computed(own.refs, temporaries).items():
-            if node in needed and node not in own.temporaries:
-                needed[node] |= parts[0].region.read_at(cells)
+        parts[: bool(can_merge)] = [merged if can_merge else new]
+        for node, cells in value_offsets(new.refs, temporaries).items():
+            if node in region_of and node not in new.temporaries:
+                region_of[node] |= parts[0].region.extended_by(cells)
     return parts

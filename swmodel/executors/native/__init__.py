@@ -4,14 +4,15 @@
     operations        the operations of a graph: values, C++ and derivatives
     trace, derive     the dynamics and the time steppers, run on these arrays; tangent and adjoint of a graph
     fuse, schedule    fused multiply-adds, static parts, water and land; the order of computations
-    body, emit        the C++ of a turn of the loop, and of the loop
-    generate, compile the C++ of a step; its library, from a folder or from the machine's compiler
+    body, emit        the C++ of an iteration of the loop, and of the loop
+    generate, step_library  the C++ of a step; its library, from a folder or from the machine's compiler
     kernel, calls     its static fields; the foreign calls from JAX, and the loop over steps
     executor          the executor of runs
-    describe          a table of the generated step
+    step_table        a table of the generated step
     step.cc, sweep.h  the foreign calls; the pass over rows, threads, halos and several steps at once
     vector.h, job.h   vectors of numbers; the arguments of a call
-    rough.h, given.h  where the sea is not gentle, with drying; arguments and threads of a foreign call
+    drying_flags.h, ffi_arguments.h  where waves break or water is thin, with drying; arguments and threads of a foreign
+    call
 
 Only calls, kernel and executor need JAX.
 """
@@ -21,34 +22,34 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...parallel import environment, foreign
-from ...parallel.decomposition import block
+from ...parallel.decomposition import block_of_rank
 from ...setup.setup import Setup
-from .compile import Request
+from .step_library import StepRequest
 from .trace import kinds_of
 
 #: The foreign calls.
 LIBRARY = Path(__file__).parent / "_step.so"
 #: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
-CONVENTION = 12
+ABI_VERSION = 12
 
 
-def request_of(setup: Setup) -> Request:
+def request_of(setup: Setup) -> StepRequest:
     """The step of a Setup; it does not depend on the length of the time step."""
     config = setup.config
     if config.time.dt is None:
         setup = setup.with_config(config.model_copy(update={"time": config.time.model_copy(update={"dt": 1.0})}))
-    cell = block(0, setup.shape, *setup.shape)
-    return Request(setup.scheme, setup.method, kinds_of(*setup.static(cell)), config.run.dtype)
+    cell = block_of_rank(0, setup.shape, *setup.shape)
+    return StepRequest(setup.scheme, setup.method, kinds_of(*setup.static(cell)), config.run.dtype)
 
 
-def built() -> foreign.Built:
+def load_foreign_calls() -> foreign.ForeignLibrary:
     """The foreign calls (step.cc) of this machine."""
-    return foreign.built(LIBRARY)
+    return foreign.load_library(LIBRARY)
 
 
 def library_unsupported_reason() -> str:
     """Why the foreign calls cannot be used; empty where they can."""
-    return foreign.unsupported_reason(LIBRARY, CONVENTION)
+    return foreign.unsupported_reason(LIBRARY, ABI_VERSION)
 
 
 def machine_unsupported_reason() -> str:
@@ -56,4 +57,4 @@ def machine_unsupported_reason() -> str:
     if environment.has_gpu():
         return "JAX computes on a GPU here"
     reason = library_unsupported_reason()
-    return f"{reason}; build it: {foreign.REMEDY}" if reason else ""
+    return f"{reason}; build it: {foreign.BUILD_COMMANDS}" if reason else ""

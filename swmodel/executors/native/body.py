@@ -1,24 +1,24 @@
-"""The statements of one turn of the loop along a row: each value of a Program as an expression of vectors."""
+"""The statements of one iteration of the loop along a row: each value of a Program as an expression of vectors."""
 
 from __future__ import annotations
 
-from .expressions import BITS, expression, number_in
+from .expressions import MASK_BITS, expression, index_in
 from .graph import LEAVES_IN_MEMORY, Coefficient, Node, Ref
 
 #: The tables of masks that follow from the wet cells at a corner.
-CORNERS = {"slip": "slip", "share": "SHARE<T>", "dry": "DRY_CORNER<T>"}
+CORNER_TABLES = {"slip": "slip", "corner_weight": "CORNER_WEIGHT<T>", "dry_corner": "DRY_CORNER<T>"}
 
 
-def named(letter: str, number, row: int) -> str:
+def variable_name(letter: str, number, row: int) -> str:
     """The name of a variable for a row."""
     return f"{letter}{number}_{row}".replace("-", "s")
 
 
-class Body:
-    """The statements of one turn of the loop, near land or on water.
+class LoopBody:
+    """The statements of one iteration of the loop, near land or on water.
 
     Args:
-        emitter: the `emit.Emitter`, with the variables of all places.
+        emitter: the `emit.Emitter`, with the variables of all row values.
         water: as in Emitter; None near land.
 
     Attributes:
@@ -26,116 +26,118 @@ class Body:
         statics: {number of a static field: rows that are read}.
     """
 
-    def __init__(self, emitter, water: dict[Node, Ref] | None):
-        self.emitter, self.schedule, self.water = emitter, emitter.schedule, water
+    def __init__(self, emitter, water_forms: dict[Node, Ref] | None):
+        self.emitter, self.schedule, self.water_forms = emitter, emitter.schedule, water_forms
         self.lines: list[str] = []
         self.statics: dict[int, set[int]] = {}
-        self.known: dict[str, str] = {}
-        idle = emitter.idle if water else ()
-        self.later = set(self.schedule.places)
-        wanted = {at: place.source for at, place in self.schedule.places.items() if at[0] not in idle}
-        for at in (at for at, source in wanted.items() if source == "compute"):
-            self.compute(*at)
+        self.variables: dict[str, str] = {}
+        idle = emitter.idle_nodes if water_forms else ()
+        self.pending = set(self.schedule.row_values)
+        sources = {key: value.source for key, value in self.schedule.row_values.items() if key[0] not in idle}
+        for key in (key for key, source in sources.items() if source == "compute"):
+            self.compute(*key)
         for number, ref in enumerate(emitter.program.outputs.values()):
             self.lines.append(f"out{number} = {self.read(ref, 0, 0)};")
-        for at in wanted:
-            self.compute(*at)
+        for key in sources:
+            self.compute(*key)
 
-    def local(self, text: str) -> str:
+    def local_variable(self, text: str) -> str:
         """A variable with the value of an expression, the same one for equal expressions."""
-        if text not in self.known:
-            self.known[text] = f"t{len(self.known)}"
-            self.lines.append(f"const auto {self.known[text]} = {text};")
-        return self.known[text]
+        if text not in self.variables:
+            self.variables[text] = f"t{len(self.variables)}"
+            self.lines.append(f"const auto {self.variables[text]} = {text};")
+        return self.variables[text]
 
     def compute(self, node: Node, row: int):
-        """Give the variable of a place its value, from memory or computed, unless it has it already."""
-        if (node, row) not in self.later:
+        """Give the variable of a row value its value, from memory or computed, unless it has it already."""
+        if (node, row) not in self.pending:
             return
-        self.later.remove((node, row))
-        (source, vector, _), name = self.schedule.places[node, row], self.emitter.numbers[node, row]
+        self.pending.remove((node, row))
+        (source, vector, _), name = self.schedule.row_values[node, row], self.emitter.variables[node, row]
         if source != "compute":
-            self.lines.append(f"{name} = load<V>({self.emitter.vector_of(source, node, row, vector)});")
+            self.lines.append(f"{name} = load<V>({self.emitter.vector_address(source, node, row, vector)});")
             return
-        folded = Ref(node) if self.water is None else self.water[node]
+        folded = Ref(node) if self.water_forms is None else self.water_forms[node]
         text = self.expression(folded.node, row + folded.row, vector, folded.column)
         self.lines.append(f"{name} = {text};")
-        self.known.setdefault(text, name)
+        self.variables.setdefault(text, name)
 
     def read(self, ref: Ref, row: int, vector: int) -> str:
         """The values of a ref, read at (row, vector)."""
-        if self.water is not None:
-            node, folded = ref.node, self.water.get(ref.node, Ref(ref.node))
+        if self.water_forms is not None:
+            node, folded = ref.node, self.water_forms.get(ref.node, Ref(ref.node))
             ref = folded.moved(ref.row, ref.column)
-            if held := self.emitter.carried.get(ref.node):
-                held = held.moved(ref.row, ref.column)
-                if self.has(held, row, vector):
-                    if held.node is not node:
-                        self.notice(held, row, vector)
-                    ref = held
+            if carrier := self.emitter.carriers.get(ref.node):
+                carrier = carrier.moved(ref.row, ref.column)
+                if self.are_held(carrier, row, vector):
+                    if carrier.node is not node:
+                        self.record_masks(carrier, row, vector)
+                    ref = carrier
         node, at = ref.node, row + ref.row
         if node.op == "number":
-            return f"all<V>(T({node.value!r}))"
+            return f"broadcast<V>(T({node.value!r}))"
         if node.op == "mask":
-            return self.local(self.mask(node, at, vector, ref.column))
+            return self.local_variable(self.mask(node, at, vector, ref.column))
         if node.op in LEAVES_IN_MEMORY:
-            return self.local(self.leaf(node, at, vector, ref.column))
-        if node.op == "field" or self.has(ref, row, vector) and node not in self.schedule.thin:
+            return self.local_variable(self.leaf(node, at, vector, ref.column))
+        if node.op == "field" or self.are_held(ref, row, vector) and node not in self.schedule.recomputed:
             self.compute(node, at)
             return self.shifted(node, at, vector, ref.column)
-        return self.local(self.expression(node, at, vector, ref.column))
+        return self.local_variable(self.expression(node, at, vector, ref.column))
 
-    def has(self, ref: Ref, row: int, vector: int) -> bool:
+    def are_held(self, ref: Ref, row: int, vector: int) -> bool:
         """Whether variables hold the value of a ref at (row, vector)."""
-        place = self.schedule.places.get((ref.node, row + ref.row))
+        value = self.schedule.row_values.get((ref.node, row + ref.row))
         first, last = vector - (ref.column < 0), vector + (ref.column > 0)
-        return place is not None and place.oldest <= first and last <= place.newest
+        return value is not None and value.oldest <= first and last <= value.newest
 
-    def notice(self, ref: Ref, row: int, vector: int):
+    def record_masks(self, ref: Ref, row: int, vector: int):
         """Remember the masks of a carried value, which replaces another node only far from land."""
         for arg in ref.args:
             if arg.node.op == "mask":
-                self.emitter.masks.add((row + arg.row, vector, arg.column))
-            elif arg.node in self.schedule.thin:
-                self.notice(arg, row, vector)
+                self.emitter.mask_offsets.add((row + arg.row, vector, arg.column))
+            elif arg.node in self.schedule.recomputed:
+                self.record_masks(arg, row, vector)
 
-    def mask(self, node, row, vector, column, x="all<V>(T(1))") -> str:
+    def mask(self, node, row, vector, column, x="broadcast<V>(T(1))") -> str:
         """x where a mask is 1, else 0; or the number of a mask at each corner."""
-        self.emitter.masks.add((row, vector, column))
-        pointer = named("cells", "", row)
-        self.emitter.mask_rows[pointer] = f"at.cells({row})"
-        cell = self.local(f"cells<V>({pointer} + i + {vector} * N + {column})")
-        if node.value in CORNERS:
-            return f"by_corner<V>({CORNERS[node.value]}, {cell})"
-        return f"only<{BITS[node.value]}>({x}, {cell})"
+        self.emitter.mask_offsets.add((row, vector, column))
+        pointer = variable_name("mask_bits", "", row)
+        self.emitter.mask_pointers[pointer] = f"rows.mask_bits({row})"
+        cell = self.local_variable(f"load_mask_bits<V>({pointer} + i + {vector} * N + {column})")
+        if node.value in CORNER_TABLES:
+            return f"lookup_corner<V>({CORNER_TABLES[node.value]}, {cell})"
+        return f"masked<{MASK_BITS[node.value]}>({x}, {cell})"
 
     def leaf(self, node: Node, row: int, vector: int, column: int) -> str:
         """A value from memory that is never written."""
-        names = self.emitter.names
+        numbering = self.emitter.numbering
         if node.op == "line":
-            number = number_in(names.lines, node.value)
-            name = named("l", number, row)
-            self.emitter.used[name] = f"all<V>(at.line({number}, {row}))"
+            number = index_in(numbering.lines, node.value)
+            name = variable_name("l", number, row)
+            self.emitter.loop_constants[name] = f"broadcast<V>(rows.line({number}, {row}))"
             return name
-        number = number_in(names.static, node.value)
+        number = index_in(numbering.statics, node.value)
         self.statics.setdefault(number, set()).add(row)
-        return f"load<V>({named('s', number, row)} + i + {vector} * N + {column})"
+        return f"load<V>({variable_name('s', number, row)} + i + {vector} * N + {column})"
 
     def shifted(self, node, row, vector, column) -> str:
-        """A value that has a place, `column` columns to the east."""
+        """A value that variables hold, `column` columns to the east."""
         if not column:
             return self.variable(node, row, vector)
         first = vector - (column < 0)
         lanes = f"{column}" if column > 0 else f"N - {-column}"
-        return self.local(f"shifted<{lanes}>({self.variable(node, row, first)}, {self.variable(node, row, first + 1)})")
+        return self.local_variable(
+            f"shifted<{lanes}>({self.variable(node, row, first)}, {self.variable(node, row, first + 1)})"
+        )
 
     def variable(self, node: Node, row: int, vector: int) -> str:
         """The variable that holds a value."""
-        place, history = self.schedule.places[node, row], self.emitter.history
-        back = place.newest - vector
-        assert 0 <= back <= place.newest - place.oldest, (node, row, vector, place)
-        history[node, row] = max(history[node, row], back)
-        return self.emitter.numbers[node, row] + (f"_{back}" if back else "")
+        value, max_age = self.schedule.row_values[node, row], self.emitter.max_age
+        age = value.newest - vector
+        assert 0 <= age <= value.newest - value.oldest, (node, row, vector, value)
+        max_age[node, row] = max(max_age[node, row], age)
+        return self.emitter.variables[node, row] + (f"_{age}" if age else "")
 
     def expression(self, node, row, vector, column=0) -> str:
         """The operation of a node."""
@@ -146,12 +148,12 @@ class Body:
         def masked(ref: Ref, x: str) -> str:
             return self.mask(ref.node, row + ref.row, vector, column + ref.column, x)
 
-        return expression(node, read, masked, self.constant, self.local)
+        return expression(node, read, masked, self.constant, self.local_variable)
 
     def constant(self, k: Coefficient) -> str:
         """A Coefficient, spread over a vector."""
         if not k.powers:
-            return f"all<V>(T({k.number!r}))"
-        number = number_in(self.emitter.constants, k)
-        self.emitter.used[f"k{number}"] = f"all<V>(k[{number}])"
+            return f"broadcast<V>(T({k.number!r}))"
+        number = index_in(self.emitter.coefficients, k)
+        self.emitter.loop_constants[f"k{number}"] = f"broadcast<V>(k[{number}])"
         return f"k{number}"

@@ -11,7 +11,7 @@ Arrays of a step (step.cc reads them in this order):
     halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
     extent      [2]: rows and columns of the block within the arrays; the rest is unchanged, or undefined
     values      [steps_per_sweep, n]: numbers that are the same for all cells
-    static      slip [1]; lines [n, rows, 1], fields [n, rows, columns], cells [rows, columns] (uint8), with margins
+    static      slip [1]; lines [n, rows, 1], fields [n, rows, columns], mask_bits [rows, columns] (uint8), with margins
     flags       [rows, groups of columns] (uint8): 1 with land in reach
 
 Results: memory, then edges west, east [fields, ny, halo], south, north [fields, halo, nx].
@@ -26,21 +26,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...ocean.drying import BENDS, FILM
+from ...ocean.drying import BREAKING_LIMITS, THIN_LAYER_LIMITS
 from ...ocean.state import Carry
-from ...parallel.transport.halo import between, last, within
-from ...parallel.transport.programs import MOST
-from .compile import Request, function
-from .derive import derived
-from .fuse import FARTHEST
-from .kernel import BEYOND_CACHE, LANES, Kernel, Static
-from .trace import Tracing, carried, weights_of
+from ...parallel.transport.halo import concatenate_halo, last_values, zero_beyond
+from ...parallel.transport.programs import MAX_PROGRAMS
+from .derive import step_programs
+from .fuse import MAX_COLUMN_SHIFT
+from .kernel import CACHE_BYTES, GROUP_COLUMNS, StaticInputs, StepKernel
+from .step_library import StepRequest, function_address
+from .trace import Tracing, carry_field_names, stepper_weights
 
 #: Bytes of the longest vectors.
-LARGEST = 64
+MAX_VECTOR_BYTES = 64
 #: Offset of planes, bytes: without it the rows of all fields would share the same sets of the first-level cache.
-STAGGER = 320
-LINE = 64
+PLANE_STAGGER_BYTES = 320
+CACHE_LINE_BYTES = 64
 
 
 class Edges(NamedTuple):
@@ -52,256 +52,293 @@ class Edges(NamedTuple):
     north: Any
 
     @classmethod
-    def of(cls, fields, halo: int, extent) -> Edges:
+    def from_fields(cls, fields, halo: int, extent) -> Edges:
         """The edges of fields [ny, nx], `halo` columns and rows wide."""
         rows, columns = extent or (None, None)
         return cls(
             west=jnp.stack([f[:, :halo] for f in fields]),
-            east=jnp.stack([last(f, halo, -1, columns) for f in fields]),
+            east=jnp.stack([last_values(f, halo, -1, columns) for f in fields]),
             south=jnp.stack([f[:halo] for f in fields]),
-            north=jnp.stack([last(f, halo, -2, rows) for f in fields]),
+            north=jnp.stack([last_values(f, halo, -2, rows) for f in fields]),
         )
 
-    def exchanged(self, halo: int, transport, extent) -> Edges:
-        """The halos from the edges of all blocks: four messages, as in `transport.halo.pad`."""
+    def exchange(self, halo: int, transport, extent) -> Edges:
+        """The halos from the edges of all blocks: four messages, as in `transport.halo.add_halo`."""
         rows, columns = extent or (None, None)
         west, east = transport.swap(self.west, self.east, 1)
-        ends = [last(strip, halo, -2, rows) for strip in (west, east)]
-        south = between(west[:, :halo], self.south, east[:, :halo], -1, columns)
-        north = between(ends[0], self.north, ends[1], -1, columns)
+        corners = [last_values(strip, halo, -2, rows) for strip in (west, east)]
+        south = concatenate_halo(west[:, :halo], self.south, east[:, :halo], -1, columns)
+        north = concatenate_halo(corners[0], self.north, corners[1], -1, columns)
         return Edges(west, east, *transport.swap(south, north, 0))
 
-    def narrowed(self, fields: int, halo: int) -> Edges:
+    def narrow(self, n_fields: int, halo: int) -> Edges:
         """The edges of the first fields, `halo` columns and rows wide."""
-        west, east, south, north = (strip[:fields] for strip in self)
+        west, east, south, north = (strip[:n_fields] for strip in self)
         return Edges(west[..., :halo], east[..., -halo:], south[..., :halo, :], north[..., -halo:, :])
 
 
-class Rotation(NamedTuple):
+class PlaneRotation(NamedTuple):
     """The planes of fields, which may change from pass to pass and from step to step, and then repeat."""
 
     planes: np.ndarray  # [steps, passes, 3, fields]: from which each pass reads, writes, and hands to neighbours
-    count: int  # planes in use
+    n_planes: int  # planes in use
 
-    def at(self, turn, number: int, later: int = 0):
-        """The planes [3, fields] of a pass, `turn` + `later` steps after the first; `turn` may be traced."""
-        return jnp.asarray(self.planes)[(turn + later) % len(self.planes), number]
+    def planes_at(self, step, pass_number: int, steps_later: int = 0):
+        """The planes [3, fields] of a pass, `step` + `steps_later` steps after the first; `step` may be traced."""
+        return jnp.asarray(self.planes)[(step + steps_later) % len(self.planes), pass_number]
 
 
-class Calls:
+class NativeCalls:
     """The foreign calls of a kernel on a block, within a program.
 
-    `made` is the Generated step, `names` are the fields of a carry. `width` is the number of rows and columns of
-    neighbours that a pass needs, `plane` the size of a field in the memory.
+    `step_code` is the StepCode, `names` are the fields of a carry. `width` is the number of rows and columns of
+    neighbours that a pass needs, `plane_size` the numbers of a field in the memory.
     """
 
-    def __init__(self, kernel: Kernel, static: Static, dt, transport):
+    def __init__(self, kernel: StepKernel, static: StaticInputs, dt, transport):
         self.kernel, self.static, self.dt, self.dtype = kernel, static, dt, dt.dtype
         self.transport, self.shape, self.extent = transport, transport.shape, transport.extent()
         self.request = kernel.request(static.kinds, self.dtype)
-        self.made, self.width = self.request.made, self.request.made.width
-        self.names = carried(kernel.scheme, kernel.method, kernel.derivative)
-        self.lead, line = kernel.lead(self.made), LINE // self.dtype.itemsize
+        self.step_code, self.width = self.request.step_code, self.request.step_code.width
+        self.names = carry_field_names(kernel.scheme, kernel.method, kernel.derivative)
+        self.row_padding, line = kernel.row_padding(self.step_code), CACHE_LINE_BYTES // self.dtype.itemsize
         rows, columns = self.shape
-        self.stride = -(-(columns + 2 * self.lead) // line) * line
-        self.plane = rows * self.stride + STAGGER // self.dtype.itemsize
-        self.place = _numbers(lead=self.lead, stride=self.stride, plane=self.plane)
-        self.rotation = self.planes_in_turn()
+        self.row_stride = -(-(columns + 2 * self.row_padding) // line) * line
+        self.plane_size = rows * self.row_stride + PLANE_STAGGER_BYTES // self.dtype.itemsize
+        self.memory_layout = int64_attributes(
+            row_padding=self.row_padding, stride=self.row_stride, plane_size=self.plane_size
+        )
+        self.rotation = self.plane_rotation()
 
-    def planes_in_turn(self, pinned=()) -> Rotation:
+    def plane_rotation(self, pinned=()) -> PlaneRotation:
         """The planes of the fields but for `pinned` ones: a pass writes into those that it reads."""
-        own = [name for name in self.made.fields if name not in pinned]
-        fixed = [[own.index(name) if name in own else 0 for name in self.made.fields]]
-        places = np.array(fixed, np.int32) if pinned else self.made.places
-        return Rotation(np.repeat(np.repeat(places[:, None, None], 3, 2), len(self.made.programs), 1), len(own))
+        rotating = [name for name in self.step_code.fields if name not in pinned]
+        own_planes = [[rotating.index(name) if name in rotating else 0 for name in self.step_code.fields]]
+        planes = np.array(own_planes, np.int32) if pinned else self.step_code.planes_by_step
+        return PlaneRotation(
+            np.repeat(np.repeat(planes[:, None, None], 3, 2), len(self.step_code.programs), 1), len(rotating)
+        )
 
-    def advance(self, carry: Carry, n, look=None, seen=()):
-        """The carry n steps later; with `look` also its result after the last step of each pass: see `xla`."""
+    def advance(self, carry: Carry, n, update=None, summary=()):
+        """The carry n steps later; with `update` also its result after the last step of each pass: see `xla`."""
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
 
-        def look_at(seen, fields, step):
-            return look(seen, carry.state._make(fields[: len(carry.state)]), step)
+        def update_summary(summary, fields, step):
+            return update(summary, carry.state._make(fields[: len(carry.state)]), step)
 
-        fields, seen = self.run(fields, carry.step, n, look and look_at, seen)
-        later = Carry(*tree.unflatten(fields), carry.step + n)
-        return (later, seen) if look else later
+        fields, summary = self.run(fields, carry.step, n, update and update_summary, summary)
+        advanced = Carry(*tree.unflatten(fields), carry.step + n)
+        return (advanced, summary) if update else advanced
 
-    def run(self, fields, step, n, look=None, seen=()) -> tuple[list, Any]:
-        """The fields of the carry [ny, nx], in the order of `names`, n steps after `step`; the result of `look`."""
-        made, steps_per_sweep, before = self.made, self.kernel.steps_per_sweep, step
-        own, given = np.array(self.numbers_of(self.names)), dict(zip(self.names, fields, strict=True))
+    def run(self, fields, step, n, update=None, summary=()) -> tuple[list, Any]:
+        """The fields of the carry [ny, nx], in the order of `names`, n steps after `step`; the result of `update`."""
+        code, steps_per_sweep, first_step = self.step_code, self.kernel.steps_per_sweep, step
+        indices, fields_by_name = np.array(self.field_indices(self.names)), dict(zip(self.names, fields, strict=True))
 
         def planes(step):
-            return partial(self.rotation.at, step - before)
+            return partial(self.rotation.planes_at, step - first_step)
 
-        memory = self.put_all(own, fields)
-        flags = self.flags(leave_out=not self.kernel.derivative)
-        edges = self.edges([given[name] for name in made.fields if name in given], steps_per_sweep)
-        for many in sorted({steps_per_sweep, 1}, reverse=True):
-            edges = self.narrowed(edges, len(fields), many)
+        memory = self.put_into_new_memory(indices, fields)
+        flags = self.flags(skip_land=not self.kernel.derivative)
+        edges = self.edges_of([fields_by_name[name] for name in code.fields if name in fields_by_name], steps_per_sweep)
+        for n_steps in sorted({steps_per_sweep, 1}, reverse=True):
+            edges = self.narrow_edges(edges, len(fields), n_steps)
 
-            def body(_, now, many=many):
-                memory, edges, step, seen = now
-                memory, edges = self.step(memory, edges, step, flags, many, planes(step))
-                if look:
-                    # The barrier keeps the next pass, which writes into the memory, after `look`.
-                    seen = look(seen, self.views(memory, planes(step + many)(0)[0][own]), step + many)
-                    memory, seen = jax.lax.optimization_barrier((memory, seen))
-                return memory, edges, step + many, seen
+            def body(_, loop_state, n_steps=n_steps):
+                memory, edges, step, summary = loop_state
+                memory, edges = self.advance_memory(memory, edges, step, flags, n_steps, planes(step))
+                if update:
+                    # The barrier keeps the next pass, which writes into the memory, after `update`.
+                    summary = update(summary, self.views(memory, planes(step + n_steps)(0)[0][indices]), step + n_steps)
+                    memory, summary = jax.lax.optimization_barrier((memory, summary))
+                return memory, edges, step + n_steps, summary
 
-            memory, edges, step, seen = jax.lax.fori_loop(0, n // many, body, (memory, edges, step, seen))
-            n = n % many
-        return self.get(memory, planes(step)(0)[0][own]), seen
+            memory, edges, step, summary = jax.lax.fori_loop(0, n // n_steps, body, (memory, edges, step, summary))
+            n = n % n_steps
+        return self.get(memory, planes(step)(0)[0][indices]), summary
 
-    def edges(self, fields, many: int):
-        """The edges of fields for passes of so many steps."""
-        return Edges.of(fields, many * self.width, self.extent)
+    def edges_of(self, fields, n_steps: int):
+        """The edges of fields for passes of `n_steps` steps."""
+        return Edges.from_fields(fields, n_steps * self.width, self.extent)
 
-    def narrowed(self, edges, fields: int, many: int):
-        """The edges that passes of so many steps take: of all fields, or of those that one step reads."""
-        return edges.narrowed(fields if many > 1 else len(self.made.programs[0].reads), many * self.width)
+    def narrow_edges(self, edges, n_fields: int, n_steps: int):
+        """The edges that passes of `n_steps` steps take: of all fields, or of those that one step reads."""
+        return edges.narrow(n_fields if n_steps > 1 else len(self.step_code.programs[0].reads), n_steps * self.width)
 
-    def put_all(self, planes, fields):
+    def put_into_new_memory(self, planes, fields):
         """The memory of a run with the fields in these planes; others hold finite numbers."""
-        spare = [plane for plane in range(self.rotation.count) if plane not in planes]
-        return self.put([*planes, *spare], [*fields, *[fields[0]] * len(spare)])
+        unused_planes = [plane for plane in range(self.rotation.n_planes) if plane not in planes]
+        return self.put([*planes, *unused_planes], [*fields, *[fields[0]] * len(unused_planes)])
 
-    def numbers_of(self, names) -> list[int]:
-        """The numbers of fields in the step, by their names."""
-        return [self.made.fields.index(name) for name in names]
+    def field_indices(self, names) -> list[int]:
+        """The indices of fields in the StepCode, by their names."""
+        return [self.step_code.fields.index(name) for name in names]
 
-    def put(self, planes, fields, memory=None, most=None):
-        """The memory with the fields [ny, nx] in its `planes`; None: a new one of `most` planes."""
-        most = self.rotation.count if most is None else most
-        size = most * self.plane if memory is None else memory.size
+    def put(self, planes, fields, memory=None, n_planes=None):
+        """The memory with the fields [ny, nx] in its `planes`; None: a new one of `n_planes` planes."""
+        n_planes = self.rotation.n_planes if n_planes is None else n_planes
+        size = n_planes * self.plane_size if memory is None else memory.size
         call = jax.ffi.ffi_call(
             "swmodel_put",
             jax.ShapeDtypeStruct((size,), self.dtype),
             input_output_aliases={} if memory is None else {1 + len(fields): 0},
             vmap_method="sequential",
         )
-        return call(_planes(planes), *fields, *([] if memory is None else [memory]), **self.place)
+        return call(plane_array(planes), *fields, *([] if memory is None else [memory]), **self.memory_layout)
 
     def get(self, memory, planes) -> list:
         """The fields [ny, nx] in `planes` of the memory, with zeros beyond the block."""
         results = [jax.ShapeDtypeStruct(self.shape, self.dtype)] * len(planes)
         call = jax.ffi.ffi_call("swmodel_get", results, vmap_method="sequential")
-        return [within(field, self.extent) for field in call(memory, _planes(planes), **self.place)]
+        return [zero_beyond(field, self.extent) for field in call(memory, plane_array(planes), **self.memory_layout)]
 
     def views(self, memory, planes) -> list:
         """The same fields as slices of the memory, for readers of few points or of everything once."""
         rows, columns = self.shape
 
         def view(plane):
-            lines = memory.reshape(-1, self.plane)[plane, : rows * self.stride].reshape(rows, self.stride)
-            return within(lines[:, self.lead : self.lead + columns], self.extent)
+            lines = memory.reshape(-1, self.plane_size)[plane, : rows * self.row_stride].reshape(rows, self.row_stride)
+            return zero_beyond(lines[:, self.row_padding : self.row_padding + columns], self.extent)
 
         return [view(plane) for plane in planes]
 
-    def flags(self, leave_out: bool = False):
+    def flags(self, skip_land: bool = False):
         """1 where land is in reach of the computed cells.
 
-        With `leave_out`, cells far from any water are skipped. They keep their values in the memory, which cells beside
+        With `skip_land`, cells far from any water are skipped. They keep their values in the memory, which cells beside
         them read: all planes must hold finite numbers.
         """
-        rows, columns = self.static.cells.shape
-        result = jax.ShapeDtypeStruct((rows, -(-columns // LANES)), np.uint8)
-        made, lanes = self.made, LARGEST // self.dtype.itemsize
-        seen = np.array([(row, vector * lanes + column) for row, vector, column in made.masks] or [(0, 0)])
-        (south, west), (north, east) = np.maximum(-seen.min(0), 0), np.maximum(seen.max(0), 0)
+        rows, columns = self.static.mask_bits.shape
+        result = jax.ShapeDtypeStruct((rows, -(-columns // GROUP_COLUMNS)), np.uint8)
+        code, lanes = self.step_code, MAX_VECTOR_BYTES // self.dtype.itemsize
+        mask_offsets = np.array(
+            [(row, vector * lanes + column) for row, vector, column in code.mask_offsets] or [(0, 0)]
+        )
+        (south, west), (north, east) = np.maximum(-mask_offsets.min(0), 0), np.maximum(mask_offsets.max(0), 0)
         windows = {"land": (south, north, west, east)}
         # Rows in rings were computed further south, in the columns where fields are read.
-        far, warm = max(made.width, made.margin) + FARTHEST, max(s.warm for s in made.schedules)
-        further_east = far + max(s.late for s in made.schedules)
-        alone = set(made.fields) <= set(carried(self.kernel.scheme, self.kernel.method))
-        windows["water"] = (0, warm, far, further_east) if alone else (far, far + warm, far, further_east)
-        numbers = {
+        field_reach, warmup_rows = (
+            max(code.width, code.margin) + MAX_COLUMN_SHIFT,
+            max(s.warmup_rows for s in code.schedules),
+        )
+        east_reach = field_reach + max(s.west_reach for s in code.schedules)
+        writes_only_carry = set(code.fields) <= set(carry_field_names(self.kernel.scheme, self.kernel.method))
+        windows["water"] = (
+            (0, warmup_rows, field_reach, east_reach)
+            if writes_only_carry
+            else (field_reach, field_reach + warmup_rows, field_reach, east_reach)
+        )
+        window_reaches = {
             f"{name}_{side}": reach
             for name, window in windows.items()
             for side, reach in zip(("south", "north", "west", "east"), window, strict=True)
         }
         call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
-        return call(self.static.cells, **_numbers(leave_out=leave_out, **numbers))
+        return call(self.static.mask_bits, **int64_attributes(skip_land=skip_land, **window_reaches))
 
-    def step(self, memory, edges: Edges, n, flags, many: int, planes):
-        """All passes of `many` steps from step n on: the memory, and the edges of the fields for the next pass.
+    def advance_memory(self, memory, edges: Edges, step, flags, n_steps: int, planes):
+        """All passes of `n_steps` steps from `step` on: the memory, and the edges of the fields for the next pass.
 
-        planes(pass, later=0) is the array `planes` above, of a pass of the step that is `later` steps later.
+        planes(pass, steps_later=0) is the array `planes` above, of a pass of the step that is `steps_later` steps
+        later.
         """
-        made, static, (rows, columns) = self.made, self.static, self.shape
-        array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), many * self.width
+        code, static, (rows, columns) = self.step_code, self.static, self.shape
+        array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), n_steps * self.width
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
-        arrays = extent, self.values(n, many), static.slip, static.lines, static.fields, static.cells, flags
-        large = len(made.fields) * self.plane * self.dtype.itemsize > BEYOND_CACHE
-        options = self.place | _numbers(function=function(self.request), threads=self.kernel.threads, large=large)
-        for number, program in enumerate(made.programs):
-            given = len(made.fields if many > 1 else program.gives)
-            column, row = array((given, rows, halo)), array((given, halo, columns))
+        arrays = (
+            extent,
+            self.step_values(step, n_steps),
+            static.slip,
+            static.lines,
+            static.fields,
+            static.mask_bits,
+            flags,
+        )
+        exceeds_cache = len(code.fields) * self.plane_size * self.dtype.itemsize > CACHE_BYTES
+        options = self.memory_layout | int64_attributes(
+            function=function_address(self.request), threads=self.kernel.threads, exceeds_cache=exceeds_cache
+        )
+        for pass_number, program in enumerate(code.programs):
+            n_sent = len(code.fields if n_steps > 1 else program.sends)
+            column, row = array((n_sent, rows, halo)), array((n_sent, halo, columns))
             call = jax.ffi.ffi_call(
                 "swmodel_step",
                 [array(memory.shape), column, column, row, row],
                 input_output_aliases={0: 0},
                 vmap_method="sequential",
             )
-            if number == 0 or not made.parted:
-                halos = edges.exchanged(halo, self.transport, self.extent)
-            if number == 0 and made.parted:
-                parts = self.parts(memory, planes(0), halos, extent, flags)
-            given = (*arrays[:-1], parts[number] if made.parted else flags)
-            memory, *edges = call(memory, planes(number), *halos, *given, **options, **_numbers(**{"pass": number}))
+            if pass_number == 0 or not code.multi_pass:
+                halos = edges.exchange(halo, self.transport, self.extent)
+            if pass_number == 0 and code.multi_pass:
+                flags_of_passes = self.pass_flags(memory, planes(0), halos, extent, flags)
+            pass_arrays = (*arrays[:-1], flags_of_passes[pass_number] if code.multi_pass else flags)
+            memory, *edges = call(
+                memory,
+                planes(pass_number),
+                *halos,
+                *pass_arrays,
+                **options,
+                **int64_attributes(**{"pass": pass_number}),
+            )
             edges = Edges(*edges)
         return memory, edges
 
-    def parts(self, memory, planes, halos: Edges, extent, flags):
-        """The flags [3, ...] of the passes of `generate.parts_of`; `flags` are those of land."""
-        made, (rows, columns) = self.made, self.shape
-        numbers = {
-            "item": self.dtype.itemsize, "rows": rows, "columns": columns, "halo": self.width,
-            "margin": self.kernel.margin, "field": made.fields.index("h"), "strip": made.programs[0].reads.index("h"),
+    def pass_flags(self, memory, planes, halos: Edges, extent, flags):
+        """The flags [3, ...] of the passes of `generate.split_by_fronts`; `flags` are those of land."""
+        code, (rows, columns) = self.step_code, self.shape
+        attributes = {
+            "itemsize": self.dtype.itemsize, "rows": rows, "columns": columns, "halo": self.width,
+            "margin": self.kernel.margin, "field_index": code.fields.index("h"),
+            "exchange_index": code.programs[0].reads.index("h"),
         }  # fmt: skip
-        numbers["mark_row"] = function(self.request, "swmodel_mark_row")
-        numbers |= {"warm_rest": made.schedules[0].warm, "warm_gentle": made.schedules[1].warm}
-        thickness = self.static.numbers["drying_thickness"].reshape(())
-        limits = jnp.stack([1.001 * FILM[1] * thickness, jnp.asarray(0.999 * BENDS[0], self.dtype), thickness])
-        names = self.kernel.scheme.state._fields
-        histories = [self.numbers_of([f"{when}{name}" for when in ("", "memory0.", "memory1.")]) for name in names]
+        attributes["mark_row"] = function_address(self.request, "swmodel_mark_row")
+        attributes |= {
+            "warmup_rows_breaking": code.schedules[0].warmup_rows,
+            "warmup_rows_smooth": code.schedules[1].warmup_rows,
+        }
+        thickness = self.static.scalars["drying_thickness"].reshape(())
+        limits = jnp.stack(
+            [1.001 * THIN_LAYER_LIMITS[1] * thickness, jnp.asarray(0.999 * BREAKING_LIMITS[0], self.dtype), thickness]
+        )
+        names = self.kernel.scheme.state_type._fields
+        histories = [self.field_indices([f"{when}{name}" for when in ("", "memory0.", "memory1.")]) for name in names]
         # Fields that terms of the user change may change anywhere; a tape has a plane for each step.
-        numbers["leave_out"] = self.kernel.moving and not self.kernel.scheme.own
-        given = (memory, planes, *halos, extent, self.static.depth, self.static.cells, flags, limits)
-        given = (*given, jnp.asarray(histories, jnp.int32))
+        attributes["skip_unchanged"] = self.kernel.rotates_planes and not self.kernel.scheme.user_terms
+        arrays = (memory, planes, *halos, extent, self.static.depth, self.static.mask_bits, flags, limits)
+        arrays = (*arrays, jnp.asarray(histories, jnp.int32))
         result = jax.ShapeDtypeStruct((2, *flags.shape), np.uint8)
-        call = jax.ffi.ffi_call("swmodel_rough", result, vmap_method="sequential")
-        return call(*given, **(self.place | _numbers(**numbers)))[np.array([0, 1, 0])]
+        call = jax.ffi.ffi_call("swmodel_drying_flags", result, vmap_method="sequential")
+        return call(*arrays, **(self.memory_layout | int64_attributes(**attributes)))[np.array([0, 1, 0])]
 
-    def values(self, step, many: int):
+    def step_values(self, step, n_steps: int):
         """The numbers that are the same for all cells, in each of the next steps [many, n].
 
         The call computes products itself, so that their bits do not depend on XLA.
         """
-        steps = step + jnp.arange(many, dtype=step.dtype)
-        return jax.vmap(values_of(self.request), in_axes=(None, 0, None))(self.static.numbers, steps, self.dt)
+        steps = step + jnp.arange(n_steps, dtype=step.dtype)
+        return jax.vmap(make_step_values(self.request), in_axes=(None, 0, None))(self.static.scalars, steps, self.dt)
 
 
-@lru_cache(maxsize=MOST)
-def values_of(request: Request):
-    """The function (numbers, step, dt) -> values [n] of one step; see `Calls.values`.
+@lru_cache(maxsize=MAX_PROGRAMS)
+def make_step_values(request: StepRequest):
+    """The function (scalars, step, dt) -> values [n] of one step; see `NativeCalls.step_values`.
 
     The dynamics run once for all programs that use it.
     """
-    scheme, method, kinds, dtype, derivative, controls, moving = request
+    scheme, method, kinds, dtype, derivative, controls, rotates_planes = request
 
-    def values(numbers, step, dt):
-        tracing = Tracing(scheme, kinds, numbers | weights_of(method, step, dt), np.dtype(dtype), controls)
-        derived(tracing, method, step, derivative, controls, moving)
-        named = tracing.graph.values
-        return jnp.stack([jnp.asarray(named[name], dtype).reshape(()) for name in request.made.values])
+    def values(scalars, step, dt):
+        tracing = Tracing(scheme, kinds, scalars | stepper_weights(method, step, dt), np.dtype(dtype), controls)
+        step_programs(tracing, method, step, derivative, controls, rotates_planes)
+        values_by_name = tracing.graph.values
+        return jnp.stack([jnp.asarray(values_by_name[name], dtype).reshape(()) for name in request.step_code.values])
 
     return jax.jit(values, inline=True)
 
 
-def _planes(numbers):
-    return jnp.asarray(numbers, jnp.int32).reshape(-1)
+def plane_array(indices):
+    return jnp.asarray(indices, jnp.int32).reshape(-1)
 
 
-def _numbers(**options: int) -> dict:
+def int64_attributes(**options: int) -> dict:
     return {name: np.int64(value) for name, value in options.items()}

@@ -13,109 +13,113 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from .graph import CONDITIONS, Coefficient, Graph, Node, Program, Ref, cells_read, nodes_of, topological
+from .graph import CONDITIONS, Coefficient, Graph, Node, Program, Ref, nodes_of, read_offsets, topological
 from .operations import OPERATIONS
-from .symbol import Functions, Symbol, to_ref
+from .symbol import SYMBOL_NAMESPACE, Symbol, to_ref
 from .trace import Tracing
 
 
-def derived(tracing: Tracing, method, step, derivative, controls, moving=False) -> list[Program]:
+def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_planes=False) -> list[Program]:
     """The passes of a step, or of its derivatives.
 
     The `derivative` lists transformations: "tangent" adds the tangents of all values; "adjoint" computes the inner
     stages, then takes the adjoints of the results back to those of the start. `controls` are the static fields and
     lines to differentiate with respect to; their tangents have no adjoints.
     """
-    programs = tracing.programs(method, step, apart="adjoint" in derivative, moving=moving and not derivative)
+    programs = tracing.programs(
+        method, step, separate_stages="adjoint" in derivative, rotates_planes=rotates_planes and not derivative
+    )
     live = list(programs[-1].outputs)
-    for way in derivative:
-        if way == "tangent":
+    for transformation in derivative:
+        if transformation == "tangent":
             programs = tangent(tracing.graph, programs, controls)
             live += [f"d.{name}" for name in live]
         else:
             programs = [*programs[:-1], *transpose(tracing.graph, programs, live, controls)]
     if "adjoint" in derivative:
         following = [*programs[1:], programs[0]]
-        programs = [p._replace(gives=after.reads) for p, after in zip(programs, following, strict=True)]
+        programs = [p._replace(sends=after.reads) for p, after in zip(programs, following, strict=True)]
     return programs
 
 
-def tangent(graph: Graph, programs: list[Program], steady) -> list[Program]:
-    """The programs with the tangents of their outputs; `steady` are the controls of `derived`."""
-    moving, dots = moves(programs, steady), {}
+def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
+    """The programs with the tangents of their outputs; `controls` are those of `step_programs`."""
+    active, tangents = active_nodes(programs, controls), {}
     for node in nodes_of(programs):
-        if node in moving and not node.args:
-            dots[node] = symbol(graph, Ref(graph.leaf(node.op, f"d.{node.value}", located=not node.line)))
-        elif node in moving:
+        if node in active and not node.args:
+            tangents[node] = symbol(graph, Ref(graph.leaf(node.op, f"d.{node.value}", keeps_column=not node.is_line)))
+        elif node in active:
             for arg, partial in partials(graph, node):
-                if arg.node in moving:
-                    share = partial(dots[arg.node].moved(arg.row, arg.column))
-                    dots[node] = dots[node] + share if node in dots else share
+                if arg.node in active:
+                    contribution = partial(tangents[arg.node].moved(arg.row, arg.column))
+                    tangents[node] = tangents[node] + contribution if node in tangents else contribution
 
-    def both(program):
+    def with_tangent(program):
         none = symbol(graph, Ref(graph.leaf("number", 0.0)))
         outputs = dict(program.outputs)
         for name, ref in program.outputs.items():
-            outputs[f"d.{name}"] = to_ref(dots.get(ref.node, none).moved(ref.row, ref.column))
-        reads, gives = ((*names, *(f"d.{name}" for name in names)) for names in (program.reads, program.gives))
-        return Program(reads, gives, outputs)
+            outputs[f"d.{name}"] = to_ref(tangents.get(ref.node, none).moved(ref.row, ref.column))
+        reads, sends = ((*names, *(f"d.{name}" for name in names)) for names in (program.reads, program.sends))
+        return Program(reads, sends, outputs)
 
-    return [both(program) for program in programs]
+    return [with_tangent(program) for program in programs]
 
 
-def transpose(graph: Graph, programs: list[Program], live, steady) -> list[Program]:
+def transpose(graph: Graph, programs: list[Program], live, controls) -> list[Program]:
     """The programs from the adjoints of the results of `programs` to those of their inputs.
 
-    They are in the order of execution, without `gives`; `live` are the fields that are used after the last program.
+    They are in the order of execution, without `sends`; `live` are the fields that are used after the last program.
     """
-    live, made = set(live), []
+    live, transposed = set(live), []
     for program in reversed(programs):
-        bars, outputs = adjoints(graph, program, live, moves([program], steady)), {}
+        bars, outputs = adjoints(graph, program, live, active_nodes([program], controls)), {}
         for node, bar in bars.items():
             name = f"bar.{node.value}" if node.op == "field" else f"grad.{node.value}"
             if node.op != "field" or node.value in live - set(program.outputs):
                 bar = field(graph, name) + bar
             outputs[name] = to_ref(bar)
         live = (live - set(program.outputs)) | {node.value for node in bars if node.op == "field"}
-        reads = [name for (op, name), at in footprint(outputs).items() if op == "field" and at - {(0, 0)}]
-        made.append(Program(tuple(reads), (), outputs))
-    return made
+        reads = [name for (op, name), offsets in leaf_offsets(outputs).items() if op == "field" and offsets - {(0, 0)}]
+        transposed.append(Program(tuple(reads), (), outputs))
+    return transposed
 
 
-def adjoints(graph: Graph, program: Program, live, moving) -> dict[Node, Symbol]:
+def adjoints(graph: Graph, program: Program, live, active) -> dict[Node, Symbol]:
     """The contributions of a program to the adjoints of its leaves."""
     bars: dict[Node, Symbol] = {}
 
-    def give(ref: Ref, share: Symbol):
-        share = share.moved(-ref.row, -ref.column)
-        bars[ref.node] = bars[ref.node] + share if ref.node in bars else share
+    def add_contribution(ref: Ref, contribution: Symbol):
+        contribution = contribution.moved(-ref.row, -ref.column)
+        bars[ref.node] = bars[ref.node] + contribution if ref.node in bars else contribution
 
     for name, ref in program.outputs.items():
-        if ref.node in moving and name in live:
-            give(ref, field(graph, f"bar.{name}"))
+        if ref.node in active and name in live:
+            add_contribution(ref, field(graph, f"bar.{name}"))
     for node in reversed(topological(program.outputs.values())):
         if node in bars and node.args:
             for arg, partial in partials(graph, node):
-                if arg.node in moving:
-                    give(arg, partial(bars[node]))
+                if arg.node in active:
+                    add_contribution(arg, partial(bars[node]))
             del bars[node]
     return bars
 
 
-def moves(programs: list[Program], steady) -> set[Node]:
-    """The nodes that depend on fields, or on a static field or line named in `steady`."""
-    found = set()
+def active_nodes(programs: list[Program], controls) -> set[Node]:
+    """The nodes that depend on fields, or on a static field or line named in `controls`."""
+    active = set()
     for node in nodes_of(programs):
-        own = node.op == "field" or (node.op in ("static", "line") and node.value in steady)
-        if own or (node.op not in CONDITIONS and any(ref.node in found for ref in node.args)):
-            found.add(node)
-    return found
+        is_input = node.op == "field" or (node.op in ("static", "line") and node.value in controls)
+        if is_input or (node.op not in CONDITIONS and any(ref.node in active for ref in node.args)):
+            active.add(node)
+    return active
 
 
 def partials(graph: Graph, node: Node) -> Iterator[tuple[Ref, Callable[[Symbol], Symbol]]]:
     """The operands of a node, each with a function: it multiplies a Symbol by the derivative by this operand."""
     value, *operands = (symbol(graph, ref) for ref in (Ref(node), *node.args))
-    yield from zip(node.args, OPERATIONS[node.op].derivatives(Functions, node.value, value, *operands), strict=True)
+    yield from zip(
+        node.args, OPERATIONS[node.op].derivatives(SYMBOL_NAMESPACE, node.value, value, *operands), strict=True
+    )
 
 
 def symbol(graph: Graph, ref: Ref) -> Symbol:
@@ -130,6 +134,6 @@ def field(graph: Graph, name: str) -> Symbol:
     return symbol(graph, Ref(graph.leaf("field", name)))
 
 
-def footprint(outputs: dict[str, Ref]) -> dict[tuple[str, str], set[tuple[int, int]]]:
+def leaf_offsets(outputs: dict[str, Ref]) -> dict[tuple[str, str], set[tuple[int, int]]]:
     """{(operation, name) of a leaf: {(rows, columns) away at which outputs read it}}."""
-    return {(node.op, node.value): cells for node, cells in cells_read(outputs.values()).items() if not node.args}
+    return {(node.op, node.value): cells for node, cells in read_offsets(outputs.values()).items() if not node.args}

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .body import Body, named
+from .body import LoopBody, variable_name
 from .expressions import product
-from .graph import Coefficient, Program, cells_read
-from .schedule import Schedule
+from .graph import Coefficient, Program, read_offsets
+from .schedule import LoopSchedule
 
 
 @dataclass
-class Names:
+class Numbering:
     """The numbering of fields, static fields, lines and numbers, which all programs of a step share."""
 
     fields: list[str]
-    static: list[str] = field(default_factory=list)
+    statics: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
 
@@ -24,103 +24,116 @@ class Emitter:
     """Writes one Program as a struct of C++ for Sweep.
 
     Args:
-        water, carried, idle: from `fuse`: each node's form on water, its carrier, and nodes not needed there.
-        ways: whether other passes write the groups that this one leaves out; whether groups without land have a turn of
+        water, carriers, idle_nodes: from `fuse`: each node's form on water, its carrier, and nodes not needed there.
+        ways: whether other passes write the groups that this one leaves out; whether groups without land have a loop of
             their own.
 
     Attributes:
-        numbers: the variable of each place; `history` has the age of its oldest use, in vectors.
-        used: {variable: its expression before the loop}; likewise `pointers` to rows, and `mask_rows`.
-        rings: {depth: the nodes with rings of this depth}, in the order of memory.
-        constants: the Coefficients.
-        masks: (row, vector, column) of the masks that a turn depends on.
+        variables: the variable of each row value; `max_age` has the age of its oldest use, in vectors.
+        loop_constants: {variable: its expression before the loop}; likewise `pointers` to rows, and `mask_pointers`.
+        ring_buffers: {depth: the nodes with rings of this depth}, in the order of memory.
+        coefficients: the Coefficients.
+        mask_offsets: (row, vector, column) of the masks that an iteration depends on.
     """
 
-    def __init__(self, title: str, program: Program, plan: Schedule, names: Names, water, carried, idle, ways):
-        self.title, self.program, self.schedule, self.names = title, program, plan, names
-        self.water, self.carried, self.idle = water, carried, idle
-        self.parted, self.on_water = ways
-        self.numbers = {at: f"x{n}" for n, at in enumerate(plan.places)}
-        self.history = dict.fromkeys(plan.places, 0)
-        self.used: dict[str, str] = {}
-        self.constants: list[Coefficient] = []
-        self.mask_rows: dict[str, str] = {}
+    def __init__(
+        self,
+        struct_name: str,
+        program: Program,
+        schedule: LoopSchedule,
+        numbering: Numbering,
+        water_forms,
+        carriers,
+        idle_nodes,
+        multi_pass,
+        has_water_loop,
+    ):
+        self.struct_name, self.program, self.schedule, self.numbering = struct_name, program, schedule, numbering
+        self.water_forms, self.carriers, self.idle_nodes = water_forms, carriers, idle_nodes
+        self.multi_pass, self.has_water_loop = multi_pass, has_water_loop
+        self.variables = {key: f"x{n}" for n, key in enumerate(schedule.row_values)}
+        self.max_age = dict.fromkeys(schedule.row_values, 0)
+        self.loop_constants: dict[str, str] = {}
+        self.coefficients: list[Coefficient] = []
+        self.mask_pointers: dict[str, str] = {}
         self.pointers: dict[str, str] = {}
-        self.masks: set[tuple[int, int, int]] = set()
-        self.rings: dict[int, list] = {}
-        for node, (_, depth) in plan.rings.items():
-            self.rings.setdefault(depth, []).append(node)
-        used = plan.fields_read | set(program.outputs) | set(program.written)
+        self.mask_offsets: set[tuple[int, int, int]] = set()
+        self.ring_buffers: dict[int, list] = {}
+        for node, (_, depth) in schedule.ring_buffers.items():
+            self.ring_buffers.setdefault(depth, []).append(node)
+        used = schedule.fields_read | set(program.outputs) | set(program.output_planes)
         #: The fields that are read or written; those with reads of neighbours come first.
-        self.fields_used = list(dict.fromkeys([*program.reads, *(name for name in names.fields if name in used)]))
+        self.fields_used = list(dict.fromkeys([*program.reads, *(name for name in numbering.fields if name in used)]))
 
     def text(self) -> str:
         """The C++ of the struct."""
-        near = Body(self, None)
-        self.notice_idle()
-        away = Body(self, self.water)
-        program, fields, s, pointers = self.program, self.names.fields, self.schedule, self.pointers
-        statics = {number: near.statics.get(number, set()) | away.statics.get(number, set())
-                   for number in (*near.statics, *away.statics)}  # fmt: skip
+        near_land = LoopBody(self, None)
+        self.record_idle_masks()
+        on_water = LoopBody(self, self.water_forms)
+        program, fields, s, pointers = self.program, self.numbering.fields, self.schedule, self.pointers
+        statics = {number: near_land.statics.get(number, set()) | on_water.statics.get(number, set())
+                   for number in (*near_land.statics, *on_water.statics)}  # fmt: skip
         outputs = f"V {', '.join(f'out{n}' for n in range(len(program.outputs)))};"
-        passing, stores = self.stores()
-        fetch = self.fetches(away.statics)
-        steady = [(named("s", number, row), f"at.static_field({number}, {row})")
+        streaming_flags, stores = self.stores()
+        prefetch_lines = self.prefetches(on_water.statics)
+        static_pointers = [(variable_name("s", number, row), f"rows.static_field({number}, {row})")
                   for number, rows in statics.items() for row in sorted(rows)]  # fmt: skip
-        reads, gives, used = (
-            [fields.index(n) for n in some] for some in (program.reads, program.gives, self.fields_used)
+        reads, sends, used = (
+            [fields.index(n) for n in some] for some in (program.reads, program.sends, self.fields_used)
         )
-        following = [fields.index(program.slot(name)) for name in fields]
-        constants = [f"k[{n}] = {product(k, self.names.values)};" for n, k in enumerate(self.constants)]
+        following = [fields.index(program.plane_after(name)) for name in fields]
+        constants = [f"k[{n}] = {product(k, self.numbering.values)};" for n, k in enumerate(self.coefficients)]
 
-        def turn(body, idle):
-            last = self.kept_rows(idle)
-            stored = ["if (i >= from) {", "  const bool inner = at.inner(i, i + N);", *indented(stores), "}"]
-            return [*fetch, outputs, *body.lines, *stored, *last, *self.shifts(idle)]
+        def iteration(body, idle):
+            last = self.ring_buffer_stores(idle)
+            stored = ["if (i >= write_from) {", "  const bool inner = rows.is_inner(i, i + N);", *indented(stores), "}"]
+            return [*prefetch_lines, outputs, *body.lines, *stored, *last, *self.shifts(idle)]
 
-        turns = turn(near, ()), turn(away, self.idle) if self.on_water else []
+        iterations = iteration(near_land, ()), iteration(on_water, self.idle_nodes) if self.has_water_loop else []
 
         def listed(numbers):
             return ", ".join(map(str, numbers))
 
-        def block(lines, by):
-            return "\n".join(indented(lines, by))
+        def block(lines, spaces):
+            return "\n".join(indented(lines, spaces))
 
         return f"""
 template <class T>
-struct {self.title} {{
+struct {self.struct_name} {{
   static constexpr int FIELDS = {len(fields)};
-  static constexpr bool PARTED = {str(self.parted).lower()};
-  static constexpr int AHEAD = {s.ahead}, WARM = {s.warm}, EAST = {s.east}, LATE = {s.late};
-  static constexpr int DEPTHS[] = {{{listed([*self.rings, 0])}}};
-  static constexpr int RINGS[] = {{{listed([*map(len, self.rings.values()), 0])}}};
-  static constexpr int RING_ROWS = {sum(depth for _, depth in s.rings.values())};
-  static constexpr int READS[] = {{{listed(reads)}}}, GIVES[] = {{{listed(gives)}}};
+  static constexpr bool MULTI_PASS = {str(self.multi_pass).lower()};
+  static constexpr int NORTH_REACH = {s.north_reach}, WARMUP_ROWS = {s.warmup_rows};
+  static constexpr int EAST_VECTORS = {s.east_vectors}, WEST_REACH = {s.west_reach};
+  static constexpr int RING_DEPTHS[] = {{{listed([*self.ring_buffers, 0])}}};
+  static constexpr int RINGS_PER_DEPTH[] = {{{listed([*map(len, self.ring_buffers.values()), 0])}}};
+  static constexpr int RING_ROWS = {sum(depth for _, depth in s.ring_buffers.values())};
+  static constexpr int READS[] = {{{listed(reads)}}}, SENDS[] = {{{listed(sends)}}};
   static constexpr int USED[] = {{{listed(used)}}}, NEXT[] = {{{listed(following)}}};
-  static constexpr int CONSTANTS = {len(self.constants) + 1};
+  static constexpr int CONSTANTS = {len(self.coefficients) + 1};
   static void constants(const T* values, T* k) {{
 {block(constants, 4)}
   }}
   template <class V, bool LAND>
-  static void row(const At<T, {self.title}>& at, const T* k, const Run* run, const Run* end, bool fetches) {{
+  static void row(const RowAccess<T, {self.struct_name}>& rows, const T* k, const ColumnRun* run, const ColumnRun* end,
+                  bool prefetches) {{
     constexpr Index N = sizeof(V) / sizeof(T);
 {block([f"T* const {name} = {source};" for name, source in pointers.items()], 4)}
-{block([f"const T* const {name} = {source};" for name, source in steady], 4)}
-{block([f"const std::uint8_t* const {name} = {source};" for name, source in self.mask_rows.items()], 4)}
-    const T* const slip = at.slip;
-{block([f"const V {name} = {source};" for name, source in self.used.items()], 4)}
-{block(passing, 4)}
-{block([f"V {', '.join(f'{name}{{}}' for name in self.values_of(at))};" for at in self.history], 4)}
+{block([f"const T* const {name} = {source};" for name, source in static_pointers], 4)}
+{block([f"const std::uint8_t* const {name} = {source};" for name, source in self.mask_pointers.items()], 4)}
+    const T* const slip = rows.slip;
+{block([f"const V {name} = {source};" for name, source in self.loop_constants.items()], 4)}
+{block(streaming_flags, 4)}
+{block([f"V {', '.join(f'{name}{{}}' for name in self.variables_of(key))};" for key in self.max_age], 4)}
     for (; run < end; ++run) {{
-      const Index last = run->last, from = run->from;
+      const Index last = run->last, write_from = run->write_from;
       Index i = run->first;
       if (LAND && run->near_land) {{
         for (; i < last; i += N) {{
-{block(turns[0], 10)}
+{block(iterations[0], 10)}
         }}
       }} else {{
         for (; i < last; i += N) {{
-{block(turns[1], 10)}
+{block(iterations[1], 10)}
         }}
       }}
     }}
@@ -128,70 +141,77 @@ struct {self.title} {{
 }};
 """
 
-    def notice_idle(self):
+    def record_idle_masks(self):
         """Remember the masks of the outputs relative to idle values, which count where one of these is land."""
-        read = cells_read(self.program.outputs.values())
+        read = read_offsets(self.program.outputs.values())
         masks = [cell for node, cells in read.items() if node.op == "mask" for cell in cells]
-        for (node, row), place in self.schedule.places.items():
-            if node in self.idle:
-                self.masks |= {(row + y - r, place.newest, x - c) for r, c in read[node] for y, x in masks}
+        for (node, row), value in self.schedule.row_values.items():
+            if node in self.idle_nodes:
+                self.mask_offsets |= {(row + y - r, value.newest, x - c) for r, c in read[node] for y, x in masks}
 
-    def vector_of(self, source: str, node, row: int, vector: int) -> str:
-        """The address of a vector of a field ("load") or of a node's ring."""
+    def vector_address(self, source: str, node, row: int, vector: int) -> str:
+        """The address of a vector of a field ("load") or of a node's ring buffer."""
         if source == "load":
-            return f"{self.pointer('f', 'field', self.names.fields.index(node.value), row)} + i + {vector} * N"
-        depth = self.schedule.rings[node][1]
-        group, nodes = list(self.rings).index(depth), self.rings[depth]
-        pointer = self.pointer("r", "ring", group, row % depth)
+            return f"{self.pointer('f', 'field', self.numbering.fields.index(node.value), row)} + i + {vector} * N"
+        depth = self.schedule.ring_buffers[node][1]
+        group, nodes = list(self.ring_buffers).index(depth), self.ring_buffers[depth]
+        pointer = self.pointer("r", "ring_buffer", group, row % depth)
         return f"{pointer} + (i + {vector} * N) * {len(nodes)} + {nodes.index(node)} * N"
 
     def pointer(self, letter: str, kind: str, number: int, row: int) -> str:
         """The name of a pointer that is declared before the loop."""
-        name = named(letter, number, row)
-        self.pointers[name] = f"at.{kind}({number}, {row})"
+        name = variable_name(letter, number, row)
+        self.pointers[name] = f"rows.{kind}({number}, {row})"
         return name
 
-    def kept_rows(self, idle) -> list[str]:
-        """The stores into rings at the end of a turn, which does not compute `idle` nodes."""
+    def ring_buffer_stores(self, idle) -> list[str]:
+        """The stores into rings at the end of an iteration, which does not compute `idle` nodes."""
         return [
-            f"store({self.vector_of('ring', node, row, self.schedule.places[node, row].newest)}, "
-            f"{self.numbers[node, row]});"
-            for node, (row, _) in self.schedule.rings.items()
+            f"store({self.vector_address('ring_buffer', node, row, self.schedule.row_values[node, row].newest)}, "
+            f"{self.variables[node, row]});"
+            for node, (row, _) in self.schedule.ring_buffers.items()
             if node not in idle
         ]
 
     def shifts(self, idle) -> list[str]:
-        """The statements that shift values at the end of a turn, except for idle nodes."""
-        moving = [self.values_of(at) for at in self.history if at[0] not in idle]
-        return [f"{names[b]} = {names[b - 1]};" for names in moving for b in range(len(names) - 1, 0, -1)]
+        """The statements that shift values at the end of an iteration, except for idle nodes."""
+        shifted = [self.variables_of(key) for key in self.max_age if key[0] not in idle]
+        return [f"{names[b]} = {names[b - 1]};" for names in shifted for b in range(len(names) - 1, 0, -1)]
 
-    def values_of(self, at) -> list[str]:
-        """The variables of a place, the newest first."""
-        return [self.numbers[at] + (f"_{back}" if back else "") for back in range(self.history[at] + 1)]
+    def variables_of(self, key) -> list[str]:
+        """The variables of a row value, the newest first."""
+        return [self.variables[key] + (f"_{age}" if age else "") for age in range(self.max_age[key] + 1)]
 
     def stores(self) -> tuple[list[str], list[str]]:
         """Flags of outputs that are written past the cache, and the stores of all; adds their pointers."""
-        fields, read, passing, stores = self.names.fields, self.schedule.fields_read, [], []
-        for slot, n in self.program.written.items():
-            self.pointers[f"o{n}"] = f"at.target({fields.index(slot)})"
-            passing.append(f"const bool beside{n} = at.passes({fields.index(slot)}, {str(slot in read).lower()});")
-            stores.append(f"store(o{n} + i, out{n}, beside{n} && inner);")
-        return passing, stores
+        fields, read, streaming_flags, stores = self.numbering.fields, self.schedule.fields_read, [], []
+        for slot, n in self.program.output_planes.items():
+            self.pointers[f"o{n}"] = f"rows.target({fields.index(slot)})"
+            streaming_flags.append(
+                f"const bool bypass{n} = rows.bypasses_cache({fields.index(slot)}, {str(slot in read).lower()});"
+            )
+            stores.append(f"store(o{n} + i, out{n}, bypass{n} && inner);")
+        return streaming_flags, stores
 
-    def fetches(self, statics: dict) -> list[str]:
+    def prefetches(self, statics: dict) -> list[str]:
         """Prefetches, except of outputs that are written past the cache; adds pointers of fields."""
-        program, fields, read = self.program, self.names.fields, self.schedule.fields_read
-        beside = {name: n for name, n in program.written.items() if name not in read}
-        fetch = []
+        program, fields, read = self.program, self.numbering.fields, self.schedule.fields_read
+        streamed = {name: n for name, n in program.output_planes.items() if name not in read}
+        lines = []
         for name in self.fields_used:
-            row = self.schedule.ahead if name in program.reads else 0
+            row = self.schedule.north_reach if name in program.reads else 0
             pointer = self.pointer("f", "field", fields.index(name), row)
-            unless = f"if (!beside{beside[name]}) " if name in beside else ""
-            fetch.append(f"{unless}fetch<{int(name in program.written)}>({pointer} + far);")
-        fetch += [f"fetch<0>({named('s', number, max(rows))} + far);" for number, rows in statics.items()]
-        far = "  const Index far = i + FAR < run->end ? i + FAR : i + FAR + run->jump;"
-        return ["if (fetches) {", far, *indented(fetch), "}"]
+            unless = f"if (!bypass{streamed[name]}) " if name in streamed else ""
+            lines.append(f"{unless}prefetch<{int(name in program.output_planes)}>({pointer} + prefetched);")
+        lines += [
+            f"prefetch<0>({variable_name('s', number, max(rows))} + prefetched);" for number, rows in statics.items()
+        ]
+        positions = [
+            "  const Index ahead = i + PREFETCH_COLUMNS;",
+            "  const Index prefetched = ahead < run->end ? ahead : ahead + run->prefetch_jump;",
+        ]
+        return ["if (prefetches) {", *positions, *indented(lines), "}"]
 
 
-def indented(lines, by=2) -> list[str]:
-    return [" " * by + line for line in lines]
+def indented(lines, spaces=2) -> list[str]:
+    return [" " * spaces + line for line in lines]

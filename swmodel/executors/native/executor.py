@@ -7,89 +7,95 @@ from dataclasses import replace
 import numpy as np
 
 from ...ocean.grid import Grid
-from ...ocean.records import params_of
+from ...ocean.records import record_param_kinds
 from ...ocean.state import Carry
-from ...parallel.transport.programs import jitted
+from ...parallel.transport.programs import cached_jit
 from ...setup.setup import Setup
-from ..xla import Compiled
+from ..xla import JaxExecutor
 from . import request_of
-from .calls import Calls
-from .kernel import Kernel, choose_steps_per_sweep, register
+from .calls import NativeCalls
+from .kernel import StepKernel, choose_steps_per_sweep, register
 
 
-def make_loop(kernel: Kernel, transport):
+def make_loop(kernel: StepKernel, transport):
     """The function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
 
-    def loop(carry: Carry, static, dt, n, look=None, seen=()):
-        return Calls(kernel, static, dt, transport).advance(carry, n, look, seen)
+    def loop(carry: Carry, static, dt, n, update=None, summary=()):
+        return NativeCalls(kernel, static, dt, transport).advance(carry, n, update, summary)
 
     return loop
 
 
-def make_put(places: tuple[int, ...], transport):
-    """The function (fields, some) -> the fields of one block, with `some` at their places."""
-    return lambda fields, some: fields.at[np.array(places)].set(some)
+def make_replace_fields(indices: tuple[int, ...], transport):
+    """The function (fields, values) -> the fields of one block, with `values` at these indices."""
+    return lambda fields, values: fields.at[np.array(indices)].set(values)
 
 
-class Native(Compiled):
+class NativeExecutor(JaxExecutor):
     """The step in C++, generated from the dynamics: on CPUs, for every scheme, stepper and transport.
 
     Its static fields have packed masks and the margin of its sweeps.
 
     Args:
         steps_per_sweep: steps in one pass over memory; None: the fastest number.
-        threads: see `kernel.Kernel`.
+        threads: see `kernel.StepKernel`.
     """
 
     name = "native"
 
     def __init__(self, setup: Setup, transport, grid: Grid, params: dict, steps_per_sweep=None, threads=0):
         register()
-        scheme, method, smallest = setup.scheme, setup.method, transport.smallest
+        scheme, method, smallest = setup.scheme, setup.method, transport.min_block_shape
         if steps_per_sweep is None:
             size = setup.dtype.itemsize
-            steps_per_sweep = choose_steps_per_sweep(smallest, scheme.width, method, size, scheme.drying)
-        reach = scheme.width * steps_per_sweep
+            steps_per_sweep = choose_steps_per_sweep(smallest, scheme.halo_width, method, size, scheme.drying)
+        reach = scheme.halo_width * steps_per_sweep
         if reach > min(smallest):
             raise ValueError(f"{steps_per_sweep} steps in a sweep need {reach} rows and columns in every block")
         margin = scheme.margin_of(steps_per_sweep)
-        self._begin(setup, transport, Kernel(scheme, method, margin, steps_per_sweep, threads), make_loop)
+        self.set_kernel_and_loop(
+            setup, transport, StepKernel(scheme, method, margin, steps_per_sweep, threads), make_loop
+        )
 
-    def _begin(self, setup: Setup, transport, kernel: Kernel, make_loop):
+    def set_kernel_and_loop(self, setup: Setup, transport, kernel: StepKernel, make_loop):
         """Make the static fields of a kernel, and the loop over its steps."""
         self.kernel, self._setup, self.transport = kernel, setup, transport
-        self._margins = kernel.margin, kernel.lead(request_of(setup).made)
-        super().__init__(setup, transport, self._static(), (make_loop, kernel))
-        self.watched = make_loop, kernel._replace(steps_per_sweep=1)
+        self._margins = kernel.margin, kernel.row_padding(request_of(setup).step_code)
+        super().__init__(setup, transport, self._make_static(), (make_loop, kernel))
+        self.single_step_loop = make_loop, kernel._replace(steps_per_sweep=1)
 
     def static_of(self, grid: Grid, params: dict):
         return self.kernel.static_of(grid, params, self.transport.shape)
 
-    def exchange(self, params: dict, of) -> None:
+    def replace_params(self, params: dict, varying) -> None:
         """See `registry.Executor`; only the static fields that change are computed again, where possible."""
         kernel, kinds = self.kernel, self.static.kinds
-        named = params_of(kernel.scheme.varying)
-        places = kernel.places_of(kinds, self._setup.dtype, [name for name, field in named.items() if field])
-        if places is None:
-            self.static = self._static(of)
+        param_kinds = record_param_kinds(kernel.scheme.varying)
+        indices = kernel.static_indices_of(
+            kinds, self._setup.dtype, [name for name, field in param_kinds.items() if field]
+        )
+        if indices is None:
+            self.static = self._make_static(varying)
             return
 
-        def changed(block):
-            given = of(block, kernel.margin)
-            numbers = {name: given[name] for name in self.static.numbers if name in given}
-            return numbers, kernel.fields_at(places, kinds, given, block.shape) if places else ()
+        def changed_static(block):
+            params = varying(block, kernel.margin)
+            scalars = {name: params[name] for name in self.static.scalars if name in params}
+            return scalars, kernel.static_fields_at(indices, kinds, params, block.shape) if indices else ()
 
-        numbers, fields = self.transport.make(changed, self._margins)
-        self.static = replace(self.static, numbers=self.static.numbers | numbers)
-        if places:
-            fields = jitted(make_put, places, self.transport, donate_argnums=0)(self.static.fields, fields)
+        scalars, fields = self.transport.make_arrays(changed_static, self._margins)
+        self.static = replace(self.static, scalars=self.static.scalars | scalars)
+        if indices:
+            fields = cached_jit(make_replace_fields, indices, self.transport, donate_argnums=0)(
+                self.static.fields, fields
+            )
             self.static = replace(self.static, fields=fields)
 
-    def _static(self, of=None):
+    def _make_static(self, varying=None):
         """`static_of` the blocks of this process; `of` as in `exchange`, None: coefficients of the start."""
         setup, margin = self._setup, self.kernel.margin
 
         def static(block):
-            return self.kernel.static_of(setup.grid(block, margin), setup.params(block, margin, of), block.shape)
+            return self.kernel.static_of(setup.grid(block, margin), setup.params(block, margin, varying), block.shape)
 
-        return self.transport.make(static, self._margins)
+        return self.transport.make_arrays(static, self._margins)

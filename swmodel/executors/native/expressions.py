@@ -11,11 +11,11 @@ from .graph import Coefficient, Node, Ref
 from .operations import OPERATIONS
 
 #: C++'s names of the precisions.
-TYPES = {"float32": "float", "float64": "double"}
+CPP_TYPES = {"float32": "float", "float64": "double"}
 #: The bits of a cell (vector.h) for masks that are 0 or 1.
-BITS = {"wet": 1, "open_u": 2, "open_v": 4, "side_u": 64, "side_v": 128}
+MASK_BITS = {"wet": 1, "open_u": 2, "open_v": 4, "open_boundary_u": 64, "open_boundary_v": 128}
 #: The rest of a multiply-add whose product is known.
-SUMS = {"fma": "{0} + {1}", "fms": "{0} - {1}", "fnma": "{1} - {0}"}
+SUM_AFTER_PRODUCT = {"fma": "{0} + {1}", "fms": "{0} - {1}", "fnma": "{1} - {0}"}
 
 
 def expression(
@@ -33,31 +33,31 @@ def expression(
         constant: the text of a Coefficient.
         variable: a variable with the value of an expression.
     """
-    factors = node.args[:2] if node.op in ("mul", *SUMS) else ()
+    factors = node.args[:2] if node.op in ("mul", *SUM_AFTER_PRODUCT) else ()
     for mask, other in zip(factors, factors[::-1], strict=True):
-        if mask.node.op == "mask" and mask.node.value in BITS:  # values on land do not pass, even infinite ones
+        if mask.node.op == "mask" and mask.node.value in MASK_BITS:  # values on land do not pass, even infinite ones
             product = masked(mask, read(other))
             if node.op == "mul":
                 return product
             rest = read(node.args[2])
-            return SUMS[node.op].format(variable(product), rest)
+            return SUM_AFTER_PRODUCT[node.op].format(variable(product), rest)
     operands = [read(ref) for ref in node.args]
     if node.op in ("add", "mul"):
         operands.sort()
     k = node.value and constant(node.value)
-    text = OPERATIONS[node.op].text
+    text = OPERATIONS[node.op].cpp
     return text.format(*operands, k=k) if text else f"{node.op}({', '.join(operands)})"
 
 
-def product(k: Coefficient, names: list[str]) -> str:
+def product(k: Coefficient, value_names: list[str]) -> str:
     """A Coefficient from the values of its names; new names are appended. The order of the factors fixes its bits."""
     text = f"T({k.number!r})"
     for name, power in k.powers:
-        text += f" {'*' if power > 0 else '/'} values[{number_in(names, name)}]" * abs(power)
+        text += f" {'*' if power > 0 else '/'} values[{index_in(value_names, name)}]" * abs(power)
     return text
 
 
-def number_in(names: list, name) -> int:
+def index_in(names: list, name) -> int:
     """The position of a name in a list; a new name is appended."""
     if name not in names:
         names.append(name)

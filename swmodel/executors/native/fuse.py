@@ -8,15 +8,15 @@ import numpy as np
 
 from .graph import CONDITIONS, LEAVES_IN_MEMORY, Graph, Node, Program, Ref, nodes_of, topological
 from .operations import OPERATIONS
-from .trace import MASKS
+from .trace import MASKS_ON_WATER
 
 #: Largest shift of a value at once, in columns: the length of the shortest vectors.
-FARTHEST = 2
+MAX_COLUMN_SHIFT = 2
 #: Operations on numbers that are exact.
-FOLDED = (*CONDITIONS, "maximum", "minimum")
+FOLDABLE = (*CONDITIONS, "maximum", "minimum")
 
 
-def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[str, Ref]]:
+def hoist_static_parts(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[str, Ref]]:
     """The programs with their static parts as separate fields, and the Ref of each such field by name.
 
     Each part is as large as possible. A single mask is no part: masks are packed into bytes.
@@ -24,11 +24,11 @@ def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[
     parts: dict[str, Ref] = {}
 
     def part(node: Node, args) -> Ref | None:
-        if not node.static or node.op in LEAVES_IN_MEMORY:
+        if not node.is_static or node.op in LEAVES_IN_MEMORY:
             return None
         name = f"part{node.number}"
         parts[name] = Ref(node)
-        return Ref(graph.leaf("line" if node.line else "static", name))
+        return Ref(graph.leaf("line" if node.is_line else "static", name))
 
     rebuilt = rebuild(graph, programs, part)
     for node in nodes_of(rebuilt):
@@ -37,7 +37,7 @@ def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[
     return rebuilt, parts
 
 
-def fused(graph: Graph, programs: list[Program]) -> list[Program]:
+def fuse_multiply_adds(graph: Graph, programs: list[Program]) -> list[Program]:
     """The programs with a b + c as one operation, where the product is used only once."""
     uses = Counter(ref.node for p in programs for ref in p.outputs.values())
     for node in nodes_of(programs):
@@ -59,86 +59,97 @@ def fused(graph: Graph, programs: list[Program]) -> list[Program]:
     return rebuild(graph, programs, fuse)
 
 
-def rebuild(graph: Graph, programs: list[Program], change) -> list[Program]:
-    """The programs with nodes replaced: `change(node, new operands)` gives another Ref for a node, or None."""
+def rebuild(graph: Graph, programs: list[Program], replacement) -> list[Program]:
+    """The programs with nodes replaced: `replacement(node, new operands)` gives another Ref for a node, or None."""
     new: dict[Node, Ref] = {}
     for node in nodes_of(programs):
         args = [new[r.node].moved(r.row, r.column) for r in node.args]
-        found = change(node, args)
-        if found is None:
-            found = graph.operation(node.op, *args, k=node.value) if args else Ref(node)
-        new[node] = found
+        ref = replacement(node, args)
+        if ref is None:
+            ref = graph.operation(node.op, *args, k=node.value) if args else Ref(node)
+        new[node] = ref
     return [
         p._replace(outputs={name: new[r.node].moved(r.row, r.column) for name, r in p.outputs.items()})
         for p in programs
     ]
 
 
-def placed(graph: Graph, programs: list[Program]) -> list[Program]:
+def assign_columns(graph: Graph, programs: list[Program]) -> list[Program]:
     """The programs with each value assigned to the column that needs the fewest shifts."""
     order = nodes_of(programs)
     columns: dict[Node, list[int]] = {node: [] for node in order}
     for ref in (ref for p in programs for ref in p.outputs.values()):
         columns[ref.node].append(ref.column)
-    best: dict[Node, int] = {}
+    best_column: dict[Node, int] = {}
     for node in reversed(order):
-        read = columns[node]
-        best[node] = min(read, key=lambda c: (len({r - c for r in read} - {0}), abs(c))) if node.args else 0
+        columns_read = columns[node]
+        best_column[node] = (
+            min(columns_read, key=lambda c: (len({r - c for r in columns_read} - {0}), abs(c))) if node.args else 0
+        )
         for ref in node.args:
-            columns[ref.node].append(ref.column + best[node])
+            columns[ref.node].append(ref.column + best_column[node])
     new: dict[Node, Node] = {}
 
-    def moved(ref, by=0):
+    def rebuilt_ref(ref, shift=0):
         """The new Ref to a value, with intermediate values beyond FARTHEST."""
-        if ref.node.line:
+        if ref.node.is_line:
             return ref
-        return near(Ref(new[ref.node], ref.row, ref.column + by - best[ref.node]))
+        return limit_shift(Ref(new[ref.node], ref.row, ref.column + shift - best_column[ref.node]))
 
-    def near(ref):
+    def limit_shift(ref):
         """The Ref to a placed value that is read at most FARTHEST columns away; a condition moves its operands."""
         node, column = ref.node, ref.column
-        if node.op in CONDITIONS and abs(column) > FARTHEST:
-            args = tuple(arg if arg.node.line else near(arg.moved(0, column)) for arg in node.args)
-            return Ref(graph.node(node.op, args, node.value, node.static, node.line), ref.row)
-        while abs(column) > FARTHEST and node.op not in LEAVES_IN_MEMORY:
-            by = FARTHEST if column > 0 else -FARTHEST
-            node, column = graph.node("same", (Ref(node, 0, by),), None, node.static, node.line), column - by
+        if node.op in CONDITIONS and abs(column) > MAX_COLUMN_SHIFT:
+            args = tuple(arg if arg.node.is_line else limit_shift(arg.moved(0, column)) for arg in node.args)
+            return Ref(graph.node(node.op, args, node.value, node.is_static, node.is_line), ref.row)
+        while abs(column) > MAX_COLUMN_SHIFT and node.op not in LEAVES_IN_MEMORY:
+            shift = MAX_COLUMN_SHIFT if column > 0 else -MAX_COLUMN_SHIFT
+            node, column = (
+                graph.node("same", (Ref(node, 0, shift),), None, node.is_static, node.is_line),
+                column - shift,
+            )
         return Ref(node, ref.row, column)
 
     for node in order:
-        args = tuple(moved(ref, best[node]) for ref in node.args)
-        new[node] = graph.node(node.op, args, node.value, node.static, node.line) if node.args else node
-    return [p._replace(outputs={name: moved(ref) for name, ref in p.outputs.items()}) for p in programs]
+        args = tuple(rebuilt_ref(ref, best_column[node]) for ref in node.args)
+        new[node] = graph.node(node.op, args, node.value, node.is_static, node.is_line) if node.args else node
+    return [p._replace(outputs={name: rebuilt_ref(ref) for name, ref in p.outputs.items()}) for p in programs]
 
 
-def on_water(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
+def water_forms(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
     """The form of each node on water; it has the same bits, as only exact operations are removed."""
-    found: dict[Node, Ref] = {}
+    forms: dict[Node, Ref] = {}
 
     def fold(node, args):
-        found[node] = leaf(graph, MASKS[node.value]) if node.op == "mask" else folded(graph, node, args)
-        return found[node]
+        forms[node] = (
+            number_ref(graph, MASKS_ON_WATER[node.value]) if node.op == "mask" else fold_constants(graph, node, args)
+        )
+        return forms[node]
 
     rebuild(graph, programs, fold)
-    return found
+    return forms
 
 
-def in_gentle_sea(graph: Graph, programs: list[Program]) -> list[Program]:
-    """The programs where all that `operators.gently` marks is zero; they have the same bits there."""
-    return rebuild(graph, programs, lambda n, args: leaf(graph, 0.0) if n.op == "gentle" else folded(graph, n, args))
+def programs_outside_fronts(graph: Graph, programs: list[Program]) -> list[Program]:
+    """The programs where all that `operators.zero_outside_fronts` marks is zero; they have the same bits there."""
+    return rebuild(
+        graph,
+        programs,
+        lambda n, args: number_ref(graph, 0.0) if n.op == "zero_outside_fronts" else fold_constants(graph, n, args),
+    )
 
 
-def leaf(graph: Graph, number: float) -> Ref:
+def number_ref(graph: Graph, number: float) -> Ref:
     """A number."""
     return Ref(graph.leaf("number", number))
 
 
-def folded(graph: Graph, node: Node, args: list[Ref]) -> Ref:
+def fold_constants(graph: Graph, node: Node, args: list[Ref]) -> Ref:
     """A node with these operands, of which some may be numbers now; only exact operations are removed."""
     one, zero = ([r.node.op == "number" and r.node.value == value for r in args] for value in (1.0, 0.0))
     op = node.op
-    if op in FOLDED and all(r.node.op == "number" for r in args):
-        return leaf(graph, float(OPERATIONS[op].value(np, None, *(r.node.value for r in args))))
+    if op in FOLDABLE and all(r.node.op == "number" for r in args):
+        return number_ref(graph, float(OPERATIONS[op].value(np, None, *(r.node.value for r in args))))
     if op == "select" and args[0].node.op == "number":
         return args[1 if args[0].node.value else 2]
     if op == "select" and args[1] == args[2]:
@@ -150,7 +161,7 @@ def folded(graph: Graph, node: Node, args: list[Ref]) -> Ref:
         pair = (other, product) if op == "fnma" else (product, other)
         return graph.operation("add" if op == "fma" else "sub", *pair)
     if op == "mul" and any(zero):
-        return leaf(graph, 0.0)
+        return number_ref(graph, 0.0)
     if op in ("fma", "fnma") and any(zero[:2]):
         return args[2]
     if op == "fma" and zero[2]:
@@ -164,23 +175,24 @@ def folded(graph: Graph, node: Node, args: list[Ref]) -> Ref:
     return graph.operation(op, *args, k=node.value) if args else Ref(node)
 
 
-def thin_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref], set[Node]]:
-    """Thin nodes, {value on water: node that carries it from turn to turn}, and nodes that are idle on water.
+def recomputed_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref], set[Node]]:
+    """Recomputed nodes, {value on water: node that carries it from iteration to iteration}, and nodes that are idle on
+    water.
 
-    A thin node differs from another one, or from a field, near land only. It is computed again at every read, so that
-    nothing more is carried near land; conditions are thin, too. No output depends on an idle node on water.
+    A recomputed node differs from another one, or from a field, near land only. It is computed again at every read, so
+    that nothing more is carried near land; so are conditions. No output depends on an idle node on water.
     """
     outputs = [ref for p in programs for ref in p.outputs.values()]
-    nodes, heard = topological(outputs), set(topological(water[ref.node] for ref in outputs))
-    thin, carried = {node for node in nodes if node.op in CONDITIONS}, {}
+    nodes, needed_on_water = topological(outputs), set(topological(water[ref.node] for ref in outputs))
+    recomputed, carriers = {node for node in nodes if node.op in CONDITIONS}, {}
     for node in sorted(nodes, key=lambda n: water[n].node is not n):
         folded = water[node]
-        if node in thin:
+        if node in recomputed:
             continue
         if not node.args or folded.node is node:
-            carried[folded.node] = Ref(node)
-        elif not folded.node.args or folded.node in carried:
-            thin.add(node)
+            carriers[folded.node] = Ref(node)
+        elif not folded.node.args or folded.node in carriers:
+            recomputed.add(node)
         else:
-            carried[folded.node] = Ref(node, -folded.row, -folded.column)
-    return thin, carried, {node for node in nodes if water[node].node not in heard}
+            carriers[folded.node] = Ref(node, -folded.row, -folded.column)
+    return recomputed, carriers, {node for node in nodes if water[node].node not in needed_on_water}

@@ -23,7 +23,7 @@ class Ref(NamedTuple):
     column: int = 0
 
     @property
-    def order(self):
+    def sort_key(self):
         """The sort key, equal only for equal Refs."""
         return self.node.number, self.row, self.column
 
@@ -34,7 +34,7 @@ class Ref(NamedTuple):
 
     def moved(self, row: int, column: int) -> Ref:
         """The Ref shifted with its reader; a line is read in column 0."""
-        return Ref(self.node, self.row + row, 0 if self.node.line else self.column + column)
+        return Ref(self.node, self.row + row, 0 if self.node.is_line else self.column + column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,8 @@ class Node:
     op: str  # "field", "static", "line" (static, and the same in a row), "mask", "number", or arithmetic
     args: tuple[Ref, ...]  # operands
     value: Any  # name of a leaf, a number, or the Coefficient k of an operation
-    static: bool  # whether it is constant during a run
-    line: bool  # whether it is the same in all columns of a row
+    is_static: bool  # whether it is constant during a run
+    is_line: bool  # whether it is the same in all columns of a row
 
     @property
     def is_one(self) -> bool:
@@ -70,53 +70,53 @@ class Graph:
         self.dtype = dtype
         self.nodes: dict[tuple, Node] = {}
         self.values: dict[str, Any] = {}
-        self.steady: set[str] = set()
+        self.constant_names: set[str] = set()
         self._names: dict[Any, str] = {}
-        self._kept: list = []
+        self._named_values: list = []
 
-    def leaf(self, op: str, name, located=False) -> Node:
+    def leaf(self, op: str, name, keeps_column=False) -> Node:
         """A field, a static field or line, a mask, or a number.
 
-        A `located` line keeps the column of each read, for its adjoint: a cell beyond a wall differs from the cell
-        across the ring.
+        With `keeps_column` a line keeps the column of each read, for its adjoint: a cell beyond a wall differs from the
+        cell across the ring.
         """
-        return self.node(op, (), name, op != "field", op in ("line", "number") and not located)
+        return self.node(op, (), name, op != "field", op in ("line", "number") and not keeps_column)
 
-    def name(self, value, key=None) -> Coefficient:
+    def coefficient(self, value, key=None) -> Coefficient:
         """The Coefficient of a value, the same one for the same key, or without a key for the same object.
 
         A text as key becomes its name; the number is then constant during a run.
         """
         if isinstance(key, str):
             self.values[key] = value.reshape(1, 1)
-            self.steady.add(key)
+            self.constant_names.add(key)
             return Coefficient(1.0, ((key, 1),))
         key = key or id(value)
         if key not in self._names:
             self._names[key] = f"c{len(self._names)}"
-            self._kept.append(value)  # keeps its id unique
-        name = self._names[key]
-        self.values[name] = value.reshape(1, 1)
-        return Coefficient(1.0, ((name, 1),))
+            self._named_values.append(value)  # keeps its id unique
+        label = self._names[key]
+        self.values[label] = value.reshape(1, 1)
+        return Coefficient(1.0, ((label, 1),))
 
     def operation(self, op: str, *refs: Ref, k=None) -> Ref:
         """The operation on the values of the refs, as a Ref.
 
         The node has the position of its first operand, so that the same operation elsewhere is the same node.
         """
-        if OPERATIONS[op].commutes and refs[1].order < refs[0].order:
+        if OPERATIONS[op].commutes and refs[1].sort_key < refs[0].sort_key:
             refs = (refs[1], refs[0], *refs[2:])
         row = next((r.row for r in refs if r.node.op != "number"), 0)
-        column = next((r.column for r in refs if not r.node.line), 0)
-        line = all(r.node.line for r in refs)
+        column = next((r.column for r in refs if not r.node.is_line), 0)
+        line = all(r.node.is_line for r in refs)
         args = tuple(Ref(r.node) if r.node.op == "number" else r.moved(-row, -column) for r in refs)
-        steady = k is None or all(name in self.steady for name, _ in k.powers)
-        static = steady and op not in CONDITIONS and all(r.node.static for r in refs)
+        is_constant = k is None or all(name in self.constant_names for name, _ in k.powers)
+        static = is_constant and op not in CONDITIONS and all(r.node.is_static for r in refs)
         return Ref(self.node(op, args, k, static, line), row, 0 if line else column)
 
     def node(self, op, args, value, static, line) -> Node:
         """The node with these operands; equal nodes are one."""
-        key = op, tuple(r.order for r in args), value
+        key = op, tuple(r.sort_key for r in args), value
         if key not in self.nodes:
             self.nodes[key] = Node(len(self.nodes), op, args, value, static, line)
         return self.nodes[key]
@@ -124,17 +124,17 @@ class Graph:
 
 def topological(refs) -> list[Node]:
     """All nodes that the refs depend on, operands first."""
-    found: dict[Node, None] = {}
+    ordered: dict[Node, None] = {}
 
     def visit(node):
-        if node not in found:
+        if node not in ordered:
             for ref in node.args:
                 visit(ref.node)
-            found[node] = None
+            ordered[node] = None
 
     for ref in refs:
         visit(ref.node)
-    return list(found)
+    return list(ordered)
 
 
 def nodes_of(programs: list[Program]) -> list[Node]:
@@ -142,12 +142,12 @@ def nodes_of(programs: list[Program]) -> list[Node]:
     return topological([ref for program in programs for ref in program.outputs.values()])
 
 
-def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
+def read_offsets(refs) -> dict[Node, set[tuple[int, int]]]:
     """{node that the refs depend on: {(rows, columns) away at which it is read}}."""
-    found: dict[Node, set[tuple[int, int]]] = {}
+    offsets: dict[Node, set[tuple[int, int]]] = {}
 
     def visit(ref):
-        cells = found.setdefault(ref.node, set())
+        cells = offsets.setdefault(ref.node, set())
         if (ref.row, ref.column) not in cells:
             cells.add((ref.row, ref.column))
             for arg in ref.args:
@@ -155,10 +155,10 @@ def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
 
     for ref in refs:
         visit(ref)
-    return found
+    return offsets
 
 
-def leaves_of(ref: Ref) -> set[str]:
+def leaf_names(ref: Ref) -> set[str]:
     """The names of the leaves of a value, without numbers."""
     return {node.value for node in topological([ref]) if not node.args and node.op != "number"}
 
@@ -171,27 +171,27 @@ def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
         values: the values of the names in Coefficients.
         xp: numpy or jax.numpy.
     """
-    found = {}
+    computed = {}
     order = topological(outputs.values())
     uses = Counter(ref.node for node in order for ref in node.args) + Counter(ref.node for ref in outputs.values())
 
     def read(ref):
-        value = found[ref.node]
+        value = computed[ref.node]
         uses[ref.node] -= 1
         if not uses[ref.node]:  # free values after their last use
-            del found[ref.node]
+            del computed[ref.node]
         axes = [axis for axis in (0, 1) if getattr(value, "ndim", 0) and value.shape[axis] > 1]
-        move = [-(ref.row, ref.column)[axis] for axis in axes]
-        return xp.roll(value, move, axes) if any(move) else value
+        shift = [-(ref.row, ref.column)[axis] for axis in axes]
+        return xp.roll(value, shift, axes) if any(shift) else value
 
     for node in order:
         if node.op == "number":
-            found[node] = node.value
+            computed[node] = node.value
         elif not node.args:
-            found[node] = fields[node.value]
+            computed[node] = fields[node.value]
         else:
             k = node.value and node.value.evaluate(values)
-            found[node] = OPERATIONS[node.op].value(xp, k, *(read(ref) for ref in node.args))
+            computed[node] = OPERATIONS[node.op].value(xp, k, *(read(ref) for ref in node.args))
     return {name: read(ref) for name, ref in outputs.items()}
 
 
@@ -203,12 +203,12 @@ class Coefficient:
     powers: tuple[tuple[str, int], ...] = ()
 
     def __mul__(self, other: Coefficient) -> Coefficient:
-        return self._with(other, 1)
+        return self._multiply(other, 1)
 
     def __truediv__(self, other: Coefficient) -> Coefficient:
-        return self._with(other, -1)
+        return self._multiply(other, -1)
 
-    def _with(self, other, sign):
+    def _multiply(self, other, sign):
         if not self.number:
             return self
         powers = dict(self.powers)
@@ -233,45 +233,47 @@ class Coefficient:
 
 ONE = Coefficient()
 #: Names that are never zero.
-LENGTHS = ("dx", "dy")
+NONZERO_NAMES = ("dx", "dy")
 
 
 def divides(a: Coefficient, b: Coefficient) -> bool:
     """Whether b / a is finite for all values of the names."""
-    return a.number != 0 and all(power > 0 or name in LENGTHS for name, power in (b / a).powers)
+    return a.number != 0 and all(power > 0 or name in NONZERO_NAMES for name, power in (b / a).powers)
 
 
 class Program(NamedTuple):
     """The computation of one pass over the cells."""
 
     reads: tuple[str, ...]  # the fields with reads of neighbours, in the order of the State
-    gives: tuple[str, ...]  # the fields that the next pass reads
+    sends: tuple[str, ...]  # the fields that the next pass reads
     outputs: dict[str, Ref]  # the written values, by the names of the fields
-    moves: Mapping[str, str] = MappingProxyType({})  # {field: the field in whose memory it is after the pass}
+    planes_after: Mapping[str, str] = MappingProxyType({})  # {field: the field in whose memory it is after the pass}
 
-    def slot(self, name: str) -> str:
+    def plane_after(self, name: str) -> str:
         """The field in whose memory a field is after the pass."""
-        return self.moves.get(name, name)
+        return self.planes_after.get(name, name)
 
     @property
-    def written(self) -> dict[str, int]:
+    def output_planes(self) -> dict[str, int]:
         """{field in whose memory an output is written: number of the output}."""
-        return {self.slot(name): number for number, name in enumerate(self.outputs)}
+        return {self.plane_after(name): number for number, name in enumerate(self.outputs)}
 
     def without_copies(self) -> Program:
         """The program where an output that is another field as it was keeps the memory of that field.
 
         A field that is computed takes the memory that nothing keeps: the oldest of a stepper's memory.
         """
-        kept = {
+        unchanged = {
             name: ref.node.value
             for name, ref in self.outputs.items()
             if ref.node.op == "field" and ref.node.value != name and not (ref.row or ref.column)
         }
-        older = {source: name for name, source in kept.items()}
-        moves = dict(kept)
-        for name in (name for name in older if name not in kept):
-            moves[name] = name
-            while moves[name] in older:
-                moves[name] = older[moves[name]]
-        return self._replace(outputs={n: ref for n, ref in self.outputs.items() if n not in kept}, moves=moves)
+        previous_names = {source: name for name, source in unchanged.items()}
+        planes_after = dict(unchanged)
+        for name in (name for name in previous_names if name not in unchanged):
+            planes_after[name] = name
+            while planes_after[name] in previous_names:
+                planes_after[name] = previous_names[planes_after[name]]
+        return self._replace(
+            outputs={n: ref for n, ref in self.outputs.items() if n not in unchanged}, planes_after=planes_after
+        )

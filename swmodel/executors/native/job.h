@@ -8,26 +8,26 @@ namespace swmodel {
 
 using Index = std::ptrdiff_t;
 
-constexpr long CONVENTION = 12;  // of Job and of the foreign call; as in __init__.py
-constexpr Index GROUP = 16;     // columns of one flag
+constexpr long ABI_VERSION = 12;  // of Job and of the foreign call; as in __init__.py
+constexpr Index GROUP_COLUMNS = 16;     // columns of one flag
 constexpr std::uint8_t ALL_WATER = 1 + 2 + 4 + 8 * 4;  // a cell without land around, see vector.h
 // Of a group: no land in reach; some; left out. UNWRITTEN, added to the first two: computed for rows further north alone.
-enum Flag : std::uint8_t { WATER, COAST, DRY, UNWRITTEN = 4 };
-constexpr int ROUGH = 1, FLOWS = 2;  // of a cell, see sweep.h
+enum Flag : std::uint8_t { WATER, COAST, SKIPPED, UNWRITTEN = 4 };
+constexpr int BREAKING_OR_THIN = 1, FLOWS = 2;  // of a cell, see sweep.h
 
-// What one call computes. Fields lie in planes, `plane` numbers apart, each [rows, stride], column 0 after `lead` others;
-// `planes` [3, fields] are those that a field is read from, written to, and handed to the neighbours from; `large` says
-// that they do not stay in the cache. Static fields, cells and flags have `margin` rows around. The block is the first
+// What one call computes. Fields lie in planes, `plane_size` numbers apart, each [rows, stride], column 0 after `row_padding` others;
+// `planes` [3, fields] are those that a field is read from, written to, and handed to the neighbours from; `exceeds_cache` says
+// that they do not stay in the cache. Static fields, mask_bits and flags have `margin` rows around. The block is the first
 // [ny, nx] of [rows, columns]. Strips as in calls.py.
 struct Job {
-  Index ny, nx, rows, columns, stride, static_stride, lead, plane, margin, halo, width, levels, values_per_level;
+  Index ny, nx, rows, columns, stride, static_stride, row_padding, plane_size, margin, halo, width, levels, values_per_level;
   void* fields;
   const void *west, *east, *south, *north, *values, *lines, *statics;
   void *edge_west, *edge_east, *edge_south, *edge_north;
-  const std::uint8_t *cells, *flags;
+  const std::uint8_t *mask_bits, *flags;
   const std::int32_t* planes;
   double slip;
-  bool large;
+  bool exceeds_cache;
 };
 
 }  // namespace swmodel

@@ -12,28 +12,32 @@ import numpy as np
 from ...ocean.scheme import Scheme
 from ...ocean.timestep import Method, RungeKutta
 from ...parallel import foreign
-from . import built, library_unsupported_reason
-from .compile import Request
-from .graph import evaluate, leaves_of
-from .trace import MASKS, kinds_of, lengths_of, numbers_of
+from . import library_unsupported_reason, load_foreign_calls
+from .graph import evaluate, leaf_names
+from .step_library import StepRequest
+from .trace import MASKS_ON_WATER, kinds_of, lengths_of, scalar_names
 
 #: Columns of one flag, as in job.h, and most numbers in a vector; the columns before the block are a multiple of it.
-LANES = 16
+GROUP_COLUMNS = 16
 #: Size above which the fields of a block do not stay in the cache, bytes.
-BEYOND_CACHE = 32 * 2**20
+CACHE_BYTES = 32 * 2**20
 #: Steps in one sweep where that is faster than one: where the fields do not stay in the cache.
-MANY_STEPS = 4
+MAX_STEPS_PER_SWEEP = 4
 
 
 def register() -> None:
     """Register the foreign calls with JAX."""
     if reason := library_unsupported_reason():
-        raise ImportError(f"the native step cannot be used: {reason}; {foreign.REMEDY}, or choose the executor xla")
-    for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag", "swmodel_rough"):
-        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(built().calls, name)), platform="cpu")
+        raise ImportError(
+            f"the native step cannot be used: {reason}; {foreign.BUILD_COMMANDS}, or choose the executor xla"
+        )
+    for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag", "swmodel_drying_flags"):
+        jax.ffi.register_ffi_target(
+            name, jax.ffi.pycapsule(getattr(load_foreign_calls().library, name)), platform="cpu"
+        )
 
 
-def choose_steps_per_sweep(smallest, width: int, method, itemsize: int, drying: bool) -> int:
+def choose_steps_per_sweep(smallest_block, width: int, method, itemsize: int, drying: bool) -> int:
     """Steps in one sweep: four where the fields of a block exceed the cache and halos are wide enough.
 
     The smallest block of the layout decides, so that all ranks agree. ab2, float32, ms a step with one and with four:
@@ -41,30 +45,34 @@ def choose_steps_per_sweep(smallest, width: int, method, itemsize: int, drying: 
     x 360 cells, 0.251 and 0.259. Six are no faster than four. Each stage of a Runge-Kutta method is a separate call.
     With drying each step finds out where the sea is gentle.
     """
-    ny, nx = smallest
-    if drying or isinstance(method, RungeKutta) or 3 * (1 + method.counts[1]) * ny * nx * itemsize <= BEYOND_CACHE:
+    ny, nx = smallest_block
+    if (
+        drying
+        or isinstance(method, RungeKutta)
+        or 3 * (1 + method.weight_and_state_counts[1]) * ny * nx * itemsize <= CACHE_BYTES
+    ):
         return 1
-    return max(1, min(MANY_STEPS, min(ny, nx) // width))
+    return max(1, min(MAX_STEPS_PER_SWEEP, min(ny, nx) // width))
 
 
-DATA = ("numbers", "slip", "lines", "fields", "cells", "depth")
+DATA_FIELDS = ("scalars", "slip", "lines", "fields", "mask_bits", "depth")
 
 
-@partial(jax.tree_util.register_dataclass, meta_fields=("kinds",), data_fields=DATA)
+@partial(jax.tree_util.register_dataclass, meta_fields=("kinds",), data_fields=DATA_FIELDS)
 @dataclass
-class Static:
+class StaticInputs:
     """The constant inputs of the calls during a run; `kinds` (`trace.kinds_of`) is compiled in."""
 
     kinds: tuple
-    numbers: dict[str, Any]
+    scalars: dict[str, Any]
     slip: Any
     lines: Any
     fields: Any
-    cells: Any
+    mask_bits: Any
     depth: Any = None  # m, like `fields`; of schemes with drying
 
 
-class Kernel(NamedTuple):
+class StepKernel(NamedTuple):
     """The steps of one scheme and stepper."""
 
     scheme: Scheme
@@ -74,10 +82,12 @@ class Kernel(NamedTuple):
     threads: int = 0  # most threads; 0: all of XLA's pool
     derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
-    moving: bool = True  # whether fields may change their planes from step to step: `Program.moves`
-    least: int = 0  # fewest columns on either side of each row (`lead`), where several kernels share a memory
+    rotates_planes: bool = True  # whether fields may change their planes from step to step: `Program.planes_after`
+    min_row_padding: int = (
+        0  # fewest columns on either side of each row (`row_padding`), where several kernels share a memory
+    )
 
-    def static_of(self, grid, params, shape, xp=np) -> Static:
+    def static_of(self, grid, params, shape, xp=np) -> StaticInputs:
         """The Grid and the Params of a block for the calls; masks are packed into one byte a cell.
 
         Args:
@@ -86,75 +96,88 @@ class Kernel(NamedTuple):
             xp: numpy, or jax.numpy for traced arrays.
         """
         kinds, dtype = kinds_of(grid, params), grid.depth.dtype
-        made = self.made(kinds, dtype)
-        given = {"f": grid.f, "depth": grid.depth, **lengths_of(grid), **params}
-        numbers = {name: given[name] for name in numbers_of(kinds)}
-        values = {name: given[name] for name, kind in kinds if kind != "number"}
-        values |= {name: getattr(grid, name) for name in MASKS}
+        code = self.step_code(kinds, dtype)
+        fields_by_name = {"f": grid.f, "depth": grid.depth, **lengths_of(grid), **params}
+        scalars = {name: fields_by_name[name] for name in scalar_names(kinds)}
+        values = {name: fields_by_name[name] for name, kind in kinds if kind != "number"}
+        values |= {name: getattr(grid, name) for name in MASKS_ON_WATER}
         rows, columns = size = [length + 2 * self.margin for length in shape]
-        parts = evaluate(made.parts, values, numbers, xp)
-        around = xp.where(grid.share > 0, xp.rint(4 / xp.where(grid.share > 0, grid.share, 1)), 0)
-        around = xp.where((grid.slip == 0) & (around > 0) & (around < 4), around + 4, around)
-        cells = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around + 64 * grid.side_u + 128 * grid.side_v
-        cells = cells.astype(np.uint8)
+        parts = evaluate(code.static_refs, values, scalars, xp)
+        corner_kind = xp.where(
+            grid.corner_weight > 0, xp.rint(4 / xp.where(grid.corner_weight > 0, grid.corner_weight, 1)), 0
+        )
+        corner_kind = xp.where((grid.slip == 0) & (corner_kind > 0) & (corner_kind < 4), corner_kind + 4, corner_kind)
+        mask_bits = (
+            grid.wet
+            + 2 * grid.open_u
+            + 4 * grid.open_v
+            + 8 * corner_kind
+            + 64 * grid.open_boundary_u
+            + 128 * grid.open_boundary_v
+        )
+        mask_bits = mask_bits.astype(np.uint8)
         # The boundary condition is the value of s at any corner that is not interior.
-        boundary = xp.max(xp.where(grid.share != 1, grid.slip, 0))
-        beyond = self._beyond(made)
+        boundary_slip = xp.max(xp.where(grid.corner_weight != 1, grid.slip, 0))
+        padding = self._static_padding(code)
         depth = {"depth": grid.depth}
-        return Static(
+        return StaticInputs(
             kinds,
-            numbers,
-            boundary.reshape(1).astype(dtype),
-            stacked(parts, made.lines, (rows, 1), ((0, 0), (0, 0)), dtype, xp),
-            stacked(parts, made.statics, size, beyond, dtype, xp),
-            xp.pad(xp.broadcast_to(cells, (rows, columns)), beyond, mode="edge"),
-            stacked(depth, ["depth"], size, beyond, dtype, xp)[0] if self.scheme.drying else None,
+            scalars,
+            boundary_slip.reshape(1).astype(dtype),
+            stack_fields(parts, code.lines, (rows, 1), ((0, 0), (0, 0)), dtype, xp),
+            stack_fields(parts, code.statics, size, padding, dtype, xp),
+            xp.pad(xp.broadcast_to(mask_bits, (rows, columns)), padding, mode="edge"),
+            stack_fields(depth, ["depth"], size, padding, dtype, xp)[0] if self.scheme.drying else None,
         )
 
-    def places_of(self, kinds, dtype, fields) -> tuple[int, ...] | None:
+    def static_indices_of(self, kinds, dtype, fields) -> tuple[int, ...] | None:
         """The static fields that depend only on these Params; None if one depends on others, too, or is a line."""
-        made, fields = self.made(kinds, dtype), set(fields)
-        below = {name: leaves_of(made.parts[name]) for name in (*made.statics, *made.lines)}
-        touched = [name for name, leaves in below.items() if leaves & fields]
-        if any(below[name] - fields or name in made.lines for name in touched):
+        code, fields = self.step_code(kinds, dtype), set(fields)
+        leaves_by_static = {name: leaf_names(code.static_refs[name]) for name in (*code.statics, *code.lines)}
+        affected = [name for name, leaves in leaves_by_static.items() if leaves & fields]
+        if any(leaves_by_static[name] - fields or name in code.lines for name in affected):
             return None
-        return tuple(made.statics.index(name) for name in touched)
+        return tuple(code.statics.index(name) for name in affected)
 
-    def fields_at(self, places, kinds, params: dict, shape):
-        """The static fields at these places from varying Params, NumPy array [n, rows, columns]; see `places_of`."""
+    def static_fields_at(self, indices, kinds, params: dict, shape):
+        """The static fields with these indices from varying Params, NumPy array [n, rows, columns]; see
+        `static_indices_of`.
+        """
         dtype = next(field.dtype for field in params.values() if field.dtype.kind == "f")
-        made = self.made(kinds, dtype)
-        names, size = [made.statics[place] for place in places], [length + 2 * self.margin for length in shape]
-        parts = evaluate({name: made.parts[name] for name in names}, params, {}, np)
-        return stacked(parts, names, size, self._beyond(made), dtype, np)
+        code = self.step_code(kinds, dtype)
+        names, size = [code.statics[index] for index in indices], [length + 2 * self.margin for length in shape]
+        parts = evaluate({name: code.static_refs[name] for name in names}, params, {}, np)
+        return stack_fields(parts, names, size, self._static_padding(code), dtype, np)
 
-    def request(self, kinds, dtype) -> Request:
+    def request(self, kinds, dtype) -> StepRequest:
         """The Request of the step."""
-        return Request(self.scheme, self.method, kinds, str(dtype), self.derivative, self.controls, self.moving)
+        return StepRequest(
+            self.scheme, self.method, kinds, str(dtype), self.derivative, self.controls, self.rotates_planes
+        )
 
-    def made(self, kinds, dtype):
+    def step_code(self, kinds, dtype):
         """The Generated step."""
-        return self.request(kinds, dtype).made
+        return self.request(kinds, dtype).step_code
 
-    def lead(self, made) -> int:
+    def row_padding(self, code) -> int:
         """Columns on either side of each row, for halos and for vectors that extend beyond the block."""
-        beyond = max((s.east + 3) * LANES + s.late for s in made.schedules)
-        return max(self.least, -(-(self.margin + beyond) // LANES) * LANES)
+        columns_beyond = max((s.east_vectors + 3) * GROUP_COLUMNS + s.west_reach for s in code.schedules)
+        return max(self.min_row_padding, -(-(self.margin + columns_beyond) // GROUP_COLUMNS) * GROUP_COLUMNS)
 
-    def _beyond(self, made):
+    def _static_padding(self, code):
         """The padding of static fields, as for `numpy.pad`."""
-        return (0, 0), (self.lead(made) - self.margin,) * 2
+        return (0, 0), (self.row_padding(code) - self.margin,) * 2
 
 
-def stacked(parts: dict, names, size, beyond, dtype, xp):
-    """Parts by name as one array [n, rows, columns], each broadcast to `size` and padded by `beyond`; removes them."""
+def stack_fields(parts: dict, names, size, padding, dtype, xp):
+    """Parts by name as one array [n, rows, columns], each broadcast to `size` and padded by `padding`; removes them."""
     if not names:
         return xp.zeros((1, 1, 1), dtype)
-    some = (xp.pad(xp.broadcast_to(parts.pop(name), tuple(size)), beyond, mode="edge") for name in names)
+    padded_fields = (xp.pad(xp.broadcast_to(parts.pop(name), tuple(size)), padding, mode="edge") for name in names)
     if xp is not np:
-        return xp.stack(list(some)).astype(dtype)
-    shape = (length + sum(more) for length, more in zip(size, beyond, strict=True))
+        return xp.stack(list(padded_fields)).astype(dtype)
+    shape = (length + sum(more) for length, more in zip(size, padding, strict=True))
     whole = np.empty((len(names), *shape), dtype)  # filled one by one, which needs less memory than a list of all
-    for number, field in enumerate(some):
+    for number, field in enumerate(padded_fields):
         whole[number] = field
     return whole

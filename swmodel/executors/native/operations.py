@@ -1,7 +1,7 @@
 """The operations of a graph: their values, C++ and derivatives.
 
-`xp` is the module of functions: numpy or jax.numpy for arrays, `symbol.Functions` for Symbols. k is the Coefficient of
-an operation, or None.
+`xp` is the module of functions: numpy or jax.numpy for arrays, `symbol.SYMBOL_NAMESPACE` for Symbols. k is the
+Coefficient of an operation, or None.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ class Operation(NamedTuple):
 
     value: Callable  # function (xp, k, *operands) -> value
     #: C++, with the operands as {0} and so on and k as {k}, in the words of vector.h; "": a call by its name.
-    text: str = ""
+    cpp: str = ""
     #: Function (xp, k, value, *operands) -> for each operand, the function that multiplies an adjoint or tangent b by
     #: its derivative; None: the operation appears only after differentiation.
     derivatives: Callable | None = None
     commutes: bool = False  # the order of the first two operands does not matter
     condition: bool = False  # its value is a condition, which only `select` reads
-    weight: int = 1  # number of arithmetic operations
+    n_operations: int = 1  # number of arithmetic operations
 
 
-def larger(xp, x, y):
+def max_derivative(xp, x, y):
     """The derivative of max(x, y) with respect to x, times b: 1 where x > y, 1/2 where they are equal, as in JAX."""
     return lambda b: xp.where(x > y, b, xp.where(x == y, 0.5 * b, 0.0))
 
 
-def function(name: str, derivative: Callable) -> Operation:
+def unary(name: str, derivative: Callable) -> Operation:
     """A function of xp; derivative(xp, b, value, operand) is b times its derivative."""
     return Operation(
         lambda xp, k, a: getattr(xp, name)(a), derivatives=lambda xp, k, y, a: [lambda b: derivative(xp, b, y, a)]
     )
 
 
-def of_two(name: str, derivatives: Callable) -> Operation:
+def binary(name: str, derivatives: Callable) -> Operation:
     """A function of xp of two operands, whose order does not matter."""
     return Operation(lambda xp, k, a, c: getattr(xp, name)(a, c), derivatives=derivatives, commutes=True)
 
 
 #: Functions of fields.
 FUNCTIONS = {
-    "sqrt": function("sqrt", lambda xp, b, y, a: 0.5 * (b / y)),
-    "cbrt": function("cbrt", lambda xp, b, y, a: (1 / 3) * (b / (y * y))),
-    "exp": function("exp", lambda xp, b, y, a: b * y),
-    "log": function("log", lambda xp, b, y, a: b / a),
-    "sin": function("sin", lambda xp, b, y, a: b * xp.cos(a)),
-    "cos": function("cos", lambda xp, b, y, a: -(b * xp.sin(a))),
+    "sqrt": unary("sqrt", lambda xp, b, y, a: 0.5 * (b / y)),
+    "cbrt": unary("cbrt", lambda xp, b, y, a: (1 / 3) * (b / (y * y))),
+    "exp": unary("exp", lambda xp, b, y, a: b * y),
+    "log": unary("log", lambda xp, b, y, a: b / a),
+    "sin": unary("sin", lambda xp, b, y, a: b * xp.cos(a)),
+    "cos": unary("cos", lambda xp, b, y, a: -(b * xp.sin(a))),
 }
 
 OPERATIONS = FUNCTIONS | {
@@ -67,19 +67,19 @@ OPERATIONS = FUNCTIONS | {
         lambda xp, k, a, c: a + k * c,
         "mad({k}, {1}, {0})",
         lambda xp, k, y, a, c: [lambda b: b, lambda b: b * k],
-        weight=2,
+        n_operations=2,
     ),
-    "fma": Operation(lambda xp, k, a, b, c: a * b + c, "mad({0}, {1}, {2})", weight=2),
-    "fms": Operation(lambda xp, k, a, b, c: a * b - c, "mad({0}, {1}, -{2})", weight=2),
-    "fnma": Operation(lambda xp, k, a, b, c: c - a * b, "mad(-{0}, {1}, {2})", weight=2),
+    "fma": Operation(lambda xp, k, a, b, c: a * b + c, "mad({0}, {1}, {2})", n_operations=2),
+    "fms": Operation(lambda xp, k, a, b, c: a * b - c, "mad({0}, {1}, -{2})", n_operations=2),
+    "fnma": Operation(lambda xp, k, a, b, c: c - a * b, "mad(-{0}, {1}, {2})", n_operations=2),
     "same": Operation(lambda xp, k, a: a, "{0}"),
-    "gentle": Operation(lambda xp, k, a: a, "{0}", lambda xp, k, y, a: [lambda b: b], weight=0),
-    "abs": function("abs", lambda xp, b, y, a: xp.where(a < 0, -b, b)),
+    "zero_outside_fronts": Operation(lambda xp, k, a: a, "{0}", lambda xp, k, y, a: [lambda b: b], n_operations=0),
+    "abs": unary("abs", lambda xp, b, y, a: xp.where(a < 0, -b, b)),
     "power": Operation(
         lambda xp, k, a: a**k, "power({0}, {k})", lambda xp, k, y, a: [lambda b: b * a ** (k.number - 1) * k]
     ),
-    "maximum": of_two("maximum", lambda xp, k, y, a, c: [larger(xp, a, c), larger(xp, c, a)]),
-    "minimum": of_two("minimum", lambda xp, k, y, a, c: [larger(xp, c, a), larger(xp, a, c)]),
+    "maximum": binary("maximum", lambda xp, k, y, a, c: [max_derivative(xp, a, c), max_derivative(xp, c, a)]),
+    "minimum": binary("minimum", lambda xp, k, y, a, c: [max_derivative(xp, c, a), max_derivative(xp, a, c)]),
     "equal": Operation(lambda xp, k, a, c: a == c, "{0} == {1}", commutes=True, condition=True),
     "less": Operation(lambda xp, k, a, c: a < c, "{0} < {1}", condition=True),
     "select": Operation(

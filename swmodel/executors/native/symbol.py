@@ -14,11 +14,11 @@ from types import SimpleNamespace
 import numpy as np
 
 from ...errors import UsageError
-from .graph import LENGTHS, ONE, Coefficient, Graph, Ref, divides
+from .graph import NONZERO_NAMES, ONE, Coefficient, Graph, Ref, divides
 from .operations import FUNCTIONS, OPERATIONS
 
 #: The allowed operations on fields; numbers that are the same for all cells allow all.
-POSSIBLE = f"+ - * /, abs, whole powers, comparisons and where, {', '.join(FUNCTIONS)}, maximum, minimum"
+SUPPORTED_OPERATIONS = f"+ - * /, abs, whole powers, comparisons and where, {', '.join(FUNCTIONS)}, maximum, minimum"
 
 
 class NotTraceable(UsageError):
@@ -50,15 +50,15 @@ class Symbol:
         return np.full((1, 1), value, self.graph.dtype) if isinstance(value, float) else value
 
     @property
-    def static(self) -> bool:
+    def is_static(self) -> bool:
         """Whether it is constant during a run."""
-        return self.ref is None or self.ref.node.static
+        return self.ref is None or self.ref.node.is_static
 
     def __getitem__(self, key):
         key = key if isinstance(key, tuple) else (key,)
         if Ellipsis in key:
-            at = key.index(Ellipsis)
-            key = (*key[:at], *[slice(None)] * (3 - len(key)), *key[at + 1 :])
+            ellipsis_index = key.index(Ellipsis)
+            key = (*key[:ellipsis_index], *[slice(None)] * (3 - len(key)), *key[ellipsis_index + 1 :])
         key = (*key, *[slice(None)] * (2 - len(key)))
         if not all(isinstance(k, slice) and k.step in (None, 1) for k in key):
             raise NotTraceable("an index of single cells of a field")
@@ -68,8 +68,8 @@ class Symbol:
 
     def moved(self, row: int, column: int) -> Symbol:
         """The same values, read `row` rows to the north and `column` columns to the east."""
-        there = [ref and ref.moved(row, column) for ref in (self.factor, self.ref)]
-        return Symbol(self.graph, self.shape, self.coefficient, *there)
+        refs = [ref and ref.moved(row, column) for ref in (self.factor, self.ref)]
+        return Symbol(self.graph, self.shape, self.coefficient, *refs)
 
     def __bool__(self):
         raise NotTraceable("a branch on the value of a field; use where(condition, a, b)")
@@ -84,16 +84,16 @@ class Symbol:
         return add(self, -self._as_symbol(other))
 
     def __mul__(self, other):
-        return bounded(multiply(self, self._as_symbol(other)))
+        return limit_coefficient(multiply(self, self._as_symbol(other)))
 
     def __truediv__(self, other):
-        return bounded(divide(self, self._as_symbol(other)))
+        return limit_coefficient(divide(self, self._as_symbol(other)))
 
     def __rsub__(self, other):
         return add(self._as_symbol(other), -self)
 
     def __rtruediv__(self, other):
-        return bounded(divide(self._as_symbol(other), self))
+        return limit_coefficient(divide(self._as_symbol(other), self))
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -101,7 +101,7 @@ class Symbol:
         return replace(self, coefficient=Coefficient(-1.0) * self.coefficient)
 
     def __abs__(self):
-        if self.ref and all(name in LENGTHS for name, _ in self.coefficient.powers):
+        if self.ref and all(name in NONZERO_NAMES for name, _ in self.coefficient.powers):
             positive = replace(self.coefficient, number=abs(self.coefficient.number))
             return replace(apply("abs", replace(self, coefficient=ONE)), coefficient=positive)
         return apply("abs", self)
@@ -112,16 +112,16 @@ class Symbol:
         return apply("power", self, k=Coefficient(float(exponent)))
 
     def __eq__(self, other):
-        return truth("equal", self, other)
+        return indicator("equal", self, other)
 
     def __ne__(self, other):
         return 1 - (self == other)
 
     def __lt__(self, other):
-        return truth("less", self, other)
+        return indicator("less", self, other)
 
     def __gt__(self, other):
-        return truth("less", other, self)
+        return indicator("less", other, self)
 
     def __le__(self, other):
         return 1 - (self > other)
@@ -130,27 +130,27 @@ class Symbol:
         return 1 - (self < other)
 
     def __array_namespace__(self):
-        return Functions
+        return SYMBOL_NAMESPACE
 
-    def _of_value(self, name, *args) -> Symbol:
+    def _apply_to_value(self, name, *args) -> Symbol:
         """A method of the value of all cells."""
         if self.ref is not None:
             raise NotTraceable(f"`{name}` of a field")
-        given = [arg.value() if isinstance(arg, Symbol) else arg for arg in args]
+        arguments = [arg.value() if isinstance(arg, Symbol) else arg for arg in args]
         key = tuple(arg.coefficient if isinstance(arg, Symbol) else arg for arg in args)
-        return uniform(self.graph, getattr(self.value(), name)(*given), (name, self.coefficient, *key))
+        return uniform(self.graph, getattr(self.value(), name)(*arguments), (name, self.coefficient, *key))
 
     def astype(self, dtype):
-        return self._of_value("astype", dtype)
+        return self._apply_to_value("astype", dtype)
 
     def __rshift__(self, other):
-        return self._of_value("__rshift__", other)
+        return self._apply_to_value("__rshift__", other)
 
     def __and__(self, other):
-        return self._of_value("__and__", other) if self.ref is None else self * other
+        return self._apply_to_value("__and__", other) if self.ref is None else self * other
 
     def __or__(self, other):
-        return called("maximum", self, other)
+        return apply_to_values("maximum", self, other)
 
     def _as_symbol(self, other) -> Symbol:
         if isinstance(other, Symbol):
@@ -168,7 +168,7 @@ class Symbol:
 
 def uniform(graph: Graph, value, key=None) -> Symbol:
     """A Symbol that is the same for all cells."""
-    return Symbol(graph, (1, 1), graph.name(value, key))
+    return Symbol(graph, (1, 1), graph.coefficient(value, key))
 
 
 def _shape(*symbols):
@@ -192,14 +192,14 @@ def to_ref(x: Symbol, scaled=True) -> Ref:
 
 
 #: Limits of a coefficient: its number of factors, and its number between 1/SIZE and SIZE.
-FACTORS, SIZE = 8, 1e12
+MAX_FACTORS, MAX_NUMBER = 8, 1e12
 
 
-def bounded(x: Symbol) -> Symbol:
+def limit_coefficient(x: Symbol) -> Symbol:
     """x, as one value if its coefficient exceeds these limits."""
     number, powers = abs(x.coefficient.number), x.coefficient.powers
-    usual = 1 / SIZE < number < SIZE and sum(abs(power) for _, power in powers) <= FACTORS
-    return x if usual or x.ref is None or not number else Symbol(x.graph, x.shape, ref=to_ref(x))
+    within_limits = 1 / MAX_NUMBER < number < MAX_NUMBER and sum(abs(power) for _, power in powers) <= MAX_FACTORS
+    return x if within_limits or x.ref is None or not number else Symbol(x.graph, x.shape, ref=to_ref(x))
 
 
 def add(x: Symbol, y: Symbol) -> Symbol:
@@ -212,9 +212,9 @@ def add(x: Symbol, y: Symbol) -> Symbol:
             return replace(x, shape=shape, coefficient=replace(cx, number=cx.number + cy.number))
         return replace(uniform(graph, x.value() + y.value(), ("add", cx, cy)), shape=shape)
     if x.ref and y.ref and x.ref.node.op == y.ref.node.op == "div":
-        (above_x, below_x), (above_y, below_y) = (_quotient(s) for s in (x, y))
-        if below_x == below_y:
-            return divide(add(above_x, above_y), Symbol(graph, shape, ref=below_x))
+        (numerator_x, denominator_x), (numerator_y, denominator_y) = (_quotient(s) for s in (x, y))
+        if denominator_x == denominator_y:
+            return divide(add(numerator_x, numerator_y), Symbol(graph, shape, ref=denominator_x))
     factor = x.factor if x.factor == y.factor else None
     a, b = (Symbol(graph, shape, c, None, s.ref if factor else to_ref(s, False)) for s, c in ((x, cx), (y, cy)))
 
@@ -226,7 +226,7 @@ def add(x: Symbol, y: Symbol) -> Symbol:
     if cx.powers == cy.powers and cx.number == cy.number:
         return result(cx, graph.operation("add", a.ref, b.ref))
     if cx.powers == cy.powers and cx.number == -cy.number:
-        first, second = (b, a) if b.ref.order < a.ref.order else (a, b)
+        first, second = (b, a) if b.ref.sort_key < a.ref.sort_key else (a, b)
         return result(first.coefficient, graph.operation("sub", first.ref, second.ref))
     if cy == ONE or (cx != ONE and not divides(cx, cy) and divides(cy, cx)):
         a, b = b, a
@@ -238,9 +238,9 @@ def add(x: Symbol, y: Symbol) -> Symbol:
 
 def _quotient(x: Symbol) -> tuple[Symbol, Ref]:
     """Dividend, with the coefficient and the factor of x, and divisor."""
-    above, below = x.ref.args
-    parts = (None, x.factor) if above.node.is_one else (x.factor, above)
-    return Symbol(x.graph, x.shape, x.coefficient, *parts), below
+    numerator, denominator = x.ref.args
+    parts = (None, x.factor) if numerator.node.is_one else (x.factor, numerator)
+    return Symbol(x.graph, x.shape, x.coefficient, *parts), denominator
 
 
 def multiply(x: Symbol, y: Symbol) -> Symbol:
@@ -248,9 +248,9 @@ def multiply(x: Symbol, y: Symbol) -> Symbol:
     graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient * y.coefficient
     if x.ref is None or y.ref is None:
         return replace(x if x.ref else y, shape=shape, coefficient=coefficient)
-    if x.static and not y.static:
+    if x.is_static and not y.is_static:
         x, y = y, x
-    if y.static and not x.static and y.ref.node.op != "mask":
+    if y.is_static and not x.is_static and y.ref.node.op != "mask":
         factor = graph.operation("mul", x.factor, y.ref) if x.factor else y.ref
         return Symbol(graph, shape, coefficient, factor, x.ref)
     if x.ref == y.ref and x.ref.node.op == "mask" and x.ref.node.value in ("wet", "open_u", "open_v"):
@@ -265,14 +265,14 @@ def divide(x: Symbol, y: Symbol) -> Symbol:
     if y.ref is None:
         return replace(x, shape=shape, coefficient=coefficient)
     one = Ref(graph.leaf("number", 1.0))
-    if y.static:
+    if y.is_static:
         inverse = Symbol(graph, shape, ref=graph.operation("div", one, y.ref))
         return multiply(replace(x, coefficient=coefficient), inverse)
-    factor = x.ref if x.static else x.factor
-    above = one if x.static else x.ref
+    factor = x.ref if x.is_static else x.factor
+    numerator = one if x.is_static else x.ref
     if y.factor:
         factor = graph.operation("div", factor or one, y.factor)
-    return Symbol(graph, shape, coefficient, factor, graph.operation("div", above, y.ref))
+    return Symbol(graph, shape, coefficient, factor, graph.operation("div", numerator, y.ref))
 
 
 def apply(op: str, *symbols: Symbol, k=None) -> Symbol:
@@ -290,24 +290,24 @@ def where(condition: Symbol, x, y) -> Symbol:
     node = condition.ref and condition.ref.node
     if node and node.op == "select" and [r.node.value for r in node.args[1:]] == [1.0, 0.0]:
         condition = Symbol(condition.graph, condition.shape, ref=condition.ref.args[0])
-    return called("select", condition, x, y)
+    return apply_to_values("select", condition, x, y)
 
 
-def called(op: str, *values) -> Symbol:
+def apply_to_values(op: str, *values) -> Symbol:
     """A function of values, at least one of them a Symbol."""
-    some = next(value for value in values if isinstance(value, Symbol))
-    return apply(op, *(some._as_symbol(value) for value in values))
+    first_symbol = next(value for value in values if isinstance(value, Symbol))
+    return apply(op, *(first_symbol._as_symbol(value) for value in values))
 
 
-def truth(op: str, x, y) -> Symbol:
+def indicator(op: str, x, y) -> Symbol:
     """1 where a condition holds, else 0."""
-    return where(called(op, x, y), 1.0, 0.0)
+    return where(apply_to_values(op, x, y), 1.0, 0.0)
 
 
 #: The functions of fields: `field.__array_namespace__()`.
-Functions = SimpleNamespace(
+SYMBOL_NAMESPACE = SimpleNamespace(
     abs=abs,
     where=where,
-    gently=partial(called, "gentle"),
-    **{name: partial(called, name) for name in (*FUNCTIONS, "maximum", "minimum")},
+    zero_outside_fronts=partial(apply_to_values, "zero_outside_fronts"),
+    **{name: partial(apply_to_values, name) for name in (*FUNCTIONS, "maximum", "minimum")},
 )

@@ -9,20 +9,29 @@ from pathlib import Path
 from ...errors import UsageError
 from ...ocean import operators
 from ...ocean.dynamics import tendency
-from ...ocean.grid import Grid, as_patches, metrics
+from ...ocean.grid import Grid, as_patches, make_metrics
 from ...ocean.instant import Instant
 from ...ocean.patch import Patch
 from ...ocean.state import Carry
-from ...ocean.timestep import Forward, RungeKutta, weigh
+from ...ocean.timestep import ForwardBackwardInputs, RungeKutta, weighted_sum
 from .graph import Graph, Program, Ref
-from .symbol import POSSIBLE, NotTraceable, Symbol, to_ref, uniform
+from .symbol import SUPPORTED_OPERATIONS, NotTraceable, Symbol, to_ref, uniform
 
 #: The values of masks, and of fields in their form, on water.
-MASKS = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "side_u": 0.0, "side_v": 0.0, "slip": 1.0, "share": 1.0, "dry": 0.0}
+MASKS_ON_WATER = {
+    "wet": 1.0,
+    "open_u": 1.0,
+    "open_v": 1.0,
+    "open_boundary_u": 0.0,
+    "open_boundary_v": 0.0,
+    "slip": 1.0,
+    "corner_weight": 1.0,
+    "dry_corner": 0.0,
+}
 #: Rows and columns of the block for the recording: more than a field loses by differences.
-CELLS = 8
+TRACED_CELLS = 8
 #: Files that are not named as the place of an error in a term.
-MACHINERY = (
+INTERNAL_FILES = (
     str(Path(__file__).parent),
     *(str(Path(operators.__file__).with_name(f"{name}.py")) for name in ("operators", "patch", "neighbours")),
 )
@@ -35,7 +44,7 @@ def kind_of(field) -> str:
 
 
 def lengths_of(grid: Grid) -> dict:
-    """The arguments of `ocean.grid.metrics`, which determine all lengths and areas of a Grid, by name."""
+    """The arguments of `ocean.grid.make_metrics`, which determine all lengths and areas of a Grid, by name."""
     dx, area = grid.dx, grid.area
     return {"dx": dx.centre, "dx_edge": dx.v, "dy": grid.dy.centre, "area": area.centre, "area_edge": area.corner}
 
@@ -52,120 +61,130 @@ class Tracing:
 
     Args:
         kinds: the `kinds_of` its fields.
-        numbers: {name: array [1, 1]} of `numbers_of` these, and `weights_of` a stepper.
+        scalars: {name: array [1, 1]} of `scalar_names` of these, and `stepper_weights`.
         controls: names of the static fields and lines to differentiate with respect to.
     """
 
-    def __init__(self, scheme, kinds, numbers: dict, dtype, controls=()):
-        self.scheme, self.graph, self.numbers = scheme, Graph(dtype), numbers
+    def __init__(self, scheme, kinds, scalars: dict, dtype, controls=()):
+        self.scheme, self.graph, self.scalars = scheme, Graph(dtype), scalars
         margin, graph = scheme.margin, self.graph
-        rows = CELLS + 2 * margin
+        rows = TRACED_CELLS + 2 * margin
 
         def field(name, kind):
             if kind == "number":
-                return uniform(graph, numbers[name], name)
-            leaf = graph.leaf(kind, name, located=name in controls)
-            return Symbol(graph, (rows, 1 if leaf.line else rows), ref=Ref(leaf).moved(-margin, -margin))
+                return uniform(graph, scalars[name], name)
+            leaf = graph.leaf(kind, name, keeps_column=name in controls)
+            return Symbol(graph, (rows, 1 if leaf.is_line else rows), ref=Ref(leaf).moved(-margin, -margin))
 
         fields = {name: field(name, kind) for name, kind in kinds}
-        lengths = {name: uniform(graph, numbers[name], name) for name in ("dx", "dy") if name in numbers}
+        lengths = {name: uniform(graph, scalars[name], name) for name in ("dx", "dy") if name in scalars}
         lengths |= {name: fields.pop(name) for name in ("dx", "dx_edge", "area", "area_edge") if name in fields}
         dx, dy = lengths["dx"], lengths["dy"]
         grid = Grid(
-            **metrics(**{"dx_edge": dx, "area": dx * dy, "area_edge": dx * dy} | lengths),
-            **{name: field(name, "mask") for name in MASKS},
+            **make_metrics(**{"dx_edge": dx, "area": dx * dy, "area_edge": dx * dy} | lengths),
+            **{name: field(name, "mask") for name in MASKS_ON_WATER},
             **{name: fields.pop(name) for name in ("f", "depth")},
         )
         self.grid, self.params = as_patches(grid, margin), as_patches(fields, margin)
 
     def state(self, prefix=""):
         """A State of fields with the names prefix + name."""
-        names = self.scheme.state._fields
+        names = self.scheme.state_type._fields
         leaves = [self.graph.leaf("field", prefix + name) for name in names]
-        return self.scheme.state(*(Symbol(self.graph, (CELLS, CELLS), ref=Ref(leaf)) for leaf in leaves))
+        return self.scheme.state_type(
+            *(Symbol(self.graph, (TRACED_CELLS, TRACED_CELLS), ref=Ref(leaf)) for leaf in leaves)
+        )
 
-    def tendency(self, state, now: Instant, forward: Forward | None = None):
+    def tendency(self, state, now: Instant, forward: ForwardBackwardInputs | None = None):
         """The tendency of a block, as in `xla.make_step`."""
-        width = self.scheme.width
+        width = self.scheme.halo_width
 
         def padded(x):
-            around = replace(x.moved(-width, -width), shape=tuple(n + 2 * width for n in x.shape))
-            return Patch(around, (-width, -width))
+            extended = replace(x.moved(-width, -width), shape=tuple(n + 2 * width for n in x.shape))
+            return Patch(extended, (-width, -width))
 
         patches = state._make(padded(x) for x in state)
         if forward:
-            begin = {name: padded(getattr(forward.begin, name)) for name in self.scheme.at_begin}
-            forward = forward._replace(h=padded(forward.h), begin=begin)
+            step_start = {name: padded(getattr(forward.step_start, name)) for name in self.scheme.step_start_fields}
+            forward = forward._replace(pressure_h=padded(forward.pressure_h), step_start=step_start)
         try:
-            found = tendency(patches, now, self.grid, self.params, self.scheme, forward)
+            rates = tendency(patches, now, self.grid, self.params, self.scheme, forward)
         except (NotTraceable, AttributeError, TypeError, IndexError) as error:
-            raise UsageError(f"{place_of(error)}: {error}; a term may use {POSSIBLE}") from error
-        return state._make(field.on((CELLS, CELLS)) for field in found)
+            raise UsageError(f"{source_line_of(error)}: {error}; a term may use {SUPPORTED_OPERATIONS}") from error
+        return state._make(field.block_values((TRACED_CELLS, TRACED_CELLS)) for field in rates)
 
     def weights(self, method) -> list[Symbol]:
         """The weights of a time stepper: the numbers weight0 and so on."""
-        return [uniform(self.graph, self.numbers[f"weight{n}"], ("weight", n)) for n in range(method.counts[0])]
+        return [
+            uniform(self.graph, self.scalars[f"weight{n}"], ("weight", n))
+            for n in range(method.weight_and_state_counts[0])
+        ]
 
-    def programs(self, method, step, apart=False, moving=False) -> list[Program]:
+    def programs(self, method, step, separate_stages=False, rotates_planes=False) -> list[Program]:
         """The passes of a step of a time stepper: one, or one for each stage of a Runge-Kutta method.
 
-        If `apart`, each stage has its own fields, instead of overwriting those of the stage before. With `moving`,
-        fields that only become older are not copied: see `Program.moves`. `step` is its number, an array without axes.
+        If `separate_stages`, each stage has its own fields, instead of overwriting those of the stage before. With
+        `rotates_planes`, fields that only become older are not copied: see `Program.planes_after`. `step` is its
+        number, an array without axes.
         """
-        names = self.scheme.state._fields
+        names = self.scheme.state_type._fields
         if isinstance(method, RungeKutta):
-            return self.stages(method, step, apart)
-        memory = tuple(self.state(f"memory{number}.") for number in range(method.counts[1]))
+            return self.stages(method, step, separate_stages)
+        memory = tuple(self.state(f"memory{number}.") for number in range(method.weight_and_state_counts[1]))
         carry = method.combine(self.tendency, Carry(self.state(), memory, step), self.weights(method))
-        outputs = prefixed("", carry.state)
+        outputs = prefixed_refs("", carry.state)
         for number, group in enumerate(carry.memory):
-            outputs |= prefixed(f"memory{number}.", group)
-        reads = (*outputs,) if self.scheme.forward else names
+            outputs |= prefixed_refs(f"memory{number}.", group)
+        reads = (*outputs,) if self.scheme.forward_backward else names
         program = Program(reads, reads, outputs)
-        return [program.without_copies() if moving else program]
+        return [program.without_copies() if rotates_planes else program]
 
-    def stages(self, method: RungeKutta, step, apart: bool) -> list[Program]:
+    def stages(self, method: RungeKutta, step, separate_stages: bool) -> list[Program]:
         """As RungeKutta.combine, but inputs of later stages are written, and read again."""
         start, programs = self.state(), []
         table = method.table
-        used = [any(row[k] for row in table[k + 1 :]) for k in range(len(table))]
-        for number, row in enumerate(method.rows(self.weights(method))):
-            prefix, to = (f"stage{n if apart else ''}." if 0 < n < len(table) else "" for n in (number, number + 1))
-            F = self.tendency(self.state(prefix), method.now(step, number))
+        is_reused = [any(row[k] for row in table[k + 1 :]) for k in range(len(table))]
+        for number, row in enumerate(method.stage_weights(self.weights(method))):
+            prefix, next_prefix = (
+                f"stage{n if separate_stages else ''}." if 0 < n < len(table) else "" for n in (number, number + 1)
+            )
+            F = self.tendency(self.state(prefix), method.stage_instant(step, number))
             past = [self.state(f"tendency{k}.") for k in range(number)]
-            after = start._make(x + weigh(row, terms) for x, *terms in zip(start, *past, F, strict=True))
-            outputs = prefixed(to, after) | (prefixed(f"tendency{number}.", F) if used[number] else {})
-            reads, gives = (tuple(where + name for name in start._fields) for where in (prefix, to))
-            programs.append(Program(reads, gives, outputs))
+            after = start._make(x + weighted_sum(row, terms) for x, *terms in zip(start, *past, F, strict=True))
+            outputs = prefixed_refs(next_prefix, after) | (
+                prefixed_refs(f"tendency{number}.", F) if is_reused[number] else {}
+            )
+            reads, sends = (tuple(where + name for name in start._fields) for where in (prefix, next_prefix))
+            programs.append(Program(reads, sends, outputs))
         return programs
 
 
-def place_of(error: Exception) -> str:
+def source_line_of(error: Exception) -> str:
     """The line of a term, or of a function that it called, that raised an error."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(MACHINERY)]
-    frame = (own or frames)[-1]
+    outside_frames = [frame for frame in frames if not frame.filename.startswith(INTERNAL_FILES)]
+    frame = (outside_frames or frames)[-1]
     return f"{frame.filename}:{frame.lineno}: {frame.line}"
 
 
-def numbers_of(kinds) -> tuple[str, ...]:
+def scalar_names(kinds) -> tuple[str, ...]:
     """The names of numbers that are the same for all cells: of fields, and of lengths that are no fields."""
     fields = dict(kinds)
     return tuple(name for name in ("dx", "dy", *fields) if fields.get(name, "number") == "number")
 
 
-def carried(scheme, method, derivative=()) -> tuple[str, ...]:
+def carry_field_names(scheme, method, derivative=()) -> tuple[str, ...]:
     """The names of the fields of a carry: of the state, of the stepper's memory, and of their tangents."""
-    prefixes = "", *(f"memory{number}." for number in range(method.counts[1]))
-    names = [prefix + name for prefix in prefixes for name in scheme.state._fields]
+    prefixes = "", *(f"memory{number}." for number in range(method.weight_and_state_counts[1]))
+    names = [prefix + name for prefix in prefixes for name in scheme.state_type._fields]
     return (*names, *(f"d.{name}" for name in names if "tangent" in derivative))
 
 
-def weights_of(method, step, dt) -> dict:
+def stepper_weights(method, step, dt) -> dict:
     """The values of `Tracing.weights`, by name."""
     return {f"weight{number}": weight.reshape(1, 1) for number, weight in enumerate(method.weights(step, dt))}
 
 
-def prefixed(prefix: str, state) -> dict[str, Ref]:
+def prefixed_refs(prefix: str, state) -> dict[str, Ref]:
     """The Refs that compute the fields of a State, by prefix and name."""
     return {prefix + name: to_ref(x) for name, x in zip(state._fields, state, strict=True)}

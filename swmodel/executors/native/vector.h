@@ -29,7 +29,7 @@ constexpr int BYTES = 16;
 template <class T>
 struct Pack {
   typedef T Vector __attribute__((vector_size(BYTES)));
-  typedef T Anywhere __attribute__((vector_size(BYTES), aligned(alignof(T)), may_alias));
+  typedef T Unaligned __attribute__((vector_size(BYTES), aligned(alignof(T)), may_alias));
   using Integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
   typedef Integer Integers __attribute__((vector_size(BYTES)));
 };
@@ -40,16 +40,16 @@ constexpr int LANES = sizeof(V) / sizeof(Number<V>);
 
 template <class V>
 SWMODEL_INLINE V load(const Number<V>* p) {
-  return *reinterpret_cast<const typename Pack<Number<V>>::Anywhere*>(p);
+  return *reinterpret_cast<const typename Pack<Number<V>>::Unaligned*>(p);
 }
 template <class V>
 SWMODEL_INLINE void store(Number<V>* p, V v) {
-  *reinterpret_cast<typename Pack<Number<V>>::Anywhere*>(p) = v;
+  *reinterpret_cast<typename Pack<Number<V>>::Unaligned*>(p) = v;
 }
-// Past the cache, where `beside` and the processor can; p is at the beginning of a vector's worth of memory then.
+// Past the cache, where `bypass` and the processor can; p is at the beginning of a vector's worth of memory then.
 template <class V>
-SWMODEL_INLINE void store(Number<V>* p, V v, bool beside) {
-  if (!beside) return store(p, v);
+SWMODEL_INLINE void store(Number<V>* p, V v, bool bypass) {
+  if (!bypass) return store(p, v);
 #if defined(__AVX512F__) && defined(__AVX512VL__)
   _mm512_stream_si512((__m512i*)p, (__m512i)v);
 #elif defined(__AVX2__)
@@ -66,12 +66,12 @@ SWMODEL_INLINE void finish_stores() {
 #endif
 }
 template <class V>
-SWMODEL_INLINE V all(Number<V> x) {
+SWMODEL_INLINE V broadcast(Number<V> x) {
   return V{} + x;
 }
-template <int WRITTEN, class T>
-SWMODEL_INLINE void fetch(const T* p) {
-  __builtin_prefetch(p, WRITTEN);
+template <int FOR_WRITE, class T>
+SWMODEL_INLINE void prefetch(const T* p) {
+  __builtin_prefetch(p, FOR_WRITE);
 }
 
 // a b + c, rounded once where the processor can.
@@ -151,8 +151,8 @@ SWMODEL_INLINE V cbrt(V a) {
   const V x = abs(a);
   const I guess = (SINGLE ? I{} + 0x54a21d2a : I{} + static_cast<typename Pack<T>::Integer>(0x553ef0ff289dd796)) - (I)x / 3;
   V r = (V)guess;
-  for (int n = 0; n < (SINGLE ? 3 : 4); ++n) r = r * mad(-x * r, r * r, all<V>(4)) * all<V>(T(1) / 3);
-  const V root = x * (r * r), better = mad(mad(-root * root, root, x), r * r * all<V>(T(1) / 3), root);
+  for (int n = 0; n < (SINGLE ? 3 : 4); ++n) r = r * mad(-x * r, r * r, broadcast<V>(4)) * broadcast<V>(T(1) / 3);
+  const V root = x * (r * r), better = mad(mad(-root * root, root, x), r * r * broadcast<V>(T(1) / 3), root);
   return x == 0 ? a : a < 0 ? -better : better;
 }
 
@@ -175,10 +175,10 @@ SWMODEL_INLINE V power(V a, V b) {
 }
 
 // ---- masks: one byte a cell; wet, open_u and open_v in the bits 0 to 2, the wet cells around the corner in the bits 3
-// to 5, with 4 added where there is no stress at a boundary; side_u and side_v in the bits 6 and 7 ----
+// to 5, with 4 added where there is no stress at a boundary; open_boundary_u and open_boundary_v in the bits 6 and 7 ----
 
 template <class V>
-SWMODEL_INLINE auto cells(const std::uint8_t* p) {
+SWMODEL_INLINE auto load_mask_bits(const std::uint8_t* p) {
   using I = typename Pack<Number<V>>::Integers;
 #if defined(__AVX512F__) && defined(__AVX512VL__)
   if constexpr (sizeof(Number<V>) == 4) return (I)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)p));
@@ -191,12 +191,12 @@ SWMODEL_INLINE auto cells(const std::uint8_t* p) {
 }
 // x where cells have a bit, and 0 elsewhere.
 template <int BIT, class V, class I>
-SWMODEL_INLINE V only(V x, I cell) {
+SWMODEL_INLINE V masked(V x, I cell) {
   return (cell & BIT) != 0 ? x : V{};
 }
 // Of a table by the wet cells around the corner, twice eight numbers.
 template <class V, class I>
-SWMODEL_INLINE V by_corner(const Number<V>* table, I cell) {
+SWMODEL_INLINE V lookup_corner(const Number<V>* table, I cell) {
   const I around = cell >> 3;
 #if !defined(__clang__)
   if constexpr (LANES<V> >= 8) return __builtin_shuffle(load<V>(table), around);
@@ -206,7 +206,7 @@ SWMODEL_INLINE V by_corner(const Number<V>* table, I cell) {
   return r;
 }
 template <class T>
-constexpr T SHARE[] = {0, 4, 2, T(4.0 / 3), 1, 4, 2, T(4.0 / 3), 0, 4, 2, T(4.0 / 3), 1, 4, 2, T(4.0 / 3)};
+constexpr T CORNER_WEIGHT[] = {0, 4, 2, T(4.0 / 3), 1, 4, 2, T(4.0 / 3), 0, 4, 2, T(4.0 / 3), 1, 4, 2, T(4.0 / 3)};
 template <class T>
 constexpr T DRY_CORNER[] = {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
 

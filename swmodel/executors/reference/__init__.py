@@ -4,6 +4,6 @@ It implements docs/numerics.md and shares no numerical code with the other execu
 The reference has a row or column of land beyond it: every domain is a doubly periodic ring with coasts.
 """
 
-from .model import Reference
+from .model import ReferenceModel
 
-__all__ = ["Reference"]
+__all__ = ["ReferenceModel"]

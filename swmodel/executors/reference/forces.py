@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.constituents import constituents
+from ...ocean.constituents import constituents_at
 from ...ocean.coordinates import points
 from ...ocean.terms.tide import EQUILIBRIUM
 from .neighbours import c, difference
@@ -15,28 +15,28 @@ from .neighbours import c, difference
 
 def wind(T):
     """du/dt = wind_x / (rho h^x), dv/dt = wind_y / (rho h^y)."""
-    stress = T.ring.in_time("wind_x", T.ring.to_u), T.ring.in_time("wind_y", T.ring.to_v)
+    stress = T.domain.in_time("wind_x", T.domain.to_u), T.domain.in_time("wind_y", T.domain.to_v)
 
     def add(x, F):
-        add_stress(T, x[0], [tau(T.begin, T.time) / T.physics.density for tau in stress], F)
+        add_stress(T, x[0], [tau(T.step_start, T.time) / T.physics.density for tau in stress], F)
 
     return add
 
 
 def wind_drag(T):
     """du/dt = tau_x / (rho h^x), tau = rho_a C |U| U at centres, with the wind U at 10 m."""
-    ring, options = T.ring, T.ring.config.wind_drag
-    wind_at_10_m = ring.in_time("u10"), ring.in_time("v10")
+    domain, options = T.domain, T.domain.config.wind_drag
+    wind_at_10_m = domain.in_time("u10"), domain.in_time("v10")
 
     def add(x, F):
-        u10, v10 = (wind(T.begin, T.time) for wind in wind_at_10_m)
+        u10, v10 = (wind(T.step_start, T.time) for wind in wind_at_10_m)
         speed = np.hypot(u10, v10)
         if options.law == "garratt":
             drag = np.minimum(3.5, 0.75 + 0.067 * speed)
         else:
             drag = np.maximum(1.15, 0.49 + 0.065 * speed)
         k = 1e-3 * options.air_density / T.physics.density * drag * speed
-        add_stress(T, x[0], [ring.to_u(k * u10), ring.to_v(k * v10)], F)
+        add_stress(T, x[0], [domain.to_u(k * u10), domain.to_v(k * v10)], F)
 
     return add
 
@@ -49,7 +49,7 @@ def add_stress(T, h, stress, F):
 
 def body_force(T):
     """du/dt = a + b cos(2 pi t / period + phase)."""
-    f = T.ring.config.body_force
+    f = T.domain.config.body_force
 
     def add(x, F):
         turns = 2 * np.pi * (T.time / f.period)
@@ -61,16 +61,16 @@ def body_force(T):
 
 def air_pressure(T):
     """p / rho."""
-    pressure = T.ring.in_time("air_pressure", lambda values: values / T.physics.density)
-    return lambda x: pressure(T.begin, T.time)
+    pressure = T.domain.in_time("air_pressure", lambda values: values / T.physics.density)
+    return lambda x: pressure(T.step_start, T.time)
 
 
 def tide(T):
     """- g factor sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat)."""
-    ring, options = T.ring, T.ring.config.tide
-    at = points(ring.config.grid, "centre", ring.rows, ring.columns)
-    lon, lat = np.radians(at.lon), np.radians(at.lat)
-    tides = constituents(options.constituents, ring.config.time.start, options.nodal)
+    domain, options = T.domain, T.domain.config.tide
+    centres = points(domain.config.grid, "centre", domain.rows, domain.columns)
+    lon, lat = np.radians(centres.lon), np.radians(centres.lat)
+    tides = constituents_at(options.constituents, domain.config.time.start, options.nodal)
 
     def head(x):
         level = T.work
@@ -78,7 +78,7 @@ def tide(T):
         level[...] = 0
         for each in tides:
             turns = 2 * np.pi * (each.frequency * T.time) + each.phase
-            height = each.factor * EQUILIBRIUM[each.name].height
+            height = each.nodal_factor * EQUILIBRIUM[each.name].height
             level += height * shapes[each.species] * np.cos(turns + each.species * lon)
         level *= -T.physics.gravity * options.factor * ramp(options.ramp, T.time)
         return level
@@ -93,5 +93,5 @@ def ramp(length, time):
 
 def self_attraction(T):
     """- g beta (h - H)."""
-    attraction = T.physics.gravity * T.ring.field("self_attraction")
-    return lambda x: difference(T.ring.depth, c(x[0]), attraction, out=T.work)
+    attraction = T.physics.gravity * T.domain.field("self_attraction")
+    return lambda x: difference(T.domain.depth, c(x[0]), attraction, out=T.work)

@@ -10,7 +10,7 @@ from .neighbours import c, difference, e, n, nw, s, se, w, wrap
 
 def linear_drag(T):
     """du/dt = - r u."""
-    rates = T.ring.at_faces("linear_drag")
+    rates = T.domain.at_faces("linear_drag")
 
     def add(x, F):
         for F_k, velocity, r in zip(c(F[1:3]), c(x[1:3]), rates, strict=True):
@@ -21,23 +21,23 @@ def linear_drag(T):
 
 def quadratic_drag(T):
     """du/dt = - C |u| u / h^x."""
-    return speed_drag(T, T.ring.at_faces("quadratic_drag"), lambda h: h)
+    return speed_drag(T, T.domain.at_faces("quadratic_drag"), lambda h: h)
 
 
 def manning(T):
     """du/dt = - g n² |u| u / (h^x)^(4/3)."""
-    roughness = [T.physics.gravity * each**2 for each in T.ring.at_faces("manning")]
+    roughness = [T.physics.gravity * each**2 for each in T.domain.at_faces("manning")]
     return speed_drag(T, roughness, lambda h: h * np.cbrt(h))
 
 
-def speed_drag(T, coefficients, per):
+def speed_drag(T, coefficients, thickness_function):
     """du/dt = - coefficient |u| u / per(h^x)."""
 
     def add(x, F):
         for F_k, coefficient, (drag, own, h) in zip(c(F[1:3]), coefficients, speeds(T, x), strict=True):
             drag *= own
             drag *= coefficient
-            drag /= per(h)
+            drag /= thickness_function(h)
             F_k -= drag
 
     return add
@@ -62,13 +62,13 @@ def speeds(T, x):
 
 def viscosity(T):
     """du/dt = L(u)."""
-    nu = np.broadcast_to(T.ring.field("viscosity"), T.work.shape), T.ring.at_corners("viscosity")
+    nu = np.broadcast_to(T.domain.field("viscosity"), T.work.shape), T.domain.at_corners("viscosity")
     return harmonic(T, lambda x: nu)
 
 
 def harmonic(T, viscosities, sign=1):
     """du/dt = sign L(u), nu at centres and corners a function of x."""
-    L = np.zeros((2, *T.ring.shape), T.ring.dtype)
+    L = np.zeros((2, *T.domain.shape), T.domain.dtype)
 
     def add(x, F):
         nu = viscosities(x)
@@ -80,13 +80,13 @@ def harmonic(T, viscosities, sign=1):
 
 def biharmonic_viscosity(T):
     """du/dt = - L(nu4^x L(u)), L with viscosity one."""
-    nu4 = T.ring.at_faces("biharmonic_viscosity")
+    nu4 = T.domain.at_faces("biharmonic_viscosity")
     return biharmonic(T, lambda x: nu4)
 
 
 def biharmonic(T, viscosities):
     """du/dt = - L(nu4 L(u)), nu4 on u and v faces a function of x."""
-    LL = np.zeros((2, *T.ring.shape), T.ring.dtype)
+    LL = np.zeros((2, *T.domain.shape), T.domain.dtype)
 
     def add(x, F):
         L = open_laplacian(T, x[1:3])
@@ -101,8 +101,8 @@ def biharmonic(T, viscosities):
 
 def open_laplacian(T, velocity):
     """L(u) and L(v) with viscosity one, zero on closed faces, padded; the outer rows are not filled."""
-    L = laplacian(T, velocity, (1.0, 1.0), out=np.zeros((2, *T.ring.shape), T.ring.dtype))
-    closed = T.ring.closed[T.ring.closed >= L[0].size] - L[0].size
+    L = laplacian(T, velocity, (1.0, 1.0), out=np.zeros((2, *T.domain.shape), T.domain.dtype))
+    closed = T.domain.closed[T.domain.closed >= L[0].size] - L[0].size
     L.reshape(-1)[closed[closed < L.size]] = 0
     return L
 
@@ -119,7 +119,7 @@ def laplacian(T, velocity, nu, out):
         (v, c(out[1]), (n, s, v_y, sizes.cos_c), (e, w, v_x, None)),
     ):
         np.subtract(left(a), c(a), out=c(strain))
-        strain.reshape(-1)[T.ring.boundary] *= T.slip
+        strain.reshape(-1)[T.domain.boundary_corners] *= T.slip
         np.multiply(c(strain), nu_q, out=c(strain))
         if cos_q is not None:
             strain *= cos_q
@@ -139,21 +139,21 @@ def sponge(T):
 
     With drying thin and breaking water keeps its thickness.
     """
-    contents = [k for k, name in enumerate(T.ring.state._fields) if name.endswith("_content")]
-    h_rate, u_rate, v_rate = (rate(T.ring, location) for location in ("centre", "u", "v"))
+    contents = [k for k, name in enumerate(T.domain.state._fields) if name.endswith("_content")]
+    h_rate, u_rate, v_rate = (sponge_rate(T.domain, location) for location in ("centre", "u", "v"))
 
     def add(x, F):
         Fh, Fu, Fv = c(F[:3])
         u, v = c(x[1:3])
-        outflow = difference(c(x[0]), T.ring.depth, h_rate, out=T.work)
-        if (outside := T.ring.open_sides).faces:
-            level = outside.level(T.begin, T.time)
-            flows = [outside.transport(axis, level, T.begin, T.time).reshape(T.ring.shape) for axis in "xy"]
-            outflow -= h_rate * c(level.reshape(T.ring.shape))
+        outflow = difference(c(x[0]), T.domain.depth, h_rate, out=T.work)
+        if (outside := T.domain.open_boundaries).faces:
+            level = outside.level(T.step_start, T.time)
+            flows = [outside.transport(axis, level, T.step_start, T.time).reshape(T.domain.shape) for axis in "xy"]
+            outflow -= h_rate * c(level.reshape(T.domain.shape))
             u = u - c(flows[0]) / T.face_thickness[0](x[0], out=c(T.padded))
             v = v - c(flows[1]) / T.face_thickness[1](x[0], out=c(T.padded))
         if T.drying:
-            outflow *= 1 - T.drying.share
+            outflow *= 1 - T.drying.breaking_fraction
         Fh -= outflow
         for content, F_k in zip(c(x[contents]), (c(F[k]) for k in contents), strict=True):
             F_k -= outflow * content / c(x[0])
@@ -163,15 +163,15 @@ def sponge(T):
     return add
 
 
-def rate(ring, location):
+def sponge_rate(domain, location):
     """Sum over the sides of rate (1 - d/width)² where the distance d from the side is below width, s-1, [R, C]."""
-    sponge, at = ring.config.sponge, points(ring.config.grid, location, ring.rows, ring.columns)
-    west, south = at.origin[0] - 0.5 * at.dx, at.origin[1] - 0.5 * at.dy
+    sponge, positions = domain.config.sponge, points(domain.config.grid, location, domain.rows, domain.columns)
+    west, south = positions.origin[0] - 0.5 * positions.dx, positions.origin[1] - 0.5 * positions.dy
     distance = {
-        "west": at.x - west,
-        "east": west + at.length_x - at.x,
-        "south": at.y - south,
-        "north": south + at.length_y - at.y,
+        "west": positions.x - west,
+        "east": west + positions.length_x - positions.x,
+        "south": positions.y - south,
+        "north": south + positions.length_y - positions.y,
     }
     total = sum(sponge.rate * np.maximum(1 - distance[side] / sponge.width, 0) ** 2 for side in sponge.sides)
-    return np.asarray(total, dtype=ring.dtype)
+    return np.asarray(total, dtype=domain.dtype)

@@ -7,65 +7,65 @@ import numpy as np
 
 from ...ocean.state import Carry, State
 from ...setup.fields import evaluate
-from .ring import Ring
-from .steppers import STATES_KEPT, STEPPERS, TENDENCIES_KEPT
+from .periodic_domain import PeriodicDomain
+from .steppers import STATES_IN_MEMORY, STEPPERS, TENDENCIES_IN_MEMORY
 from .tendency import Tendency
 
 
-class Reference:
+class ReferenceModel:
     """The whole domain of a configuration, in its dtype. Arguments and results are NumPy arrays [ny, nx]."""
 
     def __init__(self, setup):
         self.config = setup.config
-        self.ring = Ring(setup)
-        self._tendency = Tendency(self.ring)
+        self.domain = PeriodicDomain(setup)
+        self._tendency = Tendency(self.domain)
 
     def start(self, state: State | None = None) -> Carry:
         """Step 0, from the initial state of the case or from `state`; at rest on land and closed faces."""
-        config, ring = self.config, self.ring
+        config, domain = self.config, self.domain
         if state is None:
-            depth, eta, u, v = (self._inside(name) for name in ("depth", "eta", "u", "v"))
+            depth, eta, u, v = (self._domain_field(name) for name in ("depth", "eta", "u", "v"))
             h = np.maximum(depth + eta, 0) if config.drying.active else depth + eta
             start = {"h": h, "u": u, "v": v}
             for each in config.physics.tracers:
-                c = self._inside(each.name)
+                c = self._domain_field(each.name)
                 start |= {each.name: c + 0 * depth, f"{each.name}_content": h * c}
-            start |= {name: np.zeros(()) for name in ring.state._fields if name not in start}
-            state = ring.state(*np.broadcast_arrays(*(start[name] for name in ring.state._fields)))
-        state = ring.extract(ring.embed(state, ring.rest))
+            start |= {name: np.zeros(()) for name in domain.state._fields if name not in start}
+            state = domain.state(*np.broadcast_arrays(*(start[name] for name in domain.state._fields)))
+        state = domain.extract(domain.embed(state, domain.resting_values))
         zeros = type(state)._make(np.zeros_like(field) for field in state)
-        tendencies = (zeros,) * TENDENCIES_KEPT.get(config.time.stepper, 0)
-        return Carry(state, tendencies or (state,) * STATES_KEPT.get(config.time.stepper, 0), 0)
+        tendencies = (zeros,) * TENDENCIES_IN_MEMORY.get(config.time.stepper, 0)
+        return Carry(state, tendencies or (state,) * STATES_IN_MEMORY.get(config.time.stepper, 0), 0)
 
-    def _inside(self, name):
+    def _domain_field(self, name):
         """A field of the case or of a file, on the domain without the land of walls, float64."""
         return evaluate(self.config, name, range(self.config.grid.ny), range(self.config.grid.nx))
 
     def advance(self, carry: Carry, n: int, dt: float) -> Carry:
         """The carry n steps of dt seconds later; the argument does not change."""
-        ring, stepper = self.ring, self.config.time.stepper
-        remembered = ring.rest if stepper in STATES_KEPT else 0
-        x = ring.embed(carry.state, ring.rest)
-        memory = [ring.embed(state, remembered) for state in carry.memory]
+        domain, stepper = self.domain, self.config.time.stepper
+        memory_at_closed = domain.resting_values if stepper in STATES_IN_MEMORY else 0
+        x = domain.embed(carry.state, domain.resting_values)
+        memory = [domain.embed(state, memory_at_closed) for state in carry.memory]
         steps = range(int(carry.step), int(carry.step) + n)
         x, memory = STEPPERS[stepper](self._tendency, x, memory, steps, dt, self.config.time)
-        return Carry(ring.extract(x), tuple(ring.extract(state) for state in memory), steps.stop)
+        return Carry(domain.extract(x), tuple(domain.extract(state) for state in memory), steps.stop)
 
     def tendency(self, state: State, time: float = 0.0) -> State:
         """dh/dt (m s-1), du/dt and dv/dt (m s-2), and those of dissolved substances, at a time, s."""
-        x = self.ring.embed(state, self.ring.rest)
+        x = self.domain.embed(state, self.domain.resting_values)
         F = np.zeros_like(x)
         self._tendency(x, F, time)
-        return self.ring.extract(F)
+        return self.domain.extract(F)
 
 
-class NumpyReference:
+class ReferenceExecutor:
     """The executor `reference`."""
 
     name = "reference"
 
     def __init__(self, setup, transport, grid, params):
-        self.model = Reference(setup)
+        self.model = ReferenceModel(setup)
         self.dt, self.substeps = setup.dt, 1
 
     def start(self, state: State) -> Carry:
@@ -76,17 +76,17 @@ class NumpyReference:
         """The carry of a restart file."""
         return jax.tree.map(np.asarray, carry)._replace(step=int(carry.step))
 
-    def exchange(self, params: dict, of) -> None:
+    def replace_params(self, params: dict, varying) -> None:
         """Read varying coefficients again, as the reference does itself."""
-        self.model.ring.forget()
+        self.model.domain.clear_records()
 
-    def divide(self, substeps: int) -> None:
+    def set_substeps(self, substeps: int) -> None:
         """Take each further step in this many."""
         self.substeps = substeps
 
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later, without NumPy's warnings: the health check reports a blow-up."""
         with np.errstate(all="ignore"):
-            finer = carry._replace(step=carry.step * self.substeps)
-            after = self.model.advance(finer, n * self.substeps, self.dt / self.substeps)
+            substep_carry = carry._replace(step=carry.step * self.substeps)
+            after = self.model.advance(substep_carry, n * self.substeps, self.dt / self.substeps)
         return after._replace(step=carry.step + n)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 
-def place(north, east):
+def neighbour_view(north, east):
     """The function from a padded array [..., R+2, C+2] to its values shifted north and east: [..., R, C]."""
     rows, columns = (slice(1 + cells, cells - 1 or None) for cells in (north, east))
     return lambda a: a[..., rows, columns]
 
 
 #: At the array's own points, and at their neighbours in the east, west, north, south, north-east, ...
-c = place(0, 0)
-e, w, n, s = place(0, 1), place(0, -1), place(1, 0), place(-1, 0)
-ne, nw, se, sw = place(1, 1), place(1, -1), place(-1, 1), place(-1, -1)
+c = neighbour_view(0, 0)
+e, w, n, s = neighbour_view(0, 1), neighbour_view(0, -1), neighbour_view(1, 0), neighbour_view(-1, 0)
+ne, nw, se, sw = neighbour_view(1, 1), neighbour_view(1, -1), neighbour_view(-1, 1), neighbour_view(-1, -1)
 
 
 def wrap(*arrays):
-    """Fill the outer rows and columns of padded arrays with the values from across the ring."""
+    """Fill the outer rows and columns of padded arrays with the values from the opposite side of the domain."""
     for a in arrays:
         a[..., 0] = a[..., -2]
         a[..., -1] = a[..., 1]

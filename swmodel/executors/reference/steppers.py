@@ -1,7 +1,7 @@
 """The time steppers of docs/numerics.md on x = [h, u, v], one array: functions that take a range of steps.
 
-`tendency(x, F, begin, into)` writes dx/dt into F, `into` seconds after a step began at `begin`. The steppers overwrite
-their arguments, and return x and the new memory.
+`tendency(x, F, step_start, stage_time)` writes dx/dt into F, `stage_time` seconds after a step began at `step_start`.
+The steppers overwrite their arguments, and return x and the new memory.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def gfb(tendency, x, memory, steps, dt, options):
     for step in steps:
         first, second = (-1.06221, 0.281105) if step > 1 else (0.0, 0.0)
         middle[...] = x + first * (last - x) + second * (before - x)
-        tendency.of_step = x, dt
+        tendency.gfb_step = x, dt
         tendency(middle, F, step * dt, dt / 2)
         h, change = x[0], dt * F[0]
         if step == 0:
@@ -98,8 +98,8 @@ def gfb(tendency, x, memory, steps, dt, options):
             level = h + 13 / 12 * change + (last[0] - h) / 12
         else:
             level = h + 0.614 * change + 0.088 * (last[0] - h) + 0.013 * (before[0] - h)
-        tendency.press(middle, level, F)
-        tendency.carry(x, middle, F, dt)
+        tendency.replace_pressure(middle, level, F)
+        tendency.step_tracers(x, middle, F, dt)
         before, last, x = last, x, np.add(x, dt * F, out=before)
     return x, (last, before)
 
@@ -107,5 +107,5 @@ def gfb(tendency, x, memory, steps, dt, options):
 STEPPERS = {"ab2": ab2, "ab3": ab3, "rk3": rk3, "rk4": rk4, "leapfrog": leapfrog, "gfb": gfb}
 
 #: How many tendencies and how many states a stepper remembers.
-TENDENCIES_KEPT = {"ab2": 1, "ab3": 2}
-STATES_KEPT = {"leapfrog": 1, "gfb": 2}
+TENDENCIES_IN_MEMORY = {"ab2": 1, "ab3": 2}
+STATES_IN_MEMORY = {"leapfrog": 1, "gfb": 2}

@@ -1,7 +1,7 @@
 """The tendencies of docs/numerics.md, one function for each physical term.
 
-Every field is a padded array on the Ring. The list of terms has only those of the configuration. Intermediate results
-use arrays that are made once: at 3600 x 1800 an operation on new memory costs up to twice as much.
+Every field is a padded array on the PeriodicDomain. The list of terms has only those of the configuration. Intermediate
+results use arrays that are made once: at 3600 x 1800 an operation on new memory costs up to twice as much.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 
 from ...errors import UsageError
 from . import closures, forces, friction, weno
-from .drying import Drying
+from .drying import DryingTerms
 from .neighbours import FACE_THICKNESS, c, difference, e, n, ne, s, w, wrap
-from .sizes import Sizes
+from .sizes import CellSizes
 from .tracer import tracer
 from .tracer_advection import advection
 from .vorticity_flux import FLUXES
@@ -44,14 +44,14 @@ TERMS = {
 
 
 class Tendency:
-    """Writes dx/dt into F and wraps x round the ring.
+    """Writes dx/dt into F and wraps x round the domain.
 
-    Its arguments are x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], the begin of the step and the time
+    Its arguments are x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], the start of the step and the time
     since, s.
 
     Attributes:
-        begin, time: begin of the step, and time of this tendency, s.
-        of_step: x at the begin of a step of `gfb`, and its length, s.
+        step_start, time: start of the step, and time of this tendency, s.
+        gfb_step: x at the start of a step of `gfb`, and its length, s.
         drying: the parts of a run with drying, else None.
         face_thickness: functions of padded h to the thickness on u and on v faces.
         U, V, P, q: transports, Bernoulli function, potential vorticity, padded.
@@ -59,49 +59,51 @@ class Tendency:
         padded, work: for intermediate results, [R+2, C+2] and [R, C].
     """
 
-    def __init__(self, ring):
-        config = ring.config
-        self.ring, self.sizes, self.physics = ring, Sizes(ring), config.physics
-        self.f = ring.coriolis()
-        self.slip = ring.coast * (2.0 if self.physics.slip == "no" else 0.0)
-        self.U, self.V, self.P, self.q, self.padded = np.zeros((5, *ring.shape), ring.dtype)
+    def __init__(self, domain):
+        config = domain.config
+        self.domain, self.sizes, self.physics = domain, CellSizes(domain), config.physics
+        self.f = domain.coriolis()
+        self.slip = domain.is_coast * (2.0 if self.physics.slip == "no" else 0.0)
+        self.U, self.V, self.P, self.q, self.padded = np.zeros((5, *domain.shape), domain.dtype)
         self.work = np.zeros_like(c(self.U))
         self.face_thickness = FACE_THICKNESS[config.scheme.face_thickness]
-        self.begin = self.time = 0.0
+        self.step_start = self.time = 0.0
         self.heads, added = [], []
-        self.drying = Drying(self) if ring.scheme.drying else None
+        self.drying = DryingTerms(self) if domain.scheme.drying else None
         tracers = {each.name: each for each in config.physics.tracers}
         of_tracers = {name: partial(tracer, options=each) for name, each in tracers.items()}
-        self.over_step = [advection(self, tracers[term.name]) for term in ring.scheme.acting if term.over_step]
-        for term in ring.scheme.acting:
-            if term.boundary_flux or term.over_step or (self.drying and term.damping):
+        self.tracer_steps = [
+            advection(self, tracers[term.name]) for term in domain.scheme.active_terms if term.rate_over_step
+        ]
+        for term in domain.scheme.active_terms:
+            if term.boundary_flux or term.rate_over_step or (self.drying and term.damping):
                 continue
             if (function := (TERMS | of_tracers).get(term.name)) is None:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")
             (self.heads if term.bernoulli_potential else added).append(function(self))
-        drying, sides = self.drying, [self.open_sides] if ring.open_sides.faces else []
+        drying, sides = self.drying, [self.open_boundaries] if domain.open_boundaries.faces else []
         self.terms = [
-            *([drying.enter, *sides, drying.limit] if drying else [self.transports, *sides]),
+            *([drying.set_flow, *sides, drying.limit_outflow] if drying else [self.transports, *sides]),
             self.continuity,
             self.pressure,
             self.potential_vorticity,
             lambda x, F: FLUXES[config.scheme.vorticity_flux](self, F),
-            *([drying.keep] if drying else []),
+            *([drying.take_accelerations] if drying else []),
             *added,
         ]
 
-    def __call__(self, x, F, begin=0.0, into=0.0):
-        self.begin, self.time = begin, begin + into
+    def __call__(self, x, F, step_start=0.0, stage_time=0.0):
+        self.step_start, self.time = step_start, step_start + stage_time
         F[3:] = 0
         wrap(x)
         for term in self.terms:
             term(x, F)
-        F.reshape(-1)[self.ring.closed] = 0
+        F.reshape(-1)[self.domain.closed] = 0
         velocities = {"x": x[1], "y": x[2]}
-        for axis, faces in self.ring.open_sides.faces.items():
+        for axis, faces in self.domain.open_boundaries.faces.items():
             velocities[axis].reshape(-1)[faces[0].astype(int)] = 0
         for dissolved in F[3:]:
-            dissolved.reshape(-1)[self.ring.land] = 0
+            dissolved.reshape(-1)[self.domain.land] = 0
 
     def transports(self, x, F):
         """U = h^x u, V = h^y v cos; cos is 1 on a plane."""
@@ -113,9 +115,11 @@ class Tendency:
             V *= sizes.cos_v
         wrap(U, V)
 
-    def open_sides(self, x, F):
+    def open_boundaries(self, x, F):
         """U = U_ext + n sqrt(g H) (eta_ext - eta_b) and u = U / (H + eta_b) on the faces of open sides."""
-        for axis, face, transport, thickness in self.ring.open_sides.flows(x, self.begin, self.time):
+        for axis, face, transport, thickness in self.domain.open_boundaries.boundary_flows(
+            x, self.step_start, self.time
+        ):
             velocity, flux = (x[1], self.U) if axis == "x" else (x[2], self.V)
             velocity.reshape(-1)[face] = transport / thickness
             if axis == "y" and self.sizes.cos_v is not None:
@@ -126,24 +130,24 @@ class Tendency:
     def continuity(self, x, F):
         """dh/dt = - d_x U - d_y V."""
         U, V, sizes = self.U, self.V, self.sizes
-        Fh = difference(w(U), c(U), sizes.out_x, out=c(F[0]))
-        Fh += difference(s(V), c(V), sizes.out_y, out=self.work)
+        Fh = difference(w(U), c(U), sizes.outflow_x, out=c(F[0]))
+        Fh += difference(s(V), c(V), sizes.outflow_y, out=self.work)
 
     def pressure(self, x, F):
         """P = g (h - H) + K + heads, with drying K alone; du/dt = - d_x P, dv/dt = - d_y P."""
         h, u, v = x[:3]
         P, sizes = c(self.P), self.sizes
-        if self.ring.config.scheme.vorticity_flux in weno.LARGEST:
+        if self.domain.config.scheme.vorticity_flux in weno.STENCIL_POINTS:
             P[...] = weno.kinetic_energy(u, v)
         else:
             self.kinetic_energy(u, v, P)
         if not self.drying:
-            P += difference(c(h), self.ring.depth, self.physics.gravity, out=self.work)
+            P += difference(c(h), self.domain.depth, self.physics.gravity, out=self.work)
             for head in self.heads:
                 P += head(x)
         wrap(self.P)
-        difference(P, e(self.P), sizes.per_x, out=c(F[1]))
-        difference(P, n(self.P), sizes.per_y, out=c(F[2]))
+        difference(P, e(self.P), sizes.inverse_dx, out=c(F[1]))
+        difference(P, n(self.P), sizes.inverse_dy, out=c(F[2]))
 
     def kinetic_energy(self, u, v, P):
         """K = ((u²)^x + (v²)^y) / 2, by area, into P."""
@@ -161,10 +165,10 @@ class Tendency:
             P += np.add(c(squares), s(squares), out=self.work) * sizes.kinetic_y
         P *= 0.25
 
-    def press(self, x, h, F):
+    def replace_pressure(self, x, h, F):
         """Take the slope of the pressure of another thickness h, padded, in place of that of x: g h and the heads."""
         if self.drying:
-            return self.drying.press(x, h, F)
+            return self.drying.accelerate(x, h, F)
         change, sizes = c(self.P), self.sizes
         change[...] = self.physics.gravity * (c(h) - c(x[0]))
         for head in self.heads:
@@ -172,25 +176,25 @@ class Tendency:
             change += head([h, *x[1:]])
         wrap(self.P)
         slopes = (
-            difference(change, e(self.P), sizes.per_x, out=self.work),
-            difference(change, n(self.P), sizes.per_y, out=c(self.padded)),
+            difference(change, e(self.P), sizes.inverse_dx, out=self.work),
+            difference(change, n(self.P), sizes.inverse_dy, out=c(self.padded)),
         )
         for F_k, slope in zip(c(F[1:3]), slopes, strict=True):
             F_k += slope
-        F.reshape(-1)[self.ring.closed] = 0
+        F.reshape(-1)[self.domain.closed] = 0
 
-    def carry(self, x, middle, F, dt):
+    def step_tracers(self, x, middle, F, dt):
         """Write the rates over a step from x of the tracers whose fields are concentrations; F[0] is known."""
-        for write in self.over_step:
+        for write in self.tracer_steps:
             write(x, middle, F, dt)
 
     def potential_vorticity(self, x, F):
         """q = (f + zeta) / h_q, zeta = s (d_x v - d_y u cos), h_q the mean thickness of the wet cells of the corner."""
         h, u, v = x[:3]
-        q, h_q, boundary, sizes = self.q, self.padded, self.ring.boundary, self.sizes
-        zeta = difference(e(v), c(v), sizes.round_x, out=c(q))
+        q, h_q, boundary, sizes = self.q, self.padded, self.domain.boundary_corners, self.sizes
+        zeta = difference(e(v), c(v), sizes.circulation_x, out=c(q))
         u = u if sizes.cos_c is None else np.multiply(u, sizes.cos_c, out=self.padded)
-        zeta -= difference(n(u), c(u), sizes.round_y, out=self.work)
+        zeta -= difference(n(u), c(u), sizes.circulation_y, out=self.work)
         q.reshape(-1)[boundary] *= self.slip
         if np.any(self.f):
             zeta += self.f
@@ -198,7 +202,7 @@ class Tendency:
         np.add(c(h_q), n(h), out=c(h_q))
         np.add(c(h_q), ne(h), out=c(h_q))
         np.multiply(c(h_q), 0.25, out=c(h_q))
-        wet_thickness = self.ring.corner_weights * h.reshape(-1)[self.ring.corner_cells]
-        h_q.reshape(-1)[boundary] = wet_thickness.sum(axis=0) + self.ring.corner_dry
+        wet_thickness = self.domain.corner_weights * h.reshape(-1)[self.domain.corner_cells]
+        h_q.reshape(-1)[boundary] = wet_thickness.sum(axis=0) + self.domain.corner_dry
         np.divide(zeta, c(h_q), out=c(q))
         wrap(q)

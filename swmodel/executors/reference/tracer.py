@@ -13,40 +13,40 @@ def tracer(T, options):
     Args:
         options: the table [[tracer]].
     """
-    ring, sizes, row = T.ring, T.sizes, T.ring.state._fields.index(f"{options.name}_content")
-    concentration, flux_x, flux_y = np.zeros((3, *ring.shape), ring.dtype)
-    is_open = np.ones((3, *ring.shape), ring.dtype)
-    is_open.reshape(-1)[ring.closed] = 0
+    domain, sizes, row = T.domain, T.sizes, T.domain.state._fields.index(f"{options.name}_content")
+    concentration, flux_x, flux_y = np.zeros((3, *domain.shape), domain.dtype)
+    is_open = np.ones((3, *domain.shape), domain.dtype)
+    is_open.reshape(-1)[domain.closed] = 0
     kappa_x, kappa_y = (options.diffusivity * c(faces) for faces in is_open[1:])
-    kappa_x, kappa_y = kappa_x * sizes.per_x, kappa_y * sizes.per_y
+    kappa_x, kappa_y = kappa_x * sizes.inverse_dx, kappa_y * sizes.inverse_dy
     if sizes.cos_v is not None:
-        kappa_y = kappa_y * c(np.broadcast_to(sizes.cos_v, ring.shape))
+        kappa_y = kappa_y * c(np.broadcast_to(sizes.cos_v, domain.shape))
 
     def add(x, F):
         np.divide(x[row], x[0], out=concentration, where=x[0] != 0)
-        carry(T, concentration, flux_x, flux_y)
+        advective_fluxes(T, concentration, flux_x, flux_y)
         here = c(concentration)
         if options.diffusivity:
             for flux, kappa, thickness, beyond in zip(
                 (flux_x, flux_y), (kappa_x, kappa_y), T.face_thickness, (e, n), strict=True
             ):
                 c(flux)[...] -= kappa * thickness(x[0], out=T.work) * (beyond(concentration) - here)
-        converge(T, flux_x, flux_y, c(F[row]))
+        add_convergence(T, flux_x, flux_y, c(F[row]))
 
     return add
 
 
-def carry(T, concentration, flux_x, flux_y):
+def advective_fluxes(T, concentration, flux_x, flux_y):
     """U c and V c into the fluxes, c of the upwind cell; beside open sides c is that inside. All are padded."""
-    for _, outside, inside, *_ in T.ring.open_sides.faces.values():
+    for _, outside, inside, *_ in T.domain.open_boundaries.faces.values():
         concentration.reshape(-1)[outside.astype(int)] = concentration.reshape(-1)[inside.astype(int)]
     for flux, transport, beyond in ((flux_x, T.U, e), (flux_y, T.V, n)):
         upwind = np.where(c(transport) > 0, c(concentration), beyond(concentration))
         np.multiply(c(transport), upwind, out=c(flux))
 
 
-def converge(T, flux_x, flux_y, rate):
+def add_convergence(T, flux_x, flux_y, rate):
     """Add the convergence of padded fluxes to a rate [R, C]."""
     wrap(flux_x, flux_y)
-    rate += difference(w(flux_x), c(flux_x), T.sizes.out_x, out=T.work)
-    rate += difference(s(flux_y), c(flux_y), T.sizes.out_y, out=T.work)
+    rate += difference(w(flux_x), c(flux_x), T.sizes.outflow_x, out=T.work)
+    rate += difference(s(flux_y), c(flux_y), T.sizes.outflow_y, out=T.work)

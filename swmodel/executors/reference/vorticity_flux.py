@@ -8,10 +8,10 @@ from . import weno
 from .neighbours import c, e, mean, n, nw, s, se, sw, w, wrap
 
 
-def turned(T, flux):
+def as_force_on_u(T, flux):
     """A flux of V, in place, as it acts on u: on a sphere divided by the cosine that weights V."""
-    if T.sizes.turned is not None:
-        flux *= T.sizes.turned
+    if T.sizes.inverse_cos_c is not None:
+        flux *= T.sizes.inverse_cos_c
     return flux
 
 
@@ -21,7 +21,7 @@ def energy(T, F):
     np.multiply(mean(c(T.V), e(T.V), out=T.work), q, out=c(Vq))
     wrap(Vq)
     Fu, Fv = c(F[1]), c(F[2])
-    Fu += turned(T, mean(c(Vq), s(Vq), out=T.work))
+    Fu += as_force_on_u(T, mean(c(Vq), s(Vq), out=T.work))
     Uq = T.padded
     np.multiply(mean(c(T.U), n(T.U), out=T.work), q, out=c(Uq))
     wrap(Uq)
@@ -41,7 +41,7 @@ def enstrophy(T, F):
         return np.multiply(flux, 0.125, out=flux)
 
     Fu, Fv = c(F[1]), c(F[2])
-    Fu += turned(T, product((c(V), e(V), s(V), se(V)), s(q)))
+    Fu += as_force_on_u(T, product((c(V), e(V), s(V), se(V)), s(q)))
     Fv -= product((c(U), n(U), w(U), nw(U)), w(q))
 
 
@@ -50,7 +50,7 @@ def arakawa_lamb(T, F):
     U, V, product = T.U, T.V, T.padded
     Fu, Fv = c(F[1]), c(F[2])
     T.q /= 24
-    q, q_e, q_w, q_s, q_se, q_sw = (place(T.q) for place in (c, e, w, s, se, sw))
+    q, q_e, q_w, q_s, q_se, q_sw = (view(T.q) for view in (c, e, w, s, se, sw))
     for coefficient, of_V, of_U in (
         (2 * q_e + q + 2 * q_s + q_se, e, w),  # alpha
         (q + 2 * q_w + q_sw + 2 * q_s, c, c),  # beta
@@ -61,12 +61,12 @@ def arakawa_lamb(T, F):
         wrap(product)
         Fv -= of_U(product)
         coefficient *= of_V(V)
-        Fu += turned(T, coefficient)
+        Fu += as_force_on_u(T, coefficient)
     epsilon = phi = T.padded
-    c(epsilon)[...] = (q + q_w - q_sw - q_s) * T.sizes.steep
+    c(epsilon)[...] = (q + q_w - q_sw - q_s) * T.sizes.dy_over_dx
     wrap(epsilon)
     Fu += c(epsilon) * w(U) - e(epsilon) * e(U)
-    c(phi)[...] = (q_w + q_sw - q - q_s) * T.sizes.flat
+    c(phi)[...] = (q_w + q_sw - q - q_s) * T.sizes.dx_over_dy
     wrap(phi)
     Fv += c(phi) * s(V) - n(phi) * n(V)
 

@@ -9,15 +9,15 @@ import numpy as np
 from .neighbours import c, e, n, nw, s, se, w
 
 #: Least roughness beside the sum of squared differences, what counts as a difference beside a square, the least sum.
-EPSILON, SMALL, TINY = 1e-4, 1e-6, 1e-32
+MIN_ROUGHNESS, RELATIVE_DIFFERENCE, MIN_SQUARES = 1e-4, 1e-6, 1e-32
 
 
-def at(a, cells, axis):
-    """The values so many cells further along an axis of the ring [R, C]."""
+def shift(a, cells, axis):
+    """The values so many cells further along an axis of the domain [R, C]."""
     return np.roll(a, -cells, axis)
 
 
-def third(v):
+def third_order(v):
     """Candidates and roughness of the stencils of two values; v[k] is k values downstream of the last upwind one."""
     return (
         [(v[0] + v[1]) / 2, (3 * v[0] - v[-1]) / 2],
@@ -25,8 +25,8 @@ def third(v):
     )
 
 
-def fifth(v):
-    """As `third`, of three values (Jiang and Shu 1996), the roughness times 3."""
+def fifth_order(v):
+    """As `third_order`, of three values (Jiang and Shu 1996), the roughness times 3."""
     return (
         [(2 * v[0] + 5 * v[1] - v[2]) / 6, (5 * v[0] - v[-1] + 2 * v[1]) / 6, (2 * v[-2] - 7 * v[-1] + 11 * v[0]) / 6],
         [
@@ -39,8 +39,8 @@ def fifth(v):
 
 #: Roughness of the outer and the inner stencils of four values times 240: factors of a a, a b, a c, a d, b b, b c, ...
 #: (Balsara and Shu 2000). The middle lies at d, and at c.
-OUTER = (547, -3882, 4642, -1854, 7043, -17246, 7042, 11003, -9402, 2107)
-INNER = (267, -1642, 1602, -494, 2843, -5966, 1922, 3443, -2522, 547)
+OUTER_FACTORS = (547, -3882, 4642, -1854, 7043, -17246, 7042, 11003, -9402, 2107)
+INNER_FACTORS = (267, -1642, 1602, -494, 2843, -5966, 1922, 3443, -2522, 547)
 
 
 def quadratic(factors, *values):
@@ -48,8 +48,10 @@ def quadratic(factors, *values):
     return sum(factor * x * y for factor, (x, y) in zip(factors, pairs(values, 2), strict=True))
 
 
-def seventh(v):
-    """As `third`, of four values. The roughness is that of differences to the middle, which loses fewer digits."""
+def seventh_order(v):
+    """As `third_order`, of four values. The roughness is that of differences to the middle, which loses fewer
+    digits.
+    """
     z = {k: v[k] - v[0] for k in v}
     return (
         [
@@ -58,70 +60,70 @@ def seventh(v):
             (v[-2] - 5 * v[-1] + 13 * v[0] + 3 * v[1]) / 12,
             (13 * v[-2] - 3 * v[-3] - 23 * v[-1] + 25 * v[0]) / 12,
         ],
-        [quadratic(OUTER, z[3], z[2], z[1], z[0]), quadratic(INNER, z[2], z[1], z[0], z[-1]),
-         quadratic(INNER, z[-2], z[-1], z[0], z[1]), quadratic(OUTER, z[-3], z[-2], z[-1], z[0])],
+        [quadratic(OUTER_FACTORS, z[3], z[2], z[1], z[0]), quadratic(INNER_FACTORS, z[2], z[1], z[0], z[-1]),
+         quadratic(INNER_FACTORS, z[-2], z[-1], z[0], z[1]), quadratic(OUTER_FACTORS, z[-3], z[-2], z[-1], z[0])],
     )  # fmt: skip
 
 
 #: Values of a stencil: (function, ideal weights, tau as a sum of roughnesses, largest factor of a square).
-ORDERS = {
-    2: (third, (2 / 3, 1 / 3), (1, -1), 1),
-    3: (fifth, (0.3, 0.6, 0.1), (1, 0, -1), 10),
-    4: (seventh, (4 / 35, 18 / 35, 12 / 35, 1 / 35), (1, 3, -3, -1), 3708),
+STENCILS = {
+    2: (third_order, (2 / 3, 1 / 3), (1, -1), 1),
+    3: (fifth_order, (0.3, 0.6, 0.1), (1, 0, -1), 10),
+    4: (seventh_order, (4 / 35, 18 / 35, 12 / 35, 1 / 35), (1, 3, -3, -1), 3708),
 }
-LARGEST = {"weno5": 3, "weno7": 4}
+STENCIL_POINTS = {"weno5": 3, "weno7": 4}
 
 
-def middle(v, points):
+def reconstruct(v, points):
     """The value between v[0] and v[1]."""
-    function, ideal, signs, largest = ORDERS[points]
+    function, ideal, signs, max_factor = STENCILS[points]
     candidates, roughness = function(v)
     squares = sum((v[k + 1] - v[k]) ** 2 for k in range(1 - points, points - 1))
-    scale = largest * (squares + SMALL * v[0] ** 2) + TINY
+    scale = max_factor * (squares + RELATIVE_DIFFERENCE * v[0] ** 2) + MIN_SQUARES
     tau = abs(sum(sign * beta for sign, beta in zip(signs, roughness, strict=True))) / scale
-    weights = [d * (1 + tau / (beta / scale + EPSILON)) ** 2 for d, beta in zip(ideal, roughness, strict=True)]
+    weights = [d * (1 + tau / (beta / scale + MIN_ROUGHNESS)) ** 2 for d, beta in zip(ideal, roughness, strict=True)]
     return sum(weight * each for weight, each in zip(weights, candidates, strict=True)) / sum(weights)
 
 
 def upwind(q, flow, opened, axis, points):
     """q between each corner and the one before it, from upwind."""
-    found = []
-    for way in (1, -1):
-        values = {k: at(q, k - 1 if way > 0 else -k, axis) for k in range(1 - points, points)}
+    both_directions = []
+    for direction in (1, -1):
+        values = {k: shift(q, k - 1 if direction > 0 else -k, axis) for k in range(1 - points, points)}
         value = values[0]
         for few in range(2, points + 1):
             passable = np.ones(q.shape, bool)
             for k in range(1 - few, few - 1):
                 if k:
-                    passable &= at(opened, way * k, axis)
-            value = np.where(passable, middle(values, few), value)
-        found.append(value)
-    return np.where(flow > 0, *found)
+                    passable &= shift(opened, direction * k, axis)
+            value = np.where(passable, reconstruct(values, few), value)
+        both_directions.append(value)
+    return np.where(flow > 0, *both_directions)
 
 
 def flux(T, F):
     """QV = q (V^x)^y and QU = q (U^y)^x with q from upwind."""
-    points = LARGEST[T.ring.config.scheme.vorticity_flux]
-    opened = np.ones((3, *T.ring.shape), bool)
-    opened.reshape(-1)[T.ring.closed] = False
+    points = STENCIL_POINTS[T.domain.config.scheme.vorticity_flux]
+    opened = np.ones((3, *T.domain.shape), bool)
+    opened.reshape(-1)[T.domain.closed] = False
     q = c(T.q).copy()
     V = (c(T.V) + e(T.V) + s(T.V) + se(T.V)) / 4
     U = (c(T.U) + n(T.U) + w(T.U) + nw(T.U)) / 4
     Fu, Fv = c(F[1]), c(F[2])
-    turned = 1 if T.sizes.turned is None else T.sizes.turned
-    Fu += upwind(q, V, c(opened[1]), 0, points) * V * turned
+    to_u = 1 if T.sizes.inverse_cos_c is None else T.sizes.inverse_cos_c
+    Fu += upwind(q, V, c(opened[1]), 0, points) * V * to_u
     Fv -= upwind(q, U, c(opened[2]), 1, points) * U
 
 
 def kinetic_energy(u, v):
     """Half the sum of the squares of velocities that enter a cell, at centres; u and v are padded."""
-    return (entering(c(u), 1) + entering(c(v), 0)) / 2
+    return (inflow_squares(c(u), 1) + inflow_squares(c(v), 0)) / 2
 
 
-def entering(u, axis):
+def inflow_squares(u, axis):
     """The squares of the positive part from the face behind, and of the negative part from the face ahead."""
-    far, behind, beyond = (at(u, cells, axis) for cells in (-2, -1, 1))
+    second_behind, upstream_face, downstream_face = (shift(u, cells, axis) for cells in (-2, -1, 1))
     return (
-        np.clip(u / 3 + behind * 5 / 6 - far / 6, 0, None) ** 2
-        + np.clip(behind / 3 + u * 5 / 6 - beyond / 6, None, 0) ** 2
+        np.clip(u / 3 + upstream_face * 5 / 6 - second_behind / 6, 0, None) ** 2
+        + np.clip(upstream_face / 3 + u * 5 / 6 - downstream_face / 6, None, 0) ** 2
     )

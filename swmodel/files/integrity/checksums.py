@@ -17,22 +17,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-VARIABLE, DIMENSION, COLUMNS = "crc32", "checked", "variables"
-ATTRIBUTE, HEADER = "crc32", "header_crc32"
+VARIABLE, DIMENSION, NAMES_ATTRIBUTE = "crc32", "checked", "variables"
+ATTRIBUTE, HEADER_ATTRIBUTE = "crc32", "header_crc32"
 
 #: Attributes in the header's checksum: of the file, and of each variable with a checksum.
-OF_FILE = ("configuration", "configuration_sha256", "seed")
-TEXTS = ("units", "calendar", "standard_name", "long_name", "location", "cell_methods")
-OF_VARIABLE = (*TEXTS, "_FillValue", ATTRIBUTE, COLUMNS)
+HEADER_FILE_ATTRIBUTES = ("configuration", "configuration_sha256", "seed")
+TEXT_ATTRIBUTES = ("units", "calendar", "standard_name", "long_name", "location", "cell_methods")
+HEADER_VARIABLE_ATTRIBUTES = (*TEXT_ATTRIBUTES, "_FillValue", ATTRIBUTE, NAMES_ATTRIBUTE)
 
 #: The begin of HDF5's name of a dimension without a variable.
-NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
+DIMENSION_ONLY_PREFIX = "This is a netCDF dimension but not a netCDF variable"
 
 #: Bytes of values read at a time.
-READ_BYTES = 4 << 20
+BYTES_PER_READ = 4 << 20
 
 
-def crc(values, start: int = 0) -> int:
+def crc32(values, start: int = 0) -> int:
     """The checksum of values, or of earlier values with the checksum `start` and these."""
     from isal import isal_zlib  # 24 GB/s, zlib 2
 
@@ -40,74 +40,77 @@ def crc(values, start: int = 0) -> int:
     return isal_zlib.crc32(values.astype(bytes) if values.dtype == object else values, start)
 
 
-def row(sums: list[int]) -> np.ndarray:
+def checksum_row(sums: list[int]) -> np.ndarray:
     """The row of a record: the checksums of its variables, and the checksum of these."""
-    found = np.array(sums, np.uint32)
-    return np.append(found, np.uint32(crc(found)))
+    values = np.array(sums, np.uint32)
+    return np.append(values, np.uint32(crc32(values)))
 
 
-def columns(file) -> list[str]:
+def checksummed_variables(file) -> list[str]:
     """The names of the variables with a checksum in each record; empty for a file without checksums."""
-    return text(file[VARIABLE].attrs[COLUMNS]).split() if VARIABLE in file else []
+    return to_text(file[VARIABLE].attrs[NAMES_ATTRIBUTE]).split() if VARIABLE in file else []
 
 
-def header(file) -> int:
+def header_checksum(file) -> int:
     """The checksum of names, types, dimensions and attributes of a file opened with h5py."""
-    known = {*columns(file), VARIABLE}
+    names = {*checksummed_variables(file), VARIABLE}
     variables = [(name, file[name]) for name in sorted(file)]
-    variables = [(name, each) for name, each in variables if name in known or ATTRIBUTE in each.attrs]
-    lines = [[name, about(file, each), *attributes(each.attrs, OF_VARIABLE)] for name, each in variables]
-    return crc("\n".join(sum(lines, [*attributes(file.attrs, OF_FILE)])).encode())
+    variables = [(name, each) for name, each in variables if name in names or ATTRIBUTE in each.attrs]
+    lines = [
+        [name, describe_variable(file, each), *attribute_lines(each.attrs, HEADER_VARIABLE_ATTRIBUTES)]
+        for name, each in variables
+    ]
+    return crc32("\n".join(sum(lines, [*attribute_lines(file.attrs, HEADER_FILE_ATTRIBUTES)])).encode())
 
 
-def about(file, variable) -> str:
+def describe_variable(file, variable) -> str:
     """Type, shape without the number of records, and dimensions of a variable."""
     dimensions = [file[scales[0]].name for scales in variable.attrs.get("DIMENSION_LIST", ()) if len(scales)]
-    moves = variable.name == "/time" or dimensions[:1] == ["/time"]
-    return f"{variable.dtype} {variable.shape[moves:]} {dimensions}"
+    has_time = variable.name == "/time" or dimensions[:1] == ["/time"]
+    return f"{variable.dtype} {variable.shape[has_time:]} {dimensions}"
 
 
-def attributes(attrs, names: tuple[str, ...]) -> Iterator[str]:
+def attribute_lines(attrs, names: tuple[str, ...]) -> Iterator[str]:
     """The attributes of these names, if present, as lines of text, except a fill value of NaN, which xarray adds."""
-    values = ((name, text(attrs[name])) for name in names if name in attrs)
+    values = ((name, to_text(attrs[name])) for name in names if name in attrs)
     return (f"{name} {value}" for name, value in values if value != "nan")
 
 
-def seal(file, sums: dict[str, int]) -> None:
+def write_static_checksums(file, sums: dict[str, int]) -> None:
     """Write the checksums of constant variables: those in `sums`, and computed ones."""
     for name in list(file):
         variable = file[name]
-        if text(variable.attrs.get("NAME", "")).startswith(NO_VARIABLE):
+        if to_text(variable.attrs.get("NAME", "")).startswith(DIMENSION_ONLY_PREFIX):
             continue
         if not variable.maxshape or variable.maxshape[0] is not None:
-            variable.attrs[ATTRIBUTE] = np.uint32(sums[name] if name in sums else of_values(variable))
-    seal_header(file)
+            variable.attrs[ATTRIBUTE] = np.uint32(sums[name] if name in sums else checksum_of_values(variable))
+    write_header_checksum(file)
 
 
-def seal_header(file) -> None:
+def write_header_checksum(file) -> None:
     """Update the checksum of names, types, dimensions and attributes."""
-    file.attrs[HEADER] = np.uint32(header(file))
+    file.attrs[HEADER_ATTRIBUTE] = np.uint32(header_checksum(file))
 
 
-def of_values(variable, lead: tuple[int, ...] = ()) -> int:
+def checksum_of_values(variable, leading_indices: tuple[int, ...] = ()) -> int:
     """The checksum of a variable, or of the part with these first indices, read in blocks."""
-    total, shape = 0, variable.shape[len(lead) :]
-    for place in np.ndindex(shape[:-2]):
-        where = (*lead, *place)
+    total, shape = 0, variable.shape[len(leading_indices) :]
+    for indices in np.ndindex(shape[:-2]):
+        index = (*leading_indices, *indices)
         if len(shape) < 2:
-            return crc(variable[where])
-        height = block_of(shape[-1] * variable.dtype.itemsize)
-        for first in range(0, shape[-2], height):
-            total = crc(variable[(*where, slice(first, first + height))], total)
+            return crc32(variable[index])
+        rows_per_read = items_per_read(shape[-1] * variable.dtype.itemsize)
+        for first in range(0, shape[-2], rows_per_read):
+            total = crc32(variable[(*index, slice(first, first + rows_per_read))], total)
     return total
 
 
-def block_of(nbytes: int) -> int:
+def items_per_read(nbytes: int) -> int:
     """The number of pieces of `nbytes` to read at a time."""
-    return max(1, READ_BYTES // max(1, nbytes))
+    return max(1, BYTES_PER_READ // max(1, nbytes))
 
 
-def text(attribute) -> str:
+def to_text(attribute) -> str:
     """An attribute, also an array of one element, bytes or empty, as text; replaces invalid UTF-8."""
     values = () if getattr(attribute, "shape", ()) is None else np.ravel(attribute)  # h5py.Empty has no shape
     value = values[0] if len(values) else ""
@@ -116,7 +119,7 @@ def text(attribute) -> str:
     return str(value).encode(errors="replace").decode()  # h5py reads invalid UTF-8 as surrogates
 
 
-def number(attribute) -> int:
+def to_int(attribute) -> int:
     """An attribute as a number, also an array of one element; -1 for others."""
     try:
         return int(np.ravel(attribute)[0])

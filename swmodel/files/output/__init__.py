@@ -1,7 +1,7 @@
 """The NetCDF files of a run: output.nc, diagnostics.nc, spectra.nc, stations.nc, sections.nc, drifters.nc, ..."""
 
-from .samples import Drifters, Sections, Stations
-from .series import Diagnostics, Spectra
-from .snapshots import Output
+from .samples import DriftersFile, SectionsFile, StationsFile
+from .series import DiagnosticsFile, SpectraFile
+from .snapshots import OutputFile
 
-__all__ = ["Diagnostics", "Drifters", "Output", "Sections", "Spectra", "Stations"]
+__all__ = ["DiagnosticsFile", "DriftersFile", "OutputFile", "SectionsFile", "SpectraFile", "StationsFile"]

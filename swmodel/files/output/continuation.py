@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from ...config import config_hash, to_toml
-from ...config.loading import decisive
+from ...config.loading import fixed_on_resume
 from ...errors import FilesError
 from ..gather import chunk_rows
 from ..integrity import checksums, guard
-from ..run_folder import CONFIG, holding
+from ..run_folder import CONFIG, folder_contents
 from .metadata import history_line
 
 #: Variables that must be intact in every record, as they decide which records are kept.
-SURE = (checksums.VARIABLE, "step")
+ALWAYS_INTACT = (checksums.VARIABLE, "step")
 
 #: Lines of the history that are kept besides the first, as HDF5 allows 64 KiB.
-HISTORY_LINES = 100
+MAX_HISTORY_LINES = 100
 
 
 def require_intact(files: dict, transport) -> None:
@@ -27,71 +27,73 @@ def require_intact(files: dict, transport) -> None:
     problems = []
     if transport.rank == 0:
         paths = [path for path in files if path.exists()]
-        found = zip(paths, guard.facts([guard.Job(path) for path in paths]), strict=True)
-        problems = [f"{path}: {problem}" for path, one in found if (problem := problem_of(one, files[path]))]
+        facts_of_paths = zip(paths, guard.examine_files([guard.ExaminationJob(path) for path in paths]), strict=True)
+        problems = [f"{path}: {problem}" for path, one in facts_of_paths if (problem := problem_of(one, files[path]))]
         if problems:
             folder = paths[0].parent
-            again = f"swmodel {holding(folder).task} {folder / CONFIG} --output {folder} --force"
-            problems[-1] += f"; restore a copy, or start again: {again}"
+            restart_command = f"swmodel {folder_contents(folder).task} {folder / CONFIG} --output {folder} --force"
+            problems[-1] += f"; restore a copy, or start again: {restart_command}"
     if problems := transport.broadcast(problems):
         raise FilesError("\n".join(problems))
 
 
-def problem_of(found: dict, keep) -> str | None:
+def problem_of(facts: dict, keep) -> str | None:
     """The problem of an examined file, apart from dropped records; None for none."""
-    if "damaged" not in found:
-        return found["problem"]
-    steps = found["steps"]
-    places = [
+    if "damaged" not in facts:
+        return facts["problem"]
+    steps = facts["steps"]
+    damaged = [
         (name, record)
-        for name, record in found["damaged"]
-        if record is None or record >= len(steps) or name in SURE or keep(steps[record])
+        for name, record in facts["damaged"]
+        if record is None or record >= len(steps) or name in ALWAYS_INTACT or keep(steps[record])
     ]
-    return guard.in_words(found | {"damaged": places}) if places else None
+    return guard.describe_damage(facts | {"damaged": damaged}) if damaged else None
 
 
 def resume(records, keep, config, command_line: str) -> None:
-    """Keep the Records whose step is in `keep`, and record the configuration and the command line."""
+    """Keep the records whose step is in `keep`, and record the configuration and the command line."""
     records.select(keep)
     file = records.file
-    set_text(file, "history", prolonged(text_of(file, "history"), command_line))
-    if text_of(file, "configuration_sha256") != config_hash(config):
-        set_text(file, "configuration", to_toml(config))
-        set_text(file, "configuration_sha256", config_hash(config))
-        if checksums.HEADER in file.attrs:
-            checksums.seal_header(file)
+    set_text_attribute(file, "history", extend_history(text_attribute(file, "history"), command_line))
+    if text_attribute(file, "configuration_sha256") != config_hash(config):
+        set_text_attribute(file, "configuration", to_toml(config))
+        set_text_attribute(file, "configuration_sha256", config_hash(config))
+        if checksums.HEADER_ATTRIBUTE in file.attrs:
+            checksums.write_header_checksum(file)
 
 
-def prolonged(history: str, command_line: str) -> str:
+def extend_history(history: str, command_line: str) -> str:
     """The history of a file that a command continues."""
     lines = history.splitlines()
-    return "\n".join([*lines[:1], *lines[1:][-HISTORY_LINES:], history_line(command_line)])
+    return "\n".join([*lines[:1], *lines[1:][-MAX_HISTORY_LINES:], history_line(command_line)])
 
 
-def other_configuration(text: str | None, config) -> list[str]:
+def configuration_differences(text: str | None, config) -> list[str]:
     """The differences between the configuration of a file (TOML) and `config`, in words."""
     if not text:
         return ["it has no configuration of swmodel"]
-    return decisive.differences(text, to_toml(config))
+    return fixed_on_resume.differences(text, to_toml(config))
 
 
 def differences(file, config) -> list[str]:
     """The differences between a file and `config`, in words."""
-    if different := other_configuration(text_of(file, "configuration"), config):
-        return different
-    moving = {name: file[name] for name in list(file) if file[name].ndim > 2}
+    if configuration_changes := configuration_differences(text_attribute(file, "configuration"), config):
+        return configuration_changes
+    record_fields = {name: file[name] for name in list(file) if file[name].ndim > 2}
     chunk = chunk_rows((config.grid.ny, config.grid.nx), np.dtype(config.run.dtype).itemsize), config.grid.nx
     # Rows are written as whole chunks, which may differ in files of earlier versions.
-    other = [name for name, field in moving.items() if field.maxshape[0] is None and field.chunks[-2:] != chunk]
-    return [f"{name} has chunks of {moving[name].chunks}" for name in other]
+    changed_names = [
+        name for name, field in record_fields.items() if field.maxshape[0] is None and field.chunks[-2:] != chunk
+    ]
+    return [f"{name} has chunks of {record_fields[name].chunks}" for name in changed_names]
 
 
-def text_of(file, name: str) -> str:
+def text_attribute(file, name: str) -> str:
     """A global attribute as text; empty without one."""
-    return checksums.text(file.attrs[name]) if name in file.attrs else ""
+    return checksums.to_text(file.attrs[name]) if name in file.attrs else ""
 
 
-def set_text(file, name: str, text: str) -> None:
+def set_text_attribute(file, name: str, text: str) -> None:
     """Set a global attribute as netCDF does, with a fixed length."""
     import h5py
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...ocean.variable import Variable
 from ..background import BackgroundFile
-from ..gather import gathered
+from ..gather import gather_row_blocks
 from .metadata import define_field, define_grid, define_provenance
-from .static import define_static, land, on_water, write_static
+from .static import define_static, fill_land, land_masks, write_static
 
 
-class Largest(NamedTuple):
+class LargestValue(NamedTuple):
     """The value of a map with the largest size, and its row and column."""
 
     value: float
@@ -23,22 +23,30 @@ class Largest(NamedTuple):
 
 
 def write_maps(
-    path, config, transport, maps, define: Callable, command_line="", outside: Collection[str] = (), axis: str = ""
-) -> dict[str, Largest]:
+    path,
+    config,
+    transport,
+    maps,
+    define: Callable,
+    command_line="",
+    maps_on_boundary: Collection[str] = (),
+    leading_dimension: str = "",
+) -> dict[str, LargestValue]:
     """Write a file of maps, whole or not at all; all processes call it together.
 
     The data do not depend on the number of processes. Maps have no value on land. FilesError: it could not be written.
 
     Args:
-        maps: pairs of a Variable and the array of this process's block [ny, nx], or [length of `axis`, ny, nx].
+        maps: pairs of a Variable and the array of this process's block [ny, nx], or [length of `leading_dimension`, ny,
+            nx].
         define: function of the netCDF4.Dataset that adds other contents.
-        outside: names of maps that also have values on the water outside open sides.
-        axis: the name of a dimension from `define`.
+        maps_on_boundary: names of maps that also have values on the water outside open sides.
+        leading_dimension: the name of a dimension from `define`.
 
     Returns:
-        {name of a map: its Largest} on rank 0.
+        {name of a map: its LargestValue} on rank 0.
     """
-    largest: dict[str, Largest] = {}
+    largest: dict[str, LargestValue] = {}
     maps = [(entry, np.asarray(local)) for entry, local in maps]
 
     def define_all(dataset):
@@ -47,24 +55,26 @@ def write_maps(
         define_static(dataset, config)
         define(dataset)
         for entry, local in maps:
-            define_field(dataset, entry, config, (axis,) if local.ndim == 3 else ())
+            define_field(dataset, entry, config, (leading_dimension,) if local.ndim == 3 else ())
 
-    def store(records, entry: Variable, place: tuple[int, ...], first: int, rows: np.ndarray):
-        """Write rows of a map at an index of its axis, and keep its Largest."""
-        numbers = np.arange(first, first + len(rows)), np.arange(config.grid.nx)
-        dry = land(config, *numbers, outside=entry.name in outside)[entry.location]
-        records.put_static(entry.name, place, first, on_water(rows, dry))
-        size = np.abs(rows) if dry is None else np.where(dry, -1.0, np.abs(rows))
+    def write_rows(records, model_variable: Variable, leading_indices: tuple[int, ...], first: int, rows: np.ndarray):
+        """Write rows of a map at an index of its axis, and keep its LargestValue."""
+        rows_and_columns = np.arange(first, first + len(rows)), np.arange(config.grid.nx)
+        is_land = land_masks(config, *rows_and_columns, with_boundary_cells=model_variable.name in maps_on_boundary)[
+            model_variable.location
+        ]
+        records.write_static_rows(model_variable.name, leading_indices, first, fill_land(rows, is_land))
+        size = np.abs(rows) if is_land is None else np.where(is_land, -1.0, np.abs(rows))
         row, column = np.unravel_index(np.argmax(size), size.shape)
-        found = Largest(float(rows[row, column]), first + int(row), int(column))
-        if entry.name not in largest or abs(found.value) > abs(largest[entry.name].value):
-            largest[entry.name] = found
+        largest_here = LargestValue(float(rows[row, column]), first + int(row), int(column))
+        if model_variable.name not in largest or abs(largest_here.value) > abs(largest[model_variable.name].value):
+            largest[model_variable.name] = largest_here
 
     with BackgroundFile(path, transport, define_all, draft=True) as file:
-        file.put(write_static, config, 0, config.grid.ny)
+        file.submit(write_static, config, 0, config.grid.ny)
         for entry, local in maps:
-            for number, one in enumerate(local) if local.ndim == 3 else [(None, local)]:
-                place = () if number is None else (number,)
-                for first, rows in gathered(transport, one):
-                    file.put(store, entry, place, first, rows)
+            for number, local_map in enumerate(local) if local.ndim == 3 else [(None, local)]:
+                leading_indices = () if number is None else (number,)
+                for first, rows in gather_row_blocks(transport, local_map):
+                    file.submit(write_rows, entry, leading_indices, first, rows)
     return largest

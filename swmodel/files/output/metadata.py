@@ -10,11 +10,11 @@ import numpy as np
 
 from ... import cases
 from ...config import config_hash, to_toml
-from ...config.loading.case_file import IDENTITY
-from ...ocean.coordinates import OFFSETS, axes, on_sphere, turned
-from ...ocean.dates import units_of
-from ...ocean.table import on_grid
-from ...parallel.environment import version_of
+from ...config.loading.case_file import IDENTITY_KEYS
+from ...ocean.coordinates import LOCATION_OFFSETS, axes, has_rotated_pole, is_spherical
+from ...ocean.dates import time_units
+from ...ocean.table import with_axis_names
+from ...parallel.environment import package_version
 from ..gather import chunk_rows
 from ..integrity import checksums
 
@@ -22,7 +22,7 @@ from ..integrity import checksums
 DIMENSIONS = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
 SGRID_LOCATIONS = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
 
-TOPOLOGY = {
+TOPOLOGY_ATTRIBUTES = {
     "cf_role": "grid_topology",
     "long_name": "Arakawa C-grid",
     "topology_dimension": np.int32(2),
@@ -32,39 +32,42 @@ TOPOLOGY = {
     "face_coordinates": "x_c y_c",
 }
 
-TIME = {
+TIME_ATTRIBUTES = {
     "standard_name": "time",
     "long_name": "model time",
     "axis": "T",
     "units_metadata": "leap_seconds: none",
 }
 
-STEP = {"long_name": "number of time steps", "units": "1"}
+STEP_ATTRIBUTES = {"long_name": "number of time steps", "units": "1"}
 
 #: The fill value of netCDF, for float32 and float64; how fields are compressed.
-FILL = 9.969209968386869e36
-PACKED = {"compression": "zlib", "complevel": 1, "shuffle": True}
+FILL_VALUE = 9.969209968386869e36
+COMPRESSION = {"compression": "zlib", "complevel": 1, "shuffle": True}
 
 #: The dimension of the two ends of an interval.
-BOUNDS = "bounds"
+BOUNDS_DIMENSION = "bounds"
 
 #: The variable that describes the figure of the Earth for longitudes and latitudes.
-MAPPING = "crs"
+GRID_MAPPING = "crs"
 
 #: Standard names and units of the coordinates.
-IN_METRES = {axis: (f"projection_{axis}_coordinate", axis, "m") for axis in "xy"}
-IN_DEGREES = {"x": ("longitude", "longitude", "degrees_east"), "y": ("latitude", "latitude", "degrees_north")}
+COORDINATES_IN_METRES = {axis: (f"projection_{axis}_coordinate", axis, "m") for axis in "xy"}
+COORDINATES_IN_DEGREES = {
+    "x": ("longitude", "longitude", "degrees_east"),
+    "y": ("latitude", "latitude", "degrees_north"),
+}
 
-ABOUT_A_POLE = {
+ROTATED_COORDINATES = {
     "x": ("grid_longitude", "longitude about the pole of the grid", "degrees"),
     "y": ("grid_latitude", "latitude about the pole of the grid", "degrees"),
 }
 
 #: The endings of the names of longitudes and latitudes that vary along both axes, by location.
-END = {"centre": "", "u": "_u", "v": "_v", "corner": "_f"}
+LOCATION_SUFFIXES = {"centre": "", "u": "_u", "v": "_v", "corner": "_f"}
 
 #: Size of a chunk of checksums: a page.
-CHECKSUM_BYTES = 4096
+CHECKSUM_CHUNK_BYTES = 4096
 
 #: Packages whose versions are recorded.
 PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
@@ -72,7 +75,7 @@ PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
 
 def define_provenance(dataset, config, transport, command_line: str) -> None:
     """Set the global attributes: title, references, and origin of the file."""
-    title, references = of_case(config)
+    title, references = title_and_references(config)
     packages = versions()
     dataset.setncatts(
         {
@@ -100,79 +103,103 @@ def history_line(command_line: str) -> str:
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: {command_line or 'swmodel.Simulation'}"
 
 
-def of_case(config) -> tuple[str, str]:
+def title_and_references(config) -> tuple[str, str]:
     """Title and references of a case, from its docstring; the title of a run with other data names what was changed."""
-    paragraphs = [" ".join(paragraph.split()) for paragraph in cases.about(config.case).split("\n\n")]
-    found = [words.partition(":")[2].strip() for words in paragraphs if words.startswith("Reference")]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in cases.description(config.case).split("\n\n")]
+    references_of_case = [words.partition(":")[2].strip() for words in paragraphs if words.startswith("Reference")]
     title, case = paragraphs[0], config.case
-    other = ["grid.file"] if config.grid.file else []
-    other += [f"input.{key}" for key, files in config.input if files]
+    changed_keys = ["grid.file"] if config.grid.file else []
+    changed_keys += [f"input.{key}" for key, files in config.input if files]
     fields = type(case).model_fields.items()
-    other += [f"case.{key}" for key, field in fields if key not in IDENTITY and getattr(case, key) != field.default]
-    if other:
-        title = f"The case {case.name} with other {', '.join(other)}"
-    return title, " ".join(found) or "Sadourny (1975), J. Atmos. Sci. 32, 680-689"
+    changed_keys += [
+        f"case.{key}" for key, field in fields if key not in IDENTITY_KEYS and getattr(case, key) != field.default
+    ]
+    if changed_keys:
+        title = f"The case {case.name} with other {', '.join(changed_keys)}"
+    return title, " ".join(references_of_case) or "Sadourny (1975), J. Atmos. Sci. 32, 680-689"
 
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the PACKAGES that are installed."""
-    found = {"Python": platform.python_version()} | {name: version_of(name) for name in PACKAGES}
-    return {name: version for name, version in found.items() if version}
+    version_of_package = {"Python": platform.python_version()} | {name: package_version(name) for name in PACKAGES}
+    return {name: version for name, version in version_of_package.items() if version}
 
 
-def times_of(time) -> dict[str, str]:
+def time_attributes(time) -> dict[str, str]:
     """Units and calendar of the times of a run; `time` is the section of its configuration."""
-    return {"units": units_of(time), "calendar": time.calendar}
+    return {"units": time_units(time), "calendar": time.calendar}
 
 
-def define_variable(dataset, name: str, dimensions, about: dict, values=None, kind="f8", fill=False, **storage):
-    """Make a variable of a netCDF4.Dataset with its attributes `about`, and its values if known.
+def define_variable(
+    dataset, name: str, dimensions, attrs: dict, values=None, datatype="f8", fill_value=False, **storage
+):
+    """Make a variable of a netCDF4.Dataset with its attributes `attrs`, and its values if known.
 
-    `fill`: its fill value; False: none, as all values are written.
+    `fill_value`: its fill value; False: none, as all values are written.
     """
-    variable = dataset.createVariable(name, kind, dimensions, fill_value=fill, **storage)
-    variable.setncatts(about)
+    variable = dataset.createVariable(name, datatype, dimensions, fill_value=fill_value, **storage)
+    variable.setncatts(attrs)
     if values is not None:
         variable[...] = values
     return variable
 
 
-def define_field(dataset, row, config, before=(), name: str = "", kind=None, fill=FILL, **about) -> None:
+def define_field(
+    dataset,
+    model_variable,
+    config,
+    leading_dimensions=(),
+    name: str = "",
+    datatype=None,
+    fill_value=FILL_VALUE,
+    **about,
+) -> None:
     """Make the compressed variable of a field on the grid from its row in the table, in chunks of rows.
 
-    `before`: the dimensions before those of the grid, with one index in a chunk.
+    `leading_dimensions`: the dimensions before those of the grid, with one index in a chunk.
     """
-    name, dtype, columns = name or row.name, np.dtype(config.run.dtype), config.grid.nx
-    chunk = *(1 for _ in before), chunk_rows((config.grid.ny, columns), dtype.itemsize), columns
-    dimensions, found = (*before, *DIMENSIONS[row.location]), attributes(row, config.grid, name, **about)
-    found |= flags(row, kind or dtype) if name == row.name else {}
-    define_variable(dataset, name, dimensions, found, None, kind or dtype, fill, chunksizes=chunk, **PACKED)
+    name, dtype, columns = name or model_variable.name, np.dtype(config.run.dtype), config.grid.nx
+    chunk = *(1 for _ in leading_dimensions), chunk_rows((config.grid.ny, columns), dtype.itemsize), columns
+    dimensions, attrs = (
+        (*leading_dimensions, *DIMENSIONS[model_variable.location]),
+        field_attributes(model_variable, config.grid, name, **about),
+    )
+    attrs |= flag_attributes(model_variable, datatype or dtype) if name == model_variable.name else {}
+    define_variable(
+        dataset, name, dimensions, attrs, None, datatype or dtype, fill_value, chunksizes=chunk, **COMPRESSION
+    )
 
 
-def flags(row, kind) -> dict:
+def flag_attributes(model_variable, datatype) -> dict:
     """CF's attributes of a flag, whose values are 0 and 1 of a type; none of other fields."""
-    return {"flag_values": np.array([0, 1], kind), "flag_meanings": row.flags} if row.flags else {}
+    return (
+        {"flag_values": np.array([0, 1], datatype), "flag_meanings": model_variable.flag_meanings}
+        if model_variable.flag_meanings
+        else {}
+    )
 
 
-def define_time(dataset, times: dict[str, str], bounds: bool = False, chunk: int | None = None) -> None:
+def define_time(
+    dataset, time_attrs: dict[str, str], with_bounds: bool = False, records_per_chunk: int | None = None
+) -> None:
     """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds.
 
-    `chunk`: records of a chunk; None: netCDF's choice.
+    `records_per_chunk`: records of a chunk; None: netCDF's choice.
     """
     dataset.createDimension("time")
-    storage = {"chunksizes": (chunk,)} if chunk else {}
-    define_variable(dataset, "time", ("time",), TIME | times, **storage)
-    define_variable(dataset, "step", ("time",), STEP, kind="i8", **storage)
-    if bounds:
+    storage = {"chunksizes": (records_per_chunk,)} if records_per_chunk else {}
+    define_variable(dataset, "time", ("time",), TIME_ATTRIBUTES | time_attrs, **storage)
+    define_variable(dataset, "step", ("time",), STEP_ATTRIBUTES, datatype="i8", **storage)
+    if with_bounds:
         define_bounds(dataset, "time")
 
 
 def define_bounds(dataset, name: str, values=None) -> None:
     """Make the bounds of the intervals around the values of a coordinate."""
-    if BOUNDS not in dataset.dimensions:
-        dataset.createDimension(BOUNDS, 2)
+    if BOUNDS_DIMENSION not in dataset.dimensions:
+        dataset.createDimension(BOUNDS_DIMENSION, 2)
     dataset[name].bounds = f"{name}_bounds"
-    define_variable(dataset, f"{name}_bounds", (name, BOUNDS), {}, values)
+    define_variable(dataset, f"{name}_bounds", (name, BOUNDS_DIMENSION), {}, values)
 
 
 def define_checksums(dataset) -> None:
@@ -180,30 +207,37 @@ def define_checksums(dataset) -> None:
     names = [name for name, variable in dataset.variables.items() if "time" in variable.dimensions]
     size = len(names) + 1
     dataset.createDimension(checksums.DIMENSION, size)
-    about = {
+    attrs = {
         "long_name": "CRC-32 of each variable in the record, and of these checksums",
-        checksums.COLUMNS: " ".join(names),
+        checksums.NAMES_ATTRIBUTE: " ".join(names),
     }
-    chunk, dimensions = (max(1, CHECKSUM_BYTES // (4 * size)), size), ("time", checksums.DIMENSION)
-    define_variable(dataset, checksums.VARIABLE, dimensions, about, kind="u4", chunksizes=chunk)
+    chunk, dimensions = (max(1, CHECKSUM_CHUNK_BYTES // (4 * size)), size), ("time", checksums.DIMENSION)
+    define_variable(dataset, checksums.VARIABLE, dimensions, attrs, datatype="u4", chunksizes=chunk)
 
 
 def define_grid(dataset, grid) -> None:
     """Make the dimensions of the grid and their coordinates, its topology, and on a sphere a grid mapping."""
-    for name, values, about in along_axes(grid):
+    for name, values, attrs in grid_coordinates(grid):
         dataset.createDimension(name, len(values))
-        define_variable(dataset, name, (name,), about, values)
-        if on_sphere(grid):
+        define_variable(dataset, name, (name,), attrs, values)
+        if is_spherical(grid):
             half = 0.5 * axes(grid)["xy".index(name[0])].spacing
             define_bounds(dataset, name, values[:, None] + half * np.array([-1, 1]))
-    define_variable(dataset, "grid", (), TOPOLOGY, 0, "i4")
-    if on_sphere(grid):
-        define_variable(dataset, MAPPING, (), mapping_of(grid) | {"earth_radius": np.float64(grid.radius)}, 0, "i4")
+    define_variable(dataset, "grid", (), TOPOLOGY_ATTRIBUTES, 0, "i4")
+    if is_spherical(grid):
+        define_variable(
+            dataset,
+            GRID_MAPPING,
+            (),
+            grid_mapping_attributes(grid) | {"earth_radius": np.float64(grid.radius)},
+            0,
+            "i4",
+        )
 
 
-def mapping_of(grid) -> dict:
+def grid_mapping_attributes(grid) -> dict:
     """The grid mapping: the kind of longitudes and latitudes along the axes."""
-    if not turned(grid):
+    if not has_rotated_pole(grid):
         return {"grid_mapping_name": "latitude_longitude"}
     return {
         "grid_mapping_name": "rotated_latitude_longitude",
@@ -213,43 +247,49 @@ def mapping_of(grid) -> dict:
     }
 
 
-def coordinates_of(grid) -> dict:
+def coordinate_descriptions(grid) -> dict:
     """{axis: (standard name, description, units)} of the coordinates."""
-    return ABOUT_A_POLE if turned(grid) else IN_DEGREES if on_sphere(grid) else IN_METRES
+    return (
+        ROTATED_COORDINATES
+        if has_rotated_pole(grid)
+        else COORDINATES_IN_DEGREES
+        if is_spherical(grid)
+        else COORDINATES_IN_METRES
+    )
 
 
-def along_axes(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
+def grid_coordinates(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
     """The coordinates of the grid: name, values and attributes of each."""
     for axis in "xy":
-        standard_name, what, units = coordinates_of(grid)[axis]
-        for end, where in (("c", "centres"), ("f", "east faces" if axis == "x" else "north faces")):
-            about = {
+        standard_name, description, units = coordinate_descriptions(grid)[axis]
+        for suffix, points in (("c", "centres"), ("f", "east faces" if axis == "x" else "north faces")):
+            attrs = {
                 "standard_name": standard_name,
-                "long_name": f"{what} of the cells' {where}",
+                "long_name": f"{description} of the cells' {points}",
                 "units": units,
                 "axis": axis.upper(),
             }
-            about |= {"c_grid_axis_shift": np.float64(0.5)} if end == "f" else {}
-            yield f"{axis}_{end}", positions(grid, axis, "centre" if end == "c" else "corner"), about
+            attrs |= {"c_grid_axis_shift": np.float64(0.5)} if suffix == "f" else {}
+            yield f"{axis}_{suffix}", coordinate_values(grid, axis, "centre" if suffix == "c" else "corner"), attrs
 
 
-def positions(grid, axis: str, location: str) -> np.ndarray:
+def coordinate_values(grid, axis: str, location: str) -> np.ndarray:
     """The coordinates of all points of a location along x or y, in the units of the axis."""
-    along, shift = axes(grid)["xy".index(axis)], OFFSETS[location]["yx".index(axis)]
+    along, shift = axes(grid)["xy".index(axis)], LOCATION_OFFSETS[location]["yx".index(axis)]
     return along.first + (np.arange(along.cells) + shift) * along.spacing
 
 
-def attributes(variable, grid, /, name: str | None = None, **more) -> dict[str, str]:
+def field_attributes(variable, grid, /, name: str | None = None, **more) -> dict[str, str]:
     """Attributes of a field; units with fractional powers, which UDUNITS lacks, follow the long name."""
-    broken, variable = "/" in variable.units, on_grid(variable, grid)
-    found = {
+    has_fractional_powers, variable = "/" in variable.units, with_axis_names(variable, grid)
+    attrs = {
         "standard_name": variable.standard_name,
-        "long_name": variable.long_name + (f" ({variable.units})" if broken else ""),
-        "units": "" if broken else variable.units,
+        "long_name": variable.long_name + (f" ({variable.units})" if has_fractional_powers else ""),
+        "units": "" if has_fractional_powers else variable.units,
         "grid": "grid",
         "location": SGRID_LOCATIONS[variable.location],
         "cell_measures": "area: cell_area" if variable.location == "centre" and name != "cell_area" else "",
-        "grid_mapping": MAPPING if on_sphere(grid) else "",
-        "coordinates": "lon{0} lat{0}".format(END[variable.location]) if turned(grid) else "",
+        "grid_mapping": GRID_MAPPING if is_spherical(grid) else "",
+        "coordinates": "lon{0} lat{0}".format(LOCATION_SUFFIXES[variable.location]) if has_rotated_pole(grid) else "",
     }
-    return {key: text for key, text in (found | more).items() if text}
+    return {key: text for key, text in (attrs | more).items() if text}

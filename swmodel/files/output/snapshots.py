@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.table import MAXIMUM, MEAN, entry_of, maxima_of
+from ...ocean.table import MAXIMUM_SUFFIX, MEAN_SUFFIX, maxima_variables, variable_in_run
 from ...ocean.variable import Variable
 from .metadata import define_field, define_grid
 from .record_file import RecordFile
-from .static import define_static, land, on_water
+from .static import define_static, fill_land, land_masks
 
 #: The sea levels, and their attributes where ground may be dry.
-DRY_AT = ("eta", "sea_level")
-DRY = {"ancillary_variables": "wet", "comment": "where wet is 0, the height of the dry ground"}
+LEVELS_ON_DRY_GROUND = ("eta", "sea_level")
+DRY_GROUND_ATTRIBUTES = {"ancillary_variables": "wet", "comment": "where wet is 0, the height of the dry ground"}
 
 
 class Snapshots:
@@ -23,44 +23,49 @@ class Snapshots:
     """
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
-        self.rows, self.bounds = rows_of(config), bool(config.output.means)
+        self.variables, self.has_bounds = record_variables(config), bool(config.output.means)
         block = transport.block
         rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
-        self._land = land(config, rows, columns)
+        self._land = land_masks(config, rows, columns)
         super().__init__(path, config, transport, command_line, keep)
 
     def write(self, step: int, seconds: float, fields: dict, **member: int) -> None:
-        """Append a record of the fields [y, x] of `rows_of` on this rank's block, by name.
+        """Append a record of the fields [y, x] of `record_variables` on this rank's block, by name.
 
         NaN is missing in times and largest values. Means are missing before the first step. `member=` is that of an
-        ensemble, for an `Output`; fields are empty on processes without a part of it.
+        ensemble, for an `OutputFile`; fields are empty on processes without a part of it.
         """
-        named = {name: (row, fields[name]) for name, (row, _) in self.rows.items() if name in fields}
-        nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
+        variables_and_fields = {
+            name: (row, fields[name]) for name, (row, _) in self.variables.items() if name in fields
+        }
+        nbytes = len(variables_and_fields) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self.begin(nbytes + nbytes // 100)
-        for name, (row, local) in named.items():
+        for name, (row, local) in variables_and_fields.items():
             local = np.asarray(local, self.dtype)
-            local = on_water(local, np.isnan(local) if row.units == "s" or name.endswith(MAXIMUM) else None)
-            local = on_water(local, self._land[row.location] if np.size(local) else None)
-            self.put_field(name, local, **member)
+            local = fill_land(local, np.isnan(local) if row.units == "s" or name.endswith(MAXIMUM_SUFFIX) else None)
+            local = fill_land(local, self._land[row.location] if np.size(local) else None)
+            self.write_field(name, local, **member)
         self.complete(step, seconds)
 
     def define_contents(self, dataset, config) -> None:
         define_grid(dataset, config.grid)
         define_static(dataset, config)
-        for name, (row, method) in self.rows.items():
-            about = DRY if "wet" in self.rows and name in DRY_AT else {}
-            define_field(dataset, row, config, ("time",), name, cell_methods=method, **about)
+        for name, (row, method) in self.variables.items():
+            attrs = DRY_GROUND_ATTRIBUTES if "wet" in self.variables and name in LEVELS_ON_DRY_GROUND else {}
+            define_field(dataset, row, config, ("time",), name, cell_methods=method, **attrs)
 
 
-class Output(Snapshots, RecordFile):
+class OutputFile(Snapshots, RecordFile):
     """output.nc of a run, which rank 0 writes; see `RecordFile`."""
 
 
-def rows_of(config) -> dict[str, tuple[Variable, str]]:
+def record_variables(config) -> dict[str, tuple[Variable, str]]:
     """The fields of each record by name: row and cell methods (CF)."""
-    rows = {name: entry_of(name, config.physics) for name in (*config.output.fields, *config.output.means)}
-    found = {name: (rows[name], "time: point") for name in config.output.fields}
-    found |= {name + MEAN: (rows[name], "time: mean") for name in config.output.means}
-    of_run = {True: "time: maximum (since the start of the run)", False: ""}
-    return found | {name: (row, of_run[name.endswith(MAXIMUM)]) for name, row in maxima_of(config.output).items()}
+    rows = {name: variable_in_run(name, config.physics) for name in (*config.output.fields, *config.output.means)}
+    variables = {name: (rows[name], "time: point") for name in config.output.fields}
+    variables |= {name + MEAN_SUFFIX: (rows[name], "time: mean") for name in config.output.means}
+    cell_methods = {True: "time: maximum (since the start of the run)", False: ""}
+    return variables | {
+        name: (row, cell_methods[name.endswith(MAXIMUM_SUFFIX)])
+        for name, row in maxima_variables(config.output).items()
+    }

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.constituents import DAY
-from ...ocean.table import entry_of
+from ...ocean.constituents import DAY_SECONDS
+from ...ocean.table import variable_in_run
 from ...ocean.variable import Variable
-from ...setup.tidal_analysis import analysis
+from ...setup.tidal_analysis import harmonic_analysis
 from .maps import write_maps
 from .metadata import define_variable
 
 #: The dimension and coordinate of the constituents, by their names.
-AXIS = "constituent"
+CONSTITUENT_DIMENSION = "constituent"
 
 #: A comment for readers of the file.
 COMMENT = (
@@ -21,33 +21,59 @@ COMMENT = (
 )
 
 
-def write(path, config, transport, constants: dict[str, tuple], command_line: str = "") -> None:
-    """Write the file of `Harmonics.constants`, whole or not at all; all processes call it together."""
-    made, maps = analysis(config), []
+def write_harmonics(path, config, transport, constants: dict[str, tuple], command_line: str = "") -> None:
+    """Write the file of `HarmonicsAccumulator.constants`, whole or not at all; all processes call it together."""
+    tides, maps = harmonic_analysis(config), []
     for name, (mean, pairs) in constants.items():
-        entry = entry_of(name, config.physics)
-        words = f"mean {entry.long_name} of the analysis"
-        maps.append((Variable(f"{name}_mean", entry.location, entry.units, "", words, signed=entry.signed), mean))
+        model_variable = variable_in_run(name, config.physics)
+        words = f"mean {model_variable.long_name} of the analysis"
+        maps.append(
+            (
+                Variable(
+                    f"{name}_mean",
+                    model_variable.location,
+                    model_variable.units,
+                    "",
+                    words,
+                    is_signed=model_variable.is_signed,
+                ),
+                mean,
+            )
+        )
         for what, words, units, values in (
-            ("amplitude", "amplitude", entry.units, [amplitude for amplitude, _ in pairs]),
+            ("amplitude", "amplitude", model_variable.units, [amplitude for amplitude, _ in pairs]),
             ("phase", "phase lag behind Greenwich", "degrees", [phase for _, phase in pairs]),
         ):
-            row = Variable(f"{name}_{what}", entry.location, units, "", f"{words} of {entry.long_name}", least=0.0)
-            maps.append((row, np.stack(values)))
-    numbers = {
-        "period": ("period", "h", [each.period / 3600 for each in made.constituents]),
-        "nodal_factor": ("nodal factor f", "1", [each.factor for each in made.constituents]),
-        "argument": ("V + u at the start", "rad", [each.phase for each in made.constituents]),
+            map_variable = Variable(
+                f"{name}_{what}",
+                model_variable.location,
+                units,
+                "",
+                f"{words} of {model_variable.long_name}",
+                min_value=0.0,
+            )
+            maps.append((map_variable, np.stack(values)))
+    constituent_variables = {
+        "period": ("period", "h", [each.period / 3600 for each in tides.constituents]),
+        "nodal_factor": ("nodal factor f", "1", [each.nodal_factor for each in tides.constituents]),
+        "argument": ("V + u at the start", "rad", [each.phase for each in tides.constituents]),
     }
 
     def define(dataset) -> None:
         dataset.title = f"harmonic constants: {dataset.title}"
-        days = [step * config.time.dt / DAY for step in (made.steps[0], made.steps[-1])]
-        dataset.setncatts({"first_day": days[0], "last_day": days[1], "values": len(made.steps), "comment": COMMENT})
-        dataset.createDimension(AXIS, len(made.constituents))
-        names = np.array([each.name for each in made.constituents], object)
-        define_variable(dataset, AXIS, (AXIS,), {"long_name": "constituent of the tide"}, names, str)
-        for name, (words, units, values) in numbers.items():
-            define_variable(dataset, name, (AXIS,), {"long_name": words, "units": units}, values)
+        days = [step * config.time.dt / DAY_SECONDS for step in (tides.steps[0], tides.steps[-1])]
+        dataset.setncatts({"first_day": days[0], "last_day": days[1], "values": len(tides.steps), "comment": COMMENT})
+        dataset.createDimension(CONSTITUENT_DIMENSION, len(tides.constituents))
+        names = np.array([each.name for each in tides.constituents], object)
+        define_variable(
+            dataset,
+            CONSTITUENT_DIMENSION,
+            (CONSTITUENT_DIMENSION,),
+            {"long_name": "constituent of the tide"},
+            names,
+            str,
+        )
+        for name, (words, units, values) in constituent_variables.items():
+            define_variable(dataset, name, (CONSTITUENT_DIMENSION,), {"long_name": words, "units": units}, values)
 
-    write_maps(path, config, transport, maps, define, command_line, axis=AXIS)
+    write_maps(path, config, transport, maps, define, command_line, leading_dimension=CONSTITUENT_DIMENSION)

@@ -6,6 +6,6 @@ and compares the sign with that of the package's relief.
 """
 
 from .make import GridRequest, make_grid
-from .source import SHIPPED, ReliefError
+from .source import PACKAGE_RELIEF, ReliefError
 
-__all__ = ["SHIPPED", "ReliefError", "GridRequest", "make_grid"]
+__all__ = ["PACKAGE_RELIEF", "ReliefError", "GridRequest", "make_grid"]

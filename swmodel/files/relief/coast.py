@@ -7,87 +7,95 @@ from typing import NamedTuple
 import numpy as np
 
 #: A sea with more cells than this fraction of the largest is kept, too.
-ALSO = 0.5
+MIN_RELATIVE_SEA_SIZE = 0.5
 
 
-class Changed(NamedTuple):
+class MaskChange(NamedTuple):
     """A change between water and land: its kind (isthmus, ...), number of cells, and one cell."""
 
-    what: str
-    cells: int
+    kind: str
+    n_cells: int
     row: int
     column: int
 
 
-def close(wet: np.ndarray, ring: bool, keep=()) -> tuple[np.ndarray, list[Changed]]:
+def close_seas_and_bays(wet: np.ndarray, is_periodic: bool, cells_to_keep=()) -> tuple[np.ndarray, list[MaskChange]]:
     """The mask without bays and seas that are cut off from the largest, and the changes.
 
-    Both seas of a region with two large ones are kept, as in Central America, and so are seas of the cells `keep`. A
-    bay is a cell with water on one side only; narrow inlets are closed bay by bay. `ring`: whether the last column is a
-    neighbour of the first.
+    Both seas of a region with two large ones are kept, as in Central America, and so are seas of the `cells_to_keep`. A
+    bay is a cell with water on one side only; narrow inlets are closed bay by bay. `is_periodic`: whether the last
+    column is a neighbour of the first.
     """
-    seas = label(wet, ring)
+    seas = label_connected(wet, is_periodic)
     sizes = np.bincount(seas.ravel())
     sizes[0] = 0
-    stays = {*np.flatnonzero(sizes > ALSO * sizes.max()), *(seas[at] for at in keep)} - {0}
-    stay = np.isin(seas, list(stays))
-    open_sea = without_bays(stay, ring)
-    return open_sea, [*parts(wet & ~stay, ring, "cut-off sea"), *parts(stay & ~open_sea, ring, "bay")]
+    labels_to_keep = {
+        *np.flatnonzero(sizes > MIN_RELATIVE_SEA_SIZE * sizes.max()),
+        *(seas[at] for at in cells_to_keep),
+    } - {0}
+    without_small_seas = np.isin(seas, list(labels_to_keep))
+    without_small_bays = remove_bays(without_small_seas, is_periodic)
+    return without_small_bays, [
+        *list_changes(wet & ~without_small_seas, is_periodic, "cut-off sea"),
+        *list_changes(without_small_seas & ~without_small_bays, is_periodic, "bay"),
+    ]
 
 
-def parts(changed: np.ndarray, ring: bool, what: str) -> list[Changed]:
+def list_changes(mask: np.ndarray, is_periodic: bool, kind: str) -> list[MaskChange]:
     """The connected parts of a mask, the largest first."""
-    numbers = label(changed, ring)
-    part, first, cells = np.unique(numbers, return_index=True, return_counts=True)
-    rows, columns = np.unravel_index(first, numbers.shape)
+    labels = label_connected(mask, is_periodic)
+    part, first, cells = np.unique(labels, return_index=True, return_counts=True)
+    rows, columns = np.unravel_index(first, labels.shape)
     found = zip(cells[part > 0].tolist(), rows[part > 0].tolist(), columns[part > 0].tolist(), strict=True)
-    return sorted((Changed(what, *one) for one in found), key=lambda one: -one.cells)
+    return sorted((MaskChange(kind, *one) for one in found), key=lambda one: -one.n_cells)
 
 
-def label(wet: np.ndarray, ring: bool) -> np.ndarray:
+def label_connected(wet: np.ndarray, is_periodic: bool) -> np.ndarray:
     """Numbers of connected parts, from 1 on, zero on land [ny, nx]."""
     from scipy import ndimage
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    parts, count = ndimage.label(wet)
-    if not ring:
-        return parts
-    joined = parts[:, [0, -1]][(parts[:, 0] > 0) & (parts[:, -1] > 0)]
-    pairs = coo_array((np.ones(len(joined)), (joined[:, 0], joined[:, 1])), shape=(count + 1, count + 1))
-    return connected_components(pairs, directed=False)[1][parts]
+    labels, n_labels = ndimage.label(wet)
+    if not is_periodic:
+        return labels
+    across_edge = labels[:, [0, -1]][(labels[:, 0] > 0) & (labels[:, -1] > 0)]
+    pairs = coo_array(
+        (np.ones(len(across_edge)), (across_edge[:, 0], across_edge[:, 1])), shape=(n_labels + 1, n_labels + 1)
+    )
+    return connected_components(pairs, directed=False)[1][labels]
 
 
-def without_bays(wet: np.ndarray, ring: bool) -> np.ndarray:
+def remove_bays(wet: np.ndarray, is_periodic: bool) -> np.ndarray:
     """The mask without cells that have water on at most one side, repeatedly; beyond its edges is water."""
     from scipy.ndimage import convolve1d
 
     while True:
-        sides = convolve1d(wet.astype(int), [1, 0, 1], 0, mode="nearest")
-        sides += convolve1d(wet.astype(int), [1, 0, 1], 1, mode="wrap" if ring else "nearest")
-        fewer = wet & (sides > 1)
-        if (fewer == wet).all():
+        n_water_sides = convolve1d(wet.astype(int), [1, 0, 1], 0, mode="nearest")
+        n_water_sides += convolve1d(wet.astype(int), [1, 0, 1], 1, mode="wrap" if is_periodic else "nearest")
+        remaining = wet & (n_water_sides > 1)
+        if (remaining == wet).all():
             return wet
-        wet = fewer
+        wet = remaining
 
 
-def low_land(wet: np.ndarray, height: np.ndarray, most: float, ring: bool) -> np.ndarray:
+def floodable_land(wet: np.ndarray, height: np.ndarray, max_height: float, is_periodic: bool) -> np.ndarray:
     """Cells of land at most so high, m, that are connected with water through such cells."""
-    low = ~wet & (height <= most)
-    parts = label(wet | low, ring)
-    return low & np.isin(parts, parts[wet])
+    low = ~wet & (height <= max_height)
+    labels = label_connected(wet | low, is_periodic)
+    return low & np.isin(labels, labels[wet])
 
 
-def smooth(depth: np.ndarray, wet: np.ndarray, ring: bool, times: int) -> np.ndarray:
-    """Depths with weights 1, 2, 1 along x and along y, applied `times` times; cells not `wet` have no weight."""
+def smooth_depth(depth: np.ndarray, wet: np.ndarray, is_periodic: bool, n_passes: int) -> np.ndarray:
+    """Depths with weights 1, 2, 1 along x and along y, applied `n_passes` times; cells not `wet` have no weight."""
 
-    def weighted(field, axis):
-        mode = "wrap" if ring and axis == 1 else "constant"
-        lines = np.pad(np.moveaxis(field, axis, 0), ((1, 1), (0, 0)), mode=mode)
-        return np.moveaxis(lines[:-2] + 2 * lines[1:-1] + lines[2:], 0, axis)
+    def weighted_sum(field, axis):
+        mode = "wrap" if is_periodic and axis == 1 else "constant"
+        padded = np.pad(np.moveaxis(field, axis, 0), ((1, 1), (0, 0)), mode=mode)
+        return np.moveaxis(padded[:-2] + 2 * padded[1:-1] + padded[2:], 0, axis)
 
-    for _ in range(times):
+    for _ in range(n_passes):
         for axis in (0, 1):
-            total, weight = weighted(depth * wet, axis), weighted(wet * 1.0, axis)
+            total, weight = weighted_sum(depth * wet, axis), weighted_sum(wet * 1.0, axis)
             depth = np.where(wet, total / np.where(weight > 0, weight, 1.0), depth)
     return depth

@@ -8,27 +8,35 @@ from pathlib import Path
 
 import numpy as np
 
-from ...config.loading.toml import value
-from ...config.options.grid import Grid
+from ...config.loading.toml import toml_value
+from ...config.options.grid import GridOptions
 from ...errors import FilesError, UsageError
-from ...ocean.coordinates import axes, metrics, points, turned
+from ...ocean.coordinates import axes, has_rotated_pole, metrics, points
 from ...ocean.table import VARIABLES
 from ...ocean.variable import Variable
-from ...setup.fields.netcdf_input.made_files import ATTRIBUTE
-from ..draft import replacing
-from ..output.metadata import DIMENSIONS, FILL, PACKED, attributes, define_grid, define_variable, history_line
-from ..output.static import TURNED, place
-from .coast import Changed
+from ...setup.fields.netcdf_input.model_files import GRID_ATTRIBUTE
+from ..draft import atomic_write
+from ..output.metadata import (
+    COMPRESSION,
+    DIMENSIONS,
+    FILL_VALUE,
+    define_grid,
+    define_variable,
+    field_attributes,
+    history_line,
+)
+from ..output.static import ROTATED_FIELDS, rotated_coordinate
+from .coast import MaskChange
 
 #: Keys of [grid] in a file.
-KEYS = ("kind", "nx", "ny", "west", "south", "dlon", "dlat", "pole", "periodic_x", "periodic_y")
+GRID_KEYS = ("kind", "nx", "ny", "west", "south", "dlon", "dlat", "pole", "periodic_x", "periodic_y")
 
 #: Variables of a file besides depth and mask.
-SHARE = Variable("sea_area_fraction", "centre", "1", "sea_area_fraction", "share of the cell that is sea")
+SEA_FRACTION = Variable("sea_area_fraction", "centre", "1", "sea_area_fraction", "share of the cell that is sea")
 CLOSED = Variable("closed", "centre", "1", "", "water of the relief that became land")
 
 #: Most changes of each kind in the terminal output.
-NAMED = 8
+MAX_NAMED_CHANGES = 8
 
 
 @dataclass(frozen=True)
@@ -39,53 +47,60 @@ class GeneratedGrid:
         grid: section of the configuration.
         depth: m [ny, nx].
         wet: whether cells are water, [ny, nx].
-        low: whether they are land that may flood, with a depth that is not positive, [ny, nx].
-        share: of sea by the relief, [ny, nx].
-        lost: water by the relief that became land, [ny, nx].
+        floodable: whether they are land that may flood, with a depth that is not positive, [ny, nx].
+        sea_fraction: of the cells by the relief, [ny, nx].
+        became_land: water by the relief that became land, [ny, nx].
         changes: parts of it, straits that were opened, and crests that were kept.
-        min_depth, deepened: the least depth, m, and how many cells of water were shallower.
+        min_depth, n_deepened: the least depth, m, and how many cells of water were shallower.
     """
 
-    grid: Grid
+    grid: GridOptions
     depth: np.ndarray
     wet: np.ndarray
-    low: np.ndarray
-    share: np.ndarray
-    lost: np.ndarray
-    changes: list[Changed]
+    floodable: np.ndarray
+    sea_fraction: np.ndarray
+    became_land: np.ndarray
+    changes: list[MaskChange]
     min_depth: float
-    deepened: int
+    n_deepened: int
 
-    def words(self) -> Iterable[str]:
+    def describe(self) -> Iterable[str]:
         """Lines about the grid and its changes, for the terminal."""
         x, y = axes(self.grid)
         area = np.broadcast_to(metrics(self.grid, range(y.cells))["area"].centre, self.wet.shape)
         depth, sea = self.depth[self.wet], area[self.wet]
         yield (
-            f"{x.cells} x {y.cells} cells of {x.spacing:.6g} by {y.spacing:.6g} degrees, {x.span(6)}, {y.span(6)}; "
-            f"{100 * sea.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to {depth.max():.4g} m deep, "
-            f"{(depth * sea).sum() / sea.sum():.4g} m on average"
+            f"{x.cells} x {y.cells} cells of {x.spacing:.6g} by {y.spacing:.6g} degrees, {x.describe_extent(6)}, "
+            f"{y.describe_extent(6)}; {100 * sea.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to "
+            f"{depth.max():.4g} m deep, {(depth * sea).sum() / sea.sum():.4g} m on average"
         )
         if self.min_depth:
-            yield f"{self.deepened} cells shallower than {self.min_depth:g} m are now {self.min_depth:g} m deep"
-        if self.low.any():
-            yield f"{self.low.sum()} cells are land that may flood, up to {-self.depth[self.low].min():.4g} m high"
-        for what in dict.fromkeys(one.what for one in self.changes):
-            some = [one for one in self.changes if one.what == what]
-            more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
-            named = ", ".join(map(self.place, some[:NAMED]))
-            many = "" if len(some) == 1 else "es" if what.endswith("s") else "s"
-            done = {"strait": "opened", "crest": "kept"}.get(what, "closed")
-            yield f"{done} {len(some)} {what}{many}, at longitude and latitude {named}{more}"
+            yield f"{self.n_deepened} cells shallower than {self.min_depth:g} m are now {self.min_depth:g} m deep"
+        if self.floodable.any():
+            yield (
+                f"{self.floodable.sum()} cells are land that may flood, up to "
+                f"{-self.depth[self.floodable].min():.4g} m high"
+            )
+        for kind in dict.fromkeys(one.kind for one in self.changes):
+            changes_of_kind = [one for one in self.changes if one.kind == kind]
+            more = (
+                f" and {len(changes_of_kind) - MAX_NAMED_CHANGES} more"
+                if len(changes_of_kind) > MAX_NAMED_CHANGES
+                else ""
+            )
+            positions = ", ".join(map(self.describe_change, changes_of_kind[:MAX_NAMED_CHANGES]))
+            plural = "" if len(changes_of_kind) == 1 else "es" if kind.endswith("s") else "s"
+            verb = {"strait": "opened", "crest": "kept"}.get(kind, "closed")
+            yield f"{verb} {len(changes_of_kind)} {kind}{plural}, at longitude and latitude {positions}{more}"
 
-    def place(self, one: Changed) -> str:
+    def describe_change(self, change: MaskChange) -> str:
         """Place and size of a part, in words."""
-        at = points(self.grid, "centre", [one.row], [one.column])
-        height = f", {-self.depth[one.row, one.column]:.3g} m high" if one.what == "crest" else ""
-        return f"{at.lon.item():.5g} {at.lat.item():.5g} ({one.cells} cell{'s' * (one.cells > 1)}{height})"
+        at = points(self.grid, "centre", [change.row], [change.column])
+        height = f", {-self.depth[change.row, change.column]:.3g} m high" if change.kind == "crest" else ""
+        return f"{at.lon.item():.5g} {at.lat.item():.5g} ({change.n_cells} cell{'s' * (change.n_cells > 1)}{height})"
 
 
-def check_vacant(target, force: bool) -> None:
+def check_overwritable(target, force: bool) -> None:
     """Raise an error unless the file of a grid and its picture can be written, or with `force` replaced."""
     import netCDF4
 
@@ -100,45 +115,59 @@ def check_vacant(target, force: bool) -> None:
     if target.exists():
         try:
             with netCDF4.Dataset(target) as data:
-                foreign = not hasattr(data, ATTRIBUTE)
+                is_foreign = not hasattr(data, GRID_ATTRIBUTE)
         except OSError as error:
             raise FilesError(f"{target} cannot be read: {error.strerror or error}") from None
-        if foreign:
+        if is_foreign:
             raise FilesError(f"{target} is no file of `swmodel grid`; give another name, or remove it")
-    there = [str(file) for file in (target, picture) if file.exists()]
-    if there and not force:
-        raise UsageError(f"{there[0]} already exists; give --force to replace it, or another name")
+    existing = [str(file) for file in (target, picture) if file.exists()]
+    if existing and not force:
+        raise UsageError(f"{existing[0]} already exists; give --force to replace it, or another name")
 
 
-def write(target, made: GeneratedGrid, source: str, command_line: str) -> None:
+def write_grid_file(target, generated_grid: GeneratedGrid, source: str, command_line: str) -> None:
     """Write the file of a grid; `source`: that of the relief. FilesError: it cannot be written."""
     import netCDF4
 
-    grid = made.grid
+    grid = generated_grid.grid
     fields = [
-        (VARIABLES["depth"], "f8", np.ma.masked_array(made.depth, ~(made.wet | made.low)), ""),
-        (VARIABLES["mask"], "i1", made.wet | made.low, VARIABLES["mask"].flags),
-        (SHARE, "f4", made.share, ""),
-        (CLOSED, "i1", made.lost, "as_in_the_relief closed"),
+        (
+            VARIABLES["depth"],
+            "f8",
+            np.ma.masked_array(generated_grid.depth, ~(generated_grid.wet | generated_grid.floodable)),
+            "",
+        ),
+        (VARIABLES["mask"], "i1", generated_grid.wet | generated_grid.floodable, VARIABLES["mask"].flag_meanings),
+        (SEA_FRACTION, "f4", generated_grid.sea_fraction, ""),
+        (CLOSED, "i1", generated_grid.became_land, "as_in_the_relief closed"),
     ]
-    if turned(grid):
-        places = np.arange(grid.ny), np.arange(grid.nx)
-        fields += [(TURNED[name], "f8", place(grid, name, *places), "") for name in ("lon", "lat")]
-    keys = {key: getattr(grid, key) for key in KEYS if getattr(grid, key) is not None}
-    with replacing(target) as path, netCDF4.Dataset(path, "w") as data:
+    if has_rotated_pole(grid):
+        rows_and_columns = np.arange(grid.ny), np.arange(grid.nx)
+        fields += [
+            (ROTATED_FIELDS[name], "f8", rotated_coordinate(grid, name, *rows_and_columns), "")
+            for name in ("lon", "lat")
+        ]
+    keys = {key: getattr(grid, key) for key in GRID_KEYS if getattr(grid, key) is not None}
+    with atomic_write(target) as path, netCDF4.Dataset(path, "w") as data:
         data.setncatts(
             {
                 "Conventions": "CF-1.12 SGRID-0.3",
                 "title": "Depth and mask of a grid of swmodel",
                 "source": source,
                 "history": history_line(command_line),
-                ATTRIBUTE: "".join(f"{key} = {value(each)}\n" for key, each in keys.items()),
+                GRID_ATTRIBUTE: "".join(f"{key} = {toml_value(each)}\n" for key, each in keys.items()),
             }
         )
         define_grid(data, grid)
-        for row, kind, values, flags in fields:
-            bare = dict.fromkeys(("coordinates", "grid_mapping"), "") if row.name in TURNED else {}
-            about: dict = attributes(row, grid, row.name, cell_measures="", **bare)
-            about |= {"flag_values": np.array([0, 1], "i1"), "flag_meanings": flags} if flags else {}
-            fill = FILL if np.ma.isMaskedArray(values) else False
-            define_variable(data, row.name, DIMENSIONS["centre"], about, values, kind, fill, **PACKED)
+        for model_variable, datatype, values, flags in fields:
+            without_coordinates = (
+                dict.fromkeys(("coordinates", "grid_mapping"), "") if model_variable.name in ROTATED_FIELDS else {}
+            )
+            attrs: dict = field_attributes(
+                model_variable, grid, model_variable.name, cell_measures="", **without_coordinates
+            )
+            attrs |= {"flag_values": np.array([0, 1], "i1"), "flag_meanings": flags} if flags else {}
+            fill_value = FILL_VALUE if np.ma.isMaskedArray(values) else False
+            define_variable(
+                data, model_variable.name, DIMENSIONS["centre"], attrs, values, datatype, fill_value, **COMPRESSION
+            )

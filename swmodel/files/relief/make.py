@@ -9,32 +9,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...config.options.grid import CIRCLE, MOST_CELLS, NEAREST, POLE, ROUND_OFF, Grid
+from ...config.options.grid import (
+    FULL_CIRCLE_DEGREES,
+    MAX_CELLS_PER_AXIS,
+    MIN_POLE_DISTANCE_DEGREES,
+    POLE_LATITUDE,
+    ROUND_OFF,
+    GridOptions,
+)
 from ...errors import UsageError
-from ...ocean.coordinates import along_axes, axes, points
+from ...ocean.coordinates import axes, points, to_grid_axes
 from ...parallel.environment import total_memory
-from ...setup.fields.netcdf_input.errors import remark
-from .average import at_places, averages, is_coarse, sea_places
-from .coast import close, low_land, parts, smooth
-from .crests import crests
-from .grid_file import GeneratedGrid, check_vacant, write
+from ...setup.fields.netcdf_input.errors import log_once
+from .average import average_over_cells, interpolate, is_coarse, sample_sea
+from .coast import close_seas_and_bays, floodable_land, list_changes, smooth_depth
+from .crests import crest_heights
+from .grid_file import GeneratedGrid, check_overwritable, write_grid_file
 from .source import Relief, ReliefError, open_relief
-from .straits import connected
+from .straits import connect_seas
 
 #: Least share of sea of a cell of water.
-WATER = 0.5
+MIN_SEA_FRACTION = 0.5
 
 #: Least depth of water unless it is given, m.
-DEEP = 10.0
+DEFAULT_MIN_DEPTH_METRES = 10.0
 
 #: Most places along each axis for the comparison with the package's relief.
-MOST = 100
+MAX_SAMPLES_PER_AXIS = 100
 
 #: Memory for a grid and its picture for each cell, bytes, measured with 3000 x 3000 cells.
-CELL_BYTES = 200
+BYTES_PER_CELL = 200
 
 #: Largest values of options, m and passes.
-LARGEST = {"--min-depth": 12e3, "--land-up-to": 9e3, "--smooth": 1000}
+MAX_OPTION_VALUES = {"--min-depth": 12e3, "--land-up-to": 9e3, "--smooth": 1000}
 
 
 @dataclass(frozen=True)
@@ -45,9 +52,10 @@ class GridRequest:
         region: west, east, south and north edge, degrees, about the pole of the grid.
         resolution: size of the cells, degrees, adjusted so that a whole number of cells fits the region.
         pole: longitude and latitude of the grid's north pole, degrees.
-        min_depth: least depth of water, m; shallower water is deepened. None: DEEP, or 0 with `land_up_to`.
+        min_depth: least depth of water, m; shallower water is deepened. None: DEFAULT_MIN_DEPTH_METRES, or 0 with
+            `land_up_to`.
         land_up_to: greatest height of land that may flood, m; None: no land does.
-        smooth: number of smoothing passes of the depth (`coast.smooth`).
+        smooth: number of smoothing passes of the depth (`coast.smooth_depth`).
         keep: (longitude, latitude) of places in seas to keep although they are cut off from the largest.
     """
 
@@ -60,64 +68,87 @@ class GridRequest:
     keep: tuple[tuple[float, float], ...] = ()
 
 
-def make_grid(target, wish: GridRequest, relief=None, command_line: str = "", force: bool = False) -> GeneratedGrid:
+def make_grid(target, request: GridRequest, relief=None, command_line: str = "", force: bool = False) -> GeneratedGrid:
     """Make the file of a grid from a relief, "FILE" or "FILE:NAME"; without it, that of the package.
 
     `force`: replace an existing grid. ReliefError: the relief is invalid, does not cover the region, or has no water
     there. UsageError: the region cannot be a grid, or the file exists. FilesError: it cannot be written.
     """
-    check_vacant(target, force)
-    grid = grid_of(wish)
+    check_overwritable(target, force)
+    grid = make_grid_section(request)
     with ExitStack() as stack:
-        opened = open_relief(relief, stack)
-        depth, share, height = averages(opened, grid)
-        remedy = opened.remedy()
-        doubt_sign(opened, grid, share >= WATER)
-        places = None if is_coarse(opened, grid) else sea_places(opened, grid)
-        if places is None:
-            remark(
-                f"cells of {grid.dlon:.4g} by {grid.dlat:.4g} degrees are finer than {opened.path}, which has points "
-                f"every {opened.x.step:.4g} by {opened.y.step:.4g} degrees; give a finer one as --relief"
+        relief_data = open_relief(relief, stack)
+        depth, sea_fraction, height = average_over_cells(relief_data, grid)
+        remedy = relief_data.sign_remedy()
+        warn_if_sign_flipped(relief_data, grid, sea_fraction >= MIN_SEA_FRACTION)
+        sea_samples = None if is_coarse(relief_data, grid) else sample_sea(relief_data, grid)
+        if sea_samples is None:
+            log_once(
+                f"cells of {grid.dlon:.4g} by {grid.dlat:.4g} degrees are finer than {relief_data.path}, which has "
+                f"points every {relief_data.x.max_spacing:.4g} by {relief_data.y.max_spacing:.4g} degrees; give a "
+                "finer one as --relief"
             )
-        grid, rows = without_poles(grid, share >= WATER)
-        depth, share, height = depth[rows], share[rows], height[rows]
-        sea, ring = share >= WATER, grid.periodic_x
-        joined, isthmus = (sea, sea & False) if places is None else connected(sea, share, places[rows], ring)
-        wet, closed = close(joined, ring, [cell_of(grid, place, joined) for place in wish.keep])
-        low, tops = wet & False, np.full(wet.shape, np.nan)
-        if wish.land_up_to is not None:
-            low = low_land(wet, np.where(sea, 0.0, height), wish.land_up_to, ring)
-            tops = tops if places is None else crests(opened, grid, np.where(sea, 0.0, height), wet, low)
-    source = ", ".join(filter(None, [os.path.basename(opened.path), opened.about]))
-    top = np.isfinite(tops)
-    changes = [*parts(isthmus & ~top, ring, "isthmus"), *parts(wet & ~sea, ring, "strait"), *closed]
-    changes += parts(top, ring, "crest")
+        grid, rows = drop_polar_rows(grid, sea_fraction >= MIN_SEA_FRACTION)
+        depth, sea_fraction, height = depth[rows], sea_fraction[rows], height[rows]
+        is_sea, is_periodic = sea_fraction >= MIN_SEA_FRACTION, grid.periodic_x
+        connected, isthmus = (
+            (is_sea, is_sea & False)
+            if sea_samples is None
+            else connect_seas(is_sea, sea_fraction, sea_samples[rows], is_periodic)
+        )
+        wet, closed_parts = close_seas_and_bays(
+            connected, is_periodic, [water_cell_at(grid, place, connected) for place in request.keep]
+        )
+        floodable, crest_height = wet & False, np.full(wet.shape, np.nan)
+        if request.land_up_to is not None:
+            floodable = floodable_land(wet, np.where(is_sea, 0.0, height), request.land_up_to, is_periodic)
+            crest_height = (
+                crest_height
+                if sea_samples is None
+                else crest_heights(relief_data, grid, np.where(is_sea, 0.0, height), wet, floodable)
+            )
+    source = ", ".join(filter(None, [os.path.basename(relief_data.path), relief_data.origin]))
+    has_crest = np.isfinite(crest_height)
+    changes = [
+        *list_changes(isthmus & ~has_crest, is_periodic, "isthmus"),
+        *list_changes(wet & ~is_sea, is_periodic, "strait"),
+        *closed_parts,
+    ]
+    changes += list_changes(has_crest, is_periodic, "crest")
     if not wet.any():
-        west, east, south, north = wish.region
+        west, east, south, north = request.region
         raise ReliefError(f"the region {west:g},{east:g},{south:g},{north:g} is all land{remedy}")
-    least = wish.min_depth if wish.min_depth is not None else DEEP if wish.land_up_to is None else 0.0
-    raised = wet & (depth < least)
-    ground = np.where(low, np.where(sea, 0.0, -height), np.maximum(depth, least))
-    depth = np.where(top, -tops, smooth(ground, wet | low, ring, wish.smooth))
-    made = GeneratedGrid(grid, depth, wet, low, share, sea & ~wet, changes, least, int(raised.sum()))
-    write(target, made, source, command_line)
-    return made
+    min_depth = (
+        request.min_depth
+        if request.min_depth is not None
+        else DEFAULT_MIN_DEPTH_METRES
+        if request.land_up_to is None
+        else 0.0
+    )
+    is_deepened = wet & (depth < min_depth)
+    ground = np.where(floodable, np.where(is_sea, 0.0, -height), np.maximum(depth, min_depth))
+    depth = np.where(has_crest, -crest_height, smooth_depth(ground, wet | floodable, is_periodic, request.smooth))
+    generated_grid = GeneratedGrid(
+        grid, depth, wet, floodable, sea_fraction, is_sea & ~wet, changes, min_depth, int(is_deepened.sum())
+    )
+    write_grid_file(target, generated_grid, source, command_line)
+    return generated_grid
 
 
-def grid_of(wish: GridRequest) -> Grid:
-    """The section [grid]; an edge may still lie on a pole (`without_poles`). UsageError: an impossible grid."""
-    west, east, south, north = wish.region
-    check_region(*wish.region, wish.resolution)
-    numbers = {"--min-depth": wish.min_depth, "--land-up-to": wish.land_up_to, "--smooth": wish.smooth}
+def make_grid_section(request: GridRequest) -> GridOptions:
+    """The section [grid]; an edge may still lie on a pole (`drop_polar_rows`). UsageError: an impossible grid."""
+    west, east, south, north = request.region
+    check_region(*request.region, request.resolution)
+    numbers = {"--min-depth": request.min_depth, "--land-up-to": request.land_up_to, "--smooth": request.smooth}
     for option, number in numbers.items():
-        if number is not None and not abs(number) <= LARGEST[option]:
-            raise UsageError(f"{option}: must be at most {LARGEST[option]:g} in size, but is {number:g}")
-    for option, places in (("--pole", [wish.pole] if wish.pole else []), ("--keep", wish.keep)):
+        if number is not None and not abs(number) <= MAX_OPTION_VALUES[option]:
+            raise UsageError(f"{option}: must be at most {MAX_OPTION_VALUES[option]:g} in size, but is {number:g}")
+    for option, places in (("--pole", [request.pole] if request.pole else []), ("--keep", request.keep)):
         for place in places:
-            if not all(abs(degrees) <= CIRCLE for degrees in place):
+            if not all(abs(degrees) <= FULL_CIRCLE_DEGREES for degrees in place):
                 raise UsageError(f"{option}: must be a longitude and a latitude, but is {place[0]:g},{place[1]:g}")
-    nx, ny = (max(1, round((high - low) / wish.resolution)) for low, high in ((west, east), (south, north)))
-    grid = Grid(
+    nx, ny = (max(1, round((high - low) / request.resolution)) for low, high in ((west, east), (south, north)))
+    grid = GridOptions(
         kind="latlon",
         nx=nx,
         ny=ny,
@@ -125,40 +156,40 @@ def grid_of(wish: GridRequest) -> Grid:
         south=south,
         dlon=(east - west) / nx,
         dlat=(north - south) / ny,
-        pole=wish.pole,
-        periodic_x=abs(east - west - CIRCLE) < CIRCLE * ROUND_OFF,
+        pole=request.pole,
+        periodic_x=abs(east - west - FULL_CIRCLE_DEGREES) < FULL_CIRCLE_DEGREES * ROUND_OFF,
     )
-    for key, words in grid.contradictions().items():
+    for key, message in grid.contradictions().items():
         if key not in ("south", "north", "dlat"):
-            raise UsageError(f"--{'pole' if key == 'pole' else 'region'}: {words}")
-    return grid.sized()
+            raise UsageError(f"--{'pole' if key == 'pole' else 'region'}: {message}")
+    return grid.with_cell_sizes()
 
 
 def check_region(west: float, east: float, south: float, north: float, resolution: float) -> None:
     """Raise UsageError if the region, degrees, is invalid, or cells of this size do not fit into it or the memory."""
     if not 0 < resolution < math.inf:
         raise UsageError(f"--resolution: cells of {resolution:g} degrees: it must be above 0")
-    wide, high = east - west, north - south
-    if not (0 < wide < math.inf and 0 < high < math.inf and max(-south, north) <= POLE):
+    width, height = east - west, north - south
+    if not (0 < width < math.inf and 0 < height < math.inf and max(-south, north) <= POLE_LATITUDE):
         raise UsageError(
             "--region: must be W,E,S,N with W below E, where longitudes may exceed 180, and S below N, from -90 "
             f"to 90; it is {west:g},{east:g},{south:g},{north:g}"
         )
-    cells = f"--resolution: cells of {resolution:g} degrees in a region of {wide:g} by {high:g} degrees"
-    if resolution > min(wide, high) * (1 + ROUND_OFF):
+    cells = f"--resolution: cells of {resolution:g} degrees in a region of {width:g} by {height:g} degrees"
+    if resolution > min(width, height) * (1 + ROUND_OFF):
         raise UsageError(f"{cells}: must not be wider than the region")
-    need, present = wide * high / resolution**2 * CELL_BYTES, total_memory()
-    if max(wide, high) / resolution > MOST_CELLS:
-        raise UsageError(f"{cells}: must be at most {MOST_CELLS:g} along an axis")
-    if need > present:
-        raise UsageError(f"{cells}: need {need / 1e9:.3g} GB; this machine has {present / 1e9:.3g} GB")
+    needed_bytes, memory_bytes = width * height / resolution**2 * BYTES_PER_CELL, total_memory()
+    if max(width, height) / resolution > MAX_CELLS_PER_AXIS:
+        raise UsageError(f"{cells}: must be at most {MAX_CELLS_PER_AXIS:g} along an axis")
+    if needed_bytes > memory_bytes:
+        raise UsageError(f"{cells}: need {needed_bytes / 1e9:.3g} GB; this machine has {memory_bytes / 1e9:.3g} GB")
 
 
-def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
+def drop_polar_rows(grid: GridOptions, wet: np.ndarray) -> tuple[GridOptions, slice]:
     """The grid without rows of land at a pole, except one beside the water; and the remaining rows."""
     rows, first, last = np.flatnonzero(wet.any(axis=1)), 0, grid.ny
     for name, latitude in (("south", grid.south), ("north", grid.south + grid.ny * grid.dlat)):
-        if abs(latitude) <= POLE - NEAREST:
+        if abs(latitude) <= POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:
             continue
         if wet[0 if name == "south" else -1].any():
             raise UsageError(
@@ -166,32 +197,34 @@ def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
                 "land with an antipode on land, such as --pole -42,76"
             )
         if rows.size:
-            least, most = max(rows[0] - 1, 1), min(rows[-1] + 2, grid.ny - 1)
-            first, last = (least, last) if name == "south" else (first, most)
-    cut = {"south": grid.south + int(first) * grid.dlat, "ny": int(last - first)}
-    return grid.model_copy(update=cut), slice(int(first), int(last))
+            start, stop = max(rows[0] - 1, 1), min(rows[-1] + 2, grid.ny - 1)
+            first, last = (start, last) if name == "south" else (first, stop)
+    changes = {"south": grid.south + int(first) * grid.dlat, "ny": int(last - first)}
+    return grid.model_copy(update=changes), slice(int(first), int(last))
 
 
-def cell_of(grid: Grid, place: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
+def water_cell_at(grid: GridOptions, position: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
     """Row and column of the cell of water around a longitude and latitude. UsageError: no water there."""
-    along, (x, y) = axes(grid), along_axes(grid, *place)
-    row, column = (int(np.rint(axis.index(axis.within(at)))) for axis, at in ((along.y, y), (along.x, x)))
+    grid_axes, (x, y) = axes(grid), to_grid_axes(grid, *position)
+    row, column = (
+        int(np.rint(axis.fractional_index(axis.wrap(at)))) for axis, at in ((grid_axes.y, y), (grid_axes.x, x))
+    )
     if not (0 <= row < grid.ny and 0 <= column < grid.nx and wet[row, column]):
-        raise UsageError(f"--keep: there is no water at {place[0]:g},{place[1]:g} in the region")
+        raise UsageError(f"--keep: there is no water at {position[0]:g},{position[1]:g} in the region")
     return row, column
 
 
-def doubt_sign(relief: Relief, grid, sea: np.ndarray) -> None:
+def warn_if_sign_flipped(relief: Relief, grid, is_sea: np.ndarray) -> None:
     """Log a line if sea and land [ny, nx] agree better with the package's relief when exchanged."""
-    if relief.share is not None:
+    if relief.fraction_variable is not None:
         return
-    rows, columns = (np.arange(0, cells, -(-cells // MOST)) for cells in (grid.ny, grid.nx))
-    lon, lat = np.broadcast_arrays(*points(grid, "centre", rows, columns).degrees)
+    rows, columns = (np.arange(0, cells, -(-cells // MAX_SAMPLES_PER_AXIS)) for cells in (grid.ny, grid.nx))
+    lon, lat = np.broadcast_arrays(*points(grid, "centre", rows, columns).lon_lat)
     with ExitStack() as stack:
-        _, share, _ = at_places(open_relief(None, stack), lon, lat)
-    other = np.mean((share >= 0.5) != sea[np.ix_(rows, columns)])
-    if other > 0.5:
-        remark(
-            f"{relief.path} and the relief of the package differ between sea and land in {100 * other:.0f} % of the "
-            f"region{relief.remedy()}"
+        _, sea_fraction, _ = interpolate(open_relief(None, stack), lon, lat)
+    fraction_different = np.mean((sea_fraction >= 0.5) != is_sea[np.ix_(rows, columns)])
+    if fraction_different > 0.5:
+        log_once(
+            f"{relief.path} and the relief of the package differ between sea and land in "
+            f"{100 * fraction_different:.0f} % of the region{relief.sign_remedy()}"
         )

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import CIRCLE
-from ...setup.fields.netcdf_input import InputError, conversion
-from ...setup.fields.netcdf_input.dataset import CFDataset, in_degrees, numeric, open_file, values_of
-from ...setup.fields.netcdf_input.degrees import line_of as sphere_line
-from ...setup.fields.netcdf_input.errors import remark
-from ...setup.fields.netcdf_input.names import BAND, COMMON, candidates
-from ...setup.fields.netcdf_input.source import Source, parse
+from ...ocean.coordinates import FULL_CIRCLE_DEGREES
+from ...setup.fields.netcdf_input import InputError, conversion_factor
+from ...setup.fields.netcdf_input.dataset import CFDataset, is_in_degrees, is_numeric, open_file, read_values
+from ...setup.fields.netcdf_input.errors import log_once
+from ...setup.fields.netcdf_input.input_entry import InputEntry, parse_entry
+from ...setup.fields.netcdf_input.names import COMMON_NAMES, GDAL_BAND_PATTERN, candidate_names
+from ...setup.fields.netcdf_input.regridding import sorted_coordinate as sphere_line
 
 #: The default relief (tools/relief.py).
-SHIPPED = Path(__file__).with_name("relief.nc")
+PACKAGE_RELIEF = Path(__file__).with_name("relief.nc")
 
 #: Standard names of heights, positive upward, and of depths, positive downward.
 HEIGHTS = (
@@ -30,55 +30,56 @@ DEPTHS = (
 )  # fmt: skip
 
 #: Names of either without a standard name, in lower case.
-NAMES = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "topobathy"), 1.0)
-NAMES |= dict.fromkeys(("depth", *COMMON["depth"]), -1.0)
+SIGN_BY_NAME = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "topobathy"), 1.0)
+SIGN_BY_NAME |= dict.fromkeys(("depth", *COMMON_NAMES["depth"]), -1.0)
 
 #: Standard names and names of the share of a cell that is sea, and of the share that is land.
-SEA = {"sea_area_fraction", "sea_binary_mask", "sea"}
-LAND = {"land_area_fraction", "land_binary_mask", "land"}
+SEA_FRACTION_NAMES = {"sea_area_fraction", "sea_binary_mask", "sea"}
+LAND_FRACTION_NAMES = {"land_area_fraction", "land_binary_mask", "land"}
 
 #: Name of the points that connect seas (`Relief.strait`).
-STRAIT = "strait"
+STRAIT_NAME = "strait"
 
 #: The divisors of shares, by units.
-SHARES = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
+FRACTION_DIVISORS = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
 
 
 #: The range of heights on the Earth, m.
-RANGE = (-12000.0, 9000.0)
+HEIGHT_RANGE_METRES = (-12000.0, 9000.0)
 
 #: Numbers within it that mark missing values, as they stand in files.
-MARKS = (-999.0, -9999.0, 9999.0, -9999.9, float(np.float32(-9999.9)))
+MISSING_VALUES = (-999.0, -9999.0, 9999.0, -9999.9, float(np.float32(-9999.9)))
 
-#: A number is a mark if more values equal it than this fraction of those that differ by at most `NEAR` times it.
-OFTEN, NEAR = 0.1, 0.05
+#: A number is a mark if more values equal it than this fraction of those that differ by at most
+#: `NEARBY_RELATIVE_DISTANCE` times it.
+MIN_MISSING_FRACTION, NEARBY_RELATIVE_DISTANCE = 0.1, 0.05
 
 #: So many values -999 may be depths.
-FEW = 3
+MAX_REAL_COUNT = 3
 
 #: Height of land where a relief has none, m.
-UNKNOWN = 1e9
+UNKNOWN_LAND_HEIGHT_METRES = 1e9
 
 
 class ReliefError(InputError):
     """A relief lacks data that a grid needs."""
 
 
-class Line(NamedTuple):
+class ReliefAxis(NamedTuple):
     """Positions along one axis of a relief, rising, degrees.
 
     Attributes:
         points: positions of the values; longitudes round the sphere have each place once.
         order: the numbers of the points in the file.
-        closed: whether they go round the sphere.
+        is_full_circle: whether they go round the sphere.
     """
 
     points: np.ndarray
     order: np.ndarray
-    closed: bool = False
+    is_full_circle: bool = False
 
     @property
-    def step(self) -> float:
+    def max_spacing(self) -> float:
         """The largest distance of two neighbours, degrees."""
         return float(np.diff(self.points).max())
 
@@ -95,78 +96,90 @@ class Relief(NamedTuple):
 
     Attributes:
         path: path of its file.
-        about: its origin, from the file; may be empty.
+        origin: its origin, from the file; may be empty.
         height: the variable, a DataArray.
-        factor: metres upward in a unit of the height; below zero for depths.
-        share: the variable with the share of sea or land; None: sea is below zero.
-        parts: factor and offset that turn the share into that of sea.
+        metres_per_unit: metres upward in a unit of the height; below zero for depths.
+        fraction_variable: the variable with the share of sea or land; None: sea is below zero.
+        fraction_transform: factor and offset that turn the share into that of sea.
         strait: the variable with points that connect seas of a finer relief, though less than half is sea; or None.
         x, y: the positions along both axes.
-        exchanged: whether the last axis is y.
+        is_transposed: whether the last axis is y.
     """
 
     path: str
-    about: str
+    origin: str
     height: Any
-    factor: float
-    share: Any
-    parts: tuple[float, float]
+    metres_per_unit: float
+    fraction_variable: Any
+    fraction_transform: tuple[float, float]
     strait: Any
-    x: Line
-    y: Line
-    exchanged: bool
+    x: ReliefAxis
+    y: ReliefAxis
+    is_transposed: bool
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Depth, m, zero on land, share of sea, and height of land, m, of points [rows, columns]."""
-        raw = self.read(self.height, rows, columns)
-        self.refuse_marks(raw, rows, columns)
-        z = self.factor * raw
-        missing, sea = np.isnan(z), z < 0
-        beyond = (z < RANGE[0]) | (z > RANGE[1])
+        values = self.read(self.height, rows, columns)
+        self.refuse_missing_values(values, rows, columns)
+        z = self.metres_per_unit * values
+        is_missing, sea_fraction = np.isnan(z), z < 0
+        beyond = (z < HEIGHT_RANGE_METRES[0]) | (z > HEIGHT_RANGE_METRES[1])
         if beyond.any():
-            self.refuse_values(raw, beyond, "no height or depth on the Earth", rows, columns)
-        wrong = missing
-        if self.share is not None:
-            sea = self.parts[1] + self.parts[0] * self.read(self.share, rows, columns)
-            self.refuse(f"{self.share.name} is no share of sea or land", ~((sea >= 0) & (sea <= 1)), rows, columns)
-            wrong = missing & (sea > 0)
-        if BAND.fullmatch(self.height.name) and wrong.any() and not (z > 0).any():  # of a survey of the sea floor
-            remark(f"{self.path}: missing values of {self.height.name} count as land, as it has no heights of land")
-        elif self.factor > 0:
-            self.refuse(f"{self.height.name} has no height", wrong, rows, columns)
-        height = np.where(missing, UNKNOWN, np.maximum(z, 0.0))
-        return np.where(missing, 0.0, np.maximum(-z, 0.0)), np.where(missing, 0.0, sea), height
+            self.refuse_values(values, beyond, "no height or depth on the Earth", rows, columns)
+        is_wrong = is_missing
+        if self.fraction_variable is not None:
+            sea_fraction = self.fraction_transform[1] + self.fraction_transform[0] * self.read(
+                self.fraction_variable, rows, columns
+            )
+            self.refuse_first(
+                f"{self.fraction_variable.name} is no share of sea or land",
+                ~((sea_fraction >= 0) & (sea_fraction <= 1)),
+                rows,
+                columns,
+            )
+            is_wrong = is_missing & (sea_fraction > 0)
+        if (
+            GDAL_BAND_PATTERN.fullmatch(self.height.name) and is_wrong.any() and not (z > 0).any()
+        ):  # of a survey of the sea floor
+            log_once(f"{self.path}: missing values of {self.height.name} count as land, as it has no heights of land")
+        elif self.metres_per_unit > 0:
+            self.refuse_first(f"{self.height.name} has no height", is_wrong, rows, columns)
+        height = np.where(is_missing, UNKNOWN_LAND_HEIGHT_METRES, np.maximum(z, 0.0))
+        return np.where(is_missing, 0.0, np.maximum(-z, 0.0)), np.where(is_missing, 0.0, sea_fraction), height
 
-    def refuse_marks(self, raw: np.ndarray, rows, columns):
+    def refuse_missing_values(self, values: np.ndarray, rows, columns):
         """Raise ReliefError if values [rows, columns], as they stand in the file, hold a number that marks missing."""
-        for mark in MARKS:
-            same = raw == mark
+        for missing_value in MISSING_VALUES:
+            same = values == missing_value
             count = np.count_nonzero(same)
             if not count:
                 continue
-            near = np.count_nonzero(np.abs(raw - mark) <= NEAR * abs(mark)) - count  # whole metres of a deep sea
-            if count > OFTEN * near and (count > FEW or abs(mark) > 999):
-                self.refuse_values(raw, same, "a usual mark of missing values", rows, columns)
+            n_nearby = (
+                np.count_nonzero(np.abs(values - missing_value) <= NEARBY_RELATIVE_DISTANCE * abs(missing_value))
+                - count
+            )  # whole metres of a deep sea
+            if count > MIN_MISSING_FRACTION * n_nearby and (count > MAX_REAL_COUNT or abs(missing_value) > 999):
+                self.refuse_values(values, same, "a usual mark of missing values", rows, columns)
 
-    def refuse_values(self, raw: np.ndarray, wrong: np.ndarray, what: str, rows, columns):
+    def refuse_values(self, values: np.ndarray, is_wrong: np.ndarray, what: str, rows, columns):
         """Raise ReliefError about the first of `wrong` values and those that equal it, with a remedy."""
-        value = float(raw[wrong][0])
-        many = np.count_nonzero(raw == value)
+        value = float(values[is_wrong][0])
+        n_values = np.count_nonzero(values == value)
         remedy = f"give it the attribute _FillValue = {value:.7g}, or change the value if it is real"
-        if BAND.fullmatch(self.height.name):
+        if GDAL_BAND_PATTERN.fullmatch(self.height.name):
             command = f"gdal_translate -a_nodata {value:.7g} {self.path} NEW.tif"
             remedy = f"convert it with `{command}`, or change the value if it is real"
-        words = f"{self.height.name} has {many} value{'s' if many > 1 else ''} {value:.7g}, {what},"
-        self.refuse(words, wrong, rows, columns, f"; {remedy}")
+        words = f"{self.height.name} has {n_values} value{'s' if n_values > 1 else ''} {value:.7g}, {what},"
+        self.refuse_first(words, is_wrong, rows, columns, f"; {remedy}")
 
-    def remedy(self) -> str:
+    def sign_remedy(self) -> str:
         """The remedy for a wrong sign, as the end of a message; "" where a share defines the sea."""
-        other, name = "up" if self.factor < 0 else "down", self.height.name
-        how = f'give it the attribute positive = "{other}"'
-        if BAND.fullmatch(name):
-            how = f"name it as {self.path}:{'' if self.factor < 0 else '-'}{name}"
-        words = f"; if {name} is positive {other}ward, {how}"
-        return words if self.share is None else ""
+        direction, name = "up" if self.metres_per_unit < 0 else "down", self.height.name
+        instruction = f'give it the attribute positive = "{direction}"'
+        if GDAL_BAND_PATTERN.fullmatch(name):
+            instruction = f"name it as {self.path}:{'' if self.metres_per_unit < 0 else '-'}{name}"
+        words = f"; if {name} is positive {direction}ward, {instruction}"
+        return words if self.fraction_variable is None else ""
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Whether points [rows, columns] are sea, by half or more, or straits."""
@@ -177,111 +190,113 @@ class Relief(NamedTuple):
         """Values of a variable, float64, NaN where missing."""
         y, x = self.y.order[rows], self.x.order[columns]
         window = tuple(slice(int(numbers.min()), int(numbers.max()) + 1) for numbers in (y, x))
-        values = values_of(variable, (0,) * (variable.ndim - 2) + (window[::-1] if self.exchanged else window))
-        values = np.asarray(values.T if self.exchanged else values, np.float64)
+        values = read_values(variable, (0,) * (variable.ndim - 2) + (window[::-1] if self.is_transposed else window))
+        values = np.asarray(values.T if self.is_transposed else values, np.float64)
         return values[np.ix_(y - window[0].start, x - window[1].start)]
 
-    def refuse(self, what: str, where: np.ndarray, rows, columns, remedy: str = ""):
+    def refuse_first(self, what: str, is_wrong: np.ndarray, rows, columns, remedy: str = ""):
         """Raise ReliefError at the first place of a mask [rows, columns], if any; `remedy` ends the message."""
-        for j, i in np.argwhere(where)[:1]:
+        for j, i in np.argwhere(is_wrong)[:1]:
             lon, lat = self.x.points[columns[i]], self.y.points[rows[j]]
             raise ReliefError(f"{self.path}: {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees{remedy}")
 
 
-def open_relief(text: str | os.PathLike | None, stack) -> Relief:
+def open_relief(entry: str | os.PathLike | None, stack) -> Relief:
     """The Relief of "FILE", "FILE:NAME" or, with the other sign, "FILE:-NAME"; without one that of the package.
 
     `stack` closes it.
     """
-    wanted = parse(str(text or SHIPPED))
-    return relief_in(stack.enter_context(open_file(wanted.path, "--relief: ", ReliefError)), wanted)
+    source = parse_entry(str(entry or PACKAGE_RELIEF))
+    return make_relief(stack.enter_context(open_file(source.path, "--relief: ", ReliefError)), source)
 
 
-def relief_in(dataset: CFDataset, wanted: Source) -> Relief:
-    """The Relief of an open file; `wanted` names it."""
-    found = find(dataset, wanted)
-    place, units = f"{wanted.path}: {found.name}", found.attrs.get("units", "")
-    sign = sign_of(found)
+def make_relief(dataset: CFDataset, source: InputEntry) -> Relief:
+    """The Relief of an open file; `source` names it."""
+    height = find_height(dataset, source)
+    context, units = f"{source.path}: {height.name}", height.attrs.get("units", "")
+    sign = sign_of(height)
     if sign is None:
-        raise ReliefError(f'{place} may be height or depth; give it the attribute positive, "up" or "down"')
-    if not units and BAND.fullmatch(found.name):
-        remark(f'{place} has no units, as rasters have none; "m" is taken')
+        raise ReliefError(f'{context} may be height or depth; give it the attribute positive, "up" or "down"')
+    if not units and GDAL_BAND_PATTERN.fullmatch(height.name):
+        log_once(f'{context} has no units, as rasters have none; "m" is taken')
         units = "m"
-    if (size := conversion(units, "m")) is None:
-        how = 'give it the attribute units, "m" or "km"'
-        if BAND.fullmatch(found.name):
-            how = f'convert it, from feet with `gdal_calc.py -A {wanted.path} --outfile NEW.tif --calc "0.3048*A"`'
-        raise ReliefError(f'{place} is in "{units}"; a relief is in m or km: {how}')
-    strait = dataset.data.get(STRAIT)
-    exchanged = [dataset.kind(one) for one in dataset.along(found.dims[-1])][:1] == ["y"]
+    if (size := conversion_factor(units, "m")) is None:
+        remedy = 'give it the attribute units, "m" or "km"'
+        if GDAL_BAND_PATTERN.fullmatch(height.name):
+            remedy = f'convert it, from feet with `gdal_calc.py -A {source.path} --outfile NEW.tif --calc "0.3048*A"`'
+        raise ReliefError(f'{context} is in "{units}"; a relief is in m or km: {remedy}')
+    strait = dataset.data.get(STRAIT_NAME)
+    is_transposed = [dataset.axis_of(one) for one in dataset.coordinates_along(height.dims[-1])][:1] == ["y"]
     return Relief(
-        wanted.path,
-        str(dataset.data.attrs.get("source", found.attrs.get("source", ""))),
-        found,
-        -sign * size if wanted.name.startswith("-") else sign * size,
-        *share_in(dataset, found),
-        None if strait is None or strait.dims != found.dims else strait,
-        *(line_of(dataset, found, axis, place) for axis in "xy"),
-        exchanged,
+        source.path,
+        str(dataset.data.attrs.get("source", height.attrs.get("source", ""))),
+        height,
+        -sign * size if source.name.startswith("-") else sign * size,
+        *find_fraction(dataset, height),
+        None if strait is None or strait.dims != height.dims else strait,
+        *(make_axis(dataset, height, axis, context) for axis in "xy"),
+        is_transposed,
     )
 
 
-def find(dataset: CFDataset, wanted: Source):
+def find_height(dataset: CFDataset, source: InputEntry):
     """The variable with the relief. ReliefError: none, or several."""
-    fields = {name: one for name, one in dataset.data.variables.items() if one.ndim >= 2 and numeric(one)}
-    if wanted.name:
-        name = wanted.name if wanted.name in fields else wanted.name.removeprefix("-")
+    fields = {name: one for name, one in dataset.data.variables.items() if one.ndim >= 2 and is_numeric(one)}
+    if source.name:
+        name = source.name if source.name in fields else source.name.removeprefix("-")
         if name not in fields:
-            raise ReliefError(f'{wanted.path} has no field "{wanted.name}"; it has {", ".join(fields) or "none"}')
+            raise ReliefError(f'{source.path} has no field "{source.name}"; it has {", ".join(fields) or "none"}')
         return dataset.data[name]
-    known = candidates(dataset, HEIGHTS + DEPTHS, NAMES)
+    matches = candidate_names(dataset, HEIGHTS + DEPTHS, SIGN_BY_NAME)
     bands = [name for name in fields if name not in ("xc", "yc")]  # positions of a rotated raster
-    known = known or [name for name in bands if len(bands) == 1 and BAND.fullmatch(name)]
-    if len(known) == 1:
-        return dataset.data[known[0]]
-    what = "several fields that may be the relief" if known else "no known field of height or depth"
-    names = ", ".join(known or fields)
-    raise ReliefError(f"{wanted.path} has {what} ({names}); name it as {wanted.path}:NAME")
+    matches = matches or [name for name in bands if len(bands) == 1 and GDAL_BAND_PATTERN.fullmatch(name)]
+    if len(matches) == 1:
+        return dataset.data[matches[0]]
+    what = "several fields that may be the relief" if matches else "no known field of height or depth"
+    names = ", ".join(matches or fields)
+    raise ReliefError(f"{source.path} has {what} ({names}); name it as {source.path}:NAME")
 
 
-def sign_of(found) -> float | None:
+def sign_of(variable) -> float | None:
     """1 for heights, -1 for depths, by the attribute positive, the standard name or the name; None: unknown."""
     standard = dict.fromkeys(HEIGHTS, 1.0) | dict.fromkeys(DEPTHS, -1.0)
-    by_attribute = {"up": 1.0, "down": -1.0}.get(found.attrs.get("positive", "").lower())
-    by_name = 1.0 if BAND.fullmatch(found.name) else NAMES.get(found.name.lower())
-    return by_attribute or standard.get(found.attrs.get("standard_name")) or by_name
+    by_attribute = {"up": 1.0, "down": -1.0}.get(variable.attrs.get("positive", "").lower())
+    by_name = 1.0 if GDAL_BAND_PATTERN.fullmatch(variable.name) else SIGN_BY_NAME.get(variable.name.lower())
+    return by_attribute or standard.get(variable.attrs.get("standard_name")) or by_name
 
 
-def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:
-    """The Line of a field's points along an axis. InputError: no positions, or not in one direction."""
-    lines = [one for name in found.dims[-2:] for one in dataset.along(name) if dataset.kind(one) == axis]
-    degrees = [one for one in lines if in_degrees(one)]
-    if not degrees:
+def make_axis(dataset: CFDataset, variable, axis: str, context: str) -> ReliefAxis:
+    """The ReliefAxis of a field's points along an axis. InputError: no positions, or not in one direction."""
+    coordinates = [
+        one for name in variable.dims[-2:] for one in dataset.coordinates_along(name) if dataset.axis_of(one) == axis
+    ]
+    in_degree_units = [one for one in coordinates if is_in_degrees(one)]
+    if not in_degree_units:
         word = {"x": "longitudes", "y": "latitudes"}[axis]
-        how = (
-            f"; convert it with `gdalwarp -t_srs EPSG:4326 {dataset.place} NEW.tif`, and -s_srs if it names no system"
-            if BAND.fullmatch(found.name)
+        remedy = (
+            f"; convert it with `gdalwarp -t_srs EPSG:4326 {dataset.context} NEW.tif`, and -s_srs if it names no system"
+            if GDAL_BAND_PATTERN.fullmatch(variable.name)
             else ""
         )
-        raise ReliefError(f"{place} has no {word} in degrees along one of its last two axes{how}")
-    values, order, *_ = sphere_line(dataset, degrees[0], axis, place)
+        raise ReliefError(f"{context} has no {word} in degrees along one of its last two axes{remedy}")
+    values, order, *_ = sphere_line(dataset, in_degree_units[0], axis, context)
     if axis == "y":
-        return Line(values, order)
+        return ReliefAxis(values, order)
     steps = np.diff(values)
-    once = values < values[0] + CIRCLE - 0.5 * steps.min()
-    values, order = values[once], order[once]
-    return Line(values, order, bool(values[0] + CIRCLE - values[-1] <= 1.5 * steps.max()))
+    is_in_first_circle = values < values[0] + FULL_CIRCLE_DEGREES - 0.5 * steps.min()
+    values, order = values[is_in_first_circle], order[is_in_first_circle]
+    return ReliefAxis(values, order, bool(values[0] + FULL_CIRCLE_DEGREES - values[-1] <= 1.5 * steps.max()))
 
 
-def share_in(dataset: CFDataset, found) -> tuple[Any, tuple[float, float]]:
+def find_fraction(dataset: CFDataset, height) -> tuple[Any, tuple[float, float]]:
     """The variable with the share of sea or land, and the factor and offset that make it the share of sea."""
     for name, one in dataset.data.variables.items():
         units = one.attrs.get("units", "")
-        if one.dims[-2:] != found.dims[-2:] or not numeric(one) or units not in SHARES:
+        if one.dims[-2:] != height.dims[-2:] or not is_numeric(one) or units not in FRACTION_DIVISORS:
             continue
-        names, size = {one.attrs.get("standard_name"), name.lower()}, SHARES[units]
-        if names & SEA:
-            return dataset.data[name], (1 / size, 0.0)
-        if names & LAND:
-            return dataset.data[name], (-1 / size, 1.0)
+        names, divisor = {one.attrs.get("standard_name"), name.lower()}, FRACTION_DIVISORS[units]
+        if names & SEA_FRACTION_NAMES:
+            return dataset.data[name], (1 / divisor, 0.0)
+        if names & LAND_FRACTION_NAMES:
+            return dataset.data[name], (-1 / divisor, 1.0)
     return None, (1.0, 0.0)

@@ -11,142 +11,147 @@ from functools import cached_property
 
 import numpy as np
 
-from .coast import label
+from .coast import label_connected
 
 #: Cost of a path through a cell of land, in cells of water.
-OPENED = 1000.0
+LAND_CELL_COST = 1000.0
 
 
-def connected(wet: np.ndarray, share: np.ndarray, places: np.ndarray, ring: bool) -> tuple[np.ndarray, np.ndarray]:
+def connect_seas(
+    wet: np.ndarray, sea_fraction: np.ndarray, sea_samples: np.ndarray, is_periodic: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """The mask with closed isthmuses and opened straits, and the closed isthmuses, both [ny, nx].
 
     If bodies of neighbouring cells of water are not connected within one cell around both, the cell with less sea
     becomes land. Then seas that are cut off from the largest, but not in the relief, are connected with it. The path
     has the fewest cells of land, and must not join waters with land between them.
-    `places`: whether the places in the cells are water, [ny, ky, nx, kx]. `share`: share of sea in cells.
+    `sea_samples`: whether the places in the cells are water, [ny, ky, nx, kx]. `sea_fraction`: fraction of sea in
+    cells.
     """
-    bodies = Bodies(places, ring)
+    bodies = WaterBodies(sea_samples, is_periodic)
     wet = wet.copy()
     isthmus = np.zeros_like(wet)
-    faces = [pair for pair in bodies.neighbours(wet) if not bodies.near(*bodies.main.flat[list(pair)])]
-    for pair in sorted(faces, key=lambda pair: share.flat[list(pair)].min()):
+    cell_pairs = [
+        pair for pair in bodies.neighbouring_cells(wet) if not bodies.are_near(*bodies.largest_body.flat[list(pair)])
+    ]
+    for pair in sorted(cell_pairs, key=lambda pair: sea_fraction.flat[list(pair)].min()):
         if all(wet.flat[cell] for cell in pair):
-            least = min(pair, key=lambda cell: share.flat[cell])
-            wet.flat[least], isthmus.flat[least] = False, True
-    barred: set[int] = set()
+            drier_cell = min(pair, key=lambda cell: sea_fraction.flat[cell])
+            wet.flat[drier_cell], isthmus.flat[drier_cell] = False, True
+    excluded: set[int] = set()
     while True:
-        opened = bodies.paths(wet, isthmus, barred)
-        leaks = {body for body in opened if bodies.joins(body, wet)}
+        opened = bodies.bodies_on_paths(wet, isthmus, excluded)
+        leaks = {body for body in opened if bodies.joins_separate_waters(body, wet)}
         if not leaks:
             break
-        barred |= leaks
-    wet.flat[bodies.cell[list(opened)]] = True
+        excluded |= leaks
+    wet.flat[bodies.cell_of_body[list(opened)]] = True
     return wet, isthmus & ~wet
 
 
-class Bodies:
+class WaterBodies:
     """The bodies of water in the cells of a grid, numbered from 1 on.
 
     Attributes:
-        cell: the cell of each body, as number in the flat grid.
-        main: the largest body of each cell, 0 for none, [ny, nx].
-        pairs: pairs of bodies that share sides, [n, 2].
+        cell_of_body: the cell of each body, as number in the flat grid.
+        largest_body: the largest body of each cell, 0 for none, [ny, nx].
+        body_pairs: pairs of bodies that share sides, [n, 2].
     """
 
-    def __init__(self, places: np.ndarray, ring: bool):
+    def __init__(self, sea_samples: np.ndarray, is_periodic: bool):
         from scipy import ndimage
 
-        ny, ky, nx, kx = places.shape
-        apart = np.zeros((ny, ky + 1, nx, kx + 1), bool)
-        apart[:, :ky, :, :kx] = places
-        labels, count = ndimage.label(apart.reshape(ny * (ky + 1), nx * (kx + 1)))
-        labels = labels.reshape(apart.shape)[:, :ky, :, :kx]
-        self.shape, self.ring = (ny, nx), ring
+        ny, ky, nx, kx = sea_samples.shape
+        separated = np.zeros((ny, ky + 1, nx, kx + 1), bool)
+        separated[:, :ky, :, :kx] = sea_samples
+        labels, count = ndimage.label(separated.reshape(ny * (ky + 1), nx * (kx + 1)))
+        labels = labels.reshape(separated.shape)[:, :ky, :, :kx]
+        self.shape, self.is_periodic = (ny, nx), is_periodic
         cells = np.broadcast_to(np.arange(ny * nx).reshape(ny, 1, nx, 1), labels.shape)
-        self.cell = np.zeros(count + 1, np.int64)
-        self.cell[labels.ravel()] = cells.ravel()
+        self.cell_of_body = np.zeros(count + 1, np.int64)
+        self.cell_of_body[labels.ravel()] = cells.ravel()
         size = np.bincount(labels.ravel(), minlength=count + 1)[1:]
-        self.main = np.zeros((ny, nx), np.int64)
-        rising = 1 + np.argsort(size, kind="stable")
-        self.main.flat[self.cell[rising]] = rising
+        self.largest_body = np.zeros((ny, nx), np.int64)
+        by_size = 1 + np.argsort(size, kind="stable")
+        self.largest_body.flat[self.cell_of_body[by_size]] = by_size
         east = labels[..., -1], np.roll(labels[..., 0], -1, axis=-1)
-        east = east if ring else tuple(side[..., :-1] for side in east)
+        east = east if is_periodic else tuple(side[..., :-1] for side in east)
         sides = zip(east, (labels[:-1, -1], labels[1:, 0]), strict=True)
         low, high = (np.concatenate([part.ravel() for part in side]) for side in sides)
         both = (low > 0) & (high > 0)
-        self.pairs = np.unique(np.stack([low[both], high[both]], axis=1), axis=0)
+        self.body_pairs = np.unique(np.stack([low[both], high[both]], axis=1), axis=0)
 
     @cached_property
-    def beside(self) -> list[np.ndarray]:
+    def adjacent_bodies(self) -> list[np.ndarray]:
         """The bodies that share sides with each."""
-        ends = np.concatenate([self.pairs, self.pairs[:, ::-1]])
+        ends = np.concatenate([self.body_pairs, self.body_pairs[:, ::-1]])
         ends = ends[np.argsort(ends[:, 0], kind="stable")]
-        return np.split(ends[:, 1], np.searchsorted(ends[:, 0], np.arange(1, len(self.cell))))
+        return np.split(ends[:, 1], np.searchsorted(ends[:, 0], np.arange(1, len(self.cell_of_body))))
 
-    def neighbours(self, wet: np.ndarray) -> np.ndarray:
+    def neighbouring_cells(self, wet: np.ndarray) -> np.ndarray:
         """Pairs of numbers of cells of water that share a side and have bodies, [n, 2]."""
-        there = wet & (self.main > 0)
+        has_water = wet & (self.largest_body > 0)
         numbers = np.arange(wet.size).reshape(wet.shape)
         east = numbers, np.roll(numbers, -1, axis=1)
-        east = east if self.ring else tuple(side[:, :-1] for side in east)
+        east = east if self.is_periodic else tuple(side[:, :-1] for side in east)
         pairs = zip(east, (numbers[:-1], numbers[1:]), strict=True)
         pairs = np.stack([np.concatenate([part.ravel() for part in side]) for side in pairs], axis=1)
-        return pairs[there.flat[pairs].all(axis=1)]
+        return pairs[has_water.flat[pairs].all(axis=1)]
 
-    def near(self, one: int, other: int) -> bool:
+    def are_near(self, one: int, other: int) -> bool:
         """Whether two bodies are connected within one cell around theirs."""
-        (j, i), (north, east) = (np.divmod(self.cell[body], self.shape[1]) for body in (one, other))
-        found, new = {one}, [one]
-        while new and other not in found:
-            reached = {int(body) for here in new for body in self.beside[here]} - found
+        (j, i), (north, east) = (np.divmod(self.cell_of_body[body], self.shape[1]) for body in (one, other))
+        visited, new = {one}, [one]
+        while new and other not in visited:
+            reached = {int(body) for here in new for body in self.adjacent_bodies[here]} - visited
             new = [
                 body for body in reached
-                if min(abs(self.cell[body] // self.shape[1] - row) for row in (j, north)) <= 1
-                and min(self.columns_between(self.cell[body], column) for column in (i, east)) <= 1
+                if min(abs(self.cell_of_body[body] // self.shape[1] - row) for row in (j, north)) <= 1
+                and min(self.column_distance(self.cell_of_body[body], column) for column in (i, east)) <= 1
             ]  # fmt: skip
-            found |= set(new)
-        return other in found
+            visited |= set(new)
+        return other in visited
 
-    def columns_between(self, cell: int, column: int) -> int:
+    def column_distance(self, cell: int, column: int) -> int:
         """The distance of a cell from another in columns, on a ring the shorter way round."""
-        away = abs(int(cell) % self.shape[1] - int(column))
-        return min(away, self.shape[1] - away) if self.ring else away
+        distance = abs(int(cell) % self.shape[1] - int(column))
+        return min(distance, self.shape[1] - distance) if self.is_periodic else distance
 
-    def joins(self, body: int, wet: np.ndarray) -> bool:
+    def joins_separate_waters(self, body: int, wet: np.ndarray) -> bool:
         """Whether the cell of a body, as water, would join it with water of a neighbour that is not near it."""
-        beside = wet.copy()
-        beside.flat[self.cell[body]] = True
-        pairs = self.neighbours(beside)
-        pairs = pairs[(pairs == self.cell[body]).any(axis=1)]
-        others = self.main.flat[pairs[pairs != self.cell[body]]]
-        return not all(self.near(body, int(other)) for other in others)
+        with_cell = wet.copy()
+        with_cell.flat[self.cell_of_body[body]] = True
+        pairs = self.neighbouring_cells(with_cell)
+        pairs = pairs[(pairs == self.cell_of_body[body]).any(axis=1)]
+        others = self.largest_body.flat[pairs[pairs != self.cell_of_body[body]]]
+        return not all(self.are_near(body, int(other)) for other in others)
 
-    def paths(self, wet: np.ndarray, isthmus: np.ndarray, barred: set[int]) -> set[int]:
-        """Bodies in cells of land that connect cut-off seas with the largest, without `isthmus` and `barred`."""
+    def bodies_on_paths(self, wet: np.ndarray, isthmus: np.ndarray, excluded: set[int]) -> set[int]:
+        """Bodies in cells of land that connect cut-off seas with the largest, without `isthmus` and `excluded`."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
 
-        seas = label(wet & (self.main > 0), self.ring)
+        seas = label_connected(wet & (self.largest_body > 0), self.is_periodic)
         sizes = np.bincount(seas.ravel())
         if len(sizes) < 3:
             return set()
         largest = int(sizes[1:].argmax()) + 1
-        of_sea = np.zeros(len(self.cell), bool)
-        of_sea[self.main[seas > 0]] = True
-        free = of_sea | ~(wet | isthmus).flat[self.cell]
-        free[[0, *barred]] = False
-        edges = self.pairs[free[self.pairs].all(axis=1)]
-        edges = np.concatenate([edges, self.main.flat[self.neighbours(wet)]])
+        is_in_sea = np.zeros(len(self.cell_of_body), bool)
+        is_in_sea[self.largest_body[seas > 0]] = True
+        is_passable = is_in_sea | ~(wet | isthmus).flat[self.cell_of_body]
+        is_passable[[0, *excluded]] = False
+        edges = self.body_pairs[is_passable[self.body_pairs].all(axis=1)]
+        edges = np.concatenate([edges, self.largest_body.flat[self.neighbouring_cells(wet)]])
         edges = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
-        cost = np.where(of_sea[edges[:, 1]], 1.0, OPENED)
-        graph = coo_array((cost, tuple(edges.T)), shape=(len(self.cell),) * 2).tocsr()
-        start = int(self.main[seas == largest][0])
-        away, before = dijkstra(graph, indices=start, return_predecessors=True)
+        cost = np.where(is_in_sea[edges[:, 1]], 1.0, LAND_CELL_COST)
+        graph = coo_array((cost, tuple(edges.T)), shape=(len(self.cell_of_body),) * 2).tocsr()
+        start = int(self.largest_body[seas == largest][0])
+        distance, predecessor = dijkstra(graph, indices=start, return_predecessors=True)
         opened: set[int] = set()
         for sea in range(1, len(sizes)):
-            own = self.main[seas == sea]
-            body = int(own[np.argmin(away[own])])
-            while sea != largest and before[body] >= 0:
-                opened |= set() if of_sea[body] else {body}
-                body = int(before[body])
+            bodies_of_sea = self.largest_body[seas == sea]
+            body = int(bodies_of_sea[np.argmin(distance[bodies_of_sea])])
+            while sea != largest and predecessor[body] >= 0:
+                opened |= set() if is_in_sea[body] else {body}
+                body = int(predecessor[body])
         return opened

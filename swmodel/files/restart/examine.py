@@ -9,74 +9,79 @@ from pathlib import Path
 
 import numpy as np
 
-from ..integrity.checksums import READ_BYTES, text
+from ..integrity.checksums import BYTES_PER_READ, to_text
 from ..store import arrays
 from ..store import examine as store
 
 #: Attribute of a field: SHA-256 of its values in the order of rows, little-endian.
-CHECKSUM = "sha256"
+CHECKSUM_ATTRIBUTE = "sha256"
 
-#: Attribute of the file: SHA-256 of HEADER and of the fields' names and checksums.
-HEADER_CHECKSUM = "header_sha256"
-HEADER = ("step", "seconds", "mean_steps", "configuration_sha256", "substeps")
+#: Attribute of the file: SHA-256 of HEADER_ATTRIBUTES and of the fields' names and checksums.
+HEADER_CHECKSUM_ATTRIBUTE = "header_sha256"
+HEADER_ATTRIBUTES = ("step", "seconds", "mean_steps", "configuration_sha256", "substeps")
 
 
-def seal(header: dict, checksums: dict[str, str]) -> str:
-    """The checksum of a file's header: those of the HEADER in it, and the checksums of the fields by name."""
-    numbers = [text(header[name]) for name in HEADER if name in header]
+def header_checksum(attributes: dict, checksums: dict[str, str]) -> str:
+    """The checksum of a file's header: those of the HEADER_ATTRIBUTES in it, and the checksums of the fields by
+    name.
+    """
+    values = [to_text(attributes[name]) for name in HEADER_ATTRIBUTES if name in attributes]
     return hashlib.sha256(
-        "\n".join([*numbers, *(f"{k} {v}" for k, v in sorted(checksums.items()))]).encode()
+        "\n".join([*values, *(f"{k} {v}" for k, v in sorted(checksums.items()))]).encode()
     ).hexdigest()
 
 
-def checksum(variable) -> str:
+def field_checksum(variable) -> str:
     """The checksum of a field, read in blocks of rows."""
     total = hashlib.sha256()
-    rows = max(1, READ_BYTES // (math.prod(variable.shape[1:]) * variable.dtype.itemsize))
+    rows = max(1, BYTES_PER_READ // (math.prod(variable.shape[1:]) * variable.dtype.itemsize))
     for first in range(0, variable.shape[0], rows):
         total.update(np.ascontiguousarray(variable[first : first + rows]))
     return total.hexdigest()
 
 
-def examine(path, allow=lambda nbytes: None) -> dict:
+def examine(path, before_read=lambda nbytes: None) -> dict:
     """Facts about a restart file, reliable if `damaged` (pairs of a field's name or "header", and None) is empty.
 
-    Any error: the file cannot be read, or is no restart file. `allow` receives its size before fields are read.
+    Any error: the file cannot be read, or is no restart file. `before_read` receives its size before fields are read.
     """
     if os.path.isdir(path):
-        return examine_store(path, allow)
+        return examine_store(path, before_read)
     import h5py
 
     with h5py.File(path, "r", locking=False) as file:
-        attributes = {name: text(value) for name, value in file.attrs.items()}
-        fields = sorted(name for name in list(file) if CHECKSUM in file[name].attrs)
-        checksums = {name: text(file[name].attrs[CHECKSUM]) for name in fields}
-        allow(file.id.get_filesize())  # values are not compressed
+        attributes = {name: to_text(value) for name, value in file.attrs.items()}
+        fields = sorted(name for name in list(file) if CHECKSUM_ATTRIBUTE in file[name].attrs)
+        checksums = {name: to_text(file[name].attrs[CHECKSUM_ATTRIBUTE]) for name in fields}
+        before_read(file.id.get_filesize())  # values are not compressed
         members = max((len(file[name]) for name in fields if file[name].ndim > 2), default=1)
-        damaged = [[name, None] for name in fields if checksum(file[name]) != checksums[name]]
-    if not same(attributes) or seal(attributes, checksums) != attributes[HEADER_CHECKSUM]:
+        damaged = [[name, None] for name in fields if field_checksum(file[name]) != checksums[name]]
+    if (
+        not is_configuration_intact(attributes)
+        or header_checksum(attributes, checksums) != attributes[HEADER_CHECKSUM_ATTRIBUTE]
+    ):
         damaged.insert(0, ["header", None])
-    return facts(attributes, fields, members, damaged)
+    return facts_from_attributes(attributes, fields, members, damaged)
 
 
-def examine_store(path, allow) -> dict:
+def examine_store(path, before_read) -> dict:
     """As `examine`, of a store of Zarr, whose chunks and metadata have checksums."""
-    damaged = store.examine(path, allow=allow)["damaged"]
-    attributes, documents = arrays.contents(Path(path))
-    attributes = {name: text(value) for name, value in attributes.items()}
+    damaged = store.examine(path, before_read=before_read)["damaged"]
+    attributes, documents = arrays.read_store_metadata(Path(path))
+    attributes = {name: to_text(value) for name, value in attributes.items()}
     fields = attributes["fields"].split()
     members = max((documents[name]["shape"][0] for name in fields if len(documents[name]["shape"]) > 2), default=1)
-    if not same(attributes) and ["header", None] not in damaged:
+    if not is_configuration_intact(attributes) and ["header", None] not in damaged:
         damaged.insert(0, ["header", None])
-    return facts(attributes, sorted(fields), members, damaged)
+    return facts_from_attributes(attributes, sorted(fields), members, damaged)
 
 
-def same(attributes: dict) -> bool:
+def is_configuration_intact(attributes: dict) -> bool:
     """Whether the configuration has its checksum."""
     return hashlib.sha256(attributes["configuration"].encode()).hexdigest() == attributes["configuration_sha256"]
 
 
-def facts(attributes: dict[str, str], fields: list[str], members: int, damaged: list) -> dict:
+def facts_from_attributes(attributes: dict[str, str], fields: list[str], members: int, damaged: list) -> dict:
     """The facts of `examine`, from the attributes of a file."""
     return {
         "step": int(attributes["step"]),

@@ -7,25 +7,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...config import ConfigError, to_toml
-from ...config.loading.decisive import decisive, decisive_of_ensemble, differences
+from ...config.loading.fixed_on_resume import differences, ensemble_values_fixed_on_resume, values_fixed_on_resume
 from ...errors import FilesError, UsageError
-from ...setup.fields import noted
-from ..draft import WRITING
+from ...setup.fields import record_notes
+from ..draft import DRAFT_SUFFIX
 from ..integrity import guard
-from ..run_folder import CONFIG, RESTARTS, ZARR, holding, remove
-from ..store.draft_store import EARLIER
+from ..run_folder import CONFIG, RESTART_FOLDER, ZARR_SUFFIX, folder_contents, remove_path
+from ..store.draft_store import EARLIER_SUFFIX
 
-NAME = re.compile(r"step-(\d+)\.(nc|zarr)")
+NAME_PATTERN = re.compile(r"step-(\d+)\.(nc|zarr)")
 
 #: Endings of unused files: of a run that died while writing, or set aside by a resumed run.
-TEMPORARY, UNUSED = WRITING, ".unused"
-LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED}|{EARLIER})?")
+TEMPORARY_SUFFIX, UNUSED_SUFFIX = DRAFT_SUFFIX, ".unused"
+RESTART_OR_LEFTOVER_PATTERN = re.compile(
+    rf"{NAME_PATTERN.pattern}({TEMPORARY_SUFFIX}(\.journal)?|{UNUSED_SUFFIX}|{EARLIER_SUFFIX})?"
+)
 
 #: The ending of a restart file by `restart.format`.
-ENDINGS = {"netcdf": ".nc", "zarr": ZARR}
+SUFFIXES = {"netcdf": ".nc", "zarr": ZARR_SUFFIX}
 
 
-class Restart(NamedTuple):
+class RestartFile(NamedTuple):
     """An intact restart file: step, configuration (TOML), members (1 for a run), text of a user's case, notes."""
 
     path: Path
@@ -36,101 +38,103 @@ class Restart(NamedTuple):
     records: str = ""
 
 
-def path_of(directory, step: int, kind: str = "netcdf") -> Path:
+def restart_path(directory, step: int, file_format: str = "netcdf") -> Path:
     """The restart file of the run in `directory` after `step` steps, in a format."""
-    return Path(directory) / RESTARTS / f"step-{step:010d}{ENDINGS[kind]}"
+    return Path(directory) / RESTART_FOLDER / f"step-{step:010d}{SUFFIXES[file_format]}"
 
 
 def step_of(path: Path) -> int:
     """The step in the name of a restart file; -1 for other names."""
-    match = NAME.fullmatch(path.name)
+    match = NAME_PATTERN.fullmatch(path.name)
     return int(match[1]) if match else -1
 
 
-def candidates(directory) -> list[Path]:
+def list_restart_files(directory) -> list[Path]:
     """The restart files of the run in `directory`, the newest first."""
-    folder = Path(directory) / RESTARTS
-    found = [path for path in folder.iterdir() if NAME.fullmatch(path.name)] if folder.is_dir() else []
-    return sorted(found, key=step_of, reverse=True)
+    folder = Path(directory) / RESTART_FOLDER
+    paths = [path for path in folder.iterdir() if NAME_PATTERN.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(paths, key=step_of, reverse=True)
 
 
-def how_to_continue(directory) -> str:
+def resume_hint(directory) -> str:
     """The newest restart file in the folder and the command that continues, in words; empty without one."""
-    found = candidates(directory)
-    return f"; last restart: {found[0]}, continue with `swmodel resume {directory}`" if found else ""
+    paths = list_restart_files(directory)
+    return f"; last restart: {paths[0]}, continue with `swmodel resume {directory}`" if paths else ""
 
 
-def facts(path) -> dict:
+def examine_restart(path) -> dict:
     """The facts of `examine.examine`, from another process; "problem" has the reason if the file cannot be used."""
-    return guard.facts([job(path)])[0]
+    return guard.examine_files([examination_job(path)])[0]
 
 
-def job(path) -> guard.Job:
+def examination_job(path) -> guard.ExaminationJob:
     """The examination of a restart file."""
-    return guard.Job(Path(path), "restart")
+    return guard.ExaminationJob(Path(path), "restart")
 
 
-def choose(directory, name: str | None = None) -> tuple[Restart, list[str]]:
+def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, list[str]]:
     """The restart file to continue from, and remarks on newer damaged ones.
 
     `name`: a path, or the name of a file in the folder's restart/; None: the newest intact one. FilesError: none.
     """
     if name is not None:
-        named = Path(directory) / RESTARTS / name
-        paths = [named if named.exists() else Path(name)]
+        path_in_folder = Path(directory) / RESTART_FOLDER / name
+        paths = [path_in_folder if path_in_folder.exists() else Path(name)]
     else:
-        paths = candidates(directory)
+        paths = list_restart_files(directory)
     problems = []
     for path in paths:
-        found = facts(path)
-        if "problem" not in found:
-            restart = Restart(path, *(found[name] for name in Restart._fields[1:]))
+        facts = examine_restart(path)
+        if "problem" not in facts:
+            restart = RestartFile(path, *(facts[name] for name in RestartFile._fields[1:]))
             return restart, [f"{problem}; continues from {path.name}" for problem in problems]
-        problems.append(f"{path}: {found['problem']}")
+        problems.append(f"{path}: {facts['problem']}")
     if name is not None or not paths:
-        others = [path for path in candidates(directory) if path not in paths]
-        listed = f"restart files in {directory} are: {', '.join(path.name for path in others) or 'none'}"
-        task = holding(directory).task
-        again = f"`swmodel {task} {Path(directory) / CONFIG} --output {directory} --force` starts the {task} again"
-        nothing = f"{directory} has no restart file to continue from; {again}"
-        raise FilesError(f"{problems[0]}; {listed}" if problems else nothing)
+        other_paths = [path for path in list_restart_files(directory) if path not in paths]
+        other_names = f"restart files in {directory} are: {', '.join(path.name for path in other_paths) or 'none'}"
+        task = folder_contents(directory).task
+        restart_command = (
+            f"`swmodel {task} {Path(directory) / CONFIG} --output {directory} --force` starts the {task} again"
+        )
+        no_file_message = f"{directory} has no restart file to continue from; {restart_command}"
+        raise FilesError(f"{problems[0]}; {other_names}" if problems else no_file_message)
     raise FilesError("\n".join([f"no restart file in {directory} is intact", *problems]))
 
 
-def check_start(path, directory) -> None:
+def check_initial_restart(path, directory) -> None:
     """Make sure that a run into `directory` can start from a restart file: it is intact, and is not replaced.
 
     FilesError, UsageError: it cannot.
     """
     if Path(directory).resolve() in Path(path).resolve().parents:
         raise UsageError(f"{directory} holds {path}, from which the run starts; give another folder with --output")
-    if "problem" in (found := facts(path)):
-        raise FilesError(f"{path}: {found['problem']}")
+    if "problem" in (facts := examine_restart(path)):
+        raise FilesError(f"{path}: {facts['problem']}")
 
 
-def compare(config, restart: Restart, task: str = "run") -> None:
+def require_same_run(config, restart: RestartFile, task: str = "run") -> None:
     """Raise ConfigError, with a line for each difference, unless a restart file has this task and configuration."""
-    ensemble = task == "ensemble"
-    essence = decisive_of_ensemble if ensemble else decisive
-    problems = differences(restart.configuration, to_toml(config), essence)
-    if ensemble != (restart.members > 1):
-        problems.insert(0, f"it is from {'a single run' if ensemble else 'an ensemble'}")
-    if problems := problems or list(noted.differences(config, restart.records)):
+    is_ensemble = task == "ensemble"
+    select_decisive = ensemble_values_fixed_on_resume if is_ensemble else values_fixed_on_resume
+    problems = differences(restart.configuration, to_toml(config), select_decisive)
+    if is_ensemble != (restart.members > 1):
+        problems.insert(0, f"it is from {'a single run' if is_ensemble else 'an ensemble'}")
+    if problems := problems or list(record_notes.changed_records(config, restart.records)):
         raise ConfigError([f"{restart.path} is from another {task}:", *problems])
 
 
-def set_aside(directory, step: int) -> None:
+def set_aside_later_files(directory, step: int) -> None:
     """Rename the restart files beyond `step`, from which the run continues and writes them again."""
-    for path in candidates(directory):
+    for path in list_restart_files(directory):
         if step_of(path) > step:
-            unused = path.with_name(path.name + UNUSED)
-            remove(unused)
+            unused = path.with_name(path.name + UNUSED_SUFFIX)
+            remove_path(unused)
             path.replace(unused)
 
 
-def tidy(directory, step: int) -> None:
+def remove_old_files(directory, step: int) -> None:
     """Keep the restart file of `step` and the one before; remove all others, also unfinished ones."""
-    ours = [path for path in candidates(directory) if step_of(path) <= step][:2]
-    for path in (Path(directory) / RESTARTS).iterdir():
-        if LEFT_OVER.fullmatch(path.name) and path not in ours:
-            remove(path)
+    latest = [path for path in list_restart_files(directory) if step_of(path) <= step][:2]
+    for path in (Path(directory) / RESTART_FOLDER).iterdir():
+        if RESTART_OR_LEFTOVER_PATTERN.fullmatch(path.name) and path not in latest:
+            remove_path(path)

@@ -6,20 +6,20 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..run_folder import is_store
+from ..run_folder import is_zarr_store
 from ..store import arrays
 
 
 @contextlib.contextmanager
-def opened(path) -> Iterator:
+def open_restart(path) -> Iterator:
     """The open h5py.File, or the arrays of a store by name; both have values by an index, `ndim` and `attrs`.
 
     OSError: it cannot be read.
     """
     path = Path(path)
-    if is_store(path):
-        _, documents = arrays.contents(path)
-        yield {name: arrays.as_shown(path / name, document) for name, document in documents.items()}
+    if is_zarr_store(path):
+        _, documents = arrays.read_store_metadata(path)
+        yield {name: arrays.open_array(path / name, document) for name, document in documents.items()}
     else:
         import h5py
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import FilesError, file_errors
-from ...ocean.coordinates import turned
+from ...errors import FilesError, translate_os_errors
+from ...ocean.coordinates import has_rotated_pole
 from ...ocean.elements import array_of
-from ...ocean.table import entry_of, location_of
+from ...ocean.table import location_of, variable_in_run
 from ...ocean.variable import Variable
-from ...setup.fields import VECTORS, field_of, varies
-from ...setup.fields.field import python_terms, rows_asked_for, with_python
-from ...setup.fields.formula import in_time
-from ...setup.fields.kinds import PythonField
-from ...setup.fields.noted import IN_TIME
-from ..integrity.checksums import text
-from .open import opened
+from ...setup.fields import VECTOR_COMPONENTS, source_of, varies_in_time
+from ...setup.fields.field_sources import PythonField
+from ...setup.fields.formula import is_field_in_time
+from ...setup.fields.python_fields import user_coefficients, user_terms_of, with_python_inputs
+from ...setup.fields.record_notes import IN_TIME_LABEL
+from ..integrity.checksums import to_text
+from .open import open_restart
 
 #: The begin of the name of such a field in a file, and its attribute with the recorded checksum.
-GIVEN, RECORDED = "given_", "recorded_sha256"
+FIELD_PREFIX, RECORDED_CHECKSUM_ATTRIBUTE = "python_", "recorded_sha256"
 
 
-def with_stored(config, path):
+def with_stored_fields(config, path):
     """The configuration with the fields from Python of the run, read from a restart file if missing.
 
     FilesError: the file cannot be read, or lacks a field.
@@ -29,62 +29,68 @@ def with_stored(config, path):
     python = config.python
     if not (missing := [name for name in python.names if name not in python._sources]):
         return config
-    of_case = (name for name in missing if in_time(getattr(type(config.case), array_of(name), None)))
-    found = {name: PythonField(None, in_time=True) for name in of_case}
-    for name in (words[0] for words in map(str.split, python.fields) if IN_TIME in words):
-        if name in missing and name not in found:
+    case_names = (name for name in missing if is_field_in_time(getattr(type(config.case), array_of(name), None)))
+    sources = {name: PythonField(None, varies_in_time=True) for name in case_names}
+    for name in (words[0] for words in map(str.split, python.fields) if IN_TIME_LABEL in words):
+        if name in missing and name not in sources:
             raise FilesError(
                 f"{path}: {name} varies in time and comes from Python; continue the run there, as "
                 f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS of its case'
             )
-    with file_errors(path, "read"), opened(path) as file:
-        for name in (name for name in missing if name not in found):
-            if any(key not in file for key in keys_of(config, name)):
+    with translate_os_errors(path, "read"), open_restart(path) as file:
+        for name in (name for name in missing if name not in sources):
+            if any(key not in file for key in names_in_file(config, name)):
                 raise FilesError(f"{path}: has no field {name}, which came from Python when the run began")
-            values = {location: file[key][:] for key, location in keys_of(config, name).items()}
-            stored = file[GIVEN + name].attrs
-            found[name] = PythonField(values, tabulated=bool(stored["table"]), recorded=text(stored[RECORDED]))
-    return with_python(config, python.fields, python.terms, python._sources | found, python._terms)
+            values = {location: file[key][:] for key, location in names_in_file(config, name).items()}
+            attrs = file[FIELD_PREFIX + name].attrs
+            sources[name] = PythonField(
+                values, is_table=bool(attrs["table"]), checksum=to_text(attrs[RECORDED_CHECKSUM_ATTRIBUTE])
+            )
+    return with_python_inputs(config, python.fields, python.terms, python._sources | sources, python._terms)
 
 
-def keys_of(config, name: str) -> dict[str, str]:
+def names_in_file(config, name: str) -> dict[str, str]:
     """{name in the file: location} of a field from Python.
 
     On a turned grid a component of a vector also has values at the location of the other one.
     """
-    key = GIVEN + name
-    own = location_of(name)
-    others = VECTORS[name] if name in VECTORS and turned(config.grid) else ()
-    elsewhere = [location for location in map(location_of, others) if location != own]
-    return {key: own} | {f"{key}_at_{location}": location for location in elsewhere}
+    key = FIELD_PREFIX + name
+    main_location = location_of(name)
+    other_components = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_pole(config.grid) else ()
+    other_locations = [location for location in map(location_of, other_components) if location != main_location]
+    return {key: main_location} | {f"{key}_at_{location}": location for location in other_locations}
 
 
-def kept(config) -> dict[str, tuple[str, str]]:
+def field_names(config) -> dict[str, tuple[str, str]]:
     """{name in the file: (name, location)} of all fields from Python, without those that vary in time."""
-    names = [name for name in config.python.names if not varies(config, name)]
-    return {key: (name, location) for name in names for key, location in keys_of(config, name).items()}
+    names = [name for name in config.python.names if not varies_in_time(config, name)]
+    return {key: (name, location) for name in names for key, location in names_in_file(config, name).items()}
 
 
-def fields_of(config, block) -> dict[str, np.ndarray]:
+def local_fields(config, block) -> dict[str, np.ndarray]:
     """The fields from Python, float64 [y, x] on a block, by their names in the file."""
     rows, columns = (np.arange(span.start, span.stop) for span in (block.y, block.x))
 
     def values(name, location):
-        read = field_of(config, name).read(rows, columns, location=location)
+        read = source_of(config, name).read(rows, columns, location=location)
         return np.ascontiguousarray(np.broadcast_to(read, block.shape), np.float64)
 
-    return {key: values(*each) for key, each in kept(config).items()}
+    return {key: values(*each) for key, each in field_names(config).items()}
 
 
-def entry(config, key: str) -> Variable:
+def variable_of(config, key: str) -> Variable:
     """The row in the table of variables of such a field, by its name in the file."""
-    name, location = kept(config)[key]
-    row = rows_asked_for(python_terms(config)).get(name) or entry_of(name, config.physics)
-    return row._replace(location=location)
+    name, location = field_names(config)[key]
+    model_variable = user_coefficients(user_terms_of(config)).get(name) or variable_in_run(name, config.physics)
+    return model_variable._replace(location=location)
 
 
 def attributes_of(config, key: str) -> dict:
     """The attributes of such a field in the file, besides those of its row."""
-    name, _ = kept(config)[key]
+    name, _ = field_names(config)[key]
     (recorded,) = [text.split()[-1] for text in config.python.fields if text.split()[0] == name]
-    return {RECORDED: recorded, "table": np.int8(field_of(config, name).tabulated), "comment": "from Python"}
+    return {
+        RECORDED_CHECKSUM_ATTRIBUTE: recorded,
+        "table": np.int8(source_of(config, name).is_table),
+        "comment": "from Python",
+    }

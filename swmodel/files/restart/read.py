@@ -12,77 +12,81 @@ from ...errors import FilesError
 from ...ocean.state import Carry
 from ...ocean.table import MEAN_STEPS
 from ...setup.setup import Setup, setup_of
-from .folder import facts
-from .open import opened
-from .python_fields import GIVEN
-from .write import MEMORY
+from .folder import examine_restart
+from .open import open_restart
+from .python_fields import FIELD_PREFIX
+from .write import MEMORY_SUFFIX
 
 
-class Loaded(NamedTuple):
-    """A process's part of the fields in a restart file, in the form of `transport.make`.
+class LoadedRestart(NamedTuple):
+    """A process's part of the fields in a restart file, in the form of `transport.make_arrays`.
 
     Attributes:
         carry: state and memory, fields [y, x], those of an ensemble [members, y, x], and step number.
-        kept: fields of accumulators, and the number of steps in the means, by the names in the file.
+        accumulator_fields: fields of accumulators, and the number of steps in the means, by the names in the file.
         config: the configuration of the run that wrote it, without its case.
-        substeps: number of substeps that the memory is for, see `model.pace`.
+        substeps: number of substeps that the memory is for, see `model.substeps`.
     """
 
     carry: Any  # a Carry
-    kept: dict[str, Any]
+    accumulator_fields: dict[str, Any]
     path: str
     step: int
     config: Config
     substeps: int
 
 
-def read(path, setup: Setup, transport) -> Loaded:
+def read(path, setup: Setup, transport) -> LoadedRestart:
     """The fields of this rank, read block by block; all ranks call it together, with the path on rank 0.
 
     FilesError, on all ranks: the file is damaged, or has other cells, precision or time stepping.
     """
-    members = transport.block.members.size
-    found, problem = transport.broadcast(_examined(path, setup, members) if transport.rank == 0 else None)
+    members = transport.block.members.axis_size
+    facts, problem = transport.broadcast(_examine(path, setup, members) if transport.rank == 0 else None)
     if problem is not None:
         raise FilesError(problem)
 
-    def part(block):
+    def read_block(block):
         where = [slice(span.start, span.stop) for span in (block.members, block.y, block.x)]
-        names = (name for name in found["fields"] if not name.startswith(GIVEN))
+        names = (name for name in facts["fields"] if not name.startswith(FIELD_PREFIX))
         # Arrays of one axis are no fields: all blocks have them.
         parts = {name: file[name][tuple(where[-file[name].ndim :]) if file[name].ndim > 1 else ...] for name in names}
         # zarr names the order of bytes in a type, which netCDF4 refuses for new variables.
         return {name: values.view(values.dtype.newbyteorder("=")) for name, values in parts.items()}
 
-    with opened(found["path"]) as file:
-        fields = transport.make(part)
-    state = setup.scheme.state
-    kept = sum(name.startswith(f"{state._fields[0]}{MEMORY}") for name in fields)
-    suffixes = ["", *(f"{MEMORY}{k}" for k in range(1, kept + 1))]
+    with open_restart(facts["path"]) as file:
+        fields = transport.make_arrays(read_block)
+    state = setup.scheme.state_type
+    n_memory = sum(name.startswith(f"{state._fields[0]}{MEMORY_SUFFIX}") for name in fields)
+    suffixes = ["", *(f"{MEMORY_SUFFIX}{k}" for k in range(1, n_memory + 1))]
     states = [state(*(fields[name + suffix] for name in state._fields)) for suffix in suffixes]
-    carried = {name + suffix for name in state._fields for suffix in suffixes}
-    accumulated = {name: field for name, field in fields.items() if name not in carried}
-    accumulated[MEAN_STEPS] = transport.put(np.int32(found[MEAN_STEPS]))
-    carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(found["step"])))
-    before = from_toml(found["configuration"], Case)
-    return Loaded(carry, accumulated, found["path"], found["step"], before, found["substeps"])
+    carry_names = {name + suffix for name in state._fields for suffix in suffixes}
+    accumulator_fields = {name: field for name, field in fields.items() if name not in carry_names}
+    accumulator_fields[MEAN_STEPS] = transport.put(np.int32(facts[MEAN_STEPS]))
+    carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(facts["step"])))
+    previous_config = from_toml(facts["configuration"], Case)
+    return LoadedRestart(carry, accumulator_fields, facts["path"], facts["step"], previous_config, facts["substeps"])
 
 
-def _examined(path, setup: Setup, members: int) -> tuple[dict | None, str | None]:
+def _examine(path, setup: Setup, members: int) -> tuple[dict | None, str | None]:
     """The facts about the file, and why it cannot be used, or None."""
-    found = facts(path)
-    if "problem" in found:
-        return None, f"{path}: {found['problem']}"
-    before = setup_of(from_toml(found["configuration"], Case))
-    there, here = (
+    facts = examine_restart(path)
+    if "problem" in facts:
+        return None, f"{path}: {facts['problem']}"
+    previous_setup = setup_of(from_toml(facts["configuration"], Case))
+    values_in_file, values_of_run = (
         {
             "cells": each.shape,
             "dtype": each.config.run.dtype,
-            "state": ", ".join(each.scheme.state._fields),
+            "state": ", ".join(each.scheme.state_type._fields),
             "members": count,
             **each.config.time.model_dump(),
         }
-        for each, count in ((before, found["members"]), (setup, members))
+        for each, count in ((previous_setup, facts["members"]), (setup, members))
     )
-    other = [f"{name} is {there[name]}, not {value}" for name, value in here.items() if there[name] != value]
-    return found | {"path": str(path)}, f"{path} does not fit: {'; '.join(other)}" if other else None
+    differences = [
+        f"{name} is {values_in_file[name]}, not {value}"
+        for name, value in values_of_run.items()
+        if values_in_file[name] != value
+    ]
+    return facts | {"path": str(path)}, f"{path} does not fit: {'; '.join(differences)}" if differences else None

@@ -1,6 +1,6 @@
 """Stores of Zarr, whose fields all processes write at once, without messages between them.
 
-pieces        how a grid is cut into files, and which process writes each
+tiling        how a grid is cut into files, and which process writes each
 arrays        the arrays of a store and their metadata
 block_store   the base: all processes write their parts
 record_store  records in time; each appears as a whole

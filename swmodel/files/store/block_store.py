@@ -1,6 +1,6 @@
 """A store of Zarr whose fields all processes write at once: each the files of its part of the grid, in its own thread.
 
-A file on the parts of several processes (`pieces`) is put together by its owner, from pieces in a folder.
+A file on the parts of several processes (`tiling`) is put together by its owner, from pieces in a folder.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ import numpy as np
 from ...errors import FilesError
 from ...parallel.worker import Worker
 from ..background import as_files_error
-from ..draft import free, replacing
+from ..draft import atomic_write, free_bytes
 from ..journal import sync_folder
-from ..queue import Queue
-from ..run_folder import remove
-from . import arrays, pieces
+from ..queue import CallQueue
+from ..run_folder import remove_path
+from . import arrays, tiling
 
 #: Longest time for which a process waits for files of others, while it has nothing else to do, or when all are
 #: written, s. Time between two looks, s.
-PATIENCE, LOOK = 20.0, 0.01
+MAX_WAIT_SECONDS, POLL_SECONDS = 20.0, 0.01
 
 #: A field in a store: its name, and its indices before those of the grid.
-Place = tuple[str, tuple[int, ...]]
+FieldSlice = tuple[str, tuple[int, ...]]
 
 
-class Pending(NamedTuple):
+class PendingFields(NamedTuple):
     """Fields that are being written by all processes.
 
     Attributes:
-        what: the argument of `_done` when they are there.
-        pieces: the files that this process has to put together.
-        files: the files of all processes that were not there yet, on a process that waits for them.
+        record: the argument of `_on_complete` when they are there.
+        shared_files: the files that this process has to put together.
+        awaited_files: the files of all processes that were not there yet, on a process that waits for them.
     """
 
-    what: Any
-    pieces: list[tuple[str, tuple[int, ...], pieces.Piece]]
-    files: list[Path]
+    record: Any
+    shared_files: list[tuple[str, tuple[int, ...], tiling.SharedFile]]
+    awaited_files: list[Path]
 
 
 class BlockStore:
@@ -50,182 +50,195 @@ class BlockStore:
 
     Args:
         path: folder of the store.
-        beside: folder for pieces.
+        pieces_folder: folder for pieces.
         target: the path of the store in messages; None: that of the folder.
         shape: rows and columns of the grid.
     """
 
-    def __init__(self, path, beside: Path, transport, shape: tuple[int, int], target: Path | None = None):
+    def __init__(self, path, pieces_folder: Path, transport, shape: tuple[int, int], target: Path | None = None):
         self.target = target or Path(path)
-        self.path, self.transport, self.shape, self._beside = Path(path), transport, shape, beside
-        self._worker, self._error, self._told = Worker("zarr"), None, False
-        self._queue, self._pending, self._unsynced = Queue(self._worker), [], set()
+        self.path, self.transport, self.shape, self._pieces_folder = Path(path), transport, shape, pieces_folder
+        self._worker, self._error, self._error_raised = Worker("zarr"), None, False
+        self._queue, self._pending, self._unsynced_files = CallQueue(self._worker), [], set()
         self._names: list[str] = []  # of the arrays, on rank 0
         block = transport.block
         part = block.y.start, block.y.stop, block.x.start, block.x.stop
-        everyone = transport.allgather((block.members.start, part))
-        mates = [rank for rank, (start, _) in enumerate(everyone) if start == block.members.start]
-        self._part, self._parts = part, [everyone[rank][1] for rank in mates]
-        self._number = mates.index(transport.rank)
+        parts_of_ranks = transport.allgather((block.members.start, part))
+        ranks = [rank for rank, (start, _) in enumerate(parts_of_ranks) if start == block.members.start]
+        self._part, self._parts = part, [parts_of_ranks[rank][1] for rank in ranks]
+        self._part_number = ranks.index(transport.rank)
 
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether this process alone knows of a failure."""
-        return self._error is not None and not self._told
+        return self._error is not None and not self._error_raised
 
-    def end(self) -> None:
+    def finish_thread(self) -> None:
         """Write the queue and end the thread."""
         self._queue.finish()
         self._worker.end()
 
-    def settle(self) -> None:
+    def make_durable(self) -> None:
         """Have all fields so far in their files, durably; all processes call it together."""
-        self._on_all(self._sync)
-        if not pieces.fit(self._parts, self._size):
-            self._on_all(self._settle_all)  # all pieces are there
-        self._on_first(self._settle_all)  # all files are there
+        self._call_on_all_ranks(self._sync)
+        if not tiling.has_no_shared_files(self._parts, self._file_shape):
+            self._call_on_all_ranks(self._complete_pending)  # all pieces are there
+        self._call_on_rank_0(self._complete_pending)  # all files are there
 
-    def _put(self, function, *arguments, nbytes: int = 0) -> None:
-        self._queue.put(self._call, function, arguments, nbytes=nbytes)
+    def _submit(self, function, *arguments, nbytes: int = 0) -> None:
+        self._queue.submit(self._call_unless_failed, function, arguments, nbytes=nbytes)
 
-    def _call(self, function, arguments) -> None:
+    def _call_unless_failed(self, function, arguments) -> None:
         try:
             if self._error is None:
                 function(*arguments)
         except BaseException as error:
             self._error = as_files_error(error, self.target)
 
-    def _on_all(self, function, *arguments) -> None:
+    def _call_on_all_ranks(self, function, *arguments) -> None:
         """Call a function on all processes after the queue, and raise the first error on all, once."""
-        self._put(function, *arguments)
+        self._submit(function, *arguments)
         self._queue.finish()
         errors = [error for error in self.transport.allgather(self._error) if error is not None]
-        if errors and not self._told:
-            self._told, self._error = True, errors[0]
+        if errors and not self._error_raised:
+            self._error_raised, self._error = True, errors[0]
             raise errors[0]
 
-    def _on_first(self, function, *arguments) -> None:
-        """Call a function on rank 0, as `_on_all`."""
+    def _call_on_rank_0(self, function, *arguments) -> None:
+        """Call a function on rank 0, as `_call_on_all_ranks`."""
         if self.transport.rank == 0:
-            self._on_all(function, *arguments)
+            self._call_on_all_ranks(function, *arguments)
         else:
-            self._on_all(lambda: None)
+            self._call_on_all_ranks(lambda: None)
 
     # In the thread
 
-    def _make(self, define) -> None:
+    def _create_arrays(self, define) -> None:
         """Make the folder and its arrays, from a function that defines them in a netCDF4.Dataset."""
-        remove(self.path)
-        remove(self._beside)
+        remove_path(self.path)
+        remove_path(self._pieces_folder)
         self.path.mkdir()
-        size = pieces.file_shape(self._parts, *self.shape)
-        self._attributes, self._names = arrays.create(self.path, define, size)
+        file_shape = tiling.choose_file_shape(self._parts, *self.shape)
+        self._attributes, self._names = arrays.create_arrays(self.path, define, file_shape)
 
-    def _open(self) -> None:
+    def _open_arrays(self) -> None:
         """Open the arrays, and find out which files this process writes."""
-        found = arrays.documents(self.path)
-        names = self._names or list(found)
-        self._documents = {name: found[name] for name in names}
-        self._arrays = {name: arrays.endless(self.path / name, one) for name, one in self._documents.items()}
+        documents = arrays.read_documents(self.path)
+        names = self._names or list(documents)
+        self._documents = {name: documents[name] for name in names}
+        self._arrays = {name: arrays.open_for_writing(self.path / name, one) for name, one in self._documents.items()}
         dimensions = {name: arrays.dimensions_of(one) for name, one in self._documents.items()}
-        self._fields = [name for name in names if arrays.on_grid(dimensions[name])]
-        self._moving = [name for name in self._fields if arrays.moves(dimensions[name])]
-        self._size = arrays.file_size(self._documents[self._fields[0]])[-2:]
-        self._whole = pieces.whole(self._part, *self.shape, self._size)
-        self._shared = list(pieces.shared(self._number, self._parts, *self.shape, self._size))
-        self._own = [each for each in self._shared if each.writers[0] == self._number]
-        self._places = [*pieces.places(self._whole, self._size), *(each.place for each in self._own)]
+        self._fields = [name for name in names if arrays.is_on_grid(dimensions[name])]
+        self._record_fields = [name for name in self._fields if arrays.has_records(dimensions[name])]
+        self._file_shape = arrays.shape_of_files(self._documents[self._fields[0]])[-2:]
+        self._whole_file_cells = tiling.cells_of_whole_files(self._part, *self.shape, self._file_shape)
+        self._shared_files = list(tiling.shared_files(self._part_number, self._parts, *self.shape, self._file_shape))
+        self._files_to_join = [each for each in self._shared_files if each.writers[0] == self._part_number]
+        self._file_indices = [
+            *tiling.file_indices(self._whole_file_cells, self._file_shape),
+            *(each.file_index for each in self._files_to_join),
+        ]
 
-    def _require_room(self, nbytes: int) -> None:
-        if nbytes > (present := free(self.path)):
-            raise FilesError(f"{self.target}: disk full, {present} bytes free, {nbytes} may be needed")
+    def _require_disk_space(self, nbytes: int) -> None:
+        if nbytes > (available := free_bytes(self.path)):
+            raise FilesError(f"{self.target}: disk full, {available} bytes free, {nbytes} may be needed")
 
-    def _write(self, name: str, lead: tuple[int, ...], local: np.ndarray) -> None:
+    def _write(self, name: str, leading_indices: tuple[int, ...], local: np.ndarray) -> None:
         """Write this process's part of a field: whole files, and pieces of others."""
         array = self._arrays[name]
         local = np.asarray(local, array.dtype)
-        if cells := self._whole:
-            array[(*lead, slice(*cells[:2]), slice(*cells[2:]))] = local[pieces.within(cells, self._part)]
-        for piece in self._shared:
-            cells = pieces.common(piece.cells, self._part)
-            path = self._piece_path(name, lead, piece, self._number)
+        if cells := self._whole_file_cells:
+            array[(*leading_indices, slice(*cells[:2]), slice(*cells[2:]))] = local[
+                tiling.index_in_part(cells, self._part)
+            ]
+        for piece in self._shared_files:
+            cells = tiling.intersection(piece.cells, self._part)
+            path = self._piece_path(name, leading_indices, piece, self._part_number)
             path.parent.mkdir(exist_ok=True)
-            with replacing(path) as draft, draft.open("wb") as file:
-                np.save(file, local[pieces.within(cells, self._part)])
+            with atomic_write(path) as draft, draft.open("wb") as file:
+                np.save(file, local[tiling.index_in_part(cells, self._part)])
 
-    def _piece_path(self, name: str, lead: tuple[int, ...], piece: pieces.Piece, writer: int) -> Path:
-        return self._beside / "-".join(map(str, (name, *lead, *piece.place, writer)))
+    def _piece_path(
+        self, name: str, leading_indices: tuple[int, ...], shared_file: tiling.SharedFile, writer: int
+    ) -> Path:
+        return self._pieces_folder / "-".join(map(str, (name, *leading_indices, *shared_file.file_index, writer)))
 
-    def _expect(self, what, leads: list[Place]) -> None:
+    def _add_pending(self, record, field_slices: list[FieldSlice]) -> None:
         """Note fields of which this process has written its part."""
-        own = [(*each, piece) for each in leads for piece in self._own]
-        mine = [file for each in leads for file in arrays.files_of(self.path, *each, self._places)]
-        self._unsynced |= set(mine)
-        self._pending.append(Pending(what, own, self._awaited(leads)))
-        self._settle(PATIENCE, while_idle=True)
+        files_to_join = [(*each, piece) for each in field_slices for piece in self._files_to_join]
+        new_files = [file for each in field_slices for file in arrays.field_files(self.path, *each, self._file_indices)]
+        self._unsynced_files |= set(new_files)
+        self._pending.append(PendingFields(record, files_to_join, self._files_to_await(field_slices)))
+        self._process_pending(MAX_WAIT_SECONDS, while_idle=True)
 
-    def _awaited(self, leads: list[Place]) -> list[Path]:
-        """The files of fields for which this process waits before `_done`."""
+    def _files_to_await(self, field_slices: list[FieldSlice]) -> list[Path]:
+        """The files of fields for which this process waits before `_on_complete`."""
         return []
 
-    def _done(self, what) -> None:
+    def _on_complete(self, record) -> None:
         """Act when all files of fields are there."""
 
-    def _settle(self, patience: float, while_idle: bool = False) -> None:
+    def _process_pending(self, max_wait: float, while_idle: bool = False) -> None:
         """Put files together, and act on fields, in their order, as far as pieces and files of others are there."""
-        until = time.monotonic() + patience
+        deadline = time.monotonic() + max_wait
         while self._pending:
             one = self._pending[0]
-            while one.pieces and self._joined(*one.pieces[-1]):
-                one.pieces.pop()
-            while one.files and one.files[-1].exists():
-                one.files.pop()
-            if not one.pieces and not one.files:
+            while one.shared_files and self._try_to_join(*one.shared_files[-1]):
+                one.shared_files.pop()
+            while one.awaited_files and one.awaited_files[-1].exists():
+                one.awaited_files.pop()
+            if not one.shared_files and not one.awaited_files:
                 self._pending.pop(0)
-                self._done(one.what)
-            elif time.monotonic() >= until or (while_idle and not self._queue.idle):
+                self._on_complete(one.record)
+            elif time.monotonic() >= deadline or (while_idle and not self._queue.is_idle):
                 return
             else:
-                time.sleep(LOOK)
+                time.sleep(POLL_SECONDS)
 
-    def _joined(self, name: str, lead: tuple[int, ...], piece: pieces.Piece) -> bool:
+    def _try_to_join(self, name: str, leading_indices: tuple[int, ...], shared_file: tiling.SharedFile) -> bool:
         """Put a file together from its pieces; false if they are not all there."""
-        paths = {writer: self._piece_path(name, lead, piece, writer) for writer in piece.writers}
+        paths = {writer: self._piece_path(name, leading_indices, shared_file, writer) for writer in shared_file.writers}
         if not all(path.exists() for path in paths.values()):
             return False
-        south, north, west, east = piece.cells
+        south, north, west, east = shared_file.cells
         array = self._arrays[name]
         values = np.empty((north - south, east - west), array.dtype)
         for writer, path in paths.items():
-            values[pieces.within(pieces.common(piece.cells, self._parts[writer]), piece.cells)] = np.load(path)
-        array[(*lead, slice(south, north), slice(west, east))] = values
+            values[
+                tiling.index_in_part(tiling.intersection(shared_file.cells, self._parts[writer]), shared_file.cells)
+            ] = np.load(path)
+        array[(*leading_indices, slice(south, north), slice(west, east))] = values
         for path in paths.values():
             path.unlink()
         return True
 
-    def _settle_all(self) -> None:
+    def _complete_pending(self) -> None:
         """Settle all fields, as the processes have written all that it takes."""
-        self._settle(PATIENCE)
+        self._process_pending(MAX_WAIT_SECONDS)
         if self._pending:
             one = self._pending[0]
-            name, lead, piece = one.pieces[-1] if one.pieces else ("", (), None)
-            missing = self._piece_path(name, lead, piece, piece.writers[-1]) if piece else one.files[-1]
+            name, leading_indices, shared_file = one.shared_files[-1] if one.shared_files else ("", (), None)
+            missing = (
+                self._piece_path(name, leading_indices, shared_file, shared_file.writers[-1])
+                if shared_file
+                else one.awaited_files[-1]
+            )
             raise FilesError(f"{missing} is missing, though it was written; was it removed?")
         self._sync()
 
     def _sync(self) -> None:
         """Sync the files written since the last call that are there, and their folders."""
-        there = {file for file in self._unsynced if file.exists()}  # others are still in pieces
-        for file in sorted(there):
-            sync(file)
-        for folder in sorted({parent for file in there for parent in file.relative_to(self.path.parent).parents}):
+        existing = {file for file in self._unsynced_files if file.exists()}  # others are still in pieces
+        for file in sorted(existing):
+            sync_file(file)
+        for folder in sorted({parent for file in existing for parent in file.relative_to(self.path.parent).parents}):
             sync_folder(self.path.parent / folder / "x")
-        self._unsynced -= there
+        self._unsynced_files -= existing
 
 
-def sync(path: Path) -> None:
+def sync_file(path: Path) -> None:
     """Sync a file that another call has written."""
-    number = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(number)
+        os.fsync(descriptor)
     finally:
-        os.close(number)
+        os.close(descriptor)

@@ -8,30 +8,30 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import FilesError, file_errors
-from ...extras import require
-from ..run_folder import is_store
+from ...errors import FilesError, translate_os_errors
+from ...extras import require_package
+from ..run_folder import is_zarr_store
 from . import arrays
 
 #: The attribute of values that are missing.
-FILL_VALUE = "_FillValue"
+FILL_VALUE_ATTRIBUTE = "_FillValue"
 
 
-def opened(path):
+def open_netcdf_or_zarr(path):
     """A NetCDF file or a store, to be used in a `with`.
 
     FilesError: it cannot be read. ModuleNotFoundError: it is a store, and the package zarr is missing.
     """
-    if is_store(path):
-        require(path, "zarr")
-        return StoreData(path)
+    if is_zarr_store(path):
+        require_package(path, "zarr")
+        return StoreDataset(path)
     import netCDF4
 
-    with file_errors(path, "read"):
+    with translate_os_errors(path, "read"):
         return netCDF4.Dataset(path)
 
 
-class Attributes:
+class AttributeAccess:
     """Base of what has attributes, as those of Python and by `ncattrs` and `getncattr`."""
 
     def __init__(self, attributes: dict):
@@ -50,18 +50,18 @@ class Attributes:
         return self._attributes[name]
 
 
-class Variable(Attributes):
+class StoreVariable(AttributeAccess):
     """A variable; its values are masked arrays. OSError: a chunk is damaged or missing."""
 
     def __init__(self, name: str, document: dict, path: Path):
         self.name, self.shape = name, tuple(document["shape"])
         self.dimensions, self._document, self._path = arrays.dimensions_of(document), document, path
-        text = document["data_type"] == "string"
-        self.dtype, self.ndim = (str if text else np.dtype(document["data_type"])), len(self.shape)
-        about = dict(document["attributes"])
-        if FILL_VALUE in about:
-            about[FILL_VALUE] = arrays.decoded(about[FILL_VALUE], self.dtype)
-        super().__init__(about)
+        is_text = document["data_type"] == "string"
+        self.dtype, self.ndim = (str if is_text else np.dtype(document["data_type"])), len(self.shape)
+        attrs = dict(document["attributes"])
+        if FILL_VALUE_ATTRIBUTE in attrs:
+            attrs[FILL_VALUE_ATTRIBUTE] = arrays.decode_fill_value(attrs[FILL_VALUE_ATTRIBUTE], self.dtype)
+        super().__init__(attrs)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -72,17 +72,21 @@ class Variable(Attributes):
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
-        simple = all(each is Ellipsis or isinstance(each, slice | int | np.integer) for each in index)
-        with readable(self.name):
-            array = arrays.as_shown(self._path, self._document)
+        is_basic_index = all(each is Ellipsis or isinstance(each, slice | int | np.integer) for each in index)
+        with zarr_errors(self.name):
+            array = arrays.open_array(self._path, self._document)
             require_files(self._path, self._document, index[:1] if self.ndim > 2 else ())
-            values = array[index] if simple else array.oindex[index]
+            values = array[index] if is_basic_index else array.oindex[index]
         values = np.asarray(values, object if self.dtype is str else self.dtype)
-        mask = values == self._attributes[FILL_VALUE] if FILL_VALUE in self._attributes else np.ma.nomask
+        mask = (
+            values == self._attributes[FILL_VALUE_ATTRIBUTE]
+            if FILL_VALUE_ATTRIBUTE in self._attributes
+            else np.ma.nomask
+        )
         return np.ma.masked_array(values, mask) if values.ndim else np.ma.masked_array(values, mask)[()]
 
 
-class StoreData(Attributes):
+class StoreDataset(AttributeAccess):
     """The open store at a path, with the records that it had then; to be used in a `with`.
 
     FilesError: the path is no store that a run has written.
@@ -91,10 +95,10 @@ class StoreData(Attributes):
     def __init__(self, path):
         self._path = Path(path)
         try:
-            with file_errors(path, "read"):
-                attributes, documents = arrays.contents(self._path)
+            with translate_os_errors(path, "read"):
+                attributes, documents = arrays.read_store_metadata(self._path)
             super().__init__(attributes)
-            self.variables = {name: Variable(name, one, self._path / name) for name, one in documents.items()}
+            self.variables = {name: StoreVariable(name, one, self._path / name) for name, one in documents.items()}
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise FilesError(f"{path} cannot be read: it is no store of Zarr of a run ({error})") from None
         sizes = (zip(each.dimensions, each.shape, strict=True) for each in self.variables.values())
@@ -106,7 +110,7 @@ class StoreData(Attributes):
     def __exit__(self, *error):
         pass
 
-    def __getitem__(self, name: str) -> Variable:
+    def __getitem__(self, name: str) -> StoreVariable:
         return self.variables[name]
 
     def filepath(self) -> str:
@@ -115,17 +119,17 @@ class StoreData(Attributes):
 
 def require_files(path: Path, document: dict, record: tuple) -> None:
     """OSError: a file of a field is missing, in one record or in all; zarr would read fill values."""
-    if not arrays.on_grid(arrays.dimensions_of(document)):
+    if not arrays.is_on_grid(arrays.dimensions_of(document)):
         return
-    one = record and isinstance(record[0], int | np.integer)
-    records = [range(document["shape"][0])[record[0]]] if one else None
+    has_one_record = record and isinstance(record[0], int | np.integer)
+    records = [range(document["shape"][0])[record[0]]] if has_one_record else None
     for file in arrays.chunk_files(path, document, records):
         if not file.is_file():
             raise OSError(f"{file} is missing")
 
 
 @contextmanager
-def readable(name: str):
+def zarr_errors(name: str):
     """A context in which errors of zarr become OSErrors."""
     try:
         yield

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import FilesError
-from ..draft import WRITING
+from ..draft import DRAFT_SUFFIX
 from ..journal import sync_folder
-from ..run_folder import remove
+from ..run_folder import remove_path
 from . import arrays
-from .block_store import BlockStore, Place
+from .block_store import BlockStore, FieldSlice
 
 #: The ending of an earlier store while a new one takes its name, and the folder of pieces within a store.
-EARLIER, PIECES = ".earlier", "pieces"
+EARLIER_SUFFIX, PIECES_FOLDER = ".earlier", "pieces"
 
 
 class DraftStore(BlockStore):
@@ -23,19 +23,19 @@ class DraftStore(BlockStore):
 
     Args:
         define: function of a netCDF4.Dataset that defines the contents.
-        room: bytes that the store may need.
+        needed_bytes: bytes that the store may need.
     """
 
-    def __init__(self, path, transport, shape: tuple[int, int], define: Callable, room: int):
+    def __init__(self, path, transport, shape: tuple[int, int], define: Callable, needed_bytes: int):
         target = Path(path)
-        draft = target.with_name(target.name + WRITING)
-        super().__init__(draft, draft / PIECES, transport, shape, target)
-        self._leads: list[Place] = []
+        draft = target.with_name(target.name + DRAFT_SUFFIX)
+        super().__init__(draft, draft / PIECES_FOLDER, transport, shape, target)
+        self._field_slices: list[FieldSlice] = []
         try:
-            self._on_first(self._begin, define, room)
-            self._on_all(self._open)
+            self._call_on_rank_0(self._create, define, needed_bytes)
+            self._call_on_all_ranks(self._open_arrays)
         except FilesError:
-            self._leave()
+            self._finish()
             raise
 
     def __enter__(self):
@@ -44,61 +44,61 @@ class DraftStore(BlockStore):
     def __exit__(self, kind, error, traceback):
         try:
             if kind is None:
-                self._put(self._expect, None, self._leads)
-                self.settle()
-                self._on_all(self._verify)
-                self._on_first(self._appear)
+                self._submit(self._add_pending, None, self._field_slices)
+                self.make_durable()
+                self._call_on_all_ranks(self._verify)
+                self._call_on_rank_0(self._publish)
         finally:
-            self._leave()
+            self._finish()
 
-    def put(self, name: str, lead: tuple[int, ...], local: np.ndarray) -> None:
-        """Write this process's part [y, x] of a field; `lead`: its indices before those of the grid."""
-        self._leads.append((name, lead))
-        self._put(self._write, name, lead, local, nbytes=local.nbytes)
+    def write_field(self, name: str, leading_indices: tuple[int, ...], local: np.ndarray) -> None:
+        """Write this process's part [y, x] of a field; `leading_indices`: its indices before those of the grid."""
+        self._field_slices.append((name, leading_indices))
+        self._submit(self._write, name, leading_indices, local, nbytes=local.nbytes)
 
-    def put_numbers(self, name: str, values: np.ndarray) -> None:
+    def write_numbers(self, name: str, values: np.ndarray) -> None:
         """Write numbers, which all processes have."""
         if self.transport.rank == 0:
-            self._put(self._write_numbers, name, values)
+            self._submit(self._write_numbers, name, values)
 
-    def _begin(self, define, room: int) -> None:
+    def _create(self, define, needed_bytes: int) -> None:
         self.target.parent.mkdir(parents=True, exist_ok=True)
-        self._require_room(room)
-        self._make(define)
+        self._require_disk_space(needed_bytes)
+        self._create_arrays(define)
 
     def _write_numbers(self, name: str, values: np.ndarray) -> None:
         self._arrays[name][...] = values
-        self._unsynced |= set(arrays.chunk_files(self.path / name, self._documents[name]))
+        self._unsynced_files |= set(arrays.chunk_files(self.path / name, self._documents[name]))
 
     def _verify(self) -> None:
         """Read back the files of this process, which have checksums."""
-        cells = [self._whole] if self._whole else []
-        cells += [piece.cells for piece in self._own]
-        for name, lead in self._leads:
+        cells = [self._whole_file_cells] if self._whole_file_cells else []
+        cells += [piece.cells for piece in self._files_to_join]
+        for name, lead in self._field_slices:
             for south, north, west, east in cells:
                 try:
                     self._arrays[name][(*lead, slice(south, north), slice(west, east))]
                 except (ValueError, RuntimeError) as error:
                     raise OSError(f"verification failed: {name}: {error}") from None
 
-    def _appear(self) -> None:
-        remove(self._beside)
-        self._unsynced.add(arrays.published(self.path, self._attributes, self._documents, 0))
+    def _publish(self) -> None:
+        remove_path(self._pieces_folder)
+        self._unsynced_files.add(arrays.publish_records(self.path, self._attributes, self._documents, 0))
         for name, one in self._documents.items():
-            if not arrays.on_grid(arrays.dimensions_of(one)):
-                self._unsynced |= set(arrays.chunk_files(self.path / name, one))
-            self._unsynced.add(self.path / name / arrays.METADATA)
+            if not arrays.is_on_grid(arrays.dimensions_of(one)):
+                self._unsynced_files |= set(arrays.chunk_files(self.path / name, one))
+            self._unsynced_files.add(self.path / name / arrays.METADATA_FILE)
         self._sync()
-        earlier = self.target.with_name(self.target.name + EARLIER)
-        remove(earlier)
+        earlier = self.target.with_name(self.target.name + EARLIER_SUFFIX)
+        remove_path(earlier)
         if self.target.exists():
             self.target.replace(earlier)
         self.path.replace(self.target)
         sync_folder(self.target)
-        remove(earlier)
+        remove_path(earlier)
 
-    def _leave(self) -> None:
+    def _finish(self) -> None:
         """End the thread, and remove what did not appear."""
-        self.end()
+        self.finish_thread()
         if self.transport.rank == 0:
-            remove(self.path)
+            remove_path(self.path)

@@ -10,70 +10,78 @@ import numpy as np
 from . import arrays
 
 
-def examine(path, full: bool = True, allow=lambda nbytes: None) -> dict:
+def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
     """Facts about a store, as those of `integrity.examine`; any error: it cannot be read.
 
     Args:
         full: whether to verify all values; else skip fields.
-        allow: receives the size of the values before they are read.
+        before_read: receives the size of the values before they are read.
     """
     path = Path(path)
-    if not (path / arrays.METADATA).is_file():
-        raise OSError(f"it has no {arrays.METADATA}: it is no store of Zarr, or its writer was killed before the start")
-    attributes, documents = arrays.contents(path)
-    sealed = arrays.HEADER in attributes
-    changed = sealed and attributes[arrays.HEADER] != arrays.checksum(attributes, documents)
-    damaged: list = [["header", None]] if changed else []
-    looked_at = {name: one for name, one in documents.items() if full or len(one["shape"]) < 2}
-    allow(sum(math.prod(one["shape"]) * size_of(one) for one in looked_at.values()))
-    for name, document in looked_at.items():
-        if not alike(path / name, document):
+    if not (path / arrays.METADATA_FILE).is_file():
+        raise OSError(
+            f"it has no {arrays.METADATA_FILE}: it is no store of Zarr, or its writer was killed before the start"
+        )
+    attributes, documents = arrays.read_store_metadata(path)
+    has_checksum = arrays.CHECKSUM_ATTRIBUTE in attributes
+    is_changed = has_checksum and attributes[arrays.CHECKSUM_ATTRIBUTE] != arrays.metadata_checksum(
+        attributes, documents
+    )
+    damaged: list = [["header", None]] if is_changed else []
+    documents_to_verify = {name: one for name, one in documents.items() if full or len(one["shape"]) < 2}
+    before_read(sum(math.prod(one["shape"]) * value_bytes(one) for one in documents_to_verify.values()))
+    for name, document in documents_to_verify.items():
+        if not has_published_document(path / name, document):
             damaged.append([name, None])
         else:
-            damaged += [[name, record] for record in bad(path / name, document)]
+            damaged += [[name, record] for record in damaged_records(path / name, document)]
     steps = (
-        [] if "step" not in documents or ["step", None] in damaged else arrays.values(path, documents["step"], "step")
+        []
+        if "step" not in documents or ["step", None] in damaged
+        else arrays.read_values(path, documents["step"], "step")
     )
-    return {"checksums": sealed, "steps": [int(step) for step in steps], "damaged": damaged}
+    return {"checksums": has_checksum, "steps": [int(step) for step in steps], "damaged": damaged}
 
 
-def size_of(document: dict) -> int:
+def value_bytes(document: dict) -> int:
     """Bytes of a value."""
-    kind = document["data_type"]
-    return 1 if kind == "string" else np.dtype(kind).itemsize
+    datatype = document["data_type"]
+    return 1 if datatype == "string" else np.dtype(datatype).itemsize
 
 
-def alike(path: Path, document: dict) -> bool:
+def has_published_document(path: Path, document: dict) -> bool:
     """Whether an array has its metadata, apart from the number of records, which may grow meanwhile."""
     try:
-        own = arrays.read(path)
-        first = arrays.moves(arrays.dimensions_of(document))
-        return own["shape"][first:] == document["shape"][first:] and own | {"shape": 0} == document | {"shape": 0}
+        document_of_array = arrays.read_document(path)
+        n_ignored = arrays.has_records(arrays.dimensions_of(document))
+        return document_of_array["shape"][n_ignored:] == document["shape"][n_ignored:] and document_of_array | {
+            "shape": 0
+        } == document | {"shape": 0}
     except (OSError, LookupError, TypeError, ValueError):
         return False
 
 
-def bad(path: Path, document: dict):
+def damaged_records(path: Path, document: dict):
     """The records of an array with a damaged or missing chunk; None stands for an array without records."""
-    records = range(document["shape"][0]) if arrays.moves(arrays.dimensions_of(document)) else [None]
-    array = arrays.as_shown(path, document)
-    grid = arrays.on_grid(arrays.dimensions_of(document))
-    if records and not grid:
-        files, every = arrays.chunk_files(path, document), (...,)
-        return [] if all(file.is_file() for file in files) and readable(array, every) else [None]
-    found = []
+    records = range(document["shape"][0]) if arrays.has_records(arrays.dimensions_of(document)) else [None]
+    array = arrays.open_array(path, document)
+    is_field = arrays.is_on_grid(arrays.dimensions_of(document))
+    if records and not is_field:
+        files, whole_index = arrays.chunk_files(path, document), (...,)
+        return [] if all(file.is_file() for file in files) and is_readable(array, whole_index) else [None]
+    damaged = []
     for record in records:
-        where = () if record is None else (record,)
+        index = () if record is None else (record,)
         files = arrays.chunk_files(path, document, None if record is None else [record])
-        if not all(file.is_file() for file in files) or not readable(array, (*where, ...)):
-            found.append(record)
-    return found
+        if not all(file.is_file() for file in files) or not is_readable(array, (*index, ...)):
+            damaged.append(record)
+    return damaged
 
 
-def readable(array, where: tuple) -> bool:
+def is_readable(array, index: tuple) -> bool:
     """Whether the chunks of a part have their checksums."""
     try:
-        array[where]
+        array[index]
     except Exception:  # of the codecs
         return False
     return True

@@ -15,93 +15,93 @@ import numpy as np
 
 from ...config import config_hash, to_toml
 from ...errors import FilesError
-from ..draft import WRITING
-from ..output.continuation import other_configuration, prolonged
-from ..output.metadata import FILL, define_provenance, define_time, times_of
-from ..output.static import place_of, static_cells
-from ..run_folder import remove
-from . import arrays, pieces
-from .block_store import BlockStore, Place, sync
+from ..draft import DRAFT_SUFFIX
+from ..output.continuation import configuration_differences, extend_history
+from ..output.metadata import FILL_VALUE, define_provenance, define_time, time_attributes
+from ..output.static import array_and_indices, static_cells
+from ..run_folder import remove_path
+from . import arrays, tiling
+from .block_store import BlockStore, FieldSlice, sync_file
 
 #: Longest delay of a record that is whole while further ones wait, s.
-DELAY = 0.2
+MAX_PUBLISH_DELAY_SECONDS = 0.2
 
 #: Upper bound of the bytes of metadata of a record.
-METADATA_BYTES = 1 << 16
+MAX_RECORD_METADATA_BYTES = 1 << 16
 
 
 class RecordStore(BlockStore):
     """Base of stores with records in time, like `output.record_file.RecordFile`. All processes call all methods.
 
-    `begin`, `put_field` and `complete` send no messages. After a failure of one process `failed` is true there, and all
-    raise FilesError at the next `flush` or `close`; complete records stay.
+    `begin`, `write_field` and `complete` send no messages. After a failure of one process `has_failed` is true there,
+    and all raise FilesError at the next `flush` or `close`; complete records stay.
 
     `keep`: function of a step, whether its record of an existing store is kept; None: a new store.
     FilesError, on all processes: the store cannot be written, or belongs to another run.
     """
 
-    bounds = False
+    has_bounds = False
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
         self.config, self.dtype = config, np.dtype(config.run.dtype)
-        beside = Path(path).with_name(Path(path).name + WRITING)
-        super().__init__(path, beside, transport, (config.grid.ny, config.grid.nx))
-        self._missing: dict[str, None] = {}  # fields of the record in work
-        self._whole_records: list[tuple[int, float]] = []  # steps and times that readers do not see yet
-        self._shown, self._last, self._latest = 0, 0.0, 0.0
+        pieces_folder = Path(path).with_name(Path(path).name + DRAFT_SUFFIX)
+        super().__init__(path, pieces_folder, transport, (config.grid.ny, config.grid.nx))
+        self._unwritten_fields: dict[str, None] = {}  # fields of the record in work
+        self._unpublished_records: list[tuple[int, float]] = []  # steps and times that readers do not see yet
+        self._n_published, self._last_time, self._publish_clock = 0, 0.0, 0.0
         try:
             if keep is None:
-                self._on_first(self._create, command_line)
-                self._on_all(self._open_records)
-                self._put(self._put_static)
+                self._call_on_rank_0(self._create, command_line)
+                self._call_on_all_ranks(self._open_records)
+                self._submit(self._write_static)
             else:
-                self._on_all(self._require_ours)
-                self._on_first(self._resume, keep, command_line)
-                self._on_all(self._open_records)
+                self._call_on_all_ranks(self._require_same_run)
+                self._call_on_rank_0(self._resume, keep, command_line)
+                self._call_on_all_ranks(self._open_records)
         except FilesError:
-            self.close(agree=False)
+            self.close(collective=False)
             raise
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, error, traceback):
-        self.close(agree=kind is None)
+        self.close(collective=kind is None)
 
     def begin(self, nbytes: int) -> None:
         """Begin a record of up to `nbytes` of all processes."""
-        self._put(self._require_room, nbytes + METADATA_BYTES)
-        self._missing = dict.fromkeys(self._moving)
+        self._submit(self._require_disk_space, nbytes + MAX_RECORD_METADATA_BYTES)
+        self._unwritten_fields = dict.fromkeys(self._record_fields)
 
-    def put_field(self, name: str, local: np.ndarray) -> None:
+    def write_field(self, name: str, local: np.ndarray) -> None:
         """Write this process's part [y, x] of a field."""
-        del self._missing[name]
+        del self._unwritten_fields[name]
         local = np.array(local, self.dtype)  # a copy: the model may use the memory again
-        self._put(self._write, name, (self._records,), local, nbytes=local.nbytes)
+        self._submit(self._write, name, (self._n_records,), local, nbytes=local.nbytes)
 
     def complete(self, step: int, seconds: float) -> None:
         """Complete the record with its number of steps and its time, s; other fields are missing."""
-        block = self._part[1] - self._part[0], self._part[3] - self._part[2]
-        for name in self._missing:
-            self._put(self._write, name, (self._records,), np.full(block, FILL, self.dtype))
-        self._put(self._expect, (step, seconds), [(name, (self._records,)) for name in self._moving])
-        self._records += 1
+        block_shape = self._part[1] - self._part[0], self._part[3] - self._part[2]
+        for name in self._unwritten_fields:
+            self._submit(self._write, name, (self._n_records,), np.full(block_shape, FILL_VALUE, self.dtype))
+        self._submit(self._add_pending, (step, seconds), [(name, (self._n_records,)) for name in self._record_fields])
+        self._n_records += 1
 
     def flush(self) -> None:
         """Make all records so far visible and durable: they survive a kill and a power cut."""
-        self.settle()
+        self.make_durable()
 
-    def close(self, agree: bool = True) -> None:
-        """Write the queue and end; `agree=False` if the processes may no longer act together."""
+    def close(self, collective: bool = True) -> None:
+        """Write the queue and end; `collective=False` if the processes may no longer act together."""
         try:
-            if agree:
+            if collective:
                 self.flush()
         finally:
             if self._error is None:
-                self._put(self._settle, 0.0)
-            self.end()
-            if agree and self.transport.rank == 0:
-                remove(self._beside)
+                self._submit(self._process_pending, 0.0)
+            self.finish_thread()
+            if collective and self.transport.rank == 0:
+                remove_path(self._pieces_folder)
 
     def _create(self, command_line: str) -> None:
         folder = self.path.parent
@@ -110,98 +110,104 @@ class RecordStore(BlockStore):
 
         def define(dataset):
             define_provenance(dataset, self.config, self.transport, command_line)
-            define_time(dataset, times_of(self.config.time), self.bounds)
+            define_time(dataset, time_attributes(self.config.time), self.has_bounds)
             self.define_contents(dataset, self.config)
 
-        self._make(define)
+        self._create_arrays(define)
 
-    def _require_ours(self) -> None:
+    def _require_same_run(self) -> None:
         """FilesError: the store is not that of this run, at this process's part of the grid."""
-        if not (self.path / arrays.METADATA).is_file():
+        if not (self.path / arrays.METADATA_FILE).is_file():
             raise FilesError(f"{self.path} cannot be continued: there is no such store")
         try:
-            attributes, documents = arrays.contents(self.path)
-            found = other_configuration(attributes.get("configuration"), self.config)
-            found = found or [
+            attributes, documents = arrays.read_store_metadata(self.path)
+            differences = configuration_differences(attributes.get("configuration"), self.config)
+            differences = differences or [
                 f"{name} has other values in the store"
                 for name, values in static_cells(self.config, self._part)
-                if self._differs(documents, *place_of(self.config, name), values)
+                if self._differs(documents, *array_and_indices(self.config, name), values)
             ]
         except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # a foreign store
             reason = getattr(error, "strerror", None) or error
             raise FilesError(f"{self.path} cannot be continued: {reason}") from None
-        if found:
-            raise FilesError(f"{self.path} cannot be continued: {'; '.join(found)}")
+        if differences:
+            raise FilesError(f"{self.path} cannot be continued: {'; '.join(differences)}")
 
-    def _differs(self, documents: dict, name: str, at: tuple[int, ...], values: np.ndarray) -> bool:
+    def _differs(self, documents: dict, name: str, leading_indices: tuple[int, ...], values: np.ndarray) -> bool:
         south, north, west, east = self._part
-        there = arrays.as_shown(self.path / name, documents[name])[(*at, slice(south, north), slice(west, east))]
-        return not np.array_equal(there, values)
+        stored_values = arrays.open_array(self.path / name, documents[name])[
+            (*leading_indices, slice(south, north), slice(west, east))
+        ]
+        return not np.array_equal(stored_values, values)
 
     def _resume(self, keep: Callable, command_line: str) -> None:
         """Keep the first records, remove all files of others, and record the configuration and the command line."""
-        self._attributes, documents = arrays.contents(self.path)
+        self._attributes, documents = arrays.read_store_metadata(self.path)
         self._names = list(documents)
-        steps, times = (arrays.values(self.path, documents[name], name) for name in ("step", "time"))
-        records = sum(map(keep, steps))
-        self._last, self._shown = times[records - 1] if records else 0.0, records
-        about = self._attributes
-        about["history"] = prolonged(about.get("history", ""), command_line)
-        about |= {"configuration": to_toml(self.config), "configuration_sha256": config_hash(self.config)}
-        arrays.published(self.path, about, documents, records)
-        arrays.repeated(self.path, documents)
-        remove(self._beside)
+        steps, times = (arrays.read_values(self.path, documents[name], name) for name in ("step", "time"))
+        n_records = sum(map(keep, steps))
+        self._last_time, self._n_published = times[n_records - 1] if n_records else 0.0, n_records
+        attrs = self._attributes
+        attrs["history"] = extend_history(attrs.get("history", ""), command_line)
+        attrs |= {"configuration": to_toml(self.config), "configuration_sha256": config_hash(self.config)}
+        arrays.publish_records(self.path, attrs, documents, n_records)
+        arrays.write_array_documents(self.path, documents)
+        remove_path(self._pieces_folder)
         for name in documents:
-            arrays.remove_beyond(self.path / name, documents[name], records)
+            arrays.remove_records_beyond(self.path / name, documents[name], n_records)
 
     def _open_records(self) -> None:
-        self._open()
-        self._records = self._documents["time"]["shape"][0]
+        self._open_arrays()
+        self._n_records = self._documents["time"]["shape"][0]
 
-    def _put_static(self) -> None:
-        leads = []
+    def _write_static(self) -> None:
+        field_slices = []
         for name, values in static_cells(self.config, self._part):
-            leads.append(place_of(self.config, name))
-            self._write(*leads[-1], values)
-        self._expect(None, leads)
+            field_slices.append(array_and_indices(self.config, name))
+            self._write(*field_slices[-1], values)
+        self._add_pending(None, field_slices)
 
-    def _awaited(self, leads: list[Place]) -> list[Path]:
+    def _files_to_await(self, field_slices: list[FieldSlice]) -> list[Path]:
         if self.transport.rank:
             return []
-        places = pieces.places((0, self.shape[0], 0, self.shape[1]), self._size)
-        return [file for each in leads for file in arrays.files_of(self.path, *each, places)]
+        file_indices = tiling.file_indices((0, self.shape[0], 0, self.shape[1]), self._file_shape)
+        return [file for each in field_slices for file in arrays.field_files(self.path, *each, file_indices)]
 
-    def _done(self, what: tuple[int, float] | None) -> None:
+    def _on_complete(self, record: tuple[int, float] | None) -> None:
         """Note a record that is whole, or with None the constant fields, and show it, unless further ones wait."""
         if self.transport.rank:
             return
-        self._whole_records += [what] if what else []
-        if what is None or self._queue.idle or time.monotonic() > self._latest + DELAY:
-            self._show()
+        self._unpublished_records += [record] if record else []
+        if record is None or self._queue.is_idle or time.monotonic() > self._publish_clock + MAX_PUBLISH_DELAY_SECONDS:
+            self._publish()
 
-    def _settle(self, patience: float, while_idle: bool = False) -> None:
-        super()._settle(patience, while_idle)
-        if self._whole_records and not while_idle:
-            self._show()
+    def _process_pending(self, max_wait: float, while_idle: bool = False) -> None:
+        super()._process_pending(max_wait, while_idle)
+        if self._unpublished_records and not while_idle:
+            self._publish()
 
-    def _settle_all(self) -> None:
-        super()._settle_all()
+    def _complete_pending(self) -> None:
+        super()._complete_pending()
         if self.transport.rank == 0:
-            arrays.repeated(self.path, self._documents)
-            self._unsynced.add(self.path / arrays.METADATA)
+            arrays.write_array_documents(self.path, self._documents)
+            self._unsynced_files.add(self.path / arrays.METADATA_FILE)
             self._sync()
 
-    def _show(self) -> None:
+    def _publish(self) -> None:
         """Write the times of whole records, then the metadata that show them to readers."""
-        first, last = self._shown, self._shown + len(self._whole_records)
+        first, last = self._n_published, self._n_published + len(self._unpublished_records)
         if first < last:
-            steps, times = zip(*self._whole_records, strict=True)
-            values = {"time": times, "step": steps, "time_bounds": list(zip([self._last, *times], times, strict=False))}
+            steps, times = zip(*self._unpublished_records, strict=True)
+            values = {
+                "time": times,
+                "step": steps,
+                "time_bounds": list(zip([self._last_time, *times], times, strict=False)),
+            }
             for name in (name for name in values if name in self._arrays):
                 self._arrays[name][first:last] = values[name]
             for record in sorted({first, last - 1}):
                 for file in arrays.series_files(self.path, self._documents, record):
-                    sync(file)
-            self._last = times[-1]
-        arrays.published(self.path, self._attributes, self._documents, last)
-        self._whole_records, self._shown, self._latest = [], last, time.monotonic()
+                    sync_file(file)
+            self._last_time = times[-1]
+        arrays.publish_records(self.path, self._attributes, self._documents, last)
+        self._unpublished_records, self._n_published, self._publish_clock = [], last, time.monotonic()

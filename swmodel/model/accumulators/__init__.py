@@ -1,8 +1,17 @@
 """Accumulators of the states after each step: means, largest values, harmonic sums, series at points, drifters."""
 
 from .accumulator import NO_ACCUMULATORS, Accumulator, Accumulators
-from .drifters import Drifters
-from .fields import Extremes, Harmonics, Mean
-from .series import Series
+from .drifters import DrifterAccumulator
+from .fields import ExtremesAccumulator, HarmonicsAccumulator, MeanAccumulator
+from .series import SeriesAccumulator
 
-__all__ = ["NO_ACCUMULATORS", "Accumulator", "Accumulators", "Drifters", "Extremes", "Harmonics", "Mean", "Series"]
+__all__ = [
+    "NO_ACCUMULATORS",
+    "Accumulator",
+    "Accumulators",
+    "DrifterAccumulator",
+    "ExtremesAccumulator",
+    "HarmonicsAccumulator",
+    "MeanAccumulator",
+    "SeriesAccumulator",
+]

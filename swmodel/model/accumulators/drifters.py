@@ -6,22 +6,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...parallel.transport.halo import pad
-from ...parallel.transport.programs import jitted
-from ...setup.positions.drifters import COLUMN, EAST, NAMES, NORTH, ROW, drifters, edges_of, places_of
-from .accumulator import Accumulator, make_padded
+from ...parallel.transport.halo import add_halo
+from ...parallel.transport.programs import cached_jit
+from ...setup.positions.drifters import (
+    COLUMN,
+    EAST,
+    FIELD_NAMES,
+    NORTH,
+    ROW,
+    drifter_positions,
+    initial_drifters,
+    offset_limits,
+)
+from .accumulator import Accumulator, make_padded_state
 
 #: Cells around a block in which the stages of a step read: a stage lies within a cell of the drifter's own.
-REACH = 2
+HALO_WIDTH = 2
 
 #: Longest displacement in a stage or a step, cells, which a stable time step keeps to.
-LONGEST = 0.999
+MAX_DISPLACEMENT_CELLS = 0.999
 
 #: The parts of a step, and of the displacement before, of the stages of Runge-Kutta's method of order 4.
-STAGES = np.array([0.0, 0.5, 0.5, 1.0])
+STAGE_TIMES = np.array([0.0, 0.5, 0.5, 1.0])
 
 #: The names of the displacements of a step by the current, cells, at the faces of a block and REACH around it.
-ACROSS, UP = "across", "up"
+EAST_DISPLACEMENT, NORTH_DISPLACEMENT = "across", "up"
 
 
 def make_displacements(scheme, transport):
@@ -29,24 +38,24 @@ def make_displacements(scheme, transport):
 
     `scheme`: the Scheme of a run with open sides; else None.
     """
-    padded, shape = scheme and make_padded(scheme, transport), transport.shape
+    padded, shape = scheme and make_padded_state(scheme, transport), transport.shape
 
     def displacements(inputs, state, step):
         u, v = state.u, state.v
         if padded:
             found, _ = padded(state, inputs["grid"], inputs["params"], step)
-            u, v = (jnp.broadcast_to(each.on(shape), shape) for each in (found.u, found.v))
-        u, v = pad((u, v), REACH, transport)
-        across = jnp.where(inputs["open_u"], u * inputs["per_u"], jnp.nan)
-        up = jnp.where(inputs["open_v"], v * inputs["per_v"], jnp.nan)
+            u, v = (jnp.broadcast_to(each.block_values(shape), shape) for each in (found.u, found.v))
+        u, v = add_halo((u, v), HALO_WIDTH, transport)
+        east = jnp.where(inputs["open_u"], u * inputs["per_u"], jnp.nan)
+        north = jnp.where(inputs["open_v"], v * inputs["per_v"], jnp.nan)
         # The barrier rounds the products, so that each reader has the same numbers.
-        return jax.lax.optimization_barrier({ACROSS: across, UP: up})
+        return jax.lax.optimization_barrier({EAST_DISPLACEMENT: east, NORTH_DISPLACEMENT: north})
 
     return displacements
 
 
 def make_drift(ny: int, nx: int, scheme, transport):
-    """The `update` of Drifters, kept = the NAMES and the displacements before the step: see `make_displacements`.
+    """The `update` of Drifters, summary = the NAMES and the displacements before the step: see `make_displacements`.
 
     Runge-Kutta's method of order 4 with a displacement D linear in time over the step, in units of cells and steps:
 
@@ -57,124 +66,147 @@ def make_drift(ny: int, nx: int, scheme, transport):
     """
     displacements = make_displacements(scheme, transport)
 
-    def update(kept, inputs, state, step):
-        now = displacements(inputs, state, step)
+    def update(summary, inputs, state, step):
+        new_displacements = displacements(inputs, state, step)
         rows, columns = transport.extent() or transport.shape
         first_row, first_column = transport.offset()
-        row, column = kept[ROW] - first_row, kept[COLUMN] - first_column
-        ours = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
-        cell = jnp.where(ours, row, 0) + REACH, jnp.where(ours, column, 0) + REACH
-        place, before = (kept[NORTH], kept[EAST]), (kept[UP], kept[ACROSS])
-        after = now[UP], now[ACROSS]
+        row, column = summary[ROW] - first_row, summary[COLUMN] - first_column
+        in_block = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+        cell = jnp.where(in_block, row, 0) + HALO_WIDTH, jnp.where(in_block, column, 0) + HALO_WIDTH
+        position, before = (summary[NORTH], summary[EAST]), (summary[NORTH_DISPLACEMENT], summary[EAST_DISPLACEMENT])
+        after = new_displacements[NORTH_DISPLACEMENT], new_displacements[EAST_DISPLACEMENT]
 
-        def along(way):
-            return [a + jnp.clip(d, -LONGEST, LONGEST) for a, d in zip(place, way, strict=True)]
+        def moved_by(displacement):
+            return [
+                a + jnp.clip(d, -MAX_DISPLACEMENT_CELLS, MAX_DISPLACEMENT_CELLS)
+                for a, d in zip(position, displacement, strict=True)
+            ]
 
-        def stage(way, weight):
+        def stage(displacement, weight):
             """The displacement where `weight` times the last one leads, at this part of the step."""
-            reached = along([weight * k for k in way])
-            pairs = zip(current(before, cell, reached), current(after, cell, reached), strict=True)
+            reached = moved_by([weight * k for k in displacement])
+            pairs = zip(
+                interpolate_current(before, cell, reached), interpolate_current(after, cell, reached), strict=True
+            )
             found = jnp.stack([(1 - weight) * b + weight * a for b, a in pairs])
             return found, found
 
         # A loop over stages: XLA compiles one of them, and computes none again in every reader of the next one.
-        _, (k1, k2, k3, k4) = jax.lax.scan(stage, jnp.zeros_like(jnp.stack(place)), STAGES.astype(place[0].dtype))
-        way = (k1 + 2 * (k2 + k3) + k4) / 6
-        moved = within_coasts(along(way), after, cell)
+        _, (k1, k2, k3, k4) = jax.lax.scan(
+            stage, jnp.zeros_like(jnp.stack(position)), STAGE_TIMES.astype(position[0].dtype)
+        )
+        displacement = (k1 + 2 * (k2 + k3) + k4) / 6
+        moved = stop_at_coasts(moved_by(displacement), after, cell)
         # NaN: it has left the water.
-        stays = inputs["wet"][tuple(c + jnp.floor(m + 0.5).astype(jnp.int32) for c, m in zip(cell, moved, strict=True))]
-        moved = jnp.where(ours, jnp.where(stays, jnp.stack(moved), jnp.nan), 0)
+        is_wet = inputs["wet"][
+            tuple(c + jnp.floor(m + 0.5).astype(jnp.int32) for c, m in zip(cell, moved, strict=True))
+        ]
+        moved = jnp.where(in_block, jnp.where(is_wet, jnp.stack(moved), jnp.nan), 0)
         north, east = transport.sum(jax.lax.optimization_barrier(moved))
-        gone = jnp.isnan(north + east) | (kept[ROW] < 0)
+        is_lost = jnp.isnan(north + east) | (summary[ROW] < 0)
         found = {}
         for name, away, length, moved in ((ROW, NORTH, ny, north), (COLUMN, EAST, nx, east)):
             cells = jnp.floor(moved + 0.5)
-            found[away] = jnp.where(gone | (moved == cells), 0, moved - cells)
-            found[name] = jnp.where(gone, -1, (kept[name] + cells.astype(jnp.int32)) % length)
-        return found | now
+            found[away] = jnp.where(is_lost | (moved == cells), 0, moved - cells)
+            found[name] = jnp.where(is_lost, -1, (summary[name] + cells.astype(jnp.int32)) % length)
+        return found | new_displacements
 
     return update
 
 
-def current(fields, cell, place):
-    """Both components at `place` = (north, east) of the centres of cells, in cells, bilinear between their own faces.
+def interpolate_current(fields, cell, position):
+    """Both components at `position` = (north, east) of the centres of cells, in cells, bilinear between their own
+    faces.
 
     Along its own direction a component is linear between both faces of a cell. A closed face of the cell has zero, as
     far as the cell reaches. An open one is linear towards the next face beside it, if that is open. So nothing flows
     through coasts and walls, and the current along a straight coast is that of the nearest faces.
     """
-    steps = [jnp.floor(away + 0.5) for away in place]
-    at = [c + step.astype(jnp.int32) for c, step in zip(cell, steps, strict=True)]
-    away = [a - step for a, step in zip(place, steps, strict=True)]
-    found = []
+    steps = [jnp.floor(away + 0.5) for away in position]
+    indices = [c + step.astype(jnp.int32) for c, step in zip(cell, steps, strict=True)]
+    offsets = [a - step for a, step in zip(position, steps, strict=True)]
+    components = []
     for axis, field in enumerate(fields):
-        beside = [a + jnp.where(d < 0, -1, 1) for a, d in zip(at, away, strict=True)]
+        neighbours = [a + jnp.where(d < 0, -1, 1) for a, d in zip(indices, offsets, strict=True)]
 
-        def face(back: int, axis=axis, field=field, beside=beside):
-            near = tuple(a - back * (k == axis) for k, a in enumerate(at))
-            far = tuple(a - back if k == axis else b for k, (a, b) in enumerate(zip(at, beside, strict=True)))
+        def face(back: int, axis=axis, field=field, neighbours=neighbours):
+            near = tuple(a - back * (k == axis) for k, a in enumerate(indices))
+            far = tuple(a - back if k == axis else b for k, (a, b) in enumerate(zip(indices, neighbours, strict=True)))
             own = field[near]
             slope = field[far] - own
-            inclined = own + jnp.abs(away[1 - axis]) * jnp.where(jnp.isnan(slope), 0, slope)
+            inclined = own + jnp.abs(offsets[1 - axis]) * jnp.where(jnp.isnan(slope), 0, slope)
             return jnp.where(jnp.isnan(own), 0, inclined)
 
-        found.append(face(1) * (0.5 - away[axis]) + face(0) * (0.5 + away[axis]))
-    return found
+        components.append(face(1) * (0.5 - offsets[axis]) + face(0) * (0.5 + offsets[axis]))
+    return components
 
 
-def within_coasts(place, fields, cell):
+def stop_at_coasts(position, fields, cell):
     """The place (north, east) up to 1.5 cells from the centres of cells, moved back to the last closed face on the way.
 
     The way goes to the next column first, then to the next row: through open faces, which have water on both sides.
     """
-    north, east = place
-    least, most = edges_of(east.dtype)
-    (row, column), (up, across) = cell, fields
-    east = jnp.where(jnp.isnan(across[row, column - 1]), jnp.maximum(east, least), east)
-    east = jnp.where(jnp.isnan(across[row, column]), jnp.minimum(east, most), east)
+    north, east = position
+    min_offset, max_offset = offset_limits(east.dtype)
+    (row, column), (north_displacement, east_displacement) = cell, fields
+    east = jnp.where(jnp.isnan(east_displacement[row, column - 1]), jnp.maximum(east, min_offset), east)
+    east = jnp.where(jnp.isnan(east_displacement[row, column]), jnp.minimum(east, max_offset), east)
     column = column + jnp.floor(east + 0.5).astype(jnp.int32)
-    north = jnp.where(jnp.isnan(up[row - 1, column]), jnp.maximum(north, least), north)
-    north = jnp.where(jnp.isnan(up[row, column]), jnp.minimum(north, most), north)
+    north = jnp.where(jnp.isnan(north_displacement[row - 1, column]), jnp.maximum(north, min_offset), north)
+    north = jnp.where(jnp.isnan(north_displacement[row, column]), jnp.minimum(north, max_offset), north)
     return north, east
 
 
-class Drifters(Accumulator):
+class DrifterAccumulator(Accumulator):
     """The drifters of a run: their cells and distances from the centres, the same on all blocks; see `make_drift`."""
 
     def __init__(self, simulation):
         super().__init__(simulation)
         setup, transport = simulation.setup, simulation.transport
-        self._scheme = setup.scheme if setup.scheme.with_current else None
+        self._scheme = setup.scheme if setup.scheme.has_diagnosed_velocity else None
         self.update = make_drift, *setup.shape, self._scheme
-        self.kept: dict = {}
+        self.summary: dict = {}
 
         def static(block):
-            grid = setup.grid(block, REACH)
-            masks = {"open_u": grid.open_u + grid.side_u, "open_v": grid.open_v + grid.side_v, "wet": grid.wet}
-            per = {"per_u": grid.rdx.u * setup.dtype.type(setup.dt), "per_v": grid.rdy.v * setup.dtype.type(setup.dt)}
-            return {name: mask != 0 for name, mask in masks.items()} | per
+            grid = setup.grid(block, HALO_WIDTH)
+            masks = {
+                "open_u": grid.open_u + grid.open_boundary_u,
+                "open_v": grid.open_v + grid.open_boundary_v,
+                "wet": grid.wet,
+            }
+            displacement_factors = {
+                "per_u": grid.rdx.u * setup.dtype.type(setup.dt),
+                "per_v": grid.rdy.v * setup.dtype.type(setup.dt),
+            }
+            return {name: mask != 0 for name, mask in masks.items()} | displacement_factors
 
-        self._static = transport.make(static, REACH)
+        self._static = transport.make_arrays(static, HALO_WIDTH)
 
     def inputs(self) -> dict:
         """See `Accumulator`; takes the current before the next step from the state, which a user may have set."""
         simulation = self.simulation
-        given = self._static
-        given = given | ({"grid": simulation.grid, "params": simulation.params} if self._scheme else {})
-        program = jitted(make_displacements, self._scheme, simulation.transport)
-        self.kept |= program(given, simulation.carry.state, jnp.asarray(simulation.step, jnp.int32))
-        return given
+        program_inputs = self._static
+        program_inputs = program_inputs | (
+            {"grid": simulation.grid, "params": simulation.params} if self._scheme else {}
+        )
+        program = cached_jit(make_displacements, self._scheme, simulation.transport)
+        self.summary |= program(program_inputs, simulation.carry.state, jnp.asarray(simulation.step, jnp.int32))
+        return program_inputs
 
-    def begin(self, stored: dict) -> None:
+    def start(self, restart_fields: dict) -> None:
         transport = self.simulation.transport
-        places = {name: stored[name] for name in NAMES} if NAMES[0] in stored else drifters(self.simulation.config)
-        self.kept = places if NAMES[0] in stored else transport.make(lambda block: places)
+        positions = (
+            {name: restart_fields[name] for name in FIELD_NAMES}
+            if FIELD_NAMES[0] in restart_fields
+            else initial_drifters(self.simulation.config)
+        )
+        self.summary = positions if FIELD_NAMES[0] in restart_fields else transport.make_arrays(lambda block: positions)
 
-    def stored(self) -> dict[str, np.ndarray]:
+    def restart_fields(self) -> dict[str, np.ndarray]:
         """See `Accumulator`; NumPy arrays [n], which all processes have."""
-        pieces = self.simulation.transport.pieces({name: self.kept[name] for name in NAMES}, None)
+        pieces = self.simulation.transport.get_blocks({name: self.summary[name] for name in FIELD_NAMES}, None)
         return pieces[0]
 
     def values(self) -> dict[str, np.ndarray]:
-        """The present places, by the names of their coordinates: see `places_of`."""
-        return places_of(self.simulation.config.grid, self.stored())
+        """The present places, by the names of their coordinates: see `drifter_positions`."""
+        return drifter_positions(self.simulation.config.grid, self.restart_fields())

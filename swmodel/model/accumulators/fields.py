@@ -9,55 +9,71 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import UsageError
-from ...ocean.harmonics import basis, constants, normal_matrix
-from ...ocean.table import ARRIVAL, HARMONIC, INUNDATION, MAXIMUM, MEAN, MEAN_STEPS, maxima_of
-from ...setup.tidal_analysis import analysis
+from ...ocean.harmonics import basis_functions, harmonic_constants, normal_matrix
+from ...ocean.table import (
+    ARRIVAL_SUFFIX,
+    HARMONIC_SUFFIX,
+    INUNDATION,
+    MAXIMUM_SUFFIX,
+    MEAN_STEPS,
+    MEAN_SUFFIX,
+    maxima_variables,
+)
+from ...setup.tidal_analysis import harmonic_analysis
 from .accumulator import Accumulator, make_fields
 
 #: Times are numbers of steps here, seconds in output.nc; NEVER: none.
-STEP, NEVER = "_step", -1
+STEP_SUFFIX, NEVER = "_step", -1
 #: In place of the first step with water: the ground had water at the start.
 AT_START = -2
 
 #: The names of the fields of first steps.
-REACHED, FLOODED = f"eta{ARRIVAL}{STEP}", f"{INUNDATION}{STEP}"
+ARRIVAL_STEP, FLOOD_STEP = f"eta{ARRIVAL_SUFFIX}{STEP_SUFFIX}", f"{INUNDATION}{STEP_SUFFIX}"
 
 #: Samples of harmonic sums whose basis functions are inputs of a program.
-SAMPLES = 256
+SAMPLES_PER_CALL = 256
 
 
-class OfFields(Accumulator):
+class FieldAccumulator(Accumulator):
     """Base of the accumulators of fields, which have their names in restart files.
 
-    `make` makes `update` from the names of the fields, `parts` and the further arguments of `make_fields`. `blank` has
-    the initial number of fields of each type.
+    `make` makes `update` from the names of the fields, `parts` and the further arguments of `make_fields`.
+    `initial_values` has the initial number of fields of each type.
     """
 
-    def __init__(self, simulation, names, make, parts: tuple, blank: dict[str, Any]):
+    def __init__(self, simulation, names, make, parts: tuple, initial_values: dict[str, Any]):
         super().__init__(simulation)
-        config, self._blank = simulation.config, blank
-        self.update = make, tuple(names), *parts, config.physics, config.grid, config.drying.film, simulation.scheme
+        config, self._initial_values = simulation.config, initial_values
+        self.update = (
+            make,
+            tuple(names),
+            *parts,
+            config.physics,
+            config.grid,
+            config.drying.wet_thickness,
+            simulation.scheme,
+        )
         self.reset()
 
     def reset(self) -> None:
         """Forget all states."""
-        blank = self._blank
-        self.kept = self.simulation.transport.make(
-            lambda block: {name: np.full(block.shape, number) for name, number in blank.items()}
+        initial_values = self._initial_values
+        self.summary = self.simulation.transport.make_arrays(
+            lambda block: {name: np.full(block.shape, number) for name, number in initial_values.items()}
         )
 
-    def resume(self, stored: dict) -> bool:
+    def take_restart_fields(self, restart_fields: dict) -> bool:
         """Take all values from a restart file; false if one is missing there."""
-        there = self.kept.keys() <= stored.keys()
-        if there:
-            self.kept = {name: stored[name] for name in self.kept}
-        return there
+        is_complete = self.summary.keys() <= restart_fields.keys()
+        if is_complete:
+            self.summary = {name: restart_fields[name] for name in self.summary}
+        return is_complete
 
     def inputs(self):
-        return self.simulation.grid, self.simulation.params if self.simulation.scheme.with_current else {}
+        return self.simulation.grid, self.simulation.params if self.simulation.scheme.has_diagnosed_velocity else {}
 
-    def stored(self) -> dict:
-        return self.kept
+    def restart_fields(self) -> dict:
+        return self.summary
 
 
 def make_mean(names, *parts):
@@ -68,45 +84,51 @@ def make_mean(names, *parts):
     """
     fields = make_fields(names, *parts)
 
-    def update(kept, inputs, state, step):
-        count = kept[MEAN_STEPS] + 1
+    def update(summary, inputs, state, step):
+        count = summary[MEAN_STEPS] + 1
 
-        def with_one_more(mean, x):
+        def add_sample(mean, x):
             weight = jnp.ones((), x.dtype) / count.astype(x.dtype)
             return mean + jnp.maximum((x - mean) * weight, jnp.finfo(x.dtype).min)
 
-        found = fields(state, *inputs, step).items()
-        return {name + MEAN: with_one_more(kept[name + MEAN], x) for name, x in found} | {MEAN_STEPS: count}
+        fields_of_step = fields(state, *inputs, step).items()
+        return {name + MEAN_SUFFIX: add_sample(summary[name + MEAN_SUFFIX], x) for name, x in fields_of_step} | {
+            MEAN_STEPS: count
+        }
 
     return update
 
 
-class Mean(OfFields):
+class MeanAccumulator(FieldAccumulator):
     """Running means of derived fields since the last record, in the precision of the run; {} before the first step."""
 
     def __init__(self, simulation, names):
         zero = np.dtype(simulation.config.run.dtype).type(0)
-        super().__init__(simulation, names, make_mean, (), {name + MEAN: zero for name in names})
+        super().__init__(simulation, names, make_mean, (), {name + MEAN_SUFFIX: zero for name in names})
 
     def reset(self) -> None:
         super().reset()
-        self.kept[MEAN_STEPS] = self.simulation.transport.put(np.int32(0))
+        self.summary[MEAN_STEPS] = self.simulation.transport.put(np.int32(0))
 
-    def begin(self, stored: dict) -> None:
-        self.resume(stored)
+    def start(self, restart_fields: dict) -> None:
+        self.take_restart_fields(restart_fields)
 
-    def stored(self) -> dict:
-        return self.kept if int(self.kept[MEAN_STEPS]) else {}
+    def restart_fields(self) -> dict:
+        return self.summary if int(self.summary[MEAN_STEPS]) else {}
 
-    def record(self) -> dict[str, np.ndarray]:
-        return self.simulation.get({name: self.kept[name] for name in self._blank}) if self.stored() else {}
+    def output_fields(self) -> dict[str, np.ndarray]:
+        return (
+            self.simulation.get({name: self.summary[name] for name in self._initial_values})
+            if self.restart_fields()
+            else {}
+        )
 
-    def next_record(self) -> None:
+    def start_next_record(self) -> None:
         self.reset()
 
     def values(self) -> dict[str, np.ndarray]:
         """The means on this process's block, by name."""
-        return {name.removesuffix(MEAN): field for name, field in self.record().items()}
+        return {name.removesuffix(MEAN_SUFFIX): field for name, field in self.output_fields().items()}
 
 
 def make_extremes(names, arrival, inundation: bool, *parts):
@@ -115,25 +137,25 @@ def make_extremes(names, arrival, inundation: bool, *parts):
     needed = [*names, *["eta"] * (arrival is not None), *["wet"] * drying]
     fields = make_fields(tuple(dict.fromkeys(needed)), *parts)
 
-    def update(kept, inputs, state, step):
-        now, found = fields(state, *inputs, step), {}
-        wet = now["wet"] > 0 if drying else True
+    def update(summary, inputs, state, step):
+        fields_of_step, new_summary = fields(state, *inputs, step), {}
+        wet = fields_of_step["wet"] > 0 if drying else True
         for name in names:
-            most = name + MAXIMUM
-            larger = wet & (now[name] > kept[most])
-            found[most] = jnp.where(larger, now[name], kept[most])
-            found[most + STEP] = jnp.where(larger, step, kept[most + STEP])
+            max_name = name + MAXIMUM_SUFFIX
+            larger = wet & (fields_of_step[name] > summary[max_name])
+            new_summary[max_name] = jnp.where(larger, fields_of_step[name], summary[max_name])
+            new_summary[max_name + STEP_SUFFIX] = jnp.where(larger, step, summary[max_name + STEP_SUFFIX])
         if arrival is not None:
-            first = wet & (kept[REACHED] == NEVER) & (jnp.abs(now["eta"]) >= arrival)
-            found[REACHED] = jnp.where(first, step, kept[REACHED])
+            first = wet & (summary[ARRIVAL_STEP] == NEVER) & (jnp.abs(fields_of_step["eta"]) >= arrival)
+            new_summary[ARRIVAL_STEP] = jnp.where(first, step, summary[ARRIVAL_STEP])
         if inundation:
-            found[FLOODED] = jnp.where(wet & (kept[FLOODED] == NEVER), step, kept[FLOODED])
-        return found
+            new_summary[FLOOD_STEP] = jnp.where(wet & (summary[FLOOD_STEP] == NEVER), step, summary[FLOOD_STEP])
+        return new_summary
 
     return update
 
 
-class Extremes(OfFields):
+class ExtremesAccumulator(FieldAccumulator):
     """The largest values of fields since the start, their times, first times of a sea level and of floods: `output`.
 
     On ground that floods they count while it is wet.
@@ -141,70 +163,76 @@ class Extremes(OfFields):
 
     def __init__(self, simulation):
         output, dtype = simulation.config.output, np.dtype(simulation.config.run.dtype)
-        blank = {name + MAXIMUM: dtype.type(-np.inf) for name in output.maxima}
-        blank |= {name + MAXIMUM + STEP: np.int32(NEVER) for name in output.maxima}
-        blank |= {} if output.arrival is None else {REACHED: np.int32(NEVER)}
-        blank |= {FLOODED: np.int32(NEVER)} if output.inundation else {}
-        super().__init__(simulation, output.maxima, make_extremes, (output.arrival, output.inundation), blank)
+        initial_values = {name + MAXIMUM_SUFFIX: dtype.type(-np.inf) for name in output.maxima}
+        initial_values |= {name + MAXIMUM_SUFFIX + STEP_SUFFIX: np.int32(NEVER) for name in output.maxima}
+        initial_values |= {} if output.arrival is None else {ARRIVAL_STEP: np.int32(NEVER)}
+        initial_values |= {FLOOD_STEP: np.int32(NEVER)} if output.inundation else {}
+        super().__init__(simulation, output.maxima, make_extremes, (output.arrival, output.inundation), initial_values)
 
-    def begin(self, stored: dict) -> None:
-        if not self.resume(stored):
-            self.add(self.simulation.carry.state)
-            if FLOODED in self.kept:
-                first = self.kept[FLOODED]
-                self.kept[FLOODED] = jnp.where(first == NEVER, first, AT_START).astype(first.dtype)
+    def start(self, restart_fields: dict) -> None:
+        if not self.take_restart_fields(restart_fields):
+            self.add_state(self.simulation.carry.state)
+            if FLOOD_STEP in self.summary:
+                first = self.summary[FLOOD_STEP]
+                self.summary[FLOOD_STEP] = jnp.where(first == NEVER, first, AT_START).astype(first.dtype)
 
-    def record(self) -> dict[str, np.ndarray]:
+    def output_fields(self) -> dict[str, np.ndarray]:
         """See `Accumulator`: times are in s, NaN for none."""
-        config, found = self.simulation.config, self.simulation.get(self.kept)
+        config, found = self.simulation.config, self.simulation.get(self.summary)
         found |= {
-            name: np.where(np.isneginf(most), np.nan, most) for name, most in found.items() if name.endswith(MAXIMUM)
+            name: np.where(np.isneginf(most), np.nan, most)
+            for name, most in found.items()
+            if name.endswith(MAXIMUM_SUFFIX)
         }
-        for name in maxima_of(config.output):
+        for name in maxima_variables(config.output):
             if name not in found:
-                steps = found[name.removesuffix("_time") + STEP]
+                steps = found[name.removesuffix("_time") + STEP_SUFFIX]
                 found[name] = np.where(steps < 0, np.nan, steps * self.simulation.dt).astype(config.run.dtype)
-        return {name: found[name] for name in maxima_of(config.output)}
+        return {name: found[name] for name in maxima_variables(config.output)}
 
 
-def make_sums(names, count: int, samples: range, *parts):
+def make_harmonic_sums(names, n_functions: int, samples: range, *parts):
     """The `update` of Harmonics: arguments as for `make_mean`, the number of basis functions, steps to add.
 
     `inputs` are Grid, Params, the values of the basis functions at some samples, and the number of the first sample.
     """
     fields = make_fields(names, *parts)
 
-    def update(kept, inputs, state, step):
+    def update(summary, inputs, state, step):
         *static, table, first = inputs
-        number, rest = jnp.divmod(jnp.asarray(step, jnp.int32) - samples.start, samples.step)
-        values = jax.lax.dynamic_slice_in_dim(table, (number - first) * count, count)
+        sample, remainder = jnp.divmod(jnp.asarray(step, jnp.int32) - samples.start, samples.step)
+        values = jax.lax.dynamic_slice_in_dim(table, (sample - first) * n_functions, n_functions)
 
-        def with_one_more(kept):
+        def add_sample(summary):
             found = {}
             for name, x in fields(state, *static, step).items():
-                sums = (f"{name}{HARMONIC}{k}" for k in range(count))
-                found |= {key: kept[key] + values[k] * x for k, key in enumerate(sums)}
+                sums = (f"{name}{HARMONIC_SUFFIX}{k}" for k in range(n_functions))
+                found |= {key: summary[key] + values[k] * x for k, key in enumerate(sums)}
             return found
 
-        due = (rest == 0) & (number >= 0) & (number < len(samples))
-        return jax.lax.cond(due, with_one_more, lambda kept: kept, kept)
+        is_due = (remainder == 0) & (sample >= 0) & (sample < len(samples))
+        return jax.lax.cond(is_due, add_sample, lambda summary: summary, summary)
 
     return update
 
 
-class Harmonics(OfFields):
+class HarmonicsAccumulator(FieldAccumulator):
     """Sums over the run of fields times basis functions, every few steps, for a harmonic analysis."""
 
     def __init__(self, simulation):
-        self.analysis = found = analysis(simulation.config)
-        self.steps, self.count = found.steps, 2 * len(found.constituents) + 1
+        self.analysis = tidal_analysis = harmonic_analysis(simulation.config)
+        self.sample_steps, self.n_functions = tidal_analysis.steps, 2 * len(tidal_analysis.constituents) + 1
         zero = np.dtype(simulation.config.run.dtype).type(0)
-        blank = {f"{name}{HARMONIC}{k}": zero for name in found.fields for k in range(self.count)}
-        super().__init__(simulation, found.fields, make_sums, (self.count, self.steps), blank)
+        initial_values = {
+            f"{name}{HARMONIC_SUFFIX}{k}": zero for name in tidal_analysis.fields for k in range(self.n_functions)
+        }
+        super().__init__(
+            simulation, tidal_analysis.fields, make_harmonic_sums, (self.n_functions, self.sample_steps), initial_values
+        )
 
-    def begin(self, stored: dict) -> None:
+    def start(self, restart_fields: dict) -> None:
         """UsageError: the restart file lacks the sums of earlier steps."""
-        if not self.resume(stored) and (step := self.simulation.step) >= self.steps.start:
+        if not self.take_restart_fields(restart_fields) and (step := self.simulation.step) >= self.sample_steps.start:
             raise UsageError(
                 f"output.harmonics: the restart file lacks the sums of the steps up to {step}; "
                 "give a later output.harmonics_from"
@@ -212,23 +240,27 @@ class Harmonics(OfFields):
 
     def next_sample(self) -> int:
         """The number of the first sample after the present step."""
-        return max(0, (self.simulation.step - self.steps.start) // self.steps.step + 1)
+        return max(0, (self.simulation.step - self.sample_steps.start) // self.sample_steps.step + 1)
 
     def inputs(self):
         simulation, first = self.simulation, self.next_sample()
-        samples = self.steps.start + self.steps.step * np.arange(first, first + SAMPLES)
-        values = basis(self.analysis.constituents, simulation.dt, samples).T.ravel()
-        table = simulation.transport.make(lambda block: values.astype(simulation.config.run.dtype))
+        samples = self.sample_steps.start + self.sample_steps.step * np.arange(first, first + SAMPLES_PER_CALL)
+        values = basis_functions(self.analysis.constituents, simulation.dt, samples).T.ravel()
+        table = simulation.transport.make_arrays(lambda block: values.astype(simulation.config.run.dtype))
         return *super().inputs(), table, jnp.asarray(first, jnp.int32)
 
-    def until(self, last: int) -> int:
-        return min(last, self.steps.start + self.steps.step * (self.next_sample() + SAMPLES) - 1)
+    def next_collection(self, max_step: int) -> int:
+        return min(
+            max_step, self.sample_steps.start + self.sample_steps.step * (self.next_sample() + SAMPLES_PER_CALL) - 1
+        )
 
     def constants(self) -> dict[str, tuple]:
         """{field: its mean, and (amplitude, phase lag in degrees) of each constituent} on this process's block."""
-        kept = self.simulation.get(self.kept)
-        matrix = normal_matrix(self.analysis.constituents, self.simulation.dt, self.steps)
+        summary = self.simulation.get(self.summary)
+        matrix = normal_matrix(self.analysis.constituents, self.simulation.dt, self.sample_steps)
         return {
-            name: constants(matrix, np.stack([kept[f"{name}{HARMONIC}{k}"] for k in range(self.count)]))
+            name: harmonic_constants(
+                matrix, np.stack([summary[f"{name}{HARMONIC_SUFFIX}{k}"] for k in range(self.n_functions)])
+            )
             for name in self.analysis.fields
         }

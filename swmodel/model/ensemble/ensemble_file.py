@@ -15,46 +15,54 @@ import numpy as np
 from ...files.output.continuation import require_intact
 from ...files.output.metadata import define_field, define_grid, define_variable
 from ...files.output.record_file import RecordFile
-from ...files.output.static import define_static, land, on_water
-from ...files.records import Records
+from ...files.output.static import define_static, fill_land, land_masks
+from ...files.records import RecordWriter
 from ...files.run_folder import ENSEMBLE, OUTPUT
-from ...ocean.diagnostics import Quantity, quantities
-from ...ocean.table import entry_of, on_grid, row_of
-from ...parallel.transport import of_all_members
+from ...ocean.diagnostics import Diagnostic, diagnostics_of_run
+from ...ocean.table import variable_in_run, variable_of, with_axis_names
+from ...parallel.transport import gather_members
 from ...setup.setup import setup_of
-from ..results import Results, keepers, schedules
-from .settings import viscosity_factors, wind_factors, written
+from ..results import Results, record_filters, schedules
+from .settings import viscosity_factors, wind_factors, written_members
 
-MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"
+MEAN_SUFFIX, SPREAD_SUFFIX, RMS = "_mean", "_spread", "_spread_rms"
 
-WORDS = {MEAN: ("mean over the members", "realization: mean"), SPREAD: ("spread", "realization: standard_deviation")}
+LONG_NAMES_AND_METHODS = {
+    MEAN_SUFFIX: ("mean over the members", "realization: mean"),
+    SPREAD_SUFFIX: ("spread", "realization: standard_deviation"),
+}
 
 
 def define_members(dataset, config) -> None:
     """Define the dimensions of all members and of those with fields, their coordinates, and all time series."""
-    numbers = {"member": ("number of the member in realization, for members with fields in the file", written(config))}
-    every = "number of the member; 0 is not perturbed; some members have fields along member"
-    numbers["realization"] = every, range(config.ensemble.members)
-    for name, (words, values) in numbers.items():
+    coordinates = {
+        "member": ("number of the member in realization, for members with fields in the file", written_members(config))
+    }
+    realization_name = "number of the member; 0 is not perturbed; some members have fields along member"
+    coordinates["realization"] = realization_name, range(config.ensemble.members)
+    for name, (words, values) in coordinates.items():
         dataset.createDimension(name, len(values))
-        about = {"standard_name": "realization", "long_name": words, "units": "1"}
-        define_variable(dataset, name, (name,), about, values, "i4")
+        attributes = {"standard_name": "realization", "long_name": words, "units": "1"}
+        define_variable(dataset, name, (name,), attributes, values, "i4")
     factors = {"viscosity": viscosity_factors(config)} if config.ensemble.viscosity else {}
     factors |= {"wind": wind_factors(config)} if config.ensemble.wind and not config.ensemble.wind_length else {}
     for name, values in factors.items():
-        about = {"long_name": f"factor of the {name} of each member", "units": "1"}
-        define_variable(dataset, f"{name}_factor", ("realization",), about, values)
-    for name, quantity in series(setup_of(config).scheme, config.open_sides.sides).items():
-        about = {"long_name": f"{quantity.long_name}, of each member", "units": quantity.units}
-        define_variable(dataset, name, ("time", "realization"), about)
+        attributes = {"long_name": f"factor of the {name} of each member", "units": "1"}
+        define_variable(dataset, f"{name}_factor", ("realization",), attributes, values)
+    for name, quantity in quantities_by_name(setup_of(config).scheme, config.open_sides.sides).items():
+        attributes = {"long_name": f"{quantity.long_name}, of each member", "units": quantity.units}
+        define_variable(dataset, name, ("time", "realization"), attributes)
 
 
-def series(scheme, sides) -> dict[str, Quantity]:
-    """The `diagnostics.quantities` by their names in ensemble.nc, where contents differ from concentrations."""
-    return {f"{name}_content" if name in scheme.initial else name: of for name, of in quantities(scheme, sides).items()}
+def quantities_by_name(scheme, sides) -> dict[str, Diagnostic]:
+    """The `diagnostics.diagnostics_of_run` by their names in ensemble.nc, where contents differ from concentrations."""
+    return {
+        f"{name}_content" if name in scheme.initial_fields else name: of
+        for name, of in diagnostics_of_run(scheme, sides).items()
+    }
 
 
-class Moments:
+class RunningMoments:
     """Mean and sample standard deviation of fields that come one by one."""
 
     def __init__(self, shape):
@@ -62,9 +70,9 @@ class Moments:
 
     def add(self, field) -> None:
         self.count += 1
-        off = field - self.mean
-        self.mean += off / self.count
-        self._squares += off * (field - self.mean)
+        deviation = field - self.mean
+        self.mean += deviation / self.count
+        self._squares += deviation * (field - self.mean)
 
     @property
     def spread(self) -> np.ndarray:
@@ -76,8 +84,10 @@ class EnsembleFile(RecordFile):
     """ensemble.nc with the fields of `output.fields`; see `RecordFile`."""
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
-        self.names, self.written = config.output.fields, written(config)
-        self._land = land(config, np.arange(config.grid.ny), np.arange(config.grid.nx)) if transport.rank == 0 else {}
+        self.names, self.written_members = config.output.fields, written_members(config)
+        self._land = (
+            land_masks(config, np.arange(config.grid.ny), np.arange(config.grid.nx)) if transport.rank == 0 else {}
+        )
         super().__init__(path, config, transport, command_line, keep)
 
     def define_contents(self, dataset, config) -> None:
@@ -86,74 +96,76 @@ class EnsembleFile(RecordFile):
         define_members(dataset, config)
         define_static(dataset, config)
         for name in config.output.fields:
-            entry = entry_of(name, config.physics)
-            words = on_grid(entry, config.grid).long_name
+            entry = variable_in_run(name, config.physics)
+            words = with_axis_names(entry, config.grid).long_name
             define_field(dataset, entry, config, ("time", "member"), cell_methods="time: point")
-            for suffix, (what, methods) in WORDS.items():
+            for suffix, (what, methods) in LONG_NAMES_AND_METHODS.items():
                 about = {"long_name": f"{words}, {what}", "cell_methods": f"time: point {methods}"}
                 define_field(dataset, entry, config, ("time",), name + suffix, **about)
             about = {
                 "long_name": f"{words}, spread, root mean square over the domain",
                 "units": entry.units,
-                "cell_methods": f"time: point {WORDS[SPREAD][1]} area: root_mean_square",
+                "cell_methods": f"time: point {LONG_NAMES_AND_METHODS[SPREAD_SUFFIX][1]} area: root_mean_square",
             }
             define_variable(dataset, name + RMS, ("time",), about)
 
     def write(self, members) -> dict[str, np.ndarray]:
         """Append a record; returns its diagnostics, [all members] by name."""
-        nbytes = len(self.names) * (len(self.written) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
+        nbytes = len(self.names) * (len(self.written_members) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self.begin(nbytes + nbytes // 100)
-        moments = {name: Moments(self.shape) for name in self.names}
-        found = [self._member(members, member, moments) for member in range(members.here.size)]
+        moments = {name: RunningMoments(self.shape) for name in self.names}
+        diagnostics = [self._add_member(members, member, moments) for member in range(members.local_members.axis_size)]
         for name, moment in moments.items() if self.transport.rank == 0 else ():
-            dry = self._land.get(row_of(name).location)
-            water = np.ones(self.shape, bool) if dry is None else ~np.broadcast_to(dry, self.shape)
-            self._put(name + MEAN, on_water(moment.mean, dry))
-            self._put(name + SPREAD, on_water(moment.spread, dry))
-            self.put(Records.put, name + RMS, [np.sqrt(np.mean(moment.spread[water] ** 2))])
-        found = of_all_members(self.transport, np.array([list(one.values()) for one in found if one]))
-        numbers = dict(zip(series(members.domain.scheme, members.config.open_sides.sides), found.T, strict=True))
+            is_land = self._land.get(variable_of(name).location)
+            water = np.ones(self.shape, bool) if is_land is None else ~np.broadcast_to(is_land, self.shape)
+            self._put_field(name + MEAN_SUFFIX, fill_land(moment.mean, is_land))
+            self._put_field(name + SPREAD_SUFFIX, fill_land(moment.spread, is_land))
+            self.submit(RecordWriter.write_variable, name + RMS, [np.sqrt(np.mean(moment.spread[water] ** 2))])
+        diagnostics = gather_members(self.transport, np.array([list(one.values()) for one in diagnostics if one]))
+        numbers = dict(
+            zip(quantities_by_name(members.domain.scheme, members.config.open_sides.sides), diagnostics.T, strict=True)
+        )
         for name, values in numbers.items():
-            self.put(Records.put, name, [values])
+            self.submit(RecordWriter.write_variable, name, [values])
         self.complete(members.step, members.time)
         return numbers
 
-    def _member(self, members, member: int, moments: dict) -> dict[str, float]:
+    def _add_member(self, members, member: int, moments: dict) -> dict[str, float]:
         """Write the fields of a chosen member, and add all to the moments; returns its diagnostics, {} elsewhere.
 
         All processes call it for all members in turn, so that rank 0 gathers the fields of one member at a time.
         """
-        fields, numbers = members.evaluate(member, self.names) if member in members.here else ({}, {})
+        fields, numbers = members.evaluate(member, self.names) if member in members.local_members else ({}, {})
         for name in self.names:
             local = np.asarray(fields.get(name, ()), self.dtype)
             values = self.transport.gather_rows(local, 0, self.shape[0], member)
             if values is None:
                 continue
             moments[name].add(values)
-            if member in self.written:
-                dry = self._land.get(row_of(name).location)
-                self._put(name, on_water(values, dry), (self.written.index(member),))
+            if member in self.written_members:
+                dry = self._land.get(variable_of(name).location)
+                self._put_field(name, fill_land(values, dry), (self.written_members.index(member),))
         return numbers
 
-    def _put(self, name: str, values: np.ndarray, before: tuple[int, ...] = ()) -> None:
+    def _put_field(self, name: str, values: np.ndarray, leading_indices: tuple[int, ...] = ()) -> None:
         values = np.array(values, self.dtype)  # a copy: the model may use the memory again
-        self.put(Records.put_rows, name, 0, values, before)
+        self.submit(RecordWriter.write_rows, name, 0, values, leading_indices)
 
 
-class ResultsOfMembers(Results):
+class EnsembleResults(Results):
     """The records of an ensemble."""
 
     def write(self) -> None:
-        if self.due():
-            found = self.files[ENSEMBLE].write(self.model)
-            self.numbers = {"cfl": found["cfl"].max(), "energy": found["energy"].mean()}
+        if self.files_due():
+            diagnostics = self.files[ENSEMBLE].write(self.model)
+            self.numbers = {"cfl": diagnostics["cfl"].max(), "energy": diagnostics["energy"].mean()}
 
 
 @contextmanager
-def opened(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of an ensemble; its end closes the file. See `Model.results`."""
-    path, keep = Path(directory) / ENSEMBLE, keepers(members)[OUTPUT] if resume else None
+def open_results(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
+    """A context with the Results of an ensemble; its end closes the file. See `TimeLoopModel.results`."""
+    path, keep = Path(directory) / ENSEMBLE, record_filters(members)[OUTPUT] if resume else None
     if resume:
         require_intact({path: keep}, members.transport)
     with EnsembleFile(path, members.config, members.transport, command_line, keep) as file:
-        yield ResultsOfMembers(members, {ENSEMBLE: file}, {ENSEMBLE: schedules(members.config)[OUTPUT]})
+        yield EnsembleResults(members, {ENSEMBLE: file}, {ENSEMBLE: schedules(members.config)[OUTPUT]})

@@ -8,70 +8,77 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...config import Config, ConfigError, load
-from ...ocean.coordinates import largest_cell, sides
+from ...ocean.coordinates import domain_size, max_cell_size
 from ...ocean.noise import white_number
 from ...ocean.terms import TERMS
 from ...parallel.environment import total_memory
 from ...setup.checks.extremes import survey
-from ...setup.checks.stability import largest_dt
-from ...setup.fields import given
+from ...setup.checks.stability import max_stable_dt
+from ...setup.fields import has_field_source
 from ...setup.setup import Setup, setup_of
 from .. import validate
 
 #: Default perturbation of the initial eta: standard deviation relative to the depth, and length relative to the shorter
 #: side of the domain, at least CELLS.
-SIZE, LENGTH = 1e-4, 0.1
+DEFAULT_ETA_FRACTION, DEFAULT_LENGTH_FRACTION = 1e-4, 0.1
 
 #: Cells in the shortest correlation length that the grid resolves.
-CELLS = 3
+MIN_LENGTH_CELLS = 3
 
 #: Largest standard deviation of the logarithm of a factor, where a sixth of the members exceeds a factor of 20 000.
-LARGEST = 10
+MAX_LOG_DEVIATION = 10
 
 #: Options of [output] without use for an ensemble, and their values then.
-UNUSED = {"means": (), "diagnostics_every_steps": None, "spectra": None, "spectra_every_steps": None}
-UNUSED |= {"maxima": (), "arrival": None, "stations": (), "sections": (), "harmonics": (), "drifters": ()}
-UNUSED |= {"drifters_every": None, "drifters_every_steps": None}
+UNUSED_OUTPUT_OPTIONS = {"means": (), "diagnostics_every_steps": None, "spectra": None, "spectra_every_steps": None}
+UNUSED_OUTPUT_OPTIONS |= {
+    "maxima": (),
+    "arrival": None,
+    "stations": (),
+    "sections": (),
+    "harmonics": (),
+    "drifters": (),
+}
+UNUSED_OUTPUT_OPTIONS |= {"drifters_every": None, "drifters_every_steps": None}
 
 #: Default number of members whose fields are written.
-WRITTEN = 4
+DEFAULT_WRITTEN_MEMBERS = 4
 
 #: States in the memory of a member, by time stepper.
-STATES = {"rk3": 1, "rk4": 1, "ab2": 2, "leapfrog": 2, "ab3": 3, "gfb": 3}
+STATES_IN_MEMORY = {"rk3": 1, "rk4": 1, "ab2": 2, "leapfrog": 2, "ab3": 3, "gfb": 3}
 
 
-def whole(config: Config) -> Config:
+def member_config(config: Config) -> Config:
     """The configuration of one member: the whole grid on one device of one process."""
-    alone = {"nproc": 1, "devices": 1, "layout": "", "transport": "serial"}
-    member = config.model_copy(update={"run": config.run.model_copy(update=alone)})
+    one_process = {"nproc": 1, "devices": 1, "layout": "", "transport": "serial"}
+    member = config.model_copy(update={"run": config.run.model_copy(update=one_process)})
     member._checked = config._checked  # `check_ensemble` checks that of a member
     return member
 
 
 def check_ensemble(config: Config) -> Config:
     """The resolved configuration; run.nproc and run.devices distribute the members, without a layout."""
-    config = perturbed(config)
-    found = list(problems(setup_of(config)))
-    config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED)})
+    config = with_default_perturbation(config)
+    problems_found = list(problems(setup_of(config)))
+    config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED_OUTPUT_OPTIONS)})
     try:
-        setup = validate.check(setup_of(whole(config)), to_the_end=True)
+        setup = validate.check_setup(setup_of(member_config(config)), unattended=True)
     except ConfigError as error:
-        raise ConfigError([*found, *error.problems]) from None
-    found = found or [*memory(setup, config.run.nproc)] or [*friction(setup)]
-    if found:
-        raise ConfigError(found)
-    spread = {"nproc": config.run.nproc, "devices": config.run.devices, "layout": "", "transport": "auto"}
-    return setup.config.model_copy(update={"run": setup.config.run.model_copy(update=spread)})
+        raise ConfigError([*problems_found, *error.problems]) from None
+    problems_found = problems_found or [*memory_problems(setup, config.run.nproc)] or [*friction_problems(setup)]
+    if problems_found:
+        raise ConfigError(problems_found)
+    distribution = {"nproc": config.run.nproc, "devices": config.run.devices, "layout": "", "transport": "auto"}
+    return setup.config.model_copy(update={"run": setup.config.run.model_copy(update=distribution)})
 
 
-def perturbed(config: Config) -> Config:
+def with_default_perturbation(config: Config) -> Config:
     """The configuration, with the default perturbation of the initial eta if it has none."""
     if config.ensemble.initial_eta or config.ensemble.wind or config.ensemble.viscosity:
         return config
-    cell, (shorter, longer) = largest_cell(config.grid), sorted(sides(config.grid))
-    length = min(max(LENGTH * shorter, CELLS * cell), longer)
-    default = {"initial_eta": SIZE * config.physics.depth, "initial_eta_length": length}
-    return config.model_copy(update={"ensemble": config.ensemble.model_copy(update=default)})
+    cell, (shorter, longer) = max_cell_size(config.grid), sorted(domain_size(config.grid))
+    length = min(max(DEFAULT_LENGTH_FRACTION * shorter, MIN_LENGTH_CELLS * cell), longer)
+    perturbation = {"initial_eta": DEFAULT_ETA_FRACTION * config.physics.depth, "initial_eta_length": length}
+    return config.model_copy(update={"ensemble": config.ensemble.model_copy(update=perturbation)})
 
 
 def problems(setup: Setup) -> Iterator[str]:
@@ -95,7 +102,7 @@ def problems(setup: Setup) -> Iterator[str]:
         yield "time.halvings: members take steps of one length; set it to 0"
     if config.output.format != "netcdf":
         yield 'output.format: an ensemble is written as NetCDF; leave it "netcdf"'
-    longest = max(sides(config.grid))
+    longest_side = max(domain_size(config.grid))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
         yield (
             "ensemble.initial_eta_length: must be above 0 m; give the correlation length of the perturbation of eta "
@@ -105,47 +112,47 @@ def problems(setup: Setup) -> Iterator[str]:
         length = getattr(options, f"{key}_length")
         if length > 0 and getattr(options, key) == 0:
             yield f"ensemble.{key}: must be above 0 for a perturbation with a correlation length"
-        if length > longest:
-            yield f"ensemble.{key}_length: {length:g} m is longer than the domain; at most {longest:g} m"
-    if options.wind > 0 and not any(given(config, name) for name in ("wind_x", "wind_y")):
+        if length > longest_side:
+            yield f"ensemble.{key}_length: {length:g} m is longer than the domain; at most {longest_side:g} m"
+    if options.wind > 0 and not any(has_field_source(config, name) for name in ("wind_x", "wind_y")):
         yield "ensemble.wind: the run has no wind to perturb"
-    if options.viscosity > 0 and "viscosity" not in setup.scheme.terms:
+    if options.viscosity > 0 and "viscosity" not in setup.scheme.term_names:
         yield "ensemble.viscosity: the run has no viscosity to perturb; physics.viscosity is 0 m2 s-1"
-    if options.viscosity > LARGEST:
+    if options.viscosity > MAX_LOG_DEVIATION:
         yield (
             f"ensemble.viscosity: {options.viscosity:g} is the standard deviation of the logarithm of a factor, not of "
-            f"a viscosity in m2 s-1; at most {LARGEST}"
+            f"a viscosity in m2 s-1; at most {MAX_LOG_DEVIATION}"
         )
     for member in options.write:
         if not 0 <= member < members:
             yield f"ensemble.write: no member {member}; they are 0 to {members - 1}"
-    of_case = load(config.case, environ={}).output
-    for key, unused in UNUSED.items():
-        if getattr(config.output, key) not in (unused, getattr(of_case, key)):
+    case_output = load(config.case, environ={}).output
+    for key, unused in UNUSED_OUTPUT_OPTIONS.items():
+        if getattr(config.output, key) not in (unused, getattr(case_output, key)):
             yield f"output.{key}: has no effect on an ensemble; leave it out"
 
 
-def unresolved(config: Config) -> Iterator[str]:
+def unresolved_lengths(config: Config) -> Iterator[str]:
     """Correlation lengths that are allowed but unusual, one line each."""
-    shortest = CELLS * largest_cell(config.grid)
+    min_length = MIN_LENGTH_CELLS * max_cell_size(config.grid)
     for key in ("initial_eta_length", "wind_length"):
-        if 0 < (length := getattr(config.ensemble, key)) < shortest:
+        if 0 < (length := getattr(config.ensemble, key)) < min_length:
             yield f"ensemble.{key}: {length:g} m is less than three cells, which perturbations cannot resolve"
 
 
-def memory(setup: Setup, nproc: int) -> Iterator[str]:
+def memory_problems(setup: Setup, nproc: int) -> Iterator[str]:
     """A line if the members of one of `nproc` processes do not fit into this machine's memory."""
-    here, present = math.ceil(setup.config.ensemble.members / nproc), total_memory() / 1e9
-    fields = STATES[setup.config.time.stepper] * len(setup.scheme.state._fields)
-    wanted = here * math.prod(setup.shape) * fields * setup.dtype.itemsize / 1e9
-    if wanted > present:
+    members_per_process, gigabytes_present = math.ceil(setup.config.ensemble.members / nproc), total_memory() / 1e9
+    fields = STATES_IN_MEMORY[setup.config.time.stepper] * len(setup.scheme.state_type._fields)
+    gigabytes_needed = members_per_process * math.prod(setup.shape) * fields * setup.dtype.itemsize / 1e9
+    if gigabytes_needed > gigabytes_present:
         yield (
-            f"ensemble.members: {here} members in a process need at least {wanted:.3g} GB; this machine has "
-            f"{present:.3g} GB; use fewer, or more processes on more machines"
+            f"ensemble.members: {members_per_process} members in a process need at least {gigabytes_needed:.3g} GB; "
+            f"this machine has {gigabytes_present:.3g} GB; use fewer, or more processes on more machines"
         )
 
 
-def friction(setup: Setup) -> Iterator[str]:
+def friction_problems(setup: Setup) -> Iterator[str]:
     """A line if the time step is unstable with the largest viscosity of all members."""
     config = setup.config
     factors = viscosity_factors(config)
@@ -153,35 +160,35 @@ def friction(setup: Setup) -> Iterator[str]:
     if factors[member] <= 1:
         return
     extremes = survey(setup)
-    viscosity = extremes.largest("viscosity") * factors[member]
-    added = {"viscosity": viscosity - extremes.largest("viscosity")}
-    added = TERMS["viscosity"].rate(added, *(extremes.ranges[name][0] for name in ("dx", "dy")))
-    extremes.ranges["friction_rate"] = (0.0, extremes.largest("friction_rate") + added)
-    largest, _ = largest_dt(config, extremes)
+    viscosity = extremes.max_abs("viscosity") * factors[member]
+    added_rate = {"viscosity": viscosity - extremes.max_abs("viscosity")}
+    added_rate = TERMS["viscosity"].rate(added_rate, *(extremes.ranges[name][0] for name in ("dx", "dy")))
+    extremes.ranges["friction_rate"] = (0.0, extremes.max_abs("friction_rate") + added_rate)
+    largest, _ = max_stable_dt(config, extremes)
     if config.time.dt > largest:
         yield (
             f"ensemble.viscosity: member {member} has {viscosity:.4g} m2 s-1, with which the time step of "
-            f"{config.time.dt:.4g} s is above the largest stable one, {validate.floor(largest)} s"
+            f"{config.time.dt:.4g} s is above the largest stable one, {validate.round_down(largest)} s"
         )
 
 
-def numbers_of(name: str, options) -> np.ndarray:
+def standard_normals(name: str, options) -> np.ndarray:
     """A standard normal number for each member; 0 for member 0."""
     return np.array([0.0, *(white_number(options.seed, name, member) for member in range(1, options.members))])
 
 
 def viscosity_factors(config: Config) -> np.ndarray:
     """The factors of the viscosity of all members, exp(size x) of standard normal x; 1 for member 0."""
-    return np.exp(config.ensemble.viscosity * numbers_of("viscosity", config.ensemble))
+    return np.exp(config.ensemble.viscosity * standard_normals("viscosity", config.ensemble))
 
 
 def wind_factors(config: Config) -> np.ndarray:
     """The factors of the wind stress of all members, 1 + size x, if each is one number for the whole domain."""
     options = config.ensemble
-    return 1 + options.wind * numbers_of("wind", options) * (options.wind_length == 0)
+    return 1 + options.wind * standard_normals("wind", options) * (options.wind_length == 0)
 
 
-def written(config: Config) -> tuple[int, ...]:
+def written_members(config: Config) -> tuple[int, ...]:
     """The members whose fields are written, in rising order."""
     options = config.ensemble
-    return tuple(sorted(set(options.write))) or tuple(range(min(WRITTEN, options.members)))
+    return tuple(sorted(set(options.write))) or tuple(range(min(DEFAULT_WRITTEN_MEMBERS, options.members)))

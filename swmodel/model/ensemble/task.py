@@ -10,7 +10,7 @@ from .. import progress
 
 
 def compute(config, directory, options, report, command_line, watch) -> None:
-    """Write ensemble.nc and ensemble.png, by the time loop of runs; see `cli.job.TASKS`.
+    """Write ensemble.nc and ensemble.png, by the time loop of runs; see `cli.job.TASK_MODULES`.
 
     The option `restart` is the path of a restart file.
     """

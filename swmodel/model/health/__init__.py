@@ -4,7 +4,7 @@
 """
 
 from ...files.run_folder import BLOWUP
-from .measures import CELLS, unusable
-from .verdict import RUNAWAY, Health
+from .measures import MAX_CELLS_PER_STEP, count_unusable_cells
+from .verdict import MAX_CONCENTRATION_GROWTH, Health
 
-__all__ = ["BLOWUP", "CELLS", "RUNAWAY", "Health", "unusable"]
+__all__ = ["BLOWUP", "MAX_CELLS_PER_STEP", "MAX_CONCENTRATION_GROWTH", "Health", "count_unusable_cells"]

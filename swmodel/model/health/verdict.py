@@ -1,10 +1,11 @@
 """The verdict on the states of runs.
 
-A run continues while all numbers are finite and all water has thickness. No water may cross more than CELLS cells in a
-step along x or y. No concentration may exceed RUNAWAY times the largest one at the start.
+A run continues while all numbers are finite and all water has thickness. No water may cross more than
+MAX_CELLS_PER_STEP cells in a step along x or y. No concentration may exceed MAX_CONCENTRATION_GROWTH times the largest
+one at the start.
 
-No stepper is stable where water crosses CELLS cells in a step: rk4 has the widest limit of an eigenvalue i |u|/dx,
-2.83 / dt, with friction 2.95 / dt. Upwind differences keep concentrations between the values at the start.
+No stepper is stable where water crosses MAX_CELLS_PER_STEP cells in a step: rk4 has the widest limit of an eigenvalue i
+|u|/dx, 2.83 / dt, with friction 2.95 / dt. Upwind differences keep concentrations between the values at the start.
 """
 
 from __future__ import annotations
@@ -15,34 +16,34 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import FilesError, NumericalError
-from ...files.gather import of_member
-from ...files.output import Output
-from ...files.restart.folder import candidates
+from ...files.gather import local_member_field
+from ...files.output import OutputFile
+from ...files.restart.folder import list_restart_files
 from ...files.run_folder import BLOWUP
-from ...ocean.diagnostics import per_length
+from ...ocean.diagnostics import max_inverse_length
 from ...ocean.state import State
-from ...ocean.table import WRITABLE, row_of
-from ...ocean.terms.tracer import CONTENT, concentration_of, tracers_in
-from ...parallel.transport import of_all_members
-from ...parallel.transport.programs import jitted
-from ...setup.checks.extremes import Extremes, survey
-from ...setup.checks.stability import largest_dt
-from .measures import CELLS, RATES, Measures, blocks_of, make_measure
+from ...ocean.table import OUTPUT_FIELDS, variable_of
+from ...ocean.terms.tracer import CONTENT_SUFFIX, concentration_of, tracers_in
+from ...parallel.transport import gather_members
+from ...parallel.transport.programs import cached_jit
+from ...setup.checks.extremes import FieldExtremes, survey
+from ...setup.checks.stability import max_stable_dt
+from .measures import MAX_CELLS_PER_STEP, RATES, Measures, blocks_of, make_measures
 
 log = logging.getLogger(__name__)
 
 #: Growth of a concentration that discretisation and round-off may cause.
-RUNAWAY = 10.0
+MAX_CONCENTRATION_GROWTH = 10.0
 #: The recommended fraction of the largest stable time step.
-SAFETY = 0.8
+RECOMMENDED_FRACTION = 0.8
 #: Tolerance for the different rounding of XLA and NumPy near a limit.
-ALMOST = 0.999
+ROUNDING_FACTOR = 0.999
 
 
 class Health:
     """The health of a run: `check` between chunks of steps, one jitted pass over the state and a few small messages.
 
-    All ranks reach the same verdict. Numbers are arrays [runs], for ensembles (`HealthOfMembers`).
+    All ranks reach the same verdict. Numbers are arrays [runs], for ensembles (`EnsembleHealth`).
     NumericalError: the present state has values that are not finite, or water without thickness.
 
     Args:
@@ -51,8 +52,8 @@ class Health:
         params: coefficients by name, at values that need the smallest time step; None: those of the domain.
 
     Attributes:
-        last: Measures of the last check, at step `step`.
-        most: the largest concentrations that are healthy.
+        last_measures: Measures of the last check, at step `last_step`.
+        max_concentration: the largest concentrations that are healthy.
     """
 
     #: Advice besides a smaller time step, and for an unusable state at the start, in words.
@@ -61,174 +62,196 @@ class Health:
     def __init__(self, model, directory=None, domain=None, params=None):
         self.model, self.directory, self.transport = model, directory, model.transport
         self.domain = domain = domain or model
-        self.config, self.last, self.step = domain.config, None, model.step
-        scale = max(per_length(grid, shape, grid.wet.on(shape) > 0) for grid, shape in blocks_of(domain))
-        self.scale = float(domain.transport.reduce(np.asarray(scale), "max"))
+        self.config, self.last_measures, self.last_step = domain.config, None, model.step
+        local_scale = max(
+            max_inverse_length(grid, shape, grid.wet.block_values(shape) > 0) for grid, shape in blocks_of(domain)
+        )
+        self.inverse_cell_size = float(domain.transport.reduce(np.asarray(local_scale), "max"))
         self.static = domain.grid, domain.params if params is None else params
-        self.measuring = make_measure, domain.scheme, domain.scheme.margin, domain.transport
-        self.stable = (0.0,) * len(RATES)  # rates with a stable time step
-        self.warned = False
-        self.begin()
+        self.measure_program = make_measures, domain.scheme, domain.scheme.margin, domain.transport
+        self.stable_rates = (0.0,) * len(RATES)  # rates with a stable time step
+        self.has_warned = False
+        self.set_start()
 
     @property
     def dt(self) -> float:
         """The length of the last steps, s."""
         return self.config.time.dt / self.model.substeps
 
-    def begin(self) -> None:
+    def set_start(self) -> None:
         """Use the present states as those of the start; all processes call it together."""
-        now = self.look()
-        own = self.domain.scheme.own  # user-defined terms may have sources
-        self.most = np.full_like(now.concentration, np.inf) if own else RUNAWAY * now.concentration
-        if (bad := ~(now.neg_min_h < 0)).any():
-            self.fail(bad, now)
-        self.last, self.step = now, self.model.step
+        measures = self.measure_domain()
+        has_user_terms = self.domain.scheme.user_terms  # user-defined terms may have sources
+        self.max_concentration = (
+            np.full_like(measures.concentration, np.inf)
+            if has_user_terms
+            else MAX_CONCENTRATION_GROWTH * measures.concentration
+        )
+        if (bad := ~(measures.neg_min_h < 0)).any():
+            self.raise_blow_up(bad, measures)
+        self.last_measures, self.last_step = measures, self.model.step
 
     def check(self) -> None:
         """Check the states; all processes call it together. Warns once if the time step is above the stable one.
 
         NumericalError: a solution blew up; the message has the place, the time and advice.
         """
-        now = self.look()
-        bad = ~(now.neg_min_h < 0) | (now.crossing * self.dt > CELLS) | (now.concentration > self.most)
+        measures = self.measure_domain()
+        bad = (
+            ~(measures.neg_min_h < 0)
+            | (measures.crossing * self.dt > MAX_CELLS_PER_STEP)
+            | (measures.concentration > self.max_concentration)
+        )
         if bad.any():
-            self.fail(bad, now)
-        self.last, self.step = now, self.model.step
-        if not self.warned:
+            self.raise_blow_up(bad, measures)
+        self.last_measures, self.last_step = measures, self.model.step
+        if not self.has_warned:
             self.check_time_step()
 
-    def look(self) -> Measures:
+    def measure_domain(self) -> Measures:
         """The Measures of the whole domain, arrays [runs]."""
-        found = np.nan_to_num(self.measure().astype(np.float64), nan=np.inf, posinf=np.inf, neginf=-np.inf)
-        return Measures(*of_all_members(self.transport, found.max(axis=1), "max", -np.inf).T)
+        found = np.nan_to_num(self.measure_blocks().astype(np.float64), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+        return Measures(*gather_members(self.transport, found.max(axis=1), "max", -np.inf).T)
 
-    def measure(self) -> np.ndarray:
+    def measure_blocks(self) -> np.ndarray:
         """The Measures of the blocks of this process, [runs here, blocks, Measures]."""
-        found = jitted(*self.measuring)(self.model.carry.state, self.static)
-        return np.stack(self.transport.pieces(found))[None]
+        found = cached_jit(*self.measure_program)(self.model.carry.state, self.static)
+        return np.stack(self.transport.get_blocks(found))[None]
 
     def check_time_step(self) -> None:
         """Warn if the time step is above the largest stable one of the present state, and will not be halved."""
         halvings = self.config.time.halvings
         if self.model.substeps < 2**halvings:
             return
-        rates, dt = [getattr(self.last, name).max() for name in RATES], self.dt
-        if all(now <= before for now, before in zip(rates, self.stable, strict=True)):
+        rates, dt = [getattr(self.last_measures, name).max() for name in RATES], self.dt
+        if all(now <= before for now, before in zip(rates, self.stable_rates, strict=True)):
             return
         for margin in (1.05, 1.0):  # the limit takes 10 ms, so a margin avoids it for small changes
-            largest, process = self.largest_dt(self.last, margin)
+            largest, process = self.largest_dt(self.last_measures, margin)
             if dt <= largest:
-                self.stable = tuple(margin * rate for rate in rates)
+                self.stable_rates = tuple(margin * rate for rate in rates)
                 return
-        self.warned = True
-        remedy = f"time.halvings = {halvings + 1}" if halvings else f"time.dt = {SAFETY * largest:.4g} s"
+        self.has_warned = True
+        remedy = f"time.halvings = {halvings + 1}" if halvings else f"time.dt = {RECOMMENDED_FRACTION * largest:.4g} s"
         if self.transport.rank == 0:
             log.warning(
-                f"step {self.step} (day {self.model.time / 86400:.3f}): the time step of {dt:.6g} s is above the "
+                f"step {self.last_step} (day {self.model.time / 86400:.3f}): the time step of {dt:.6g} s is above the "
                 f"largest stable one, {largest:.4g} s ({process}); CFL {self.cfl().max():.3g}; the run may blow up; "
                 f"{remedy} would be stable"
             )
 
-    def largest_dt(self, at: Measures, margin: float = 1.0) -> tuple[float, str]:
+    def largest_dt(self, measures: Measures, margin: float = 1.0) -> tuple[float, str]:
         """The largest time step stable in all runs at `margin` times these rates, s; the process that sets it."""
-        ranges = {name: (0.0, margin * getattr(at, name).max()) for name in RATES}
-        return largest_dt(self.config, Extremes(ranges))
+        ranges = {name: (0.0, margin * getattr(measures, name).max()) for name in RATES}
+        return max_stable_dt(self.config, FieldExtremes(ranges))
 
     def cfl(self) -> np.ndarray:
         """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last check, with the largest |u| and h; [runs]."""
         gravity = self.config.physics.gravity
-        return self.dt * (self.last.speed + np.sqrt(gravity * self.last.max_h)) * self.scale
+        return (
+            self.dt * (self.last_measures.speed + np.sqrt(gravity * self.last_measures.max_h)) * self.inverse_cell_size
+        )
 
-    def fail(self, bad: np.ndarray, now: Measures):
-        """Write blowup.nc of the first of the bad runs, [runs], whose Measures are `now`, and raise NumericalError."""
-        model, dt, run, which = self.model, self.dt, int(np.argmax(bad)), in_which(bad)
-        place, left = bad_cell(self, run), remains(self, run)
+    def raise_blow_up(self, bad: np.ndarray, measures: Measures):
+        """Write blowup.nc of the first of the bad runs, [runs], whose Measures are `measures`, and raise
+        NumericalError.
+        """
+        model, dt, run, members_words = self.model, self.dt, int(np.argmax(bad)), describe_members(bad)
+        place, files_words = describe_bad_cell(self, run), write_blow_up(self, run)
         when = f"by step {model.step} (day {model.time / 86400:.3f})"
-        names = ", ".join(term.name for term in self.domain.scheme.own)
-        own = f", or check {names}" if names else ""
-        if self.last is None and model.step == model.first_step:
+        names = ", ".join(term.name for term in self.domain.scheme.user_terms)
+        user_terms_advice = f", or check {names}" if names else ""
+        if self.last_measures is None and model.step == model.first_step:
             raise NumericalError(
-                f"the state at step {model.step} cannot be used{which}: {place}{self.remedy_at_start}{left}"
+                f"the state at step {model.step} cannot be used{members_words}: "
+                f"{place}{self.remedy_at_start}{files_words}"
             )
-        dry = np.isfinite(now.neg_min_h[bad]) & (now.neg_min_h[bad] >= 0)
-        if dry.all() and dt <= self.largest_dt(now)[0]:
+        dry = np.isfinite(measures.neg_min_h[bad]) & (measures.neg_min_h[bad] >= 0)
+        if dry.all() and dt <= self.largest_dt(measures)[0]:
             raise NumericalError(
-                f"the water fell dry {when}{which}: {place}; set drying.active = true, or choose a larger least "
-                f"depth (physics.depth, input.depth; swmodel grid --min-depth){own}{left}"
+                f"the water fell dry {when}{members_words}: {place}; set drying.active = true, or choose a larger "
+                f"least depth (physics.depth, input.depth; swmodel grid --min-depth){user_terms_advice}{files_words}"
             )
-        if self.last is None:
-            largest = largest_dt(self.config, survey(self.domain.setup))[0]
+        if self.last_measures is None:
+            largest = max_stable_dt(self.config, survey(self.domain.setup))[0]
         else:
-            largest, place = self.largest_dt(self.last)[0], f"{place}; CFL {self.cfl()[run]:.3g} at step {self.step}"
+            largest, place = (
+                self.largest_dt(self.last_measures)[0],
+                f"{place}; CFL {self.cfl()[run]:.3g} at step {self.last_step}",
+            )
         raise NumericalError(
-            f"the solution blew up {when}{which}: {place}; start again with a smaller time step "
-            f"(time.dt = {min(dt / 2, SAFETY * largest):.4g} s){self.remedy}{own}{left}"
+            f"the solution blew up {when}{members_words}: {place}; start again with a smaller time step "
+            f"(time.dt = {min(dt / 2, RECOMMENDED_FRACTION * largest):.4g} "
+            f"s){self.remedy}{user_terms_advice}{files_words}"
         )
 
 
-def state_of(health, run: int) -> State:
+def state_of_run(health, run: int) -> State:
     """The state of a run on this process's block, [y, x]; [0, x] on processes without a part of the run."""
     state = health.model.state
-    return state._make(of_member(field, health.transport.block, run) for field in state)
+    return state._make(local_member_field(field, health.transport.block, run) for field in state)
 
 
-def bad_cell(health, run: int) -> str:
+def describe_bad_cell(health, run: int) -> str:
     """The value in the domain's first unusable cell, in words."""
-    state, domain, block, dt = state_of(health, run), health.domain, health.transport.block, health.dt
+    state, domain, block, dt = state_of_run(health, run), health.domain, health.transport.block, health.dt
     parts = [
-        tuple(np.broadcast_to(part.on(shape), shape) for part in (grid.wet, grid.dx.centre, grid.dy.centre))
+        tuple(np.broadcast_to(part.block_values(shape), shape) for part in (grid.wet, grid.dx.centre, grid.dy.centre))
         for grid, shape in blocks_of(domain)
     ]
-    wet, dx, dy = (part[: len(state.h)] for part in domain.transport.join(parts))
-    found = state._asdict()
-    limits = {"u": ALMOST * CELLS * dx / dt, "v": ALMOST * CELLS * dy / dt}
+    wet, dx, dy = (part[: len(state.h)] for part in domain.transport.join_blocks(parts))
+    fields_by_name = state._asdict()
+    limits = {"u": ROUNDING_FACTOR * MAX_CELLS_PER_STEP * dx / dt, "v": ROUNDING_FACTOR * MAX_CELLS_PER_STEP * dy / dt}
     with np.errstate(all="ignore"):
         for name in tracers_in(state._fields):
-            field = name if name in found else name + CONTENT
-            found[field] = np.where(wet > 0, concentration_of(name, state), 0)
-            limits[field] = ALMOST * health.most[run]
-        bad = {name: ~np.isfinite(field) | (np.abs(field) > limits.get(name, np.inf)) for name, field in found.items()}
+            field = name if name in fields_by_name else name + CONTENT_SUFFIX
+            fields_by_name[field] = np.where(wet > 0, concentration_of(name, state), 0)
+            limits[field] = ROUNDING_FACTOR * health.max_concentration[run]
+        bad = {
+            name: ~np.isfinite(field) | (np.abs(field) > limits.get(name, np.inf))
+            for name, field in fields_by_name.items()
+        }
         bad["h"] |= (state.h < 0 if domain.scheme.drying else state.h <= 0) & (wet > 0)
     cells = np.argwhere(np.stack(list(bad.values()), axis=-1))  # row, column, field
     nx, fields = health.config.grid.nx, len(state)
-    mine = everywhere = fields * nx * health.config.grid.ny
+    local_first = none_found = fields * nx * health.config.grid.ny
     if len(cells):
         row, column, number = map(int, cells[0])
-        mine = ((block.y.start + row) * nx + block.x.start + column) * fields + number
-    first = int(health.transport.reduce(np.asarray(mine, np.int64), "min"))
-    value = float(found[state._fields[number]][row, column]) if mine == first < everywhere else 0.0
+        local_first = ((block.y.start + row) * nx + block.x.start + column) * fields + number
+    first = int(health.transport.reduce(np.asarray(local_first, np.int64), "min"))
+    value = float(fields_by_name[state._fields[number]][row, column]) if local_first == first < none_found else 0.0
     value = float(health.transport.reduce(np.asarray(value, np.float64), "sum"))
     (row, column), name = divmod(first // fields, nx), state._fields[first % fields]
-    entry = row_of(row_of(name).content or name)
+    entry = variable_of(variable_of(name).concentration_name or name)
     return f"{entry.name} is {value:.6g} {entry.units}".removesuffix(" 1") + f" at row {row}, column {column}"
 
 
-def remains(health, run: int) -> str:
+def write_blow_up(health, run: int) -> str:
     """Write blowup.nc; returns words about the files of the run."""
     if health.directory is None:
         return ""
     path = Path(health.directory) / BLOWUP
     try:
-        save(health, path, run)
-        words = f"; the state is in {path}"
+        write_blow_up_file(health, path, run)
+        message = f"; the state is in {path}"
     except FilesError as error:
-        words = f"; the state could not be written: {error}"
-    words, restarts = health.transport.broadcast((words, candidates(health.directory)))
-    return words + (f"; last good restart: {restarts[0]}" if restarts else "")
+        message = f"; the state could not be written: {error}"
+    message, restarts = health.transport.broadcast((message, list_restart_files(health.directory)))
+    return message + (f"; last good restart: {restarts[0]}" if restarts else "")
 
 
-def save(health, path, run: int) -> None:
+def write_blow_up_file(health, path, run: int) -> None:
     """Write the state of a run, as far as possible, as an output file of one record."""
-    config, model, state = health.config, health.model, state_of(health, run)
-    fields = {name: field for name, field in state._asdict().items() if name in WRITABLE}
+    config, model, state = health.config, health.model, state_of_run(health, run)
+    fields = {name: field for name, field in state._asdict().items() if name in OUTPUT_FIELDS}
     with np.errstate(all="ignore"):
-        fields |= {name: concentration_of(name, state) for name in health.domain.scheme.written}
+        fields |= {name: concentration_of(name, state) for name in health.domain.scheme.output_fields}
     options = config.output.model_copy(update={"fields": tuple(fields), "means": (), "maxima": (), "arrival": None})
-    with Output(path, config.model_copy(update={"output": options}), health.transport) as output:
+    with OutputFile(path, config.model_copy(update={"output": options}), health.transport) as output:
         output.write(model.step, model.time, fields, member=run)
 
 
-def in_which(marked) -> str:
+def describe_members(is_bad) -> str:
     """The marked members of an ensemble, in words; "" for none."""
-    found = [str(number) for number in np.flatnonzero(marked)] if len(marked) > 1 else []
-    return f" in member{'s' * (len(found) > 1)} {', '.join(found)}" if found else ""
+    numbers = [str(number) for number in np.flatnonzero(is_bad)] if len(is_bad) > 1 else []
+    return f" in member{'s' * (len(numbers) > 1)} {', '.join(numbers)}" if numbers else ""

@@ -13,7 +13,7 @@ from .drag import LINEAR_DRAG, MANNING, QUADRATIC_DRAG
 from .friction import BIHARMONIC_VISCOSITY, VISCOSITY
 from .leith import LEITH
 from .leith_e import LEITH_E
-from .open_sides import OPEN_SIDES
+from .open_boundaries import OPEN_BOUNDARIES
 from .smagorinsky import BIHARMONIC_SMAGORINSKY, SMAGORINSKY
 from .sponge import SPONGE
 from .term import PROCESSES, Term
@@ -40,7 +40,7 @@ TERMS: dict[str, Term] = {
         LEITH_E,
         ZANNA_BOLTON,
         BACKSCATTER,
-        OPEN_SIDES,
+        OPEN_BOUNDARIES,
         SPONGE,
         TIDE,
         SELF_ATTRACTION,

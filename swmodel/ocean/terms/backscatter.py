@@ -19,13 +19,13 @@ from ..variable import Variable, coefficient
 from . import smagorinsky
 from .friction import biharmonic_loss, harmonic, harmonic_loss, laplacian, squared_width
 from .term import Term
-from .tracer import upwind
+from .tracer import upwind_flux
 
 C = coefficient("backscatter", "1", "coefficient of the anti-viscosity, usually 0.1 to 0.4", "number", (0, 0, 0, 0))
 ENERGY = Variable("subgrid_energy", "centre", "m3 s-2", "", "energy of unresolved eddies", dimension=(2, 1, -2, 0))
 
 #: The terms that feed it: functions of (flow, params) to their nu4 at centres.
-SOURCES = {
+FEEDING_TERMS = {
     "biharmonic_viscosity": lambda flow, params: params["biharmonic_viscosity"],
     "biharmonic_smagorinsky": smagorinsky.biharmonic_viscosity,
 }
@@ -37,17 +37,19 @@ def tendency(flow, params, now):
     e = flow.subgrid_energy / flow.h
     nu = params["backscatter"] * (2.0 * (squared_width(grid) * np.maximum(e, 0.0))).map(root)
     loss = biharmonic_loss(laplacian(*transports, 1.0, grid), laplacian(*currents, 1.0, grid), grid)
-    fed = sum(nu4(flow, params) * loss for name, nu4 in SOURCES.items() if name in params)
-    spent = nu * harmonic_loss(transports, currents, grid)
+    energy_gain = sum(nu4(flow, params) * loss for name, nu4 in FEEDING_TERMS.items() if name in params)
+    energy_loss = nu * harmonic_loss(transports, currents, grid)
     forces = {name: -force for name, force in harmonic(flow, nu).items()}
-    return forces | {ENERGY.name: fed - spent - divergence(*upwind(flow, e), grid)}
+    return forces | {ENERGY.name: energy_gain - energy_loss - divergence(*upwind_flux(flow, e), grid)}
 
 
 def unsupported_reason(scheme):
     """The line about a run in which nothing feeds the energy."""
-    names = " or ".join(f"physics.{name}" for name in SOURCES)
+    names = " or ".join(f"physics.{name}" for name in FEEDING_TERMS)
     return (
-        "" if {*SOURCES} & {*scheme.terms} else f"physics.backscatter: returns the energy that {names} takes; set one"
+        ""
+        if {*FEEDING_TERMS} & {*scheme.term_names}
+        else f"physics.backscatter: returns the energy that {names} takes; set one"
     )
 
 
@@ -61,9 +63,9 @@ BACKSCATTER = Term(
     tendency,
     (C,),
     prognostic=(ENERGY,),
-    start=lambda values: {ENERGY.name: 0.0 * values["h"]},
+    to_prognostic=lambda values: {ENERGY.name: 0.0 * values["h"]},
     rate=rate,
     process="transport",
-    smooth=False,
+    is_smooth=False,
     unsupported_reason=unsupported_reason,
 )

@@ -6,17 +6,17 @@ from math import cos, sin
 
 import numpy as np
 
-from ..instant import PhaseIncrement, angle, turns_of
+from ..instant import PhaseIncrement, phase_angle, phase_increment
 from ..option import Duration, Section, option
 from ..variable import Variable
 from .term import Term
 
 COMPONENTS = {"x": "u", "y": "v"}
 PARTS = ("mean", "cosine", "sine")
-TURNS = "body_force_turns_high", "body_force_turns_low"
+PHASE_PARAMS = "body_force_turns_high", "body_force_turns_low"
 
 
-class BodyForce(Section):
+class BodyForceOptions(Section):
     """A uniform force per mass, mean + amplitude cos(2 pi t / period + phase), in x and in y."""
 
     x: float = option(0.0, "m s-2", "mean in x")
@@ -35,7 +35,7 @@ def problems(config):
         yield f"body_force.period: must be above two time steps, 2 x {dt:g} s, not {options.period:g} s"
 
 
-def names(axis: str) -> list[str]:
+def component_params(axis: str) -> list[str]:
     """The names in the params of the parts of a component."""
     return [f"body_force_{axis}_{part}" for part in PARTS]
 
@@ -43,35 +43,39 @@ def names(axis: str) -> list[str]:
 def build(config, rows, columns):
     """a, b cos(phase) and - b sin(phase) of each component, and the fraction of the period in a step."""
     options = config.body_force
-    built = dict(zip(TURNS, turns_of(config.time.dt, options.period), strict=True))
+    params = dict(zip(PHASE_PARAMS, phase_increment(config.time.dt, options.period), strict=True))
     for axis in COMPONENTS:
         mean, amplitude, phase = (getattr(options, f"{axis}{part}") for part in ("", "_amplitude", "_phase"))
         values = mean, amplitude * cos(phase), -amplitude * sin(phase)
-        built |= {name: np.full((1, 1), value) for name, value in zip(names(axis), values, strict=True)}
-    return built
+        params |= {name: np.full((1, 1), value) for name, value in zip(component_params(axis), values, strict=True)}
+    return params
 
 
 def tendency(flow, params, now):
     """du/dt = a + b cos(phase) cos(wt) - b sin(phase) sin(wt)."""
-    passed = angle(PhaseIncrement(*(params[name].values for name in TURNS)), now, flow.h.values.dtype)
-    xp = passed.__array_namespace__()
-    cosine, sine = xp.cos(passed), xp.sin(passed)
+    phase = phase_angle(PhaseIncrement(*(params[name].values for name in PHASE_PARAMS)), now, flow.h.values.dtype)
+    xp = phase.__array_namespace__()
+    cosine, sine = xp.cos(phase), xp.sin(phase)
     forces = {}
     for axis, velocity in COMPONENTS.items():
-        a, b_cosine, b_sine = (params[name] for name in names(axis))
+        a, b_cosine, b_sine = (params[name] for name in component_params(axis))
         forces[velocity] = a + b_cosine * cosine + b_sine * sine
     return forces
 
 
 FIELDS = (
-    *(Variable(name, "", "m s-2", "", "part of the body force") for axis in COMPONENTS for name in names(axis)),
-    *(Variable(name, "", "1", "", "part of its period that a step takes, in fixed point") for name in TURNS),
+    *(
+        Variable(name, "", "m s-2", "", "part of the body force")
+        for axis in COMPONENTS
+        for name in component_params(axis)
+    ),
+    *(Variable(name, "", "1", "", "part of its period that a step takes, in fixed point") for name in PHASE_PARAMS),
 )
 BODY_FORCE = Term(
     "body_force",
     tendency,
-    options=BodyForce,
-    active=lambda options: any((options.x, options.y, options.x_amplitude, options.y_amplitude)),
+    options=BodyForceOptions,
+    is_active=lambda options: any((options.x, options.y, options.x_amplitude, options.y_amplitude)),
     problems=problems,
     fields=FIELDS,
     build=build,

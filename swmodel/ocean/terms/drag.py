@@ -11,9 +11,11 @@ from ..operators import mx_f, my_f
 from ..variable import coefficient
 from .term import Term
 
-R = coefficient("linear_drag", "s-1", "rate of linear bottom drag", "field", (0, 0, -1, 0), small=1e-6)
+R = coefficient("linear_drag", "s-1", "rate of linear bottom drag", "field", (0, 0, -1, 0), small_change=1e-6)
 C = coefficient("quadratic_drag", "1", "coefficient of quadratic bottom drag", "number", (-1, 1, 0, 0))
-N = coefficient("manning", "s m-1/3", "Manning's roughness of the bottom", "field", (-3 / 2, 7 / 6, 1, 0), small=1e-2)
+N = coefficient(
+    "manning", "s m-1/3", "Manning's roughness of the bottom", "field", (-3 / 2, 7 / 6, 1, 0), small_change=1e-2
+)
 
 
 def linear(flow, params, now):
@@ -59,7 +61,7 @@ def manning_rate(values, dx, dy):
     return 2 * values["gravity"] * values["manning"] ** 2 * (u * u + v * v) ** 0.5 / values["h"] ** (4 / 3)
 
 
-def drag(name, damping, row, rate) -> Term:
+def make_drag_term(name, damping, row, rate) -> Term:
     """The Term of a drag: du/dt = - k u, dv/dt = - k v, with the rates k of `damping`."""
 
     def tendency(flow, params, now):
@@ -68,6 +70,6 @@ def drag(name, damping, row, rate) -> Term:
     return Term(name, tendency, (row,), rate=rate, damping=damping)
 
 
-LINEAR_DRAG = drag("linear_drag", linear, R, linear_rate)
-QUADRATIC_DRAG = drag("quadratic_drag", quadratic, C, quadratic_rate)
-MANNING = drag("manning", manning, N, manning_rate)
+LINEAR_DRAG = make_drag_term("linear_drag", linear, R, linear_rate)
+QUADRATIC_DRAG = make_drag_term("quadratic_drag", quadratic, C, quadratic_rate)
+MANNING = make_drag_term("manning", manning, N, manning_rate)

@@ -38,7 +38,7 @@ def harmonic_loss(a, b, grid) -> Patch:
     (a_u, a_v), (b_u, b_v) = a, b
     along = dy.centre * rdx.centre * (dx_c(a_u) * dx_c(b_u)) + dx.centre * rdy.centre * (dy_c(a_v) * dy_c(b_v))
     across = dx.corner * rdy.corner * (dy_f(a_u) * dy_f(b_u)) + dy.corner * rdx.corner * (dx_f(a_v) * dx_f(b_v))
-    return grid.rarea.centre * (along + grid.wet * mx_c(my_c(grid.share * (grid.slip * across))))
+    return grid.rarea.centre * (along + grid.wet * mx_c(my_c(grid.corner_weight * (grid.slip * across))))
 
 
 def biharmonic_loss(La, Lb, grid) -> Patch:
@@ -63,7 +63,7 @@ def biharmonic_rate(nu4, dx, dy):
     return 16 * nu4 * (1 / dx**2 + 1 / dy**2) ** 2
 
 
-def of_one_cell(values, dx, dy):
+def one_cell_gradients(values, dx, dy):
     """|d_x u| + |d_y v| and |d_x v| + |d_y u|, s-1, of a current that vanishes in the next cell."""
     u, v = values["u"], values["v"]
     return u / dx + v / dy, v / dx + u / dy

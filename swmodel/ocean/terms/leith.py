@@ -10,7 +10,7 @@ from math import pi
 from ..derived import relative_vorticity
 from ..operators import dx_c, dy_c, mx_c, my_c, root
 from ..variable import coefficient
-from .friction import harmonic, of_one_cell, squared_width
+from .friction import harmonic, one_cell_gradients, squared_width
 from .term import Term
 
 C = coefficient("leith", "1", "Leith's coefficient, usually 1 to 2", "number", (0, 0, 0, 0))
@@ -32,7 +32,7 @@ def tendency(flow, params, now):
 
 def rate(values, dx, dy):
     """4 nu (1/dx² + 1/dy²) with |grad zeta| = |zeta| sqrt(1/dx² + 1/dy²)."""
-    return 8 * 2**0.5 * (values["leith"] / pi) ** 3 * of_one_cell(values, dx, dy)[1]
+    return 8 * 2**0.5 * (values["leith"] / pi) ** 3 * one_cell_gradients(values, dx, dy)[1]
 
 
 LEITH = Term("leith", tendency, (C,), rate=rate, process="friction")

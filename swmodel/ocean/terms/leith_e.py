@@ -20,7 +20,7 @@ import numpy as np
 from ..derived import relative_vorticity
 from ..operators import dx_c, dx_f, dy_c, dy_f, mx_c, my_c, root, where
 from ..variable import coefficient
-from .friction import biharmonic, biharmonic_loss, harmonic, harmonic_loss, laplacian, of_one_cell, squared_width
+from .friction import biharmonic, biharmonic_loss, harmonic, harmonic_loss, laplacian, one_cell_gradients, squared_width
 from .leith import squared_gradient
 from .term import Term
 
@@ -31,11 +31,11 @@ def viscosities(flow, params):
     """nu4, m4 s-1, and m, m-2, at centres."""
     grid, currents = flow.grid, (flow.u, flow.v)
     L, width, zeta = laplacian(*currents, 1.0, grid), squared_width(grid), relative_vorticity(*currents, grid)
-    taken, returned = biharmonic_loss(L, L, grid), harmonic_loss(currents, currents, grid)
-    largest = np.maximum(returned, 0.25 * width * taken)
-    m = taken / where(largest > 0, largest, 1.0)
-    around = dx_f(grid.dy.v * grid.rdx.v * dx_c(zeta)) + dy_f(grid.dx.u * grid.rdy.u * dy_c(zeta))
-    curvature = grid.slip * (2 - grid.slip) * (grid.rarea.corner * around)  # at interior corners, where slip is 1
+    energy_taken, energy_returned = biharmonic_loss(L, L, grid), harmonic_loss(currents, currents, grid)
+    divisor = np.maximum(energy_returned, 0.25 * width * energy_taken)
+    m = energy_taken / where(divisor > 0, divisor, 1.0)
+    circulation = dx_f(grid.dy.v * grid.rdx.v * dx_c(zeta)) + dy_f(grid.dx.u * grid.rdy.u * dy_c(zeta))
+    curvature = grid.slip * (2 - grid.slip) * (grid.rarea.corner * circulation)  # at interior corners, where slip is 1
     forward = mx_c(my_c(curvature * curvature)) - m * squared_gradient(zeta, grid)
     return pi**-6 * params["leith_e"] * (width * width * width) * np.maximum(forward, 0.0).map(root), m
 
@@ -49,7 +49,7 @@ def tendency(flow, params, now):
 
 def rate(values, dx, dy):
     """16 nu4 (1/dx² + 1/dy²)² with |lap zeta| = 4 (1/dx² + 1/dy²) |zeta|."""
-    return 512 * pi**-6 * values["leith_e"] * of_one_cell(values, dx, dy)[1]
+    return 512 * pi**-6 * values["leith_e"] * one_cell_gradients(values, dx, dy)[1]
 
 
-LEITH_E = Term("leith_e", tendency, (C,), rate=rate, process="friction", smooth=False)
+LEITH_E = Term("leith_e", tendency, (C,), rate=rate, process="friction", is_smooth=False)

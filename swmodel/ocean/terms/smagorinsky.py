@@ -8,7 +8,7 @@ Reference: Smagorinsky (1963); Griffies and Hallberg (2000).
 from ..derived import shear, tension
 from ..operators import mx_c, my_c, root
 from ..variable import coefficient
-from .friction import biharmonic, harmonic, of_one_cell, squared_width
+from .friction import biharmonic, harmonic, one_cell_gradients, squared_width
 from .term import Term
 
 C = coefficient("smagorinsky", "1", "Smagorinsky's coefficient, usually 0.15", "number", (0, 0, 0, 0))
@@ -37,12 +37,12 @@ def biharmonic_viscosity(flow, params):
 
 def rate(values, dx, dy):
     """4 nu (1/dx² + 1/dy²) = 8 C² |D|."""
-    return 8 * values["smagorinsky"] ** 2 * sum(each**2 for each in of_one_cell(values, dx, dy)) ** 0.5
+    return 8 * values["smagorinsky"] ** 2 * sum(each**2 for each in one_cell_gradients(values, dx, dy)) ** 0.5
 
 
-def rate4(values, dx, dy):
+def biharmonic_rate(values, dx, dy):
     """16 nu4 (1/dx² + 1/dy²)² = 64 C4 |D|."""
-    return 64 * values["biharmonic_smagorinsky"] * sum(each**2 for each in of_one_cell(values, dx, dy)) ** 0.5
+    return 64 * values["biharmonic_smagorinsky"] * sum(each**2 for each in one_cell_gradients(values, dx, dy)) ** 0.5
 
 
 SMAGORINSKY = Term(
@@ -56,6 +56,6 @@ BIHARMONIC_SMAGORINSKY = Term(
     "biharmonic_smagorinsky",
     lambda flow, params, now: biharmonic(flow, biharmonic_viscosity(flow, params)),
     (C4,),
-    rate=rate4,
+    rate=biharmonic_rate,
     process="friction",
 )

@@ -9,17 +9,17 @@ from typing import Literal
 
 import numpy as np
 
-from ..coordinates import from_sides, points
+from ..coordinates import distances_from_sides, points
 from ..option import Section, option
 from ..variable import Variable
-from .open_sides import given_outside
-from .outside import missing_sides
+from .boundary_data import missing_sides
+from .open_boundaries import boundary_data_at
 from .term import Term
 
 LOCATIONS = {"sponge_c": "centre", "sponge_u": "u", "sponge_v": "v"}
 
 
-class Sponge(Section):
+class SpongeOptions(Section):
     """Relaxation along the sides of the domain to rest, or to the water outside of [open_sides]."""
 
     rate: float = option(0.0, "s-1", "relaxation rate at the side; 0 switches the sponge off", ge=0)
@@ -29,7 +29,7 @@ class Sponge(Section):
     )
 
 
-def active(options) -> bool:
+def is_active(options) -> bool:
     """Whether there is a sponge."""
     return options.rate > 0 and options.width > 0 and bool(options.sides)
 
@@ -41,20 +41,23 @@ def problems(config):
         yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
     if width > 0 and rate == 0:
         yield f"sponge.rate: must be above 0 s-1 for a sponge {width:g} m wide"
-    if active(config.sponge):
+    if is_active(config.sponge):
         yield from missing_sides("sponge.sides", config.sponge.sides, config.grid)
 
 
 def build(config, rows, columns):
     """The rate at centres and on faces; a ring continues beyond its end."""
     grid = config.grid
-    ring = rows % grid.ny, columns % grid.nx
-    return {name: parabolas(config, points(grid, location, *ring)) for name, location in LOCATIONS.items()}
+    periodic_indices = rows % grid.ny, columns % grid.nx
+    return {
+        name: relaxation_rates(config, points(grid, location, *periodic_indices))
+        for name, location in LOCATIONS.items()
+    }
 
 
-def parabolas(config, at) -> np.ndarray:
+def relaxation_rates(config, at) -> np.ndarray:
     """Sum over the sides of rate (1 - d/width)² within `width` of the side, s-1."""
-    sponge, distance = config.sponge, from_sides(config.grid, at)
+    sponge, distance = config.sponge, distances_from_sides(config.grid, at)
     return sum(sponge.rate * np.clip(1 - distance[side] / sponge.width, 0, None) ** 2 for side in sponge.sides)
 
 
@@ -66,11 +69,11 @@ def tendency(flow, params, now):
     With open sides the water outside replaces rest: dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u).
     """
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
-    if flow.has_open_sides:
-        given = given_outside(flow, params, now)
-        level, u, v = level - given.level, u - given.x / flow.h_u, v - given.y / flow.h_v
-    outflow = params["sponge_c"] * ((1 - flow.share) * level)
-    carried = {name: -(outflow * (getattr(flow.state, name) / flow.h)) for name in flow.contents}
+    if flow.has_open_boundaries:
+        boundary = boundary_data_at(flow, params, now)
+        level, u, v = level - boundary.level, u - boundary.transport_x / flow.h_u, v - boundary.transport_y / flow.h_v
+    outflow = params["sponge_c"] * ((1 - flow.breaking_fraction) * level)
+    carried = {name: -(outflow * (getattr(flow.state, name) / flow.h)) for name in flow.content_names}
     return {"h": -outflow, "u": -(params["sponge_u"] * u), "v": -(params["sponge_v"] * v)} | carried
 
 
@@ -88,8 +91,8 @@ FIELDS = tuple(
 SPONGE = Term(
     "sponge",
     tendency,
-    options=Sponge,
-    active=active,
+    options=SpongeOptions,
+    is_active=is_active,
     problems=problems,
     fields=FIELDS,
     build=build,

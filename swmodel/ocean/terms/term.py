@@ -20,27 +20,27 @@ class Term:
 
     Attributes:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
-        over_step: in place of a tendency, function of (flow, params, step: timestep.Step) to {prognostic field: Patch},
-            the change over a forward-backward step divided by its length. The step may be None.
+        rate_over_step: in place of a tendency, function of (flow, params, step: timestep.WholeStep) to {prognostic
+            field: Patch}, the change over a forward-backward step divided by its length. The step may be None.
         damping: function of the same arguments as `tendency` to {"u": k, "v": k}, rates k, s-1, of its tendency - k u,
             which wetting and drying makes implicit where they are fast.
         bernoulli_potential: in place of a tendency, function of the same arguments to a Patch at centres, m2 s-2, which
             is added to the pressure g (h - H).
         coefficients: its numbers or fields; those with a number are keys of [physics].
         options: class of its section of the configuration.
-        active: whether the section switches the term on. Without a section, a coefficient that is not zero does.
+        is_active: whether the section switches the term on. Without a section, a coefficient that is not zero does.
         problems: function of a configuration to lines about wrong options, also of inactive terms.
         fields: the fields that `build` makes.
         build: function of (config, rows, columns) to {name of a field: float64 values}, for any rows and columns.
         prognostic: fields that it adds to the State.
         initial: initial fields that a case or a file gives: prognostic ones, or their contents divided by h.
-        start: function of {name: values} of h and of the initial fields to {prognostic field: values}.
+        to_prognostic: function of {name: values} of h and of the initial fields to {prognostic field: values}.
         rate: function of ({name: values}, dx, dy) to its rate, s-1, for the time step. Values are arrays of
             coefficients, gravity, built fields, h and the sizes of u and v in a cell; dx, dy are its lengths, m.
         process: the process with that rate, one of PROCESSES.
-        parameters: `parametric.Form` of the parameters of a user-defined term; None for none.
+        parameters: `parametric.ParameterLayout` of the parameters of a user-defined term; None for none.
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
-        smooth: whether its tendency has continuous derivatives, by which `check-gradient` judges.
+        is_smooth: whether its tendency has continuous derivatives, by which `check-gradient` judges.
         unsupported_reason: function of a Scheme to the reason why the term cannot run with it; "" if it can.
         boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open sides.
     """
@@ -49,20 +49,20 @@ class Term:
     tendency: Callable[..., Any] = lambda flow, params, now: {}
     coefficients: tuple[Variable, ...] = ()
     options: type | None = None
-    active: Callable | None = None
+    is_active: Callable | None = None
     problems: Callable | None = None
     fields: tuple[Variable, ...] = ()
     build: Callable | None = None
     prognostic: tuple[Variable, ...] = ()
     initial: tuple[Variable, ...] = ()
-    start: Callable | None = None
+    to_prognostic: Callable | None = None
     rate: Callable | None = None
     process: str = "drag"
     parameters: Any = None
     boundary_flux: Callable | None = None
     unused_coefficients: Callable | None = None
     bernoulli_potential: Callable | None = None
-    smooth: bool = True
-    over_step: Callable | None = None
+    is_smooth: bool = True
+    rate_over_step: Callable | None = None
     unsupported_reason: Callable | None = None
     damping: Callable | None = None

@@ -4,7 +4,7 @@
     G_0 = 1/2 - 3/2 sin² lat,   G_1 = sin 2 lat,   G_2 = cos² lat
 
 A is the amplitude, 1 + k - h the factor for the yielding Earth, m the species. f, u and V refer to the date of the
-start (`constituents`). All constituents together need at most five fields: G_0, G_m cos(m lon) and G_m sin(m lon),
+start (`constituents_at`). All constituents together need at most five fields: G_0, G_m cos(m lon) and G_m sin(m lon),
 each times a number that varies in time. `tide.ramp` T > 0 multiplies tides, inside and outside, by
 r(t) = (1 - cos(pi t / T)) / 2 up to t = T: so a start from rest raises no waves.
 
@@ -25,74 +25,74 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import BeforeValidator
 
-from ..constituents import constituents, date_of
-from ..coordinates import on_sphere, points
+from ..constituents import constituents_at, parse_date
+from ..coordinates import is_spherical, points
 from ..elements import element
-from ..instant import PhaseIncrement, angle, turns_of
+from ..instant import PhaseIncrement, phase_angle, phase_increment
 from ..option import Duration, Section, option
-from ..records import Span, names_of, numbers_of, weight
+from ..records import RecordInterval, interpolation_numbers, interpolation_weight, record_names
 from ..variable import Variable, coefficient
 from .term import Term
 
 
-class Equilibrium(NamedTuple):
+class EquilibriumTide(NamedTuple):
     """An equilibrium tide: amplitude A, m, and 1 + k - h; their product is the height over a yielding Earth."""
 
     amplitude: float
-    yielding: float
+    elastic_factor: float
 
     @property
     def height(self) -> float:
-        return self.amplitude * self.yielding
+        return self.amplitude * self.elastic_factor
 
 
 #: The equilibrium tides of the constituents.
 EQUILIBRIUM = {
-    "M2": Equilibrium(0.242334, 0.693),
-    "S2": Equilibrium(0.112743, 0.693),
-    "N2": Equilibrium(0.046397, 0.693),
-    "K2": Equilibrium(0.030684, 0.693),
-    "K1": Equilibrium(0.141565, 0.736),
-    "O1": Equilibrium(0.100661, 0.695),
-    "P1": Equilibrium(0.046848, 0.706),
-    "Q1": Equilibrium(0.019273, 0.695),
-    "MF": Equilibrium(0.042041, 0.693),
-    "MM": Equilibrium(0.022191, 0.693),
-    "SSA": Equilibrium(0.019446, 0.693),
+    "M2": EquilibriumTide(0.242334, 0.693),
+    "S2": EquilibriumTide(0.112743, 0.693),
+    "N2": EquilibriumTide(0.046397, 0.693),
+    "K2": EquilibriumTide(0.030684, 0.693),
+    "K1": EquilibriumTide(0.141565, 0.736),
+    "O1": EquilibriumTide(0.100661, 0.695),
+    "P1": EquilibriumTide(0.046848, 0.706),
+    "Q1": EquilibriumTide(0.019273, 0.695),
+    "MF": EquilibriumTide(0.042041, 0.693),
+    "MM": EquilibriumTide(0.022191, 0.693),
+    "SSA": EquilibriumTide(0.019446, 0.693),
 }
-ALL = "main"
+ALL_NAMES = "main"
 
 #: Calendars with a known position of the Moon.
 CALENDARS = ("proleptic_gregorian", "standard")
 
 
 #: Fields of each species: the factors of C = sum of a cos(phase), and of - S = - sum of a sin(phase).
-SHAPES = {
+SPECIES_FIELDS = {
     0: ("tide_zonal", None),
     1: ("tide_diurnal_cosine", "tide_diurnal_sine"),
     2: ("tide_semidiurnal_cosine", "tide_semidiurnal_sine"),
 }
 SPECIES = {name: 0 if name in ("MF", "MM", "SSA") else int(name[-1]) for name in EQUILIBRIUM}
-PARTS = ("turns_high", "turns_low", "cosine", "sine")
+CONSTITUENT_PARAMS = ("turns_high", "turns_low", "cosine", "sine")
 #: The ramp of the potential; the params have its numbers if there is a ramp.
-RAMP = "tide_ramp"
+RAMP_PARAM = "tide_ramp"
 
-NUMBER = {"control": "number", "dimension": (0, 0, 0, 0), "small": 1e-2}
+NUMBER = {"control": "number", "dimension": (0, 0, 0, 0), "small_change": 1e-2}
 FACTOR = Variable("tide_factor", "", "1", "", "factor of the tide's potential", "tide.factor", **NUMBER)
 
 
-def known(names):
+def expand_names(names):
     """The names in capitals; all names for "main"."""
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return names
-    return tuple(EQUILIBRIUM) if ALL in names else tuple(name.upper() for name in names)
+    return tuple(EQUILIBRIUM) if ALL_NAMES in names else tuple(name.upper() for name in names)
 
 
-class Tide(Section):
+class TideOptions(Section):
     """Tides raised by the Moon and the Sun in the interior of the ocean, on a sphere, from the date time.start."""
 
-    constituents: Annotated[tuple[Literal[tuple(EQUILIBRIUM)], ...], BeforeValidator(known)] = option(
-        (), "", f'constituents of the potential, as ["M2", "K1"]; ["{ALL}"] for all {len(EQUILIBRIUM)}'
+    constituents: Annotated[tuple[Literal[tuple(EQUILIBRIUM)], ...], BeforeValidator(expand_names)] = option(
+        (), "", f'constituents of the potential, as ["M2", "K1"]; ["{ALL_NAMES}"] for all {len(EQUILIBRIUM)}'
     )
     nodal: bool = option(
         True, "", "whether tides vary with the nodes of the Moon's orbit: f and u of the start; false: 1 and 0"
@@ -108,81 +108,85 @@ def problems(config):
     names, dt, time = config.tide.constituents, config.time.dt, config.time
     if not names:
         return
-    if not on_sphere(config.grid):
+    if not is_spherical(config.grid):
         yield f"tide.constituents: tides need a sphere, grid.kind=latlon, but grid.kind is {config.grid.kind}"
     if config.physics.reduced_gravity:
         yield "tide.constituents: tides move the whole water column; physics.reduced_gravity must be false"
-    yield from repeated("tide.constituents", names)
-    if wrong := undated(time):
-        yield wrong
+    yield from repetition_problems("tide.constituents", names)
+    if date_error := date_problem(time):
+        yield date_error
     elif dt is not None:
-        yield from too_fast("tide.constituents", names, time)
+        yield from period_problems("tide.constituents", names, time)
 
 
-def repeated(key: str, names):
+def repetition_problems(key: str, names):
     """A line for each name that is listed more than once."""
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f'{key}: "{name}" is listed {names.count(name)} times'
 
 
-def undated(time) -> str:
+def date_problem(time) -> str:
     """The problem of the date of a run that needs the Moon's position; "" for none. `time` is the section."""
     if not time.start:
         return 'time.start: must be given, as "2020-03-01T06:00", as the phases of tides depend on it'
     if time.calendar not in CALENDARS:
         return f"time.calendar: must be {' or '.join(CALENDARS)} for tides, not {time.calendar}"
     try:
-        date_of(time.start)
+        parse_date(time.start)
     except (ValueError, OverflowError) as error:
         return f"time.start: there are no tides at {time.start}: {error}"
     return ""
 
 
-def too_fast(key: str, names, time):
+def period_problems(key: str, names, time):
     """A line for each constituent that is too fast for the time step."""
-    for each in constituents(names, time.start) if names and not undated(time) else ():
+    for each in constituents_at(names, time.start) if names and not date_problem(time) else ():
         if each.period <= 2 * time.dt:
-            least = f"must be above two time steps, 2 x {time.dt:g} s"
-            yield f"{key}: {each.name} has a period of {each.period:.6g} s, which {least}"
+            required = f"must be above two time steps, 2 x {time.dt:g} s"
+            yield f"{key}: {each.name} has a period of {each.period:.6g} s, which {required}"
 
 
 def build(config, rows, columns):
     """The shapes of the species present, at centres, and for each constituent its PhaseIncrement and parts, m."""
-    options, grid, built = config.tide, config.grid, {}
+    options, grid, params = config.tide, config.grid, {}
     at = points(grid, "centre", np.asarray(rows) % grid.ny, np.asarray(columns) % grid.nx)
-    for each in constituents(options.constituents, config.time.start, options.nodal):
-        height = each.factor * EQUILIBRIUM[each.name].height
+    for each in constituents_at(options.constituents, config.time.start, options.nodal):
+        height = each.nodal_factor * EQUILIBRIUM[each.name].height
         numbers = np.full((1, 1), height * cos(each.phase)), np.full((1, 1), height * sin(each.phase))
-        values = *turns_of(config.time.dt, each.period), *numbers
-        built |= {element("tide", each.name, part): value for part, value in zip(PARTS, values, strict=True)}
-    built |= ramp_of(config, RAMP)
+        values = *phase_increment(config.time.dt, each.period), *numbers
+        params |= {
+            element("tide", each.name, part): value for part, value in zip(CONSTITUENT_PARAMS, values, strict=True)
+        }
+    params |= ramp_params(config, RAMP_PARAM)
     for species in sorted({SPECIES[name] for name in options.constituents}):
-        built |= shapes(species, at.lon, at.lat)
-    return built
+        params |= species_fields(species, at.lon, at.lat)
+    return params
 
 
-def ramp_of(config, name: str) -> dict[str, np.ndarray]:
+def ramp_params(config, name: str) -> dict[str, np.ndarray]:
     """The numbers in the params of the ramp of this name, from 0 to 1 after `tide.ramp`; none without a ramp."""
-    return numbers_of(name, Span(0.0, config.tide.ramp / config.time.dt)) if config.tide.ramp else {}
+    return (
+        interpolation_numbers(name, RecordInterval(0.0, config.tide.ramp / config.time.dt)) if config.tide.ramp else {}
+    )
 
 
-def ramp_fields(name: str) -> tuple[Variable, ...]:
-    """The variables of `ramp_of`."""
-    return tuple(Variable(part, "", "1", "", "number of the ramp of the tide") for part in names_of(name)[2:])
+def ramp_variables(name: str) -> tuple[Variable, ...]:
+    """The variables of `ramp_params`."""
+    return tuple(Variable(part, "", "1", "", "number of the ramp of the tide") for part in record_names(name)[2:])
 
 
-def grown(name: str, params, now, dtype):
+def ramp_factor(name: str, params, now, dtype):
     """(1 - cos(pi t / T)) / 2 at an Instant, and 1 after the time T of the ramp of this name; 1 without a ramp."""
-    if names_of(name).rate not in params:
+    if record_names(name).rate not in params:
         return 1.0
-    passed = weight(tuple(params[part].values for part in names_of(name)[2:]), now, dtype)
-    return 0.5 - 0.5 * passed.__array_namespace__().cos(pi * passed)
+    ramp_fraction = interpolation_weight(tuple(params[part].values for part in record_names(name)[2:]), now, dtype)
+    return 0.5 - 0.5 * ramp_fraction.__array_namespace__().cos(pi * ramp_fraction)
 
 
-def shapes(species: int, lon, lat) -> dict[str, np.ndarray]:
+def species_fields(species: int, lon, lat) -> dict[str, np.ndarray]:
     """G_0, or G_m cos(m lon) and G_m sin(m lon), at longitudes and latitudes in degrees, by name."""
     lon, lat = np.radians(lon), np.radians(lat)
-    cosine, sine = SHAPES[species]
+    cosine, sine = SPECIES_FIELDS[species]
     if species == 0:
         return {cosine: 0.5 - 1.5 * np.sin(lat) ** 2}
     height = np.sin(2 * lat) if species == 1 else np.cos(lat) ** 2
@@ -192,47 +196,52 @@ def shapes(species: int, lon, lat) -> dict[str, np.ndarray]:
 def bernoulli_potential(flow, params, now):
     """- g factor eta_eq, from a cos(phase) and - a sin(phase) of the constituents, summed for each shape."""
     sums = {}
-    for name in (name for name in EQUILIBRIUM if element("tide", name, PARTS[0]) in params):
-        high, low, cosine, sine = (params[element("tide", name, part)] for part in PARTS)
-        passed = angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
-        xp = passed.__array_namespace__()
-        c, s = xp.cos(passed), xp.sin(passed)
+    for name in (name for name in EQUILIBRIUM if element("tide", name, CONSTITUENT_PARAMS[0]) in params):
+        high, low, cosine, sine = (params[element("tide", name, part)] for part in CONSTITUENT_PARAMS)
+        phase = phase_angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
+        xp = phase.__array_namespace__()
+        c, s = xp.cos(phase), xp.sin(phase)
         numbers = cosine * c - sine * s, -(cosine * s + sine * c)
-        for field, number in zip(SHAPES[SPECIES[name]], numbers, strict=True):
+        for field, number in zip(SPECIES_FIELDS[SPECIES[name]], numbers, strict=True):
             if field:
                 sums[field] = sums[field] + number if field in sums else number
     height = sum(params[field] * number for field, number in sums.items())
-    growth = grown(RAMP, params, now, flow.h.values.dtype)
-    return -((params["gravity"] * params["tide_factor"] * growth) * height)
+    ramp = ramp_factor(RAMP_PARAM, params, now, flow.h.values.dtype)
+    return -((params["gravity"] * params["tide_factor"] * ramp) * height)
 
 
 FIELDS = (
     *(
         Variable(name, "centre", "1", "", "shape of the tide's potential")
-        for of in SHAPES.values()
+        for of in SPECIES_FIELDS.values()
         for name in of
         if name
     ),
     *(
         Variable(element("tide", name, part), "", units, "", f"part of the constituent {name}")
         for name in EQUILIBRIUM
-        for part, units in zip(PARTS, ("1", "1", "m", "m"), strict=True)
+        for part, units in zip(CONSTITUENT_PARAMS, ("1", "1", "m", "m"), strict=True)
     ),
-    *ramp_fields(RAMP),
+    *ramp_variables(RAMP_PARAM),
 )
 TIDE = Term(
     "tide",
     bernoulli_potential=bernoulli_potential,
     coefficients=(FACTOR,),
-    options=Tide,
-    active=lambda options: bool(options.constituents),
+    options=TideOptions,
+    is_active=lambda options: bool(options.constituents),
     problems=problems,
     fields=FIELDS,
     build=build,
 )
 BETA = coefficient(
-    "self_attraction", "1", "fraction of sea level in self-attraction and loading", "number", (0, 0, 0, 0), small=1e-2
-)._replace(most=0.5)
+    "self_attraction",
+    "1",
+    "fraction of sea level in self-attraction and loading",
+    "number",
+    (0, 0, 0, 0),
+    small_change=1e-2,
+)._replace(max_value=0.5)
 SELF_ATTRACTION = Term(
     "self_attraction",
     coefficients=(BETA,),

@@ -27,10 +27,10 @@ from . import tracer_advection
 from .term import Term
 
 #: Endings of the names of a tracer's content and of its diffusivity.
-CONTENT, DIFFUSIVITY = "_content", "_diffusivity"
+CONTENT_SUFFIX, DIFFUSIVITY_SUFFIX = "_content", "_diffusivity"
 
 
-class Tracer(Section):
+class TracerOptions(Section):
     """A passive tracer, a table [[tracer]]; the case, a file of [input] or Python may give its initial field."""
 
     name: str = option(..., "", "name of the tracer, letters and digits", pattern="^[A-Za-z][A-Za-z0-9]*$")
@@ -41,16 +41,18 @@ class Tracer(Section):
     )
 
 
-def content(name: str) -> Variable:
+def content_variable(name: str) -> Variable:
     """The row of a tracer's content of the water column."""
-    words = f"{name} in the water column, concentration times thickness"
-    return Variable(name + CONTENT, "centre", "m", "", words, dimension=(0, 1, 0, 0), content=name)
+    long_name = f"{name} in the water column, concentration times thickness"
+    return Variable(
+        name + CONTENT_SUFFIX, "centre", "m", "", long_name, dimension=(0, 1, 0, 0), concentration_name=name
+    )
 
 
-def concentration(name: str) -> Variable:
+def concentration_variable(name: str) -> Variable:
     """The row of a tracer's concentration, which is also its initial field."""
-    words = "concentration of the tracer" + (f" {name}" if name != "tracer" else "")
-    return Variable(name, "centre", "1", "", words, control="field", dimension=(0, 0, 0, 0))
+    long_name = "concentration of the tracer" + (f" {name}" if name != "tracer" else "")
+    return Variable(name, "centre", "1", "", long_name, control="field", dimension=(0, 0, 0, 0))
 
 
 def problems(config):
@@ -60,47 +62,57 @@ def problems(config):
         yield f'time.stepper: must be "gfb" for the advection weno5 of {", ".join(names)}, not "{config.time.stepper}"'
 
 
-def row_of(name: str) -> Variable:
+def tracer_variable(name: str) -> Variable:
     """The row of a field of a tracer, of its content or its concentration."""
-    return content(name.removesuffix(CONTENT)) if name.endswith(CONTENT) else concentration(name)
+    return (
+        content_variable(name.removesuffix(CONTENT_SUFFIX))
+        if name.endswith(CONTENT_SUFFIX)
+        else concentration_variable(name)
+    )
 
 
 def tracers_in(names) -> list[str]:
     """The names of the tracers among the names of a State's fields: those with letters and digits only."""
-    found = (name.removesuffix(CONTENT) for name in names[len(State._fields) :])
-    return [name for name in found if "_" not in name]
+    tracers = (name.removesuffix(CONTENT_SUFFIX) for name in names[len(State._fields) :])
+    return [name for name in tracers if "_" not in name]
 
 
 def concentration_of(name: str, state) -> Any:
     """c at centres: a field of the state, or C / h."""
-    return getattr(state, name) if name in state._fields else getattr(state, name + CONTENT) / state.h
+    return getattr(state, name) if name in state._fields else getattr(state, name + CONTENT_SUFFIX) / state.h
 
 
 def content_of(name: str, state) -> Any:
     """C at centres, m: a field of the state, or c h."""
-    return getattr(state, name) * state.h if name in state._fields else getattr(state, name + CONTENT)
+    return getattr(state, name) * state.h if name in state._fields else getattr(state, name + CONTENT_SUFFIX)
 
 
-def terms_of(tracers: tuple[Tracer, ...], forward: bool) -> tuple[Term, ...]:
+def tracer_terms(tracers: tuple[TracerOptions, ...], forward_backward: bool) -> tuple[Term, ...]:
     """The Terms of the tracers of a configuration."""
-    return tuple(tracer_term(each.name, each.diffusivity > 0, forward, each.advection == "weno5") for each in tracers)
+    return tuple(
+        tracer_term(each.name, each.diffusivity > 0, forward_backward, each.advection == "weno5") for each in tracers
+    )
 
 
 @cache
-def tracer_term(name: str, diffuses: bool, forward: bool, high_order: bool) -> Term:
-    """The Term of a tracer, always the same object; `forward`: of the forward-backward stepper."""
-    diffusivity = Variable(name + DIFFUSIVITY, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0))
+def tracer_term(name: str, has_diffusivity: bool, forward_backward: bool, high_order: bool) -> Term:
+    """The Term of a tracer, always the same object; `forward_backward`: of the forward-backward stepper."""
+    diffusivity = Variable(
+        name + DIFFUSIVITY_SUFFIX, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0)
+    )
 
     def tendency(flow, params, now):
         """dC/dt = - (d_x (U c_upwind) + d_y (V c_upwind)) / area, and div(kappa h grad c)."""
-        c = getattr(flow.state, name + CONTENT) / flow.h
-        rate = -divergence(*upwind(flow, c), flow.grid)
-        return {name + CONTENT: rate + diffusion(flow, c, params[diffusivity.name]) if diffuses else rate}
+        c = getattr(flow.state, name + CONTENT_SUFFIX) / flow.h
+        rate = -divergence(*upwind_flux(flow, c), flow.grid)
+        return {name + CONTENT_SUFFIX: rate + diffusion(flow, c, params[diffusivity.name]) if has_diffusivity else rate}
 
     def over_step(flow, params, step):
         """dc/dt by `tracer_advection`."""
-        kappa = params[diffusivity.name] if diffuses else None
-        return {name: tracer_advection.rate(getattr(flow.state, name), flow, step, name, kappa, high_order)}
+        kappa = params[diffusivity.name] if has_diffusivity else None
+        return {
+            name: tracer_advection.concentration_rate(getattr(flow.state, name), flow, step, name, kappa, high_order)
+        }
 
     def build(config, rows, columns):
         (value,) = (each.diffusivity for each in config.physics.tracers if each.name == name)
@@ -109,39 +121,39 @@ def tracer_term(name: str, diffuses: bool, forward: bool, high_order: bool) -> T
     def rate(values, dx, dy):
         """|u|/dx + |v|/dy + 2 kappa (1/dx² + 1/dy²); the fastest decay is twice this, as with upwind differences."""
         carried = values["u"] / dx + values["v"] / dy
-        return carried + 2 * values[diffusivity.name] * (1 / dx**2 + 1 / dy**2) if diffuses else carried
+        return carried + 2 * values[diffusivity.name] * (1 / dx**2 + 1 / dy**2) if has_diffusivity else carried
 
-    stored = {"tendency": tendency, "prognostic": (content(name),)}
-    stored["start"] = lambda values: {name + CONTENT: values[name] * values["h"]}
-    if forward:
-        stored = {"over_step": over_step, "prognostic": (concentration(name),)}
-        stored["start"] = lambda values: {name: values[name] + 0 * values["h"]}
+    term_fields = {"tendency": tendency, "prognostic": (content_variable(name),)}
+    term_fields["to_prognostic"] = lambda values: {name + CONTENT_SUFFIX: values[name] * values["h"]}
+    if forward_backward:
+        term_fields = {"rate_over_step": over_step, "prognostic": (concentration_variable(name),)}
+        term_fields["to_prognostic"] = lambda values: {name: values[name] + 0 * values["h"]}
     return Term(
         name,
-        fields=(diffusivity,) if diffuses else (),
-        build=build if diffuses else None,
-        initial=(concentration(name),),
+        fields=(diffusivity,) if has_diffusivity else (),
+        build=build if has_diffusivity else None,
+        initial=(concentration_variable(name),),
         rate=rate,
         process="transport",
-        smooth=not high_order,
-        **stored,
+        is_smooth=not high_order,
+        **term_fields,
     )
 
 
-def upwind(flow, c: Patch) -> tuple[Patch, Patch]:
+def upwind_flux(flow, c: Patch) -> tuple[Patch, Patch]:
     """The transports of a concentration through the faces; inflow through open sides has that of the inside."""
-    along_x = positive(flow.U) * c - positive(-flow.U) * east(c)
-    along_y = positive(flow.V) * c - positive(-flow.V) * north(c)
-    if not flow.has_open_sides:
+    along_x = positive_part(flow.U) * c - positive_part(-flow.U) * east(c)
+    along_y = positive_part(flow.V) * c - positive_part(-flow.V) * north(c)
+    if not flow.has_open_boundaries:
         return along_x, along_y
     grid, inside = flow.grid, flow.grid.wet * c
     return (
-        np.where(grid.side_u > 0, flow.U * (inside + east(inside)), along_x),
-        np.where(grid.side_v > 0, flow.V * (inside + north(inside)), along_y),
+        np.where(grid.open_boundary_u > 0, flow.U * (inside + east(inside)), along_x),
+        np.where(grid.open_boundary_v > 0, flow.V * (inside + north(inside)), along_y),
     )
 
 
-def positive(transport: Patch) -> Patch:
+def positive_part(transport: Patch) -> Patch:
     """The transport where it goes eastward or northward, else zero."""
     return 0.5 * (transport + transport.map(abs))
 

@@ -24,10 +24,10 @@ from ..option import Section, option
 from ..variable import Variable
 from .term import Term
 
-FORCING: dict[str, Any] = {"control": "field", "varies": True}
-STRESS = FORCING | {"dimension": (1, 1, -2, 1), "signed": True, "downward": True, "small": 1e-2}
-WIND_AT_10_M = FORCING | {"dimension": (1, 0, -1, 0), "signed": True, "small": 0.1}
-AIR = FORCING | {"dimension": (2, 0, -2, 1), "small": 100.0}
+FORCING: dict[str, Any] = {"control": "field", "varies_in_time": True}
+STRESS = FORCING | {"dimension": (1, 1, -2, 1), "is_signed": True, "is_positive_down": True, "small_change": 1e-2}
+WIND_AT_10_M = FORCING | {"dimension": (1, 0, -1, 0), "is_signed": True, "small_change": 0.1}
+AIR = FORCING | {"dimension": (2, 0, -2, 1), "small_change": 100.0}
 WIND_X = Variable("wind_x", "centre", "Pa", "surface_downward_x_stress", "wind stress in x", **STRESS)
 WIND_Y = Variable("wind_y", "centre", "Pa", "surface_downward_y_stress", "wind stress in y", **STRESS)
 U10 = Variable("u10", "centre", "m s-1", "x_wind", "wind at 10 m in x", **WIND_AT_10_M)
@@ -37,24 +37,24 @@ PRESSURE = Variable(
 )
 
 #: The numbers least, most, rest and growth, s m-1, of C.
-LAWS = {
+DRAG_LAWS = {
     "large_pond": (1.15e-3, math.inf, 0.49e-3, 0.065e-3),
     "garratt": (0.0, 3.5e-3, 0.75e-3, 0.067e-3),
 }
 DRAG, GROWTH = (-1, 1, 0, 0), (-2, 1, 1, 0)
-NUMBERS = (
-    Variable("wind_drag_least", "", "1", "", "least drag coefficient of the wind", dimension=DRAG),
-    Variable("wind_drag_most", "", "1", "", "largest drag coefficient of the wind", dimension=DRAG),
-    Variable("wind_drag_rest", "", "1", "", "drag coefficient of the wind, carried on to no wind", dimension=DRAG),
+DRAG_LAW_VARIABLES = (
+    Variable("wind_drag_min", "", "1", "", "least drag coefficient of the wind", dimension=DRAG),
+    Variable("wind_drag_max", "", "1", "", "largest drag coefficient of the wind", dimension=DRAG),
+    Variable("wind_drag_at_rest", "", "1", "", "drag coefficient of the wind, carried on to no wind", dimension=DRAG),
     Variable("wind_drag_growth", "", "s m-1", "", "growth of the drag coefficient with the wind", dimension=GROWTH),
     Variable("air_density", "", "kg m-3", "", "density of the air", dimension=(0, 0, 0, 1)),
 )
 
 
-class WindDrag(Section):
+class WindDragOptions(Section):
     """The stress of the wind at 10 m, u10 and v10."""
 
-    law: Literal[tuple(LAWS)] = option(
+    law: Literal[tuple(DRAG_LAWS)] = option(
         "large_pond", "", "law of the drag coefficient: Large and Pond (1981) or Garratt (1977)"
     )
     air_density: float = option(1.22, "kg m-3", "density of the air", gt=0)
@@ -73,22 +73,22 @@ def wind(flow, params, now):
     return accelerations(params["wind_x"], params["wind_y"], flow, params)
 
 
-def numbers_of_the_law(config, rows, columns):
+def drag_law_params(config, rows, columns):
     """The numbers of the drag law."""
-    values = *LAWS[config.wind_drag.law], config.wind_drag.air_density
-    return {row.name: np.full((1, 1), value) for row, value in zip(NUMBERS, values, strict=True)}
+    values = *DRAG_LAWS[config.wind_drag.law], config.wind_drag.air_density
+    return {row.name: np.full((1, 1), value) for row, value in zip(DRAG_LAW_VARIABLES, values, strict=True)}
 
 
-def per_wind(speed, values):
+def stress_per_wind(speed, values):
     """rho_a C |U|, kg m-2 s-1; times the wind it is the stress."""
-    least, most, rest, growth, density = (values[row.name] for row in NUMBERS)
-    return density * np.minimum(most, np.maximum(least, rest + growth * speed)) * speed
+    min_drag, max_drag, drag_at_rest, growth, density = (values[row.name] for row in DRAG_LAW_VARIABLES)
+    return density * np.minimum(max_drag, np.maximum(min_drag, drag_at_rest + growth * speed)) * speed
 
 
 def wind_drag(flow, params, now):
     """du/dt = tau_x^x / (rho h^x), dv/dt = tau_y^y / (rho h^y)."""
     u10, v10 = params["u10"], params["v10"]
-    k = per_wind((u10 * u10 + v10 * v10).map(root), params)
+    k = stress_per_wind((u10 * u10 + v10 * v10).map(root), params)
     return accelerations(k * u10, k * v10, flow, params)
 
 
@@ -97,9 +97,9 @@ WIND_DRAG = Term(
     "wind_drag",
     wind_drag,
     (U10, V10),
-    options=WindDrag,
-    fields=NUMBERS,
-    build=numbers_of_the_law,
+    options=WindDragOptions,
+    fields=DRAG_LAW_VARIABLES,
+    build=drag_law_params,
 )
 AIR_PRESSURE = Term(
     "air_pressure",

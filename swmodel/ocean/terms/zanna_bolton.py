@@ -15,12 +15,12 @@ from .. import weno
 from ..derived import corner_thickness, relative_vorticity, shear, tension
 from ..operators import at_corners, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
 from ..variable import coefficient
-from .friction import of_one_cell
+from .friction import one_cell_gradients
 from .term import Term
 
 GAMMA = coefficient("zanna_bolton", "1", "scale of Zanna and Bolton's stress, 0.5 to 2.5", "number", (0, 0, 0, 0))
 #: How often the stress is smoothed.
-PASSES = 2
+SMOOTHING_PASSES = 2
 
 
 def stress(flow, params):
@@ -31,15 +31,15 @@ def stress(flow, params):
     isotropic = 0.5 * (grid.area.centre * (zeta_c * zeta_c + S_c * S_c + D * D))
     product = mx_c(my_c(grid.area.corner * (zeta * S)))
     interior = 2 - grid.slip  # with the factor of zeta 1; 0 along coasts
-    along = -(at_corners(gamma, grid) * (grid.area.corner * (interior * zeta * mx_f(my_f(D)))))
-    return -(gamma * (isotropic - product)), -(gamma * (isotropic + product)), along
+    shear_stress = -(at_corners(gamma, grid) * (grid.area.corner * (interior * zeta * mx_f(my_f(D)))))
+    return -(gamma * (isotropic - product)), -(gamma * (isotropic + product)), shear_stress
 
 
 def tendency(flow, params, now):
     """du/dt = (d_x (dy² h T_xx) / dy + d_y (dx² h T_xy) / dx) / (A h), dv/dt likewise."""
     (xx, yy, xy), grid, h = stress(flow, params), flow.grid, flow.h
     dx, dy, rdx, rdy = grid.dx, grid.dy, grid.rdx, grid.rdy
-    for _ in range(PASSES):
+    for _ in range(SMOOTHING_PASSES):
         xx, yy = (mx_c(mx_f(my_c(my_f(grid.wet * each)))) for each in (xx, yy))
         xy = grid.slip * (2 - grid.slip) * mx_f(mx_c(my_f(my_c(xy))))
     xx, yy, xy = h * xx, h * yy, corner_thickness(h, grid) * xy
@@ -50,12 +50,12 @@ def tendency(flow, params, now):
 
 def rate(values, dx, dy):
     """2 gamma A |zeta| (1/dx² + 1/dy²)."""
-    return 2 * values["zanna_bolton"] * (dx / dy + dy / dx) * of_one_cell(values, dx, dy)[1]
+    return 2 * values["zanna_bolton"] * (dx / dy + dy / dx) * one_cell_gradients(values, dx, dy)[1]
 
 
 def unsupported_reason(scheme):
     """The line about a run in which nothing damps the shortest waves."""
-    damps = any(term.process == "friction" and term is not ZANNA_BOLTON for term in scheme.acting)
+    damps = any(term.process == "friction" and term is not ZANNA_BOLTON for term in scheme.active_terms)
     needed = (
         "physics.zanna_bolton: makes small eddies grow; set a viscosity too, as physics.biharmonic_smagorinsky=0.06"
     )

@@ -1,6 +1,6 @@
 """Fourier transforms of fields on blocks: those of scipy.fft, with the same bits on any layout.
 
-    fourier = Fourier.of(transport, "u", periodic=(False, True))    # a channel: walls in y, a ring in x
+    fourier = Fourier.for_location(transport, "u", periodic=(False, True))    # a channel: walls in y, a ring in x
     program = transport.jit(lambda u: fourier.backward(fourier.forward(u)))
 
 Whole lines are transformed: along x, then along y. All-to-alls turn blocks into lines and back (`lines.py`).
@@ -16,23 +16,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import UsageError
-from ..decomposition import Span, split
+from ..decomposition import IndexRange, split_evenly
 from ..transport import Transport
 from . import series
-from .lines import Lines, turned
+from .lines import LineTransposition, moveaxis_unfused
 
 #: The kinds of series along an axis: periodic, or between two walls cosines (values at centres of cells) or sines
 #: (values on faces, the last one on the wall).
-KINDS = ("periodic", "cosine", "sine")
+SERIES_KINDS = ("periodic", "cosine", "sine")
 #: For each location of the C-grid, whether its values lie on the faces of walls in y, and of walls in x.
-ON_FACES = {"centre": (False, False), "u": (False, True), "v": (True, False), "corner": (True, True)}
+ON_WALL_FACES = {"centre": (False, False), "u": (False, True), "v": (True, False), "corner": (True, True)}
 
 
-class Spectrum(NamedTuple):
+class SpectralAxis(NamedTuple):
     """One axis of the whole array of coefficients: NumPy vectors."""
 
     modes: np.ndarray  # whole numbers m; the wavenumber is 2 π m/L where the axis is periodic, else π m/L
-    turns: int  # the factor of π, 2 or 1
+    pi_factor: int  # the factor of π, 2 or 1
     weights: np.ndarray  # weights of |c|² in sums over cells
 
 
@@ -55,19 +55,19 @@ class Fourier:
     forward and zero backward.
 
     Each block has all ky of a few kx: of P blocks, block r = row * PX + column of the layout has the kx of
-    `decomposition.split(NX_k, P)[r]`. In a jitted program the arrays have ceil(NX_k / P) columns in all blocks; columns
-    beyond these kx are zero, and are ignored.
+    `decomposition.split_evenly(NX_k, P)[r]`. In a jitted program the arrays have ceil(NX_k / P) columns in all blocks;
+    columns beyond these kx are zero, and are ignored.
 
     Attributes:
-        y, x: the kind of series along each axis, of KINDS.
+        kind_y, kind_x: the kind of series along each axis, of SERIES_KINDS.
     """
 
     transport: Transport
-    y: str = "periodic"
-    x: str = "periodic"
+    kind_y: str = "periodic"
+    kind_x: str = "periodic"
 
     def __post_init__(self):
-        (py, px), (ny, _), (_, kx) = self.transport.layout, self.cells, self.size
+        (py, px), (ny, _), (_, kx) = self.transport.layout, self.grid_shape, self.spectral_shape
         if py * px > min(ny, kx):
             raise UsageError(
                 f"a layout of {py}x{px} has more blocks than lines of a transform: {ny} along x, {kx} along y; "
@@ -75,107 +75,116 @@ class Fourier:
             )
 
     @classmethod
-    def of(cls, transport: Transport, location: str, periodic: tuple[bool, bool]) -> Fourier:
+    def for_location(cls, transport: Transport, location: str, periodic: tuple[bool, bool]) -> Fourier:
         """The Fourier of fields at a location of the C-grid, "centre", "u", "v" or "corner"; `periodic`: in y, in x.
 
         At walls, the normal velocity and values on the wall are zero; other fields have no normal gradient.
         """
-        places = zip(periodic, ON_FACES[location], strict=True)
-        return cls(transport, *("periodic" if ring else "sine" if on_faces else "cosine" for ring, on_faces in places))
+        walls = zip(periodic, ON_WALL_FACES[location], strict=True)
+        return cls(
+            transport,
+            *("periodic" if is_periodic else "sine" if on_faces else "cosine" for is_periodic, on_faces in walls),
+        )
 
     @property
-    def cells(self) -> tuple[int, int]:
+    def grid_shape(self) -> tuple[int, int]:
         """Rows and columns of the grid."""
-        return self.transport.block.y.size, self.transport.block.x.size
+        return self.transport.block.y.axis_size, self.transport.block.x.axis_size
 
     @property
-    def size(self) -> tuple[int, int]:
+    def spectral_shape(self) -> tuple[int, int]:
         """Numbers of ky and kx in all blocks together."""
-        (ny, nx), (y, x) = self.cells, self._periodic
+        (ny, nx), (y, x) = self.grid_shape, self._periodic
         return (ny // 2 + 1 if y and not x else ny), (nx // 2 + 1 if x else nx)
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def block_shape(self) -> tuple[int, int]:
         """(ky, kx) of the coefficients in a jitted program, the same in all blocks."""
-        return self.size[0], -(-self.size[1] // self._blocks)
+        return self.spectral_shape[0], -(-self.spectral_shape[1] // self._n_blocks)
 
     @property
-    def columns(self) -> list[Span]:
+    def kx_ranges(self) -> list[IndexRange]:
         """The range of kx of each of `transport.blocks`."""
-        parts, px = split(self.size[1], self._blocks), self.transport.layout[1]
-        return [parts[row * px + column] for row, column in (block.place for block in self.transport.blocks)]
+        parts, px = split_evenly(self.spectral_shape[1], self._n_blocks), self.transport.layout[1]
+        return [parts[row * px + column] for row, column in (block.block_index for block in self.transport.blocks)]
 
     @property
-    def spectra(self) -> tuple[Spectrum, Spectrum]:
+    def axes(self) -> tuple[SpectralAxis, SpectralAxis]:
         """The axes ky and kx of all coefficients: modes and weights.
 
         Sum over cells of a b = sum over ky, kx of weight_y weight_x Re(A* B), A and B their coefficients.
         """
-        (ny, nx), (y, x) = self.cells, self._periodic
-        return spectrum(ny, self.y, halved=y and not x), spectrum(nx, self.x, halved=x)
+        (ny, nx), (y, x) = self.grid_shape, self._periodic
+        return spectral_axis(ny, self.kind_y, halved=y and not x), spectral_axis(nx, self.kind_x, halved=x)
 
     def wavenumbers(self, dy: float, dx: float) -> tuple[np.ndarray, np.ndarray]:
         """ky and kx of all coefficients, rad per unit of dy and dx: float64 vectors."""
-        axes = zip(self.spectra, self.cells, (dy, dx), strict=True)
-        return tuple(axis.turns * np.pi * axis.modes / (n * spacing) for axis, n, spacing in axes)
+        axes_and_sizes = zip(self.axes, self.grid_shape, (dy, dx), strict=True)
+        return tuple(axis.pi_factor * np.pi * axis.modes / (n * spacing) for axis, n, spacing in axes_and_sizes)
 
-    def part(self, vector):
+    def block_part(self, vector):
         """The block's part of a NumPy array [..., NX_k], zero beyond its kx, in a jitted program."""
-        row, column = self.transport.place()
-        parts = np.zeros((self._blocks, *vector.shape[:-1], self.shape[1]), vector.dtype)
-        for part, span in zip(parts, split(self.size[1], self._blocks), strict=True):
+        row, column = self.transport.block_index()
+        parts = np.zeros((self._n_blocks, *vector.shape[:-1], self.block_shape[1]), vector.dtype)
+        for part, span in zip(parts, split_evenly(self.spectral_shape[1], self._n_blocks), strict=True):
             part[..., : span.length] = vector[..., span.start : span.stop]
         return jnp.asarray(parts)[row * self.transport.layout[1] + column]
 
-    def pieces(self, coefficients) -> list[np.ndarray]:
-        """Coefficients of a jitted program for each of `transport.blocks`: NumPy arrays [..., ky, kx of `columns`]."""
-        found = self.transport.pieces(coefficients, margin=None)
-        return [array[..., : span.length] for array, span in zip(found, self.columns, strict=True)]
+    def get_blocks(self, coefficients) -> list[np.ndarray]:
+        """Coefficients of a jitted program for each of `transport.blocks`: NumPy arrays [..., ky, kx of
+        `kx_ranges`].
+        """
+        arrays = self.transport.get_blocks(coefficients, margin=None)
+        return [array[..., : span.length] for array, span in zip(arrays, self.kx_ranges, strict=True)]
 
     def forward(self, fields):
         """The coefficients of the fields of a block, in a jitted program."""
-        lines = self._lines.along_y(FORWARD[self.x](self._lines.along_x(fields)))
-        return series.full(lines) if all(self._periodic) else turned(self._along_y(FORWARD, lines), -1, -2)
+        lines = self._lines.x_lines_to_y_lines(FORWARD[self.kind_x](self._lines.blocks_to_x_lines(fields)))
+        return (
+            series.complex_fft(lines)
+            if all(self._periodic)
+            else moveaxis_unfused(self._transform_along_y(FORWARD, lines), -1, -2)
+        )
 
     def backward(self, coefficients):
         """The fields of a block with these coefficients, zero beyond its rows and columns, in a jitted program."""
-        ny, nx = self.cells
+        ny, nx = self.grid_shape
         if all(self._periodic):
-            lines = series.from_full(coefficients, ny)
+            lines = series.complex_ifft(coefficients, ny)
         else:
-            lines = self._along_y(BACKWARD, turned(coefficients, -1, -2), ny)
-        return self._lines.blocks(BACKWARD[self.x](self._lines.back_from_y(lines), nx))
+            lines = self._transform_along_y(BACKWARD, moveaxis_unfused(coefficients, -1, -2), ny)
+        return self._lines.x_lines_to_blocks(BACKWARD[self.kind_x](self._lines.y_lines_to_x_lines(lines), nx))
 
-    def _along_y(self, transforms, lines, *length):
+    def _transform_along_y(self, transforms, lines, *length):
         """A transform of real lines, applied along y to lines that are complex if x is periodic."""
         if not self._periodic[1]:
-            return transforms[self.y](lines, *length)
-        return jax.lax.complex(*transforms[self.y](series.parts(lines), *length))
+            return transforms[self.kind_y](lines, *length)
+        return jax.lax.complex(*transforms[self.kind_y](series.real_and_imaginary(lines), *length))
 
     @property
     def _periodic(self) -> tuple[bool, bool]:
-        return self.y == "periodic", self.x == "periodic"
+        return self.kind_y == "periodic", self.kind_x == "periodic"
 
     @property
-    def _blocks(self) -> int:
+    def _n_blocks(self) -> int:
         return self.transport.layout[0] * self.transport.layout[1]
 
     @property
-    def _lines(self) -> Lines:
-        return Lines(self.transport, *self.cells, self.size[1])
+    def _lines(self) -> LineTransposition:
+        return LineTransposition(self.transport, *self.grid_shape, self.spectral_shape[1])
 
 
 #: Transforms of whole lines by kind: forward, a function of real lines; back, of coefficients and the number of cells.
-FORWARD = {"periodic": jnp.fft.rfft, "cosine": series.cosine, "sine": series.sine}
-BACKWARD = {"periodic": jnp.fft.irfft, "cosine": series.from_cosine, "sine": series.from_sine}
+FORWARD = {"periodic": jnp.fft.rfft, "cosine": series.dct_type2, "sine": series.dst_type1}
+BACKWARD = {"periodic": jnp.fft.irfft, "cosine": series.idct_type2, "sine": series.idst_type1}
 
 
-def spectrum(n: int, kind: str, halved: bool) -> Spectrum:
+def spectral_axis(n: int, kind: str, halved: bool) -> SpectralAxis:
     """The axis of the coefficients of lines of n cells; if `halved`, only the half from 0 on if periodic."""
     modes = np.arange(n // 2 + 1 if halved else n)
     if kind == "periodic":
         if not halved:
-            return Spectrum(np.where(modes > (n - 1) // 2, modes - n, modes), 2, np.full(n, 1 / n))
-        return Spectrum(modes, 2, np.where((modes == 0) | (2 * modes == n), 1 / n, 2 / n))
+            return SpectralAxis(np.where(modes > (n - 1) // 2, modes - n, modes), 2, np.full(n, 1 / n))
+        return SpectralAxis(modes, 2, np.where((modes == 0) | (2 * modes == n), 1 / n, 2 / n))
     first = 1 / (4 * n) if kind == "cosine" else 0.0
-    return Spectrum(modes, 1, np.where(modes == 0, first, 1 / (2 * n)))
+    return SpectralAxis(modes, 1, np.where(modes == 0, first, 1 / (2 * n)))

@@ -15,87 +15,87 @@ import jax.numpy as jnp
 from ..transport import Transport
 
 
-class Lines(NamedTuple):
-    """The conversion for a grid of ny x nx cells; `numbers`: coefficients of a line along x."""
+class LineTransposition(NamedTuple):
+    """The conversion for a grid of ny x nx cells; `n_coefficients`: coefficients of a line along x."""
 
     transport: Transport
     ny: int
     nx: int
-    numbers: int
+    n_coefficients: int
 
     @property
-    def share(self) -> int:
+    def rows_per_block(self) -> int:
         """The number of whole rows of a block; the last blocks have fewer, with zeros added."""
         return -(-self.transport.shape[0] // self.transport.layout[1])
 
-    def along_x(self, fields):
-        """[..., rows, columns] of a block to [..., share, nx]."""
+    def blocks_to_x_lines(self, fields):
+        """[..., rows, columns] of a block to [..., rows_per_block, nx]."""
         px, columns = self.transport.layout[1], -(-self.nx // self.transport.layout[1])
-        rows = filled(filled(fields, -2, px * self.share), -1, columns)
-        parts = rows.reshape(*rows.shape[:-2], px, self.share, columns)
-        return collect(turned(self.transport.transpose(parts, 1), -3, -2), self.nx)
+        rows = pad_axis_end(pad_axis_end(fields, -2, px * self.rows_per_block), -1, columns)
+        parts = rows.reshape(*rows.shape[:-2], px, self.rows_per_block, columns)
+        return join_last_axis(moveaxis_unfused(self.transport.transpose(parts, 1), -3, -2), self.nx)
 
-    def blocks(self, lines):
-        """The transpose of `along_x`."""
-        parts = turned(spread(lines, self.transport.layout[1]), -2, -3)
+    def x_lines_to_blocks(self, lines):
+        """The transpose of `blocks_to_x_lines`."""
+        parts = moveaxis_unfused(split_last_axis(lines, self.transport.layout[1]), -2, -3)
         parts = self.transport.transpose(parts, 1)
         rows = parts.reshape(*parts.shape[:-3], -1, parts.shape[-1])
         return rows[..., : self.transport.shape[0], : self.transport.shape[1]]
 
-    def along_y(self, lines):
-        """[..., share, numbers] of lines along x to [..., columns, ny]."""
+    def x_lines_to_y_lines(self, lines):
+        """[..., rows_per_block, numbers] of lines along x to [..., columns, ny]."""
         (py, px), (rows, _) = self.transport.layout, self.transport.shape
-        parts = spread(lines, py * px)
+        parts = split_last_axis(lines, py * px)
         columns = parts.shape[-1]
-        parts = turned(parts.reshape(*parts.shape[:-2], py, px, columns), -2, -4)
+        parts = moveaxis_unfused(parts.reshape(*parts.shape[:-2], py, px, columns), -2, -4)
         parts = self.transport.transpose(parts.reshape(*parts.shape[:-2], py * columns), 1)
-        parts = parts.reshape(*parts.shape[:-3], px * self.share, py, columns)[..., :rows, :, :]
-        parts = filled(turned(parts, -2, -3), -2, -(-self.ny // py))
+        parts = parts.reshape(*parts.shape[:-3], px * self.rows_per_block, py, columns)[..., :rows, :, :]
+        parts = pad_axis_end(moveaxis_unfused(parts, -2, -3), -2, -(-self.ny // py))
         parts = self.transport.transpose(parts, 0)
-        return collect(turned(parts, -1, -3), self.ny)
+        return join_last_axis(moveaxis_unfused(parts, -1, -3), self.ny)
 
-    def back_from_y(self, lines):
-        """The transpose of `along_y`."""
+    def y_lines_to_x_lines(self, lines):
+        """The transpose of `x_lines_to_y_lines`."""
         (py, px), (rows, _) = self.transport.layout, self.transport.shape
-        parts = self.transport.transpose(turned(spread(lines, py), -3, -1), 0)[..., :rows, :]
+        parts = self.transport.transpose(moveaxis_unfused(split_last_axis(lines, py), -3, -1), 0)[..., :rows, :]
         columns = parts.shape[-1]
-        parts = filled(turned(parts, -3, -2), -3, px * self.share)
-        parts = parts.reshape(*parts.shape[:-3], px, self.share, py * columns)
+        parts = pad_axis_end(moveaxis_unfused(parts, -3, -2), -3, px * self.rows_per_block)
+        parts = parts.reshape(*parts.shape[:-3], px, self.rows_per_block, py * columns)
         parts = self.transport.transpose(parts, 1)
-        parts = turned(parts.reshape(*parts.shape[:-1], py, columns), -4, -2)
-        return collect(parts.reshape(*parts.shape[:-3], py * px, columns), self.numbers)
+        parts = moveaxis_unfused(parts.reshape(*parts.shape[:-1], py, columns), -4, -2)
+        return join_last_axis(parts.reshape(*parts.shape[:-3], py * px, columns), self.n_coefficients)
 
 
-def turned(array, source: int, destination: int):
+def moveaxis_unfused(array, source: int, destination: int):
     """jnp.moveaxis as a separate loop: in a fused loop of XLA it would read memory in strides."""
-    alone = jax.lax.optimization_barrier
-    return alone(jnp.moveaxis(alone(array), source, destination))
+    barrier = jax.lax.optimization_barrier
+    return barrier(jnp.moveaxis(barrier(array), source, destination))
 
 
-def spread(array, parts: int):
-    """[..., n] in the parts of `decomposition.split`, short ones with a zero: [..., parts, ceil(n / parts)]."""
-    n, room = array.shape[-1], -(-array.shape[-1] // parts)
-    longer = n - parts * (room - 1)
-    first = array[..., : longer * room].reshape(*array.shape[:-1], longer, room)
-    if longer == parts:
+def split_last_axis(array, n_parts: int):
+    """[..., n] in the parts of `decomposition.split_evenly`, short ones with a zero: [..., parts, ceil(n / parts)]."""
+    n, max_length = array.shape[-1], -(-array.shape[-1] // n_parts)
+    n_longer = n - n_parts * (max_length - 1)
+    first = array[..., : n_longer * max_length].reshape(*array.shape[:-1], n_longer, max_length)
+    if n_longer == n_parts:
         return first
-    rest = array[..., longer * room :].reshape(*array.shape[:-1], parts - longer, room - 1)
-    return jnp.concatenate([first, filled(rest, -1, room)], -2)
+    rest = array[..., n_longer * max_length :].reshape(*array.shape[:-1], n_parts - n_longer, max_length - 1)
+    return jnp.concatenate([first, pad_axis_end(rest, -1, max_length)], -2)
 
 
-def collect(array, n: int):
-    """The transpose of `spread`: [..., parts, ceil(n / parts)] to [..., n]."""
-    parts, room = array.shape[-2:]
-    longer = n - parts * (room - 1)
-    first = array[..., :longer, :].reshape(*array.shape[:-2], longer * room)
-    if longer == parts:
+def join_last_axis(array, n: int):
+    """The transpose of `split_last_axis`: [..., parts, ceil(n / parts)] to [..., n]."""
+    n_parts, max_length = array.shape[-2:]
+    n_longer = n - n_parts * (max_length - 1)
+    first = array[..., :n_longer, :].reshape(*array.shape[:-2], n_longer * max_length)
+    if n_longer == n_parts:
         return first
-    rest = array[..., longer:, : room - 1].reshape(*array.shape[:-2], (parts - longer) * (room - 1))
+    rest = array[..., n_longer:, : max_length - 1].reshape(*array.shape[:-2], (n_parts - n_longer) * (max_length - 1))
     return jnp.concatenate([first, rest], -1)
 
 
-def filled(array, axis: int, length: int):
+def pad_axis_end(array, axis: int, length: int):
     """The array with zeros after the end of an axis, up to a length."""
-    missing = [(0, 0)] * array.ndim
-    missing[axis] = (0, length - array.shape[axis])
-    return jnp.pad(array, missing)
+    padding = [(0, 0)] * array.ndim
+    padding[axis] = (0, length - array.shape[axis])
+    return jnp.pad(array, padding)

@@ -12,71 +12,73 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .lines import turned
+from .lines import moveaxis_unfused
 
 
-def full(lines):
+def complex_fft(lines):
     """scipy.fft.fft of complex numbers [..., line, n], as [..., k, line]."""
     n = lines.shape[-1]
-    (a, b), (c, d) = (part(turned(jnp.fft.rfft(parts(lines)), -1, -2)) for part in (jnp.real, jnp.imag))
-    onward = jax.lax.complex(a - d, c + b)
-    backward = jax.lax.complex(a + d, b - c)[..., 1 : (n + 1) // 2, :]
-    return jnp.concatenate([onward, backward[..., ::-1, :]], -2)
+    (a, b), (c, d) = (
+        part(moveaxis_unfused(jnp.fft.rfft(real_and_imaginary(lines)), -1, -2)) for part in (jnp.real, jnp.imag)
+    )
+    nonnegative_k = jax.lax.complex(a - d, c + b)
+    negative_k = jax.lax.complex(a + d, b - c)[..., 1 : (n + 1) // 2, :]
+    return jnp.concatenate([nonnegative_k, negative_k[..., ::-1, :]], -2)
 
 
-def from_full(numbers, n: int):
+def complex_ifft(coefficients, n: int):
     """scipy.fft.ifft of [..., k, line], as [..., line, n]."""
-    onward = numbers[..., : n // 2 + 1, :]
-    backward = jnp.concatenate([numbers[..., :1, :], numbers[..., ::-1, :][..., : n // 2, :]], -2)
-    (a, b), (c, d) = parts(onward), parts(backward)
+    nonnegative_k = coefficients[..., : n // 2 + 1, :]
+    negative_k = jnp.concatenate([coefficients[..., :1, :], coefficients[..., ::-1, :][..., : n // 2, :]], -2)
+    (a, b), (c, d) = real_and_imaginary(nonnegative_k), real_and_imaginary(negative_k)
     pair = jax.lax.complex(a + c, b - d), jax.lax.complex(b + d, c - a)
-    return jax.lax.complex(*(0.5 * jnp.fft.irfft(turned(each, -1, -2), n) for each in pair))
+    return jax.lax.complex(*(0.5 * jnp.fft.irfft(moveaxis_unfused(each, -1, -2), n) for each in pair))
 
 
-def parts(numbers):
+def real_and_imaginary(numbers):
     """Real and imaginary parts of complex numbers, before all other axes."""
     return jnp.stack([jnp.real(numbers), jnp.imag(numbers)])
 
 
-def cosine(line):
+def dct_type2(line):
     """scipy.fft.dct, type 2: of values at centres between two walls, mirrored at these."""
     n = line.shape[-1]
     mirrored = jnp.fft.rfft(jnp.concatenate([line, line[..., ::-1]], -1))[..., :n]
-    across, along = turns(line)
-    low = across >= along  # the larger of a number's two parts
-    return jnp.where(low, jnp.real(mirrored), jnp.imag(mirrored)) * (1 / np.where(low, across, along))
+    cos, sin = half_cell_phase(line)
+    use_real_part = cos >= sin  # the larger of a number's two parts
+    return jnp.where(use_real_part, jnp.real(mirrored), jnp.imag(mirrored)) * (1 / np.where(use_real_part, cos, sin))
 
 
-def from_cosine(numbers, n: int):
+def idct_type2(coefficients, n: int):
     """scipy.fft.idct, type 2."""
-    across, along = turns(numbers)
-    mirrored = jax.lax.complex(numbers * across, numbers * along)
-    return jnp.fft.irfft(padded(mirrored, 0, 1), 2 * n)[..., :n]
+    cos, sin = half_cell_phase(coefficients)
+    mirrored = jax.lax.complex(coefficients * cos, coefficients * sin)
+    return jnp.fft.irfft(pad_last_axis(mirrored, 0, 1), 2 * n)[..., :n]
 
 
-def turns(line):
+def half_cell_phase(line):
     """cos and sin of π k/(2n), the phase of coefficients, as the mirror lies half a cell before the line."""
     n = line.shape[-1]
     angle = np.pi / (2 * n) * np.arange(n).reshape(*[1] * (line.ndim - 1), n)
     return np.cos(angle).astype(line.dtype), np.sin(angle).astype(line.dtype)
 
 
-def sine(line):
+def dst_type1(line):
     """scipy.fft.dst, type 1, of all values except the last one, which lies on a wall, as does the one before the first.
 
     Coefficient k belongs to sin(π k x/L); coefficient 0 is zero.
     """
-    n, inside = line.shape[-1], line[..., :-1]
-    odd = jnp.concatenate([padded(-inside, 1, 1), inside[..., ::-1]], -1)
+    n, interior = line.shape[-1], line[..., :-1]
+    odd = jnp.concatenate([pad_last_axis(-interior, 1, 1), interior[..., ::-1]], -1)
     return jnp.imag(jnp.fft.rfft(odd))[..., :n]
 
 
-def from_sine(numbers, n: int):
+def idst_type1(coefficients, n: int):
     """scipy.fft.idst, type 1, with zero on the wall; ignores coefficient 0."""
-    odd = padded(-numbers[..., 1:], 1, 1)
-    return padded(jnp.fft.irfft(jax.lax.complex(jnp.zeros_like(odd), odd), 2 * n)[..., 1:n], 0, 1)
+    odd = pad_last_axis(-coefficients[..., 1:], 1, 1)
+    return pad_last_axis(jnp.fft.irfft(jax.lax.complex(jnp.zeros_like(odd), odd), 2 * n)[..., 1:n], 0, 1)
 
 
-def padded(array, before: int, after: int):
+def pad_last_axis(array, before: int, after: int):
     """The array with zeros before and after its last axis."""
     return jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(before, after)])

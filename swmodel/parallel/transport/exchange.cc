@@ -1,6 +1,6 @@
 // Messages between processes as foreign calls of XLA, by the functions of the MPI that mpi4py has loaded.
 //
-// The build needs no MPI. `swmodel_use` takes the addresses of the functions, whose signatures are those of the standard.
+// The build needs no MPI. `swmodel_set_mpi_functions` takes the addresses of the functions, whose signatures are those of the standard.
 // Handles are integers of 4 bytes (MPICH) or of 8 (the pointers of Open MPI and of the standard's binary interface).
 
 #include <atomic>
@@ -16,9 +16,9 @@ namespace swmodel {
 namespace ffi = xla::ffi;
 using Ranks = ffi::Span<const std::int64_t>;
 
-constexpr long CONVENTION = 1;  // of the calls; as in foreign.py
+constexpr long ABI_VERSION = 1;  // of the calls; as in foreign.py
 
-// The functions of MPI with handles of this type, in the order of by_ffi.py.
+// The functions of MPI with handles of this type, in the order of ffi_messages.py.
 template <class Handle>
 struct Mpi {
   int (*send)(const void*, int, Handle, int, int, Handle, Handle*);
@@ -34,7 +34,7 @@ Mpi<Handle> mpi;
 // Messages and bytes that this process has sent by `exchange`.
 std::atomic<std::int64_t> messages{0}, bytes{0};
 
-ffi::Error found(int code) {
+ffi::Error as_error(int code) {
   return code ? ffi::Error::Internal("MPI: error " + std::to_string(code)) : ffi::Error::Success();
 }
 
@@ -42,28 +42,28 @@ ffi::Error found(int code) {
 template <class Handle>
 ffi::Error exchange(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> result, ffi::Result<ffi::Token>,
                     std::int64_t comm, std::int64_t type, Ranks source, Ranks dest) {
-  constexpr std::size_t STATUS = 64;  // bytes; those of MPI's implementations have 20 to 32
+  constexpr std::size_t STATUS_BYTES = 64;  // those of MPI's implementations have 20 to 32
   const std::size_t parts = source.size(), count = array.element_count() / parts, size = array.size_bytes() / parts;
-  const auto* const from = static_cast<const std::byte*>(array.untyped_data());
-  auto* const to = static_cast<std::byte*>(result->untyped_data());
+  const auto* const send_buffer = static_cast<const std::byte*>(array.untyped_data());
+  auto* const receive_buffer = static_cast<std::byte*>(result->untyped_data());
   std::vector<Handle> requests(2 * parts);
-  std::vector<std::max_align_t> statuses(2 * parts * STATUS / sizeof(std::max_align_t));
-  const auto& by = mpi<Handle>;
+  std::vector<std::max_align_t> statuses(2 * parts * STATUS_BYTES / sizeof(std::max_align_t));
+  const auto& functions = mpi<Handle>;
   int code = 0;
   for (std::size_t k = 0; k < parts && !code; ++k)
-    code = by.receive(to + k * size, count, Handle(type), source[k], k, Handle(comm), &requests[k]);
+    code = functions.receive(receive_buffer + k * size, count, Handle(type), source[k], k, Handle(comm), &requests[k]);
   for (std::size_t k = 0; k < parts && !code; ++k)
-    code = by.send(from + k * size, count, Handle(type), dest[k], k, Handle(comm), &requests[parts + k]);
-  if (!code) code = by.wait(2 * parts, requests.data(), statuses.data());
+    code = functions.send(send_buffer + k * size, count, Handle(type), dest[k], k, Handle(comm), &requests[parts + k]);
+  if (!code) code = functions.wait(2 * parts, requests.data(), statuses.data());
   messages += parts;
   bytes += array.size_bytes();
-  return found(code);
+  return as_error(code);
 }
 
 template <class Handle>
 ffi::Error sum(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> result, ffi::Result<ffi::Token>,
                std::int64_t comm, std::int64_t type, std::int64_t operation) {
-  return found(mpi<Handle>.sum(array.untyped_data(), result->untyped_data(), array.element_count(), Handle(type),
+  return as_error(mpi<Handle>.sum(array.untyped_data(), result->untyped_data(), array.element_count(), Handle(type),
                                Handle(operation), Handle(comm)));
 }
 
@@ -72,7 +72,7 @@ template <class Handle>
 ffi::Error all_to_all(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> result, ffi::Result<ffi::Token>,
                       std::int64_t comm, std::int64_t type) {
   const int count = array.element_count() / array.dimensions()[0];
-  return found(mpi<Handle>.all_to_all(array.untyped_data(), count, Handle(type), result->untyped_data(), count,
+  return as_error(mpi<Handle>.all_to_all(array.untyped_data(), count, Handle(type), result->untyped_data(), count,
                                       Handle(type), Handle(comm)));
 }
 
@@ -96,22 +96,22 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_all_to_all_4, all_to_all<std::int32_t>, ar
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_all_to_all_8, all_to_all<std::int64_t>, arguments());
 
 template <class Handle>
-void use(void* const* functions) {
+void set_functions(void* const* functions) {
   mpi<Handle> = *reinterpret_cast<const Mpi<Handle>*>(functions);
 }
 
 extern "C" {
-extern const long swmodel_convention = CONVENTION;
+extern const long swmodel_abi_version = ABI_VERSION;
 extern const char* const swmodel_compiler = __VERSION__;
 extern const char* const swmodel_jaxlib = SWMODEL_JAXLIB;
 
 // Takes the functions of an MPI whose handles have so many bytes.
-void swmodel_use(void* const* functions, int handle) { handle == 4 ? use<std::int32_t>(functions) : use<std::int64_t>(functions); }
+void swmodel_set_mpi_functions(void* const* functions, int handle_bytes) { handle_bytes == 4 ? set_functions<std::int32_t>(functions) : set_functions<std::int64_t>(functions); }
 
 // The messages and bytes sent so far.
-void swmodel_sent(std::int64_t* sent) {
-  sent[0] = messages;
-  sent[1] = bytes;
+void swmodel_sent_messages_and_bytes(std::int64_t* counts) {
+  counts[0] = messages;
+  counts[1] = bytes;
 }
 }
 

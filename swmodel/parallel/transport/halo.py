@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 
-def last(field, width: int, axis: int, length=None):
+def last_values(field, width: int, axis: int, length=None):
     """The last `width` of the first `length` values along an axis; None: all values."""
     if length is None:
         length = field.shape[axis]
@@ -15,15 +15,15 @@ def last(field, width: int, axis: int, length=None):
     return jax.lax.dynamic_slice_in_dim(field, length - width, width, axis)
 
 
-def between(before, field, after, axis: int, length=None):
+def concatenate_halo(before, field, after, axis: int, length=None):
     """The first `length` values of a field along an axis (None: all), with `before` and `after` at its ends."""
-    whole = jnp.concatenate([before, field, after], axis)
+    joined = jnp.concatenate([before, field, after], axis)
     if length is None:
-        return whole
-    return jax.lax.dynamic_update_slice_in_dim(whole, after, before.shape[axis] + length, axis)
+        return joined
+    return jax.lax.dynamic_update_slice_in_dim(joined, after, before.shape[axis] + length, axis)
 
 
-def within(field, extent):
+def zero_beyond(field, extent):
     """The field [..., ny, nx] with zeros beyond the rows and columns of `extent`; None: unchanged."""
     if extent is None:
         return field
@@ -31,7 +31,7 @@ def within(field, extent):
     return jnp.where(rows[:, None] & columns[None, :], field, 0)
 
 
-def surround(fields, width: int, transport) -> tuple:
+def exchange_halos(fields, width: int, transport) -> tuple:
     """The fields with `width` rows and columns of the cells around the block on each side, corners included.
 
     All fields form one slab per direction: first to the east and west, then to the north and south, with corners. If
@@ -41,27 +41,33 @@ def surround(fields, width: int, transport) -> tuple:
     extent = transport.extent()
     for axis in (-1, -2):
         length = fields[0].shape[axis] if extent is None else extent[axis]
-        for reach in range(0, width, transport.smallest[axis]):
-            step = min(transport.smallest[axis], width - reach)
+        for reach in range(0, width, transport.min_block_shape[axis]):
+            step = min(transport.min_block_shape[axis], width - reach)
             first = jnp.stack([jax.lax.slice_in_dim(f, 2 * reach, 2 * reach + step, axis=axis) for f in fields])
-            before, after = transport.swap(first, jnp.stack([last(f, step, axis, length) for f in fields]), axis % 2)
+            before, after = transport.swap(
+                first, jnp.stack([last_values(f, step, axis, length) for f in fields]), axis % 2
+            )
             end = None if extent is None else length + 2 * reach
-            fields = [between(*parts, axis, end) for parts in zip(before, fields, after, strict=True)]
+            fields = [concatenate_halo(*parts, axis, end) for parts in zip(before, fields, after, strict=True)]
     # The barrier keeps XLA from repeating the concatenation in every stencil that reads it, 2 x slower.
     return jax.lax.optimization_barrier(tuple(fields))
 
 
-def pad(state, width: int, transport):
+def add_halo(state, width: int, transport):
     """A tree of fields [ny, nx] with `width` rows and columns of the neighbours on each side of each."""
     fields, tree = jax.tree.flatten(state)
-    return jax.tree.unflatten(tree, surround(fields, width, transport))
+    return jax.tree.unflatten(tree, exchange_halos(fields, width, transport))
 
 
-def surround_named(named: dict, width: int, transport) -> dict:
-    """`surround` of fields by name, which may be none."""
-    return dict(zip(named, surround(list(named.values()), width, transport), strict=True)) if named else {}
+def exchange_named_halos(fields_by_name: dict, width: int, transport) -> dict:
+    """`exchange_halos` of fields by name, which may be none."""
+    return (
+        dict(zip(fields_by_name, exchange_halos(list(fields_by_name.values()), width, transport), strict=True))
+        if fields_by_name
+        else {}
+    )
 
 
-def make_pad(width: int, transport):
+def make_add_halo(width: int, transport):
     """The function that pads a block's tree of fields with `width` cells of the neighbours."""
-    return lambda state: pad(state, width, transport)
+    return lambda state: add_halo(state, width, transport)

@@ -11,29 +11,29 @@ from pathlib import Path
 
 from ...errors import SetupError
 from .. import streams, watchdog
-from ..environment import RANK, World, has_gpu, started
-from ..spawn import LOCAL, free_port
+from ..environment import RANK_VARIABLE, RankInfo, has_gpu, program_start_time
+from ..spawn import LOCALHOST, free_port
 
 #: Longest wait for the start of others, and for an answer of one, s.
-START, ANSWER = 300, 600
+START_TIMEOUT_SECONDS, ANSWER_TIMEOUT_SECONDS = 300, 600
 #: A time limit that no process reaches, s.
-NEVER = 10**9
+NO_TIMEOUT_SECONDS = 10**9
 
 
-def mpi_world(place: World):
+def mpi_world(rank_info: RankInfo):
     """MPI's communicator of all processes, from mpi4py."""
     clear_shared_memory()
     try:
-        with watchdog.limited_start():
+        with watchdog.exit_if_start_hangs():
             from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise SetupError(f"mpi4py cannot be used ({error}); see docs/install.md") from error
-    if (there := MPI.COMM_WORLD.Get_size()) != place.size:
+    if (mpi_size := MPI.COMM_WORLD.Get_size()) != rank_info.size:
         library = MPI.Get_library_version().strip().splitlines()[0]
         raise SetupError(
-            f"{place.size} processes were started, but MPI here knows of {there}: mpiexec or srun belongs to another "
-            f"MPI than mpi4py ({library}); start with `swmodel run --nproc {place.size}`, with that MPI's mpiexec, or "
-            "with `srun --mpi=pmix` (pmi2 for MPICH)"
+            f"{rank_info.size} processes were started, but MPI here knows of {mpi_size}: mpiexec or srun belongs to "
+            f"another MPI than mpi4py ({library}); start with `swmodel run --nproc {rank_info.size}`, with that MPI's "
+            "mpiexec, or with `srun --mpi=pmix` (pmi2 for MPICH)"
         )
     return MPI.COMM_WORLD
 
@@ -49,74 +49,78 @@ def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
     for path in folder.glob("mpich_shm_*"):
         with contextlib.suppress(OSError):
             status = path.stat()
-            if status.st_uid == os.getuid() and status.st_mtime < started():
+            if status.st_uid == os.getuid() and status.st_mtime < program_start_time():
                 path.unlink()
 
 
-def first_process(place: World) -> str | None:
+def coordinator_address(rank_info: RankInfo) -> str | None:
     """HOST:PORT of the first process, for JAX, from the environment or by MPI; None: JAX finds it itself."""
     address = os.environ.get("JAX_COORDINATOR_ADDRESS")
-    by_slurm = "SLURM_STEP_NODELIST" in os.environ and os.environ.get("SLURM_STEP_NUM_TASKS") == str(place.size)
+    by_slurm = "SLURM_STEP_NODELIST" in os.environ and os.environ.get("SLURM_STEP_NUM_TASKS") == str(rank_info.size)
     if address or by_slurm or find_spec("mpi4py") is None:
         return address
-    everyone = mpi_world(place).allgather((socket.gethostname(), free_port()))
-    host, port = everyone[0]
-    return f"{LOCAL if all(other == host for other, _ in everyone) else host}:{port}"
+    addresses = mpi_world(rank_info).allgather((socket.gethostname(), free_port()))
+    host, port = addresses[0]
+    return f"{LOCALHOST if all(other == host for other, _ in addresses) else host}:{port}"
 
 
-def join(place: World, devices: int, limit: float = watchdog.START) -> Joined:
+def initialize_distributed(
+    rank_info: RankInfo, devices: int, timeout: float = watchdog.START_TIMEOUT_SECONDS
+) -> KeyValueMessages:
     """Connect JAX's devices of all processes, `devices` of them here, before JAX has started.
 
-    JAX ends all processes without a message after a silence longer than `limit`, that of the watchdog, s.
+    JAX ends all processes without a message after a silence longer than `timeout`, that of the watchdog, s.
     """
     import jax
 
-    address, own = first_process(place), own_devices(place, devices)
+    address, device_ids = coordinator_address(rank_info), local_device_ids(rank_info, devices)
     jax.config.update("jax_enable_preemption_service", False)  # it would take SIGTERM from `stop`
-    jax.config.update("jax_check_proxy_envs", RANK not in os.environ)
+    jax.config.update("jax_check_proxy_envs", RANK_VARIABLE not in os.environ)
     try:
         jax.distributed.initialize(
             address,
-            place.size,
-            place.rank,
-            own or [0],  # any number without GPUs, which JAX would else take from Slurm
+            rank_info.size,
+            rank_info.rank,
+            device_ids or [0],  # any number without GPUs, which JAX would else take from Slurm
             "deactivate" if address else None,
-            initialization_timeout=START,
-            heartbeat_timeout_seconds=int(1.5 * max(limit, watchdog.START)) if limit else NEVER,
-            coordinator_bind_address=address if address and address.startswith(f"{LOCAL}:") else None,
+            initialization_timeout=START_TIMEOUT_SECONDS,
+            heartbeat_timeout_seconds=int(1.5 * max(timeout, watchdog.START_TIMEOUT_SECONDS))
+            if timeout
+            else NO_TIMEOUT_SECONDS,
+            coordinator_bind_address=address if address and address.startswith(f"{LOCALHOST}:") else None,
         )
     except Exception as error:
         raise SetupError(
-            f"the {place.size} processes do not find each other at {address or 'the address from JAX'} "
+            f"the {rank_info.size} processes do not find each other at {address or 'the address from JAX'} "
             f"({str(error).partition(chr(10))[0]}); give the first one's HOST:PORT in JAX_COORDINATOR_ADDRESS"
         ) from error
-    if own is None:
+    if device_ids is None:
         # Gloo, which transfers messages between CPUs, prints in pieces between the lines for the launcher.
-        streams.move_stdout()
-    return Joined(place)
+        streams.silence_stdout_of_libraries()
+    return KeyValueMessages(rank_info)
 
 
-def own_devices(place: World, devices: int) -> list[int] | None:
+def local_device_ids(rank_info: RankInfo, devices: int) -> list[int] | None:
     """The numbers of a process's GPUs: its share, or the first if it alone sees them; None: CPUs."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible == "" or not has_gpu():
         return None
-    alone = visible is not None and len(visible.split(",")) < devices * place.local_size
-    first = 0 if alone else devices * place.local_rank
+    sees_only_own = visible is not None and len(visible.split(",")) < devices * rank_info.local_size
+    first = 0 if sees_only_own else devices * rank_info.local_rank
     return list(range(first, first + devices))
 
 
-class Joined:
+class KeyValueMessages:
     """Messages between the processes before JAX has devices, by the key-value store of its runtime."""
 
-    def __init__(self, place: World):
+    def __init__(self, rank_info: RankInfo):
         from jax._src.distributed import global_state
 
-        self.place, self.calls, self.store = place, 0, global_state.client
+        self.rank_info, self.n_calls, self.store = rank_info, 0, global_state.client
 
     def allgather(self, value) -> list:
         """The list of the JSON values of all processes, on all of them; all call it in the same order."""
-        self.calls += 1
-        self.store.key_value_set(f"swmodel/{self.calls}/{self.place.rank}", json.dumps(value))
-        keys = [f"swmodel/{self.calls}/{rank}" for rank in range(self.place.size)]
-        return [json.loads(self.store.blocking_key_value_get(key, 1000 * ANSWER)) for key in keys]
+        self.n_calls += 1
+        self.store.key_value_set(f"swmodel/{self.n_calls}/{self.rank_info.rank}", json.dumps(value))
+        keys = [f"swmodel/{self.n_calls}/{rank}" for rank in range(self.rank_info.size)]
+        return [json.loads(self.store.blocking_key_value_get(key, 1000 * ANSWER_TIMEOUT_SECONDS)) for key in keys]

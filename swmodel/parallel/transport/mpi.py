@@ -13,34 +13,36 @@ from ...errors import SetupError
 from .. import foreign
 from ..decomposition import Block
 from ..environment import has_gpu
-from .messages import has_mpi4jax, on_gpus, sendrecv_p, shared_p, sum_p, total_p, transpose_p
-from .serial import OneDevice
+from .messages import has_gpu_support, has_mpi4jax, sendrecv_p, shared_p, sum_p, total_p, transpose_p
+from .serial import SingleDeviceTransport
 
 #: The communicator of mpi4py, between jitted programs, which have another one.
 HOST_COMM = MPI.COMM_WORLD.Clone()
 
-OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
+REDUCTIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 
 
-def exchange_for(exchange: str) -> str:
+def choose_exchange(exchange: str) -> str:
     """What carries messages: `exchange`; for "auto" ffi where a process cannot import mpi4jax and all have ffi.
 
     All processes call it together, and get the same answer. SetupError: JAX computes on GPUs, but mpi4jax cannot.
     """
-    if has_gpu() and (exchange == "ffi" or not on_gpus()):
+    if has_gpu() and (exchange == "ffi" or not has_gpu_support()):
         raise SetupError(
             "run.transport: on GPUs mpi needs an mpi4jax that was built with CUDA; use run.transport=sharded, which "
             "needs none, or compute on the processors: JAX_PLATFORMS=cpu"
         )
     if exchange != "auto":
         return exchange
-    everyone = HOST_COMM.allgather((has_mpi4jax(), not foreign.unsupported_reason(*foreign.EXCHANGE)))
-    mpi4jax, ffi = map(all, zip(*everyone, strict=True))
+    availability_of_ranks = HOST_COMM.allgather(
+        (has_mpi4jax(), not foreign.unsupported_reason(*foreign.EXCHANGE_LIBRARY))
+    )
+    mpi4jax, ffi = map(all, zip(*availability_of_ranks, strict=True))
     return "ffi" if ffi and not mpi4jax else "mpi4jax"
 
 
 @dataclass(frozen=True)
-class Mpi(OneDevice):
+class MpiTransport(SingleDeviceTransport):
     """The Transport of a run on the processes of MPI's world, one block each.
 
     `exchange` is what carries messages inside programs: mpi4jax, or ffi, the foreign calls of this package.
@@ -56,41 +58,41 @@ class Mpi(OneDevice):
         if self.block.layout[axis] == 1:
             return slab
         source, dest = self.block.neighbour(axis, -step), self.block.neighbour(axis, step)
-        return sendrecv_p.bind(slab, source=(source,), dest=(dest,), by=self.exchange)
+        return sendrecv_p.bind(slab, source=(source,), dest=(dest,), exchange=self.exchange)
 
     def swap(self, first, last, axis: int):
         if self.exchange == "mpi4jax" or self.block.layout[axis] == 1:
             return super().swap(first, last, axis)
         before, after = self.block.neighbour(axis, -1), self.block.neighbour(axis, +1)
         both = jnp.concatenate([last, first], -3)
-        received = sendrecv_p.bind(both, source=(before, after), dest=(after, before), by=self.exchange)
+        received = sendrecv_p.bind(both, source=(before, after), dest=(after, before), exchange=self.exchange)
         return jnp.split(received, 2, -3)
 
     def sum(self, array):
-        return array if self.size == 1 else sum_p.bind(array, by=self.exchange)
+        return array if self.size == 1 else sum_p.bind(array, exchange=self.exchange)
 
     def total(self, array):
-        return array if self.size == 1 else total_p.bind(array, by=self.exchange)
+        return array if self.size == 1 else total_p.bind(array, exchange=self.exchange)
 
     def shared(self, array):
-        return array if self.size == 1 else shared_p.bind(array, by=self.exchange)
+        return array if self.size == 1 else shared_p.bind(array, exchange=self.exchange)
 
     def transpose(self, array, axis: int):
         if self.block.layout[axis] == 1:
             return array
-        return transpose_p.bind(array, ring=self.block.ring(axis), by=self.exchange)
+        return transpose_p.bind(array, ranks=self.block.ranks_along(axis), exchange=self.exchange)
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
         jax.effects_barrier()
         if self.rank:
-            lower, upper = self.block.rows(first, last, member)
+            lower, upper = self.block.overlapping_rows(first, last, member)
             if lower < upper:
                 start = self.block.y.start
                 HOST_COMM.Send(np.ascontiguousarray(local[lower - start : upper - start]), dest=0)
             return None
-        rows = np.empty((last - first, self.block.x.size), local.dtype)
-        for rank, block in enumerate(self.block.everyone()):
-            lower, upper = block.rows(first, last, member)
+        rows = np.empty((last - first, self.block.x.axis_size), local.dtype)
+        for rank, block in enumerate(self.block.blocks_of_all_ranks()):
+            lower, upper = block.overlapping_rows(first, last, member)
             if lower == upper:
                 continue
             if rank == 0:
@@ -105,7 +107,7 @@ class Mpi(OneDevice):
         jax.effects_barrier()
         values = np.asarray(values)
         out = np.empty_like(values)
-        HOST_COMM.Allreduce(values, out, op=OPERATIONS[operation])
+        HOST_COMM.Allreduce(values, out, op=REDUCTIONS[operation])
         return out
 
     def broadcast(self, value):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 #: Most programs in the cache, which drops the least recently used one.
-MOST = 64
+MAX_PROGRAMS = 64
 
 
-@lru_cache(maxsize=MOST, typed=True)
-def jitted(make, *parts, **options):
+@lru_cache(maxsize=MAX_PROGRAMS, typed=True)
+def cached_jit(make, *parts, **options):
     """The program make(*parts), jitted by the last part, a transport: one object for equal arguments.
 
     So a resumed run, a twin or a member reuses programs. `make` is a function of a module; its result depends only on

@@ -12,7 +12,7 @@ from ..decomposition import Block
 from .transport import Transport
 
 
-class OneDevice(Transport):
+class SingleDeviceTransport(Transport):
     """Base of Transports whose process has one block, its `block`, on JAX's default device."""
 
     devices = 1
@@ -30,8 +30,8 @@ class OneDevice(Transport):
         return self.block.shape
 
     @property
-    def smallest(self) -> tuple[int, int]:
-        return self.block.smallest
+    def min_block_shape(self) -> tuple[int, int]:
+        return self.block.min_block_shape
 
     def extent(self):
         return None
@@ -39,33 +39,33 @@ class OneDevice(Transport):
     def offset(self):
         return self.block.y.start, self.block.x.start
 
-    def place(self):
-        return self.block.place
+    def block_index(self):
+        return self.block.block_index
 
-    def first(self):
+    def is_first_block(self):
         return self.rank == 0
 
     def jit(self, program, **options):
         return jax.jit(program, **options)
 
-    def held_bytes(self, tree) -> int:
+    def local_nbytes(self, tree) -> int:
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
-    def make(self, build, margin=0):
+    def make_arrays(self, build, margin=0):
         return jax.tree.map(jnp.array, build(self.block))
 
     def put(self, tree):
         return jax.tree.map(jnp.array, tree)
 
-    def pieces(self, tree, margin: int | None = 0) -> list:
+    def get_blocks(self, tree, margin: int | None = 0) -> list:
         return [jax.tree.map(np.asarray, tree)]
 
-    def join(self, pieces):
-        return pieces[0]
+    def join_blocks(self, blocks):
+        return blocks[0]
 
 
 @dataclass(frozen=True)
-class Serial(OneDevice):
+class SerialTransport(SingleDeviceTransport):
     """The Transport of a run on one process, or of an ensemble."""
 
     block: Block

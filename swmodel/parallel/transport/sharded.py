@@ -19,17 +19,17 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...errors import SetupError, UsageError
-from ..decomposition import Block, Span, block, split
+from ..decomposition import Block, IndexRange, block_of_rank, split_evenly
 from .transport import Transport
 
-AXES = ("y", "x")
-OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
+MESH_AXES = ("y", "x")
+REDUCTIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
-class Sharded(Transport):
+class ShardedTransport(Transport):
     """The Transport of a run on `devices` devices of each process, arranged in the `mesh` [py, px].
 
-    The devices of a process are a rectangle of `local` rows and columns, in `processes` rows and columns.
+    The devices of a process are a rectangle of `local_layout` rows and columns, in `process_layout` rows and columns.
     """
 
     name = "sharded"
@@ -37,49 +37,53 @@ class Sharded(Transport):
     def __init__(self, layout: tuple[int, int], ny: int, nx: int, devices: int):
         self.layout, self.devices = layout, devices
         columns = gcd(devices, layout[1])
-        self.local = devices // columns, columns
-        self.processes = layout[0] // self.local[0], layout[1] // self.local[1]
-        self.mesh = mesh_of(self.local, self.processes)
-        self.rank, self.size = jax.process_index(), self.processes[0] * self.processes[1]
+        self.local_layout = devices // columns, columns
+        self.process_layout = layout[0] // self.local_layout[0], layout[1] // self.local_layout[1]
+        self.mesh = make_mesh(self.local_layout, self.process_layout)
+        self.rank, self.size = jax.process_index(), self.process_layout[0] * self.process_layout[1]
         #: Spans of the rows and columns of the blocks, the longest first.
-        self.spans = split(ny, layout[0]), split(nx, layout[1])
-        self.shape, self.smallest = (tuple(spans[end].length for spans in self.spans) for end in (0, -1))
-        self.block = self.block_of(self.rank)
-        places = [number for number, device in enumerate(self.mesh.devices.flat) if device.process_index == self.rank]
-        self._devices = [self.mesh.devices.flat[number] for number in places]
-        self.blocks = [block(number, layout, ny, nx) for number in places]
+        self.index_ranges = split_evenly(ny, layout[0]), split_evenly(nx, layout[1])
+        self.shape, self.min_block_shape = (tuple(spans[end].length for spans in self.index_ranges) for end in (0, -1))
+        self.block = self.part_of_process(self.rank)
+        block_numbers = [
+            number for number, device in enumerate(self.mesh.devices.flat) if device.process_index == self.rank
+        ]
+        self._devices = [self.mesh.devices.flat[number] for number in block_numbers]
+        self.blocks = [block_of_rank(number, layout, ny, nx) for number in block_numbers]
 
-    def block_of(self, rank: int) -> Block:
+    def part_of_process(self, rank: int) -> Block:
         """A process's part of the grid."""
-        parts = zip(self.spans, divmod(rank, self.processes[1]), self.local, strict=True)
+        parts = zip(self.index_ranges, divmod(rank, self.process_layout[1]), self.local_layout, strict=True)
         spans = (spans[place * local : (place + 1) * local] for spans, place, local in parts)
-        return Block(rank, self.processes, *(Span(some[0].start, some[-1].stop, some[0].size) for some in spans))
+        return Block(
+            rank, self.process_layout, *(IndexRange(some[0].start, some[-1].stop, some[0].axis_size) for some in spans)
+        )
 
     def extent(self):
-        return None if self.smallest == self.shape else self._of_place(lambda span: span.length)
+        return None if self.min_block_shape == self.shape else self._quantity_of_block(lambda span: span.length)
 
     def offset(self):
-        return self._of_place(lambda span: span.start)
+        return self._quantity_of_block(lambda span: span.start)
 
-    def _of_place(self, number):
-        """`number` of the rows and of the columns of the block of a program."""
-        lists = zip(self.spans, self.place(), strict=True)
-        return [jnp.asarray([number(span) for span in spans])[place] for spans, place in lists]
+    def _quantity_of_block(self, quantity):
+        """`quantity` of the rows and of the columns of the block of a program."""
+        lists = zip(self.index_ranges, self.block_index(), strict=True)
+        return [jnp.asarray([quantity(span) for span in spans])[place] for spans, place in lists]
 
-    def place(self):
-        return tuple(jax.lax.axis_index(axis) for axis in AXES)
+    def block_index(self):
+        return tuple(jax.lax.axis_index(axis) for axis in MESH_AXES)
 
-    def first(self):
-        row, column = self.place()
+    def is_first_block(self):
+        row, column = self.block_index()
         return (row == 0) & (column == 0)
 
     def shift(self, slab, axis: int, step: int):
         parts = self.layout[axis]
-        ring = [(place, (place + step) % parts) for place in range(parts)]
-        return slab if parts == 1 else jax.lax.ppermute(slab, AXES[axis], ring)
+        permutation = [(source, (source + step) % parts) for source in range(parts)]
+        return slab if parts == 1 else jax.lax.ppermute(slab, MESH_AXES[axis], permutation)
 
     def sum(self, array):
-        return jax.lax.psum(array, AXES)
+        return jax.lax.psum(array, MESH_AXES)
 
     def require_block(self, array):
         # Without these types JAX does not know which arrays differ between devices, and derivatives of sums are wrong.
@@ -93,73 +97,88 @@ class Sharded(Transport):
         if self.layout[axis] == 1:
             return array
         parts = array.ndim - 3
-        return jax.lax.all_to_all(array, AXES[axis], split_axis=parts, concat_axis=parts, tiled=True)
+        return jax.lax.all_to_all(array, MESH_AXES[axis], split_axis=parts, concat_axis=parts, tiled=True)
 
     def jit(self, program, **options):
 
         @wraps(program)
         def on_all_blocks(*args, **kwargs):
             leaves, tree = jax.tree.flatten((args, kwargs))
-            places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, jax.core.Tracer)]
+            traced_leaves = [place for place, leaf in enumerate(leaves) if isinstance(leaf, jax.core.Tracer)]
 
             def on_block(*arrays):
-                traced = dict(zip(places, arrays, strict=True))
+                traced = dict(zip(traced_leaves, arrays, strict=True))
                 args, kwargs = tree.unflatten([traced.get(place, leaf) for place, leaf in enumerate(leaves)])
                 return program(*args, **kwargs)
 
-            arrays = [leaves[place] for place in places]
-            given, made = tuple(spec(array.ndim) for array in arrays), self._specs(on_block, arrays)
-            return jax.shard_map(on_block, mesh=self.mesh, in_specs=given, out_specs=made, check_vma=False)(*arrays)
+            arrays = [leaves[place] for place in traced_leaves]
+            in_specs, out_specs = (
+                tuple(partition_spec(array.ndim) for array in arrays),
+                self._output_specs(on_block, arrays),
+            )
+            return jax.shard_map(on_block, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)(
+                *arrays
+            )
 
         return jax.jit(on_all_blocks, **options)
 
-    def _specs(self, on_block, arrays):
+    def _output_specs(self, on_block, arrays):
         """The PartitionSpecs of the results of a program of one block, which shard_map needs before it traces."""
 
-        def of_one(array):
-            shape = (n // parts for n, parts in zip(array.shape, cuts(array.ndim, self.layout), strict=True))
+        def block_shape(array):
+            shape = (n // parts for n, parts in zip(array.shape, parts_of_axes(array.ndim, self.layout), strict=True))
             return jax.ShapeDtypeStruct(tuple(shape), array.dtype)
 
-        rings = list(zip(AXES, self.layout, strict=True))
-        _, found = jax.make_jaxpr(on_block, axis_env=rings, return_shape=True)(*map(of_one, arrays))
-        return jax.tree.map(lambda one: spec(one.ndim), found)
+        axis_sizes = list(zip(MESH_AXES, self.layout, strict=True))
+        _, results = jax.make_jaxpr(on_block, axis_env=axis_sizes, return_shape=True)(*map(block_shape, arrays))
+        return jax.tree.map(lambda one: partition_spec(one.ndim), results)
 
-    def held_bytes(self, tree) -> int:
+    def local_nbytes(self, tree) -> int:
         # An array of a program has those of all blocks.
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) // self.size
 
-    def make(self, build, margin=0):
+    def make_arrays(self, build, margin=0):
         # The host has the arrays of one block at a time.
         margins = margin if isinstance(margin, tuple) else (margin, margin)
-        found = [
-            jax.tree.map(lambda array, device=device: self._place(np.asarray(array), device, margins), build(block))
+        trees = [
+            jax.tree.map(
+                lambda array, device=device: self._put_on_device(np.asarray(array), device, margins), build(block)
+            )
             for block, device in zip(self.blocks, self._devices, strict=True)
         ]
-        return jax.tree.map(lambda *arrays: self._side_by_side(arrays), *found)
+        return jax.tree.map(lambda *arrays: self._global_array(arrays), *trees)
 
-    def _place(self, array, device, margins):
+    def _put_on_device(self, array, device, margins):
         """The array of a block on its device; a short block has zeros, or cells of its margin, at the end."""
-        missing = [(0, 0)] * array.ndim
+        padding = [(0, 0)] * array.ndim
         for axis in (-2, -1) if array.ndim > 1 else ():
             if array.shape[axis] > 1 or not any(margins):
-                missing[axis] = (0, self.shape[axis] + 2 * margins[axis] - array.shape[axis])
-        short = any(after for _, after in missing)
-        full = np.pad(array, missing, mode="edge" if any(margins) else "constant") if short else array
+                padding[axis] = (0, self.shape[axis] + 2 * margins[axis] - array.shape[axis])
+        needs_padding = any(after for _, after in padding)
+        padded = np.pad(array, padding, mode="edge" if any(margins) else "constant") if needs_padding else array
         # Wait for the copy, which needs the array on the host.
-        return jax.block_until_ready(jax.device_put(full, device, may_alias=False))
+        return jax.block_until_ready(jax.device_put(padded, device, may_alias=False))
 
-    def _side_by_side(self, arrays):
+    def _global_array(self, arrays):
         """The array of a jitted program, from the arrays of this process's blocks."""
         ndim = arrays[0].ndim
-        shape = tuple(length * parts for length, parts in zip(arrays[0].shape, cuts(ndim, self.layout), strict=True))
-        return jax.make_array_from_single_device_arrays(shape, NamedSharding(self.mesh, spec(ndim)), list(arrays))
+        shape = tuple(
+            length * parts for length, parts in zip(arrays[0].shape, parts_of_axes(ndim, self.layout), strict=True)
+        )
+        return jax.make_array_from_single_device_arrays(
+            shape, NamedSharding(self.mesh, partition_spec(ndim)), list(arrays)
+        )
 
     def put(self, tree):
-        return self.make(lambda block: jax.tree.map(lambda a: a[self._window(block)] if np.ndim(a) else a, tree))
+        return self.make_arrays(
+            lambda block_of_rank: jax.tree.map(
+                lambda a: a[self._slices_in_part(block_of_rank)] if np.ndim(a) else a, tree
+            )
+        )
 
-    def pieces(self, tree, margin: int | None = 0) -> list:
+    def get_blocks(self, tree, margin: int | None = 0) -> list:
 
-        def piece(array, block, device):
+        def block_array(array, block, device):
             if array.ndim:
                 array = next(shard.data for shard in array.addressable_shards if shard.device == device)
             if array.ndim < 2 or margin is None:
@@ -167,22 +186,22 @@ class Sharded(Transport):
             rows, columns = (length + 2 * margin for length in block.shape)
             return np.asarray(array)[..., :rows, :columns]
 
-        places = zip(self.blocks, self._devices, strict=True)
-        return [jax.tree.map(lambda array, at=at: piece(array, *at), tree) for at in places]
+        blocks_and_devices = zip(self.blocks, self._devices, strict=True)
+        return [jax.tree.map(lambda array, at=at: block_array(array, *at), tree) for at in blocks_and_devices]
 
-    def join(self, pieces):
+    def join_blocks(self, blocks):
 
-        def whole(*arrays):
+        def join_leaf(*arrays):
             if arrays[0].ndim == 0:
                 return arrays[0]
             field = np.empty((*arrays[0].shape[:-2], *self.block.shape), arrays[0].dtype)
             for part, array in zip(self.blocks, arrays, strict=True):
-                field[self._window(part)] = array
+                field[self._slices_in_part(part)] = array
             return field
 
-        return jax.tree.map(whole, *pieces)
+        return jax.tree.map(join_leaf, *blocks)
 
-    def _window(self, block):
+    def _slices_in_part(self, block):
         """The slices of a block in a field of the process's part."""
         spans = zip((block.y, block.x), (self.block.y, self.block.x), strict=True)
         return (..., *(slice(of.start - part.start, of.stop - part.start) for of, part in spans))
@@ -191,24 +210,24 @@ class Sharded(Transport):
         # All processes and devices get the rows, as JAX cannot send to a single process.
         if self.size == 1:
             return local[first:last]
-        blocks = [self.block_of(rank) for rank in range(self.size)]
-        mine = np.zeros((last - first, max(each.x.length for each in blocks)), local.dtype)
-        lower, upper = self.block.rows(first, last, member)
+        blocks = [self.part_of_process(rank) for rank in range(self.size)]
+        local_rows = np.zeros((last - first, max(each.x.length for each in blocks)), local.dtype)
+        lower, upper = self.block.overlapping_rows(first, last, member)
         start = self.block.y.start
         if lower < upper:
-            mine[lower - first : upper - first, : local.shape[1]] = local[lower - start : upper - start]
-        found = everyone(mine)
+            local_rows[lower - first : upper - first, : local.shape[1]] = local[lower - start : upper - start]
+        gathered = allgather_array(local_rows)
         if self.rank:
             return None
-        rows = np.empty((last - first, self.block.x.size), local.dtype)
-        for each, theirs in zip(blocks, found, strict=True):
-            lower, upper = each.rows(first, last, member)
+        rows = np.empty((last - first, self.block.x.axis_size), local.dtype)
+        for each, theirs in zip(blocks, gathered, strict=True):
+            lower, upper = each.overlapping_rows(first, last, member)
             piece = theirs[lower - first : upper - first, : each.x.length]
             rows[lower - first : upper - first, each.x.start : each.x.stop] = piece
         return rows
 
     def reduce(self, values, operation: str):
-        return values if self.size == 1 else OPERATIONS[operation](everyone(np.asarray(values)), axis=0)
+        return values if self.size == 1 else REDUCTIONS[operation](allgather_array(np.asarray(values)), axis=0)
 
     def broadcast(self, value):
         return value if self.size == 1 else self.allgather(value if self.rank == 0 else None)[0]
@@ -217,16 +236,16 @@ class Sharded(Transport):
         if self.size == 1:
             return [value]
         data = np.frombuffer(pickle.dumps(value), np.uint8)
-        lengths = everyone(np.asarray(data.size, np.int64))
-        room = np.zeros(
+        lengths = allgather_array(np.asarray(data.size, np.int64))
+        padded = np.zeros(
             1 << int(lengths.max() - 1).bit_length(), np.uint8
         )  # powers of two limit the number of compilations
-        room[: data.size] = data
-        found = everyone(room)
-        return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(found, lengths, strict=True)]
+        padded[: data.size] = data
+        gathered = allgather_array(padded)
+        return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(gathered, lengths, strict=True)]
 
 
-def everyone(array: np.ndarray) -> np.ndarray:
+def allgather_array(array: np.ndarray) -> np.ndarray:
     """The stacked arrays of all processes, sent as bytes, as JAX would round double precision."""
     from jax.experimental.multihost_utils import process_allgather
 
@@ -235,21 +254,28 @@ def everyone(array: np.ndarray) -> np.ndarray:
     return found.view(array.dtype).reshape(jax.process_count(), *array.shape)
 
 
-def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
-    """The first devices of each process, arranged like blocks: `processes` rectangles of `local` rows and columns."""
-    devices, size = local[0] * local[1], processes[0] * processes[1]
-    provide(devices)
+def make_mesh(local_layout: tuple[int, int], process_layout: tuple[int, int]) -> Mesh:
+    """The first devices of each process, arranged like blocks: `process_layout` rectangles of `local_layout` rows and
+    columns.
+    """
+    devices, size = local_layout[0] * local_layout[1], process_layout[0] * process_layout[1]
+    provide_devices(devices)
     if jax.process_count() != size:
         raise SetupError(
             f"a run on {size} processes, but JAX knows of {jax.process_count()}: call jax.distributed.initialize in "
             "each first, or start them by `swmodel run`"
         )
-    first = [[device for device in jax.devices() if device.process_index == rank][:devices] for rank in range(size)]
-    by_process = np.array(first, dtype=object).reshape(*processes, *local)
-    return Mesh(by_process.swapaxes(1, 2).reshape(processes[0] * local[0], processes[1] * local[1]), AXES)
+    devices_by_process = [
+        [device for device in jax.devices() if device.process_index == rank][:devices] for rank in range(size)
+    ]
+    by_process = np.array(devices_by_process, dtype=object).reshape(*process_layout, *local_layout)
+    return Mesh(
+        by_process.swapaxes(1, 2).reshape(process_layout[0] * local_layout[0], process_layout[1] * local_layout[1]),
+        MESH_AXES,
+    )
 
 
-def provide(devices: int) -> None:
+def provide_devices(devices: int) -> None:
     """Provide this number of devices in this process. SetupError: impossible.
 
     CPUs are split into devices, unless JAX has already started or JAX_NUM_CPU_DEVICES is set.
@@ -257,24 +283,24 @@ def provide(devices: int) -> None:
     if "JAX_NUM_CPU_DEVICES" not in os.environ:
         with contextlib.suppress(RuntimeError):  # JAX has already started
             jax.config.update("jax_num_cpu_devices", devices)
-    if (there := jax.local_device_count()) < devices:
+    if (n_devices := jax.local_device_count()) < devices:
         words = "; JAX had started, or JAX_NUM_CPU_DEVICES is set" if jax.default_backend() == "cpu" else ""
-        raise SetupError(f"the run needs {devices} devices, but there are {there}{words}")
+        raise SetupError(f"the run needs {devices} devices, but there are {n_devices}{words}")
 
 
-def processes(devices: int) -> int:
+def n_processes(devices: int) -> int:
     """The number of processes in JAX; first provides the devices of each."""
-    provide(devices)
+    provide_devices(devices)
     return jax.process_count()
 
 
-def spec(ndim: int) -> PartitionSpec:
+def partition_spec(ndim: int) -> PartitionSpec:
     """The PartitionSpec of an array with `ndim` axes: numbers on all devices, arrays in blocks."""
     if ndim < 2:
-        return PartitionSpec(AXES) if ndim else PartitionSpec()
-    return PartitionSpec(*[None] * (ndim - 2), *AXES)
+        return PartitionSpec(MESH_AXES) if ndim else PartitionSpec()
+    return PartitionSpec(*[None] * (ndim - 2), *MESH_AXES)
 
 
-def cuts(ndim: int, layout: tuple[int, int]) -> tuple[int, ...]:
-    """The number of parts of each axis of the array of all blocks: `spec` in numbers."""
+def parts_of_axes(ndim: int, layout: tuple[int, int]) -> tuple[int, ...]:
+    """The number of parts of each axis of the array of all blocks: `partition_spec` in numbers."""
     return (*[1] * (ndim - 2), *layout) if ndim > 1 else (layout[0] * layout[1],) * ndim

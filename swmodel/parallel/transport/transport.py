@@ -25,13 +25,13 @@ class Transport:
     layout: tuple[int, int]  # blocks of all processes in y and x
     devices: int  # devices of this process
     shape: tuple[int, int]  # (rows, columns) of a field in a jitted program, the same in all blocks
-    smallest: tuple[int, int]  # least (rows, columns) of a block
+    min_block_shape: tuple[int, int]  # least (rows, columns) of a block
 
     def jit(self, program: Callable, **options) -> Callable:
         """jax.jit of a program of the arrays of one block; numbers are the same in all blocks.
 
         The program may use `shift`, `swap`, `sum` and `transpose`, which are linear for JAX's transformations.
-        `extent`, `offset`, `place` and `first` give the position of the block.
+        `extent`, `offset`, `block_index` and `is_first_block` give the position of the block.
         """
 
     def shift(self, slab, axis: int, step: int):
@@ -71,21 +71,21 @@ class Transport:
     def offset(self):
         """Row and column of the block's first cell in the grid."""
 
-    def place(self):
+    def block_index(self):
         """Row and column of the block in the layout."""
 
-    def first(self):
+    def is_first_block(self):
         """Whether this is the first of all blocks."""
 
-    def make(self, build: Callable, margin=0):
+    def make_arrays(self, build: Callable, margin=0):
         """The trees of NumPy arrays build(block) of each of `blocks` on its device, as arguments of programs.
 
         The arrays have `margin` cells around the block: a number, or a pair for rows and columns. With a margin, an
         axis of length one has one value for all cells.
         """
 
-    def pieces(self, tree, margin: int | None = 0) -> list:
-        """The arrays of `make` or of a jitted program as NumPy arrays, for each of `blocks`.
+    def get_blocks(self, tree, margin: int | None = 0) -> list:
+        """The arrays of `make_arrays` or of a jitted program as NumPy arrays, for each of `blocks`.
 
         With the margin None they may be arrays other than fields.
         """
@@ -95,12 +95,12 @@ class Transport:
 
     def get(self, tree):
         """The arrays of `put` or of a jitted program as NumPy arrays of the process's part."""
-        return self.join(self.pieces(tree))
+        return self.join_blocks(self.get_blocks(tree))
 
-    def join(self, pieces: list):
+    def join_blocks(self, blocks: list):
         """Fields of the process's part, from those of each of `blocks`; numbers are the same in all."""
 
-    def held_bytes(self, tree) -> int:
+    def local_nbytes(self, tree) -> int:
         """Bytes of this process's part of a tree."""
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:

@@ -14,18 +14,18 @@ from pathlib import Path
 
 import netCDF4
 
-from ...files.run_folder import CONFIG, is_folder
+from ...files.run_folder import CONFIG, is_run_folder
 from ..dataset import PlotError, field_names, find_record, open_data
-from ..derived import changes, chosen, derivable
-from ..files import written
-from ..info import examine, facts, records_of
+from ..derived import choose_fields, derivable_fields, has_records
+from ..files import atomic_write
+from ..info import examine_run_files, find_records_file, list_facts
 from ..titles import run_name
-from .content import drifters, maps, spectra, time_series
+from .content import encode_drifters, encode_maps, encode_series, encode_spectra
 
 #: The usual fields of the page, as far as the file has them.
-PREFERRED = ("zeta", "eta", "speed", "eta_max")
+PREFERRED_FIELDS = ("zeta", "eta", "speed", "eta_max")
 #: The files of which the page is made.
-PARTS = ("html", "css", "js")
+TEMPLATE_SUFFIXES = ("html", "css", "js")
 
 
 def view(path, fields=None, output=None) -> Path:
@@ -43,50 +43,50 @@ def view(path, fields=None, output=None) -> Path:
         The file written.
     """
     path = Path(path)
-    file = records_of(path)
+    file = find_records_file(path)
     if file is None:
         raise PlotError(f"{path} holds no records yet")
-    restarts = examine(path, file)
+    restarts = examine_run_files(path, file)
     with open_data(file) as data:
         find_record(data, 0)
-        names = list(fields) if fields else usual(data)
-        if still := [name for name in names if not changes(data, name)]:
-            raise PlotError(f"{still[0]} in {file} does not change with time; `swmodel plot` draws it")
-        content = maps(data, names) | {"series": [*time_series(path)], "spectra": spectra(path)}
-        content["drifters"] = drifters(data, names[0])
+        names = list(fields) if fields else default_fields(data)
+        if constant_fields := [name for name in names if not has_records(data, name)]:
+            raise PlotError(f"{constant_fields[0]} in {file} does not change with time; `swmodel plot` draws it")
+        content = encode_maps(data, names) | {"series": [*encode_series(path)], "spectra": encode_spectra(path)}
+        content["drifters"] = encode_drifters(data, names[0])
         config = path / CONFIG
         text = config.read_text("utf-8") if config.is_file() else getattr(data, "configuration", "none in this file")
-        words = {
+        texts = {
             "title": escape(run_name(data) or file.stem),
-            "facts": table([("file", file.name), *facts(path, file, restarts)]),
+            "facts": format_html_rows([("file", file.name), *list_facts(path, file, restarts)]),
             "configuration": escape(text),
-            "provenance": table(
+            "provenance": format_html_rows(
                 (name, str(data.getncattr(name))) for name in data.ncattrs() if name != "configuration"
             ),
         }
-    target = Path(output) if output else file.with_name("view.html" if is_folder(path) else f"{file.stem}.html")
-    with written(target) as temporary:
-        temporary.write_text(page(content, words), encoding="utf-8")
+    target = Path(output) if output else file.with_name("view.html" if is_run_folder(path) else f"{file.stem}.html")
+    with atomic_write(target) as temporary:
+        temporary.write_text(fill_template(content, texts), encoding="utf-8")
     return target
 
 
-def usual(data: netCDF4.Dataset) -> list[str]:
-    """The file's fields of PREFERRED; if it has none, those that `swmodel plot` would draw."""
-    there = {*field_names(data), *derivable(data)}
-    found = [name for name in PREFERRED if name in there]
-    others = chosen(data, None)
-    return found or [name for name in others if changes(data, name)] or others
+def default_fields(data: netCDF4.Dataset) -> list[str]:
+    """The file's fields of PREFERRED_FIELDS; if it has none, those that `swmodel plot` would draw."""
+    available = {*field_names(data), *derivable_fields(data)}
+    preferred = [name for name in PREFERRED_FIELDS if name in available]
+    default_names = choose_fields(data, None)
+    return preferred or [name for name in default_names if has_records(data, name)] or default_names
 
 
-def table(pairs) -> str:
+def format_html_rows(pairs) -> str:
     """Rows of HTML."""
     return "\n".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in pairs)
 
 
-def page(content: dict, words: dict[str, str]) -> str:
+def fill_template(content: dict, texts: dict[str, str]) -> str:
     """The HTML."""
-    text, rules, program = (files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in PARTS)
-    numbers = base64.b64encode(zlib.compress(json.dumps(content, allow_nan=False).encode(), 9)).decode()
-    for name, part in (words | {"style": rules, "program": program, "content": numbers}).items():
-        text = text.replace(f"<!--{name}-->", part)
-    return text
+    html, css, script = (files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in TEMPLATE_SUFFIXES)
+    encoded = base64.b64encode(zlib.compress(json.dumps(content, allow_nan=False).encode(), 9)).decode()
+    for name, part in (texts | {"style": css, "program": script, "content": encoded}).items():
+        html = html.replace(f"<!--{name}-->", part)
+    return html

@@ -1,12 +1,12 @@
 "use strict";
 // Draws the content of the page: maps to step through, time series with a mark at the record that is shown, its spectra.
 
-const LEVELS = 253, MISSING = 255;
+const MAX_LEVEL = 253, MISSING = 255;
 const at = (id) => document.getElementById(id);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
 const FONT = "12px system-ui, sans-serif";
 
-async function inflated(text) {
+async function inflate(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
@@ -42,7 +42,7 @@ function decades(low, high, most) {
 const digits = (x) => String(Number(x.toPrecision(4))).replace("-", "−");
 
 // A canvas of a height in pixels of the page, ready to draw on.
-function prepared(canvas, height) {
+function prepareCanvas(canvas, height) {
   const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
   canvas.style.height = `${height}px`;
   canvas.width = Math.round(width * ratio);
@@ -69,7 +69,7 @@ class Maps {
   }
 
   async bytes(field) {
-    if (!this.values.has(field.name)) this.values.set(field.name, await inflated(field.bytes));
+    if (!this.values.has(field.name)) this.values.set(field.name, await inflate(field.bytes));
     return this.values.get(field.name);
   }
 
@@ -81,7 +81,7 @@ class Maps {
     const { left, top, right, bottom } = this.frame;
     const across = at("map").clientWidth - left - right;
     const down = Math.min(Math.max(across * (north - south) / (east - west), 120), Math.max(320, 0.8 * window.innerHeight));
-    const pen = prepared(at("map"), down + top + bottom);
+    const pen = prepareCanvas(at("map"), down + top + bottom);
     const width = Math.min(across, Math.max(down * (east - west) / (north - south), 120));
     this.box = { left, top, width, height: down };
     pen.imageSmoothingEnabled = width < field.columns;
@@ -173,9 +173,9 @@ class Maps {
   bar(pen, field, left) {
     if (field.ticks?.length === 0) return;
     const { top, height } = this.box, palette = field.colours.match(/.{6}/g);
-    for (let level = 0; level <= LEVELS; ++level) {
+    for (let level = 0; level <= MAX_LEVEL; ++level) {
       pen.fillStyle = `#${palette[level]}`;
-      pen.fillRect(left, top + height * (1 - (level + 1) / (LEVELS + 1)), 14, height / (LEVELS + 1) + 1);
+      pen.fillRect(left, top + height * (1 - (level + 1) / (MAX_LEVEL + 1)), 14, height / (MAX_LEVEL + 1) + 1);
     }
     pen.fillStyle = colour("--ink");
     pen.strokeRect(left + 0.5, top + 0.5, 13, height - 1);
@@ -197,14 +197,14 @@ class Maps {
     const level = (await this.bytes(field))[(this.record * field.rows + j) * field.columns + i];
     const [x, y] = field.axes.names, at_x = digits(west + across * (east - west)), at_y = digits(south + up * (north - south));
     const place = `${x} ${at_x}, ${y} ${at_y} ${field.axes.unit}`;
-    const value = field.low + (field.high - field.low) * level / LEVELS;
-    const beyond = (level === 0 && /min|both/.test(field.extend)) ? "≤ " : (level === LEVELS && /max|both/.test(field.extend)) ? "≥ " : "";
+    const value = field.low + (field.high - field.low) * level / MAX_LEVEL;
+    const beyond = (level === 0 && /min|both/.test(field.extend)) ? "≤ " : (level === MAX_LEVEL && /max|both/.test(field.extend)) ? "≥ " : "";
     at("here").textContent = `${place}: ${level === MISSING ? (this.content.ground ? "dry" : "land") : `${beyond}${digits(Number(value.toPrecision(3)))}`}`;
   }
 }
 
 // A canvas below its label, among the others of a place.
-function chartIn(place, label, about) {
+function addChart(place, label, about) {
   const box = document.createElement("div"), canvas = document.createElement("canvas"), name = document.createElement("h3");
   name.textContent = label;
   canvas.setAttribute("role", "img");
@@ -254,7 +254,7 @@ class Series {
   constructor(content, show) {
     this.content = content;
     this.charts = content.series.map((series) => {
-      const canvas = chartIn("series", series.label, `${series.label} over time`);
+      const canvas = addChart("series", series.label, `${series.label} over time`);
       canvas.addEventListener("click", (event) => {
         const { left, width } = canvas.box, first = series.times[0], last = series.times.at(-1);
         show(nearest(content.times, first + (last - first) * (event.offsetX - left) / width));
@@ -270,7 +270,7 @@ class Series {
   }
 
   chart({ times, values }, canvas, now) {
-    const pen = prepared(canvas, 146), top = 6, height = 104;
+    const pen = prepareCanvas(canvas, 146), top = 6, height = 104;
     const there = values.filter((value) => value !== null);
     const low = Math.min(...there), high = Math.max(...there), span = high - low || Math.abs(high) || 1;
     const bottom = low - 0.05 * span, range = 1.1 * span, first = times[0], long = times.at(-1) - first || 1;
@@ -289,7 +289,7 @@ class Series {
 class Spectra {
   constructor(content) {
     this.spectra = content.spectra;
-    this.charts = (content.spectra?.quantities ?? []).map((of) => ({ of, canvas: chartIn("spectra", of.label, of.label) }));
+    this.charts = (content.spectra?.quantities ?? []).map((of) => ({ of, canvas: addChart("spectra", of.label, of.label) }));
   }
 
   draw(time) {
@@ -297,7 +297,7 @@ class Spectra {
   }
 
   chart(values, canvas, record) {
-    const k = this.spectra.wavenumbers, pen = prepared(canvas, 220), top = 6, height = 170, left = 46;
+    const k = this.spectra.wavenumbers, pen = prepareCanvas(canvas, 220), top = 6, height = 170, left = 46;
     const there = [...values[0], ...values[record]].filter((value) => value !== null), width = canvas.clientWidth - left - 16;
     if (!there.length) return;
     const low = Math.min(...there) / 2, high = Math.max(...there) * 2, first = k[0] / 1.1, last = k.at(-1) * 1.1;
@@ -312,8 +312,8 @@ class Spectra {
 }
 
 async function start() {
-  const content = JSON.parse(new TextDecoder().decode(await inflated(at("content").textContent)));
-  if (content.ground) content.ground.bytes = await inflated(content.ground.colours);
+  const content = JSON.parse(new TextDecoder().decode(await inflate(at("content").textContent)));
+  if (content.ground) content.ground.bytes = await inflate(content.ground.colours);
   const maps = new Maps(content), spectra = new Spectra(content), last = content.titles.length - 1;
   for (const field of content.fields) at("field").add(new Option(field.label, field.name));
   at("record").max = last;

@@ -15,96 +15,96 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import turned
+from ...ocean.coordinates import has_rotated_pole
 from ...ocean.state import Carry
 from ...ocean.terms import PROCESSES
-from ...ocean.timestep import Forward
-from ..setup import coriolis, method_for
+from ...ocean.timestep import ForwardBackwardInputs
+from ..setup import coriolis, method_of_options
 
 #: Rates of upwind differences over |u|/dx, for waves of all lengths along one axis: a circle.
-UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
+UPWIND_RATES = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
 
 #: The process whose rates depend on the depth and the lengths of a cell.
-WAVES = "gravity waves and advection"
+WAVE_PROCESS = "gravity waves and advection"
 
 #: The automatic time step over the largest stable one: currents may grow.
-SHARE = 0.6
+DT_SAFETY_FACTOR = 0.6
 
 #: A time step with at most this many digits is preferred to a longer one, for at most this fraction of more steps.
-FEW_DIGITS, MORE_STEPS = 8, 0.1
+MAX_PREFERRED_DIGITS, MAX_STEP_INCREASE = 8, 0.1
 
 #: Time steps that are tried, and digits of one that need not divide an interval.
-TRIED, DIGITS = 10_000, 3
+MAX_CANDIDATES, DT_DIGITS = 10_000, 3
 
 #: Unit of intervals in the search for a common divisor, s.
-TICK = 1e-6
+TICK_SECONDS = 1e-6
 
 #: The number of a step after those that start the stepper.
-LATER = 9
+STEP_AFTER_START = 9
 
 #: Growth per step that counts as none: round-off of double roots, and growth too slow for any run.
-TOLERANCE = 1e-6
+GROWTH_TOLERANCE = 1e-6
 
 
 class Mode(NamedTuple):
     """A solution of the linear equations: rates, s-1."""
 
-    waves: float  # of gravity waves
-    other: complex = 0.0  # of all that acts on h and u alone
+    wave_rate: float  # of gravity waves
+    local_rate: complex = 0.0  # of all that acts on h and u alone
 
     @property
     def size(self) -> float:
         """The modulus of its larger rate."""
-        return max(abs(self.waves), abs(self.other))
+        return max(abs(self.wave_rate), abs(self.local_rate))
 
     def scaled(self, factor: float) -> Mode:
         """The same with its rates multiplied."""
-        return Mode(self.waves * factor, complex(self.other) * factor)
+        return Mode(self.wave_rate * factor, complex(self.local_rate) * factor)
 
 
-class Wave(NamedTuple):
+class ModeState(NamedTuple):
     """The fields of a Mode: a State of which a stepper takes steps."""
 
     h: np.ndarray
     u: np.ndarray
 
 
-def amplification(dt, mode: Mode, time) -> np.ndarray:
+def amplification_factor(dt, mode: Mode, time) -> np.ndarray:
     """Largest modulus of the eigenvalues of one step, for an array of time steps, s."""
-    method, dt = method_for(time), np.asarray(dt, dtype=float)
-    size = len(Wave._fields) * (1 + method.counts[1])
-    unit = np.eye(size)[:, :, None] * np.ones(dt.shape)  # [field, which of them is 1, dt]
-    now, *memory = (Wave(*unit[k : k + 2]) for k in range(0, size, 2))
+    method, dt = method_of_options(time), np.asarray(dt, dtype=float)
+    size = len(ModeState._fields) * (1 + method.weight_and_state_counts[1])
+    unit_states = np.eye(size)[:, :, None] * np.ones(dt.shape)  # [field, which of them is 1, dt]
+    state, *memory = (ModeState(*unit_states[k : k + 2]) for k in range(0, size, 2))
 
-    def tendency(x: Wave, _, forward: Forward | None = None) -> Wave:
-        rate = Wave(-1j * mode.waves * x.u + mode.other * x.h, 0)
-        level = x.h if forward is None else forward.h + forward.dt * rate.h
-        return rate._replace(u=-1j * mode.waves * level + mode.other * x.u)
+    def tendency(x: ModeState, _, forward: ForwardBackwardInputs | None = None) -> ModeState:
+        rate = ModeState(-1j * mode.wave_rate * x.u + mode.local_rate * x.h, 0)
+        level = x.h if forward is None else forward.pressure_h + forward.pressure_dt * rate.h
+        return rate._replace(u=-1j * mode.wave_rate * level + mode.local_rate * x.u)
 
-    weights = method.weights(LATER, dt)
-    after = method.combine(tendency, Carry(now, tuple(memory), LATER), weights)
-    step = np.array([field for fields in (after.state, *after.memory) for field in fields])
-    return np.abs(np.linalg.eigvals(np.moveaxis(step, -1, 0))).max(axis=-1)
+    weights = method.weights(STEP_AFTER_START, dt)
+    new_carry = method.combine(tendency, Carry(state, tuple(memory), STEP_AFTER_START), weights)
+    step_matrix = np.array([field for fields in (new_carry.state, *new_carry.memory) for field in fields])
+    return np.abs(np.linalg.eigvals(np.moveaxis(step_matrix, -1, 0))).max(axis=-1)
 
 
 @lru_cache
-def limit(mode: Mode, time) -> float:
+def stability_limit(mode: Mode, time) -> float:
     """The largest dt such that all shorter ones are stable, s, for a Mode of size 1 s-1."""
     low, high = 0.0, 4.0
-    for tried in (200, *[20] * 7):
-        step = (high - low) / tried
-        radii = low + step * np.arange(1, tried + 1)
-        unstable = np.flatnonzero(amplification(radii, mode, time) > 1 + TOLERANCE)
+    for n_intervals in (200, *[20] * 7):
+        step = (high - low) / n_intervals
+        time_steps = low + step * np.arange(1, n_intervals + 1)
+        unstable = np.flatnonzero(amplification_factor(time_steps, mode, time) > 1 + GROWTH_TOLERANCE)
         if not unstable.size:
             return high
-        low, high = radii[unstable[0]] - step, radii[unstable[0]]
+        low, high = time_steps[unstable[0]] - step, time_steps[unstable[0]]
     return float(low)
 
 
 class Rates(NamedTuple):
     """The fastest rates of a run, s-1."""
 
-    waves: float  # gravity waves in a current, 2 c sqrt(1/dx² + 1/dy²) `extremes.slowed`
+    waves: float  # gravity waves in a current, 2 c sqrt(1/dx² + 1/dy²) `extremes.effective_wave_rate`
     inertial: float  # |f|
     drag: float  # terms that damp all motion: bottom drag and sponge
     friction: float  # terms that damp the shortest waves: 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
@@ -112,56 +112,61 @@ class Rates(NamedTuple):
     radiation: float  # waves that leave through open sides, `radiation`
 
 
-def rates(config, extremes) -> Rates:
-    """The fastest rates of a configuration with the given Extremes of its initial state."""
-    if turned(config.grid) and not (config.physics.f0 or config.physics.beta):
+def fastest_rates(config, extremes) -> Rates:
+    """The fastest rates of a configuration with the given FieldExtremes of its initial state."""
+    if has_rotated_pole(config.grid) and not (config.physics.f0 or config.physics.beta):
         inertial = 2 * config.grid.rotation
     else:  # |f| is largest at the southern or the northern edge
         inertial = float(np.abs(coriolis(config, [-1, config.grid.ny - 1], [0])).max())
-    local = {process: extremes.largest(f"{process}_rate") for process in (*PROCESSES, "radiation")}
-    return Rates(waves=extremes.largest("wave_rate"), inertial=inertial, **local)
+    rates_of_processes = {process: extremes.max_abs(f"{process}_rate") for process in (*PROCESSES, "radiation")}
+    return Rates(waves=extremes.max_abs("wave_rate"), inertial=inertial, **rates_of_processes)
 
 
-def largest_dt(config, extremes) -> tuple[float, str]:
+def max_stable_dt(config, extremes) -> tuple[float, str]:
     """The largest stable time step, s, and the process that sets it."""
-    rate, time = rates(config, extremes), config.time
+    rate, time = fastest_rates(config, extremes), config.time
     damping = rate.friction + rate.drag
-    alone = {
-        WAVES: stable_dt(time, Mode(rate.waves)),
-        "friction, drag and sponge": stable_dt(time, Mode(0, -damping)),
-        "the Coriolis force": stable_dt(time, Mode(0, 1j * rate.inertial)),
+    limits = {
+        WAVE_PROCESS: stable_dt_of_modes(time, Mode(rate.waves)),
+        "friction, drag and sponge": stable_dt_of_modes(time, Mode(0, -damping)),
+        "the Coriolis force": stable_dt_of_modes(time, Mode(0, 1j * rate.inertial)),
     }
-    local = {
-        "the transport of tracers": stable_dt(time, *(Mode(0, rate.transport * z) for z in UPWIND)),
-        "waves through open sides": stable_dt(time, Mode(0, -damping - rate.radiation)) if rate.radiation else math.inf,
+    limits_of_other_cells = {
+        "the transport of tracers": stable_dt_of_modes(time, *(Mode(0, rate.transport * z) for z in UPWIND_RATES)),
+        "waves through open sides": stable_dt_of_modes(time, Mode(0, -damping - rate.radiation))
+        if rate.radiation
+        else math.inf,
     }
-    damped = (Mode(0, -damping), Mode(rate.waves, -rate.friction), Mode(rate.waves, -damping))
-    together = stable_dt(time, Mode(0, 1j * rate.inertial), *damped)
-    alone |= local
-    return min(together, *local.values()), min(alone, key=alone.__getitem__)
+    damped_modes = (Mode(0, -damping), Mode(rate.waves, -rate.friction), Mode(rate.waves, -damping))
+    joint_limit = stable_dt_of_modes(time, Mode(0, 1j * rate.inertial), *damped_modes)
+    limits |= limits_of_other_cells
+    return min(joint_limit, *limits_of_other_cells.values()), min(limits, key=limits.__getitem__)
 
 
 def dt_of_waves(config, extremes) -> float:
-    """The time step for the waves of the initial state, s: SHARE of the largest stable one, or for `time.cfl`
+    """The time step for the waves of the initial state, s: DT_SAFETY_FACTOR of the largest stable one, or for
+    `time.cfl`
 
         dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²))
 
     with the largest |u| and h, and dx of the narrowest row with water. Infinite without any water.
     """
     if config.time.cfl is None:
-        return SHARE * largest_dt(config, extremes)[0]
+        return DT_SAFETY_FACTOR * max_stable_dt(config, extremes)[0]
     dx, dy = (extremes.ranges[name][0] for name in ("dx", "dy"))
-    speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
-    speed += math.sqrt(config.physics.gravity * extremes.largest("h"))
+    speed = math.hypot(extremes.max_abs("u"), extremes.max_abs("v"))
+    speed += math.sqrt(config.physics.gravity * extremes.max_abs("h"))
     return config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2)) if speed else math.inf
 
 
 def dt_from_state(config, extremes) -> float:
     """`dt_of_waves`, within half the limits of slower processes and 0.8 of that of waves through open sides, s."""
-    rate, dt = rates(config, extremes), dt_of_waves(config, extremes)
+    rate, dt = fastest_rates(config, extremes), dt_of_waves(config, extremes)
     damping = -rate.friction - rate.drag
-    radiating = stable_dt(config.time, Mode(0, damping - rate.radiation))
-    return min(dt, 0.5 * stable_dt(config.time, Mode(0, damping), Mode(0, 1j * rate.inertial)), 0.8 * radiating)
+    radiation_limit = stable_dt_of_modes(config.time, Mode(0, damping - rate.radiation))
+    return min(
+        dt, 0.5 * stable_dt_of_modes(config.time, Mode(0, damping), Mode(0, 1j * rate.inertial)), 0.8 * radiation_limit
+    )
 
 
 def automatic_dt(config, extremes) -> float:
@@ -173,42 +178,44 @@ def automatic_dt(config, extremes) -> float:
     if not 0 < dt < math.inf:
         return dt
     intervals = (output.every, output.spectra, config.restart.every, 86400.0 * (config.run.days or 0.0))
-    given = [each for each in intervals if each]
-    ticks = [round(each / TICK) for each in given]
-    common = given[0] / max(1, ticks[0] // (math.gcd(*ticks) or 1)) if given else 0.0
-    for interval in (common, output.every or 0.0):
+    lengths = [each for each in intervals if each]
+    ticks = [round(each / TICK_SECONDS) for each in lengths]
+    common_divisor = lengths[0] / max(1, ticks[0] // (math.gcd(*ticks) or 1)) if lengths else 0.0
+    for interval in (common_divisor, output.every or 0.0):
         if interval >= dt:
-            return dividing(interval, dt, 1)[0]
-    unit = 10.0 ** (math.floor(math.log10(dt)) + 1 - DIGITS)
-    return float(f"{math.floor(dt / unit) * unit:.{DIGITS}g}")
+            return dividing_dt(interval, dt, 1)[0]
+    unit = 10.0 ** (math.floor(math.log10(dt)) + 1 - DT_DIGITS)
+    return float(f"{math.floor(dt / unit) * unit:.{DT_DIGITS}g}")
 
 
-def dividing(every: float, dt: float, records: int) -> tuple[float, int]:
+def dividing_dt(every: float, dt: float, records: int) -> tuple[float, int]:
     """A time step of at most dt that divides `every`, and the number of its steps in `every`.
 
     It is the longest whose multiples have no rounding error in `records` records, or a slightly shorter one with few
     digits. Model time is such a multiple, and readers show its last bit as a nanosecond.
     """
 
-    def exact(steps: int) -> bool:
+    def is_exact(steps: int) -> bool:
         return all(k * steps * (every / steps) == k * every for k in range(1, records + 1))
 
-    def order(steps: int) -> tuple[bool, int]:
-        return len(repr(every / steps)) > FEW_DIGITS, steps
+    def preference(steps: int) -> tuple[bool, int]:
+        return len(repr(every / steps)) > MAX_PREFERRED_DIGITS, steps
 
-    least = math.ceil(every / dt)
-    most = max(least, min(least + TRIED, int(least * (1 + MORE_STEPS))))
-    tried = sorted(range(least, most + 1), key=order)
-    best = next(filter(exact, tried), least)
-    return every / best, best
+    min_steps = math.ceil(every / dt)
+    max_steps = max(min_steps, min(min_steps + MAX_CANDIDATES, int(min_steps * (1 + MAX_STEP_INCREASE))))
+    candidates = sorted(range(min_steps, max_steps + 1), key=preference)
+    best_steps = next(filter(is_exact, candidates), min_steps)
+    return every / best_steps, best_steps
 
 
-def stable_dt(time, *modes: Mode) -> float:
+def stable_dt_of_modes(time, *modes: Mode) -> float:
     """The largest time step with which all of these modes are stable, s; infinite if all rates are zero.
 
     Zero if a rate is not finite, as in a state that blows up.
     """
     if not np.isfinite([mode.size for mode in modes]).all():
         return 0.0
-    moving = [mode for mode in modes if mode.size]
-    return min((limit(mode.scaled(1 / mode.size), time) / mode.size for mode in moving), default=math.inf)
+    nonzero_modes = [mode for mode in modes if mode.size]
+    return min(
+        (stability_limit(mode.scaled(1 / mode.size), time) / mode.size for mode in nonzero_modes), default=math.inf
+    )

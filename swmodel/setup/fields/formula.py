@@ -10,46 +10,50 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError, failure
+from ...errors import ConfigError, describe_failure
 from ...ocean.coordinates import Points
-from ...ocean.own_term import FIXED, place_of
+from ...ocean.user_term import FIXED_PARAMETERS, source_line_of
 
 #: Parameters of a function for a field, also in time; first parameters of a term.
-SIGNATURE = ["self", "config", "at"]
-IN_TIME = [*SIGNATURE, "t"]
-OF_TERM = ["self", *FIXED]
+FIELD_SIGNATURE = ["self", "config", "at"]
+FIELD_IN_TIME_SIGNATURE = [*FIELD_SIGNATURE, "t"]
+TERM_SIGNATURE = ["self", *FIXED_PARAMETERS]
 
 #: Largest difference of a field at the same point, relative to its largest value, that counts as rounding.
 ROUND_OFF = 1e-9
 
 
-def evaluated(function: Callable, at: Points, what: str, t: float | None = None, index: tuple = ()) -> np.ndarray:
+def evaluate_function(
+    function: Callable, at: Points, label: str, t: float | None = None, index: tuple = ()
+) -> np.ndarray:
     """Values of function(at), or of function(at, t) at t s after the start, float64, that broadcast to the points.
 
     `index`: the element of an array of constituents and parts that the function returns.
     """
-    start = place_of(function)
+    source_line = source_line_of(function)
     if t is not None:
-        function, what = partial(function, t=t), f"{what} at t = {t:g} s"
+        function, label = partial(function, t=t), f"{label} at t = {t:g} s"
     try:
-        found = function(at)
+        values = function(at)
         for number in index:
-            found = found[number]
-        found = np.asarray(found)
+            values = values[number]
+        values = np.asarray(values)
     except (ConfigError, MemoryError):
         raise
     except (Exception, SystemExit) as error:  # a rank that ended alone would leave the others waiting
-        raise ConfigError([failure(error, start.rpartition(":")[0], what)]) from error
-    if found.dtype.kind not in "biuf":
-        returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"
-        raise ConfigError([f"{start}: {what}: returns {returned}; must be numbers, at the points of at.x and at.y"])
+        raise ConfigError([describe_failure(error, source_line.rpartition(":")[0], label)]) from error
+    if values.dtype.kind not in "biuf":
+        returned = "nothing" if values.dtype == object and values.item() is None else f"values of type {values.dtype}"
+        raise ConfigError(
+            [f"{source_line}: {label}: returns {returned}; must be numbers, at the points of at.x and at.y"]
+        )
     rows, columns = at.j.size, at.i.size
     try:
-        np.broadcast_to(found, (rows, columns))
+        np.broadcast_to(values, (rows, columns))
     except ValueError:
         points = f"{rows} rows and {columns} columns of points"
-        raise ConfigError([f"{start}: {what}: returns an array of shape {found.shape} for {points}"]) from None
-    return np.atleast_2d(found.astype(np.float64, copy=False))
+        raise ConfigError([f"{source_line}: {label}: returns an array of shape {values.shape} for {points}"]) from None
+    return np.atleast_2d(values.astype(np.float64, copy=False))
 
 
 def position_problems(config: Any, formulas: Iterable) -> Iterator[str]:
@@ -66,29 +70,29 @@ def position_problems(config: Any, formulas: Iterable) -> Iterator[str]:
             alone = formula.read(rows[[at]], columns[[at]])[0, 0]
             if not np.isclose(alone, one, rtol=0, atol=tolerance, equal_nan=True):
                 yield (
-                    f"{formula.what}: is {alone:.6g} at row {row}, column {column} alone, but {one:.6g} "
+                    f"{formula.label}: is {alone:.6g} at row {row}, column {column} alone, but {one:.6g} "
                     "together with others; must depend on the position of a point only"
                 )
                 break
 
 
-def parameters(value: Any) -> list[str]:
+def parameter_names(value: Any) -> list[str]:
     """Names of the parameters of a function; none for other objects."""
     return list(inspect.signature(value).parameters) if isinstance(value, types.FunctionType) else []
 
 
-def in_time(value: Any) -> bool:
+def is_field_in_time(value: Any) -> bool:
     """Whether an attribute of the class of a case is the function of a field that varies in time."""
-    return parameters(value) == IN_TIME
+    return parameter_names(value) == FIELD_IN_TIME_SIGNATURE
 
 
-def is_term(value: Any) -> bool:
+def is_term_function(value: Any) -> bool:
     """Whether an attribute of the class of a case is the function of a term, by its parameters."""
-    return parameters(value)[: len(OF_TERM)] == OF_TERM
+    return parameter_names(value)[: len(TERM_SIGNATURE)] == TERM_SIGNATURE
 
 
 @lru_cache
-def terms_in(case: type) -> tuple[str, ...]:
+def term_function_names(case: type) -> tuple[str, ...]:
     """Names of the functions of terms in the class of a case, those of its base classes first."""
     names = dict.fromkeys(name for cls in reversed(case.__mro__) for name in vars(cls) if not name.startswith("_"))
-    return tuple(name for name in names if is_term(getattr(case, name, None)))
+    return tuple(name for name in names if is_term_function(getattr(case, name, None)))

@@ -7,29 +7,29 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...ocean.records import names_of, numbers_of
-from . import evaluate, filled
-from .kinds import InputError, field_of
+from ...ocean.records import interpolation_numbers, record_names
+from . import evaluate, evaluate_record
+from .field_sources import InputError, source_of
 
 
-def record(config, name: str, number: int, rows, columns, of=None) -> np.ndarray:
+def read_record(config, name: str, number: int, rows, columns, source=None) -> np.ndarray:
     """Values of a coefficient's record in rows and columns, wrapped round the rings, float64; zero on missing land."""
-    of, rows, columns = of or field_of(config, name), np.asarray(rows), np.asarray(columns)
-    values = np.broadcast_to(filled(config, name, rows, columns, number, of), (len(rows), len(columns)))
+    source, rows, columns = source or source_of(config, name), np.asarray(rows), np.asarray(columns)
+    values = np.broadcast_to(evaluate_record(config, name, rows, columns, number, source), (len(rows), len(columns)))
     if not np.isfinite(values).all():
         grid, (row, column) = config.grid, np.argwhere(~np.isfinite(values))[0]
         place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
-        raise InputError(f"{of.what}: must be finite on water, but is missing at {of.date(number)}, {place}")
+        raise InputError(f"{source.label}: must be finite on water, but is missing at {source.date(number)}, {place}")
     return values
 
 
 def value_at(config, name: str, step: float, rows, columns) -> np.ndarray:
     """Values of a coefficient at a time, in steps since the start, whether it varies or not; see `record`."""
-    of = field_of(config, name)
-    if not of.in_time:
+    source = source_of(config, name)
+    if not source.varies_in_time:
         return evaluate(config, name, rows, columns)
-    number, span = of.at(step)
-    before, after = (record(config, name, number + more, rows, columns, of) for more in (0, 1))
+    number, span = source.record_at(step)
+    before, after = (read_record(config, name, number + offset, rows, columns, source) for offset in (0, 1))
     return before + min(1.0, (step - span.before) / (span.after - span.before)) * (after - before)
 
 
@@ -37,12 +37,12 @@ def value_at(config, name: str, step: float, rows, columns) -> np.ndarray:
 Window = tuple[range, range]
 
 
-def holds(wide: Window, window: Window) -> bool:
+def contains_window(outer: Window, inner: Window) -> bool:
     """Whether all rows and columns of a Window are among those of another one."""
-    return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(wide, window, strict=True))
+    return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(outer, inner, strict=True))
 
 
-class Records:
+class VaryingCoefficients:
     """The records of the varying coefficients `names` in the course of a run: each is read once.
 
     It keeps the records around the present step, and those read ahead, in all Windows in use. A Window within another
@@ -51,41 +51,47 @@ class Records:
 
     def __init__(self, config, names: Iterable[str], dtype=np.float64):
         self.config, self.dtype = config, np.dtype(dtype)
-        self.series = {name: field_of(config, name) for name in names}
-        self._kept: dict[str, dict[int, dict[Window, np.ndarray]]] = {name: {} for name in self.series}
+        self.sources = {name: source_of(config, name) for name in names}
+        self._cache: dict[str, dict[int, dict[Window, np.ndarray]]] = {name: {} for name in self.sources}
 
-    def until(self, step: int) -> int | None:
+    def valid_until(self, step: int) -> int | None:
         """The step until which the `params` of a step hold; None: for ever."""
-        ends = [of.at(step)[1].after for of in self.series.values()]
+        ends = [source.record_at(step)[1].after for source in self.sources.values()]
         return min((max(math.ceil(end), step + 1) for end in ends), default=None)
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
         """The params of these coefficients from a step on; row and column numbers continue round the rings."""
-        found = {}
-        for name, of in self.series.items():
-            number, span = of.at(step)
-            self._kept[name] = {key: kept for key, kept in self._kept[name].items() if key - number in (0, 1)}
-            before, after = (self.values(name, number + more, rows, columns) for more in (0, 1))
-            found |= {names_of(name).before: before, names_of(name).after: after} | numbers_of(name, span)
-        return found
+        values = {}
+        for name, source in self.sources.items():
+            number, span = source.record_at(step)
+            self._cache[name] = {key: kept for key, kept in self._cache[name].items() if key - number in (0, 1)}
+            before, after = (self.record_values(name, number + more, rows, columns) for more in (0, 1))
+            values |= {record_names(name).before: before, record_names(name).after: after} | interpolation_numbers(
+                name, span
+            )
+        return values
 
     def read_ahead(self, step: int) -> None:
         """Read the missing records for the `params` of a step, in all Windows in use."""
-        for name, of in self.series.items():
-            number, _ = of.at(step)
-            for window in [window for kept in self._kept[name].values() for window in kept]:
+        for name, source in self.sources.items():
+            number, _ = source.record_at(step)
+            for window in [window for kept in self._cache[name].values() for window in kept]:
                 for more in (0, 1):
-                    self.values(name, number + more, *window)
+                    self.record_values(name, number + more, *window)
 
-    def values(self, name: str, number: int, rows, columns) -> np.ndarray:
+    def record_values(self, name: str, number: int, rows, columns) -> np.ndarray:
         """Values of a record, from memory if it is kept; see `params`."""
         window = tuple(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns))
-        every, kept = self._kept[name], self._kept[name].get(number, {})
-        known = [*kept, *(each for of_record in every.values() for each in of_record)]
-        wide = next((each for each in known if holds(each, window)), window)
-        if wide not in kept:
-            values = record(self.config, name, number, *wide, self.series[name]).astype(self.dtype)
-            kept = {each: there for each, there in kept.items() if not holds(wide, each)} | {wide: values}
-            every[number] = kept
-        y, x = (slice(its.start - mine.start, its.stop - mine.start) for mine, its in zip(wide, window, strict=True))
-        return kept[wide][y, x]
+        records, kept = self._cache[name], self._cache[name].get(number, {})
+        windows = [*kept, *(each for of_record in records.values() for each in of_record)]
+        outer_window = next((each for each in windows if contains_window(each, window)), window)
+        if outer_window not in kept:
+            values = read_record(self.config, name, number, *outer_window, self.sources[name]).astype(self.dtype)
+            kept = {each: there for each, there in kept.items() if not contains_window(outer_window, each)} | {
+                outer_window: values
+            }
+            records[number] = kept
+        y, x = (
+            slice(its.start - mine.start, its.stop - mine.start) for mine, its in zip(outer_window, window, strict=True)
+        )
+        return kept[outer_window][y, x]

@@ -7,83 +7,93 @@ from typing import Any
 
 import numpy as np
 
-from ...ocean.coordinates import on_sphere, turn_from, turned
-from ...ocean.table import PAIRS, location_of
-from ...ocean.terms.outside import FLOWS, NAMES, has_source, parts_of
-from .kinds import Constant, FieldSource, InputError, field_of
+from ...ocean.coordinates import axis_angle_from, has_rotated_pole, is_spherical
+from ...ocean.table import CONTROL_VECTORS, location_of
+from ...ocean.terms.boundary_data import CONSTITUENTS, TRANSPORTS, has_source, part_names
+from .field_sources import ConstantSource, FieldSource, InputError, source_of
 
 #: The pair of components along x and y, by the name of each.
-VECTORS = {
+VECTOR_COMPONENTS = {
     name: pair
     for pair in (
-        *PAIRS.values(),
+        *CONTROL_VECTORS.values(),
         ("u10", "v10"),
         ("outside_transport_x", "outside_transport_y"),
         ("outside_current_x", "outside_current_y"),
-        *(pair for name in NAMES for pair in zip(*(parts_of(name, of) for of in FLOWS), strict=True)),
+        *(pair for name in CONSTITUENTS for pair in zip(*(part_names(name, of) for of in TRANSPORTS), strict=True)),
     )
     for name in pair
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Turned(FieldSource):
+class RotatedSource(FieldSource):
     """A component along the axes of the grid, of a vector whose sources may refer to another pole.
 
     Functions, and files on true longitudes and latitudes, have eastward and northward components. Tables have those
-    along the axes of the grid, files about a pole those along its axes. `mine`, `other`: the sources of both
+    along the axes of the grid, files about a pole those along its axes. `source`, `other_source`: the sources of both
     components; a Constant counts as zero.
     """
 
     config: Any
     name: str
-    mine: Any
-    other: Any
+    source: Any
+    other_source: Any
 
     def read(self, rows, columns, record=0, location="", fill=None):
-        grid, where = self.config.grid, location or location_of(self.name)
+        grid, point_location = self.config.grid, location or location_of(self.name)
         poles = self.poles(record)
 
         def component(of: FieldSource) -> np.ndarray:
-            return np.zeros((1, 1)) if isinstance(of, Constant) else of.read(rows, columns, record, where, fill)
+            return (
+                np.zeros((1, 1))
+                if isinstance(of, ConstantSource)
+                else of.read(rows, columns, record, point_location, fill)
+            )
 
         if poles == {grid.pole}:
-            return component(self.mine)
-        pair = VECTORS[self.name]
-        if not self.turnable(poles, record):
+            return component(self.source)
+        pair = VECTOR_COMPONENTS[self.name]
+        if not self.can_rotate(poles, record):
             raise InputError(
                 f"{pair[0]} and {pair[1]}: must be turned to the pole of the grid; give both at the same times, "
                 "eastward and northward, or along the axes of one grid"
             )
-        cosine, sine = turn_from(grid, *poles, where, rows, columns)
-        mine, its = component(self.mine), component(self.other)
-        return cosine * mine + sine * its if self.name == pair[0] else cosine * mine - sine * its
+        cosine, sine = axis_angle_from(grid, *poles, point_location, rows, columns)
+        component_here, other_component = component(self.source), component(self.other_source)
+        return (
+            cosine * component_here + sine * other_component
+            if self.name == pair[0]
+            else cosine * component_here - sine * other_component
+        )
 
     def poles(self, record: int) -> set[tuple[float, float] | None]:
         """The poles of the axes of both components, at one record."""
-        if self.mine.in_time:
-            return {self.mine.pole(record)}
-        return {each.pole() for each in (self.mine, self.other) if not isinstance(each, Constant)}
+        if self.source.varies_in_time:
+            return {self.source.pole(record)}
+        return {each.pole() for each in (self.source, self.other_source) if not isinstance(each, ConstantSource)}
 
-    def turnable(self, poles: set, record: int) -> bool:
+    def can_rotate(self, poles: set, record: int) -> bool:
         """Whether both components refer to one pole and one time; one of two functions may be zero."""
-        mine, other = self.mine, self.other
-        if mine.in_time:
-            same_pole = other.in_time and {other.pole(record)} == poles
-            return same_pole and other.date(record) == mine.date(record)
-        return len(poles) == 1 and (poles == {None} or not any(isinstance(each, Constant) for each in (mine, other)))
+        source, other_source = self.source, self.other_source
+        if source.varies_in_time:
+            same_pole = other_source.varies_in_time and {other_source.pole(record)} == poles
+            return same_pole and other_source.date(record) == source.date(record)
+        return len(poles) == 1 and (
+            poles == {None} or not any(isinstance(each, ConstantSource) for each in (source, other_source))
+        )
 
 
-def given(config, name: str) -> bool:
+def has_field_source(config, name: str) -> bool:
     """Whether a field has a source other than a constant; on a turned grid, whether one of both components has."""
-    names = VECTORS[name] if name in VECTORS and turned(config.grid) else (name,)
+    names = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_pole(config.grid) else (name,)
     return any(has_source(config, each) for each in names)
 
 
-def along_axes(config, name: str, mine: FieldSource | None = None) -> FieldSource:
-    """The source of a field along the axes of the grid; `mine` is its own source, where that is known."""
-    mine = mine or field_of(config, name)
-    if name not in VECTORS or not on_sphere(config.grid) or not given(config, name):
-        return mine
-    first, second = VECTORS[name]
-    return Turned(config, name, mine, field_of(config, second if name == first else first))
+def source_along_axes(config, name: str, source: FieldSource | None = None) -> FieldSource:
+    """The source of a field along the axes of the grid; `source` is its own, where that is known."""
+    source = source or source_of(config, name)
+    if name not in VECTOR_COMPONENTS or not is_spherical(config.grid) or not has_field_source(config, name):
+        return source
+    first, second = VECTOR_COMPONENTS[name]
+    return RotatedSource(config, name, source, source_of(config, second if name == first else first))

@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import OFFSETS, axes
+from ...ocean.coordinates import LOCATION_OFFSETS, axes
 from ...ocean.table import VARIABLES
 from .. import fields
 
 #: The quantities that can be observed; an observation has the index of its quantity in this list.
-QUANTITIES = ("eta", "u", "v")
+OBSERVED_QUANTITIES = ("eta", "u", "v")
 
 #: Step (rows, columns) from the cell of a face to the cell across it; sea level is at no face.
-ACROSS = {"eta": (0, 0), "u": (0, 1), "v": (1, 0)}
+STEP_ACROSS_FACE = {"eta": (0, 0), "u": (0, 1), "v": (1, 0)}
 
 #: Distance within which a position counts as a point, cells.
-SNAP = 1e-9
+SNAP_CELLS = 1e-9
 
 #: Most cells whose mask is evaluated together.
-CELLS = 2**20
+MAX_CELLS_PER_BAND = 2**20
 
 
 class Stencils(NamedTuple):
@@ -35,12 +35,12 @@ class Stencils(NamedTuple):
     weights: np.ndarray
 
     @property
-    def reached(self) -> np.ndarray:
+    def is_covered(self) -> np.ndarray:
         """Whether each position has a point of the model around it, [n]."""
         return self.weights.any(axis=1)
 
 
-def stencils(config, quantity, x, y, with_sides: bool = False) -> Stencils:
+def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False) -> Stencils:
     """Bilinear interpolation from the points of each quantity to the positions (x, y) within the domain, m or degrees.
 
     The weights are (1-a)(1-b), a (1-b), (1-a) b, a b, with a, b the distances from the south-west point in cells. Those
@@ -56,23 +56,23 @@ def stencils(config, quantity, x, y, with_sides: bool = False) -> Stencils:
     Args:
         quantity: indices in QUANTITIES, [n].
         x, y: positions, [n], m, or on a sphere longitudes and latitudes.
-        with_sides: whether the current through open sides is known, so that their faces are not closed.
+        with_open_boundaries: whether the current through open sides is known, so that their faces are not closed.
     """
     quantity, x, y = np.asarray(quantity), np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     grid, along = config.grid, axes(config.grid)
-    offsets = np.array([OFFSETS[VARIABLES[name].location] for name in QUANTITIES])[quantity]
-    rows, b = between(along.y.index(y) - offsets[:, 0])
-    columns, a = between(along.x.index(along.x.within(x)) - offsets[:, 1])
+    offsets = np.array([LOCATION_OFFSETS[VARIABLES[name].location] for name in OBSERVED_QUANTITIES])[quantity]
+    rows, b = split_floor(along.y.fractional_index(y) - offsets[:, 0])
+    columns, a = split_floor(along.x.fractional_index(along.x.wrap(x)) - offsets[:, 1])
     weights = np.stack([(1 - b) * (1 - a), (1 - b) * a, b * (1 - a), b * a], axis=1)
-    wet = neighbourhoods(config, rows, columns)
+    wet = neighbourhood_values(config, rows, columns)
     is_open, has_value = np.empty_like(weights), np.empty_like(weights)
-    for number, name in enumerate(QUANTITIES):
-        (north, east), chosen = ACROSS[name], quantity == number
+    for number, name in enumerate(OBSERVED_QUANTITIES):
+        (north, east), chosen = STEP_ACROSS_FACE[name], quantity == number
         here = wet[chosen, :2, :2].reshape(-1, 4)
         beyond = wet[chosen, north : north + 2, east : east + 2].reshape(-1, 4)
         is_open[chosen], has_value[chosen] = here * beyond, np.maximum(here, beyond)
-        if with_sides and name != "eta" and config.open_sides.sides:
-            is_open[chosen] += of_sides(config, name, rows[chosen], columns[chosen], here, beyond)
+        if with_open_boundaries and name != "eta" and config.open_sides.sides:
+            is_open[chosen] += open_boundary_faces(config, name, rows[chosen], columns[chosen], here, beyond)
     total = (weights * has_value).sum(axis=1, keepdims=True)
     return Stencils(
         (rows[:, None] + [0, 0, 1, 1]) % grid.ny,
@@ -81,44 +81,46 @@ def stencils(config, quantity, x, y, with_sides: bool = False) -> Stencils:
     )
 
 
-def of_sides(config, name: str, rows, columns, here: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+def open_boundary_faces(config, name: str, rows, columns, here: np.ndarray, beyond: np.ndarray) -> np.ndarray:
     """1 on faces of open sides between wet cells `here` and `beyond`, else 0, for points of a velocity, [n, 4]."""
-    north, east = ACROSS[name]
-    outside = neighbourhoods(config, rows, columns, lambda *at: fields.outside(*at)[north])
+    north, east = STEP_ACROSS_FACE[name]
+    outside = neighbourhood_values(config, rows, columns, lambda *at: fields.boundary_water_masks(*at)[north])
     near, far = (outside[:, j : j + 2, i : i + 2].reshape(-1, 4) for j, i in ((0, 0), (north, east)))
     return here * far + near * beyond
 
 
-def cells_around(config, x, y) -> tuple[np.ndarray, np.ndarray]:
+def cells_containing(config, x, y) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the cells around positions within the domain, [n]; its far edge belongs to the last cells."""
     grid, along = config.grid, axes(config.grid)
-    rows, columns = along.y.index(np.asarray(y)), along.x.index(along.x.within(np.asarray(x)))
-    found = (np.floor(place + 0.5).astype(np.int64) for place in (rows, columns))
-    return tuple(np.clip(place, 0, most - 1) for place, most in zip(found, (grid.ny, grid.nx), strict=True))
+    rows, columns = along.y.fractional_index(np.asarray(y)), along.x.fractional_index(along.x.wrap(np.asarray(x)))
+    numbers = (np.floor(place + 0.5).astype(np.int64) for place in (rows, columns))
+    return tuple(np.clip(place, 0, most - 1) for place, most in zip(numbers, (grid.ny, grid.nx), strict=True))
 
 
-def between(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def split_floor(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers at or below the places, and the distances from them, exactly zero within SNAP of one."""
-    nearest = np.rint(place)
-    place = np.where(np.abs(place - nearest) < SNAP, nearest, place)
-    lower = np.floor(place)
-    return lower.astype(np.int64), place - lower
+    nearest = np.rint(position)
+    position = np.where(np.abs(position - nearest) < SNAP_CELLS, nearest, position)
+    lower = np.floor(position)
+    return lower.astype(np.int64), position - lower
 
 
-def neighbourhoods(config, rows: np.ndarray, columns: np.ndarray, function: Callable = fields.wet) -> np.ndarray:
+def neighbourhood_values(
+    config, rows: np.ndarray, columns: np.ndarray, function: Callable = fields.wet_mask
+) -> np.ndarray:
     """Wetness (1 or 0), or `function`, of each cell and the 3 x 3 cells to its north-east, [n, 3, 3]."""
-    found = np.empty((len(rows), 3, 3))
+    neighbours = np.empty((len(rows), 3, 3))
     order = np.argsort(rows, kind="stable")
     first_column, last_column = (columns.min(), columns.max() + 2) if len(columns) else (0, 0)
-    width, begin = int(last_column - first_column) + 1, 0
-    height = max(1, CELLS // width)
-    while begin < len(order):
-        first = rows[order[begin]]
+    width, position = int(last_column - first_column) + 1, 0
+    height = max(1, MAX_CELLS_PER_BAND // width)
+    while position < len(order):
+        first = rows[order[position]]
         end = np.searchsorted(rows[order], first + height)
-        chosen, band = order[begin:end], np.arange(first, rows[order[end - 1]] + 3)
+        chosen, band = order[position:end], np.arange(first, rows[order[end - 1]] + 3)
         values = function(config, band, np.arange(first_column, last_column + 1))
         j = rows[chosen, None, None] - first + np.arange(3)[:, None]
         i = columns[chosen, None, None] - first_column + np.arange(3)
-        found[chosen] = np.broadcast_to(values, (len(band), width))[j, i]
-        begin = end
-    return found
+        neighbours[chosen] = np.broadcast_to(values, (len(band), width))[j, i]
+        position = end
+    return neighbours

@@ -6,7 +6,7 @@ import pytest
 
 from swmodel import errors, load
 from swmodel.config import ConfigError
-from swmodel.errors import LONGEST_QUOTE, MOST_LINES, as_line
+from swmodel.errors import MAX_MESSAGE_LINES, MAX_QUOTE_LENGTH, as_line
 
 
 def problems(source="jet", overrides=(), environ=None):
@@ -16,7 +16,7 @@ def problems(source="jet", overrides=(), environ=None):
     return str(caught.value).split("\n")
 
 
-FILE = """\
+FILE_WITH_ERRORS = """\
 # a comment
 [case]
 name = "jet"
@@ -53,9 +53,9 @@ depht = 3
 
 
 @pytest.mark.fault("a wrong configuration, for example one of many stations")
-def test_all_problems_of_a_file_have_their_lines(tmp_path):
+def test_all_problems_of_a_file_are_reported_with_their_lines(tmp_path):
     path = tmp_path / "my.toml"
-    path.write_text(FILE)
+    path.write_text(FILE_WITH_ERRORS)
     expected = {
         "4: case.sped": '"speed"', "6: grid.nx": "-3", "7: grid.ny": '"many"', "8: grid.periodic_x": "true or false",
         "10: grdi.nx": '"grid"', "13: time.cfl": "dt or cfl", "15: output.fields": '"vortictiy"',
@@ -85,7 +85,7 @@ def test_override_is_quoted_as_typed(override, words):
     assert words in line
 
 
-def test_python_overrides_variables_and_cases_are_named():
+def test_message_names_the_source_of_a_value():
     (line,) = problems("jet", {"grid.nx": None})
     assert line.startswith("grid.nx: ")
     wrong = {"SWMODEL_GIRD_NX": "3", "SWMODEL_GRID_NXX": "3", "SWMODEL_GRID_NX": "-3"}
@@ -147,22 +147,22 @@ def test_huge_names_files_and_pipes_are_refused_at_once(tmp_path):
 
 
 @pytest.mark.fault("thousands of problems in a configuration, megabytes and control characters in a message")
-def test_of_many_problems_only_the_first_are_shown(tmp_path, monkeypatch):
+def test_only_the_first_of_many_problems_are_shown(tmp_path, monkeypatch):
     """Only for these the model searches for a similar name, which takes a comparison with every known name."""
     suggested, original = [], errors.suggest
     monkeypatch.setattr(errors, "suggest", lambda *given: suggested.append(given) or original(*given))
     path = tmp_path / "many.toml"
     path.write_text("[grid]\n" + "".join(f"k{n}=1\n" for n in range(9000)))
     lines = problems(path)
-    assert len(lines) == MOST_LINES + 1
-    assert str(9000 - MOST_LINES) in lines[-1]
-    assert len(suggested) == MOST_LINES
+    assert len(lines) == MAX_MESSAGE_LINES + 1
+    assert str(9000 - MAX_MESSAGE_LINES) in lines[-1]
+    assert len(suggested) == MAX_MESSAGE_LINES
 
 
 def test_long_values_and_control_characters_are_shown_as_text(tmp_path):
     (line,) = problems("jet", [f"grid.nx={'a' * 90_000}"])
-    assert line.endswith(LONGEST_QUOTE // 2 * "a" + '"')
-    assert len(line) < 3 * LONGEST_QUOTE
+    assert line.endswith(MAX_QUOTE_LENGTH // 2 * "a" + '"')
+    assert len(line) < 3 * MAX_QUOTE_LENGTH
     path = tmp_path / "my.toml"
     path.write_text('[grid]\n"a\\u001b[31mb\\nc" = 1\n["x\\u0007\\u009by"]\nk = 1\n')
     lines = {line.removeprefix(str(path)).split(": no such")[0] for line in problems(path)}

@@ -4,18 +4,18 @@ import math
 import tomllib
 
 import pytest
-from support.processes import python
+from support.processes import run_python
 
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, to_toml
 from swmodel.config.loading.toml import template
-from swmodel.config.options.model import Config, Grid
-from swmodel.model.resolve import fastest_executor, for_processes, resolve
+from swmodel.config.options.model import Config, GridOptions
+from swmodel.model.resolve import choose_executor, config_for_processes, resolve
 from swmodel.model.validate import check_config
 from swmodel.setup.checks.extremes import survey
 from swmodel.setup.checks.stability import dt_from_state
 from swmodel.setup.fields.netcdf_input import read
-from swmodel.setup.positions.gauges import gauges
+from swmodel.setup.positions.gauges import make_gauges
 from swmodel.setup.setup import setup_of
 
 #: Four degrees of latitude.
@@ -23,7 +23,7 @@ SPHERE = {"grid.kind": "latlon", "grid.south": 0.0, "grid.north": 4.0, "grid.dla
 
 
 @pytest.fixture
-def file(tmp_path):
+def write_file(tmp_path):
     """write(text): the path of a TOML file."""
 
     def write(text):
@@ -34,20 +34,20 @@ def file(tmp_path):
     return write
 
 
-def test_later_sources_replace_earlier_ones(file, tmp_path, monkeypatch):
+def test_later_sources_replace_earlier_ones(write_file, tmp_path, monkeypatch):
     """The order is: defaults, case, file, environment, overrides."""
-    source = file('[case]\nname = "jet"\n[physics]\nbeta = 3e-11\n')
+    source = write_file('[case]\nname = "jet"\n[physics]\nbeta = 3e-11\n')
     environ, overrides = {"SWMODEL_PHYSICS_BETA": "4e-11"}, {"physics.beta": 5e-11}
     configs = [Config(), load("jet", environ={}), load(source, environ={}), load(source, environ=environ)]
     configs.append(load(source, overrides, environ))
     assert [config.physics.beta for config in configs] == [0.0, 2e-11, 3e-11, 4e-11, 5e-11]
     monkeypatch.setenv("SWMODEL_GRID_NX", "17")
     assert load("jet").grid.nx == 17
-    config = load(file('[case]\nname = "inertial"\nspeed = 7\n'), environ={})
+    config = load(write_file('[case]\nname = "inertial"\nspeed = 7\n'), environ={})
     assert (config.case.name, config.case.speed) == ("inertial", 7.0)
-    assert load(file("[grid]\nnx = 10\n"), environ={}) == load("jet", {"grid.nx": 10}, {})
+    assert load(write_file("[grid]\nnx = 10\n"), environ={}) == load("jet", {"grid.nx": 10}, {})
     monkeypatch.chdir("/")  # names of files start from the folder of their file
-    names = load(file('[input]\ndepth = "deep.nc:z"\nmask = "/data/mask.nc"\n'), ["input.eta=2020"], {}).input
+    names = load(write_file('[input]\ndepth = "deep.nc:z"\nmask = "/data/mask.nc"\n'), ["input.eta=2020"], {}).input
     assert (names.depth, names.mask, names.eta) == (f"{tmp_path}/deep.nc:z", "/data/mask.nc", "/2020")
 
 
@@ -71,32 +71,34 @@ def test_overrides_are_toml_or_bare_words(text, value):
     ("section", "first", "low", "second", "high"),
     [("run", "days", 2.0, "steps", 10), ("time", "dt", 5.0, "cfl", 0.2), ("output", "every", 60.0, "every_steps", 4)],
 )
-def test_later_of_two_alternatives_removes_the_other(file, section, first, low, second, high):
+def test_later_of_two_alternatives_removes_the_other(write_file, section, first, low, second, high):
     for one, value, other, later in ((first, low, second, high), (second, high, first, low)):
-        config = getattr(load(file(f"[{section}]\n{one} = {value}\n"), {f"{section}.{other}": later}, {}), section)
+        config = getattr(
+            load(write_file(f"[{section}]\n{one} = {value}\n"), {f"{section}.{other}": later}, {}), section
+        )
         assert (getattr(config, other), getattr(config, one)) == (later, None)
 
 
-def test_cells_have_the_size_that_the_domain_gives_them(file):
+def test_cell_size_follows_from_domain_length_and_number(write_file):
     """Whichever source has their number; of the sizes of domain and cell the later one counts."""
-    source = file("[grid]\nlx = 1e6\nnx = 70\n")
+    source = write_file("[grid]\nlx = 1e6\nnx = 70\n")
     grid = load(source, environ={}).grid
     assert (grid.nx, grid.dx, grid.dy, grid.lx) == (70, 1e6 / 70, 5e3, None)
     assert load(source, ["grid.nx=30"], {}).grid.dx == 1e6 / 30
-    assert Config(grid=Grid(nx=70, lx=1e6)).grid.dx == 1e6 / 70
+    assert Config(grid=GridOptions(nx=70, lx=1e6)).grid.dx == 1e6 / 70
     assert load(source, ["grid.dx=7"], {}).grid.dx == load(source, environ={"SWMODEL_GRID_DX": "7"}).grid.dx == 7.0
     assert load("jet", ["grid.lx=1e6"], {"SWMODEL_GRID_DX": "10"}).grid.dx == 1e6 / 360
     text = to_toml(load(source, environ={}))
     assert "lx" not in text
-    assert load(file(text), environ={}) == load("jet", {"grid.nx": 70, "grid.dx": 1e6 / 70}, {})
+    assert load(write_file(text), environ={}) == load("jet", {"grid.nx": 70, "grid.dx": 1e6 / 70}, {})
 
 
 @pytest.mark.fault("an override changes the size of the domain; sizes of domain and cell contradict each other")
-def test_sizes_of_domain_and_cell_agree_or_give_the_number(file):
+def test_sizes_of_domain_and_cell_agree_or_give_the_number(write_file):
     both = "[grid]\nny = 30\ndy = 0.1\nly = "
-    assert load(file(f"{both}3.0000000000000001\n"), environ={}).grid.dy == 0.1
+    assert load(write_file(f"{both}3.0000000000000001\n"), environ={}).grid.dy == 0.1
     with pytest.raises(ConfigError, match=r"my\.toml:4: grid\.ly: 3\.001 m"):
-        load(file(f"{both}3.001\n"), environ={})
+        load(write_file(f"{both}3.001\n"), environ={})
     for overrides, cells in (
         ({"grid.lx": 7e4, "grid.dx": 1e3, "grid.ly": 1e4, "grid.dy": 500.0}, (70, 20)),
         ({"grid.lx": 7e4, "grid.dx": 1e3}, (70, 60)),
@@ -116,21 +118,21 @@ def test_sizes_of_domain_and_cell_agree_or_give_the_number(file):
         (["run.transport=serial", "run.nproc=1"], ("serial", 1, 1, "1x1")),
     ],
 )  # fmt: skip
-def test_run_takes_other_processes_and_transports(file, overrides, expected):
+def test_resumed_run_may_have_other_processes_and_transports(write_file, overrides, expected):
     """The config.toml of a run on two processes of two devices, with what the command line changes."""
-    source = file('[run]\nnproc = 2\ndevices = 2\nlayout = "2x2"\ntransport = "sharded"\nexecutor = "xla"\n')
+    source = write_file('[run]\nnproc = 2\ndevices = 2\nlayout = "2x2"\ntransport = "sharded"\nexecutor = "xla"\n')
     run = resolve(load(source, ["grid.ny=360", *overrides], {})).run
     assert (run.transport, run.nproc, run.devices, run.layout) == expected
 
 
 @pytest.mark.parametrize(("before", "now"), [(1, 1), (1, 2), (2, 1), (2, 3)])
-def test_processes_asked_for_or_there_have_one_layout(file, before, now):
+def test_layout_follows_from_requested_or_started_processes(write_file, before, now):
     for layout in ("1x1", "2x1", "3x1", ""):
-        source = file(f'[run]\nnproc = {before}\nlayout = "{layout}"\n')
-        assert load(source, [f"run.nproc={now}"], {}).run == for_processes(load(source, environ={}), now).run
+        source = write_file(f'[run]\nnproc = {before}\nlayout = "{layout}"\n')
+        assert load(source, [f"run.nproc={now}"], {}).run == config_for_processes(load(source, environ={}), now).run
 
 
-VARIANTS = [
+RUN_VARIANTS = [
     *({"time.cfl": 0.3}, {"time.dt": 10.0}, {"run.steps": 3}, {"output.every": None}),
     {"output.every_steps": 5, "output.diagnostics_every_steps": 2, "output.means": ["u", "speed"]},
     {"run.days": None, "output.fields": [], "run.layout": "1x1", "input.depth": 'odd "name" \\ \x7f\t.nc'},
@@ -138,16 +140,16 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("case", cases.names())
-def test_text_of_a_configuration_gives_it_back(file, case):
-    for number, overrides in enumerate([{}, *VARIANTS] if case == "jet" else [{}]):
+def test_configuration_survives_a_round_trip_through_toml(write_file, case):
+    for number, overrides in enumerate([{}, *RUN_VARIANTS] if case == "jet" else [{}]):
         config = load(case, overrides, {})
-        assert load(file(to_toml(config, comments=number % 2 == 0)), environ={}) == config
+        assert load(write_file(to_toml(config, comments=number % 2 == 0)), environ={}) == config
     short = load(case, {"physics.manning": 0.02, "output.means": ["eta"]}, environ={})
-    assert load(file(template(short)), environ={}) == short
+    assert load(write_file(template(short)), environ={}) == short
     small = {"grid.nx": 16, "grid.ny": 12, "time.cfl": 0.2, "run.executor": "reference"}
     resolved = resolve(load(case, small, {}))
     text = to_toml(resolved)
-    again = resolve(load(file(text), environ={}))
+    again = resolve(load(write_file(text), environ={}))
     assert (again, to_toml(again)) == (resolved, text)
     assert config_hash(again) == config_hash(resolved) != config_hash(load(case, environ={}))
     assert list(tomllib.loads(text)) == list(Config.model_fields)
@@ -155,7 +157,7 @@ def test_text_of_a_configuration_gives_it_back(file, case):
 
 def test_resolved_run_has_steps_layout_and_executor():
     config = load("jet", {"grid.nx": 12, "grid.ny": 9, "time.dt": 100.0, "run.days": 0.5, "run.nproc": 3}, {})
-    run, fastest = resolve(config).run, fastest_executor(setup_of(config))
+    run, fastest = resolve(config).run, choose_executor(setup_of(config))
     assert (run.steps, run.days, run.layout, run.executor, run.transport) == (432, None, "1x3", fastest, "mpi")
     for days, steps in ((0, 0), (1e-9, 1), (149.9 / 864, 150), (150.1 / 864, 150), (1.0, 864)):
         one = {"time.dt": 100.0, "run.days": days, "run.executor": "reference"}
@@ -176,7 +178,7 @@ def test_configuring_imports_neither_jax_nor_mpi_nor_netcdf():
         "check_config(load('jet', ['grid.nx=9', 'grid.ny=9', 'time.cfl=0.1'], {})); "
         "print({'jax', 'mpi4py', 'mpi4jax', 'netCDF4', 'matplotlib', 'xarray'} & set(sys.modules))"
     )
-    assert python(program) == ["set()"]
+    assert run_python(program) == ["set()"]
 
 
 @pytest.mark.fault("records miss the requested times")
@@ -192,36 +194,38 @@ def test_automatic_time_step_divides_intervals_of_output(overrides):
         assert interval is None or math.isclose(round(interval / dt) * dt, interval, rel_tol=1e-12)
 
 
-GOOD = "name, x, y, note\n# the first one\nold harbour, 2e5, 1e5, steep\n\nbuoy,3e5,1.5e5,\n"
+STATION_FILE = "name, x, y, note\n# the first one\nold harbour, 2e5, 1e5, steep\n\nbuoy,3e5,1.5e5,\n"
 
 
 @pytest.mark.fault("the configuration of a run with many gauges cannot be read again")
-def test_file_gives_the_stations_of_the_tables(file, tmp_path):
+def test_station_file_equals_tables_of_stations(write_file, tmp_path):
     """And so does the configuration of a run, which has them all."""
     tables = [{"name": "old harbour", "x": 2e5, "y": 1e5}, {"name": "buoy", "x": 3e5, "y": 1.5e5}]
     wanted = load("rest", {"output.stations": tables}, {})
-    (tmp_path / "gauges.csv").write_text(GOOD)
-    config = load(file('[case]\nname = "rest"\n[output]\nstations = "gauges.csv"\n'), {}, {})
+    (tmp_path / "gauges.csv").write_text(STATION_FILE)
+    config = load(write_file('[case]\nname = "rest"\n[output]\nstations = "gauges.csv"\n'), {}, {})
     assert config.output == load("rest", [f"output.stations={tmp_path / 'gauges.csv'}"], {}).output == wanted.output
-    assert load(file(to_toml(config)), {}, {}).output == wanted.output
+    assert load(write_file(to_toml(config)), {}, {}).output == wanted.output
 
 
 @pytest.mark.fault("a bad line in a file of gauges is ignored, or gauges of tables beside it are lost")
 @pytest.mark.parametrize(
     ("text", "more", "words"),
     [
-        (GOOD.replace("3e5", "3e5 m"), "", "gauges.csv:5, x: "), (GOOD.replace("3e5", "nan"), "", "gauges.csv:5, x: "),
-        (GOOD.replace("buoy,", ""), "", "gauges.csv:5: "), (GOOD.replace("buoy", ""), "", "gauges.csv:5, name: "),
-        (GOOD.replace(" x,", " lon,"), "", "name, lon, lat"), ("name,x,y\n", "", "0 stations"),
+        (STATION_FILE.replace("3e5", "3e5 m"), "", "gauges.csv:5, x: "),
+        (STATION_FILE.replace("3e5", "nan"), "", "gauges.csv:5, x: "),
+        (STATION_FILE.replace("buoy,", ""), "", "gauges.csv:5: "),
+        (STATION_FILE.replace("buoy", ""), "", "gauges.csv:5, name: "),
+        (STATION_FILE.replace(" x,", " lon,"), "", "name, lon, lat"), ("name,x,y\n", "", "0 stations"),
         ("name,x,y\n" + "".join(f"g{k},1,1\n" for k in range(30_000)), "", "30000 stations"),
-        (GOOD, '[[station]]\nname = "a"\nx = 1e5\ny = 1e5\n', "not both"),
+        (STATION_FILE, '[[station]]\nname = "a"\nx = 1e5\ny = 1e5\n', "not both"),
     ],
     ids=lambda each: each if len(each) < 40 else "",
 )  # fmt: skip
-def test_bad_lines_and_two_sources_of_stations_are_refused(file, tmp_path, text, more, words):
+def test_bad_lines_and_stations_from_two_sources_are_refused(write_file, tmp_path, text, more, words):
     (tmp_path / "gauges.csv").write_text(text)
     with pytest.raises(ConfigError) as caught:
-        load(file(f'[output]\nstations = "gauges.csv"\n{more}'), {}, {})
+        load(write_file(f'[output]\nstations = "gauges.csv"\n{more}'), {}, {})
     assert words in str(caught.value)
 
 
@@ -239,7 +243,7 @@ def test_files_are_opened_as_often_for_many_stations_as_for_one(tmp_path, monkey
         grid = {"grid.file": str(tmp_path / "sea.nc"), "run.executor": "reference"}
         config = load("sea", grid | {"output.stations": places}, {})
         count.clear()
-        gauges(setup_of(check_config(config)))
+        make_gauges(setup_of(check_config(config)))
         return len(count)
 
     assert times(60) == times(1)

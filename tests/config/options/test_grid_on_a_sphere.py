@@ -16,22 +16,22 @@ from swmodel.setup.setup import setup_of
 BAND = {"kind": "latlon", "nx": 36, "ny": 12, "south": -30.0, "north": 60.0}
 
 
-def loaded(source=Case, **changes):
+def load_grid(source=Case, **changes):
     return load(source, {f"grid.{key}": value for key, value in (BAND | changes).items()}, environ={})
 
 
-def test_limits_or_steps_give_the_size_of_cells():
+def test_edges_or_spacings_give_the_size_of_cells():
     """Also for a case whose own grid is a plane; the text of the configuration has no keys of another kind."""
-    grid = loaded().grid
+    grid = load_grid().grid
     assert (grid.west, grid.dlon, grid.dlat, grid.radius, grid.rotation) == (0.0, 10.0, 7.5, 6371e3, 7.292115e-5)
     assert (grid.dx, grid.dy, grid.north, grid.east) == (None, None, None, None)
-    basin = loaded(north=None, dlat=2.0, west=-80.0, dlon=0.5, periodic_x=False).grid
+    basin = load_grid(north=None, dlat=2.0, west=-80.0, dlon=0.5, periodic_x=False).grid
     assert (basin.west, basin.dlon, basin.dlat) == (-80.0, 0.5, 2.0)
-    assert loaded(west=300.0, east=330.0, periodic_x=False).grid.dlon == pytest.approx(30 / 36)
-    assert loaded("rest", periodic_x=True).grid.dlat == 7.5
+    assert load_grid(west=300.0, east=330.0, periodic_x=False).grid.dlon == pytest.approx(30 / 36)
+    assert load_grid("rest", periodic_x=True).grid.dlat == 7.5
     assert load("steady_zonal", {"grid.kind": "latlon", "grid.ny": 32}, environ={}).grid.dlat == 5.0
-    text = to_toml(loaded())
-    assert from_toml(text, Case) == loaded()
+    text = to_toml(load_grid())
+    assert from_toml(text, Case) == load_grid()
     assert "dx =" not in text.replace("# dx", "")
     assert "dlat" not in to_toml(load("jet", environ={}))
 
@@ -51,7 +51,7 @@ def test_limits_or_steps_give_the_size_of_cells():
 )  # fmt: skip
 def test_wrong_grids_on_a_sphere_are_refused(changes, key, number):
     with pytest.raises(ConfigError) as error:
-        loaded(**changes)
+        load_grid(**changes)
     assert any(line.startswith(f"grid.{key}: ") and number in line for line in error.value.problems)
 
 

@@ -8,19 +8,19 @@ import pytest
 from support.netcdf import write_netcdf
 
 from swmodel.files.relief import GridRequest, ReliefError
-from swmodel.files.relief.average import at_places, averages, overlaps
-from swmodel.files.relief.crests import least_height
-from swmodel.files.relief.make import grid_of, make_grid
-from swmodel.files.relief.source import Line, open_relief
+from swmodel.files.relief.average import average_over_cells, interpolate, overlap_weights
+from swmodel.files.relief.crests import lowest_crossing
+from swmodel.files.relief.make import make_grid, make_grid_section
+from swmodel.files.relief.source import ReliefAxis, open_relief
 from swmodel.ocean.coordinates import metrics, points
-from swmodel.ocean.rotated import directions
+from swmodel.ocean.rotated_pole import unit_vectors
 from swmodel.setup.fields.netcdf_input import InputError
 
 LON, LAT = np.arange(-179.0, 180, 2), np.arange(-89.0, 90, 2)
 
 
 @pytest.fixture
-def relief(tmp_path):
+def write_relief(tmp_path):
     """write(values, ...): the path of a relief on LON and LAT, or on others."""
 
     def write(values, name="z", lon=LON, lat=LAT, dimensions="lat lon", more=None, **attributes):
@@ -32,26 +32,26 @@ def relief(tmp_path):
     return write
 
 
-def average(path, region, resolution, **wish):
+def make_averages(path, region, resolution, **wish):
     """Depth, share of sea, areas of the cells, the grid, height of the land."""
-    grid = grid_of(GridRequest(region, resolution, **wish))
+    grid = make_grid_section(GridRequest(region, resolution, **wish))
     with ExitStack() as stack:
-        depth, share, height = averages(open_relief(path, stack), grid)
+        depth, share, height = average_over_cells(open_relief(path, stack), grid)
     return depth, share, np.broadcast_to(metrics(grid, range(grid.ny))["area"].centre, depth.shape), grid, height
 
 
 @pytest.mark.fault("a raster of heights is refused because it has no units, names or land")
 @pytest.mark.parametrize("name", ["relief.asc", "relief.tif"])
-def test_raster_is_read_as_netcdf(relief, tmp_path, name):
+def test_raster_is_read_as_netcdf(write_relief, tmp_path, name):
     rasterio = pytest.importorskip("rasterio")
     lon, lat = np.arange(-0.95, 4, 0.1), np.arange(49.05, 54, 0.1)
     z = np.where(lon > 3.5, np.nan, -50.0 - lon) * np.ones((len(lat), 1))
-    expected = average(relief(z, name="Band1", lon=lon, lat=lat), (0, 3, 50, 53), 0.5)[:3]
+    expected = make_averages(write_relief(z, name="Band1", lon=lon, lat=lat), (0, 3, 50, 53), 0.5)[:3]
     form = {"driver": "AAIGrid"} if name.endswith("asc") else {"driver": "GTiff", "crs": "EPSG:4326"}
     form |= {"transform": rasterio.Affine(0.1, 0, -1, 0, -0.1, lat[-1] + 0.05), "nodata": -9999.0, "dtype": "float64"}
     with rasterio.open(tmp_path / name, "w", count=1, height=len(lat), width=len(lon), **form) as raster:
         raster.write(np.nan_to_num(z[::-1], nan=-9999.0), 1)
-    for ours, theirs in zip(average(tmp_path / name, (0, 3, 50, 53), 0.5), expected, strict=False):
+    for ours, theirs in zip(make_averages(tmp_path / name, (0, 3, 50, 53), 0.5), expected, strict=False):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
@@ -69,8 +69,8 @@ def test_raster_of_depths_is_read_with_a_minus_and_others_name_a_command(tmp_pat
             raster.units = (units,)
         if words:
             with pytest.raises(ReliefError, match=words):
-                average(path, (0, 3, 50, 53), 0.5)
-    np.testing.assert_allclose(average(f"{path}:-band_1", (0, 3, 50, 53), 0.5)[0], 40, rtol=1e-12)
+                make_averages(path, (0, 3, 50, 53), 0.5)
+    np.testing.assert_allclose(make_averages(f"{path}:-band_1", (0, 3, 50, 53), 0.5)[0], 40, rtol=1e-12)
     with pytest.raises(ReliefError, match=f"is all land; .* name it as {path}:-band_1"):
         make_grid(tmp_path / "g.nc", GridRequest((0, 3, 50, 53), 0.5), path)
 
@@ -79,68 +79,70 @@ def test_raster_of_depths_is_read_with_a_minus_and_others_name_a_command(tmp_pat
 def test_edges_of_cells_on_edges_of_the_relief_give_whole_areas(step):
     """A thousand aligned pairs."""
     for west in np.arange(-170.0, 164.0):
-        points = Line(west + (np.arange(round(4 / step)) + 0.5) * step, np.arange(round(4 / step)))
+        points = ReliefAxis(west + (np.arange(round(4 / step)) + 0.5) * step, np.arange(round(4 / step)))
         wanted = np.linspace(west + 0.2 * (west % 3), west + 3.7, round((3.7 - 0.2 * (west % 3)) / 0.1) + 1)
-        shares, _ = overlaps(SimpleNamespace(x=points, path="relief.nc"), "lon", wanted)
+        shares, _ = overlap_weights(SimpleNamespace(x=points, path="relief.nc"), "lon", wanted)
         np.testing.assert_allclose(shares.sum(axis=1), np.diff(wanted), rtol=1e-9)
 
 
-ROUGH = 1500 * np.random.default_rng(3).standard_normal((len(LAT), len(LON)))
+ROUGH_HEIGHTS = 1500 * np.random.default_rng(3).standard_normal((len(LAT), len(LON)))
 
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.parametrize(("resolution", "west"), [(2.0, -180.0), (7.5, 12.1)])
-def test_volume_and_area_of_the_sea_are_those_of_the_relief(relief, resolution, west):
+def test_volume_and_area_of_the_sea_are_those_of_the_relief(write_relief, resolution, west):
     """Cells cut those of the relief anywhere; both end at 60 degrees, where both have an edge."""
-    depth, share, area, _, height = average(relief(ROUGH), (west, west + 360, -60, 60), resolution)
+    depth, share, area, _, height = make_averages(write_relief(ROUGH_HEIGHTS), (west, west + 360, -60, 60), resolution)
     inside = np.abs(LAT) < 60
     parts = 6371e3**2 * np.radians(2) * np.diff(np.sin(np.radians(np.arange(-90, 91, 2))))[inside, None]
-    z, sea = ROUGH[inside], ROUGH[inside] < 0
+    z, sea = ROUGH_HEIGHTS[inside], ROUGH_HEIGHTS[inside] < 0
     assert (area * share).sum() == pytest.approx((parts * sea).sum(), rel=1e-12)
     assert (area * share * depth).sum() == pytest.approx((parts * sea * -z).sum(), rel=1e-12)
     assert (area * (1 - share) * height).sum() == pytest.approx((parts * ~sea * z).sum(), rel=1e-9)
 
 
-WAYS = {
-    "lat": {"values": ROUGH[::-1], "lat": LAT[::-1]},
-    "lon": {"values": ROUGH[:, ::-1], "lon": LON[::-1]},
-    "axes": {"values": ROUGH.T, "dimensions": "lon lat"},
-    "from 0 to 360": {"values": np.roll(ROUGH, 90, axis=1), "lon": np.roll(LON, 90) % 360},
-    "depth": {"values": -ROUGH, "name": "sea_floor", "standard_name": "sea_floor_depth_below_geoid"},
-    "topobathy": {"values": ROUGH, "name": "topobathy"},
-    "kilometres": {"values": ROUGH / 1000, "units": "km"},
+AXIS_VARIANTS = {
+    "lat": {"values": ROUGH_HEIGHTS[::-1], "lat": LAT[::-1]},
+    "lon": {"values": ROUGH_HEIGHTS[:, ::-1], "lon": LON[::-1]},
+    "axes": {"values": ROUGH_HEIGHTS.T, "dimensions": "lon lat"},
+    "from 0 to 360": {"values": np.roll(ROUGH_HEIGHTS, 90, axis=1), "lon": np.roll(LON, 90) % 360},
+    "depth": {"values": -ROUGH_HEIGHTS, "name": "sea_floor", "standard_name": "sea_floor_depth_below_geoid"},
+    "topobathy": {"values": ROUGH_HEIGHTS, "name": "topobathy"},
+    "kilometres": {"values": ROUGH_HEIGHTS / 1000, "units": "km"},
 }
 
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
-@pytest.mark.parametrize("way", WAYS)
-def test_relief_may_lie_in_any_way(relief, way):
+@pytest.mark.parametrize("way", AXIS_VARIANTS)
+def test_axes_of_a_relief_may_have_any_order_and_direction(write_relief, way):
     region = (-20, 31, -33, 40)
-    truth = average(relief(ROUGH), region, 4.3)
-    for ours, expected in zip(average(relief(**WAYS[way]), region, 4.3)[:2], truth[:2], strict=True):
+    truth = make_averages(write_relief(ROUGH_HEIGHTS), region, 4.3)
+    for ours, expected in zip(
+        make_averages(write_relief(**AXIS_VARIANTS[way]), region, 4.3)[:2], truth[:2], strict=True
+    ):
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_share_of_sea_of_a_file_decides_not_the_sign(relief):
+def test_sea_fraction_of_a_file_decides_instead_of_the_sign(write_relief):
     """There may be a sea floor that lies dry, and land below sea level."""
     z, sea = np.full((len(LAT), len(LON)), -50.0), np.zeros((len(LAT), len(LON)))
     sea[:, :90] = 1
     for more in ({"sea": sea}, {"land": 1 - sea}):
-        depth, share, *_ = average(relief(z, more=more), (-10, 10, -10, 10), 10.0)
+        depth, share, *_ = make_averages(write_relief(z, more=more), (-10, 10, -10, 10), 10.0)
         assert share.tolist() == [[1, 0]] * 2
         assert depth.tolist() == [[50, 0]] * 2
 
 
 @pytest.mark.parametrize("pole", [None, (-42.0, 76.0), (100.0, -10.0)])
-def test_turned_or_fine_cells_have_the_relief_of_their_places(relief, pole):
+def test_rotated_or_fine_cells_have_the_relief_at_their_positions(write_relief, pole):
     """A smooth relief, to the square of its steps, d²/8 each way, and of cells, c²/24 each way and tan(lat) c²/12."""
     steep = np.array([500.0, 300.0, -700.0])
 
     def height(lon, lat):
-        return directions(lon, lat) @ steep - 2000
+        return unit_vectors(lon, lat) @ steep - 2000
 
-    path, size = relief(height(LON[None, :], LAT[:, None])), 5.0 if pole else 0.8
-    depth, share, _, grid, _ = average(path, (-180, 180, -60, 60), size, pole=pole)
+    path, size = write_relief(height(LON[None, :], LAT[:, None])), 5.0 if pole else 0.8
+    depth, share, _, grid, _ = make_averages(path, (-180, 180, -60, 60), size, pole=pole)
     at = points(grid, "centre", range(grid.ny), range(grid.nx))
     assert (share == 1).all()
     near = np.broadcast_to(np.abs(at.lat) > 86, depth.shape)  # beyond the last points of the relief
@@ -149,7 +151,7 @@ def test_turned_or_fine_cells_have_the_relief_of_their_places(relief, pole):
     np.testing.assert_allclose(-depth, height(at.lon, at.lat), rtol=0, atol=bound)
 
 
-FLAT = np.full((len(LAT), len(LON)), -1000.0)
+FLAT_HEIGHTS = np.full((len(LAT), len(LON)), -1000.0)
 
 
 @pytest.mark.fault("a relief that does not cover the region; its signs, units, holes, land shares, directions")
@@ -157,20 +159,22 @@ FLAT = np.full((len(LAT), len(LON)), -1000.0)
     ("change", "words"),
     [
         ({"lon": np.linspace(0, 90, 180)}, "lon = -20 degrees"), ({"lat": np.linspace(0, 60, 90)}, "lat = -30 degrees"),
-        ({"name": "data"}, r"\(data\)"), ({"more": {"elevation": 0 * FLAT}}, r"\(z, elevation\)"),
+        ({"name": "data"}, r"\(data\)"), ({"more": {"elevation": 0 * FLAT_HEIGHTS}}, r"\(z, elevation\)"),
         ({"units": "feet"}, 'z is in "feet"'), ({"units": ""}, 'z is in ""'),
-        ({"values": np.where((LON == 1) & (LAT == -1)[:, None], np.nan, FLAT)}, "lon = 1, lat = -1 degrees"),
-        ({"values": np.where((LON == 1) & (LAT == -1)[:, None], -9999.0, FLAT)}, "at lon = 1, lat = -1 .*_FillValue"),
-        ({"values": np.where(LON > 9, -999.0, FLAT)}, "has .* values -999, .* lon = 11, lat = -.*_FillValue = -999,"),
-        ({"values": np.where(LON > 9, -9999.0, FLAT - 8705)}, "has .* values -9999, .*_FillValue = -9999,"),
-        ({"more": {"sea": 0 * FLAT + 3}}, "relief.nc: sea is .* lon = -19, lat = -29"),
+        ({"values": np.where((LON == 1) & (LAT == -1)[:, None], np.nan, FLAT_HEIGHTS)}, "lon = 1, lat = -1 degrees"),
+        ({"values": np.where((LON == 1) & (LAT == -1)[:, None], -9999.0, FLAT_HEIGHTS)},
+         "at lon = 1, lat = -1 .*_FillValue"),
+        ({"values": np.where(LON > 9, -999.0, FLAT_HEIGHTS)},
+         "has .* values -999, .* lon = 11, lat = -.*_FillValue = -999,"),
+        ({"values": np.where(LON > 9, -9999.0, FLAT_HEIGHTS - 8705)}, "has .* values -9999, .*_FillValue = -9999,"),
+        ({"more": {"sea": 0 * FLAT_HEIGHTS + 3}}, "relief.nc: sea is .* lon = -19, lat = -29"),
         ({"lon": np.append(np.arange(179.0), 0.0)}, "lon has missing values, or does not run in one direction"),
     ],
     ids=lambda each: ",".join(each) if isinstance(each, dict) else "",
 )  # fmt: skip
-def test_relief_that_cannot_be_used_is_refused(relief, change, words):
+def test_relief_that_cannot_be_used_is_refused(write_relief, change, words):
     with pytest.raises(InputError, match=words):
-        average(relief(**{"values": FLAT} | change), (-20, 20, -30, 30), 5.0)
+        make_averages(write_relief(**{"values": FLAT_HEIGHTS} | change), (-20, 20, -30, 30), 5.0)
 
 
 X, Y = np.arange(-1.15, 1.2, 0.1), np.arange(48.85, 51.2, 0.1)
@@ -190,39 +194,41 @@ WALLS = {
 @pytest.mark.fault("the crest of a dike is averaged away in the cells of a grid")
 @pytest.mark.parametrize("wall", WALLS)
 @pytest.mark.parametrize("gap", [False, True])
-def test_water_passes_a_grid_at_the_height_of_its_relief(relief, tmp_path, wall, gap):
+def test_water_passes_a_grid_at_the_height_of_its_relief(write_relief, tmp_path, wall, gap):
     """Across a wall only over its crest, and through a gap as if there were none."""
     along_x = wall == "along x"
     beyond = (Y[:, None] > 50.1) & (X > -9) if along_x else WALLS[wall].cumsum(axis=1) > 0
     z = np.where(WALLS[wall], 10.0, np.where(beyond, 1.0, -5.0))
     if gap:
         z[(slice(None), slice(12, 14)) if along_x else (slice(12, 14), slice(None))] = -1.0
-    made = make_grid(tmp_path / "g.nc", GridRequest((-1, 1, 49, 51), 0.5, land_up_to=20.0), relief(z, lon=X, lat=Y))
-    bed = np.where(made.wet | made.low, -made.depth, 100.0)
+    made = make_grid(
+        tmp_path / "g.nc", GridRequest((-1, 1, 49, 51), 0.5, land_up_to=20.0), write_relief(z, lon=X, lat=Y)
+    )
+    bed = np.where(made.wet | made.floodable, -made.depth, 100.0)
     turned = (lambda field: field.T) if along_x else np.asarray
-    height = least_height(turned(bed)[None])[0]
+    height = lowest_crossing(turned(bed)[None])[0]
     assert height == pytest.approx(10.0) if not gap else height < 5.0
 
 
 @pytest.mark.fault("a relief of the wrong sign")
 @pytest.mark.parametrize(
     ("name", "z", "words"),
-    [("elevation", 800.0, "elevation .*down"), ("depth", -800.0, "depth .*up"), ("data", ROUGH, "positive")],
+    [("elevation", 800.0, "elevation .*down"), ("depth", -800.0, "depth .*up"), ("data", ROUGH_HEIGHTS, "positive")],
 )
-def test_relief_of_a_wrong_or_unknown_sign_is_refused(relief, tmp_path, name, z, words):
-    path = relief(np.broadcast_to(z, FLAT.shape), name=name)
+def test_relief_of_a_wrong_or_unknown_sign_is_refused(write_relief, tmp_path, name, z, words):
+    path = write_relief(np.broadcast_to(z, FLAT_HEIGHTS.shape), name=name)
     with pytest.raises(ReliefError, match=words):
         make_grid(tmp_path / "grid.nc", GridRequest((0, 20, 0, 20), 5.0), f"{path}:{name}")
 
 
 @pytest.mark.slow
 @pytest.mark.fault("a relief of the wrong sign")
-def test_relief_with_sea_on_land_of_the_earth_gives_a_warning(relief, tmp_path, caplog):
+def test_relief_with_sea_on_land_of_the_earth_gives_a_warning(write_relief, tmp_path, caplog):
     """Heights that are called depth; the same called z are taken without a warning."""
     with ExitStack() as stack:
-        depth, share, _ = at_places(open_relief(None, stack), *np.meshgrid(LON, LAT))
+        depth, share, _ = interpolate(open_relief(None, stack), *np.meshgrid(LON, LAT))
     z = np.where(share > 0.5, -1.0 - depth, 500.0)
     for name, lines in (("z", 0), ("depth", 1)):
-        make_grid(tmp_path / f"{name}.nc", GridRequest((-100, 20, -60, 60), 4.0), relief(z, name=name))
+        make_grid(tmp_path / f"{name}.nc", GridRequest((-100, 20, -60, 60), 4.0), write_relief(z, name=name))
         assert len(caplog.records) == lines
         assert all('positive = "up"' in record.message for record in caplog.records)

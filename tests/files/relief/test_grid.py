@@ -4,14 +4,14 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray
-from support.cf_checker import checked
-from support.command import cli
+from support.cf_checker import check_cf
+from support.command import invoke_swmodel
 
 import swmodel
 from swmodel import ConfigError, load
 from swmodel.config import from_toml, to_toml
 from swmodel.files.relief import GridRequest, make_grid
-from swmodel.files.relief.coast import label
+from swmodel.files.relief.coast import label_connected
 from swmodel.setup import fields
 
 pytestmark = pytest.mark.slow
@@ -20,12 +20,12 @@ POLE = (-42.0, 76.0)
 COARSE = ("--region", "-6,37,30,46", "--resolution", 2)
 
 
-def grid(*words):
-    return cli("grid", *words)
+def invoke_grid(*words):
+    return invoke_swmodel("grid", *words)
 
 
-def refused(*words):
-    done = grid(*words)
+def invoke_refused_grid(*words):
+    done = invoke_grid(*words)
     assert len(done.output.strip().splitlines()) == 1
     return done.exit_code, done.output
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 def sea(folder):
     """The Mediterranean at one degree, made on the command line; with what was said."""
     path = folder / "sea.nc"
-    done = grid(path, "--region", "-6,37,30,46", "--resolution", "1", "--min-depth", "200", "--smooth", "1")
+    done = invoke_grid(path, "--region", "-6,37,30,46", "--resolution", "1", "--min-depth", "200", "--smooth", "1")
     assert done.exit_code == 0, done.output
     return path, done.output
 
@@ -59,7 +59,7 @@ def test_file_gives_grid_depth_and_mask(which, request):
     with netCDF4.Dataset(path) as data:
         wet = data["mask"][:] == 1
         assert (config.grid.ny, config.grid.nx) == wet.shape
-        np.testing.assert_array_equal(fields.wet(config, rows, columns) > 0, wet)
+        np.testing.assert_array_equal(fields.wet_mask(config, rows, columns) > 0, wet)
         depth = fields.evaluate(config, "depth", rows, columns)
         np.testing.assert_array_equal(depth[wet], data["depth"][:].compressed())
     with xarray.open_dataset(path) as data:
@@ -74,13 +74,13 @@ def test_file_gives_grid_depth_and_mask(which, request):
 @pytest.mark.night
 def test_grid_file_satisfies_cf_checker(sea, earth):
     for path in (sea[0], earth[0]):
-        errors, _ = checked(path)
+        errors, _ = check_cf(path)
         unknown = "grid_topology is not a valid cf_role", "requires exactly one variable with standard_name"
         assert [error for error in errors if not any(words in error for words in unknown)] == []
 
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
-def test_water_at_rest_over_the_real_relief_stays_so(earth):
+def test_water_at_rest_over_the_real_relief_stays_at_rest(earth):
     """On a grid about another pole, beside gravity waves of 250 m/s, over all the Earth with its coasts."""
     options = {"grid.file": str(earth[0]), "physics.f0": 0.0, "run.executor": "reference", "run.dtype": "float64"}
     simulation = swmodel.Simulation("rest", options)
@@ -89,9 +89,9 @@ def test_water_at_rest_over_the_real_relief_stays_so(earth):
     np.testing.assert_allclose(simulation.field("eta")[earth[1].wet], 0.37, rtol=0, atol=1e-15 * 7000)
 
 
-def seas_at(made, *places):
+def sea_numbers_at(made, *places):
     """The numbers of the seas in the cells around places."""
-    grid, seas = made.grid, label(made.wet, made.grid.periodic_x)
+    grid, seas = made.grid, label_connected(made.wet, made.grid.periodic_x)
     return [seas[int((lat - grid.south) / grid.dlat), int((lon - grid.west) / grid.dlon)] for lon, lat in places]
 
 
@@ -99,10 +99,10 @@ def seas_at(made, *places):
 @pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
 def test_panama_is_closed_and_straits_of_europe_are_open(folder, resolution):
     america = make_grid(folder / "america.nc", GridRequest((-120.0, -50.0, -5.0, 35.0), resolution), force=True)
-    pacific, caribbean = seas_at(america, (-90.0, 5.0), (-75.0, 15.0))
+    pacific, caribbean = sea_numbers_at(america, (-90.0, 5.0), (-75.0, 15.0))
     assert 0 < min(pacific, caribbean) < max(pacific, caribbean)
     europe = make_grid(folder / "europe.nc", GridRequest((-16.0, 40.0, 24.0, 68.0), resolution), force=True)
-    atlantic, *others = seas_at(europe, (-14.0, 40.0), (6.0, 39.0), (19.0, 34.5), (19.5, 57.5))
+    atlantic, *others = sea_numbers_at(europe, (-14.0, 40.0), (6.0, 39.0), (19.0, 34.5), (19.5, 57.5))
     assert set(others) == {atlantic} != {0}
 
 
@@ -113,18 +113,18 @@ def test_low_land_by_the_sea_has_its_height_as_negative_depth(folder):
     made = make_grid(folder / "low.nc", GridRequest(region, 1.0, min_depth=1.0, land_up_to=60.0))
     np.testing.assert_array_equal(made.wet, without.wet)
     np.testing.assert_array_equal(made.depth[made.wet], without.depth[made.wet])
-    assert made.low.sum() > 20
-    assert not (made.low & made.wet).any()
-    assert (made.depth[made.low] <= 0).all()
-    crests = sum(one.cells for one in made.changes if one.what == "crest")
-    assert np.count_nonzero(made.depth[made.low] < -60.0) <= crests
-    parts = label(made.wet | made.low, False)
-    assert set(parts[made.low]) <= set(parts[made.wet])
+    assert made.floodable.sum() > 20
+    assert not (made.floodable & made.wet).any()
+    assert (made.depth[made.floodable] <= 0).all()
+    crests = sum(one.n_cells for one in made.changes if one.kind == "crest")
+    assert np.count_nonzero(made.depth[made.floodable] < -60.0) <= crests
+    parts = label_connected(made.wet | made.floodable, False)
+    assert set(parts[made.floodable]) <= set(parts[made.wet])
     config = load("rest", {"grid.file": str(folder / "low.nc"), "drying.active": True}, environ={})
     rows, columns = np.arange(config.grid.ny), np.arange(config.grid.nx)
-    np.testing.assert_array_equal(fields.wet(config, rows, columns) > 0, made.wet | made.low)
+    np.testing.assert_array_equal(fields.wet_mask(config, rows, columns) > 0, made.wet | made.floodable)
     depth = fields.evaluate(config, "depth", rows, columns)
-    np.testing.assert_array_equal(depth[made.low], made.depth[made.low])
+    np.testing.assert_array_equal(depth[made.floodable], made.depth[made.floodable])
 
 
 @pytest.mark.fault("cells finer than the relief suggest detail")
@@ -147,7 +147,7 @@ def test_cells_finer_than_the_relief_give_a_warning(folder, caplog):
     ],
 )  # fmt: skip
 def test_invalid_grid_is_refused_in_one_line(folder, words, message):
-    code, told = refused(folder / "bad.nc", "--resolution=1", *words.split())
+    code, told = invoke_refused_grid(folder / "bad.nc", "--resolution=1", *words.split())
     assert (code, message in told) == (2, True), told
     assert not (folder / "bad.nc").exists()
 
@@ -155,15 +155,15 @@ def test_invalid_grid_is_refused_in_one_line(folder, words, message):
 @pytest.mark.fault("an existing grid file or its picture is lost")
 def test_grid_and_its_picture_are_replaced_only_by_force(tmp_path):
     path, picture = tmp_path / "one.nc", tmp_path / "one.png"
-    assert grid(path, *COARSE).exit_code == 0
+    assert invoke_grid(path, *COARSE).exit_code == 0
     before = path.read_bytes(), picture.read_bytes()
     for name, named in (("one.nc", path), ("one.nc4", picture)):
-        code, told = refused(tmp_path / name, *COARSE)
+        code, told = invoke_refused_grid(tmp_path / name, *COARSE)
         assert (code, str(named) in told, "--force" in told) == (2, True, True), told
-    assert refused(picture, *COARSE, "--force")[0] == 2
+    assert invoke_refused_grid(picture, *COARSE, "--force")[0] == 2
     assert (path.read_bytes(), picture.read_bytes()) == before
     assert not (tmp_path / "one.nc4").exists()
-    assert grid(path, *COARSE, "--min-depth", "300", "--force").exit_code == 0
+    assert invoke_grid(path, *COARSE, "--min-depth", "300", "--force").exit_code == 0
     with netCDF4.Dataset(path) as data:
         assert data["depth"][:].min() == 300
 
@@ -176,7 +176,7 @@ def test_missing_folder_and_foreign_file_are_refused(tmp_path):
         (tmp_path / "none" / "sea.nc", f"no such folder: {tmp_path}/none"),
         (tmp_path / "other.nc", "other.nc"),
     ):
-        code, told = refused(path, *COARSE)
+        code, told = invoke_refused_grid(path, *COARSE)
         assert (code, words in told) == (5, True)
     assert (tmp_path / "other.nc").read_bytes() == before
 

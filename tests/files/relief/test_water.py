@@ -6,35 +6,37 @@
 import numpy as np
 import pytest
 
-from swmodel.files.relief.coast import close, label, smooth
-from swmodel.files.relief.straits import connected
+from swmodel.files.relief.coast import close_seas_and_bays, label_connected, smooth_depth
+from swmodel.files.relief.straits import connect_seas
 
 
-def mask(*rows):
+def mask_from_rows(*rows):
     return np.array([[letter == "~" for letter in row] for row in rows])
 
 
-LAKES = mask("~~.......~", "~~..~~...~", "......~~..", "..~.......")
+LAKES = mask_from_rows("~~.......~", "~~..~~...~", "......~~..", "..~.......")
 
 
 def test_all_but_the_largest_sea_is_closed():
     """A sea across the end of a periodic axis is one."""
-    wet, closed = close(LAKES, ring=True)
+    wet, closed = close_seas_and_bays(LAKES, is_periodic=True)
     seas = [("cut-off sea", 2, 1, 4), ("cut-off sea", 2, 2, 6), ("cut-off sea", 1, 3, 2)]
-    assert [(one.what, one.cells, one.row, one.column) for one in closed] == seas
+    assert [(one.kind, one.n_cells, one.row, one.column) for one in closed] == seas
     assert wet.sum() == 6
-    basin, closed = close(LAKES, ring=False)
+    basin, closed = close_seas_and_bays(LAKES, is_periodic=False)
     assert basin.sum() == 4
     assert (*closed[0][:2], closed[0].column) == ("cut-off sea", 2, 9)
-    kept, closed = close(mask("~~~~....", "~~~~.~~.", "~~~~.~~."), ring=False, keep=[(1, 5)])
+    kept, closed = close_seas_and_bays(
+        mask_from_rows("~~~~....", "~~~~.~~.", "~~~~.~~."), is_periodic=False, cells_to_keep=[(1, 5)]
+    )
     assert (kept.sum(), closed) == (16, [])
 
 
-def test_bays_of_one_cell_are_closed_to_where_they_are_wide():
+def test_narrow_ends_of_bays_are_closed():
     """But water goes on beyond the edge."""
-    bays = mask("~~~~~~~~~~", "~~.~..~~~~", "~~.~.~~~~~", "~~.~.~~~~~", "~.......~~", ".........~")
-    wet, closed = close(bays, ring=False)
-    assert [(one.what, one.cells, one.column) for one in closed] == [("bay", 3, 3)]
+    bays = mask_from_rows("~~~~~~~~~~", "~~.~..~~~~", "~~.~.~~~~~", "~~.~.~~~~~", "~.......~~", ".........~")
+    wet, closed = close_seas_and_bays(bays, is_periodic=False)
+    assert [(one.kind, one.n_cells, one.column) for one in closed] == [("bay", 3, 3)]
     assert wet[:, 3].tolist() == [True, False, False, False, False, False]
     assert wet[5, 9]
 
@@ -43,12 +45,12 @@ def test_smoothing_keeps_a_flat_floor_and_the_land():
     rng = np.random.default_rng(2)
     wet = rng.random((20, 30)) < 0.8
     flat = np.where(wet, 700.0, 1.0)
-    np.testing.assert_allclose(smooth(flat, wet, True, 5), flat, rtol=1e-14)
+    np.testing.assert_allclose(smooth_depth(flat, wet, True, 5), flat, rtol=1e-14)
     rough = 1000 * rng.random((20, 30))
-    once, often = (smooth(rough, wet, False, times) for times in (1, 8))
+    once, often = (smooth_depth(rough, wet, False, times) for times in (1, 8))
     assert np.ptp(often[wet]) < np.ptp(once[wet]) < np.ptp(rough[wet])
     np.testing.assert_array_equal(often[~wet], rough[~wet])
-    assert (smooth(rough, wet, False, 0) == rough).all()
+    assert (smooth_depth(rough, wet, False, 0) == rough).all()
 
 
 #: Two seas with an isthmus across the middle cells; four places along each side of a cell.
@@ -85,7 +87,7 @@ def test_seas_are_connected_as_in_the_relief(text, before, after, cells, turned)
     places = places.reshape(len(rows) // 4, 4, len(rows[0]), 4)
     places = places.transpose(2, 3, 0, 1) if turned else places
     share = places.mean(axis=(1, 3))
-    wet, isthmus = connected(share >= 0.5, share, places, False)
-    assert (label(share >= 0.5, False).max(), label(wet, False).max()) == (before, after)
+    wet, isthmus = connect_seas(share >= 0.5, share, places, False)
+    assert (label_connected(share >= 0.5, False).max(), label_connected(wet, False).max()) == (before, after)
     changed = (wet != (share >= 0.5)).sum()
     assert changed == cells if cells is not None else changed == isthmus.sum() > 0

@@ -2,34 +2,42 @@
 
 import numpy as np
 import pytest
-from support.marks import at_night
+from support.marks import night_params
 from support.random_case import configuration
-from support.unchecked import unchecked
+from support.unchecked_config import resolve_without_checks
 
 from swmodel import ConfigError, Simulation, load
 from swmodel.cases import jet
-from swmodel.config.options.discretisation import Time
+from swmodel.config.options.discretisation import TimeOptions
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
-from swmodel.setup.checks.extremes import slowed, survey
-from swmodel.setup.checks.stability import UPWIND, Mode, dt_from_state, largest_dt, limit, rates, stable_dt
+from swmodel.setup.checks.extremes import effective_wave_rate, survey
+from swmodel.setup.checks.stability import (
+    UPWIND_RATES,
+    Mode,
+    dt_from_state,
+    fastest_rates,
+    max_stable_dt,
+    stability_limit,
+    stable_dt_of_modes,
+)
 from swmodel.setup.setup import setup_of
 
-STEPPERS = {name: Time(stepper=name) for name in ("ab2", "ab3", "rk3", "rk4", "gfb")} | {
-    "ab2, small epsilon": Time(stepper="ab2", ab2_epsilon=0.02),
-    "leapfrog": Time(stepper="leapfrog", robert_asselin=0.0),
-    "leapfrog, filtered": Time(stepper="leapfrog", robert_asselin=0.1),
+STEPPERS = {name: TimeOptions(stepper=name) for name in ("ab2", "ab3", "rk3", "rk4", "gfb")} | {
+    "ab2, small epsilon": TimeOptions(stepper="ab2", ab2_epsilon=0.02),
+    "leapfrog": TimeOptions(stepper="leapfrog", robert_asselin=0.0),
+    "leapfrog, filtered": TimeOptions(stepper="leapfrog", robert_asselin=0.1),
 }
 MODES = {"waves": Mode(1.0), "rotation": Mode(0.0, 1j), "damping": Mode(0.0, -1.0)}
 MODES |= {"damped waves": Mode(1.0, -1.0), "waves in a current": Mode(1.0, 0.1j)}
 
 
-def growth(time, tendency, shape, dt):
+def max_growth(time, tendency, shape, dt):
     """The largest growth per step, for each dt, of complex states [h, u, v] of independent modes of this shape."""
     method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
-    size, found = 3 * (1 + method.counts[1]), []
+    size, found = 3 * (1 + method.weight_and_state_counts[1]), []
     now, *memory = np.split(np.eye(size, dtype=complex)[:, :, None, None] * np.ones(shape), size // 3)
     for each in np.atleast_1d(dt):
         carry = Carry(State(*now), tuple(State(*each) for each in memory), 9)
@@ -44,20 +52,20 @@ def test_solutions_grow_above_the_limit_and_not_below(name):
     """The growth that counts as none is 1e-6 a step."""
     for key in MODES if name == "gfb" else ("waves", "rotation", "damping", "damped waves"):
         if name != "leapfrog" or "damp" not in key:
-            waves, other = MODES[key].waves, MODES[key].other
+            waves, other = MODES[key].wave_rate, MODES[key].local_rate
 
             def tendency(x, _, forward=None):
                 F_h = other * x.h - 1j * waves * x.u  # noqa: B023
-                level = x.h if forward is None else forward.h + forward.dt * F_h
+                level = x.h if forward is None else forward.pressure_h + forward.pressure_dt * F_h
                 return State(F_h, other * x.u - 1j * waves * level, 0 * x.v)  # noqa: B023
 
-            dt = limit(MODES[key], STEPPERS[name]) * np.array([0.99, 1.01])
-            below, above = growth(STEPPERS[name], tendency, (1, 1), dt)
+            dt = stability_limit(MODES[key], STEPPERS[name]) * np.array([0.99, 1.01])
+            below, above = max_growth(STEPPERS[name], tendency, (1, 1), dt)
             assert below < 1 + 1e-6, key
             assert above > 1 + 3e-5, key
 
 
-def von_neumann(time, speed, f, dt):
+def von_neumann_growth(time, speed, f, dt):
     """The largest growth per step, for each dt, of all waves on a C-grid in a steady current; dx = g = H = 1."""
     along, across = np.meshgrid(np.pi * np.arange(13) / 12, np.pi * np.arange(-11, 13) / 12)
     slope_x, slope_y = 2j * np.sin(along / 2), 2j * np.sin(across / 2)
@@ -68,11 +76,11 @@ def von_neumann(time, speed, f, dt):
         flux_x, flux_y = u + U * mean_x * h, v + V * mean_y * h
         F_h = -slope_x * flux_x - slope_y * flux_y
         q = slope_x * v - slope_y * u - f * mean_x * mean_y * h
-        P = (h if forward is None else forward.h + forward.dt * F_h) + U * mean_x * u + V * mean_y * v
+        P = (h if forward is None else forward.pressure_h + forward.pressure_dt * F_h) + U * mean_x * u + V * mean_y * v
         F_u = mean_y * (f * mean_x * flux_y + q * V) - slope_x * P
         return State(F_h, F_u, -mean_x * (f * mean_y * flux_x + q * U) - slope_y * P)
 
-    return growth(time, tendency, along.shape, dt)
+    return max_growth(time, tendency, along.shape, dt)
 
 
 @pytest.mark.slow
@@ -81,31 +89,35 @@ def test_limit_in_a_current_is_that_of_von_neumann(name):
     """Within two percent, of all waves in both directions, with rotation; along an axis it is up to 5 % below."""
     time, waves = STEPPERS[name], 2 * np.sqrt(2)
     for speed in (0.0, 0.0), (0.05, 0.05), (0.1, 0.0), (0.2, 0.2):
-        dt = limit(Mode(1.0), time) / slowed(np.float64(waves), np.sqrt(2) * np.hypot(*speed), name == "gfb", np)
-        below, above = von_neumann(time, speed, 0.05, dt * np.array([0.98, 1.02 if speed[0] == speed[1] else 1.05]))
+        dt = stability_limit(Mode(1.0), time) / effective_wave_rate(
+            np.float64(waves), np.sqrt(2) * np.hypot(*speed), name == "gfb", np
+        )
+        below, above = von_neumann_growth(
+            time, speed, 0.05, dt * np.array([0.98, 1.02 if speed[0] == speed[1] else 1.05])
+        )
         assert below < 1 + 1e-4
         assert above > 1 + 1e-6
 
 
-def rates_of(overrides, case="jet"):
+def config_and_survey(overrides, case="jet"):
     config = load(case, {"grid.nx": 12, "grid.ny": 9, **overrides}, {})
     return config, survey(setup_of(config))
 
 
-QUIET = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.depth": 40.0, "physics.gravity": 10.0}
+STATE_OF_REST = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.depth": 40.0, "physics.gravity": 10.0}
 
 
 def test_rates_of_a_layer_at_rest_with_friction_drag_and_sponge():
-    cells = {**QUIET, "grid.dx": 300.0, "grid.dy": 400.0}  # 1/300² + 1/400² = 1/240²
-    config, extremes = rates_of({**cells, "physics.beta": 1e-11})
-    rate = rates(config, extremes)
+    cells = {**STATE_OF_REST, "grid.dx": 300.0, "grid.dy": 400.0}  # 1/300² + 1/400² = 1/240²
+    config, extremes = config_and_survey({**cells, "physics.beta": 1e-11})
+    rate = fastest_rates(config, extremes)
     assert rate.waves == pytest.approx(2 * 20 / 240)
     assert rate.inertial == pytest.approx(2e-4 + 1e-11 * 8.5 * 400)
     assert rate.friction == pytest.approx(4 * 100.0 / 240**2)
     assert rate.drag == 0
     sponge = {"sponge.rate": 1e-3, "sponge.width": 2 * 3600.0, "sponge.sides": ["west", "east", "south"]}
     damping = {"physics.viscosity": 0.0, "physics.biharmonic_viscosity": 1e6, "physics.linear_drag": 1e-4}
-    rate = rates(*rates_of({**cells, **damping, **sponge}))
+    rate = fastest_rates(*config_and_survey({**cells, **damping, **sponge}))
     assert rate.friction == pytest.approx(16 * 1e6 / 240**4)
     # West and east meet in the channel of 3600 m. The fastest are the east faces of the last column, at the wall.
     west, east, south = ((1 - distance / 7200) ** 2 for distance in (3600, 0, 200))
@@ -113,12 +125,14 @@ def test_rates_of_a_layer_at_rest_with_friction_drag_and_sponge():
 
 
 def test_advection_and_quadratic_drag_count_where_they_are():
-    config, extremes = rates_of({"physics.quadratic_drag": 1e-3, "case.perturbation": 0.0, "grid.nx": 30})
-    h = 100 + jet.balance(config)
-    u = jet.jet(config, points(config.grid, "centre", range(config.grid.ny), [0]).y)
+    config, extremes = config_and_survey({"physics.quadratic_drag": 1e-3, "case.perturbation": 0.0, "grid.nx": 30})
+    h = 100 + jet.balanced_level(config)
+    u = jet.jet_velocity(config, points(config.grid, "centre", range(config.grid.ny), [0]).y)
     c = np.sqrt(9.81 * h)
-    rate = rates(config, extremes)
-    assert rate.waves == pytest.approx(slowed(2 * c * np.sqrt(2) / 5e3, np.sqrt(2) * u / 5e3, True, np).max())
+    rate = fastest_rates(config, extremes)
+    assert rate.waves == pytest.approx(
+        effective_wave_rate(2 * c * np.sqrt(2) / 5e3, np.sqrt(2) * u / 5e3, True, np).max()
+    )
     assert rate.drag == pytest.approx((2e-3 * u / h).max())
 
 
@@ -129,32 +143,32 @@ def test_process_that_limits_the_time_step_is_named():
         ({"physics.f0": 0.1, "time.stepper": "ab3"}, "Coriolis"),
         ({"physics.viscosity": 0.0}, "gravity waves"),
     ):
-        config, extremes = rates_of({**QUIET, **overrides})
-        dt, found = largest_dt(config, extremes)
+        config, extremes = config_and_survey({**STATE_OF_REST, **overrides})
+        dt, found = max_stable_dt(config, extremes)
         assert process in found
-    assert dt * rates(config, extremes).waves == pytest.approx(limit(Mode(1.0, 0j), config.time))
-    config, extremes = rates_of({**QUIET, "grid.dx": 300.0, "grid.dy": 400.0, "time.cfl": 0.3})
+    assert dt * fastest_rates(config, extremes).waves == pytest.approx(stability_limit(Mode(1.0, 0j), config.time))
+    config, extremes = config_and_survey({**STATE_OF_REST, "grid.dx": 300.0, "grid.dy": 400.0, "time.cfl": 0.3})
     assert dt_from_state(config, extremes) == pytest.approx(0.3 * 240 / 20)
-    config, extremes = rates_of({**QUIET, "time.cfl": 0.3, "physics.viscosity": 2e6})
-    limited = limit(Mode(0.0, -1.0 + 0j), config.time) / (8 * 2e6 / 5e3**2)
+    config, extremes = config_and_survey({**STATE_OF_REST, "time.cfl": 0.3, "physics.viscosity": 2e6})
+    limited = stability_limit(Mode(0.0, -1.0 + 0j), config.time) / (8 * 2e6 / 5e3**2)
     assert dt_from_state(config, extremes) == pytest.approx(0.5 * limited)
 
 
 @pytest.mark.slow
 @pytest.mark.fault("a time step too long for the narrowest row of a sphere")
 @pytest.mark.parametrize(("south", "dlat"), [(None, None), (-30.0, 3.75), (60.0, 1.5)])
-def test_largest_step_divides_stable_from_unstable(south, dlat):
+def test_largest_step_separates_stable_from_unstable(south, dlat):
     """On a plane and on a sphere; near a pole, where the narrowest row is that at a wall, there is room beyond it."""
     fields = {"depth": np.full((1, 1), 1000.0), "eta": 1e-3 * np.random.default_rng(1).standard_normal((16, 12))}
     options = {"physics__quadratic_drag": 0.0, "physics__viscosity": 0.0, "physics__f0": 1e-30}
     options |= {"sphere": True, "grid__south": south, "grid__dlat": dlat} if south else {"grid__periodic_y": True}
     config = configuration(16, 12, fields, **options, time__stepper="rk4", run__executor="reference")
-    largest, process = largest_dt(config, survey(setup_of(config)))
+    largest, process = max_stable_dt(config, survey(setup_of(config)))
     assert process == "gravity waves and advection"
 
     def growth(factor):
         time = config.time.model_copy(update={"dt": factor * largest})
-        simulation = Simulation(unchecked(config.model_copy(update={"time": time})))
+        simulation = Simulation(resolve_without_checks(config.model_copy(update={"time": time})))
         simulation.take_steps(150)
         return np.abs(simulation.field("eta")).max() / 1e-3
 
@@ -167,19 +181,19 @@ def test_largest_step_divides_stable_from_unstable(south, dlat):
 @pytest.mark.fault("numbers at which formulas overflow or lose all digits")
 def test_infinite_rate_or_an_emptied_cell_is_never_stable():
     """The rate of an upwind flux has two faces of a cell; so has that of each neighbour, one of them its own."""
-    assert stable_dt(STEPPERS["ab3"], Mode(1.0), Mode(0.0, 1j * np.inf)) == 0
-    assert stable_dt(STEPPERS["ab3"], Mode(np.nan)) == 0
-    assert 3 * stable_dt(STEPPERS["gfb"], *(Mode(0, z) for z in UPWIND)) < 1
+    assert stable_dt_of_modes(STEPPERS["ab3"], Mode(1.0), Mode(0.0, 1j * np.inf)) == 0
+    assert stable_dt_of_modes(STEPPERS["ab3"], Mode(np.nan)) == 0
+    assert 3 * stable_dt_of_modes(STEPPERS["gfb"], *(Mode(0, z) for z in UPWIND_RATES)) < 1
 
 
-OUTERMOST = {"west": np.s_[:, 0], "east": np.s_[:, -1], "south": np.s_[0], "north": np.s_[-1]}
+OUTERMOST_CELLS = {"west": np.s_[:, 0], "east": np.s_[:, -1], "south": np.s_[0], "north": np.s_[-1]}
 
 
 @pytest.mark.slow
 @pytest.mark.fault("the reported stable time step is unstable with open sides")
-@pytest.mark.parametrize("stepper", ["ab2", *at_night("ab3", "rk3", "rk4", "gfb")])
-@pytest.mark.parametrize("sides", ["west", *at_night("north", "east north")])
-def test_below_the_limit_waves_leave_through_open_sides(stepper, sides):
+@pytest.mark.parametrize("stepper", ["ab2", *night_params("ab3", "rk3", "rk4", "gfb")])
+@pytest.mark.parametrize("sides", ["west", *night_params("north", "east north")])
+def test_below_the_limit_waves_leave_through_open_boundaries(stepper, sides):
     """Over a flat floor, one deep in the corner only, and beside deep water outside, whose faces are the fastest.
 
     There a twentieth above the limit the basin blows up.
@@ -188,7 +202,7 @@ def test_below_the_limit_waves_leave_through_open_sides(stepper, sides):
     corner, shelf = flat / 20, flat.copy()
     corner[:2, :2] = corner[-2:, -2:] = 50.0
     for side in sides.split():
-        shelf[OUTERMOST[side]] = 4000.0
+        shelf[OUTERMOST_CELLS[side]] = 4000.0
     start = 1e-3 * np.random.default_rng(0).standard_normal((7, 8))
     options = {
         **{"grid__periodic_x": False, "grid__dx": 9e3, "grid__dy": 8e3, "open_sides__sides": tuple(sides.split())},
@@ -197,9 +211,9 @@ def test_below_the_limit_waves_leave_through_open_sides(stepper, sides):
 
     def height(depth, factor):
         config = configuration(7, 8, {"depth": depth, "eta": start}, **options)
-        largest, process = largest_dt(config, survey(setup_of(config)))
+        largest, process = max_stable_dt(config, survey(setup_of(config)))
         config = configuration(7, 8, {"depth": depth, "eta": start}, **options, time__dt=factor * largest)
-        model = Simulation(unchecked(config))
+        model = Simulation(resolve_without_checks(config))
         model.take_steps(300)
         return process, np.abs(model.field("eta")).max()
 

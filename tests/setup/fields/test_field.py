@@ -10,10 +10,10 @@ import xarray as xr
 import swmodel
 from swmodel import Case, ConfigError, load, resolve
 from swmodel.config import from_toml, to_toml
-from swmodel.config.loading.decisive import differences
+from swmodel.config.loading.fixed_on_resume import differences
 from swmodel.model.validate import check_config
 from swmodel.setup import fields
-from swmodel.setup.fields.varying import Records
+from swmodel.setup.fields.varying import VaryingCoefficients
 
 NY, NX = 6, 9
 SMALL = {"grid.nx": NX, "grid.ny": NY, "grid.dx": 2e3, "grid.dy": 1e3, "grid.periodic_x": False, "time.dt": 5.0}
@@ -22,24 +22,29 @@ X, Y = (np.arange(NX) + 0.5) * 2e3, (np.arange(NY) + 0.5) * 1e3
 VALUES = 100.0 + X / 1e3 + (Y / 1e3)[:, None] ** 2
 
 
-def formula(at):
+def depth_function(at):
     return 100.0 + at.x / 1e3 + (at.y / 1e3) ** 2
 
 
-def labelled(values=VALUES, y=Y, x=X, dims=("y", "x"), **attributes):
+def labelled_array(values=VALUES, y=Y, x=X, dims=("y", "x"), **attributes):
     return xr.DataArray(values, {"y": y, "x": x}, dims, attrs={"units": "m"} | attributes)
 
 
-WAYS = {
-    **{"function": formula, "array": VALUES, "masked": np.ma.masked_array(VALUES, False), "DataArray": labelled()},
-    "from the north, exchanged": labelled(VALUES[::-1].T, Y[::-1], dims=("x", "y")),
+FIELD_VARIANTS = {
+    **{
+        "function": depth_function,
+        "array": VALUES,
+        "masked": np.ma.masked_array(VALUES, False),
+        "DataArray": labelled_array(),
+    },
+    "from the north, exchanged": labelled_array(VALUES[::-1].T, Y[::-1], dims=("x", "y")),
     "exchanged, by its names": xr.DataArray(VALUES.T, dims=("x", "y")),
-    "km": labelled(x=xr.DataArray(X / 1e3, dims="x", attrs={"units": "km"})),
-    "one record, no units": labelled().expand_dims(time=1).drop_attrs(),
+    "km": labelled_array(x=xr.DataArray(X / 1e3, dims="x", attrs={"units": "km"})),
+    "one record, no units": labelled_array().expand_dims(time=1).drop_attrs(),
 }
 
 
-def given(**given):
+def config_with_fields(**given):
     return load(Case, SMALL, {}, fields=given)
 
 
@@ -49,58 +54,58 @@ def problems(**given):
     return list(caught.value.problems)
 
 
-def everywhere(config, name):
+def whole_field(config, name):
     values = fields.evaluate(config, name, range(NY), range(NX))
     return np.broadcast_to(values, (NY, NX))
 
 
-def inner(model, name):
+def without_margin(model, name):
     """A field of the Grid, without the margin around the block."""
     margin = model.scheme.margin
     return np.asarray(getattr(model.grid, name))[margin:-margin, margin:-margin]
 
 
 @pytest.mark.promise("fields and terms from Python equal those of the model")
-@pytest.mark.parametrize("way", WAYS)
-def test_field_is_the_same_however_it_is_given(way):
-    config = given(depth=WAYS[way])
-    np.testing.assert_array_equal(everywhere(config, "depth"), VALUES)
+@pytest.mark.parametrize("way", FIELD_VARIANTS)
+def test_field_is_the_same_for_every_kind_of_input(way):
+    config = config_with_fields(depth=FIELD_VARIANTS[way])
+    np.testing.assert_array_equal(whole_field(config, "depth"), VALUES)
     rows, columns = [NY - 1, NY, -1], [-1, 0, NX]  # beyond the grid it continues on its other side
     found = fields.evaluate(config, "depth", rows, columns)
     np.testing.assert_array_equal(found, VALUES[np.ix_([-1, 0, -1], [-1, 0, 0])])
-    assert np.array_equal(inner(swmodel.Simulation(config), "depth"), VALUES.astype(np.float32))
+    assert np.array_equal(without_margin(swmodel.Simulation(config), "depth"), VALUES.astype(np.float32))
 
 
-def test_given_field_replaces_the_case_and_earlier_ones():
+def test_python_field_replaces_that_of_the_case_and_earlier_ones():
     """Numbers, rows and columns are for all cells, as when they were given; a configuration is a source of others."""
     viscosity = np.arange(NX)[None].copy()
-    config = given(eta=0.25, wind_x=(Y / 1e5)[:, None], viscosity=viscosity)
+    config = config_with_fields(eta=0.25, wind_x=(Y / 1e5)[:, None], viscosity=viscosity)
     viscosity[...] = -1
     for name, values in {"eta": 0.25, "wind_x": (Y / 1e5)[:, None], "viscosity": np.arange(NX)}.items():
-        np.testing.assert_array_equal(everywhere(config, name), np.broadcast_to(values, (NY, NX)))
-    assert swmodel.Simulation(config).scheme.terms == ("wind", "viscosity")
+        np.testing.assert_array_equal(whole_field(config, name), np.broadcast_to(values, (NY, NX)))
+    assert swmodel.Simulation(config).scheme.term_names == ("wind", "viscosity")
     gyre = load("double_gyre", {"grid.nx": NX, "grid.ny": NY}, {}, fields={"eta": 1.0, "u": 2.0})
     again = load(gyre, {"physics.depth": 30.0}, fields={"eta": 3.0})
     assert [float(np.max(fields.evaluate(again, name, [2], [3]))) for name in ("eta", "u", "depth")] == [3, 2, 30]
     assert np.ptp(fields.evaluate(again, "wind_x", range(NY), [0])) > 0.1
-    config = given(depth=formula, eta=0.1)
+    config = config_with_fields(depth=depth_function, eta=0.1)
     other = load(config, {"grid.ny": 3, "run.steps": 7})
     assert (other.grid.nx, other.grid.dy, other.grid.ny, other.run.steps) == (NX, 1e3, 3, 7)
     np.testing.assert_array_equal(fields.evaluate(other, "depth", range(3), range(NX)), VALUES[:3])
     assert load(config) == config
 
 
-def test_land_is_where_a_table_of_depths_has_no_value():
+def test_land_is_where_an_array_of_depths_has_no_value():
     depth, eta = VALUES.copy(), np.zeros((NY, NX))
     depth[2:4, 3] = eta[2:4, 3] = np.nan
-    for table in (depth, labelled(depth), np.ma.masked_invalid(depth)):
+    for table in (depth, labelled_array(depth), np.ma.masked_invalid(depth)):
         model = swmodel.Simulation(Case, SMALL, fields={"depth": table, "eta": eta})
-        wet = inner(model, "wet")
+        wet = without_margin(model, "wet")
         assert (wet == 0).sum() == 2
         assert not wet[2:4, 3].any()
         assert np.isfinite(model.state.h).all()
-    masked = given(depth=depth, mask=lambda at: (at.i != 3) | (at.j > 3) | (at.j < 2))
-    assert everywhere(masked, "mask").sum() == NY * NX - 2
+    masked = config_with_fields(depth=depth, mask=lambda at: (at.i != 3) | (at.j > 3) | (at.j < 2))
+    assert whole_field(masked, "mask").sum() == NY * NX - 2
 
 
 @pytest.mark.fault("a field from Python: wrong shape, units, type or name, NaN, in `local`, a function that fails")
@@ -109,11 +114,12 @@ def test_land_is_where_a_table_of_depths_has_no_value():
     [
         ("eta", VALUES.T, "fields: eta has shape (9, 6)"),
         ("etta", 0.0, 'fields: no field etta; did you mean "eta"?'),
-        ("eta", "bump.nc", "fields: eta: 'bump.nc'"), ("eta", swmodel.local(labelled()), "fields: eta: local"),
-        ("eta", xr.Dataset({"eta": labelled()}), "fields: eta: <xarray.Dataset>"),
-        ("eta", labelled(units="feet"), 'fields: eta is in "feet"; convert it to "m"'),
-        ("eta", labelled(x=2 * X), "fields: eta: x"), ("eta", labelled().expand_dims(time=2), "fields: eta has time"),
-        ("eta", labelled(VALUES.astype(str)), "fields: eta: "),
+        ("eta", "bump.nc", "fields: eta: 'bump.nc'"), ("eta", swmodel.local(labelled_array()), "fields: eta: local"),
+        ("eta", xr.Dataset({"eta": labelled_array()}), "fields: eta: <xarray.Dataset>"),
+        ("eta", labelled_array(units="feet"), 'fields: eta is in "feet"; convert it to "m"'),
+        ("eta", labelled_array(x=2 * X), "fields: eta: x"),
+        ("eta", labelled_array().expand_dims(time=2), "fields: eta has time"),
+        ("eta", labelled_array(VALUES.astype(str)), "fields: eta: "),
         ("eta", np.where(VALUES > 120, np.nan, 0), "sea level (eta): "),
         ("depth", -VALUES, "resting depth (depth): "), ("mask", VALUES, "fields: mask: "),
         ("eta", lambda at: at.z, ": fields: eta: AttributeError: "),
@@ -137,14 +143,16 @@ def test_run_records_the_checksums_of_the_values():
 
     class Deep(Case):
         def depth(self, config, at):
-            return formula(at)
+            return depth_function(at)
 
-    first, second = (resolve(given(depth=depth, eta=0.1)) for depth in (formula, VALUES + 1))
+    first, second = (resolve(config_with_fields(depth=depth, eta=0.1)) for depth in (depth_function, VALUES + 1))
     expected = hashlib.sha256(VALUES.astype("<f8").tobytes()).hexdigest()
     assert first.python.fields[0] == f"depth {expected}"
-    for same in (first, given(depth=labelled(), eta=0.1)):
+    for same in (first, config_with_fields(depth=labelled_array(), eta=0.1)):
         assert resolve(same).python.fields == first.python.fields
-    assert resolve(load(Deep, SMALL, {})).python.fields == resolve(given(depth=formula)).python.fields
+    assert (
+        resolve(load(Deep, SMALL, {})).python.fields == resolve(config_with_fields(depth=depth_function)).python.fields
+    )
     (told,) = differences(to_toml(first), to_toml(second))
     assert told.startswith(f"python.depth: SHA-256 {expected[:12]}")
     for config in (from_toml(to_toml(first), Case), load("jet", {"python.fields": "depth 0.0"}, environ={})):
@@ -158,7 +166,7 @@ RECORDS = 0.01 * np.random.default_rng(4).random((3, NY, NX))
 IN_TIME = SMALL | {"run.steps": 5000, "time.start": "2020-02-28"}
 
 
-def in_time(first="2020-02-28", calendar=None, hours=HOURS, **attributes):
+def wind_records(first="2020-02-28", calendar=None, hours=HOURS, **attributes):
     """The records of a wind stress, whose dates are those of NumPy or, with a calendar, of cftime."""
     if calendar:
         times = cftime.num2date(hours, f"hours since {first}", calendar)
@@ -167,24 +175,27 @@ def in_time(first="2020-02-28", calendar=None, hours=HOURS, **attributes):
     return xr.DataArray(RECORDS, {"time": times, "y": Y, "x": X}, ("time", "y", "x"), attrs=attributes)
 
 
-TIMED = {
-    "dates of NumPy": (in_time(units="Pa"), {}),
-    "from the north, exchanged": (in_time()[:, ::-1].transpose("x", "time", "y"), {}),
-    "dates of cftime": (in_time("2020-02-30", "360_day"), {"time.start": "2020-02-30", "time.calendar": "360_day"}),
-    "numbers": (in_time().assign_coords(time=("time", HOURS, {"units": "hours since 2020-02-28"})), {}),
+RECORD_VARIANTS = {
+    "dates of NumPy": (wind_records(units="Pa"), {}),
+    "from the north, exchanged": (wind_records()[:, ::-1].transpose("x", "time", "y"), {}),
+    "dates of cftime": (
+        wind_records("2020-02-30", "360_day"),
+        {"time.start": "2020-02-30", "time.calendar": "360_day"},
+    ),
+    "numbers": (wind_records().assign_coords(time=("time", HOURS, {"units": "hours since 2020-02-28"})), {}),
 }
 
 
-@pytest.mark.parametrize("way", TIMED)
+@pytest.mark.parametrize("way", RECORD_VARIANTS)
 def test_records_in_time_are_those_of_a_data_array(way):
-    array, options = TIMED[way]
+    array, options = RECORD_VARIANTS[way]
     config = resolve(load(Case, IN_TIME | options, {}, fields={"wind_x": array}))
-    records, window = Records(config, ["wind_x"]), (range(-1, NY), range(NX + 1))
+    records, window = VaryingCoefficients(config, ["wind_x"]), (range(-1, NY), range(NX + 1))
     for step, (before, after) in {0: (0, 1), 4319: (0, 1), 4320: (1, 2)}.items():  # of 5 s
         found = records.params(step, *window)
         for name, number in ("wind_x_before", before), ("wind_x_after", after):
             np.testing.assert_array_equal(found[name], RECORDS[number][np.ix_(np.arange(-1, NY), [*range(NX), 0])])
-    assert records.until(0) == 4320
+    assert records.valid_until(0) == 4320
 
 
 def test_function_of_points_and_time_is_that_of_a_case():
@@ -199,16 +210,18 @@ def test_function_of_points_and_time_is_that_of_a_case():
     theirs = resolve(load(Turning, IN_TIME, {}))
     assert config.python.fields[0].split()[1:] == theirs.python.fields[0].split()[1:]
     for step in (0, 719, 720):
-        np.testing.assert_equal(*(Records(each, ["wind_x"]).params(step, [0, 1], [0]) for each in (config, theirs)))
+        np.testing.assert_equal(
+            *(VaryingCoefficients(each, ["wind_x"]).params(step, [0, 1], [0]) for each in (config, theirs))
+        )
 
 
 @pytest.mark.fault("values in time from Python that cannot be used")
 @pytest.mark.parametrize(
     ("fields", "options", "message"),
     [
-        ({"wind_x": in_time()}, {"time.start": ""}, 'time.start = "2020-02-28T00:00:00"'),
-        ({"wind_x": in_time(calendar="noleap")}, {}, 'fields: wind_x has the calendar "noleap"'),
-        ({"wind_x": in_time("2020-02-29")}, {}, "fields: wind_x: its records begin at 2020-02-29T00:00:00"),
+        ({"wind_x": wind_records()}, {"time.start": ""}, 'time.start = "2020-02-28T00:00:00"'),
+        ({"wind_x": wind_records(calendar="noleap")}, {}, 'fields: wind_x has the calendar "noleap"'),
+        ({"wind_x": wind_records("2020-02-29")}, {}, "fields: wind_x: its records begin at 2020-02-29T00:00:00"),
         ({"depth": lambda at, t: 100.0}, {}, "fields: depth: "), ({"wind_x": lambda at, t: at.z}, {}, "at t = 0 s"),
     ],
 )  # fmt: skip

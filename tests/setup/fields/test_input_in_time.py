@@ -11,14 +11,14 @@ from support.netcdf import write_netcdf
 
 import swmodel
 from swmodel import load
-from swmodel.extras import lacking
+from swmodel.extras import missing_package_reason
 from swmodel.model.validate import check_config
 from swmodel.ocean.instant import Instant
 from swmodel.ocean.patch import Patch
-from swmodel.ocean.records import present
-from swmodel.setup.fields import evaluate, field_of, varies
-from swmodel.setup.fields.netcdf_input.times import in_utc
-from swmodel.setup.fields.varying import Records, record
+from swmodel.ocean.records import interpolate_records
+from swmodel.setup.fields import evaluate, source_of, varies_in_time
+from swmodel.setup.fields.netcdf_input.times import utc_units
+from swmodel.setup.fields.varying import VaryingCoefficients, read_record
 from swmodel.setup.setup import setup_of
 
 NY, NX = 4, 5
@@ -31,7 +31,7 @@ SMALL = {
 
 
 @pytest.fixture
-def file(tmp_path):
+def write_stress_file(tmp_path):
     """write(...): the path of a file with records of the wind stress in x."""
 
     def write(name="wind.nc", hours=HOURS, values=VALUES, units="Pa", since="hours since 2020-02-28", **attributes):
@@ -50,27 +50,30 @@ def configuration(path, **more):
 def wind_at(config, step, stage=0.0):
     """The wind that the equations of a step take, [NY, NX]."""
     scheme = setup_of(config).scheme
-    params = Records(config, scheme.varying).params(step, np.arange(NY), np.arange(NX))
+    params = VaryingCoefficients(config, scheme.varying).params(step, np.arange(NY), np.arange(NX))
     patches = {name: Patch(field, (0, 0)) for name, field in params.items()}
-    return present(patches, Instant(np.int32(step), stage), scheme.varying, np.dtype("f8"))["wind_x"].values
+    return interpolate_records(patches, Instant(np.int32(step), stage), scheme.varying, np.dtype("f8"))["wind_x"].values
 
 
-def test_between_two_records_values_are_linear(file):
+def test_between_two_records_values_are_linear(write_stress_file):
     """A step takes the records that it begins between."""
-    path = file()
+    path = write_stress_file()
     for step, stage in (0, 0.0), (1, 0.5), (71, 1.0), (72, 0.0), (215, 1.0):
         hour = (step + stage) * 300 / 3600
         expected = VALUES[0] + (VALUES[1] - VALUES[0]) * hour / 6
         np.testing.assert_allclose(wind_at(configuration(path), step, stage), expected, rtol=0, atol=1e-13)
-    config = configuration(file(hours=[0.0, 0.9, 18.0]))  # 10.8 steps
+    config = configuration(write_stress_file(hours=[0.0, 0.9, 18.0]))  # 10.8 steps
     for step, number, end in (0, 0, 11), (10, 0, 11), (11, 1, 216), (215, 1, 216):
-        assert (field_of(config, "wind_x").at(step)[0], Records(config, ["wind_x"]).until(step)) == (number, end)
+        assert (
+            source_of(config, "wind_x").record_at(step)[0],
+            VaryingCoefficients(config, ["wind_x"]).valid_until(step),
+        ) == (number, end)
     np.testing.assert_array_equal(wind_at(config, 10, 1.0), VALUES[1])
 
 
 @pytest.mark.fault("a step takes values of a formula in time from another interval")
 @pytest.mark.parametrize("steps", [95, 109, 1000.0005])
-def test_step_takes_the_interval_that_it_begins_in(steps):
+def test_step_uses_the_interval_in_which_it_begins(steps):
     """3600 / (3600 / 95) is above 95, as is the quotient for 109; 1000 steps end just before a value."""
 
     class Turning(swmodel.Case):
@@ -78,33 +81,33 @@ def test_step_takes_the_interval_that_it_begins_in(steps):
             return np.full((1, 1), np.cos(t))
 
     config = load(Turning, {"forcing.every": 3600.0, "time.dt": 3600.0 / steps}, environ={})
-    found = [field_of(config, "wind_x").at(step) for step in range(1200)]
+    found = [source_of(config, "wind_x").record_at(step) for step in range(1200)]
     assert all(span.before <= step < span.after for step, (_, span) in enumerate(found))
     assert [number for number, _ in found] == [int(step / steps + 1e-9) for step in range(1200)]
 
 
-def test_several_files_of_any_name_are_one_series(file):
-    file("b.nc", HOURS[:2])
-    file("a.nc", HOURS[2:], VALUES[2:])
-    config = configuration(file("c.nc", [24.0]).replace("c.nc", "*.nc"))
+def test_several_files_of_any_name_are_one_series(write_stress_file):
+    write_stress_file("b.nc", HOURS[:2])
+    write_stress_file("a.nc", HOURS[2:], VALUES[2:])
+    config = configuration(write_stress_file("c.nc", [24.0]).replace("c.nc", "*.nc"))
     np.testing.assert_allclose(wind_at(config, 108), VALUES[1:3].mean(axis=0), atol=1e-13)
 
 
-def test_sign_may_be_changed_and_a_chosen_record_stays(file):
-    np.testing.assert_array_equal(wind_at(configuration(file() + ":-tau"), 72), -VALUES[1])
-    assert not varies(configuration(file() + "@2020-02-28T06:00", time__start=""), "wind_x")
+def test_sign_may_be_changed_and_a_chosen_record_stays(write_stress_file):
+    np.testing.assert_array_equal(wind_at(configuration(write_stress_file() + ":-tau"), 72), -VALUES[1])
+    assert not varies_in_time(configuration(write_stress_file() + "@2020-02-28T06:00", time__start=""), "wind_x")
 
 
-def test_times_are_counted_in_the_calendar_of_the_run(file):
+def test_times_are_counted_in_the_calendar_of_the_run(write_stress_file):
     for calendar, start, since, first in (
         ("360_day", "2020-02-30", "hours since 2020-02-30", 0), ("noleap", "2020-03-01", "hours since 2020-02-28", 24),
     ):  # fmt: skip
-        path = file(since=since, hours=[hour + first for hour in HOURS], calendar=calendar)
+        path = write_stress_file(since=since, hours=[hour + first for hour in HOURS], calendar=calendar)
         config = configuration(path, time__start=start, time__calendar=calendar)
         np.testing.assert_allclose(wind_at(config, 36), VALUES[:2].mean(axis=0), atol=1e-13)
 
 
-HOLED = np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)
+VALUES_WITH_GAP = np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)
 
 
 @pytest.mark.fault("records in time that begin late, end early, repeat, go backwards or are missing; another calendar")
@@ -116,11 +119,11 @@ HOLED = np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)
         ({"hours": [0, 6, np.nan, 18]}, {}, "missing"), ({"calendar": "noleap"}, {}, 'time.calendar = "noleap"'),
         ({}, {"time__start": ""}, 'time.start = "2020-02-28T00:00:00"'), ({"units": "dyn cm-2"}, {}, '"dyn cm-2"'),
         ({"since": "fortnights since 2020-02-28"}, {}, '"fortnights since 2020-02-28"'),
-        ({"values": HOLED}, {}, "missing at 2020-02-28T12:00:00, row 0, column 0"),
+        ({"values": VALUES_WITH_GAP}, {}, "missing at 2020-02-28T12:00:00, row 0, column 0"),
     ],
 )  # fmt: skip
-def test_records_that_cannot_be_used_are_refused_at_the_start(file, made, given, words):
-    path = file(**made)
+def test_records_that_cannot_be_used_are_refused_at_the_start(write_stress_file, made, given, words):
+    path = write_stress_file(**made)
     with pytest.raises(swmodel.ConfigError) as caught:
         check_config(configuration(path, **given))
     (line,) = caught.value.problems
@@ -130,10 +133,10 @@ def test_records_that_cannot_be_used_are_refused_at_the_start(file, made, given,
 
 
 @pytest.mark.fault("a gap between records in time, a run beyond the last one")
-def test_gap_is_logged_and_no_step_passes_the_last_record(file, caplog):
-    check_config(configuration(file(hours=[0.0, 1.0, 2.0, 18.0])))
+def test_gap_is_logged_and_no_step_passes_the_last_record(write_stress_file, caplog):
+    check_config(configuration(write_stress_file(hours=[0.0, 1.0, 2.0, 18.0])))
     assert "no record between 2020-02-28T02:00:00 and 2020-02-28T18:00:00" in caplog.text
-    model = swmodel.Simulation(configuration(file(hours=[0.0, 1.0, 2.0]), run__days=1 / 12))
+    model = swmodel.Simulation(configuration(write_stress_file(hours=[0.0, 1.0, 2.0]), run__days=1 / 12))
     model.advance(24)
     with pytest.raises(ValueError, match="end at 2020-02-28T02:00:00"):
         model.advance(2)
@@ -148,7 +151,7 @@ CELLS = np.arange(4), np.arange(9)
 
 
 @pytest.fixture
-def weather(tmp_path):
+def write_weather_file(tmp_path):
     """write(name, value, units, ...): the path of a file with records of a variable every six hours."""
 
     def write(name, value, units, times="hours since 2020-01-01", degrees=("degreeE", "degreeN"), records=5, **more):
@@ -161,19 +164,19 @@ def weather(tmp_path):
     return write
 
 
-def at_sea(**inputs):
+def sea_config(**inputs):
     return load("sea", SPHERE | {f"input.{name}": text for name, text in inputs.items()}, {})
 
 
-def test_units_of_degrees_and_of_pressure_have_many_names(weather):
+def test_all_names_of_units_of_degrees_and_pressure_are_accepted(write_weather_file):
     """A small anomaly of pressure is none of a pressure in hPa that a file calls Pa."""
     for degrees in ("degrees_E", "degrees_N"), ("Degrees_East", "degrees north"), ("degrees",) * 2:
-        config = at_sea(u10=weather("u10", 5.0, "m s-1", degrees=degrees))
-        assert (record(config, "u10", 0, *CELLS) == 5.0).all()
+        config = sea_config(u10=write_weather_file("u10", 5.0, "m s-1", degrees=degrees))
+        assert (read_record(config, "u10", 0, *CELLS) == 5.0).all()
     for units in "hPa", "millibars":
-        config = at_sea(air_pressure=weather("msl", 1013.0, units) + ":msl")
-        np.testing.assert_allclose(record(config, "air_pressure", 1, *CELLS), 101300)
-    config = at_sea(air_pressure=weather("msl", np.linspace(-900, 1400, 12), "Pa", records=1) + ":msl")
+        config = sea_config(air_pressure=write_weather_file("msl", 1013.0, units) + ":msl")
+        np.testing.assert_allclose(read_record(config, "air_pressure", 1, *CELLS), 101300)
+    config = sea_config(air_pressure=write_weather_file("msl", np.linspace(-900, 1400, 12), "Pa", records=1) + ":msl")
     assert np.ptp(evaluate(config, "air_pressure", *CELLS)) > 1000
     assert evaluate(config, "air_pressure", CELLS[0][-1:], CELLS[1][-1:]) > 870  # of a block alone
 
@@ -191,7 +194,7 @@ PRESSURE, WIND = ("air_pressure", "msl", 1013.0, "Pa"), ("u10", "u10", 5.0, "m s
     ],
 )  # fmt: skip
 def test_reference_dates_of_many_programs_are_read_or_refused(units, expected):
-    found = in_utc(units)
+    found = utc_units(units)
     assert bool(found) == bool(expected)
     assert not found or np.datetime64(cftime.num2date(1, found).isoformat()) == np.datetime64(expected)
 
@@ -207,10 +210,10 @@ def test_reference_dates_of_many_programs_are_read_or_refused(units, expected):
         (WIND, "", {"degrees": ("rad", "rad"), "records": 1}, 'lat is in "rad"'),
     ],
 )  # fmt: skip
-def test_wrong_names_units_and_times_are_refused(weather, given, which, options, words):
+def test_wrong_names_units_and_times_are_refused(write_weather_file, given, which, options, words):
     name, *made = given
     with pytest.raises(swmodel.ConfigError) as caught:
-        check_config(at_sea(**{name: weather(*made, **options) + which}))
+        check_config(sea_config(**{name: write_weather_file(*made, **options) + which}))
     assert words in str(caught.value)
 
 
@@ -222,7 +225,7 @@ WIND = {"standard_name": "surface_downward_x_stress", "units": "N m-2"}
 DEPTH = {"units": "m", "positive": "up", "_FillValue": np.float32(1e20)}
 
 
-def content(path, values=STRESS, first=0):
+def write_packed_records(path, values=STRESS, first=0):
     """A NetCDF file of packed records of the wind stress, whose rows run southward, with land in a corner."""
     y, x = (100 * np.arange(0.5, size, dtype="f4") for size in (NY, NX))
     times = 6 * np.arange(first, first + len(values), dtype="i4")
@@ -237,11 +240,11 @@ def content(path, values=STRESS, first=0):
 
 
 @pytest.fixture(params=[2, 3], ids=["format 2", "format 3"])
-def stored(request, tmp_path):
+def netcdf_and_zarr(request, tmp_path):
     """stored(name, ...): a NetCDF file, and the store of the same content, arrays as they are packed."""
 
     def write(name="winds", store=None, **given):
-        file = content(tmp_path / f"{name}.nc", **given)
+        file = write_packed_records(tmp_path / f"{name}.nc", **given)
         store = tmp_path / (store or f"{name}.zarr")
         with xr.open_dataset(file, decode_times=False) as dataset:
             dataset.to_zarr(store, zarr_format=request.param, consolidated=False)
@@ -250,66 +253,66 @@ def stored(request, tmp_path):
     return write
 
 
-def of_stores(**inputs):
+def config_of_stores(**inputs):
     return load(swmodel.Case, FEBRUARY | {f"input.{name}": text for name, text in inputs.items()}, {})
 
 
-def refused(**inputs) -> str:
+def message_of_refusal(**inputs) -> str:
     with pytest.raises(swmodel.ConfigError) as caught:
-        check_config(of_stores(**inputs))
+        check_config(config_of_stores(**inputs))
     (line,) = caught.value.problems
     return line
 
 
 @pytest.mark.fault("a store gives other bits than the NetCDF file")
-def test_fields_of_zarr_store_have_bits_of_netcdf_file(stored):
-    file, store = stored()
-    ours, theirs = (of_stores(wind_x=f"{path}:ustress", depth=f"{path}:bottom") for path in (store, file))
+def test_fields_of_zarr_store_have_bits_of_netcdf_file(netcdf_and_zarr):
+    file, store = netcdf_and_zarr()
+    ours, theirs = (config_of_stores(wind_x=f"{path}:ustress", depth=f"{path}:bottom") for path in (store, file))
     check_config(ours)
     for step in (0, 500):
-        found, expected = (Records(each, ["wind_x"]).params(step, ROWS, COLUMNS) for each in (ours, theirs))
+        found, expected = (VaryingCoefficients(each, ["wind_x"]).params(step, ROWS, COLUMNS) for each in (ours, theirs))
         np.testing.assert_equal(found, expected)
     assert np.ptp(found["wind_x_before"]) > 0.005
     for name in ("depth", "mask"):
         np.testing.assert_array_equal(*(evaluate(each, name, ROWS, COLUMNS) for each in (ours, theirs)))
     assert evaluate(ours, "mask", [NY - 1], [0]) == 0
-    chosen = [of_stores(wind_x=f"{path}@2020-02-29T06:00") for path in (store, file)]
+    chosen = [config_of_stores(wind_x=f"{path}@2020-02-29T06:00") for path in (store, file)]
     np.testing.assert_array_equal(*(evaluate(each, "wind_x", ROWS, COLUMNS) for each in chosen))
 
 
-def test_several_stores_and_files_are_one_series(stored, tmp_path):
-    stored("a", values=STRESS[:1])
-    stored("b", store="b.nc.store", values=STRESS[1:], first=1)
-    whole, _ = stored("c")
+def test_several_stores_and_files_are_one_series(netcdf_and_zarr, tmp_path):
+    netcdf_and_zarr("a", values=STRESS[:1])
+    netcdf_and_zarr("b", store="b.nc.store", values=STRESS[1:], first=1)
+    whole, _ = netcdf_and_zarr("c")
     for name in ("a.nc", "b.nc"):
         (tmp_path / name).unlink()
-    both = (of_stores(wind_x=f"{path}:ustress") for path in (f"{tmp_path}/[ab].*", whole))
-    np.testing.assert_equal(*(Records(each, ["wind_x"]).params(400, ROWS, COLUMNS) for each in both))
+    both = (config_of_stores(wind_x=f"{path}:ustress") for path in (f"{tmp_path}/[ab].*", whole))
+    np.testing.assert_equal(*(VaryingCoefficients(each, ["wind_x"]).params(400, ROWS, COLUMNS) for each in both))
 
 
 @pytest.mark.fault("a store is rewritten within a process")
-def test_store_that_is_written_anew_is_read_anew(stored, tmp_path):
-    _, store = stored()
-    assert evaluate(of_stores(depth=f"{store}:bottom"), "depth", [0], [0]) > 4000
-    file, _ = stored("other", values=STRESS + 0.01)
+def test_store_that_is_written_anew_is_read_anew(netcdf_and_zarr, tmp_path):
+    _, store = netcdf_and_zarr()
+    assert evaluate(config_of_stores(depth=f"{store}:bottom"), "depth", [0], [0]) > 4000
+    file, _ = netcdf_and_zarr("other", values=STRESS + 0.01)
     with xr.open_dataset(file, decode_times=False) as dataset:
         dataset.to_zarr(store, mode="w", consolidated=False)
-    ours, theirs = (of_stores(depth=f"{path}:bottom") for path in (store, file))
+    ours, theirs = (config_of_stores(depth=f"{path}:bottom") for path in (store, file))
     np.testing.assert_array_equal(*(evaluate(each, "depth", ROWS, COLUMNS) for each in (ours, theirs)))
 
 
 @pytest.mark.fault("zarr is not installed; a folder that is no store; no such store or variable; a damaged chunk")
-def test_missing_and_damaged_stores_are_refused(stored, tmp_path, monkeypatch):
-    _, store = stored()
-    assert refused(wind_x=f"{store}:vstress").startswith(f'input.wind_x: {store} has no variable "vstress"')
-    assert refused(wind_x=f"{store}x:ustress").endswith(f"{store}x")
+def test_missing_and_damaged_stores_are_refused(netcdf_and_zarr, tmp_path, monkeypatch):
+    _, store = netcdf_and_zarr()
+    assert message_of_refusal(wind_x=f"{store}:vstress").startswith(f'input.wind_x: {store} has no variable "vstress"')
+    assert message_of_refusal(wind_x=f"{store}x:ustress").endswith(f"{store}x")
     (tmp_path / "empty").mkdir()
-    assert "empty is a folder" in refused(wind_x=f"{tmp_path}/empty:ustress")
+    assert "empty is a folder" in message_of_refusal(wind_x=f"{tmp_path}/empty:ustress")
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "zarr", None)
         other = shutil.copytree(store, tmp_path / "other.zarr")  # which nothing has opened yet
-        assert refused(wind_x=f"{other}:ustress") == f"input.wind_x: {lacking(other, 'zarr')}"
+        assert message_of_refusal(wind_x=f"{other}:ustress") == f"input.wind_x: {missing_package_reason(other, 'zarr')}"
     for path in (tmp_path / "winds.zarr" / "ustress").rglob("*"):
         if path.is_file() and path.name not in ("zarr.json", ".zarray", ".zattrs"):
             path.write_bytes(bytes(len(path.read_bytes())))
-    assert refused(wind_x=f"{store}:ustress").startswith(f"input.wind_x: {store} cannot be read as Zarr (")
+    assert message_of_refusal(wind_x=f"{store}:ustress").startswith(f"input.wind_x: {store} cannot be read as Zarr (")

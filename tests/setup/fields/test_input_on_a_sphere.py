@@ -13,9 +13,9 @@ from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.table import VARIABLES
 from swmodel.ocean.terms import TERMS
-from swmodel.parallel.decomposition import block
+from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup import fields
-from swmodel.setup.checks import outside
+from swmodel.setup.checks import boundary_data
 from swmodel.setup.fields.netcdf_input import InputError, read_field
 from swmodel.setup.setup import setup_of
 
@@ -23,13 +23,13 @@ BAND = {"grid.kind": "latlon", "grid.nx": 18, "grid.ny": 6, "grid.west": -20.0, 
 UNITS = {"lon": "degrees_east", "lat": "degrees_north"}
 
 
-def smooth(lon, lat):
+def smooth_field(lon, lat):
     """A field of which bilinear interpolation is right to the square of the steps."""
     return 100 + 10 * np.cos(np.radians(lon)) + 5 * np.sin(np.radians(2 * lat)) + 0 * lon
 
 
 @pytest.fixture
-def ocean(tmp_path):
+def write_depth_file(tmp_path):
     """write(lon, lat, values, ...): the path of a file with a depth on these coordinates."""
 
     def write(lon, lat, values, name="depth", dimensions="lat lon"):
@@ -40,7 +40,7 @@ def ocean(tmp_path):
     return write
 
 
-def grid_of(**changes):
+def make_grid(**changes):
     return load(Case, BAND | {f"grid.{key}": value for key, value in changes.items()}, environ={}).grid
 
 
@@ -48,59 +48,63 @@ def read(source, grid, name="depth"):
     return read_field(source, VARIABLES[name], grid, np.arange(grid.ny), np.arange(grid.nx))
 
 
-def at_points(grid, name="depth"):
+def smooth_field_on_grid(grid, name="depth"):
     at = points(grid, VARIABLES[name].location, range(grid.ny), range(grid.nx))
-    return smooth(at.lon, at.lat)
+    return smooth_field(at.lon, at.lat)
 
 
 @pytest.mark.parametrize(("name", "step", "start"), [("depth", 2.0, 0.5), ("u", 1.0, -179.5), ("v", 2.0, 100.5)])
-def test_field_is_interpolated_across_its_ring(ocean, caplog, name, step, start):
+def test_field_is_interpolated_across_the_end_of_its_periodic_axis(write_depth_file, caplog, name, step, start):
     lon, lat = start + np.arange(0, 360, step), np.arange(-88, 88.1, step)
-    grid = grid_of()
+    grid = make_grid()
     caplog.set_level("INFO")
-    found = read(ocean(lon, lat, smooth(lon, lat[:, None]), name), grid, name)
-    np.testing.assert_allclose(found, at_points(grid, name), atol=30 * np.radians(step) ** 2 / 8 * 1.01 + 1e-12)
+    found = read(write_depth_file(lon, lat, smooth_field(lon, lat[:, None]), name), grid, name)
+    np.testing.assert_allclose(
+        found, smooth_field_on_grid(grid, name), atol=30 * np.radians(step) ** 2 / 8 * 1.01 + 1e-12
+    )
     assert f"lon has steps of {step:g} degrees, values are interpolated" in caplog.text
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_points_of_the_grid_keep_their_values(ocean, caplog, turned):
+def test_points_of_the_grid_keep_their_values(write_depth_file, caplog, turned):
     """Also if both axes run backwards and are exchanged."""
     caplog.set_level("INFO")
-    grid, way = grid_of(), -1 if turned else 1
+    grid, way = make_grid(), -1 if turned else 1
     at = points(grid, "centre", range(grid.ny), range(grid.nx))
     values, lon = np.random.default_rng(1).random((6, 18)), (at.lon[0] + 360) % 360
     order = np.argsort(lon)[::way]
     stored = values[::way, order]
     source = (stored.T, "depth", "lon lat") if turned else (stored,)
-    np.testing.assert_array_equal(read(ocean(lon[order], at.lat[::way, 0], *source), grid), values)
+    np.testing.assert_array_equal(read(write_depth_file(lon[order], at.lat[::way, 0], *source), grid), values)
     assert not caplog.text
 
 
-def test_missing_values_have_no_weight_and_masks_are_nearest(ocean):
+def test_missing_values_have_no_weight_and_masks_are_nearest(write_depth_file):
     lon, lat = np.arange(0.0, 360, 10), np.arange(-35.0, 36, 10)
     values = np.full((8, 36), 7.0)
     values[:, 10:20] = np.nan  # 100 to 190 degrees: points of the grid lie half way
     expected = np.full((6, 36), 7.0)
     expected[:, 10:19] = np.nan
-    np.testing.assert_array_equal(read(ocean(lon, lat, values), grid_of(west=0.0, nx=36, dlon=None)), expected)
+    np.testing.assert_array_equal(
+        read(write_depth_file(lon, lat, values), make_grid(west=0.0, nx=36, dlon=None)), expected
+    )
     lon, lat = np.arange(0.0, 360, 4), np.arange(-40.0, 41, 4)
     land = (lon[None, :] > 100) & (lat[:, None] > 2)
-    config = load(Case, BAND | {"input.mask": ocean(lon, lat, 1.0 - land, "mask")}, environ={})
+    config = load(Case, BAND | {"input.mask": write_depth_file(lon, lat, 1.0 - land, "mask")}, environ={})
     at = points(config.grid, "centre", range(6), range(18))
     nearest = (np.rint(at.lon % 360 / 4) * 4 % 360 > 100) & (np.rint(at.lat / 4) * 4 > 2)
-    np.testing.assert_array_equal(fields.wet(config, np.arange(6), np.arange(18)), 1.0 - nearest)
+    np.testing.assert_array_equal(fields.wet_mask(config, np.arange(6), np.arange(18)), 1.0 - nearest)
 
 
 @pytest.mark.fault("an input file that does not cover the grid on the sphere")
-def test_coordinates_that_do_not_cover_the_grid_are_refused(ocean, tmp_path):
+def test_coordinates_that_do_not_cover_the_grid_are_refused(write_depth_file, tmp_path):
     for lon, lat, words in (
         (np.arange(0, 300.0, 2), np.arange(-40, 41.0, 2), "lon runs from 0 to 298 degrees"),
         (np.arange(0, 360.0, 2), np.arange(-20, 41.0, 2), "lat = -25 degrees"),
         (np.array([0, 5.0, 3.0]), np.arange(-40, 41.0, 2), "one direction"),
     ):
         with pytest.raises(InputError, match=words):
-            read(ocean(lon, lat, smooth(lon, lat[:, None])), grid_of())
+            read(write_depth_file(lon, lat, smooth_field(lon, lat[:, None])), make_grid())
     zeros, metres = np.zeros((6, 18)), {"units": "m"}
     path = write_netcdf(tmp_path / "ocean.nc", {
         "y": ("y", np.arange(6) * 1e4, metres), "x": ("x", np.arange(18) * 1e4, metres), "flat": ("y x", zeros, metres),
@@ -109,19 +113,19 @@ def test_coordinates_that_do_not_cover_the_grid_are_refused(ocean, tmp_path):
     })  # fmt: skip
     for name, words in (("flat", 'y is in "m"; .*degrees_north'), ("curved", "varies along lat_n and")):
         with pytest.raises(InputError, match=words):
-            read(f"{path}:{name}", grid_of())
+            read(f"{path}:{name}", make_grid())
 
 
-def wave(lon, lat):
+def tidal_wave(lon, lat):
     """Parts of a tide, cosine + i sine, m, with a point where the amplitude vanishes and all lags meet."""
     return np.sin(np.radians(3 * (lon - 8.3))) + 1j * np.sin(np.radians(4 * (lat - 2.1)))
 
 
 @pytest.fixture
-def atlas(tmp_path):
+def tide_atlas_file(tmp_path):
     """A file like those of tides: amplitude and lag in cm and degrees; and complex parts, x first, of other units."""
     lon, lat = np.arange(0.25, 360, 0.5), np.arange(-40, 40.1, 0.5)
-    parts, lags = wave(lon, lat[:, None]), np.angle(wave(lon, lat[:, None]))
+    parts, lags = tidal_wave(lon, lat[:, None]), np.angle(tidal_wave(lon, lat[:, None]))
     return write_netcdf(tmp_path / "m2.nc", {
         "lon_z": ("lon", lon, {"units": UNITS["lon"]}),
         "lat_z": ("lat", lat, {"units": UNITS["lat"]}),
@@ -134,57 +138,75 @@ def atlas(tmp_path):
 
 
 @pytest.mark.fault("lags are interpolated across 360 degrees; an atlas has other units or signs")
-def test_parts_of_a_tide_are_interpolated_not_lags(atlas):
+def test_complex_parts_of_a_tide_are_interpolated_not_phase_lags(tide_atlas_file):
     """Lags jump from 360 to 0 and meet in a point; bilinear interpolation of parts is right to the square of steps."""
-    grid = grid_of(west=-6.0, east=21.0, south=-8.0, north=9.0, periodic_x=False)
+    grid = make_grid(west=-6.0, east=21.0, south=-8.0, north=9.0, periodic_x=False)
     bound = 2 * np.radians(0.5) ** 2 * 4**2 / 8 * 1.01
     for part, of in (("cosine", np.real), ("sine", np.imag)):
         for names, array, location in (("amplitude,phase", "level", "centre"), ("uRe,uIm", "transport_x", "u")):
             at = points(grid, location, range(grid.ny), range(grid.nx))
-            found = read(f"{atlas}:{names}", grid, f"outside_tide_{array}[M2,{part}]")
-            np.testing.assert_allclose(found, of(wave(at.lon, at.lat)), atol=bound)
+            found = read(f"{tide_atlas_file}:{names}", grid, f"outside_tide_{array}[M2,{part}]")
+            np.testing.assert_allclose(found, of(tidal_wave(at.lon, at.lat)), atol=bound)
 
 
-LEVEL, FLOW = {"outside_tide_level": "amplitude,phase"}, {"outside_tide_transport_x": "uRe,uIm"}
-SIDES = {"grid.periodic_x": False, "grid.east": 20.0, "open_sides.sides": ["west"], "physics.depth": 80.0}
+LEVEL_VARIABLES, TRANSPORT_VARIABLES = (
+    {"outside_tide_level": "amplitude,phase"},
+    {"outside_tide_transport_x": "uRe,uIm"},
+)
+OPEN_BOUNDARY_OPTIONS = {
+    "grid.periodic_x": False,
+    "grid.east": 20.0,
+    "open_sides.sides": ["west"],
+    "physics.depth": 80.0,
+}
 
 
-def tidal(atlas, variables, **options):
+def tidal_config(atlas, variables, **options):
     """A configuration with the tide M2 of a file, by the variables that give each array."""
-    found = BAND | SIDES | {"time.dt": 100.0, "time.start": "2012-03-01", "open_sides.constituents": ["M2"]}
+    found = (
+        BAND | OPEN_BOUNDARY_OPTIONS | {"time.dt": 100.0, "time.start": "2012-03-01", "open_sides.constituents": ["M2"]}
+    )
     found["run.executor"] = "reference"
     found |= {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
     return load("rest", found | {key.replace("__", "."): value for key, value in options.items()}, environ={})
 
 
-def test_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
+def test_run_has_the_tide_of_an_atlas_at_its_open_boundaries(tide_atlas_file):
     """The lines of docs/tides.md."""
-    config = check_config(tidal(atlas, LEVEL | FLOW))
-    params = setup_of(config).params(block(0, (1, 1), 6, 18), 0)
+    config = check_config(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES))
+    params = setup_of(config).params(block_of_rank(0, (1, 1), 6, 18), 0)
     assert params["outside_tide[M2,flows]"] == 1
     assert "outside_tide[K1,turns_high]" not in params
     at = points(config.grid, "u", range(6), range(18))
     cosine, sine = (params[f"outside_tide_transport_x[M2,{part}]"] for part in ("cosine", "sine"))
-    np.testing.assert_allclose((cosine + 1j * sine)[:, 0], wave(at.lon, at.lat)[:, 0], atol=3e-3)
+    np.testing.assert_allclose((cosine + 1j * sine)[:, 0], tidal_wave(at.lon, at.lat)[:, 0], atol=3e-3)
     assert TERMS["open_sides"].unused_coefficients(config)[0] == "outside_tide_level[S2,cosine]"
 
 
 @pytest.mark.slow
 @pytest.mark.fault("a tide or an outer run given by its level alone lets half of each wave in, without a message")
-def test_missing_part_of_a_tide_is_remarked(atlas):
+def test_missing_part_of_a_tide_is_remarked(tide_atlas_file):
     for given, options, words in (
-        (LEVEL, {}, "give input.outside_tide_transport_x"),
-        (FLOW, {}, "give input.outside_tide_level"),
-        (LEVEL | FLOW, {"time__start": ""}, "start of the run"),
-        (LEVEL | FLOW, {"open_sides__amplitude": [1.0]}, "open_sides.amplitude: has no effect for M2"),
+        (LEVEL_VARIABLES, {}, "give input.outside_tide_transport_x"),
+        (TRANSPORT_VARIABLES, {}, "give input.outside_tide_level"),
+        (LEVEL_VARIABLES | TRANSPORT_VARIABLES, {"time__start": ""}, "start of the run"),
+        (
+            LEVEL_VARIABLES | TRANSPORT_VARIABLES,
+            {"open_sides__amplitude": [1.0]},
+            "open_sides.amplitude: has no effect for M2",
+        ),
     ):
-        (line,) = outside.remarks(check_config(tidal(atlas, given, **options)))
+        (line,) = boundary_data.remarks(check_config(tidal_config(tide_atlas_file, given, **options)))
         assert words in line
-    config = check_config(tidal(atlas, LEVEL | FLOW))
-    assert [*outside.remarks(config)] == []
-    with netCDF4.Dataset(atlas, "a") as data:  # an amplitude of zero is land: the tide of the nearest water comes in
+    config = check_config(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES))
+    assert [*boundary_data.remarks(config)] == []
+    with netCDF4.Dataset(
+        tide_atlas_file, "a"
+    ) as data:  # an amplitude of zero is land: the tide of the nearest water comes in
         data["amplitude"][60:100] = 0.0
-    assert "land at 4 points of the west side" in "".join(outside.remarks(tidal(atlas, LEVEL | FLOW)))
+    assert "land at 4 points of the west side" in "".join(
+        boundary_data.remarks(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES))
+    )
 
     class Surge(Case):
         def outside_level(self, config, at, t):
@@ -195,11 +217,11 @@ def test_missing_part_of_a_tide_is_remarked(atlas):
 
     for case, said in ((Surge, 1), (Flowing, 0)):
         options = {"time.dt": 100.0, "run.steps": 1, "run.executor": "reference"}
-        found = outside.remarks(check_config(load(case, BAND | SIDES | options, environ={})))
+        found = boundary_data.remarks(check_config(load(case, BAND | OPEN_BOUNDARY_OPTIONS | options, environ={})))
         assert sum("input.outside_current_x" in line for line in found) == said
 
 
-def holed(path, holes):
+def remove_values(path, holes):
     """Take values of the fields of a file away; the numbers of rows and columns [points, 2]."""
     with netCDF4.Dataset(path, "a") as data:
         for name in ("amplitude", "phase", "uRe", "uIm"):
@@ -210,13 +232,13 @@ def holed(path, holes):
 
 @pytest.mark.slow
 @pytest.mark.fault("water beside an open side is land of the atlas, or zero in it")
-def test_on_land_of_the_file_the_nearest_water_is_taken(atlas):
+def test_on_land_of_the_file_the_nearest_water_is_taken(tide_atlas_file):
     """Where nothing else is known of a point; the same in every block, and no further than two steps."""
     fine = {"grid__nx": 80, "grid__ny": 120}
-    config, row = tidal(atlas, LEVEL | FLOW, **fine), 60
+    config, row = tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES, **fine), 60
     lat = config.grid.south + 0.5 * (row + 0.5)
     j, i = round((lat + 40) / 0.5), round((340 - 0.25) / 0.5)
-    holed(atlas, [(j + dj, i + di) for dj in (-1, 0, 1) for di in range(-3, 6)])
+    remove_values(tide_atlas_file, [(j + dj, i + di) for dj in (-1, 0, 1) for di in range(-3, 6)])
     check_config(config)
     for end in ("level[M2,cosine]", "level[M2,sine]", "transport_x[M2,cosine]"):
         name = f"outside_tide_{end}"
@@ -224,19 +246,19 @@ def test_on_land_of_the_file_the_nearest_water_is_taken(atlas):
         assert np.isfinite(whole[row, :2]).all()
         np.testing.assert_array_equal(fields.evaluate(config, name, [row, row - 1], [1, 0])[0, ::-1], whole[row, :2])
         x = points(config.grid, VARIABLES[name].location, [row], [0]).lon.item() - 0.25
-        there = wave(0.25 + 0.5 * np.rint(x / 0.5), np.array([-40 + 0.5 * (j + d) for d in (-2, 2)]))
+        there = tidal_wave(0.25 + 0.5 * np.rint(x / 0.5), np.array([-40 + 0.5 * (j + d) for d in (-2, 2)]))
         there = (there.imag if ",sine" in name else there.real).tolist()
         assert any(whole[row, 0] == pytest.approx(value, abs=1e-9) for value in there)
-    (line,) = outside.remarks(config)
+    (line,) = boundary_data.remarks(config)
     number, away = re.search(r"(\d+) points of the west side, .* up to ([\d.]+) degrees", line).groups()
     assert int(number) == 4
     assert 0.5 < float(away) <= 1.01
-    holed(atlas, [(j + dj, i + di) for dj in range(-9, 9) for di in range(-9, 9)])
+    remove_values(tide_atlas_file, [(j + dj, i + di) for dj in range(-9, 9) for di in range(-9, 9)])
     with pytest.raises(ConfigError, match="outside_tide_level.* has no value .* further than 1 degrees"):
-        check_config(tidal(atlas, LEVEL | FLOW, **fine))
+        check_config(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES, **fine))
 
 
-def test_source_without_tidal_constants_is_refused(atlas):
+def test_source_without_tidal_constants_is_refused(tide_atlas_file):
     for variables, name, words in (
         ("amplitude,phase", "outside_level", "two variables"),
         ("amplitude", "outside_tide_level[M2,sine]", "two variables"),
@@ -246,10 +268,10 @@ def test_source_without_tidal_constants_is_refused(atlas):
         ("amplitude,phase,uIm", "outside_tide_level[M2,sine]", 'no variable "amplitude,phase,uIm"'),
     ):
         with pytest.raises(InputError, match=re.escape(words)):
-            read(f"{atlas}:{variables}", grid_of(), name)
+            read(f"{tide_atlas_file}:{variables}", make_grid(), name)
 
 
-def constants_of(path, *names):
+def constants_file(path, *names):
     """The path of a file with constants of fields and constituents."""
     parts = [f"{name}_{part}" for name in names for part in ("amplitude", "phase")]
     write_netcdf(path, {part: ("", 0.0, {}) for part in parts})
@@ -261,7 +283,7 @@ def constants_of(path, *names):
 @pytest.mark.fault("`open_sides.tide` names a file without constants, or omits constituents without a message")
 def test_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
     """An array that a configuration gives replaces that of the file."""
-    path = constants_of(tmp_path / "harmonics.nc", "eta_K1", "transport_x_M2", "eta_M2", "eta_MS4")
+    path = constants_file(tmp_path / "harmonics.nc", "eta_K1", "transport_x_M2", "eta_M2", "eta_MS4")
     (tmp_path / "my.toml").write_text(
         '[open_sides]\nsides = ["west"]\ntide = "harmonics.nc"\n'
         '[input]\noutside_tide_transport_y = ["v.nc:a,g", "other.nc:vRe,vIm"]\n'
@@ -280,7 +302,7 @@ def test_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
 
 
 @pytest.fixture
-def tpxo(tmp_path):
+def write_tpxo_atlas(tmp_path):
     """write(...): an atlas of K1, zero, and M2, whose u and v are their longitudes and latitudes; `east`: its coast."""
 
     def write(endings=("_u", "_v"), east=30.0):
@@ -300,8 +322,11 @@ def tpxo(tmp_path):
 @pytest.mark.fault(
     "u of an atlas is read at the points of v, a constituent under another's name, zeros on land as tides"
 )
-def test_atlas_is_read_at_its_locations_and_by_names(tpxo):
-    grid, path = grid_of(west=20.0, south=34.0, north=None, nx=12, ny=12, dlon=0.5, dlat=0.5, periodic_x=False), tpxo()
+def test_atlas_is_read_at_its_locations_and_by_names(write_tpxo_atlas):
+    grid, path = (
+        make_grid(west=20.0, south=34.0, north=None, nx=12, ny=12, dlon=0.5, dlat=0.5, periodic_x=False),
+        write_tpxo_atlas(),
+    )
 
     def constants(path, axis, record=""):
         name = f"outside_tide_transport_{'xy'['uv'.index(axis)]}"
@@ -312,11 +337,13 @@ def test_atlas_is_read_at_its_locations_and_by_names(tpxo):
         for record in "", "@M2", "@1":
             np.testing.assert_allclose(constants(path, axis, record)[0], at.lon + 0 * at.lat, rtol=1e-12)
         np.testing.assert_allclose(constants(path, axis)[1], -at.lat - 0 * at.lon, rtol=1e-12)
-    np.testing.assert_allclose(constants(tpxo(east=22.1), "u")[0][0, :4], [20.5, 21, 21, np.nan])  # nothing is mixed
+    np.testing.assert_allclose(
+        constants(write_tpxo_atlas(east=22.1), "u")[0][0, :4], [20.5, 21, 21, np.nan]
+    )  # nothing is mixed
     with pytest.raises(InputError, match="K1, .*M2"):
         constants(path, "u", "@0")
     with pytest.raises(InputError, match="coordinates"):
-        constants(tpxo(endings=("_1", "_2")), "u")
+        constants(write_tpxo_atlas(endings=("_1", "_2")), "u")
 
 
 def test_constituents_along_an_axis_are_found_by_their_numbers(tmp_path):
@@ -336,6 +363,6 @@ def test_file_without_the_constants_of_sea_level_is_refused(tmp_path):
     )):  # fmt: skip
         path = tmp_path / f"{number}.nc"
         if names is not None:
-            constants_of(path, *names)
+            constants_file(path, *names)
         with pytest.raises(ConfigError, match=f"open_sides.tide: .*{words}"):
             load("rest", {"open_sides.tide": str(path), "open_sides.sides": sides}, environ={})

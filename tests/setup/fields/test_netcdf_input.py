@@ -10,10 +10,10 @@ from support.netcdf import write_netcdf
 from swmodel import Case, load
 from swmodel.model.validate import check_config
 from swmodel.ocean.elements import index_of
-from swmodel.ocean.table import GIVEN, VARIABLES
+from swmodel.ocean.table import INPUT_FIELDS, VARIABLES
 from swmodel.setup import fields
-from swmodel.setup.fields.netcdf_input import InputError, conversion, read_field
-from swmodel.setup.fields.netcdf_input.source import Source, parse
+from swmodel.setup.fields.netcdf_input import InputError, conversion_factor, read_field
+from swmodel.setup.fields.netcdf_input.input_entry import InputEntry, parse_entry
 
 NY, NX = 5, 7
 VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)
@@ -23,7 +23,7 @@ GRID = load("jet", {"grid.nx": NX, "grid.ny": NY}, {}).grid
 
 
 @pytest.fixture
-def ocean(tmp_path):
+def write_netcdf_file(tmp_path):
     """write(name=(values, attributes), ...): the path of a NetCDF file; axes are (..., y, x), the first unlimited."""
 
     def write(**variables):
@@ -36,7 +36,7 @@ def ocean(tmp_path):
     return write
 
 
-def values_of(source, name="depth", rows=range(NY), columns=range(NX)):
+def read_values(source, name="depth", rows=range(NY), columns=range(NX)):
     return read_field(source, VARIABLES[name], GRID, np.array(rows), np.array(columns))
 
 
@@ -47,18 +47,21 @@ def configuration(path, *names):
     return load("jet", still | {f"input.{name}": f"{path}:{name}" for name in names}, {})
 
 
-def test_field_of_each_unit_is_read_in_no_other(ocean):
-    names, values = {VARIABLES[name].units: name for name in GIVEN if not index_of(name)}.values(), np.ones((NY, NX))
+def test_field_in_wrong_units_is_refused(write_netcdf_file):
+    names, values = (
+        {VARIABLES[name].units: name for name in INPUT_FIELDS if not index_of(name)}.values(),
+        np.ones((NY, NX)),
+    )
     variables = {name: (values, {"units": VARIABLES[name].units}) for name in names}
-    path = ocean(**variables, other=(values, {"units": "kelvin"}))
+    path = write_netcdf_file(**variables, other=(values, {"units": "kelvin"}))
     for name in names:
-        np.testing.assert_array_equal(values_of(f"{path}:{name}", name), values)
+        np.testing.assert_array_equal(read_values(f"{path}:{name}", name), values)
         with pytest.raises(InputError, match=f'is in "kelvin"; convert it to "{VARIABLES[name].units}"'):
-            values_of(f"{path}:other", name)
+            read_values(f"{path}:other", name)
 
 
 #: (field, its variable, attributes of that) as in files of Copernicus, NEMO, ROMS, CMIP, ERA5, GFS and of users.
-LAYOUTS = [
+NAMES_OF_PROGRAMS = [
     ("depth", "deptho", {"units": "m", "standard_name": "sea_floor_depth_below_geoid"}),
     ("depth", "Bathymetry", {"units": "m"}), ("depth", "h", {"units": "meter"}),
     ("wind_x", "tauu", {"units": "Pa", "standard_name": "surface_downward_eastward_stress"}),
@@ -73,28 +76,30 @@ LAYOUTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("field", "name", "attributes"), LAYOUTS)
-def test_variable_is_found_in_files_of_many_programs(ocean, field, name, attributes):
+@pytest.mark.parametrize(("field", "name", "attributes"), NAMES_OF_PROGRAMS)
+def test_variable_is_found_in_files_of_many_programs(write_netcdf_file, field, name, attributes):
     values, units = VALUES + 1e5 * (field == "air_pressure"), {"units": VARIABLES[field].units}
-    path = ocean(**{name: (values, units | attributes)}, other=(-values, units))
-    np.testing.assert_array_equal(values_of(path, field), values)
+    path = write_netcdf_file(**{name: (values, units | attributes)}, other=(-values, units))
+    np.testing.assert_array_equal(read_values(path, field), values)
     if field != "air_pressure":
-        np.testing.assert_array_equal(values_of(f"{path}:-{name}", field), -values)
+        np.testing.assert_array_equal(read_values(f"{path}:-{name}", field), -values)
 
 
-def test_only_band_of_a_raster_needs_no_name_and_no_units(ocean):
-    np.testing.assert_array_equal(values_of(ocean(Band1=(VALUES, {}))), VALUES)
+def test_only_band_of_a_raster_needs_no_name_and_no_units(write_netcdf_file):
+    np.testing.assert_array_equal(read_values(write_netcdf_file(Band1=(VALUES, {}))), VALUES)
     with pytest.raises(InputError, match="no variable"):
-        values_of(ocean(Band1=(VALUES, {}), other=(VALUES, {})))
+        read_values(write_netcdf_file(Band1=(VALUES, {}), other=(VALUES, {})))
 
 
-def test_any_number_type_is_unpacked_and_invalid_is_missing(ocean):
+def test_any_number_type_is_unpacked_and_invalid_is_missing(write_netcdf_file):
     """Also where there is no `_FillValue`; all become double precision."""
     for units, dtype in ("m", "f8"), ("metres", "f4"), ("meter", "i2"), ("m", "u1"):
-        values = values_of(ocean(z=(VALUES.astype(dtype).reshape(1, 1, NY, NX), DEPTH | {"units": units})))
+        values = read_values(
+            write_netcdf_file(z=(VALUES.astype(dtype).reshape(1, 1, NY, NX), DEPTH | {"units": units}))
+        )
         assert values.dtype == np.float64
         np.testing.assert_array_equal(values, VALUES)
-    path, below = ocean(z=(VALUES, DEPTH)), np.where(np.arange(NY)[:, None] < 2, VALUES, np.nan)
+    path, below = write_netcdf_file(z=(VALUES, DEPTH)), np.where(np.arange(NY)[:, None] < 2, VALUES, np.nan)
     packing = {"scale_factor": 0.5, "add_offset": 10.0}
     for name, kind, attributes, values, expected in (
         ("part", "f4", {}, VALUES[:2], below),
@@ -108,7 +113,7 @@ def test_any_number_type_is_unpacked_and_invalid_is_missing(ocean):
             made = dataset.createVariable(name, kind, dataset["z"].dimensions)
             made.setncatts({"units": "m"} | attributes)
             made[: len(values)] = values
-        np.testing.assert_array_equal(values_of(f"{path}:{name}"), expected)
+        np.testing.assert_array_equal(read_values(f"{path}:{name}"), expected)
 
 
 @pytest.mark.fault(
@@ -121,23 +126,23 @@ def test_any_number_type_is_unpacked_and_invalid_is_missing(ocean):
         ("uplift", 0.1, -32768.0), ("eta", 0.1, -999.0), ("outside_level", 0.1, -99.99), ("manning", 0.03, 9999.0),
     ],
 )  # fmt: skip
-def test_value_that_no_sea_has_is_refused_with_its_place(ocean, name, good, wrong):
+def test_impossible_value_is_refused_with_its_position(write_netcdf_file, name, good, wrong):
     values = np.full((NY, NX), good)
     values[2, 3] = wrong
-    path = ocean(z=(values, {"units": VARIABLES[name].units}))
+    path = write_netcdf_file(z=(values, {"units": VARIABLES[name].units}))
     with pytest.raises(InputError, match="1 of .* row 2, column 3"):
-        values_of(f"{path}:z", name)
+        read_values(f"{path}:z", name)
 
 
 @pytest.mark.fault("the wind at 100 m is taken for that at 10 m, or the name `unknown` for a standard name")
-def test_wind_at_10_m_is_not_that_of_another_height(ocean):
+def test_wind_at_another_height_than_10_m_is_refused(write_netcdf_file):
     both = {"u10": (VALUES, EASTWARD), "u100": (-VALUES, EASTWARD)}
-    np.testing.assert_array_equal(values_of(ocean(**both), "u10"), VALUES)
+    np.testing.assert_array_equal(read_values(write_netcdf_file(**both), "u10"), VALUES)
     with pytest.raises(InputError, match="100 m"):
-        values_of(ocean(u100=both["u100"]), "u10")
+        read_values(write_netcdf_file(u100=both["u100"]), "u10")
     level = {"u_0": ([850.0], {"units": "hPa", "axis": "Z"})}
     with pytest.raises(InputError, match="850 hPa"):
-        values_of(ocean(u=(VALUES[None], EASTWARD), **level), "u10")
+        read_values(write_netcdf_file(u=(VALUES[None], EASTWARD), **level), "u10")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +155,7 @@ def test_wind_at_10_m_is_not_that_of_another_height(ocean):
     ],
 )  # fmt: skip
 def test_units_are_read_as_programs_write_them(units, wanted, factor):
-    assert conversion(units, wanted) == (None if factor is None else pytest.approx(factor))
+    assert conversion_factor(units, wanted) == (None if factor is None else pytest.approx(factor))
 
 
 @pytest.mark.parametrize(
@@ -167,11 +172,11 @@ def test_units_are_read_as_programs_write_them(units, wanted, factor):
         ({"z": (np.full((NY, NX), "a"), DEPTH)}, "ocean.nc", "does not hold numbers"),
     ],
 )  # fmt: skip
-def test_file_without_the_field_is_refused(ocean, tmp_path, variables, source, words):
+def test_file_without_the_field_is_refused(write_netcdf_file, tmp_path, variables, source, words):
     (tmp_path / "text.txt").write_text("not NetCDF")
-    ocean(**variables)
+    write_netcdf_file(**variables)
     with pytest.raises(InputError, match="^input.depth: ") as caught:
-        values_of(f"{tmp_path}/{source}")
+        read_values(f"{tmp_path}/{source}")
     assert source.partition(":")[0] in str(caught.value)
     assert words in str(caught.value)
 
@@ -182,8 +187,8 @@ def with_nan(values, *places):
     return values
 
 
-def test_cells_without_a_depth_are_land_where_no_mask_is_given(ocean):
-    config = configuration(ocean(depth=(with_nan(VALUES, (2, 3), (0, 0)), {"units": "m"})), "depth")
+def test_cells_without_a_depth_are_land_where_no_mask_is_given(write_netcdf_file):
+    config = configuration(write_netcdf_file(depth=(with_nan(VALUES, (2, 3), (0, 0)), {"units": "m"})), "depth")
     rows, columns = np.arange(-1, NY + 1), np.arange(-1, NX + 1)
     mask, depth = (fields.evaluate(config, name, rows, columns) for name in ("mask", "depth"))
     # Rows and columns start at -1, and (0, 0) returns as row 5 and column 7 of the ring.
@@ -192,7 +197,7 @@ def test_cells_without_a_depth_are_land_where_no_mask_is_given(ocean):
     check_config(config)
 
 
-def test_values_may_be_missing_on_land_only(ocean):
+def test_values_may_be_missing_on_land_only(write_netcdf_file):
     hole, still = (2, 3), 0 * VALUES
     holed = {
         "mask": (with_nan(np.ones((NY, NX)), hole), "1"),  # a missing value of the mask is land
@@ -201,7 +206,7 @@ def test_values_may_be_missing_on_land_only(ocean):
         "u": (with_nan(still, (2, 2), hole), "m s-1"),
         "v": (with_nan(still, (1, 3), hole, (4, 1)), "m s-1"),  # the last on the wall
     }
-    path = ocean(**{name: (values, {"units": units}) for name, (values, units) in holed.items()})
+    path = write_netcdf_file(**{name: (values, {"units": units}) for name, (values, units) in holed.items()})
     config, names = configuration(path, *holed), [*holed][1:]
     for name in names:
         assert np.isfinite(fields.evaluate(config, name, range(-2, NY + 2), range(-2, NX + 2))).all()
@@ -212,41 +217,41 @@ def test_values_may_be_missing_on_land_only(ocean):
 
 
 @pytest.mark.fault("heights in place of depths; a mask with values other than 0 and 1")
-def test_heights_are_refused_except_on_land_or_where_named(ocean):
+def test_heights_are_refused_as_depths_except_on_land_or_if_declared(write_netcdf_file):
     """A land of -VALUES next to water of VALUES would make the thickness at the coast zero."""
     mask = np.ones((NY, NX), dtype="i1")
     mask[2, 3] = mask[3, 3] = 0
     heights = np.where(mask == 0, [[-1.0], [0.0], [-50.0], [0.0], [-1.0]], VALUES)
-    path = ocean(mask=(mask, {"units": "1"}), depth=(heights, {"units": "m"}))
+    path = write_netcdf_file(mask=(mask, {"units": "1"}), depth=(heights, {"units": "m"}))
     config = check_config(configuration(path, "mask", "depth"))
     depth = fields.evaluate(config, "depth", range(NY), range(NX))
     np.testing.assert_array_equal(depth, np.where(mask == 0, config.physics.depth, VALUES))
     with pytest.raises(ValueError, match="-50 m at row 2, column 3"):
         check_config(configuration(path, "depth"))
     with pytest.raises(ValueError, match='heights.*positive = "up"'):
-        check_config(configuration(ocean(depth=(-VALUES, {"units": "m"})), "depth"))
-    path = ocean(depth=(-VALUES, {"units": "m", "positive": "up"}))
-    np.testing.assert_array_equal(values_of(f"{path}:depth"), VALUES)
+        check_config(configuration(write_netcdf_file(depth=(-VALUES, {"units": "m"})), "depth"))
+    path = write_netcdf_file(depth=(-VALUES, {"units": "m", "positive": "up"}))
+    np.testing.assert_array_equal(read_values(f"{path}:depth"), VALUES)
     check_config(configuration(path, "depth"))
 
 
 @pytest.mark.parametrize("value", [0.5, 255.0, np.nan])
-def test_mask_other_than_0_and_1_is_refused(ocean, value):
+def test_mask_other_than_0_and_1_is_refused(write_netcdf_file, value):
     """From a file, where a missing value is land; and of a formula, also where a simulation was not checked."""
     made = type("Holed", (Case,), {"mask": lambda self, config, at: np.where(at.i == 4, value, 1.0)})
     config = load(made, {"grid.nx": NX, "grid.ny": NY, "time.dt": 1.0, "run.steps": 1}, {})
-    for check in check_config, lambda config: fields.wet(config, range(NY), range(NX)):
+    for check in check_config, lambda config: fields.wet_mask(config, range(NY), range(NX)):
         with pytest.raises(ValueError, match=f"mask of the case holed: .* {value:g} at row 0, column 4"):
             check(config)
     if np.isfinite(value):
         mask = np.where(np.arange(NY * NX).reshape(NY, NX) == 3 * NX + 2, value, 1.0)
         with pytest.raises(ValueError, match=f"input.mask: .* {value:g} at row 3, column 2"):
-            check_config(configuration(ocean(mask=(mask, {"units": "1"})), "mask"))
+            check_config(configuration(write_netcdf_file(mask=(mask, {"units": "1"})), "mask"))
 
 
 @pytest.mark.fault("an input file is damaged within the field")
-def test_file_damaged_within_the_field_is_refused(ocean):
-    path = ocean(z=(np.zeros((NY, NX)), DEPTH))
+def test_file_damaged_within_the_field_is_refused(write_netcdf_file):
+    path = write_netcdf_file(z=(np.zeros((NY, NX)), DEPTH))
     with netCDF4.Dataset(path, "a") as dataset:
         packed = dataset.createVariable("packed", "f8", dataset["z"].dimensions, fletcher32=True)
         packed.units = "m"
@@ -254,9 +259,9 @@ def test_file_damaged_within_the_field_is_refused(ocean):
     content = bytearray(Path(path).read_bytes())
     content[content.index(VALUES.tobytes())] ^= 1
     Path(path).write_bytes(content)
-    np.testing.assert_array_equal(values_of(f"{path}:z"), 0)
+    np.testing.assert_array_equal(read_values(f"{path}:z"), 0)
     with pytest.raises(InputError, match=r"input.depth: .*ocean.nc cannot be read as NetCDF \(NetCDF: HDF error\)"):
-        values_of(f"{path}:packed")
+        read_values(f"{path}:packed")
 
 
 RECORDS = np.arange(4 * NY * NX, dtype=float).reshape(4, NY, NX)
@@ -264,7 +269,7 @@ HOURS = [0.0, 6.0, 12.0 - 0.4 / 3600, 30.0]
 
 
 @pytest.fixture
-def file(tmp_path):
+def write_eta_file(tmp_path):
     """write(units of time or None, ...): the path of a file with records of eta, and one field without."""
 
     def write(units="hours since 2000-01-01", calendar="standard", name="ocean.nc", values=RECORDS):
@@ -276,23 +281,23 @@ def file(tmp_path):
     return write
 
 
-def refused(source) -> str:
+def message_of_refusal(source) -> str:
     with pytest.raises(InputError, match="^input.eta: ") as caught:
-        values_of(source, "eta")
+        read_values(source, "eta")
     return str(caught.value)
 
 
-def test_record_is_chosen_by_number_or_time(file):
-    path = file()
+def test_record_is_chosen_by_number_or_time(write_eta_file):
+    path = write_eta_file()
     for record, number in (
         *(("0", 0), ("-1", 3), ("-4", 0), ("+2", 2), ("2000-01-01", 0), ("2000-01-01T06:00", 1)),
         *(("2000-01-01 06:00:00", 1), ("2000-01-02T06:00:00Z", 3)),
         ("2000-01-01T12:00", 2),  # its time is 0.4 s earlier
     ):
-        np.testing.assert_array_equal(values_of(f"{path}:eta@{record}", "eta"), RECORDS[number])
+        np.testing.assert_array_equal(read_values(f"{path}:eta@{record}", "eta"), RECORDS[number])
     for record in ("4", "-5", "2000-01-01T07:00", "2000-1-1T6", "last", "", "9" * 5000):
         words = f'"{record}": they are 0 to 3, 2000-01-01T00:00:00 to 2000-01-02T06:00:00'
-        assert words in refused(f"{path}:eta@{record}")
+        assert words in message_of_refusal(f"{path}:eta@{record}")
 
 
 @pytest.mark.fault("an input field has several records")
@@ -304,33 +309,33 @@ def test_record_is_chosen_by_number_or_time(file):
         (None, ""),
     ],
 )  # fmt: skip
-def test_one_of_several_records_must_be_chosen(file, units, words):
+def test_one_of_several_records_must_be_chosen(write_eta_file, units, words):
     """Where their times are no dates they have numbers only."""
-    path = file(units)
-    line = refused(path)
+    path = write_eta_file(units)
+    line = message_of_refusal(path)
     assert "4 records along time" in line
     assert words in line
     assert ('"@2000-01-01T00:00:00"' in line) == ("T" in words)
-    np.testing.assert_array_equal(values_of(f"{path}@1", "eta"), RECORDS[1])
+    np.testing.assert_array_equal(read_values(f"{path}@1", "eta"), RECORDS[1])
     if "T" not in words:
-        assert '"2000-01-01"' in refused(f"{path}@2000-01-01")
+        assert '"2000-01-01"' in message_of_refusal(f"{path}@2000-01-01")
 
 
-def test_one_record_needs_no_choice_but_may_have_one(file):
-    path = file(values=RECORDS[:1])
+def test_one_record_needs_no_choice_but_may_have_one(write_eta_file):
+    path = write_eta_file(values=RECORDS[:1])
     for source in (path, f"{path}@0", f"{path}@-1", f"{path}@2000-01-01", f"{path}:flat"):
-        np.testing.assert_array_equal(values_of(source, "eta"), RECORDS[0])
-    assert "0 to 0" in refused(f"{path}@1")
-    assert "flat in" in refused(f"{path}:flat@0")
-    path = file("hours since 2000-02-30", "360_day")  # its times are those of its calendar
-    np.testing.assert_array_equal(values_of(f"{path}@2000-03-01T06:00", "eta"), RECORDS[3])
+        np.testing.assert_array_equal(read_values(source, "eta"), RECORDS[0])
+    assert "0 to 0" in message_of_refusal(f"{path}@1")
+    assert "flat in" in message_of_refusal(f"{path}:flat@0")
+    path = write_eta_file("hours since 2000-02-30", "360_day")  # its times are those of its calendar
+    np.testing.assert_array_equal(read_values(f"{path}@2000-03-01T06:00", "eta"), RECORDS[3])
     for rest in (":eta", ":eta@0", "@2000-01-01T06:00"):
-        assert refused(f"{path}x{rest}").endswith(f" {path}x")
+        assert message_of_refusal(f"{path}x{rest}").endswith(f" {path}x")
 
 
 @pytest.mark.parametrize("name", ["12:00.nc", "a@b.nc", "run:eta@-1", "x@0:y"])
-def test_existing_file_may_have_any_name(file, name):
-    path = file(name=name)
-    assert parse(path) == Source(path, "", None)
-    assert parse(f"{path}:eta@2000-01-01T06:00") == Source(path, "eta", "2000-01-01T06:00")
-    np.testing.assert_array_equal(values_of(f"{path}@2", "eta"), RECORDS[2])
+def test_existing_file_may_have_any_name(write_eta_file, name):
+    path = write_eta_file(name=name)
+    assert parse_entry(path) == InputEntry(path, "", None)
+    assert parse_entry(f"{path}:eta@2000-01-01T06:00") == InputEntry(path, "eta", "2000-01-01T06:00")
+    np.testing.assert_array_equal(read_values(f"{path}@2", "eta"), RECORDS[2])

@@ -2,16 +2,16 @@
 
 from . import series
 from .errors import InputError
-from .read import field_in, opened, read_field, times_of
-from .units import DEGREES, conversion
+from .read import open_variable, read_field, times_of_array, variable_from_array
+from .units import DEGREE_UNITS, conversion_factor
 
 __all__ = [
-    "DEGREES",
+    "DEGREE_UNITS",
     "InputError",
-    "conversion",
-    "field_in",
-    "opened",
+    "conversion_factor",
+    "variable_from_array",
+    "open_variable",
     "read_field",
     "series",
-    "times_of",
+    "times_of_array",
 ]

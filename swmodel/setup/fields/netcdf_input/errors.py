@@ -7,7 +7,7 @@ import os
 from functools import cache
 
 from ....errors import as_line
-from ....parallel.environment import LAUNCHED, World, world
+from ....parallel.environment import LAUNCHER_VARIABLE, RankInfo, get_rank_info
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ class InputError(ValueError):
 
 
 @cache
-def remark(line: str, level: int = logging.WARNING) -> None:
+def log_once(line: str, level: int = logging.WARNING) -> None:
     """Log a line once, on rank 0, unless the launcher has logged it."""
-    if (world() or World()).rank == 0 and LAUNCHED not in os.environ:
+    if (get_rank_info() or RankInfo()).rank == 0 and LAUNCHER_VARIABLE not in os.environ:
         log.log(level, "%s", as_line(line))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .dataset import CFDataset, numeric
+from .dataset import CFDataset, is_numeric
 
 #: Standard names that say nothing.
-UNKNOWN = ("", "unknown", "none")
+UNKNOWN_NAMES = ("", "unknown", "none")
 
 #: Names in files besides those of the keys of [input], in lower case: of ERA5, GFS, CMIP, Copernicus, NEMO, ROMS.
-COMMON = {
+COMMON_NAMES = {
     "depth": ("deptho", "bathymetry", "bathy", "model_bathy", "h"),
     "mask": ("tmask", "mask_rho", "wet"),
     "wind_x": ("tauu", "taux", "tauuo", "avg_iews", "sustr"),
@@ -25,18 +25,18 @@ COMMON = {
 }
 
 #: What GDAL calls a raster that it converts.
-BAND = re.compile(r"band_?1", re.IGNORECASE)
+GDAL_BAND_PATTERN = re.compile(r"band_?1", re.IGNORECASE)
 
 
-def candidates(dataset: CFDataset, standard_names: Iterable[str], names: Iterable[str]) -> list[str]:
+def candidate_names(dataset: CFDataset, standard_names: Iterable[str], names: Iterable[str]) -> list[str]:
     """The variables that may hold a field, one if the file is clear.
 
     1. those with one of its standard names, 2. those with one of its names in any case and without a standard name,
     3. the only field of the file, if it is a band of GDAL.
     """
-    variables, wanted, known = dataset.data.variables, {*standard_names} - {""}, {name.lower() for name in names}
+    variables, wanted, lower_names = dataset.data.variables, {*standard_names} - {""}, {name.lower() for name in names}
     standard = {str(name): str(one.attrs.get("standard_name", "")) for name, one in variables.items()}
-    fields = [name for name in standard if variables[name].ndim > 1 and numeric(variables[name])]
-    found = [name for name in standard if standard[name] in wanted]
-    found = found or [name for name in fields if standard[name] in UNKNOWN and name.lower() in known]
-    return found or [name for name in fields if len(fields) == 1 and BAND.fullmatch(name)]
+    fields = [name for name in standard if variables[name].ndim > 1 and is_numeric(variables[name])]
+    matches = [name for name in standard if standard[name] in wanted]
+    matches = matches or [name for name in fields if standard[name] in UNKNOWN_NAMES and name.lower() in lower_names]
+    return matches or [name for name in fields if len(fields) == 1 and GDAL_BAND_PATTERN.fullmatch(name)]

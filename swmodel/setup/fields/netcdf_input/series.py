@@ -10,115 +10,117 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ocean.dates import SAME, alike, units_of
+from ....ocean.dates import CALENDAR_ALIASES, have_same_days, time_units
 from .dataset import open_file
-from .errors import InputError, remark
-from .read import field_in, opened, times_of
-from .source import Source, find, parse
-from .times import Times, times_in
+from .errors import InputError, log_once
+from .input_entry import InputEntry, find_variable, parse_entry
+from .read import open_variable, times_of_array, variable_from_array
+from .times import RecordTimes, find_record_times
 
 #: A step between records longer than this many usual ones is reported, as a file may be missing.
-LONG = 1.5
+MAX_GAP_RATIO = 1.5
 
 
-class Records(NamedTuple):
+class VariableRecords(NamedTuple):
     """The records of a variable.
 
     Attributes:
-        what: the name of the variable in messages.
+        label: the name of the variable in messages.
         seconds: times since the start of the run, s, rising.
         dates: the date of each record, in words.
         fields: for each record a function (row of VARIABLES, grid) to a context with its GridVariable (`read.opened`).
     """
 
-    what: str
+    label: str
     seconds: np.ndarray
     dates: tuple[str, ...]
     fields: tuple[Callable, ...]
 
 
-def in_order(what: str, parts: list[tuple]) -> Records:
-    """The Records of parts (seconds, dates, fields), whose times must rise; logs gaps."""
+def join_records(label: str, parts: list[tuple]) -> VariableRecords:
+    """The VariableRecords of parts (seconds, dates, fields), whose times must rise; logs gaps."""
     seconds, dates, fields = zip(*sorted(parts, key=lambda part: part[0][0]), strict=True)
-    records = Records(what, np.concatenate(seconds), (*chain(*dates),), (*chain(*fields),))
+    records = VariableRecords(label, np.concatenate(seconds), (*chain(*dates),), (*chain(*fields),))
     steps, dates = np.diff(records.seconds), records.dates
-    for at in np.flatnonzero(steps <= 0)[:1]:
-        raise InputError(f"{what}: times must rise, but {dates[at + 1]} follows {dates[at]}")
-    for at in np.flatnonzero(steps > LONG * np.median(steps))[:1] if steps.size else ():
-        remark(
-            f"{what}: no record between {dates[at]} and {dates[at + 1]}, elsewhere every {np.median(steps):.10g} s; "
-            "values are interpolated linearly between records"
+    for number in np.flatnonzero(steps <= 0)[:1]:
+        raise InputError(f"{label}: times must rise, but {dates[number + 1]} follows {dates[number]}")
+    for number in np.flatnonzero(steps > MAX_GAP_RATIO * np.median(steps))[:1] if steps.size else ():
+        log_once(
+            f"{label}: no record between {dates[number]} and {dates[number + 1]}, elsewhere every "
+            f"{np.median(steps):.10g} s; values are interpolated linearly between records"
         )
     return records
 
 
-def in_time(text: str, row) -> bool:
+def has_records_in_time(text: str, model_variable) -> bool:
     """Whether an entry has records in time: several files, or a variable with several times."""
-    source = parse(text)
+    source = parse_entry(text)
     if source.record is not None:
         return False
-    return source.files() != [source.path] or has_times(source, row, source.stamps())
+    return source.files() != [source.path] or has_several_times(source, model_variable, source.file_stamps())
 
 
 @lru_cache(maxsize=64)
-def has_times(source: Source, row, stamps) -> bool:
+def has_several_times(source: InputEntry, model_variable, stamps) -> bool:
     """Whether the variable of a file has several records with times; False also where it cannot be read."""
     try:
         with open_file(source.path) as dataset:
-            found, _ = find(dataset, source, row)
-            dated = times_in(dataset, found)
-            return dated is not None and dated[1].count > 1
+            variable, _ = find_variable(dataset, source, model_variable)
+            record_times = find_record_times(dataset, variable)
+            return record_times is not None and record_times[1].count > 1
     except InputError:
         return False
 
 
 @lru_cache(maxsize=64)
-def records_of(text: str, row, grid, time, stamps) -> Records:
-    """The Records of an entry, checked except for their values; `stamps` are those of its files."""
-    source, place = parse(text), f"input.{row.name}"
+def records_of_entry(text: str, model_variable, grid, time, stamps) -> VariableRecords:
+    """The VariableRecords of an entry, checked except for their values; `stamps` are those of its files."""
+    source, context = parse_entry(text), f"input.{model_variable.name}"
     if not stamps:
-        raise InputError(f"{place}: no file fits {source.path}")
+        raise InputError(f"{context}: no file fits {source.path}")
     parts = []
     for path, _ in stamps:
-        with open_file(path, f"{place}: ") as dataset:
-            found, _ = find(dataset, source._replace(path=path), row)
-            where, dated = f"{place}: {found.name} in {path}", times_in(dataset, found)
-            if dated is None:
+        with open_file(path, f"{context}: ") as dataset:
+            variable, _ = find_variable(dataset, source._replace(path=path), model_variable)
+            file_context, record_times = f"{context}: {variable.name} in {path}", find_record_times(dataset, variable)
+            if record_times is None:
                 raise InputError(
-                    f'{where} has no times; a coordinate along its records needs units as "hours since ..."'
+                    f'{file_context} has no times; a coordinate along its records needs units as "hours since ..."'
                 )
-            _, times = dated
-            name = f"{path}:{source.name or found.name}"  # may log that its sign is changed
-            fields = [partial(opened, f"{name}@{number}") for number in range(times.count)]
-            parts.append((*moments(times, time, where), fields))
-            with fields[0](row, grid):
+            _, times = record_times
+            name = f"{path}:{source.name or variable.name}"  # may log that its sign is changed
+            fields = [partial(open_variable, f"{name}@{number}") for number in range(times.count)]
+            parts.append((*seconds_and_dates(times, time, file_context), fields))
+            with fields[0](model_variable, grid):
                 pass
-    return in_order(f"{place}: {source.path}", parts)
+    return join_records(f"{context}: {source.path}", parts)
 
 
-def records_in(array, time, place: str) -> Records:
-    """The Records of a DataArray in time, each a `field_in`."""
-    dimension, times = times_of(array, place)
+def records_of_array(array, time, context: str) -> VariableRecords:
+    """The VariableRecords of a DataArray in time, each a `variable_from_array`."""
+    dimension, times = times_of_array(array, context)
 
-    def record(number: int, row, grid):
-        return nullcontext(field_in(array.isel({dimension: number}), row, grid, place))
+    def record(number: int, model_variable, grid):
+        return nullcontext(variable_from_array(array.isel({dimension: number}), model_variable, grid, context))
 
     fields = [partial(record, number) for number in range(times.count)]
-    return in_order(place, [(*moments(times, time, place), fields)])
+    return join_records(context, [(*seconds_and_dates(times, time, context), fields)])
 
 
-def moments(times: Times, time, place: str) -> tuple[np.ndarray, tuple[str, ...]]:
+def seconds_and_dates(times: RecordTimes, time, context: str) -> tuple[np.ndarray, tuple[str, ...]]:
     """Times of records: s since the start of the run, and dates in words."""
     import cftime
 
     if not time.start:
-        raise InputError(f'{place} has records in time; give the start of the run, as time.start = "{times.text(0)}"')
-    if not alike(times.calendar, time.calendar):
         raise InputError(
-            f'{place} has the calendar "{times.calendar}", the run {time.calendar}; '
-            f'set time.calendar = "{SAME.get(times.calendar, times.calendar)}", or change that of the file'
+            f'{context} has records in time; give the start of the run, as time.start = "{times.date_text(0)}"'
+        )
+    if not have_same_days(times.calendar, time.calendar):
+        raise InputError(
+            f'{context} has the calendar "{times.calendar}", the run {time.calendar}; '
+            f'set time.calendar = "{CALENDAR_ALIASES.get(times.calendar, times.calendar)}", or change that of the file'
         )
     if not np.isfinite(times.values).all():
-        raise InputError(f"{place}: its times have missing values")
-    seconds = np.asarray(cftime.date2num(times.dates(times.values), units_of(time), times.calendar), np.float64)
-    return seconds, tuple(map(times.text, range(times.count)))
+        raise InputError(f"{context}: its times have missing values")
+    seconds = np.asarray(cftime.date2num(times.dates(times.values), time_units(time), times.calendar), np.float64)
+    return seconds, tuple(map(times.date_text, range(times.count)))

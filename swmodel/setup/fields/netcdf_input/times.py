@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import numpy as np
 
-from ....ocean.dates import written
-from .dataset import CFDataset, numeric, unreadable, values_of
+from ....ocean.dates import format_date
+from .dataset import CFDataset, is_numeric, read_values, translate_read_errors
 from .errors import InputError
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 #: Units of time since a date; the zone is hours and minutes from UTC, without it UTC.
-SINCE = re.compile(
+TIME_UNITS_PATTERN = re.compile(
     r"(?P<unit>\w+)\s+since\s+"
     r"(?:(?P<year>[-+]?\d{1,6})-(?P<month>\d\d?)-(?P<day>\d\d?)"
     rf"|(?P<first>\d\d?)-(?P<name>{'|'.join(MONTHS)})[a-z]*-(?P<last>\d{{4}}))"
@@ -23,20 +23,20 @@ SINCE = re.compile(
 )
 
 #: Largest difference of a zone from UTC, hours.
-LARGEST_ZONE = 14
+MAX_ZONE_HOURS = 14
 
 #: Names of variables with the names of constituents.
-CONSTITUENTS = ("con", "cons", "constituent", "constituents", "name")
+CONSTITUENT_VARIABLES = ("con", "cons", "constituent", "constituents", "name")
 
 #: Standard names of times of a forecast that are not those of its records.
-OF_START = re.compile("forecast_reference_time|forecast_period")
+FORECAST_TIMES_PATTERN = re.compile("forecast_reference_time|forecast_period")
 
 #: Largest difference between the time of a record and the one in an entry, s.
-NEAR = 1.0
+MAX_TIME_DIFFERENCE_SECONDS = 1.0
 
 
-def choose(
-    dataset: CFDataset, others: dict[str, int], record: str | None, place: str, constituent: str = ""
+def choose_record(
+    dataset: CFDataset, other_dimensions: dict[str, int], record: str | None, context: str, constituent: str = ""
 ) -> dict[str, int]:
     """The index along each dimension of `others`, {name: size}, which the grid lacks.
 
@@ -44,11 +44,11 @@ def choose(
     `constituent`: the one whose values are wanted, which counts where the file names its constituents. InputError: the
     file names another one.
     """
-    if not others and record is not None:
-        raise InputError(f"{place} has no records; leave out @{record}")
-    name = max(others, key=others.__getitem__, default="")
-    chosen, size = dict.fromkeys(others, 0), others.get(name, 1)
-    names = constituents(dataset, name, size)
+    if not other_dimensions and record is not None:
+        raise InputError(f"{context} has no records; leave out @{record}")
+    name = max(other_dimensions, key=other_dimensions.__getitem__, default="")
+    index, size = dict.fromkeys(other_dimensions, 0), other_dimensions.get(name, 1)
+    names = constituent_names(dataset, name, size)
     wanted = (record or "").strip().upper()
     if wanted in names:
         number = names.index(wanted)
@@ -63,87 +63,97 @@ def choose(
     if number is not None:
         if constituent and names and names[number] != constituent:
             raise InputError(
-                f"{place}: the file names this constituent {names[number]}, but the entry is that of {constituent}; it "
+                f"{context}: the file names this constituent {names[number]}, but the entry is that of {constituent}; "
+                "it "
                 f"has {', '.join(names)}" + (f': end the entry with "@{constituent}"' if constituent in names else "")
             )
-        return chosen | {name: number} if name else chosen
+        return index | {name: number} if name else index
     if constituent and names:
-        raise InputError(f"{place} has the constituents {', '.join(names)}, not {record or constituent}")
-    times = Times(dataset, name, size)
+        raise InputError(f"{context} has the constituents {', '.join(names)}, not {record or constituent}")
+    times = RecordTimes(dataset, name, size)
     if record is None:
         raise InputError(
-            f"{place} has {size} records along {name}{times.span()}, the model needs one; choose it at the "
+            f"{context} has {size} records along {name}{times.describe_range()}, the model needs one; choose it at the "
             f'end of the entry: "@0" to "@{size - 1}", or "@-1" for the last'
-            + (f', or "@{times.text(0)}"' if times.dated else "")
+            + (f', or "@{times.date_text(0)}"' if times.has_dates else "")
         )
-    number = times.find(record)
+    number = times.find_record(record)
     if number is None:
-        raise InputError(f'{place} has no record "{record}": they are 0 to {size - 1}{times.span()}')
-    return chosen | {name: number}
+        raise InputError(f'{context} has no record "{record}": they are 0 to {size - 1}{times.describe_range()}')
+    return index | {name: number}
 
 
-def constituents(dataset: CFDataset, dimension: str, size: int) -> list[str]:
+def constituent_names(dataset: CFDataset, dimension: str, size: int) -> list[str]:
     """The names of the constituents along a dimension, in capitals, or of that of a file; empty for no names."""
     for name, variable in dataset.data.variables.items():
-        if str(name).lower() not in CONSTITUENTS or variable.dtype.kind not in "SUO":
+        if str(name).lower() not in CONSTITUENT_VARIABLES or variable.dtype.kind not in "SUO":
             continue
         if variable.dims == (dimension,) or (variable.ndim == 0 and size == 1):
-            with unreadable():
+            with translate_read_errors():
                 texts = np.atleast_1d(variable.values).tolist()
             return [(t.decode() if isinstance(t, bytes) else str(t)).strip().upper() for t in texts]
     return []
 
 
-def in_utc(units: str) -> str:
+def utc_units(units: str) -> str:
     """Units of time since a date, as cftime reads them without loss: "hours since 2020-03-01 06:00:00"; "" for others.
 
     Programs write dates as 2020-3-1T0:0:0Z, 2020-03-01 00:00:00.0 +5:30 or 01-MAR-2020, of which cftime ignores parts.
     """
-    found = SINCE.fullmatch(units.strip())
-    if not found:
+    parts = TIME_UNITS_PATTERN.fullmatch(units.strip())
+    if not parts:
         return ""
-    year, month, day = found["year"], found["month"], found["day"]
-    if found["name"]:
-        year, month, day = found["last"], str(MONTHS.index(found["name"].lower()) + 1), found["first"]
-    hour, minute, second = (found[part] or "0" for part in ("hour", "minute", "second"))
-    zone = found["zone"] or ""
+    year, month, day = parts["year"], parts["month"], parts["day"]
+    if parts["name"]:
+        year, month, day = parts["last"], str(MONTHS.index(parts["name"].lower()) + 1), parts["first"]
+    hour, minute, second = (parts[part] or "0" for part in ("hour", "minute", "second"))
+    zone = parts["zone"] or ""
     if offset := re.fullmatch(r"([-+]?)(\d\d?)(?::?(\d\d))?", zone):
         sign, hours, minutes = offset.groups("0")
-        if int(hours) > LARGEST_ZONE or int(minutes) > 59:
+        if int(hours) > MAX_ZONE_HOURS or int(minutes) > 59:
             return ""
         zone = f" {sign or '+'}{int(hours):02d}:{int(minutes):02d}"
     else:
         zone = ""
     date = f"{int(year):04d}-{int(month):02d}-{int(day):02d} {int(hour):02d}:{int(minute):02d}:{second}"
-    return f"{found['unit']} since {date}{zone}"
+    return f"{parts['unit']} since {date}{zone}"
 
 
-def name_of(attributes) -> str:
+def standard_name_of(attributes) -> str:
     """The standard name of a variable, from its attributes."""
     return str(attributes.get("standard_name", ""))
 
 
-class Times:
+class RecordTimes:
     """The times of records along a dimension; none without a coordinate in units of time since a date."""
 
     def __init__(self, dataset: CFDataset, dimension: str, count: int):
         self.count, self.values = count, np.empty(0)
-        self.units, self.calendar, self.kind = "", "standard", ""
-        along = [name for name, one in dataset.data.variables.items() if one.dims == (dimension,) and numeric(one)]
-        known = {name: dataset.data[name].attrs for name in along}
+        self.units, self.calendar, self.axis = "", "standard", ""
+        coordinates = [
+            name for name, one in dataset.data.variables.items() if one.dims == (dimension,) and is_numeric(one)
+        ]
+        attributes = {name: dataset.data[name].attrs for name in coordinates}
         dated = [
             name
-            for name in along
-            if "since" in known[name].get("units", "") and not OF_START.search(name_of(known[name]))
+            for name in coordinates
+            if "since" in attributes[name].get("units", "")
+            and not FORECAST_TIMES_PATTERN.search(standard_name_of(attributes[name]))
         ]
-        dated.sort(key=lambda name: (name_of(known[name]) != "time", known[name].get("axis") != "T", name != dimension))
-        name = (dated or [each for each in along if each == dimension] or [""])[0]
+        dated.sort(
+            key=lambda name: (
+                standard_name_of(attributes[name]) != "time",
+                attributes[name].get("axis") != "T",
+                name != dimension,
+            )
+        )
+        name = (dated or [each for each in coordinates if each == dimension] or [""])[0]
         if not name or not count:
             return
         variable = dataset.data.variables[name]
-        self.kind = dataset.kinds.get(name, "")
+        self.axis = dataset.axis_by_name.get(name, "")
         self.units, self.calendar = variable.attrs.get("units", ""), variable.attrs.get("calendar", self.calendar)
-        values = np.asarray(values_of(dataset.data[name]), np.float64)
+        values = np.asarray(read_values(dataset.data[name]), np.float64)
         try:
             self.dates(values[[0, -1]])
         except (ValueError, OverflowError, TypeError):  # no units of time that cftime knows, or no finite numbers
@@ -151,7 +161,7 @@ class Times:
         self.values = values
 
     @property
-    def dated(self) -> bool:
+    def has_dates(self) -> bool:
         """Whether the records have dates."""
         return self.values.size > 0
 
@@ -159,38 +169,44 @@ class Times:
         """The dates of numbers in the units of the file, or in `units`."""
         import cftime
 
-        return cftime.num2date(values, units or in_utc(self.units), self.calendar)
+        return cftime.num2date(values, units or utc_units(self.units), self.calendar)
 
-    def text(self, number: int) -> str:
+    def date_text(self, number: int) -> str:
         """A time as it is written to choose its record, rounded to the second."""
         date = self.dates(self.values[number]) + timedelta(microseconds=500_000)
         return date.strftime("%Y-%m-%dT%H:%M:%S")
 
-    def span(self) -> str:
+    def describe_range(self) -> str:
         """The range of dates, or why it is unknown, as the end of a sentence."""
-        if self.dated:
-            return f", {self.text(0)} to {self.text(-1)}"
-        if self.kind != "t" and "since" not in self.units:
+        if self.has_dates:
+            return f", {self.date_text(0)} to {self.date_text(-1)}"
+        if self.axis != "t" and "since" not in self.units:
             return ""
         has = f'"{self.units}" of the calendar {self.calendar}' if self.units else "no units"
         return f', without dates (their times have {has}; as "hours since 2020-01-01" they would be dates)'
 
-    def find(self, record: str) -> int | None:
+    def find_record(self, record: str) -> int | None:
         """The number of the record at a written time; None without one."""
         import cftime
 
-        if not self.dated or not written(record):
+        if not self.has_dates or not format_date(record):
             return None
         try:
-            date = self.dates(0, f"seconds since {written(record)}")
-            number = int(np.nanargmin(np.abs(self.values - cftime.date2num(date, in_utc(self.units), self.calendar))))
+            date = self.dates(0, f"seconds since {format_date(record)}")
+            number = int(
+                np.nanargmin(np.abs(self.values - cftime.date2num(date, utc_units(self.units), self.calendar)))
+            )
         except (ValueError, OverflowError):  # no such date
             return None
-        return number if abs((self.dates(self.values[number]) - date).total_seconds()) <= NEAR else None
+        return (
+            number
+            if abs((self.dates(self.values[number]) - date).total_seconds()) <= MAX_TIME_DIFFERENCE_SECONDS
+            else None
+        )
 
 
-def times_in(dataset: CFDataset, found) -> tuple[str, Times] | None:
-    """The dimension of a variable whose records have Times, and these; None without."""
-    several_first = sorted(found.sizes.items(), key=lambda item: item[1] == 1)
-    every = ((name, Times(dataset, name, size)) for name, size in several_first)
-    return next((pair for pair in every if pair[1].dated), None)
+def find_record_times(dataset: CFDataset, variable) -> tuple[str, RecordTimes] | None:
+    """The dimension of a variable whose records have RecordTimes, and these; None without."""
+    several_first = sorted(variable.sizes.items(), key=lambda item: item[1] == 1)
+    candidates = ((name, RecordTimes(dataset, name, size)) for name, size in several_first)
+    return next((pair for pair in candidates if pair[1].has_dates), None)

@@ -22,49 +22,53 @@ UNITS = {
     **dict.fromkeys(("kPa", "kilopascal"), (1e3, PASCAL)),
 }
 #: A unit with its power: "m", "s-1", "meter2", "meter^2", "s**-1".
-FACTOR = re.compile(r"([A-Za-z]+)(?:(?:\^|\*\*)?\(?([+-]?\d+)\)?)?")
+UNIT_PATTERN = re.compile(r"([A-Za-z]+)(?:(?:\^|\*\*)?\(?([+-]?\d+)\)?)?")
 #: Units of what is a number.
-NUMBERS = {"", "1", "none", "dimensionless"}
+DIMENSIONLESS = {"", "1", "none", "dimensionless"}
 #: Manning's roughness; a file may omit its units, as UDUNITS has no fractional powers.
-OF_MANNING = {"", "s m-1/3", "s/m^(1/3)", "s m^(-1/3)", "s m**(-1/3)", "s m-(1/3)", "m-1/3 s", "m^(-1/3) s"}
+MANNING_UNITS = {"", "s m-1/3", "s/m^(1/3)", "s m^(-1/3)", "s m**(-1/3)", "s m-(1/3)", "m-1/3 s", "m^(-1/3) s"}
 
 #: Units of longitude and of latitude, as CF lists them.
-DEGREES = {
+DEGREE_UNITS = {
     "x": {"degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE"},
     "y": {"degrees_north", "degree_north", "degree_N", "degrees_N", "degreeN", "degreesN"},
     "": {"degrees", "degree"},
 }
 
 
-def conversion(units: str, wanted: str) -> float | None:
+def conversion_factor(units: str, wanted: str) -> float | None:
     """The factor from units to those wanted, one of the units of variables; None: they are of another dimension."""
-    if wanted in OF_MANNING - {""}:
-        return 1.0 if units in OF_MANNING else None
+    if wanted in MANNING_UNITS - {""}:
+        return 1.0 if units in MANNING_UNITS else None
     if wanted == "1":
-        return 1.0 if units in NUMBERS else None
-    mine, theirs = parsed(units), parsed(wanted)
-    return mine[0] / theirs[0] if mine and theirs and mine[1] == theirs[1] else None
+        return 1.0 if units in DIMENSIONLESS else None
+    parsed_units, parsed_wanted = parse_units(units), parse_units(wanted)
+    return (
+        parsed_units[0] / parsed_wanted[0]
+        if parsed_units and parsed_wanted and parsed_units[1] == parsed_wanted[1]
+        else None
+    )
 
 
 @cache
-def parsed(units: str) -> tuple[float, tuple[int, ...]] | None:
+def parse_units(units: str) -> tuple[float, tuple[int, ...]] | None:
     """The size of units, and their powers of metre, second and kilogram; None: they are unknown."""
     size, powers = 1.0, np.zeros(3, int)
-    for place, group in enumerate(re.sub(r"\s*/\s*", "/", units.strip()).replace(" per ", "/").split("/")):
+    for in_denominator, group in enumerate(re.sub(r"\s*/\s*", "/", units.strip()).replace(" per ", "/").split("/")):
         for text in re.split(r"[ .·]+|(?<!\*)\*(?!\*)", "" if group == "1" else group):
             if not text:
                 continue
-            found = FACTOR.fullmatch(text)
-            plural = found and len(found[1]) > 3  # "meters"; "ms" is no metre
-            unit = found and UNITS.get(found[1].removesuffix("s") if plural else found[1])
+            match = UNIT_PATTERN.fullmatch(text)
+            plural = match and len(match[1]) > 3  # "meters"; "ms" is no metre
+            unit = match and UNITS.get(match[1].removesuffix("s") if plural else match[1])
             if not unit:
                 return None
-            power = int(found[2] or 1) * (-1 if place else 1)
+            power = int(match[2] or 1) * (-1 if in_denominator else 1)
             size, powers = size * unit[0] ** power, powers + power * np.array(unit[1])
     return size, tuple(powers.tolist())
 
 
-def axis_of_degrees(units: str) -> str | None:
+def axis_of_degree_units(units: str) -> str | None:
     """The axis of units of degrees in any case: x, y, or empty for either; None for other units."""
     plain = units.strip().lower().replace(" ", "_")
-    return next((axis for axis, words in DEGREES.items() if plain in {word.lower() for word in words}), None)
+    return next((axis for axis, words in DEGREE_UNITS.items() if plain in {word.lower() for word in words}), None)

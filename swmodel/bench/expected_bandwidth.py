@@ -1,0 +1,68 @@
+"""The expected share of the machine's memory bandwidth for the native step of a configuration.
+
+A step takes the longer of two times. The triad measures the time to move its bytes. Steps of a few rows in the cache of
+one core measure the time to compute it.
+"""
+
+from __future__ import annotations
+
+import time
+
+import jax
+
+from ..executors.native.executor import NativeExecutor
+from ..executors.native.step_table import bytes_per_cell
+from ..parallel.environment import n_cores
+from ..parallel.transport import connect
+from ..setup.setup import Setup
+from .machine import choose_triad_elements
+from .process_measures import measure_bandwidth
+
+#: Most rows and columns of the computed part of the grid, which stays in the cache.
+MAX_SHAPE = (64, 256)
+#: Number of samples, of which the shortest counts, and least seconds of each.
+N_SAMPLES, MIN_SAMPLE_SECONDS = 5, 0.02
+
+
+def report_expected_bandwidth(setup: Setup) -> str:
+    """The expected share of a resolved Setup in words, from measurements of a few seconds."""
+    gigabytes_per_second = measure_bandwidth(choose_triad_elements(quick=True), trials=3)["gigabytes_per_second"]
+    with jax.enable_x64(setup.config.run.dtype == "float64"):
+        compute_nanoseconds = measure_compute_nanoseconds(setup) / n_cores()
+    return describe_expected_bandwidth(
+        bytes_per_cell(setup) / gigabytes_per_second, compute_nanoseconds, gigabytes_per_second
+    )
+
+
+def describe_expected_bandwidth(
+    memory_nanoseconds: float, compute_nanoseconds: float, gigabytes_per_second: float
+) -> str:
+    """The share from the times to move and to compute a cell, ns, by all cores together, and the bandwidth, GB/s."""
+    step_nanoseconds = max(memory_nanoseconds, compute_nanoseconds)
+    bound = "memory" if memory_nanoseconds == step_nanoseconds else "its operations"
+    share = (
+        f"{100 * memory_nanoseconds / step_nanoseconds:.0f} % of this machine's bandwidth, "
+        f"{gigabytes_per_second:.1f} GB/s"
+    )
+    return (
+        f"expected     {share}; bound by {bound}: {memory_nanoseconds:.2g} ns a cell to move, "
+        f"{compute_nanoseconds:.2g} ns to compute"
+    )
+
+
+def measure_compute_nanoseconds(setup: Setup) -> float:
+    """Time of a cell on one core with all fields in its cache, ns."""
+    shape = [min(side, most) for side, most in zip(setup.shape, MAX_SHAPE, strict=True)]
+    transport = connect("serial", (1, 1), *shape)
+    executor = NativeExecutor(setup, transport, *setup.static(transport.block), steps_per_sweep=1, threads=1)
+    carry = executor.start(transport.make_arrays(setup.state))
+    steps, times = 2, []
+    while len(times) <= N_SAMPLES:
+        start_time = time.perf_counter()
+        carry = jax.block_until_ready(executor.advance(carry, steps))
+        elapsed = time.perf_counter() - start_time
+        if elapsed < MIN_SAMPLE_SECONDS and not times:
+            steps *= 2
+        else:
+            times.append(elapsed)
+    return 1e9 * min(times) / (steps * shape[0] * shape[1])

@@ -1,0 +1,118 @@
+"""On paper: the time of a step on more processes than a machine has, from its constants (`scaling`, docs/scaling.md).
+
+    T(p) = K(n) + 4 (e(b) + NETWORK_LATENCY_SECONDS),    n = N/p,    b = 3 sqrt(n) numbers
+    S(p) = log2(p) (e(0) + NETWORK_LATENCY_SECONDS)
+
+K(n) is the time of a step of n cells without messages while all cores compute. A square block sends four messages of b
+bytes, one after the other. e(b) is the time of one of them in the exchanges of the fewest processes, at least the
+smallest measured. S(p) is the time of a sum over all processes, as in the health check.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .scaling import fit_line, has_no_messages, interpolate_log, kernel_times
+from .text import format_count, format_markdown_table, format_number, format_percent
+
+#: Numbers of processes, and a grid of all oceans at 1/12 degree.
+PROCESS_COUNTS, GRID_SIZE = (128, 1024, 10240), (4320, 2160)
+#: What a message between nodes takes longer than one through shared memory, s (InfiniBand).
+NETWORK_LATENCY_SECONDS = 2e-6
+#: Messages of a block with four neighbours in a step, and fields in each.
+MESSAGES_PER_STEP, FIELDS_PER_MESSAGE = 4, 3
+
+
+class Extrapolation(NamedTuple):
+    """A row: cells of a block, times in s, memory of a process in bytes."""
+
+    processes: int
+    cells: float
+    kernel: float
+    exchange: float
+    allreduce: float
+    memory_bytes: float
+
+    @property
+    def seconds_per_step(self) -> float:
+        return self.kernel + self.exchange
+
+
+def extrapolate(record: dict, statistics_of_rows: list) -> list[Extrapolation]:
+    """The rows for the `statistics_of_rows` of a record; none if they lack constants."""
+    kernel_times_measured = kernel_times(statistics_of_rows, max_processes_at_once(statistics_of_rows))
+    exchange_rows = [
+        stats for stats in statistics_of_rows if stats.row.measure == "halo" and not stats.row.oversubscribed
+    ]
+    min_processes = min((stats.row.nproc for stats in exchange_rows), default=0)
+    message_times = [
+        (stats.traffic["bytes"] / stats.traffic["messages"], stats.seconds_per_step / stats.traffic["messages"])
+        for stats in exchange_rows
+        if stats.row.nproc == min_processes
+    ]
+    if len(kernel_times_measured) < 2 or len(message_times) < 2:
+        return []
+    one_process_rows = [stats for stats in statistics_of_rows if (stats.row.measure, stats.row.nproc) == ("model", 1)]
+    memory = [(stats.row.nx * stats.row.ny, stats.memory_bytes) for stats in one_process_rows]
+    itemsize, rows = np.dtype(record["definition"]["dtype"]).itemsize, []
+    for p in PROCESS_COUNTS:
+        n = math.prod(GRID_SIZE) / p
+        exchange = MESSAGES_PER_STEP * (
+            fit_line(message_times, FIELDS_PER_MESSAGE * math.sqrt(n) * itemsize) + NETWORK_LATENCY_SECONDS
+        )
+        allreduce = math.log2(p) * (fit_line(message_times, 0) + NETWORK_LATENCY_SECONDS)
+        rows.append(
+            Extrapolation(p, n, interpolate_log(kernel_times_measured, n), exchange, allreduce, fit_line(memory, n))
+        )
+    return rows
+
+
+def max_processes_at_once(statistics_of_rows: list) -> int:
+    """The most processes of the steps without messages."""
+    return max((stats.row.nproc for stats in statistics_of_rows if has_no_messages(stats.row)), default=0)
+
+
+def extrapolation_table(record: dict, statistics_of_rows: list) -> str:
+    """The rows as a table below a line that names the assumptions; empty without rows."""
+    rows = extrapolate(record, statistics_of_rows)
+    if not rows:
+        return ""
+    n_at_once = max_processes_at_once(statistics_of_rows)
+    measured_cells = [n for n, _ in kernel_times(statistics_of_rows, n_at_once)]
+    table_rows = []
+    for extrapolation in rows:
+        efficiency = format_percent(
+            rows[0].processes * rows[0].seconds_per_step / (extrapolation.processes * extrapolation.seconds_per_step)
+        )
+        times = [
+            format_number(1e6 * each)
+            for each in (
+                extrapolation.kernel,
+                extrapolation.exchange,
+                extrapolation.seconds_per_step,
+                extrapolation.allreduce,
+            )
+        ]
+        cells = f"{extrapolation.cells:.0f}" + (
+            "" if min(measured_cells) <= extrapolation.cells <= max(measured_cells) else "*"
+        )
+        table_rows.append(
+            [
+                str(extrapolation.processes),
+                cells,
+                *times[:3],
+                efficiency,
+                times[3],
+                format_number(extrapolation.memory_bytes / 2**20),
+            ]
+        )
+    headers = ["processes", "cells each", "kernel, µs", "exchange, µs", "step, µs", "efficiency", "sum, µs", "MiB/rank"]
+    text = (
+        f"On paper: {GRID_SIZE[0]} x {GRID_SIZE[1]} cells, the kernel of {n_at_once} at once, "
+        f"{format_count(MESSAGES_PER_STEP, 'message')} of a block, each {format_number(1e6 * NETWORK_LATENCY_SECONDS)} "
+        "µs longer than here (*: outside the measured blocks)."
+    )
+    return f"{text}\n\n{format_markdown_table(headers, table_rows)}"

@@ -1,0 +1,98 @@
+"""Whether several processes and devices can run: versions, one exchange with MPI and one without, and which to use."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from ...errors import SetupError
+from ...model import launch
+from ...parallel.environment import get_rank_info, package_version
+from ..messages import first_line
+from .exchange import MESSAGE_PREFIX, N_PROCESSES
+from .findings import Finding
+
+MPI_INSTALL_ADVICE = "for several processes: make setup, or docs/install.md"
+MPI_REPAIR_ADVICE = (
+    "mpiexec, mpi4py and mpi4jax have to be of one MPI, and mpi4jax for this JAX, or absent: docs/install.md"
+)
+ADDRESS_ADVICE = "the processes talk over the address of this machine's host name: see docs/transports.md"
+NCCL_ADVICE = "NCCL carries messages between GPUs: NCCL_DEBUG=INFO in the environment lets it tell more"
+
+#: Time that processes have for an exchange, s.
+EXCHANGE_TIMEOUT_SECONDS = 120.0
+EXCHANGE_COMMAND = [sys.executable, "-P", "-m", "swmodel.cli.doctor.exchange"]
+
+
+def try_exchange(command: list[str], advice: str, timeout: float = EXCHANGE_TIMEOUT_SECONDS, **environ: str) -> Finding:
+    """The finding of the processes of `command`, which are killed after `timeout` s."""
+    if get_rank_info() is not None:
+        return Finding("exchange", "not tried", "start swmodel doctor without mpiexec or srun")
+    process = launch.start_processes(command, N_PROCESSES, env=launch.rank_environment(N_PROCESSES) | environ)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        launch.kill_session(process)
+        output = f"{process.communicate()[0]}\nno answer after {timeout:g} s"
+    lines = output.strip().splitlines() or ["the processes ended without a word"]
+    messages = [json.loads(line.removeprefix(MESSAGE_PREFIX)) for line in lines if line.startswith(MESSAGE_PREFIX)]
+    problems = [each["problem"] for each in messages if "problem" in each]
+    if problems or not messages:
+        return Finding("exchange", (problems or lines[-1:])[0], advice, is_broken=True)
+    return Finding("exchange", messages[0]["found"])
+
+
+def check_processes() -> Iterator[Finding]:
+    """Versions of what MPI needs, and, if nothing is missing, one exchange between two processes."""
+    for name in ("mpi4py", "mpi4jax"):
+        if version := package_version(name):
+            yield Finding(name, version)
+    try:
+        mpiexec = launch.find_mpiexec()
+    except SetupError as error:
+        yield Finding("not installed", first_line(error), MPI_INSTALL_ADVICE)
+        return
+    yield Finding("mpiexec", mpiexec)
+    yield try_exchange([mpiexec, "-n", str(N_PROCESSES), *EXCHANGE_COMMAND, "mpi"], MPI_REPAIR_ADVICE)
+
+
+def check_devices() -> Iterator[Finding]:
+    """One exchange between the GPUs of this process, if there are several, and between two processes of devices."""
+    if (n_gpus := len(local_gpus())) > 1:
+        yield check_gpus(n_gpus)
+    command = [*launch.launcher_command(N_PROCESSES, "sharded"), *EXCHANGE_COMMAND, "sharded"]
+    yield try_exchange(command, ADDRESS_ADVICE, JAX_PLATFORMS="cpu")  # two processes could not share a GPU
+
+
+def describe_transports() -> Iterator[Finding]:
+    """Which transport to use when, and on this machine."""
+    yield Finding("serial", "one process, on all its cores or on one GPU")
+    yield Finding("mpi", "a block in each process (--nproc N, or mpiexec, srun): processors of a cluster; assimilation")
+    yield Finding("sharded", "a block on each device (--devices D, --nproc N, or srun): several GPUs; needs no MPI")
+    n_gpus = len(local_gpus())
+    command = f"swmodel run CASE --transport sharded --devices {n_gpus}" if n_gpus > 1 else "swmodel run CASE"
+    yield Finding("on this machine", command)
+
+
+def local_gpus() -> list:
+    """The GPUs that JAX sees; empty if JAX does not work, as other findings say."""
+    try:
+        import jax
+
+        return [device for device in jax.local_devices() if device.platform != "cpu"]
+    except Exception:
+        return []
+
+
+def check_gpus(n_gpus: int) -> Finding:
+    """Whether halos go round the GPUs of this process."""
+    from ...parallel.transport import is_shift_correct
+
+    try:
+        problem = "" if is_shift_correct("sharded", 1, n_gpus) else "wrong values received"
+    except Exception as error:  # report whatever is wrong
+        problem = first_line(error)
+    result = problem or f"halos went round {n_gpus} GPUs of one process"
+    return Finding("GPUs", result, NCCL_ADVICE if problem else "", is_broken=bool(problem))

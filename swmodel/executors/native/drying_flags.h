@@ -1,0 +1,222 @@
+// Where waves break or water is thin, and where ground stays dry: the flags of the passes of a step with drying.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "ffi_arguments.h"
+
+namespace swmodel {
+
+constexpr std::uint64_t ONES = 0x0101010101010101;  // in each of eight bytes
+
+// `mark_row` of sweep.h.
+using MarkRow = void (*)(const void*, const void*, const void*, const std::uint8_t*, Index, Index, const void*, std::uint8_t*);
+
+// A block and its halo of thickness. Strips: west, east, south, north of the field. Static fields and flags have `margin`
+// rows around the block, groups begin at `row_padding`.
+template <class T>
+struct DryingFlags {
+  const T *memory, *depth, *limits;
+  const std::uint8_t* mask_bits;
+  const std::int32_t *planes, *histories;
+  Index fields, static_rows, static_stride, plane_size, margin, row_padding, ny, nx, halo, stride, columns_with_halo;
+  const T* thickness;  // row 0, column 0 of the thickness
+  const T *west, *east, *south, *north;
+  MarkRow mark_row;
+
+  Index groups() const { return (static_stride + GROUP_COLUMNS - 1) / GROUP_COLUMNS; }
+  Index rows_with_halo() const { return ny + 2 * halo; }
+  // The first column of a group within the block and its halo.
+  Index first_column(Index g) const { return std::clamp(g * GROUP_COLUMNS - row_padding, -halo, nx + halo); }
+  Index static_index(Index r, Index i) const { return (r + margin) * static_stride + i + row_padding; }
+
+  // Three rows of level from the south, those of `mark_row_groups`, and the thickness of the last two; column 0 at their beginnings.
+  struct Rows {
+    explicit Rows(const DryingFlags& block) : width(block.groups() * GROUP_COLUMNS + 2), memory(5 * width, T(0)) {
+      T* next = &memory[1 + block.row_padding];
+      for (T*& row : level) row = std::exchange(next, next + width);
+      for (T*& row : h) row = std::exchange(next, next + width);
+    }
+    Index width;
+    std::vector<T> memory;
+    T *level[3], *h[2];
+  };
+
+  // Puts row r in the place of the southernmost one, north of the others.
+  void next_row(Index r, Rows& rows) const {
+    std::rotate(rows.level, rows.level + 1, rows.level + 3);
+    std::swap(rows.h[0], rows.h[1]);
+    T *const row = rows.h[1], *const level = rows.level[2];
+    if (r < 0 || r >= ny) {
+      std::copy_n(r < 0 ? &south[(r + halo) * columns_with_halo] : &north[(r - ny) * columns_with_halo], nx + 2 * halo, row - halo);
+    } else {
+      std::copy_n(west + r * halo, halo, row - halo);
+      std::copy_n(thickness + r * stride, nx, row);
+      std::copy_n(east + r * halo, halo, row + nx);
+    }
+    const T* const H = &depth[static_index(r, 0)];
+    for (Index i = -halo; i < nx + halo; ++i) level[i] = row[i] - H[i];
+  }
+
+  // Of each group of the block and its halo: whether a cell of its row within reach breaks or is thin, whether all its water is too
+  // thin to flow; and the rows with such cells.
+  struct BlockMarks {
+    Marks near_breaking, closed, has_breaking;
+  };
+
+  // `marks` has place for the cells of all groups. Beside the end of the halo nothing is known.
+  void mark_row_groups(Index r, const Rows& rows, Marks& marks, BlockMarks& found) const {
+    const Index begin = row_padding + 1 - halo, end = row_padding + nx + halo - 1, n = groups();
+    const Index first = begin / GROUP_COLUMNS, last = (end + GROUP_COLUMNS - 1) / GROUP_COLUMNS, from = first * GROUP_COLUMNS - row_padding, at = static_index(r, from);
+    const T* const level[] = {rows.level[0] + from, rows.level[1] + from, rows.level[2] + from};
+    mark_row(rows.h[0] + from, level, depth + at, mask_bits + at, static_stride, last - first, limits, &marks[first * GROUP_COLUMNS]);
+    std::fill(marks.begin() + first * GROUP_COLUMNS, marks.begin() + begin, 0);
+    std::fill(marks.begin() + end, marks.begin() + last * GROUP_COLUMNS, 0);
+    for (Index g = first; g < last; ++g) {
+      std::uint64_t both[2];
+      static_assert(sizeof both == GROUP_COLUMNS);
+      std::memcpy(both, &marks[g * GROUP_COLUMNS], GROUP_COLUMNS);
+      const std::uint64_t any = both[0] | both[1];
+      found.closed[(r + halo) * n + g] = !(any & FLOWS * ONES);
+      if (any & BREAKING_OR_THIN * ONES) mark_groups_near(r, g, marks, found);
+    }
+  }
+
+  // A group has such cells.
+  void mark_groups_near(Index r, Index g, const Marks& marks, BlockMarks& found) const {
+    const auto is_breaking = [&](Index n) { return marks[g * GROUP_COLUMNS + n] & BREAKING_OR_THIN; };
+    Index first = 0, last = GROUP_COLUMNS - 1;
+    while (!is_breaking(first)) ++first;
+    while (!is_breaking(last)) --last;
+    const Index begin = std::max<Index>(g * GROUP_COLUMNS + first - halo, 0) / GROUP_COLUMNS, n = groups();
+    const Index end = std::min((g * GROUP_COLUMNS + last + halo) / GROUP_COLUMNS, n - 1) + 1;
+    std::fill_n(&found.near_breaking[(r + halo) * n + begin], end - begin, 1);
+    found.has_breaking[r + halo] = 1;
+  }
+
+  // 1 for groups within reach of such a cell.
+  Marks groups_near_breaking(const BlockMarks& found) const {
+    const Index n = groups();
+    Marks pass_of_group(static_rows * n, 0);
+    for (Index r = 0; r < rows_with_halo(); ++r) {
+      if (!found.has_breaking[r]) continue;
+      const Index f = r + margin - halo;  // the row of the flags
+      for (Index s = std::max<Index>(f - halo, 0); s <= std::min(f + halo, static_rows - 1); ++s) {
+        for (Index g = 0; g < n; ++g) pass_of_group[s * n + g] |= found.near_breaking[r * n + g];
+      }
+    }
+    return pass_of_group;
+  }
+
+  // Whether a row of a group stays as it is, and was so before: no water around flows.
+  bool is_unchanged(Index r, Index g, const Marks& closed) const {
+    for (Index s = r; s <= r + 2 * halo; ++s) {
+      for (Index k = std::max<Index>(g - 1, 0); k <= std::min(g + 1, groups() - 1); ++k) {
+        if (!closed[s * groups() + k] && first_column(k) < first_column(k + 1)) return false;
+      }
+    }
+    const Index i = std::max<Index>(first_column(g), 0), n = std::min(first_column(g + 1), nx) - i;
+    for (Index f = 0; f < fields; ++f) {
+      const T* rows[3];
+      for (int age = 0; age < 3; ++age) {
+        rows[age] = memory + planes[histories[3 * f + age]] * plane_size + r * stride + row_padding + i;
+      }
+      for (Index k = 0; k < n; ++k) {
+        const T now = rows[0][k];
+        if (!(now == rows[1][k] && now == rows[2][k]) || ((f == 1 || f == 2) && now != 0)) return false;
+      }
+    }
+    return true;
+  }
+
+  // The flags of a pass over the groups with this number of `pass_of_group`. It also computes up to `warmup_rows` rows south of them, UNWRITTEN.
+  void fill_flags(const Marks& pass_of_group, std::uint8_t pass, std::uint8_t warmup_rows, std::uint8_t min_flag, const std::uint8_t* land,
+            std::uint8_t* out) const {
+    const Index n = groups();
+    Marks rows(n, 0);
+    std::uint8_t* const __restrict needed = rows.data();  // how many rows from here on to the south are computed for the pass
+    for (Index f = static_rows; f-- > 0;) {
+      const std::uint8_t *const here = &pass_of_group[f * n], *const below = &land[f * n];
+      std::uint8_t* const __restrict to = &out[f * n];
+      for (Index g = 0; g < n; ++g) {
+        const bool is_own = here[g] == pass;
+        needed[g] = is_own ? warmup_rows + 1 : needed[g] - (needed[g] > 0);
+        const std::uint8_t flag = below[g] > min_flag ? below[g] : min_flag;
+        to[g] = (flag == SKIPPED) | !needed[g] ? std::uint8_t(SKIPPED) : std::uint8_t(flag + (is_own ? 0 : UNWRITTEN));
+      }
+    }
+  }
+};
+
+// Flags for the pass over the breaking or thin water, and for that over the smooth sea, [2, rows, groups]: a group belongs to the first if
+// waves break or water is thin within `halo` cells. Each pass leaves out what the other writes, except rows that it needs.
+// With `skip_unchanged` both leave out groups that a step does not change.
+// Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; mask_bits; flags; limits of the thickness, m,
+// of the bend, and the thickness that closes faces, m; numbers of the fields h, u, v, ... now and in the memory [n, 3].
+template <class T>
+ffi::Error drying_flags_in(Arguments& args) {
+  DryingFlags<T> block{};
+  block.memory = args.next<T>();
+  block.planes = args.next<std::int32_t>();
+  const void* strips[4];
+  for (auto& strip : strips) strip = args.next();
+  const auto* extent = args.next<std::int32_t>();
+  block.depth = args.next<T>();
+  block.mask_bits = args.next<std::uint8_t>();
+  block.static_rows = args.dimension(0);
+  block.static_stride = args.dimension(1);
+  const auto* land = args.next<std::uint8_t>();
+  block.limits = args.next<T>();
+  block.histories = args.next<std::int32_t>();
+  block.fields = args.dimension(0);
+  block.mark_row = reinterpret_cast<MarkRow>(args["mark_row"]);
+  block.margin = args["margin"];
+  block.row_padding = args["row_padding"];
+  block.plane_size = args["plane_size"];
+  const Index halo = args["halo"], columns_with_halo = args["columns"] + 2 * halo, rows = args["rows"], field = args["exchange_index"];
+  const auto strip = [&](int side, Index size) { return static_cast<const T*>(strips[side]) + field * size; };
+  block.ny = extent[0];
+  block.nx = extent[1];
+  block.halo = halo;
+  block.stride = args["stride"];
+  block.columns_with_halo = columns_with_halo;
+  block.thickness = block.memory + block.planes[args["field_index"]] * block.plane_size + block.row_padding;
+  block.west = strip(0, rows * halo);
+  block.east = strip(1, rows * halo);
+  block.south = strip(2, columns_with_halo * halo);
+  block.north = strip(3, columns_with_halo * halo);
+
+  const Index ny = extent[0], nx = extent[1], rows_with_halo = block.rows_with_halo(), groups = block.groups();
+  typename DryingFlags<T>::BlockMarks found{Marks(rows_with_halo * groups), Marks(rows_with_halo * groups), Marks(rows_with_halo)};
+  const Index n_parts = std::clamp<Index>(rows_with_halo / 8, 1, std::max<Index>(1, args.pool.num_threads()));
+  parallel_for(args.pool, n_parts, [&](Index part) {
+    const Index begin = std::max(part * rows_with_halo / n_parts - halo, 1 - halo);
+    const Index end = std::min((part + 1) * rows_with_halo / n_parts - halo, ny + halo - 1);
+    typename DryingFlags<T>::Rows around(block);
+    Marks marks(groups * GROUP_COLUMNS);
+    block.next_row(begin - 1, around);
+    block.next_row(begin, around);
+    for (Index r = begin; r < end; ++r) {
+      block.next_row(r + 1, around);
+      block.mark_row_groups(r, around, marks, found);
+    }
+  });
+  Marks pass_of_group = block.groups_near_breaking(found);
+  if (args["skip_unchanged"]) {
+    parallel_for(args.pool, n_parts, [&](Index part) {
+      for (Index at = part * ny / n_parts * groups; at < (part + 1) * ny / n_parts * groups; ++at) {
+        const Index r = at / groups, g = at % groups;
+        auto& mark = pass_of_group[at + block.margin * groups];
+        if (mark && block.first_column(g) < nx && block.first_column(g + 1) > 0 && block.is_unchanged(r, g, found.closed)) mark = 2;
+      }
+    });
+  }
+  auto* const flags = args.out<std::uint8_t>(0);
+  block.fill_flags(pass_of_group, 1, args["warmup_rows_breaking"], COAST, land, flags);
+  block.fill_flags(pass_of_group, 0, args["warmup_rows_smooth"], WATER, land, flags + block.static_rows * groups);
+  return ffi::Error::Success();
+}
+
+}  // namespace swmodel

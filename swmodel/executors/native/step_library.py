@@ -1,0 +1,284 @@
+"""The library of a generated step: one from a folder, or a new one from the C++ compiler of the machine.
+
+Libraries of the cases are built when swmodel is installed (`model.build_steps`), others at first use, into a cache in
+the user's folder. The name of a library follows from its text, the compiler's options and the processor. The compiler
+does not matter, as the text fixes all rounding. One process compiles while others wait: it writes the library beside
+its place, tries it, and moves it there. A library that another user could have written is never used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import logging
+import os
+import platform
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import SetupError, UsageError
+from ...ocean.timestep import Method
+from .generate import MAX_CACHED_STEPS, StepCode, generate
+
+HERE = Path(__file__).parent
+#: Libraries that came with the package.
+PREBUILT_FOLDER = HERE / "built"
+FLAGS = (
+    "-std=c++17",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-tree-loop-distribute-patterns",
+    "-fvisibility=hidden",
+    "-shared",
+    "-fPIC",
+    "-w",
+)
+#: Most libraries in a cache.
+MAX_CACHED_LIBRARIES = 500
+#: Seconds after which a compiler is stopped.
+COMPILER_TIMEOUT_SECONDS = 300
+
+log = logging.getLogger(__name__)
+
+
+class StepRequest(NamedTuple):
+    """The properties that identify a step."""
+
+    scheme: object
+    method: Method
+    kinds: tuple  # kinds of its static fields, `trace.kinds_of`
+    dtype: str
+    derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
+    controls: tuple[str, ...] = ()
+    rotates_planes: bool = True
+
+    @property
+    def step_code(self) -> StepCode:
+        """The step."""
+        try:
+            return generate(*self)
+        except RecursionError:
+            raise UsageError("a term has a longer chain of operations than the native step allows") from None
+
+    def library_name(self, instructions: str) -> str:
+        """The name of its library for these instructions: a digest of all inputs of the compilation."""
+        headers = b"".join(file.read_bytes() for file in sorted(HERE.glob("*.h")))
+        inputs = (self.step_code.source, FLAGS, extra_options(), instructions, platform.machine())
+        return hashlib.sha256(headers + repr(inputs).encode()).hexdigest()[:24] + ".so"
+
+
+@cache
+def instructions() -> str:
+    """The instructions of -march: "default" without -march; for `native`, with a digest of the processor."""
+    march = os.environ.get("SWMODEL_INSTRUCTIONS", "native").strip() or "default"
+    if march != "native":
+        return march
+    lines_by_key = {line.split(":")[0].strip(): line for line in cpuinfo().splitlines()}
+    keys = ("vendor_id", "cpu family", "model", "flags", "Features")
+    processor = "".join(lines_by_key.get(key, "") for key in keys) or platform.processor()
+    return f"native {platform.machine()} {hashlib.sha256(processor.encode()).hexdigest()}"
+
+
+@lru_cache(maxsize=MAX_CACHED_STEPS)
+def function_address(request: StepRequest, name: str = "swmodel_call") -> int:
+    """The address of a function of a step; compiles the step at first use."""
+    try:
+        library = ctypes.CDLL(str(library_of(request)))
+    except OSError as error:
+        raise SetupError(f"its compiled step cannot be loaded: {error}") from None
+    _loaded_libraries.append(library)
+    return ctypes.cast(library[name], ctypes.c_void_p).value
+
+
+#: References to the libraries in use, which keep them loaded.
+_loaded_libraries: list[ctypes.CDLL] = []
+
+
+@lru_cache(maxsize=MAX_CACHED_STEPS)
+def unsupported_reason(request: StepRequest) -> str:
+    """Why a step cannot be compiled; empty where its library exists now."""
+    try:
+        function_address(request)
+    except (SetupError, UsageError) as error:  # also where a term cannot be traced
+        return str(error)
+    return ""
+
+
+def library_of(request: StepRequest) -> Path:
+    """The library of a step, compiled at first use."""
+    name = request.library_name(instructions())
+    if not has_instructions(instructions()):
+        raise SetupError(f"this processor does not have all instructions of {instructions()}: SWMODEL_INSTRUCTIONS")
+    if (PREBUILT_FOLDER / name).exists():
+        return PREBUILT_FOLDER / name
+    try:
+        target = cache_folder() / name
+        if not is_usable(target):
+            with lock_file(target):
+                if not is_usable(target):
+                    compile_into(target, request, instructions().split()[0])
+        return target
+    except (SetupError, OSError) as error:
+        for portable in PORTABLE_INSTRUCTIONS.get(platform.machine(), ("default",)):
+            if (PREBUILT_FOLDER / request.library_name(portable)).exists() and has_instructions(portable):
+                return PREBUILT_FOLDER / request.library_name(portable)
+        raise error if isinstance(error, SetupError) else SetupError(f"its step cannot be stored: {error}") from None
+
+
+@contextmanager
+def lock_file(target: Path) -> Iterator[None]:
+    """A context in which one process at a time makes a file of the cache."""
+    with target.with_suffix(".lock").open("a") as lock:
+        with suppress(OSError):  # without locks of files all processes compile at once
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def read_or_make(name: str, make: Callable[[], bytes]) -> bytes:
+    """The content of a file of the cache; `make` returns it where the file is missing.
+
+    SetupError: the cache cannot be used.
+    """
+    target = cache_folder() / name
+    try:
+        with suppress(FileNotFoundError):
+            return require_private(target).read_bytes()
+        with lock_file(target):
+            if not target.exists():
+                content = make()
+                with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
+                    new_file = Path(folder, name)
+                    new_file.write_bytes(content)
+                    publish(new_file, target)
+        return require_private(target).read_bytes()
+    except OSError as error:
+        raise SetupError(f"its step cannot be stored: {error}") from None
+
+
+def publish(new_file: Path, target: Path) -> None:
+    """Give a new file its name in the cache; remove the oldest files of the folder beyond MAX_CACHED_LIBRARIES."""
+    new_file.chmod(0o500)
+    with new_file.open("rb") as file:
+        os.fsync(file.fileno())  # else a file of zeros could have its name after a power cut
+    new_file.replace(target)
+    with suppress(OSError):  # another process may remove some of them, too
+        files_by_age = sorted(
+            target.parent.glob(f"{'[0-9a-f]' * 24}{target.suffix}"), key=lambda path: path.stat().st_mtime
+        )
+        for old in files_by_age[:-MAX_CACHED_LIBRARIES]:
+            old.unlink()
+            old.with_suffix(".lock").unlink(missing_ok=True)
+
+
+def is_usable(library: Path) -> bool:
+    """Whether a library exists, belongs to this user, and can be loaded."""
+    try:
+        ctypes.CDLL(str(require_private(library)))
+    except OSError:
+        return False
+    return True
+
+
+#: Instructions of libraries in packages, by machine.
+PORTABLE_INSTRUCTIONS = {"x86_64": ("x86-64-v4", "x86-64-v3", "x86-64", "default")}
+X86_64_V3_FLAGS = ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
+REQUIRED_CPU_FLAGS = {
+    "x86-64-v3": X86_64_V3_FLAGS,
+    "x86-64-v4": (*X86_64_V3_FLAGS, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+
+
+def has_instructions(instructions: str) -> bool:
+    """Whether this processor has the instructions."""
+    return set(REQUIRED_CPU_FLAGS.get(instructions, ())) <= set(cpuinfo().split())
+
+
+def cpuinfo() -> str:
+    """Linux's description of the processors; elsewhere empty."""
+    file = Path("/proc/cpuinfo")
+    return file.read_text() if file.exists() else ""
+
+
+def cache_folder() -> Path:
+    """The folder of compiled steps, made if it is missing."""
+    folder = os.environ.get("SWMODEL_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "swmodel")
+    try:
+        folder = Path(folder).expanduser().resolve()  # no link on the way can be redirected after this
+        for parent in (*reversed(folder.parents), folder):
+            parent.mkdir(mode=0o700, exist_ok=True)
+    except (OSError, RuntimeError) as error:
+        raise SetupError(f"there is no folder for compiled steps: {error}") from None
+    for parent in folder.parents:
+        status = parent.stat()
+        if status.st_uid not in (os.geteuid(), 0) or (status.st_mode & WRITABLE and not status.st_mode & stat.S_ISVTX):
+            raise SetupError(f"{folder} is not used, as other users can write {parent}: set SWMODEL_CACHE")
+    return require_private(folder)
+
+
+#: Permission to write, for the group or for anybody.
+WRITABLE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def require_private(path: Path) -> Path:
+    """The path. SetupError: another user can write it."""
+    status = path.stat()
+    if status.st_uid not in (os.geteuid(), 0) or status.st_mode & WRITABLE:
+        raise SetupError(f"{path} is not used, as other users can write it: chmod go-w, or set SWMODEL_CACHE")
+    return path
+
+
+def compiler() -> list[str]:
+    """The C++ compiler, with options from CXX."""
+    for words in (os.environ.get("CXX", "").split(), ["c++"], ["g++"], ["clang++"]):
+        if words and (path := shutil.which(words[0])):
+            return [path, *words[1:]]
+    raise SetupError("there is no C++ compiler for its step")
+
+
+def compile_into(target: Path, request: StepRequest, march: str) -> None:
+    """Generate a step and compile it; remove the oldest libraries of the folder beyond MAX_CACHED_LIBRARIES."""
+    program, text = compiler(), request.step_code.source
+    step_name = " of the ".join((*reversed(request.derivative), "native step"))
+    log.info(f"compiling the {step_name} of this configuration: once, a few seconds")
+    options = [*FLAGS, *([] if march == "default" else [f"-march={march}"]), *extra_options(), f"-I{HERE}"]
+    options += ["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
+        source, library = Path(folder, "step.cc"), Path(folder, "step.so")
+        source.write_text(text)
+        command = [*program, *options, "-o", str(library), str(source)]
+        try:
+            result = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=COMPILER_TIMEOUT_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise SetupError(f"{program[0]} took more than {COMPILER_TIMEOUT_SECONDS} s for its step") from None
+        if result.returncode == -signal.SIGINT:  # a terminal sends it to the compiler, too
+            raise KeyboardInterrupt
+        if result.returncode:
+            line = next(
+                (line for line in result.stderr.splitlines() if "error" in line), f"exit code {result.returncode}"
+            )
+            raise SetupError(f"{program[0]} cannot compile its step: {line}")
+        library.chmod(0o500)
+        try:
+            ctypes.CDLL(str(library))
+        except OSError as error:
+            raise SetupError(f"what {program[0]} made of its step cannot be loaded: {error}") from None
+        publish(library, target)
+
+
+def extra_options() -> list[str]:
+    """Further options of the compiler: those of CXX, and those of tests with sanitizers."""
+    words = os.environ.get("CXX", "").split()[1:]
+    return [*(word for word in words if word.startswith("-")), *os.environ.get("SWMODEL_CXXFLAGS", "").split()]

@@ -1,0 +1,66 @@
+"""A table of the generated step of a configuration: `swmodel info CONFIG --kernel`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from . import request_of
+from .generate import StepCode
+from .graph import LEAVES, leaf_names, topological
+from .operations import FUNCTIONS, OPERATIONS
+
+
+def describe_step(setup) -> str:
+    """For each pass of a step: fields read and written, rows kept, operations and bytes a cell.
+
+    Operations are those on water, where a multiply-add counts as two. Bytes are those without a cache between steps:
+    each field moves in once and, if it is written, out once.
+    """
+    request = request_of(setup)
+    code, scheme, time = request.step_code, request.scheme, setup.config.time
+    terms = ", ".join(term.name for term in scheme.active_terms) or "no terms"
+    leaves_by_static = {name: sorted(leaf_names(code.static_refs[name])) for name in code.statics}
+    static_texts = [name if name in of else f"of {' and '.join(of)}" for name, of in leaves_by_static.items()]
+    lines = [
+        f"scheme       {scheme.vorticity_flux}, {terms}; {time.stepper}, {request.dtype}",
+        f"halo         {scheme.halo_width} rows and columns",
+        f"static       {', '.join(static_texts) or 'no fields'}; along rows {', '.join(code.lines) or 'none'}; "
+        f"{len(code.values)} numbers",
+    ]
+    for number, (program, schedule) in enumerate(zip(code.programs, code.schedules, strict=True)):
+        operation_counts = Counter(node.op for node in water_nodes(code, program) if node.op not in LEAVES)
+        divisions = ", ".join(
+            f"{operation_counts[op]} {op}" for op in ("div", *FUNCTIONS, "power") if operation_counts[op]
+        )
+        lines += [
+            f"pass {number + 1}",
+            f"  reads      {', '.join(sorted(schedule.fields_read, key=code.fields.index))}",
+            f"  writes     {', '.join(program.outputs)}",
+            f"  rows kept  {sum(depth for _, depth in schedule.ring_buffers.values())}; {schedule.north_reach} ahead, "
+            f"{schedule.east_vectors} vectors ahead",
+            f"  operations {sum(n * OPERATIONS[op].n_operations for op, n in operation_counts.items())} a cell"
+            + (f" ({divisions})" if divisions else ""),
+            f"  bytes      {pass_bytes_per_cell(request, number)} a cell",
+        ]
+    return "\n".join([*lines, f"step         {bytes_per_cell(setup)} bytes a cell"])
+
+
+def bytes_per_cell(setup) -> int:
+    """Bytes that a step must move for each cell."""
+    request = request_of(setup)
+    return sum(pass_bytes_per_cell(request, number) for number in range(len(request.step_code.programs)))
+
+
+def pass_bytes_per_cell(request, number: int) -> int:
+    """Bytes that a pass reads or writes for each cell."""
+    code, program = request.step_code, request.step_code.programs[number]
+    statics = {node.value for node in water_nodes(code, program) if node.op == "static"}
+    n_fields = len(code.schedules[number].fields_read) + len(program.outputs) + len(statics)
+    return np.dtype(request.dtype).itemsize * n_fields
+
+
+def water_nodes(code: StepCode, program):
+    """The nodes that a program computes where there is no land around."""
+    return topological([code.water_forms[ref.node] for ref in program.outputs.values()])

@@ -1,0 +1,112 @@
+"""Water outside open sides, on lists of single faces, as for all exceptional points of the PeriodicDomain."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ocean.constituents import constituents_at
+from .forces import ramp
+
+#: Constituents of the tides outside.
+CONSTITUENTS = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
+
+
+class BoundaryFaces:
+    """The faces between the water outside and the first cells inside.
+
+    All places are flat indices into padded fields, of u for faces in x, of v in y. `faces` has an array [6, faces] for
+    x, and for y. Its rows are the faces, the cells outside, inside, and beyond these, the inward direction (+1 or -1),
+    and the weight of the cell beyond (1/2, or 0 on land).
+    """
+
+    def __init__(self, domain, wet, water):
+        self.domain, self.config, self.faces = domain, domain.config, {}
+        if not self.config.open_sides.sides:
+            return
+        self.gravity, self.depth = self.config.physics.gravity, self.padded(domain.field("depth"))
+        mean = ("level", "transport_x", "transport_y", "current_x", "current_y")
+        self.boundary_data = {name: domain.in_time(f"outside_{name}", self.padded) for name in mean}
+        has_inverse_barometer = (
+            self.config.open_sides.pressure is not None and "air_pressure" in domain.scheme.term_names
+        )
+        self.air_pressure_head = (
+            domain.in_time("air_pressure", self._air_pressure_head)
+            if has_inverse_barometer
+            else lambda step_start, time: 0.0
+        )
+        start, nodal = self.config.time.start, self.config.open_sides.nodal
+        self.tides = []
+        constituent_names = [name for name in CONSTITUENTS if name in self.config.open_sides.constituents]
+        for each in constituents_at(constituent_names, start or "2000-01-01", nodal):
+            for quantity in ("level", "transport_x", "transport_y"):
+                parts = [domain.field(f"outside_tide_{quantity}[{each.name},{part}]") for part in ("cosine", "sine")]
+                if any(part.any() for part in parts):
+                    each = each if start else each._replace(phase=0.0, nodal_factor=1.0)
+                    self.tides.append((quantity, each, *(self.padded(part) for part in parts)))
+        self._find_faces(wet, water)
+
+    def _find_faces(self, wet, water):
+        domain, last = self.domain, np.array(wet.shape) - 1
+        side_index = {"west": domain.walls[1], "east": last[1], "south": domain.walls[0], "north": last[0]}
+        is_wet, faces_by_axis = np.pad(wet, 1, mode="wrap").reshape(-1), {"x": [], "y": []}
+        for side in self.config.open_sides.sides:
+            axis, inward = ("x" if side in ("west", "east") else "y"), (1 if side in ("west", "south") else -1)
+            across = 1 if axis == "x" else domain.shape[1]
+            line = water[:, side_index[side]] if axis == "x" else water[side_index[side], :]
+            for along in np.flatnonzero(line):
+                row, column = (along, side_index[side]) if axis == "x" else (side_index[side], along)
+                outside = (row + 1) * domain.shape[1] + column + 1
+                inside, beyond = outside + inward * across, outside + 2 * inward * across
+                if is_wet[inside]:
+                    face = outside if inward > 0 else inside
+                    faces_by_axis[axis].append((face, outside, inside, beyond, inward, 0.5 * is_wet[beyond]))
+        self.faces = {axis: np.array(faces).T for axis, faces in faces_by_axis.items() if faces}
+
+    def padded(self, values):
+        """Values [R, C] or fewer on the whole padded domain, flat, float64."""
+        whole = np.broadcast_to(values, tuple(n - 2 for n in self.domain.shape)).astype(np.float64)
+        return np.pad(whole, 1, mode="wrap").reshape(-1)
+
+    def _air_pressure_head(self, values):
+        """(p - p_0) / (rho g), m, padded and flat."""
+        config = self.config
+        return self.padded((values - config.open_sides.pressure) / config.physics.density / self.gravity)
+
+    def level_without_air_pressure(self, step_start, time):
+        """Sea level at `time`, s, in a step that began at `step_start`, without the effect of air pressure."""
+        return self.boundary_data["level"](step_start, time) + self.tide("level", time)
+
+    def level(self, step_start, time):
+        """The same with the effect of air pressure; padded and flat."""
+        return self.level_without_air_pressure(step_start, time) - self.air_pressure_head(step_start, time)
+
+    def tide(self, quantity, time):
+        """The tide of sea level, or of the transport, for "level", "transport_x" or "transport_y", padded and flat."""
+        total = 0.0
+        for tide_quantity, each, cosine, sine in self.tides:
+            if tide_quantity == quantity:
+                phase = 2 * np.pi * each.frequency * time + each.phase
+                total = total + each.nodal_factor * (cosine * np.cos(phase) + sine * np.sin(phase))
+        return total * ramp(self.config.tide.ramp, time)
+
+    def transport(self, axis, level, step_start, time):
+        """Transport outside along an axis, m2 s-1, padded and flat; the last row or column is arbitrary."""
+        h = self.depth + level
+        h = 0.5 * (h + np.roll(h, -1 if axis == "x" else -self.domain.shape[1]))
+        total = self.boundary_data[f"transport_{axis}"](step_start, time) + self.tide(f"transport_{axis}", time)
+        return total + self.boundary_data[f"current_{axis}"](step_start, time) * h
+
+    def boundary_flows(self, x, step_start, time):
+        """For x and y the open faces, the transports per length, m2 s-1, and the thicknesses there, m."""
+        level, air = (
+            self.level_without_air_pressure(step_start, time),
+            np.zeros(self.depth.shape) + self.air_pressure_head(step_start, time),
+        )
+        eta = x[0].reshape(-1) - self.depth + air
+        for axis, found in self.faces.items():
+            face, outside, inside, beyond = found[:4].astype(int)
+            inward, weight = found[4:]
+            eta_b = eta[inside] + weight * (eta[inside] - eta[beyond])
+            H, eta_ext, p = ((field[inside] + field[outside]) / 2 for field in (self.depth, level, air))
+            outside_transport = self.transport(axis, level - air, step_start, time)[face]
+            yield axis, face, outside_transport + inward * np.sqrt(self.gravity * H) * (eta_ext - eta_b), H + eta_b - p

@@ -1,0 +1,184 @@
+"""The domain as a doubly periodic ring of cells, with one row and column of neighbours around it.
+
+A wall is an explicit row (south of row 0) or column (west of column 0) of land. The ring closes over it, so the same
+land lies beyond the wall in the north or the east. Stencils treat coasts and walls alike.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from ...ocean.coordinates import points
+from ...setup.fields import evaluate, source_of, varies_in_time
+from ...setup.fields.varying import read_record
+from .neighbours import c, e, n, ne, wrap
+from .open_boundaries import BoundaryFaces
+
+
+def east(a):
+    """East neighbour of every point of a ring without padding [R or 1, C or 1] (for setting up)."""
+    return np.roll(a, -1, axis=1)
+
+
+def north(a):
+    """North neighbour of every point of a ring without padding [R or 1, C or 1] (for setting up)."""
+    return np.roll(a, -1, axis=0)
+
+
+class PeriodicDomain:
+    """The static fields of the domain: masks as lists of exceptional points, depth, Coriolis parameter, coefficients.
+
+    Masks are flat indices into padded arrays, which cost nothing in a domain without coasts.
+
+    Attributes:
+        shape: shape of a padded field, (R+2, C+2). R is ny, or ny + 1 with walls in the south and north; C likewise.
+        depth: H at centres, m, broadcasts to [R, C].
+        closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
+        land: the first of them, flat indices into a padded field.
+        resting_values: values of [h, u, v] at `closed`: (H, 0, 0).
+        boundary_corners: boundary corners, flat indices into a padded field.
+        corner_cells: the four cells of each of them [4, boundary], flat indices into a padded field.
+        corner_weights: 1/wet cells for the wet ones of these, 0 for land [4, boundary].
+        is_coast: 0 for boundary corners beside water outside, else 1 [boundary].
+        open_boundaries: `BoundaryFaces`, the faces beside water outside.
+        corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [boundary].
+    """
+
+    def __init__(self, setup):
+        grid = setup.config.grid
+        self.config, self.scheme, self.dtype = setup.config, setup.scheme, setup.dtype
+        self.walls = (0 if grid.periodic_y else 1, 0 if grid.periodic_x else 1)
+        self.rows = np.arange(-self.walls[0], grid.ny)
+        self.columns = np.arange(-self.walls[1], grid.nx)
+        self.shape = (self.rows.size + 2, self.columns.size + 2)
+        self.depth = self.field("depth")
+        self.state, self._record_caches = setup.scheme.state_type, []
+        water = (self.rows >= 0)[:, None] & (self.columns >= 0) & (self.field("mask") != 0)
+        sides = setup.config.open_sides.sides
+        outermost_rows = (self.rows == 0) & ("south" in sides) | (self.rows == grid.ny - 1) & ("north" in sides)
+        outermost = (self.columns == 0) & ("west" in sides) | (self.columns == grid.nx - 1) & ("east" in sides)
+        wet = water & ~(outermost_rows[:, None] | outermost)
+        self._find_closed(wet)
+        self._find_boundary_corners(wet, water)
+        self.open_boundaries = BoundaryFaces(self, wet, water)
+
+    def field(self, name):
+        """Values of a field of the case or of a file, broadcast to [R, C]; irrelevant on the land of walls."""
+        return evaluate(self.config, name, self.rows, self.columns).astype(self.dtype)
+
+    def _find_closed(self, wet):
+        is_open = np.stack([wet, wet & east(wet), wet & north(wet)])
+        which, row, column = np.nonzero(~is_open)
+        self.closed = np.ravel_multi_index((which, row + 1, column + 1), (3, *self.shape))
+        self.land = self.closed[which == 0]
+        rest = np.where(which == 0, np.broadcast_to(self.depth, wet.shape)[row, column], 0.0)
+        self.resting_values = rest.astype(self.dtype)
+
+    def _find_boundary_corners(self, wet, water):
+        cells = np.stack([wet, east(wet), north(wet), east(north(wet))])
+        outside = water & ~wet
+        is_at_open_boundary = (outside | east(outside)) | north(outside | east(outside))
+        row, column = np.nonzero(~cells.all(axis=0))
+        self.boundary_corners = np.ravel_multi_index((row + 1, column + 1), self.shape)
+        self.corner_cells = self.boundary_corners + np.array([[0], [1], [self.shape[1]], [self.shape[1] + 1]])
+        wet_cells = cells[:, row, column]
+        count = wet_cells.sum(axis=0)
+        self.corner_weights = (wet_cells / np.maximum(count, 1)).astype(self.dtype)
+        self.corner_dry = (count == 0).astype(self.dtype)
+        self.is_coast = np.where(is_at_open_boundary[row, column], 0, 1).astype(self.dtype)
+
+    def coriolis(self):
+        """f = f0 + beta y at corners, s-1, [R, 1] or a number; without both 2 Omega sin(latitude) on a sphere."""
+        physics, grid = self.config.physics, self.config.grid
+        if grid.kind == "latlon" and physics.f0 == physics.beta == 0:
+            north = np.radians(grid.south + (self.rows[:, None] + 1) * grid.dlat)
+            sine = np.sin(north)
+            if grid.pole:  # the side from the Earth's pole in the triangle of point, this pole and that of the grid
+                away, east = np.radians(grid.pole[1]), np.radians(grid.west + (self.columns + 1) * grid.dlon)
+                sine = np.sin(away) * sine + np.cos(away) * np.cos(north) * np.cos(east)
+            return (2 * grid.rotation * sine).astype(self.dtype)
+        if not physics.beta:
+            return physics.f0
+        y = points(grid, "corner", self.rows, self.columns).y
+        return (physics.f0 + physics.beta * y).astype(self.dtype)
+
+    def at_faces(self, name):
+        """A field at centres averaged to u faces and to v faces; a number if it is constant."""
+        values = self.field(name)
+        return self.to_u(values), self.to_v(values)
+
+    def to_u(self, values):
+        """Values at centres averaged to u faces; a number if they are constant."""
+        return values.item() if values.size == 1 else 0.5 * (values + east(values))
+
+    def to_v(self, values):
+        """Values at centres averaged to v faces; a number if they are constant."""
+        return values.item() if values.size == 1 else 0.5 * (values + north(values))
+
+    def in_time(self, name, to_location=lambda values: values):
+        """to_location(values) of a field, as a function of the start of a step and a time in it, s."""
+        if not varies_in_time(self.config, name):
+            values = to_location(self.field(name))
+            return lambda step_start, time: values
+        series, dt = source_of(self.config, name), self.config.time.dt
+
+        @lru_cache(maxsize=1)
+        def records(number):
+            found = (read_record(self.config, name, number + k, self.rows, self.columns) for k in (0, 1))
+            return [to_location(values.astype(self.dtype)) for values in found]
+
+        self._record_caches.append(records)
+
+        def at(step_start, time):
+            first_record, record_steps = series.record_at(math.floor(step_start / dt + 1e-6))
+            before, after = records(first_record)
+            return before + (after - before) * np.clip(
+                (time / dt - record_steps[0]) / (record_steps[1] - record_steps[0]), 0, 1
+            )
+
+        return at
+
+    def clear_records(self):
+        """Read all records in time again."""
+        for records in self._record_caches:
+            records.cache_clear()
+
+    def at_corners(self, name):
+        """A field at centres averaged over the wet cells around each corner; a number if it is constant."""
+        values = self.field(name)
+        return values.item() if values.size == 1 else self.to_corners(values)
+
+    def to_corners(self, values):
+        """Values at centres averaged over the wet cells around each corner."""
+        padded, corners = np.zeros((2, *self.shape), self.dtype)
+        c(padded)[...] = values
+        wrap(padded)
+        c(corners)[...] = 0.25 * (c(padded) + e(padded) + n(padded) + ne(padded))
+        corners.reshape(-1)[self.boundary_corners] = (self.corner_weights * padded.reshape(-1)[self.corner_cells]).sum(
+            axis=0
+        )
+        return c(corners)
+
+    def embed(self, state, at_closed):
+        """A padded copy [h, u, v, ...] of a State of [ny, nx] arrays, with the given values on land and closed faces.
+
+        Contents of dissolved substances are zero on land.
+        """
+        x = np.zeros((len(state), *self.shape), self.dtype)
+        for padded, values in zip(x, state, strict=True):
+            self.inside(padded)[...] = values
+        x.reshape(-1)[self.closed] = at_closed
+        for dissolved in x[3:]:
+            dissolved.reshape(-1)[self.land] = 0
+        return x
+
+    def inside(self, a):
+        """The domain's part [..., ny, nx] of a padded array."""
+        return c(a)[..., self.walls[0] :, self.walls[1] :]
+
+    def extract(self, x):
+        """State of [ny, nx] views of a padded [h, u, v, ...]."""
+        return self.state(*self.inside(x))

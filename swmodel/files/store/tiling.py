@@ -1,0 +1,94 @@
+"""How a grid is cut into the files of a store, and which process writes each: integers only.
+
+A file holds a rectangle of cells of one variable in one record. All files have one size, except at the northern and
+eastern edge. At the creation of a store they fit the processes' parts of the grid if the parts allow it. Else, and if a
+run continues on other parts, some files lie on several parts. Of these one process, the owner, puts the file together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+#: A rectangle of cells: first row, end of rows, first column, end of columns.
+Rectangle = tuple[int, int, int, int]
+
+#: Files along the longest part on one axis, and their least cells, where files do not fit the parts.
+FILES_PER_PART, MIN_FILE_CELLS = 8, 64
+
+
+class SharedFile(NamedTuple):
+    """A file on several parts: its place (row and column of files), its cells, and its writers, the owner first."""
+
+    file_index: tuple[int, int]
+    cells: Rectangle
+    writers: list[int]
+
+
+def choose_file_shape(parts: Sequence[Rectangle], ny: int, nx: int) -> tuple[int, int]:
+    """Rows and columns of the files of a new store, from the parts of all processes."""
+    return choose_file_length((part[:2] for part in parts), ny), choose_file_length((part[2:] for part in parts), nx)
+
+
+def choose_file_length(spans, size: int) -> int:
+    """Cells of a file on one axis: the largest number that divides all parts, unless it is very small."""
+    spans = sorted(set(spans))
+    common_divisor = math.gcd(*(start for start, _ in spans)) or size
+    longest = max(stop - start for start, stop in spans)
+    usual_length = max(math.ceil(longest / FILES_PER_PART), min(longest, MIN_FILE_CELLS))
+    return common_divisor if common_divisor >= min(usual_length, longest) else usual_length
+
+
+def has_no_shared_files(parts: Sequence[Rectangle], shape: tuple[int, int]) -> bool:
+    """Whether no file lies on several parts."""
+    return all(part[0] % shape[0] == part[2] % shape[1] == 0 for part in parts)
+
+
+def file_indices(cells: Rectangle | None, shape: tuple[int, int]) -> list[tuple[int, int]]:
+    """The places of the files of one variable that hold these cells, which begin with those of a file."""
+    if cells is None:
+        return []
+    rows = range(cells[0] // shape[0], math.ceil(cells[1] / shape[0]))
+    return [(row, column) for row in rows for column in range(cells[2] // shape[1], math.ceil(cells[3] / shape[1]))]
+
+
+def cells_of_whole_files(part: Rectangle, ny: int, nx: int, shape: tuple[int, int]) -> Rectangle | None:
+    """The cells of a part in files that lie completely on it; None: there are none."""
+    (south, north), (west, east) = (
+        range_of_whole_files(part[:2], ny, shape[0]),
+        range_of_whole_files(part[2:], nx, shape[1]),
+    )
+    return (south, north, west, east) if south < north and west < east else None
+
+
+def range_of_whole_files(span: Sequence[int], size: int, length: int) -> tuple[int, int]:
+    """The range of complete files of a length within a span of an axis with `size` cells."""
+    start, stop = span
+    return math.ceil(start / length) * length, stop if stop == size else stop // length * length
+
+
+def shared_files(
+    rank: int, parts: Sequence[Rectangle], ny: int, nx: int, shape: tuple[int, int]
+) -> Iterator[SharedFile]:
+    """The files that lie on the part of a process and on others."""
+    south, north, west, east = parts[rank]
+    for row in range(south // shape[0], math.ceil(north / shape[0])):
+        for column in range(west // shape[1], math.ceil(east / shape[1])):
+            first_cell = row * shape[0], column * shape[1]
+            cells = first_cell[0], min(first_cell[0] + shape[0], ny), first_cell[1], min(first_cell[1] + shape[1], nx)
+            writers = [number for number, part in enumerate(parts) if intersection(part, cells)]
+            if len(writers) > 1:
+                yield SharedFile((row, column), cells, writers)
+
+
+def intersection(one: Rectangle, other: Rectangle) -> Rectangle | None:
+    """The cells in both rectangles; None: there are none."""
+    south, west = max(one[0], other[0]), max(one[2], other[2])
+    north, east = min(one[1], other[1]), min(one[3], other[3])
+    return (south, north, west, east) if south < north and west < east else None
+
+
+def index_in_part(cells: Rectangle, part: Rectangle) -> tuple[slice, slice]:
+    """The index of cells in an array of a part."""
+    return slice(cells[0] - part[0], cells[1] - part[0]), slice(cells[2] - part[2], cells[3] - part[2])

@@ -1,0 +1,66 @@
+"""The control `incident_wave`: sea level of a wave that comes in through the open side, at its records in time.
+
+Record k is a number x_k, the same along the side. The wave moves inward alone, so by the invariant of what goes out
+
+    level = x_k,   transport inward = 2 h (sqrt(g h) - sqrt(g H)),   h = H + x_k,
+
+with the depth H of the cells. Both replace `outside_level` and the transport through the side; between records they
+are linear in time (`ocean.records`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import UsageError
+from ..ocean.records import record_names
+from ..ocean.terms.boundary_data import AXIS_OF_SIDE
+from ..ocean.terms.open_boundaries import MIN_WAVE_DEPTH
+from ..setup.fields.varying import read_record
+
+CONTROL, LEVEL = "incident_wave", "outside_level"
+
+
+def transport_coefficient(setup) -> str:
+    """The coefficient of the transport through the open side. UsageError: a run has no such wave."""
+    sides = setup.config.open_sides.sides
+    coefficient = f"outside_transport_{AXIS_OF_SIDE[sides[0]]}" if len(sides) == 1 else ""
+    if not {LEVEL, coefficient} <= set(setup.scheme.varying):
+        raise UsageError(f"{CONTROL}: needs one open side whose level and transport have records in time")
+    return coefficient
+
+
+def param_names(setup) -> tuple[str, ...]:
+    """The names in the params of the fields that a step takes from the wave."""
+    return tuple(part for name in (LEVEL, transport_coefficient(setup)) for part in record_names(name)[:2])
+
+
+def first_guess_records(setup) -> np.ndarray:
+    """The level of the configuration at its records, m, [records]: that of a corner of the open side."""
+    transport_coefficient(setup)
+    corner = [-1 if setup.config.open_sides.sides[0] in ("east", "north") else 0]
+    n_records = setup.varying_coefficients().sources[LEVEL].record_at(setup.config.run.steps - 1)[0] + 2
+    return np.array([read_record(setup.config, LEVEL, k, corner, corner)[0, 0] for k in range(n_records)])
+
+
+def make_expand(setup) -> Callable:
+    """The function (level at the record before, after, Fixed) to the fields of a step, by name."""
+    level, transport, inward_sign = record_names(LEVEL), record_names(transport_coefficient(setup)), 1
+    if setup.config.open_sides.sides[0] in ("east", "north"):
+        inward_sign = -1
+
+    def expand(first, second, fixed):
+        fields: dict = {}
+        depth, g = jnp.maximum(fixed.grid.depth, MIN_WAVE_DEPTH), fixed.params["gravity"]
+        for part, x in (("before", first), ("after", second)):
+            h = jnp.maximum(depth + x, MIN_WAVE_DEPTH)
+            level_and_transport = {level: x, transport: inward_sign * 2 * h * (jnp.sqrt(g * h) - jnp.sqrt(g * depth))}
+            for names, values in level_and_transport.items():
+                name = getattr(names, part)
+                fields[name] = jnp.broadcast_to(values, fixed.params[name].shape)
+        return fields
+
+    return expand

@@ -1,0 +1,97 @@
+"""Coefficients that vary in time, which the model replaces at their next records."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from concurrent.futures import wait
+from contextlib import contextmanager
+
+from ..parallel.worker import Worker
+from ..setup.fields.record_notes import additive_checksum, note_records
+from ..setup.setup import Setup, rows_and_columns
+
+#: Longest delay of a signal while this process waits for the thread, s.
+MAX_SIGNAL_DELAY_SECONDS = 0.5
+
+_READER = Worker("records")
+
+
+class VaryingParams:
+    """Coefficients of a model that vary in time; the present ones hold from step `valid_from` until `valid_until`."""
+
+    def __init__(self, setup: Setup, transport):
+        self.setup, self.scheme, self.transport = setup, setup.scheme, transport
+        self.valid_from = self.valid_until = 0
+        self._records, self._prefetched_step = setup.varying_coefficients(), 0
+
+    def is_valid_at(self, step: int) -> bool:
+        """Whether the present coefficients hold at a step."""
+        return not self.scheme.varying or self.valid_from <= step < self.valid_until
+
+    def next_change(self, max_step: int) -> int:
+        """The step until which the present coefficients hold, at most `max_step`."""
+        return min(max_step, self.valid_until) if self.scheme.varying else max_step
+
+    def clear(self) -> None:
+        """Let the next step read all records again, as functions from Python return other values now."""
+        self.valid_from = self.valid_until = self._prefetched_step = 0
+        self._records = self.setup.varying_coefficients()
+
+    def change_steps(self, n_steps: int) -> list[int]:
+        """The steps of a run of `n_steps` steps at which coefficients are replaced, with its first and last step."""
+        steps_of_change = [0]
+        while steps_of_change[-1] < n_steps:
+            steps_of_change.append(min(n_steps, self._records.valid_until(steps_of_change[-1])))
+        return steps_of_change
+
+    def load(self, step: int, margin: int | None = None) -> dict:
+        """The varying Params of this process's blocks from a step on, in the form of `transport.make_arrays`.
+
+        InputError: a record is missing or cannot be read.
+
+        Args:
+            margin: cells around the blocks; None: the margin of the model.
+        """
+        margin = margin or self.setup.margin
+        params = self.transport.make_arrays(lambda block: self.params_of_block(block, margin, step), margin)
+        self.valid_from, self.valid_until = step, self._records.valid_until(step)
+        return params
+
+    def params_of_block(self, block, margin: int, step: int | None = None) -> dict:
+        """The varying Params of a block with a margin from a step on, arrays; None: the present ones."""
+        return self.setup.varying_params(self._records, block, margin, self.valid_from if step is None else step)
+
+    def restart_notes(self, step: int) -> str:
+        """The notes of a restart file about records from files; all processes call it together."""
+        config, transport = self.setup.config, self.transport
+
+        def checksum(name: str, number: int) -> int:
+            parts = (rows_and_columns(block, 0) for block in transport.blocks)
+            local_sum = sum(
+                additive_checksum(self._records.record_values(name, number, *part), *part, config.grid.nx)
+                for part in parts
+            )
+            return sum(transport.allgather(local_sum)) % 2**64
+
+        return note_records(config, self.scheme.varying, step, checksum)
+
+    @contextmanager
+    def prefetch(self) -> Iterator[None]:
+        """A context in which a thread reads the next records for `load`, while this one computes without files.
+
+        Two threads in netCDF4 at once crash. So the context waits for the thread, and suspends Python's garbage
+        collection, which may close a file of the user. `load` reports errors of reading.
+        """
+        future, gc_was_enabled = None, gc.isenabled()
+        if self.scheme.varying and self._prefetched_step != self.valid_until:
+            gc.disable()
+            self._prefetched_step = self.valid_until
+            future = _READER.submit(self._records.read_ahead, self.valid_until)
+        try:
+            yield
+        finally:
+            while future and wait([future], MAX_SIGNAL_DELAY_SECONDS).not_done:
+                pass
+            if gc_was_enabled:
+                gc.enable()

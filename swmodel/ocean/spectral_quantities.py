@@ -1,0 +1,187 @@
+"""The quantities with spectra: means of squares of fields, and the changes of these fields in time.
+
+The squares of these fields add up to each quantity; H is the mean resting depth:
+
+    kinetic_energy    sqrt(h^x / 2H) u on east faces, sqrt(h^y / 2H) v on north faces
+    potential_energy  sqrt(g / 2H) eta at centres
+    enstrophy         zeta / sqrt(2) at corners, except on walls
+    dye_variance      c of the tracer dye at centres: the square of its mean is the part of wavenumber zero
+
+So kinetic and potential energy are per mass of the layer at rest, and their sum is the `energy` of diagnostics.nc. With
+u in place of sqrt(h^x) u this would hold only for uniform thickness.
+
+Reference: docs/numerics.md, "Spectra".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .operators import curl, mx_f, my_f
+from .patch import Patch
+from .state import State
+from .terms.tracer import CONTENT_SUFFIX, concentration_of, tracers_in
+
+#: The ending of the name of a tracer's variance.
+VARIANCE_SUFFIX = "_variance"
+
+
+class MeanLayer(NamedTuple):
+    """Constants of a sea: gravity, m s-2, and the mean resting depth, m."""
+
+    gravity: float
+    depth: float
+
+
+class SpectralQuantity(NamedTuple):
+    """A quantity that is the mean of the squares of fields.
+
+    Attributes:
+        units: units of its density by wavenumber, of the change of the density, and of the flux across wavenumbers.
+        fields: function of (State, Grid, MeanLayer), in Patches with zero velocity on closed faces, to {location:
+            field}.
+        rates: function of (State, rates, Grid, MeanLayer) to d/dt of the fields; `rates` is d/dt of the State.
+        transfer_part: the part of `dynamics.budget` by which the current moves it between wavenumbers; "": none.
+        includes_continuity: whether this part includes continuity.
+        sources: names in `table.OUTPUT_FIELDS` of the fields that it needs.
+    """
+
+    long_name: str
+    units: tuple[str, str, str]
+    fields: Callable[[State, object, MeanLayer], dict[str, Patch]]
+    rates: Callable[[State, State, object, MeanLayer], dict[str, Patch]]
+    transfer_part: str = ""
+    includes_continuity: bool = False
+    sources: tuple[str, ...] = ("h", "u", "v")
+
+
+def weighted_current(state, grid, scale) -> dict[str, Patch]:
+    """sqrt(h / 2H) u and sqrt(h / 2H) v, h on the faces."""
+    factor = 0.5 / scale.depth
+    return {"u": np.sqrt(factor * mx_f(state.h)) * state.u, "v": np.sqrt(factor * my_f(state.h)) * state.v}
+
+
+def weighted_current_rate(state, rates, grid, scale) -> dict[str, Patch]:
+    """sqrt(h / 2H) (du/dt + u dh/dt / 2h), and so for v."""
+    factor, rates_by_location = 0.5 / scale.depth, {}
+    for name, mean in (("u", mx_f), ("v", my_f)):
+        h, velocity, rate = mean(state.h), getattr(state, name), getattr(rates, name)
+        rates_by_location[name] = np.sqrt(factor * h) * (rate + velocity * (0.5 * mean(rates.h) / h))
+    return rates_by_location
+
+
+ENERGY = "m3 s-2", "m3 s-3", "m2 s-3"
+SPECTRAL_QUANTITIES = {
+    "kinetic_energy": SpectralQuantity(
+        "kinetic energy per mass of the layer at rest",
+        ENERGY,
+        weighted_current,
+        weighted_current_rate,
+        transfer_part="advection",
+        includes_continuity=True,
+    ),
+    "potential_energy": SpectralQuantity(
+        "available potential energy per mass of the layer at rest",
+        ENERGY,
+        lambda state, grid, scale: {"centre": (0.5 * scale.gravity / scale.depth) ** 0.5 * (state.h - grid.depth)},
+        lambda state, rates, grid, scale: {"centre": (0.5 * scale.gravity / scale.depth) ** 0.5 * rates.h},
+        sources=("h",),
+    ),
+    "enstrophy": SpectralQuantity(
+        "enstrophy",
+        ("m s-2", "m s-3", "s-3"),
+        lambda state, grid, scale: {"corner": 0.5**0.5 * curl(state.u, state.v, grid)},
+        lambda state, rates, grid, scale: {"corner": 0.5**0.5 * curl(rates.u, rates.v, grid)},
+        transfer_part="advection",
+        sources=("u", "v"),
+    ),
+}
+
+
+def variance(tracer: str) -> SpectralQuantity:
+    """The SpectralQuantity of a tracer's concentration, c = C/h."""
+
+    def concentration(state, grid, scale):
+        return {"centre": concentration_of(tracer, state)}
+
+    def change(state, rates, grid, scale):
+        """dc/dt = (dC/dt - c dh/dt) / h."""
+        if tracer in state._fields:
+            return {"centre": getattr(rates, tracer)}
+        c = concentration_of(tracer, state)
+        return {"centre": (getattr(rates, tracer + CONTENT_SUFFIX) - c * rates.h) / state.h}
+
+    long_name, units = f"square of the concentration of {tracer}", ("m", "m s-1", "s-1")
+    return SpectralQuantity(
+        long_name, units, concentration, change, transfer_part=tracer, includes_continuity=True, sources=("h", tracer)
+    )
+
+
+def spectral_quantity(name: str) -> SpectralQuantity:
+    """The quantity of a name: one of SPECTRAL_QUANTITIES, or the variance of a tracer."""
+    return SPECTRAL_QUANTITIES.get(name) or variance(name.removesuffix(VARIANCE_SUFFIX))
+
+
+def spectral_quantities_in(names) -> list[str]:
+    """The quantities among the names of a file's variables."""
+    return [
+        *(name for name in SPECTRAL_QUANTITIES if name in names),
+        *(name for name in names if name.endswith(VARIANCE_SUFFIX)),
+    ]
+
+
+def spectral_quantities_of(names) -> dict[str, SpectralQuantity]:
+    """The quantities of a State with these fields."""
+    return SPECTRAL_QUANTITIES | {name + VARIANCE_SUFFIX: variance(name) for name in tracers_in(names)}
+
+
+#: The axes, as endings of names: the size of the wavenumber, its component in x, and in y.
+SPECTRUM_AXES = {"": "", "_x": " in x", "_y": " in y"}
+
+
+class WavenumberAxis(NamedTuple):
+    """Wavenumbers 0, step, 2 step, ..., rad m-1."""
+
+    n_wavenumbers: int
+    spacing: float
+    last_resolved: int  # number of the last one that the grid resolves in every direction
+
+    @property
+    def wavenumbers(self) -> np.ndarray:
+        """All wavenumbers of the axis."""
+        return self.spacing * np.arange(self.n_wavenumbers)
+
+
+def radial_bin(ratio):
+    """The ring nearest to a wavenumber over the spacing of rings; the larger of two equally near, despite rounding."""
+    return np.floor(ratio + (0.5 + 1e-9)).astype(np.intp)
+
+
+def wavenumber_axes(grid) -> dict[str, WavenumberAxis]:
+    """The axes of the spectra of a sea, by SPECTRUM_AXES.
+
+    In x and y they are multiples of 2 pi / length on a ring, of pi / length between walls. The width of the rings
+    around zero is the larger of these steps; the last rings lie in the corners of the plane.
+
+    Args:
+        grid: section [grid] of the configuration.
+    """
+    axes = {}
+    for letter, cells, size, periodic in (
+        ("_x", grid.nx, grid.dx, grid.periodic_x),
+        ("_y", grid.ny, grid.dy, grid.periodic_y),
+    ):
+        count = cells // 2 + 1 if periodic else cells
+        axes[letter] = WavenumberAxis(count, (2 if periodic else 1) * np.pi / (cells * size), count - 1)
+    with_waves = [axis for axis in axes.values() if axis.n_wavenumbers > 1] or [axes["_x"]]
+    step = max(axis.spacing for axis in with_waves)
+    ends = [axis.spacing * (axis.n_wavenumbers - 1) for axis in with_waves]
+    last_resolved = int(min(ends) / step - 0.5 + 1e-9)
+    return {
+        "": WavenumberAxis(
+            int(radial_bin(np.sqrt(sum(end**2 for end in ends)) / step)) + 1, step, max(last_resolved, 0)
+        )
+    } | axes

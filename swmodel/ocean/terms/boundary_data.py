@@ -1,0 +1,225 @@
+"""The water outside open sides: options, rows of coefficients, and the source of each value."""
+
+from __future__ import annotations
+
+from math import cos, radians, sin
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+
+from ..elements import array_of, element, index_of
+from ..option import Section, option
+from ..variable import Variable
+from .tide import date_problem, expand_names, period_problems, ramp_variables, repetition_problems
+
+#: The axis of each side.
+AXIS_OF_SIDE = {"west": "x", "east": "x", "south": "y", "north": "y"}
+
+#: Constituents of the tide outside.
+CONSTITUENTS = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
+#: The parts of an oscillation a cos(wt - phase): the factors a cos(phase) of cos(wt) and a sin(phase) of sin(wt).
+PARTS = {"cosine": cos, "sine": sin}
+#: The numbers of a constituent in the params; see `phase_params`.
+PHASE_PARTS = ("turns_high", "turns_low", "start_cosine", "start_sine")
+#: The date of the frequencies in runs without a date; they differ by less than 1e-9 from year to year.
+DEFAULT_DATE = "2000-01-01"
+
+
+def boundary_variable(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
+    """A field of the water outside; a mean may vary in time, and has a number in the section."""
+    is_mean = not index_of(name)
+    properties = {
+        "key": name.replace("outside_", "open_sides.") if is_mean else "",
+        "varies_in_time": is_mean,
+        "control": "field",
+    }
+    return Variable(
+        name, location, units, "", long_name, **properties, dimension=dimension, is_signed=True, small_change=1e-3
+    )
+
+
+def part_names(constituent: str, array: str) -> list[str]:
+    """The names of the PARTS of a constituent in one of ARRAYS."""
+    return [element(array, constituent, part) for part in PARTS]
+
+
+def phase_params(constituent: str) -> list[str]:
+    """The names in the params of a constituent's PhaseIncrement, f cos(V + u) and f sin(V + u)."""
+    return [element("outside_tide", constituent, word) for word in PHASE_PARTS]
+
+
+def transports_param(constituent: str) -> str:
+    """The name in the params of a number that is present if transports also have the tide."""
+    return element("outside_tide", constituent, "flows")
+
+
+METRES, TRANSPORT, SPEED = (0, 1, 0, 0), (1, 1, -1, 0), (1, 0, -1, 0)
+MEAN_VARIABLES = (
+    boundary_variable("outside_level", "centre", "m", "sea level of the outside water, except for tides", METRES),
+    boundary_variable("outside_transport_x", "u", "m2 s-1", "transport of the outside water in x", TRANSPORT),
+    boundary_variable("outside_transport_y", "v", "m2 s-1", "transport of the outside water in y", TRANSPORT),
+    boundary_variable(
+        "outside_current_x", "u", "m s-1", "current of the outside water in x, added to its transport", SPEED
+    ),
+    boundary_variable(
+        "outside_current_y", "v", "m s-1", "current of the outside water in y, added to its transport", SPEED
+    ),
+)
+#: The arrays [constituent, part, y, x] of the tide outside; `open_sides.constituents` are their first axis.
+ARRAYS = {
+    "outside_tide_level": ("centre", "m", "sea level", METRES),
+    "outside_tide_transport_x": ("u", "m2 s-1", "transport in x", TRANSPORT),
+    "outside_tide_transport_y": ("v", "m2 s-1", "transport in y", TRANSPORT),
+}
+LEVEL, *TRANSPORTS = ARRAYS
+#: The rows of their elements.
+TIDE_VARIABLES = tuple(
+    boundary_variable(field, location, units, f"{part} of the tide {name} of the outside {what}", dimension)
+    for array, (location, units, what, dimension) in ARRAYS.items()
+    for name in CONSTITUENTS
+    for part, field in zip(PARTS, part_names(name, array), strict=True)
+)
+#: The name of the air pressure that the sea level outside refers to.
+PRESSURE_PARAM = "outside_pressure"
+#: The ramp of the tide outside, as `tide.RAMP_PARAM`.
+RAMP_PARAM = "outside_ramp"
+SCALAR_VARIABLES = (
+    *(
+        Variable(number, "", "1", "", f"part of the constituent {name}")
+        for name in CONSTITUENTS
+        for number in (*phase_params(name), transports_param(name))
+    ),
+    *ramp_variables(RAMP_PARAM),
+    Variable(PRESSURE_PARAM, "", "Pa", "", "air pressure that the level of the outside water refers to"),
+)
+
+
+#: The reference of phase lags.
+PHASE_HELP = "the lag behind Greenwich, or behind the start without time.start; none: 0"
+
+
+class OpenBoundaryOptions(Section):
+    """Sides through which water flows where their outermost cells are water, and the water outside."""
+
+    sides: tuple[Literal["west", "east", "south", "north"], ...] = option((), "", "open sides")
+    level: float = option(0.0, "m", "mean sea level outside, where the case or a file gives none")
+    transport_x: float = option(0.0, "m2 s-1", "mean transport outside in x, where the case or a file gives none")
+    transport_y: float = option(0.0, "m2 s-1", "mean transport outside in y, where the case or a file gives none")
+    current_x: float = option(0.0, "m s-1", "current outside in x, which is added to the transport")
+    current_y: float = option(0.0, "m s-1", "current outside in y, which is added to the transport")
+
+    pressure: float | None = option(
+        101325.0,
+        "Pa",
+        "air pressure that the level outside refers to (inverse barometer); none: the level already includes the "
+        "effect of air pressure, as that of another run does",
+    )
+    constituents: Annotated[tuple[Literal[CONSTITUENTS], ...], BeforeValidator(expand_names)] = option(
+        (), "", "tidal constituents outside; each list below has an element for each"
+    )
+    amplitude: tuple[float, ...] = option((), "m", "amplitude of each constituent, where the case or a file gives none")
+    phase: tuple[float, ...] = option((), "degrees", f"phase of each constituent, {PHASE_HELP}")
+    tide: str = option(
+        "", "", "harmonics.nc of another run, on any grid, which gives level and transports of the tide instead"
+    )
+    nodal: bool = option(True, "", "whether the tide varies with the nodes of the Moon's orbit, with time.start")
+
+
+def missing_sides(key: str, sides, grid):
+    """Lines about sides that a periodic axis does not have."""
+    for side in sides:
+        if getattr(grid, f"periodic_{AXIS_OF_SIDE[side]}"):
+            axis = f"grid.periodic_{AXIS_OF_SIDE[side]}"
+            yield f"{key}: there is no {side} side where {axis} is true; leave it out, or set that to false"
+
+
+def problems(config):
+    """Lines about open sides of a ring, values without an open side, and unsuitable steppers and tides."""
+    options, grid, time, tides = config.open_sides, config.grid, config.time, tide_names(config)
+    if options.sides and time.stepper == "leapfrog":
+        yield (
+            "time.stepper: leapfrog amplifies waves through open sides unless the time step is a tenth of the stable "
+            "one elsewhere; choose gfb, ab2, ab3, rk3 or rk4"
+        )
+    yield from missing_sides("open_sides.sides", options.sides, grid)
+    keys = [key for key in type(options).model_fields if key not in ("sides", "nodal", "pressure")]
+    used = [f"open_sides.{key}" for key in keys if getattr(options, key)]
+    used += [
+        f"input.{name}" for name in (*(row.name for row in MEAN_VARIABLES), *ARRAYS) if getattr(config.input, name)
+    ]
+    if used and not options.sides:
+        yield f"{used[0]}: has no effect without open_sides.sides"
+    yield from repetition_problems("open_sides.sides", options.sides)
+    yield from repetition_problems("open_sides.constituents", options.constituents)
+    lists = {f"open_sides.{key}": getattr(options, key) for key in ("amplitude", "phase")}
+    lists |= {f"input.{array}": getattr(config.input, array) for array in ARRAYS}
+    for key, values in lists.items():
+        if values and len(values) != len(options.constituents):
+            requirement = f"open_sides.constituents has {len(options.constituents)}; give one element for each"
+            yield f"{key}: has {len(values)} elements, and {requirement}"
+    for name in tides:
+        if not any(options.amplitude) and not has_values(config, name, *ARRAYS):
+            arrays = ", ".join(f"input.{array}" for array in ARRAYS)
+            yield f"open_sides.constituents: {name} has no values; give open_sides.amplitude, or {arrays}"
+    if config.tide.ramp and not (config.tide.constituents or tides):
+        yield "tide.ramp: has no effect without tide.constituents, or a tide outside open sides"
+    if tides and time.start and config.tide.constituents and config.tide.nodal != options.nodal:
+        yield "open_sides.nodal: differs from tide.nodal; set both alike"
+    if date_error := date_problem(time) if tides and time.start else "":
+        yield date_error
+    elif time.dt is not None:
+        yield from period_problems("open_sides", tides, time.model_copy(update={"start": time.start or DEFAULT_DATE}))
+
+
+def uniform_tide(section: OpenBoundaryOptions, name: str) -> float:
+    """A part of a uniform tide: a cos(phase) or a sin(phase) for sea level, m; 0 for flows."""
+    array, (constituent, part) = array_of(name), index_of(name)
+    if array != LEVEL or constituent not in section.constituents or not section.amplitude:
+        return 0.0
+    position = section.constituents.index(constituent)
+    return section.amplitude[position] * PARTS[part](radians(section.phase[position] if section.phase else 0.0))
+
+
+def has_values(config, name: str, *arrays: str) -> bool:
+    """Whether files, the case or Python give parts of a constituent, in any of the arrays."""
+    return any(has_source(config, part) for array in arrays for part in part_names(name, array))
+
+
+def tide_names(config) -> list[str]:
+    """The constituents of the tide outside, in the order of CONSTITUENTS."""
+    return [name for name in CONSTITUENTS if name in config.open_sides.constituents]
+
+
+def has_source(config, name: str) -> bool:
+    """Whether files, the case or Python give a field."""
+    return name in config.python.names or is_in_case(config, name) or bool(input_file_of(config, name))
+
+
+def is_in_case(config, name: str) -> bool:
+    """Whether the case has a function of a field, or of the array of all constituents of a tide."""
+    index = index_of(name)
+    return hasattr(config.case, array_of(name)) and (not index or index[0] in config.open_sides.constituents)
+
+
+def input_file_of(config, name: str) -> str:
+    """The entry of [input] for a field, or for a constituent of a tide; "" for none."""
+    entries, index = getattr(config.input, array_of(name), ""), index_of(name)
+    return dict(zip(config.open_sides.constituents, entries, strict=False)).get(index[0], "") if index else entries
+
+
+def uses_air_pressure(config) -> bool:
+    """Whether air pressure acts on the water inside and outside."""
+    return config.open_sides.pressure is not None and has_source(config, "air_pressure")
+
+
+def unused_coefficients(config) -> list[str]:
+    """The parts of constituents without values."""
+    with_transports = [name for name in tide_names(config) if has_values(config, name, *TRANSPORTS)]
+    tides_of_array = {LEVEL: tide_names(config)} | dict.fromkeys(TRANSPORTS, with_transports)
+    return [
+        part
+        for array in ARRAYS
+        for name in CONSTITUENTS
+        if name not in tides_of_array[array]
+        for part in part_names(name, array)
+    ]

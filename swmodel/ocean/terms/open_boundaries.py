@@ -1,0 +1,165 @@
+"""Open sides: waves leave through them, on top of the sea level and transport given outside.
+
+The outermost row of cells of an open side is water outside the model, whose values are given. The transport through the
+face between it and the first cell inside follows from the sea level inside, at each stage of a step,
+
+    U = U_ext + n sqrt(g H) (eta_ext - eta_b),    n the direction inward, +1 or -1,
+
+with H and the given values averaged over the two cells, and eta_b extrapolated to the face from the two cells inside
+(from one if the second is land). A wave at right angles is reflected with a fraction of order dx⁴ of its energy. The
+face needs no memory. With air pressure, both levels are reduced to `open_sides.pressure`, eta + (p - pressure) /
+(rho g), so that a storm that crosses a side pumps no water.
+
+Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-164.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..constituents import Constituent, constituents_at
+from ..instant import PhaseIncrement, phase_angle, phase_increment
+from ..operators import mx_f, my_f
+from ..patch import Patch, east, north, south, west
+from . import boundary_data
+from .boundary_data import (
+    ARRAYS,
+    LEVEL,
+    PRESSURE_PARAM,
+    RAMP_PARAM,
+    TRANSPORTS,
+    OpenBoundaryOptions,
+    has_values,
+    phase_params,
+    tide_names,
+    transports_param,
+)
+from .term import Term
+from .tide import ramp_factor, ramp_params
+
+#: Depth for the speed of waves where the bed is higher, m: land has no open faces, and the root needs a derivative.
+MIN_WAVE_DEPTH = 1e-6
+
+
+class BoundaryData(NamedTuple):
+    """Given values of the water outside at a time: sea level, m, and transports on u and v faces, m2 s-1."""
+
+    level: Patch
+    transport_x: Patch
+    transport_y: Patch
+
+
+def build(config, rows, columns):
+    """For each constituent, its PhaseIncrement, f cos(V + u) and f sin(V + u) at the start; and the air pressure."""
+    params = (
+        {PRESSURE_PARAM: np.full((1, 1), config.open_sides.pressure)} if boundary_data.uses_air_pressure(config) else {}
+    )
+    params |= ramp_params(config, RAMP_PARAM) if tide_names(config) else {}
+    for each in boundary_constituents(tide_names(config), config.time.start, config.open_sides.nodal):
+        start = (np.full((1, 1), each.nodal_factor * function(each.phase)) for function in boundary_data.PARTS.values())
+        values = *phase_increment(config.time.dt, each.period), *start
+        params |= dict(zip(phase_params(each.name), values, strict=True))
+        params |= {transports_param(each.name): np.ones((1, 1))} if has_values(config, each.name, *TRANSPORTS) else {}
+    return params
+
+
+def boundary_constituents(names, start: str, nodal: bool = True) -> list[Constituent]:
+    """The constituents `names` at the date of the start; without a date with f = 1 and V + u = 0."""
+    if start:
+        return constituents_at(names, start, nodal)
+    return [each._replace(phase=0.0, nodal_factor=1.0) for each in constituents_at(names, boundary_data.DEFAULT_DATE)]
+
+
+def boundary_data_at(flow, params, now) -> BoundaryData:
+    """The given values at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) of each tide.
+
+    Tides grow with `tide.ramp`. The level includes the effect of air pressure. Transports include currents times the
+    sum of depth and sea level.
+    """
+    *means, u, v = (params[row.name] for row in boundary_data.MEAN_VARIABLES)
+    values_by_array = dict(zip(ARRAYS, means, strict=True))
+    ramp = ramp_factor(RAMP_PARAM, params, now, flow.h.values.dtype)
+    for name in (name for name in boundary_data.CONSTITUENTS if phase_params(name)[0] in params):
+        high, low, cosine, sine = (params[word] for word in phase_params(name))
+        phase = phase_angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
+        xp = phase.__array_namespace__()
+        c, s = ramp * xp.cos(phase), ramp * xp.sin(phase)
+        for array in ARRAYS if transports_param(name) in params else (LEVEL,):
+            cosines, sines = (params[part] for part in boundary_data.part_names(name, array))
+            values_by_array[array] = values_by_array[array] + cosines * (cosine * c - sine * s)
+            values_by_array[array] = values_by_array[array] + sines * (cosine * s + sine * c)
+    level, x, y = values_by_array.values()
+    level = level - inverse_barometer(params) if has_inverse_barometer(params) else level
+    h = flow.grid.depth + level
+    return BoundaryData(level, x + u * mx_f(h), y + v * my_f(h))
+
+
+def has_inverse_barometer(params) -> bool:
+    """Whether air pressure acts on the water outside."""
+    return PRESSURE_PARAM in params and "air_pressure" in params
+
+
+def inverse_barometer(params):
+    """The fall of sea level under the air pressure relative to `open_sides.pressure`, m."""
+    return (params["air_pressure"] - params[PRESSURE_PARAM]) / (params["density"] * params["gravity"])
+
+
+def boundary_flux(flow, params, now):
+    """Transport per length, m2 s-1, and thickness, m, at the open faces in x, and at those in y."""
+    if not has_inverse_barometer(params):
+        return radiation_flux(flow, params, flow.eta, boundary_data_at(flow, params, now))
+    barometer, boundary = inverse_barometer(params), boundary_data_at(flow, params, now)
+    (x, h_x), (y, h_y) = radiation_flux(
+        flow, params, flow.eta + barometer, boundary._replace(level=boundary.level + barometer)
+    )
+    return (x, h_x - mx_f(barometer)), (y, h_y - my_f(barometer))
+
+
+def radiation_flux(flow, params, eta, boundary: BoundaryData):
+    """As `boundary_flux`, from the sea level inside and the given values outside."""
+    grid, g, wet = flow.grid, params["gravity"], flow.grid.wet
+    from_west = wet * (eta + 0.5 * (west(grid.open_u) * (eta - west(eta))))
+    from_east = wet * (eta + 0.5 * (grid.open_u * (eta - east(eta))))
+    from_south = wet * (eta + 0.5 * (south(grid.open_v) * (eta - south(eta))))
+    from_north = wet * (eta + 0.5 * (grid.open_v * (eta - north(eta))))
+    return (
+        flather_flux(
+            from_west + east(from_east),
+            east(wet) - wet,
+            mx_f(grid.depth),
+            g,
+            mx_f(boundary.level),
+            boundary.transport_x,
+        ),
+        flather_flux(
+            from_south + north(from_north),
+            north(wet) - wet,
+            my_f(grid.depth),
+            g,
+            my_f(boundary.level),
+            boundary.transport_y,
+        ),
+    )
+
+
+def flather_flux(
+    level: Patch, inward: Patch, depth: Patch, g, boundary_level: Patch, transport: Patch
+) -> tuple[Patch, Patch]:
+    """U_ext + n sqrt(g H) (eta_ext - eta_b), m2 s-1, and H + eta_b, m."""
+    speed = (g * np.maximum(depth, MIN_WAVE_DEPTH)).map(lambda squares: squares.__array_namespace__().sqrt(squares))
+    return transport + inward * (speed * (boundary_level - level)), depth + level
+
+
+OPEN_BOUNDARIES = Term(
+    "open_sides",
+    coefficients=(*boundary_data.MEAN_VARIABLES, *boundary_data.TIDE_VARIABLES),
+    options=OpenBoundaryOptions,
+    is_active=lambda options: bool(options.sides),
+    problems=boundary_data.problems,
+    fields=boundary_data.SCALAR_VARIABLES,
+    build=build,
+    boundary_flux=boundary_flux,
+    unused_coefficients=boundary_data.unused_coefficients,
+)

@@ -1,0 +1,33 @@
+"""Messages by mpi4jax."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("MPI4JAX_NO_WARN_JAX_VERSION", "1")  # the versions of JAX that swmodel allows are tested
+
+import mpi4jax
+from mpi4jax._src.utils import ordered_effect as EFFECT  # noqa: F401, N812
+from mpi4py import MPI
+
+MESSAGE_TAG = 7
+
+
+def sendrecv(slab, source: tuple[int, ...], dest: tuple[int, ...], comm):
+    """The slab from the only source, in exchange for ours to the only dest."""
+    (before,), (after,) = source, dest
+    return mpi4jax.sendrecv(slab, slab, source=before, dest=after, sendtag=MESSAGE_TAG, recvtag=MESSAGE_TAG, comm=comm)
+
+
+def has_gpu_support() -> bool:
+    """Whether mpi4jax was built with CUDA."""
+    return mpi4jax.has_cuda_support()
+
+
+def sum(array, comm):
+    return mpi4jax.allreduce(array, op=MPI.SUM, comm=comm)
+
+
+def all_to_all(array, comm):
+    """Part k of the array [parts, ...] goes to process k, in exchange for its part for this one."""
+    return mpi4jax.alltoall(array, comm=comm)

@@ -1,0 +1,191 @@
+"""One record of one field, to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import netCDF4
+import numpy as np
+
+from ..ocean.rotated_pole import axis_angle, from_earth, to_earth
+from .dataset import find_field, long_name_and_units, member_label, read_configuration, read_field, read_verified
+from .rotated_pole import interpolate_to_map, make_map_points
+
+#: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
+STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
+
+#: Grids with fewer rows or columns than this, or with a larger ratio of length to width, are drawn as a line.
+MIN_MAP_ROWS, MAX_MAP_ASPECT = 5, 20
+
+
+@dataclass(frozen=True)
+class FieldMap:
+    """One record of one field, masked on land, [y, x].
+
+    Attributes:
+        long_name: as in the file, after "mean" for a mean over time; before the number of a member of an ensemble.
+        x, y: positions of the points, m, or longitudes and latitudes.
+        location: where the points lie: face, edge1, edge2 or node (SGRID).
+        is_geographic: whether positions are longitudes and latitudes.
+        outside_grid: points [y, x] that lie beyond the grid; None: there are none.
+        analytic: the analytic solution at the points of `values`; None: there is none, or it is not wanted.
+        ground: heights of the ground at centres, m, masked where there is water; None: no ground floods.
+    """
+
+    name: str
+    long_name: str
+    units: str
+    values: np.ma.MaskedArray
+    x: np.ndarray
+    y: np.ndarray
+    location: str
+    is_geographic: bool = False
+    outside_grid: np.ndarray | None = None
+    analytic: np.ma.MaskedArray | None = None
+    ground: FieldMap | None = None
+
+    @property
+    def domain(self) -> tuple[float, float, float, float]:
+        """West, east, south and north edge of the domain. East faces, north faces and corners end on its edge."""
+        (dx, dy), (east, north) = self.spacing, STAGGER[self.location]
+        x, y = self.x - east * dx / 2, self.y - north * dy / 2
+        return x[0] - dx / 2, x[-1] + dx / 2, y[0] - dy / 2, y[-1] + dy / 2
+
+    @property
+    def spacing(self) -> tuple[float, float]:
+        """Distance of the points in x and in y; an axis with one point takes the other's."""
+        spacings = [float(c[1] - c[0]) if c.size > 1 else None for c in (self.x, self.y)]
+        return spacings[0] or spacings[1] or 1.0, spacings[1] or spacings[0] or 1.0
+
+    @property
+    def axis_unit(self) -> tuple[float, str]:
+        """The divisor of positions on the axes of a picture, and their unit then."""
+        west, east, south, north = self.domain
+        return (1.0, "degrees") if self.is_geographic else length_unit(max(east - west, north - south))
+
+    @property
+    def axis_positions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of the points on the axes of a picture."""
+        return self.x / self.axis_unit[0], self.y / self.axis_unit[0]
+
+    @property
+    def axis_names(self) -> tuple[str, str]:
+        """The names of the axes."""
+        return ("longitude", "latitude") if self.is_geographic else ("x", "y")
+
+    @property
+    def aspect(self) -> float:
+        """Ratio of height to width of the domain; in degrees that at its middle latitude."""
+        west, east, south, north = self.domain
+        return (north - south) / (
+            (east - west) * (np.cos(np.radians((south + north) / 2)) if self.is_geographic else 1.0)
+        )
+
+    @property
+    def is_drawn_as_line(self) -> bool:
+        """Whether a map is drawn as a line."""
+        return min(self.values.shape) < MIN_MAP_ROWS or max(self.aspect, 1 / self.aspect) > MAX_MAP_ASPECT
+
+
+def length_unit(span: float) -> tuple[float, str]:
+    """A suitable unit for an axis of this length: metres in it, and its name."""
+    return (1e3, "km") if span >= 5e3 else (1.0, "m")
+
+
+def format_degrees(angle: float, hemispheres: str) -> str:
+    """A longitude or latitude in words; `hemispheres` stand for positive and negative ones."""
+    angle = (angle + 180) % 360 - 180 if hemispheres == "EW" else angle
+    return f"{abs(angle):.6g}° {hemispheres[int(angle < 0)]}" if angle % 180 else f"{abs(angle):g}°"
+
+
+def wrap_to_domain(field: FieldMap, x, y) -> tuple:
+    """Positions along the axes of places in m, or at geographic longitudes and latitudes."""
+    west = field.domain[0]
+    return (west + (x - west) % 360.0 if field.is_geographic else x), y
+
+
+def read_map(
+    data: netCDF4.Dataset,
+    name: str,
+    record: int = -1,
+    member: int | None = None,
+    constituent_index: int = 0,
+    dry_mask=None,
+) -> FieldMap:
+    """One record of a field, or a field without time; of several members that with the number, else the first.
+
+    `constituent_index`: the index on a first axis that is neither time nor members. `dry_mask`: points [y, x] without a
+    value.
+    """
+    variable, values = find_field(data, name), read_field(data, name, record, member, constituent_index)
+    values = values if dry_mask is None else np.ma.masked_where(dry_mask, values)
+    mean_prefix = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
+    member_suffix = member_label(data, member) if "member" in variable.dimensions else ""
+    long_name, units = long_name_and_units(variable)
+    sgrid_location = getattr(variable, "location", "face"), variable.dimensions[-2:]
+    return make_map(data, name, mean_prefix + long_name + member_suffix, units, values, *sgrid_location)
+
+
+def make_map(
+    data: netCDF4.Dataset, name: str, long_name: str, units: str, values, location: str, dimensions
+) -> FieldMap:
+    """The Map of values [y, x] on the grid of a file, without the boundary data: a run has no values there.
+
+    `dimensions`: the names of those of y and x.
+    """
+    boundaries = read_open_boundaries(data)
+    rows, columns = (
+        slice(1 if low in boundaries else 0, -1 if high in boundaries else None)
+        for low, high in (("south", "north"), ("west", "east"))
+    )
+    y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in dimensions)
+    values, x, y = np.ma.masked_invalid(values)[rows, columns], x[columns], y[rows]
+    if pole := read_grid_north_pole(data):
+        centres = data["x_c"][columns].astype(float), data["y_c"][rows].astype(float)
+        points = make_map_points(pole, centres, read_verified(data, "mask")[rows, columns] != 0, x, y)
+        values = interpolate_to_map(values, points, is_angle=units.startswith("degree"))
+        return FieldMap(name, long_name, units, values, points.x, points.y, "face", True, points.outside_grid)
+    in_degrees = getattr(data[dimensions[1]], "units", "").startswith("degree")
+    return FieldMap(name, long_name, units, values, x, y, location, in_degrees)
+
+
+def read_grid_north_pole(data: netCDF4.Dataset) -> tuple[float, float] | None:
+    """Longitude and latitude of the grid's north pole; None: that of the Earth."""
+    for variable in data.variables.values():
+        if getattr(variable, "grid_mapping_name", "") == "rotated_latitude_longitude":
+            return float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude)
+    return None
+
+
+def to_eastward_northward(
+    data: netCDF4.Dataset, x_component: FieldMap, y_component: FieldMap
+) -> tuple[FieldMap, FieldMap]:
+    """Components of vectors along the axes of pictures, from those along the axes of the grid at the same points."""
+    if not (pole := read_grid_north_pole(data)):
+        return x_component, y_component
+    cos, sin = axis_angle(pole, *from_earth(pole, x_component.x, x_component.y[:, None]))
+    east, north = (
+        x_component.values * cos - y_component.values * sin,
+        x_component.values * sin + y_component.values * cos,
+    )
+    return replace(x_component, values=east), replace(y_component, values=north)
+
+
+def to_geographic(data: netCDF4.Dataset, x, y) -> tuple:
+    """Positions along the axes of the grid as pictures show them: on a rotated-pole grid the true ones."""
+    pole = read_grid_north_pole(data)
+    return to_earth(pole, x, y) if pole else (x, y)
+
+
+def read_open_boundaries(data: netCDF4.Dataset) -> Sequence[str]:
+    """The open boundaries of the run of a file."""
+    return read_configuration(data).get("open_sides", {}).get("sides", ())
+
+
+def add_halo(data: netCDF4.Dataset, values: np.ndarray, n_beyond: int) -> np.ndarray:
+    """The values with one more cell in the south and west, `n_beyond` in the north and east: periodic, or zero."""
+    periodic_axes = [read_configuration(data)["grid"][f"periodic_{letter}"] for letter in "yx"]
+    for is_periodic, widths in zip(periodic_axes, (((1, n_beyond), (0, 0)), ((0, 0), (1, n_beyond))), strict=True):
+        values = np.pad(values, widths, mode="wrap" if is_periodic else "constant")
+    return values

@@ -1,0 +1,92 @@
+"""Fields of rotated-pole grids on true longitudes and latitudes, where pictures show them."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from ..ocean.rotated_pole import from_earth, to_earth
+
+#: Points of a picture in the width of a cell; most of them along a parallel.
+POINTS_PER_CELL, MAX_POINTS_PER_PARALLEL = 2, 1440
+#: The western edge of a map of the whole Earth: no ocean lies on both of its sides but the Southern and the Arctic.
+GLOBAL_WEST_DEGREES = 20.0
+
+
+class MapPoints(NamedTuple):
+    """Points of a regular grid of longitudes `x` and latitudes `y`, degrees, and where they lie on the model's grid.
+
+    Attributes:
+        rows, columns: fractional indices of the field's points, [y, x].
+        outside_grid: whether a point lies beyond a side of the grid; None: the grid is periodic about its pole.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    outside_grid: np.ndarray | None
+
+
+def make_map_points(
+    pole: tuple[float, float], centres: tuple, water_mask: np.ndarray, x: np.ndarray, y: np.ndarray
+) -> MapPoints:
+    """The points of a map that holds all cells with water.
+
+    Args:
+        pole: longitude and latitude of the grid's north pole.
+        centres: positions of the cells' centres about it along x and along y, degrees, evenly spaced.
+        water_mask: where the grid has water, [y, x].
+        x, y: positions of a field's points.
+    """
+    dx, dy = x[1] - x[0], y[1] - y[0]
+    is_periodic = x.size * dx > 360 - dx / 2
+    lons, lats = map_axes(pole, *centres, water_mask, is_periodic)
+    rotated_lon, rotated_lat = from_earth(pole, lons, lats[:, None])
+    columns, rows = ((rotated_lon - x[0] + dx / 2) % 360.0) / dx - 0.5, (rotated_lat - y[0]) / dy
+    outside_grid = (rows < -0.5) | (rows > y.size - 0.5) | (columns > x.size - 0.5)
+    return MapPoints(lons, lats, rows, columns, None if is_periodic else outside_grid)
+
+
+def map_axes(
+    pole: tuple[float, float], x: np.ndarray, y: np.ndarray, water_mask: np.ndarray, is_periodic: bool
+) -> list[np.ndarray]:
+    """Longitudes and latitudes of the map."""
+    rows, columns = np.nonzero(water_mask if water_mask.any() else np.ones_like(water_mask))
+    lon, lat = to_earth(pole, x[columns], y[rows])
+    centre_lon, cell = to_earth(pole, x.mean(), y.mean())[0], max(x[1] - x[0], y[1] - y[0])
+    lon = (lon - centre_lon + 180.0) % 360.0 + centre_lon - 180.0
+    is_global = is_periodic or np.ptp(lon) > 330.0
+    west, east = (
+        (GLOBAL_WEST_DEGREES, GLOBAL_WEST_DEGREES + 360.0) if is_global else (lon.min() - cell, lon.max() + cell)
+    )
+    spacing = max(min(x[1] - x[0], y[1] - y[0]) / POINTS_PER_CELL, (east - west) / MAX_POINTS_PER_PARALLEL)
+    limits = (west, east), (max(lat.min() - cell, -90.0), min(lat.max() + cell, 90.0))
+    edges = [np.linspace(*each, max(2, round((each[1] - each[0]) / spacing)) + 1) for each in limits]
+    return [(each[1:] + each[:-1]) / 2 for each in edges]
+
+
+def interpolate_to_map(values: np.ma.MaskedArray, points: MapPoints, is_angle: bool = False) -> np.ma.MaskedArray:
+    """Values [y, x] of the grid at MapPoints: bilinear, from the water alone near a coast, land where the cell is land.
+
+    Args:
+        is_angle: whether values are angles in degrees.
+    """
+    ny, nx = values.shape
+
+    def values_at(j, i):
+        return values[np.clip(j, 0, ny - 1), i % nx if points.outside_grid is None else np.clip(i, 0, nx - 1)]
+
+    nearest = values_at(np.rint(points.rows).astype(int), np.rint(points.columns).astype(int))
+    row_below, column_left = (np.floor(each).astype(int) for each in (points.rows, points.columns))
+    correction = np.zeros(nearest.shape)
+    for up, right in product((0, 1), (0, 1)):
+        weight = abs(1 - up - (points.rows - row_below)) * abs(1 - right - (points.columns - column_left))
+        difference = values_at(row_below + up, column_left + right) - nearest
+        correction += np.ma.filled(weight * ((difference + 180.0) % 360.0 - 180.0 if is_angle else difference), 0.0)
+    outside_grid = (
+        points.outside_grid if points.outside_grid is not None else (points.rows < -0.5) | (points.rows > ny - 0.5)
+    )
+    return np.ma.masked_where(outside_grid, nearest + correction)

@@ -1,0 +1,160 @@
+"""The picture of a file of spectra: each quantity by wavenumber, with slopes for comparison, and its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import netCDF4
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from ..ocean.spectral_quantities import VARIANCE_SUFFIX, spectral_quantities_in, spectral_quantity
+from . import style
+from .dataset import PlotError, find_record, record_times
+from .series import make_captioned_figure
+from .titles import make_time_formatter, make_title_formatter
+
+COLUMNS = 2
+COLOURS = (style.LINE_COLOUR, "#c1582d", "#3f7f4f", "#7d5a9e", "#b08d2e", "#5b8fa8", "#a23b5a", "#6b6b6b")
+
+#: Number of earlier records that are drawn faintly beside the chosen one.
+N_EARLIER_RECORDS = 4
+#: Number of decades shown below the largest value.
+MAX_DECADES = 9
+#: Fraction of a density below which another is rounding: the square of that for a field.
+ROUNDING_FRACTION = 1e-28
+#: Lines of the slopes are drawn if the last wavenumber is at least so many times that of the peak.
+MIN_WAVENUMBER_RATIO = 4
+
+#: Quantities that are drawn together, and the powers of the wavenumber for comparison. These hold in two-dimensional
+#: turbulence, in the ranges where enstrophy cascades to smaller scales and energy to larger ones (Kraichnan 1967).
+#: Tracers have powers for both ranges (Batchelor 1959, Obukhov 1949).
+PANEL_SLOPES = {
+    ("kinetic_energy", "potential_energy"): {"$K^{-3}$": -3, "$K^{-5/3}$": -5 / 3},
+    ("enstrophy",): {"$K^{-1}$": -1, "$K^{1/3}$": 1 / 3},
+}
+TRACER_SLOPES = {"$K^{-1}$": -1, "$K^{-5/3}$": -5 / 3}
+#: Texts for 2 and 5 times powers of ten, none for other numbers.
+TWO_AND_FIVE_FORMATTER = FuncFormatter(lambda value, place: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+#: The labels of lines.
+LINE_LABELS = {"kinetic_energy": "kinetic", "potential_energy": "potential"}
+DIRECTION_LABELS = {"": "all directions, $K$", "_x": "along x, $k$", "_y": "along y, $l$"}
+
+
+def draw_spectra(data: netCDF4.Dataset, record: int = -1, time: float | None = None) -> Figure:
+    """The figure of the spectra of one record, or of that nearest to a model time, and faintly of some before it."""
+    record = find_record(data, record, time)
+    draw_functions = [*panel_functions(data, record)]
+    if not draw_functions:
+        raise PlotError(f"{data.filepath()} holds nothing beyond wavenumber 0 to draw: the flow is the same everywhere")
+    caption = make_title_formatter(data)(record)
+    if "time_bounds" in data.variables:
+        first, last = (make_time_formatter(record_times(data))(time) for time in data["time_bounds"][record])
+        caption = f"{caption.split(',')[0]}, mean of {first} to {last}"
+    rows = -(-len(draw_functions) // COLUMNS)
+    figure = make_captioned_figure(7.2, 0.4 + 2.75 * rows, caption)
+    for number, draw in enumerate(draw_functions):
+        axes = figure.add_subplot(rows, COLUMNS, number + 1)
+        draw(axes)
+        axes.set_xlabel("wavenumber (rad km⁻¹)")
+        low, high = axes.get_xlim()
+        axes.xaxis.set_minor_formatter(NullFormatter() if high > 100 * low else TWO_AND_FIVE_FORMATTER)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def panel_functions(data: netCDF4.Dataset, record: int) -> Iterator[Callable[[Axes], None]]:
+    """The functions that draw the panels: densities, then the budget of each quantity that varies."""
+    available = []
+    for name in spectral_quantities_in(data.variables):
+        rounding = ROUNDING_FRACTION * np.ma.filled(data[name][record], 0).max()
+        available += [name] if read_spectrum(data, name, record)[1].max(initial=0.0) > rounding else []
+    tracers = {(name,): TRACER_SLOPES for name in available if name.endswith(VARIANCE_SUFFIX)}
+    for names, slopes in (PANEL_SLOPES | tracers).items():
+        if panel_names := [name for name in names if name in available]:
+            yield partial(draw_densities, data, record, {name: line_label(name) for name in panel_names}, slopes)
+        if "kinetic_energy" in panel_names:
+            directions = {f"kinetic_energy{along}": words for along, words in DIRECTION_LABELS.items()}
+            yield partial(draw_densities, data, record, directions, slopes)
+    for name in sorted(available, key=lambda name: f"{name}_flux" not in data.variables):
+        budget_names = [each for each in data.variables if each.startswith(f"{name}_by_")]
+        if term_names := [each for each in budget_names if data[each].dimensions[1] == "wavenumber"]:
+            # On this logarithmic axis areas are gains: the change times the wavenumber, in rad/m.
+            lines = [
+                (read_spectrum(data, part, record), part.removeprefix(f"{name}_by_").replace("_", " "))
+                for part in term_names
+            ]
+            curves = [(K, 1e-3 * K * values, words) for (K, values), words in lines]
+            yield partial(draw_budget, name, curves, "change of {}, times $K$")
+        if f"{name}_flux" in data.variables:
+            yield partial(
+                draw_budget, name, [(*read_spectrum(data, f"{name}_flux", record), "")], "flux of {} to larger $K$"
+            )
+
+
+def line_label(name: str) -> str:
+    """The label of a quantity's line; of a variance the name of the tracer."""
+    return LINE_LABELS.get(name, name.removesuffix(VARIANCE_SUFFIX))
+
+
+def read_spectrum(data: netCDF4.Dataset, name: str, record: int) -> tuple[np.ndarray, np.ndarray]:
+    """Wavenumbers in rad/km and values, from the smallest wavenumber above zero to the last whole ring."""
+    wavenumber = data[data[name].dimensions[1]]
+    K, values = (np.ma.filled(each, np.nan).astype(float) for each in (wavenumber[:], data[name][record]))
+    is_shown = (K > 0) & (getattr(wavenumber, "largest_whole", np.inf) * (1 + 1e-9) >= K)
+    return 1e3 * K[is_shown], values[is_shown]
+
+
+def draw_densities(
+    data: netCDF4.Dataset, record: int, label_by_name: dict[str, str], slopes: dict[str, float], axes: Axes
+) -> None:
+    """Draw densities of one record, with those of some before, and the slopes."""
+    first, min_value, max_value = next(iter(label_by_name)), np.inf, 0.0
+    earlier_records = sorted({int(number) for number in np.linspace(0, record, N_EARLIER_RECORDS + 1)[:-1]} - {record})
+    for colour, (name, line_text) in zip(COLOURS, label_by_name.items(), strict=False):
+        for earlier_record in earlier_records if len(label_by_name) < 3 else ():
+            axes.plot(*read_spectrum(data, name, earlier_record), color=colour, linewidth=0.6, alpha=0.25)
+        K, values = read_spectrum(data, name, record)
+        if values.max(initial=0.0) > 0:
+            min_value, max_value = min(min_value, values.min()), max(max_value, values.max())
+            axes.plot(K, values, color=colour, linewidth=1.2, label=line_text)
+    axes.set(xscale="log", yscale="log")
+    if max_value > 0:
+        axes.set_ylim(max(max_value * 10.0**-MAX_DECADES, 0.3 * min_value), max_value * 5)
+        draw_slopes(axes, *read_spectrum(data, first, record), slopes)
+    quantity = "energy" if len(label_by_name) == 2 else first.replace("_", " ")
+    axes.set_title(style.axis_label(f"density of {quantity}", data[first].units), loc="left", fontsize=8)
+    if len(label_by_name) > 1:
+        axes.legend(frameon=False, fontsize=7, handlelength=1.4)
+
+
+def draw_slopes(axes: Axes, K: np.ndarray, values: np.ndarray, slopes: dict[str, float]) -> None:
+    """Draw straight lines of the slopes beyond the largest value, above the curve."""
+    peak = int(np.argmax(values))
+    if values[peak] <= 0 or K[-1] < MIN_WAVENUMBER_RATIO * K[peak]:
+        return
+    K_start = K[peak] * (K[-1] / K[peak]) ** 0.3
+    K_ends = np.array([K_start, K_start * (K[-1] / K_start) ** 0.6])
+    height = 5 * np.interp(K_start, K, values)
+    for slope_label, power in slopes.items():
+        heights = height * (K_ends / K_start) ** power
+        axes.plot(K_ends, heights, color=style.MID_GREY, linewidth=0.8, linestyle=(0, (4, 2)))
+        axes.annotate(
+            slope_label, (K_ends[-1], heights[-1]), (2, 0), textcoords="offset points", fontsize=7, va="center"
+        )
+
+
+def draw_budget(name: str, curves: list[tuple], title: str, axes: Axes) -> None:
+    """Draw curves (wavenumbers, values, label) of a quantity's budget on the same scale."""
+    exponent = style.power_of_ten(max(np.abs(values).max(initial=0.0) for _, values, _ in curves))
+    for number, (K, values, label) in enumerate(curves):
+        axes.plot(K, values * 10.0**-exponent, color=COLOURS[number % len(COLOURS)], linewidth=1.1, label=label)
+    axes.axhline(0, color=style.MID_GREY, linewidth=0.6)
+    axes.set_xscale("log")
+    title = title.format(line_label(name) + (" energy" if "energy" in name else ""))
+    axes.set_title(style.axis_label(title, spectral_quantity(name).units[2], exponent), loc="left", fontsize=8)
+    if len(curves) > 1:
+        axes.legend(frameon=False, fontsize=7, handlelength=1.4)

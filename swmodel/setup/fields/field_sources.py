@@ -1,0 +1,318 @@
+"""Sources of a field: a number, a function of the points, a table, a file, or records in time; `source_of` chooses one.
+
+Each is read in rows and columns within the grid, along its own axes: NaN where it has no value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from ...errors import ConfigError
+from ...ocean.coordinates import points
+from ...ocean.dates import time_units
+from ...ocean.elements import array_of, index_of
+from ...ocean.records import RecordInterval
+from ...ocean.table import CORRECTIONS, INITIAL_FIELDS, VARIABLES, location_of, variable_in_run
+from ...ocean.terms.boundary_data import PARTS, input_file_of, is_in_case, uniform_tide
+from ...ocean.terms.tracer import content_variable
+from .formula import evaluate_function, is_field_in_time
+from .netcdf_input import InputError, open_variable, series
+from .netcdf_input.input_entry import parse_entry
+from .start_state import read_state_field
+
+#: Largest distance of a record from its step, in time steps, that counts as rounding.
+MAX_RECORD_ROUNDING_STEPS = 1e-6
+
+
+class FieldSource:
+    """A kind of source of a field; `label` names it in messages.
+
+    Attributes:
+        is_table: whether it is a table of values, where missing depths are land.
+        varies_in_time: whether it has records in time. Then `record_at(step)` has the number of the last record at or
+            before the start of a step, and the Span to the next one. `date(record)` is a date in words.
+    """
+
+    is_table: Any = False
+    varies_in_time: Any = False
+
+    def pole(self, record: int = 0) -> tuple[float, float] | None:
+        """The pole of the axes of a vector component; None: the Earth's, eastward and northward."""
+        return None
+
+    def check(self) -> None:
+        """InputError: a file does not hold the field on this grid."""
+
+    def read(self, rows, columns, record: int = 0, location: str = "", fill=None) -> np.ndarray:
+        """Values in rows and columns within the grid, float64 that broadcast to them; NaN where missing.
+
+        Args:
+            record: its number in time.
+            location: location of the points, if not that of the field.
+            fill: [rows, columns] where the nearest value of a file replaces a missing one; None: nowhere.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class PythonField:
+    """A checked field from Python, part of the configuration.
+
+    Attributes:
+        value: function of the points, also of t, or {location: values [ny, nx], "" for any}, or a DataArray with
+            records in time. None: the case's function. An axis of length one has one value for all cells.
+        varies_in_time: whether it varies in time; restart files do not have such fields.
+        is_table: see FieldSource.
+        checksum: the SHA-256 of its values in the record of a run; "" for none.
+    """
+
+    value: Any
+    varies_in_time: bool = False
+    is_table: bool = False
+    checksum: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantSource(FieldSource):
+    """A number, for a field without another source."""
+
+    value: float
+    label = "a number of the configuration"
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        return np.full((1, 1), self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaSource(FieldSource):
+    """A function of the Points; in time also of t, s since the start of the run: a record `every` so many seconds."""
+
+    config: Any
+    name: str
+    function: Callable
+    label: str
+    varies_in_time: bool = False
+    every: float = 0.0
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        at = points(self.config.grid, location or location_of(self.name), rows, columns)
+        t = record * self.every if self.varies_in_time else None
+        return evaluate_function(self.function, at, self.label, t, index_in_array(self.config, self.name))
+
+    def record_at(self, step: int) -> tuple[int, RecordInterval]:
+        record_interval_steps = self.every / time_step_of(self.config)
+        record_numbers = math.floor(step / record_interval_steps) + np.arange(
+            -1, 3
+        )  # a quotient may be rounded to the next number
+        record_steps = round_record_steps(record_numbers * record_interval_steps)
+        position = int(np.searchsorted(record_steps, step, side="right")) - 1
+        return int(record_numbers[position]), RecordInterval(*record_steps[position : position + 2])
+
+    def date(self, record: int) -> str:
+        return f"t = {record * self.every:g} s"
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource(FieldSource):
+    """Values of the whole grid from Python, by location; see PythonField."""
+
+    config: Any
+    label: str
+    values: dict[str, np.ndarray]
+    is_table: bool = True
+
+    def pole(self, record=0):
+        return self.config.grid.pole if self.is_table else None
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        values = self.values.get(location, next(iter(self.values.values())))
+        values = values if len(values) == 1 else values[np.asarray(rows)]
+        return values if values.shape[1] == 1 else values[:, np.asarray(columns)]
+
+
+@dataclass(frozen=True, eq=False)
+class FileSource(FieldSource):
+    """A variable of a file from an entry of [input]; see `netcdf_input`."""
+
+    config: Any
+    name: str
+    text: str
+    is_table = True
+
+    @property
+    def label(self):
+        return f"input.{self.name}: {self.text}"
+
+    def open_variable(self, record: int = 0, location: str = ""):
+        """A context with the variable, a `GridVariable`. InputError: the file does not hold it on this grid."""
+        return open_variable(self.text, self.variable_at(location), self.config.grid)
+
+    def check(self) -> None:
+        with self.open_variable():
+            pass
+
+    def variable_at(self, location: str = ""):
+        """The row of the field in the table of variables, at this location."""
+        variable = variable_in_run(self.name, self.config.physics)
+        return variable._replace(location=location or variable.location)
+
+    def pole(self, record=0):
+        with self.open_variable(record) as variable:
+            return variable.pole
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        with self.open_variable(record, location) as variable:
+            return variable.read(rows, columns, fill)
+
+
+@dataclass(frozen=True, eq=False)
+class RestartSource(FieldSource):
+    """An initial field by the state in a restart file, `input.state`."""
+
+    config: Any
+    name: str
+
+    def pole(self, record=0):
+        return self.config.grid.pole
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        if self.name in ("u", "v"):
+            return read_state_field(self.config, self.name, rows, columns)
+        h = read_state_field(self.config, "h", rows, columns)
+        if self.name == "eta":
+            return h - source_of(self.config, "depth").read(rows, columns)
+        return read_state_field(self.config, content_variable(self.name).name, rows, columns) / h
+
+
+@dataclass(frozen=True, eq=False)
+class RecordsSource(FileSource):
+    """A variable with dates: `text` is the entry of [input], or the name of `array`; without an array, files."""
+
+    array: Any = None
+    varies_in_time = True
+
+    @cached_property
+    def records(self) -> series.VariableRecords:
+        """Its records, checked except for their values."""
+        if self.array is not None:
+            return series.records_of_array(self.array, self.config.time, self.text)
+        stamps = parse_entry(self.text).file_stamps()
+        return series.records_of_entry(self.text, self.variable_at(), self.config.grid, self.config.time, stamps)
+
+    @property
+    def label(self):
+        return self.records.label
+
+    def open_variable(self, record=0, location=""):
+        return self.records.fields[record](self.variable_at(location), self.config.grid)
+
+    def record_at(self, step: int) -> tuple[int, RecordInterval]:
+        record_steps, dates = round_record_steps(self.records.seconds / time_step_of(self.config)), self.records.dates
+        number = int(np.searchsorted(record_steps, step, side="right")) - 1
+        if number == len(record_steps) - 1 and step - record_steps[-1] < 1 and number:
+            number -= 1
+        if not 0 <= number < len(record_steps) - 1:
+            import cftime
+
+            time = self.config.time
+            needed = cftime.num2date(step * time_step_of(self.config), time_units(time), time.calendar)
+            raise InputError(
+                f"{self.label}: its records begin at {dates[0]} and end at {dates[-1]}, and the run needs them at "
+                f"{needed:%Y-%m-%dT%H:%M:%S}; give more of them, another time.start or a shorter run"
+            )
+        return number, RecordInterval(*record_steps[number : number + 2])
+
+    def date(self, record: int) -> str:
+        return self.records.dates[record]
+
+
+def index_in_array(config, name: str) -> tuple[int, ...]:
+    """The index of an element among the constituents and parts of its array in this run; () for other fields."""
+    if not (index := index_of(name)):
+        return ()
+    return config.open_sides.constituents.index(index[0]), [*PARTS].index(index[1])
+
+
+def time_step_of(config) -> float:
+    """The time step, s; a second before it is known, for callers that need only kinds of fields."""
+    return config.time.dt or 1.0
+
+
+def round_record_steps(record_steps: np.ndarray) -> np.ndarray:
+    """Times of records, in steps; whole numbers without their rounding errors."""
+    nearest = np.rint(record_steps)
+    return np.where(np.abs(record_steps - nearest) < MAX_RECORD_ROUNDING_STEPS, nearest, record_steps)
+
+
+def source_of(config, name: str) -> FieldSource:
+    """What gives a field: Python before a state, that before a file, a file before the case, else a number.
+
+    Corrections are zero, until they are controls.
+    """
+    if name in CORRECTIONS:
+        every = config.assimilation.correction_every
+        return FormulaSource(config, name, lambda at, t: 0.0, f"{name} of [assimilation]", True, every)
+    if name in config.python.names:
+        return source_in_python(config, name, config.python._sources.get(name))
+    if config.input.state and name in (*INITIAL_FIELDS, *(each.name for each in config.physics.tracers)):
+        return RestartSource(config, name)
+    if text := input_file_of(config, name):
+        variable = variable_in_run(name, config.physics)
+        return (
+            RecordsSource if variable.varies_in_time and series.has_records_in_time(text, variable) else FileSource
+        )(config, name, text)
+    return source_in_case(config, name) if is_in_case(config, name) else ConstantSource(uniform_value(config, name))
+
+
+def source_in_python(config, name: str, field: PythonField | None) -> FieldSource:
+    """The source of a field from Python; one that is only recorded (None) cannot be read."""
+    label = f"fields: {name}"
+    if field is None:
+        return FormulaSource(config, name, partial(raise_missing_field, name), label)
+    if field.value is None:
+        return source_in_case(config, name)
+    if callable(field.value):
+        return FormulaSource(config, name, field.value, label, field.varies_in_time, config.forcing.every)
+    if field.varies_in_time:
+        return RecordsSource(config, name, label, array=field.value)
+    return TableSource(config, label, field.value, field.is_table)
+
+
+def source_in_case(config, name: str) -> FormulaSource:
+    """The function of the case for a field."""
+    case, function = config.case, partial(getattr(config.case, array_of(name)), config)
+    is_varying = is_field_in_time(getattr(type(case), array_of(name)))
+    return FormulaSource(config, name, function, f"{name} of the case {case.name}", is_varying, config.forcing.every)
+
+
+def raise_missing_field(name: str, at=None) -> Any:
+    """The function of a field that is only recorded: it raises ConfigError."""
+    raise ConfigError(
+        [
+            f"python.fields: {name} comes from Python and lies in no file except the restart files of its run; "
+            'continue that run, or give the field again, as swmodel.Simulation(..., fields={"' + name + '": ...})'
+        ]
+    )
+
+
+def uniform_value(config, name: str) -> float:
+    """The value of a field without another source: the number of its key, water, or zero."""
+    if name == "mask":
+        return 1.0
+    if name in (tracers := {each.name: each.initial for each in config.physics.tracers}):
+        return tracers[name]
+    if index_of(name):
+        return uniform_tide(config.open_sides, name)
+    section, _, key = VARIABLES[name].key.partition(".")
+    return getattr(getattr(config, section), key) if key else 0.0
+
+
+def varies_in_time(config, name: str) -> bool:
+    """Whether a coefficient has records in time."""
+    return name in VARIABLES and VARIABLES[name].varies_in_time and source_of(config, name).varies_in_time

@@ -1,0 +1,54 @@
+"""Numbers that stand for missing values although a file does not say so."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import InputError
+
+#: What programs write for missing values. A number counts as such where no other value is near.
+MISSING_VALUE_MARKS = (
+    -99.0,
+    -99.9,
+    -99.99,
+    -999.0,
+    999.0,
+    -9999.0,
+    9999.0,
+    -32767.0,
+    -32768.0,
+    32767.0,
+    -99999.0,
+    99999.0,
+)
+#: How near, relative to the number; and what is equal to it in single precision.
+NEIGHBOUR_TOLERANCE, EQUAL_TOLERANCE = 0.02, 1e-6
+#: Values beyond this size are no fields of the Earth.
+MAX_FIELD_VALUE = 1e15
+
+
+def check_missing_values(values: np.ndarray, context: str, row: int = 0, column: int = 0) -> None:
+    """Raise InputError if values, as the file has them, mark missing ones without a `_FillValue`.
+
+    These are exactly one of MISSING_VALUE_MARKS, while no other value is near, or larger than any field of the Earth.
+    `row` and `column` of the file are those of the first value.
+    """
+    if np.fmax.reduce(np.abs(values), axis=None, initial=0.0) < abs(MISSING_VALUE_MARKS[0]):
+        return
+    for mark in (*MISSING_VALUE_MARKS, None):
+        wrong = (
+            np.abs(values) > MAX_FIELD_VALUE if mark is None else np.abs(values - mark) <= EQUAL_TOLERANCE * abs(mark)
+        )
+        if not wrong.any() or (mark is not None and has_neighbours(values, wrong, mark)):
+            continue
+        j, i = np.argwhere(wrong)[0]
+        raise InputError(
+            f"{context}: {wrong.sum()} of {wrong.size} values are {values[j, i]:g}, a mark of missing values, the "
+            f"first at row {row + j}, column {column + i} of the file; give the variable the attribute _FillValue"
+        )
+
+
+def has_neighbours(values: np.ndarray, wrong: np.ndarray, mark: float) -> bool:
+    """Whether other values are near a number, or all values are one positive number."""
+    near = np.abs(values - mark) <= NEIGHBOUR_TOLERANCE * abs(mark)
+    return bool(near.sum() > wrong.sum() or (wrong.all() and mark > 0))

@@ -1,0 +1,71 @@
+"""Input files made by the model: those of `swmodel grid`, and the harmonics.nc of a run."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+
+from ....ocean.terms.boundary_data import ARRAYS, CONSTITUENTS, LEVEL
+from .dataset import open_file
+from .errors import InputError, log_once
+
+#: The attribute of a file of `swmodel grid` with the keys of [grid], as TOML.
+GRID_ATTRIBUTE = "swmodel_grid"
+
+#: The field whose harmonic constants give an array of the tide outside.
+HARMONIC_FIELDS = {array: "eta" if array == LEVEL else array.removeprefix("outside_tide_") for array in ARRAYS}
+
+#: The axis of the constituents, and the attribute with their names in files of earlier versions.
+CONSTITUENT_DIMENSION, OLD_CONSTITUENTS_ATTRIBUTE = "constituent", "constituents"
+
+
+def read_grid_keys(path: str) -> dict[str, object]:
+    """The keys of [grid] that a file is for."""
+    if not os.path.isfile(path):
+        raise InputError(f"there is no file {path}; `swmodel grid {os.path.basename(path)}` makes one")
+    with open_file(path) as dataset:
+        text = str(dataset.data.attrs.get(GRID_ATTRIBUTE, ""))
+    if not text:
+        raise InputError(f"{path} is no file of `swmodel grid`; depth and mask of others are named by [input]")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: its attribute {GRID_ATTRIBUTE} was changed or damaged: {error}") from None
+
+
+def read_harmonic_constants(path: str) -> dict[str, tuple[str, ...]]:
+    """{"constituents": their names in the file, array: its entries of [input]}."""
+    if not os.path.isfile(path):
+        raise InputError(f"there is no file {path}; a run with output.harmonics, as `swmodel run global_m2`, makes one")
+    with open_file(path) as dataset:
+        variable_names, old_names = (
+            {*dataset.data.variables},
+            str(dataset.data.attrs.get(OLD_CONSTITUENTS_ATTRIBUTE, "")).split(),
+        )
+        names_in_file = old_names or (
+            [str(name) for name in dataset.data[CONSTITUENT_DIMENSION].values]
+            if CONSTITUENT_DIMENSION in variable_names
+            else []
+        )
+    names, left_out = (
+        [name for name in CONSTITUENTS if name in names_in_file],
+        [name for name in names_in_file if name not in CONSTITUENTS],
+    )
+    entries_by_array: dict[str, tuple[str, ...]] = {}
+    for array, field in HARMONIC_FIELDS.items():
+        entries = []
+        for name in names:
+            start, end = (f"{field}_{name}", "") if old_names else (field, f"@{names_in_file.index(name)}")
+            pair = f"{start}_amplitude", f"{start}_phase"
+            entries.append(f"{path}:{','.join(pair)}{end}" if variable_names.issuperset(pair) else "")
+        entries_by_array |= {array: tuple(entries)} if any(entries) else {}
+    if LEVEL not in entries_by_array:
+        raise InputError(
+            f"{path} has no amplitude and phase of eta for any of {', '.join(CONSTITUENTS)}; harmonics.nc of a run "
+            "with output.harmonics has them"
+        )
+    if left_out:
+        log_once(
+            f"open_sides.tide: leaves out {', '.join(left_out)} of {path}; possible are: {', '.join(CONSTITUENTS)}"
+        )
+    return {"constituents": tuple(names)} | entries_by_array

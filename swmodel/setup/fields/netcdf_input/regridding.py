@@ -1,0 +1,239 @@
+"""Bilinear interpolation of fields on longitudes and latitudes to the points of a grid on a sphere.
+
+Positions of points refer to the pole of the field.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....ocean.coordinates import FULL_CIRCLE_DEGREES, LOCATION_OFFSETS, axes, points
+from ....ocean.rotated_pole import from_earth, unit_vectors
+from .dataset import CFDataset, is_in_degrees
+from .errors import InputError
+
+#: Distance within which a point counts as one of the file, in its steps.
+SNAP_STEPS = 1e-6
+
+#: Largest distance of a value that replaces a missing one, in steps of the file or cells of the grid.
+MAX_FILL_STEPS = 2.0
+
+
+class Bracket(NamedTuple):
+    """For points of the grid, the numbers of the two positions around each, and its fraction of the way.
+
+    Beyond the first and the last position the fraction is 0 or 1.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    fraction: np.ndarray
+
+
+class SortedCoordinate(NamedTuple):
+    """Positions of a file along one axis: rising `values`, degrees, and their numbers in the file, `order`.
+
+    `is_longitude`: whether they are longitudes, which repeat after a full circle.
+    """
+
+    values: np.ndarray
+    order: np.ndarray
+    is_longitude: bool
+    context: str
+
+    def locate(self, positions: np.ndarray) -> tuple[Bracket, np.ndarray]:
+        """The Bracket of positions, and whether the values cover each, up to half a step beyond both ends.
+
+        On a circle the last value is a neighbour of the first if they are at most a step and a half apart.
+        """
+        values, count, step = self.values, len(self.values), np.diff(self.values).max()
+        if self.is_longitude:
+            positions = (
+                values[0] + (positions - values[0] + SNAP_STEPS * step) % FULL_CIRCLE_DEGREES - SNAP_STEPS * step
+            )
+            is_full_circle = values[0] + FULL_CIRCLE_DEGREES - values[-1] <= 1.5 * step
+            positions = (
+                positions
+                if is_full_circle
+                else np.where(positions > values[-1] + 0.5 * step, positions - FULL_CIRCLE_DEGREES, positions)
+            )
+            if is_full_circle:
+                values = np.append(values, values[0] + FULL_CIRCLE_DEGREES)
+        covered = (positions >= values[0] - (0.5 + SNAP_STEPS) * step) & (
+            positions <= values[-1] + (0.5 + SNAP_STEPS) * step
+        )
+        first = np.clip(np.searchsorted(values, positions, side="right") - 1, 0, len(values) - 2)
+        fraction = np.clip((positions - values[first]) / (values[first + 1] - values[first]), 0.0, 1.0)
+        nearest = np.rint(fraction)
+        fraction = np.where(np.abs(fraction - nearest) < SNAP_STEPS, nearest, fraction)
+        return Bracket(first % count, (first + 1) % count, fraction), covered
+
+    def find_bracket(self, positions: np.ndarray) -> Bracket:
+        """The Bracket of positions, with the numbers in the file."""
+        bracket, covered = self.locate(positions)
+        if not covered.all():
+            first_outside, name = positions[~covered].flat[0], "lon" if self.is_longitude else "lat"
+            raise InputError(
+                f"{self.context} runs from {self.values.min():.10g} to {self.values.max():.10g} degrees and does not "
+                f"cover the grid, which needs {name} = {first_outside:.10g} degrees"
+            )
+        return Bracket(self.order[bracket.first], self.order[bracket.second], bracket.fraction)
+
+    def contains_all(self, positions: np.ndarray) -> bool:
+        """Whether all positions are among the values."""
+        bracket = self.locate(positions)[0]
+        nearest = self.values[np.where(bracket.fraction > 0.5, bracket.second, bracket.first)]
+        distance = np.abs(
+            (positions - nearest + FULL_CIRCLE_DEGREES / 2) % FULL_CIRCLE_DEGREES - FULL_CIRCLE_DEGREES / 2
+        )
+        return bool(distance.max() < SNAP_STEPS * np.diff(self.values).mean())
+
+    def indices_within(self, positions: np.ndarray, distance: float) -> np.ndarray:
+        """Numbers [near, positions] of the values within `distance` on both sides of positions, and one more."""
+        count, n_neighbours = len(self.values), int(np.ceil(distance / np.diff(self.values).min())) + 1
+        numbers = self.locate(positions)[0].first + np.arange(-n_neighbours, n_neighbours + 1)[: 2 * count + 1, None]
+        return numbers % count if self.is_longitude else np.clip(numbers, 0, count - 1)
+
+
+class Regridder(NamedTuple):
+    """The positions of a field's points in a file with coordinates y and x about `pole`; None: the Earth's.
+
+    `takes_nearest`: whether each point takes the value of the nearest one in the file.
+    """
+
+    y: SortedCoordinate
+    x: SortedCoordinate
+    grid: Any
+    location: str
+    pole: tuple[float, float] | None
+    takes_nearest: bool
+
+    def positions(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Longitudes and latitudes of points about the pole of the file, which broadcast to [rows, columns]."""
+        if self.pole != self.grid.pole:
+            x, y = points(self.grid, self.location, rows, columns).lon_lat
+            return from_earth(self.pole, x, y) if self.pole else (x, y)
+        along, (north, east) = axes(self.grid), LOCATION_OFFSETS[self.location]
+        x = along.x.first + (columns[None, :] + east) * along.x.spacing
+        return x, along.y.first + (rows[:, None] + north) * along.y.spacing
+
+    def brackets_of(self, rows: np.ndarray, columns: np.ndarray) -> tuple[Bracket, Bracket]:
+        """The Bracket along y and along x of points in rows and columns, which broadcast to [rows, columns]."""
+        x, y = self.positions(rows, columns)
+        brackets = self.y.find_bracket(y), self.x.find_bracket(x)
+        return tuple(one._replace(fraction=np.rint(one.fraction)) if self.takes_nearest else one for one in brackets)
+
+    def describe(self) -> list[str]:
+        """Words about positions that are not points of the file."""
+        has_same_pole, notes = self.pole == self.grid.pole, []
+        grid_positions = (
+            self.positions(np.arange(self.grid.ny), np.arange(self.grid.nx)) if has_same_pole else (None, None)
+        )
+        how = "the nearest value is taken" if self.takes_nearest else "values are interpolated"
+        for line, positions in zip((self.y, self.x), reversed(grid_positions), strict=True):
+            if not has_same_pole or not line.contains_all(positions):
+                name, step = line.context.rpartition(" ")[2], np.diff(line.values).mean()
+                notes.append(f"{name} has steps of {step:.4g} degrees, {how}")
+        return notes
+
+
+def sorted_coordinate(dataset: CFDataset, coordinate, axis: str, context: str) -> SortedCoordinate:
+    """The SortedCoordinate of a coordinate along x or y."""
+    context = f"{context}: {coordinate.name}"
+    if not is_in_degrees(coordinate):
+        units = coordinate.attrs.get("units")
+        has = f'is in "{units}"' if units else "has no units"
+        needed = {"x": "degrees_east", "y": "degrees_north"}[axis]
+        raise InputError(f'{context} {has}; a grid on a sphere needs the attribute units = "{needed}"')
+    if coordinate.ndim > 1:
+        raise InputError(
+            f"{context} varies along {' and '.join(coordinate.dims)}; a grid on a sphere needs fields whose "
+            "longitudes vary along one axis and latitudes along the other"
+        )
+    values = dataset.values_along(coordinate, *coordinate.dims)
+    steps = np.diff(values)
+    if not ((steps > 0).all() or (steps < 0).all()) or len(values) < 2:
+        raise InputError(f"{context} has missing values, or does not run in one direction")
+    order = np.argsort(values)
+    return SortedCoordinate(values[order], order, axis == "x", context)
+
+
+def make_regridder(dataset: CFDataset, y, x, field, grid, model_variable, context: str) -> Regridder:
+    """The Regridder of a variable with coordinates y and x for a field of the model; masks take the nearest point."""
+    lines, pole = (sorted_coordinate(dataset, y, "y", context), sorted_coordinate(dataset, x, "x", context)), None
+    if x.attrs.get("standard_name") == "grid_longitude":
+        mapping = dataset.data.variables.get(field.attrs.get("grid_mapping", "").split(":")[0])
+        names = ("grid_north_pole_longitude", "grid_north_pole_latitude")
+        if mapping is None or not mapping.attrs.keys() >= {*names}:
+            raise InputError(f"{context} has grid_longitude, and no grid_mapping that names the pole")
+        pole = tuple(float(mapping.attrs[name]) for name in names)
+    regridder = Regridder(*lines, grid, model_variable.location, pole, model_variable.name == "mask")
+    if pole == grid.pole:
+        regridder.brackets_of(np.arange(grid.ny), np.arange(grid.nx))
+    return regridder
+
+
+def interpolate(read, regridder: Regridder, rows: np.ndarray, columns: np.ndarray, fill=None) -> np.ndarray:
+    """Values in rows and columns of the grid; `read` gives those of the file, NaN where missing.
+
+    Missing values have no weight. Where the others have less than half of the weight, the result is missing, or the
+    nearest one where `fill` [rows, columns] holds.
+    """
+    y, x = regridder.brackets_of(rows, columns)
+    needed = [np.unique(np.concatenate([one.first, one.second], axis=None)) for one in (y, x)]
+    window = read(*needed)
+    total = weight = np.zeros((len(rows), len(columns)))
+    for row, of_row in ((y.first, 1 - y.fraction), (y.second, y.fraction)):
+        for column, of_column in ((x.first, 1 - x.fraction), (x.second, x.fraction)):
+            values = window[np.searchsorted(needed[0], row), np.searchsorted(needed[1], column)]
+            weights = of_row * of_column
+            is_used = np.isfinite(values) & (weights > 0)
+            total = total + np.where(is_used, weights * values, 0.0)
+            weight = weight + np.where(is_used, weights, 0.0)
+    enough = weight >= 0.5
+    values_on_grid = np.where(enough, total / np.where(enough, weight, 1.0), np.nan)
+    if fill is not None and (missing := fill & ~enough).any():
+        values_on_grid[missing] = nearest_values(read, regridder, rows, columns, missing)[0]
+    return values_on_grid
+
+
+def nearest_values(read, regridder: Regridder, rows: np.ndarray, columns: np.ndarray, is_wanted: np.ndarray):
+    """The nearest values of the file for the points `is_wanted`, their distances, and the limit of these, degrees.
+
+    Two arrays [points], NaN and infinity where no value is near enough, and a number.
+    """
+    grid, shape = regridder.grid, (len(rows), len(columns))
+    max_distance = MAX_FILL_STEPS * max(
+        *(np.diff(line.values).max() for line in (regridder.y, regridder.x)), grid.dlon, grid.dlat
+    )
+    x, y = (np.broadcast_to(each, shape)[is_wanted] for each in regridder.positions(rows, columns))
+    min_cosine = max(np.cos(np.radians(np.abs(y).max())), 0.1)  # degrees of longitude are shorter there
+    nearby_indices = (
+        regridder.y.indices_within(y, max_distance),
+        regridder.x.indices_within(x, max_distance / min_cosine),
+    )
+    needed = [
+        np.unique(line.order[numbers]) for line, numbers in zip((regridder.y, regridder.x), nearby_indices, strict=True)
+    ]
+    window, points_of = read(*needed), unit_vectors(x, y)
+    min_distances, values = np.full(len(x), np.inf), np.full(len(x), np.nan)
+    for row in nearby_indices[0]:
+        for column in nearby_indices[1]:
+            j, i = (
+                np.searchsorted(needed[0], regridder.y.order[row]),
+                np.searchsorted(needed[1], regridder.x.order[column]),
+            )
+            chord = np.linalg.norm(
+                unit_vectors(regridder.x.values[column], regridder.y.values[row]) - points_of, axis=-1
+            )
+            distances = np.degrees(2 * np.arcsin(np.minimum(0.5 * chord, 1.0)))
+            is_closer = np.isfinite(window[j, i]) & (
+                distances < np.minimum(min_distances, max_distance * (1 + SNAP_STEPS))
+            )
+            min_distances, values = (
+                np.where(is_closer, distances, min_distances),
+                np.where(is_closer, window[j, i], values),
+            )
+    return values, min_distances, max_distance

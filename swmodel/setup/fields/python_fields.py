@@ -1,0 +1,189 @@
+"""Fields and terms from Python, and terms of the case: checks, and their place in the configuration."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import ConfigError
+from ...ocean.coordinates import Points
+from ...ocean.elements import index_of
+from ...ocean.table import INPUT_FIELDS, VARIABLES
+from ...ocean.terms import Term
+from ...ocean.user_term import case_term
+from ...ocean.variable import Variable
+from .field_sources import FormulaSource, PythonField, source_of
+from .formula import term_function_names
+from .netcdf_input import InputError, times_of_array, variable_from_array
+from .vectors import VECTOR_COMPONENTS
+
+if TYPE_CHECKING:
+    from xarray import DataArray
+
+
+@dataclass(frozen=True, eq=False)
+class LocalArray:
+    """Values [y, x] of the part of the grid that this process has (`swmodel.local`).
+
+    Until all parts are gathered it acts as a `kinds.PythonField`: a table that does not vary in time.
+    """
+
+    values: Any
+    varies_in_time = False
+    is_table = True
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """See `PythonField`."""
+        return {"": self.values}
+
+
+#: The forms of a field in Python (docs/python.md).
+Field: TypeAlias = Union[Callable[[Points], ArrayLike], ArrayLike, LocalArray, "DataArray"]
+
+
+def local(values: ArrayLike) -> LocalArray:
+    """An array [y, x] of only this process's part of the grid, `Simulation.block`, in place of the whole grid."""
+    return LocalArray(values)
+
+
+def python_field(value: Any, variable: Variable, grid: Any) -> PythonField | LocalArray:
+    """The checked field. ConfigError: the value is no Field, or does not fit the grid.
+
+    A coefficient may vary in time: a function of (at, t), or a DataArray with several records.
+    """
+    context = f"fields: {variable.name}"
+    if isinstance(value, LocalArray):
+        if hasattr(value.values, "dims"):
+            raise ConfigError(
+                [f"{context}: local takes an array, its rows from south to north: DataArray.values is one"]
+            )
+        return LocalArray(to_float_array(value.values, context))
+    if callable(value):
+        if (in_time := is_function_of_time(value)) and not variable.varies_in_time:
+            raise ConfigError([f"{context}: does not vary in time; must be a function of (at)"])
+        return PythonField(value, in_time)
+    if hasattr(value, "dims") and hasattr(value, "coords") and not hasattr(value, "data_vars"):
+        try:
+            return field_from_data_array(value, variable, grid, context)
+        except InputError as error:
+            raise ConfigError([str(error)]) from None
+    values, grid_shape = to_float_array(value, context), (grid.ny, grid.nx)
+    values = values.reshape(1, 1) if values.ndim == 0 else values
+    if values.ndim != 2 or any(
+        length not in (1, wanted) for length, wanted in zip(values.shape, grid_shape, strict=True)
+    ):
+        swapped = "; its axes are swapped" if values.shape == grid_shape[::-1] else ""
+        raise ConfigError([f"{context} has shape {values.shape}, the grid needs {grid_shape} (ny, nx){swapped}"])
+    return field_from_table(values)
+
+
+def field_from_data_array(array: DataArray, variable: Variable, grid: Any, context: str) -> PythonField:
+    """The field of a DataArray; without records in time it becomes a table."""
+    record_times = times_of_array(array, context) if variable.varies_in_time else None
+    grid_variable = variable_from_array(
+        array.isel({record_times[0]: 0}) if record_times else array, variable, grid, context
+    )
+    if variable.name in VECTOR_COMPONENTS and grid_variable.pole != grid.pole:
+        raise InputError(
+            f"{context}: its axes and the grid's have different poles; "
+            f"write it to a file for input.{variable.name}, or give a function of the points"
+        )
+    values = np.ascontiguousarray(grid_variable.read(range(grid.ny), range(grid.nx)))
+    return PythonField(array, varies_in_time=True, is_table=True) if record_times else field_from_table(values)
+
+
+def field_from_table(values: np.ndarray) -> PythonField:
+    """The field of a table of values [ny, nx] or less, which becomes read-only."""
+    values.flags.writeable = False
+    return PythonField({"": values}, is_table=True)
+
+
+def is_function_of_time(function: Callable) -> bool:
+    """Whether a function needs (at, t): the points, and a parameter called t."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # not written in Python
+        return False
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in variadic]
+    return len(needed) == 2 and needed[1] == "t"
+
+
+def to_float_array(value: Any, context: str) -> np.ndarray:
+    """A new array, float64, NaN where values are masked. ConfigError: the values are no numbers."""
+    try:
+        array = np.ma.asarray(value)
+    except (ValueError, TypeError):  # lists of unequal lengths, a Dataset
+        array = np.ma.asarray(None)
+    if array.dtype.kind not in "biuf":
+        description = f"values of type {array.dtype}" if array.ndim else f"{value!r:.60}".partition("\n")[0]
+        raise ConfigError(
+            [
+                f"{context}: {description} cannot be used; needs a function of the points, a number, an array or a "
+                f"DataArray (input.{context.split()[-1]} names a file)"
+            ]
+        )
+    return np.ma.filled(array.astype(np.float64), np.nan)
+
+
+def with_python_inputs(
+    config: Any,
+    fields: Iterable[str],
+    terms: Iterable[str],
+    sources: Mapping[str, Any],
+    objects: Iterable[Term],
+    parameters: Mapping[str, Any] | None = None,
+) -> Any:
+    """The configuration with inputs from Python: texts for records, and the objects."""
+    python = type(config.python)(fields=tuple(fields), terms=tuple(terms), calls=config.python.calls)
+    python._sources, python._terms = dict(sources), tuple(objects)
+    python._parameters = dict(config.python._parameters if parameters is None else parameters)
+    return config.model_copy(update={"python": python})
+
+
+def field_names(config: Any) -> tuple[str, ...]:
+    """The fields of the table and the tracers, arrays by their elements: those that a source may give."""
+    present_constituents = ("", *config.open_sides.constituents)
+    table_fields = (
+        name for name in INPUT_FIELDS if (index_of(name) or present_constituents)[0] in present_constituents
+    )
+    return (*table_fields, *(each.name for each in config.physics.tracers))
+
+
+def user_coefficients(terms: Iterable[Term]) -> dict[str, Variable]:
+    """The user-defined coefficients of terms, by name."""
+    return {row.name: row for term in terms for row in term.coefficients if row.name not in VARIABLES}
+
+
+def case_terms(config: Any) -> list[Term]:
+    """The terms that the case has as functions."""
+    case: Any = config.case  # hashable, as it is frozen
+    cls: Any = type(case)
+    return [case_term(case, getattr(cls, name)) for name in term_function_names(cls)]
+
+
+def user_terms_of(config: Any) -> tuple[Term, ...]:
+    """The user-defined terms: of the case, and from Python."""
+    terms = (*case_terms(config), *config.python._terms)
+    recorded, names = [text.split()[0] for text in config.python.terms], {term.name for term in terms}
+    if missing := [name for name in recorded if name not in names]:
+        raise ConfigError(
+            [
+                f"python.terms: {', '.join(missing)} comes from Python and lies in no file; continue the run there, as "
+                "swmodel.Simulation.resume(DIR, terms=[...]).run(DIR), or with case=CLASS if a case has it"
+            ]
+        )
+    return terms
+
+
+def formula_sources(config: Any) -> list[FormulaSource]:
+    """The functions of the points that give fields, from the case or from Python."""
+    python, of_case = config.python, [*field_names(config), *user_coefficients(case_terms(config))]
+    names = dict.fromkeys([*(name for name in of_case if name not in python.names), *python._sources])
+    return [field for field in (source_of(config, name) for name in names) if isinstance(field, FormulaSource)]

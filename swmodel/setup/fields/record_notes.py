@@ -1,0 +1,116 @@
+"""Records of fields that are not part of the configuration, so that a run does not continue with other ones.
+
+A field from Python is recorded by the SHA-256 of its values, which processes also compare. A restart file has the dates
+of records in files up to the last step, and a checksum of the two around this step. Only these two are read again and
+compared. Users may add later records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from ...errors import ConfigError
+from . import row_bands
+from .field_sources import FieldSource, PythonField, RecordsSource, input_file_of, source_in_python, source_of
+from .netcdf_input import InputError
+from .varying import read_record
+
+#: The text between the name and the SHA-256 of a field in time.
+IN_TIME_LABEL = "in-time"
+
+
+def field_checksum(config, name: str, python_field: PythonField) -> str:
+    """SHA-256 of a field's values on the whole grid, or of its first two records, as hexadecimal digits."""
+    if python_field.checksum:
+        return python_field.checksum
+    source = source_in_python(config, name, python_field)
+    if not source.varies_in_time:
+        return source_checksum(config.grid, source)
+    try:
+        times = (
+            np.ascontiguousarray(source.records.seconds, "<f8").tobytes().hex()
+            if isinstance(source, RecordsSource)
+            else ""
+        )
+        return sha256(times + "".join(source_checksum(config.grid, source, number) for number in (0, 1)))
+    except InputError as error:
+        raise ConfigError([str(error)]) from None
+
+
+def source_checksum(grid, source: FieldSource, number: int = 0) -> str:
+    """SHA-256 of the values of a source, read band by band."""
+    sha = hashlib.sha256()
+    for rows in row_bands(grid):
+        values = np.broadcast_to(source.read(rows, np.arange(grid.nx), number), (len(rows), grid.nx))
+        sha.update(np.ascontiguousarray(values, "<f8").data)
+    return sha.hexdigest()
+
+
+def sha256(text: str) -> str:
+    """SHA-256 of a text, as hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def note_records(config, varying: Iterable[str], step: int, checksum: Callable[[str, int], int]) -> str:
+    """The records of varying coefficients in use after a step, as JSON; "" without such records."""
+    notes = {}
+    for name in varying:
+        if input_file_of(config, name):
+            source = source_of(config, name)
+            first, number = (source.record_at(at)[0] for at in (0, max(0, step - 1)))
+            dates = source.records.dates[first : number + 2]
+            sums = [f"{checksum(name, number + more):016x}" for more in (0, 1)]
+            notes[name] = {"records": len(dates), "dates": sha256("\n".join(dates)), "checksums": sums}
+    return json.dumps(notes) if notes else ""
+
+
+def changed_records(config, text: str) -> Iterator[str]:
+    """Differences of records from the noted ones, a line for each coefficient."""
+    for name, note in json.loads(text or "{}").items():
+        try:
+            source = source_of(config, name)
+            first, count = source.record_at(0)[0], note["records"]
+            dates = source.records.dates[first : first + count]
+            if sha256("\n".join(dates)) != note["dates"]:
+                yield f"{source.label}: the first {count} records that the run used have other dates now"
+                continue
+            for records_back, checksum in zip((2, 1), note["checksums"], strict=True):
+                if f"{record_checksum(config, name, first + count - records_back, source):016x}" != checksum:
+                    yield (
+                        f"{source.label}: the record of {dates[-records_back]} has other values than those that the "
+                        "run used"
+                    )
+                    break
+        except InputError as error:
+            yield str(error)
+
+
+def record_checksum(config, name: str, number: int, source) -> int:
+    """The checksum of a record on the whole grid, read band by band."""
+    total, columns = 0, np.arange(config.grid.nx)
+    for rows in row_bands(config.grid):
+        values = read_record(config, name, number, rows, columns, source).astype(config.run.dtype)
+        total += additive_checksum(values, rows, columns, config.grid.nx)
+    return total % 2**64
+
+
+def additive_checksum(values: np.ndarray, rows, columns, nx: int) -> int:
+    """The sum over cells of a hash of value and place, modulo 2^64: parts of a grid of nx columns add up."""
+    cell_numbers = np.asarray(rows)[:, None].astype(np.uint64) * np.uint64(nx) + np.asarray(columns).astype(np.uint64)
+    bits = np.ascontiguousarray(values + 0.0).view(f"u{values.dtype.itemsize}").astype(np.uint64)
+    return int(hash_bits(bits ^ hash_bits(cell_numbers)).sum(dtype=np.uint64))
+
+
+def hash_bits(bits: np.ndarray) -> np.ndarray:
+    """A hash of 64 bits of each element, the last steps of SplitMix64.
+
+    Reference: Steele, Lea & Flood (2014), Fast splittable pseudorandom number generators, OOPSLA.
+    """
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

@@ -1,0 +1,205 @@
+"""Sections: faces of the C-grid along a line, and their transport. NumPy only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import UsageError
+from ...ocean.coordinates import axes, from_grid_axes, has_rotated_pole, metrics, to_grid_axes
+from ...ocean.state import State
+from .. import fields
+from ..setup import Setup
+from .gauges import StatePoints, duplicate_names, position_in_domain
+
+
+class SectionFaces(NamedTuple):
+    """Faces between two wet cells along a line, [n] each.
+
+    Attributes:
+        axis: 0 for faces of v, through which water flows in y, 1 for faces of u.
+        rows, columns: the cell to the south or the west, whose numbers the face has.
+        lengths: lengths of the faces, m; negative where flow to the north or the east goes to the left of the line.
+    """
+
+    axis: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    lengths: np.ndarray
+
+
+class CrossSection(NamedTuple):
+    """The SectionFaces of a line, and both its ends: x and y in m, or longitude and latitude, [2, 2]."""
+
+    faces: SectionFaces
+    ends: np.ndarray
+
+
+class CrossSections(NamedTuple):
+    """The sections of a run, `output.sections`, and the points of the state that they need.
+
+    Attributes:
+        ends: both ends of each section, at corners of cells, [n, 4].
+        lengths: lengths of the faces of all sections, m.
+        first_faces: index of the first face of the next section, [n - 1].
+        points: velocity at each face, then thickness on both its sides.
+    """
+
+    names: list[str]
+    ends: np.ndarray
+    lengths: np.ndarray
+    first_faces: np.ndarray
+    points: StatePoints
+
+    def values(self, point_values: np.ndarray) -> dict[str, np.ndarray]:
+        """{"transport": sum over faces of length times velocity times mean thickness, m3 s-1} [k, n].
+
+        `point_values`: values of the points at k times, [k, 3 faces].
+        """
+        velocity, near, far = np.split(point_values.astype(np.float64), 3, axis=1)
+        flux = self.lengths * velocity * (0.5 * (near + far))
+        return {"transport": np.stack([part.sum(axis=1) for part in np.split(flux, self.first_faces, axis=1)], axis=1)}
+
+
+def make_cross_sections(setup: Setup) -> CrossSections | None:
+    """The CrossSections of a checked Setup; None without sections."""
+    config, grid, tables = setup.config, setup.config.grid, setup.config.output.sections
+    if not tables:
+        return None
+    sections = [cross_section(config, line) for line in tables]
+    axis, rows, columns, lengths = (np.concatenate(parts) for parts in zip(*(s.faces for s in sections), strict=True))
+    of_u, of_v, of_h = (State._fields.index(name) for name in "uvh")
+    thickness = np.full(len(axis), of_h)
+    points = StatePoints(
+        np.concatenate([np.where(axis == 1, of_u, of_v), thickness, thickness]),
+        np.concatenate([rows, rows, (rows + (axis == 0)) % grid.ny]),
+        np.concatenate([columns, columns, (columns + (axis == 1)) % grid.nx]),
+    )
+    ends, cuts = [each.ends.ravel() for each in sections], np.cumsum([len(each.faces.axis) for each in sections])[:-1]
+    return CrossSections([line.name for line in tables], np.array(ends), lengths, cuts, points)
+
+
+def cross_section(config, table) -> CrossSection:
+    """The CrossSection of a table [[section]]: a stair between the corners of cells nearest to its ends."""
+    label, (of_x, of_y) = f'the section "{table.name}"', axes(config.grid)
+    rows, columns = stair_corners(config, table)
+    if len(rows) < 2:
+        raise UsageError(f"{label} begins and ends at the same corner of the grid; make it longer")
+    ends = [
+        from_grid_axes(config.grid, of_x.first + (i + 0.5) * of_x.spacing, of_y.first + (j + 0.5) * of_y.spacing)
+        for j, i in ((rows[0], columns[0]), (rows[-1], columns[-1]))
+    ]
+    return section_of_faces(open_faces(config, rows, columns), np.array(ends, dtype=np.float64), label)
+
+
+def straight_section(
+    config, axis: str, position: float, start: float | None = None, end: float | None = None
+) -> CrossSection:
+    """The CrossSection along the faces nearest to `at` on an axis, from `start` to `end` on the other one.
+
+    Positions are in m or degrees; None: the edge of the domain. Faces at both ends count in part. Flow along the axis
+    is positive.
+    """
+    axis_across, axis_along = (getattr(axes(config.grid), name) for name in (axis, "y" if axis == "x" else "x"))
+    label, domain_ends = f"the section {axis_across.describe_position(position, 6)}", axis_along.edges
+    start, end = (
+        coast if given is None else position_in_domain(axis_along, label, given)
+        for given, coast in zip((start, end), domain_ends, strict=True)
+    )
+    if not start < end:
+        raise UsageError(f"{label}: from={start:g} is not below to={end:g}")
+    face = round((position_in_domain(axis_across, label, position) - axis_across.edges[0]) / axis_across.spacing) - 1
+    corners = np.arange(-1, axis_along.cells)
+    faces = open_faces(config, *((corners, 0 * corners + face) if axis == "x" else (0 * corners + face, corners[::-1])))
+    numbers = faces.rows if axis == "x" else faces.columns
+    edges = domain_ends[0] + axis_along.spacing * np.array([numbers, numbers + 1])
+    fraction = np.clip(np.minimum(edges[1], end) - np.maximum(edges[0], start), 0, None) / axis_along.spacing
+    faces = SectionFaces(*(each[fraction > 0] for each in faces._replace(lengths=faces.lengths * fraction)))
+    position = axis_across.edges[0] + (face + 1) * axis_across.spacing
+    ends = np.array([(position, way) if axis == "x" else (way, position) for way in (start, end)])
+    return section_of_faces(faces, ends, f"{label} from {start:g} to {end:g} {axis_along.unit}")
+
+
+def section_of_faces(faces: SectionFaces, ends: np.ndarray, label: str) -> CrossSection:
+    """The CrossSection of SectionFaces. UsageError: no faces."""
+    if not len(faces.axis):
+        raise UsageError(f"{label}: no water flows through it, as it is all land or wall")
+    return CrossSection(faces, ends)
+
+
+def stair_corners(config, table) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the corners of a stair along a line, from the corner nearest to its start to that of its end.
+
+    Corner (j, i) is north-east of cell (j, i). A stair keeps its directions in x and y. Across the end of a ring it has
+    numbers beyond the grid.
+    """
+    label = f'the section "{table.name}"'
+    ends = zip(
+        axes(config.grid), *(to_grid_axes(config.grid, *place) for place in (table.start, table.end)), strict=True
+    )
+    (i, i1), (j, j1) = (
+        [
+            round(float(axis.fractional_index(at)) - 0.5)
+            for at in ends_on_axis(config.grid, axis, label, float(start), float(end))
+        ]
+        for axis, start, end in ends
+    )
+    n_x, n_y = abs(i1 - i), abs(j1 - j)
+    step_x, step_y = int(np.sign(i1 - i)), int(np.sign(j1 - j))
+    rows, columns, x, y = [j], [i], 0, 0
+    while x < n_x or y < n_y:
+        # The next corner is the one whose middle is nearer to the line.
+        goes_in_x = y == n_y or (x < n_x and (2 * x + 1) * n_y < (2 * y + 1) * n_x)
+        x, y = x + goes_in_x, y + (not goes_in_x)
+        rows.append(j + step_y * y)
+        columns.append(i + step_x * x)
+    return np.array(rows), np.array(columns)
+
+
+def ends_on_axis(grid, axis, label: str, start: float, end: float) -> tuple[float, float]:
+    """Both ends of a line along an Axis. A line within the domain does not cross the end of a ring.
+
+    It goes the shorter way round if an end lies beyond the ring's end, or the grid has its own pole. Then its end may
+    be beyond the domain.
+    """
+    low, high = axis.edges
+    if not axis.is_periodic or (low <= start <= high and low <= end <= high and not has_rotated_pole(grid)):
+        return position_in_domain(axis, label, start), position_in_domain(axis, label, end)
+    length = high - low
+    start = low + (start - low) % length
+    return start, start + (end - start + length / 2) % length - length / 2
+
+
+def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> SectionFaces:
+    """The SectionFaces along the corners of a path, between two wet cells."""
+    grid, d_row, d_column = config.grid, np.diff(rows), np.diff(columns)
+    flows_in_x = d_row != 0
+    row, column = np.maximum(rows[1:], rows[:-1]), np.maximum(columns[1:], columns[:-1])
+    rows_read, columns_read = (np.arange(each.min(), each.max() + 2) for each in (row, column))
+    wet = np.broadcast_to(fields.wet_mask(config, rows_read, columns_read) != 0, (len(rows_read), len(columns_read)))
+    j, i = row - rows_read[0], column - columns_read[0]
+    is_open = wet[j, i] & wet[j + ~flows_in_x, i + flows_in_x]
+    lengths = metrics(grid, row)
+    face_lengths = np.where(
+        flows_in_x, *(np.broadcast_to(at[:, 0], row.shape) for at in (lengths["dy"].u, lengths["dx"].v))
+    )
+    # On the way north the flow to the east goes to the right; on the way east that to the north goes to the left.
+    faces = (
+        flows_in_x.astype(int),
+        row % grid.ny,
+        column % grid.nx,
+        np.where(flows_in_x, d_row, -d_column) * face_lengths,
+    )
+    return SectionFaces(*(each[is_open] for each in faces))
+
+
+def problems(config) -> Iterator[str]:
+    """The problems of the sections of a configuration, one line each."""
+    yield from duplicate_names(config, "sections")
+    for line in config.output.sections:
+        try:
+            cross_section(config, line)
+        except UsageError as error:
+            yield f"output.sections: {error}"

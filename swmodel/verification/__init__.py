@@ -1,0 +1,16 @@
+"""Verification tests: results of the model beside analytic solutions, invariants, laboratories and tables."""
+
+from . import drying, flows, forcing, invariants, sphere, waves
+from .comparison import VERIFICATION_TESTS, Comparison, VerificationTest
+
+__all__ = [
+    "VERIFICATION_TESTS",
+    "Comparison",
+    "VerificationTest",
+    "drying",
+    "flows",
+    "forcing",
+    "invariants",
+    "sphere",
+    "waves",
+]

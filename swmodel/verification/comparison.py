@@ -1,0 +1,123 @@
+"""A comparison with a known value, the registry of the functions that make comparisons, and common helpers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..config import load
+from ..model.simulation import Simulation
+from ..ocean.coordinates import points
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A number of the model, and its known value.
+
+    Attributes:
+        quantity: the number, in words.
+        measured, expected: the two values.
+        tolerance: the largest difference that counts as right, in the same unit.
+    """
+
+    quantity: str
+    measured: float
+    expected: float
+    tolerance: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the difference is within the tolerance; a value that is not finite is wrong."""
+        return bool(abs(self.measured - self.expected) <= self.tolerance)
+
+    @property
+    def fraction_of_tolerance(self) -> float:
+        """The difference as a part of the tolerance."""
+        return abs(self.measured - self.expected) / self.tolerance
+
+
+@dataclass(frozen=True)
+class VerificationTest:
+    """A test of the registry: analytic solutions, invariants, records of laboratories and gauges.
+
+    Attributes:
+        name: the NAME of `swmodel verify NAME`.
+        summary: one line.
+        source: the publication or theorem.
+        quick: whether `swmodel verify --quick` computes it.
+        compute: the function that gives its Comparisons.
+    """
+
+    name: str
+    summary: str
+    source: str
+    quick: bool
+    compute: Callable[[], Iterator[Comparison]]
+
+
+#: All tests by name, in the order of their files.
+VERIFICATION_TESTS: dict[str, VerificationTest] = {}
+
+
+def verification_test(source: str, quick: bool = True) -> Callable:
+    """A decorator that adds a function to VERIFICATION_TESTS; the first line of its docstring is the line about it."""
+
+    def register(function: Callable) -> Callable:
+        name = function.__name__
+        VERIFICATION_TESTS[name] = VerificationTest(
+            name, (function.__doc__ or "").splitlines()[0].rstrip("."), source, quick, function
+        )
+        return function
+
+    return register
+
+
+def simulate(case: Any, overrides: dict | None = None, seconds: float = 0.0, fields: dict | None = None) -> Simulation:
+    """A Simulation of the case in double precision, advanced to the first step at or after `seconds`."""
+    config = load(case, {"run.dtype": "float64", **(overrides or {})}, environ={}, fields=fields)
+    simulation = Simulation(config)
+    simulation.advance(math.ceil(seconds / simulation.dt - 1e-6))
+    return simulation
+
+
+def simulate_flat_bottom(nx: int, ny: int, dx: float, fields: dict, seconds: float = 0.0, **overrides) -> Simulation:
+    """A Simulation of water over a flat floor, by default doubly periodic without rotation.
+
+    Args:
+        fields: functions of the points: initial state, depth, forcing.
+        overrides: overrides of the configuration, as section__key.
+    """
+    grid = {"grid.nx": nx, "grid.ny": ny, "grid.dx": dx, "grid.dy": dx, "case.speed": 0.0, "physics.f0": 0.0}
+    options = {name.replace("__", "."): value for name, value in overrides.items()}
+    time_step = {} if "time.dt" in options else {"time.cfl": 0.5}
+    return simulate("inertial", {**grid, **time_step, **options}, seconds, fields)
+
+
+def grid_points(config: Any, location: str = "centre") -> Any:
+    """The Points of a location on the whole grid."""
+    return points(config.grid, location, range(config.grid.ny), range(config.grid.nx))
+
+
+def refine_grid(grid: dict, factor: int) -> dict:
+    """Overrides for the grid with `factor` times the cells each way on the same domain."""
+    cells = {f"grid.{key}": grid[key] * factor for key in ("nx", "ny")}
+    return cells | {f"grid.{key}": grid[key] / factor for key in ("dx", "dy")}
+
+
+def convergence_order(coarse: float, fine: float) -> float:
+    """The order of an error that falls from `coarse` to `fine` where the spacing is halved."""
+    return math.log2(coarse / fine)
+
+
+def max_abs(field: Any) -> float:
+    """The largest size of a field's values."""
+    return float(np.abs(field).max())
+
+
+def root_mean_square(field: Any) -> float:
+    """The root of the mean of the squares."""
+    return float(np.sqrt(np.mean(np.square(field))))

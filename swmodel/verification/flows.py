@@ -1,0 +1,164 @@
+"""Analytic solutions of flows on a plane: gyres, vortices, adjustment, inertial motion, instability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.linalg
+
+from ..cases import adjustment, inertial, munk, stommel
+from .comparison import (
+    Comparison,
+    convergence_order,
+    grid_points,
+    max_abs,
+    refine_grid,
+    simulate,
+    simulate_flat_bottom,
+    verification_test,
+)
+
+DAY = 86400.0
+
+
+def streamfunction(simulation) -> np.ndarray:
+    """Transport streamfunction over the resting depth, m2 s-1, at corners: the sum of h v dx from the western wall."""
+    h, v = simulation.state.h, simulation.state.v
+    flux = 0.5 * (h + np.roll(h, -1, axis=0)) * v
+    return np.cumsum(flux, axis=1) * simulation.config.grid.dx / simulation.config.physics.depth
+
+
+@verification_test("Stommel (1948), Trans. Am. Geophys. Union 29, 202-206")
+def stommel_gyre(overrides: dict | None = None) -> Iterator[Comparison]:
+    """The wind-driven gyre with linear drag approaches Stommel's streamfunction."""
+    basin = {"grid.nx": 50, "grid.ny": 50, "grid.dx": 2e4, "grid.dy": 2e4, "physics.linear_drag": 1.6e-6}
+    simulation = simulate("stommel", basin | (overrides or {"physics.f0": -5e-5, "case.wind": -0.01}), 60 * DAY)
+    corner_points, grid = grid_points(simulation.config, "corner"), simulation.config.grid
+    exact = stommel.streamfunction(simulation.config, (corner_points.i + 1) * grid.dx, (corner_points.j + 1) * grid.dy)
+    error = max_abs(streamfunction(simulation) - exact) / max_abs(exact)
+    yield Comparison("largest error of the streamfunction, of its maximum", error, 0.0, 0.01)
+
+
+@verification_test("Munk (1950), J. Meteorol. 7, 79-93", quick=False)
+def munk_gyre() -> Iterator[Comparison]:
+    """The wind-driven gyre with viscosity and no slip approaches Munk's boundary current."""
+    basin = {"grid.nx": 120, "grid.ny": 20, "grid.dx": 20e3, "grid.dy": 50e3, "physics.f0": 5e-5}
+    simulation = simulate("munk", basin, 110 * DAY)
+    config, row = simulation.config, simulation.config.grid.ny // 2 - 1
+    x, middle_y = grid_points(config, "corner").x[0], config.grid.ny * config.grid.dy / 2
+    psi, v = streamfunction(simulation)[row], simulation.state.v[row]
+    exact = munk.streamfunction(config, x, middle_y)
+    yield Comparison(
+        "largest error of the streamfunction, of its maximum", max_abs(psi - exact) / exact.max(), 0.0, 0.025
+    )
+    column_before = np.flatnonzero((v[:-1] > 0) & (v[1:] <= 0))[0]
+    zero_x = x[column_before] - config.grid.dx * (0.5 - v[column_before] / (v[column_before] - v[column_before + 1]))
+    expected = 2 * np.pi / np.sqrt(3) * munk.boundary_layer_width(config)
+    yield Comparison(
+        "distance from the coast where the current turns, km", zero_x / 1e3, expected / 1e3, 0.03 * expected / 1e3
+    )
+
+
+@verification_test("Carton (2001), Surv. Geophys. 22, 179-263: cyclogeostrophic balance", quick=False)
+def vortex_balance() -> Iterator[Comparison]:
+    """A balanced vortex is steady, to second order."""
+    grid, errors = {"nx": 48, "ny": 48, "dx": 13e3, "dy": 13e3}, []
+    for factor in (1, 2):
+        simulation = simulate("vortex", refine_grid(grid, factor))
+        initial_u = simulation.field("u").copy()
+        simulation.advance(round(DAY / 2 / simulation.dt))
+        errors.append(max_abs(simulation.field("u") - initial_u) / max_abs(initial_u))
+    yield Comparison("largest change of u in half a day, of its maximum", errors[1], 0.0, 0.01)
+    yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.2)
+
+
+@verification_test("Gill (1982), section 7.2")
+def geostrophic_adjustment(overrides: dict | None = None) -> Iterator[Comparison]:
+    """A step of sea level adjusts to rotation; a third of the released energy stays in the current."""
+    grid = {"grid.nx": 360, "grid.ny": 3, "grid.dx": 4e4, "grid.dy": 4e4}
+    simulation = simulate("adjustment", grid | (overrides or {}), 4 * adjustment.INERTIAL_PERIOD)
+    config, steps, eta, v = simulation.config, round(adjustment.INERTIAL_PERIOD / simulation.dt), 0.0, 0.0
+    for _ in range(steps):
+        simulation.advance(1)
+        eta, v = eta + simulation.field("eta")[1] / steps, v + simulation.state.v[1] / steps
+    x = grid_points(config).x[0]
+    is_near = np.abs(x) < 5 * adjustment.rossby_radius(config)
+    exact_eta, exact_v = adjustment.balanced_level(config, x)[is_near], adjustment.balanced_v(config, x)[is_near]
+    yield Comparison(
+        "largest error of sea level, of the step", max_abs(eta[is_near] - exact_eta) / config.case.step, 0.0, 0.005
+    )
+    yield Comparison(
+        "largest error of the current, of its maximum", max_abs(v[is_near] - exact_v) / max_abs(exact_v), 0.0, 0.01
+    )
+    physics, dx = config.physics, config.grid.dx
+    kinetic = 0.5 * physics.density * physics.depth * (v[is_near] ** 2).sum() * dx
+    potential = 0.5 * physics.density * physics.gravity * (config.case.step**2 - eta[is_near] ** 2).sum() * dx
+    yield Comparison("kinetic energy over the potential energy released", kinetic / potential, 1 / 3, 0.02 / 3)
+
+
+@verification_test("Gill (1982), section 8.3; linear and quadratic drag laws", quick=False)
+def inertial_circle() -> Iterator[Comparison]:
+    """A uniform current turns with the period 2 pi/f, and drag slows it by its law."""
+    grid = {"grid.nx": 5, "grid.ny": 3, "grid.dx": 1e6, "grid.dy": 1e6, "time.dt": inertial.INERTIAL_PERIOD / 100}
+    for name, drag in {
+        "without drag": {},
+        "linear drag": {"physics.linear_drag": 3e-5},
+        "quadratic drag": {"physics.quadratic_drag": 0.01},
+    }.items():
+        simulation = simulate("inertial", grid | drag, inertial.INERTIAL_PERIOD)
+        u, v = inertial.velocity(simulation.config, simulation.time)
+        error = max(max_abs(simulation.state.u - u), max_abs(simulation.state.v - v)) / simulation.config.case.speed
+        yield Comparison(f"{name}: error after one period, of the speed", error, 0.0, 1e-6)
+
+
+@verification_test(
+    "Drazin and Howard (1966), Adv. Appl. Mech. 9; Rayleigh's equation solved as a matrix eigenproblem", quick=False
+)
+def bickley_growth() -> Iterator[Comparison]:
+    """The most unstable wave of the jet U sech²(y/L) has the growth rate of Rayleigh's equation."""
+    speed, width, kL = 1.0, 10e3, 0.9
+    nx, ny, dx = 70, 120, 2 * np.pi * width / kL / 70
+    y = (np.arange(1, 4 * ny) / (4 * ny) - 0.5) * ny * dx
+    growth, mode = solve_rayleigh(speed, width, kL / width, y)
+
+    def streamfunction_at(x, at_y):
+        shape = np.interp(at_y, y, mode.real) + 1j * np.interp(at_y, y, mode.imag)
+        return 1e-4 * speed * width * (shape * np.exp(1j * kL / width * x)).real
+
+    half = dx / 2
+
+    def u(at):
+        across = at.y - ny * dx / 2
+        jet = speed / np.cosh(across / width) ** 2
+        return jet - (streamfunction_at(at.x, across + half) - streamfunction_at(at.x, across - half)) / dx
+
+    def v(at):
+        across = at.y - ny * dx / 2
+        return (streamfunction_at(at.x + half, across) - streamfunction_at(at.x - half, across)) / dx
+
+    fields = {"u": u, "v": v}
+    options = {"grid__periodic_y": False, "grid__ny": ny, "time__stepper": "rk4", "physics__depth": 100.0}
+    simulation, time_scale, time_and_rms = simulate_flat_bottom(nx, ny, dx, fields, **options), width / speed, []
+    for _ in range(2):
+        simulation.advance(round(8 * time_scale / simulation.dt))
+        time_and_rms.append((simulation.time, float(np.sqrt(np.mean(simulation.field("v") ** 2)))))
+    (first_time, first_rms), (second_time, second_rms) = time_and_rms
+    measured = np.log(second_rms / first_rms) / (second_time - first_time)
+    yield Comparison("growth rate, of U/L", measured * time_scale, growth * time_scale, 0.02 * growth * time_scale)
+
+
+def solve_rayleigh(speed: float, width: float, k: float, y: np.ndarray) -> tuple[float, np.ndarray]:
+    """The growth rate, s-1, and the streamfunction at y of the most unstable mode of U sech²(y/L) between walls.
+
+    (U - c)(phi'' - k² phi) - U'' phi = 0, by differences of second order.
+    """
+    dy, n = y[1] - y[0], y.size
+    U = speed / np.cosh(y / width) ** 2
+    curvature = U * (4 - 6 / np.cosh(y / width) ** 2) / width**2
+    laplacian = (np.diag(np.full(n - 1, 1.0), -1) + np.diag(np.full(n - 1, 1.0), 1) - 2 * np.eye(n)) / dy**2
+    operator = laplacian - k**2 * np.eye(n)
+    c, modes = scipy.linalg.eig(U[:, None] * operator - np.diag(curvature), operator)
+    fastest = int(np.argmax(c.imag))
+    mode = modes[:, fastest]
+    return k * float(c[fastest].imag), mode / np.abs(mode).max()

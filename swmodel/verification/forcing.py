@@ -1,0 +1,180 @@
+"""Verification tests of forcing: wind, air pressure, tides, an earthquake, a tsunami."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..cases import chile2010, gulf_tide
+from ..config import Case
+from ..ocean.constituents import constituents_at
+from ..ocean.okada import Fault, displacement
+from ..ocean.terms.tide import EQUILIBRIUM
+from .comparison import (
+    Comparison,
+    convergence_order,
+    grid_points,
+    max_abs,
+    simulate,
+    simulate_flat_bottom,
+    verification_test,
+)
+
+DENSITY, GRAVITY, DEPTH = 1025.0, 9.81, 20.0
+COMMON_OPTIONS = {
+    "physics__gravity": GRAVITY,
+    "physics__density": DENSITY,
+    "physics__depth": DEPTH,
+    "time__stepper": "rk4",
+}
+
+
+@verification_test("Dean and Dalrymple (1991), section 5.7: (H + eta)² = C + 2 tau x / (rho g)", quick=False)
+def wind_set_up() -> Iterator[Comparison]:
+    """The slope of the surface balances a steady wind; nothing moves."""
+    tau = 2.0
+    fields = {
+        "wind_x": lambda at: tau + 0 * at.x,
+        "eta": lambda at: np.sqrt(DEPTH**2 + 2 * tau * at.x / (DENSITY * GRAVITY)) - DEPTH + 0 * at.y,
+    }
+    simulation = simulate_flat_bottom(20, 3, 1e3, fields, 1000.0, grid__periodic_x=False, **COMMON_OPTIONS)
+    yield Comparison("largest current, m s-1", max_abs(simulation.field("u")), 0.0, 1e-13)
+    yield Comparison("rise over 19 km, m", np.ptp(simulation.field("eta")), 0.18803, 1.88e-5)
+
+
+@verification_test("hydrostatics: 1 hPa / (rho g)", quick=False)
+def inverse_barometer() -> Iterator[Comparison]:
+    """Sea level is 9.95 mm lower where the air weighs 1 hPa more; nothing moves."""
+    fields = {
+        "air_pressure": lambda at: 101300.0 + 500.0 * np.sin(at.x / 3e3) + 0 * at.y,
+        "eta": lambda at: -500.0 * np.sin(at.x / 3e3) / (DENSITY * GRAVITY) + 0 * at.y,
+    }
+    simulation = simulate_flat_bottom(20, 3, 1e3, fields, 1000.0, grid__periodic_x=False, **COMMON_OPTIONS)
+    yield Comparison("largest current, m s-1", max_abs(simulation.field("u")), 0.0, 1e-13)
+    yield Comparison("sea level a hPa, mm", max_abs(simulation.field("eta")) / 5.0 * 1e3, 9.95, 0.0995)
+
+
+@verification_test("Proudman (1929), Geophys. J. Int. 2, 197-209", quick=False)
+def moving_pressure() -> Iterator[Comparison]:
+    """Under air pressure that moves at U, sea level is the inverse barometer over 1 - U²/(g H), to second order."""
+    length, speed, errors = 100e3, 6.0, []
+    k, factor = 2 * np.pi / length, 1 / (1 - speed**2 / (GRAVITY * DEPTH))
+    for nx in (16, 32):
+        steps = 8 * nx
+
+        def level(at):
+            return -np.cos(k * at.x) * factor / (DENSITY * GRAVITY) + 0 * at.y
+
+        fields = {
+            "air_pressure": lambda at, t: np.cos(k * (at.x - speed * t)) + 0 * at.y,
+            "eta": level,
+            "u": lambda at, level=level: speed * level(at) / DEPTH,
+        }
+        intervals = {"time__dt": length / speed / steps, "forcing__every": length / speed / nx}
+        simulation = simulate_flat_bottom(nx, 3, length / nx, fields, length / speed, **COMMON_OPTIONS, **intervals)
+        exact = level(grid_points(simulation.config))
+        errors.append(max_abs(simulation.field("eta") - exact) / max_abs(exact))
+    yield Comparison("largest error after a period, of the amplitude", errors[1], 0.0, 0.02)
+    yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.15)
+
+
+@verification_test("Airy (1845); Gill (1982), section 9.8: eta / eta_eq = 1 / (1 - beta - (w/k)² / (g H))", quick=False)
+def canal_tide() -> Iterator[Comparison]:
+    """M2 in a canal round the equator is Airy's forced wave, with low water under the Moon."""
+    radius, depth, date, factor, beta = 6371e3, 4000.0, "2012-03-01", 1e-3, 0.09
+    (tide,) = constituents_at(("M2",), date)
+    w, errors = 2 * np.pi * tide.frequency, []
+    for nx in (24, 48):
+        response = 1 / (1 - beta - (w * radius / 2) ** 2 / (GRAVITY * depth))
+        height = response * factor * tide.nodal_factor * EQUILIBRIUM["M2"].height
+
+        def wave(at, height=height):
+            return height * np.cos(tide.phase + 2 * np.radians(at.lon)) + 0 * at.lat
+
+        options = {
+            "grid.kind": "latlon", "grid.nx": nx, "grid.ny": 1, "grid.south": -0.5, "grid.north": 0.5,
+            "grid.radius": radius, "grid.rotation": 0.0, "physics.depth": depth, "physics.self_attraction": beta,
+            "tide.constituents": ("M2",), "tide.factor": factor, "time.stepper": "rk4", "time.start": date,
+            "time.dt": tide.period / 4 / (2 * nx),
+        }  # fmt: skip
+        fields = {"eta": wave, "u": lambda at, wave=wave: -w * radius / (2 * depth) * wave(at)}
+        simulation = simulate(Case, options, tide.period / 4, fields)
+        lon = np.radians(grid_points(simulation.config).lon)
+        exact = height * np.cos(tide.phase + 2 * lon + w * simulation.time)
+        errors.append(max_abs(simulation.field("eta") - exact) / abs(height))
+    yield Comparison("largest error after a quarter of a period, of the amplitude", errors[1], 0.0, 0.03)
+    yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.2)
+
+
+@verification_test("Lynch and Gray (1978), J. Hydraul. Div. ASCE 104, 1409-1428")
+def gulf_tide_solution() -> Iterator[Comparison]:
+    """The tide of a gulf with a floor that rises as the square of the distance, to second order."""
+    errors = []
+    for cells in (21, 41):
+        spacing = 237e3 / (cells - 1)
+        grid = {"grid.nx": cells, "grid.ny": 3, "grid.dx": spacing, "grid.dy": spacing, "case.amplitude": 1e-5}
+        w = gulf_tide.m2_frequency()
+        simulation = simulate("gulf_tide", grid, 5 * 2 * np.pi / w)
+        config = simulation.config
+        level = gulf_tide.solution(config, grid_points(config).x[0, :-1])[0]
+        exact = (level * np.exp(1j * w * simulation.time)).real
+        errors.append(max_abs(simulation.field("eta")[1, :-1] - exact) / max_abs(level))
+    yield Comparison("largest error of sea level after five periods", errors[1], 0.0, 4e-4)
+    yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.3)
+
+
+@verification_test("Meeus (1998), Astronomical Algorithms, chapters 22, 25 and 47; Schureman (1958)")
+def tidal_arguments() -> Iterator[Comparison]:
+    """Phases and nodal factors of the constituents are those of the positions of Moon and Sun."""
+    sun, moon = 280.46646, 218.3164477  # mean longitudes at noon of 1 January 2000, degrees
+    (m2, s2, k1) = constituents_at(("M2", "S2", "K1"), "2000-01-01T12:00", nodal=False)
+    for each, expected in ((m2, 360 + 2 * (sun - moon)), (s2, 0.0), (k1, sun - 90)):
+        difference = (math.degrees(each.phase) - expected + 180) % 360 - 180
+        yield Comparison(f"V of {each.name} at noon of 1 January 2000, difference in degrees", difference, 0.0, 0.05)
+    factors = [constituents_at(("M2",), f"{year}-07-02")[0].nodal_factor for year in range(1997, 2016)]
+    yield Comparison("least nodal factor of M2 in 19 years", min(factors), 0.963, 0.003)
+    yield Comparison("largest nodal factor of M2 in 19 years", max(factors), 1.038, 0.003)
+    yield Comparison("period of M2, hours", m2.period / 3600, 12.4206012, 1e-6)
+
+
+@verification_test("Okada (1985), Bull. Seismol. Soc. Am. 75, 1135-1154, table 2")
+def okada_table() -> Iterator[Comparison]:
+    """The motion of the surface by a fault is that of Okada's table."""
+    table = {
+        "strike_slip": (-8.689e-3, -4.298e-3, -2.747e-3),
+        "dip_slip": (-4.682e-3, -3.527e-2, -3.564e-2),
+        "opening": (-2.660e-4, 1.056e-2, 3.214e-3),
+    }
+    for motion, expected in table.items():
+        motions = displacement(Fault(4.0, math.radians(70.0), 3.0, 2.0, **{motion: 1.0}), 2.0, 3.0)
+        for axis, value, expected_value in zip("xyz", motions, expected, strict=True):
+            last_digit = 10.0 ** (math.floor(math.log10(abs(expected_value))) - 3)
+            yield Comparison(
+                f"case 2, {motion.replace('_', ' ')}, {axis}", float(value), expected_value, 0.5 * last_digit
+            )
+
+
+@verification_test("NOAA National Data Buoy Center, DART 32412, 27 February 2010", quick=False)
+def chile_2010() -> Iterator[Comparison]:
+    """The tsunami off Chile of 2010 reaches a buoy 2400 km away at the observed time."""
+    simulation = simulate("chile2010", {"output.maxima": (), "output.arrival": None})
+    station, at = (-86.392, -17.975), grid_points(simulation.config)
+    row, column = int(np.argmin(np.abs(at.lat - station[1]))), int(np.argmin(np.abs(at.lon - station[0])))
+    series = []
+    while simulation.time < 3.6 * 3600:
+        simulation.advance(2)
+        series.append((simulation.time, simulation.field("eta")[row, column]))
+
+    def find_half_crest_time(time, level):
+        """The time at which the first wave rose to half of its crest, s."""
+        is_first_wave = (time >= 2.5 * 3600) & (time <= 3.6 * 3600)
+        time, level = time[is_first_wave], level[is_first_wave]
+        crest = int(np.argmax(level))
+        last_below = np.flatnonzero(level[:crest] < level[crest] / 2)[-1]
+        return float(np.interp(level[crest] / 2, level[last_below : last_below + 2], time[last_below : last_below + 2]))
+
+    measured, expected = find_half_crest_time(*np.array(series).T), find_half_crest_time(*chile2010.load_record())
+    quantity = "half of the first crest, minutes after the earthquake"
+    yield Comparison(quantity, measured / 60, expected / 60, 0.01 * expected / 60)

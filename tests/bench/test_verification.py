@@ -1,0 +1,45 @@
+"""The model gives the known answers; `swmodel verify` says so, and what differs."""
+
+import json
+
+import numpy as np
+import pytest
+from support.command import invoke_swmodel
+from support.marks import night_params
+
+from swmodel import verification
+from swmodel.verification import VERIFICATION_TESTS, Comparison, VerificationTest
+
+pytestmark = pytest.mark.slow
+
+QUICK_SOLUTIONS = [name for name in VERIFICATION_TESTS if VERIFICATION_TESTS[name].quick]
+
+
+@pytest.mark.promise("the model gives the known answers")
+@pytest.mark.parametrize(
+    "name", [*QUICK_SOLUTIONS, *night_params(*(name for name in VERIFICATION_TESTS if name not in QUICK_SOLUTIONS))]
+)
+def test_model_agrees_with_the_analytic_solution(name, optimised):
+    assert [answer for answer in VERIFICATION_TESTS[name].compute() if not answer.passed] == []
+
+
+def test_verify_prints_draws_and_records_its_results(tmp_path):
+    done = invoke_swmodel("verify", "okada_table", "tidal_arguments", "-o", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "out/verify.json").read_text())
+    assert {answer["passed"] for answers in found.values() for answer in answers} == {True}
+    assert (tmp_path / "out/verify.png").stat().st_size > 10_000
+    unknown = invoke_swmodel("verify", "kelvin_wav")
+    assert (unknown.exit_code, "kelvin_wave" in unknown.stderr) == (2, True)
+
+
+@pytest.mark.promise("the model gives the known answers")
+@pytest.mark.parametrize("measured", [2.0, float("nan"), np.float32(2.0)])
+def test_wrong_answer_has_its_exit_code(monkeypatch, tmp_path, measured):
+    wrong = VerificationTest(
+        "wrong", "A wrong answer", "nobody", True, lambda: iter([Comparison("a number", measured, 1.0, 0.1)])
+    )
+    monkeypatch.setitem(verification.VERIFICATION_TESTS, "wrong", wrong)
+    done = invoke_swmodel("verify", "wrong", "-o", tmp_path)
+    assert (done.exit_code, "a number" in done.stderr) == (6, True)
+    assert json.loads((tmp_path / "verify.json").read_text())["wrong"][0]["passed"] is False

@@ -1,0 +1,182 @@
+"""A case of the user's own, from a file or a class: the same configuration; what is wrong with it is refused."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from support.user_case import BUMP_CODE, write_bump
+
+from swmodel import Case, ConfigError, load, resolve
+from swmodel.config import from_toml, to_toml
+from swmodel.config.loading.fixed_on_resume import differences
+from swmodel.model.validate import check_config
+from swmodel.setup import fields
+
+namespace = {}
+exec(BUMP_CODE, namespace)
+Bump = namespace["Bump"]
+
+
+@pytest.fixture
+def bump_file(tmp_path):
+    return write_bump(tmp_path)
+
+
+def options_of(config):
+    """All options but where the case comes from."""
+    sections = config.model_dump()
+    return sections | {"case": {key: x for key, x in sections["case"].items() if key not in ("file", "sha256")}}
+
+
+def problems(source, overrides=()):
+    with pytest.raises(ConfigError) as caught:
+        check_config(load(source, overrides, {}))
+    return list(caught.value.problems)
+
+
+@pytest.mark.parametrize("way", ["file", "toml", "override", "class", "object"])
+def test_user_case_is_the_same_as_file_class_or_object(bump_file, tmp_path, way):
+    (tmp_path / "my.toml").write_text('[case]\nfile = "bump.py"\nheight = 0.3\n[grid]\nnx = 12\nny = 8\n')
+    small = {"grid.nx": 12, "grid.ny": 8}
+    changed = small | {"case.height": 0.3}
+    config = {
+        "file": lambda: load(bump_file, changed, {}),
+        "toml": lambda: load(tmp_path / "my.toml", (), {}),
+        "override": lambda: load("jet", changed | {"case.file": str(bump_file)}, {}),
+        "class": lambda: load(Bump, changed, {}),
+        "object": lambda: load(Bump(height=0.3), small, {}),
+    }[way]()
+    assert options_of(config) == options_of(load(Bump, changed, {}))
+    assert (config.case.name, config.case.height, config.case.radius) == ("bump", 0.3, 50e3)
+    assert (config.grid.nx, config.grid.dx, config.grid.periodic_x) == (12, 1e4, False)
+    middle = fields.evaluate(config, "eta", [4], [6])  # half a cell from the middle
+    assert middle == pytest.approx(0.3 * np.exp(-2 * 5e3**2 / 50e3**2))
+    assert not fields.has_field_source(config, "wind_x")
+
+
+def test_last_source_names_the_case(bump_file, tmp_path):
+    (tmp_path / "my.toml").write_text('[case]\nfile = "bump.py"\nname = "bump"\n')
+    assert load(tmp_path / "my.toml", (), {}).case.name == "bump"
+    assert load(tmp_path / "my.toml", ["case.name=rest"], {}).case.name == "rest"
+    assert load(tmp_path / "my.toml", (), {"SWMODEL_CASE_NAME": "rest"}).case.name == "rest"
+    assert load("rest", (), {"SWMODEL_CASE_FILE": str(bump_file)}).case.name == "bump"
+    assert load("rest", ["case.name=seiche"], {"SWMODEL_CASE_FILE": str(bump_file)}).case.name == "seiche"
+
+
+def test_user_case_survives_a_round_trip_through_toml(bump_file, tmp_path):
+    """A resolved one names the copy of the file, and its checksum."""
+    config = load(bump_file, {"case.height": 0.3, "run.executor": "reference"}, {})
+    (tmp_path / "elsewhere").mkdir()
+    text = to_toml(config, comments=True)
+    (tmp_path / "elsewhere" / "my.toml").write_text(text)
+    assert load(tmp_path / "elsewhere" / "my.toml", (), {}) == config
+    assert "# its e-folding radius [m]\nradius = 50000.0\n" in text
+    config = resolve(config)
+    assert (config.case.file, config.case.file_text) == ("case.py", BUMP_CODE)
+    assert config.case.sha256 == hashlib.sha256(bump_file.read_bytes()).hexdigest()
+    assert resolve(config) == config
+    for case in (BUMP_CODE, type(config.case)):
+        assert resolve(from_toml(to_toml(config), case)) == config
+    assert from_toml(to_toml(config), Case).grid == config.grid
+
+
+def test_changed_file_is_another_case_with_another_checksum(bump_file):
+    pace = {"time.dt": 10.0, "run.executor": "reference"}
+    before = load(bump_file, pace, {})
+    assert type(load(bump_file, environ={}).case) is type(before.case)
+    bump_file.write_text(BUMP_CODE.replace("self.height *", "2 * self.height *"))
+    after = load(bump_file, pace, {})
+    np.testing.assert_array_equal(*(k * fields.evaluate(c, "eta", [3], [3]) for k, c in ((2, before), (1, after))))
+    (found,) = differences(to_toml(resolve(before)), to_toml(resolve(after)))
+    assert found.startswith("case.file: SHA-256 ")
+    pinned = {"case.file": str(bump_file), "case.sha256": resolve(before).case.sha256}
+    assert problems("jet", pinned)[0].startswith(f"case.file: {bump_file}: was changed")
+    with pytest.raises(ConfigError, match="was changed"):
+        from_toml(to_toml(resolve(before)), bump_file.read_text())
+
+
+def test_wrong_case_file_name_or_option_is_refused(bump_file):
+    for overrides, words in (
+        ({"case.file": 3}, "case.file: "), ({"case.sha256": "ab"}, "case.sha256: "),
+        ({"case.file": "nothing.py"}, "case.file: nothing.py: "),
+        ({"case.file": bump_file, "case.name": "jet"}, f"case.file: {bump_file}: "),
+        ({"case.file": bump_file, "case.heigth": 1.0}, "case.heigth: "),
+        ({"case.file": bump_file, "case.radius": -1.0}, "case.radius: "),
+    ):  # fmt: skip
+        (found,) = problems("jet", {key: str(x) if x is bump_file else x for key, x in overrides.items()})
+        assert found.startswith(words)
+
+
+CLASS_HEADER = b"from swmodel import Case, option\nclass Bad(Case):\n    "
+
+
+@pytest.mark.fault("a case file is missing, is not Python, raises, or defines no case or several")
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (b"x = (1,\n", ":1: "), (b"import numpy\nx = nq.zeros(3)\n", ":2: NameError: name 'nq'"),
+        (b"from swmodel.cases.jet import Jet\n", ": "),
+        (CLASS_HEADER + b"pass\nclass Two(Case): pass\n", ": defines 2 cases"),
+        (b"\xff\xfe", ": cannot be read: "), (b"#" * 50_001, ": is no case: it has more than 50000 bytes"),
+        (CLASS_HEADER + b"height: float = 1.0\n", ": Bad.height: "),
+        (CLASS_HEADER + b"eta: int = option(1, '', '')", ": Bad.eta: "),
+        (CLASS_HEADER + b"height = option(1.0, 'm', '')\n", ":2: PydanticUserError: Field 'height'"),
+        (CLASS_HEADER + b"rows: list = option([], '', '')\n", ": Bad.rows: "),
+        (CLASS_HEADER + b"defaults = 3\n", ": Bad.defaults: "),
+        (CLASS_HEADER + b"def etta(self, config, at): pass\n", ': Bad.etta: no such field; did you mean "eta"?'),
+        (CLASS_HEADER + b"def mask(self, at): pass\n", ": Bad.mask: must be a function of (self, config, at)"),
+    ],
+)  # fmt: skip
+def test_file_without_a_case_is_refused_with_its_line(tmp_path, text, place):
+    (tmp_path / "bad.py").write_bytes(text)
+    (found,) = problems(tmp_path / "bad.py")
+    assert found.startswith(f"{tmp_path}/bad.py{place}")
+    assert problems("jet", {"case.file": f"{tmp_path}/bad.py"}) == [f"case.file: {found}"]
+
+
+def test_all_unknown_defaults_of_a_class_are_named(tmp_path):
+    defaults = "{'grid': {'nz': 3, 'nx': 10.5}, 'x': {'y': 1}}"
+    text = f"{CLASS_HEADER.decode()}a: float = option('high', 'm', '')\n    defaults = {defaults}\n"
+    found = {line.rpartition(": ")[0] for line in problems(write_bump(tmp_path, text))}
+    assert found == {"case bad: grid.nz", "case bad: x.y", "case bad: grid.nx", "case.a"}
+
+
+@pytest.mark.fault("a function of a case returns no field, or one that differs from block to block")
+@pytest.mark.parametrize(
+    ("returned", "place"),
+    [
+        ("np.zeros((8, 12))", ":4: eta of the case bad: returns an array of shape (8, 12)"),
+        ("None", ":4: eta of the case bad: "), ("1j * at.x", ":4: eta of the case bad: "),
+        ("exit(3)", ":5: eta of the case bad: SystemExit: 3"), ("{}[3]", ":5: eta of the case bad: KeyError: 3"),
+        ("np.random.default_rng(1).standard_normal((at.y.size, at.x.size))", "eta of the case bad: is "),
+        ("at.x - at.x.mean()", "eta of the case bad: is "),
+        ("np.where(at.j == at.j.max(), 1.0, at.y)", "eta of the case bad: is "),
+    ],
+)  # fmt: skip
+def test_function_that_returns_no_field_is_refused(tmp_path, returned, place):
+    """Nor may a value depend on the other points, because blocks have different ones."""
+    body = f"    def eta(self, config, at):\n        return {returned}\n"
+    path = write_bump(tmp_path, f"import numpy as np\nfrom swmodel import Case\nclass Bad(Case):\n{body}")
+    (found,) = problems(path, {"grid.nx": 12, "grid.ny": 8, "run.steps": 1, "time.dt": 1.0})
+    assert found.startswith(f"{path}{place}" if place[0] == ":" else place)
+
+
+def test_random_numbers_of_the_whole_grid_are_accepted(tmp_path):
+    drawn = "np.random.default_rng(1).standard_normal((config.grid.ny, config.grid.nx))[at.j, at.i]"
+    text = BUMP_CODE.replace("np.exp(-(at.x**2 + at.y**2) / self.radius**2)", drawn)
+    config = check_config(load(write_bump(tmp_path, text), {"run.executor": "reference"}, environ={}))
+    whole = fields.evaluate(config, "eta", range(40), range(60))
+    np.testing.assert_array_equal(fields.evaluate(config, "eta", [39, 40], [5]), whole[[39, 0]][:, [5]])
+
+
+def test_options_may_be_choices_and_lists(tmp_path):
+    """Also where annotations are texts."""
+    text = (
+        "from __future__ import annotations\nfrom typing import Literal\nfrom swmodel import Case, option\nLIMIT = 3\n"
+        'class Shaped(Case):\n    limit = LIMIT\n    form: Literal["flat", "round"] = option("flat", "", "form")\n'
+        '    sides: tuple[str, ...] = option(("west",), "", "sides")\n'
+    )
+    source = write_bump(tmp_path, text)
+    config = load(source, ["case.form=round", "case.sides=west,east"], {})
+    assert (config.case.form, config.case.sides) == ("round", ("west", "east"))
+    assert problems(source, ["case.form=square"])[0].endswith("flat, round")

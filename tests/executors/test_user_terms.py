@@ -1,0 +1,239 @@
+"""Terms of the user's own are computed as those of the model are: by each executor, in time, in derivatives."""
+
+import logging
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import swmodel
+from swmodel import Parametric
+from swmodel import operators as op
+from swmodel.cases.double_gyre import DoubleGyre
+from swmodel.errors import UsageError
+from swmodel.gradients import Problem
+from swmodel.model import resolve
+
+pytestmark = [pytest.mark.slow, pytest.mark.compiled_quickly]
+
+SMALL = {"grid.nx": 14, "grid.ny": 11, "grid.dx": 2e4, "grid.dy": 2e4, "run.dtype": "float64", "physics.viscosity": 50}
+PERIOD = 5e3
+
+
+def drag_rate(at):
+    return 1e-4 * (1 + np.sin(at.x / 1e5) * np.cos(at.y / 1e5))
+
+
+def slow(state, grid, t, damping):
+    return {"u": -(op.mx_f(damping) * state.u), "v": -(op.my_f(damping) * state.v)}
+
+
+def shaken(state, grid, t):
+    return {"u": 1e-5 + 2e-5 * np.cos(2 * np.pi * t / PERIOD + 0.3)}
+
+
+def simulation(executor, fields=None, terms=(), **options):
+    overrides = (
+        SMALL
+        | {"run.executor": executor, "time.dt": 600.0}
+        | {name.replace("__", "."): x for name, x in options.items()}
+    )
+    return swmodel.Simulation("double_gyre", overrides, fields=fields, terms=terms)
+
+
+def assert_same(ours, theirs, rtol):
+    for name, a, b in zip(ours.state._fields, ours.state, theirs.state, strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * np.abs(b).max(), err_msg=name)
+
+
+@pytest.mark.promise("fields and terms from Python equal those of the model")
+@pytest.mark.parametrize("executor", ["xla", "native"])
+def test_user_drag_has_bits_of_built_in_drag(executor):
+    """Because the step adds both at the same place, with the coefficient read in the same way; `xla` to round-off."""
+    none = {"physics__linear_drag": 0.0, "physics__viscosity": 0.0}
+    ours = simulation(executor, {"damping": drag_rate}, [slow], **none)
+    theirs = simulation(executor, {"linear_drag": drag_rate}, **none)
+    for model in (ours, theirs):
+        model.advance(25)
+    assert_same(ours, theirs, 0 if executor == "native" else 1e-13)
+    without = simulation("reference", **none)
+    without.advance(25)
+    assert np.abs(without.state.u - theirs.state.u).max() > 1e-3 * np.abs(theirs.state.u).max()
+
+
+@pytest.mark.parametrize(("executor", "stepper"), [("xla", "rk3"), ("native", "rk3"), ("xla", "ab2")])
+def test_user_term_gets_the_time_of_its_stage(executor, stepper):
+    """A force that oscillates, as a user writes it, acts as the body force of the reference does."""
+    ours = simulation(executor, terms=[shaken], time__stepper=stepper)
+    force = {"x": 1e-5, "x_amplitude": 2e-5, "x_phase": 0.3, "period": PERIOD}
+    theirs = simulation("reference", time__stepper=stepper, **{f"body_force__{name}": x for name, x in force.items()})
+    for model in (ours, theirs):
+        model.advance(20)
+    assert_same(ours, theirs, 1e-11)
+
+
+@pytest.mark.fault("a user's term is redefined under its name in one process")
+def test_redefined_term_replaces_the_old_one():
+    """As in a cell of a notebook that is executed again: the same name, file and line, in one process."""
+    answers = []
+    for drag in (1e-4, 3e-4, 1e-4):
+        text = f"def slow(state, grid, t): return {{'u': -{drag} * state.u, 'v': -{drag} * state.v}}"
+        exec(compile(text, "<cell>", "exec"), found := {})
+        ours = simulation("native", terms=[found["slow"]], physics__linear_drag=0.0)
+        theirs = simulation("reference", physics__linear_drag=drag)
+        for model in (ours, theirs):
+            model.advance(5)
+        assert_same(ours, theirs, 1e-12)
+        answers.append(np.array(ours.state.u))
+    assert np.array_equal(answers[0], answers[2])
+    assert np.abs(answers[1] - answers[0]).max() > 1e-6 * np.abs(answers[0]).max()
+
+
+RATE, RATE_BY_NAME = 0.0, {"rate": 0.0}
+
+
+def of_global(state, grid, t):
+    return {"u": -RATE * state.u}
+
+
+def of_dict(state, grid, t):
+    return {"u": -RATE_BY_NAME["rate"] * state.u}
+
+
+class Damping:
+    rate = 0.0
+
+    def method(self, state, grid, t):
+        return {"u": -self.rate * state.u}
+
+
+def network(state, grid, t, weights):
+    return {"u": -RATE * weights[0] * state.u}
+
+
+class Damped(DoubleGyre):
+    def damping(self, state, grid, t):
+        return {"u": -RATE * state.u}
+
+
+DAMPING = Damping()
+
+
+def constant(rate):
+    return lambda state, grid, t: {"u": -rate * state.u}
+
+
+def set_rate(rate):
+    global RATE
+    RATE = DAMPING.rate = RATE_BY_NAME["rate"] = rate
+
+
+RATES = 1e-5, 1e-3, 1e-5
+#: Terms that read a rate in every way; and the case.
+TERMS_THAT_READ_A_RATE = {
+    "global": ([of_global], "double_gyre"),
+    "dict": ([of_dict], "double_gyre"),
+    "bound method": ([DAMPING.method], "double_gyre"),
+    "parameters": ([Parametric(network, np.ones(2))], "double_gyre"),
+    "case": ([], Damped),
+}
+
+
+def result_of_six_steps(way, case, terms):
+    """Numbers that six steps give."""
+    options = SMALL | {"run.steps": 6, "run.executor": "native" if way == "native" else "xla"}
+    config = swmodel.load(case, options, {}, fields={"u": 0.1}, terms=terms)
+    if way == "functional":
+        carry, static, step = swmodel.functional(config)
+        return np.array(step(carry, static, 0).state.u)
+    if way == "problem":
+        problem = Problem(config, ["eta"], lambda view, k: view.state)
+        return problem.value_and_gradient(problem.first_guess(), lambda series: jnp.sum(series.u[-1] ** 2))[1]["eta"]
+    model = swmodel.Simulation(config)
+    model.advance(6)
+    return np.array(model.state.u)
+
+
+@pytest.fixture(scope="module")
+def results_for_rates():
+    """By the way, what a function of its own gives for each rate."""
+    ways = ("native", "xla", "functional", "problem")
+    return {
+        way: [result_of_six_steps(way, "double_gyre", [constant(drag_rate)]) for drag_rate in RATES[:2]] for way in ways
+    }
+
+
+@pytest.mark.fault("a sweep over a value that a term reads (global, dict, method, case) always gives the first answer")
+@pytest.mark.night
+@pytest.mark.parametrize(
+    ("way", "reading"),
+    [("xla", reading) for reading in TERMS_THAT_READ_A_RATE]
+    + [("native", "global"), ("functional", "global"), ("problem", "case")],
+)
+def test_changed_value_that_a_term_reads_is_used(results_for_rates, way, reading):
+    """To round-off the answer is that of a function with the value as a constant, not that of an earlier program."""
+    terms, case = TERMS_THAT_READ_A_RATE[reading]
+    first, second = results_for_rates[way]
+    assert np.abs(np.subtract(first, second)).max() > 0
+    for rate, expected in zip(RATES, (first, second, first), strict=True):
+        set_rate(rate)
+        np.testing.assert_allclose(result_of_six_steps(way, case, terms), expected, rtol=1e-13)
+
+
+def in_deep_water(state, grid, t):
+    return {"u": np.where(state.h > RATE, -1e-6, 0.0) * state.u}
+
+
+@pytest.mark.fault("a term changes between two programs of one run")
+@pytest.mark.night
+@pytest.mark.parametrize(("term", "before", "after"), [(of_global, 1e-3, 2e-3), (in_deep_water, 100.0, 5000.0)])
+def test_term_that_changes_during_a_run_is_refused(tmp_path, term, before, after):
+    """As for the program that looks at each step; one value before it and another in it would be no run at all."""
+    set_rate(before)
+    model = simulation("xla", terms=[term], run__steps=4, output__maxima=["speed"])
+    model.advance(2)
+    set_rate(after)
+    with pytest.raises(UsageError, match=rf"test_user_terms.py:\d+: {term.__name__} .*has changed"):
+        model.run(tmp_path / "run")
+
+
+def tanh(state, grid, t):
+    return {"u": -1e-6 * np.tanh(state.u)}
+
+
+@pytest.mark.night
+def test_term_without_native_step_runs_on_jax(caplog):
+    resolve.log_slower_executor.cache_clear()
+    with caplog.at_level(logging.WARNING, "swmodel"):
+        assert simulation("auto", terms=[tanh]).config.run.executor == "xla"
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert f"{__file__}:" in line
+    assert "a term may use + - * /, abs, whole powers" in line
+    with pytest.raises(swmodel.ConfigError, match=r"test_user_terms.py:\d+: .*tanh"):
+        simulation("native", terms=[tanh])
+    with pytest.raises(UsageError, match="^run.executor: the reference does not have the term tanh"):
+        simulation("reference", terms=[tanh])
+
+
+def branching(state, grid, t):
+    return {"u": -state.u if t.values.sum() > 1e9 or bool(t.values[0, 0] > 5) else 0.0 * state.u}
+
+
+def double(state, grid, t):
+    return {"u": state.u.map(lambda u: u.astype("float32"))}
+
+
+@pytest.mark.fault("a term from Python that returns no tendency, a wrong shape or precision, or raises")
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        (branching, r"test_user_terms.py:\d+: branching cannot be traced: TracerBoolConversionError: .*, in: return {"),
+        (double, r"test_user_terms.py:\d+: double returns float32 of shape"),
+        (swmodel.Term("odd", lambda flow, params, now: {"dye": flow.u}), "odd .*dye"),
+    ],
+)
+def test_invalid_term_is_refused_before_the_first_step(monkeypatch, term, message):
+    for first in ("python_inputs.term_checksum", "user_terms.check_term"):  # which would say so
+        monkeypatch.setattr(f"swmodel.config.loading.{first}", lambda term, scheme, parameters: "0" * 64)
+    with pytest.raises(UsageError, match=message):
+        simulation("xla", terms=[term], time__stepper="gfb")

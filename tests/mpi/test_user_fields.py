@@ -1,0 +1,203 @@
+"""The same script on one process and on several: the same files; what one of them does otherwise, all are told."""
+
+import re
+from functools import partial
+
+import jax
+import netCDF4
+import numpy as np
+import pytest
+from support.restarts import assert_same_data, assert_same_run
+from support.stormy_sea import make_config
+from support.unchecked_config import resolve_without_checks
+from support.user_run import WIND, change_state, drag, loss_and_gradient, second_derivative, simulation
+
+import swmodel
+from swmodel.errors import exit_code
+
+pytestmark = pytest.mark.mpi
+
+SMALL = {"grid.nx": 23, "grid.ny": 11, "run.steps": 6, "output.every_steps": 3, "run.executor": "native"}
+
+
+def message_and_exit_code(function) -> tuple[str, int]:
+    """How a function ends on this rank: the message of its exception, and its exit code."""
+    try:
+        function()
+    except Exception as error:
+        return str(error), exit_code(error)
+    return "done", 0
+
+
+def failing_function(model):
+    if model.transport.rank == 1 and model.step == 4:
+        raise ValueError("only here")
+
+
+def user_run(folder):
+    """Fields as functions, a part of an array and a DataArray that runs from north to south; a term; functions."""
+    block = simulation().block
+    here = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
+    model = simulation(wind_x=swmodel.local(WIND[here]))
+    model.every("3 steps", change_state)
+    model.run(folder / "run")
+    stopped = simulation()
+    stopped.every("2 steps", failing_function)
+    told = message_and_exit_code(lambda: stopped.run(folder / "stopped"))
+    again = swmodel.Simulation.resume(folder / "stopped", terms=[drag])
+    again.every("2 steps", failing_function)
+    again.run(folder / "stopped")
+    return model.dataset("eta").eta.shape, block.shape, told
+
+
+def user_run_on_one_process(folder):
+    for name in ("run", "stopped"):
+        model = simulation()
+        if name == "run":
+            model.every("3 steps", change_state)
+        model.run(folder / name)
+
+
+@pytest.mark.promise("fields and terms from Python equal those of the model")
+@pytest.mark.fault("a function of `every` raises, on one process or on all")
+def test_script_on_ranks_leaves_files_of_one_process(ranks, tmp_path):
+    """Also where a function fails on one rank, which stops all, and the run goes on."""
+    (shape, own, (first, code)), (_, _, second) = ranks(2, user_run, tmp_path)
+    assert shape == own == (11, 12)
+    ranks(1, user_run_on_one_process, tmp_path / "one")
+    for name in ("run", "stopped"):
+        assert_same_run(tmp_path / name, tmp_path / "one" / name, 9)
+    assert second == (first, code) == (first, 75)
+    assert re.search(
+        r"test_user_fields.py:\d+: failing_function, .*ValueError: only here.* \(on rank 1\) at step 4", first
+    )
+
+
+def run_stormy_sea(folder, name, every):
+    options = {"run__executor": "native", "output__every_steps": every}
+    swmodel.Simulation(make_config("recorded", folder, **options)).run(folder / name)
+
+
+@pytest.mark.fault("several processes or devices have other series while the weather varies")
+@pytest.mark.night
+def test_series_on_ranks_do_not_depend_on_forcing_records(ranks, tmp_path):
+    """They are those of one process that writes each step."""
+    ranks(1, run_stormy_sea, tmp_path, "one", 1)
+    ranks(2, run_stormy_sea, tmp_path, "two", 7)
+    for name in ("stations.nc", "sections.nc", "harmonics.nc"):
+        assert_same_data(tmp_path / "two" / name, tmp_path / "one" / name)
+
+
+def continue_runs(folder):
+    """How runs end into a folder that has one, at its end, beyond it; and one that is unstable."""
+    plain = swmodel.Simulation(swmodel.load("jet", SMALL, environ={}))
+    plain.run(folder, lambda event: None)
+    overwriting = message_and_exit_code(lambda: plain.run(folder))
+    swmodel.Simulation.from_restart(folder).run(folder)
+    longer = swmodel.load("jet", SMALL | {"run.steps": 9}, environ={})
+    swmodel.Simulation(longer, restart=folder / "restart/step-0000000006.nc").run(folder)
+    unstable = swmodel.load("jet", SMALL | {"time.dt": 4000.0, "run.nproc": 2}, environ={})
+    return overwriting, message_and_exit_code(lambda: swmodel.Simulation(resolve_without_checks(unstable)).advance(60))
+
+
+@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
+@pytest.mark.fault("a run from Python into a folder that has files or is in use")
+def test_ranks_continue_run_but_do_not_overwrite_it(ranks, tmp_path):
+    first, second = ranks(2, continue_runs, tmp_path / "plain")
+    (overwriting, code), (unstable, blew_up) = first
+    assert first == second
+    assert (code, blew_up) == (2, 4)
+    assert "plain holds a run" in overwriting
+    assert "step 60" in unstable
+    with netCDF4.Dataset(tmp_path / "plain" / "output.nc") as file:
+        assert file["step"][...].tolist() == [0, 3, 6, 9]
+    assert not (tmp_path / "plain" / "run.lock").exists()
+
+
+@pytest.mark.promise("the derivative of a loss by the pure step is that of one process")
+def test_gradient_of_pure_step_on_ranks_and_devices(ranks):
+    """Each process has its part of fields, and the whole derivative by a number; difference quotients agree."""
+    (alone,) = ranks(1, loss_and_gradient)
+    direction = 1e-5 * np.random.default_rng(3).standard_normal(alone[2].shape)
+    slopes = np.vdot(direction, alone[2]), 100.0 * alone[3]
+    up, down = (ranks(1, loss_and_gradient, (), sign * direction, sign * 100.0)[0][0] for sign in (1, -1))
+    np.testing.assert_allclose((up - down) / 2, sum(slopes), rtol=1e-4)
+    assert min(np.abs(slopes)) > 0.1 * max(np.abs(slopes))
+    two, four = (ranks(n, loss_and_gradient, {"run.layout": layout}) for n, layout in ((2, "1x2"), (4, "2x2")))
+    devices = ranks(1, loss_and_gradient, {"run.devices": 4, "run.layout": "2x2"})
+    for found, columns in (two, 2), (four, 2), (devices, 1):
+        for number, expected in enumerate(alone):
+            parts = [part[number] for part in found]
+            rows = [np.hstack(parts[n : n + columns]) for n in range(0, len(parts), columns)]
+            whole = np.vstack(rows) if np.ndim(expected) else np.array(parts)
+            np.testing.assert_allclose(whole, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    for curvature, value in ranks(2, second_derivative):
+        assert curvature == pytest.approx(12.0 * value, rel=1e-12)
+
+
+@pytest.mark.night
+def test_pure_step_on_ranks_refuses_checkpoint(ranks):
+    assert ranks(2, message_and_exit_code, partial(loss_and_gradient, transform=jax.checkpoint))[0][1] == 70
+
+
+def advance_with_functions(*functions):
+    """Advance a model that calls a function on rank 0 and another one on rank 1, None for none."""
+    model = simulation()
+    if function := functions[model.transport.rank]:
+        model.every("2 steps", function)
+    model.advance(4)
+
+
+def register_on_rank_0(model):
+    if model.transport.rank == 0:
+        model.every("5 steps", change_state)
+
+
+def run_with_options_by_rank(rank):
+    swmodel.Simulation("rest", {"grid.nx": 20, "grid.ny": 10, "time.dt": 1.0 + rank})
+
+
+def run_with_part_by_rank(rank):
+    """A part of a field on one rank only."""
+    block = simulation().block
+    simulation(eta=swmodel.local(np.zeros(block.shape)) if rank else 0.0)
+
+
+#: What ranks do, functions of their number, and what each of them is told.
+DIFFERENCES_BETWEEN_RANKS = {
+    "formula": (lambda rank: simulation(eta=lambda at: 0.01 * rank + 0 * at.x), ["eta .*rank 1"] * 2),
+    "options": (run_with_options_by_rank, [r"time\.dt .*rank 1"] * 2),
+    "shape": (lambda rank: simulation(eta=np.zeros((3, 3)) if rank else 0.0), [r"rank 1: .*eta.*\(11, 23\)", "eta"]),
+    "exception": (
+        lambda rank: simulation(eta=lambda at: [0.0][rank]),
+        ["rank 1: .*eta: IndexError", "eta: IndexError"],
+    ),
+    "part": (lambda rank: simulation(eta=swmodel.local(np.zeros((3, 3)))), [r"eta .*\(11, 12\)", r"eta .*\(11, 11\)"]),
+    "part of one": (run_with_part_by_rank, ["eta .*local"] * 2),
+    "set": (lambda rank: simulation().set(eta=0.01 * rank), ["eta .*ranks 0 and 1"] * 2),
+    "function of one": (
+        lambda rank: advance_with_functions(change_state, None),
+        ["change_state every 2 steps, rank 1 nothing"] * 2,
+    ),
+    "asked for by one": (
+        lambda rank: advance_with_functions(register_on_rank_0, register_on_rank_0),
+        ["change_state"] * 2,
+    ),
+}
+
+
+def message_for_difference(name):
+    from mpi4py import MPI
+
+    return message_and_exit_code(lambda: DIFFERENCES_BETWEEN_RANKS[name][0](MPI.COMM_WORLD.rank))
+
+
+@pytest.mark.fault("fields or options that differ between processes")
+@pytest.mark.fault("functions of `every` differ between processes, or one waits for the other processes")
+@pytest.mark.parametrize("name", DIFFERENCES_BETWEEN_RANKS)
+def test_ranks_refuse_what_differs_between_them(ranks, name):
+    for (words, code), expected in zip(
+        ranks(2, message_for_difference, name), DIFFERENCES_BETWEEN_RANKS[name][1], strict=True
+    ):
+        assert code in (2, 3), words
+        assert re.search(expected, words), words

@@ -1,0 +1,172 @@
+"""Waves leave through open sides and come in by what is given outside; water comes in with its volume and speed."""
+
+import numpy as np
+import pytest
+from support.open_boundaries import LINEAR_OPTIONS, WAVE_SPEED, G, H
+from support.random_case import configuration, random_fields
+from support.stepping import run_chunks
+
+import swmodel
+from swmodel.cases.gulf_tide import M2_PERIOD
+from swmodel.verification.comparison import convergence_order
+
+
+def state_after(ny, nx, fields, steps, **options):
+    """h, u, v after so many steps of the reference."""
+    fields = {"depth": np.full((ny, nx), H)} | fields
+    return run_chunks("reference", configuration(ny, nx, fields, **LINEAR_OPTIONS | options), steps)[:3]
+
+
+def linear_energy(h, u, v):
+    """Of g eta²/2 + H (u² + v²)/2 in all cells."""
+    return (0.5 * G * (h - H) ** 2 + 0.5 * H * (u**2 + v**2)).sum()
+
+
+def remaining_energy_of_pulse(ny):
+    """The part of the energy of a pulse that is left once it has gone through both sides."""
+    spacing, length = 200e3 / ny, 200e3
+    across = (np.arange(ny)[:, None] + 0.5) * spacing + np.zeros(3)
+    eta, dt = 1e-5 * np.exp(-0.5 * ((across - length / 2) / 8e3) ** 2), 0.5 * spacing / WAVE_SPEED
+    options = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": dt, "open_sides__sides": ("south", "north")}
+    now = state_after(ny, 3, {"eta": eta}, round(0.8 * length / WAVE_SPEED / dt), **options, grid__periodic_x=True)
+    return linear_energy(*now) / (0.5 * G * (eta**2).sum())
+
+
+@pytest.mark.slow
+def test_pulse_leaves_with_fourth_order_reflection():
+    """Of energy; its width is 8 cells at the finer spacing: 6e-6 are left. Along x: the known answer
+    `open_boundary`.
+    """
+    coarse, fine = remaining_energy_of_pulse(100), remaining_energy_of_pulse(200)
+    assert fine < 7e-6
+    assert convergence_order(coarse, fine) == pytest.approx(4, abs=0.15)
+
+
+@pytest.mark.slow
+@pytest.mark.fault("the transport of an outside tide has no effect, or a wrong one")
+def test_tide_with_its_transport_enters_unchanged():
+    """A progressive wave, whose level and transport U = c eta an atlas has, and not the wave that comes in alone."""
+    ny, nx, spacing = 3, 30, 20e3
+    w, amplitude = 2 * np.pi / M2_PERIOD, 1e-5
+    x = (np.arange(nx) - 0.5)[None, :] * spacing + np.zeros((ny, 1))  # of centres, from the open face
+
+    def parts(size, place):
+        lag = w * place / WAVE_SPEED
+        return np.array([[size * np.cos(lag), size * np.sin(lag)]])
+
+    level, transport = parts(amplitude, x), parts(amplitude * WAVE_SPEED, x + spacing / 2)
+    start = {"eta": level[0, 0], "u": transport[0, 0] / H}
+    size = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": 0.5 * spacing / WAVE_SPEED, "grid__periodic_y": True}
+    steps = round(1.6 * M2_PERIOD / size["time__dt"])
+    sides = {"open_sides__sides": ("west", "east"), "open_sides__constituents": ("M2",)}
+    given = {"outside_tide_level": level, "outside_tide_transport_x": transport}
+    eta = amplitude * np.cos(w * (x / WAVE_SPEED - steps * size["time__dt"]))
+    h, *_ = state_after(ny, nx, given | start, steps, **sides, **size)
+    assert np.abs((h - H - eta)[:, 1:-1]).max() < 0.002 * amplitude
+    h, *_ = state_after(ny, nx, {"outside_tide_level": level} | start, steps, **sides, **size)
+    assert np.abs((h - H - eta)[:, 1:-1]).max() > 0.1 * amplitude
+
+
+def test_phases_of_boundary_tide_are_degrees():
+    """A whole turn changes nothing, and half of one the sign of what comes in."""
+    sides = {"open_sides__sides": ("west",), "open_sides__constituents": ("M2",), "open_sides__amplitude": (1e-3,)}
+    found = [
+        state_after(2, 9, {"eta": np.zeros((2, 9))}, 5, **sides, open_sides__phase=(p,))[0] - H for p in (0, 360, 180)
+    ]
+    assert np.abs(found[0]).max() > 1e-6
+    np.testing.assert_allclose(found[1], found[0], atol=1e-9 * np.abs(found[0]).max() + 1e-13)
+    np.testing.assert_allclose(found[2], -found[0], atol=1e-3 * np.abs(found[0]).max())
+
+
+@pytest.mark.fault("air pressure pumps water through an open side")
+@pytest.mark.parametrize("more", [{}, {"air": 800.0, "sponge__rate": 1e-3, "sponge__width": 1e4}], ids=["calm", "air"])
+def test_sea_at_rest_stays_at_rest_with_open_boundaries(more):
+    """Over rough ground, with islands; under air that differs from place to place sea level is as by a barometer."""
+    options = dict(more)
+    pressure = 101325.0 + options.pop("air", 0.0) * np.random.default_rng(3).standard_normal((9, 11))
+    fields = {name: values for name, values in random_fields(9, 11).items() if name in ("depth", "mask")}
+    fields |= {"air_pressure": pressure} if more else {}
+    fields["eta"] = 0.3 - (pressure - 101325.0) / (1025.0 * G)
+    options |= {"open_sides__sides": ("west", "east", "south", "north"), "open_sides__level": 0.3}
+    _, u, v = run_chunks("reference", configuration(9, 11, fields, grid__periodic_x=False, **options), 200)[:3]
+    assert max(np.abs(u).max(), np.abs(v).max()) < 1e-13
+
+
+#: Water comes in through all sides, between islands, in steps of Adams and Bashforth.
+SIDES = ("west", "east", "south", "north")
+BASIN = {
+    **{"grid__periodic_x": False, "grid__periodic_y": False, "time__stepper": "ab2", "physics__f0": 1e-4},
+    **{"open_sides__sides": SIDES, "open_sides__constituents": ("M2",), "open_sides__amplitude": (0.4,)},
+    **{"open_sides__transport_x": 3.0, "open_sides__current_y": 0.05, "run__executor": "reference"},
+}
+
+
+@pytest.mark.promise("open sides let waves in and out")
+@pytest.mark.fault("inflow is missing in the series")
+@pytest.mark.parametrize("stepper", ["ab2", "gfb"])
+def test_volume_changes_by_inflow_of_the_series(stepper):
+    """Times the weights of the time stepper; and by that each face has the current that the fields say."""
+    fields = random_fields(9, 11, amplitude=0.1)
+    model = swmodel.Simulation(configuration(9, 11, fields, **BASIN | {"time__stepper": stepper}))
+    density, epsilon, before = model.config.physics.density, model.config.time.ab2_epsilon, 0.0
+    for step in range(4):
+        numbers = model.diagnostics()
+        inflow = sum(numbers[f"inflow_{side}"] for side in SIDES)
+        weights = (1.5 + epsilon, -0.5 - epsilon) if step and stepper == "ab2" else (1.0, 0.0)
+        model.advance(1)
+        gained = (model.diagnostics()["mass"] - numbers["mass"]) / density
+        expected = model.dt * (weights[0] * inflow + weights[1] * before)
+        assert abs(expected) > 1e5
+        assert gained == pytest.approx(expected, abs=1e-14 * numbers["mass"] / density)
+        before = inflow
+    if stepper == "gfb":
+        return
+    eta, u, wet = model.field("eta"), model.field("u"), fields["mask"] > 0
+    depth = 0.5 * (fields["depth"][:, 0] + fields["depth"][:, 1])
+    inner = (np.arange(9) > 0) & (np.arange(9) < 8)
+    level = eta[:, 1] + 0.5 * wet[:, 2] * (eta[:, 1] - eta[:, 2])
+    through = model.config.grid.dy * (u[:, 0] * (depth + level))[inner & wet[:, 0] & wet[:, 1]]
+    assert model.diagnostics()["inflow_west"] == pytest.approx(through.sum(), rel=1e-12)
+
+
+@pytest.mark.fault("the current at an open side is zero in files, means, ensembles")
+def test_current_at_open_boundary_is_that_inside():
+    """A uniform transport: speed and its mean are the same in all cells inside, and it comes in and leaves."""
+    options = {"open_sides__transport_x": 3.0, "grid__periodic_y": True, "run__executor": "reference"}
+    fields = {"depth": np.full((4, 12), H), "u": np.full((4, 12), 3.0 / H) * ~np.isin(np.arange(12), (0, 10, 11))}
+    config = configuration(4, 12, fields, open_sides__sides=("west", "east"), **LINEAR_OPTIONS | options)
+    model = swmodel.Simulation(config)
+    means = model.means(["speed", "u"])
+    for _ in range(3):
+        model.advance(1)
+        means.add_state(model.carry.state)
+    numbers, inflow = model.diagnostics(), 3.0 * 4 * config.grid.dy
+    assert numbers["inflow_west"] == pytest.approx(inflow, rel=1e-12)
+    assert numbers["inflow_east"] == pytest.approx(-inflow, rel=1e-12)
+    assert numbers["max_speed"] == pytest.approx(3.0 / H, rel=1e-12)
+    for fields in (model.fields(["speed", "u"]), means.values()):
+        np.testing.assert_allclose(fields["speed"][:, 1:-1], 3.0 / H, rtol=1e-12)
+        np.testing.assert_allclose(fields["u"][:, :-1], 3.0 / H, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_oblique_waves_are_reflected_as_theory_says():
+    """(1 - cos)/(1 + cos) of their amplitude, except for what 16 cells in a wavelength resolve."""
+    nx, ny, dx, length, degrees = 160, 8, 1e3, 16e3, 45.0
+    cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    dy, dt, k = length / sin / ny, 0.5 * dx / WAVE_SPEED, 2 * np.pi / length
+
+    def wave(x, y):
+        return 1e-6 * np.exp(-0.5 * ((x - 70e3) / 18e3) ** 2) * np.cos(k * (cos * x + sin * y))
+
+    x, y = (np.arange(nx)[None, :] + 0.5) * dx, (np.arange(ny)[:, None] + 0.5) * dy
+    fields = {
+        "u": G / WAVE_SPEED * cos * wave(x + dx / 2, y),
+        "v": G / WAVE_SPEED * sin * wave(x, y + dy / 2),
+        "eta": wave(x, y),
+    }
+    size = {"grid__dx": dx, "grid__dy": dy, "time__dt": dt, "grid__periodic_y": True}
+    steps = round(1.7 * (nx * dx - 70e3) / (WAVE_SPEED * cos) / dt)
+    h, *_ = state_after(ny, nx, fields, steps, open_sides__sides=("east",), **size)
+    amplitude = np.sqrt(((h - H) ** 2).sum() / (fields["eta"] ** 2).sum())
+    assert amplitude == pytest.approx((1 - cos) / (1 + cos), rel=0.1)

@@ -1,0 +1,148 @@
+"""Terms, closures, tides and open sides are refused with unusable options; open sides on land, and without values."""
+
+import numpy as np
+import pytest
+from support.random_case import configuration
+
+import swmodel
+from swmodel.config import ConfigError
+from swmodel.config.remarks import sponge_without_values
+from swmodel.model.validate import check_config
+
+pytestmark = pytest.mark.slow
+
+M2_BOUNDARY_TIDE = {"open_sides.constituents": ["M2"], "open_sides.amplitude": [0.1]}
+SOUTHERN_OPEN_BOUNDARY = {"open_sides.sides": ["south"]}
+SMALL = {"time.dt": 20.0, "grid.nx": 30, "grid.ny": 20, "run.executor": "reference"}
+SPHERE = {"grid.kind": "latlon", "grid.west": 0, "grid.east": 120, "grid.south": -60, "grid.north": 60, "time.dt": 60.0}
+PLANE_TIDE = {"tide.constituents": ["M2"], "time.start": "2012-03-01"}
+TIDE = SPHERE | PLANE_TIDE
+#: (beginning of the message, words in it, options)
+REFUSED = [
+    ("output.fields", '"tracer"', {"output.fields": ["h", "tracer"]}),
+    ("body_force.period", "", {"body_force.x_amplitude": 1e-5, "body_force.period": 30.0}),
+    ("time.stepper", "", {"time.stepper": "ab3", "physics.tracers": [{"name": "a", "advection": "weno5"}]}),
+    ("physics.manning", "", {"physics.manning": -0.1}),
+    ("physics.self_attraction", "", {"physics.self_attraction": 0.6}),
+    ("output.fields", "subgrid_energy", {"output.fields": ["subgrid_energy"]}),
+    ("physics.leith", "", {"physics.leith": -1.0}),
+    # A closure that only adds energy to eddies needs one that takes it.
+    ("physics.zanna_bolton", "a viscosity", {"physics.zanna_bolton": 1.0}),
+    ("physics.backscatter", "", {"physics.backscatter": 1.0}),
+    ("tide.constituents", 'did you mean "M2"', TIDE | {"tide.constituents": ["M22"]}),
+    ("tide.constituents", '"M2"', TIDE | {"tide.constituents": ["M2", "m2"]}),
+    ("tide.constituents", "sphere", PLANE_TIDE),
+    ("tide.constituents", "44714.2 s", TIDE | {"time.dt": 30000.0}),
+    ("tide.constituents", "water column", TIDE | {"physics.reduced_gravity": True}),
+    ("time.start", "must be given", TIDE | {"time.start": ""}),
+    ("time.start", "12345-01-01", TIDE | {"time.start": "12345-01-01"}),
+    ("time.calendar", "proleptic_gregorian", TIDE | {"time.calendar": "noleap"}),
+    ("tide.ramp", "tide.constituents", TIDE | {"tide.constituents": [], "tide.ramp": 100.0}),
+    ("open_sides.level", "open_sides.sides", {"open_sides.level": 0.1}),
+    ("open_sides.constituents", "open_sides.sides", {"open_sides.constituents": ["M2"]}),
+    ("open_sides.sides", '"south"', {"open_sides.sides": ["south", "south"]}),
+    (
+        "open_sides.constituents",
+        '"K1"',
+        SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_sides.constituents": ["K1", "K1"]},
+    ),
+    ("open_sides.constituents", "K1", SOUTHERN_OPEN_BOUNDARY | {"open_sides.constituents": ["K1"]}),
+    ("open_sides.amplitude", "2", SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_sides.amplitude": [0.1, 0.2]}),
+    ("open_sides.sides", "grid.periodic_x", {"open_sides.sides": ["west"], "grid.periodic_x": True}),
+    ("sponge.sides", "grid.periodic_x", {"sponge.rate": 1e-3, "sponge.width": 2e4, "grid.periodic_x": True}),
+    ("open_sides", "44714.2 s", SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"time.dt": "8 h"}),
+    ("time.stepper", "leapfrog", SOUTHERN_OPEN_BOUNDARY | {"time.stepper": "leapfrog"}),
+    (
+        "open_sides.nodal",
+        "tide.nodal",
+        SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_sides.nodal": False} | PLANE_TIDE,
+    ),
+]
+
+
+@pytest.mark.fault("outside water without an open side, an open side of a periodic axis, a tide too fast for the steps")
+@pytest.mark.fault("an analysis has other nodal factors than the tide")
+@pytest.mark.fault("a leapfrog with open sides")
+@pytest.mark.fault("a tide without a date, on a plane, of an unknown or too fast constituent")
+@pytest.mark.parametrize(("key", "words", "options"), REFUSED)
+def test_equations_refuse_unusable_options(key, words, options):
+    with pytest.raises(ConfigError) as caught:
+        check_config(swmodel.load("rest", SMALL | options, {}))
+    assert any(line.startswith(f"{key}: ") and words in line for line in caught.value.problems), caught.value
+
+
+def test_closures_with_required_options_are_accepted():
+    enough = {"physics.zanna_bolton": 1.0, "physics.backscatter": 0.1, "physics.biharmonic_smagorinsky": 0.06}
+    check_config(swmodel.load("rest", SMALL | enough | {"output.fields": ["subgrid_energy"]}, {}))
+
+
+def sea_with_open_boundaries(nx, fields, *sides, **options):
+    """A sea of five rows with these open sides and fields."""
+    given = {"grid__periodic_x": False, "open_sides__sides": sides, "run__executor": "reference"} | options
+    return configuration(5, nx, fields, **given)
+
+
+@pytest.mark.fault("an invalid depth outside an open side")
+@pytest.mark.parametrize(("column", "value"), [(5, -200.0), (5, np.nan), (4, -60.0)])
+def test_depth_at_open_boundary_must_be_positive(column, value):
+    """Land beside the water outside, which may flood, must not be higher than that water is deep."""
+    depth = np.full((5, 6), 50.0)
+    depth[2:4, column] = value
+    config = sea_with_open_boundaries(6, {"depth": depth, "mask": np.ones((5, 6))}, "east", drying__active=column == 4)
+    with pytest.raises(ConfigError, match="depth: must be above 0 m .* at rows 2 to 3 of the east side"):
+        check_config(config)
+
+
+@pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
+def test_open_boundary_must_be_water_and_have_boundary_data():
+    fields = {"mask": np.ones((5, 6)), "outside_level": np.zeros((5, 6))}
+    fields["mask"][:, 0] = 0
+    fields["outside_level"][[1, 3, 4], 5] = np.nan
+    with pytest.raises(ConfigError) as raised:
+        check_config(sea_with_open_boundaries(6, fields, "west", "east"))
+    assert "there is no water along the west side" in str(raised.value)
+    assert "outside_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
+    for column in (4, 5):  # a mask without one of the two cells is the remedy
+        mask = np.ones((5, 6))
+        mask[[1, 3, 4], column] = 0
+        check_config(sea_with_open_boundaries(6, fields | {"mask": mask}, "east"))
+
+
+@pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
+def test_boundary_data_may_be_missing_at_open_corner():
+    """Nothing comes in through a corner: neither of a steady field nor of records in time."""
+    level = np.zeros((2, 5, 6))
+    level[:, [0, 0, -1, -1], [0, -1, 0, -1]] = np.nan
+    for given in (level[0], level):
+        model = swmodel.Simulation(
+            sea_with_open_boundaries(6, {"outside_level": given}, "west", "east", "south", "north")
+        )
+        model.advance(1)
+        assert np.isfinite(model.field("eta")).all()
+
+
+@pytest.mark.fault("air pressure at open sides relative to another reference")
+def test_air_pressure_at_open_boundaries_must_be_absolute():
+    """A departure from the mean, or a pressure in hPa, is taken only where `open_sides.pressure` says so."""
+    fields = {"air_pressure": np.full((5, 6), 300.0)}
+    with pytest.raises(ConfigError, match="air_pressure is 300 Pa at row 0 of the west side"):
+        check_config(sea_with_open_boundaries(6, fields, "west"))
+    for pressure in (0.0, None):
+        check_config(sea_with_open_boundaries(6, fields, "west", open_sides__pressure=pressure))
+
+
+@pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
+@pytest.mark.parametrize(("columns", "missing"), [(2, 15), (4, 5), (5, 0)])
+def test_sponge_needs_its_field_in_most_of_it(columns, missing):
+    """Of the sponge's 20 cells, `missing` have no value; few of them relax to zero, and a remark says so."""
+    outside = np.full((5, 12), np.nan)
+    outside[:, :columns] = 0.1
+    wide = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",), "grid__periodic_y": True}
+    config = sea_with_open_boundaries(12, {"outside_level": outside}, "west", **wide)
+    words = f"outside_level: has no value at {missing} of the 20 cells of the sponge, which relaxes to"
+    if missing > 10:
+        with pytest.raises(ConfigError, match=f"{words} it"):
+            check_config(config)
+    else:
+        check_config(config)
+    assert list(sponge_without_values(config)) == ([f"input.{words} zero there"] if missing else [])

@@ -1,0 +1,213 @@
+"""A covering array: 24 configurations that contain every pair of options, for the theorems that need machine code.
+
+A row of TABLE has a level of each of FACTORS; "-" is the level without the option. The step of each row is compiled
+once in a test run. Pairs of FORBIDDEN do not exist. Levels of TURNS stand for two options that take turns, for example
+rk3 and rk4: tests/executors/test_product.py compares every stepper with every flux, without a compiler. After a change
+of FACTORS, `python tools/covering.py` makes a new table.
+"""
+
+import itertools
+from functools import cache
+
+import numpy as np
+
+import swmodel
+from support.random_case import COEFFICIENTS, DRYING, DRYING_SPHERE, TIDE, configuration, drying_flats, random_fields
+from swmodel import operators as op
+
+NY, NX = 19, 23
+SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}
+OPEN_BOUNDARIES = {
+    **{"grid__periodic_x": False, "open_sides__sides": ("west", "south"), "open_sides__transport_x": 2.0},
+    **{"open_sides__constituents": ("M2", "K1"), "open_sides__amplitude": (0.3, 0.2), "open_sides__phase": (70, -30)},
+}
+SPHERE = {"sphere": True, "grid__south": -40.0}
+TRACER, DYE = {"name": "tracer", "diffusivity": 100.0}, {"name": "dye", "initial": 2.0}
+WENO5_TRACERS = tuple(each | {"advection": "weno5"} for each in (TRACER, DYE))
+BODY_FORCE = {
+    "body_force__x": 1e-5,
+    "body_force__y_amplitude": 1e-4,
+    "body_force__y_phase": 0.4,
+    "body_force__period": 300.0,
+}
+#: The levels of each option of the equations, and the keys that they set.
+FACTORS = {
+    "stepper": {name: {"time__stepper": name} for name in ("ab2", "ab3", "rk", "leapfrog", "gfb")} | {"drying": {}},
+    "flux": {name: {"scheme__vorticity_flux": name} for name in ("energy", "enstrophy", "arakawa_lamb", "weno")},
+    "boundary": {
+        "rings": {"grid__periodic_y": True},
+        "channel": {},
+        "basin": {"grid__periodic_x": False},
+        "open": OPEN_BOUNDARIES,
+    },
+    "ground": {
+        "f_plane": {},
+        "beta_plane": {"physics__beta": 2e-10},
+        "sphere": {},
+    },
+    "friction": {
+        "viscosity": {},
+        "biharmonic": {"physics__viscosity": 0.0, "physics__biharmonic_viscosity": 1e8},
+        "inviscid": {"physics__viscosity": 0.0},
+    },
+    "closure": {
+        "-": {},
+        "smagorinsky": {"physics__smagorinsky": 0.15, "physics__biharmonic_smagorinsky": 0.06},
+        "leith": {"physics__leith": 1.0, "physics__leith_e": 8.0},
+        "backscatter": {
+            **{"physics__backscatter": 0.3, "physics__zanna_bolton": 1.0},
+            **{"physics__biharmonic_smagorinsky": 0.06, "physics__biharmonic_viscosity": 1e7},
+        },
+    },
+    "drag": {"quadratic": {}, "manning": {"physics__manning": 0.03, "physics__quadratic_drag": 0.0}},
+    "tracers": {
+        "-": {},
+        "two": {"physics__tracers": (TRACER, DYE)},
+        "fifth_order": {"physics__tracers": WENO5_TRACERS},
+    },
+    "coefficients": {"numbers": {}, "fields": {}},
+    "slip": {"free": {}, "no": {"physics__slip": "no"}},
+    "dtype": {name: {"run__dtype": name} for name in ("float64", "float32")},
+    "tide": {"-": {}, "tide": TIDE | {"physics__self_attraction": 0.1}},
+    "weather": {"-": {}, "weather": {"in_time": True}},
+    "sponge": {"-": {}, "sponge": SPONGE},
+    "force": {"-": {}, "force": BODY_FORCE},
+    "term": {"-": {}, "user_term": {}},
+}
+#: What multiplies coefficients on the small cells of the rows with drying.
+DRYING_SCALE = {"viscosity": (50 / 4e3) ** 2, "biharmonic_viscosity": (50 / 4e3) ** 4}
+#: Two levels that no run can have together.
+FORBIDDEN = {
+    *((("boundary", "rings"), ("ground", ground)) for ground in ("beta_plane", "sphere")),
+    *((("ground", ground), ("tide", "tide")) for ground in ("f_plane", "beta_plane")),
+    *((("stepper", name), ("tracers", "fifth_order")) for name in ("ab2", "ab3", "rk", "leapfrog")),
+    (("boundary", "rings"), ("tide", "tide")),
+    (("stepper", "leapfrog"), ("boundary", "open")),
+}
+#: What takes turns in a level, from one of its rows to the next.
+ALTERNATING_OPTIONS = {
+    **{("stepper", "rk"): ({"time__stepper": "rk3"}, {"time__stepper": "rk4"})},
+    **{("flux", "weno"): tuple({"scheme__vorticity_flux": name} for name in ("weno5", "weno7"))},
+    **{("weather", "weather"): ({"in_time": True}, {"in_time": True, "wind_drag__law": "large_pond"})},
+    **{
+        ("boundary", "open"): (
+            OPEN_BOUNDARIES,
+            OPEN_BOUNDARIES | {"open_sides__sides": ("east", "north"), "open_sides__current_x": 0.1},
+        )
+    },
+    **{("ground", "sphere"): (SPHERE, SPHERE | {"grid__pole": (-42.0, 76.0)})},
+}
+TABLE = """
+ab2 energy basin f_plane viscosity smagorinsky quadratic - fields free float64 - - sponge force user_term
+ab2 enstrophy channel beta_plane biharmonic backscatter quadratic two fields no float64 - weather - - -
+ab2 arakawa_lamb open sphere inviscid - manning - fields no float32 tide - sponge force -
+ab2 weno rings f_plane inviscid leith manning two numbers no float32 - weather sponge force -
+ab3 energy open beta_plane biharmonic backscatter manning two fields free float64 - weather - force -
+ab3 enstrophy basin sphere inviscid smagorinsky manning two fields no float64 tide - - - user_term
+ab3 arakawa_lamb rings f_plane viscosity leith quadratic - fields free float32 - weather sponge - user_term
+ab3 weno channel beta_plane biharmonic - manning two numbers no float32 - - - - user_term
+rk energy rings f_plane biharmonic smagorinsky manning - numbers free float32 - - - - user_term
+rk enstrophy open f_plane viscosity leith quadratic two numbers no float64 - - - force -
+rk arakawa_lamb channel beta_plane biharmonic - quadratic - numbers no float32 - - - - -
+rk weno basin sphere inviscid backscatter quadratic two fields no float32 tide weather sponge - -
+leapfrog energy channel f_plane inviscid - quadratic - numbers free float64 - weather - - -
+leapfrog enstrophy basin beta_plane biharmonic leith quadratic - fields no float32 - - - force -
+leapfrog arakawa_lamb channel sphere biharmonic smagorinsky quadratic two numbers free float64 tide - sponge force -
+leapfrog weno rings f_plane viscosity backscatter manning - fields free float64 - - - force user_term
+gfb energy open sphere biharmonic leith manning fifth_order numbers free float32 tide weather - force -
+gfb enstrophy rings f_plane inviscid - manning two fields free float64 - - sponge force user_term
+gfb arakawa_lamb basin sphere inviscid backscatter quadratic - fields no float64 tide - sponge - user_term
+gfb weno channel beta_plane viscosity smagorinsky quadratic fifth_order fields free float64 - weather - - -
+drying energy channel beta_plane inviscid leith manning - fields no float64 - - sponge force -
+drying enstrophy rings f_plane inviscid backscatter manning fifth_order numbers no float32 - - sponge force user_term
+drying arakawa_lamb basin sphere viscosity - manning fifth_order numbers no float32 tide weather sponge force -
+drying weno open sphere biharmonic smagorinsky quadratic two numbers free float64 - - - - user_term
+"""
+
+
+def rows() -> list[dict[str, str]]:
+    """The levels of each row, by factor."""
+    return [dict(zip(FACTORS, line.split(), strict=True)) for line in TABLE.split("\n") if line]
+
+
+def pairs_of_levels(levels: dict[str, str]) -> set:
+    """The pairs of levels in a row."""
+    return set(itertools.combinations(levels.items(), 2))
+
+
+def required_pairs() -> set:
+    """All pairs of levels of two factors but those of FORBIDDEN."""
+    all_levels = [[(factor, level) for level in levels] for factor, levels in FACTORS.items()]
+    found = {pair for two in itertools.combinations(all_levels, 2) for pair in itertools.product(*two)}
+    return found - FORBIDDEN
+
+
+def rows_by_name() -> dict[str, dict[str, str]]:
+    """The rows by name: stepper, flux, boundary and ground."""
+    return {"-".join([*row.values()][:4]): row for row in rows()}
+
+
+def overrides_of(name: str) -> dict:
+    """What a row sets, as for `random_case.configuration`."""
+    row, earlier_rows = rows_by_name()[name], rows()[: [*rows_by_name()].index(name)]
+    options: dict = {}
+    if row["stepper"] == "drying":
+        options = (DRYING_SPHERE if row["ground"] == "sphere" else DRYING) | {"time__dt": 0.5, "forcing__every": 0.8}
+    for level in row.items():
+        occurrence = sum(level in other.items() for other in earlier_rows) % 2
+        options |= (
+            ALTERNATING_OPTIONS[level][occurrence] if level in ALTERNATING_OPTIONS else FACTORS[level[0]][level[1]]
+        )
+    if (row["boundary"], row["sponge"]) == ("channel", "sponge"):
+        options |= {"sponge__sides": ("south", "north")}
+    if (row["boundary"], row["weather"]) == ("open", "weather"):
+        options |= {"open_sides__pressure": 50.0}
+    for key, scale in DRYING_SCALE.items() if row["stepper"] == "drying" else ():
+        if f"physics__{key}" in options:
+            options[f"physics__{key}"] *= scale
+    return options
+
+
+def roughness(at):
+    """A field of the user's."""
+    return 1e-5 * (2 + np.sin(at.i + at.j))
+
+
+def user_drag(state, grid, t, roughness):
+    """A drag of the user's that varies in time along x, and has conditions along y, where it is quadratic."""
+    northward = (state.v > 0) & (op.my_f(state.h) > 0) | (state.v == 0)
+    return {
+        "u": -op.mx_f(roughness) * state.u * (2 + np.cos(t / 50)),
+        "v": -op.my_f(roughness) * np.where(northward, state.v, -state.v) * state.v,
+    }
+
+
+def user_drag_for_reference(tendency):
+    """`user_drag` for the reference, without operators of the model."""
+    u_roughness, v_roughness = tendency.domain.at_faces("roughness")
+    inner = np.s_[1:-1, 1:-1]
+
+    def add(x, F):
+        u, v = x[1][inner], x[2][inner]
+        F[1][inner] -= u_roughness * u * (2 + np.cos(tendency.time / 50))
+        F[2][inner] -= v_roughness * np.abs(v) * v
+
+    return add
+
+
+@cache
+def configuration_of(name: str) -> swmodel.Config:
+    """The configuration of a row, with random fields."""
+    row, options = rows_by_name()[name], overrides_of(name)
+    names = [key for key in COEFFICIENTS if options.get(f"physics__{key}", key in ("viscosity", "quadratic_drag"))]
+    names = names if row["coefficients"] == "fields" else []
+    options = {key: value for key, value in options.items() if key.removeprefix("physics__") not in names}
+    if row["stepper"] == "drying":
+        fields = drying_flats(NY, NX, sides=2 * (row["boundary"] == "open"), coefficients=names)
+        fields |= {name: fields[name] * DRYING_SCALE[name] for name in names if name in DRYING_SCALE}
+    else:
+        fields = random_fields(NY, NX, coefficients=names, amplitude=0.3)
+    config = configuration(NY, NX, fields, **options)
+    if row["term"] == "user_term":
+        return swmodel.load(config, fields={"roughness": roughness}, terms=[user_drag])
+    return config

@@ -1,0 +1,30 @@
+"""Cases made of arrays and of functions."""
+
+import numpy as np
+
+from swmodel.config.options.case import Case
+
+
+def case_with_fields(fields, name="Made"):
+    """A case with these fields, arrays that broadcast to [ny, nx], by name.
+
+    A third axis has records in time; two more axes are constituents and parts of a tide.
+    """
+
+    def formula(field):
+        if np.ndim(field) == 4:
+            return lambda self, config, at: field[..., at.j, at.i]
+        if np.ndim(field) == 3:
+            return lambda self, config, at, t: field[round(t / config.forcing.every) % len(field)][at.j, at.i]
+        return lambda self, config, at: np.broadcast_to(field, (config.grid.ny, config.grid.nx))[at.j, at.i]
+
+    return type(name, (Case,), {key: formula(field) for key, field in fields.items()})()
+
+
+def class_with_fields(case, **formulas):
+    """A class like that of a case, except for these fields, functions of (config, at)."""
+
+    def method(formula):
+        return lambda self, config, at: formula(config, at)
+
+    return type(case.__name__, (case,), {name: method(formula) for name, formula in formulas.items()})

@@ -1,0 +1,165 @@
+"""A file of records that is written, shortened and continued through its journal, and what it holds at each moment."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from swmodel.config import load
+from swmodel.files import journal
+from swmodel.files.integrity.examine import examine
+from swmodel.files.output import DiagnosticsFile, OutputFile
+from swmodel.model.resolve import resolve
+from swmodel.ocean.diagnostics import DIAGNOSTICS
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.parallel.transport.serial import SerialTransport
+
+NY, NX = 6, 8
+#: The kinds of files: the smallest, for which every moment is tried, and for what the model writes every so many.
+CHANGES_PER_TRIAL = {"small": 1, "output": 12}
+
+#: Records of the file after each of the actions of `write_through_states`: three are written, one is dropped, two more
+#: are written.
+EXPECTED_RECORDS = ((), (0,), (0, 1), (0, 1, 2), (0, 1), (0, 1, 5), (0, 1, 5, 6))
+
+
+@cache
+def config():
+    return resolve(load("jet", {"grid.nx": NX, "grid.ny": NY, "output.fields": ["h", "u"], "output.means": ["eta"]}))
+
+
+def serial():
+    return SerialTransport(block_of_rank(0, (1, 1), NY, NX))
+
+
+def open_kind(kind, path, keep=None):
+    if kind == "small":
+        return HdfRecords(path, keep)
+    make = OutputFile if kind == "output" else DiagnosticsFile
+    return make(path, config(), serial(), keep=keep)
+
+
+class HdfRecords:
+    """A file of records of HDF5 alone, written through the journal."""
+
+    def __init__(self, path, keep=None):
+        if keep is None:
+            journal.remove_with_journal(path)
+            with h5py.File(path, "w") as file:
+                for name, shape, kind in (("step", (), "i8"), ("time", (), "f8"), ("h", (NY, NX), "f4")):
+                    file.create_dataset(name, (0, *shape), kind, maxshape=(None, *shape), chunks=(1, *shape))
+        self.journal = journal.JournaledFile(path)
+        self.file = h5py.File(self.journal, "r+")
+        try:
+            for data in self.file.values():
+                data.resize(sum(map(keep, self.file["step"][:])) if keep else 0, axis=0)
+            self.flush()
+        except OSError:
+            self.__exit__(OSError)
+            raise
+
+    def write(self, step):
+        for name, value in {"time": step, "h": random_field("h", step), "step": step}.items():
+            self.file[name].resize(len(self.file[name]) + 1, axis=0)
+            self.file[name][-1] = value
+
+    def flush(self):
+        self.file.flush()
+        self.journal.commit()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *error):
+        self.file.close()
+        try:
+            if kind is None:
+                self.journal.commit()
+        finally:
+            self.journal.close()
+
+
+def random_number(name, step):
+    return float(np.random.default_rng([step, *name.encode()]).standard_normal())
+
+
+def write(file, step):
+    if isinstance(file, HdfRecords):
+        file.write(step)
+    elif isinstance(file, DiagnosticsFile):
+        file.write(step, float(step), {name: random_number(name, step) for name in DIAGNOSTICS})
+    else:
+        fields = {name: random_field(name, step) for name in ("h", "u")}
+        file.write(step, float(step), fields | {"eta_mean": random_field("eta_mean", step)})
+
+
+def random_field(name, step):
+    return np.random.default_rng([step, *name.encode()]).standard_normal((NY, NX)).astype(np.float32)
+
+
+STEPS_OF_CONTENTS = {}  # {contents of a file: the steps in it}
+
+
+def steps_in(path):
+    """The steps of the records in a file; each of them is what was written, bit for bit."""
+    contents = Path(path).read_bytes()
+    if contents in STEPS_OF_CONTENTS:
+        return STEPS_OF_CONTENTS[contents]
+    with h5py.File(path, "r", locking=False) as file:
+        steps = file["step"][:].tolist()
+        assert file["time"][:].tolist() == [float(step) for step in steps]
+        for name in {"h", "u", "eta_mean", *DIAGNOSTICS} & set(file):
+            written = random_number if name in DIAGNOSTICS else random_field
+            expected = np.array([written(name, step) for step in steps], file[name].dtype)
+            assert file[name][...].tobytes() == expected.tobytes(), (name, steps)
+        if "depth" in file and steps:
+            assert (file["depth"][:] == config().physics.depth).all()
+    assert examine(path)["damaged"] == []
+    return STEPS_OF_CONTENTS.setdefault(contents, tuple(steps))
+
+
+def write_through_states(kind, path, callback):
+    """Take a file through STATES; `after(number of the state)` is called before the first action and after each."""
+    callback(0)
+    with open_kind(kind, path) as file:
+        file.flush()
+        for step in range(3):
+            write(file, step)
+            file.flush()
+            callback(step + 1)
+    with open_kind(kind, path, keep=lambda step: step < 2) as file:
+        callback(4)
+        for step in (5, 6):
+            write(file, step)
+            file.flush()
+            callback(step)
+
+
+class InterceptedOs:
+    """The module os as the journal sees it, with something happening before each call that changes the disk.
+
+    Syncs are left out: what was written is found without them.
+    """
+
+    SYNCS = ("fdatasync", "fsync")
+    CHANGES = ("pwrite", "ftruncate", "posix_fallocate", *SYNCS)
+
+    def __init__(self, before):
+        self.before = before
+
+    def __getattr__(self, name):
+        real = getattr(os, name)
+        if name not in self.CHANGES:
+            return real
+
+        def call(*arguments):
+            if name == "pwrite":
+                descriptor, data, place = arguments
+                self.before(name, lambda part: real(descriptor, memoryview(data)[: int(part * len(data))], place))
+            else:
+                self.before(name, lambda part: None)
+            return None if name in self.SYNCS else real(*arguments)
+
+        return call
