@@ -177,7 +177,7 @@ def suggest(word: str, known_names: Iterable[str]) -> str:
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Names with commas; an array stands for its elements, as outside_tide_level[...]."""
+    """Names with commas; an array stands for its elements, as boundary_tide_level[...]."""
     return ", ".join(dict.fromkeys(re.sub(r"\[.*", "[...]", name) for name in names))
 
 

@@ -34,8 +34,18 @@ grid = {nx = 24, ny = 20, dx = 1e4, dy = 1e4}
 physics = {linear_drag = 1e-6, quadratic_drag = 1e-3, manning = 0.02, viscosity = 50, biharmonic_viscosity = 1e9}
 body_force = {x_amplitude = 1e-5, y = 2e-6, period = "12.42 h"}
 sponge = {rate = 1e-4, width = 3e4}
-open_sides = {sides = ["west"], constituents = ["M2", "S2"], amplitude = [0.5, 0.1], phase = [0, 20], pressure = "none"}
-output = {every_steps = 20, stations_every_steps = 3, sections_every_steps = 4}
+
+[open_boundaries]
+sides = ["west"]
+constituents = ["M2", "S2"]
+amplitude = [0.5, 0.1]
+phase = [0, 20]
+pressure = "none"
+
+[output]
+every_steps = 20
+stations_every_steps = 3
+sections_every_steps = 4
 
 [[tracer]]
 name = "dye"
@@ -82,7 +92,7 @@ RUNS = {
         " --days 0.5 --nproc 2"
     ],
     "tsunami": ["run chile2010 -s output.maxima=eta -s output.arrival=0.01 --steps 40 --nproc 2"],
-    "open_sides": ["run gulf_tide --steps 60 --nproc 4"],
+    "open_boundaries": ["run gulf_tide --steps 60 --nproc 4"],
     "tides": [
         "grid {grid} --region -70,-10,10,45 --resolution 2.5",
         f"run sea -s grid.file={{grid}} {TIDES} --steps 60 --nproc 2",

@@ -5,8 +5,8 @@
 
 Everywhere and far from every observation, the analysis is off by at most a quarter of what the first guess is off by,
 from the start of the window to the end of the forecast, that of LETKF from the end of the window on. Of surges that
-enter through an open side this holds of their level there and of sea level. Drag is off by at most a third, where the
-first guess is wrong. With corrections
+enter through an open boundary this holds of their level there and of sea level. Drag is off by at most a third, where
+the first guess is wrong. With corrections
 of an unknown wind, by 4D-Var and by LETKF, errors at the end of the window and of the forecast are at most 0.6 of those
 of 4D-Var without; DIR/double_gyre_winds-SEED.png shows them. Ends with exit code 1 if it is not so.
 """
@@ -93,7 +93,7 @@ def check_case(case: str, seed: int, nproc: int, folder: Path) -> Iterator[tuple
     if case == "gulf_surge":
         with netCDF4.Dataset(folder / "analysis.nc") as data:
             correction, true_correction = (
-                data[f"outside_level_correction_{who}"][:, :, -1] for who in ("analysis", "truth")
+                data[f"boundary_level_correction_{who}"][:, :, -1] for who in ("analysis", "truth")
             )
         yield (
             "level at the mouth",

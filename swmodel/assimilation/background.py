@@ -80,7 +80,7 @@ class BackgroundErrors:
         if not self.field_names:
             return
         layer_names = [name for name in self.field_names for _ in range(self._n_layers(name))]
-        keys = [(FIELD_LOCATIONS[name], controls[name][1], name.startswith("outside_")) for name in layer_names]
+        keys = [(FIELD_LOCATIONS[name], controls[name][1], name.startswith("boundary_")) for name in layer_names]
         masks = {key: (water_and_boundary_mask if key[2] else water_mask)(patches, key[0]) for key in keys}
         if config.assimilation.correlation == "spectrum":
             require_rectangle("correlations by spectrum are", [(None, patches, block.shape)], transport)

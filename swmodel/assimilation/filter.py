@@ -155,7 +155,7 @@ class EnsembleFilter:
             names = [
                 name
                 for name in self.options.controls
-                if point_set == (FIELD_LOCATIONS[name], name.startswith("outside_"))
+                if point_set == (FIELD_LOCATIONS[name], name.startswith("boundary_"))
             ]
             if layers := [layer for name in names for layer in self.layers_to_analyse(fields, name)]:
                 self.analyse_layers(layers, points, scaled, observation_positions)

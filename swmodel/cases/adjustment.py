@@ -46,7 +46,7 @@ class Adjustment(Case):
     def eta(self, config, at):
         return -self.step * np.sign(at.x)
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         return {"eta_mean": balanced_level(config, at.x), "v_mean": balanced_v(config, at.x)}
 
 

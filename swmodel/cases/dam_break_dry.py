@@ -40,7 +40,7 @@ class DamBreakDry(Case):
     def eta(self, config, at):
         return np.where(distance_from_dam(config, at) < 0, 0.0, -config.physics.depth)
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         depth, x = config.physics.depth, distance_from_dam(config, at)
         h, u = ritter_fan(config, x, t) if t else (np.where(x < 0, depth, 0.0), 0.0)
         return fields_where_wet(depth, h - depth, u)

@@ -34,7 +34,7 @@ class DamBreakWet(DamBreakDry):
     def eta(self, config, at):
         return np.where(distance_from_dam(config, at) < 0, 0.0, (self.ahead - 1) * config.physics.depth)
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         depth, x = config.physics.depth, distance_from_dam(config, at)
         middle_thickness, speed, bore = middle_state(config)
         h, u = ritter_fan(config, x, t) if t else (np.where(x < 0, depth, middle_thickness), 0.0)

@@ -50,7 +50,7 @@ class Equatorial(CaseFromTheory):
         "output": {"every": ROUND_TRIP_TIME / 16},
     }  # fmt: skip
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         return dict(zip(("eta", "u", "v"), wave_solution(config, at, t), strict=True))
 
 

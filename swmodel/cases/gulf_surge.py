@@ -1,4 +1,4 @@
-"""A twin experiment at an open side: surges that enter a gulf, found from its gauges.
+"""A twin experiment at an open boundary: surges that enter a gulf, found from its gauges.
 
 Physics: a gulf on the f plane, 20 m deep at its head in the west and 80 m at its mouth in the east, which is open.
 Weather over the ocean, outside of the domain, makes the level at the mouth vary in space and time. It is a Gaussian
@@ -42,7 +42,7 @@ class GulfSurge(Case):
     defaults = {
         "grid": {"nx": 25, "ny": 16, "dx": 16e3, "dy": 16e3, "periodic_x": False, "periodic_y": False},
         "physics": {"depth": MOUTH_DEPTH, "f0": 1e-4, "linear_drag": 1e-5},
-        "open_sides": {"sides": ("east",)},
+        "open_boundaries": {"sides": ("east",)},
         "forcing": {"every": HOUR},
         "time": {"stepper": "rk4", "dt": 450.0},
         "run": {"days": 2.0},
@@ -50,8 +50,8 @@ class GulfSurge(Case):
             {"name": f"{side}-{number + 1}", "x": x, "y": y}
             for side, y in (("south", 24e3), ("north", 232e3)) for number, x in enumerate((56e3, 168e3, 264e3, 376e3))
         )},
-        "assimilation": {"controls": ["outside_level_correction"], "every_steps": 4,
-                         "sigma_outside_level_correction": 0.4, "correction_every": 2 * HOUR,
+        "assimilation": {"controls": ["boundary_level_correction"], "every_steps": 4,
+                         "sigma_boundary_level_correction": 0.4, "correction_every": 2 * HOUR,
                          "correction_length": 200e3, "correlation_time": 8 * HOUR, "outer": 4, "inner": 40},
     }  # fmt: skip
 
@@ -59,7 +59,7 @@ class GulfSurge(Case):
         """Deeper towards the mouth."""
         return HEAD_DEPTH + (config.physics.depth - HEAD_DEPTH) * at.x / (config.grid.nx * config.grid.dx) + 0 * at.y
 
-    def outside_level(self, config, at, t):
+    def boundary_level(self, config, at, t):
         return self.surge * random_waves(at, t, self.surge_length, self.surge_hours * HOUR, self.seed, "level")
 
     def prior_config(self, config):

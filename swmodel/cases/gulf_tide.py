@@ -36,7 +36,7 @@ class GulfTide(Case):
     defaults = {
         "grid": {"nx": 80, "ny": 4, "dx": 3e3, "dy": 3e3, "periodic_x": False, "periodic_y": False},
         "physics": {"depth": 100.0, "linear_drag": 2e-5},
-        "open_sides": {"sides": ("east",), "constituents": ("M2",)},
+        "open_boundaries": {"sides": ("east",), "constituents": ("M2",)},
         "time": {"stepper": "rk4", "cfl": 0.6},
         "run": {"days": 4.0, "dtype": "float64"},
         "output": {"every": M2_PERIOD / 8},
@@ -46,13 +46,13 @@ class GulfTide(Case):
         """`physics.depth` at the mouth."""
         return config.physics.depth * ((config.case.head + at.x) / mouth_distance(config)) ** 2
 
-    def outside_tide_level(self, config, at):
+    def boundary_tide_level(self, config, at):
         return cosine_and_sine(boundary_tide(config)[0])
 
-    def outside_tide_transport_x(self, config, at):
+    def boundary_tide_transport_x(self, config, at):
         return cosine_and_sine(boundary_tide(config)[1])
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         """After the waves of the start from rest have gone."""
         return {"eta": (solution(config, at.x)[0] * np.exp(1j * m2_frequency() * t)).real}
 

@@ -106,7 +106,7 @@ class Hurricane(Case):
 
     def eta(self, config, at):
         """In balance with the pressure at the start: zero where it is that around the storm, or of water outside."""
-        sides = config.open_sides
+        sides = config.open_boundaries
         outer_pressure = (
             sides.pressure if sides.sides and sides.pressure is not None else self._storm(config, 0.0).outer_pressure
         )

@@ -48,7 +48,7 @@ class Inertial(Case):
     def wind_x(self, config, at):
         return np.full((1, 1), self.wind)
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         return dict(zip("uv", map(np.atleast_2d, velocity(config, t)), strict=True))
 
 

@@ -49,7 +49,7 @@ class Kelvin(Case):
     def u(self, config, at):
         return current(config, at, 0.0)
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         return {"eta": sea_level(config, at, t), "u": current(config, at, t)}
 
 

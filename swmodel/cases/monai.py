@@ -49,7 +49,7 @@ class Monai(Case):
                  "origin": "centre"},
         "physics": {"depth": 0.13535, "manning": 0.01},
         "drying": {"active": True, "thickness": 1e-4},
-        "open_sides": {"sides": ("west",)},
+        "open_boundaries": {"sides": ("west",)},
         "forcing": {"every": RECORD_INTERVAL},
         "time": {"cfl": 0.4},
         "run": {"days": 22.5 / 86400},
@@ -67,13 +67,13 @@ class Monai(Case):
         """That of the table, bilinear between its points; negative on land."""
         return sum(weight * depth for depth, weight in load_bed().neighbours(at.y / BED_SPACING, at.x / BED_SPACING))
 
-    def outside_level(self, config, at, t):
+    def boundary_level(self, config, at, t):
         return self.height * np.interp(t, *load_incident_wave()) + 0 * at.x
 
-    def outside_transport_x(self, config, at, t):
+    def boundary_transport_x(self, config, at, t):
         """Of a wave that comes in alone: 2 h (sqrt(g h) - sqrt(g depth)), from the invariant of what goes out."""
         depth, g = config.physics.depth, config.physics.gravity
-        h = depth + self.outside_level(config, at, t)
+        h = depth + self.boundary_level(config, at, t)
         return 2 * h * (np.sqrt(g * h) - np.sqrt(g * depth))
 
 

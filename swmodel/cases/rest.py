@@ -53,5 +53,5 @@ class Rest(Case):
         """Sea level, m: `level` everywhere, at the start and, this being the known answer, ever after."""
         return np.full((1, 1), self.level)
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         return {"eta": self.eta(config, at), "u": np.zeros((1, 1)), "v": np.zeros((1, 1))}

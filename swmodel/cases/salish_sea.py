@@ -11,7 +11,7 @@ Cost: 21 600 steps of rk4 on 10 800 cells for four days: about ten seconds on tw
 
 Theme: Tides and storms
 
-Command: swmodel run salish_sea -s time.start=2012-03-01 -s open_sides.nodal=false -s output.harmonics=M2,K1
+Command: swmodel run salish_sea -s time.start=2012-03-01 -s open_boundaries.nodal=false -s output.harmonics=M2,K1
 -s output.harmonics_from="2 days"
 
 Plot: swmodel plot outputs/salish_sea/harmonics.nc
@@ -48,7 +48,7 @@ class SalishSea(Case):
         "grid": {"kind": "latlon", "periodic_x": False, "nx": 120, "ny": 90, "west": 234.0, "east": 238.0,
                  "south": 48.0, "north": 50.0},
         "physics": {"quadratic_drag": 1e-3, "viscosity": 5.0},
-        "open_sides": {"sides": ("west", "south"), "constituents": ("M2", "K1"), "amplitude": (0.8, 0.5)},
+        "open_boundaries": {"sides": ("west", "south"), "constituents": ("M2", "K1"), "amplitude": (0.8, 0.5)},
         "time": {"stepper": "rk4", "cfl": 0.6},
         "run": {"days": 4.0},
         "output": {"every": 3600.0},

@@ -46,7 +46,7 @@ class Sampson(Case):
     def eta(self, config, at):
         return sea_level(config, at, 0.0)
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         return fields_where_wet(self.depth(config, at), sea_level(config, at, t), current(config, t))
 
 

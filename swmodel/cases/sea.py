@@ -1,4 +1,5 @@
-"""A sea at rest, to put your own wind, tide, weather or open sides on: with the depth and the coast of `grid.file`.
+"""A sea at rest, to put your own wind, tide, weather or open boundaries on: with the depth and the coast of
+`grid.file`.
 
 Physics: the sea level is zero everywhere and nothing drives the water. Depth and coast come from the grid's file, or
 from `input.depth` and `input.mask`. Without either the sea is a basin 60 degrees wide with a flat floor. On a sphere

@@ -45,7 +45,7 @@ class Seiche(Case):
     def eta(self, config, at):
         return self.amplitude * mode_shape(config, at)
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         return {"eta": self.eta(config, at) * math.cos(frequency(config) * t)}
 
 

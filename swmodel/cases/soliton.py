@@ -3,7 +3,7 @@
 Physics: in the wave guide of the equatorial beta plane two anticyclones, one on either side of the equator, travel
 westward together faster than linear Rossby waves: their dispersion and their steepening balance. The basin is open in
 the west and in the east; north and south are walls, where nothing is left of the wave. It leaves through the west. A
-sponge before the open sides takes what moves more slowly than a gravity wave, and would be thrown back.
+sponge before the open boundaries takes what moves more slowly than a gravity wave, and would be thrown back.
 
 Reference: Boyd (1980), J. Phys. Oceanogr. 10, 1699-1717.
 
@@ -41,14 +41,14 @@ class Soliton(CaseFromTheory):
         "grid": {"nx": 240, "ny": 72, "dx": L / 6, "dy": L / 6, "periodic_x": False, "periodic_y": False,
                  "origin": "middle"},
         "physics": {"gravity": C**2 / 100, "depth": 100.0, "beta": BETA},
-        "open_sides": {"sides": ("west", "east")},
+        "open_boundaries": {"sides": ("west", "east")},
         "sponge": {"sides": ("west", "east"), "width": 4 * L, "rate": 0.3 / T},
         "time": {"stepper": "rk4", "cfl": 0.6},
         "run": {"days": 100 * T / 86400, "dtype": "float64"},
         "output": {"every": 10 * T},
     }  # fmt: skip
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         return dict(zip(("eta", "u", "v"), solution(config, at, t), strict=True))
 
 

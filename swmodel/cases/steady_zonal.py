@@ -54,5 +54,5 @@ class SteadyZonal(Case):
     def u(self, config, at):
         return self.speed * np.cos(np.radians(at.lat))
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         return {"eta": self.eta(config, at), "u": self.u(config, at)}

@@ -47,7 +47,7 @@ class ThackerCurved(CaseFromTheory):
     def depth(self, config, at):
         return bowl_depth(config, at)
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         w, a, r0, f = frequency(config), self.radius, self.start, config.physics.f0
         A = (a**4 - r0**4) / (a**4 + r0**4)
         root, q = np.sqrt(1 - A**2), 1 - A * np.cos(w * t)

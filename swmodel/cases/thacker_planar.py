@@ -46,7 +46,7 @@ class ThackerPlanar(CaseFromTheory):
     def depth(self, config, at):
         return bowl_depth(config, at)
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         w, s = frequency(config), self.swing
         cosine, sine = np.cos(w * t), np.sin(w * t)
         level = s * config.physics.depth / self.radius**2 * (2 * at.x * cosine + 2 * at.y * sine - s)

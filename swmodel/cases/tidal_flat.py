@@ -38,7 +38,7 @@ class TidalFlat(Case):
         "grid": {"nx": 120, "ny": 80, "dx": 50.0, "dy": 50.0, "periodic_x": False, "periodic_y": False},
         "physics": {"depth": 6.0, "manning": 0.025},
         "drying": {"active": True},
-        "open_sides": {"sides": ("west",), "constituents": ("M2",), "amplitude": (1.5,)},
+        "open_boundaries": {"sides": ("west",), "constituents": ("M2",), "amplitude": (1.5,)},
         "time": {"cfl": 0.5},
         "run": {"days": 2 * M2_PERIOD / 86400},
         "output": {"every": M2_PERIOD / 24, "fields": ("eta", "h", "u", "v", "speed"), "maxima": ("eta",)},
@@ -54,4 +54,4 @@ class TidalFlat(Case):
 
     def eta(self, config, at):
         """High water, where the tide outside begins."""
-        return config.open_sides.amplitude[0]
+        return config.open_boundaries.amplitude[0]

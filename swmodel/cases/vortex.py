@@ -46,7 +46,7 @@ class Vortex(Case):
     def v(self, config, at):
         return at.x * angular_velocity(config, np.hypot(at.x, at.y))
 
-    def theory(self, config, at, t):
+    def analytic_solution(self, config, at, t):
         return {"eta": self.eta(config, at), "u": self.u(config, at), "v": self.v(config, at)}
 
 

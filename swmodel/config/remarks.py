@@ -187,24 +187,26 @@ def forcing_from_time_zero(config: Config) -> Iterator[str]:
     names = [
         name for name in FORCING if varies_in_time(config, name) and isinstance(source_of(config, name), FormulaSource)
     ]
-    names += [] if config.time.start else config.open_sides.constituents
+    names += [] if config.time.start else config.open_boundaries.constituents
     if config.input.state and names:
         yield f"input.state: {', '.join(names)} depend on the time since the start of this run, and begin anew"
 
 
 def one_sided_constituents(config: Config) -> Iterator[str]:
-    """Constituents that act either inside or outside of open sides, although both know them."""
-    constituents_inside, constituents_outside = config.tide.constituents, config.open_sides.constituents
-    both = [name for name in CONSTITUENTS if name in EQUILIBRIUM and constituents_inside and config.open_sides.sides]
+    """Constituents that act either inside or outside of open boundaries, although both know them."""
+    constituents_inside, constituents_outside = config.tide.constituents, config.open_boundaries.constituents
+    both = [
+        name for name in CONSTITUENTS if name in EQUILIBRIUM and constituents_inside and config.open_boundaries.sides
+    ]
     if only_one_side := ", ".join(
         name for name in both if name in constituents_inside and name not in constituents_outside
     ):
-        yield f"tide.constituents: nothing of {only_one_side} enters through open sides; give it in [open_sides] too"
+        yield f"tide.constituents: nothing of {only_one_side} enters; give it in open_boundaries.constituents too"
     if only_one_side := ", ".join(
         name for name in both if name in constituents_outside and name not in constituents_inside
     ):
         yield (
-            f"open_sides.constituents: {only_one_side} enters, and is not raised inside; give it in "
+            f"open_boundaries.constituents: {only_one_side} enters, and is not raised inside; give it in "
             "tide.constituents too"
         )
 

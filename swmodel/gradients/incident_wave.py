@@ -1,10 +1,10 @@
-"""The control `incident_wave`: sea level of a wave that comes in through the open side, at its records in time.
+"""The control `incident_wave`: sea level of a wave that comes in through the open boundary, at its records in time.
 
 Record k is a number x_k, the same along the side. The wave moves inward alone, so by the invariant of what goes out
 
     level = x_k,   transport inward = 2 h (sqrt(g h) - sqrt(g H)),   h = H + x_k,
 
-with the depth H of the cells. Both replace `outside_level` and the transport through the side; between records they
+with the depth H of the cells. Both replace `boundary_level` and the transport through the side; between records they
 are linear in time (`ocean.records`).
 """
 
@@ -21,15 +21,15 @@ from ..ocean.terms.boundary_data import AXIS_OF_SIDE
 from ..ocean.terms.open_boundaries import MIN_WAVE_DEPTH
 from ..setup.fields.varying import read_record
 
-CONTROL, LEVEL = "incident_wave", "outside_level"
+CONTROL, LEVEL = "incident_wave", "boundary_level"
 
 
 def transport_coefficient(setup) -> str:
-    """The coefficient of the transport through the open side. UsageError: a run has no such wave."""
-    sides = setup.config.open_sides.sides
-    coefficient = f"outside_transport_{AXIS_OF_SIDE[sides[0]]}" if len(sides) == 1 else ""
+    """The coefficient of the transport through the open boundary. UsageError: a run has no such wave."""
+    sides = setup.config.open_boundaries.sides
+    coefficient = f"boundary_transport_{AXIS_OF_SIDE[sides[0]]}" if len(sides) == 1 else ""
     if not {LEVEL, coefficient} <= set(setup.scheme.varying):
-        raise UsageError(f"{CONTROL}: needs one open side whose level and transport have records in time")
+        raise UsageError(f"{CONTROL}: needs one open boundary whose level and transport have records in time")
     return coefficient
 
 
@@ -39,9 +39,9 @@ def param_names(setup) -> tuple[str, ...]:
 
 
 def first_guess_records(setup) -> np.ndarray:
-    """The level of the configuration at its records, m, [records]: that of a corner of the open side."""
+    """The level of the configuration at its records, m, [records]: that of a corner of the open boundary."""
     transport_coefficient(setup)
-    corner = [-1 if setup.config.open_sides.sides[0] in ("east", "north") else 0]
+    corner = [-1 if setup.config.open_boundaries.sides[0] in ("east", "north") else 0]
     n_records = setup.varying_coefficients().sources[LEVEL].record_at(setup.config.run.steps - 1)[0] + 2
     return np.array([read_record(setup.config, LEVEL, k, corner, corner)[0, 0] for k in range(n_records)])
 
@@ -49,7 +49,7 @@ def first_guess_records(setup) -> np.ndarray:
 def make_expand(setup) -> Callable:
     """The function (level at the record before, after, Fixed) to the fields of a step, by name."""
     level, transport, inward_sign = record_names(LEVEL), record_names(transport_coefficient(setup)), 1
-    if setup.config.open_sides.sides[0] in ("east", "north"):
+    if setup.config.open_boundaries.sides[0] in ("east", "north"):
         inward_sign = -1
 
     def expand(first, second, fixed):

@@ -69,7 +69,7 @@ def plot_fields(model, fields: Iterable[str], options: dict):
 def controls_dataset(config, block, fields: dict):
     """The Dataset of controls by name on a process's part: fields [y, x], NaN on land, and numbers.
 
-    Depth and coefficients also have values on the water outside open sides.
+    Depth and coefficients also have values on the water outside open boundaries.
     """
     land = {
         outside: static.land_masks(config, *block_indices(block), with_boundary_cells=outside)

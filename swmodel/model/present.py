@@ -51,7 +51,7 @@ class PresentState:
         self._flows: list[Flow] | None = None
 
     def blocks(self) -> list[tuple]:
-        """The blocks of this process, with the current through open sides, and none through closed faces."""
+        """The blocks of this process, with the current through open boundaries, and none through closed faces."""
         closed_blocks = self._closed_blocks()
         if not self._model.scheme.has_diagnosed_velocity:
             return closed_blocks
@@ -61,7 +61,7 @@ class PresentState:
         ]
 
     def flows(self) -> list[Flow]:
-        """The Flow of each block of this process, with transports through open sides; NumPy arrays."""
+        """The Flow of each block of this process, with transports through open boundaries; NumPy arrays."""
         if self._flows is None:
             scheme, step = self._model.scheme, np.full((1, 1), self._model.step, np.int32)
             parts = zip(self._closed_blocks(), self._params_of_blocks(), strict=True)
@@ -99,7 +99,7 @@ class PresentState:
         return [as_patches(each, margin) for each in model.transport.get_blocks(model.params, margin)]
 
     def _closed_blocks(self) -> list[tuple]:
-        """As `blocks`, but open sides are closed."""
+        """As `blocks`, but open boundaries are closed."""
         if self._blocks is None:
             model, transport = self._model, self._model.transport
             width, margin = model.scheme.halo_width, model.scheme.margin
@@ -135,8 +135,8 @@ class PresentState:
             pairs = zip(self.flows(), transport.blocks, strict=True)
             n_limited_faces = sum(flow.n_limited_faces(dt, block.shape) for flow, block in pairs)
             quantities["limited_faces"] = float(transport.reduce(np.array([n_limited_faces]), "sum")[0])
-        quantities |= {"time_step": dt} if config.time.halvings else {}
-        sides = config.open_sides.sides
+        quantities |= {"time_step": dt} if config.time.max_substeps > 1 else {}
+        sides = config.open_boundaries.sides
         return quantities | (inflow(self._flows_of_step(), sides, transport) if sides else {})
 
     def balanced(self) -> dict[str, np.ndarray]:

@@ -52,7 +52,7 @@ class TimeLoopModel:
         restart: the `files.restart.read.LoadedRestart` that the model started from; None: its initial state.
         first_step: number of steps before the construction of this object.
         dt: time step, s.
-        construction_start_time: begin of the construction, by time.perf_counter.
+        construction_start_time: start of the construction, by time.perf_counter.
         compile_seconds: time spent on compilation.
     """
 

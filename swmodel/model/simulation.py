@@ -105,7 +105,7 @@ class Simulation(TimeLoopModel):
         self.first_step = self.step
         if not self._forcing.is_valid_at(self.step):
             self._take_coefficients()
-        if self.config.time.halvings:
+        if self.config.time.max_substeps > 1:
             self._substep_chooser = SubstepChooser(self, self.restart.substeps if self.restart else 1)
             self._substep_chooser.apply_to_executor(self._executor, self._forcing)
         start_time = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The pace of a run: how many shorter steps it takes in each step, chosen from the state (`time.halvings`).
+"""The substeps of a run: how many equal parts each step has, chosen from the state (`time.max_substeps`).
 
 A step of `time.dt` has 1, 2, 4, ... substeps of equal length. Records, forcing, restarts and functions of the user keep
 to whole steps. The choice holds for `time.halve_every_steps` steps, counted from the start of the run. It is a function
@@ -74,7 +74,7 @@ class SubstepChooser:
         rounded = np.ldexp(np.ceil(mantissa * (2 * RATES_PER_OCTAVE)) / (2 * RATES_PER_OCTAVE), exponent)
         largest, max_substeps = (
             STABLE_FRACTION * self._limit(tuple(map(float, rounded))),
-            2**self.model.config.time.halvings,
+            self.model.config.time.max_substeps,
         )
         powers = (2**k for k in range(max_substeps.bit_length()))
         return next((n for n in powers if n * largest >= self.model.dt), max_substeps)
@@ -107,7 +107,7 @@ class SubstepChooser:
         return transport.reduce(local_rates, "max")
 
 
-#: The pace of runs without halvings.
+#: For runs whose steps have one length.
 ONE_SUBSTEP = SubstepChooser()
 
 

@@ -133,8 +133,9 @@ def check_options(config: Config) -> Iterator[str]:
         yield f"physics.full_gravity: {full_gravity:g} m s-2 has no effect unless physics.reduced_gravity is true"
     if config.drying.active and config.time.stepper != "gfb":
         yield f'time.stepper: must be "gfb" where drying.active is true, not "{config.time.stepper}"'
-    if config.time.halvings and config.time.stepper not in STEPPERS_WITH_SUBSTEPS:
-        yield f'time.halvings: needs time.stepper = {", ".join(STEPPERS_WITH_SUBSTEPS)}, not "{config.time.stepper}"'
+    if config.time.max_substeps > 1 and config.time.stepper not in STEPPERS_WITH_SUBSTEPS:
+        steppers = ", ".join(STEPPERS_WITH_SUBSTEPS)
+        yield f'time.max_substeps: needs time.stepper = {steppers}, not "{config.time.stepper}"'
     if config.drying.thickness is not None and not config.drying.active:
         yield "drying.thickness: has no effect unless drying.active is true"
     for term in TERMS.values():
@@ -154,7 +155,7 @@ def check_length(config: Config) -> Iterator[str]:
     """A line if the run has no valid length."""
     if config.run.steps is None and config.run.days is None:
         yield "run.days: the run has no length; give run.steps or run.days"
-    max_steps = MAX_STEPS // 2**config.time.halvings
+    max_steps = MAX_STEPS // config.time.max_substeps
     if config.run.steps is not None and config.run.steps > max_steps:
         yield f"run.steps: must be at most {max_steps} steps, not {config.run.steps}"
 
@@ -248,7 +249,7 @@ def survey_fields(setup: Setup) -> tuple[FieldExtremes | None, list[str]]:
         extremes = survey(setup)
     except InputError as error:
         return None, [str(error)]
-    problems_on_water = [line for name, line in extremes.problems.items() if not name.startswith("outside_")]
+    problems_on_water = [line for name, line in extremes.problems.items() if not name.startswith("boundary_")]
     return extremes, problems_on_water or list(boundary_data.problems(config)) or list(extremes.problems.values())
 
 
@@ -296,10 +297,10 @@ def check_dt(config: Config, extremes: FieldExtremes) -> Iterator[str]:
         yield from (line for line in check_options(config_with_dt) if line not in set(check_options(config)))
     if not math.isfinite(dt):
         yield "time.dt: must be given, in s, as the domain is dry at the start"
-    elif dt / 2**time.halvings > largest:
+    elif dt / time.max_substeps > largest:
         if process == WAVE_PROCESS and extremes.has_uneven_cells:
             process = f"{process}, at {extremes.fastest_cell}"
-        dt = dt / 2**time.halvings
+        dt = dt / time.max_substeps
         yield (
             f"{key}: {dt:.6g} s is above the largest stable time step of {stepper}, {round_down(largest)} s ({process})"
         )
@@ -328,5 +329,5 @@ def require_derivatives(config: Config) -> None:
 
 def require_equal_steps(config: Config) -> None:
     """Raise UsageError if the steps of a configuration may be halved."""
-    if config.time.halvings:
-        raise UsageError("time.halvings: pure steps and derivatives need steps of one length; set it to 0")
+    if config.time.max_substeps > 1:
+        raise UsageError("time.max_substeps: pure steps and derivatives need steps of one length; set it to 1")

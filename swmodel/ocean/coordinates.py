@@ -39,7 +39,7 @@ class Axis(NamedTuple):
         return low, low + self.cells * self.spacing
 
     def wrap(self, position):
-        """A position; on a full circle shifted by whole turns to the begin of the domain or after it."""
+        """A position; on a full circle shifted by whole turns to the start of the domain or after it."""
         if not self.is_longitude:
             return position
         low = self.edges[0]
@@ -78,7 +78,7 @@ class Points:
         i, j: column and row numbers in the grid, [1, columns] and [rows, 1].
         origin: position (x0, y0) of the centre of cell (0, 0), m.
         length_x, length_y, dx, dy: sizes of the domain, and of the cells, m.
-        lon_lat: longitude [1, columns] and latitude [rows, 1]; both [rows, columns] on a turned grid.
+        lon_lat: longitude [1, columns] and latitude [rows, 1]; both [rows, columns] on a rotated-pole grid.
         axis_angle: cosine and sine [rows, columns] of the angle from eastward to the x axis; None: the axis is
             eastward.
     """

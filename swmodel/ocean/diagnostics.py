@@ -48,13 +48,13 @@ DRYING_DIAGNOSTICS = {
 }
 
 
-def diagnostics_of_run(scheme, sides, halvings: int = 0) -> dict[str, Diagnostic]:
-    """The diagnostics of a run with this Scheme: DIAGNOSTICS, contents of the domain, inflow through open sides.
+def diagnostics_of_run(scheme, sides, max_substeps: int = 1) -> dict[str, Diagnostic]:
+    """The diagnostics of a run with this Scheme: DIAGNOSTICS, contents of the domain, inflow through open boundaries.
 
-    `halvings`: `time.halvings` of the run.
+    `max_substeps`: `time.max_substeps` of the run.
     """
     diagnostics = DIAGNOSTICS | (DRYING_DIAGNOSTICS if scheme.drying else {})
-    diagnostics |= {"time_step": Diagnostic("s", "length of the last time steps")} if halvings else {}
+    diagnostics |= {"time_step": Diagnostic("s", "length of the last time steps")} if max_substeps > 1 else {}
     diagnostics |= {name: Diagnostic("m3", f"content of {name}") for name in tracers_in(scheme.state_type._fields)}
     return diagnostics | {
         INFLOW_PREFIX + side: Diagnostic("m3 s-1", f"inflow through the {side} side") for side in sides

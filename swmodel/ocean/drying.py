@@ -10,7 +10,7 @@ a of its two cells, of
 
     thickness   up + min(|H - H_E|/2, up), up = l or r from upwind, in place of the mean (h + h_E)/2
     momentum    what enters the cell of a velocity with its momentum, in place of (q V) and d_x K
-    time        the begin of the step and its new thickness, in place of the mixed states of the stepper
+    time        the start of the step and its new thickness, in place of the mixed states of the stepper
 
 No cell loses more than MAX_OUTFLOW_FRACTION of its water in a step: transports out of it are multiplied by min(1,
 MAX_OUTFLOW_FRACTION h / outflow), so h >= 0 without clipping. Drag is implicit where it is fast, (R - k u)/(1 + max(0,
@@ -44,7 +44,7 @@ MIN_DIVISOR, MIN_MOBILE_DEPTH = 1e-3, 1e-9
 
 
 class WettingFaces(NamedTuple):
-    """The faces of an axis at the begin of a step."""
+    """The faces of an axis at the start of a step."""
 
     neighbour: Callable[[Patch, int], Patch]  # (patch, n): the values n cells further
     water_near: Patch  # l, m

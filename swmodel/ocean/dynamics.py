@@ -90,7 +90,7 @@ def tendency(
 def make_flow(
     padded_state: State, now: Instant, grid, params: dict, scheme, forward: ForwardBackwardInputs | None = None
 ) -> Flow | WettingFlow:
-    """The Flow of a state at an Instant, with the transports through open sides; see `tendency`."""
+    """The Flow of a state at an Instant, with the transports through open boundaries; see `tendency`."""
     flow = WettingFlow(padded_state, grid, params, forward) if scheme.drying else Flow(padded_state, grid, scheme)
     for term in scheme.open_boundary_terms:
         flow.set_boundary_flux(*term.boundary_flux(flow, params, now))

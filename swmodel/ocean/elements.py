@@ -1,4 +1,4 @@
-"""Elements of arrays: `outside_tide_level[M2,cosine]` is the field [y, x] of an array [constituent, part, y, x].
+"""Elements of arrays: `boundary_tide_level[M2,cosine]` is the field [y, x] of an array [constituent, part, y, x].
 
 Configurations, cases and Python give whole arrays; the equations, derivatives and restart files have their elements.
 """

@@ -1,6 +1,7 @@
-"""Quantities of the state, tracers and forcing on blocks, and the inflow through open sides.
+"""Quantities of the state, tracers and forcing on blocks, and the inflow through open boundaries.
 
-The state has no current at the faces of open sides: it follows from the sea level inside (`terms.open_boundaries`).
+The state has no current at the faces of open boundaries: it follows from the sea level inside
+(`terms.open_boundaries`).
 """
 
 from __future__ import annotations
@@ -87,14 +88,14 @@ def flow_at_step(
 
 
 def with_boundary_velocity(flow: Flow) -> tuple[State, Grid]:
-    """State and Grid of a Flow, in which faces of open sides are open and have a current."""
+    """State and Grid of a Flow, in which faces of open boundaries are open and have a current."""
     grid = flow.grid
     opened = grid._replace(open_u=grid.open_u + grid.open_boundary_u, open_v=grid.open_v + grid.open_boundary_v)
     return flow.state._replace(u=flow.u, v=flow.v), opened
 
 
 def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
-    """The sum of U, or V, over the faces of each open side, positive inward, m3 s-1; the same bits on any layout.
+    """The sum of U, or V, over the faces of each open boundary, positive inward, m3 s-1; the same bits on any layout.
 
     These are the transports of the mass equation: with the weights of ab2 and ab3, and by the flows in the middle of
     steps of gfb, time step times inflow is the change of volume. All processes call it together, with the Flow of each

@@ -56,7 +56,7 @@ class Flow:
         self.V = grid.dx.v * (self.h_v * self.v)
 
     def set_boundary_flux(self, x: tuple[Patch, Patch], y: tuple[Patch, Patch]) -> None:
-        """Let water through the faces of open sides in x, and those in y.
+        """Let water through the faces of open boundaries in x, and those in y.
 
         Args:
             x, y: transport per length of the face, m2 s-1, and thickness at the face, m.

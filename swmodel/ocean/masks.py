@@ -12,8 +12,8 @@ def grid_masks(wet: Patch, slip: str, boundary_cells: tuple[Patch, Patch] | None
     """The fields of a Grid that follow from the mask of water, by name; faces and corners cover one cell less.
 
     Args:
-        wet: at centres 1 on water; 0 on land, on water outside open sides and beyond walls.
-        slip: "free" or "no". Water outside open sides always slips freely.
+        wet: at centres 1 on water; 0 on land, on water outside open boundaries and beyond walls.
+        slip: "free" or "no". Water outside open boundaries always slips freely.
         boundary_cells: 1 on the water outside open boundaries in x, and in y; None: no boundary is open.
     """
     wet_cells = 4 * wet_fractions(wet)["corner"].values

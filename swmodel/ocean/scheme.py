@@ -55,12 +55,12 @@ class Scheme:
 
     @property
     def open_boundary_terms(self) -> tuple[Term, ...]:
-        """The terms with a flux through open sides."""
+        """The terms with a flux through open boundaries."""
         return tuple(term for term in self.active_terms if term.boundary_flux)
 
     @property
     def has_diagnosed_velocity(self) -> bool:
-        """Whether the current differs from u and v of the state: at open sides, or on faces that are closed."""
+        """Whether the current differs from u and v of the state: at open boundaries, or on faces that are closed."""
         return bool(self.open_boundary_terms) or self.drying
 
     @property
@@ -100,7 +100,7 @@ class Scheme:
 
     @property
     def step_start_fields(self) -> tuple[str, ...]:
-        """The names of the fields that terms read at the begin of a forward-backward step."""
+        """The names of the fields that terms read at the start of a forward-backward step."""
         names = [row.name for term in self.active_terms if term.rate_over_step for row in term.prognostic]
         currents = ("u", "v") if self.drying else ()
         return ("h", *currents, *names) if names or currents else ()

@@ -89,7 +89,7 @@ INPUT_FIELDS = (
 OUTPUT_FIELDS = (*DERIVED, *(row.concentration_name or row.name for term in TERMS.values() for row in term.prognostic))
 
 #: Coefficients that drive the sea from above and may vary in time; a run may write them in each record.
-FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies_in_time and not name.startswith("outside_"))
+FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies_in_time and not name.startswith("boundary_"))
 
 #: Endings of names: a field's largest value over a run, its time, and the first time of a sea level.
 MAXIMUM_SUFFIX, TIME_OF_MAXIMUM_SUFFIX, ARRIVAL_SUFFIX = "_max", "_max_time", "_arrival"

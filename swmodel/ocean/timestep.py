@@ -120,7 +120,7 @@ class ForwardBackwardInputs(NamedTuple):
     pressure_h: Any  # m; the slope of h + dt dh/dt drives the currents
     pressure_dt: Any  # s
     step_start: Any = (
-        None  # the State at the begin of the step; for `dynamics.tendency` its `Scheme.step_start_fields`, by name
+        None  # the State at the start of the step; for `dynamics.tendency` its `Scheme.step_start_fields`, by name
     )
     step_length: Any = None  # length of the step, s
 

@@ -41,7 +41,7 @@ def analytic_fields(data: netCDF4.Dataset, location: str, record: int) -> dict[s
     if config is None or not record_times(data).size:
         return {}
     positions = points(config.grid, location, range(config.grid.ny), range(config.grid.nx))
-    return config.case.theory(config, positions, float(record_times(data)[record]))
+    return config.case.analytic_solution(config, positions, float(record_times(data)[record]))
 
 
 def analytic_field(data: netCDF4.Dataset, name: str, location: str, record: int) -> np.ndarray:

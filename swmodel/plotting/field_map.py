@@ -180,7 +180,7 @@ def to_geographic(data: netCDF4.Dataset, x, y) -> tuple:
 
 def read_open_boundaries(data: netCDF4.Dataset) -> Sequence[str]:
     """The open boundaries of the run of a file."""
-    return read_configuration(data).get("open_sides", {}).get("sides", ())
+    return read_configuration(data).get("open_boundaries", {}).get("sides", ())
 
 
 def add_halo(data: netCDF4.Dataset, values: np.ndarray, n_beyond: int) -> np.ndarray:

@@ -2,6 +2,6 @@
 
 `fields/`: values on the grid from formulas, numbers, files and Python, and their records in time.
 `positions/`: the points and faces of gauges, stations and sections.
-`checks/`: extremes of the fields, the largest stable time step, water outside open sides.
+`checks/`: extremes of the fields, the largest stable time step, water outside open boundaries.
 `setup.py`: the Setup of a run, which executors, health, derivatives and ensembles take.
 """

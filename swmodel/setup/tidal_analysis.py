@@ -39,8 +39,8 @@ def harmonic_analysis(config) -> HarmonicAnalysis | None:
 
 def analysed_constituents(config) -> list[Constituent]:
     """The constituents of `output.harmonics`, with f and u where the tide of the run has them."""
-    only_outside = config.open_sides.sides and not config.tide.constituents
-    nodal = config.open_sides.nodal if only_outside else config.tide.nodal
+    only_outside = config.open_boundaries.sides and not config.tide.constituents
+    nodal = config.open_boundaries.nodal if only_outside else config.tide.nodal
     return constituents_at(config.output.harmonics, config.time.start, nodal)
 
 

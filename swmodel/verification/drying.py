@@ -35,7 +35,7 @@ WET_THICKNESS = 1e-3
 def analytic_field(simulation: Simulation, name: str, location: str = "centre") -> np.ndarray:
     """A field of the case's theory at the time of a Simulation, on the whole grid."""
     config = simulation.config
-    field = config.case.theory(config, grid_points(config, location), simulation.time)[name]
+    field = config.case.analytic_solution(config, grid_points(config, location), simulation.time)[name]
     return np.broadcast_to(field, (config.grid.ny, config.grid.nx))
 
 
@@ -80,7 +80,7 @@ def simulate_dam_break(name: str, seconds: float) -> Iterator[Comparison | Simul
     for nx in (100, 400):
         simulation = simulate(name, {"grid.nx": nx, "grid.dx": 25.0 / nx, "grid.dy": 25.0 / nx}, seconds)
         config, exact_h = simulation.config, analytic_field(simulation, "h")
-        moved_volume = np.abs(exact_h - config.case.theory(config, grid_points(config), 0.0)["h"]).sum() / 2
+        moved_volume = np.abs(exact_h - config.case.analytic_solution(config, grid_points(config), 0.0)["h"]).sum() / 2
         errors.append(np.abs(simulation.field("h") - exact_h).sum() / moved_volume)
     yield simulation
     yield Comparison("error of the thickness, of the water that passed the dam", errors[1], 0.0, 0.035)
@@ -218,7 +218,7 @@ def tide_over_flats() -> Iterator[Comparison]:
     simulation = simulate("tidal_flat", grid | {"run.dtype": "float64"})
     config, at = simulation.config, grid_points(simulation.config)
     depth, area = config.case.depth(config, at)[:, 1:], config.grid.dx * config.grid.dy
-    amplitude, growth_and_inflow, volume_ratios = config.open_sides.amplitude[0], [], []
+    amplitude, growth_and_inflow, volume_ratios = config.open_boundaries.amplitude[0], [], []
 
     def volume() -> float:
         return simulation.field("h")[:, 1:].sum() * area

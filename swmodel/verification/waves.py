@@ -176,7 +176,7 @@ def open_boundary() -> Iterator[Comparison]:
     for nx in (100, 200):
         dx = 200e3 / nx
         fields = {"eta": lambda at: 1e-5 * np.exp(-0.5 * ((at.x - 100e3) / 8e3) ** 2) + 0 * at.y}
-        options = {"grid__periodic_x": False, "open_sides__sides": ("west", "east")}
+        options = {"grid__periodic_x": False, "open_boundaries__sides": ("west", "east")}
         simulation = simulate_flat_bottom(nx, 3, dx, fields, **options)
         initial_energy = total_energy(simulation)
         simulation.advance(round(0.8 * 200e3 / WAVE_SPEED / simulation.dt))

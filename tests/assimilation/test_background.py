@@ -149,8 +149,8 @@ def test_error_records_have_their_correlation_in_time():
 
 
 def test_errors_of_boundary_data_reach_open_boundaries():
-    name = "outside_level"
-    sides = {"open_sides__sides": ("west", "east"), "grid__periodic_x": False}
+    name = "boundary_level"
+    sides = {"open_boundaries__sides": ("west", "east"), "grid__periodic_x": False}
     controls = {name: (0.3, 3.2 * DX), "eta": (0.3, 3.2 * DX)}
     background = make_background(land=False, controls=controls, balanced=False, **sides)
     drawn = [background.draw(1, member) for member in range(300)]

@@ -180,14 +180,14 @@ def test_analysis_changes_no_bit_far_from_observations(tmp_path):
 def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
     """Records half a day apart, linear in time between them; steps of a record's interval and a part of it.
 
-    An analysis corrects the later records, also in the outermost cells of an open side, which are not of the sea.
+    An analysis corrects the later records, also in the outermost cells of an open boundary, which are not of the sea.
     """
-    corrections = ("wind_x_correction", "wind_y_correction", "outside_level_correction")
+    corrections = ("wind_x_correction", "wind_y_correction", "boundary_level_correction")
     options = {"assimilation.controls": ("eta", "u", "v", *corrections), "assimilation.balanced": False}
     options |= {"assimilation.correction_every": 43200.0, "assimilation.correction_length": 3e5, "grid.nx": 11}
-    options |= {"assimilation.sigma_wind_correction": 0.1, "assimilation.sigma_outside_level_correction": 1e-3}
+    options |= {"assimilation.sigma_wind_correction": 0.1, "assimilation.sigma_boundary_level_correction": 1e-3}
     options |= {"assimilation.correlation_time": 86400.0, "assimilation.localisation": 2.5e5, "ensemble.members": 3}
-    options |= {"open_sides.sides": ("west",)}
+    options |= {"open_boundaries.sides": ("west",)}
     config = resolve(swmodel.load("double_gyre_winds", SMALL_TWIN | LETKF_OPTIONS | options, environ={}))
     experiment, filter_ = make_filter(config, tmp_path)
     filter_.members.take_steps(0)
@@ -206,7 +206,7 @@ def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
         changed[name] = filter_.corrections[name] != before[name]
         records = changed[name].any(axis=(0, 2, 3))  # at 0, 0.5, 1 and 1.5 days; now 0.625 days
         assert records.tolist() == [False, True, True, True], name
-    cells = changed["outside_level_correction"].any(axis=(0, 1))
+    cells = changed["boundary_level_correction"].any(axis=(0, 1))
     np.testing.assert_array_equal(cells, (apart < 2.5e5).any(axis=0))
     assert cells[:, 0].any()
 

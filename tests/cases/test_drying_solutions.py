@@ -28,7 +28,7 @@ def test_rotating_bowls_satisfy_the_shallow_water_equations(name, f0):
     at, steps = grid_points(config), np.array([0.01, 0.011, 0.001])
 
     def fields(dx=0.0, dy=0.0, dt=0.0):
-        found = config.case.theory(config, replace(at, x=at.x + dx, y=at.y + dy), 2.0 + dt)
+        found = config.case.analytic_solution(config, replace(at, x=at.x + dx, y=at.y + dy), 2.0 + dt)
         return np.array(np.broadcast_arrays(*(found[name] for name in ("h", "u", "v", "eta")), at.x + at.y)[:4])
 
     (h, u, v, _), g = fields(), config.physics.gravity
@@ -74,7 +74,7 @@ def test_exact_fields_are_those_of_swashes(solution):
     length, t = (float(text.split(word)[1].split()[0]) for word in ("Length of the domain:", "Time value:"))
     cells = {"grid.nx": 20, "grid.ny": 20 if plane else 1, "grid.dx": length / 20, "grid.dy": length / 20}
     config = swmodel.load(name, overrides | cells, environ={})
-    found = config.case.theory(config, grid_points(config), t)
+    found = config.case.analytic_solution(config, grid_points(config), t)
     h, u = (np.broadcast_to(found[key], (cells["grid.ny"], 20)).T.ravel() for key in "hu")
     column, flow = (2, 9) if plane else (1, 4)
     np.testing.assert_allclose(h, rows[:, column], atol=1e-5 * h.max())

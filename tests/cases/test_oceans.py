@@ -64,8 +64,8 @@ def test_global_tide_drives_a_regional_grid_at_its_open_boundaries(global_tide_r
     # With a pole: cells near (20 W, 20 S), which lies 60 degrees from it.
     lon, lat = from_earth(pole, -20.0, -20.0) if pole else (-20.0, -20.0)
     part |= {"grid.west": lon - 20.0, "grid.east": lon + 20.0, "grid.south": lat - 20.0, "grid.north": lat + 20.0}
-    sides = {"open_sides.sides": ["west", "east", "south", "north"], "open_sides.nodal": False}
-    whole = part | sides | {"open_sides.tide": str(global_tide_run[1] / "harmonics.nc"), "tide.ramp": "1 day"}
+    sides = {"open_boundaries.sides": ["west", "east", "south", "north"], "open_boundaries.nodal": False}
+    whole = part | sides | {"open_boundaries.tide": str(global_tide_run[1] / "harmonics.nc"), "tide.ramp": "1 day"}
     config = swmodel.load("global_m2", whole, environ={})
     swmodel.Simulation(config).run(tmp_path / "part")
     with netCDF4.Dataset(tmp_path / "part" / "harmonics.nc") as data:
@@ -79,7 +79,7 @@ def test_global_tide_drives_a_regional_grid_at_its_open_boundaries(global_tide_r
 def test_tide_of_the_salish_sea_is_that_observed():
     """It is lowest near Victoria, and high and late in the strait of Georgia."""
     places = ((40, 3), (16, 78), (58, 81))  # rows and columns in the ocean, near Victoria and near Vancouver
-    simulation = swmodel.Simulation("salish_sea", {"open_sides.amplitude": [0.8, 0.0]})
+    simulation = swmodel.Simulation("salish_sea", {"open_boundaries.amplitude": [0.8, 0.0]})
     simulation.advance(round(0.75 * 86400 / simulation.dt))
     levels, times = [], []
     for _ in range(25):

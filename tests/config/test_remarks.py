@@ -127,13 +127,13 @@ def test_tide_without_its_forcing_or_boundary_data_is_remarked():
     """Unless the run has no potential of a tide, as a small sea."""
     for inside, outer, expected in (
         (["M2", "K1"], ["K1", "M2"], []), (["M2", "S2"], [], ["tide.constituents: nothing of M2, S2"]),
-        (["M2"], ["K1"], ["tide.constituents: nothing of M2", "open_sides.constituents: K1 enters"]),
+        (["M2"], ["K1"], ["tide.constituents: nothing of M2", "open_boundaries.constituents: K1 enters"]),
         (["M2", "SSA"], ["M2", "M4"], []),  # SSA cannot be outside, and M4 has no potential
         ([], ["M2"], []),
     ):  # fmt: skip
-        tides = {"open_sides.constituents": outer, "open_sides.amplitude": [0.1] * len(outer)}
+        tides = {"open_boundaries.constituents": outer, "open_boundaries.amplitude": [0.1] * len(outer)}
         tides |= {"tide.constituents": inside, "time.start": "2012-03-01"}
-        found = one_sided_constituents(load("sea", tides | {"open_sides.sides": ["south"]}, environ={}))
+        found = one_sided_constituents(load("sea", tides | {"open_boundaries.sides": ["south"]}, environ={}))
         assert [line.startswith(words) for line, words in zip(found, expected, strict=True)] == [True] * len(expected)
         assert list(one_sided_constituents(load("sea", tides, environ={}))) == []
 

@@ -60,11 +60,11 @@ def test_member_has_the_bits_of_a_single_run_in_xla(ranks):
     ) == [[]]
 
 
-@pytest.mark.fault("the current at an open side is zero in files, means, ensembles")
+@pytest.mark.fault("the current at an open boundary is zero in files, means, ensembles")
 @pytest.mark.night
 def test_member_has_the_inflow_of_a_run_through_open_boundaries():
-    sides = {"open_sides__sides": ("west", "south"), "open_sides__constituents": ("M2",)}
-    sides |= {"open_sides__amplitude": (0.5,), "run__executor": "native"}
+    sides = {"open_boundaries__sides": ("west", "south"), "open_boundaries__constituents": ("M2",)}
+    sides |= {"open_boundaries__amplitude": (0.5,), "run__executor": "native"}
     config = configuration(run__dtype="float64", ensemble__members=2, **WITHOUT_PERTURBED_FIELDS, **sides)
     members, simulation = Members(config), swmodel.Simulation(settings.member_config(config))
     members.take_steps(3)

@@ -69,7 +69,7 @@ def test_array_has_every_flux_stepper_and_term():
 KEYS_WITHOUT_FACTOR = {
     "physics": "gravity reduced_gravity full_gravity depth density linear_drag",
     "body_force": "x_amplitude x_phase y",
-    "open_sides": "level transport_y current_y tide nodal",
+    "open_boundaries": "level transport_y current_y tide nodal",
     "sponge": "",
     "tide": "nodal",
     "wind_drag": "air_density",

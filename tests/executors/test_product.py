@@ -112,25 +112,29 @@ def test_term_with_boundary_agrees(boundary, term):
     assert_agrees(configuration(7, 11, fields, grid__periodic_y=ring_y, grid__periodic_x=ring_x, **options))
 
 
-#: Open sides where walls are, and what is given outside: numbers, fields, a tide.
+#: Open boundaries where walls are, and what is given outside: numbers, fields, a tide.
 OPEN_BOUNDARY_OPTIONS = {
     "west": {},
-    "east, north": {"open_sides__level": 0.3, "open_sides__transport_x": 5.0, **BIHARMONIC, **NO_SLIP},
+    "east, north": {"open_boundaries__level": 0.3, "open_boundaries__transport_x": 5.0, **BIHARMONIC, **NO_SLIP},
     "west, east, south, north": {
-        **{"open_sides__constituents": ("M2", "K1"), "open_sides__amplitude": (0.5, 0.2)},
-        **{"open_sides__phase": (70.0, -30.0), "tide__ramp": 50.0, "scheme__vorticity_flux": "arakawa_lamb"},
+        **{"open_boundaries__constituents": ("M2", "K1"), "open_boundaries__amplitude": (0.5, 0.2)},
+        **{"open_boundaries__phase": (70.0, -30.0), "tide__ramp": 50.0, "scheme__vorticity_flux": "arakawa_lamb"},
         **TERM_OPTIONS["tracer, sponge"],
     },
     "west, east": FIFTH_ORDER | SPONGE,
-    "south, east": {"open_sides__transport_y": 3.0, "open_sides__constituents": ("K1", "M2"), "outside": "fields"},
+    "south, east": {
+        "open_boundaries__transport_y": 3.0,
+        "open_boundaries__constituents": ("K1", "M2"),
+        "outside": "fields",
+    },
     "west, north": {
-        **{"in_time": True, "open_sides__pressure": 50.0, "open_sides__current_x": 0.1, **SPONGE},
+        **{"in_time": True, "open_boundaries__pressure": 50.0, "open_boundaries__current_x": 0.1, **SPONGE},
     },
 }
 
 
 @pytest.mark.promise("the executor does not change the answer")
-@pytest.mark.promise("open sides let waves in and out")
+@pytest.mark.promise("open boundaries let waves in and out")
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 @pytest.mark.parametrize("sphere", [False, True], ids=["plane", "sphere"])
 @pytest.mark.parametrize("sides", OPEN_BOUNDARY_OPTIONS)
@@ -139,10 +143,10 @@ def test_open_boundaries_agree(sides, sphere):
     if options.pop("outside", None):
         tides = np.random.default_rng(2).random((3, 2, 2, 7, 11)) * np.reshape([1, 9, 9], (3, 1, 1, 1, 1))
         names = ("level", "transport_x", "transport_y")
-        fields |= {f"outside_tide_{name}": field for name, field in zip(names, tides, strict=True)}
-        fields |= {"outside_level": tides[0, 0, 0]}
-    open_sides = {"grid__periodic_x": False, "open_sides__sides": tuple(sides.split(", "))}
-    assert_agrees(configuration(7, 11, fields, sphere=sphere, **open_sides, **options))
+        fields |= {f"boundary_tide_{name}": field for name, field in zip(names, tides, strict=True)}
+        fields |= {"boundary_level": tides[0, 0, 0]}
+    open_boundaries = {"grid__periodic_x": False, "open_boundaries__sides": tuple(sides.split(", "))}
+    assert_agrees(configuration(7, 11, fields, sphere=sphere, **open_boundaries, **options))
 
 
 SPHERE_OPTIONS = {
@@ -185,8 +189,13 @@ DRYING_OPTIONS = {
     "basin, weno5, no slip": {"grid__periodic_x": False, "scheme__vorticity_flux": "weno5", **NO_SLIP},
     "basin, tracers of fifth order": {"grid__periodic_x": False, **FIFTH_ORDER},
     "west, north; weather": {
-        **{"grid__periodic_x": False, "open_sides__sides": ("west", "north"), "open_sides__level": 0.3},
-        **{"in_time": True, "open_sides__pressure": 50.0, "open_sides__current_y": -0.1, "physics__manning": 0.03},
+        **{"grid__periodic_x": False, "open_boundaries__sides": ("west", "north"), "open_boundaries__level": 0.3},
+        **{
+            "in_time": True,
+            "open_boundaries__pressure": 50.0,
+            "open_boundaries__current_y": -0.1,
+            "physics__manning": 0.03,
+        },
     },
     "sphere; tide": {"physics__self_attraction": 0.1, **TIDE, "physics__manning": 0.03},
     "sphere, basin; sponge": {"grid__periodic_x": False, "sponge__rate": 1e-2, "sponge__width": 100.0},

@@ -53,7 +53,7 @@ def file_contents(path):
     ],
 )
 def test_continued_file_is_that_of_the_undisturbed_run(tmp_path, name, before, kept, after, layouts):
-    """The records up to a step are kept that the undisturbed run would have too; it goes on with another layout."""
+    """The records up to a step are kept that the undisturbed run would have too; it continues with another layout."""
     config, paths = make_config(), [tmp_path / folder / name for folder in ("whole", "pieces")]
     for path, steps in zip(paths, (UNDISTURBED_STEPS, before), strict=True):
         path.parent.mkdir()

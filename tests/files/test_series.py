@@ -163,7 +163,7 @@ def test_constants_of_a_canal_are_those_of_its_forced_wave(tmp_path):
 
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 def test_resumed_run_has_the_same_tidal_constants(tmp_path):
-    """It is cut between two values, and goes on with the sums in its restart file; without them it is refused."""
+    """It is cut between two values, and continues with the sums in its restart file; without them it is refused."""
     config, _ = canal_config(restart__every_steps=101)
     swmodel.Simulation(config).run(tmp_path / "whole")
     swmodel.Simulation(config, restart=restart_path(tmp_path / "whole", 101)).run(tmp_path / "rest")

@@ -34,7 +34,10 @@ def restart_and_continuation(tmp_path, case, options):
     ("case", "options"),
     [
         ("jet", JET | TRACER),
-        ("gulf_tide", {"open_sides.constituents": [], "open_sides.amplitude": [], "run.executor": "reference"}),
+        (
+            "gulf_tide",
+            {"open_boundaries.constituents": [], "open_boundaries.amplitude": [], "run.executor": "reference"},
+        ),
         ("steady_zonal", SPHERE),
     ],
 )

@@ -32,8 +32,8 @@ def problem_with_corrections(names=WINDS, **options):
 
 
 def problem_with_open_boundaries():
-    options = {"open_sides.sides": ("west", "south"), "run.executor": "xla"}
-    return problem_with_corrections(["outside_level_correction"], **options)
+    options = {"open_boundaries.sides": ("west", "south"), "run.executor": "xla"}
+    return problem_with_corrections(["boundary_level_correction"], **options)
 
 
 def problem_of_flooded_beach(names=(incident_wave.CONTROL,), observe=energy):
@@ -110,7 +110,7 @@ def test_records_reach_as_far_as_the_steps(steps):
 
 
 def test_records_need_their_forcing():
-    for name in ("wind_z_correction", "outside_level_correction"):
+    for name in ("wind_z_correction", "boundary_level_correction"):
         with pytest.raises(UsageError, match=name):
             Problem(weather_twin(), [name], thickness)
     with pytest.raises(UsageError, match=incident_wave.CONTROL):
@@ -122,6 +122,6 @@ def test_first_incident_wave_is_that_of_the_configuration():
     problem, plain = problem_of_flooded_beach(observe=thickness), problem_of_flooded_beach(["eta"], thickness)
     case, x, at = problem.config.case, problem.first_guess(), type("At", (), {"x": np.zeros((2, 1))})
     times = corrections.record_times(setup_of(problem.config), incident_wave.CONTROL)
-    known = [case.outside_level(problem.config, at, t)[0, 0] for t in times]
+    known = [case.boundary_level(problem.config, at, t)[0, 0] for t in times]
     np.testing.assert_allclose(x[incident_wave.CONTROL], known, atol=1e-15)
     np.testing.assert_allclose(problem.series(x)[-1], plain.series(plain.first_guess())[-1], rtol=0, atol=1e-13)

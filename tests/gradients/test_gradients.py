@@ -240,11 +240,11 @@ def test_peak_memory_stays_within_the_bound():
 
 @pytest.mark.night
 def test_narrow_blocks_use_the_adjoint_step_of_jax(caplog):
-    """With open sides the adjoint step reads a cell further than the step; a message says so."""
+    """With open boundaries the adjoint step reads a cell further than the step; a message says so."""
     resolve.log_slower_executor.cache_clear()
-    sides = {"open_sides__sides": ("west",), "grid__periodic_x": False, "run__executor": "native"}
+    sides = {"open_boundaries__sides": ("west",), "grid__periodic_x": False, "run__executor": "native"}
     config = configuration(3, 9, random_fields(3, 9, amplitude=0.3), run__steps=3, **sides)
-    checks = Checks(Problem(config, ("eta", "outside_level"), last_state))
+    checks = Checks(Problem(config, ("eta", "boundary_level"), last_state))
     assert len(caplog.messages) == 1
     assert checks.taylor()["taylor_slope"] == pytest.approx(2, abs=0.02)
     resolve.log_slower_executor.cache_clear()

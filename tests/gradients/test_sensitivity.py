@@ -156,15 +156,15 @@ def test_with_reduced_gravity_sea_level_is_that_of_the_surface(make_basin):
     assert final_quantity(make_basin(physics__gravity=0.5), STATION) == eta
 
 
-@pytest.mark.fault("a map of derivatives lacks the water outside open sides")
+@pytest.mark.fault("a map of derivatives lacks the water outside open boundaries")
 @pytest.mark.night
 def test_maps_include_cells_outside_open_boundaries(make_basin, tmp_path):
     """So that their sums are the derivatives by a uniform change of the depth, and of the level outside."""
     make_basin.values["mask"][:, :3] = 1.0
-    sides, at = {"open_sides__sides": ("west",)}, "sea_level:6e3,12.5e3"
-    found = compute_sensitivity(tmp_path, make_basin(**sides), at, ["depth", "outside_level", "eta"])
-    high, low = (final_quantity(make_basin(**sides, open_sides__level=level), at) for level in (1e-2, -1e-2))
-    slopes = {"outside_level": (high - low) / 2e-2}
+    sides, at = {"open_boundaries__sides": ("west",)}, "sea_level:6e3,12.5e3"
+    found = compute_sensitivity(tmp_path, make_basin(**sides), at, ["depth", "boundary_level", "eta"])
+    high, low = (final_quantity(make_basin(**sides, open_boundaries__level=level), at) for level in (1e-2, -1e-2))
+    slopes = {"boundary_level": (high - low) / 2e-2}
     slopes["depth"] = central_differences(make_basin, make_basin(**sides), [(at, False)], "depth", ..., 1e-2)[0]
     for name, slope in slopes.items():
         maps = found[f"d_sea_level_d_{name}"]

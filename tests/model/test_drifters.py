@@ -25,8 +25,12 @@ del FIELDS["tracer"]
 DX, DY = 4e3, 5e3
 DRIFTERS_EVERYWHERE = {"box": (500.0, NX * DX, 500.0, NY * DY), "spacing": 1700.0}
 #: A side through which a tide drives water out.
-OPEN_BOUNDARY_OPTIONS = {"grid__periodic_x": False, "open_sides__sides": ("east",), "open_sides__phase": (180.0,)}
-OPEN_BOUNDARY_OPTIONS |= {"open_sides__constituents": ("M2",), "open_sides__amplitude": (20.0,)}
+OPEN_BOUNDARY_OPTIONS = {
+    "grid__periodic_x": False,
+    "open_boundaries__sides": ("east",),
+    "open_boundaries__phase": (180.0,),
+}
+OPEN_BOUNDARY_OPTIONS |= {"open_boundaries__constituents": ("M2",), "open_boundaries__amplitude": (20.0,)}
 
 
 def config(fields=FIELDS, drifters=(DRIFTERS_EVERYWHERE,), **options):

@@ -107,8 +107,8 @@ def test_replaced_depth_and_coefficients_are_those_of_a_configuration():
     assert_close(*(advance_by_scan(each.step)(each.carry0, each.static).state for each in (ours, theirs)))
     with pytest.raises(UsageError, match="subgrid_energy"):
         step.replace(carry, static, backscatter=0.1)
-    with pytest.raises(UsageError, match="open_sides"):
-        step.replace(carry, static, outside_level=0.1)
+    with pytest.raises(UsageError, match="open_boundaries"):
+        step.replace(carry, static, boundary_level=0.1)
 
     def loss(drag):
         carry_, static_, step_ = step.replace(carry, static, quadratic_drag=drag)

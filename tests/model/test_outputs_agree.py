@@ -82,7 +82,7 @@ def field_values(dataset):
 
 
 @pytest.mark.fault("a record of the weather cuts a chunk, and the series of a gauge or a section lacks values")
-@pytest.mark.fault("gauges and largest speeds beside open sides show no current")
+@pytest.mark.fault("gauges and largest speeds beside open boundaries show no current")
 def test_gauges_and_sections_have_fields_of_every_step(runs_with_all_outputs):
     """And records those of theirs; a section that of each second step."""
     each, records = runs_with_all_outputs.each, runs_with_all_outputs.records
@@ -102,13 +102,13 @@ def test_gauges_and_sections_have_fields_of_every_step(runs_with_all_outputs):
     ):
         truth = places.values(values_at_points(field_values(fields), places.points))
         for name in ("eta", "u", "v", "tracer"):
-            # NumPy computes for output.nc what comes in through open sides, and the run's program for the gauges.
+            # NumPy computes for output.nc what comes in through open boundaries, and the run's program for the gauges.
             tolerance = {"rtol": 0, "atol": 0} if exact and name == "eta" else {"rtol": 1e-9, "atol": 1e-10}
             np.testing.assert_allclose(found[name][steps], truth[name], **tolerance, err_msg=name)
     on_a_centre = runs_with_all_outputs.records.eta[:, 1, 3]
     np.testing.assert_array_equal(found.eta[runs_with_all_outputs.records.step.values, 0], on_a_centre)
     assert float(found.eta.std("time").min()) > 1e-3
-    assert float(abs(found.u[1:, 1]).max()) > 1e-3  # within a cell of the open side
+    assert float(abs(found.u[1:, 1]).max()) > 1e-3  # within a cell of the open boundary
     found, places = (
         load_file(runs_with_all_outputs.folder, "sections.nc"),
         make_cross_sections(setup_of(runs_with_all_outputs.config)),
@@ -250,7 +250,7 @@ def test_member_has_fields_and_diagnostics_of_run(tmp_path):
 @pytest.mark.fault("a gauge and a derivative or observation at its place differ")
 @pytest.mark.night
 def test_derivatives_and_assimilation_observe_the_series(tmp_path):
-    """Level at each gauge and transport through each section; the current at a gauge away from the open side."""
+    """Level at each gauge and transport through each section; the current at a gauge away from the open boundary."""
     config = make_config("recorded", tmp_path, run__executor="native", output__sections_every_steps=1)
     model = swmodel.Simulation(config)
     folder, config, (lon, lat), dt = run(model, tmp_path / "run", [50]), model.config, STATIONS[2], model.dt

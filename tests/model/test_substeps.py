@@ -1,4 +1,4 @@
-"""Steps that are halved while the flow is too fast for them (`time.halvings`)."""
+"""Steps that are halved while the flow is too fast for them (`time.max_substeps`)."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from swmodel.model.validate import require_derivatives
 pytestmark = pytest.mark.slow
 
 #: Steps of the sea of `flooding` that have 2 or 4 substeps.
-SUBSTEP_OPTIONS = {"time__dt": 40.0, "time__halvings": 4, "time__halve_every_steps": 3}
+SUBSTEP_OPTIONS = {"time__dt": 40.0, "time__max_substeps": 16, "time__substeps_every_steps": 3}
 STEPS = 40
 
 
@@ -46,7 +46,7 @@ def test_number_of_substeps_follows_flow():
     assert has_same_bits(other.state, model.state)
 
 
-@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.halvings`)")
+@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.max_substeps`)")
 def test_reference_chooses_same_substeps():
     one, other = shaken_sea(run__dtype="float64"), shaken_sea(run__dtype="float64", run__executor="reference")
     assert substeps_of_steps(one, 20) == substeps_of_steps(other, 20)
@@ -54,7 +54,7 @@ def test_reference_chooses_same_substeps():
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-11 * np.abs(theirs).max())
 
 
-@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.halvings`)")
+@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.max_substeps`)")
 def test_constant_substeps_have_bits_of_shorter_steps():
     """Under records in time, tides with a ramp and a function of time: all are at the times of the substeps."""
 
@@ -64,7 +64,7 @@ def test_constant_substeps_have_bits_of_shorter_steps():
     wind = np.random.default_rng(1).standard_normal((9, 9, 12))
     options = {"sphere": True, "time__stepper": "gfb", "tide__ramp": 500.0, "run__executor": "native", **TIDE}
     options |= {"forcing__every": 80.0, "run__steps": 12}
-    longer = {"time__dt": 80.0, "time__halvings": 2, "time__halve_every_steps": 4}
+    longer = {"time__dt": 80.0, "time__max_substeps": 4, "time__substeps_every_steps": 4}
     long, config = (
         configuration(9, 12, {"wind_x": wind, "eta": wind[0]}, **options | given)
         for given in (longer, {"time__dt": 20.0})
@@ -86,14 +86,14 @@ def test_substeps_are_as_accurate_as_short_steps():
         model.advance(until=STEPS * 40.0)
         return np.abs(model.field("h") - truth).mean()
 
-    fine = shaken_sea(time__halvings=0, time__dt=1.25)
+    fine = shaken_sea(time__max_substeps=1, time__dt=1.25)
     fine.advance(until=STEPS * 40.0)
     truth = fine.field("h")
-    found = error(shaken_sea(time__halve_every_steps=1))
-    assert found < 1.2 * error(shaken_sea(time__halvings=0, time__dt=10.0))
+    found = error(shaken_sea(time__substeps_every_steps=1))
+    assert found < 1.2 * error(shaken_sea(time__max_substeps=1, time__dt=10.0))
 
 
-@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.halvings`)")
+@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.max_substeps`)")
 @pytest.mark.parametrize(("at", "name"), [(7, "restart.nc"), (9, "restart.nc"), (13, "restart.zarr")])
 def test_restart_with_substeps_has_same_bits(tmp_path, at, name):
     """Within an interval of equal substeps, at its end, and after a change."""
@@ -124,29 +124,29 @@ def test_records_are_of_whole_steps(tmp_path):
 
 def test_substeps_are_refused_where_steps_must_be_equal():
     def needs(function, error, **more):
-        with pytest.raises(error, match=r"time\.halvings"):
-            function("jet", {"time.halvings": 1} | more)
+        with pytest.raises(error, match=r"time\.max_substeps"):
+            function("jet", {"time.max_substeps": 2} | more)
 
     needs(swmodel.Simulation, ConfigError, **{"time.stepper": "ab2"})
     needs(swmodel.functional, UsageError)
     needs(lambda *given: require_derivatives(swmodel.load(*given)), UsageError)
     needs(lambda *given: check_ensemble(swmodel.load(*given)), ConfigError, **{"run.steps": 2, "ensemble.members": 2})
-    for halvings in (0, 2):
+    for max_substeps in (1, 4):
         with pytest.raises(ConfigError, match="time.dt"):
-            shaken_sea(time__dt=320.0, time__halvings=halvings)
-    model = shaken_sea(time__dt=320.0, time__halvings=6)  # whose substeps are short enough
+            shaken_sea(time__dt=320.0, time__max_substeps=max_substeps)
+    model = shaken_sea(time__dt=320.0, time__max_substeps=64)  # whose substeps are short enough
     model.advance(2)
     assert model.substeps >= 16
 
 
 def test_warning_is_logged_when_substeps_cannot_be_increased(caplog):
     """Of a flow that becomes too fast between two choices."""
-    flow = {"grid.nx": 60, "grid.ny": 7, "time.dt": 0.01, "time.halve_every_steps": 4}
-    for halvings, warnings in ((4, 0), (1, 1)):
+    flow = {"grid.nx": 60, "grid.ny": 7, "time.dt": 0.01, "time.substeps_every_steps": 4}
+    for max_substeps, warnings in ((16, 0), (2, 1)):
         caplog.clear()
-        model = swmodel.Simulation("dam_break_dry", flow | {"time.halvings": halvings})
+        model = swmodel.Simulation("dam_break_dry", flow | {"time.max_substeps": max_substeps})
         health = model.health()
         for _ in range(8):
             model.advance(1)
             health.check()
-        assert sum("time.halvings" in record.message for record in caplog.records) == warnings
+        assert sum("time.max_substeps" in record.message for record in caplog.records) == warnings

@@ -169,13 +169,13 @@ def test_layouts_have_same_bits_in_xla_if_reproducible(ranks, name):
 
 #: All that drives a sea on a sphere between walls and around islands is a control: tides in it and outside, weather.
 OPEN_BOUNDARY_OPTIONS = {
-    "open_sides__sides": ("west", "north"),
-    "open_sides__constituents": ("M2",),
-    "open_sides__amplitude": (0.3,),
+    "open_boundaries__sides": ("west", "north"),
+    "open_boundaries__constituents": ("M2",),
+    "open_boundaries__amplitude": (0.3,),
 }
 DOMAINS = {
     "open": OPEN_BOUNDARY_OPTIONS,
-    "earth": OPEN_BOUNDARY_OPTIONS | {"sphere": True, "in_time": True, "open_sides__pressure": 50.0} | TIDE,
+    "earth": OPEN_BOUNDARY_OPTIONS | {"sphere": True, "in_time": True, "open_boundaries__pressure": 50.0} | TIDE,
     "eddies": {"scheme__vorticity_flux": "weno5", "physics__leith": 1.0, "time__stepper": "gfb"},
 }
 

@@ -1,4 +1,4 @@
-"""Runs on ranks leave the files of one process, also if they go on with another number of them, or on devices."""
+"""Runs on ranks leave the files of one process, also if they continue with another number of them, or on devices."""
 
 import os
 import shutil
@@ -29,8 +29,8 @@ def command_options(**settings):
 #: A tide and a current that come in from two sides. Gauges between blocks and at walls, a line across blocks, drifters.
 SEA_OPTIONS = command_options(
     **{"grid__nx": 24, "grid__ny": 17, "grid__periodic_x": "false", "tide__ramp": 4000},
-    **{"open_sides__sides": "west,east", "open_sides__constituents": "M2", "open_sides__current_x": 0.2},
-    **{"open_sides__amplitude": 0.3, "open_sides__phase": 40, "run__executor": "native"},
+    **{"open_boundaries__sides": "west,east", "open_boundaries__constituents": "M2", "open_boundaries__current_x": 0.2},
+    **{"open_boundaries__amplitude": 0.3, "open_boundaries__phase": 40, "run__executor": "native"},
     **{"output__every_steps": 6, "output__diagnostics_every_steps": 5, "output__means": "eta,speed,zeta"},
     output__stations='[{name="a", x=61e3, y=42e3}, {name="b", x=100e3, y=20e3}, {name="c", x=112e3, y=81e3}]',
     output__sections='[{name="across", start=[20e3, 0.0], end=[90e3, 80e3]}]',
@@ -164,10 +164,10 @@ def test_ranks_refuse_other_weather_in_file(ranks, tmp_path):
     assert errors.count("2020-01-01T00:00:00") == 1
 
 
-@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.halvings`)")
+@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.max_substeps`)")
 def test_ranks_choose_the_same_substeps(ranks, tmp_path):
     """Stopped between two choices of their number: a flow that accelerates over dry ground."""
-    flow = command_options(grid__nx=60, grid__ny=7, time__dt=0.01, time__halvings=4, time__halve_every_steps=2)
+    flow = command_options(grid__nx=60, grid__ny=7, time__dt=0.01, time__max_substeps=16, time__substeps_every_steps=2)
     flow = ["run", "dam_break_dry", *flow, *command_options(output__every_steps=1), "--executor", "native", "--quiet"]
     one, several = tmp_path / "one", tmp_path / "several"
     run_on_ranks(ranks, 1, *flow, "--steps", 12, "-o", one)

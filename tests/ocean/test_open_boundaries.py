@@ -1,4 +1,6 @@
-"""Waves leave through open sides and come in by what is given outside; water comes in with its volume and speed."""
+"""Waves leave through open boundaries and come in by what is given outside; water comes in with its volume and
+speed.
+"""
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ def remaining_energy_of_pulse(ny):
     spacing, length = 200e3 / ny, 200e3
     across = (np.arange(ny)[:, None] + 0.5) * spacing + np.zeros(3)
     eta, dt = 1e-5 * np.exp(-0.5 * ((across - length / 2) / 8e3) ** 2), 0.5 * spacing / WAVE_SPEED
-    options = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": dt, "open_sides__sides": ("south", "north")}
+    options = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": dt, "open_boundaries__sides": ("south", "north")}
     now = state_after(ny, 3, {"eta": eta}, round(0.8 * length / WAVE_SPEED / dt), **options, grid__periodic_x=True)
     return linear_energy(*now) / (0.5 * G * (eta**2).sum())
 
@@ -58,27 +60,32 @@ def test_tide_with_its_transport_enters_unchanged():
     start = {"eta": level[0, 0], "u": transport[0, 0] / H}
     size = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": 0.5 * spacing / WAVE_SPEED, "grid__periodic_y": True}
     steps = round(1.6 * M2_PERIOD / size["time__dt"])
-    sides = {"open_sides__sides": ("west", "east"), "open_sides__constituents": ("M2",)}
-    given = {"outside_tide_level": level, "outside_tide_transport_x": transport}
+    sides = {"open_boundaries__sides": ("west", "east"), "open_boundaries__constituents": ("M2",)}
+    given = {"boundary_tide_level": level, "boundary_tide_transport_x": transport}
     eta = amplitude * np.cos(w * (x / WAVE_SPEED - steps * size["time__dt"]))
     h, *_ = state_after(ny, nx, given | start, steps, **sides, **size)
     assert np.abs((h - H - eta)[:, 1:-1]).max() < 0.002 * amplitude
-    h, *_ = state_after(ny, nx, {"outside_tide_level": level} | start, steps, **sides, **size)
+    h, *_ = state_after(ny, nx, {"boundary_tide_level": level} | start, steps, **sides, **size)
     assert np.abs((h - H - eta)[:, 1:-1]).max() > 0.1 * amplitude
 
 
 def test_phases_of_boundary_tide_are_degrees():
     """A whole turn changes nothing, and half of one the sign of what comes in."""
-    sides = {"open_sides__sides": ("west",), "open_sides__constituents": ("M2",), "open_sides__amplitude": (1e-3,)}
+    sides = {
+        "open_boundaries__sides": ("west",),
+        "open_boundaries__constituents": ("M2",),
+        "open_boundaries__amplitude": (1e-3,),
+    }
     found = [
-        state_after(2, 9, {"eta": np.zeros((2, 9))}, 5, **sides, open_sides__phase=(p,))[0] - H for p in (0, 360, 180)
+        state_after(2, 9, {"eta": np.zeros((2, 9))}, 5, **sides, open_boundaries__phase=(p,))[0] - H
+        for p in (0, 360, 180)
     ]
     assert np.abs(found[0]).max() > 1e-6
     np.testing.assert_allclose(found[1], found[0], atol=1e-9 * np.abs(found[0]).max() + 1e-13)
     np.testing.assert_allclose(found[2], -found[0], atol=1e-3 * np.abs(found[0]).max())
 
 
-@pytest.mark.fault("air pressure pumps water through an open side")
+@pytest.mark.fault("air pressure pumps water through an open boundary")
 @pytest.mark.parametrize("more", [{}, {"air": 800.0, "sponge__rate": 1e-3, "sponge__width": 1e4}], ids=["calm", "air"])
 def test_sea_at_rest_stays_at_rest_with_open_boundaries(more):
     """Over rough ground, with islands; under air that differs from place to place sea level is as by a barometer."""
@@ -87,7 +94,7 @@ def test_sea_at_rest_stays_at_rest_with_open_boundaries(more):
     fields = {name: values for name, values in random_fields(9, 11).items() if name in ("depth", "mask")}
     fields |= {"air_pressure": pressure} if more else {}
     fields["eta"] = 0.3 - (pressure - 101325.0) / (1025.0 * G)
-    options |= {"open_sides__sides": ("west", "east", "south", "north"), "open_sides__level": 0.3}
+    options |= {"open_boundaries__sides": ("west", "east", "south", "north"), "open_boundaries__level": 0.3}
     _, u, v = run_chunks("reference", configuration(9, 11, fields, grid__periodic_x=False, **options), 200)[:3]
     assert max(np.abs(u).max(), np.abs(v).max()) < 1e-13
 
@@ -96,12 +103,12 @@ def test_sea_at_rest_stays_at_rest_with_open_boundaries(more):
 SIDES = ("west", "east", "south", "north")
 BASIN = {
     **{"grid__periodic_x": False, "grid__periodic_y": False, "time__stepper": "ab2", "physics__f0": 1e-4},
-    **{"open_sides__sides": SIDES, "open_sides__constituents": ("M2",), "open_sides__amplitude": (0.4,)},
-    **{"open_sides__transport_x": 3.0, "open_sides__current_y": 0.05, "run__executor": "reference"},
+    **{"open_boundaries__sides": SIDES, "open_boundaries__constituents": ("M2",), "open_boundaries__amplitude": (0.4,)},
+    **{"open_boundaries__transport_x": 3.0, "open_boundaries__current_y": 0.05, "run__executor": "reference"},
 }
 
 
-@pytest.mark.promise("open sides let waves in and out")
+@pytest.mark.promise("open boundaries let waves in and out")
 @pytest.mark.fault("inflow is missing in the series")
 @pytest.mark.parametrize("stepper", ["ab2", "gfb"])
 def test_volume_changes_by_inflow_of_the_series(stepper):
@@ -129,12 +136,12 @@ def test_volume_changes_by_inflow_of_the_series(stepper):
     assert model.diagnostics()["inflow_west"] == pytest.approx(through.sum(), rel=1e-12)
 
 
-@pytest.mark.fault("the current at an open side is zero in files, means, ensembles")
+@pytest.mark.fault("the current at an open boundary is zero in files, means, ensembles")
 def test_current_at_open_boundary_is_that_inside():
     """A uniform transport: speed and its mean are the same in all cells inside, and it comes in and leaves."""
-    options = {"open_sides__transport_x": 3.0, "grid__periodic_y": True, "run__executor": "reference"}
+    options = {"open_boundaries__transport_x": 3.0, "grid__periodic_y": True, "run__executor": "reference"}
     fields = {"depth": np.full((4, 12), H), "u": np.full((4, 12), 3.0 / H) * ~np.isin(np.arange(12), (0, 10, 11))}
-    config = configuration(4, 12, fields, open_sides__sides=("west", "east"), **LINEAR_OPTIONS | options)
+    config = configuration(4, 12, fields, open_boundaries__sides=("west", "east"), **LINEAR_OPTIONS | options)
     model = swmodel.Simulation(config)
     means = model.means(["speed", "u"])
     for _ in range(3):
@@ -167,6 +174,6 @@ def test_oblique_waves_are_reflected_as_theory_says():
     }
     size = {"grid__dx": dx, "grid__dy": dy, "time__dt": dt, "grid__periodic_y": True}
     steps = round(1.7 * (nx * dx - 70e3) / (WAVE_SPEED * cos) / dt)
-    h, *_ = state_after(ny, nx, fields, steps, open_sides__sides=("east",), **size)
+    h, *_ = state_after(ny, nx, fields, steps, open_boundaries__sides=("east",), **size)
     amplitude = np.sqrt(((h - H) ** 2).sum() / (fields["eta"] ** 2).sum())
     assert amplitude == pytest.approx((1 - cos) / (1 + cos), rel=0.1)

@@ -1,4 +1,6 @@
-"""Terms, closures, tides and open sides are refused with unusable options; open sides on land, and without values."""
+"""Terms, closures, tides and open boundaries are refused with unusable options; open boundaries on land, and without
+values.
+"""
 
 import numpy as np
 import pytest
@@ -11,8 +13,8 @@ from swmodel.model.validate import check_config
 
 pytestmark = pytest.mark.slow
 
-M2_BOUNDARY_TIDE = {"open_sides.constituents": ["M2"], "open_sides.amplitude": [0.1]}
-SOUTHERN_OPEN_BOUNDARY = {"open_sides.sides": ["south"]}
+M2_BOUNDARY_TIDE = {"open_boundaries.constituents": ["M2"], "open_boundaries.amplitude": [0.1]}
+SOUTHERN_OPEN_BOUNDARY = {"open_boundaries.sides": ["south"]}
 SMALL = {"time.dt": 20.0, "grid.nx": 30, "grid.ny": 20, "run.executor": "reference"}
 SPHERE = {"grid.kind": "latlon", "grid.west": 0, "grid.east": 120, "grid.south": -60, "grid.north": 60, "time.dt": 60.0}
 PLANE_TIDE = {"tide.constituents": ["M2"], "time.start": "2012-03-01"}
@@ -38,31 +40,37 @@ REFUSED = [
     ("time.start", "12345-01-01", TIDE | {"time.start": "12345-01-01"}),
     ("time.calendar", "proleptic_gregorian", TIDE | {"time.calendar": "noleap"}),
     ("tide.ramp", "tide.constituents", TIDE | {"tide.constituents": [], "tide.ramp": 100.0}),
-    ("open_sides.level", "open_sides.sides", {"open_sides.level": 0.1}),
-    ("open_sides.constituents", "open_sides.sides", {"open_sides.constituents": ["M2"]}),
-    ("open_sides.sides", '"south"', {"open_sides.sides": ["south", "south"]}),
+    ("open_boundaries.level", "open_boundaries.sides", {"open_boundaries.level": 0.1}),
+    ("open_boundaries.constituents", "open_boundaries.sides", {"open_boundaries.constituents": ["M2"]}),
+    ("open_boundaries.sides", '"south"', {"open_boundaries.sides": ["south", "south"]}),
     (
-        "open_sides.constituents",
+        "open_boundaries.constituents",
         '"K1"',
-        SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_sides.constituents": ["K1", "K1"]},
+        SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_boundaries.constituents": ["K1", "K1"]},
     ),
-    ("open_sides.constituents", "K1", SOUTHERN_OPEN_BOUNDARY | {"open_sides.constituents": ["K1"]}),
-    ("open_sides.amplitude", "2", SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_sides.amplitude": [0.1, 0.2]}),
-    ("open_sides.sides", "grid.periodic_x", {"open_sides.sides": ["west"], "grid.periodic_x": True}),
+    ("open_boundaries.constituents", "K1", SOUTHERN_OPEN_BOUNDARY | {"open_boundaries.constituents": ["K1"]}),
+    (
+        "open_boundaries.amplitude",
+        "2",
+        SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_boundaries.amplitude": [0.1, 0.2]},
+    ),
+    ("open_boundaries.sides", "grid.periodic_x", {"open_boundaries.sides": ["west"], "grid.periodic_x": True}),
     ("sponge.sides", "grid.periodic_x", {"sponge.rate": 1e-3, "sponge.width": 2e4, "grid.periodic_x": True}),
-    ("open_sides", "44714.2 s", SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"time.dt": "8 h"}),
+    ("open_boundaries", "44714.2 s", SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"time.dt": "8 h"}),
     ("time.stepper", "leapfrog", SOUTHERN_OPEN_BOUNDARY | {"time.stepper": "leapfrog"}),
     (
-        "open_sides.nodal",
+        "open_boundaries.nodal",
         "tide.nodal",
-        SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_sides.nodal": False} | PLANE_TIDE,
+        SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_boundaries.nodal": False} | PLANE_TIDE,
     ),
 ]
 
 
-@pytest.mark.fault("outside water without an open side, an open side of a periodic axis, a tide too fast for the steps")
+@pytest.mark.fault(
+    "outside water without an open boundary, an open boundary of a periodic axis, a tide too fast for the steps"
+)
 @pytest.mark.fault("an analysis has other nodal factors than the tide")
-@pytest.mark.fault("a leapfrog with open sides")
+@pytest.mark.fault("a leapfrog with open boundaries")
 @pytest.mark.fault("a tide without a date, on a plane, of an unknown or too fast constituent")
 @pytest.mark.parametrize(("key", "words", "options"), REFUSED)
 def test_equations_refuse_unusable_options(key, words, options):
@@ -77,12 +85,12 @@ def test_closures_with_required_options_are_accepted():
 
 
 def sea_with_open_boundaries(nx, fields, *sides, **options):
-    """A sea of five rows with these open sides and fields."""
-    given = {"grid__periodic_x": False, "open_sides__sides": sides, "run__executor": "reference"} | options
+    """A sea of five rows with these open boundaries and fields."""
+    given = {"grid__periodic_x": False, "open_boundaries__sides": sides, "run__executor": "reference"} | options
     return configuration(5, nx, fields, **given)
 
 
-@pytest.mark.fault("an invalid depth outside an open side")
+@pytest.mark.fault("an invalid depth outside an open boundary")
 @pytest.mark.parametrize(("column", "value"), [(5, -200.0), (5, np.nan), (4, -60.0)])
 def test_depth_at_open_boundary_must_be_positive(column, value):
     """Land beside the water outside, which may flood, must not be higher than that water is deep."""
@@ -93,53 +101,59 @@ def test_depth_at_open_boundary_must_be_positive(column, value):
         check_config(config)
 
 
-@pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
+@pytest.mark.fault(
+    "an open boundary that is land, a field that does not cover the side, or the sponge that relaxes to it"
+)
 def test_open_boundary_must_be_water_and_have_boundary_data():
-    fields = {"mask": np.ones((5, 6)), "outside_level": np.zeros((5, 6))}
+    fields = {"mask": np.ones((5, 6)), "boundary_level": np.zeros((5, 6))}
     fields["mask"][:, 0] = 0
-    fields["outside_level"][[1, 3, 4], 5] = np.nan
+    fields["boundary_level"][[1, 3, 4], 5] = np.nan
     with pytest.raises(ConfigError) as raised:
         check_config(sea_with_open_boundaries(6, fields, "west", "east"))
     assert "there is no water along the west side" in str(raised.value)
-    assert "outside_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
+    assert "boundary_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
     for column in (4, 5):  # a mask without one of the two cells is the remedy
         mask = np.ones((5, 6))
         mask[[1, 3, 4], column] = 0
         check_config(sea_with_open_boundaries(6, fields | {"mask": mask}, "east"))
 
 
-@pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
+@pytest.mark.fault(
+    "an open boundary that is land, a field that does not cover the side, or the sponge that relaxes to it"
+)
 def test_boundary_data_may_be_missing_at_open_corner():
     """Nothing comes in through a corner: neither of a steady field nor of records in time."""
     level = np.zeros((2, 5, 6))
     level[:, [0, 0, -1, -1], [0, -1, 0, -1]] = np.nan
     for given in (level[0], level):
         model = swmodel.Simulation(
-            sea_with_open_boundaries(6, {"outside_level": given}, "west", "east", "south", "north")
+            sea_with_open_boundaries(6, {"boundary_level": given}, "west", "east", "south", "north")
         )
         model.advance(1)
         assert np.isfinite(model.field("eta")).all()
 
 
-@pytest.mark.fault("air pressure at open sides relative to another reference")
+@pytest.mark.fault("air pressure at open boundaries relative to another reference")
 def test_air_pressure_at_open_boundaries_must_be_absolute():
-    """A departure from the mean, or a pressure in hPa, is taken only where `open_sides.pressure` says so."""
+    """A departure from the mean, or a pressure in hPa, is taken only where `open_boundaries.pressure` says so."""
     fields = {"air_pressure": np.full((5, 6), 300.0)}
     with pytest.raises(ConfigError, match="air_pressure is 300 Pa at row 0 of the west side"):
         check_config(sea_with_open_boundaries(6, fields, "west"))
     for pressure in (0.0, None):
-        check_config(sea_with_open_boundaries(6, fields, "west", open_sides__pressure=pressure))
+        check_config(sea_with_open_boundaries(6, fields, "west", open_boundaries__pressure=pressure))
 
 
-@pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
+@pytest.mark.fault(
+    "an open boundary that is land, a field that does not cover the side, or the sponge that relaxes to it"
+)
 @pytest.mark.parametrize(("columns", "missing"), [(2, 15), (4, 5), (5, 0)])
 def test_sponge_needs_its_field_in_most_of_it(columns, missing):
     """Of the sponge's 20 cells, `missing` have no value; few of them relax to zero, and a remark says so."""
     outside = np.full((5, 12), np.nan)
     outside[:, :columns] = 0.1
     wide = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",), "grid__periodic_y": True}
-    config = sea_with_open_boundaries(12, {"outside_level": outside}, "west", **wide)
-    words = f"outside_level: has no value at {missing} of the 20 cells of the sponge, which relaxes to"
+    config = sea_with_open_boundaries(12, {"boundary_level": outside}, "west", **wide)
+    words = f"boundary_level: has no value at {missing} of the 20 cells of the sponge, which relaxes to"
     if missing > 10:
         with pytest.raises(ConfigError, match=f"{words} it"):
             check_config(config)

@@ -90,21 +90,21 @@ def test_arrays_are_neither_rotated_nor_mixed_with_functions():
 
 
 @pytest.mark.fault("currents outside are not turned with the grid")
-@pytest.mark.fault("records outside open sides are not turned with a grid that has a pole of its own")
+@pytest.mark.fault("records outside open boundaries are not turned with a grid that has a pole of its own")
 def test_boundary_current_is_rotated_like_that_inside():
     """Steady, and in time."""
     inner, ways = dict(zip("uv", (lambda at: eastward_flow(at)[0], lambda at: eastward_flow(at)[1]), strict=True)), {}
     for name, axis in (("u", "x"), ("v", "y")):
-        ways[f"outside_transport_{axis}"] = flow = inner[name]
-        ways[f"outside_current_{axis}"] = lambda at, t, flow=flow: (1 + t / 1e4) * flow(at)
+        ways[f"boundary_transport_{axis}"] = flow = inner[name]
+        ways[f"boundary_current_{axis}"] = lambda at, t, flow=flow: (1 + t / 1e4) * flow(at)
     config = load(Case, GLOBE | {"forcing.every": 1e4, "time.dt": 100.0}, environ={}, fields=inner | ways)
     for name, axis in (("u", "x"), ("v", "y")):
         inside = fields.evaluate(config, name, *ALL_ROWS_AND_COLUMNS)
         np.testing.assert_array_equal(
-            fields.evaluate(config, f"outside_transport_{axis}", *ALL_ROWS_AND_COLUMNS), inside
+            fields.evaluate(config, f"boundary_transport_{axis}", *ALL_ROWS_AND_COLUMNS), inside
         )
         np.testing.assert_allclose(
-            read_record(config, f"outside_current_{axis}", 1, *ALL_ROWS_AND_COLUMNS), 2 * inside, rtol=1e-12
+            read_record(config, f"boundary_current_{axis}", 1, *ALL_ROWS_AND_COLUMNS), 2 * inside, rtol=1e-12
         )
 
 
@@ -148,7 +148,7 @@ def test_output_on_same_grid_is_read_to_the_bit(run):
         np.testing.assert_array_equal(again.field(name), run[1].field(name))
 
 
-@pytest.mark.fault("records outside open sides are not turned with a grid that has a pole of its own")
+@pytest.mark.fault("records outside open boundaries are not turned with a grid that has a pole of its own")
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 @pytest.mark.slow
 @pytest.mark.parametrize("pole", [(100.0, 60.0), None])
@@ -162,7 +162,7 @@ def test_fields_on_another_pole_are_interpolated_to_second_order(tmp_path, pole)
         swmodel.Simulation(load(Case, GLOBE | spaced, environ={}, fields=given)).run(path)
         small = {"grid.west": 0.0, "grid.east": 60.0, "grid.south": -20.0, "grid.north": 20.0, "grid.pole": pole}
         inputs = {f"input.{name}": f"{path / 'output.nc'}:{name}@0" for name in ("eta", "u", "v")}
-        current = "outside_current_x", "outside_current_y"
+        current = "boundary_current_x", "boundary_current_y"
         inputs |= {f"input.{name}": f"{path / 'output.nc'}:{of}" for name, of in zip(current, "uv", strict=True)}
         inputs |= {"time.start": "2000-01-01", "time.dt": 1e-3}
         config = make_config(**small | inputs | {"grid.periodic_x": False})

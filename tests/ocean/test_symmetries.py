@@ -43,16 +43,16 @@ NY, NX = 7, 9
 #: The numbers of a configuration by their exponents of L, H, T and R.
 DIMENSIONS = {
     (1, 0, 0, 0): "grid.dx grid.dy grid.lx grid.ly grid.radius sponge.width",
-    (0, 1, 0, 0): "physics.depth open_sides.amplitude drying.thickness",
+    (0, 1, 0, 0): "physics.depth open_boundaries.amplitude drying.thickness",
     (0, 0, 1, 0): "time.dt tide.ramp body_force.period",
     (0, 0, 0, 1): "physics.density wind_drag.air_density",
     (0, 0, -1, 0): "grid.rotation physics.f0 sponge.rate",
     (-1, 0, -1, 0): "physics.beta",
     (1, 0, -2, 0): "body_force.x body_force.x_amplitude body_force.y body_force.y_amplitude",
     (2, -1, -2, 0): "physics.gravity physics.full_gravity",
-    (2, 0, -2, 1): "open_sides.pressure",
+    (2, 0, -2, 1): "open_boundaries.pressure",
     (0, 0, 0, 0): "grid.west grid.south grid.east grid.north grid.dlon grid.dlat grid.pole body_force.x_phase "
-    "body_force.y_phase open_sides.phase time.cfl time.ab2_epsilon time.robert_asselin",
+    "body_force.y_phase open_boundaries.phase time.cfl time.ab2_epsilon time.robert_asselin",
 }
 EXPONENTS_OF_KEY = {key: powers for powers, keys in DIMENSIONS.items() for key in keys.split()}
 EXPONENTS_OF_KEY |= {row.key: row.dimension for row in COEFFICIENTS.values() if row.key}
@@ -67,8 +67,12 @@ FORCING_OPTIONS = {
     **{"body_force__x": 1e-5, "body_force__y_amplitude": 2e-5, "body_force__y_phase": 0.3, "body_force__period": 300.0},
     "physics__tracers": ({"name": "tracer", "diffusivity": 300.0},),
 }
-OPEN_BOUNDARY_OPTIONS = {"open_sides__sides": ("west", "north"), "open_sides__level": 0.2, "grid__periodic_x": False}
-OPEN_BOUNDARY_OPTIONS |= {"open_sides__transport_x": 3.0, "open_sides__transport_y": -2.0}
+OPEN_BOUNDARY_OPTIONS = {
+    "open_boundaries__sides": ("west", "north"),
+    "open_boundaries__level": 0.2,
+    "grid__periodic_x": False,
+}
+OPEN_BOUNDARY_OPTIONS |= {"open_boundaries__transport_x": 3.0, "open_boundaries__transport_y": -2.0}
 BETA_PLANE = FRICTION_OPTIONS | {"grid__periodic_x": True, "grid__periodic_y": False, "physics__beta": 2e-10}
 
 

@@ -130,7 +130,7 @@ def test_in_another_thread_only_the_limit_counts():
 
 
 def test_run_has_time_of_start_until_its_first_step(tmp_path, monkeypatch):
-    """Its step is none until there is a simulation; then the files that it goes on with are verified."""
+    """Its step is none until there is a simulation; then the files that it continues with are verified."""
     monkeypatch.setattr(watchdog, "START_TIMEOUT_SECONDS", 100.0)
     steps, answers = [None, 40, 40, 40, 45, 45, 45], []
     one = Watchdog(0, 1, tmp_path, 20.0, print)

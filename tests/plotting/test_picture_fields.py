@@ -27,7 +27,7 @@ POLE = (-42.0, 76.0)
 STORED = tuple(name for name in DERIVED if name not in (*POTENTIALS, "wet"))
 #: Fields that pictures compute here.
 COMPUTED = ("zeta", "q", "speed", "eta", "kinetic_energy", "okubo_weiss")
-#: Rings in x and y, slip along walls and coasts, precision, open sides.
+#: Rings in x and y, slip along walls and coasts, precision, open boundaries.
 CHANNEL, OPEN_BOUNDARIES = (True, False, "no", "float32"), (False, False, "no", "float64", ("west", "north"))
 
 
@@ -36,7 +36,7 @@ def write_random_run(folder, periodic_x, periodic_y, slip, dtype, sides=()):
     values = random_fields(NY, NX, seed=5, amplitude=0.3)
     values["mask"][6, 0] = values["mask"][2:4, 3] = 0.0
     rings = {"grid__periodic_x": periodic_x, "grid__periodic_y": periodic_y}
-    rings |= {"open_sides__sides": sides, "open_sides__level": 0.4 if sides else 0.0}
+    rings |= {"open_boundaries__sides": sides, "open_boundaries__level": 0.4 if sides else 0.0}
     run = {"run__executor": "reference", "run__steps": 2, "run__dtype": dtype, "output__fields": STORED}
     config = configuration(NY, NX, values, physics__slip=slip, **rings, **run)
     swmodel.Simulation(config).run(folder)
@@ -58,10 +58,10 @@ def copy_without_fields(file, folder, *names):
     return copy
 
 
-@pytest.mark.fault("a picture shows a coast along an open side, or other fields than the run's")
+@pytest.mark.fault("a picture shows a coast along an open boundary, or other fields than the run's")
 @pytest.mark.parametrize("run", [CHANNEL, OPEN_BOUNDARIES], ids=["channel", "open"])
 def test_computed_fields_are_those_the_model_writes(tmp_path, run):
-    """Maps leave out the water outside open sides, because a picture would show a coast beside it."""
+    """Maps leave out the water outside open boundaries, because a picture would show a coast beside it."""
     file = write_random_run(tmp_path / "run", *run)
     with open_data(copy_without_fields(file, tmp_path, *COMPUTED)) as data:
         assert set(derived.derivable_fields(data)) == set(COMPUTED)

@@ -18,8 +18,12 @@ from swmodel import operators as op
 NY, NX = 19, 23
 SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}
 OPEN_BOUNDARIES = {
-    **{"grid__periodic_x": False, "open_sides__sides": ("west", "south"), "open_sides__transport_x": 2.0},
-    **{"open_sides__constituents": ("M2", "K1"), "open_sides__amplitude": (0.3, 0.2), "open_sides__phase": (70, -30)},
+    **{"grid__periodic_x": False, "open_boundaries__sides": ("west", "south"), "open_boundaries__transport_x": 2.0},
+    **{
+        "open_boundaries__constituents": ("M2", "K1"),
+        "open_boundaries__amplitude": (0.3, 0.2),
+        "open_boundaries__phase": (70, -30),
+    },
 }
 SPHERE = {"sphere": True, "grid__south": -40.0}
 TRACER, DYE = {"name": "tracer", "diffusivity": 100.0}, {"name": "dye", "initial": 2.0}
@@ -92,7 +96,7 @@ ALTERNATING_OPTIONS = {
     **{
         ("boundary", "open"): (
             OPEN_BOUNDARIES,
-            OPEN_BOUNDARIES | {"open_sides__sides": ("east", "north"), "open_sides__current_x": 0.1},
+            OPEN_BOUNDARIES | {"open_boundaries__sides": ("east", "north"), "open_boundaries__current_x": 0.1},
         )
     },
     **{("ground", "sphere"): (SPHERE, SPHERE | {"grid__pole": (-42.0, 76.0)})},
@@ -161,7 +165,7 @@ def overrides_of(name: str) -> dict:
     if (row["boundary"], row["sponge"]) == ("channel", "sponge"):
         options |= {"sponge__sides": ("south", "north")}
     if (row["boundary"], row["weather"]) == ("open", "weather"):
-        options |= {"open_sides__pressure": 50.0}
+        options |= {"open_boundaries__pressure": 50.0}
     for key, scale in DRYING_SCALE.items() if row["stepper"] == "drying" else ():
         if f"physics__{key}" in options:
             options[f"physics__{key}"] *= scale

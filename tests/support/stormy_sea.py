@@ -1,6 +1,6 @@
 """A sea with all that outputs may depend on, and runs of it in chunks of given lengths.
 
-It has a tide, self-attraction, air pressure, wind, an open side and an island.
+It has a tide, self-attraction, air pressure, wind, an open boundary and an island.
 """
 
 import datetime
@@ -20,13 +20,13 @@ NY, NX, STEPS = 9, 13, 31  # the steps are longer than the period of M8
 FIELDS = random_fields(NY, NX, land=0.0, amplitude=0.1) | {"mask": np.ones((NY, NX))}
 FIELDS["mask"][4:6, 5:8] = 0.0
 WEATHER = random_weather(NY, NX, records=7)
-#: On a centre of a cell; within a cell of the open side; beside the island; between points.
+#: On a centre of a cell; within a cell of the open boundary; beside the island; between points.
 STATIONS = ((317.5, 17.5), (306.0, 33.0), (325.5, 29.0), (355.2, 50.1))
 OPTIONS = {
     "sphere": True, "grid__periodic_x": False, "grid__radius": 1.5e6, "time__dt": 560.0,
     "time__start": "2020-03-01", "run__steps": STEPS, "tide__constituents": ("M2",),
-    "physics__self_attraction": 0.1, "open_sides__sides": ("west",), "open_sides__constituents": ("M2",),
-    "open_sides__amplitude": (0.3,), "open_sides__pressure": 0.0, "physics__tracers": ({"name": "tracer"},),
+    "physics__self_attraction": 0.1, "open_boundaries__sides": ("west",), "open_boundaries__constituents": ("M2",),
+    "open_boundaries__amplitude": (0.3,), "open_boundaries__pressure": 0.0, "physics__tracers": ({"name": "tracer"},),
     "forcing__every": 3600.0,
     "output__stations": tuple({"name": f"gauge {n}", "lon": x, "lat": y} for n, (x, y) in enumerate(STATIONS)),
     "output__sections": (

@@ -1,4 +1,4 @@
-"""Keys that name a file: `grid.file`, `input.state`, `open_sides.tide`, `output.stations`, `output.drifters`."""
+"""Keys that name a file: `grid.file`, `input.state`, `open_boundaries.tide`, `output.stations`, `output.drifters`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...setup.fields.start_state import keys_from_state, newest_restart_file
 from ..messages import format_value
 from .sources import ConfigLayer, ConfigValue, read_text_file
 
-GRID_FILE_KEY, TIDE_FILE_KEY, SIDES = ("grid", "file"), ("open_sides", "tide"), ("open_sides", "sides")
+GRID_FILE_KEY, TIDE_FILE_KEY, SIDES = ("grid", "file"), ("open_boundaries", "tide"), ("open_boundaries", "sides")
 STATE_KEY = ("input", "state")
 #: Keys of [grid] that stay the user's own beside `grid.file`, and the fields that its file has.
 KEYS_BESIDE_GRID_FILE, FIELDS_OF_GRID_FILE = ("file", "radius", "rotation", "origin"), ("depth", "mask")
@@ -27,7 +27,8 @@ POSITION_COLUMNS = ("lon", "lat"), ("x", "y")
 
 
 def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: list[str]) -> list[ConfigLayer]:
-    """The layers with what their last `grid.file`, `open_sides.tide` and `input.state` stand for in place of these.
+    """The layers with what their last `grid.file`, `open_boundaries.tide` and `input.state` stand for in place of
+    these.
 
     Keys of the same layer or a later one take precedence; those of [grid] must agree with the file.
     `convert((section, key), ConfigValue)` gives the value in Python's type.
@@ -40,7 +41,7 @@ def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: lis
         if entry is None or not entry.value:
             continue
         if file_key == TIDE_FILE_KEY and not (sides and sides[-1]):
-            problems.append(f"{entry.context}: has no effect without open_sides.sides")
+            problems.append(f"{entry.context}: has no effect without open_boundaries.sides")
             continue
         path = os.path.abspath(entry.folder / str(entry.value))
         try:
@@ -80,7 +81,7 @@ def grid_contradictions(file_layer: ConfigLayer, layers: Sequence[ConfigLayer], 
 def layer_from_tide_file(path: str, entry: ConfigValue) -> ConfigLayer:
     """The constituents and the entries of [input] from the harmonics.nc of another run."""
     return {
-        ("open_sides" if key == "constituents" else "input", key): ConfigValue(value, entry.context)
+        ("open_boundaries" if key == "constituents" else "input", key): ConfigValue(value, entry.context)
         for key, value in read_harmonic_constants(path).items()
     }
 

@@ -89,7 +89,7 @@ def array_elements(config, array: str, value, names: list[str]) -> Iterator[tupl
         yield from ((name, value) for name in names)
         return
     values, wrap = (value.values, LocalArray) if isinstance(value, LocalArray) else (value, lambda one: one)
-    expected, actual = (len(config.open_sides.constituents), len(PARTS)), np.shape(values)[:2]
+    expected, actual = (len(config.open_boundaries.constituents), len(PARTS)), np.shape(values)[:2]
     if actual != expected:
         shape = f"{expected[0]} constituents and {expected[1]} parts (cosine, sine)"
         raise ConfigError(

@@ -38,7 +38,7 @@ class BaseAssimilationOptions(Section):
     )
     observations: str = option("", "file", "NetCDF file of observations; empty: a twin experiment, which makes its own")
     controls: tuple[ControlName, ...] = option(
-        ("eta", "u", "v"), "", f"fields to estimate: {', '.join(CONTROL_NAMES)}; as outside_tide_level[M2,cosine]"
+        ("eta", "u", "v"), "", f"fields to estimate: {', '.join(CONTROL_NAMES)}; as boundary_tide_level[M2,cosine]"
     )
     every_steps: int = option(1, "steps", "steps between states that are compared with observations", ge=1)
     length: float = option(0.0, "m", "correlation length of the first guess's errors, for fields", ge=0)

@@ -45,7 +45,7 @@ class Case(Section):
         """The default of `time.start`, as "2020-03-01T06:00"; "" for none."""
         return ""
 
-    def theory(self, config: Any, at: Any, t: float) -> dict[str, Any]:
+    def analytic_solution(self, config: Any, at: Any, t: float) -> dict[str, Any]:
         """The known answer {name of a field: values at the given Points} at t s since the start.
 
         Pictures of the package's cases show it; for a picture a user's own case is not executed.
@@ -65,13 +65,13 @@ class CaseFromTheory(Case):
     """A case that starts from its known answer."""
 
     def eta(self, config: Any, at: Any) -> Any:
-        return self.theory(config, at, 0.0)["eta"]
+        return self.analytic_solution(config, at, 0.0)["eta"]
 
     def u(self, config: Any, at: Any) -> Any:
-        return self.theory(config, at, 0.0)["u"]
+        return self.analytic_solution(config, at, 0.0)["u"]
 
     def v(self, config: Any, at: Any) -> Any:
-        return self.theory(config, at, 0.0)["v"]
+        return self.analytic_solution(config, at, 0.0)["v"]
 
 
 def case_name(case: type[Case]) -> str:

@@ -25,6 +25,9 @@ from .case import Case
 #: Types of options, as TOML has them.
 OPTION_TYPES = (bool, int, float, str, tuple)
 
+#: Functions of cases of version 0.8, and what they are called today.
+NEW_NAMES = {"theory": "analytic_solution", "believed": "prior_config"}
+
 
 def declaration_problems(case: type[Case]) -> Iterator[str]:
     """The problems of the class of a case, one line each, which begins with the name of the attribute."""
@@ -74,6 +77,8 @@ def function_problem(name: str, value: Any, known_names: Collection[str]) -> str
     A function of the SIGNATURE must have a name in `known`, or one that begins with an underscore: so a misspelt field
     is an error.
     """
+    if new_name := NEW_NAMES.get(name, name.replace("outside_", "boundary_") if name.startswith("outside_") else ""):
+        return f"is {new_name} now; rename it"
     may_vary = name in VARIABLES and VARIABLES[name].varies_in_time
     is_field_function = parameter_names(value) == FIELD_SIGNATURE or is_field_in_time(value)
     if name in known_names and (not is_field_function or is_field_in_time(value) and not may_vary):

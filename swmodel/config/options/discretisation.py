@@ -63,14 +63,26 @@ class TimeOptions(Section):
         "CFL number of the initial state, (|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2); none: 0.6 of the largest stable dt",
         gt=0,
     )
-    halvings: int = option(
-        0, "", "how often a step may be halved while the flow is too fast; 0: all have the length dt", ge=0, le=10
+    max_substeps: int = option(
+        1,
+        "",
+        "most substeps of a step while the flow is too fast for dt, a power of two; 1: all steps have the length dt",
+        ge=1,
+        le=1024,
     )
-    halve_every_steps: int = option(5, "", "steps between two choices of the number of halvings", ge=1)
+    substeps_every_steps: int = option(5, "", "steps between two choices of the number of substeps", ge=1)
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
     robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)
     calendar: CalendarName = option("proleptic_gregorian", "", "CF calendar of the run")
     start: str = option("", "", 'date of the start, as "2020-03-01T06:00"; without one, times count from 2000-01-01')
+
+    @field_validator("max_substeps")
+    @classmethod
+    def check_power_of_two(cls, number: int) -> int:
+        """The number. ValueError: it is no power of two."""
+        if number & (number - 1):
+            raise ValueError(f"must be a power of two, as {2 ** number.bit_length()}: steps are halved")
+        return number
 
     @field_validator("start")
     @classmethod

@@ -135,7 +135,8 @@ def laplacian(T, velocity, nu, out):
 
 
 def sponge(T):
-    """dh/dt = - s (h - H), du/dt = - s u with s at its own points; with open sides h - H - eta_ext and u - U_ext/h.
+    """dh/dt = - s (h - H), du/dt = - s u with s at its own points; with open boundaries h - H - eta_ext and u -
+    U_ext/h.
 
     With drying thin and breaking water keeps its thickness.
     """

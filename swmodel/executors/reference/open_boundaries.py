@@ -1,4 +1,4 @@
-"""Water outside open sides, on lists of single faces, as for all exceptional points of the PeriodicDomain."""
+"""Water outside open boundaries, on lists of single faces, as for all exceptional points of the PeriodicDomain."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class BoundaryFaces:
 
     def __init__(self, domain, wet, water):
         self.domain, self.config, self.faces = domain, domain.config, {}
-        if not self.config.open_sides.sides:
+        if not self.config.open_boundaries.sides:
             return
         self.gravity, self.depth = self.config.physics.gravity, self.padded(domain.field("depth"))
         mean = ("level", "transport_x", "transport_y", "current_x", "current_y")
-        self.boundary_data = {name: domain.in_time(f"outside_{name}", self.padded) for name in mean}
+        self.boundary_data = {name: domain.in_time(f"boundary_{name}", self.padded) for name in mean}
         has_inverse_barometer = (
-            self.config.open_sides.pressure is not None and "air_pressure" in domain.scheme.term_names
+            self.config.open_boundaries.pressure is not None and "air_pressure" in domain.scheme.term_names
         )
         self.air_pressure_head = (
             domain.in_time("air_pressure", self._air_pressure_head)
             if has_inverse_barometer
             else lambda step_start, time: 0.0
         )
-        start, nodal = self.config.time.start, self.config.open_sides.nodal
+        start, nodal = self.config.time.start, self.config.open_boundaries.nodal
         self.tides = []
-        constituent_names = [name for name in CONSTITUENTS if name in self.config.open_sides.constituents]
+        constituent_names = [name for name in CONSTITUENTS if name in self.config.open_boundaries.constituents]
         for each in constituents_at(constituent_names, start or "2000-01-01", nodal):
             for quantity in ("level", "transport_x", "transport_y"):
-                parts = [domain.field(f"outside_tide_{quantity}[{each.name},{part}]") for part in ("cosine", "sine")]
+                parts = [domain.field(f"boundary_tide_{quantity}[{each.name},{part}]") for part in ("cosine", "sine")]
                 if any(part.any() for part in parts):
                     each = each if start else each._replace(phase=0.0, nodal_factor=1.0)
                     self.tides.append((quantity, each, *(self.padded(part) for part in parts)))
@@ -49,7 +49,7 @@ class BoundaryFaces:
         domain, last = self.domain, np.array(wet.shape) - 1
         side_index = {"west": domain.walls[1], "east": last[1], "south": domain.walls[0], "north": last[0]}
         is_wet, faces_by_axis = np.pad(wet, 1, mode="wrap").reshape(-1), {"x": [], "y": []}
-        for side in self.config.open_sides.sides:
+        for side in self.config.open_boundaries.sides:
             axis, inward = ("x" if side in ("west", "east") else "y"), (1 if side in ("west", "south") else -1)
             across = 1 if axis == "x" else domain.shape[1]
             line = water[:, side_index[side]] if axis == "x" else water[side_index[side], :]
@@ -70,7 +70,7 @@ class BoundaryFaces:
     def _air_pressure_head(self, values):
         """(p - p_0) / (rho g), m, padded and flat."""
         config = self.config
-        return self.padded((values - config.open_sides.pressure) / config.physics.density / self.gravity)
+        return self.padded((values - config.open_boundaries.pressure) / config.physics.density / self.gravity)
 
     def level_without_air_pressure(self, step_start, time):
         """Sea level at `time`, s, in a step that began at `step_start`, without the effect of air pressure."""
@@ -108,5 +108,5 @@ class BoundaryFaces:
             inward, weight = found[4:]
             eta_b = eta[inside] + weight * (eta[inside] - eta[beyond])
             H, eta_ext, p = ((field[inside] + field[outside]) / 2 for field in (self.depth, level, air))
-            outside_transport = self.transport(axis, level - air, step_start, time)[face]
-            yield axis, face, outside_transport + inward * np.sqrt(self.gravity * H) * (eta_ext - eta_b), H + eta_b - p
+            boundary_transport = self.transport(axis, level - air, step_start, time)[face]
+            yield axis, face, boundary_transport + inward * np.sqrt(self.gravity * H) * (eta_ext - eta_b), H + eta_b - p

@@ -57,7 +57,7 @@ class PeriodicDomain:
         self.depth = self.field("depth")
         self.state, self._record_caches = setup.scheme.state_type, []
         water = (self.rows >= 0)[:, None] & (self.columns >= 0) & (self.field("mask") != 0)
-        sides = setup.config.open_sides.sides
+        sides = setup.config.open_boundaries.sides
         outermost_rows = (self.rows == 0) & ("south" in sides) | (self.rows == grid.ny - 1) & ("north" in sides)
         outermost = (self.columns == 0) & ("west" in sides) | (self.columns == grid.nx - 1) & ("east" in sides)
         wet = water & ~(outermost_rows[:, None] | outermost)

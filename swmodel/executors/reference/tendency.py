@@ -116,7 +116,7 @@ class Tendency:
         wrap(U, V)
 
     def open_boundaries(self, x, F):
-        """U = U_ext + n sqrt(g H) (eta_ext - eta_b) and u = U / (H + eta_b) on the faces of open sides."""
+        """U = U_ext + n sqrt(g H) (eta_ext - eta_b) and u = U / (H + eta_b) on the faces of open boundaries."""
         for axis, face, transport, thickness in self.domain.open_boundaries.boundary_flows(
             x, self.step_start, self.time
         ):

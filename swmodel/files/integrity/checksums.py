@@ -25,7 +25,7 @@ HEADER_FILE_ATTRIBUTES = ("configuration", "configuration_sha256", "seed")
 TEXT_ATTRIBUTES = ("units", "calendar", "standard_name", "long_name", "location", "cell_methods")
 HEADER_VARIABLE_ATTRIBUTES = (*TEXT_ATTRIBUTES, "_FillValue", ATTRIBUTE, NAMES_ATTRIBUTE)
 
-#: The begin of HDF5's name of a dimension without a variable.
+#: The start of HDF5's name of a dimension without a variable.
 DIMENSION_ONLY_PREFIX = "This is a netCDF dimension but not a netCDF variable"
 
 #: Bytes of values read at a time.

@@ -40,7 +40,7 @@ def write_maps(
         maps: pairs of a Variable and the array of this process's block [ny, nx], or [length of `leading_dimension`, ny,
             nx].
         define: function of the netCDF4.Dataset that adds other contents.
-        maps_on_boundary: names of maps that also have values on the water outside open sides.
+        maps_on_boundary: names of maps that also have values on the water outside open boundaries.
         leading_dimension: the name of a dimension from `define`.
 
     Returns:

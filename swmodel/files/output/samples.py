@@ -130,7 +130,7 @@ class DriftersFile(PointSeriesFile):
         for letter, key in zip("xy", coordinate_names_and_unit(config.grid)[0], strict=True):
             attrs = dict(zip(("standard_name", "long_name", "units"), descriptions[letter], strict=True))
             define_variable(dataset, key, ("time", self.dimension), attrs, fill_value=np.nan, chunksizes=chunk)
-        dataset.comment = "Positions are missing after a drifter left through an open side."
+        dataset.comment = "Positions are missing after a drifter left through an open boundary."
 
 
 def quantity_attributes(name: str, config) -> dict[str, str]:

@@ -26,7 +26,9 @@ class DiagnosticsFile(DomainSeriesFile):
     """diagnostics.nc of a run: the `diagnostics_of_run` over time; see `RecordFile`."""
 
     def define_contents(self, dataset, config) -> None:
-        diagnostics = diagnostics_of_run(setup_of(config).scheme, config.open_sides.sides, config.time.halvings)
+        diagnostics = diagnostics_of_run(
+            setup_of(config).scheme, config.open_boundaries.sides, config.time.max_substeps
+        )
         for name, quantity in diagnostics.items():
             define_variable(dataset, name, ("time",), {"long_name": quantity.long_name, "units": quantity.units})
 

@@ -34,13 +34,13 @@ SPACING_ON_SPHERE = {
 }
 
 
-#: The axes of the tide outside: constituents of the open sides, and the parts of an oscillation.
+#: The axes of the tide outside: constituents of the open boundaries, and the parts of an oscillation.
 TIDE_AXES = {"boundary_constituent": "constituent of the tide outside", "boundary_part": "part of the oscillation"}
 
-#: The name of the angle of the x axis of a turned grid.
+#: The name of the angle of the x axis of a rotated-pole grid.
 ANGLE_NAME = "angle"
 
-#: Further fields on a turned grid.
+#: Further fields on a rotated-pole grid.
 ROTATED_FIELDS = {
     f"{short}{LOCATION_SUFFIXES[location]}": Variable(
         f"{short}{LOCATION_SUFFIXES[location]}", location, f"degrees_{way}", word, f"{word} of the {what}"
@@ -57,7 +57,7 @@ ROTATED_FIELDS = {
 def land_masks(config, rows, columns, with_boundary_cells: bool = False) -> dict[str, np.ndarray | None]:
     """For each location, the points without adjacent water of the model, on [rows, columns]; None: none.
 
-    Water outside open sides counts only for fields with values `with_boundary_cells`, as depth.
+    Water outside open boundaries counts only for fields with values `with_boundary_cells`, as depth.
     """
     extended = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
     water = fields.water_mask if with_boundary_cells else fields.wet_mask
@@ -125,7 +125,7 @@ def static_differences(file, config, row_blocks) -> list[str]:
 
 def tide_axis_names(config) -> tuple[tuple[str, ...], ...]:
     """The names along the TIDE_AXES."""
-    return tuple(config.open_sides.constituents), tuple(PARTS)
+    return tuple(config.open_boundaries.constituents), tuple(PARTS)
 
 
 def array_and_indices(config, name: str) -> tuple[str, tuple[int, ...]]:

@@ -1,8 +1,8 @@
 """Depth, share of sea and height of land of the cells of a grid: means of a relief over their area.
 
 On longitudes and latitudes each value of the relief belongs to the cell that reaches half way to its neighbours. Its
-weight is the exact area on the sphere of the overlap with a cell of the grid. Cells on a turned grid, or smaller than
-the steps of the relief, use the mean over places in them, with bilinear interpolation.
+weight is the exact area on the sphere of the overlap with a cell of the grid. Cells on a rotated-pole grid, or smaller
+than the steps of the relief, use the mean over places in them, with bilinear interpolation.
 """
 
 from __future__ import annotations

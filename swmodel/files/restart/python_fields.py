@@ -17,7 +17,7 @@ from ...setup.fields.record_notes import IN_TIME_LABEL
 from ..integrity.checksums import to_text
 from .open import open_restart
 
-#: The begin of the name of such a field in a file, and its attribute with the recorded checksum.
+#: The start of the name of such a field in a file, and its attribute with the recorded checksum.
 FIELD_PREFIX, RECORDED_CHECKSUM_ATTRIBUTE = "python_", "recorded_sha256"
 
 
@@ -52,7 +52,7 @@ def with_stored_fields(config, path):
 def names_in_file(config, name: str) -> dict[str, str]:
     """{name in the file: location} of a field from Python.
 
-    On a turned grid a component of a vector also has values at the location of the other one.
+    On a rotated-pole grid a component of a vector also has values at the location of the other one.
     """
     key = FIELD_PREFIX + name
     main_location = location_of(name)

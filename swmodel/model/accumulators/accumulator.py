@@ -121,8 +121,8 @@ NO_ACCUMULATORS = Accumulators()
 def make_padded_state(scheme, transport):
     """The function (State, Grid, Params, step) -> State with a halo, and Grid, in Patches; of one block.
 
-    Faces of open sides are open, and the state has the current through them, which depends on Params and step. With
-    drying it has none through faces without water.
+    Faces of open boundaries are open, and the state has the current through them, which depends on Params and step.
+    With drying it has none through faces without water.
     """
     width, margin, with_halo = scheme.halo_width, scheme.margin, make_add_halo(scheme.halo_width, transport)
 

@@ -36,7 +36,7 @@ EAST_DISPLACEMENT, NORTH_DISPLACEMENT = "across", "up"
 def make_displacements(scheme, transport):
     """The function (inputs, State, step) -> {ACROSS, UP}: u dt/dx and v dt/dy at the faces of one block, NaN if closed.
 
-    `scheme`: the Scheme of a run with open sides; else None.
+    `scheme`: the Scheme of a run with open boundaries; else None.
     """
     padded, shape = scheme and make_padded_state(scheme, transport), transport.shape
 

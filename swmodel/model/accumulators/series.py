@@ -29,7 +29,7 @@ def make_series(every: int, scheme, transport):
     inputs["host_step"]. Each step overwrites the row of the next multiple, so a row ends with its own step.
 
     Args:
-        scheme: the Scheme of the run, if some points are faces of open sides or may close; else None.
+        scheme: the Scheme of the run, if some points are faces of open boundaries or may close; else None.
     """
     with_halo, shape = scheme and make_add_halo(scheme.halo_width, transport), transport.shape
 
@@ -50,7 +50,7 @@ def make_series(every: int, scheme, transport):
 
 
 def fields_with_current(scheme, shape, inputs, state_class, step, fields) -> list:
-    """The fields [ny, nx] of a State of this kind with the current through open sides, from those with a halo."""
+    """The fields [ny, nx] of a State of this kind with the current through open boundaries, from those with a halo."""
     state = state_class._make(Patch(field, (-scheme.halo_width, -scheme.halo_width)) for field in fields)
     grid, params = (as_patches(inputs[name], scheme.margin) for name in ("grid", "params"))
     found, _ = with_boundary_velocity(flow_at_step(state, grid, params, scheme, step))
@@ -92,7 +92,7 @@ class SeriesAccumulator(Accumulator):
         return min(max_step, (self.host_step // self.every + self.times) * self.every)
 
     def write_present_values(self) -> None:
-        """Write the values at the present step, the begin of the recording."""
+        """Write the values at the present step, the start of the recording."""
         self.host_step = self.simulation.step - 1
         self.add_state(self.simulation.carry.state)
         self.collect(is_last=True)

@@ -49,7 +49,7 @@ def define_members(dataset, config) -> None:
     for name, values in factors.items():
         attributes = {"long_name": f"factor of the {name} of each member", "units": "1"}
         define_variable(dataset, f"{name}_factor", ("realization",), attributes, values)
-    for name, quantity in quantities_by_name(setup_of(config).scheme, config.open_sides.sides).items():
+    for name, quantity in quantities_by_name(setup_of(config).scheme, config.open_boundaries.sides).items():
         attributes = {"long_name": f"{quantity.long_name}, of each member", "units": quantity.units}
         define_variable(dataset, name, ("time", "realization"), attributes)
 
@@ -123,7 +123,11 @@ class EnsembleFile(RecordFile):
             self.submit(RecordWriter.write_variable, name + RMS, [np.sqrt(np.mean(moment.spread[water] ** 2))])
         diagnostics = gather_members(self.transport, np.array([list(one.values()) for one in diagnostics if one]))
         numbers = dict(
-            zip(quantities_by_name(members.domain.scheme, members.config.open_sides.sides), diagnostics.T, strict=True)
+            zip(
+                quantities_by_name(members.domain.scheme, members.config.open_boundaries.sides),
+                diagnostics.T,
+                strict=True,
+            )
         )
         for name, values in numbers.items():
             self.submit(RecordWriter.write_variable, name, [values])

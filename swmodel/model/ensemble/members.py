@@ -187,7 +187,7 @@ class Members(TimeLoopModel):
         """The fields `names` (DERIVED or FORCING), [y, x], and the diagnostics of a member of this process."""
         member_domain, needs_memory = (
             self.domain,
-            self.domain.scheme.forward_backward and bool(self.domain.config.open_sides.sides),
+            self.domain.scheme.forward_backward and bool(self.domain.config.open_boundaries.sides),
         )
         state, *memory = (
             each._make(field[member - self.local_members.start] for field in each)

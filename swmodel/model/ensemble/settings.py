@@ -98,8 +98,8 @@ def problems(setup: Setup) -> Iterator[str]:
             yield f"run.{key}: {getattr(run, key)} {what} are too many for {members} members; at most {members}"
     if run.executor == "reference":
         yield "run.executor: the reference computes one run; choose native or xla"
-    if config.time.halvings:
-        yield "time.halvings: members take steps of one length; set it to 0"
+    if config.time.max_substeps > 1:
+        yield "time.max_substeps: members take steps of one length; set it to 1"
     if config.output.format != "netcdf":
         yield 'output.format: an ensemble is written as NetCDF; leave it "netcdf"'
     longest_side = max(domain_size(config.grid))

@@ -120,8 +120,8 @@ class Health:
 
     def check_time_step(self) -> None:
         """Warn if the time step is above the largest stable one of the present state, and will not be halved."""
-        halvings = self.config.time.halvings
-        if self.model.substeps < 2**halvings:
+        max_substeps = self.config.time.max_substeps
+        if self.model.substeps < max_substeps:
             return
         rates, dt = [getattr(self.last_measures, name).max() for name in RATES], self.dt
         if all(now <= before for now, before in zip(rates, self.stable_rates, strict=True)):
@@ -132,7 +132,9 @@ class Health:
                 self.stable_rates = tuple(margin * rate for rate in rates)
                 return
         self.has_warned = True
-        remedy = f"time.halvings = {halvings + 1}" if halvings else f"time.dt = {RECOMMENDED_FRACTION * largest:.4g} s"
+        remedy = f"time.dt = {RECOMMENDED_FRACTION * largest:.4g} s"
+        if max_substeps > 1:
+            remedy = f"time.max_substeps = {2 * max_substeps}"
         if self.transport.rank == 0:
             log.warning(
                 f"step {self.last_step} (day {self.model.time / 86400:.3f}): the time step of {dt:.6g} s is above the "

@@ -1,4 +1,4 @@
-"""The water outside open sides: options, rows of coefficients, and the source of each value."""
+"""The water outside open boundaries: options, rows of coefficients, and the source of each value."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ DEFAULT_DATE = "2000-01-01"
 
 
 def boundary_variable(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
-    """A field of the water outside; a mean may vary in time, and has a number in the section."""
+    """A field of boundary data; a mean may vary in time, and has a number in the section."""
     is_mean = not index_of(name)
     properties = {
-        "key": name.replace("outside_", "open_sides.") if is_mean else "",
+        "key": name.replace("boundary_", "open_boundaries.") if is_mean else "",
         "varies_in_time": is_mean,
         "control": "field",
     }
@@ -45,44 +45,45 @@ def part_names(constituent: str, array: str) -> list[str]:
 
 def phase_params(constituent: str) -> list[str]:
     """The names in the params of a constituent's PhaseIncrement, f cos(V + u) and f sin(V + u)."""
-    return [element("outside_tide", constituent, word) for word in PHASE_PARTS]
+    return [element("boundary_tide", constituent, word) for word in PHASE_PARTS]
 
 
 def transports_param(constituent: str) -> str:
     """The name in the params of a number that is present if transports also have the tide."""
-    return element("outside_tide", constituent, "flows")
+    return element("boundary_tide", constituent, "flows")
 
 
 METRES, TRANSPORT, SPEED = (0, 1, 0, 0), (1, 1, -1, 0), (1, 0, -1, 0)
 MEAN_VARIABLES = (
-    boundary_variable("outside_level", "centre", "m", "sea level of the outside water, except for tides", METRES),
-    boundary_variable("outside_transport_x", "u", "m2 s-1", "transport of the outside water in x", TRANSPORT),
-    boundary_variable("outside_transport_y", "v", "m2 s-1", "transport of the outside water in y", TRANSPORT),
+    boundary_variable("boundary_level", "centre", "m", "sea level at open boundaries, without tides", METRES),
+    boundary_variable("boundary_transport_x", "u", "m2 s-1", "transport in x at open boundaries", TRANSPORT),
+    boundary_variable("boundary_transport_y", "v", "m2 s-1", "transport in y at open boundaries", TRANSPORT),
     boundary_variable(
-        "outside_current_x", "u", "m s-1", "current of the outside water in x, added to its transport", SPEED
+        "boundary_current_x", "u", "m s-1", "current in x at open boundaries, added to the transport", SPEED
     ),
     boundary_variable(
-        "outside_current_y", "v", "m s-1", "current of the outside water in y, added to its transport", SPEED
+        "boundary_current_y", "v", "m s-1", "current in y at open boundaries, added to the transport", SPEED
     ),
 )
-#: The arrays [constituent, part, y, x] of the tide outside; `open_sides.constituents` are their first axis.
+#: The arrays [constituent, part, y, x] of the tide at open boundaries; `open_boundaries.constituents` are their first
+#: axis.
 ARRAYS = {
-    "outside_tide_level": ("centre", "m", "sea level", METRES),
-    "outside_tide_transport_x": ("u", "m2 s-1", "transport in x", TRANSPORT),
-    "outside_tide_transport_y": ("v", "m2 s-1", "transport in y", TRANSPORT),
+    "boundary_tide_level": ("centre", "m", "sea level", METRES),
+    "boundary_tide_transport_x": ("u", "m2 s-1", "transport in x", TRANSPORT),
+    "boundary_tide_transport_y": ("v", "m2 s-1", "transport in y", TRANSPORT),
 }
 LEVEL, *TRANSPORTS = ARRAYS
 #: The rows of their elements.
 TIDE_VARIABLES = tuple(
-    boundary_variable(field, location, units, f"{part} of the tide {name} of the outside {what}", dimension)
+    boundary_variable(field, location, units, f"{part} of the tide {name} of the {what} at open boundaries", dimension)
     for array, (location, units, what, dimension) in ARRAYS.items()
     for name in CONSTITUENTS
     for part, field in zip(PARTS, part_names(name, array), strict=True)
 )
-#: The name of the air pressure that the sea level outside refers to.
-PRESSURE_PARAM = "outside_pressure"
-#: The ramp of the tide outside, as `tide.RAMP_PARAM`.
-RAMP_PARAM = "outside_ramp"
+#: The name of the air pressure that the level of boundary data refers to.
+PRESSURE_PARAM = "boundary_pressure"
+#: The ramp of the boundary tide, as `tide.RAMP_PARAM`.
+RAMP_PARAM = "boundary_ramp"
 SCALAR_VARIABLES = (
     *(
         Variable(number, "", "1", "", f"part of the constituent {name}")
@@ -101,7 +102,7 @@ PHASE_HELP = "the lag behind Greenwich, or behind the start without time.start; 
 class OpenBoundaryOptions(Section):
     """Sides through which water flows where their outermost cells are water, and the water outside."""
 
-    sides: tuple[Literal["west", "east", "south", "north"], ...] = option((), "", "open sides")
+    sides: tuple[Literal["west", "east", "south", "north"], ...] = option((), "", "open boundaries")
     level: float = option(0.0, "m", "mean sea level outside, where the case or a file gives none")
     transport_x: float = option(0.0, "m2 s-1", "mean transport outside in x, where the case or a file gives none")
     transport_y: float = option(0.0, "m2 s-1", "mean transport outside in y, where the case or a file gives none")
@@ -134,41 +135,43 @@ def missing_sides(key: str, sides, grid):
 
 
 def problems(config):
-    """Lines about open sides of a ring, values without an open side, and unsuitable steppers and tides."""
-    options, grid, time, tides = config.open_sides, config.grid, config.time, tide_names(config)
+    """Lines about open boundaries of a ring, values without an open boundary, and unsuitable steppers and tides."""
+    options, grid, time, tides = config.open_boundaries, config.grid, config.time, tide_names(config)
     if options.sides and time.stepper == "leapfrog":
         yield (
-            "time.stepper: leapfrog amplifies waves through open sides unless the time step is a tenth of the stable "
-            "one elsewhere; choose gfb, ab2, ab3, rk3 or rk4"
+            "time.stepper: leapfrog amplifies waves through open boundaries unless the time step is a tenth of the "
+            "stable one elsewhere; choose gfb, ab2, ab3, rk3 or rk4"
         )
-    yield from missing_sides("open_sides.sides", options.sides, grid)
+    yield from missing_sides("open_boundaries.sides", options.sides, grid)
     keys = [key for key in type(options).model_fields if key not in ("sides", "nodal", "pressure")]
-    used = [f"open_sides.{key}" for key in keys if getattr(options, key)]
+    used = [f"open_boundaries.{key}" for key in keys if getattr(options, key)]
     used += [
         f"input.{name}" for name in (*(row.name for row in MEAN_VARIABLES), *ARRAYS) if getattr(config.input, name)
     ]
     if used and not options.sides:
-        yield f"{used[0]}: has no effect without open_sides.sides"
-    yield from repetition_problems("open_sides.sides", options.sides)
-    yield from repetition_problems("open_sides.constituents", options.constituents)
-    lists = {f"open_sides.{key}": getattr(options, key) for key in ("amplitude", "phase")}
+        yield f"{used[0]}: has no effect without open_boundaries.sides"
+    yield from repetition_problems("open_boundaries.sides", options.sides)
+    yield from repetition_problems("open_boundaries.constituents", options.constituents)
+    lists = {f"open_boundaries.{key}": getattr(options, key) for key in ("amplitude", "phase")}
     lists |= {f"input.{array}": getattr(config.input, array) for array in ARRAYS}
     for key, values in lists.items():
         if values and len(values) != len(options.constituents):
-            requirement = f"open_sides.constituents has {len(options.constituents)}; give one element for each"
+            requirement = f"open_boundaries.constituents has {len(options.constituents)}; give one element for each"
             yield f"{key}: has {len(values)} elements, and {requirement}"
     for name in tides:
         if not any(options.amplitude) and not has_values(config, name, *ARRAYS):
             arrays = ", ".join(f"input.{array}" for array in ARRAYS)
-            yield f"open_sides.constituents: {name} has no values; give open_sides.amplitude, or {arrays}"
+            yield f"open_boundaries.constituents: {name} has no values; give open_boundaries.amplitude, or {arrays}"
     if config.tide.ramp and not (config.tide.constituents or tides):
-        yield "tide.ramp: has no effect without tide.constituents, or a tide outside open sides"
+        yield "tide.ramp: has no effect without tide.constituents, or a tide outside open boundaries"
     if tides and time.start and config.tide.constituents and config.tide.nodal != options.nodal:
-        yield "open_sides.nodal: differs from tide.nodal; set both alike"
+        yield "open_boundaries.nodal: differs from tide.nodal; set both alike"
     if date_error := date_problem(time) if tides and time.start else "":
         yield date_error
     elif time.dt is not None:
-        yield from period_problems("open_sides", tides, time.model_copy(update={"start": time.start or DEFAULT_DATE}))
+        yield from period_problems(
+            "open_boundaries", tides, time.model_copy(update={"start": time.start or DEFAULT_DATE})
+        )
 
 
 def uniform_tide(section: OpenBoundaryOptions, name: str) -> float:
@@ -187,7 +190,7 @@ def has_values(config, name: str, *arrays: str) -> bool:
 
 def tide_names(config) -> list[str]:
     """The constituents of the tide outside, in the order of CONSTITUENTS."""
-    return [name for name in CONSTITUENTS if name in config.open_sides.constituents]
+    return [name for name in CONSTITUENTS if name in config.open_boundaries.constituents]
 
 
 def has_source(config, name: str) -> bool:
@@ -198,18 +201,18 @@ def has_source(config, name: str) -> bool:
 def is_in_case(config, name: str) -> bool:
     """Whether the case has a function of a field, or of the array of all constituents of a tide."""
     index = index_of(name)
-    return hasattr(config.case, array_of(name)) and (not index or index[0] in config.open_sides.constituents)
+    return hasattr(config.case, array_of(name)) and (not index or index[0] in config.open_boundaries.constituents)
 
 
 def input_file_of(config, name: str) -> str:
     """The entry of [input] for a field, or for a constituent of a tide; "" for none."""
     entries, index = getattr(config.input, array_of(name), ""), index_of(name)
-    return dict(zip(config.open_sides.constituents, entries, strict=False)).get(index[0], "") if index else entries
+    return dict(zip(config.open_boundaries.constituents, entries, strict=False)).get(index[0], "") if index else entries
 
 
 def uses_air_pressure(config) -> bool:
     """Whether air pressure acts on the water inside and outside."""
-    return config.open_sides.pressure is not None and has_source(config, "air_pressure")
+    return config.open_boundaries.pressure is not None and has_source(config, "air_pressure")
 
 
 def unused_coefficients(config) -> list[str]:

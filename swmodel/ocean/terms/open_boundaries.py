@@ -1,13 +1,13 @@
-"""Open sides: waves leave through them, on top of the sea level and transport given outside.
+"""Open boundaries: waves leave through them, on top of the sea level and transport given outside.
 
-The outermost row of cells of an open side is water outside the model, whose values are given. The transport through the
-face between it and the first cell inside follows from the sea level inside, at each stage of a step,
+The outermost row of cells of an open boundary is water outside the model, whose values are given. The transport through
+the face between it and the first cell inside follows from the sea level inside, at each stage of a step,
 
     U = U_ext + n sqrt(g H) (eta_ext - eta_b),    n the direction inward, +1 or -1,
 
 with H and the given values averaged over the two cells, and eta_b extrapolated to the face from the two cells inside
 (from one if the second is land). A wave at right angles is reflected with a fraction of order dx⁴ of its energy. The
-face needs no memory. With air pressure, both levels are reduced to `open_sides.pressure`, eta + (p - pressure) /
+face needs no memory. With air pressure, both levels are reduced to `open_boundaries.pressure`, eta + (p - pressure) /
 (rho g), so that a storm that crosses a side pumps no water.
 
 Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-164.
@@ -54,10 +54,12 @@ class BoundaryData(NamedTuple):
 def build(config, rows, columns):
     """For each constituent, its PhaseIncrement, f cos(V + u) and f sin(V + u) at the start; and the air pressure."""
     params = (
-        {PRESSURE_PARAM: np.full((1, 1), config.open_sides.pressure)} if boundary_data.uses_air_pressure(config) else {}
+        {PRESSURE_PARAM: np.full((1, 1), config.open_boundaries.pressure)}
+        if boundary_data.uses_air_pressure(config)
+        else {}
     )
     params |= ramp_params(config, RAMP_PARAM) if tide_names(config) else {}
-    for each in boundary_constituents(tide_names(config), config.time.start, config.open_sides.nodal):
+    for each in boundary_constituents(tide_names(config), config.time.start, config.open_boundaries.nodal):
         start = (np.full((1, 1), each.nodal_factor * function(each.phase)) for function in boundary_data.PARTS.values())
         values = *phase_increment(config.time.dt, each.period), *start
         params |= dict(zip(phase_params(each.name), values, strict=True))
@@ -102,7 +104,7 @@ def has_inverse_barometer(params) -> bool:
 
 
 def inverse_barometer(params):
-    """The fall of sea level under the air pressure relative to `open_sides.pressure`, m."""
+    """The fall of sea level under the air pressure relative to `open_boundaries.pressure`, m."""
     return (params["air_pressure"] - params[PRESSURE_PARAM]) / (params["density"] * params["gravity"])
 
 
@@ -153,7 +155,7 @@ def flather_flux(
 
 
 OPEN_BOUNDARIES = Term(
-    "open_sides",
+    "open_boundaries",
     coefficients=(*boundary_data.MEAN_VARIABLES, *boundary_data.TIDE_VARIABLES),
     options=OpenBoundaryOptions,
     is_active=lambda options: bool(options.sides),

@@ -1,4 +1,4 @@
-"""Relaxation along the sides to rest, or to the water outside open sides.
+"""Relaxation along the sides to rest, or to the water outside open boundaries.
 
 dh/dt = - s (h - H - eta_ext), du/dt = - s (u - U_ext / h); s falls to zero away from the side.
 """
@@ -20,7 +20,7 @@ LOCATIONS = {"sponge_c": "centre", "sponge_u": "u", "sponge_v": "v"}
 
 
 class SpongeOptions(Section):
-    """Relaxation along the sides of the domain to rest, or to the water outside of [open_sides]."""
+    """Relaxation along the sides of the domain to rest, or to the water outside of [open_boundaries]."""
 
     rate: float = option(0.0, "s-1", "relaxation rate at the side; 0 switches the sponge off", ge=0)
     width: float = option(0.0, "m", "distance over which the rate falls to zero, as a parabola", ge=0)
@@ -66,7 +66,7 @@ def tendency(flow, params, now):
 
     Thin water keeps its thickness.
 
-    With open sides the water outside replaces rest: dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u).
+    With open boundaries the water outside replaces rest: dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u).
     """
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
     if flow.has_open_boundaries:

@@ -42,7 +42,7 @@ class Term:
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
         is_smooth: whether its tendency has continuous derivatives, by which `check-gradient` judges.
         unsupported_reason: function of a Scheme to the reason why the term cannot run with it; "" if it can.
-        boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open sides.
+        boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open boundaries.
     """
 
     name: str

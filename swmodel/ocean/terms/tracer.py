@@ -141,7 +141,7 @@ def tracer_term(name: str, has_diffusivity: bool, forward_backward: bool, high_o
 
 
 def upwind_flux(flow, c: Patch) -> tuple[Patch, Patch]:
-    """The transports of a concentration through the faces; inflow through open sides has that of the inside."""
+    """The transports of a concentration through the faces; inflow through open boundaries has that of the inside."""
     along_x = positive_part(flow.U) * c - positive_part(-flow.U) * east(c)
     along_y = positive_part(flow.V) * c - positive_part(-flow.V) * north(c)
     if not flow.has_open_boundaries:
@@ -159,7 +159,7 @@ def positive_part(transport: Patch) -> Patch:
 
 
 def diffusion(flow, c: Patch, kappa) -> Patch:
-    """div(kappa h grad c), without a flux through closed faces and open sides."""
+    """div(kappa h grad c), without a flux through closed faces and open boundaries."""
     grid = flow.grid
     through_x = grid.dy.u * (flow.open_u * flow.h_u * slope_x(c, grid))
     through_y = grid.dx.v * (flow.open_v * flow.h_v * slope_y(c, grid))

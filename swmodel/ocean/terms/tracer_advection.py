@@ -5,12 +5,12 @@ length/distance, and s is the sum over the faces of a cell of area A, outward. A
 
     A h' c' = A h c - dt s(U c_f - K d c)   is   c' = c - dt s(U (c_f - c) - K d c) / (A h')
 
-So a constant stays the same to the bit. c_f is the c upwind at the begin of the step; with `advection = "weno5"` plus a
+So a constant stays the same to the bit. c_f is the c upwind at the start of the step; with `advection = "weno5"` plus a
 share of what fifth order in its middle adds, linear in c. With Zalesak's shares c' lies between the extremes of c in
 the nine cells around, to the bit. The inflow of a step, with K, must be less than the water of the cell.
 
-Differences across closed faces and open sides count as zero. So order falls near coasts, and what comes in through an
-open side has the concentration of the cell inside. Derivatives are exact, except where a limit begins to act.
+Differences across closed faces and open boundaries count as zero. So order falls near coasts, and what comes in through
+an open boundary has the concentration of the cell inside. Derivatives are exact, except where a limit begins to act.
 
 References: Zalesak (1979); Wicker and Skamarock (2002) for the reconstruction.
 """
@@ -33,7 +33,7 @@ LARGE, SMALL, TINY = 1e30, 1e-18, 1e-30
 class AxisFaces(NamedTuple):
     """The faces of an axis with what passes through them, and the operators along it."""
 
-    transport: Patch  # U, m3 s-1, zero on open sides
+    transport: Patch  # U, m3 s-1, zero on open boundaries
     diffusive: Patch | None  # K, m3 s-1
     open_mask: Patch  # 1 on open faces, else 0
     neighbour: Callable[[Patch, int], Patch]  # (patch, n): the values n cells further

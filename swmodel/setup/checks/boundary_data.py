@@ -1,4 +1,4 @@
-"""The water outside open sides: its cells, missing values, and the rate of waves that leave through it."""
+"""The water outside open boundaries: its cells, missing values, and the rate of waves that leave through it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MAX_PRESSURE_DIFFERENCE_PA = 2e4
 
 
 #: With `gfb`, waves of rate w that leave at a rate r are stable to dt (r + WAVE_RATE_WEIGHT w) = 0.64. From eigenvalues
-#: of a linear basin: 0.41 in a corner of two open sides, 0.31 along one side, up to 0.35 for cells narrow along the
-#: side.
+#: of a linear basin: 0.41 in a corner of two open boundaries, 0.31 along one side, up to 0.35 for cells narrow along
+#: the side.
 WAVE_RATE_WEIGHT = 0.42
 
 
 class BoundaryCells(NamedTuple):
-    """The cells along an open side, [cells]: the outermost ones and those inside.
+    """The cells along an open boundary, [cells]: the outermost ones and those inside.
 
     Attributes:
         rows, columns: the numbers of both, [2] and [cells] or vice versa.
@@ -97,9 +97,9 @@ def problems(config) -> Iterator[str]:
                 "give more of it, or a narrower sponge (sponge.width, sponge.sides)"
             )
     boundary_fields = boundary_data_names(config)
-    for side in (boundary_cells(config, name) for name in config.open_sides.sides):
+    for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
         if not side.is_open.any():
-            yield f"open_sides.sides: there is no water along the {side.name} side; leave it out, or open another"
+            yield f"open_boundaries.sides: there is no water along the {side.name} side; leave it out, or open another"
         depth = side.values_of_both(config, "depth")
         shallow = side.is_open & ~((depth[0] > 0) & (depth.mean(axis=0) > 0))
         if shallow.any():
@@ -128,17 +128,17 @@ def problems(config) -> Iterator[str]:
 
 
 def pressure_problems(config, side: BoundaryCells) -> Iterator[str]:
-    """Air pressure over a side whose zero is not that of `open_sides.pressure`."""
+    """Air pressure over a side whose zero is not that of `open_boundaries.pressure`."""
     if not uses_air_pressure(config):
         return
-    standard, pressure = config.open_sides.pressure, side.face_values(config, "air_pressure")
+    standard, pressure = config.open_boundaries.pressure, side.face_values(config, "air_pressure")
     difference = np.where(side.is_open, np.abs(pressure - standard), 0.0)
     if difference.max() > MAX_PRESSURE_DIFFERENCE_PA:
         height = difference.max() / (config.physics.density * config.physics.gravity)
         yield (
-            f"open_sides.pressure: is {standard:g} Pa, but air_pressure is {pressure[difference.argmax()]:g} Pa at "
-            f"{side.describe_cells(np.arange(difference.size) == difference.argmax())}, {height:.3g} m of water off; "
-            "give the pressure "
+            f"open_boundaries.pressure: is {standard:g} Pa, but air_pressure is {pressure[difference.argmax()]:g} Pa "
+            f"at {side.describe_cells(np.arange(difference.size) == difference.argmax())}, {height:.3g} m of water "
+            "off; give the pressure "
             'under which the level outside holds, or "none"'
         )
 
@@ -147,7 +147,7 @@ def remarks(config) -> Iterator[str]:
     """Remarks on the water outside."""
     yield from level_without_current(config)
     yield from incomplete_tides(config)
-    for side in (boundary_cells(config, name) for name in config.open_sides.sides):
+    for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
         yield from filled_from_nearest_water(config, side)
 
 
@@ -168,8 +168,8 @@ def filled_from_nearest_water(config, side: BoundaryCells) -> Iterator[str]:
 
 def level_without_current(config) -> Iterator[str]:
     """Tides, and sea level that varies in time, without a current outside, so that only half enters."""
-    axes = sorted({AXIS_OF_SIDE[side] for side in config.open_sides.sides})
-    flows = {axis: [f"outside_{flow}_{axis}" for flow in ("transport", "current")] for axis in axes}
+    axes = sorted({AXIS_OF_SIDE[side] for side in config.open_boundaries.sides})
+    flows = {axis: [f"boundary_{flow}_{axis}" for flow in ("transport", "current")] for axis in axes}
     axes = [axis for axis in axes if not any(varies_in_time(config, name) for name in flows[axis])]
     consequence = "a wave that nothing reflects enters with half of its level"
     arrays = [array for array in TRANSPORTS if array[-1] in axes]
@@ -177,35 +177,35 @@ def level_without_current(config) -> Iterator[str]:
     if without_transport := [name for name in missing if missing[name]]:
         keys = " and ".join(f"input.{array}" for array in missing[without_transport[0]])
         yield (
-            f"open_sides: the tide outside has a level and no transport of {', '.join(without_transport)}: "
+            f"open_boundaries: the tide outside has a level and no transport of {', '.join(without_transport)}: "
             f"{consequence}; give {keys}"
         )
-    if axes and varies_in_time(config, "outside_level"):
-        keys = " and ".join(f"input.outside_current_{axis} (or outside_transport_{axis})" for axis in axes)
-        yield f"input.outside_level: varies in time, without a current: {consequence}; give {keys}"
+    if axes and varies_in_time(config, "boundary_level"):
+        keys = " and ".join(f"input.boundary_current_{axis} (or boundary_transport_{axis})" for axis in axes)
+        yield f"input.boundary_level: varies in time, without a current: {consequence}; give {keys}"
 
 
 def incomplete_tides(config) -> Iterator[str]:
     """Tides with transports only, with amplitudes that files replace, or with lags of files without a date."""
-    options, files = config.open_sides, [array for array in ARRAYS if any(getattr(config.input, array))]
+    options, files = config.open_boundaries, [array for array in ARRAYS if any(getattr(config.input, array))]
     without_level = [
         name for name in tide_names(config) if not any(options.amplitude) and not has_values(config, name, LEVEL)
     ]
     if without_level:
         yield (
-            f"open_sides: {', '.join(without_level)} has a transport and no level: half of it enters; give "
+            f"open_boundaries: {', '.join(without_level)} has a transport and no level: half of it enters; give "
             f"input.{LEVEL}"
         )
     if options.amplitude and LEVEL in files:
         replaced = [name for name in tide_names(config) if has_values(config, name, LEVEL)]
-        yield f"open_sides.amplitude: has no effect for {', '.join(replaced)}, as input.{LEVEL} gives these tides"
+        yield f"open_boundaries.amplitude: has no effect for {', '.join(replaced)}, as input.{LEVEL} gives these tides"
     if files and not config.time.start:
         yield f"input.{files[0]}: its lags refer to the start of the run; give time.start for lags behind Greenwich"
 
 
 def missing_in_sponge(config) -> Iterator[tuple[str, int, int]]:
     """Fields that do not cover their sponge: name, number of cells without a value, number of all its cells."""
-    if not (config.open_sides.sides and sponge.is_active(config.sponge)):
+    if not (config.open_boundaries.sides and sponge.is_active(config.sponge)):
         return
     grid, columns = config.grid, np.arange(config.grid.nx)
     for name in boundary_data_names(config):
@@ -224,11 +224,11 @@ def missing_in_sponge(config) -> Iterator[tuple[str, int, int]]:
 
 def boundary_data_names(config) -> list[str]:
     """The fields of the water outside that the run has."""
-    return [row.name for row in TERMS["open_sides"].coefficients if fields.has_field_source(config, row.name)]
+    return [row.name for row in TERMS["open_boundaries"].coefficients if fields.has_field_source(config, row.name)]
 
 
 def radiation_rate(config, forward: bool) -> float:
-    """The fastest rate at which a cell empties through its faces of open sides, s-1.
+    """The fastest rate at which a cell empties through its faces of open boundaries, s-1.
 
     A face gives sqrt(g H) (3/2 - min(1, H_2/H)/2) / d. Here H is its depth, H_2 that of the next face inside, 0 if it
     is closed, and d the length of the cell across the side. The level at the face is 3/2 of the cell minus 1/2 of the
@@ -238,7 +238,7 @@ def radiation_rate(config, forward: bool) -> float:
     rate of the shortest ones, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
     """
     grid, rate_of_cell = config.grid, {}
-    for side in (boundary_cells(config, name) for name in config.open_sides.sides):
+    for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
         numbers_across, n_across = (side.rows, grid.ny) if side.in_rows else (side.columns, grid.nx)
         second_inner = np.clip(2 * numbers_across[1:] - numbers_across[:1], 0, n_across - 1)
         three_cells = side._replace(**{"rows" if side.in_rows else "columns": np.append(numbers_across, second_inner)})

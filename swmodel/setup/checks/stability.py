@@ -109,7 +109,7 @@ class Rates(NamedTuple):
     drag: float  # terms that damp all motion: bottom drag and sponge
     friction: float  # terms that damp the shortest waves: 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
     transport: float  # upwind transport by the current, |u|/dx + |v|/dy
-    radiation: float  # waves that leave through open sides, `radiation`
+    radiation: float  # waves that leave through open boundaries, `radiation`
 
 
 def fastest_rates(config, extremes) -> Rates:
@@ -133,7 +133,7 @@ def max_stable_dt(config, extremes) -> tuple[float, str]:
     }
     limits_of_other_cells = {
         "the transport of tracers": stable_dt_of_modes(time, *(Mode(0, rate.transport * z) for z in UPWIND_RATES)),
-        "waves through open sides": stable_dt_of_modes(time, Mode(0, -damping - rate.radiation))
+        "waves through open boundaries": stable_dt_of_modes(time, Mode(0, -damping - rate.radiation))
         if rate.radiation
         else math.inf,
     }
@@ -160,7 +160,7 @@ def dt_of_waves(config, extremes) -> float:
 
 
 def dt_from_state(config, extremes) -> float:
-    """`dt_of_waves`, within half the limits of slower processes and 0.8 of that of waves through open sides, s."""
+    """`dt_of_waves`, within half the limits of slower processes and 0.8 of that of waves through open boundaries, s."""
     rate, dt = fastest_rates(config, extremes), dt_of_waves(config, extremes)
     damping = -rate.friction - rate.drag
     radiation_limit = stable_dt_of_modes(config.time, Mode(0, damping - rate.radiation))

@@ -42,7 +42,7 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
     On land, missing values and heights of land become `physics.depth` in the depth, zero in other fields. On water
     they stay, and the check of the configuration reports them. Without a mask, cells without a value in the file of
-    depths are land. Beside open sides a missing value of a file on a sphere is the nearest one in it. A field that
+    depths are land. Beside open boundaries a missing value of a file on a sphere is the nearest one in it. A field that
     varies in time is zero here: its values come from records (`varying`).
 
     Args:
@@ -104,7 +104,7 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
     missing = ~(values > 0) if name == "depth" and not config.drying.active else np.isnan(values)
     if not missing.any():
         return values
-    if name.startswith("outside_"):
+    if name.startswith("boundary_"):
         is_needed = open_boundary_mask(config, location_of(name), rows, columns)
     elif name in STEP_ACROSS_FACE:
         north, east = STEP_ACROSS_FACE[name]
@@ -122,7 +122,7 @@ def initial_thickness(config, depth, eta):
 def missing_in_file(config, name: str, source, values, rows, columns) -> np.ndarray | None:
     """Points [rows, columns] of the water outside where a file on a sphere lacks a value; None: nowhere."""
     from_file = isinstance(source, FileSource) and not source.varies_in_time
-    if not name.startswith("outside_") or not from_file or not is_spherical(config.grid) or np.isfinite(values).all():
+    if not name.startswith("boundary_") or not from_file or not is_spherical(config.grid) or np.isfinite(values).all():
         return None
     missing = np.isnan(values) & (open_boundary_mask(config, location_of(name), rows, columns) > 0)
     return missing if missing.any() else None
@@ -139,12 +139,12 @@ def replacement_distances(config, name: str, rows, columns) -> tuple[np.ndarray,
 
 
 def open_boundary_mask(config, location: str, rows, columns) -> np.ndarray:
-    """1 on the faces of open sides, or at centres beside them, else 0; float64 [rows, columns].
+    """1 on the faces of open boundaries, or at centres beside them, else 0; float64 [rows, columns].
 
-    These faces lie between an outermost wet cell and the next wet one, except at corners of two open sides.
+    These faces lie between an outermost wet cell and the next wet one, except at corners of two open boundaries.
     """
     grid, mask = config.grid, np.zeros((len(rows), len(columns)))
-    for side in config.open_sides.sides:
+    for side in config.open_boundaries.sides:
         in_rows = side in ("south", "north")
         if location not in ("centre", "v" if in_rows else "u"):
             continue
@@ -165,19 +165,21 @@ def wet_mask(config, rows, columns) -> np.ndarray:
 
 
 def water_mask(config, rows, columns, margin: int = 0) -> np.ndarray:
-    """As `wet`, but 1 on water outside, too, except in `margin` rows along open sides."""
+    """As `wet`, but 1 on water outside, too, except in `margin` rows along open boundaries."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     return domain_mask(config, rows, columns, margin) * (evaluate(config, "mask", rows, columns) != 0)
 
 
 def domain_mask(config, rows, columns, margin: int) -> np.ndarray:
-    """1 within the domain, without the `margin` outermost rows or columns along open sides; [rows, columns] or less."""
+    """1 within the domain, without the `margin` outermost rows or columns along open boundaries; [rows, columns] or
+    less.
+    """
     grid, masks = config.grid, []
     for numbers, cells, is_periodic, (low, high) in (
         (rows, grid.ny, grid.periodic_y, ("south", "north")),
         (columns, grid.nx, grid.periodic_x, ("west", "east")),
     ):
-        first, last = (margin * (side in config.open_sides.sides) for side in (low, high))
+        first, last = (margin * (side in config.open_boundaries.sides) for side in (low, high))
         inside = (numbers >= first) & (numbers < cells - last)
         masks.append(np.ones(1) if is_periodic else inside.astype(float))
     return masks[0][:, None] * masks[1][None, :]
@@ -185,7 +187,7 @@ def domain_mask(config, rows, columns, margin: int) -> np.ndarray:
 
 def boundary_water_masks(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
     """1 on water outside in the west and east, and in the south and north; [rows, columns], or [1, 1] if none."""
-    grid, sides, masks = config.grid, config.open_sides.sides, []
+    grid, sides, masks = config.grid, config.open_boundaries.sides, []
     rows, columns = np.asarray(rows)[:, None], np.asarray(columns)[None, :]
     for numbers, cells, low, high in ((columns, grid.nx, "west", "east"), (rows, grid.ny, "south", "north")):
         if not {low, high} & set(sides):

@@ -236,7 +236,7 @@ def index_in_array(config, name: str) -> tuple[int, ...]:
     """The index of an element among the constituents and parts of its array in this run; () for other fields."""
     if not (index := index_of(name)):
         return ()
-    return config.open_sides.constituents.index(index[0]), [*PARTS].index(index[1])
+    return config.open_boundaries.constituents.index(index[0]), [*PARTS].index(index[1])
 
 
 def time_step_of(config) -> float:
@@ -308,7 +308,7 @@ def uniform_value(config, name: str) -> float:
     if name in (tracers := {each.name: each.initial for each in config.physics.tracers}):
         return tracers[name]
     if index_of(name):
-        return uniform_tide(config.open_sides, name)
+        return uniform_tide(config.open_boundaries, name)
     section, _, key = VARIABLES[name].key.partition(".")
     return getattr(getattr(config, section), key) if key else 0.0
 

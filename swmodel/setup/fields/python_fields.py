@@ -149,7 +149,7 @@ def with_python_inputs(
 
 def field_names(config: Any) -> tuple[str, ...]:
     """The fields of the table and the tracers, arrays by their elements: those that a source may give."""
-    present_constituents = ("", *config.open_sides.constituents)
+    present_constituents = ("", *config.open_boundaries.constituents)
     table_fields = (
         name for name in INPUT_FIELDS if (index_of(name) or present_constituents)[0] in present_constituents
     )

@@ -18,8 +18,8 @@ VECTOR_COMPONENTS = {
     for pair in (
         *CONTROL_VECTORS.values(),
         ("u10", "v10"),
-        ("outside_transport_x", "outside_transport_y"),
-        ("outside_current_x", "outside_current_y"),
+        ("boundary_transport_x", "boundary_transport_y"),
+        ("boundary_current_x", "boundary_current_y"),
         *(pair for name in CONSTITUENTS for pair in zip(*(part_names(name, of) for of in TRANSPORTS), strict=True)),
     )
     for name in pair
@@ -85,7 +85,9 @@ class RotatedSource(FieldSource):
 
 
 def has_field_source(config, name: str) -> bool:
-    """Whether a field has a source other than a constant; on a turned grid, whether one of both components has."""
+    """Whether a field has a source other than a constant; on a rotated-pole grid, whether one of both components
+    has.
+    """
     names = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_pole(config.grid) else (name,)
     return any(has_source(config, each) for each in names)
 

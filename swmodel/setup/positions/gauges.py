@@ -52,7 +52,7 @@ class StatePoints(NamedTuple):
     """Points of the C-grid, [m] each: the index of a prognostic field in the state, row and column in the grid.
 
     Attributes:
-        at_open_boundary: whether one of them is a face of an open side.
+        at_open_boundary: whether one of them is a face of an open boundary.
     """
 
     fields: np.ndarray
@@ -137,8 +137,8 @@ def make_gauges(setup: Setup) -> Gauges | None:
     """The Gauges of a checked Setup; None without stations.
 
     eta, u, v, concentrations and with drying h are interpolated bilinearly between the points with a value
-    (`stencils.py`), faces of open sides among them. On a sphere u and v are eastward and northward, also on a turned
-    grid.
+    (`stencils.py`), faces of open boundaries among them. On a sphere u and v are eastward and northward, also on a
+    turned grid.
     """
     config = setup.config
     if not config.output.stations:

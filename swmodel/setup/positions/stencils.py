@@ -56,7 +56,7 @@ def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False
     Args:
         quantity: indices in QUANTITIES, [n].
         x, y: positions, [n], m, or on a sphere longitudes and latitudes.
-        with_open_boundaries: whether the current through open sides is known, so that their faces are not closed.
+        with_open_boundaries: whether the current through open boundaries is known, so that their faces are not closed.
     """
     quantity, x, y = np.asarray(quantity), np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     grid, along = config.grid, axes(config.grid)
@@ -71,7 +71,7 @@ def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False
         here = wet[chosen, :2, :2].reshape(-1, 4)
         beyond = wet[chosen, north : north + 2, east : east + 2].reshape(-1, 4)
         is_open[chosen], has_value[chosen] = here * beyond, np.maximum(here, beyond)
-        if with_open_boundaries and name != "eta" and config.open_sides.sides:
+        if with_open_boundaries and name != "eta" and config.open_boundaries.sides:
             is_open[chosen] += open_boundary_faces(config, name, rows[chosen], columns[chosen], here, beyond)
     total = (weights * has_value).sum(axis=1, keepdims=True)
     return Stencils(
@@ -82,7 +82,7 @@ def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False
 
 
 def open_boundary_faces(config, name: str, rows, columns, here: np.ndarray, beyond: np.ndarray) -> np.ndarray:
-    """1 on faces of open sides between wet cells `here` and `beyond`, else 0, for points of a velocity, [n, 4]."""
+    """1 on faces of open boundaries between wet cells `here` and `beyond`, else 0, for points of a velocity, [n, 4]."""
     north, east = STEP_ACROSS_FACE[name]
     outside = neighbourhood_values(config, rows, columns, lambda *at: fields.boundary_water_masks(*at)[north])
     near, far = (outside[:, j : j + 2, i : i + 2].reshape(-1, 4) for j, i in ((0, 0), (north, east)))

@@ -190,7 +190,7 @@ OUTERMOST_CELLS = {"west": np.s_[:, 0], "east": np.s_[:, -1], "south": np.s_[0],
 
 
 @pytest.mark.slow
-@pytest.mark.fault("the reported stable time step is unstable with open sides")
+@pytest.mark.fault("the reported stable time step is unstable with open boundaries")
 @pytest.mark.parametrize("stepper", ["ab2", *night_params("ab3", "rk3", "rk4", "gfb")])
 @pytest.mark.parametrize("sides", ["west", *night_params("north", "east north")])
 def test_below_the_limit_waves_leave_through_open_boundaries(stepper, sides):
@@ -205,7 +205,7 @@ def test_below_the_limit_waves_leave_through_open_boundaries(stepper, sides):
         shelf[OUTERMOST_CELLS[side]] = 4000.0
     start = 1e-3 * np.random.default_rng(0).standard_normal((7, 8))
     options = {
-        **{"grid__periodic_x": False, "grid__dx": 9e3, "grid__dy": 8e3, "open_sides__sides": tuple(sides.split())},
+        **{"grid__periodic_x": False, "grid__dx": 9e3, "grid__dy": 8e3, "open_boundaries__sides": tuple(sides.split())},
         **{"run__executor": "reference", "time__stepper": stepper, "physics__viscosity": 0.0},
     }
 
@@ -220,5 +220,5 @@ def test_below_the_limit_waves_leave_through_open_boundaries(stepper, sides):
     for depth in (flat, corner, shelf):
         assert height(depth, 0.95)[1] < 5e-3
     process, high = height(shelf, 1.05)
-    assert process == "waves through open sides"
+    assert process == "waves through open boundaries"
     assert stepper == "gfb" or not high < 1.0

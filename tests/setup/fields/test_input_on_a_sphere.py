@@ -145,18 +145,18 @@ def test_complex_parts_of_a_tide_are_interpolated_not_phase_lags(tide_atlas_file
     for part, of in (("cosine", np.real), ("sine", np.imag)):
         for names, array, location in (("amplitude,phase", "level", "centre"), ("uRe,uIm", "transport_x", "u")):
             at = points(grid, location, range(grid.ny), range(grid.nx))
-            found = read(f"{tide_atlas_file}:{names}", grid, f"outside_tide_{array}[M2,{part}]")
+            found = read(f"{tide_atlas_file}:{names}", grid, f"boundary_tide_{array}[M2,{part}]")
             np.testing.assert_allclose(found, of(tidal_wave(at.lon, at.lat)), atol=bound)
 
 
 LEVEL_VARIABLES, TRANSPORT_VARIABLES = (
-    {"outside_tide_level": "amplitude,phase"},
-    {"outside_tide_transport_x": "uRe,uIm"},
+    {"boundary_tide_level": "amplitude,phase"},
+    {"boundary_tide_transport_x": "uRe,uIm"},
 )
 OPEN_BOUNDARY_OPTIONS = {
     "grid.periodic_x": False,
     "grid.east": 20.0,
-    "open_sides.sides": ["west"],
+    "open_boundaries.sides": ["west"],
     "physics.depth": 80.0,
 }
 
@@ -164,7 +164,9 @@ OPEN_BOUNDARY_OPTIONS = {
 def tidal_config(atlas, variables, **options):
     """A configuration with the tide M2 of a file, by the variables that give each array."""
     found = (
-        BAND | OPEN_BOUNDARY_OPTIONS | {"time.dt": 100.0, "time.start": "2012-03-01", "open_sides.constituents": ["M2"]}
+        BAND
+        | OPEN_BOUNDARY_OPTIONS
+        | {"time.dt": 100.0, "time.start": "2012-03-01", "open_boundaries.constituents": ["M2"]}
     )
     found["run.executor"] = "reference"
     found |= {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
@@ -175,25 +177,25 @@ def test_run_has_the_tide_of_an_atlas_at_its_open_boundaries(tide_atlas_file):
     """The lines of docs/tides.md."""
     config = check_config(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES))
     params = setup_of(config).params(block_of_rank(0, (1, 1), 6, 18), 0)
-    assert params["outside_tide[M2,flows]"] == 1
-    assert "outside_tide[K1,turns_high]" not in params
+    assert params["boundary_tide[M2,flows]"] == 1
+    assert "boundary_tide[K1,turns_high]" not in params
     at = points(config.grid, "u", range(6), range(18))
-    cosine, sine = (params[f"outside_tide_transport_x[M2,{part}]"] for part in ("cosine", "sine"))
+    cosine, sine = (params[f"boundary_tide_transport_x[M2,{part}]"] for part in ("cosine", "sine"))
     np.testing.assert_allclose((cosine + 1j * sine)[:, 0], tidal_wave(at.lon, at.lat)[:, 0], atol=3e-3)
-    assert TERMS["open_sides"].unused_coefficients(config)[0] == "outside_tide_level[S2,cosine]"
+    assert TERMS["open_boundaries"].unused_coefficients(config)[0] == "boundary_tide_level[S2,cosine]"
 
 
 @pytest.mark.slow
 @pytest.mark.fault("a tide or an outer run given by its level alone lets half of each wave in, without a message")
 def test_missing_part_of_a_tide_is_remarked(tide_atlas_file):
     for given, options, words in (
-        (LEVEL_VARIABLES, {}, "give input.outside_tide_transport_x"),
-        (TRANSPORT_VARIABLES, {}, "give input.outside_tide_level"),
+        (LEVEL_VARIABLES, {}, "give input.boundary_tide_transport_x"),
+        (TRANSPORT_VARIABLES, {}, "give input.boundary_tide_level"),
         (LEVEL_VARIABLES | TRANSPORT_VARIABLES, {"time__start": ""}, "start of the run"),
         (
             LEVEL_VARIABLES | TRANSPORT_VARIABLES,
-            {"open_sides__amplitude": [1.0]},
-            "open_sides.amplitude: has no effect for M2",
+            {"open_boundaries__amplitude": [1.0]},
+            "open_boundaries.amplitude: has no effect for M2",
         ),
     ):
         (line,) = boundary_data.remarks(check_config(tidal_config(tide_atlas_file, given, **options)))
@@ -209,16 +211,16 @@ def test_missing_part_of_a_tide_is_remarked(tide_atlas_file):
     )
 
     class Surge(Case):
-        def outside_level(self, config, at, t):
+        def boundary_level(self, config, at, t):
             return 0 * at.lat + t
 
     class Flowing(Surge):
-        outside_current_x = Surge.outside_level
+        boundary_current_x = Surge.boundary_level
 
     for case, said in ((Surge, 1), (Flowing, 0)):
         options = {"time.dt": 100.0, "run.steps": 1, "run.executor": "reference"}
         found = boundary_data.remarks(check_config(load(case, BAND | OPEN_BOUNDARY_OPTIONS | options, environ={})))
-        assert sum("input.outside_current_x" in line for line in found) == said
+        assert sum("input.boundary_current_x" in line for line in found) == said
 
 
 def remove_values(path, holes):
@@ -231,7 +233,7 @@ def remove_values(path, holes):
 
 
 @pytest.mark.slow
-@pytest.mark.fault("water beside an open side is land of the atlas, or zero in it")
+@pytest.mark.fault("water beside an open boundary is land of the atlas, or zero in it")
 def test_on_land_of_the_file_the_nearest_water_is_taken(tide_atlas_file):
     """Where nothing else is known of a point; the same in every block, and no further than two steps."""
     fine = {"grid__nx": 80, "grid__ny": 120}
@@ -241,7 +243,7 @@ def test_on_land_of_the_file_the_nearest_water_is_taken(tide_atlas_file):
     remove_values(tide_atlas_file, [(j + dj, i + di) for dj in (-1, 0, 1) for di in range(-3, 6)])
     check_config(config)
     for end in ("level[M2,cosine]", "level[M2,sine]", "transport_x[M2,cosine]"):
-        name = f"outside_tide_{end}"
+        name = f"boundary_tide_{end}"
         whole = fields.evaluate(config, name, np.arange(120), np.arange(80))
         assert np.isfinite(whole[row, :2]).all()
         np.testing.assert_array_equal(fields.evaluate(config, name, [row, row - 1], [1, 0])[0, ::-1], whole[row, :2])
@@ -254,18 +256,18 @@ def test_on_land_of_the_file_the_nearest_water_is_taken(tide_atlas_file):
     assert int(number) == 4
     assert 0.5 < float(away) <= 1.01
     remove_values(tide_atlas_file, [(j + dj, i + di) for dj in range(-9, 9) for di in range(-9, 9)])
-    with pytest.raises(ConfigError, match="outside_tide_level.* has no value .* further than 1 degrees"):
+    with pytest.raises(ConfigError, match="boundary_tide_level.* has no value .* further than 1 degrees"):
         check_config(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES, **fine))
 
 
 def test_source_without_tidal_constants_is_refused(tide_atlas_file):
     for variables, name, words in (
-        ("amplitude,phase", "outside_level", "two variables"),
-        ("amplitude", "outside_tide_level[M2,sine]", "two variables"),
-        ("amplitude,radians", "outside_tide_level[M2,sine]", '"radian"; convert it to "degrees"'),
-        ("amplitude,uIm", "outside_tide_level[M2,sine]", "lie along lat, lon and along lon, lat"),
-        ("amplitude,lag", "outside_tide_level[M2,sine]", 'no variable "amplitude,lag"'),
-        ("amplitude,phase,uIm", "outside_tide_level[M2,sine]", 'no variable "amplitude,phase,uIm"'),
+        ("amplitude,phase", "boundary_level", "two variables"),
+        ("amplitude", "boundary_tide_level[M2,sine]", "two variables"),
+        ("amplitude,radians", "boundary_tide_level[M2,sine]", '"radian"; convert it to "degrees"'),
+        ("amplitude,uIm", "boundary_tide_level[M2,sine]", "lie along lat, lon and along lon, lat"),
+        ("amplitude,lag", "boundary_tide_level[M2,sine]", 'no variable "amplitude,lag"'),
+        ("amplitude,phase,uIm", "boundary_tide_level[M2,sine]", 'no variable "amplitude,phase,uIm"'),
     ):
         with pytest.raises(InputError, match=re.escape(words)):
             read(f"{tide_atlas_file}:{variables}", make_grid(), name)
@@ -280,24 +282,24 @@ def constants_file(path, *names):
     return path
 
 
-@pytest.mark.fault("`open_sides.tide` names a file without constants, or omits constituents without a message")
+@pytest.mark.fault("`open_boundaries.tide` names a file without constants, or omits constituents without a message")
 def test_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
     """An array that a configuration gives replaces that of the file."""
     path = constants_file(tmp_path / "harmonics.nc", "eta_K1", "transport_x_M2", "eta_M2", "eta_MS4")
     (tmp_path / "my.toml").write_text(
-        '[open_sides]\nsides = ["west"]\ntide = "harmonics.nc"\n'
-        '[input]\noutside_tide_transport_y = ["v.nc:a,g", "other.nc:vRe,vIm"]\n'
+        '[open_boundaries]\nsides = ["west"]\ntide = "harmonics.nc"\n'
+        '[input]\nboundary_tide_transport_y = ["v.nc:a,g", "other.nc:vRe,vIm"]\n'
     )
     config = load(tmp_path / "my.toml", environ={})
-    assert config.open_sides.constituents == ("M2", "K1")
+    assert config.open_boundaries.constituents == ("M2", "K1")
     found = {name: text for name in type(config.input).model_fields if (text := getattr(config.input, name))}
     assert found == {
-        "outside_tide_level": (f"{path}:eta_M2_amplitude,eta_M2_phase", f"{path}:eta_K1_amplitude,eta_K1_phase"),
-        "outside_tide_transport_x": (f"{path}:transport_x_M2_amplitude,transport_x_M2_phase", ""),
-        "outside_tide_transport_y": (str(tmp_path / "v.nc:a,g"), str(tmp_path / "other.nc:vRe,vIm")),
+        "boundary_tide_level": (f"{path}:eta_M2_amplitude,eta_M2_phase", f"{path}:eta_K1_amplitude,eta_K1_phase"),
+        "boundary_tide_transport_x": (f"{path}:transport_x_M2_amplitude,transport_x_M2_phase", ""),
+        "boundary_tide_transport_y": (str(tmp_path / "v.nc:a,g"), str(tmp_path / "other.nc:vRe,vIm")),
     }
     assert "MS4" in caplog.text
-    assert config.open_sides.tide == ""
+    assert config.open_boundaries.tide == ""
     assert load(config, environ={}) == config
 
 
@@ -329,7 +331,7 @@ def test_atlas_is_read_at_its_locations_and_by_names(write_tpxo_atlas):
     )
 
     def constants(path, axis, record=""):
-        name = f"outside_tide_transport_{'xy'['uv'.index(axis)]}"
+        name = f"boundary_tide_transport_{'xy'['uv'.index(axis)]}"
         return [read(f"{path}:{axis}Re,{axis}Im{record}", grid, f"{name}[M2,{part}]") for part in ("cosine", "sine")]
 
     for axis in "uv":
@@ -351,18 +353,18 @@ def test_constituents_along_an_axis_are_found_by_their_numbers(tmp_path):
     path = write_netcdf(tmp_path / "harmonics.nc", constants)
     with netCDF4.Dataset(path, "a") as data:
         data.createVariable("constituent", str, ("constituent",))[:] = np.array(["K1", "M2"], object)
-    options = load("rest", {"open_sides.sides": ["west"], "open_sides.tide": path}, environ={})
-    assert options.open_sides.constituents == ("M2", "K1")
-    assert options.input.outside_tide_level == tuple(f"{path}:eta_amplitude,eta_phase@{number}" for number in (1, 0))
+    options = load("rest", {"open_boundaries.sides": ["west"], "open_boundaries.tide": path}, environ={})
+    assert options.open_boundaries.constituents == ("M2", "K1")
+    assert options.input.boundary_tide_level == tuple(f"{path}:eta_amplitude,eta_phase@{number}" for number in (1, 0))
 
 
 def test_file_without_the_constants_of_sea_level_is_refused(tmp_path):
     for number, (names, sides, words) in enumerate((
         (None, ["west"], "there is no file"), ((), ["west"], "eta"), (("u_M2",), ["west"], "eta"),
-        (("eta_MS4",), ["west"], "eta"), (("eta_M2",), [], "open_sides.sides"),
+        (("eta_MS4",), ["west"], "eta"), (("eta_M2",), [], "open_boundaries.sides"),
     )):  # fmt: skip
         path = tmp_path / f"{number}.nc"
         if names is not None:
             constants_file(path, *names)
-        with pytest.raises(ConfigError, match=f"open_sides.tide: .*{words}"):
-            load("rest", {"open_sides.tide": str(path), "open_sides.sides": sides}, environ={})
+        with pytest.raises(ConfigError, match=f"open_boundaries.tide: .*{words}"):
+            load("rest", {"open_boundaries.tide": str(path), "open_boundaries.sides": sides}, environ={})

@@ -123,7 +123,7 @@ def test_any_number_type_is_unpacked_and_invalid_is_missing(write_netcdf_file):
     ("name", "good", "wrong"),
     [
         ("wind_x", 0.1, -9999.0), ("air_pressure", 101325.0, 0.0), ("depth", 50.0, 9.9e36), ("depth", 50.0, -9999.0),
-        ("uplift", 0.1, -32768.0), ("eta", 0.1, -999.0), ("outside_level", 0.1, -99.99), ("manning", 0.03, 9999.0),
+        ("uplift", 0.1, -32768.0), ("eta", 0.1, -999.0), ("boundary_level", 0.1, -99.99), ("manning", 0.03, 9999.0),
     ],
 )  # fmt: skip
 def test_impossible_value_is_refused_with_its_position(write_netcdf_file, name, good, wrong):

@@ -13,7 +13,7 @@ from .errors import InputError, log_once
 GRID_ATTRIBUTE = "swmodel_grid"
 
 #: The field whose harmonic constants give an array of the tide outside.
-HARMONIC_FIELDS = {array: "eta" if array == LEVEL else array.removeprefix("outside_tide_") for array in ARRAYS}
+HARMONIC_FIELDS = {array: "eta" if array == LEVEL else array.removeprefix("boundary_tide_") for array in ARRAYS}
 
 #: The axis of the constituents, and the attribute with their names in files of earlier versions.
 CONSTITUENT_DIMENSION, OLD_CONSTITUENTS_ATTRIBUTE = "constituent", "constituents"
@@ -66,6 +66,6 @@ def read_harmonic_constants(path: str) -> dict[str, tuple[str, ...]]:
         )
     if left_out:
         log_once(
-            f"open_sides.tide: leaves out {', '.join(left_out)} of {path}; possible are: {', '.join(CONSTITUENTS)}"
+            f"open_boundaries.tide: leaves out {', '.join(left_out)} of {path}; possible are: {', '.join(CONSTITUENTS)}"
         )
     return {"constituents": tuple(names)} | entries_by_array
