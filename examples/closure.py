@@ -1,14 +1,14 @@
-"""A coarse eddying flow learns from a fine one what its cells cannot hold: a closure, trained online.
+"""A closure trained online: a coarse eddying flow learns from a fine one the effect of what it cannot resolve.
 
     python examples/closure.py                     # some minutes on two cores; everything into outputs/closure
     python examples/closure.py --devices 8         # members of a batch spread over eight devices
 
-The truth is decaying turbulence under rotation with cells of 5 km, filtered to cells of 20 km. A network sees the
-velocity gradients in 3 x 3 coarse cells and gives a stress, whose divergence is added to the momentum equations: what
+The truth is decaying turbulence under rotation with cells of 5 km, filtered to cells of 20 km. A network reads the
+velocity gradients in 3 x 3 coarse cells and returns a stress, whose divergence is added to the momentum equations: what
 leaves a cell enters its neighbour. It is trained through the run itself: short forecasts from filtered states are
-compared with what the truth did, and the gradient goes back through all their steps. Beside it stand no closure and
-four of one constant, each with the constant that forecasts the same training data best. Compared are forecasts and
-spectra from initial states of other seeds. docs/closures.md has what came of it.
+compared with what the truth did, and the gradient goes back through all their steps. It is compared with no closure
+and with four closures of one constant, each with the constant that forecasts the training data best. The comparison
+is of forecasts and spectra from initial states of other seeds. docs/closures.md has the results.
 """
 
 from __future__ import annotations
@@ -29,31 +29,24 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 import swmodel
 from swmodel import operators as op
 
-DOMAIN_LENGTH, COARSE_DT, FINE_BIHARMONIC_VISCOSITY = (
-    640e3,
-    2160.0,
-    5e8,
-)  # of the domain, m; s; biharmonic viscosity of the truth, m4 s-1
-STRAIN_SCALE, STRESS_SCALE = (
-    2e-5,
-    1e-2,
-)  # sizes of a velocity gradient, s-1, and of the stress of what is not resolved, m2 s-2
-SNAPSHOT_SECONDS = 6 * 3600.0  # time between two states of the truth that are kept, s
-SPECTRUM_WEIGHT = 2.0  # weight of the spectra beside the forecasts, in what is made small
+DOMAIN_LENGTH, COARSE_DT, FINE_BIHARMONIC_VISCOSITY = 640e3, 2160.0, 5e8  # m; s; of the truth, m4 s-1
+STRAIN_SCALE, STRESS_SCALE = 2e-5, 1e-2  # typical velocity gradient, s-1, and unresolved stress, m2 s-2
+SNAPSHOT_SECONDS = 6 * 3600.0  # time between two stored states of the truth, s
+SPECTRUM_WEIGHT = 2.0  # weight of the spectra in the loss, relative to the forecasts
 
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """Sizes of the experiment; those of the docs are the defaults."""
+    """Sizes of the experiment; the defaults are those of the documentation."""
 
     fine: int = 128
     coarse: int = 32
     n_training_flows: int = 8  # flows to train with
-    n_test_flows: int = 6  # others, to compare forecasts of
-    spin_up: int = 16  # snapshots before the first that is used
+    n_test_flows: int = 6  # other flows, whose forecasts are compared
+    spin_up: int = 16  # snapshots before the first one that is used
     snapshots: int = 40  # of each flow
     hidden: int = 16
-    stages: tuple = ((2, 80), (8, 80), (16, 20))  # (snapshots of a forecast, updates), one after the other
+    stages: tuple = ((2, 80), (8, 80), (16, 20))  # (snapshots per forecast, updates) of each stage
     batch: int = 8
     seed: int = 0
 
@@ -62,7 +55,7 @@ TINY = TrainingSetup(32, 16, 2, 2, 1, 4, 4, ((1, 2), (2, 2)), 2)
 
 
 def run_options(cells, dt, **overrides):
-    """Of a flow on so many cells: a layer with a deformation radius of 32 km."""
+    """Options of a flow on `cells` x `cells` cells: a layer with a deformation radius of 32 km."""
     grid = {"grid.nx": cells, "grid.ny": cells, "grid.dx": DOMAIN_LENGTH / cells, "grid.dy": DOMAIN_LENGTH / cells}
     layer = {"physics.gravity": 0.05, "physics.depth": 200.0, "case.wavenumber": 4.0, "physics.biharmonic_viscosity": 0}
     steps = {"time.stepper": "rk3", "time.dt": dt, "run.steps": 1, "run.dtype": "float32", "run.transport": "serial"}
@@ -82,7 +75,7 @@ def filtered_fine_run(setup: TrainingSetup, seed: int) -> np.ndarray:
 
 
 def filter_to_coarse(state, factor: int) -> np.ndarray:
-    """h averaged over coarse cells, u and v over their east and north faces: the volume is that of the fine ones."""
+    """h averaged over coarse cells, u and v over their east and north faces, so that the volume is kept."""
     h, u, v = state[:3]
 
     def rows(field):
@@ -96,7 +89,7 @@ def filter_to_coarse(state, factor: int) -> np.ndarray:
 
 
 def velocity_gradients(state, grid):
-    """d_x u - d_y v, d_x v + d_y u and vorticity at centres, in units of STRAIN."""
+    """d_x u - d_y v, d_x v + d_y u and vorticity at centres, in units of STRAIN_SCALE."""
     u, v = state.u, state.v
     stretching = op.dx_c(u) * grid.rdx.centre - op.dy_c(v) * grid.rdy.centre
     along_x, along_y = op.dx_f(v) * grid.rdx.corner, op.dy_f(u) * grid.rdy.corner
@@ -105,7 +98,7 @@ def velocity_gradients(state, grid):
 
 
 def divergence_of_stress(a, b, state, grid):
-    """Of h ((a, b), (b, -a)), a and b at centres, m2 s-2, over the thickness at faces: momentum is conserved."""
+    """Divergence of h ((a, b), (b, -a)), a and b at centres, m2 s-2, over thickness at faces: conserves momentum."""
     a, b = state.h * a, op.mx_f(op.my_f(state.h * b))
     return {
         "u": (op.dx_f(a) * grid.rdx.u + op.dy_c(b) * grid.rdy.u) / state.h_u,
@@ -114,13 +107,13 @@ def divergence_of_stress(a, b, state, grid):
 
 
 def harmonic(state, grid, t, size):
-    """div(nu grad u), nu = size dx² STRAIN."""
+    """div(nu grad u), nu = size dx² STRAIN_SCALE."""
     nu = size * (grid.dx.centre**2 * STRAIN_SCALE)
     return {"u": op.diffusion_u(state.u, nu, grid), "v": op.diffusion_v(state.v, nu, grid)}
 
 
 def biharmonic(state, grid, t, size):
-    """- L(nu4 L(u)), nu4 = size dx⁴ STRAIN."""
+    """- L(nu4 L(u)), nu4 = size dx⁴ STRAIN_SCALE."""
     nu4 = size * (grid.dx.centre**4 * STRAIN_SCALE)
     return {
         "u": -op.diffusion_u(nu4 * op.diffusion_u(state.u, 1.0, grid), 1.0, grid),
@@ -144,14 +137,14 @@ def leith(state, grid, t, size):
 
 
 def learned(state, grid, t, parameters):
-    """The stress that a network makes of the gradients in 3 x 3 cells, beside biharmonic friction of a learned size."""
+    """A stress that a network computes from the gradients in 3 x 3 cells, and biharmonic friction of a learned size."""
     a, b = op.cell_by_cell(parameters["net"], velocity_gradients(state, grid), 1)
     stress = divergence_of_stress(a * STRESS_SCALE, b * STRESS_SCALE, state, grid)
     friction = biharmonic(state, grid, t, parameters["biharmonic"])
     return {name: stress[name] + friction[name] for name in stress}
 
 
-#: Closures of one constant, and the sizes that are tried.
+#: Closures of one constant, and the sizes to try.
 CONSTANTS = {
     harmonic: np.geomspace(1e-4, 0.3, 12),
     biharmonic: np.geomspace(1e-4, 0.1, 12),
@@ -161,7 +154,7 @@ CONSTANTS = {
 
 
 def initial_network(setup: TrainingSetup, biharmonic_size: float) -> dict:
-    """Parameters of `learned` that are the best biharmonic friction alone: the last layer gives zero."""
+    """Parameters of `learned` that give the best biharmonic friction alone, because the last layer is zero."""
     net = eqx.nn.MLP(27, 2, setup.hidden, 1, jax.nn.gelu, use_final_bias=False, key=jax.random.key(setup.seed))
     net = eqx.tree_at(lambda net: net.layers[-1].weight, net, replace_fn=jnp.zeros_like)
     return {"net": net, "biharmonic": jnp.float32(biharmonic_size)}
@@ -172,7 +165,7 @@ class Forecast:
 
     Args:
         closure: function of a term with parameters.
-        parameters: of the form that it has.
+        parameters: an example that defines their structure.
     """
 
     def __init__(self, setup: TrainingSetup, closure, parameters):
@@ -182,7 +175,7 @@ class Forecast:
         )
 
     def __call__(self, parameters, states, snapshots: int):
-        """What states [members, 3, y, x] become: [snapshots, members, 3, y, x]."""
+        """The forecasts from states [members, 3, y, x]: [snapshots, members, 3, y, x]."""
         static = self.step.with_values(self.static, **{self.name: parameters})
         steps = jnp.arange(round(SNAPSHOT_SECONDS / COARSE_DT))
 
@@ -199,13 +192,13 @@ class Forecast:
 
 
 def relative_error(forecast, true):
-    """Mean square of the velocity's error over that of the velocity, for each snapshot."""
+    """Mean square error of the velocity over the mean square velocity, for each snapshot."""
     difference = jnp.mean((forecast - true)[:, :, 1:] ** 2, axis=(1, 2, 3, 4))
     return difference / jnp.mean(true[:, :, 1:] ** 2, axis=(1, 2, 3, 4))
 
 
 def spectrum(states):
-    """Kinetic energy by wavelengths in the domain, m2 s-2, of [snapshots, members, 3, y, x]: [snapshots, rings]."""
+    """Kinetic energy by wavelengths in the domain, m2 s-2, of [snapshots, members, 3, y, x]: [snapshots, waves]."""
     cells = states.shape[-1]
     k = np.fft.fftfreq(cells, 1 / cells)
     rings = np.rint(np.hypot(k[:, None], k)) == np.arange(1, cells // 2)[:, None, None]
@@ -215,13 +208,13 @@ def spectrum(states):
 
 
 def score(forecast, true):
-    """What closures are to make small: the error of forecasts, and that of their spectra in decades squared."""
+    """The loss: the error of forecasts, and the error of their spectra in decades squared."""
     decades = jnp.log10(spectrum(forecast)) - jnp.log10(spectrum(true))
     return jnp.mean(relative_error(forecast, true)) + SPECTRUM_WEIGHT * jnp.mean(decades**2)
 
 
 def train(setup: TrainingSetup, flows, forecast: Forecast, parameters, devices: int, log):
-    """Parameters that forecast the flows [flows, snapshots, 3, y, x] better; members of a batch lie on all devices."""
+    """Train parameters to forecast the flows [flows, snapshots, 3, y, x]; the members of a batch share all devices."""
     mesh = jax.make_mesh((devices,), ("members",), axis_types=(AxisType.Auto,))
     replicated = NamedSharding(mesh, PartitionSpec())
     over_members = NamedSharding(mesh, PartitionSpec("members")), NamedSharding(mesh, PartitionSpec(None, "members"))
@@ -258,7 +251,7 @@ def train(setup: TrainingSetup, flows, forecast: Forecast, parameters, devices: 
 
 
 def best_constant(forecast: Forecast, sizes, flows):
-    """The size with which the flows are forecast best over two days, and its score."""
+    """The size that forecasts the flows best over two days, and its score."""
     run = eqx.filter_jit(lambda size: forecast(size, flows[:, 0], true.shape[0]))
     true = jnp.asarray(np.moveaxis(flows[:, 1 : 1 + min(8, flows.shape[1] - 1)], 0, 1))
     scores = [float(score(run(jnp.float32(size)), true)) for size in sizes]
@@ -267,7 +260,7 @@ def best_constant(forecast: Forecast, sizes, flows):
 
 
 def compare_forecasts(forecasts: dict, flows) -> dict:
-    """What forecasts from the first snapshots are: {name: (states, relative errors, spectra)}, one a snapshot."""
+    """Forecasts from the first snapshots: {name: (states, relative errors, spectra)}, one each per snapshot."""
     true, results = np.moveaxis(flows[:, 1:], 0, 1), {}
     for name, (forecast, parameters) in forecasts.items():
         states = np.asarray(eqx.filter_jit(forecast)(parameters, flows[:, 0], len(true)))
@@ -276,7 +269,7 @@ def compare_forecasts(forecasts: dict, flows) -> dict:
 
 
 def table_rows(results: dict, sizes: dict) -> list[str]:
-    """The table: errors of the velocity; in decades, of spectra; energy at the end over that of the truth."""
+    """The table: errors of the velocity; errors of spectra, in decades; energy at the end over that of the truth."""
     days = SNAPSHOT_SECONDS / 86400
     snapshot_numbers = [min(len(results["truth"][1]), round(day / days)) for day in (1, 2, 4)]
     rows = [
@@ -295,7 +288,7 @@ def table_rows(results: dict, sizes: dict) -> list[str]:
 
 
 def draw(path: Path, results: dict, best: str, losses) -> None:
-    """The picture: spectra, errors and vorticity of truth, no closure, the best constant, and what was learned."""
+    """The picture: spectra, errors and vorticity of truth, no closure, the best constant, and the network."""
     import cmocean
     import matplotlib.pyplot as plt
 
@@ -314,7 +307,7 @@ def draw(path: Path, results: dict, best: str, losses) -> None:
             1 + np.arange(len(spectrum_of_closure)), spectrum_of_closure, style, color="tab:grey", lw=1, label=name
         )
     axes[0, 0].set(xlabel="wavelengths in the domain", ylabel="kinetic energy (m² s⁻²)", title="spectra after 4 days")
-    axes[0, 1].set(xlabel="days", ylabel="error of the velocity / velocity", title="forecasts")
+    axes[0, 1].set(xlabel="days", ylabel="relative error of the velocity", title="forecasts")
     axes[0, 2].semilogy(losses, color="tab:red")
     axes[0, 2].set(xlabel="update", ylabel="loss", title="training")
     for name in (name for name in results if name != "truth"):
@@ -338,7 +331,7 @@ def draw(path: Path, results: dict, best: str, losses) -> None:
 
 
 def main(setup: TrainingSetup, devices: int, folder: Path, log=print) -> dict:
-    """The experiment: {name of a closure: see `compare`}; its files into the folder."""
+    """Run the experiment and write its files into the folder; returns {name of a closure: see `compare_forecasts`}."""
     start_time = time.perf_counter()
 
     def log_with_time(message):
@@ -347,9 +340,7 @@ def main(setup: TrainingSetup, devices: int, folder: Path, log=print) -> dict:
     folder.mkdir(parents=True, exist_ok=True)
     flows = np.stack([filtered_fine_run(setup, 1 + seed) for seed in range(setup.n_training_flows)])
     test_flows = np.stack([filtered_fine_run(setup, 1001 + seed) for seed in range(setup.n_test_flows)])
-    log_with_time(
-        f"{len(flows)} flows to train with and {len(test_flows)} held out, filtered to {setup.coarse} x {setup.coarse}"
-    )
+    log_with_time(f"{len(flows)} training and {len(test_flows)} test flows on {setup.coarse} x {setup.coarse} cells")
     forecasts, sizes, scores = {}, {}, {}
     for closure, sizes_to_try in CONSTANTS.items():
         name, forecast = closure.__name__, Forecast(setup, closure, jnp.float32(0))
@@ -372,9 +363,9 @@ def main(setup: TrainingSetup, devices: int, folder: Path, log=print) -> dict:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--devices", type=int, default=1, help="that members of a batch are spread over")
+    parser.add_argument("--devices", type=int, default=1, help="number of devices for the members of a batch")
     parser.add_argument("--output", type=Path, default=Path("outputs/closure"))
-    parser.add_argument("--tiny", action="store_true", help="a few updates of a few cells, to see that it works")
+    parser.add_argument("--tiny", action="store_true", help="a few updates on a few cells, to see that it works")
     given = parser.parse_args()
     jax.config.update("jax_num_cpu_devices", given.devices)
     main(TINY if given.tiny else TrainingSetup(), given.devices, given.output)

@@ -3,7 +3,7 @@
     python examples/eddies.py         # some minutes on two cores; pictures into outputs/eddies
 
 The first picture shows the jet after ten days without viscosity, with the flux of vorticity that conserves energy and
-with `weno5`. The second one shows spectra of decaying turbulence, with `weno5` and without viscosity, and with the flux
+with `weno5`. The second one shows spectra of decaying turbulence, with `weno5` without viscosity, and with the flux
 `energy` and biharmonic viscosity.
 """
 
@@ -19,13 +19,12 @@ import numpy as np
 import swmodel
 
 FOLDER = Path("outputs/eddies")
-JET_DAYS, TURBULENCE_DAYS, DOMAIN_WIDTH = 10, 15, 1280e3  # the last two of the turbulence, width in m
-#: Spacings, km, with the biharmonic viscosity that removes enstrophy there, m4 s-1: it grows with the cube of spacing.
+JET_DAYS, TURBULENCE_DAYS, DOMAIN_WIDTH = 10, 15, 1280e3  # width of the domain of the turbulence, m
+#: Spacings, km, and the biharmonic viscosity that removes enstrophy there, m4 s-1: it grows as the cube of the spacing.
 BIHARMONIC_VISCOSITIES = {20: 6.4e10, 10: 8e9, 5: 1e9}
 
 
 def draw_jet(log) -> None:
-    """Vorticity of the jet without viscosity, with two fluxes."""
     figure, axes = plt.subplots(2, 1, figsize=(9, 8.4), layout="constrained")
     for panel, flux in zip(axes, ("energy", "weno5"), strict=True):
         model = swmodel.Simulation("jet", {"scheme.vorticity_flux": flux, "physics.viscosity": 0})
@@ -43,7 +42,6 @@ def draw_jet(log) -> None:
 
 
 def draw_spectra(log) -> None:
-    """Spectra of kinetic energy at three resolutions."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharex=True, sharey=True, layout="constrained")
     overrides_of_closure = {
         "weno5, no viscosity": lambda friction: {"scheme.vorticity_flux": "weno5", "physics.biharmonic_viscosity": 0},
@@ -64,7 +62,7 @@ def draw_spectra(log) -> None:
             remaining = [
                 final_spectra[name].sum() / initial_spectra[name].sum() for name in ("kinetic_energy", "enstrophy")
             ]
-            log(f"{title}, {spacing} km: left of kinetic energy {remaining[0]:.4f}, of enstrophy {remaining[1]:.4f}")
+            log(f"{title}, {spacing} km: remaining kinetic energy {remaining[0]:.4f}, enstrophy {remaining[1]:.4f}")
         panel.loglog(k[8:] * 1e3, final_spectra["kinetic_energy"][9] * (k[8:] / k[8]) ** -3.0, "k:", lw=1)
         panel.set(title=title, xlabel="wavenumber (rad km⁻¹)", ylim=(1e-3, None))
     axes[0].set_ylabel("kinetic energy (m³ s⁻²)")

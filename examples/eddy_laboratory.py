@@ -1,15 +1,15 @@
-"""Which closure gives a coarse grid the sea of a fine one? Every closure in a double gyre, beside a truth.
+"""Which closure gives a coarse grid the sea of a fine one? Every closure in a double gyre, compared with a truth.
 
     python examples/eddy_laboratory.py             # some hours on one core; everything into outputs/eddy_laboratory
     python examples/eddy_laboratory.py --nproc 2   # the network is trained on two ranks
-    python examples/eddy_laboratory.py --tiny      # some seconds, only to see that it works
+    python examples/eddy_laboratory.py --tiny      # some seconds, only to check that it works
 
 The truth has cells of 3.1 km. Coarse seas have cells of 25, 12.5 and 6.25 km, with the wind and the drag of the truth.
-Each closure runs with five initial states with cells of 25 and of 12.5 km. With 6.25 km a few run with two.
-Compared with the truth are the mean interface, the energy of eddies and the spectrum of kinetic energy, as averages
-over the years after the spin-up. `learned` is the network of examples/closure.py. It is trained here, through runs of
-the coarse sea on several ranks, towards daily states of the truth. This needs the packages of `swmodel[learn]`.
-docs/eddies.md has what came of it.
+Each closure runs from five initial states with cells of 25 and of 12.5 km, and a few run from two with 6.25 km.
+The mean interface, the energy of eddies and the spectrum of kinetic energy, averaged over the years after the spin-up,
+are compared with those of the truth. `learned` is the network of examples/closure.py. It is trained here, through runs
+of the coarse sea on several ranks, towards daily states of the truth. This needs the packages of `swmodel[learn]`.
+docs/eddies.md has the results.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from swmodel.model.launch import find_mpiexec
 
 BASIN = (1000e3, 2000e3)  # m
 DAY = 86400.0
-BETA = 2e-11  # of the case, m-1 s-1
+BETA = 2e-11  # gradient of the Coriolis parameter in the case, m-1 s-1
 START_TIME = time.perf_counter()
 
 
 @dataclass(frozen=True)
 class LaboratorySetup:
-    """Sizes of the experiment; those of the docs are the defaults. `cells` are those across the basin."""
+    """Sizes of the experiment; the defaults are those of the documentation. Cells are counted across the basin."""
 
     coarse: tuple[int, ...] = (40, 80, 160)
     fine: int = 320
     spin_up: float = 3.0  # years
-    years: float = 3.0  # that are averaged
-    sample_days: float = 5.0  # days between states of the averages
+    years: float = 3.0  # over which states are averaged
+    sample_days: float = 5.0  # days between averaged states
     members: tuple[int, ...] = (5, 5, 2)  # on each grid
-    animation_days: float = 180.0  # days at the end
-    n_updates: int = 120  # of the training
+    animation_days: float = 180.0  # last days, which are shown
+    n_updates: int = 120  # updates of the training
 
 
 TINY = LaboratorySetup((10, 20), 40, 0.02, 0.05, 1.0, (2, 1), 10.0, 2)
 
 
 def run_options(cells: int, **overrides) -> dict:
-    """A basin with so many cells across."""
+    """Options of a basin with `cells` cells across."""
     spacing = BASIN[0] / cells
     size = {"grid.nx": cells, "grid.ny": 2 * cells, "grid.dx": spacing, "grid.dy": spacing}
     return size | {"scheme.vorticity_flux": "energy", "run.dtype": "float32"} | overrides
@@ -71,13 +71,13 @@ def refine(fields, factor: int) -> list[np.ndarray]:
 
 
 def velocity_at_centres(fields) -> tuple[np.ndarray, np.ndarray]:
-    """u and v at centres; the face before the first is a wall."""
+    """u and v at centres; the western and southern faces of the basin are walls."""
     _, u, v = fields
     return (u + np.roll(u, 1, 1)) / 2, (v + np.roll(v, 1, 0)) / 2
 
 
 def spectrum(fields) -> np.ndarray:
-    """Kinetic energy by wavelengths in the width of the basin, m2 s-2, with a Hann window: [rings]."""
+    """Kinetic energy by wavelengths in the width of the basin, m2 s-2, with a Hann window: [wavenumbers]."""
     ny, nx = fields[0].shape
     window = np.hanning(ny)[:, None] * np.hanning(nx)
     k = np.hypot(np.fft.fftfreq(ny, 1 / ny)[:, None] / 2, np.fft.fftfreq(nx, 1 / nx))
@@ -118,7 +118,7 @@ class RunningAverages:
 
 
 def run_truth(setup: LaboratorySetup, folder: Path, log) -> Path:
-    """The file of the truth: statistics, daily states on the coarse cells, and vorticity for the film."""
+    """The file of the truth: statistics, daily states on the coarse cells, and vorticity for the animation."""
     path = folder / "truth.npz"
     if path.exists():
         return path
@@ -149,14 +149,14 @@ def run_truth(setup: LaboratorySetup, folder: Path, log) -> Path:
 
 
 def average_run(setup: LaboratorySetup, model, callback=lambda day, fields: None) -> dict:
-    """Statistics of the coming years and vorticity, every second day, at their end; `look` sees the fields of each."""
+    """Statistics of the next years, and vorticity every second day at their end; `callback` gets each day's fields."""
     statistics, frames = RunningAverages(setup.coarse[0]), []
     start, days = model.step * model.dt / DAY, round(setup.years * 365)
     for day in range(days + 1):
         model.advance(until=(start + day) * DAY)
         fields = fields_of(model)
         callback(day, fields)
-        if day % setup.every == 0:
+        if day % setup.sample_days == 0:
             statistics.add(fields)
         if day > days - setup.animation_days and day % 2 == 0:
             frames.append(model.field("zeta").astype(np.float16))
@@ -168,11 +168,11 @@ def fields_of(model) -> list[np.ndarray]:
 
 
 def munk_viscosity(power: int):
-    """The viscosity beta dx³, or the biharmonic one beta dx⁵, with which a western boundary current is a cell wide."""
+    """The viscosity beta dx³, or biharmonic viscosity beta dx⁵, that makes a western boundary current one cell wide."""
     return lambda cells: BETA * (BASIN[0] / cells) ** power
 
 
-#: The options of each closure; a function gives a coefficient for so many cells across.
+#: The options of each closure; functions give a coefficient for a number of cells across.
 BIHARMONIC = {"physics.biharmonic_viscosity": munk_viscosity(5)}
 CLOSURES: dict[str, dict] = {
     "none": {},
@@ -187,14 +187,13 @@ CLOSURES: dict[str, dict] = {
     "weno5": {"scheme.vorticity_flux": "weno5"},
     "weno7": {"scheme.vorticity_flux": "weno7"},
 }
-#: Those on the finest of the coarse grids.
+#: The closures that also run on the finest of the coarse grids.
 FINEST_GRID_CLOSURES = ("biharmonic", "weno5")
-#: The height of the small wave at the start, by member.
+#: The height of the small initial wave of each member.
 PERTURBATIONS = (1.0, -1.0, 2.0, -2.0, 0.5)
 
 
 def make_model(closure: str, cells: int, perturbation: float = 1.0, network=None):
-    """A coarse Simulation."""
     overrides = {key: value(cells) if callable(value) else value for key, value in CLOSURES.get(closure, {}).items()}
     overrides["case.perturbation"] = perturbation
     if network is None:
@@ -226,10 +225,10 @@ def spin_up_and_average(setup: LaboratorySetup, model) -> dict | None:
 
 
 def score(averages: dict, true: dict, cells: int) -> np.ndarray:
-    """Errors beside the truth: of the mean thickness, of eddy energy (the ratio, its map), of the spectrum in decades.
+    """Errors against the truth: mean thickness, eddy energy (as a ratio, and its map), spectrum in decades.
 
-    Errors of maps are root mean squares over those of the truth, thickness less its mean. The spectrum counts for
-    waves of at least four cells.
+    Errors of maps are rms errors over the standard deviation of the truth. The spectrum counts for waves of at least
+    four cells.
     """
 
     def relative(name):
@@ -242,7 +241,7 @@ def score(averages: dict, true: dict, cells: int) -> np.ndarray:
 
 
 def load_or_train_network(folder: Path, nproc: int):
-    """The parameters of `learned`, from their file if there is one; else this program trains them on `nproc` ranks."""
+    """The parameters of `learned`, from their file if there is one; else they are trained on `nproc` ranks."""
     path = folder / "learned.eqx"
     if not path.exists():
         subprocess.run([find_mpiexec(), "-n", str(nproc), sys.executable, *sys.argv, "--train"], check=True)
@@ -250,7 +249,7 @@ def load_or_train_network(folder: Path, nproc: int):
 
 
 def train(setup: LaboratorySetup, folder: Path, log) -> None:
-    """Train `learned` through runs of five days from states of the truth, on all ranks; the first one writes it."""
+    """Train `learned` through runs of five days from states of the truth, on all ranks; rank 0 writes it."""
     daily = np.load(folder / "truth.npz")[f"daily_{setup.coarse[0]}"]
     days, cells = min(5, len(daily) - 2), setup.coarse[0]
     initial_parameters = initial_network(Network(), 0.005)
@@ -269,10 +268,10 @@ def train(setup: LaboratorySetup, folder: Path, log) -> None:
         return squared_error / squares + (energy / squares - 1) ** 2
 
     x, rng, losses = problem.first_guess(), np.random.default_rng(0), []
-    learning_rate = optax.cosine_decay_schedule(5e-3, setup.updates)
+    learning_rate = optax.cosine_decay_schedule(5e-3, setup.n_updates)
     optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(learning_rate))
     optimiser_state = optimiser.init(eqx.filter(x["learned"], eqx.is_inexact_array))
-    for update in range(setup.updates):
+    for update in range(setup.n_updates):
         start_day = rng.integers(len(daily) - days)
         h, u, v = daily[start_day]
         x |= problem.transport.put({"eta": h - 500, "u": u, "v": v})
@@ -282,13 +281,13 @@ def train(setup: LaboratorySetup, folder: Path, log) -> None:
         x["learned"] = eqx.apply_updates(x["learned"], changes)
         losses.append(float(value))
         if update % 20 == 19 and problem.transport.rank == 0:
-            log(f"update {update + 1} of {setup.updates}: loss {np.mean(losses[-20:]):.4f}")
+            log(f"update {update + 1} of {setup.n_updates}: loss {np.mean(losses[-20:]):.4f}")
     if problem.transport.rank == 0:
         eqx.tree_serialise_leaves(folder / "learned.eqx", jax.device_get(x["learned"]))
 
 
 def relative_costs(cells: int, names, network) -> dict[str, float]:
-    """The time of a model day over that without closure, each measured beside it."""
+    """The time of a model day over that without closure, measured in alternation."""
     model_without_closure = make_model("none", cells)
 
     def seconds(model):
@@ -324,7 +323,7 @@ def table_rows(scores: dict, cost: dict) -> list[str]:
 
 
 def draw(path: Path, true: dict, results: dict, scores: dict, coarsest: int) -> None:
-    """The picture: eddy energy of the truth and of closures on the coarsest grid; spectra; errors of all."""
+    """The picture: eddy energy of the truth and of closures on the coarsest grid; spectra; errors of all closures."""
     import cmocean
     import matplotlib.pyplot as plt
 
@@ -367,7 +366,7 @@ def draw(path: Path, true: dict, results: dict, scores: dict, coarsest: int) -> 
 
 
 def write_animation(path: Path, frames_of: dict) -> None:
-    """A film of vorticity, every second day, of several seas side by side."""
+    """An animation of vorticity, every second day, of several seas side by side."""
     import cmocean
     import matplotlib.pyplot as plt
     from imageio_ffmpeg import get_ffmpeg_exe
@@ -394,12 +393,10 @@ def write_animation(path: Path, frames_of: dict) -> None:
 
 
 def log_with_time(message: str) -> None:
-    """Print what has been done, and when."""
     print(f"{time.perf_counter() - START_TIME:5.0f} s  {message}", flush=True)
 
 
 def main(setup: LaboratorySetup, nproc: int, folder: Path) -> None:
-    """The experiment; its files into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     true = dict(np.load(run_truth(setup, folder, log_with_time)))
     network = load_or_train_network(folder, nproc)
@@ -430,10 +427,10 @@ def main(setup: LaboratorySetup, nproc: int, folder: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nproc", type=int, default=1, help="ranks of the training")
-    parser.add_argument("--train", action="store_true", help="only train the network, under mpiexec, beside the truth")
-    parser.add_argument("--output", type=Path, help="folder of the results, whose runs are used again")
-    parser.add_argument("--tiny", action="store_true", help="a few days of a few cells, to see that it works")
+    parser.add_argument("--nproc", type=int, default=1, help="number of ranks for the training")
+    parser.add_argument("--train", action="store_true", help="only train the network under mpiexec; needs the truth")
+    parser.add_argument("--output", type=Path, help="folder of the results; runs in it are reused")
+    parser.add_argument("--tiny", action="store_true", help="a few days on a few cells, to see that it works")
     given = parser.parse_args()
     given.output = given.output or Path("outputs/eddy_laboratory" + "_tiny" * given.tiny)
     setup = TINY if given.tiny else LaboratorySetup()

@@ -1,10 +1,10 @@
-"""A river puts water into a bay: two models coupled by the Basic Model Interface, with mass closed to round-off.
+"""A river flows into a bay: two models coupled by the Basic Model Interface that conserve mass to round-off.
 
     python examples/river.py [PICTURE]
 
 The river is a linear reservoir: rain fills its catchment, dS/dt = P A - S/k, and S/k runs out. The bay is a component
-of the interface (river.toml). Every ten minutes the water that has run out is added to the thickness of the three
-cells of the mouth. A tracer is the share of river water: where it comes in, the share is that of the mixture.
+with the interface (river.toml). Every ten minutes the water that has run out is added to the thickness of three cells
+at the mouth. A tracer is the fraction of river water; in the cells of the mouth it becomes that of the mixture.
 """
 
 import sys
@@ -20,9 +20,9 @@ HOURS, EXCHANGE_SECONDS = 48, 600.0
 
 
 class River:
-    """A linear reservoir: its water, m3, after rain on its catchment, and what has run out since it was last asked.
+    """A linear reservoir: its water, m3, after rain on its catchment, and the outflow of the last update.
 
-    Its methods have the names of the interface; a river that has all of them takes its place.
+    Its methods have the names of the interface, so that a river with the full interface can take its place.
     """
 
     def initialize(self, area: float = 3e8, residence: float = 6 * 3600.0) -> None:
@@ -30,7 +30,7 @@ class River:
         self.water = self.total_rain = self.outflow = self.time = 0.0
 
     def update_until(self, time: float) -> None:
-        """Exact in the mean over an interval with constant rain: 20 mm in the first six hours, then none."""
+        """Advance with 20 mm of rain in the first six hours, then none; the rain of an interval falls at its start."""
         interval = time - self.time
         rain = self.area * 0.02 / (6 * 3600) * interval if self.time < 6 * 3600 else 0.0
         remaining = (self.water + rain) * np.exp(-interval / self.residence)
@@ -47,7 +47,7 @@ class River:
 
 
 def couple(hours: float = HOURS, log=print):
-    """Couple both models; returns the bay, and the error of the water balance as a part of the bay."""
+    """Couple both models; returns the bay, and the error of the water balance as a fraction of the bay's volume."""
     river, bay = River(), bmi.Model(forcings=["wind_y"])
     river.initialize()
     bay.initialize(str(Path(__file__).with_name("river.toml")))
@@ -56,7 +56,7 @@ def couple(hours: float = HOURS, log=print):
     offshore = bay.get_grid_x(0, np.empty(columns))
     bay.set_value(
         WIND_STRESS_NAME, np.tile(0.1 * (1 - offshore / offshore.max()), rows)
-    )  # along the coast, weaker away from it
+    )  # wind along the coast, weaker away from it
     depth, river_fraction = bay.get_value_ptr(THICKNESS_NAME), bay.get_value_ptr(RIVER_TRACER_NAME)
     area = bay.get_value("model_grid_cell__area", np.empty(rows * columns))
     initial_volume = area @ depth
@@ -71,11 +71,11 @@ def couple(hours: float = HOURS, log=print):
         if exchange_number % 36 == 0:
             volume_gain, river_volume = area @ (depth - initial_volume / area.sum()), area @ (river_fraction * depth)
             log(
-                f"hour {exchange_number // 6:2d}: {volume_gain:.6e} m3 more in the bay, {river_volume:.6e} m3 of it "
-                "marked"
+                f"hour {exchange_number // 6:2d}: {volume_gain:.6e} m3 more in the bay, {river_volume:.6e} m3 of "
+                "river water"
             )
     error = (area @ depth - initial_volume + river.water - river.total_rain) / initial_volume
-    log(f"error of the balance of water: {error:.1e} of the bay")
+    log(f"error of the water balance: {error:.1e} of the bay's volume")
     return bay, error
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
 
     __version__: str
 
-#: Public names and their modules, imported at first use: `import swmodel` imports neither JAX nor MPI, so that the
+#: Public names and their modules, imported at first use. `import swmodel` imports neither JAX nor MPI, so that the
 #: environment of a rank can be set before.
 EXPORTS = {
     "Case": ".config.options.case",
@@ -43,7 +43,7 @@ EXPORTS = {
     "plot": ".plotting.inline",
 }
 
-#: Those of them that load JAX.
+#: The public names that load JAX.
 COMPUTING = ("Simulation", "functional")
 
 #: Modules with further public names.
@@ -57,7 +57,6 @@ def __dir__() -> list[str]:
 
 
 def _found(name: str) -> Any:
-    """A public name, imported."""
     if name in COMPUTING:
         from .parallel.environment import get_rank_info, prepare_environment
 
@@ -66,11 +65,11 @@ def _found(name: str) -> Any:
         return importlib.metadata.version(__name__)
     if name in EXPORTS:
         module = importlib.import_module(EXPORTS[name], __name__)
-        return getattr(module, name, module)  # `operators` is one itself
+        return getattr(module, name, module)  # `operators` is itself a module
     if name in MODULES:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-if not TYPE_CHECKING:  # which knows them from above
+if not TYPE_CHECKING:  # type checkers know the names from the imports above
     __getattr__ = _found

@@ -1,4 +1,4 @@
-"""`swmodel`, `python -m swmodel` and `python cli.py` are this program."""
+"""The entry point of `swmodel`, `python -m swmodel` and `python cli.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .parallel import interrupt
 
 
 def main():
-    """Run the program; leaves with its exit code (`swmodel.errors`)."""
+    """Run the program; exits with its exit code (`swmodel.errors`)."""
     interrupt.install_sigint_handler()  # before anything else is imported
     from .parallel import environment, streams
 

@@ -1,6 +1,6 @@
-"""Errors that users meet, and the exit code of the program for each.
+"""The errors that users can meet, and the exit code of the program for each.
 
-0 done, 2 usage or configuration, 3 environment (MPI, JAX, device), 4 numerical, 5 files, 6 a known answer is missed,
+0 done, 2 usage or configuration, 3 environment (MPI, JAX, device), 4 numerical, 5 files, 6 a verification test failed,
 70 internal, 75 stopped early.
 """
 
@@ -20,9 +20,9 @@ __all__ = ["AnswerError", "ConfigError", "FilesError", "NumericalError", "SetupE
 EXIT_INTERNAL = 70
 EXIT_STOPPED = 75
 
-#: Longest line of a message and longest value quoted in it, characters, and most lines.
+#: Limits of a message: the length of a line and of a value quoted in it, characters, and the number of lines.
 MAX_LINE_LENGTH, MAX_QUOTE_LENGTH, MAX_MESSAGE_LINES = 1000, 200, 20
-#: Longest note about omitted characters.
+#: Longest note about omitted characters, characters.
 OMISSION_NOTE_LENGTH = 40
 
 
@@ -36,7 +36,7 @@ class ConfigError(ValueError):
     """The configuration cannot be used.
 
     Attributes:
-        problems: one line for each problem, with its place and units; the message has the first ones.
+        problems: one line per problem, with its place and units; the message shows only the first ones.
     """
 
     exit_code = 2
@@ -46,7 +46,6 @@ class ConfigError(ValueError):
         super().__init__("\n".join(as_message_lines(self.problems)))
 
     def __reduce__(self) -> tuple[type, tuple[tuple[str, ...]]]:
-        """The form for messages to other processes."""
         return type(self), (self.problems,)
 
 
@@ -69,18 +68,18 @@ class FilesError(Exception):
 
 
 class WriteError(FilesError):
-    """A file cannot be written: a run may continue from its last restart file."""
+    """A file cannot be written; the run can be continued from its last restart file."""
 
 
 class AnswerError(Exception):
-    """A known answer is missed (`swmodel verify`)."""
+    """A verification test failed (`swmodel verify`)."""
 
     exit_code = 6
 
 
 @contextlib.contextmanager
 def translate_os_errors(path: object, operation: str) -> Iterator[None]:
-    """A context in which an OSError becomes a FilesError: the path cannot be `operation`, "read" or "written"."""
+    """A context that turns an OSError into a FilesError; `operation` is "read" or "written", for the message."""
     try:
         yield
     except OSError as error:
@@ -90,7 +89,7 @@ def translate_os_errors(path: object, operation: str) -> Iterator[None]:
 
 
 def write_failure_reason(error: OSError | RuntimeError, path: object) -> str:
-    """Why a file cannot be written; where a disk or quota is full, what is left on the disk.
+    """The reason why a file cannot be written, with the free space if the disk or quota may be full.
 
     HDF5 may raise a RuntimeError, or an OSError without a number, for any reason.
     """
@@ -108,17 +107,16 @@ def write_failure_reason(error: OSError | RuntimeError, path: object) -> str:
 class Stopped(Exception):
     """The run ended early on request and has written a restart. Raised on all processes together.
 
-    The message has the reason, the time, and the command that continues (`stop.stopped_error`).
+    The message has the reason, the time, and the command that continues the run (`stop.stopped_error`).
     """
 
     exit_code = EXIT_STOPPED
 
 
 def exit_code(error: BaseException) -> int:
-    """The exit code for an exception.
+    """The exit code for an exception: its attribute `exit_code` if it has one.
 
-    Its attribute `exit_code` if it has one; 3 for a missing package and too little memory, 5 for OSError, 75 for an
-    interrupt, otherwise 70.
+    Otherwise 3 for a missing package or too little memory, 5 for OSError, 75 for an interrupt, 70 for everything else.
     """
     if isinstance(code := getattr(error, "exit_code", None), int):
         return code
@@ -134,19 +132,19 @@ def exit_code(error: BaseException) -> int:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error, of Python, NumPy or XLA, says that memory has run out."""
+    """Whether an error of Python, NumPy or XLA means that memory has run out."""
     return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
 
 
 def as_line(text: str) -> str:
-    """The text as one line without control characters; a long one loses its middle."""
+    """The text as one line without control characters; a long text is shortened in the middle."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return shorten(text, MAX_LINE_LENGTH)
 
 
 def shorten(text: str, max_length: int = MAX_QUOTE_LENGTH) -> str:
-    """The text, or both ends of a longer one with the number of characters between them."""
+    """The text; if it is too long, only its two ends and the number of omitted characters."""
     n_omitted, half = len(text) - max_length, max_length // 2
     return (
         text if n_omitted <= OMISSION_NOTE_LENGTH else f"{text[:half]} [... {n_omitted} characters ...] {text[-half:]}"
@@ -154,7 +152,7 @@ def shorten(text: str, max_length: int = MAX_QUOTE_LENGTH) -> str:
 
 
 def as_message_lines(lines: Sequence[str]) -> list[str]:
-    """Each text as one line; only the first of many, and the number of others."""
+    """Each text as one line; of many texts only the first ones, and how many more there are."""
     n_omitted = len(lines) - MAX_MESSAGE_LINES
     return [as_line(line) for line in lines[:MAX_MESSAGE_LINES]] + (
         [f"... and {n_omitted} more"] if n_omitted > 0 else []
@@ -162,13 +160,13 @@ def as_message_lines(lines: Sequence[str]) -> list[str]:
 
 
 def add_unknown_name(problems: list[str], context: str, kind: str, name: str, known_names: Iterable[str]) -> None:
-    """Add an unknown section or key to the problems, with a suggestion while they are few."""
+    """Add an unknown section or key to the problems, with a suggestion unless there are many problems already."""
     hint = f"; {suggest(name, known_names)}" if len(problems) < MAX_MESSAGE_LINES else ""
     problems.append(f"{context}: no such {kind}{hint}")
 
 
 def suggest(word: str, known_names: Iterable[str]) -> str:
-    """'did you mean "jet"?' for a word close to a known one, else the list of known ones."""
+    """'did you mean "jet"?' if the word is similar to a known name, else the list of known names."""
     known_names = [str(name) for name in known_names]
     closest = difflib.get_close_matches(word, known_names, 1, cutoff=0.6 if len(word) > 2 else 0.5) or [
         name for name in known_names if name.lower() == word.lower()
@@ -177,12 +175,12 @@ def suggest(word: str, known_names: Iterable[str]) -> str:
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Names with commas; an array stands for its elements, as boundary_tide_level[...]."""
+    """The names, separated by commas; elements of an array are listed once, as boundary_tide_level[...]."""
     return ", ".join(dict.fromkeys(re.sub(r"\[.*", "[...]", name) for name in names))
 
 
 def describe_failure(error: BaseException, path: str, label: str = "") -> str:
-    """The place and the reason of a failure in a Python file: `file:line: label: the error, in: the line`."""
+    """Place and reason of a failure in a Python file, as `FILE:LINE: LABEL: ERROR, in: SOURCE LINE`."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return f"{path}:{error.lineno or 1}: not valid Python: {error.msg}"
     message = ": ".join([*filter(None, [label]), type(error).__name__, *str(error).splitlines()[:1]])

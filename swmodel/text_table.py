@@ -1,7 +1,7 @@
 """Tables in text files, as people, spreadsheets and other programs write them: tracks, gauges, drifters.
 
-The first line names the columns, in any case. Commas, semicolons or tabs divide the cells; where they are not commas, a
-number may have a decimal comma. A byte-order mark, empty lines and lines that begin with # are ignored.
+The first line names the columns, in upper or lower case. Commas, semicolons or tabs separate the cells; unless they are
+commas, numbers may have a decimal comma. A byte-order mark, empty lines and lines that begin with # are ignored.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import NamedTuple
 
 from .errors import UsageError
 
-#: What may divide cells. The one that the first line has most often does.
+#: Possible separators of cells; the one that occurs most often in the first line is used.
 DELIMITERS = ",;\t"
 
 
 class TextTable(NamedTuple):
-    """The names of the columns, in lower case, and the cells of each row by the place of its line, "file:12"."""
+    """The names of the columns, in lower case, and the cells of each row by its place, "file:12"."""
 
     columns: list[str]
     rows: dict[str, list[str]]
 
     def row(self, context: str) -> dict[str, str]:
-        """The cells of a row by column.
+        """The cells of a row, by column name.
 
-        UsageError: it has more or fewer cells than there are columns, or two columns have the same name.
+        UsageError: the row has more or fewer cells than there are columns, or two columns have the same name.
         """
         cells = self.rows[context]
         first_number: dict[str, int] = {}
@@ -38,9 +38,9 @@ class TextTable(NamedTuple):
 
 
 def parse_table(text: str, file_name: str) -> TextTable:
-    """The table in a text, the lines of which messages call `file_name`:1 and so on.
+    """The table in a text; messages name its lines as `file_name`:1 and so on.
 
-    UsageError: a line cannot be divided into cells, as where one is longer than 131 072 characters.
+    UsageError: a line cannot be split into cells, for example because a cell is longer than 131 072 characters.
     """
     lines = {f"{file_name}:{n}": line for n, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1)}
     lines = {context: line for context, line in lines.items() if line.strip() and not line.lstrip().startswith("#")}
@@ -52,7 +52,7 @@ def parse_table(text: str, file_name: str) -> TextTable:
 
 
 def split_cells(line: str, delimiter: str, context: str) -> list[str]:
-    """The cells of a line, without spaces around them, and with decimal points."""
+    """The cells of a line, without surrounding spaces, and with decimal points."""
     try:
         cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error:
@@ -61,7 +61,7 @@ def split_cells(line: str, delimiter: str, context: str) -> list[str]:
 
 
 def with_decimal_point(cell: str) -> str:
-    """The cell with a decimal point in place of a comma, if it is a number then."""
+    """The cell with a decimal point in place of a comma, if that makes it a number."""
     try:
         float(cell.replace(",", "."))
     except ValueError:

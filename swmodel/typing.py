@@ -1,9 +1,9 @@
-"""Names for annotations in programs that use swmodel.
+"""Names for type annotations in programs that use swmodel.
 
     def drag(state: Flow, grid: Grid, t: Any, roughness: Patch) -> dict[str, Patch]: ...
 
-A function of the points takes `Points`. Three names are unions of types. `Source` is the configuration that `load` and
-`Simulation` take. `Field` is an entry of `fields`, and `UserTerm` an entry of `terms`.
+A field that is a function of position takes `Points`. Three names are unions of types: `Source`, a configuration as
+`load` and `Simulation` take it; `Field`, an entry of `fields`; and `UserTerm`, an entry of `terms`.
 """
 
 from .config.loading.load import Source

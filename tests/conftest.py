@@ -1,4 +1,4 @@
-"""What all tests share: strict JAX in double precision, quick compilation, and ranks that compute functions."""
+"""What all tests share: strict JAX in double precision, quick compilation, and ranks that run functions."""
 
 import fcntl
 import gc
@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("MPIEXEC_TIMEOUT", "400")  # seconds after which ranks that wait for one another are ended
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: they compile the sources once
+os.environ.setdefault("MPIEXEC_TIMEOUT", "400")  # seconds after which mpiexec ends ranks that wait for one another
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that the many programs that tests start compile the sources once
 
-# XLA's programs, shared by workers, by the programs that tests start, and by later runs of the tests:
+# The cache of XLA's programs, shared by workers, by the programs that tests start, and by later test runs:
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
@@ -45,11 +45,11 @@ with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; proce
 
 
 def pytest_addoption(parser):
-    parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
+    parser.addoption("--no-skips", action="store_true", help="skipped tests fail")
 
 
 def fail_if_skipped(report, config):
-    """The report; with --no-skips, as in continuous integration, a check that could not be made is none that passed."""
+    """The report, in which skipped tests have failed if --no-skips is given, as in continuous integration."""
     if report.skipped and not hasattr(report, "wasxfail") and config.option.no_skips:
         report.outcome, report.longrepr = "failed", f"skipped: {report.longrepr[2]}"
     return report
@@ -62,12 +62,11 @@ def pytest_runtest_makereport(item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """Of a file, which may be skipped as a whole."""
     return fail_if_skipped((yield), collector.config)
 
 
 def pytest_collection_finish():
-    """Python's collector passes over all that is imported by now, and comes less often: tracing makes many objects."""
+    """Let the garbage collector ignore all that is imported, and run less often, because tracing makes many objects."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -75,21 +74,19 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Programs of this process are compiled quickly, those of fixtures too; optimised in tests of xla and in those
-    marked so."""
+    """Let a test and its fixtures compile programs quickly, except tests of xla and tests marked `fully_optimised`."""
     optimised = is_xla_test(item) or item.get_closest_marker("fully_optimised")
     quick_compilation.compile_quickly(not optimised or bool(item.get_closest_marker("compiled_quickly")))
 
 
 def is_xla_test(item) -> bool:
-    """Whether a test is one of the executor xla, by its parameters."""
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
     return any(isinstance(value, str) and value == "xla" for value in values)
 
 
 @pytest.fixture(autouse=True)
 def alone(request, tmp_path_factory):
-    """Tests marked `alone` wait for one another, whichever worker runs them."""
+    """Let tests marked `alone` wait for one another, also on different workers."""
     if not request.node.get_closest_marker("alone"):
         yield
         return
@@ -100,7 +97,7 @@ def alone(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def quickly_compiled():
-    """The processes that tests start compile quickly too: for derivatives, which are exact either way."""
+    """Let the processes that tests start compile XLA programs quickly too."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in quick_compilation.QUICK_ENVIRONMENT.items():
             patch.setenv(name, value)
@@ -109,7 +106,7 @@ def quickly_compiled():
 
 @pytest.fixture(scope="module")
 def optimised():
-    """Native steps are compiled as users have them: for tests that run longer than they compile."""
+    """Compile native steps with full optimisation, for tests that run longer than they compile."""
     with pytest.MonkeyPatch.context() as patch:
         if os.environ["SWMODEL_CXXFLAGS"] == quick_compilation.QUICK_CXXFLAGS:
             patch.delenv("SWMODEL_CXXFLAGS")
@@ -118,16 +115,16 @@ def optimised():
 
 @pytest.fixture
 def caplog(caplog, monkeypatch):
-    """What is logged, but not that a step is compiled: that depends on which were compiled before."""
+    """The log without messages about compilation, which depend on what was compiled before."""
     monkeypatch.setattr(logging.getLogger("swmodel.executors.native.step_library"), "disabled", True)
     return caplog
 
 
 @pytest.fixture(scope="session")
 def ranks(tmp_path_factory):
-    """ranks((2, 2), function, *arguments): what a function gives on each rank of a layout; see support/rank_client.py.
+    """ranks((2, 2), function, *arguments): the results of a function on each rank of a layout (support/rank_client.py).
 
-    All workers of pytest-xdist share the ranks, which end with their parent.
+    All workers of pytest-xdist share the ranks, which end with the test run.
     """
     from support.rank_client import RankServerClient
 
@@ -147,5 +144,4 @@ def halfway_run(tmp_path_factory):
 
 @pytest.fixture
 def run_folder(halfway_run, tmp_path):
-    """A copy of it."""
     return shutil.copytree(halfway_run, tmp_path / "run")

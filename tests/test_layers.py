@@ -1,4 +1,4 @@
-"""The architecture, read from the imports: they go down the layers, and few modules import each library."""
+"""The architecture: imports go to lower layers, and few modules import each library."""
 
 import ast
 import graphlib
@@ -10,12 +10,13 @@ from support.processes import run_python
 
 pytestmark = pytest.mark.slow
 
-#: The rooms, from the ground up: a file imports from its own room and from lower ones. A room whose files have
-#: an order of their own is listed in parts.
+#: The layers of packages, from the lowest: a file may import from its own layer and from lower ones. Some packages are
+#: listed in parts that belong to different layers.
 LAYERS = (
-    "errors extras text_table | parallel | ocean | setup | config.messages config.options | cases | config.loading | "
-    "config.remarks | config typing | files | executors | model | plotting | gradients | assimilation.background "
-    "assimilation.diffusion assimilation.spectral assimilation.variance | model.ensemble | assimilation | bmi | "
+    "errors extras text_table | parallel | ocean forcing | setup | config.messages config.options | cases | "
+    "config.loading | config.remarks | config typing | files | executors | model | plotting | gradients | "
+    "assimilation.background assimilation.diffusion assimilation.spectral assimilation.variance | "
+    "model.ensemble | assimilation | bmi | "
     "bench verification | cli | __main__"
 )
 LEVEL_OF_ROOM = {name: number for number, names in enumerate(LAYERS.split("|")) for name in names.split()}
@@ -27,13 +28,13 @@ IMPORTERS_OF_LIBRARY = {
     "xarray": "setup.fields.netcdf_input setup.fields.python_fields model.dataset model.simulation gradients.problem "
     "assimilation.observation_file",
     "cf_xarray": "setup.fields.netcdf_input",
-    "netCDF4": "setup.fields.netcdf_input files plotting",
+    "netCDF4": "setup.fields.netcdf_input files plotting forcing.ibtracs",
     "zarr": "files.store",
     "matplotlib": "plotting bench.figures model.simulation",
     "cmocean": "plotting",
     "bmipy": "bmi",
 }
-#: All that the reference shares with the dynamics that it judges.
+#: All that the NumPy reference shares with the dynamics that it tests.
 SHARED_WITH_REFERENCE = {
     *(
         "setup.fields.evaluate",
@@ -47,14 +48,14 @@ SHARED_WITH_REFERENCE = {
 
 
 def enclosing_packages(name: str) -> list[str]:
-    """A module's name and those of the packages around it, the longest first."""
+    """The name of a module and those of its enclosing packages, the longest first."""
     parts = name.split(".")
     return [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
 
 
 @cache
 def imports_of_modules() -> dict[str, set[str]]:
-    """{module below swmodel: all names that it imports, wherever in it}."""
+    """{module of swmodel: all names that it imports, anywhere in the file}."""
     found = {}
     for path in sorted((ROOT / "swmodel").rglob("*.py")):
         *package, name = path.relative_to(ROOT).with_suffix("").parts
@@ -66,12 +67,11 @@ def imports_of_modules() -> dict[str, set[str]]:
                 origin = package[: len(package) + 1 - node.level] if node.level else ()
                 base = ".".join([*origin, *filter(None, [node.module])])
                 names |= {f"{base}.{alias.name}" for alias in node.names}
-    del found["__init__"]  # it imports public names from their modules when they are used
+    del found["__init__"]  # it imports public names only when they are used
     return found
 
 
 def imported_modules(name: str) -> set[str]:
-    """The modules of swmodel that a module imports."""
     inside = [full.removeprefix("swmodel.") for full in imports_of_modules()[name] if full.startswith("swmodel.")]
     return {
         next(prefix for prefix in enclosing_packages(full) if prefix in imports_of_modules()) for full in inside
@@ -116,12 +116,12 @@ def test_reference_shares_no_code_with_the_dynamics():
     assert {full for full in used if "executors.reference" not in enclosing_packages(full)} == SHARED_WITH_REFERENCE
 
 
-#: Functions of a set whose result does not depend on its order.
+#: Functions whose result does not depend on the order of a set.
 ORDER_INDEPENDENT_FUNCTIONS = {"sorted", "set", "frozenset", "any", "all", "min", "max", "len"}
 
 
 def is_set(node, names) -> bool:
-    """Whether an expression is a set, by its form or as one of the names of variables that are sets."""
+    """Whether an expression is a set, by its syntax or because it is one of the `names` of variables that are sets."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr | ast.BitAnd | ast.Sub | ast.BitXor):
         return any(is_set(each, names) or ast.unparse(each).endswith(".keys()") for each in (node.left, node.right))
     made = isinstance(node, ast.Call) and ast.unparse(node.func) in ("set", "frozenset")
@@ -129,7 +129,7 @@ def is_set(node, names) -> bool:
 
 
 def sets_with_visible_order(function) -> list[ast.expr]:
-    """The sets in a function whose order the function sees: in loops, lists, dicts and arguments."""
+    """The sets in a function on whose order the function depends: in loops, lists, dicts and arguments."""
     nodes, names = list(ast.walk(function)), set()
     for each in nodes:
         if isinstance(each, ast.Assign) and is_set(each.value, names):
@@ -155,7 +155,7 @@ def sets_with_visible_order(function) -> list[ast.expr]:
     "two tracers on two processes: their sums are exchanged, as the order of a set differs between ranks"
 )
 def test_order_of_a_set_has_no_effect():
-    """It is another one in each process; that of numbers is not, of which the sets in files/relief are."""
+    """The order differs between processes, except for numbers, of which the sets in files/relief are."""
     found = []
     for path in sorted((ROOT / "swmodel").rglob("*.py")):
         tree = ast.parse(path.read_text())

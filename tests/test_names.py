@@ -1,4 +1,4 @@
-"""Names that the documentation gives are in the package; links lead to files; implementations have their protocol."""
+"""Names in the documentation exist in the package, and links lead to files."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ from swmodel.files import run_folder
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-#: In a new process: public names must be there after `import swmodel`; other modules may have to be imported.
+#: Runs in a new process: public names must exist after `import swmodel`; other modules may have to be imported.
 IMPORT_NAMES_PROGRAM = """
 import pkgutil, sys, swmodel
 for name in sys.argv[1:]:

@@ -1,4 +1,4 @@
-"""The notebooks of examples/: each runs, and shows the output that it is kept with."""
+"""The notebooks of examples/ run, and produce the output that they are stored with."""
 
 import re
 
@@ -22,9 +22,9 @@ def code_cells(notebook):
 
 
 def words_of_output(notebook):
-    """What each cell of code shows: the words of texts, without numbers and checksums, and the kinds of the rest.
+    """The output of each code cell: the words of texts, without numbers and checksums, and the kinds of other output.
 
-    Versions of xarray list coordinates in different orders, so the words are sorted.
+    The words are sorted, because versions of xarray list coordinates in different orders.
     """
 
     def kind(output):
@@ -45,5 +45,5 @@ def test_notebook_runs_and_shows_its_output(name, tmp_path, monkeypatch, optimis
     for variable, value in ENVIRON.items():
         monkeypatch.setenv(variable, value)
     assert words_of_output(execute_notebook(path, tmp_path)) == words_of_output(kept), (
-        "python tools/notebooks.py --write keeps them anew"
+        "python tools/notebooks.py --write saves the new output"
     )

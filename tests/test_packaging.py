@@ -1,4 +1,4 @@
-"""What is declared about the package is true, and a machine that lacks something is told so before anything changes."""
+"""The metadata of the package is right, and `make setup` reports what is missing before it changes anything."""
 
 import ast
 import importlib.metadata
@@ -18,17 +18,16 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 DEPENDENCIES, OPTIONAL_DEPENDENCIES = PROJECT["dependencies"], PROJECT["optional-dependencies"]
 
-#: Packages whose name in conda-forge is another.
+#: Packages with a different name in conda-forge.
 CONDA = {"isal": "python-isal", "matplotlib": "matplotlib-base", "netCDF4": "netcdf4"}
 
 
 def package_names(requirements) -> set[str]:
-    """The names of packages of requirements such as "jax>=0.10", in lower case."""
+    """The package names, in lower case, of requirements such as "jax>=0.10"."""
     return {re.match(r"[\w.-]+", each)[0].lower().replace("_", "-") for each in requirements}
 
 
 def imported_packages(folder: str) -> set[str]:
-    """Packages of others that the Python files of a folder import."""
     paths = [*(ROOT / folder).rglob("*.py")]
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text()))]
     found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
@@ -69,7 +68,7 @@ def test_set_up_without_compiler_or_python_installs_nothing(lacking, named, tmp_
 
 
 def conda_requirements(requirements) -> set[str]:
-    """Requirements as the recipe writes them: "jax>=0.10,<0.12" is "jax >=0.10,<0.12"."""
+    """Requirements as conda recipes write them: "jax>=0.10,<0.12" becomes "jax >=0.10,<0.12"."""
     found = (re.fullmatch(r"([\w.-]+)(.*)", each).groups() for each in requirements)
     return {f"{CONDA.get(name, name)} {bounds}" for name, bounds in found}
 

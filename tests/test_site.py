@@ -1,4 +1,4 @@
-"""The site of the documentation: built without a warning, no broken link, all of the package in it."""
+"""The documentation site builds without warnings, has no broken links, and covers the whole package."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def test_site_is_complete_without_broken_links(tmp_path):
         parts = urlsplit(link)
         target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
         if parts.scheme or parts.netloc:
-            good = not link.endswith((".js", ".css", ".png"))  # readers need no other site
+            good = not link.endswith((".js", ".css", ".png"))  # pages must not load files from other sites
         else:
             good = target.exists() and (target not in pages or unquote(parts.fragment) in anchors[target])
         broken += [] if good else [(path, link)]

@@ -1,4 +1,4 @@
-"""The program that writes the table of derivatives in docs/gradients.md runs, and finds them exact."""
+"""The program for the table of derivatives in docs/gradients.md runs, and finds that they are exact."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A type checker accepts correct programs that use swmodel, and finds mistakes in others where they are."""
+"""mypy accepts correct programs that use swmodel, and finds the mistakes in wrong ones."""
 
 import re
 import subprocess
@@ -39,7 +39,7 @@ problem = gradients.Problem(swmodel.load("jet"), ["eta"], lambda view, k: view.s
 assert_type(problem.first_guess(), dict[str, Any])
 """
 
-#: {mistake: what mypy must name}.
+#: {mistake: a word that the error of mypy must contain}.
 MISTAKES = {
     'swmodel.Simulaton("jet")': "Simulaton",
     'swmodel.Simulation("jet", nx=8).advance(dys=3)': "dys",

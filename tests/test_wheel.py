@@ -1,4 +1,4 @@
-"""The package as users get it: a wheel of a source distribution, in a bare Python with nothing but that."""
+"""The package as users get it: a wheel built from a source distribution, installed in an otherwise empty Python."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ FALLBACK_MESSAGE = "uses xla"
 
 
 def run_isolated(*line, where, **variables):
-    """Run a program in a folder, with nothing of this checkout or this environment on its paths; it must end well."""
+    """Run a program in a folder, isolated from this checkout and this environment; it must succeed."""
     left_out = ("PYTHON", "SWMODEL", "VIRTUAL_ENV", "XLA_", "JAX_")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     environ |= {"SWMODEL_CXXFLAGS": os.environ["SWMODEL_CXXFLAGS"], "SWMODEL_CACHE": str(where / "cache")} | variables
@@ -25,13 +25,12 @@ def run_isolated(*line, where, **variables):
 
 
 def executor(folder) -> str:
-    """The executor of the run in the folder."""
     return tomllib.loads((folder / "outputs/jet/config.toml").read_text())["run"]["executor"]
 
 
 @pytest.fixture(scope="module")
 def wheel_folder(tmp_path_factory):
-    """A folder with the source distribution and its wheel in `dist`, and a Python in `bare` that has nothing else."""
+    """A folder with the source distribution and its wheel in `dist`, and in `bare` a Python with only the wheel."""
     folder = tmp_path_factory.mktemp("packages")
     run_isolated(sys.executable, "-m", "venv", "bare", where=folder)
     run_isolated(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT, where=folder)

@@ -1,13 +1,13 @@
-"""Makes the table of tidal constituents from that of the package utide, and compares it with the file there.
+"""Make the table of tidal constituents from that of the package utide, and compare it with the existing file.
 
     python tools/constituents.py [--write]
 
-Only with --write it replaces swmodel/ocean/constituents.json.
+With --write it replaces swmodel/ocean/constituents.json.
 
-utide (MIT, https://github.com/wesleybowman/UTide) has it from Foreman (1977) by way of t_tide and UTide. Left out are
-satellites of the third degree of the potential, whose size depends on latitude, and constituents that are neither of
-the potential nor sums of such. Added are the satellites of MF and MM, which it has none of: with those of Doodson
-(1921) f is 1.04 + 0.41 cos N and 1 - 0.13 cos N, as in Schureman (1958), table 14.
+The table of utide (MIT, https://github.com/wesleybowman/UTide) comes from Foreman (1977) by way of t_tide and UTide.
+This program leaves out satellites of the third degree of the potential, whose size depends on latitude, and
+constituents that are neither in the potential nor sums of such. It adds satellites of MF and MM, for which utide has
+none: with those of Doodson (1921) f is 1.04 + 0.41 cos N and 1 - 0.13 cos N, as in Schureman (1958), table 14.
 """
 
 from __future__ import annotations
@@ -32,12 +32,10 @@ ADDED_SATELLITES = {
 
 
 def simplify_numbers(numbers) -> list:
-    """Whole numbers as such."""
     return [int(x) if float(x).is_integer() else float(x) for x in numbers]
 
 
 def potential_entry(number: int) -> dict:
-    """The entry of a constituent of the potential."""
     const, sat = utide.ut_constants.const, utide.ut_constants.sat
     satellites = np.flatnonzero((sat.iconst == number + 1) & (sat.ilatfac == 0))
     rows = [[*sat.deldood[i], sat.phcorr[i], sat.amprat[i]] for i in satellites] + ADDED_SATELLITES.get(
@@ -48,7 +46,7 @@ def potential_entry(number: int) -> dict:
 
 
 def shallow_water_entry(number: int) -> dict:
-    """The entry of a sum of others."""
+    """The entry of a shallow-water constituent, a sum of others."""
     const, shallow = utide.ut_constants.const, utide.ut_constants.shallow
     first = int(const.ishallow[number]) - 1
     parts = range(first, first + int(const.nshallow[number]))
@@ -56,7 +54,6 @@ def shallow_water_entry(number: int) -> dict:
 
 
 def make_table() -> dict[str, dict]:
-    """All entries, by name."""
     const = utide.ut_constants.const
     entries = {}
     for number, name in enumerate(const.name):

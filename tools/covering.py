@@ -1,6 +1,4 @@
-"""Make the table of tests/support/covering_array.py anew: 24 rows with every pair of levels. `python
-tools/covering.py`
-"""
+"""Search for a new table for tests/support/covering_array.py, 24 rows with every pair of levels, and print it."""
 
 from __future__ import annotations
 
@@ -14,7 +12,10 @@ from support.covering_array import FACTORS, FORBIDDEN, required_pairs
 
 
 def search(seed: int, n_tries: int = 60_000) -> tuple[int, list[list[str]]]:
-    """The number of pairs that 24 rows lack, and the rows: simulated annealing from every stepper with every flux."""
+    """Find 24 rows by simulated annealing, from every stepper with every flux; returns the cost and the rows.
+
+    The cost is the number of missing pairs plus three times the number of forbidden ones.
+    """
     rng, levels = np.random.default_rng(seed), [(factor, level) for factor in FACTORS for level in FACTORS[factor]]
     level_index, pair_matrices = (
         {level: k for k, level in enumerate(levels)},

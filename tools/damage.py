@@ -1,9 +1,9 @@
-"""A run folder with damaged files, and what must hold for every command on it.
+"""Damage the files of a run, and check what every command does with them.
 
-Each seed chooses files of a stopped run and the damage. `info`, `info --verify`, `plot` and `resume` then end with a
-documented code and a reason; if the code is 0, the numbers are those of the undisturbed run.
+Each seed chooses files of a stopped run and the damage. Then `info`, `info --verify`, `plot` and `resume` must end with
+a documented exit code and a reason; if the code is 0, their numbers must be those of the undisturbed run.
 
-`python tools/damage.py --seeds 500` (`make damage`) tries so many seeds, in a process that is watched.
+`python tools/damage.py --seeds 500` (`make damage`) tries 500 seeds, in a process that is watched.
 """
 
 import argparse
@@ -22,17 +22,17 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.fuzz import run_swmodel
 from support.restarts import FILES, make_halfway, read_variables, simulation
 
-#: Files that can be damaged; one that is repeated is chosen more often.
+#: Files that can be damaged; repeated names are chosen more often.
 DAMAGED_FILES = (
     *("output.nc", "output.nc", "output.nc", "diagnostics.nc", "diagnostics.nc", "status.json", "config.toml"),
     *("restart/step-0000000007.nc", "restart/step-0000000005.nc", "output.nc.journal", "diagnostics.nc.journal"),
 )
-#: Bytes that are lost or exchanged at once, as by a disk or a file system.
+#: Sizes of the pieces that are lost or swapped, as by a disk or a file system.
 PAGE_BYTES = (64, 512, 4096)
-#: Seconds after which a command of the campaign counts as hanging.
+#: Seconds after which a command counts as hanging.
 MAX_COMMAND_SECONDS = 300
 
-#: What `info` reads from records and time series.
+#: First words of the lines that `info` prints from records and time series.
 INFO_LINES = ("records", "mass", "energy", "potential enstrophy")
 
 COMMANDS = {
@@ -45,20 +45,17 @@ COMMANDS = {
 
 
 def flip_bits(content, rng):
-    """Change some bytes."""
     for _ in range(rng.choice([1, 3, 20, 100])):
         content[rng.randrange(len(content))] ^= rng.randrange(1, 256)
 
 
 def zero_page(content, rng):
-    """Set a page to zero."""
     size = rng.choice(PAGE_BYTES)
     first = rng.randrange(len(content)) // size * size
     content[first : first + size] = bytes(len(content[first : first + size]))
 
 
 def swap_pages(content, rng):
-    """Exchange two pages."""
     size = rng.choice(PAGE_BYTES)
     if len(content) >= 2 * size:
         one, other = (rng.randrange(len(content) // size) * size for _ in range(2))
@@ -68,12 +65,11 @@ def swap_pages(content, rng):
 
 
 def truncate(content, rng):
-    """Cut off the end."""
     del content[rng.randrange(len(content)) :]
 
 
 def overwrite_end(content, rng):
-    """Replace the contents after the first bytes, or after all of them."""
+    """Replace everything after the first 0, 8, 100 or all bytes by random bytes."""
     content[rng.choice([0, 8, 100, len(content)]) :] = rng.randbytes(rng.choice([0, 1, 1000, 10_000]))
 
 
@@ -93,7 +89,7 @@ DAMAGE_FUNCTIONS = (
 
 
 def replace_file(path, rng):
-    """Put something else in the place of a file; returns what, in words."""
+    """Replace a file by something that is no file; returns in words by what."""
     path.unlink(missing_ok=True)
     kind = rng.choice(["nothing", "a folder", "a broken link", "a link to itself"])
     if kind == "a folder":
@@ -104,7 +100,7 @@ def replace_file(path, rng):
 
 
 def damage_files(folder, seed):
-    """Damage files of a run as the seed chooses; returns {name: what was done}."""
+    """Damage one or two files of a run at random; returns {name: what was done}."""
     rng, damage_of_file = random.Random(seed), {}
     for name in dict.fromkeys(rng.choice(DAMAGED_FILES) for _ in range(rng.choice([1, 1, 1, 2]))):
         path = folder / name
@@ -120,7 +116,7 @@ def damage_files(folder, seed):
 
 
 class DamageCheck:
-    """The run to be damaged, the output of the commands on it, and the undisturbed run."""
+    """A stopped run to be damaged, the output of the commands on it, and the data of the undisturbed run."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -135,12 +131,12 @@ class DamageCheck:
             self.pictures[command] = take_picture(copy)
 
     def copy_run(self):
-        """A copy of the run, to be damaged. It has the name of the case, which pictures show without config.toml."""
+        """A copy of the run; its folder has the name of the case, which pictures show if config.toml is missing."""
         shutil.rmtree(self.folder / "jet", ignore_errors=True)
         return shutil.copytree(self.stopped_run, self.folder / "jet")
 
     def check(self, seed, commands=COMMANDS):
-        """Check that no damage goes unnoticed; returns what was damaged, and {command: exit code}."""
+        """Check that no damage goes unnoticed; returns {name: what was done} and {command: exit code}."""
         folder = self.copy_run()
         damage_of_file, codes = damage_files(folder, seed), {}
         for command in commands:
@@ -151,7 +147,7 @@ class DamageCheck:
         return damage_of_file, codes
 
     def check_output(self, command, folder, output, same_configuration):
-        """Check what a command that has succeeded has read or written."""
+        """Check what a command that succeeded has read or written."""
         if command == "info":
             assert read_info_values(output).items() <= self.info_values.items(), output
         elif command in self.pictures:
@@ -166,7 +162,7 @@ class DamageCheck:
 
 
 def assert_same_records(ours, theirs, all_of_them=True):
-    """The values are the same to the last bit; or only those that do not change, and those of steps in both."""
+    """Assert equal bits of all values; without `all_of_them`, of values common to both, in records of common steps."""
     one, other = ours["step"].tolist(), theirs["step"].tolist()
     if all_of_them:
         assert (ours.keys(), one) == (theirs.keys(), other)
@@ -182,13 +178,13 @@ def assert_same_records(ours, theirs, all_of_them=True):
 
 
 def read_info_values(output):
-    """{name: text} of what `info` has read from records and time series."""
+    """{name: text} of INFO_LINES in the output of `info`."""
     pairs = (line.split("  ", 1) for line in output.splitlines() if line.startswith(INFO_LINES))
     return {name: text.strip() for name, text in pairs}
 
 
 def take_picture(folder):
-    """The bytes of the picture that was drawn last, which is removed; None if there is none."""
+    """The bytes of the last picture, whose file is removed; None if there is none."""
     path = folder.parent / "picture.png"
     content = path.read_bytes() if path.exists() else None
     path.unlink(missing_ok=True)
@@ -196,10 +192,10 @@ def take_picture(folder):
 
 
 def run_command(command, folder):
-    """A command on a folder, in this process: its exit code and its output."""
+    """Run a command on a folder, in this process; returns its exit code and its output."""
     before = Path.cwd()
     os.chdir(folder.parent)
-    logging.getLogger("swmodel").handlers.clear()  # a run leaves one to the stderr of its own command
+    logging.getLogger("swmodel").handlers.clear()  # a run leaves a handler with the stderr of its own command
     try:
         (folder.parent / "picture.png").unlink(missing_ok=True)
         first, *more = COMMANDS[command]
@@ -209,7 +205,7 @@ def run_command(command, folder):
 
 
 def check_seeds(seeds, pipe):
-    """Try seeds in a process of its own; send what each has found, as words if it is wrong."""
+    """Check seeds in this worker process; send the result of each, as a text if the check failed."""
     with tempfile.TemporaryDirectory() as folder:
         check = DamageCheck(folder)
         for seed in seeds:
@@ -220,7 +216,7 @@ def check_seeds(seeds, pipe):
 
 
 def check_all_seeds(seeds):
-    """Try all seeds; returns what is wrong, {seed: words}, and how often each command had which code."""
+    """Check all seeds; returns the failures, {seed: text}, and how often each command had which exit code."""
     failures, counts, remaining_seeds, context = {}, Counter(), list(seeds), multiprocessing.get_context("spawn")
     while remaining_seeds:
         receiver, sender = context.Pipe(duplex=False)

@@ -1,10 +1,10 @@
-"""The exactness table of docs/gradients.md: derivatives between walls and around an island, on 1 to 4 processes.
+"""Print the exactness table of docs/gradients.md: derivatives in a basin with an island, on 1 to 4 processes.
 
     make exactness
     python tools/exactness.py [--layouts 1x1 1x2 ...] [--steps N] [--folder DIR]
 
-A double gyre with the island of the case `rest`, no slip and quadratic drag is spun up for 60 days; the derivatives of
-its next 50 steps are those of `swmodel check-gradient`. In no layout but the first are all blocks of the same size.
+A double gyre with the island of the case `rest`, no slip and quadratic drag is spun up for 60 days. Then `swmodel
+check-gradient` checks the derivatives of the next 50 steps. In every layout but the first, block sizes differ.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TABLE_HEADER = (
 
 
 def run_swmodel(*words: str, settings=()) -> None:
-    """Run the program; ends this one with its exit code where that is not 0."""
+    """Run swmodel; if it fails, this program exits with its exit code."""
     command = [sys.executable, "-m", "swmodel", *words, *(word for key in settings for word in ("-s", key))]
     process = subprocess.run(command)
     if process.returncode:
@@ -38,7 +38,7 @@ def run_swmodel(*words: str, settings=()) -> None:
 
 
 def make_initial_flow(folder: Path) -> tuple[str, ...]:
-    """Make the island and the flow; the settings of the run whose derivatives are checked."""
+    """Make the island and spin up the flow; returns the settings of the run whose derivatives are checked."""
     run_swmodel(
         "run", "rest", "--steps", "1", "--output", f"{folder}/island", "--force", "--quiet", settings=GRID_SETTINGS
     )
@@ -50,7 +50,6 @@ def make_initial_flow(folder: Path) -> tuple[str, ...]:
 
 
 def check_gradient(folder: Path, layout: str, steps: int, settings) -> dict:
-    """The results of `swmodel check-gradient` in a layout."""
     processes = str(n_processes(layout))
     words = ["check-gradient", "double_gyre", "--nproc", processes, "--layout", layout, "--steps", str(steps)]
     run_swmodel(*words, "--output", f"{folder}/{layout}", "--force", "--quiet", settings=settings)
@@ -58,19 +57,17 @@ def check_gradient(folder: Path, layout: str, steps: int, settings) -> dict:
 
 
 def n_processes(layout: str) -> int:
-    """Number of processes of a layout."""
     rows, columns = map(int, layout.split("x"))
     return rows * columns
 
 
 def block_sizes(layout: str) -> str:
-    """Columns by rows of the blocks in words: "15 and 16 x 43"."""
+    """The columns and rows of the blocks, as "15 and 16 x 43"."""
     parts = ((NX, int(layout.split("x")[1])), (NY, int(layout.split("x")[0])))
     return " x ".join(" and ".join(sorted({str(n // p), str(-(-n // p))})) for n, p in parts)
 
 
 def table_row(layout: str, results: dict, one_process_results: dict) -> list[str]:
-    """The cells of a line of the table."""
     names = ("value", "slope_along_direction")
     difference = max(abs(results[name] / one_process_results[name] - 1) for name in names)
     errors = (results["dot_product_error"], results["hessian_symmetry"], difference)
@@ -79,11 +76,10 @@ def table_row(layout: str, results: dict, one_process_results: dict) -> list[str
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layouts", nargs="+", default=LAYOUTS, metavar="PYxPX", help="the first: one process")
-    parser.add_argument("--steps", type=int, default=50, help="of the run whose derivatives are checked")
-    parser.add_argument("--folder", type=Path, default=Path("outputs/exactness"), help="for the runs")
+    parser.add_argument("--layouts", nargs="+", default=LAYOUTS, metavar="PYxPX", help="layouts; the first must be 1x1")
+    parser.add_argument("--steps", type=int, default=50, help="steps of the run whose derivatives are checked")
+    parser.add_argument("--folder", type=Path, default=Path("outputs/exactness"), help="folder for the runs")
     args = parser.parse_args()
     settings = make_initial_flow(args.folder)
     results_of_layout = {layout: check_gradient(args.folder, layout, args.steps, settings) for layout in args.layouts}

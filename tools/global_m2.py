@@ -1,10 +1,9 @@
-"""Makes the relief of the case global_m2, one degree, from that of the package, and compares it with the file there.
+"""Make the one-degree relief of the case global_m2 from that of the package, and compare it with the existing file.
 
 python tools/global_m2.py [--write]
 
-Only with --write it replaces swmodel/cases/global_m2.npz.
-
-Depths of `swmodel grid --region=-180,180,-86,86 --resolution 1 --pole=-42,76` in whole metres, 0 on land.
+With --write it replaces swmodel/cases/global_m2.npz, which has the depths of `swmodel grid --region=-180,180,-86,86
+--resolution 1 --pole=-42,76` in whole metres, 0 on land.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from swmodel.files.relief import GridRequest, make_grid
 
 
 def depths(folder) -> np.ndarray:
-    """Of the grid, m, whole numbers."""
+    """The depths of the grid [ny, nx], m, rounded to whole numbers."""
     path = Path(folder) / "earth.nc"
     make_grid(path, GridRequest(region=(-180.0, 180.0, -86.0, 86.0), resolution=1.0, pole=POLE))
     with netCDF4.Dataset(path) as data:

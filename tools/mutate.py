@@ -2,13 +2,13 @@
 
     python tools/mutate.py [NAME ...] [--jobs N] [--first] [--write]
 
-tools/mutations.toml has the faults: slips that a person could make, such as a sign, a halo one row short or a lost
-record. Each is made in a copy of the working tree, with its own cache of compiled steps. First the tests run that
-should find it, and if they all pass, all tests of `make test`, unless --first is given. A fault is found if a test
-fails with it, and passes without it. For each fault the program prints the first such test and the seconds.
+tools/mutations.toml defines the faults: slips that a person could make, such as a wrong sign, a halo that is one row
+short or a lost record. Each is made in a copy of the working tree, with its own cache of compiled steps. First the
+tests run that should find it and, if they all pass, all tests of `make test`, unless --first is given. A fault is found
+if a test fails with it and passes without it. For each fault the program prints the first such test and the seconds.
 
-With --write tools/mutations_found.json has the results; those of other faults stay. The exit code is 1 if a fault
-survives, or cannot be made because its old text does not occur exactly once in its file.
+With --write the results are written to tools/mutations_found.json, which keeps those of other faults. The exit code is
+1 if a fault is not found, or cannot be made because its old text does not occur exactly once in its file.
 """
 
 import argparse
@@ -28,14 +28,14 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS_FILE = ROOT / "tools" / "mutations_found.json"
-#: What `make test` selects, and what git ignores but tests need: the compiled parts of the package.
+#: The tests that `make test` selects, and the compiled parts of the package, which git ignores but tests need.
 MARK_EXPRESSION = "not (night or release)"
 COMPILED_FILES = (
     "swmodel/executors/native/*.so",
     "swmodel/executors/native/built/*.so",
     "swmodel/parallel/transport/*.so",
 )
-#: Python runs this first, so that the editable installation, whose finder goes before all paths, is not what is tested.
+#: Python runs this first. It removes the finder of the editable installation, which would go before all paths.
 SITECUSTOMIZE = """import sys
 sys.meta_path[:] = [each for each in sys.meta_path if "_editable_" not in type(each).__module__]
 """
@@ -44,7 +44,7 @@ MAX_TEST_SECONDS = 3600
 
 
 class Mutation(NamedTuple):
-    """A fault of tools/mutations.toml: the text `new` in place of `old`, and the tests to try first."""
+    """A fault of tools/mutations.toml: the text `new` replaces `old`; `tests` run first."""
 
     name: str
     kind: str
@@ -55,7 +55,7 @@ class Mutation(NamedTuple):
 
 
 def copy_working_tree(folder: Path) -> Path:
-    """A copy of the working tree, without ignored files except the compiled parts."""
+    """Copy the working tree, without ignored files except the compiled parts; returns the folder of the copy."""
     listing = subprocess.run(
         ["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
     )
@@ -73,17 +73,16 @@ def copy_working_tree(folder: Path) -> Path:
 
 
 def test_environment(tree: Path) -> dict[str, str]:
-    """The environment of tests in a copy."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SWMODEL_", "PYTEST_"))}
     paths = os.pathsep.join(map(str, (tree.parent, tree, tree / "tests")))
     return environ | {"PYTHONPATH": paths, "SWMODEL_CACHE": str(tree.parents[1] / "cache")}
 
 
 def run_tests(tree: Path, *words: str) -> tuple[int, str]:
-    """The exit code of pytest in a copy, up to the first failure, and the test that failed ("" for none)."""
+    """Run pytest in a copy up to the first failure; returns its exit code and the test that failed, "" for none."""
     folder, environ = tree.parent, test_environment(tree)
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"--basetemp={folder / 'pytest'}"]
-    with open(folder / "output", "w+") as output:  # a pipe would be open until all processes of the tests have ended
+    with open(folder / "output", "w+") as output:  # a pipe would stay open until all processes of the tests have ended
         try:
             process = subprocess.run(
                 [*command, *words], cwd=tree, env=environ, stdout=output, stderr=output, timeout=MAX_TEST_SECONDS
@@ -96,7 +95,7 @@ def run_tests(tree: Path, *words: str) -> tuple[int, str]:
 
 
 def find_failing_test(mutation: Mutation, tree: Path, all_tests: list[list[str]]) -> tuple[str, str]:
-    """The test that finds a fault, or "" and why there is none."""
+    """The test that finds a fault and "", or "" and the reason why no test does."""
     path = tree / mutation.file
     original = path.read_text(encoding="utf-8")
     if (count := original.count(mutation.old)) != 1:
@@ -116,10 +115,10 @@ def find_failing_test(mutation: Mutation, tree: Path, all_tests: list[list[str]]
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="faults to make; without any, all")
-    parser.add_argument("--jobs", type=int, choices=(1, 2), default=1, help="faults at a time")
-    parser.add_argument("--first", action="store_true", help="run no tests but those to try first")
-    parser.add_argument("--write", action="store_true", help=f"write the results into {RESULTS_FILE.relative_to(ROOT)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="faults to make; default: all")
+    parser.add_argument("--jobs", type=int, choices=(1, 2), default=1, help="number of faults at a time")
+    parser.add_argument("--first", action="store_true", help="run only the tests that should find the fault")
+    parser.add_argument("--write", action="store_true", help=f"write the results to {RESULTS_FILE.relative_to(ROOT)}")
     args = parser.parse_args(argv)
     tables = tomllib.loads(Path(__file__).with_name("mutations.toml").read_text(encoding="utf-8"))["fault"]
     mutations = [Mutation(**each | {"tests": tuple(each["tests"])}) for each in tables]

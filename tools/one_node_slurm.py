@@ -1,8 +1,8 @@
-"""A Slurm of one node on this machine: munged, slurmctld and slurmd in a scratch folder, removed at the end.
+"""A Slurm cluster of one node on this machine: munged, slurmctld and slurmd in a temporary folder.
 
-An installed Slurm is not touched: configuration, state, keys, sockets and ports are its own. The daemons belong to the
-user who starts them, root or not, and need neither systemd nor control groups. A command, such as a shell, has them by
-`python tools/one_node_slurm.py COMMAND...`.
+It does not touch an installed Slurm, because configuration, state, keys, sockets and ports are separate. The daemons
+belong to the user who starts them, root or not, and need neither systemd nor control groups. `python
+tools/one_node_slurm.py COMMAND...` runs a command, for example a shell, that can use this Slurm.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ from pathlib import Path
 
 from swmodel.parallel.spawn import end_with_parent, free_port
 
-#: The daemons and the commands that start jobs, and Debian's package of each. Daemons may not be on the user's PATH.
+#: The Debian package of each daemon and of the commands that start jobs. Daemons may not be on the user's PATH.
 PACKAGE_OF_PROGRAM = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
 PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-#: Time in which a daemon must answer, and cancelled jobs must end, s.
+#: Time within which a daemon must answer, and cancelled jobs must end, s.
 MAX_WAIT_SECONDS = 30.0
-#: Processors of the node as configured, for so many ranks at a time, however few there are.
+#: Processors of the node according to its configuration: the largest number of ranks at a time, however few there are.
 N_CPUS = 8
 
 SLURM_CONF = """
@@ -67,16 +67,15 @@ NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus}
 
 
 def missing_packages() -> list[str]:
-    """Debian's packages of the missing programs."""
     return [package for program, package in PACKAGE_OF_PROGRAM.items() if shutil.which(program, path=PATH) is None]
 
 
 class OneNodeSlurm:
-    """A running Slurm while it is entered as a context.
+    """A context in which a Slurm of one node runs.
 
     Attributes:
-        folder: its scratch folder.
-        environ: the environment in which sbatch, srun and the like find it.
+        folder: its temporary folder, removed at the end.
+        environ: the environment in which sbatch, srun and other commands find it.
     """
 
     def __init__(self):
@@ -134,14 +133,14 @@ class OneNodeSlurm:
             )
 
     def kill_daemon(self):
-        """Kill slurmd: jobs go on, and Slurm does not hear of them."""
+        """Kill slurmd: jobs continue, but Slurm receives no news of them."""
         self.daemons["slurmd"].kill()
         self.daemons["slurmd"].wait()
 
     def crash_node(self):
-        """Kill all on the node but its daemon: Slurm's own processes first, as they would report the others' ends."""
+        """Kill all processes of the node, slurmstepd first, because it would report how the others end."""
         names = {pid: text.decode().strip() for pid, text in read_proc("comm", self.processes()).items()}
-        others = "munged", "slurmctld", "slurmscriptd"  # of the controller, which would be on another machine
+        others = "munged", "slurmctld", "slurmscriptd"  # the controller, which would be on another machine
         for pid in sorted(
             (pid for pid in names if names[pid] not in others), key=lambda pid: names[pid] != "slurmstepd"
         ):
@@ -149,25 +148,24 @@ class OneNodeSlurm:
                 os.kill(pid, signal.SIGKILL)
 
     def run_command(self, *command) -> str:
-        """The output of a command of Slurm; empty if it fails."""
+        """The output of a Slurm command; empty if it fails."""
         done = subprocess.run([str(word) for word in command], env=self.environ, capture_output=True, text=True)
         return done.stdout if done.returncode == 0 else ""
 
     def wait_until(self, condition, seconds=MAX_WAIT_SECONDS):
-        """Wait until true() is true, and return its value.
+        """Wait until condition() is true, and return its value.
 
         Raises:
-            TimeoutError: it was not in so many seconds; with the logs of the daemons.
+            TimeoutError: it was not true within so many seconds; the message has the logs of the daemons.
         """
         deadline = time.monotonic() + seconds
         while not (found := condition()):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"not in {seconds:g} s\n{self.logs()}")
+                raise TimeoutError(f"not within {seconds:g} s\n{self.logs()}")
             time.sleep(0.2)
         return found
 
     def logs(self) -> str:
-        """The last lines of each daemon."""
         files = sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")])
         return "\n".join(f"{file.name}:\n" + "".join(file.open(errors="replace").readlines()[-15:]) for file in files)
 
@@ -190,11 +188,10 @@ class OneNodeSlurm:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def processes(self) -> list[int]:
-        """The processes with this Slurm in their environment: steps, jobs and what they started."""
+        """The ids of processes with this Slurm in their environment: daemons, jobs and what they started."""
         return list(self.environment_of_processes())
 
     def environment_of_processes(self) -> dict[int, bytes]:
-        """{process id: environment} of these processes."""
         mark = f"SLURM_CONF={self.folder}/slurm.conf".encode()
         pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
         return {pid: environ for pid, environ in read_proc("environ", pids).items() if mark in environ.split(b"\0")}

@@ -1,9 +1,9 @@
-"""Runs the blocks of a page of the documentation in the current folder: python tools/page.py PAGE [CHECK].
+"""Run the code blocks of a documentation page in the current folder: python tools/page.py PAGE [CHECK].
 
-Blocks of `bash` and `python` run in the order of the page. Those of Python share their names, as in one session. A
-block whose first line is `# NAME.py` or `# NAME.toml` is a file: it is written, and other blocks run it. A block that
-cannot run in a test (a cluster, an installation, a file of the reader's) is one of `console`, or of
-`{code-block} python`. CHECK is a program that runs after them, with their names.
+Blocks of `bash` and `python` run in their order on the page. Python blocks share their variables, as in one session. A
+block whose first line is `# NAME.py` or `# NAME.toml` is written to that file, for other blocks. Blocks that cannot run
+in a test (on a cluster, installations, files of the reader) are marked `console` or `{code-block} python`. CHECK is a
+Python program that runs at the end, with the variables of the blocks.
 """
 
 import os
@@ -22,7 +22,7 @@ FILE_HEADER = re.compile(r"# (\w+\.(?:py|toml))\n")
 
 
 class CodeBlock(NamedTuple):
-    """A block of code: the language behind its fence, the number of its first line, and its text."""
+    """A block of code: the language after its fence, the number of its first line, and its text."""
 
     language: str
     line: int
@@ -30,7 +30,6 @@ class CodeBlock(NamedTuple):
 
 
 def read_blocks(page: Path, *languages: str) -> list[CodeBlock]:
-    """The blocks of a page in these languages, in their order."""
     text = page.read_text(encoding="utf-8")
     matches = re.finditer(r"^```(\S[^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     all_blocks = (CodeBlock(each[1].strip(), text.count("\n", 0, each.start(2)) + 1, each[2]) for each in matches)
@@ -38,7 +37,7 @@ def read_blocks(page: Path, *languages: str) -> list[CodeBlock]:
 
 
 def run_page(page: Path, check: str = "") -> None:
-    """Run the blocks of a page, then a check; the first that fails is raised, a traceback has the lines of the page."""
+    """Run the blocks of a page, then a check, up to the first error; tracebacks show line numbers of the page."""
     namespace: dict[str, object] = {"__name__": "__page__"}
     for block in read_blocks(page, *RUN_LANGUAGES, "toml"):
         print(f"{page.name}:{block.line}", flush=True)
@@ -54,7 +53,7 @@ def run_page(page: Path, check: str = "") -> None:
 
 
 def set_user_environment(folder: Path) -> None:
-    """Set the environment: `python` and `swmodel` are those of this program, and nothing opens a window."""
+    """Set the environment so that `python` and `swmodel` are those of this program, and no window opens."""
     for name, words in {"python": '"$@"', "swmodel": '-m swmodel "$@"'}.items():
         (folder / name).write_text(f'#!/bin/bash\nexec "{sys.executable}" {words}\n')
         (folder / name).chmod(0o755)

@@ -1,6 +1,6 @@
-"""Draw the times of the published benchmark beside those of swmodel: docs/images/peers.png.
+"""Draw docs/images/peers.png, the times of the published benchmark and those of swmodel.
 
-The published times are those of benchmarks/published.toml, swmodel's those of benchmarks/results/xeon-2-cores/table.
+The published times are from benchmarks/published.toml, those of swmodel from benchmarks/results/xeon-2-cores/table.
 """
 
 import json
@@ -14,7 +14,7 @@ mpl.use("agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
-#: How executors and platforms are called in the picture.
+#: The names of executors and platforms in the picture.
 WORDS = {
     "reference": "NumPy",
     "xla": "JAX",
@@ -35,7 +35,7 @@ def published() -> dict[str, float]:
 
 
 def ours() -> dict[str, float]:
-    """The same of this model on two cores, from the rows of one process with two threads."""
+    """{label: seconds for 500 steps} of this model on two cores, from the rows of one process with two threads."""
     path = ROOT / "benchmarks" / "results" / "xeon-2-cores" / "table" / "results.json"
     rows = [row for row in json.loads(path.read_text(encoding="utf-8"))["rows"] if row["row"]["nproc"] == 1]
     times = {

@@ -1,9 +1,9 @@
-"""Draws the pictures and the films of the documentation, by the commands that its pages print: half an hour.
+"""Draw the pictures and animations of the documentation with the commands on its pages, which takes half an hour.
 
 python tools/pictures.py [--write] [CASE|PAGE ...]
 
-For a case these are the commands of its docstring, which the gallery (docs/gallery.md) shows; a page is one of PAGES.
-The pictures go to outputs/pictures; only with --write they replace those in docs/images.
+For a case these are the commands in its docstring, which the gallery (docs/gallery.md) shows; PAGE is one of
+PICTURES_OF_PAGES. The pictures are written to outputs/pictures, or with --write to docs/images.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from swmodel.cases import chile2010, conical_island, monai
 from swmodel.plotting import style
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-#: Pages with pictures of their own: the name of a picture, and the file that the commands of the page write.
+#: For each page with its own pictures, the names of these and the files that the commands of the page write.
 PICTURES_OF_PAGES = {
     "real-sea": {
         "atlantic": "atlantic.png",
@@ -38,31 +38,31 @@ PICTURES_OF_PAGES = {
     "spectra": {"spectra": "outputs/turbulence/output-spectra.png"},
     "verification": {"verify": "outputs/verify/verify.png"},
 }
-#: Commands in place of a page's, where it prints shorter ones too.
+#: Commands to run instead of those on a page, which has shorter ones too.
 COMMANDS_OF_PAGES = {"verification": "swmodel verify -o outputs/verify"}
-#: Blocks of a page that are run, and files among its blocks, which are written.
+#: The blocks of a page that are run, and the first line of those that are written to files.
 BLOCK_PATTERN, FILE_HEADER = (
     re.compile(r"^```(bash|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE),
     re.compile(r"# (\w+\.toml)\n"),
 )
-#: Bytes of a film above which it is encoded anew.
+#: Size above which an animation is encoded again, bytes.
 MAX_ANIMATION_BYTES = 300_000
 
 
 def run_commands(commands: str, folder: Path) -> None:
-    """Run commands as a user types them, in a folder."""
+    """Run commands in a folder, as a user types them."""
     program = shlex.join([sys.executable, "-m", "swmodel"])
     subprocess.run(["bash", "-euc", f'swmodel() {{ {program} "$@"; }}\n{commands}'], cwd=folder, check=True)
 
 
 def save_picture(picture: Path, target: Path) -> None:
-    """Copy a picture in all its colours, in as few bytes as PNG needs."""
+    """Copy a picture as RGB, in as few bytes as PNG needs."""
     target.parent.mkdir(parents=True, exist_ok=True)
     Image.open(picture).convert("RGB").save(target, optimize=True)
 
 
 def copy_animation(animation: Path, target: Path) -> None:
-    """Copy a film; one of more than LARGE bytes no longer than 760 pixels, so that its page loads at once."""
+    """Copy an animation; scale one above MAX_ANIMATION_BYTES to at most 760 pixels, so that its page loads at once."""
     if animation.stat().st_size <= MAX_ANIMATION_BYTES:
         shutil.copy(animation, target)
         return
@@ -72,7 +72,7 @@ def copy_animation(animation: Path, target: Path) -> None:
 
 
 def draw_case(name: str, images: Path) -> None:
-    """Run the commands of a case, and keep the picture and the film that they write."""
+    """Run the commands of a case, and save the picture and the animation that they write."""
     case = swmodel.load(name, environ={}).case
     with tempfile.TemporaryDirectory() as temporary_folder:
         folder = Path(temporary_folder)
@@ -91,7 +91,7 @@ def draw_case(name: str, images: Path) -> None:
 
 
 def gauge_records(name: str) -> tuple[dict[str, tuple], str, float, str]:
-    """What is recorded at the gauges of a case: {gauge: (time, level)}, where, the unit of time, s, and the axis."""
+    """The records at the gauges of a case, {gauge: (time, level)}; their source, unit of time in s, and time label."""
     if name == "chile2010":
         buoy = {"DART 32412": chile2010.load_record()}
         return buoy, "DART 32412, without the tide", 3600.0, "time since the earthquake (hours)"
@@ -103,7 +103,6 @@ def gauge_records(name: str) -> tuple[dict[str, tuple], str, float, str]:
 
 
 def draw_gauges(name: str, stations: Path, target: Path) -> None:
-    """Draw the series of the gauges of a case with what was recorded there."""
     records, where, unit, axis = gauge_records(name)
     with netCDF4.Dataset(stations) as data, mpl.rc_context(style.RC_PARAMS):
         figure = style.NotebookFigure(figsize=(7.2, 1.2 + 1.4 * len(records)), layout="constrained")
@@ -122,7 +121,7 @@ def draw_gauges(name: str, stations: Path, target: Path) -> None:
 
 
 def draw_page(name: str, images: Path) -> None:
-    """Run the commands of a page until its pictures are there, and keep those that it shows."""
+    """Run the commands of a page until its pictures are there, and save those that it shows."""
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     file_of_picture = {
         picture: picture_file
@@ -145,9 +144,8 @@ def draw_page(name: str, images: Path) -> None:
 
 
 def main(argv=None) -> None:
-    """Draw the cases and pages that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="cases and pages; without any, all")
+    parser.add_argument("names", nargs="*", help="cases and pages; default: all")
     parser.add_argument("--write", action="store_true", help="replace the pictures in docs/images")
     args = parser.parse_args(argv)
     images = DOCS / "images" if args.write else Path("outputs", "pictures").resolve()

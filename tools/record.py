@@ -1,11 +1,11 @@
-"""Record the bits of some twenty small runs as SHA-256: make this before and after a change that is to change no bit.
+"""Record the SHA-256 of the results of some thirty small runs, before and after a change that should change no bit.
 
     tools/record.py before.json                  run everything and write the table
     tools/record.py after.json --against before.json   also list what differs; exit code 1 if anything does
     tools/record.py some.json --only storm members     run some of RUNS
 
-Each run gives an entry for each variable of its NetCDF files (output, diagnostics, series, restart, ensemble, maps of
-derivatives) and, for `check-gradient`, one for the gradient. Attributes, dates and versions are left out.
+The table has an entry for each variable of the NetCDF files of each run (output, diagnostics, series, restart,
+ensemble, maps of derivatives) and, for `check-gradient`, one for the gradient, but no attributes, dates and versions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GYRE = "double_gyre -s grid.nx=25 -s grid.ny=41 -s grid.dx=40e3 -s grid.dy=40e3"
 BOX = "-s grid.nx=24 -s grid.ny=20"
 TIDES = "-s time.start=2012-03-01 -s tide.constituents=M2,K1 -s physics.self_attraction=0.1"
 
-#: A configuration with every term, and with series at places; it lies at {all}.
+#: A configuration with every term, a station and a section; in RUNS {all} is its file.
 EVERY_TERM_CONFIG = """
 case.name = "rest"
 grid = {nx = 24, ny = 20, dx = 1e4, dy = 1e4}
@@ -62,7 +62,7 @@ start = [6e4, 2e4]
 end = [9e4, 1.5e5]
 """
 
-#: The commands of each run, in turn. {out} is its folder, {grid} a file beside it.
+#: The commands of each run, in order. {out} is its folder, {grid} a file next to that.
 RUNS = {
     "jet": [f"{JET} --steps 40"],
     "jet_single": [f"{JET} --dtype float32 --steps 40"],
@@ -107,7 +107,7 @@ RUNS = {
 
 
 def run_swmodel(line: str, folder: Path) -> None:
-    """Run a command of the program; ends this one with what it printed where it fails."""
+    """Run a swmodel command; if it fails, this program exits with the errors that it printed."""
     names = {"out": folder, "grid": folder.parent / "grid.nc", "all": folder.parent / "all.toml"}
     names["all"].write_text(EVERY_TERM_CONFIG)
     words = [word.format(**names) for word in line.split()]
@@ -119,14 +119,13 @@ def run_swmodel(line: str, folder: Path) -> None:
 
 
 def digest(values) -> str:
-    """SHA-256 of an array's type, shape and bytes."""
     values = np.ascontiguousarray(np.ma.getdata(values))
     content = values.tobytes() if values.dtype.kind != "O" else str(values.tolist()).encode()
     return hashlib.sha256(f"{values.dtype.str}{values.shape}".encode() + content).hexdigest()
 
 
 def digests_of_run(folder: Path) -> dict[str, str]:
-    """The digests of what a run has left in its folder, by FILE:VARIABLE."""
+    """The digests of the results in the folder of a run, by FILE:VARIABLE."""
     digests = {}
     for path in sorted(folder.rglob("*.nc")):
         with netCDF4.Dataset(path) as data:
@@ -138,7 +137,6 @@ def digests_of_run(folder: Path) -> dict[str, str]:
 
 
 def differences(before: dict, after: dict) -> list[str]:
-    """What differs between two tables, one line each."""
     lines = []
     for run in after:
         old, new = before.get(run, {}), after[run]
@@ -149,7 +147,6 @@ def differences(before: dict, after: dict) -> list[str]:
 
 
 def main() -> None:
-    """Make the table, and compare it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=Path)
     parser.add_argument("--against", type=Path)

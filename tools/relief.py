@@ -1,13 +1,13 @@
-"""Makes the relief that the package ships, half a degree, from a finer one, and compares it with the file there.
+"""Make the half-degree relief of the package from a finer one, and compare it with the existing file.
 
 python tools/relief.py FILE [--write]
 
-Only with --write it replaces the relief in swmodel/.
+With --write it replaces the relief in swmodel/.
 
 Heights of ETOPO1 bedrock (NOAA NCEI; Amante and Eakins 2009, doi 10.7289/V5C8276M; public domain) on nodes every 0.1
-degrees, with the share of sea of global-land-mask 1.0.0 (MIT licence; from NOAA's GLOBE, 30 arc seconds), in which
-lakes are land. Each node of the half degree has the mean over the area of its cell. Where straits of the finer relief
-connect seas through cells with less than half sea, such as Gibraltar, these are marked.
+degrees, with the share of sea from global-land-mask 1.0.0 (MIT licence; from NOAA's GLOBE, 30 arc seconds), in which
+lakes are land. Each node of the half-degree relief has the mean over the area of its cell. Cells with less than half
+sea through which straits of the finer relief connect seas, such as Gibraltar, are marked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from swmodel.files.relief.straits import connect_seas
 
 STEP_DEGREES = 0.5
 
-#: Places along each side of a cell, at which the finer relief is asked for straits.
+#: Number of samples of the finer relief along each edge of a cell, to find straits.
 SAMPLES_PER_SIDE = 5
 FLAG_VALUES = np.array([0, 1], "u1")
 SEA_FRACTION_ATTRIBUTES = {
@@ -35,7 +35,7 @@ SEA_FRACTION_ATTRIBUTES = {
 
 
 def coarsen_relief(source: str) -> tuple[np.ndarray, ...]:
-    """Longitudes, latitudes, heights, shares of sea and straits on the nodes of the half degree."""
+    """Longitudes, latitudes, heights (m), shares of sea and straits on the nodes of the half-degree relief."""
     lon, lat = np.arange(-180, 180, STEP_DEGREES), np.arange(-90, 90 + STEP_DEGREES / 2, STEP_DEGREES)
     edges = [
         np.append(lon - STEP_DEGREES / 2, lon[-1] + STEP_DEGREES / 2),
@@ -59,7 +59,7 @@ def coarsen_relief(source: str) -> tuple[np.ndarray, ...]:
 
 
 def compare(height: np.ndarray, sea: np.ndarray, strait: np.ndarray) -> str:
-    """How many heights, shares of sea and straits of the package differ from these."""
+    """A message: how many heights, shares of sea and straits of the package differ from these."""
     with netCDF4.Dataset(PACKAGE_RELIEF) as data:
         old_fields = data["z"][...], data["sea"][...], data[STRAIT_NAME][...]
     new_fields = height, 100 * sea, strait
@@ -69,7 +69,6 @@ def compare(height: np.ndarray, sea: np.ndarray, strait: np.ndarray) -> str:
 
 
 def write_relief(lon, lat, height: np.ndarray, sea: np.ndarray, strait: np.ndarray) -> None:
-    """Write the relief into its place in the package."""
     with netCDF4.Dataset(PACKAGE_RELIEF, "w") as data:
         data.setncatts(
             {
@@ -105,7 +104,7 @@ def write_relief(lon, lat, height: np.ndarray, sea: np.ndarray, strait: np.ndarr
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", help="of the finer relief")
+    parser.add_argument("file", help="file of the finer relief")
     parser.add_argument("--write", action="store_true", help=f"replace {PACKAGE_RELIEF}")
     asked = parser.parse_args()
     made = coarsen_relief(asked.file)

@@ -1,9 +1,9 @@
-"""A run on several processes, killed and resumed again and again at random moments, has the bits of an undisturbed one.
+"""Kill and resume a run on several processes at random moments, and check that it has the bits of an undisturbed run.
 
 Each cycle resumes the run and ends it by force or by request. Most cycles first wait for a new restart file and then
-for a random time, so that they make progress; a few strike at any moment since the start of the program. At the end the
+for a random time, so that they make progress; a few interrupt the program at any moment after its start. At the end the
 run is resumed once more, to a step that it has not reached. Then snapshots, diagnostics.nc and the last restart file
-are compared bit for bit with those of an undisturbed run of that length, which writes a restart only at its end.
+are compared bit for bit with those of an undisturbed run of that length, which writes a restart file only at its end.
 """
 
 import argparse
@@ -29,31 +29,29 @@ RESTART_STEPS = 200
 RUN_COMMAND = ["run", "jet", *SMALL_OPTIONS, "-s", "time.stepper=ab3", "-s", "time.dt=18"]
 RESTART_OPTIONS = ["-s", f"restart.every_steps={RESTART_STEPS}"]
 RECORD_OPTIONS = ["-s", "output.every_steps=300", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=80"]
-#: Numbers of ranks: of the run as it begins, and of those that resume it. In a store of Zarr blocks of three ranks are
-#: others than those of the files.
+#: Possible numbers of ranks, one digit each; the run starts with the first. The blocks of three ranks differ from the
+#: chunks of the Zarr store.
 RANKS_OF_FORMAT = {"netcdf": "2", "zarr": "43"}
 
-#: Share of the cycles that strike at any moment since the start; latest strike after the start, and after a restart, s.
+#: Fraction of cycles that interrupt at any moment; longest wait before the interruption in these and in the others, s.
 SHARE_AT_ANY_MOMENT, MAX_DELAY_AFTER_START_SECONDS, MAX_DELAY_AFTER_RESTART_SECONDS = 0.15, 4.0, 0.6
 
 
 def kill_rank(process, folder, number):
-    """Kill one rank."""
     send_signal(ranks_of(folder).get(number), signal.SIGKILL)
 
 
 def kill_all_processes(process, folder):
-    """Kill all processes of the run, like a crash of the machine."""
+    """Kill all processes of the run, as a crash of the machine would."""
     for pid in processes_of(folder):
         send_signal(pid, signal.SIGKILL)
 
 
 def signal_launcher(process, folder, signal_number=signal.SIGKILL):
-    """Send a signal to the program that the user has started."""
     send_signal(process.pid, signal_number)
 
 
-#: name: (what is done, exit codes of the program that may follow)
+#: {name: (function that interrupts the run, exit codes that the program may then have)}
 INTERRUPTIONS = {
     "SIGKILL of rank 0": (lambda *run: kill_rank(*run, 0), {70}),
     "SIGKILL of rank 1": (lambda *run: kill_rank(*run, 1), {70}),
@@ -72,7 +70,7 @@ def send_signal(pid, signal_number):
 
 @contextlib.contextmanager
 def kill_at_end(folder):
-    """A context that leaves no process of the run behind, whatever ends it."""
+    """A context that leaves no process of the run behind, however it ends."""
     try:
         yield
     finally:
@@ -85,25 +83,22 @@ def newest_restart_step(run) -> int:
 
 
 def format_options(store: str) -> list[str]:
-    """The options with the formats of a run."""
     return ["-s", f"output.format={store}", "-s", f"restart.format={store}"]
 
 
 def start_command(store: str, ranks: str, *options: str) -> list[str]:
-    """The command that begins a run."""
     return [*RUN_COMMAND, *RECORD_OPTIONS, *format_options(store), "--nproc", ranks, "--quiet", *options]
 
 
 def resume_command(ranks: str) -> list[str]:
-    """The command that continues the run."""
     return ["resume", "run", "--nproc", ranks, "--quiet"]
 
 
 def interrupt_once(folder, rng: random.Random, store: str = "netcdf", interruption: str = "") -> str:
-    """Resume the run in `folder`/run, or begin it anew, and end it by a strike, "" for any; returns a line about it.
+    """Start or resume the run in `folder`/run, and interrupt it; returns a message. `interruption` "": a random one.
 
     Raises:
-        AssertionError: it did not end, left processes behind, or ended otherwise than it should.
+        AssertionError: the run did not end, left processes behind, or did not end as it should.
     """
     run = folder / "run"
     start_step = newest_restart_step(run)
@@ -146,9 +141,9 @@ def read_text(file):
 
 
 def soak(folder, interruptions, seed: int, log=print, store: str = "netcdf") -> int:
-    """Disturb a run in `folder` by strikes, "" for any, then compare it with an undisturbed one.
+    """Interrupt a run in `folder`, then compare it with an undisturbed one; returns its number of steps.
 
-    Returns its number of steps. `store`: the format of its output and restart files.
+    `interruptions` are names, "" for a random one. `store` is the format of output and restart files.
 
     Raises:
         AssertionError: something differs, or a cycle did not end as it should.
@@ -172,7 +167,7 @@ def main():
     args = parser.parse_args()
     start_time = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="swmodel-soak-"))
-    print(f"seed {args.seed}, in {folder}, which stays if something is wrong", flush=True)
+    print(f"seed {args.seed}, in {folder}, which is kept if something is wrong", flush=True)
     steps = soak(folder, [""] * args.cycles, args.seed, lambda text: print(text, flush=True), args.format)
     shutil.rmtree(folder)
     minutes = (time.monotonic() - start_time) / 60

@@ -1,9 +1,9 @@
 """Check the promises of docs/trust.md against the marks of tests: python tools/trust.py.
 
 Tests name what they prove with `@pytest.mark.promise("...")` and `@pytest.mark.fault("...")`. The exit code is 1 if a
-promise of docs/trust.md has no test that `make test` runs, if a mark names a promise that the page does not have, or if
-tools/mutate.py has found a deliberate fault by no test that exists. `page` is docs/reference/tests.md, which the site
-gets when it is built.
+promise of docs/trust.md has no test that `make test` runs, if a mark names a promise that is not on the page, or if no
+existing test finds a deliberate fault of tools/mutate.py. When the site is built, `make_page` makes its page
+docs/reference/tests.md.
 """
 
 import ast
@@ -18,28 +18,28 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PROMISES_PAGE = ROOT / "docs" / "trust.md"
-#: What tools/mutate.py makes, and which tests have found it.
+#: The faults that tools/mutate.py makes, and the tests that have found them.
 MUTATIONS, MUTATION_RESULTS = ROOT / "tools" / "mutations.toml", ROOT / "tools" / "mutations_found.json"
 #: What `make test` selects.
 MARK_EXPRESSION = "not (night or release)"
 
 
 class MarkedTest(NamedTuple):
-    """A test with the marks that its decorators, and the `pytestmark` of its file, give it."""
+    """A test with the marks from its decorators and from the `pytestmark` of its file."""
 
     path: str
     name: str
-    marks: tuple[tuple[str, str], ...]  # pairs of name and first argument, the text "" where it has none
+    marks: tuple[tuple[str, str], ...]  # pairs of name and first argument, "" if there is none
 
     @property
     def runs_in_make_test(self) -> bool:
-        """Whether `make test` runs it, or one of its cases."""
+        """Whether `make test` runs the test, or one of its cases."""
         return f"{self.path}::{self.name}" in collect_tests(MARK_EXPRESSION)
 
 
 @cache
 def collect_tests(mark_expression: str) -> set[str]:
-    """The tests with these marks, as pytest collects them: file::name, without the parameters of cases."""
+    """The tests that pytest collects with these marks, as file::name without the parameters of cases."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", mark_expression]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return {each.partition("[")[0] for each in process.stdout.splitlines() if "::" in each}
@@ -57,7 +57,6 @@ def marks_of(nodes) -> list[tuple[str, str]]:
 
 
 def read_tests() -> list[MarkedTest]:
-    """All tests with their marks, by file and place."""
     result = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         module, shared = ast.parse(path.read_text(encoding="utf-8")), []
@@ -72,7 +71,7 @@ def read_tests() -> list[MarkedTest]:
 
 
 def tests_by_argument(kind: str) -> dict[str, list[MarkedTest]]:
-    """{what a mark of this kind names: its tests}."""
+    """{first argument of marks of this kind: the tests with such a mark}."""
     tests_of = defaultdict(list)
     for test in read_tests():
         for name, argument in test.marks:
@@ -95,7 +94,6 @@ def read_mutations() -> dict[str, str]:
 
 
 def format_tests(tests: list[MarkedTest]) -> str:
-    """The tests of a row, those of a file together."""
     files = defaultdict(list)
     for test in tests:
         files[test.path].append(f"`{test.name}`")
@@ -103,7 +101,6 @@ def format_tests(tests: list[MarkedTest]) -> str:
 
 
 def make_page() -> str:
-    """The page of tests, in Markdown."""
     by_promise, by_fault = tests_by_argument("promise"), tests_by_argument("fault")
     mutation_rows = {
         name.replace("-", " "): f"`{test.removeprefix('tests/')}`" for name, test in read_mutations().items()
@@ -121,7 +118,7 @@ def make_page() -> str:
 
 
 def find_problems() -> list[str]:
-    """What is wrong with the promises, the marks or the deliberate faults."""
+    """Messages about promises without a test, unknown promises and deliberate faults that no test finds."""
     listed_promises, tests_of_promise = read_promises(), tests_by_argument("promise")
     existing = {f"{test.path}::{test.name}" for test in read_tests()}
     return [
@@ -131,7 +128,7 @@ def find_problems() -> list[str]:
             if not any(t.runs_in_make_test for t in tests_of_promise.get(p, ()))
         ),
         *(
-            f'{tests_of_promise[p][0].path} names the promise "{p}", which docs/trust.md lacks'
+            f'{tests_of_promise[p][0].path} names the promise "{p}", which is not in docs/trust.md'
             for p in tests_of_promise
             if p not in listed_promises
         ),

@@ -1,14 +1,14 @@
-"""The twin experiments against the truth: does the analysis keep what the documentation says of it?
+"""Run the twin experiments, and check that the errors of the analysis are as small as the documentation says.
 
     make twins
     python tools/twins.py [--seeds 1 2] [--nproc N] [--folder DIR]
 
-Everywhere and far from every observation, the analysis is off by at most a quarter of what the first guess is off by,
-from the start of the window to the end of the forecast, that of LETKF from the end of the window on. Of surges that
-enter through an open boundary this holds of their level there and of sea level. Drag is off by at most a third, where
-the first guess is wrong. With corrections
-of an unknown wind, by 4D-Var and by LETKF, errors at the end of the window and of the forecast are at most 0.6 of those
-of 4D-Var without; DIR/double_gyre_winds-SEED.png shows them. Ends with exit code 1 if it is not so.
+From the start of the window to the end of the forecast (for LETKF, from the end of the window), the error of the
+analysis must be at most a quarter of that of the first guess, both everywhere and far from every observation. For
+surges that enter through an open boundary this concerns their level there and sea level. For drag the limit is a third,
+where the first guess is wrong. With corrections of an unknown wind, by 4D-Var or LETKF, errors at the end of the window
+and of the forecast must be at most 0.6 of those of 4D-Var without them; DIR/double_gyre_winds-SEED.png shows them. The
+exit code is 1 if a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from swmodel.plotting import style
 MAX_STATE_RATIO, MAX_DRAG_RATIO, MAX_WEAK_CONSTRAINT_RATIO = 0.25, 1 / 3, 0.6
 LETKF_OPTIONS = ("--method", "letkf")
 LABELS = {"eta": "Rms error of the interface (m)", "current": "Rms error of the current (m s⁻¹)"}
-#: 4D-Var of the cost of LETKF: 19 sweeps, as long as about 95 runs.
+#: 4D-Var that costs as much as LETKF: 19 sweeps, as long as about 95 runs.
 SHORT_4DVAR_OPTIONS = ("-s", "assimilation.outer=2", "-s", "assimilation.inner=8")
-#: The settings of an analysis that takes the wind of the first guess for the true one.
+#: The settings of an analysis that takes the wind of the first guess as true.
 STRONG_CONSTRAINT_OPTIONS = ("-s", "assimilation.controls=eta,u,v")
 
 
 def assimilate(case: str, seed: int, nproc: int, folder: Path, settings=()) -> dict:
-    """The errors that `swmodel assimilate` finds; ends this program with its exit code where that is not 0."""
+    """The errors that `swmodel assimilate` writes; if it fails, this program exits with its exit code."""
     command = [sys.executable, "-m", "swmodel", "assimilate", case, "--nproc", str(nproc), "-s", f"case.seed={seed}"]
     command += settings
     process = subprocess.run([*command, "--output", str(folder), "--force", "--quiet"])
@@ -45,7 +45,7 @@ def assimilate(case: str, seed: int, nproc: int, folder: Path, settings=()) -> d
 
 
 def error_ratios(twin: dict, prefix="", first_day=0.0, names=("eta", "current")) -> Iterator[tuple[str, float, float]]:
-    """(what, error of the analysis over that of the first guess from a day on, at most)."""
+    """(what, error of the analysis over that of the first guess from `first_day` on, largest allowed value)."""
     for name, errors_of_control in twin["controls"].items():
         if "where_wrong" in errors_of_control["background"]:
             errors = [errors_of_control[who]["where_wrong"] for who in ("analysis", "background")]
@@ -54,7 +54,7 @@ def error_ratios(twin: dict, prefix="", first_day=0.0, names=("eta", "current"))
     for name in names:
         for where in ("everywhere", "unobserved"):
             before, after = (np.array(forecast[name][who][where]) for who in ("background", "analysis"))
-            is_counted = before > 0  # a first guess that starts from the truth is not off there
+            is_counted = before > 0  # a first guess that starts from the truth has no error there
             is_counted &= np.array(forecast["days"]) >= first_day
             yield (
                 f"{prefix}{name} {where}, the worst of all days",
@@ -64,7 +64,7 @@ def error_ratios(twin: dict, prefix="", first_day=0.0, names=("eta", "current"))
 
 
 def ratios_to_strong_constraint(prefix: str, weak: dict, strong: dict) -> Iterator[tuple[str, float, float]]:
-    """(what, error with corrections of the wind over that without, at most), at the ends of window and forecast."""
+    """(what, error with wind corrections over that without, largest allowed value), at ends of window and forecast."""
     window = weak["forecast"]["days"].index(weak["forecast"]["window_days"])
     for name in ("eta", "current"):
         for number, when in ((window, "window"), (-1, "forecast")):
@@ -77,7 +77,7 @@ def ratios_to_strong_constraint(prefix: str, weak: dict, strong: dict) -> Iterat
 
 
 def check_case(case: str, seed: int, nproc: int, folder: Path) -> Iterator[tuple[str, float, float]]:
-    """(what, ratio, at most) of a case and a seed."""
+    """(what, ratio, largest allowed value) for a case and a seed."""
 
     def assimilate_variant(name: str, *settings: str) -> dict:
         return assimilate(case, seed, nproc, folder.with_name(f"{folder.name}-{name}"), settings)
@@ -108,7 +108,7 @@ def check_case(case: str, seed: int, nproc: int, folder: Path) -> Iterator[tuple
 
 
 def draw(twins: dict[str, dict], path: Path) -> None:
-    """Draw the errors of analyses over time, by method, and of their first guess."""
+    """Draw the errors of the analysis of each method, and of the first guess, over time."""
     figure = style.NotebookFigure(figsize=(8.4, 3.0), layout="constrained")
     for panel, (name, label) in zip(figure.subplots(1, 2), LABELS.items(), strict=True):
         forecasts = {what: twin["forecast"] for what, twin in twins.items()}
@@ -125,11 +125,10 @@ def draw(twins: dict[str, dict], path: Path) -> None:
 
 
 def main() -> None:
-    """Print the ratios; exit code 1 if one is too large."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", nargs="+", type=int, default=(1, 2), help="of the observations' places and errors")
-    parser.add_argument("--nproc", type=int, default=2, help="processes")
-    parser.add_argument("--folder", type=Path, default=Path("outputs/twins"), help="for the runs")
+    parser.add_argument("--seeds", nargs="+", type=int, default=(1, 2), help="seeds of the observations")
+    parser.add_argument("--nproc", type=int, default=2, help="number of processes")
+    parser.add_argument("--folder", type=Path, default=Path("outputs/twins"), help="folder for the runs")
     args, all_within_bounds = parser.parse_args(), True
     for case in ("gulf_surge", "double_gyre_twin", "double_gyre_drag", "double_gyre_winds"):
         for seed in args.seeds:

@@ -1,4 +1,4 @@
-"""analysis.nc: first guess, analysis and increment of the controls, departures of observations, costs, errors."""
+"""Writes analysis.nc: first guess, analysis and increment of controls, departures of observations, costs, errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ..ocean.table import CONTROLS, CORRECTIONS, INITIAL_FIELDS, variable_in_run
 from ..ocean.variable import Variable
 from ..setup.positions.stencils import OBSERVED_QUANTITIES
 
-#: Units of the errors over time.
 FORECAST_UNITS = {"eta": "m", "current": "m s-1"}
 
 STATE_LABELS = {
@@ -23,36 +22,33 @@ STATE_LABELS = {
     "spread": "spread of the members",
 }
 
-#: What is drawn over time.
 ERROR_LABELS = {who: f"error of {{}} of the run from the {STATE_LABELS[who]}" for who in ("background", "analysis")}
 ERROR_LABELS["spread"] = "spread of {} of the members"
 
-#: Numbers of each outer iteration.
 ITERATION_LABELS = {
     "cost": "cost",
-    "background": "part of the cost from the first guess",
-    "observations": "part of the cost from observations",
+    "background": "first-guess term of the cost",
+    "observations": "observation term of the cost",
     "gradient_norm": "norm of the gradient",
-    "misfit": "rms of departures over their errors",
+    "misfit": "rms of departures divided by observation errors",
 }
 
 
-#: Numbers of each cycle of a filter.
 CYCLE_LABELS = {
     "day": "time of the analysis, days since the start of the window",
     "observations": "number of observations",
-    "background": "rms over their errors of departures from the members' mean, before the analysis",
-    "expected": "the same as expected from the members' spread and the errors",
-    "analysis": "rms over their errors of departures from the members' mean, after the analysis",
+    "background": "rms of departures from the members' mean divided by observation errors, before the analysis",
+    "expected": "that rms as expected from the members' spread and the observation errors",
+    "analysis": "rms of departures from the members' mean divided by observation errors, after the analysis",
 }
 
 
 def write_analysis(
     path, experiment, analysis: dict, departures: dict, results: dict, command_line="", impact=None, spread=None
 ) -> None:
-    """Write the file, whole or not at all; all processes call it together.
+    """Write the file, whole or not at all; all processes call this together.
 
-    `impact`: an `impact.ObservationImpact`, if known; `spread`: that of members, by control.
+    `impact`: an `impact.ObservationImpact`, if known; `spread`: {control: spread of the members}.
     """
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
@@ -94,12 +90,11 @@ def write_analysis(
 
 
 def record_dimension(name: str) -> str:
-    """The dimension of a control's records."""
     return "time" if name in CORRECTIONS else "record"
 
 
 def define_record_times(dataset, dimension: str, seconds, config) -> None:
-    """A dimension of records with their times, which controls may share."""
+    """Define a dimension of records and its times, unless another control has defined it."""
     if dimension not in dataset.dimensions:
         dataset.createDimension(dimension, len(seconds))
         define_variable(
@@ -108,7 +103,7 @@ def define_record_times(dataset, dimension: str, seconds, config) -> None:
 
 
 def control_variable(name: str, kind: str, physics) -> Variable:
-    """The variable of a control; its location is empty for a number."""
+    """The output variable of a control; the location of a number is ""."""
     entry, location = variable_in_run(name, physics), CONTROLS[name].control_location
     standard_name = entry.standard_name if location and kind not in ("increment", "spread") else ""
     long_name = f"{entry.long_name if location else name.replace('_', ' ')}, {STATE_LABELS[kind]}"
@@ -116,7 +111,7 @@ def control_variable(name: str, kind: str, physics) -> Variable:
 
 
 def define_observations(dataset, observations, departures: dict, impact, config) -> None:
-    """The observations, departures of first guess and analysis, and the impact on a quantity, if known."""
+    """Define observations, their departures from first guess and analysis, and their impact on a quantity, if known."""
     dataset.createDimension("observation", observations.size)
     grid_axes = axes(config.grid)
     units = {"units": grid_axes.x.unit}
@@ -149,7 +144,7 @@ def define_observations(dataset, observations, departures: dict, impact, config)
 
 
 def define_rows(dataset, dimension: str, rows: list, labels: dict) -> None:
-    """Numbers of each outer iteration, or of each cycle."""
+    """Define the numbers of each outer iteration, or of each cycle."""
     if rows:
         dataset.createDimension(dimension, len(rows))
     for name, long_name in labels.items() if rows else ():
@@ -158,7 +153,6 @@ def define_rows(dataset, dimension: str, rows: list, labels: dict) -> None:
 
 
 def define_forecast_errors(dataset, forecast: dict, physics) -> None:
-    """Errors against the truth over time, in a twin experiment."""
     dataset.createDimension("error_time", len(forecast["days"]))
     attributes = {"long_name": "time since the start of the window", "units": "days"}
     attributes["end_of_window"] = forecast["window_days"]

@@ -1,4 +1,4 @@
-"""The task `assimilate`: from first guess and observations to an analysis, by 4D-Var or LETKF."""
+"""The task `assimilate`: the analysis, by 4D-Var or LETKF, from a first guess and observations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .impact import observation_impact
 
 RESULTS_FILE, FIGURE = "assimilation.json", "assimilation.png"
 
-#: Cells in the shortest correlation length that the grid resolves; stations in the summary.
+#: Cells in the shortest correlation length that the grid resolves; most stations in the summary.
 MIN_LENGTH_CELLS, MOST = 3, 5
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 def compute(config, directory, options, report, command_line, watch):
     """Assimilate observations; see `cli.job.TASK_MODULES`.
 
-    Options: `memory`, most bytes in a process; `resume`, whether to continue from what is in the folder.
+    Options: `memory`, most bytes per process; `resume`, whether to continue from the progress saved in the folder.
     """
     directory, start_time = Path(directory), time.perf_counter()
     with StopRequests(config.run.walltime) as stop:
@@ -51,7 +51,7 @@ def compute(config, directory, options, report, command_line, watch):
         transport = monitor.transport = experiment.problem.transport
         length = config.assimilation.length
         if transport.rank == 0 and 0 < length < MIN_LENGTH_CELLS * max_cell_size(config.grid):
-            log.warning("assimilation.length: %g m is less than three cells, which the grid cannot resolve", length)
+            log.warning("assimilation.length: %g m is less than three cells, so the grid cannot resolve it", length)
         method = run_4dvar if variational else cycles.run_letkf
         results = method(config, experiment, directory, options, command_line, monitor)
     results |= {"wall_seconds": time.perf_counter() - start_time, "nproc": transport.size}
@@ -67,11 +67,11 @@ def compute(config, directory, options, report, command_line, watch):
         if monitor.iteration == 0:
             raise NumericalError(f"{words}; the cost did not decrease")
         if transport.rank == 0:
-            log.warning("%s; the results are those of the least cost", words)
+            log.warning("%s; the results are those with the lowest cost", words)
 
 
 def run_4dvar(config, experiment, directory, options, command_line, monitor) -> dict:
-    """The fit by 4D-Var; writes analysis.nc, and returns the numbers for assimilation.json."""
+    """Run 4D-Var and write analysis.nc; returns the numbers for assimilation.json."""
     transport = experiment.problem.transport
     cost_function = monitor.cost_function = CostFunction(experiment)
     start = MinimiserState(cost_function.zero_vector())
@@ -88,18 +88,18 @@ def run_4dvar(config, experiment, directory, options, command_line, monitor) -> 
 
 
 def to_checkpoint(progress: MinimiserState, history: list) -> tuple[dict, dict]:
-    """The fields and the numbers from which a minimisation continues."""
+    """The fields and the metadata from which a minimisation continues."""
     return progress.w, {"iteration": progress.iteration, "first_norm": progress.first_norm, "history": history}
 
 
 def from_checkpoint(fields: dict, metadata: dict) -> tuple[MinimiserState, list]:
-    """The Progress and the history of `to_checkpoint`."""
+    """The MinimiserState and the history that `to_checkpoint` saved."""
     w = {name: jnp.asarray(values) for name, values in fields.items()}
     return MinimiserState(w, metadata["iteration"], metadata["first_norm"]), metadata["history"]
 
 
 class ProgressMonitor:
-    """Stops, reports and files of Progress during an assimilation; all processes call its methods together."""
+    """Reports and saves the progress of an assimilation, and stops it; all processes call its methods together."""
 
     def __init__(self, stop: StopRequests, config, directory: Path, report):
         self.stop, self.config, self.directory, self.report = stop, config, directory, report
@@ -107,26 +107,24 @@ class ProgressMonitor:
         self.transport, self.rounds_name = None, "outer iterations"
 
     def tick(self, transport):
-        """Count a piece of computation, and stop on request."""
+        """Count a piece of computation; raise Stopped on request."""
         self.pieces += 1
         if reason := self.stop.reason(transport):
             progress = (
-                f"after {self.iteration} {self.rounds_name}"
-                if self.iteration
-                else f"before the first of the {self.rounds_name}"
+                f"after {self.iteration} {self.rounds_name}" if self.iteration else f"before any {self.rounds_name}"
             )
             command = f"the same command and `--output {self.directory} --resume`"
             raise Stopped(f"stopped by {reason} {progress}; continue with {command}")
 
     def hessian(self, w, dw):
-        """The Hessian's product with dw; reports the inner iteration."""
+        """The product of the Hessian with dw; reports the inner iteration."""
         product = self.cost_function.hessian(w, dw)
         self.n_inner += 1
         self.report_progress(f"inner iteration {self.n_inner}")
         return product
 
     def record_iteration(self, event: IterationReport):
-        """Record an outer iteration, write the file, and report it."""
+        """Add an outer iteration to the history, save the progress, and report it."""
         cost = event.cost
         row = {"iteration": event.iteration, "cost": cost.total, "background": cost.background}
         row |= {"observations": cost.observations, "misfit": cost.misfit, "gradient_norm": event.gradient_norm}
@@ -140,18 +138,17 @@ class ProgressMonitor:
             )
         self.iteration, self.n_inner = event.state.iteration, 0
         self.report_progress(
-            f"J {cost.total:.5g} = first guess {cost.background:.5g} + observations {cost.observations:.5g}  "
+            f"J {cost.total:.5g} = first-guess term {cost.background:.5g} + observation term {cost.observations:.5g}  "
             f"misfit {cost.misfit:.3f}  gradient {event.gradient_norm:.3g} ({event.ratio:.1e})"
         )
 
     def report_progress(self, words: str, n_rounds: int = 0):
-        """Report words, once."""
         if self.transport.rank == 0:
             self.report({"step": self.iteration, "steps": n_rounds or self.config.assimilation.outer, "words": words})
 
 
 def finish_4dvar(experiment, monitor: ProgressMonitor, result, directory, command_line) -> dict:
-    """Write analysis.nc; returns the numbers for assimilation.json. All processes call it together."""
+    """Write analysis.nc; returns the numbers for assimilation.json. All processes call this together."""
     cost_function, w, observations = monitor.cost_function, result.state.w, experiment.observations
     analysis = cost_function.controls_at(w)
     departures = {
@@ -191,12 +188,11 @@ def finish_4dvar(experiment, monitor: ProgressMonitor, result, directory, comman
 
 
 def summary(directory) -> str:
-    """The results in words."""
     results = json.loads((Path(directory) / RESULTS_FILE).read_text())
     misfit = results["misfit"]
     words = (
         f"{iterations_summary(results)}, misfit of {results['observations']} observations {misfit['background']:.2f} "
-        f"-> {misfit['analysis']:.2f} (1: as their errors)"
+        f"-> {misfit['analysis']:.2f} (1: as expected from their errors)"
     )
     errors = impact_summary(results) if "impact" in results else []
     errors += twin_summary(results["twin"]) if "twin" in results else []
@@ -204,7 +200,6 @@ def summary(directory) -> str:
 
 
 def iterations_summary(results) -> str:
-    """The iterations, or the cycles."""
     if "cycles" in results:
         last = results["cycles"][-1]
         return f"{len(results['cycles'])} analyses with {results['members']} members, the last on day {last['day']:.4g}"
@@ -215,7 +210,7 @@ def iterations_summary(results) -> str:
 
 
 def impact_summary(results) -> list[str]:
-    """The change of the quantity, and the stations with the largest impact on it, as lines."""
+    """Lines about the change of the quantity and the stations with the largest impact on it."""
     impact = results["impact"]
     change = impact["analysis"] - impact["background"]
     lines = [
@@ -229,11 +224,11 @@ def impact_summary(results) -> list[str]:
 
 
 def twin_summary(twin) -> list[str]:
-    """Errors against the truth, first guess -> analysis, as lines."""
+    """Lines about the errors relative to the truth, first guess -> analysis."""
     unobserved_fraction, distance = twin["unobserved_part"], twin["unobserved_metres"]
     lines = [
-        f"errors, first guess -> analysis; unobserved: the {unobserved_fraction:.0%} of cells over "
-        f"{distance / 1e3:.0f} km from data"
+        f"errors, first guess -> analysis; unobserved: the {unobserved_fraction:.0%} of cells more than "
+        f"{distance / 1e3:.0f} km from any observation"
     ]
     for name, of in twin["controls"].items():
         for where in of["background"]:
@@ -250,8 +245,8 @@ def twin_summary(twin) -> list[str]:
 
 
 def error_line(label: str, before: float | None, after: float | None, units: str) -> str:
-    """One error with its units, before and after; "" for none, or if it is not finite, null in JSON."""
+    """One error before and after; "" if there is none or it was not finite (null in JSON)."""
     if not before or after is None:
         return ""
-    ratio_text = f"{after / before:8.2f} of it"
+    ratio_text = f"  ratio {after / before:.2f}"
     return f"  {label:34} {before:10.4g} -> {after:10.4g} {'' if units == '1' else units:6}{ratio_text}"

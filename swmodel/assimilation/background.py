@@ -1,7 +1,6 @@
 """Errors of a first guess: the change of variables x = x_b + L w, where w are independent standard normal numbers.
 
-docs/assimilation.md has L for each control. C^(1/2) = N F is the normalised smoothing of `diffusion`, or in seas
-without land of `spectral`.
+docs/assimilation.md gives L for each control. C^(1/2) = N F is normalised smoothing, by `diffusion` or `spectral`.
 """
 
 from __future__ import annotations
@@ -24,16 +23,15 @@ from .spectral import SpectralFilters
 from .spectral import variance as variance_of_spectrum
 from .variance import smoothed_noise_variances
 
-#: The locations of controls that are fields.
 FIELD_LOCATIONS = {name: row.control_location for name, row in CONTROLS.items() if row.control_location}
 
-#: Balance fades where |f| is below this fraction of its largest value in the domain.
+#: Geostrophic balance fades out where |f| is below this fraction of its largest value in the domain.
 BALANCE_FADE_FRACTION = 0.1
 
-#: Order p of the correlations: nearly Gaussian.
+#: Order p of the smoothing, with which correlations are nearly Gaussian.
 CORRELATION_ORDER = 10
 
-#: Error of the smoothing, in the operator norm.
+#: Largest error of the smoothing, in the operator norm.
 SMOOTHING_TOLERANCE = 1e-5
 
 #: Number of fields of white noise for the normalisation near land.
@@ -41,15 +39,15 @@ NORMALISATION_SAMPLES = 256
 
 
 class BackgroundErrors:
-    """Errors of a first guess, on this process's block; a pytree. All processes make and call it together.
+    """Errors of a first guess on this process's block; a pytree. All processes make and call it together.
 
     Args:
-        grid: Grid of NumPy arrays (`Setup.grid`) of the block.
-        controls: {name: (sigma, length)}, the standard deviation in the unit of the control, a number or an array
-            [ny, nx], and the correlation length (Daley), m, None for numbers. Numbers at records in time have the
-            symmetric root of their covariance, [n, n].
-        roots: {name: the symmetric root of the correlation in time, [n, n]} of fields at records.
+        grid: the block's Grid of NumPy arrays (`Setup.grid`).
+        controls: {name: (sigma, length)}: the standard deviation in the unit of the control, a number or an array
+            [ny, nx], and the correlation length (Daley), m, or None for numbers. For numbers at records in time sigma
+            is the symmetric root of their covariance, [n, n].
         balanced: whether to add currents in balance with eta to u and v.
+        roots: {name: symmetric root of the correlation in time, [n, n]} of fields at records.
         order, tolerance, samples: see CORRELATION_ORDER, SMOOTHING_TOLERANCE and NORMALISATION_SAMPLES.
     """
 
@@ -101,22 +99,22 @@ class BackgroundErrors:
         self.scale = jnp.asarray(np.stack(scales), self.dtype)  # sigma N; zero on land and closed faces
 
     def _n_layers(self, name: str) -> int:
-        """The number of records of a field; 1 for one without."""
+        """The number of records of a field; 1 for a field without records."""
         return len(self.roots[name]) if name in self.roots else 1
 
     def _stack_layers(self, x: dict):
-        """The fields and their records one after the other, [fields, ny, nx]."""
+        """All fields, and all records of those that have some, stacked to [fields, ny, nx]."""
         return jnp.concatenate([x[name] if name in self.roots else x[name][None] for name in self.field_names])
 
     def _unstack_layers(self, fields) -> dict:
-        """The reverse of `_stack_layers`."""
+        """The inverse of `_stack_layers`."""
         ends = np.cumsum([self._n_layers(name) for name in self.field_names])
         parts = zip(self.field_names, jnp.split(fields, ends[:-1]), strict=True)
         return {name: part if name in self.roots else part[0] for name, part in parts}
 
     def _apply_time_roots(self, x: dict) -> dict:
-        """x with the root of the correlation in time, which is symmetric, along records."""
-        # A matrix product would add the records of a cell in an order that depends on the number of cells.
+        """x, multiplied along the records by the symmetric root of the correlation in time."""
+        # A matrix product would sum the records of a cell in an order that depends on the number of cells.
         return x | {name: (root[..., None, None] * x[name][None]).sum(axis=1) for name, root in self.roots.items()}
 
     def _smooth(self, fields):
@@ -126,7 +124,7 @@ class BackgroundErrors:
         return smooth(fields, self.coefficients, self.links, self.transport)
 
     def apply(self, w: dict) -> dict:
-        """L w: linear; fields [ny, nx] of this block, also at records, numbers (). Zero on land and closed faces."""
+        """L w: fields [ny, nx] of this block or their records, and numbers (). Zero on land and closed faces."""
         dx = {name: jnp.dot(sigma, w[name]) for name, sigma in self.number_sigmas.items()}
         if self.field_names:
             dx |= self._unstack_layers(self.scale * self._smooth(self._stack_layers(self._apply_time_roots(w))))
@@ -136,9 +134,9 @@ class BackgroundErrors:
         return {name: dx[name] for name in self.names}
 
     def transpose(self, x: dict) -> dict:
-        """Lᵀ x: from the derivative of a scalar with respect to x to that with respect to w.
+        """Lᵀ x: the derivative of a scalar with respect to w, from that with respect to x.
 
-        F is its own transpose; JAX's derivative of `apply` takes 3 times as long.
+        F is its own transpose; JAX's derivative of `apply` would take 3 times as long.
         """
         if self.balance is not None:
             x = x | {"eta": x["eta"] + geostrophic_transpose(x["u"], x["v"], self.balance, self.transport)}
@@ -148,7 +146,7 @@ class BackgroundErrors:
         return {name: w[name] for name in self.names}
 
     def noise(self, seed: int, member: int) -> dict:
-        """A w of standard normal numbers, the same on any layout."""
+        """A random w of standard normal numbers, the same on any layout."""
         block, fields = self.transport.block, {}
         for name in self.field_names:
             fields[name] = white_noise(seed, name, member, block)
@@ -164,19 +162,17 @@ class BackgroundErrors:
         return {name: jnp.asarray((fields | numbers)[name], self.dtype) for name in self.names}
 
     def draw(self, seed: int, member: int) -> dict:
-        """L w for the noise of an ensemble's member: a random error of the first guess."""
+        """A random error of the first guess: L w with the `noise` of an ensemble member."""
         return _jit_apply(self, self.noise(seed, member))
 
 
 def water_mask(grid, location: str) -> Patch:
-    """1 at wet points and on open faces, else 0."""
+    """1 in wet cells or on open faces, else 0."""
     return getattr(grid, MASK_NAMES[location]).map(np.float64)
 
 
 def water_and_boundary_mask(grid, location: str) -> Patch:
-    """As `water_mask`, and 1 at the given values of the water outside: in the outermost cells, and on the sides'
-    faces.
-    """
+    """As `water_mask`, and also 1 where there is boundary data: in the outermost cells and on open boundary faces."""
     if location != "centre":
         return water_mask(grid, location) + {"u": grid.open_boundary_u, "v": grid.open_boundary_v}[location].map(
             np.float64
@@ -209,7 +205,7 @@ _jit_apply = jax.jit(BackgroundErrors.apply)
 
 
 class GeostrophicBalance(NamedTuple):
-    """K: eta -> (u, v). Lengths have one cell around the block, [ny + 2, nx + 2], other fields have [ny, nx]."""
+    """The operator eta -> (u, v). Inverse lengths [ny + 2, nx + 2] have a cell around the block; the rest [ny, nx]."""
 
     rdx_u: Any  # 1/dx on open east faces, else 0, m-1
     rdy_v: Any  # 1/dy on open north faces, else 0, m-1
@@ -218,10 +214,7 @@ class GeostrophicBalance(NamedTuple):
 
 
 def build_balance(config, transport, grid) -> GeostrophicBalance:
-    """The operator of this process's block, in the run's precision; all processes call it together.
-
-    The Grid has Patches of NumPy arrays with one cell around the block.
-    """
+    """The operator of this process's block, from Patches with a cell around it; all processes call this together."""
     shape, dtype, g = transport.block.shape, np.dtype(config.run.dtype), config.physics.gravity
     f = grid.f.map(np.float64)
     max_f = float(transport.reduce(np.asarray(np.abs(f.values).max()), "max"))
@@ -242,7 +235,7 @@ def build_balance(config, transport, grid) -> GeostrophicBalance:
 
 
 def inverse_away_from_equator(f: Patch, max_f: float) -> Patch:
-    """(1 - exp(-(f/f_c)²)) / f, f_c = largest / 10: 1/f with an error of 2e-4 where |f| > 3 f_c, 0 at the equator."""
+    """(1 - exp(-(f/f_c)²)) / f with f_c = max_f/10: 1/f to within 2e-4 where |f| > 3 f_c, and 0 at the equator."""
 
     def function(f):
         if max_f == 0:
@@ -255,9 +248,9 @@ def inverse_away_from_equator(f: Patch, max_f: float) -> Patch:
 def geostrophic(eta, balance: GeostrophicBalance, transport):
     """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1, [ny, nx], from eta, m.
 
-    The slope on a face is the one between its two cells. u takes the mean slope of the open ones of the four north
-    faces around it, v likewise. Both are zero on closed faces, and without open faces around. The order is two, one
-    next to a coast.
+    The slope on a face is that between its two cells. u takes the mean slope of those of the four north faces around it
+    that are open, and v likewise of east faces. Both are zero on closed faces, and where no face around is open. The
+    accuracy is of second order, next to a coast of first order.
     """
     shape = eta.shape
     padded = Patch(exchange_halos((eta,), 1, transport)[0], (-1, -1))
@@ -272,8 +265,7 @@ def geostrophic(eta, balance: GeostrophicBalance, transport):
 def geostrophic_transpose(u, v, balance: GeostrophicBalance, transport):
     """The transpose of `geostrophic`: from u and v to eta, [ny, nx].
 
-    Each block adds all that its cells get. JAX's transpose would send parts of sums to the neighbours, which round
-    otherwise on each layout.
+    JAX's transpose would send partial sums to the neighbours, and the rounding would depend on the layout.
     """
     padded = exchange_halos((balance.per_slope_u * u, balance.per_slope_v * v), 1, transport)
     around_u, around_v = (Patch(field, (-1, -1)) for field in padded)

@@ -1,4 +1,4 @@
-"""The progress of an assimilation, in a file from which any number of processes can continue."""
+"""The progress of an assimilation, saved in a file from which any number of processes can continue."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CHECKPOINT_FILE = "progress.h5"
 
 log = logging.getLogger(__name__)
 
-#: Keys of [assimilation] that may change when an assimilation continues: its end, what follows, the path of the file.
+#: Keys of [assimilation] that may change when an assimilation continues: when it ends, what follows, the file's path.
 KEYS_FREE_ON_RESUME = ("outer", "gradient", "impact", "impact_days", "observations")
 
 
 def save(directory, fields: dict, metadata: dict, config, observations, transport) -> None:
-    """Write fields and numbers, and `about` them what JSON can hold; all processes call it together."""
+    """Write fields, and metadata that JSON can hold; all processes call this together."""
     metadata = metadata | {"configuration": to_toml(config), "observations": observations_checksum(observations)}
     write_blocks(
         Path(directory) / CHECKPOINT_FILE, fields, json.dumps(metadata), (config.grid.ny, config.grid.nx), transport
@@ -32,14 +32,11 @@ def save(directory, fields: dict, metadata: dict, config, observations, transpor
 
 
 def load(directory, config, observations, transport) -> tuple[dict, dict] | None:
-    """The fields on this process's block, and what was saved about them; None without an iteration or a cycle.
-
-    UsageError: they are from another assimilation.
-    """
+    """The saved fields on this process's block, and metadata, if any. UsageError: they are of another assimilation."""
     path = Path(directory) / CHECKPOINT_FILE
     if not transport.broadcast(path.exists()):
         if transport.rank == 0:
-            log.warning("no iterations or cycles in %s to continue: starts from the first guess", directory)
+            log.warning("%s has no iteration or cycle to continue from: starting from the first guess", directory)
         return None
     fields, text = read_blocks(path, transport.block)
     metadata = json.loads(text)
@@ -51,7 +48,6 @@ def load(directory, config, observations, transport) -> tuple[dict, dict] | None
 
 
 def require_same_assimilation(mismatches: list[str], path) -> None:
-    """Check that a file belongs to this assimilation."""
     if mismatches:
         message = f"{path} is from another assimilation and cannot be continued:"
         raise UsageError("\n".join([message, *mismatches]))

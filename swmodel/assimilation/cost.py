@@ -15,7 +15,7 @@ from .gauss_newton import Cost, make_dot
 
 
 class CostFunction:
-    """J on all processes of a run, which make it and call its methods together, with the same numbers on all.
+    """J. All processes make it and call its methods together, and get the same numbers.
 
     Attributes:
         sweeps: number of gradients and Hessian products so far.
@@ -47,26 +47,26 @@ class CostFunction:
         self._jit_transpose = jax.jit(lambda background, x: background.transpose(x))
 
     def zero_vector(self) -> dict:
-        """w = 0: the first guess."""
+        """w = 0, which stands for the first guess."""
         dtype = self.problem.config.run.dtype
         return {name: jnp.zeros(np.shape(self.first_guess[name]), dtype) for name in self.background.names}
 
     def controls_at(self, w: dict) -> dict:
-        """x = x_b + L w."""
+        """The controls x = x_b + L w."""
         return self._jit_controls_at(self.background, self.first_guess, w)
 
     def model_values(self, x: dict) -> np.ndarray:
-        """H M(x): the model's values of the observed quantities, [n]."""
+        """H M(x), the observed quantities in the model, [n]."""
         return self._model_values(self.problem.series(x))
 
     def tangent(self, w: dict, dw: dict) -> tuple[np.ndarray, np.ndarray]:
-        """H M(x_b + L w), and H M L dw along its trajectory, [n]."""
+        """H M(x_b + L w), and H M L dw along its trajectory, both [n]."""
         both = self.problem.tangent(self.controls_at(w), self._jit_apply(self.background, self.first_guess, dw))
         values, changes = map(self._model_values, both)
         return values, changes
 
     def cost_and_gradient(self, w: dict):
-        """(Cost, gradient)."""
+        """J(w) as a Cost, and J'(w)."""
         self.sweeps += 1
         misfit, x_bar = self.problem.value_and_adjoint(self.controls_at(w), self._misfit_and_cotangents)
         return Cost(0.5 * self.dot(w, w), misfit, self.n_observations), add_increment(
@@ -74,7 +74,7 @@ class CostFunction:
         )
 
     def hessian(self, w: dict, dw: dict) -> dict:
-        """The product of the Gauss-Newton Hessian at w with dw: symmetric and positive definite."""
+        """The product of dw with the Gauss-Newton Hessian at w, which is symmetric and positive definite."""
         self.sweeps += 1
         x = self.controls_at(w)
         _, d_series = self.problem.tangent(x, self._jit_apply(self.background, self.first_guess, dw))
@@ -84,7 +84,7 @@ class CostFunction:
         return add_increment(dw, self.background_transpose(x_bar))
 
     def _model_values(self, series) -> np.ndarray:
-        """The observed quantities [n], from shares of the series."""
+        """The observed quantities [n], from this process's share of the series."""
         return np.asarray(self._collect(series), np.float64)
 
     def _misfit_and_cotangents(self, series):
@@ -99,5 +99,5 @@ class CostFunction:
 
 
 def add_increment(x: dict, dx: dict) -> dict:
-    """x + dx, for the names in dx."""
+    """x + dx for the names in dx, x for the others."""
     return x | {name: x[name] + change for name, change in dx.items()}

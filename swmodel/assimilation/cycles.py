@@ -1,4 +1,4 @@
-"""The method `letkf` of the task `assimilate`: cycles of a filter, and the forecast from its last analysis."""
+"""The method `letkf` of the task `assimilate`: the cycles of a filter and the forecast from its last analysis."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ log = logging.getLogger(__name__)
 
 
 def run_letkf(config, experiment, directory, options, command_line, monitor) -> dict:
-    """The analyses by LETKF; writes analysis.nc, and returns the numbers for assimilation.json.
+    """Run LETKF and write analysis.nc; returns the numbers for assimilation.json. All processes call this together.
 
-    All processes call it together. The first guess, analysis and truth of its maps are those of the last analysis, at
-    the end of the window. Errors over time are those of the members' mean, also in the forecast.
+    The maps of first guess, analysis and truth are those of the last analysis, at the end of the window. Errors over
+    time are those of the members' mean, also in the forecast.
     """
     monitor.rounds_name, observations = "cycles", experiment.observations
     run, block = FilterRun(config, experiment, monitor, directory), experiment.problem.block
@@ -73,7 +73,7 @@ def run_letkf(config, experiment, directory, options, command_line, monitor) -> 
 
 
 def crop_to_block(field: np.ndarray, block) -> np.ndarray:
-    """The part of a whole field [..., ny, nx] on a block."""
+    """The part of a global field [..., ny, nx] on a block."""
     return field[..., block.y.start : block.y.stop, block.x.start : block.x.stop]
 
 
@@ -86,12 +86,12 @@ def true_state_at_end(experiment, tick) -> dict:
 
 
 class FilterRun:
-    """The run of a filter's members through the window, and in a twin experiment through the forecast.
+    """The run of a filter's members through the window and, in a twin experiment, through the forecast.
 
     Attributes:
-        misfits: of the observations so far, over their errors, before and after their analysis [2, n].
+        misfits: departures of the observations so far, divided by their errors, before and after the analysis, [2, n].
         cycle_rows: the numbers of the cycles so far, for assimilation.json.
-        forecast_moments: in a twin experiment, mean and spread [2, 3, ny, nx] at the `forecast_steps` so far.
+        forecast_moments: in a twin experiment, mean and spread [2, 3, ny, nx] at each of the `forecast_steps` so far.
     """
 
     def __init__(self, config, experiment, monitor, directory):
@@ -100,7 +100,6 @@ class FilterRun:
         self.misfits = np.zeros((2, experiment.observations.size))
 
     def save_checkpoint(self) -> None:
-        """Write the file from which `resume` continues."""
         filter_, metadata = self.filter, {"step": self.filter.members.step, "rows": self.cycle_rows}
         arrays = {"misfits": self.misfits.ravel(), "records": np.ravel(self.forecast_moments)}
         checkpoint.save(
@@ -123,7 +122,7 @@ class FilterRun:
             filter_.from_checkpoint(metadata["step"], fields)
 
     def run_to_end(self):
-        """The Moments of all fields before and after the last analysis."""
+        """Run through all cycles; returns mean and spread of all fields before and after the last analysis."""
         config, filter_ = self.config, self.filter
         options, steps, members = config.assimilation, config.run.steps, filter_.members
         cycle_steps = options.cycle_steps or steps
@@ -148,11 +147,11 @@ class FilterRun:
         return moments_before, moments_after
 
     def moments_by_name(self) -> dict:
-        """The Moments of all fields of the members, by name."""
+        """{name: MeanAndSpread} of all fields of the members."""
         return {name: self.filter.moments(values) for name, values in self.filter.fields().items()}
 
     def analyse(self, step: int, cycle_steps: int) -> None:
-        """The analysis at the end of a cycle of `length` steps."""
+        """Analyse the members at the end of a cycle of `cycle_steps` steps."""
         filter_, options = self.filter, self.config.assimilation
         filter_.health.check()
         sample_steps = filter_.operator.sample * options.every_steps

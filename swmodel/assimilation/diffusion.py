@@ -1,19 +1,19 @@
 """Smoothing by implicit diffusion: the square root of a correlation operator, without dot products over processes.
 
-With A = -div(m grad), Neumann at coasts and walls (m is 1 between two cells of water, else 0), and order p,
+With A = -div(m grad), where m is 1 between two wet cells and 0 elsewhere (Neumann at coasts and walls), and order p,
 
     F = (1 + L² A)^(-p/2),        C = N F F N
 
-is a correlation operator once N makes its diagonal 1 (`variance.py`). docs/assimilation.md has its function c(r) and
-the length l² = -1/c''(0) = (2p - 4) L². F is computed as one Chebyshev series in A, of fixed length: with the spectrum
+is a correlation operator, where N makes its diagonal 1 (`variance`). docs/assimilation.md gives its function c(r) and
+the length l² = -1/c''(0) = (2p - 4) L². F is computed as one Chebyshev series in A of fixed length: with the spectrum
 of A in [0, 4/dx² + 4/dy²] (Gershgorin),
 
     F = sum_k c_k T_k(2 A / (4/dx² + 4/dy²) - 1).
 
-F is linear and self-adjoint like A. The series is scaled so that it preserves constants, and so sums over cells. The
+Like A, F is linear and self-adjoint. The series is scaled so that it preserves constants and hence sums over cells. Its
 error is at most twice the sum of the omitted coefficients. Each term costs one halo exchange of width 1 and no sum over
-processes. The bounds of the spectrum depend neither on masks nor on the length. So fields at centres and on faces, and
-with different lengths, are smoothed together, in one slab.
+processes. The bounds of the spectrum depend neither on the mask nor on the length, so fields at centres and on faces
+and with different lengths are smoothed together, as one array.
 
 Reference: Weaver, Tshimanga and Piacentini (2016), Correlation operators based on an implicitly formulated diffusion
 equation solved with the Chebyshev iteration, Q. J. R. Meteorol. Soc. 142, 455-471.
@@ -34,19 +34,18 @@ from ..ocean.operators import dx_c, dx_f, dy_c, dy_f
 from ..ocean.patch import Patch, east, north
 from ..parallel.transport.halo import exchange_halos
 
-#: The mask of the Grid for each location.
 MASK_NAMES = {"centre": "wet", "u": "open_u", "v": "open_v"}
 
 
 class Conductances(NamedTuple):
-    """The flux between neighbours for a unit difference, divided by the bound of the spectrum; zero at coasts."""
+    """The flux between neighbours per unit difference, divided by the bound of the spectrum; zero at coasts."""
 
     x: Any  # between (j, i) and (j, i+1), for i from -1 on: [fields, ny, nx + 1]
     y: Any  # between (j, i) and (j+1, i), for j from -1 on: [fields, ny + 1, nx]
 
 
 def conductances_of(mask: Patch, location: str, config, block, dtype) -> Conductances:
-    """The links of one field [1, y, x] on a block; its mask, 1 at wet points, has one cell around the block."""
+    """The conductances of one field on a block; its mask, 1 at wet points, has one cell around the block."""
     ny, nx = block.shape
     lengths = metrics(config.grid, np.arange(block.y.start - 1, block.y.stop + 1))
     inverse_lengths = {name: Metric(*(Patch(values, (-1, -1)) for values in lengths[name])) for name in ("rdx", "rdy")}
@@ -75,12 +74,9 @@ def spectrum_bound(config) -> float:
 
 
 def chebyshev_coefficients(length: float, config, order: int, tolerance: float) -> np.ndarray:
-    """Coefficients c_k of the Chebyshev series of F for a length l, m, and an order p > 2, float64.
-
-    Coefficients whose sum is at most `tolerance` are omitted.
-    """
+    """Chebyshev coefficients of F for a length l, m, and order p > 2, float64; those omitted sum to <= `tolerance`."""
     scaled_length_squared = length**2 / (2 * order - 4) * spectrum_bound(config)
-    # Each term is exp(-2 / sqrt(1 + steepness)) times the one before, so later terms are below round-off.
+    # Each term is exp(-2 / sqrt(1 + scaled_length_squared)) times the one before, so later terms are below round-off.
     n_points = 64 * int(np.ceil(np.sqrt(1 + scaled_length_squared)))
     angle = np.pi * (np.arange(n_points) + 0.5) / n_points
     values = (1 + scaled_length_squared * (np.cos(angle) + 1) / 2) ** (-order / 2)
@@ -93,15 +89,15 @@ def chebyshev_coefficients(length: float, config, order: int, tolerance: float) 
 
 
 def stack_coefficients(all_coefficients) -> np.ndarray:
-    """Coefficients [terms, fields, 1, 1] of several series, the shorter ones extended by zeros."""
+    """The coefficients of several series as [terms, fields, 1, 1]; shorter ones are padded with zeros."""
     n_terms = max(map(len, all_coefficients))
     return np.stack([np.pad(c, (0, n_terms - len(c))) for c in all_coefficients], axis=1)[:, :, None, None]
 
 
 def smooth(fields, coefficients, conductances: Conductances, transport):
-    """F of fields [fields, ny, nx], before normalisation, by Clenshaw's sum: b_k = c_k x + 2 S b_{k+1} - b_{k+2}.
+    """F of fields [fields, ny, nx], not normalised, by Clenshaw's recurrence b_k = c_k x + 2 S b_{k+1} - b_{k+2}.
 
-    Points where a mask is 0 neither change nor affect others. The coefficients are [terms, fields, 1, 1].
+    Points where the mask is 0 neither change nor affect others. The coefficients are [terms, fields, 1, 1].
     """
     shape = fields.shape[-2:]
     link_x, link_y = Patch(conductances.x, (0, -1)), Patch(conductances.y, (-1, 0))

@@ -1,4 +1,4 @@
-"""Misfits at each station, and in a twin experiment, which has the truth, the errors of first guess and analysis."""
+"""Misfits at each station and, in a twin experiment, where the truth is known, errors of first guess and analysis."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .experiment import make_problem, resting_depth
 from .localisation import embed_positions, surface_distance
 from .synthetic import DAY
 
-#: Places count as unobserved beyond this distance from every observation, cells; the operator reaches one cell.
+#: A place is unobserved if it is farther from all observations than this, cells; the operator reaches one cell.
 UNOBSERVED_DISTANCE_CELLS = 2.0
 
 
 def statistics_by_station(observations, departures: dict, impact: np.ndarray | None) -> list[dict]:
-    """The data of each platform and quantity: their number, misfits, and impact if known, largest impact first."""
+    """For each platform and quantity: number of observations, misfits and, if known, impact; largest impact first."""
     rows = []
     for platform, quantity in sorted(
         {*zip(observations.platform.tolist(), observations.quantity.tolist(), strict=True)}
@@ -35,7 +35,7 @@ def statistics_by_station(observations, departures: dict, impact: np.ndarray | N
 
 
 def distance_to_observations(observations, config, block) -> np.ndarray:
-    """Distance of each cell's centre from the nearest observation of the window, [ny, nx], m."""
+    """Distance of each cell centre to the nearest observation of the window, [ny, nx], m."""
     from scipy.spatial import cKDTree
 
     along = axes(config.grid)
@@ -52,12 +52,11 @@ def distance_to_observations(observations, config, block) -> np.ndarray:
 
 
 class CellSets:
-    """Sets of this process's cells with reported errors, and means over them; all processes make it together.
+    """The sets of this process's cells over which errors are averaged; all processes make it together.
 
     Attributes:
-        masks: {"everywhere": mask [ny, nx], "unobserved": mask of cells further than `unobserved_distance` from any
-            observation}.
-        unobserved_distance: m.
+        masks: {"everywhere": mask of wet cells [ny, nx], "unobserved": mask of those that are farther than
+            `unobserved_distance`, m, from any observation}.
     """
 
     def __init__(self, config, observations, transport):
@@ -70,16 +69,13 @@ class CellSets:
         self.counts = {name: int(exact_sum(transport, [mask])) for name, mask in self.masks.items()}
 
     def rms(self, square) -> dict[str, float]:
-        """The root mean square over each set of a field, from its squares [ny, nx]; NaN for an empty set."""
+        """The root mean square of a field over each set, from its squares [ny, nx]; NaN for an empty set."""
         sums = {name: exact_sum(self.transport, [square[mask]]) for name, mask in self.masks.items()}
         return {name: math.sqrt(sums[name] / n) if n else math.nan for name, n in self.counts.items()}
 
 
 def errors_against_truth(experiment, forecasts: dict, tick, analysis: dict | None = None) -> dict:
-    """The results of a twin experiment, for assimilation.json; see `control_errors` and `forecast_errors`.
-
-    `analysis`: at the start of the window, if there is one.
-    """
+    """The results of a twin experiment, for assimilation.json; `analysis`: controls at the start, if they are found."""
     cell_sets = CellSets(experiment.true_config, experiment.observations, experiment.problem.transport)
     return {
         "unobserved_metres": cell_sets.unobserved_distance,
@@ -90,16 +86,16 @@ def errors_against_truth(experiment, forecasts: dict, tick, analysis: dict | Non
 
 
 def rms(values) -> float:
-    """Root mean square; NaN of nothing."""
+    """Root mean square; NaN if there are no values."""
     return float(np.sqrt(np.mean(np.square(values)))) if np.size(values) else math.nan
 
 
 def control_errors(experiment, analysis: dict, cell_sets: CellSets) -> dict:
-    """{control: {of: {where: rms}}} of the errors of `background` and `analysis` at the start of the window.
+    """{control: {who: {where: rms}}}: errors of `background` and `analysis` at the start of the window.
 
-    The field of a coefficient also has `where_wrong`, the cells where the error of the first guess is at least half its
-    largest one. The error of a number, or the rms of records, is under `everywhere`. Errors of fields at records are
-    means over these.
+    For coefficients that are fields, `where_wrong` are the cells where the error of the first guess is at least half of
+    its largest value. The error of a number, or the rms over its records, is under `everywhere`. Errors of fields at
+    records are rms over the records, too.
     """
     errors_by_control = {}
     for name in experiment.controls:
@@ -127,7 +123,7 @@ def control_errors(experiment, analysis: dict, cell_sets: CellSets) -> dict:
 
 
 def forecast_steps(config) -> list[int]:
-    """The steps at which errors of forecasts are taken, from 0 to the forecast's end."""
+    """The steps, from 0 to the end of the forecast, at which its errors are computed."""
     dt, output = config.time.dt, config.output
     steps = config.run.steps + round(getattr(config.case, "forecast", 0.0) * DAY / dt)
     every = min(steps, output.every_steps or max(1, round((output.every or steps * dt) / dt)))
@@ -135,9 +131,9 @@ def forecast_steps(config) -> list[int]:
 
 
 def forecast_states(experiment, config, x: dict, tick=lambda transport: None):
-    """Iterate over eta, u and v, [ny, nx] of the block, of the run from controls x, at the `forecast_steps`.
+    """Iterate over eta, u and v, [ny, nx] of the block, at the `forecast_steps` of the run from controls x.
 
-    After the window corrections fade to zero in the time between two records.
+    After the window corrections fade to zero within the interval between two records.
     """
     record_steps = forecast_steps(config)
     overrides = {"run": config.run.model_copy(update={"steps": record_steps[-1]})}
@@ -148,17 +144,18 @@ def forecast_states(experiment, config, x: dict, tick=lambda transport: None):
 
 
 def without_corrections(truth: dict) -> dict:
-    """The true controls of a run with the true configuration, which needs no corrections."""
+    """The true controls with corrections of zero, because the true configuration needs none."""
     return {name: x * 0 if name in CORRECTIONS else x for name, x in truth.items()}
 
 
 def forecast_errors(experiment, forecasts: dict, cell_sets: CellSets, tick=lambda transport: None) -> dict:
-    """Errors of forecasts against the truth, up to the forecast's end.
-
-    {"days": [...], "window_days": its end, "eta" and "current": {of: {where: [rms at these times]}}}, m and m s-1.
+    """Errors of forecasts relative to the truth, up to the end of the forecast.
 
     Args:
-        forecasts: {of: eta, u and v [ny, nx] of the block at the `forecast_steps`}; those of the spread are no errors.
+        forecasts: {who: eta, u and v [ny, nx] of the block at the `forecast_steps`}; "spread" is taken as it is.
+
+    Returns:
+        {"days": [...], "window_days": end of the window, "eta" (m) and "current" (m s-1): {who: {where: [rms]}}}.
     """
     config = experiment.true_config
     record_steps = forecast_steps(config)

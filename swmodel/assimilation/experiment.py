@@ -1,4 +1,4 @@
-"""The inputs of an assimilation: first guess, observations, and in a twin experiment the truth."""
+"""The inputs of an assimilation: first guess, observations and, in a twin experiment, the truth."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TwinStates(NamedTuple):
 def spin_up(config, tick: Callable[[], None] = lambda: None) -> TwinStates:
     """The truth, `spinup` days after the start of the case, and as first guess its state `lead` days earlier.
 
-    All processes call it together, each with its block. It calls tick() about twice a second, which may raise.
+    All processes call this together. It calls tick(), which may raise, about twice a second.
     """
     simulation = Simulation(config)
     last = round(config.case.spinup * DAY / simulation.dt)
@@ -51,7 +51,7 @@ def spin_up(config, tick: Callable[[], None] = lambda: None) -> TwinStates:
     def state_at(step: int) -> State:
         while simulation.step < step:
             tick()
-            simulation.take_steps(min(max_steps, step - simulation.step))  # the assimilation checks the states
+            simulation.take_steps(min(max_steps, step - simulation.step))  # without checks: the assimilation makes them
         return jax.tree.map(np.copy, simulation.state)  # later steps reuse the memory
 
     guess = state_at(last - lead)
@@ -65,13 +65,13 @@ class Experiment(NamedTuple):
     """The inputs of an assimilation.
 
     Attributes:
-        problem: the run without knowledge of the truth, as a function of its controls.
-        first_guess: the first guess, all controls of the problem by name.
-        background: errors of the estimated controls; None without derivatives.
-        observations, operator: the Observations, and the operator for the model's values of them.
-        truth: the true controls, by name, in a twin experiment; else None. Of corrections these are what the
-            coefficients of the truth differ by from those of the first guess.
-        true_config: the configuration of the truth in a twin experiment; else None.
+        problem: the run with the configuration of the first guess, as a function of its controls.
+        first_guess: all controls of the problem, by name.
+        background: the BackgroundErrors of the estimated controls; None without derivatives.
+        observations, operator: the Observations, and the operator that gives the model's values of them.
+        truth: in a twin experiment the true controls, by name; else None. The true corrections are the coefficients of
+            the truth minus those of the first guess.
+        true_config: in a twin experiment the configuration of the truth; else None.
     """
 
     problem: Problem
@@ -84,7 +84,6 @@ class Experiment(NamedTuple):
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """The names of the estimated controls."""
         return tuple(self.problem.config.assimilation.controls)
 
 
@@ -96,11 +95,11 @@ def prepare_experiment(
     tick: Callable = lambda transport: None,
     derivatives: bool = True,
 ) -> Experiment:
-    """The experiment of a configuration; all processes call it together.
+    """The experiment of a configuration; all processes call this together.
 
-    A twin experiment reads its states at the start of the window from the folder, or makes and writes them there. It
-    does the same with observations, unless the configuration names a file. tick(transport) is called between pieces of
-    computation, also in the sweeps of the problem, and may raise.
+    A twin experiment reads its states at the start of the window from the folder, or computes them and writes them
+    there; so it does with observations, unless the configuration names a file. tick(transport), which may raise, is
+    called between pieces of computation, also in the sweeps of the problem.
     """
     options, directory, has_truth = config.assimilation, Path(directory), is_twin(config)
     names = tuple(dict.fromkeys([*(("eta", "u", "v") if is_spun_up_twin(config) else ()), *options.controls]))
@@ -132,9 +131,9 @@ def prepare_experiment(
 
 
 def make_background_errors(config, domain, eta) -> BackgroundErrors:
-    """The errors of a first guess with the sea level `eta` on the block of a Domain; all its processes call it."""
+    """The errors of a first guess whose sea level on the block is `eta`; all processes of the Domain call this."""
     errors, block = error_parameters(config), domain.transport.block
-    if config.drying.active and "eta" in errors:  # no water is added to ground that is dry
+    if config.drying.active and "eta" in errors:  # an analysis adds no water to dry ground
         wet = np.asarray(eta) + resting_depth(domain) > 0
         errors["eta"] = errors["eta"][0] * wet, errors["eta"][1]
     grid, roots = domain.setup.grid(block), time_correlation_roots(config)
@@ -142,7 +141,7 @@ def make_background_errors(config, domain, eta) -> BackgroundErrors:
 
 
 class DeferredObserver:
-    """An observer whose operator is set later: it depends on the block."""
+    """An observer whose operator is set later, because the operator needs the block of the Problem."""
 
     operator: Any = None
 
@@ -151,7 +150,7 @@ class DeferredObserver:
 
 
 def make_problem(config, names, every: int, tick, memory: int | None = None) -> tuple[Problem, DeferredObserver]:
-    """A Problem with sweeps in pieces, and its observer without an operator."""
+    """A Problem that sweeps in pieces and calls tick(transport) after each, and its observer, without operator yet."""
     observer = DeferredObserver()
     problem = Problem(config, names, observer, every, memory)
     problem.split_into_pieces(steps_per_piece(problem.config), lambda *piece: tick(problem.transport))
@@ -159,13 +158,13 @@ def make_problem(config, names, every: int, tick, memory: int | None = None) -> 
 
 
 def initial_controls(state: State, problem: Problem) -> dict:
-    """The initial controls in a State of this process's block: eta, u and v."""
+    """eta, u and v of a State of this process's block, as controls."""
     fields = {"eta": state.h - resting_depth(problem.domain)} | state._asdict()
     return {name: jnp.asarray(fields[name]) for name in fields if name in CONTROLS}
 
 
 def true_corrections(config, problem: Problem) -> dict:
-    """The corrections among the controls that turn the problem's coefficients into those of the truth."""
+    """The corrections that turn the problem's coefficients into those of the truth, for those among the controls."""
     setup, (rows, columns) = problem.domain.setup, rows_and_columns(problem.block, 0)
     records = {}
     for name in (name for name in problem.names if name in CORRECTIONS):
@@ -187,7 +186,7 @@ def resting_depth(domain):
 
 
 def load_or_make_states(config, problem: Problem, directory: Path, tick) -> TwinStates:
-    """The states of truth and first guess at the start of the window, from the folder if possible."""
+    """Truth and first guess at the start of the window, read from the folder if they are there."""
     path, transport = directory / STATE_FILE, problem.transport
     if transport.broadcast(path.exists()):
         fields, saved_config = read_blocks(path, problem.block)
@@ -203,10 +202,10 @@ def load_or_make_states(config, problem: Problem, directory: Path, tick) -> Twin
 
 
 def load_or_make_observations(config, names, truth: dict, observing_network, directory: Path, command_line: str, tick):
-    """Observations of the truth, with errors; from a file in the folder, so that all processes have the same.
+    """Observations of the truth, with errors; they pass through a file in the folder, so all processes have the same.
 
     Args:
-        places: Observations without values.
+        observing_network: Observations without values.
     """
     path = directory / OBSERVATION_FILE
     problem, observer = make_problem(config, names, config.assimilation.every_steps, tick)
@@ -224,5 +223,5 @@ def load_or_make_observations(config, names, truth: dict, observing_network, dir
         not np.array_equal(getattr(stored, name), getattr(observing_network, name))
         for name in ("quantity", "time", "x", "y")
     ):
-        raise UsageError(f"{path} is from another assimilation, with other places or times")
+        raise UsageError(f"{path} is from another assimilation: its places or times differ")
     return stored

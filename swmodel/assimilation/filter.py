@@ -1,11 +1,11 @@
 """The cycles of the local ensemble transform Kalman filter: the members run, are observed, and are analysed.
 
-Members start from the first guess and its errors, x_b + L w, with random w whose mean over the members is removed. The
-observations of a cycle are compared with the members at their own times; the analysis changes the members at the end of
-the cycle (`letkf`). Processes share the members during a run, and the points of the grid during an analysis.
+Members start from the first guess plus random errors, x_b + L w, with random w whose mean over the members is removed.
+Each observation of a cycle is compared with the members at its own time; the analysis changes the members at the end of
+the cycle (`letkf`). Processes share out the members during a run, and the grid points during an analysis.
 
-Corrections of the weather belong to the members, as further fields. An analysis changes those of their records that are
-still in use, up to twice the correlation time ahead.
+Corrections of the forcing are further fields of the members. An analysis changes those of their records that are still
+in use, up to twice the correlation time ahead.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from .letkf import ScaledObservations, analyse, scale_observations
 from .localisation import find_nearby
 from .settings import STATE_FIELDS, ensemble_config, prior_config
 
-#: Most numbers of all members that a process gathers together.
+#: Most numbers, of all members together, that a process gathers at a time.
 MAX_GATHERED_NUMBERS = 2**24
 
-#: Records of corrections change up to this time ahead, in correlation times.
+#: How far ahead an analysis changes records of corrections, in correlation times.
 MAX_LEAD_CORRELATION_TIMES = 2.0
 
 
 class MeanAndSpread(NamedTuple):
-    """Mean and spread of a field over the members; the spread is the root of the variance."""
+    """Mean and standard deviation of a field over the members."""
 
     mean: np.ndarray
     spread: np.ndarray
 
 
 class CycleAnalysis(NamedTuple):
-    """An analysis."""
+    """The observations of an analysis and their departures."""
 
     indices: np.ndarray  # indices of the observations
-    scaled: ScaledObservations  # by the members before it
-    departures_after: np.ndarray  # their departures from the members' mean after it, over their errors
+    scaled: ScaledObservations  # relative to the members before the analysis
+    departures_after: np.ndarray  # from the members' mean after the analysis, divided by the observation errors
 
 
 class EnsembleFilter:
@@ -58,7 +58,7 @@ class EnsembleFilter:
 
     Attributes:
         members: the Members.
-        corrections: those of this process's members, [members here, records, ny, nx] by name.
+        corrections: {name: [members here, records, ny, nx]} of this process's members.
     """
 
     def __init__(self, config, experiment):
@@ -79,7 +79,6 @@ class EnsembleFilter:
         self.health = members.health()
 
     def draw_first_members(self, experiment) -> dict:
-        """The fields of this process's members at the start of the window."""
         members, fields = self.members, self.fields()
         state_fields = {name: x for name, x in experiment.first_guess.items() if name in STATE_FIELDS}
         first_guess = {
@@ -97,13 +96,13 @@ class EnsembleFilter:
         return fields
 
     def fields(self) -> dict:
-        """eta, u and v of this process's members, float64 [members here, ny, nx], and their corrections."""
+        """eta, u, v, float64 [members here, ny, nx], and corrections of this process's members, by name."""
         state = self.members.state
         state_fields = {name: np.array(getattr(state, name), np.float64) for name in ("h", "u", "v")}
         return {"eta": state_fields.pop("h") - self.depth} | state_fields | self.corrections
 
     def set_fields(self, fields: dict) -> None:
-        """Set the fields of this process's members."""
+        """Give this process's members the fields that `fields` returned, or changes of them."""
         state = with_thickness(self.members.state, fields["eta"] + self.depth, self.members.domain.scheme)
         self.members.set_state(state._replace(u=fields["u"], v=fields["v"]))
         self.corrections = {name: values for name, values in fields.items() if name in CORRECTIONS}
@@ -111,12 +110,12 @@ class EnsembleFilter:
             self.members.set_corrections(self.corrections)
 
     def to_checkpoint(self) -> dict:
-        """The arrays of this process's members from which a filter continues, by name: carries and corrections."""
+        """The arrays of this process's members from which a filter continues: carries and corrections, by name."""
         leaves = jax.tree.leaves(self.members.get(self.members.carry._replace(step=None)))
         return {f"carry {number}": leaf for number, leaf in enumerate(leaves)} | self.corrections
 
     def from_checkpoint(self, step: int, arrays: dict) -> None:
-        """Continue from the arrays of `to_checkpoint` after a step."""
+        """Continue after a step, from the arrays of `to_checkpoint`."""
         carry = self.members.carry._replace(step=None)
         leaves = [arrays[f"carry {number}"] for number in range(len(jax.tree.leaves(carry)))]
         steps = np.full(self.members.local_members.length, step)
@@ -126,7 +125,7 @@ class EnsembleFilter:
             self.members.set_corrections(self.corrections)
 
     def moments(self, values: np.ndarray) -> MeanAndSpread:
-        """Mean and spread over all members of values [members here, ...]."""
+        """Mean and spread, over all members, of values [members here, ...]."""
         flat, strip_length = (
             values.reshape(len(values), -1),
             max(1, MAX_GATHERED_NUMBERS // self.members.local_members.axis_size),
@@ -138,7 +137,7 @@ class EnsembleFilter:
         return MeanAndSpread(*mean_and_spread.reshape(2, *values.shape[1:]))
 
     def observe(self, sample: int) -> None:
-        """Keep the values of a sample's observed quantities, from the present states."""
+        """Store the current values of the quantities that are observed in a sample."""
         fields, operator = self.fields(), self.operator
         flat = np.stack([fields[name] for name in STATE_FIELDS], axis=1).reshape(len(self._observed_values), -1)
         in_sample = operator.sample == sample
@@ -146,7 +145,7 @@ class EnsembleFilter:
         self._observed_values[:, in_sample] = (flat[:, index] * weight).sum(axis=-1)
 
     def analyse(self, indices: np.ndarray) -> CycleAnalysis:
-        """Change the members by these observations, whose values `observe` has kept."""
+        """Update the members with these observations, whose values in the members `observe` has stored."""
         observations, fields = self.observations.select(indices), self.fields()
         observation_positions = observations.x, observations.y
         values = gather_members(self.transport, self._observed_values[:, indices])
@@ -168,11 +167,7 @@ class EnsembleFilter:
     def analyse_positions(
         self, members: np.ndarray, scaled: ScaledObservations, positions: tuple, observation_positions: tuple
     ) -> np.ndarray:
-        """The members at positions (x, y), [N, n, layers], after an analysis of the observations at
-        `observation_positions`.
-
-        Each process computes its share of the positions.
-        """
+        """Members at positions (x, y), [N, n, layers], after an analysis; each process computes some positions."""
         own_indices = np.array_split(np.arange(members.shape[1]), self.transport.size)[self.transport.rank]
         nearby = find_nearby(
             self.config.grid,
@@ -184,7 +179,7 @@ class EnsembleFilter:
         return np.concatenate(self.transport.allgather(own_analysis), axis=1)
 
     def layers_to_analyse(self, fields: dict, name: str) -> list[np.ndarray]:
-        """The fields [members here, ny, nx] of a control that an analysis changes: views."""
+        """Views of the fields [members here, ny, nx] of a control that an analysis changes."""
         if name not in CORRECTIONS:
             return [fields[name]]
         setup, step = self.members.setup, self.members.step
@@ -198,7 +193,7 @@ class EnsembleFilter:
     def analyse_layers(
         self, layers: list[np.ndarray], points: tuple, scaled: ScaledObservations, observation_positions: tuple
     ) -> None:
-        """Change fields [members here, ny, nx] at `points_of_location`."""
+        """Update fields [members here, ny, nx] in place, at `points_of_location`."""
         (rows, columns), positions = points
         own_members = slice(self.members.local_members.start, self.members.local_members.stop)
         strip_length = max(1, MAX_GATHERED_NUMBERS // (self.members.local_members.axis_size * len(layers)))
@@ -215,9 +210,9 @@ class EnsembleFilter:
 
 
 def points_of_location(domain, location: str, with_boundary: bool) -> tuple[tuple, tuple]:
-    """Rows and columns of the wet points, or open faces, of a location, and their positions (x, y).
+    """Rows and columns of the wet cells or open faces of a location, and their positions (x, y).
 
-    `with_boundary`: also of the values of the water outside, `background.water_and_boundary_mask`.
+    `with_boundary`: also of points with boundary data, see `background.water_and_boundary_mask`.
     """
     block, grid_axes = domain.transport.block, axes(domain.config.grid)
     grid = as_patches(jax.tree.map(np.asarray, domain.grid), domain.setup.margin)

@@ -1,11 +1,11 @@
-"""The minimum of J(w) = <w, w>/2 + |R^(-1/2) (d - G(w))|²/2 by Gauss-Newton: incremental 4D-Var.
+"""Minimises J(w) = <w, w>/2 + |R^(-1/2) (d - G(w))|²/2 by Gauss-Newton (incremental 4D-Var).
 
-Each outer iteration takes the gradient at the nonlinear trajectory of w, solves
+Each outer iteration computes the gradient at the nonlinear trajectory of w and solves
 
     (1 + Lᵀ Mᵀ R^-1 M L) dw = -grad J
 
-by conjugate gradients with the tangent M and its adjoint along that trajectory. It takes the first of w + dw, w + dw/2,
-w + dw/4, ... that decreases J, so w is always the best so far.
+by conjugate gradients with the tangent M and its adjoint along that trajectory. The next w is the first of w + dw,
+w + dw/2, w + dw/4, ... that decreases J, so w is always the best so far.
 
 Reference: Courtier, Thépaut and Hollingsworth (1994), Q. J. R. Meteorol. Soc. 120, 1367-1387 (incremental 4D-Var);
 Gratton, Lawless and Nichols (2007), SIAM J. Optim. 18, 106-132 (it is Gauss-Newton).
@@ -36,18 +36,18 @@ class Solution(NamedTuple):
     """The result of conjugate gradients."""
 
     step: Any  # pytree
-    iterations: int  # fewer than allowed if converged, or if the Hessian is not positive or not finite
+    iterations: int  # fewer than allowed if converged, or if the Hessian is not positive definite or not finite
     decrease: float  # of the quadratic cost <gradient, step> + <step, hessian(step)> / 2, positive
 
 
 def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, max_iterations: int) -> Solution:
-    """The step that solves hessian(step) = -gradient, a direction of descent after any number of iterations.
+    """The step that solves hessian(step) = -gradient; it is a descent direction after any number of iterations.
 
-    Methods of SciPy and JAX would take dot products over one block only; `dot` sums over processes.
+    SciPy and JAX would take dot products over one block only; `dot` sums over all processes.
 
     Args:
-        hessian: symmetric positive definite linear function of pytrees.
-        tolerance: stop at this ratio of the norm of the residual to that of the gradient.
+        hessian: a symmetric positive definite linear function of pytrees.
+        tolerance: the ratio of the norms of residual and gradient at which to stop.
         max_iterations: most calls of `hessian`.
 
     Reference: Hestenes and Stiefel (1952); Nocedal and Wright (2006), Numerical Optimization, algorithm 5.2.
@@ -78,36 +78,35 @@ def add_scaled(x, factor: float, y):
 
 
 class Cost(NamedTuple):
-    """The cost at one w, the same numbers on all processes."""
+    """The cost at one w, the same on all processes."""
 
     background: float  # <w, w>/2
     observations: float  # |R^(-1/2) (d - G(w))|²/2
-    n_observations: int = 0  # of observations
+    n_observations: int = 0
 
     @property
     def total(self) -> float:
-        """J."""
         return self.background + self.observations
 
     @property
     def misfit(self) -> float:
-        """Root mean square of departures divided by their errors: about 1 if the errors are as assumed."""
+        """Root mean square of departures divided by observation errors: about 1 if the errors are as assumed."""
         return math.sqrt(2 * self.observations / self.n_observations) if self.n_observations else math.nan
 
 
 class Limits(NamedTuple):
     """Limits of the minimisation."""
 
-    gradient_ratio: float = 1e-3  # ratio of the gradient's norm to that at the start
+    gradient_ratio: float = 1e-3  # ratio of the gradient's norm to that at the start, at which to stop
     max_outer: int = 10  # outer iterations
     max_inner: int = 50  # iterations of conjugate gradients in each
-    residual_ratio: float = 1e-2  # ratio of the inner residual's norm to that of the gradient
+    residual_ratio: float = 1e-2  # ratio of the inner residual's norm to that of the gradient, at which to stop
     max_halvings: int = 5  # most halvings of a step that does not decrease J
-    cost_precision: float = 1e-6  # relative round-off of J; at the minimum no step decreases it by more
+    cost_precision: float = 1e-6  # relative round-off of J
 
 
 class MinimiserState(NamedTuple):
-    """The inputs of the next outer iteration, from which a minimisation continues exactly."""
+    """The inputs of the next outer iteration, from which a minimisation continues with the same bits."""
 
     w: Any  # the best so far, pytree
     iteration: int = 0  # outer iterations done
@@ -115,14 +114,14 @@ class MinimiserState(NamedTuple):
 
 
 class IterationReport(NamedTuple):
-    """The result of an outer iteration, and its statistics."""
+    """The result and the statistics of an outer iteration."""
 
     state: MinimiserState  # after the iteration
-    iteration: int  # its number; the progress has a lower one if no step decreased J
+    iteration: int  # its number; that of `state` is lower if no step decreased J
     cost: Cost
     gradient_norm: float
     inner_iterations: int = 0  # iterations of conjugate gradients; 0 at the start
-    step_fraction: float = 1.0  # fraction of the step taken: 1, 1/2, ..., 0 if none decreased J
+    step_fraction: float = 1.0  # fraction of the step that was taken: 1, 1/2, ...; 0 if none decreased J
 
     @property
     def ratio(self) -> float:
@@ -131,20 +130,19 @@ class IterationReport(NamedTuple):
 
 
 class MinimisationResult(NamedTuple):
-    """The best w, its cost, and the reason of the end."""
+    """The best w, its cost, and why the minimisation ended."""
 
     state: MinimiserState
     cost: Cost
     outcome: str
 
 
-#: The reasons of the end of a minimisation.
 OUTCOME_MEANINGS = {
     "converged": "the gradient is below its limit",
     "precision": "the cost cannot be decreased by more than its round-off",
     "iterations": "the gradient is above its limit after the last outer iteration",
     "stalled": "no step along the descent direction decreases the cost; check the gradient (swmodel check-gradient)",
-    "indefinite": "the Hessian is not positive or not finite along the first direction",
+    "indefinite": "along the first direction the curvature is not positive or not finite",
     "not finite": "the cost or its gradient is not finite at the start",
 }
 
@@ -152,14 +150,14 @@ OUTCOME_MEANINGS = {
 def minimise(
     cost_and_gradient, hessian, dot, start: MinimiserState, limits: Limits, report: Callable = lambda event: None
 ) -> MinimisationResult:
-    """Minimise J from `start.w` on. All processes call it together and take the same decisions.
+    """Minimise J, starting from `start.w`. All processes call this together and take the same decisions.
 
     Args:
         cost_and_gradient: w -> (Cost, gradient of the total cost).
         hessian: (w, dw) -> the product of the Gauss-Newton Hessian of the total cost at w with dw.
         dot: inner product over processes (`make_dot`).
-        start: Progress(w), or the Progress of an earlier call to continue.
-        report: function that receives an Event at the start and after each outer iteration.
+        start: MinimiserState(w), or the state in which an earlier call ended, to continue from.
+        report: function that receives an IterationReport at the start and after each outer iteration.
     """
     state, (cost, gradient) = start, cost_and_gradient(start.w)
     norm = math.sqrt(dot(gradient, gradient))
@@ -189,7 +187,7 @@ def minimise(
 
 
 def line_search(cost_and_gradient, dot, w, step, cost: Cost, max_halvings: int):
-    """The first of w + step, w + step/2, ... with a lower cost: (w, cost, gradient, its norm, part) or None."""
+    """The first of w + step, w + step/2, ... with a lower cost: (w, cost, gradient, its norm, fraction), or None."""
     for halving in range(max_halvings + 1):
         step_fraction = 0.5**halving
         trial = add_scaled(w, step_fraction, step)

@@ -1,13 +1,12 @@
-"""The impact of each observation on a quantity J of the forecast: the adjoint of the analysis.
+"""The impact of each observation on a quantity J of the forecast, by the adjoint of the analysis.
 
-Near the last trajectory the analysis is linear in the observations y: dx_a = K dy. The change of J that they make is
+Near the last trajectory the analysis is linear in the observations y: dx_a = K dy. All observations change J by
 
     J(x_a) - J(x_b) = g · (x_a - x_b) = sum of d Kᵀ g,   g = (J'(x_a) + J'(x_b)) / 2,
     Kᵀ g = R^-1 H M L (1 + Lᵀ Mᵀ Hᵀ R^-1 H M L)^-1 Lᵀ g,   d = y - H M(x_a) + H M (x_a - x_b),
 
-where d is the departure from the first guess along the last trajectory. An observation's d Kᵀ g is its impact. The
-first equality holds for quadratic J in a linear model, and else to second order; the next one at the minimum of the
-cost.
+where d is the departure from the first guess along the last trajectory. Each observation's d Kᵀ g is its impact. The
+first equality is exact for quadratic J and linear models, else to second order; the second holds at the minimum of J.
 
 Reference: Langland, R. H. and N. L. Baker (2004), Estimation of observation impact using the NRL atmospheric
 variational data assimilation adjoint system, Tellus 56A, 189-201.
@@ -26,7 +25,7 @@ from .experiment import make_problem
 from .gauss_newton import conjugate_gradients
 from .settings import config_until_impact
 
-#: Residual of the equation for the impact, relative to its right side.
+#: Residual of the equation for the impact, relative to its right-hand side.
 RESIDUAL_RATIO = 1e-3
 
 
@@ -35,7 +34,7 @@ class ObservationImpact(NamedTuple):
 
     Attributes:
         quantity: a `gradients.quantities.ScalarQuantity`.
-        background, analysis: its values in the runs from first guess and analysis.
+        background, analysis: its values in the runs from the first guess and from the analysis.
         linear_change: g · (x_a - x_b).
         sensitivity, impact: Kᵀ g and d Kᵀ g, [n].
     """
@@ -51,12 +50,12 @@ class ObservationImpact(NamedTuple):
 def observation_impact(
     experiment, cost_function, w: dict, hessian, tick, residual_ratio: float = RESIDUAL_RATIO
 ) -> ObservationImpact:
-    """The Impact on `assimilation.impact`, `impact_days` after the window; all processes call it together.
+    """The impact on `assimilation.impact`, `impact_days` after the window; all processes call this together.
 
     Args:
-        cost_function: the `cost.CostFunction` of the experiment, with its minimum at w.
+        cost_function: the `cost.CostFunction` of the experiment, whose minimum is at w.
         hessian: (w, dw) -> the product of its Hessian at w with dw.
-        residual_ratio: limit of conjugate gradients, which take at most as many iterations as the minimisation.
+        residual_ratio: tolerance of conjugate gradients, which take at most as many iterations as the minimisation.
     """
     config, options = experiment.problem.config, experiment.problem.config.assimilation
     quantity = parse_quantity(options.impact, config, "assimilation.impact")

@@ -1,4 +1,4 @@
-"""The observation operator H: the model's values of observed quantities, as shares of each process."""
+"""The observation operator H: the model's values of observed quantities, as a sum of shares of the processes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..setup.positions.stencils import bilinear_stencils
 class ObservationOperator:
     """H for one block: bilinear in space, the nearest sample in time.
 
-    H is a sum over the four points around a position; a process has those in its block. So `observe` returns the four
-    products separately, zero for points of other blocks. A sum over processes then adds only zeros to each product, so
-    the values have the same bits on every layout.
+    H is a sum over the four points around a position, of which a process has those in its block. `observe` returns the
+    four products separately, zero for points of other blocks. The sum over processes then adds only zeros to each
+    product, so the values have the same bits on any layout.
 
     Attributes:
         every_steps: steps between samples; sample k is the state after step k * every_steps.
-        index: [K, M, 4] indices of the points in the block's fields eta, u, v, one after the other.
-        weight: [K, M, 4], zero for points of other blocks, and beyond the data of a sample.
-        sample, slot: [n] indices along K and M of the n observations.
+        index: [K, M, 4] indices of the points in the block's fields eta, u, v, flattened one after the other.
+        weight: [K, M, 4], zero for points of other blocks, and in unused slots.
+        sample, slot: [n] indices of the n observations along K (samples) and M (slots of a sample).
     """
 
     every_steps: int
@@ -32,25 +32,23 @@ class ObservationOperator:
     slot: np.ndarray
 
     def observe(self, view, k):
-        """This process's share of sample k, [M, 4], of a view with the `state` and the resting `depth` of the block."""
+        """This process's share of sample k, [M, 4], from a view with `state` and resting `depth` of the block."""
         state = view.state
-        # XLA never writes this array, as it reads points only.
+        # XLA never materialises this array, because only points of it are read.
         values = jnp.stack([state.h - view.depth, state.u, state.v]).reshape(-1)
         points = values.at[jnp.asarray(self.index)[k]].get(mode="promise_in_bounds")
         return points * jnp.asarray(self.weight, values.dtype)[k]
 
     def collect(self, series):
-        """The observed quantities [n], in the observations' order, from shares [K, M, 4] summed over processes."""
+        """The values [n] in the order of the observations, from shares [K, M, 4] summed over processes."""
         parts = series[self.sample, self.slot]
         return (parts[:, 0] + parts[:, 1]) + (parts[:, 2] + parts[:, 3])
 
 
 def make_operator(observations, config, block, every_steps: int) -> ObservationOperator:
-    """The observation operator of a block, for all Observations of the run and samples at steps 0, every_steps, 2
-    every_steps, ...
+    """The operator of a block for all Observations of the run, and samples at steps 0, every_steps, 2 every_steps, ...
 
-    An observation belongs to the sample nearest in time, at most half of `every_steps` steps away if `every_steps`
-    divides the number of steps.
+    An observation belongs to the sample nearest in time, at most half an interval away if this divides the steps.
     """
     n_samples = config.run.steps // every_steps + 1
     sample = np.floor(observations.time / (every_steps * config.time.dt) + 0.5).astype(np.int64)
@@ -70,7 +68,7 @@ def make_operator(observations, config, block, every_steps: int) -> ObservationO
 
 
 def slots_in_samples(sample: np.ndarray, n_samples: int) -> tuple[np.ndarray, int]:
-    """The index of each observation within its sample, and the largest number in a sample, at least 1."""
+    """The slot of each observation within its sample, and the number of slots of the fullest sample, at least 1."""
     counts = np.bincount(sample, minlength=n_samples)
     order = np.argsort(sample, kind="stable")
     slot = np.empty_like(sample)

@@ -1,14 +1,14 @@
 """The analysis of the local ensemble transform Kalman filter, at many points.
 
-The N members have perturbations x' at a point, and Y' at the observations y near it. Their departures are
-d = y - mean(Y). A = R^(-1/2) Y', of which each row is multiplied by the root of the localisation's weight, as d is:
+The N members have perturbations x' at a point and Y' at the observations y near it, whose departures are
+d = y - mean(Y). The rows of A = R^(-1/2) Y' and d are multiplied by the square root of the localisation weight:
 
-    P = ((N - 1)/rho + Aᵀ A)^-1       inflation rho of the first guess's covariance
+    P = ((N - 1)/rho + Aᵀ A)^-1       with inflation rho of the first guess's covariance
     mean += x' P Aᵀ R^(-1/2) d
     x'   := x' ((N - 1) P)^(1/2)            the symmetric root
-    x'   *= 1 + alpha (s_b - s_a)/s_a       relaxation of the spread s_a to that before, s_b
+    x'   *= 1 + alpha (s_b - s_a)/s_a       relaxation of the spread s_a to the spread s_b before the analysis
 
-Eigenvectors are those of the smaller one of A Aᵀ and Aᵀ A. A point without observations does not change by a bit.
+The eigenvectors are those of the smaller one of A Aᵀ and Aᵀ A. A point without observations keeps its bits.
 
 Reference: Hunt, B. R., E. J. Kostelich and I. Szunyogh (2007), Efficient data assimilation for spatiotemporal chaos: a
 local ensemble transform Kalman filter, Physica D 230, 112-126. Whitaker, J. S. and T. M. Hamill (2012), Evaluating
@@ -26,20 +26,20 @@ from threadpoolctl import threadpool_limits
 from ..parallel.environment import n_cores_per_process
 from .localisation import NearbyObservations
 
-#: Most numbers in an array of matrices that are computed together.
+#: Most numbers in the array of matrices of points that are computed together.
 MAX_MATRIX_NUMBERS = 2**19
 
 
 class ScaledObservations(NamedTuple):
-    """Observations of a cycle, divided by their errors."""
+    """The observations of a cycle, divided by their errors."""
 
-    perturbations: np.ndarray  # of the members' values from their mean, [N, n]
+    perturbations: np.ndarray  # the members' values minus their mean, [N, n]
     departures: np.ndarray  # observation minus the members' mean, [n]
 
 
 def scale_observations(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> ScaledObservations:
-    """From the members' values of the observed quantities [N, n], and the observations with their errors [n]."""
-    mean = np.ascontiguousarray(members).mean(axis=0)  # other orders in memory are summed otherwise
+    """Scale the members' values of the observed quantities [N, n] and the observations [n] by the errors [n]."""
+    mean = np.ascontiguousarray(members).mean(axis=0)  # because the order of the sum depends on the memory layout
     return ScaledObservations((members - mean) / error, (value - mean) / error)
 
 
@@ -52,8 +52,8 @@ def analyse(
 ) -> np.ndarray:
     """The members at n points after the analysis, [N, n, layers], from those before it.
 
-    Points with the same number of observations are computed together, each with its own matrices. So its result does
-    not depend on other points, nor on observations that are not near it. Matrices are small: threads share the points.
+    Points with the same number of observations are computed together, each with its own matrices, so the result at a
+    point depends neither on other points nor on observations far from it. Threads share out the points.
     """
     x_a, counts = x.copy(), np.diff(nearby.start)
     perturbations = np.ascontiguousarray(scaled.perturbations.T)
@@ -91,7 +91,7 @@ def analysis_increment(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: f
     s = np.maximum(s, 0.0)
     projected = perturbations @ Q
     mean = (projected / (prior_precision + s)[:, None, :]) @ d
-    # (sqrt((N - 1)/(own + s)) - sqrt(rho)) / s, without cancellation
+    # (sqrt((N - 1)/(prior_precision + s)) - sqrt(rho)) / s, without cancellation
     root = np.sqrt(prior_precision + s)
     factor = -scale * np.sqrt((n_members - 1) / prior_precision) / (root * (root + np.sqrt(prior_precision)))
     rotated = (projected * factor[:, None, :]) @ np.swapaxes(Q, 1, 2)

@@ -1,4 +1,4 @@
-"""Localisation: the observations near points of the grid, and the weight of each by its distance."""
+"""Localisation: the observations near grid points, with weights that decrease with distance."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def taper(distance, radius: float) -> np.ndarray:
 
 
 def embed_positions(grid, x, y) -> tuple[np.ndarray, np.ndarray | None]:
-    """Points of a space where neighbours are found, [n, 2 or 3] in m, and the lengths of its rings, 0 for none.
+    """Points [n, 2 or 3], m, of a Euclidean space for the search of neighbours, and its periods, 0 if not periodic.
 
-    On a plane these are the positions in the domain. On a sphere it is the space around it.
+    On a plane these are the positions within the domain. A sphere is embedded in three dimensions, without periods.
     """
     x, y = (np.asarray(place, np.float64).ravel() for place in np.broadcast_arrays(x, y))
     if is_spherical(grid):
@@ -41,24 +41,22 @@ def embed_positions(grid, x, y) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def surface_distance(grid, chords):
-    """Distances along the surface, m, from straight ones."""
+    """Distances along the surface from straight-line distances, m."""
     if not is_spherical(grid):
         return chords
     return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chords / grid.radius, 1.0))
 
 
 class NearbyObservations(NamedTuple):
-    """The observations near n points: those of point i are index[start[i]:start[i + 1]], in rising order."""
+    """The observations near n points: those of point i are index[start[i]:start[i + 1]], in ascending order."""
 
     start: np.ndarray  # [n + 1]
     index: np.ndarray
-    weight: np.ndarray  # the taper of the distances, above 0
+    weight: np.ndarray  # the `taper` of the distances, above 0
 
 
 def find_nearby(grid, points: tuple, observation_positions: tuple, radius: float) -> NearbyObservations:
-    """The observations at `observation_positions` (x, y) within a radius, m along the surface, of points (x, y) along
-    the axes.
-    """
+    """The observations within a radius (m, along the surface) of points; all positions are (x, y) along the axes."""
     from scipy.spatial import cKDTree
 
     (embedded_points, periods), (embedded_observations, _) = (

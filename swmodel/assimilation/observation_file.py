@@ -1,4 +1,4 @@
-"""The observation file: reading and writing of the CF-1.12 discrete sampling geometry "point"."""
+"""Reads and writes observation files, in the CF-1.12 discrete sampling geometry "point"."""
 
 from __future__ import annotations
 
@@ -35,25 +35,24 @@ COORDINATES = {
     "lat": {"standard_name": "latitude", "long_name": "latitude", "units": "degrees_north", "axis": "Y"},
 }
 
-#: The axes of positions in degrees.
 AXES_OF_DEGREES = {"lon": "x", "lat": "y"}
 
 
 class UnusableVariable(ValueError):
-    """A variable cannot be used; the message has the reason."""
+    """A variable cannot be used; the message says why."""
 
 
 def position_names(grid) -> dict[str, str]:
-    """{name of a position here: name of its variable in a file}."""
+    """{"x" or "y": the name of its variable in a file}."""
     return dict(zip("xy", coordinate_names_and_unit(grid)[0], strict=True))
 
 
 def load_columns(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
-    """The variables of an observation file in SI units, and the problems with its form.
+    """The variables of an observation file in SI units, and the problems with its format.
 
     Returns:
-        {name: float64 values [obs], masked where missing} of the usable variables, with time in s since the start.
-        Then the platforms as text [obs], or None. Then one line for each problem.
+        {name: float64 values [obs], masked where missing} of the usable variables, with time in s since the start of
+        the run; the platforms as text [obs], or None; one message for each problem.
     """
     try:
         with open_file(str(path)) as dataset:
@@ -63,9 +62,9 @@ def load_columns(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray
 
 
 def columns_of_dataset(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
-    """See `load_columns`, for the Dataset of a file."""
+    """As `load_columns`, from the Dataset of a file."""
     feature = str(data.attrs.get("featureType", "point"))
-    problems = [] if feature.lower() == "point" else [f'{path}: its featureType is "{feature}"; it needs "point"']
+    problems = [] if feature.lower() == "point" else [f'{path}: the featureType is "{feature}"; it must be "point"']
     columns, names = {}, position_names(config.grid)
     observed_names = [name for name in OBSERVED_QUANTITIES if name in data.variables]
     required = ["time", "x", "y", *(name + end for name in observed_names for end in ("", "_error"))]
@@ -76,7 +75,7 @@ def columns_of_dataset(data, path, config) -> tuple[dict[str, np.ma.MaskedArray]
         except UnusableVariable as error:
             problems.append(f"{path}: {error}")
     if not observed_names:
-        problems.append(f"{path}: observes nothing; it needs eta, u or v with eta_error, u_error or v_error")
+        problems.append(f"{path}: has no observed quantity; it needs eta, u or v, with eta_error, u_error or v_error")
     if has_rotated_pole(config.grid) and {"x", "y"} <= columns.keys():
         missing = np.ma.getmaskarray(columns["x"]) | np.ma.getmaskarray(columns["y"])
         on_axes = to_grid_axes(config.grid, *(np.ma.filled(columns[name], 0.0) for name in "xy"))
@@ -96,14 +95,14 @@ def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
     if variable.ndim != 1 or variable.dims != dims:
         actual = ", ".join(variable.dims)
         raise UnusableVariable(
-            f"{name} has the dimensions ({actual}); all variables need one, the dimension of observations"
+            f"{name} has the dimensions ({actual}); every variable must have one, the same that counts observations"
         )
     if not is_numeric(variable):
         raise UnusableVariable(f"{name} does not hold numbers")
     standard_name, file_units = variable.attrs.get("standard_name"), variable.attrs.get("units")
     if name == "eta" and physics.reduced_gravity and standard_name == VARIABLES["sea_level"].standard_name:
         raise UnusableVariable(
-            f'eta has the standard_name "{standard_name}"; with physics.reduced_gravity it is the '
+            f'eta has the standard_name "{standard_name}"; with physics.reduced_gravity eta is the '
             f"{variable_in_run(name, physics).long_name}: sea level times {physics.full_gravity / physics.gravity:.6g}"
         )
     if name == "time":
@@ -116,7 +115,7 @@ def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
 
 
 def unit_factor(name: str, file_units: str, units: str) -> float | None:
-    """The factor from the units of a variable to those needed; None: there is none. Values and errors need these."""
+    """The factor that converts a variable to `units`; None if there is none. Values and errors are not converted."""
     if name in AXES_OF_DEGREES:
         return 1.0 if axis_of_degree_units(file_units) in (AXES_OF_DEGREES[name], "") else None
     factor = conversion_factor(file_units, units)
@@ -124,18 +123,18 @@ def unit_factor(name: str, file_units: str, units: str) -> float | None:
 
 
 def masked_values(variable) -> np.ma.MaskedArray:
-    """The values of a variable, float64, masked where missing."""
+    """The values of a variable as float64, masked where missing."""
     values = np.asarray(read_values(variable), np.float64)
     return np.ma.masked_array(values, np.isnan(values))
 
 
 def seconds_since_start(variable, time) -> np.ma.MaskedArray:
-    """The times in s since the start of the run, from any units and reference date of CF in the run's calendar."""
+    """Times in s since the start of the run, from any CF units and reference date in the run's calendar."""
     import cftime
 
     units, calendar = variable.attrs.get("units"), variable.attrs.get("calendar", "standard").lower()
     if not have_same_days(calendar, time.calendar):
-        raise UnusableVariable(f'time has the calendar "{calendar}"; that of the run is {time.calendar}')
+        raise UnusableVariable(f'time has the calendar "{calendar}", but the run has {time.calendar}')
     run_start = start_date(time)
     try:
         start, day_later = (
@@ -150,7 +149,7 @@ def seconds_since_start(variable, time) -> np.ma.MaskedArray:
 
 
 def read_platform(data) -> np.ndarray | None:
-    """The platform of each observation, as text [obs], or None."""
+    """The platform of each observation as text [obs], or None."""
     if "platform" not in data.variables or data["platform"].ndim != 1:
         return None
     variable = data["platform"]
@@ -159,7 +158,7 @@ def read_platform(data) -> np.ndarray | None:
         return values.astype(variable.encoding["dtype"]).astype(object).filled("").astype(str)
     values = variable.values
     texts = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)
-    return np.char.rstrip(texts)  # programs in Fortran fill up with blanks
+    return np.char.rstrip(texts)  # Fortran programs pad with blanks
 
 
 def save_columns(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config) -> None:
@@ -185,7 +184,7 @@ def save_columns(path, columns: dict[str, np.ndarray], platform: np.ndarray | No
 
 
 def quantity_attributes(name: str, config) -> dict[str, str]:
-    """Attributes of an observed quantity or of its error."""
+    """NetCDF attributes of an observed quantity or of its error."""
     quantity, _, error = name.partition("_")
     entry = with_axis_names(variable_in_run(quantity, config.physics), config.grid)
     attributes = {

@@ -1,4 +1,4 @@
-"""Observations: one entry for each datum, from a file, with checks before the first step."""
+"""Observations, one entry for each datum, read from a file and checked before the first step."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .observation_file import load_columns, save_columns
 
 
 class Observations(NamedTuple):
-    """n single data, arrays [n]. Data of one time, place and platform are neighbours, in the order eta, u, v."""
+    """Arrays [n] of n data. Data of the same time, place and platform are adjacent, in the order eta, u, v."""
 
-    quantity: np.ndarray  # index in QUANTITIES, int8
+    quantity: np.ndarray  # index in OBSERVED_QUANTITIES, int8
     time: np.ndarray  # s since the start of the run
     x: np.ndarray  # m, or on a sphere longitude
     y: np.ndarray  # m, or latitude
@@ -29,19 +29,17 @@ class Observations(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of data."""
         return len(self.quantity)
 
     def select(self, indices) -> Observations:
-        """The data chosen by a mask or by indices."""
         return Observations(*(field[indices] for field in self))
 
 
 def read_observations(path, config) -> Observations:
-    """The observations in a file (docs/assimilation.md), in its order.
+    """The observations in a file (docs/assimilation.md), in the order of the file.
 
     Raises:
-        ConfigError: the file is no observation file, or does not fit the run; with all problems.
+        ConfigError: the file is not an observation file or does not fit the run; the message lists all problems.
         InputError: the file of the mask cannot be read.
     """
     columns, platform, problems = load_columns(path, config)
@@ -53,7 +51,7 @@ def read_observations(path, config) -> Observations:
     )
     used = ~np.ma.getmaskarray(value)
     if not problems and not used.any():
-        problems = [f"{path}: holds no observations"]
+        problems = [f"{path}: contains no observations"]
     problems += [f"{path}: {fault_line}" for fault_line in find_faults(columns, used, config)]
     if problems:
         raise ConfigError(problems)
@@ -71,7 +69,7 @@ def read_observations(path, config) -> Observations:
 
 
 def write_observations(path, observations: Observations, config, command_line: str = "") -> None:
-    """Write an observation file that `read_observations` reads in the same order, whole or not at all.
+    """Write a file, whole or not at all, from which `read_observations` reads the observations in the same order.
 
     Raises:
         FilesError: the file cannot be written.
@@ -102,28 +100,28 @@ def write_observations(path, observations: Observations, config, command_line: s
 
 
 def file_rows(observations: Observations) -> np.ndarray:
-    """The row of each datum in the file: neighbours of one time, place and platform share a row."""
+    """The row of each datum in the file: adjacent data of the same time, place and platform share a row."""
     same_row = np.diff(observations.quantity.astype(np.int64)) > 0
     for field in (observations.time, observations.x, observations.y, observations.platform):
         same_row &= field[1:] == field[:-1]
     return np.cumsum(np.append(False, ~same_row)) if observations.size else np.zeros(0, np.int64)
 
 
-#: Tolerance of times outside the run, in time steps, for rounding.
+#: How far a time may lie outside the run by rounding, in time steps.
 TIME_TOLERANCE_STEPS = 1e-3
 
 MISSING_POINT = {"eta": "no wet cell", "u": "no open east face", "v": "no open north face"}
 
 
 def find_faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
-    """Faults of the numbers, one line for each kind. Rows without observed values do not count."""
+    """A message for each kind of fault in the numbers. Rows without observed values are not checked."""
     rows = used.any(axis=1)
     values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
     if "time" in values:
         time, dt, last = values["time"], config.time.dt, config.run.steps * config.time.dt
         yield from fault_line("time: {} are missing or not finite", rows & ~np.isfinite(time), rows)
         outside = np.isfinite(time) & ((time < -TIME_TOLERANCE_STEPS * dt) | (time > last + TIME_TOLERANCE_STEPS * dt))
-        text = f"time: {{}} are outside the run, 0 to {last:.10g} s after {start_date(config.time)}"
+        text = f"time: {{}} are outside the run, which lasts from 0 to {last:.10g} s after {start_date(config.time)}"
         yield from fault_line(text, rows & outside, rows, lambda i: f"{time[i]:.10g} s")
     if {"x", "y"} <= values.keys():
         yield from find_position_faults(values["x"], values["y"], used, config)
@@ -141,7 +139,7 @@ def find_faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
 
 
 def find_position_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iterator[str]:
-    """Positions that are missing, outside the domain, or without a wet point of the model around them."""
+    """Messages about positions that are missing, outside the domain, or without a wet point around them."""
     rows, grid_axes = used.any(axis=1), axes(config.grid)
     names = f"{grid_axes.x.name}, {grid_axes.y.name}"
 
@@ -168,7 +166,7 @@ def find_position_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config)
 
 
 def fault_line(text: str, bad: np.ndarray, candidates: np.ndarray, describe=lambda i: "missing") -> Iterator[str]:
-    """A line with the number of bad observations and the first one; none if all are good."""
+    """A message with the number of bad observations and the first one; none if all are good."""
     if bad.any():
         first = int(np.argmax(bad))
         count = f"{bad.sum()} of {candidates.sum()}"

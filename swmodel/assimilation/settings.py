@@ -1,4 +1,4 @@
-"""Checks of the section [assimilation] of a configuration before the start."""
+"""Checks the section [assimilation] of a configuration before the start, and derives parameters from it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ from ..setup.setup import setup_of
 from .observations import read_observations
 from .synthetic import DAY, is_spun_up_twin, is_twin, make_network
 
-#: Controls that are numbers, also at records in time, whose errors have no correlation length.
+#: Controls that are numbers or records of numbers; their errors have no correlation length.
 NUMBER_CONTROLS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 
-#: The fields of the state that the method `letkf` changes.
 STATE_FIELDS = ("eta", "u", "v")
 
 
 def error_parameters(config) -> dict:
-    """{control: (standard deviation of its errors, correlation length or None)}, for `background.BackgroundErrors`."""
+    """{control: (standard deviation of its errors, correlation length or None)} for `background.BackgroundErrors`."""
     options = config.assimilation
     errors = {name: (getattr(options, sigma_key(name)), correlation_length(options, name)) for name in options.controls}
     for name in (name for name in errors if CONTROLS[name].control == "records"):
@@ -38,22 +37,20 @@ def error_parameters(config) -> dict:
 
 
 def correlation_length(options, name: str) -> float | None:
-    """The correlation length of a control's errors, m; None for numbers."""
+    """The correlation length of the errors of a control, m; None for numbers."""
     if name in NUMBER_CONTROLS:
         return None
     return (name in CORRECTIONS and options.correction_length) or options.length
 
 
 def time_correlation_roots(config) -> dict:
-    """{control: root of the correlation of its records in time}, of fields at records, for
-    `background.BackgroundErrors`.
-    """
+    """{control: root of the correlation of its records in time} of fields at records, for `BackgroundErrors`."""
     return {name: time_correlation_root(config, name) for name in config.assimilation.controls if name in CORRECTIONS}
 
 
 def time_correlation_root(config, name: str) -> np.ndarray:
-    """The symmetric root of exp(-(t - s)²/(2 T²)) at the times of a control's records, T that of correlation."""
-    from ..gradients import corrections  # imported here, as it needs JAX
+    """The symmetric root of exp(-(t - s)²/(2 T²)) at the times t, s of a control's records; T: correlation time."""
+    from ..gradients import corrections  # imported here because it needs JAX
 
     times = corrections.record_times(setup_of(config), name)
     time_differences = (times - times[:, None]) / (config.assimilation.correlation_time or np.inf)
@@ -63,10 +60,10 @@ def time_correlation_root(config, name: str) -> np.ndarray:
 
 
 def check_assimilation(config) -> None:
-    """Check that an assimilation can start with the resolved configuration and the observation file."""
+    """Check that an assimilation can start with a resolved configuration and its observation file."""
     require_derivatives(config)
     if config.run.transport == "sharded":
-        raise UsageError("an assimilation runs on one process or on MPI: give run.nproc in place of run.devices")
+        raise UsageError("an assimilation runs on one process or with MPI: set run.nproc instead of run.devices")
     messages = list(problems(config))
     if config.assimilation.method == "letkf" and not messages:
         ensemble_config(prior_config(config))
@@ -83,18 +80,18 @@ def check_assimilation(config) -> None:
 
 
 def config_until_impact(config):
-    """The configuration of a run until the quantity `impact`, `impact_days` after the window."""
+    """The configuration of a run until `impact_days` after the window, when the quantity `impact` is taken."""
     steps = config.run.steps + round(config.assimilation.impact_days * DAY / config.time.dt)
     return config.model_copy(update={"run": config.run.model_copy(update={"steps": steps})})
 
 
 def prior_config(config):
-    """The configuration without knowledge of the truth: from the case's `prior_config`, or unchanged."""
+    """The configuration of the first guess: from the case's `prior_config`, or unchanged."""
     return config.case.prior_config(config) if hasattr(config.case, "prior_config") else config
 
 
 def ensemble_config(config):
-    """The checked configuration of the members of the method `letkf`, which start alike. ConfigError: see there."""
+    """The configuration of the members of `letkf`, which all start from the same state. ConfigError: it is invalid."""
     run = config.run.model_copy(update={"layout": "", "transport": "auto"})
     output = config.output.model_copy(update=UNUSED_OUTPUT_OPTIONS | {"format": "netcdf"})
     checked = check_ensemble(config.model_copy(update={"run": run, "output": output}))
@@ -102,7 +99,7 @@ def ensemble_config(config):
 
 
 def template_values(config) -> dict:
-    """Values of [assimilation] that suit a configuration, by key: a first choice, not fitted to any observation."""
+    """{key: value} of [assimilation] that suit a configuration: a first choice, not tuned to observations."""
     steps, cell_size, shorter_side = config.run.steps, max_cell_size(config.grid), min(domain_size(config.grid))
     every = next((n for n in range(min(20, steps), 1, -1) if steps % n == 0), 1)
     length = max(3 * cell_size, 0.1 * shorter_side)
@@ -110,29 +107,28 @@ def template_values(config) -> dict:
 
 
 def problems(config) -> Iterator[str]:
-    """The problems of the section, one line each."""
     options = config.assimilation
     if not options.controls:
-        yield f"assimilation.controls: name at least one of {join_names(CONTROLS)}"
+        yield f"assimilation.controls: give at least one of {join_names(CONTROLS)}"
     yield from repetition_problems("assimilation.controls", options.controls)
     for key in dict.fromkeys(map(sigma_key, options.controls)):
         if getattr(options, key) == 0:
             names = dict.fromkeys(name for name in options.controls if sigma_key(name) == key)
-            yield f"assimilation.{key}: must be above 0, for the first guess's errors of {' and '.join(names)}"
+            yield f"assimilation.{key}: must be above 0: the standard deviation of errors of {' and '.join(names)}"
     fields = [name for name in options.controls if correlation_length(options, name) == 0]
     if fields:
-        yield f"assimilation.length: must be above 0 m, for the errors of {', '.join(fields)}"
+        yield f"assimilation.length: must be above 0 m: the correlation length of errors of {', '.join(fields)}"
     if options.correlation == "spectrum":
         for is_wrong, words in (
             (is_spherical(config.grid), "needs a grid on a plane, but this one is on a sphere; choose diffusion"),
             (
                 survey(setup_of(config)).ranges["mask"][0] == 0,
-                "needs a sea without land, but this one has some; choose diffusion",
+                "needs a sea without land, but there is land; choose diffusion",
             ),
             (
                 config.run.blocks > n_transform_lines(config.grid),
                 f"has {n_transform_lines(config.grid)} lines, too few for {config.run.blocks} blocks; use fewer, or "
-                "diffusion",
+                "choose diffusion",
             ),
         ):
             if is_wrong:
@@ -140,7 +136,7 @@ def problems(config) -> Iterator[str]:
     window, every = config.run.steps * config.time.dt, options.correction_every
     if CORRECTIONS.keys() & {*options.controls} and not config.time.dt <= every <= max(window, config.time.dt):
         yield (
-            f"assimilation.correction_every: must be from a time step, {config.time.dt:g} s, to the window of "
+            f"assimilation.correction_every: must be between a time step, {config.time.dt:g} s, and the window, "
             f"{window:g} s, not {every:g} s"
         )
     if options.balanced and not {"eta", "u", "v"} <= set(options.controls):
@@ -152,16 +148,15 @@ def problems(config) -> Iterator[str]:
     if options.method == "letkf":
         yield from letkf_problems(config)
     if not options.observations and not is_twin(config):
-        yield "assimilation.observations: give an observation file; only cases of twin experiments make their own"
+        yield "assimilation.observations: give an observation file; only twin experiments make their own"
     if not options.observations and is_twin(config) and not make_network(config).size:
         if is_spun_up_twin(config):
-            yield "case: no observation in the window: no track of the altimeter crosses it, and there are no moorings"
+            yield "case: no observation in the window: no altimeter track crosses the domain, and there are no moorings"
         else:
             yield "output.stations: this twin experiment observes the sea level at its stations, but there are none"
 
 
 def letkf_problems(config) -> Iterator[str]:
-    """The problems of the method `letkf`, one line each."""
     options, steps = config.assimilation, config.run.steps
     if others := [name for name in options.controls if name not in (*STATE_FIELDS, *CORRECTIONS)]:
         yield f"assimilation.controls: letkf changes eta, u, v and corrections; {join_names(others)} needs method 4dvar"
@@ -169,10 +164,10 @@ def letkf_problems(config) -> Iterator[str]:
         yield "assimilation.localisation: must be above 0 m for letkf; try 4 times assimilation.length"
     if options.cycle_steps and (steps % options.cycle_steps or options.cycle_steps % options.every_steps):
         yield (
-            f"assimilation.cycle_steps: {options.cycle_steps} has to divide the {steps} steps of the run, and to be a "
+            f"assimilation.cycle_steps: {options.cycle_steps} must divide the {steps} steps of the run and be a "
             f"multiple of every_steps, {options.every_steps}"
         )
     if options.impact:
         yield "assimilation.impact: needs the derivatives of method 4dvar; leave it out"
     if config.ensemble.initial_eta:
-        yield "ensemble.initial_eta: no effect on letkf, whose members start from assimilation.sigma_eta; leave it out"
+        yield "ensemble.initial_eta: letkf ignores it: its members start from assimilation.sigma_eta; leave it out"

@@ -4,12 +4,12 @@ F multiplies a wave of wavenumbers (k, l) by exp(-(k² + l²) L² / 4), so that 
 
     c(r) = exp(-r² / (2 L²)),
 
-with images of the point beyond walls: even if the field's points lie beside the wall, odd if they lie on it.
-F is linear and its own transpose, as its waves are orthogonal. Smoothed white noise has the variance
+plus images of it beyond walls: even ones if the field's points lie next to the wall, odd ones if they lie on it.
+F is linear and its own transpose, because its waves are orthogonal. Smoothed white noise has the variance
 
     diag(F²) = sum over k, l of exp(-(k² + l²) L² / 2) (the wave, of norm 1, at the point)²,
 
-a product of a sum along y and a sum along x. So the diagonal of C = N F F N is exactly 1, even at walls.
+a sum along y times a sum along x. So the diagonal of C = N F F N is exactly 1, even at walls.
 
 Reference: Courtier et al. (1998), The ECMWF implementation of three-dimensional variational assimilation, Q. J. R.
 Meteorol. Soc. 124, 1783-1807.
@@ -27,13 +27,13 @@ from ..parallel.fourier import Fourier
 
 
 class SpectralFilters(NamedTuple):
-    """F of several fields, each with its location and L, m; the grid is the section of the configuration."""
+    """F for several fields, each given by its location and L, m; `grid` is the section of the configuration."""
 
     fields: tuple[tuple[str, float], ...]
     grid: Any
 
     def smooth(self, fields, transport):
-        """F of each of the fields [fields, ny, nx] of a block, before normalisation, in a jitted program."""
+        """F of the fields [fields, ny, nx] of a block, not normalised; call it in a jitted program."""
         return jnp.stack(
             [self._smooth_field(field, *each, transport) for field, each in zip(fields, self.fields, strict=True)]
         )
@@ -48,7 +48,7 @@ class SpectralFilters(NamedTuple):
 
 
 def make_fourier(location: str, grid, transport) -> Fourier:
-    """The transforms of fields at a location. UsageError: more blocks than lines."""
+    """The Fourier transforms of fields at a location. UsageError: there are more blocks than lines."""
     return Fourier.for_location(transport, location, (grid.periodic_y, grid.periodic_x))
 
 
@@ -64,7 +64,7 @@ def variance(location: str, length: float, grid, transport) -> np.ndarray:
 
 
 def axis_variance(kind: str, size: float, span, length: float) -> np.ndarray:
-    """The sum along one axis, at the cells of a span, in the same order at every cell."""
+    """The factor of diag(F²) along one axis, at the cells of a span; every cell sums in the same order."""
     n, cells = span.axis_size, np.arange(span.start, span.stop)
     total = np.zeros(cells.size)
     for m in range(n):

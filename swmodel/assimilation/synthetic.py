@@ -1,4 +1,4 @@
-"""Synthetic observations: places and times of an altimeter and moorings, and their values from known fields."""
+"""Synthetic observations: where and when an altimeter and moorings observe, and their values from known fields."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Altimeter(NamedTuple):
 
 
 def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
-    """Sea level along the ground tracks of an altimeter, without values.
+    """Observations, without values, of sea level along the ground tracks of an altimeter.
 
     Ascending tracks lean to the east of north by the angle; descending tracks go south and lean east by the same angle.
-    On a sphere they have a constant course relative to the grid's axes, and the separation holds at its middle
-    latitude. On a ring the separation is the nearest one that divides its length. The altimeter flies over all tracks
-    once in each repeat period. The seed determines their order and shifts in time and place, the same in each period.
+    On a sphere their course relative to the grid's axes is constant, and the separation holds at the middle latitude.
+    If x is periodic, the separation is rounded so that it divides the domain. The altimeter flies over all tracks once
+    per repeat period. The seed determines their order and their shifts in time and place, the same in each period.
 
     Returns:
         Observations over water during the run, ordered in time; the platforms are "ascending-1", ...
@@ -43,7 +43,7 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
     lean_angle, (west, east, south, north) = math.radians(altimeter.angle), edges(config.grid)
     lines = ground_tracks(config.grid, altimeter.separation, lean_angle, rng.random(2))
     order, phase = rng.permutation(len(lines)), rng.random()
-    northward = math.cos(lean_angle) / metres_per_unit(config.grid, "y")  # along the y axis, for each metre of a track
+    northward = math.cos(lean_angle) / metres_per_unit(config.grid, "y")  # change of y per metre of a track
     distances = np.arange(0.5, (north - south) / (altimeter.spacing * northward)) * altimeter.spacing
     passes = []
     for cycle in range(max(1, math.ceil(end / altimeter.repeat))):
@@ -71,7 +71,7 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
 
 
 def ground_tracks(grid, separation: float, lean_angle: float, shifts) -> list[tuple[str, float, int]]:
-    """(name, x of the entry, +1 northward or -1 southward) of all tracks that cross the domain."""
+    """(name, x at which it enters, +1 northward or -1 southward) of each track that crosses the domain."""
     west, east, south, north = edges(grid)
     length, lean_width = east - west, (mercator_y(grid, north) - mercator_y(grid, south)) * math.tan(lean_angle)
     separation = separation / metres_per_unit(grid, "x", (south + north) / 2)
@@ -89,18 +89,18 @@ def ground_tracks(grid, separation: float, lean_angle: float, shifts) -> list[tu
 
 
 def mercator_y(grid, y):
-    """Positions along the y axis in a Mercator map, whose lines of constant course are straight; degrees."""
+    """Positions along the y axis of a Mercator map, where lines of constant course are straight; degrees."""
     return np.degrees(np.arctanh(np.sin(np.radians(y)))) if is_spherical(grid) else y
 
 
 def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -> Observations:
-    """Moorings in the middle of the cells of a coarse grid of ny x nx over the domain, without values.
+    """Observations, without values, of moorings at the cell centres of a coarse grid of ny x nx over the domain.
 
-    Moorings on land or without an open face around are omitted.
+    Moorings on land, or without an open face around them, are omitted.
 
     Args:
         every: time between observations, s; the first is at the start.
-        errors: {quantity: standard deviation of its error, m or m s-1} for the observed ones of eta, u and v.
+        errors: {quantity: standard deviation of its error, m or m s-1}, for those of eta, u and v that are observed.
 
     Returns:
         Observations ordered by time, mooring and quantity; the platforms are "mooring-1", ...
@@ -124,7 +124,7 @@ def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -
 
 
 def is_over_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Whether positions within the domain lie in wet cells."""
+    """Whether each position, within the domain, lies in a wet cell."""
     grid_axes = axes(config.grid)
     rows, columns = (
         np.clip(np.floor(axis.fractional_index(axis.wrap(place)) + 0.5), 0, axis.cells - 1).astype(np.int64)
@@ -140,11 +140,11 @@ def merge_observations(*parts: Observations) -> Observations:
 
 
 def observe_run(observations: Observations, samples, config, seed: int = 0) -> Observations:
-    """The observations with values from known fields, plus noise with their errors, the same on every process.
+    """The observations with values from known fields plus noise of the size of their errors, the same on all processes.
 
     Args:
-        samples: the true values [n], as from `ObservationOperator.collect`, a function (quantity, time in s, x, y in m)
-            of arrays, or the path of a run's snapshots. Of these the nearest records count.
+        samples: the true values [n], as from `ObservationOperator.collect`; or a function of arrays (quantity, time in
+            s, x, y in m); or the path of a run's output, whose nearest records are taken.
 
     Raises:
         UsageError: the output lacks a quantity, has another grid, or is too short.
@@ -161,7 +161,7 @@ def observe_run(observations: Observations, samples, config, seed: int = 0) -> O
 
 
 def evaluate_by_quantity(observations: Observations, evaluate: Callable) -> np.ndarray:
-    """Values [n] from `evaluate(quantity, observations of this quantity)`."""
+    """The values [n] that `evaluate(quantity, observations of this quantity)` returns."""
     values = np.empty(observations.size)
     for number, name in enumerate(OBSERVED_QUANTITIES):
         has_quantity = observations.quantity == number
@@ -171,7 +171,7 @@ def evaluate_by_quantity(observations: Observations, evaluate: Callable) -> np.n
 
 
 def values_from_output(observations: Observations, path, config) -> np.ndarray:
-    """Values [n] from the output of a run: bilinear in space, nearest record in time."""
+    """Values [n] from a run's output: bilinear in space, the nearest record in time."""
     with translate_os_errors(path, "read"):
         recover(path)
         with NETCDF_LOCK, open_netcdf_or_zarr(path) as dataset:
@@ -181,17 +181,16 @@ def values_from_output(observations: Observations, path, config) -> np.ndarray:
 
 
 def values_from_records(dataset, path, name: str, observations: Observations, config) -> np.ndarray:
-    """Values of one quantity."""
     shape = (config.grid.ny, config.grid.nx)
     if name not in dataset.variables:
-        raise UsageError(f"{path} has no {name}; it has to be among output.fields")
+        raise UsageError(f"{path} has no {name}; it must be among output.fields")
     if dataset[name].shape[1:] != shape:
-        raise UsageError(f"{path} has {dataset[name].shape[1:]} cells, the configuration {shape} (ny, nx)")
+        raise UsageError(f"{path} has {dataset[name].shape[1:]} cells, but the configuration has {shape} (ny, nx)")
     times = np.asarray(dataset["time"][:], dtype=np.float64)
     tolerance = TIME_TOLERANCE_STEPS * config.time.dt
     if observations.time.max() > times[-1] + tolerance or observations.time.min() < times[0] - tolerance:
         raise UsageError(
-            f"{path} has records from {times[0]:g} to {times[-1]:g} s, the observations are from "
+            f"{path} has records from {times[0]:g} to {times[-1]:g} s, but the observations are from "
             f"{observations.time.min():g} to {observations.time.max():g} s"
         )
     record = np.searchsorted(0.5 * (times[1:] + times[:-1]), observations.time, side="right")
@@ -216,14 +215,14 @@ def is_twin(config) -> bool:
 
 
 def is_spun_up_twin(config) -> bool:
-    """Whether truth and first guess of a twin experiment are states of one run."""
+    """Whether truth and first guess are states of one run at different times."""
     return {"spinup", "lead", "forecast"} <= set(type(config.case).model_fields)
 
 
 def make_network(config) -> Observations:
-    """The altimeter's tracks and the moorings of a twin experiment, or else the run's stations, without values.
+    """Observations, without values, by the altimeter and the moorings of a twin experiment, or by the run's stations.
 
-    Moorings measure both components of the current at each sample of the model, stations the sea level.
+    At each sample of the model moorings measure both components of the current, and stations sea level.
     """
     case, every = config.case, config.assimilation.every_steps * config.time.dt
     if not is_spun_up_twin(config):

@@ -1,10 +1,10 @@
 """The variance of smoothed white noise, which normalises correlations.
 
-Without land, in a basin, a channel or on a ring, it is exact: A is the sum of matrices in x and y, whose eigenvectors
-are cosines. On a sphere the matrix in y differs for each wave in x. With land, the same white noise is smoothed with
-and without the land. The ratio of the two mean squares multiplies the exact variance. A few lengths from the coast the
-ratio is one, and the variance exact. At the coast the standard deviation has the error of the ratio, at most about
-1 / sqrt(2 samples) rms: measured are 2 %, and 10 % at worst, with 256 samples.
+Without land, whether axes are periodic or not, it is exact: A is the sum of matrices in x and y, whose eigenvectors are
+waves. On a sphere the matrix in y differs for each wave in x. With land, the same white noise is smoothed with and
+without the land, and the ratio of the two mean squares multiplies the exact variance. A few lengths from the coast the
+ratio is one and the variance exact. At the coast the standard deviation has the error of the ratio, an rms error of at
+most about 1 / sqrt(2 samples). With 256 samples it is 2 %, and 10 % at worst.
 
 Reference: Weaver and Courtier (2001), Q. J. R. Meteorol. Soc. 127, 1815-1846, for normalisation by randomisation.
 """
@@ -22,19 +22,19 @@ from ..ocean.patch import Patch
 from ..parallel.fixed_point import exact_product
 from .diffusion import Conductances, conductances_of, smooth, spectrum_bound, stack_coefficients
 
-#: Rows of the spectrum that are computed at a time, to limit the memory.
+#: Rows of the spectrum that are computed at a time, to limit memory.
 STRIP_ROWS = 256
 
 
 def box_axis(config, location: str, axis: int) -> tuple[int, bool]:
-    """Number of a field's points along an axis without land, and whether they form a ring."""
+    """The number of open points of a field along an axis without land, and whether the axis is periodic."""
     is_periodic = (config.grid.periodic_y, config.grid.periodic_x)[axis]
     length = (config.grid.ny, config.grid.nx)[axis]
     return length - (location == "vu"[axis] and not is_periodic), is_periodic
 
 
 def box_mask(config, location: str, block, margin: int) -> Patch:
-    """1 at a field's open points without land, on a block with `margin` cells around it."""
+    """1 at the points of a field that would be open without land, on a block with `margin` cells around it."""
     axis_masks = []
     for axis, span in enumerate((block.y, block.x)):
         count, is_periodic = box_axis(config, location, axis)
@@ -44,7 +44,7 @@ def box_mask(config, location: str, block, margin: int) -> Patch:
 
 
 def modes(count: int, is_periodic: bool, cells) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues [count] of the second difference on a line, and squares of its eigenvectors [count, cells]."""
+    """Eigenvalues [count] of the negative second difference along an axis, and squared eigenvectors [count, cells]."""
     number = np.arange(count)
     if is_periodic:
         return 2 - 2 * np.cos(2 * np.pi * number / count), np.full((count, len(cells)), 1 / count)
@@ -73,7 +73,7 @@ def box_variance(config, location: str, block, coefficients: np.ndarray) -> np.n
 
 
 def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
-    """diag(F²) on a sphere: the eigenvectors in y are those of a tridiagonal matrix for each wave along x."""
+    """As `box_variance`, on a sphere: for each wave in x the eigenvectors in y are those of a tridiagonal matrix."""
     from scipy.linalg import eigh_tridiagonal
 
     (count, _), rows = box_axis(config, location, 0), np.arange(block.y.start, block.y.stop)
@@ -81,7 +81,7 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
     rdx = lengths["rdx"].v if location == "v" else lengths["rdx"].u
     weight_x, weight_y = (length[:, 0] ** 2 / spectrum_bound(config) for length in (rdx, lengths["rdy"].centre))
     values_x, squares_x = modes(*box_axis(config, location, 1), np.arange(block.x.start, block.x.stop))
-    n_links = np.full(count, 2.0)  # links of a row with its neighbours
+    n_links = np.full(count, 2.0)  # neighbours of each row
     n_links[0] -= 1
     n_links[-1] -= 1
     variance = np.zeros(block.shape)
@@ -94,13 +94,13 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
 
 
 def smoothed_noise_variances(config, transport, masks: dict, all_coefficients: dict, samples: int) -> dict:
-    """diag(F²) of fields on this process's block, float64, [ny, nx] by these keys; meaningless on land.
+    """{key: diag(F²) of a field on this process's block, float64 [ny, nx]}, meaningless on land.
 
-    All processes call it together.
+    All processes call this together.
 
     Args:
-        masks: (location, length, ...) -> Patch of NumPy arrays, 1 at the field's wet points.
-        all_series: coefficients of F by the same keys.
+        masks: {(location, length, ...): Patch of NumPy arrays, 1 at the field's wet points}.
+        all_coefficients: the coefficients of F, by the same keys.
         samples: number of fields of white noise, if there is land.
     """
     block = transport.block

@@ -1,8 +1,8 @@
-"""Comparison of two results: rows that became faster or slower beyond the noise.
+"""Comparison of two results: which rows became faster or slower by more than the noise.
 
 A difference counts if the samples do not overlap and the medians differ by more than the larger range (largest minus
-smallest sample). Independent normal samples without a change have such a difference in about 4 of 100 rows with three
-samples each, and in 2 of 1000 with five.
+smallest sample). If nothing changed and samples are independent and normal, this happens in about 4 of 100 rows with
+three samples each, and in 2 of 1000 with five.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .text import format_markdown_table, format_percent
 
 
 def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
-    """The verdict on a row in two results: slower, faster, within noise, or too few samples."""
+    """Whether a row became slower or faster, changed within noise, or has too few samples."""
     if min(len(old), len(new)) < 3:
         return "too few samples"
     difference = median(new) - median(old)
@@ -27,9 +27,9 @@ def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
 
 
 def step_times(record: dict) -> dict[SweepRow, tuple[float, ...]]:
-    """Samples of each finished row, s: of a step, or of the first step if no others are timed.
+    """Samples of each finished row, s per step; of the first step if no others are timed.
 
-    Rows with the same work are equal for any numbers of steps and cores.
+    The keys leave out numbers of steps and cores, so that rows with the same work are compared.
     """
     return {
         replace(stats.row, steps=None, seconds=0, oversubscribed=False): stats.step_samples or stats.first_step_samples
@@ -38,7 +38,6 @@ def step_times(record: dict) -> dict[SweepRow, tuple[float, ...]]:
 
 
 def compare_report(old: dict, new: dict) -> str:
-    """The comparison in Markdown."""
     old_times, new_times = step_times(old), step_times(new)
     table_rows = []
     for row in (row for row in old_times if row in new_times):
@@ -61,7 +60,7 @@ def compare_report(old: dict, new: dict) -> str:
     ):
         text += f"\nDifferent {subject}: {old_value} and {new_value}." if old_value != new_value else ""
     return text + "".join(
-        f"\nOnly in one of them: {row.label}"
+        f"\nOnly in one result: {row.label}"
         for row in old_times | new_times
         if (row in old_times) != (row in new_times)
     )

@@ -1,7 +1,7 @@
-"""The expected share of the machine's memory bandwidth for the native step of a configuration.
+"""The share of the machine's memory bandwidth that the native step of a configuration should reach.
 
-A step takes the longer of two times. The triad measures the time to move its bytes. Steps of a few rows in the cache of
-one core measure the time to compute it.
+A step takes the longer of two times: that to move its bytes, which a triad measures, and that to compute it, which is
+measured with steps on a few rows in the cache of one core.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..setup.setup import Setup
 from .machine import choose_triad_elements
 from .process_measures import measure_bandwidth
 
-#: Most rows and columns of the computed part of the grid, which stays in the cache.
+#: Largest number of rows and columns that are computed, so that their fields stay in the cache.
 MAX_SHAPE = (64, 256)
-#: Number of samples, of which the shortest counts, and least seconds of each.
+#: Number of samples, of which the shortest counts, and the shortest duration of each, s.
 N_SAMPLES, MIN_SAMPLE_SECONDS = 5, 0.02
 
 
 def report_expected_bandwidth(setup: Setup) -> str:
-    """The expected share of a resolved Setup in words, from measurements of a few seconds."""
+    """The expected share for a resolved Setup as text; the measurements take a few seconds."""
     gigabytes_per_second = measure_bandwidth(choose_triad_elements(quick=True), trials=3)["gigabytes_per_second"]
     with jax.enable_x64(setup.config.run.dtype == "float64"):
         compute_nanoseconds = measure_compute_nanoseconds(setup) / n_cores()
@@ -37,21 +37,21 @@ def report_expected_bandwidth(setup: Setup) -> str:
 def describe_expected_bandwidth(
     memory_nanoseconds: float, compute_nanoseconds: float, gigabytes_per_second: float
 ) -> str:
-    """The share from the times to move and to compute a cell, ns, by all cores together, and the bandwidth, GB/s."""
+    """The share as text, from the times in which all cores move and compute a cell, ns, and the bandwidth, GB/s."""
     step_nanoseconds = max(memory_nanoseconds, compute_nanoseconds)
-    bound = "memory" if memory_nanoseconds == step_nanoseconds else "its operations"
+    bound = "memory" if memory_nanoseconds == step_nanoseconds else "arithmetic"
     share = (
         f"{100 * memory_nanoseconds / step_nanoseconds:.0f} % of this machine's bandwidth, "
         f"{gigabytes_per_second:.1f} GB/s"
     )
     return (
-        f"expected     {share}; bound by {bound}: {memory_nanoseconds:.2g} ns a cell to move, "
+        f"expected     {share}; bound by {bound}: {memory_nanoseconds:.2g} ns per cell to move, "
         f"{compute_nanoseconds:.2g} ns to compute"
     )
 
 
 def measure_compute_nanoseconds(setup: Setup) -> float:
-    """Time of a cell on one core with all fields in its cache, ns."""
+    """Time per cell on one core with all fields in its cache, ns."""
     shape = [min(side, most) for side, most in zip(setup.shape, MAX_SHAPE, strict=True)]
     transport = connect("serial", (1, 1), *shape)
     executor = NativeExecutor(setup, transport, *setup.static(transport.block), steps_per_sweep=1, threads=1)

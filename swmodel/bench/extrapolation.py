@@ -1,11 +1,11 @@
-"""On paper: the time of a step on more processes than a machine has, from its constants (`scaling`, docs/scaling.md).
+"""The time of a step on more processes than the machine has, extrapolated from its constants (docs/scaling.md).
 
     T(p) = K(n) + 4 (e(b) + NETWORK_LATENCY_SECONDS),    n = N/p,    b = 3 sqrt(n) numbers
     S(p) = log2(p) (e(0) + NETWORK_LATENCY_SECONDS)
 
 K(n) is the time of a step of n cells without messages while all cores compute. A square block sends four messages of b
-bytes, one after the other. e(b) is the time of one of them in the exchanges of the fewest processes, at least the
-smallest measured. S(p) is the time of a sum over all processes, as in the health check.
+numbers, one after the other. e(b) is the time of one message, fitted to the exchanges of the fewest processes, but at
+least the shortest measured. S(p) is the time of a sum over all processes, as in the health check.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import numpy as np
 from .scaling import fit_line, has_no_messages, interpolate_log, kernel_times
 from .text import format_count, format_markdown_table, format_number, format_percent
 
-#: Numbers of processes, and a grid of all oceans at 1/12 degree.
+#: Numbers of processes, and the size of a global grid of 1/12 degree.
 PROCESS_COUNTS, GRID_SIZE = (128, 1024, 10240), (4320, 2160)
-#: What a message between nodes takes longer than one through shared memory, s (InfiniBand).
+#: Extra time of a message between nodes, compared with one through shared memory, s (InfiniBand).
 NETWORK_LATENCY_SECONDS = 2e-6
-#: Messages of a block with four neighbours in a step, and fields in each.
+#: Messages per step of a block with four neighbours, and fields in each.
 MESSAGES_PER_STEP, FIELDS_PER_MESSAGE = 4, 3
 
 
 class Extrapolation(NamedTuple):
-    """A row: cells of a block, times in s, memory of a process in bytes."""
+    """One row: cells per block, times per step in s, memory per process in bytes."""
 
     processes: int
     cells: float
@@ -42,7 +42,7 @@ class Extrapolation(NamedTuple):
 
 
 def extrapolate(record: dict, statistics_of_rows: list) -> list[Extrapolation]:
-    """The rows for the `statistics_of_rows` of a record; none if they lack constants."""
+    """The rows for the `statistics_of_rows` of a record; empty if measurements for the constants are missing."""
     kernel_times_measured = kernel_times(statistics_of_rows, max_processes_at_once(statistics_of_rows))
     exchange_rows = [
         stats for stats in statistics_of_rows if stats.row.measure == "halo" and not stats.row.oversubscribed
@@ -71,12 +71,12 @@ def extrapolate(record: dict, statistics_of_rows: list) -> list[Extrapolation]:
 
 
 def max_processes_at_once(statistics_of_rows: list) -> int:
-    """The most processes of the steps without messages."""
+    """The largest number of processes whose steps were timed without messages."""
     return max((stats.row.nproc for stats in statistics_of_rows if has_no_messages(stats.row)), default=0)
 
 
 def extrapolation_table(record: dict, statistics_of_rows: list) -> str:
-    """The rows as a table below a line that names the assumptions; empty without rows."""
+    """The rows as a table after the assumptions; empty if there are no rows."""
     rows = extrapolate(record, statistics_of_rows)
     if not rows:
         return ""
@@ -111,8 +111,8 @@ def extrapolation_table(record: dict, statistics_of_rows: list) -> str:
         )
     headers = ["processes", "cells each", "kernel, µs", "exchange, µs", "step, µs", "efficiency", "sum, µs", "MiB/rank"]
     text = (
-        f"On paper: {GRID_SIZE[0]} x {GRID_SIZE[1]} cells, the kernel of {n_at_once} at once, "
-        f"{format_count(MESSAGES_PER_STEP, 'message')} of a block, each {format_number(1e6 * NETWORK_LATENCY_SECONDS)} "
-        "µs longer than here (*: outside the measured blocks)."
+        f"On paper: {GRID_SIZE[0]} x {GRID_SIZE[1]} cells, kernel times of {n_at_once} concurrent processes, "
+        f"{format_count(MESSAGES_PER_STEP, 'message')} per block, each {format_number(1e6 * NETWORK_LATENCY_SECONDS)} "
+        "µs longer than here (*: outside the measured block sizes)."
     )
     return f"{text}\n\n{format_markdown_table(headers, table_rows)}"

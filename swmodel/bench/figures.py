@@ -1,7 +1,7 @@
-"""Figures of results: curves beside the published ones, the roofline, and bars of the parts of a time.
+"""Figures of results: curves with the published ones, the roofline, and bars with the parts of a duration.
 
-Colours differ for any colour vision (Okabe and Ito 2008), and markers in greyscale. Machines differ by dashes.
-Published rows are light, thin and hollow.
+Colours can be told apart with any colour vision (Okabe and Ito 2008), markers also in greyscale. Each machine has its
+own line style. Published rows have thin, light lines and hollow markers.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ from .scaling import predict_step
 from .sweeps import grow_grid, read_published_table
 from .text import format_count, format_number, format_percent
 
-#: Additions, multiplications and divisions for each cell in an AB2 step of the jet by the executor xla.
+#: Additions, multiplications and divisions per cell in an AB2 step of the jet by the executor `xla`.
 FLOPS_PER_CELL = 98
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = "osD^vP"
-#: Shades of bars from dark to light, so that parts differ in greyscale, too.
+#: Shades of bars from dark to light, so that parts also differ in greyscale.
 SHADES = ("#08519C", "#6BAED6", "#C6DBEF", "#FFFFFF")
-#: The look of published rows, of the line of perfect scaling, and of words beside a point.
+#: Styles of published rows, of the line of perfect scaling, and of text next to a point.
 PUBLISHED_STYLE = {"color": "0.62", "mfc": "white", "ms": 4, "lw": 0.9, "zorder": 1.5}
 PERFECT_SCALING_STYLE = {"lw": 0.7, "ls": (0, (1, 2)), "zorder": 0}
 ANNOTATION_STYLE = {"textcoords": "offset points", "fontsize": 7.5}
 #: A legend below the panel, where it hides nothing.
 LEGEND_STYLE = {"loc": "outside lower center", "frameon": False, "fontsize": 7.5}
-#: The label of an axis of speeds.
 RATE_LABEL = "million cell updates per second"
 #: Number format without powers of ten, with spaces between thousands.
 PLAIN_FORMATTER = FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " "))
@@ -55,7 +54,7 @@ def draw_figures(records: list[dict], folder) -> list[Path]:
 
 
 def draw_speedup(records: list[dict]) -> Figure | None:
-    """Speed-up over NumPy against processes, with the published curves; the last value of each curve is written."""
+    """Speed-up over NumPy against processes, with the published curves; the last point of each curve is labelled."""
     published_values = read_published_table()
     size = published_values["nx"], published_values["ny"]
 
@@ -82,10 +81,10 @@ def draw_speedup(records: list[dict]) -> Figure | None:
 
 
 def draw_scaling(records: list[dict]) -> Figure:
-    """Cell updates per second against cores, with the line of perfect scaling from each first point."""
+    """Cell updates per second against cores, with lines of perfect scaling from the first point of each curve."""
 
     def group_label(stats: RowStatistics) -> str:
-        return "" if stats.cores == stats.row.n_blocks else "several threads for each process"
+        return "" if stats.cores == stats.row.n_blocks else "several threads per process"
 
     axes, curves = draw_curves(
         records,
@@ -103,7 +102,7 @@ def draw_scaling(records: list[dict]) -> Figure:
 
 def draw_prediction(records: list[dict]) -> Figure | None:
     """Time of a step against processes: runs as points, predictions as lines."""
-    axes = make_axes("processes", "ms a step")
+    axes = make_axes("processes", "ms per step")
     process_counts = set()
     for record in records:
         rows_by_curve: dict[str, list[RowStatistics]] = {}
@@ -132,14 +131,14 @@ def draw_prediction(records: list[dict]) -> Figure | None:
 
 
 def curve_names(stats: RowStatistics, sizes) -> list[str]:
-    """The curves of a row: of one grid, and of as many cells for each process."""
+    """Curves to which a row belongs: of its grid, and of a fixed number of cells per process."""
     size, first = [stats.row.nx, stats.row.ny], [*sizes[0]]
     names = [f"{size[0]} x {size[1]}"] if size in [[*each] for each in sizes] else []
     return names + ([f"{first[0]} x {first[1]} each"] if [*grow_grid(*first, stats.row.nproc)] == size else [])
 
 
 def draw_sizes(records: list[dict]) -> Figure:
-    """Cell updates per second against the number of cells, with limits of memory and sizes of caches."""
+    """Cell updates per second against the number of cells, with the limits of memory bandwidth and sizes of caches."""
     axes, _ = draw_curves(
         records,
         "cells",
@@ -164,7 +163,6 @@ def draw_sizes(records: list[dict]) -> Figure:
 
 
 def draw_halo(records: list[dict]) -> Figure:
-    """Time of an exchange against the bytes that a process sends."""
     x, y = "bytes that a process sends in an exchange", "time of an exchange (µs)"
     return set_log_axes(
         draw_curves(records, x, y, process_group, lambda stats: (stats.traffic["bytes"], 1e6 * stats.seconds_per_step))[
@@ -176,8 +174,8 @@ def draw_halo(records: list[dict]) -> Figure:
 def draw_roofline(records: list[dict]) -> Figure:
     """The limits of memory and arithmetic, and the best row of each executor; a panel for each machine.
 
-    A step has FLOPS_PER_CELL operations for each cell and must move 48 bytes (single precision). All rows lie at this
-    intensity; the roof is the measured bandwidth times the intensity.
+    A step has FLOPS_PER_CELL operations per cell and must move 48 bytes (single precision). All rows have this
+    intensity; the roof is the measured bandwidth times the intensity, up to the peak.
 
     Reference: Williams, S., Waterman, A. and Patterson, D. (2009), Roofline, Commun. ACM 52, 65-76.
     """
@@ -219,7 +217,7 @@ def draw_bars(records: list[dict]) -> Figure:
     """A horizontal bar for each row with the parts of its time, the first row on top."""
     finished_rows = [stats for record in records for stats in row_statistics(record)]
     labels = [stats.row.label + (f"\n{stats.record['label']}" if len(records) > 1 else "") for stats in finished_rows]
-    subject = "the run" if finished_rows[0].row.measure == "output" else "the way to the end of the first step"
+    subject = "the run" if finished_rows[0].row.measure == "output" else "the start, to the end of the first step"
     axes = make_axes(f"seconds of {subject}", "")
     axes.figure.set_size_inches(6.4, 1.5 + (0.42 if len(records) > 1 else 0.28) * len(labels))
     for position, stats in enumerate(finished_rows):
@@ -235,16 +233,16 @@ def draw_bars(records: list[dict]) -> Figure:
 
 
 def process_group(stats: RowStatistics) -> str:
-    """The group of a row by its number of processes or devices; the reference has one group."""
+    """The group of a row, named after its number of processes or devices; empty for the reference."""
     return "" if stats.row.executor == "reference" else describe_processes(stats.row.n_blocks, 1)
 
 
 def draw_curves(
     records: list[dict], x: str, y: str, group_of: Callable, point_of: Callable
 ) -> tuple[object, list[tuple]]:
-    """A panel with a curve for each machine, executor, platform and group of rows; and points and colour of each.
+    """Draw a curve per machine, executor, platform and group of rows; returns axes, points and colour of each.
 
-    `group_of` is a function of a row's numbers to words for its group, or None to omit it; `point_of` to x and y.
+    `group_of` maps a row's numbers to the name of its group, or to None to omit the row; `point_of` maps them to x, y.
     """
     axes, curves, style_indices = make_axes(x, y), [], {}
     axes.set_title(records[0]["label"] if len(records) == 1 else "", fontsize=8)
@@ -266,7 +264,6 @@ def draw_curves(
 
 
 def make_axes(x: str, y: str):
-    """The axes of a figure of one panel with a light grid."""
     figure = Figure(figsize=(4.6, 4.0), layout="constrained")
     axes = figure.add_subplot(xlabel=x, ylabel=y)
     axes.spines[["top", "right"]].set_visible(False)
@@ -276,9 +273,7 @@ def make_axes(x: str, y: str):
 
 
 def set_log_axes(axes, count_ticks=()) -> Figure:
-    """The figure with logarithmic axes, plain numbers and a legend; `count_ticks` are the ticks of an axis of
-    counts.
-    """
+    """The figure with logarithmic axes, plain numbers and a legend; `count_ticks`: ticks of an axis of counts."""
     axes.set(xscale="log", yscale="log")
     axes.margins(y=0.09)
     if count_ticks:
@@ -295,7 +290,7 @@ def set_log_axes(axes, count_ticks=()) -> Figure:
     return axes.figure
 
 
-#: {file name: sweep of the figure, function that draws it or returns None}.
+#: {file name: (sweep, function that draws the figure or returns None)}.
 FIGURES: dict[str, tuple[str, Callable[[list[dict]], Figure | None]]] = {
     "speedup": ("table", draw_speedup),
     "roofline": ("table", draw_roofline),

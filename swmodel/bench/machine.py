@@ -1,4 +1,4 @@
-"""The machine and the software of a result, and the share of its cores in use by other programs."""
+"""Description of the machine and its software, and the fraction of its cores that other programs use."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 from ..parallel.environment import free_memory, n_cores, package_version
 
 PACKAGES = ("swmodel", "numpy", "jax", "jaxlib", "mpi4jax", "mpi4py")
-#: Settings of threads, devices and MPI that affect measurements.
+#: Environment variables of threads, devices and MPI that affect measurements.
 SETTINGS_PATTERN = re.compile(
     r"NPROC|XLA_FLAGS|JAX_\w+|OMP_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS|CUDA_VISIBLE_DEVICES|MPIR_CVAR_\w+|"
     r"OMPI_MCA_\w+|PRTE_MCA_\w+|I_MPI_\w+|MPI4JAX_\w+|SLURM_(JOB_NUM_NODES|NTASKS|CPUS_PER_TASK|CPU_BIND)|SWMODEL_\w+"
 )
-#: Fraction of the cores above which times count as disturbed. Daemons of an idle machine take less than 0.01.
+#: Fraction of the cores in use by others above which times count as disturbed. Daemons take less than 0.01.
 MAX_CORE_FRACTION_OF_OTHERS = 0.05
 #: Columns of a line of /proc/stat: user, nice, system and stolen time.
 BUSY_COLUMNS = (1, 2, 3, 8)
 
 
 def describe_machine() -> dict:
-    """CPU, cores, caches, memory, system, versions, git revision, as JSON values. Imports neither JAX nor MPI."""
+    """CPU, cores, memory, system, versions, git revision, settings, ... as JSON values. Imports neither JAX nor MPI."""
     return {
         "cpu": cpu_model(),
         "cores": n_cores(),
@@ -40,18 +40,17 @@ def describe_machine() -> dict:
 
 
 def available_cores() -> int:
-    """The cores for rows: of this machine, or of all nodes of a Slurm allocation."""
+    """The number of cores that rows can use: of this machine, or of all nodes of a Slurm allocation."""
     tasks = int(os.environ.get("SLURM_NTASKS", 0)) * int(os.environ.get("SLURM_CPUS_PER_TASK", 1))
     return max(n_cores(), tasks)
 
 
 def free_bytes() -> int:
-    """Free memory now; on several nodes of all, assumed to be alike."""
+    """Free memory now, bytes; on several nodes that of all nodes, which are assumed to be alike."""
     return free_memory() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
 
 
 def cpu_model() -> str:
-    """The name of the processor."""
     cpuinfo = Path("/proc/cpuinfo")
     match = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.is_file() else None
     return match[1].strip() if match else platform.processor() or platform.machine()
@@ -68,14 +67,14 @@ def cache_bytes() -> dict[str, int]:
 
 
 def choose_triad_elements(quick: bool) -> int:
-    """Elements of each array of the triad: both hold four times the last-level cache, at most a quarter of memory."""
+    """Elements of each of the triad's two arrays: together four times the last-level cache, if there is room."""
     cache = max(cache_bytes().values(), default=2**25)
     total = 2**28 if quick else min(max(2**28, 4 * cache), 2**33, free_bytes() // 4)
     return total // 8
 
 
 def git_revision() -> str:
-    """The git revision of a checkout, with "+" for changed files; empty without one."""
+    """The git revision of this checkout, with "+" if files were changed; empty outside a checkout."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():  # an installed package may lie in another project's repository
         return ""
@@ -87,7 +86,7 @@ def git_revision() -> str:
 
 
 def environment_settings() -> dict[str, str]:
-    """The environment's settings of threads, devices and MPI, with `~` for the user's folder."""
+    """The environment variables that affect measurements, with `~` for the home folder."""
     home, variables = str(Path.home()), sorted(os.environ.items())
     return {name: value.replace(home, "~") for name, value in variables if SETTINGS_PATTERN.fullmatch(name)}
 
@@ -95,7 +94,7 @@ def environment_settings() -> dict[str, str]:
 def read_cpu_times() -> tuple[float, float, float] | None:
     """Readings, s: wall clock, busy time of our cores, and CPU time of this process and its ended children.
 
-    None without /proc/stat, or if ranks are Slurm's children, not ours.
+    None without /proc/stat, or if ranks are children of Slurm instead of this process.
     """
     if "SLURM_JOB_ID" in os.environ or not Path("/proc/stat").is_file():
         return None
@@ -111,7 +110,7 @@ def busy_ticks(text: str, cpus) -> int:
 
 
 def core_fraction_of_others(before, after, cores: int) -> float | None:
-    """The fraction of the time of all cores in use by others between two readings; None without readings."""
+    """The fraction of all cores that other programs used between two readings; None if one is missing."""
     if before is None or after is None:
         return None
     wall, busy, own_time = (now - then for now, then in zip(after, before, strict=True))

@@ -1,4 +1,4 @@
-"""Samples of the model: a run with separate times of its parts, a run with output, an ensemble."""
+"""Samples of the model: a run timed in parts, a gradient, a run with output, an ensemble."""
 
 from __future__ import annotations
 
@@ -30,23 +30,22 @@ from .process_measures import (
 )
 from .sweeps import SweepRow
 
-#: The controls of gradients.
+#: The control variables of gradients.
 CONTROLS = ("eta", "u", "v")
 #: Perturbation of the initial sea level of members, m, and its correlation length, in cells.
 PERTURBATION_METRES, CORRELATION_LENGTH_CELLS = 1e-3, 10
 
 
 def make_simulation(row: SweepRow, **options) -> swmodel.Simulation:
-    """The simulation of a row."""
     executor_options = {"steps_per_sweep": row.steps_per_sweep} if row.steps_per_sweep else {}
     return swmodel.Simulation(reference_check.make_config(row, **options), **executor_options)
 
 
 def measure_model(row: SweepRow, task: dict) -> dict:
-    """The sample of a row of the model, or its "reason" for none: start, check, warm-up, timed steps.
+    """The sample of a row of the model (start, check, warm-up, timed steps), with a "reason" if its answer is wrong.
 
-    A task has `launched` (start of the processes, s since 1970), `reference_file` (file of the reference's answer),
-    `steps` (of an earlier sample, or None) and `check` (whether to check in double precision, and count messages).
+    A task has `launched` (start of the processes, s since 1970), `reference_file` (file of the reference's state),
+    `steps` (of an earlier sample, or None) and `check` (whether to check in double precision and count messages).
     """
     imports_end = time.time()
     simulation = make_simulation(row)
@@ -59,7 +58,7 @@ def measure_model(row: SweepRow, task: dict) -> dict:
     end_times = (imports_end, build_end - simulation.compile_seconds, build_end, time.time())
     sample = seconds_of_startup_parts(task["launched"], end_times, transport)
     time_steps(reference_check.CHECK_STEPS - 1)
-    sample["memory_bytes"] = peak_memory_bytes(row, transport)  # before the check, which needs more than the steps
+    sample["memory_bytes"] = peak_memory_bytes(row, transport)  # before the check, which needs more memory
     roundings, reason = reference_check.check_state(
         simulation, np.load(task["reference_file"], mmap_mode="r"), "at this size"
     )
@@ -82,7 +81,7 @@ def measure_model(row: SweepRow, task: dict) -> dict:
 
 
 def measure_gradient(row: SweepRow, task: dict) -> dict:
-    """The sample of steps forward and back: the value and the gradient of a sum over the last state.
+    """The sample of a gradient: forward and adjoint steps for a sum over the last state.
 
     The row fails if <M d, y> and <d, Mᵀ y> differ on a small grid in double precision; see `gradients.check`.
     """
@@ -110,17 +109,17 @@ def measure_gradient(row: SweepRow, task: dict) -> dict:
         error, bound = small.dot_product_error(), ERROR_BOUNDS["float64"][list(CHECKS).index("dot_product_error")]
         result["differences_small"] = {"adjoint": error}
         if not error <= bound:
-            result["reason"] = f"wrong answer: the adjoint is not exact, <M d, y> = <d, Mᵀ y> to {error:.1e}"
+            result["reason"] = f"wrong answer: the adjoint is not exact, <M d, y> and <d, Mᵀ y> differ by {error:.1e}"
     return result
 
 
 def make_gradient_checks(row: SweepRow, **options) -> Checks:
-    """The derivatives of a row with respect to the initial state, after a first gradient."""
+    """The derivatives of a row with respect to the initial state; a first gradient is computed."""
     return Checks(Problem(reference_check.make_config(row, **options), CONTROLS, lambda view, k: view.state))
 
 
 def seconds_of_startup_parts(launch_time: float, end_times: tuple[float, ...], transport) -> dict[str, float]:
-    """The parts of the time to the first step, s, from the ends of imports, fields, compilation and step.
+    """The parts of the time to the first step, s, from the times at which imports, fields, compilation and step ended.
 
     Each part ends with the slowest process, so that the parts add up to the whole.
     """
@@ -141,7 +140,7 @@ def measure_output(row: SweepRow, task: dict) -> dict:
     if reason:
         return result
     config = simulation.config
-    del simulation  # frees its fields before the next one
+    del simulation  # free its fields before the next simulation
     simulation = swmodel.Simulation(config)
     transport = simulation.transport
     with tempfile.TemporaryDirectory(dir=Path(task["reference_file"]).parent) as name:
@@ -162,7 +161,7 @@ def list_result_files(folder: Path) -> list[Path]:
 
 
 def measure_ensemble(row: SweepRow, task: dict) -> dict:
-    """The sample of an ensemble; the unperturbed member 0 is checked on its process."""
+    """The sample of an ensemble; the unperturbed member 0 is checked on the process that computes it."""
     advance, transport, state = (make_separate_runs if row.advance == "runs" else make_ensemble)(row)
     advance(reference_check.CHECK_STEPS)
     expected = np.load(task["reference_file"], mmap_mode="r")
@@ -183,7 +182,7 @@ def measure_ensemble(row: SweepRow, task: dict) -> dict:
 
 
 def make_ensemble(row: SweepRow):
-    """An ensemble: function(steps) -> seconds that advances it, its transport, and a function that returns member 0."""
+    """An ensemble: a function(steps) -> seconds that advances it, its transport, a function that returns member 0."""
     length = CORRELATION_LENGTH_CELLS * reference_check.make_config(row).grid.dx
     options = {
         "members": row.members,
@@ -203,7 +202,7 @@ def make_ensemble(row: SweepRow):
 
 
 def make_separate_runs(row: SweepRow):
-    """As `make_ensemble`, for runs one after the other."""
+    """Like `make_ensemble`, but for separate runs one after the other."""
     simulation = make_simulation(row)
     carries = [simulation._executor.start(simulation.transport.put(simulation.state)) for _ in range(row.members)]
 

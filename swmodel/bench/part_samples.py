@@ -1,4 +1,4 @@
-"""Samples of single parts of a model in a loop: halo exchange, Fourier transforms of a field."""
+"""Samples of parts of the model, repeated in a loop: halo exchange, Fourier transforms of a field."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .sweeps import SweepRow
 
 
 def measure_exchange(row: SweepRow, task: dict) -> dict:
-    """The sample of the four shifts of a step, with slabs of its size, which must return round the ring unchanged."""
+    """The sample of the four shifts of a step; slabs that were shifted past all blocks must be unchanged."""
     imports_end = time.time()
     setup = resolve_setup(setup_of(make_config(row)))
     config, width = setup.config, setup.scheme.halo_width
@@ -53,7 +53,7 @@ def measure_exchange(row: SweepRow, task: dict) -> dict:
     result = sample_loop(loop, row, task, transport, imports_end)
     returned_slabs = loop(layout[0] * layout[1])
     if transport.any(any(bool((np.asarray(slab) != transport.rank).any()) for slab in returned_slabs)):
-        result["reason"] = "wrong answer: slabs changed on the way round the ring of blocks"
+        result["reason"] = "wrong answer: slabs changed while they were shifted past all blocks"
     elif task["check"]:
         result["traffic"] = count_messages(lambda n: jax.block_until_ready(loop(n)), row, transport)
     return result
@@ -78,13 +78,13 @@ def measure_transforms(row: SweepRow, task: dict) -> dict:
     result["traffic"]["model"] = pencil_traffic(transport.layout, row.ny, row.nx, field.itemsize)
     worst = max(roundings_by_result, key=roundings_by_result.get)
     if roundings_by_result[worst] > MAX_ROUNDINGS:
-        roundings = f"{roundings_by_result[worst]:.3g} roundings (at most {MAX_ROUNDINGS} are right)"
+        roundings = f"{roundings_by_result[worst]:.3g} roundings (at most {MAX_ROUNDINGS} are allowed)"
         result["reason"] = f"wrong answer: the {worst} differ from scipy.fft's by {roundings}"
     return result
 
 
 def sample_loop(loop, row: SweepRow, task: dict, transport, imports_end: float) -> dict:
-    """The sample of loop(n), which repeats an operation n times; `imports_end`: the time after imports."""
+    """The sample of loop(n), which repeats an operation n times; `imports_end`: when imports ended, s."""
 
     def time_repetitions(n: int) -> float:
         return time_call(lambda: loop(n), transport)
@@ -99,18 +99,17 @@ def sample_loop(loop, row: SweepRow, task: dict, transport, imports_end: float) 
 
 
 def transform_by_scipy(field, n: int):
-    """Transform a field there and back n times, on all cores."""
+    """Transform a field forward and back n times with SciPy, on all cores."""
     for _ in range(n):
         field = scipy.fft.irfft2(scipy.fft.rfft2(field, workers=n_cores()), field.shape, workers=n_cores())
 
 
 def values_of_block(field, block):
-    """A block's part of a field."""
     return field[block.y.start : block.y.stop, block.x.start : block.x.stop]
 
 
 def differences_from_scipy(fourier: Fourier, field) -> dict[str, float]:
-    """Largest differences from scipy.fft's coefficients and from the field, in roundings of the largest of each."""
+    """Largest differences from scipy.fft's coefficients and from the field, in roundings of their largest values."""
     transport, expected = fourier.transport, scipy.fft.rfft2(field)
     coefficients = transport.jit(fourier.forward)(transport.make_arrays(lambda part: values_of_block(field, part)))
     blocks_of_field = zip(
@@ -128,7 +127,7 @@ def differences_from_scipy(fourier: Fourier, field) -> dict[str, float]:
 
 
 def count_all_to_alls(fourier: Fourier, dtype) -> dict:
-    """Most messages and bytes that a block sends in a transform forward and back, from the program."""
+    """Largest numbers of messages and bytes that a block sends per transform forward and back, from the jaxpr."""
     transport, messages, sent = fourier.transport, 0, 0
     field = transport.make_arrays(lambda part: values_of_block(np.zeros(fourier.grid_shape, dtype), part))
     program = jax.make_jaxpr(transport.jit(lambda u: fourier.backward(fourier.forward(u))))(field)
@@ -142,7 +141,6 @@ def count_all_to_alls(fourier: Fourier, dtype) -> dict:
 
 
 def all_equations(jaxpr):
-    """All equations of a program, with nested ones."""
     for equation in jaxpr.eqns:
         yield equation
         for inner in jaxprs_in_params(equation.params):
@@ -150,10 +148,10 @@ def all_equations(jaxpr):
 
 
 def pencil_traffic(layout: tuple[int, int], ny: int, nx: int, itemsize: int) -> dict[str, float]:
-    """Messages and bytes of a block by the model of a pencil decomposition, forward and back.
+    """Messages and bytes that a block of a pencil decomposition should send per transform forward and back.
 
-    Each of p blocks that share lines sends the fraction (p - 1)/p of its numbers to others. The field goes over a row
-    of the layout, its half spectrum back over the row and then over a column.
+    Each of p blocks that share lines sends the fraction (p - 1)/p of its numbers to the others. The field is
+    exchanged along a row of the layout, and its half spectrum along the row again and then along a column.
     """
     py, px = layout
     field, spectrum = ny * nx * itemsize / (py * px), 2 * ny * (nx // 2 + 1) * itemsize / (py * px)

@@ -18,17 +18,17 @@ from .text import format_count, format_gib
 
 #: Executors for CPUs only, and for GPUs only; if a sweep has only the former, GPU rows use xla.
 CPU_EXECUTORS, GPU_EXECUTORS = ("reference", "native"), ("cuda",)
-#: Peak memory of all processes in arrays of the whole grid, measured at 1800 x 900 with up to two ranks. Keys are
-#: measures for parts of a step and transforms, else executors (others as xla).
+#: Peak memory of all processes, in arrays of the whole grid, measured at 1800 x 900 cells on up to two ranks. Keys are
+#: `measure`s for exchanges and transforms, else executors; `xla` stands for the other ones.
 ARRAYS_IN_MEMORY = {"halo": 6, "fft": 16, "reference": 30, "xla": 45}
 #: Memory of a process without its grid, bytes: Python, JAX, the program.
 PROCESS_BYTES = 400 * 2**20
-#: The fraction of the memory for the rows; the rest is for the system.
+#: The fraction of the free memory that rows may use; the rest is for the system.
 USABLE_MEMORY_FRACTION = 0.9
 
 
 def choose_executors(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The executors `names`, without repetition; all for "all", the fastest without names."""
+    """The executors `names` without repetition; "all" stands for all, "auto" or no name for the fastest."""
     available = tuple(
         name for name in typing.get_args(RunOptions.model_fields["executor"].annotation) if name != "auto"
     )
@@ -42,7 +42,7 @@ def choose_executors(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = False) -> tuple[list[SweepRow], list[str]]:
-    """The rows of a sweep on a machine, and a line for each kind of omitted row."""
+    """The rows of a sweep on a machine, and a message for each kind of row that is left out."""
     rows, skipped = [], []
     is_sharded = sweep.transport == "sharded"
     common_values = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
@@ -91,12 +91,12 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
 
 
 def expand_variants(row: SweepRow, writing: tuple, variants: tuple) -> list[SweepRow]:
-    """The row for each choice of writing and each variant of the model, if any."""
+    """One row for each choice of output and each variant of the model, if there are any."""
     return [replace(row, writing=choice, **variant) for choice in writing or (None,) for variant in variants or ({},)]
 
 
 def bytes_needed(row: SweepRow) -> int:
-    """Estimate of the memory of all processes of a row together, with the check against the reference."""
+    """Estimated memory of all processes of a row together, including the check against the reference, bytes."""
     arrays = ARRAYS_IN_MEMORY.get(row.measure) or ARRAYS_IN_MEMORY.get(row.executor, ARRAYS_IN_MEMORY["xla"])
     check_arrays = 0 if row.measure in ("halo", "fft", "output") else ARRAYS_IN_MEMORY["reference"]
     grid = row.nx * row.ny * np.dtype(row.dtype).itemsize
@@ -104,9 +104,7 @@ def bytes_needed(row: SweepRow) -> int:
 
 
 def select_fitting_rows(rows: list[SweepRow], free_memory: int, is_strict: bool) -> tuple[list[SweepRow], list[str]]:
-    """The rows that fit into `free_memory` bytes, and a line for each other; an error if the user gave the size
-    (`is_strict`).
-    """
+    """The rows that fit into `free_memory` bytes, and a message for each other; a UsageError if `is_strict`."""
     bytes_of_large_rows = {
         row: needed for row in rows if (needed := bytes_needed(row)) > USABLE_MEMORY_FRACTION * free_memory
     }

@@ -1,4 +1,4 @@
-"""Measurements of a row's process: times, memory, threads, devices, and sent messages."""
+"""Measurements in the processes of a row: times, memory, threads, devices and sent messages."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from ..parallel import environment
 from .machine import environment_settings
 from .sweeps import SweepRow
 
-#: Steps for the count of messages: a whole number of exchanges, also with several steps for each.
+#: Steps over which messages are counted: a whole number of exchanges, even if each serves several steps.
 MESSAGE_STEPS = 12
 #: A log line of a message sent: "r0 | 4fca0000 | MPI_Sendrecv <- 1 (tag 7, 108 items) / -> 1 (tag 7, 108 items)".
 SENT_PATTERN = re.compile(r"MPI_\w+ [^\n]*?-> \d+ \(tag \d+, (\d+) items\)|MPI_\w+ -> \d+[^\n]*?(\d+) items")
 
 
 def max_over_processes(value: float, transport) -> float:
-    """The largest value of a number over all processes."""
     return float(transport.reduce(np.asarray(value, dtype=np.float64), "max"))
 
 
 def time_call(call: Callable[[], object], transport) -> float:
-    """Seconds of a call on all processes, from a common start to the end of the slowest."""
+    """Duration of a call on all processes, s, from a common start to the end of the slowest."""
     transport.barrier()
     start_time = time.perf_counter()
     jax.block_until_ready(call())
@@ -41,10 +40,10 @@ def time_call(call: Callable[[], object], transport) -> float:
 def measure_steps(
     time_of_steps: Callable[[int], float], row: SweepRow, task: dict, transport, min_warmup_seconds: float = 0.4
 ) -> dict:
-    """Time some steps after a warm-up; `time_of_steps` takes steps, and returns the time of the slowest process.
+    """Time some steps after a warm-up; `time_of_steps(n)` advances n steps and returns the time of the slowest process.
 
-    The warm-up lasts until a call takes `min_warmup_seconds`, so that its fixed cost does not set the number of steps.
-    That is the number of an earlier sample, or at least two and at most the row's number, to fill the row's time.
+    The warm-up lasts until a call takes `min_warmup_seconds`, so that the fixed cost of a call matters little. The
+    number of steps is that of an earlier sample, or fills the row's time, with at least two and at most `row.steps`.
     """
     n, n_warmup_steps = 2, 2
     while (elapsed := time_of_steps(n)) < min(min_warmup_seconds, row.seconds / 4) and n < (row.steps or n + 1):
@@ -56,7 +55,7 @@ def measure_steps(
 
 
 def measure_bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) -> dict:
-    """Bandwidth of this process's device, GB/s: the best of some trials of a triad, with `passes` each."""
+    """Bandwidth of this process's device, GB/s: the best of several trials of a triad, with `passes` each."""
     a, b = jnp.zeros(elements, jnp.float32), jnp.full(elements, 1.0, jnp.float32)
     loop = jax.jit(lambda a, b, n: jax.lax.fori_loop(0, n, lambda _, a: b + 0.5 * a, a), donate_argnums=0)
     times = []
@@ -73,13 +72,13 @@ def measure_bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) 
 
 
 def peak_memory_bytes(row: SweepRow, transport) -> float:
-    """The peak memory of a process: on the GPU for GPU rows, else in the process."""
+    """The largest peak memory of a process, bytes; for GPU rows that of its GPU."""
     gpu_bytes = (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
     return max_over_processes(gpu_bytes if row.platform == "gpu" else environment.peak_memory(), transport)
 
 
 def describe_launch(transport) -> dict:
-    """The environment of the processes: MPI, cores for each, threads, settings."""
+    """The environment of the processes: MPI, cores per process, threads, settings."""
     cores, device = environment.n_cores(), jax.devices()[0]
     library = ""
     if transport.name == "mpi":
@@ -99,7 +98,7 @@ def describe_launch(transport) -> dict:
 
 
 def count_messages(advance: Callable[[int], object], row: SweepRow, transport) -> dict[str, float] | None:
-    """Most messages and bytes that a process sends in a step; None on the sharded transport."""
+    """Messages and bytes per step of the process that sends most; None on the sharded transport."""
     if transport.name == "sharded":
         return None
     if transport.size == 1:
@@ -113,7 +112,7 @@ def count_messages(advance: Callable[[int], object], row: SweepRow, transport) -
 
 
 def count_ffi_messages(advance: Callable[[int], object]) -> dict[str, float]:
-    """Messages and bytes of a step, from the counters of the foreign calls."""
+    """Messages and bytes per step, from the counters of the foreign calls."""
     from ..parallel.transport.ffi_messages import sent_messages_and_bytes
 
     counts_before = sent_messages_and_bytes()
@@ -125,7 +124,7 @@ def count_ffi_messages(advance: Callable[[int], object]) -> dict[str, float]:
 
 
 def count_mpi4jax_messages(advance: Callable[[int], object], itemsize: int) -> dict[str, float]:
-    """Messages and bytes of a step, from mpi4jax's log."""
+    """Messages and bytes per step, from mpi4jax's log."""
     from mpi4jax._src.xla_bridge import set_logging
 
     flush, stdout = ctypes.CDLL(None).fflush, os.dup(1)  # C libraries write the log, not Python
@@ -146,6 +145,6 @@ def count_mpi4jax_messages(advance: Callable[[int], object], itemsize: int) -> d
 
 
 def parse_mpi4jax_log(log: str, itemsize: int) -> dict[str, float]:
-    """Messages and bytes of a step in the log of MESSAGE_STEPS steps."""
+    """Messages and bytes per step, from the log of MESSAGE_STEPS steps."""
     items = [int(one or other) for one, other in SENT_PATTERN.findall(log)]
     return {"messages": len(items) / MESSAGE_STEPS, "bytes": sum(items) * itemsize / MESSAGE_STEPS}

@@ -1,8 +1,8 @@
 """Check of a row: its thickness and velocities after five steps, compared with the reference.
 
-The difference, relative to the largest thickness or speed, may be MAX_ROUNDINGS roundings, as sums in another order
-differ by a few. On a small grid in double precision that is 1.4e-14. The friction, which changes the jet by 1e-5 in
-five steps, is then right to 1e-9.
+The difference, relative to the largest thickness or speed, may be MAX_ROUNDINGS roundings, because sums in another
+order differ by a few. On the small grid in double precision that is 1.4e-14. The friction, which changes the jet by
+1e-5 in five steps, is then right to 1e-9.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .sweeps import SweepRow
 
 CHECK_STEPS = 5
 MAX_ROUNDINGS = 64
-#: The small grid of the check in double precision. Both numbers are products of small factors and more than one block.
+#: The small grid of the check in double precision. Both numbers have many small factors and exceed one block.
 SMALL_GRID = (96, 48)
-#: Discs of land, a twentieth of the cells: middle in x and y, radius.
+#: Circular islands on a twentieth of the cells: centre x and y, radius, as fractions of the domain.
 ISLANDS = ((0.2, 0.3, 0.06), (0.6, 0.75, 0.1), (0.8, 0.2, 0.05), (0.45, 0.5, 0.03))
 
 
-#: The fields of rows with all terms, as functions of x and y in fractions of the domain: wind stress, Pa, and depth, m.
+#: Fields of rows with `fields`, as functions of x and y in fractions of the domain: depth, m, mask, wind stress, Pa.
 #: The jet's time step is stable with this depth.
 FIELD_FORMULAS = {
     "depth": lambda x, y: 100 + 40 * np.exp(-((x - 0.4) ** 2 + (y - 0.5) ** 2) / 0.02),
@@ -35,9 +35,9 @@ FIELD_FORMULAS = {
 
 
 def make_config(row: SweepRow, **options) -> Config:
-    """The published jet of a row, without the environment; `options`: overrides, as grid__nx.
+    """The published jet for a row, without options from the environment; `options`: overrides, such as grid__nx.
 
-    With `fields` the jet is slow, as a fast one has thin water beside it. With a beach there is a current of its own.
+    With `fields` the jet is slow, because a fast one has thin water next to it. A beach replaces the jet's current.
     """
     run = {name: getattr(row, name) for name in ("dtype", "executor", "nproc", "devices")}
     run |= {"transport": "auto" if row.transport == "mpi" else row.transport, "steps": 1}
@@ -58,9 +58,9 @@ def make_config(row: SweepRow, **options) -> Config:
 
 
 def beach_formulas(dry: float, drying: bool) -> dict:
-    """Formulas of a sea 100 m deep with a beach over a tenth of the domain; north of it a part of the cells is land.
+    """Formulas of a sea 100 m deep with a beach over a tenth of the domain, north of which the fraction `dry` is land.
 
-    A current of at most 4 m s-1 falls with the depth. Without drying the mask ends the sea at a depth of 1 m.
+    The current is proportional to the depth, at most 4 m s-1. Without drying the mask ends the sea at a depth of 1 m.
     """
 
     def depth(x, y):
@@ -71,7 +71,6 @@ def beach_formulas(dry: float, drying: bool) -> dict:
 
 
 def evaluate_formula(formula, points):
-    """The values of a formula of FIELD_FORMULAS at the points of a grid."""
     return formula((points.i + 0.5) * points.dx / points.length_x, (points.j + 0.5) * points.dy / points.length_y)
 
 
@@ -82,7 +81,7 @@ def compute_reference(config: Config) -> np.ndarray:
 
 
 def check_state(simulation, reference_state: np.ndarray, context: str) -> tuple[dict[str, float], str]:
-    """The differences of a simulation's state from the reference's, and its `failure_reason`."""
+    """The differences of a simulation's state from that of the reference, and the `failure_reason`."""
     block = simulation.block
     expected = reference_state[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
     roundings = differences_in_roundings(simulation.state, expected, simulation.transport.reduce)
@@ -90,7 +89,7 @@ def check_state(simulation, reference_state: np.ndarray, context: str) -> tuple[
 
 
 def differences_in_roundings(state, expected: np.ndarray, reduce) -> dict[str, float]:
-    """Largest differences of all blocks from the `expected` values on this one, in roundings of the largest h or speed.
+    """Largest differences over all blocks from the `expected` values of each, in roundings of the largest h or speed.
 
     `reduce` is a function (values, "max") over all processes.
     """
@@ -109,6 +108,6 @@ def differences_in_roundings(state, expected: np.ndarray, reduce) -> dict[str, f
 def failure_reason(roundings_by_field: dict[str, float], context: str) -> str:
     """The reason why an answer is wrong; empty if it is right."""
     name = max(roundings_by_field, key=roundings_by_field.get)
-    roundings = f"{roundings_by_field[name]:.3g} roundings (at most {MAX_ROUNDINGS} are right)"
+    roundings = f"{roundings_by_field[name]:.3g} roundings (at most {MAX_ROUNDINGS} are allowed)"
     reason = f"wrong answer {context}: after {CHECK_STEPS} steps {name} differs from the reference by {roundings}"
     return "" if roundings_by_field[name] <= MAX_ROUNDINGS else reason

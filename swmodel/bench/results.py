@@ -17,7 +17,7 @@ PENDING, OK, FAILED = "pending", "ok", "failed"
 
 
 def make_record(sweep: Sweep, rows: list[SweepRow], skipped: list[str], machine: dict, command: str, **more) -> dict:
-    """A new record, in the form of one from a file."""
+    """A new record, with values of the types that a file gives."""
     record = {
         "format": FORMAT_VERSION,
         "sweep": sweep.name,
@@ -30,12 +30,11 @@ def make_record(sweep: Sweep, rows: list[SweepRow], skipped: list[str], machine:
 
 
 def write_record(record: dict, folder):
-    """Write the record into its folder, whole or not at all."""
     write_text(Path(folder) / RESULTS_FILE, json.dumps(record, indent=1) + "\n")
 
 
 def read_record(path) -> dict:
-    """The record in a file, or in a folder of a run."""
+    """The record in a file, or in the folder of a sweep."""
     path = Path(path) / RESULTS_FILE if Path(path).is_dir() else Path(path)
     with translate_os_errors(path, "read"):
         text = path.read_text(errors="replace")
@@ -51,7 +50,7 @@ def read_record(path) -> dict:
 
 
 def resume_record(folder, new_record: dict) -> dict:
-    """The record in the folder for continuation: it keeps samples, repeats failed rows and may add rounds."""
+    """The record in the folder, ready to continue: samples are kept, failed rows repeated, and rounds may be added."""
     record = read_record(folder)
     comparable_values = {
         "sweep": lambda one: one["sweep"],
@@ -60,7 +59,9 @@ def resume_record(folder, new_record: dict) -> dict:
         "revision of the program": lambda one: one["machine"]["revision"],
     }
     if differing := [name for name, value_of in comparable_values.items() if value_of(new_record) != value_of(record)]:
-        raise UsageError(f"{folder}: cannot continue, another {', '.join(differing)}; start again in another --output")
+        raise UsageError(
+            f"{folder}: cannot continue with another {', '.join(differing)}; start again with another --output"
+        )
     rounds = record["definition"]["rounds"] = max(one["definition"]["rounds"] for one in (new_record, record))
     for entry in record["rows"]:
         if entry["state"] == FAILED:
@@ -71,10 +72,8 @@ def resume_record(folder, new_record: dict) -> dict:
 
 
 def entries_in_state(record: dict, state: str = OK) -> list[dict]:
-    """The rows of a record in this state."""
     return [entry for entry in record["rows"] if entry["state"] == state]
 
 
 def row_of_entry(entry: dict) -> SweepRow:
-    """The Row of an entry."""
     return SweepRow(**entry["row"])

@@ -1,4 +1,4 @@
-"""The numbers of the tables from the samples of a row: medians of samples, without extrapolation."""
+"""The numbers of the tables, computed from the samples of a row: medians, without extrapolation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .sweeps import read_published_table
 
 #: Steps of the published benchmark, for which times are reported.
 PUBLISHED_STEPS = 500
-#: Common attributes of rows of the same problem, and of rows that differ only in grid, processes and cores.
+#: Attributes shared by rows of the same problem, and by rows that differ only in grid, processes and cores.
 PROBLEM_FIELDS = ("nx", "ny", "dtype", "settings", "fields", "dry")
 FAMILY_FIELDS = ("executor", "transport", "platform", "measure", "writing", "steps_per_sweep", *PROBLEM_FIELDS[2:])
 NO_TRAFFIC = {"messages": math.nan, "bytes": math.nan}
@@ -25,9 +25,7 @@ class RowStatistics:
         self.row, self.entry, self.record, self.rows = row_of_entry(entry), entry, record, rows  # all finished rows
         samples = entry["samples"]
         self.n_timed_steps = samples[0].get("steps", 0)  # steps in a sample
-        self.step_samples = tuple(
-            s["seconds"] / s["steps"] for s in samples if "seconds" in s
-        )  # seconds of a step, in each sample
+        self.step_samples = tuple(s["seconds"] / s["steps"] for s in samples if "seconds" in s)  # seconds per step
         self.seconds_per_step = median(self.step_samples) if self.step_samples else math.nan
         self.first_step_samples = self.sample_values("first_step_seconds")  # from the start of the processes to its end
         self.cells_per_second = self.row.nx * self.row.ny / self.seconds_per_step  # cell updates per second
@@ -37,8 +35,8 @@ class RowStatistics:
         self.bandwidth_fraction = self.gigabytes_per_second / best_bandwidth(
             record, self.row.platform, self.row.n_blocks
         )
-        self.memory_bytes = max(self.sample_values("memory_bytes"), default=0) or math.nan  # most of a rank, bytes
-        self.traffic = {**NO_TRAFFIC, "model": NO_TRAFFIC} | (entry.get("traffic") or {})  # sent by a rank in a step
+        self.memory_bytes = max(self.sample_values("memory_bytes"), default=0) or math.nan  # most per rank
+        self.traffic = {**NO_TRAFFIC, "model": NO_TRAFFIC} | (entry.get("traffic") or {})  # sent per rank and step
 
     @property
     def cores(self) -> int:
@@ -51,11 +49,10 @@ class RowStatistics:
         return min(used, machine_cores) if row.oversubscribed else used
 
     def sample_values(self, name: str) -> tuple[float, ...]:
-        """The values of this name in the samples."""
         return tuple(sample[name] for sample in self.entry["samples"] if sample.get(name) is not None)
 
     def matching_rows(self, names: tuple[str, ...], **values) -> list[RowStatistics]:
-        """The rows equal to this one in the attributes `names`, with these values of others."""
+        """The rows that equal this one in the attributes `names` and have the given values of others."""
         values_to_match = {name: getattr(self.row, name) for name in names} | values
         return [
             one for one in self.rows if all(getattr(one.row, name) == values_to_match[name] for name in values_to_match)
@@ -71,7 +68,7 @@ class RowStatistics:
     def efficiency(self) -> float:
         """Cell updates per second and core, relative to the row of the same family with the fewest cores.
 
-        This is T(1) / (p T(p)) on one grid, T(1) / T(p) if the grid grows with the cores.
+        This is T(1) / (p T(p)) on one grid, and T(1) / T(p) if the grid grows with the cores.
         """
         same_grid = () if self.record["definition"]["weak"] else ("nx", "ny")
         family = self.matching_rows((*FAMILY_FIELDS, *same_grid), oversubscribed=False)
@@ -82,7 +79,7 @@ class RowStatistics:
 
     @property
     def part_seconds(self) -> dict[str, float]:
-        """Median seconds of the parts of a run that writes, or of the way to the end of the first step."""
+        """Median seconds of the parts of a run with output, or of the time to the end of the first step."""
         if self.row.measure == "output":
             steps = median(self.sample_values("step_seconds"))
             return {"time steps": steps, "writing": max(0.0, self.seconds_per_step * self.row.steps - steps)}
@@ -93,9 +90,9 @@ class RowStatistics:
 
     @property
     def published(self) -> dict:
-        """The published seconds and speed-up of the reference, or of as many processes with all their cores.
+        """The published seconds and speed-up, for the same number of processes or GPUs; NaN for other rows.
 
-        Only rows of the published problem, with its grid, precision and physics, have them.
+        Only rows of the published problem, with its grid, precision and physics, have published numbers.
         """
         table, row, matching = read_published_table(), self.row, []
         problem = ("model", table["nx"], table["ny"], table["dtype"], [], None)
@@ -106,7 +103,6 @@ class RowStatistics:
 
 
 def row_statistics(record: dict) -> list[RowStatistics]:
-    """The numbers of all finished rows of a record."""
     statistics_of_rows: list[RowStatistics] = []
     statistics_of_rows += [RowStatistics(entry, record, statistics_of_rows) for entry in entries_in_state(record)]
     return statistics_of_rows
@@ -118,7 +114,7 @@ def relative_spread(samples: tuple[float, ...]) -> float:
 
 
 def ab2_bytes_per_cell(dtype: str) -> int:
-    """Least bytes of an AB2 step for each cell: h, u, v and their last tendencies, each read and written."""
+    """Bytes per cell that an AB2 step must move: h, u, v and their last tendencies, each read and written."""
     return 12 * np.dtype(dtype).itemsize
 
 

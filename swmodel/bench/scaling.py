@@ -1,11 +1,10 @@
-"""The time of a step on p processes, from constants that rows of the same sweep measure (`swmodel bench scaling`).
+"""The predicted time of a step on p processes, from constants that rows of the same sweep measure (sweep `scaling`).
 
     T(p) = K(n, r) p / r + E(p, b),    r = min(p, cores)
 
-K(n, r) is the time of a step of n cells on each of r processes at once, without messages. One process has a run,
-several have an ensemble with one member on each. The logarithm of K is linear in that of n between measured sizes.
-E(p, b) is the time of an exchange alone in which a process sends b bytes. It is a latency and a bandwidth, fitted to
-exchanges of p processes.
+K(n, r) is the time of a step of n cells on each of r processes at once, without messages: a run on one process,
+an ensemble with one member per process on several. Between measured sizes log K is linear in log n. E(p, b) is the time
+of an exchange alone in which a process sends b bytes: a latency and a bandwidth, fitted to exchanges of p processes.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ import numpy as np
 from .results import row_of_entry
 from .sweeps import Sweep, SweepRow, grow_grid
 
-#: Factors between the cells of the blocks whose steps are timed without messages.
+#: Ratio of the numbers of cells of successive blocks whose steps are timed without messages.
 CELLS_RATIO = 4
 
 
 def make_scaling_rows(sweep: Sweep, cores: int) -> list[SweepRow]:
-    """Steps of blocks without messages, exchanges alone, and the runs that the prediction is compared with."""
+    """The rows for the constants (steps without messages, exchanges alone), and runs to compare predictions with."""
     common_values = {name: getattr(sweep, name) for name in ("dtype", "steps", "seconds", "threads")}
     (executor, *_), process_counts = sweep.executors, sweep.nproc
 
@@ -51,7 +50,7 @@ def make_scaling_rows(sweep: Sweep, cores: int) -> list[SweepRow]:
 
 
 def list_block_sizes(size: tuple[int, int], min_cells: int) -> list[tuple[int, int]]:
-    """Sizes of blocks from `size` down to `min_cells` cells or fewer, with sides of two cells or more."""
+    """Sizes of blocks from `size` down to `min_cells` cells or fewer, with two cells or more along each axis."""
     nx, ny = size
     side_ratio = int(math.sqrt(CELLS_RATIO))
     smaller_sizes = nx * ny > min_cells and min(nx, ny) // side_ratio > 1
@@ -59,8 +58,6 @@ def list_block_sizes(size: tuple[int, int], min_cells: int) -> list[tuple[int, i
 
 
 class Prediction(NamedTuple):
-    """The parts of the time of a step, s."""
-
     kernel: float
     exchange: float
 
@@ -70,9 +67,7 @@ class Prediction(NamedTuple):
 
 
 def predict_step(stats) -> Prediction:
-    """The prediction for the RowStatistics of a row of several processes, from other rows of its record; NaN without
-    them.
-    """
+    """The prediction for the RowStatistics of a row, from other rows of its record; NaN if they are missing."""
     row, planned_rows = stats.row, [row_of_entry(entry) for entry in stats.record["rows"]]
     n_at_once = max(each.nproc for each in planned_rows if has_no_messages(each) and each.nproc <= row.nproc)
     kernel = interpolate_log(kernel_times(stats.rows, n_at_once), row.nx * row.ny / row.nproc) * row.nproc / n_at_once
@@ -84,18 +79,17 @@ def predict_step(stats) -> Prediction:
 
 
 def kernel_times(statistics_of_rows, n_at_once: int) -> list[tuple[float, float]]:
-    """Cells of a block and time of its step, s, of so many processes at once."""
+    """(cells per block, seconds per step) of rows in which `n_at_once` processes compute without messages."""
     matching = [stats for stats in statistics_of_rows if has_no_messages(stats.row) and stats.row.nproc == n_at_once]
     return [(stats.row.nx * stats.row.ny, stats.seconds_per_step) for stats in matching]
 
 
 def has_no_messages(row: SweepRow) -> bool:
-    """Whether a row exchanges nothing."""
     return row.measure == "ensemble" or (row.measure, row.nproc) == ("model", 1)
 
 
 def interpolate_log(points: list[tuple[float, float]], x: float) -> float:
-    """The value at x of a function that is linear in logarithms between points, and beyond the outermost ones."""
+    """The value at x of a function that is linear in logarithms between the points and beyond the outermost ones."""
     if len(points) < 2:
         return math.nan
     (log_x, log_y) = np.log(np.array(sorted(points))).T
@@ -105,7 +99,7 @@ def interpolate_log(points: list[tuple[float, float]], x: float) -> float:
 
 
 def fit_line(points: list[tuple[float, float]], x: float) -> float:
-    """The value at x of the straight line through the points, never below the least of them."""
+    """The value at x of the straight line fitted to the points, but at least their smallest value."""
     if len(points) < 2:
         return math.nan
     slope, intercept = np.polyfit(*np.array(points).T, 1)

@@ -1,8 +1,8 @@
 """A sweep from the command line to the table: checks, measurements, results.json, table.md and figures.
 
-In each round every row gives one sample, so that a slow minute of the machine affects all rows alike. Each sample has
-new processes, as waiting ranks would occupy cores in MPI's busy loop. Each round also measures the memory bandwidth of
-all cores by a triad in place, 12 bytes an element.
+In each round every row gives one sample, so that a slow minute of the machine affects all rows alike. Each sample
+starts new processes, because waiting ranks would occupy cores in MPI's busy loop. Each round also measures the memory
+bandwidth of all cores with an in-place triad, 12 bytes per element.
 
 Reference: McCalpin, J. D. (1995), STREAM, IEEE TCCA Newsletter, 19-25.
 """
@@ -41,7 +41,7 @@ from .plan import choose_executors, make_rows, select_fitting_rows
 from .sweeps import SweepRow, read_sweep
 from .text import format_count, format_percent
 
-#: Side of the matrices for the peak arithmetic.
+#: Rows and columns of the matrices for the peak arithmetic.
 MATRIX_SIZE = 2048
 
 
@@ -52,7 +52,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     """
     rank_info = get_rank_info()
     if rank_info is not None and rank_info.size > 1:
-        raise UsageError("start swmodel bench alone: it starts the processes of its rows itself (--nproc, --launcher)")
+        raise UsageError("start swmodel bench without mpiexec: it starts the processes itself (--nproc, --launcher)")
     executors = choose_executors(options.pop("executors") or read_sweep(name).executors)
     sweep = read_sweep(name, quick, executors=executors, **options)
     folder = output or Path("outputs", f"bench-{name}{'-quick' if quick else ''}")
@@ -71,7 +71,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
             rows = [row for row in rows if row not in rows_to_launch]
             if options["nproc"] or not rows:
                 raise
-            skipped.append(f"{format_count(len(rows_to_launch), 'row')} of several processes: {error}")
+            skipped.append(f"{format_count(len(rows_to_launch), 'row')} with several processes: {error}")
     rows, too_large = select_fitting_rows(rows, free_bytes(), is_strict=bool(options["sizes"]))
     prepare_folder(folder, resume, force)
     machine = describe_machine() | {"gpus": gpu_facts["gpus"]}
@@ -83,7 +83,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     if resume:
         record = results.resume_record(folder, record)
     print_plan(record, folder)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the end of a batch job also keeps finished rows
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # finished rows are also kept at the end of a batch job
     try:
         measure_rows(record, folder, launcher)
     finally:
@@ -97,7 +97,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
 
 
 def prepare_folder(folder: Path, resume: bool, force: bool):
-    """Make the folder of a sweep, unless it holds results that must stay."""
+    """Create the folder of a sweep; a UsageError if it holds results that may not be continued or replaced."""
     has_results = (folder / results.RESULTS_FILE).exists()
     if resume and not has_results:
         raise UsageError(f"{folder}: has nothing to resume; leave --resume out")
@@ -110,7 +110,7 @@ def prepare_folder(folder: Path, resume: bool, force: bool):
 
 
 def check_launcher(launcher: str):
-    """Check that several processes can be started, by mpiexec without a launcher."""
+    """Check that the program that starts several processes exists: the launcher, or mpiexec if it is empty."""
     try:
         program = (shlex.split(launcher) or [find_mpiexec()])[0]
     except ValueError as error:
@@ -120,7 +120,7 @@ def check_launcher(launcher: str):
 
 
 def print_plan(record: dict, folder: Path):
-    """Print the rows and the omitted ones, and a warning if other programs are busy."""
+    """Print the number of rows and what is skipped, and a warning if other programs are busy."""
     sweep = record["definition"]
     samples = format_count(sweep["rounds"], "sample")
     click.echo(f"{sweep['title']}: {format_count(len(record['rows']), 'row')}, {samples} each, into {folder}")
@@ -131,14 +131,14 @@ def print_plan(record: dict, folder: Path):
     fraction_of_others = core_fraction_of_others(cpu_times_before, read_cpu_times(), n_cores())
     if fraction_of_others is not None and fraction_of_others > MAX_CORE_FRACTION_OF_OTHERS:
         click.echo(
-            f"Other programs take {format_percent(fraction_of_others)} of the cores: times will be disturbed", err=True
+            f"Other programs use {format_percent(fraction_of_others)} of the cores: times are disturbed", err=True
         )
 
 
 def measure_rows(record: dict, folder: Path, launcher: str = "", echo=click.echo):
-    """Measure the missing samples of the record, in place, and write it after each; `echo` receives lines."""
+    """Measure the samples that the record lacks, and write it after each; `echo` receives messages."""
     rounds, quick = record["definition"]["rounds"], record["quick"]
-    reference_folder = Path(folder) / "reference"  # those of the reference, while the sweep runs
+    reference_folder = Path(folder) / "reference"  # states of the reference, kept while the sweep runs
     reference_folder.mkdir(parents=True, exist_ok=True)
     try:
         if record["peak"] is None:
@@ -161,7 +161,7 @@ def measure_rows(record: dict, folder: Path, launcher: str = "", echo=click.echo
 
 
 def take_sample(entry: dict, rounds: int, reference_folder: Path, launcher: str):
-    """Take one sample of a row; the row fails with a reason without one, or with a wrong answer."""
+    """Take one sample of a row; the row fails, with a reason, if it cannot run or gives a wrong answer."""
     row, samples = results.row_of_entry(entry), entry["samples"]
     task = {"do": "measure", "check": not samples, "steps": samples[0].get("steps") if samples else None}
     cpu_times_before = read_cpu_times()
@@ -184,7 +184,7 @@ def take_sample(entry: dict, rounds: int, reference_folder: Path, launcher: str)
 
 
 def find_reference_file(row: SweepRow, reference_folder: Path) -> Path:
-    """The file of the reference's answer for the row's grid, precision and physics, made at first use."""
+    """The file of the reference's state for the row's grid, precision and physics, computed at first use."""
     suffixes = (["fields"] if row.fields else []) + ([f"{row.dry:g}"] if row.dry else [])
     name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *suffixes, *row.settings])
     path = reference_folder.absolute() / f"{name}.npy"
@@ -198,19 +198,18 @@ def find_reference_file(row: SweepRow, reference_folder: Path) -> Path:
 
 
 def describe_last_sample(entry: dict) -> str:
-    """The last sample of a row, in a line."""
     row = results.row_of_entry(entry)
     if entry["state"] == results.FAILED:
         return f"{row.label}: FAILED, {entry['reason']}"
     sample = entry["samples"][-1]
     if row.measure == "start":
         return f"{row.label}: first step after {sample['first_step_seconds']:.2f} s"
-    operation = {"halo": "exchange", "fft": "transform there and back"}.get(row.measure, "step")
+    operation = {"halo": "exchange", "fft": "transform forward and back"}.get(row.measure, "step")
     return f"{row.label}: {1e3 * sample['seconds'] / sample['steps']:.4g} ms per {operation} ({sample['steps']} times)"
 
 
 def measure_triad(quick: bool) -> dict:
-    """Bandwidth of all cores together, by another process (`process_measures.measure_bandwidth`)."""
+    """Bandwidth of all cores together, measured in another process (`process_measures.measure_bandwidth`)."""
     task = {"do": "triad", "elements": choose_triad_elements(quick), "trials": 3 if quick else 15}
     return worker.run(SweepRow("model", "xla", 1, 1, 1), task)
 
@@ -236,7 +235,7 @@ def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
 
 
 def make_report(files, output: Path | None) -> tuple[str, list[Path]]:
-    """The tables of results in several files, and report.md with figures if `output` is a folder."""
+    """The tables of the results in several files, and the files written into the folder `output`, if given."""
     path_by_file = {Path(path, results.RESULTS_FILE if Path(path).is_dir() else "").resolve(): path for path in files}
     records = [results.read_record(path) for path in path_by_file.values()]
     return tables.make_report(records), write_tables(records, output, "report.md") if output else []

@@ -1,11 +1,11 @@
-"""The steppers side by side: error, speed, and speed at equal error (`swmodel bench steppers`).
+"""Comparison of the time steppers: error, speed, and speed at equal error (`swmodel bench steppers`).
 
-Every stepper takes parts of its largest stable time step. The error is that of the state at the end, in energy,
+Every stepper runs with fractions of its largest stable time step. The error of the final state is measured in energy,
 
     e² = sum [g (h - h')² + H (u - u')² + H (v - v')²] / sum [g (h' - H)² + H u'² + H v'²]
 
-with h', u', v' of `rk4` at a fifth of its largest step, all in double precision. Speeds are those of the case's own
-precision, from samples that take turns.
+with h', u', v' from `rk4` with a fifth of its largest step, all in double precision. Speeds are measured in the
+precision of the case, from samples in which the steppers take turns.
 """
 
 from __future__ import annotations
@@ -25,44 +25,41 @@ from ..setup.checks.stability import DT_SAFETY_FACTOR, max_stable_dt
 from ..setup.setup import setup_of
 from .text import format_markdown_table, format_number
 
-#: Model days of each case, all and `--quick`.
+#: Model days of each case: in full, and with `--quick`.
 CASE_DAYS = {"jet": (4.0, 0.2), "double_gyre": (100.0, 4.0), "global_m2": (1.0, 0.1), "chile2010": (0.25, 0.05)}
 STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb")
-#: Parts of the largest stable time step: the usual one, and two to know how the error depends on it.
+#: Fractions of the largest stable time step: the default, and two that show how the error depends on it.
 STEP_FRACTIONS = (DT_SAFETY_FACTOR, 0.9, 0.3)
-#: Part for the truth.
+#: The fraction for the truth.
 REFERENCE_STEP_FRACTION = 0.2
-#: Samples of a speed, and least seconds of each.
+#: Number of samples of a speed, and the shortest duration of each, s.
 N_SAMPLES, MIN_SAMPLE_SECONDS = 5, 0.3
 
 
 class StepperResult(NamedTuple):
-    """What a stepper does in a case with its usual time step."""
+    """The error and speed of a stepper in a case with its default time step."""
 
     case: str
     stepper: str
     dt: float  # s
     error: float
-    model_days_per_second: float  # model days a second
-    speed_at_equal_error: float  # times the days a second of ab2 with the time step at which it has the same error
+    model_days_per_second: float
+    speed_at_equal_error: float  # relative to that of ab2 with the time step that gives the same error
 
     @property
     def table_cells(self) -> list[str]:
-        """The row of the table."""
         numbers = (self.dt, self.error, self.model_days_per_second, self.speed_at_equal_error)
         return [self.case, self.stepper, *map(format_number, numbers)]
 
 
 def make_report(cases, quick: bool) -> str:
-    """The table of these cases as Markdown."""
-    headers = ["case", "stepper", "dt, s", "error", "model days a second", "times ab2 at this error"]
+    headers = ["case", "stepper", "dt, s", "error", "model days per second", "speed over ab2 at this error"]
     return format_markdown_table(
         headers, [row.table_cells for case in cases for row in measure_case(case, CASE_DAYS[case][quick])]
     )
 
 
 def measure_case(case: str, days: float) -> list[StepperResult]:
-    """The rows of a case."""
     duration = days * 86400.0
     max_stable_dt = {stepper: find_max_stable_dt(case, stepper) for stepper in STEPPERS}
     reference, energy_weights = run_to_state(
@@ -105,7 +102,6 @@ def longest_dividing_step(duration: float, dt: float) -> float:
 
 
 def make_simulation(case: str, stepper: str, dt: float, **options) -> swmodel.Simulation:
-    """A simulation of a case."""
     return swmodel.Simulation(case, {"time.stepper": stepper, "time.dt": dt, **options})
 
 
@@ -120,12 +116,11 @@ def run_to_state(case: str, stepper: str, dt: float, duration: float) -> tuple[n
 
 
 def weighted_energy(fields: np.ndarray, weights: np.ndarray) -> float:
-    """The weighted sum of squares."""
     return float((weights * fields**2).sum())
 
 
 def measure_seconds_per_step(case: str, dt_by_stepper: dict[str, float]) -> dict[str, float]:
-    """Median seconds of a step of each stepper with its time step."""
+    """Median seconds per step of each stepper with its time step."""
     models = {stepper: make_simulation(case, stepper, dt) for stepper, dt in dt_by_stepper.items()}
     n_steps = dict.fromkeys(models, 8)
     times: dict[str, list[float]] = {stepper: [] for stepper in models}
@@ -139,7 +134,7 @@ def measure_seconds_per_step(case: str, dt_by_stepper: dict[str, float]) -> dict
 
 
 def time_steps(model: swmodel.Simulation, n_steps: int) -> float:
-    """Seconds of so many steps."""
+    """Duration of `n_steps` steps, s."""
     start_time = time.perf_counter()
     model.take_steps(n_steps)
     jax.block_until_ready(model.carry)
@@ -147,7 +142,7 @@ def time_steps(model: swmodel.Simulation, n_steps: int) -> float:
 
 
 def interpolate_dt(dt_and_error: list[tuple[float, float]], error: float) -> float:
-    """The time step with an error, from (dt, error) in ascending order: powers between them and beyond."""
+    """The time step that gives an error, by power laws between points (dt, error) in ascending order and beyond."""
     points = np.log(np.array(dt_and_error))
     index = int(np.clip(np.searchsorted(points[:, 1], math.log(error)), 1, len(points) - 1))
     (x, y), (z, w) = points[index - 1], points[index]

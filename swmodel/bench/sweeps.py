@@ -1,4 +1,4 @@
-"""The definitions of sweeps, from the TOML files of benchmarks/, a row of a sweep, and the published table."""
+"""The definitions of sweeps from the TOML files of benchmarks/, the rows of a sweep, and the published table."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..errors import UsageError
 from ..model.progress import describe_processes
 from .text import format_count
 
-#: The output of a run, in words; a number is the steps between snapshots.
+#: The output of a run in words; numbers are steps between snapshots.
 WRITING_LABELS = {"none": "no files", "ends": "first and last state"}
 
 
 class Sweep(NamedTuple):
-    """A definition with its values for full or quick, and those from the command line."""
+    """The definition of a sweep, in full or quick, with the values from the command line."""
 
     name: str
     title: str
-    measure: str  # as in a Row
+    measure: str  # as in SweepRow
     sizes: tuple[tuple[int, int], ...]  # (nx, ny)
     nproc: tuple[int, ...]
     rounds: int
@@ -33,7 +33,7 @@ class Sweep(NamedTuple):
     cpu: bool = True
     gpu: bool = False
     weak: bool = False
-    threads: int | None = None  # this and the following: as in a Row
+    threads: int | None = None  # this and the following: as in SweepRow
     steps: int | None = None
     seconds: float = 60.0
     writing: tuple = ()
@@ -55,9 +55,9 @@ def read_published_table() -> dict[str, Any]:
 
 
 def read_sweep(name: str, quick: bool = False, **options) -> Sweep:
-    """The sweep `name`; `options` replace its values, except None or empty ones.
+    """The sweep `name`; `options` replace its values, unless they are None or empty.
 
-    On the sharded transport its numbers of processes become numbers of devices in one process, unless given.
+    On the sharded transport its numbers of processes become numbers of devices of one process, unless these are given.
     """
     values = dict(read_toml(f"sweeps/{name}.toml"))
     full_values, quick_values = values.pop("full"), values.pop("quick")
@@ -65,10 +65,10 @@ def read_sweep(name: str, quick: bool = False, **options) -> Sweep:
     options = {key: value for key, value in options.items() if value not in (None, ())}
     if options.get("transport") == "sharded":
         if name in ("halo", "ensemble", "scaling"):
-            raise UsageError(f"{name}: has no rows on devices of one process; leave out --transport sharded")
+            raise UsageError(f"{name}: cannot run on devices of one process; leave out --transport sharded")
         values |= {"devices": values["nproc"], "nproc": (1,)}
     elif "devices" in options:
-        raise UsageError("--devices: only the sharded transport has several in a process; give --transport sharded")
+        raise UsageError("--devices: only the sharded transport uses several per process; give --transport sharded")
     values |= options
     values["sizes"] = map(tuple, values["sizes"])
     return Sweep(name, **{key: tuple(v) if isinstance(v, list | map) else v for key, v in values.items()})
@@ -76,7 +76,7 @@ def read_sweep(name: str, quick: bool = False, **options) -> Sweep:
 
 @dataclass(frozen=True)
 class SweepRow:
-    """The task of a worker, in values for JSON."""
+    """A row of a sweep, which is the task of a worker; all values can be written as JSON."""
 
     measure: str  # model, gradient, halo, output, start, ensemble or fft
     executor: str  # executor of the configuration; for transforms the reference is scipy.fft
@@ -93,8 +93,8 @@ class SweepRow:
     steps_per_sweep: int | None = None  # steps per sweep of the native step; None: the default
     settings: tuple[str, ...] = ()  # overrides of the configuration, such as "physics.linear_drag=1e-6"
     fields: bool = False  # whether bathymetry, land and wind vary in both directions (`reference_check.FIELD_FORMULAS`)
-    dry: float | None = None  # part of the cells that is land behind a beach (`reference_check.beach_formulas`)
-    transport: str = "mpi"  # (serial for one process) or sharded
+    dry: float | None = None  # fraction of the cells that are land behind a beach (`reference_check.beach_formulas`)
+    transport: str = "mpi"  # mpi (serial for one process) or sharded
     members: int | None = None  # members of an ensemble
     advance: str | None = None  # advance of its members: runs (one run after the other), map or vmap
     devices: int = 1  # devices of each process
@@ -104,7 +104,6 @@ class SweepRow:
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of the grid."""
         return self.nproc * self.devices
 
     @property
@@ -120,16 +119,15 @@ class SweepRow:
 
     @property
     def option_labels(self) -> list[str]:
-        """Transport, precision, steps in a sweep and physics, if not the defaults."""
+        """Transport, gradient, precision, steps per sweep and physics, if they are not the defaults."""
         labels = ["sharded"] if self.transport == "sharded" else []
         labels += ["gradient"] if self.measure == "gradient" else []
         labels += [self.dtype] if self.dtype != "float32" else []
-        labels += [f"{format_count(self.steps_per_sweep, 'step')} a sweep"] if self.steps_per_sweep else []
+        labels += [f"{format_count(self.steps_per_sweep, 'step')} per sweep"] if self.steps_per_sweep else []
         return labels + self.physics_labels
 
     @property
     def library_name(self) -> str:
-        """The name of the executor or library."""
         return "scipy.fft" if (self.measure, self.executor) == ("fft", "reference") else self.executor
 
     @property
@@ -147,7 +145,7 @@ class SweepRow:
 
 
 def grow_grid(nx: int, ny: int, factor: int) -> tuple[int, int]:
-    """A grid of n times the cells, the shorter side multiplied by the larger of two factors near each other."""
+    """The grid with `factor` times the cells: two similar factors multiply the axes, the larger the shorter."""
     side_factor = max(divisor for divisor in range(1, math.isqrt(factor) + 1) if factor % divisor == 0)
     return (
         (nx * side_factor, ny * factor // side_factor) if ny <= nx else (nx * factor // side_factor, ny * side_factor)

@@ -21,12 +21,12 @@ from .scaling import has_no_messages, predict_step
 from .sweeps import WRITING_LABELS, read_published_table
 from .text import format_bytes, format_count, format_gib, format_markdown_table, format_number, format_percent
 
-#: The head of a column, and the function from a row's numbers to its text.
+#: The header of a column, and a function that formats the numbers of a row.
 TableColumn = tuple[str, Callable[[RowStatistics], str]]
 
 
 def describe_row(stats: RowStatistics) -> str:
-    """Executor or output, and special properties of the row."""
+    """The executor or output, and the special properties of a row."""
     row = stats.row
     labels = row.option_labels + ([f"{format_count(row.threads, 'thread')} each"] if row.threads else [])
     labels += ["more ranks than cores"] if row.oversubscribed else []
@@ -36,7 +36,7 @@ def describe_row(stats: RowStatistics) -> str:
 
 
 def seconds_per_step_without_files(stats: RowStatistics) -> float:
-    """Seconds of a step of the same run without files; NaN for this run itself."""
+    """Seconds per step of the same run without files; NaN for that run itself."""
     rows_without_files = stats.matching_rows(
         (*PROBLEM_FIELDS, "executor", "nproc", "devices", "threads"), writing="none"
     )
@@ -48,7 +48,7 @@ def seconds_per_step_without_files(stats: RowStatistics) -> float:
 
 
 def speedup_over_separate_runs(stats: RowStatistics) -> float:
-    """Members times steps per second, relative to the largest number of runs one after the other."""
+    """Members times steps per second, relative to the row with most separate runs, one after the other."""
     separate_runs = max(
         stats.matching_rows(("executor",), advance="runs"), key=lambda run: run.row.members, default=None
     )
@@ -129,7 +129,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
             ),
         ),
         (
-            "of the run without",
+            "added to the run",
             lambda stats: format_percent(stats.seconds_per_step / seconds_per_step_without_files(stats) - 1),
         ),
         ("MB", lambda stats: format_number(median(stats.sample_values("written_bytes")) / 1e6)),
@@ -154,7 +154,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         PROCESSES,
         ("devices", lambda stats: str(stats.row.devices)),
         ("members x steps/s", lambda stats: format_number(stats.row.members / stats.seconds_per_step)),
-        ("over runs one after the other", lambda stats: format_number(speedup_over_separate_runs(stats))),
+        ("over separate runs", lambda stats: format_number(speedup_over_separate_runs(stats))),
         ("Mcells/s", lambda stats: format_number(stats.row.members * stats.cells_per_second / 1e6)),
         SPREAD,
     ),
@@ -165,7 +165,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         ("ms/step", lambda stats: format_number(1e3 * stats.seconds_per_step)),
         ("predicted", lambda stats: format_number(1e3 * predict_step(stats).seconds_per_step)),
         (
-            "of it exchange",
+            "share of exchange",
             lambda stats: format_percent(predict_step(stats).exchange / predict_step(stats).seconds_per_step),
         ),
         (
@@ -176,7 +176,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         SPREAD,
     ),
     "kernel": (
-        ("processes at once", PROCESSES[1]),
+        ("concurrent processes", PROCESSES[1]),
         GRID,
         ("µs/step", lambda stats: format_number(1e6 * stats.seconds_per_step)),
         ("ns/cell", lambda stats: format_number(1e9 * stats.seconds_per_step / (stats.row.nx * stats.row.ny))),
@@ -185,20 +185,20 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
     "fft": (
         *ROW_COLUMNS,
         LAYOUT,
-        ("ms there and back", lambda stats: format_number(1e3 * stats.seconds_per_step)),
+        ("ms forward and back", lambda stats: format_number(1e3 * stats.seconds_per_step)),
         (
             "of scipy.fft, per core",
             lambda stats: format_percent(stats.speedup * stats.record["machine"]["cores"] / stats.cores),
         ),
         MESSAGES,
-        ("by the model", lambda stats: format_number(stats.traffic["model"]["messages"])),
+        ("messages in theory", lambda stats: format_number(stats.traffic["model"]["messages"])),
         SENT,
-        ("by the model", lambda stats: format_bytes(stats.traffic["model"]["bytes"])),
+        ("bytes in theory", lambda stats: format_bytes(stats.traffic["model"]["bytes"])),
         SPREAD,
     ),
 }
 
-#: The tables of a prediction, and which rows they have.
+#: The tables of the sweep `scaling`, and which rows they have.
 SCALING_TABLES: dict[str, Callable[[RowStatistics], bool]] = {
     "scaling": lambda stats: stats.row.measure == "model" and stats.row.nproc > 1,
     "kernel": lambda stats: has_no_messages(stats.row),
@@ -207,13 +207,12 @@ SCALING_TABLES: dict[str, Callable[[RowStatistics], bool]] = {
 
 
 def make_report(records: list[dict]) -> str:
-    """The tables of one or several results, those of the same sweep in one section."""
+    """The tables of one or several results; results of the same sweep share a section."""
     names = dict.fromkeys(record["sweep"] for record in records)
     return "\n".join(make_section([record for record in records if record["sweep"] == name]) for name in names)
 
 
 def make_section(records: list[dict]) -> str:
-    """The tables of results of one sweep, with title, machines and notes."""
     statistics_of_rows = [stats for record in records for stats in row_statistics(record)]
     has_machines, grids = len(records) > 1, {GRID[1](stats) for stats in statistics_of_rows}
     title = records[0]["definition"]["title"] + (f", {min(grids)} cells" if len(grids) == 1 else "")
@@ -239,7 +238,7 @@ def make_section(records: list[dict]) -> str:
 
 
 def make_table(columns: tuple[TableColumn, ...], statistics_of_rows: list[RowStatistics], has_machines: bool) -> str:
-    """One table, without empty columns, and with grids only if they differ."""
+    """One table, without empty columns; grids are listed only if they differ."""
     if has_machines:
         columns = (("machine", lambda stats: stats.record["label"]), *columns)
     cells_by_head = [(head, [value(stats) for stats in statistics_of_rows]) for head, value in columns]
@@ -252,7 +251,6 @@ def make_table(columns: tuple[TableColumn, ...], statistics_of_rows: list[RowSta
 
 
 def make_notes(record: dict) -> list[str]:
-    """Notes on the tables: machine, limits, samples, rows without numbers, scaled times."""
     machine, rounds, statistics_of_rows = record["machine"], record["definition"]["rounds"], row_statistics(record)
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items() if name != "swmodel")
     lines = [
@@ -269,7 +267,7 @@ def make_notes(record: dict) -> list[str]:
         text += f", peak {format_number(peak['gigaflops'])} Gflop/s ({peak['by']})" if peak else ""
         lines.append(text + (f"; GPU triad {gpu} GB/s" if gpu else ""))
     if shares := [[sample.get("others") for sample in e["samples"]] for e in record["rows"] if e["samples"]]:
-        lines.append(f"{format_count(rounds, 'sample')} of each row, rows by turns; medians")
+        lines.append(f"{format_count(rounds, 'sample')} of each row, taken in turn; medians")
         if any(None in row for row in shares):
             lines.append("the share of the cores in use by other programs was not recorded")
         elif disturbed_fractions := [part for row in shares if (part := median(row)) > MAX_CORE_FRACTION_OF_OTHERS]:
@@ -289,5 +287,5 @@ def make_notes(record: dict) -> list[str]:
     }
     if steps_of_scaled_rows:
         rows = "; ".join(f"{label} ({steps})" for label, steps in steps_of_scaled_rows.items())
-        lines.append(f"\\* fewer steps timed, scaled to {PUBLISHED_STEPS}: {rows}")
+        lines.append(f"\\* timed over fewer steps and scaled to {PUBLISHED_STEPS}: {rows}")
     return lines

@@ -18,7 +18,7 @@ def format_number(value: float) -> str:
 
 
 def format_percent(fraction: float) -> str:
-    """A part as "83 %"."""
+    """A fraction as "83 %"."""
     fraction += 0.0  # -0.0 becomes 0.0
     return (
         ""

@@ -1,4 +1,4 @@
-"""The processes of one row: `run` starts them like `swmodel run`; each does a task, and rank 0 sends its result.
+"""The processes of one row: `run` starts them like `swmodel run`; each performs a task, and rank 0 sends the result.
 
 A task is {"row": ..., "do": "measure", "reference", "devices" or "triad", ...}.
 """
@@ -21,7 +21,7 @@ from .sweeps import SweepRow
 
 
 class WorkerError(Exception):
-    """A worker ended without a result; the message is its printed line with the reason."""
+    """A worker ended without a result; the message is the line of its output with the reason."""
 
 
 def make_command(row: SweepRow, launcher: str = "") -> list[str]:
@@ -43,7 +43,7 @@ def format_command(row: SweepRow, launcher: str = "") -> str:
 
 
 def run(row: SweepRow, task: dict, launcher: str = "") -> dict:
-    """Start the processes of a row on a task and wait for the result. WorkerError: no result."""
+    """Start the processes of a row on a task and wait for the result; a WorkerError if there is none."""
     task = task | {"row": vars(row), "launched": time.time()}
     words = [*make_command(row, launcher), json.dumps(task)]
     environ = launch.rank_environment(row.nproc if row.oversubscribed else 1)
@@ -78,7 +78,7 @@ def choose_error_line(lines, returncode: int) -> str:
 
 
 def main(text: str):
-    """Do the task in JSON, as a separate process."""
+    """Perform a task, given as JSON, in a process of its own."""
     task = json.loads(text)
     row, rank_info = SweepRow(**task.pop("row")), environment.get_rank_info()
     sharded = row.transport == "sharded"
@@ -101,7 +101,7 @@ def main(text: str):
 
 
 def do_task(row: SweepRow, task: dict) -> dict:
-    """The result of a task, JSON values; the same on all ranks."""
+    """The result of a task, as JSON values; the same on all ranks."""
     import jax
 
     from . import model_samples, part_samples, process_measures, reference_check

@@ -1,4 +1,4 @@
-"""The grids of the interface: one for each location of the C-grid, whose nodes are the points of the fields there."""
+"""The grids of the interface: one for each location of the C-grid, whose nodes are the points of fields there."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LOCATIONS = ("centre", "u", "v", "corner")
 class GridFunctions(Bmi):
     """The methods about grids.
 
-    Grid 0 has the centres of cells, 1 the east faces, 2 the north faces and 3 the north-eastern corners, of the block
-    of this process. Positions are in m on a plane, in degrees on a sphere. The grids are uniform along their axes. With
-    a pole of its own a grid is a `structured_quadrilateral` of longitudes and latitudes. Neighbours across a period are
-    left out of edges and faces.
+    The nodes of grid 0 are the centres of the cells of this process's block, those of grid 1 the east faces, of grid 2
+    the north faces and of grid 3 the north-eastern corners. Positions are in m on a plane, in degrees on a sphere. The
+    grids are uniform along their axes; rotated-pole grids are a `structured_quadrilateral` of longitudes and latitudes.
+    Edges and faces do not connect nodes across a periodic boundary.
 
     UsageError: there is no such grid, or it lacks what a method asks for.
     """
@@ -30,7 +30,7 @@ class GridFunctions(Bmi):
 
     def _location(self, grid: int) -> str:
         if grid not in range(len(LOCATIONS)):
-            raise UsageError(f"grid {grid!r:.40}: there are 0 (centres), 1 (east faces), 2 (north faces), 3 (corners)")
+            raise UsageError(f"grid {grid!r:.40}: must be 0 (centres), 1 (east faces), 2 (north faces) or 3 (corners)")
         return LOCATIONS[grid]
 
     def _first_and_spacing(self, grid: int) -> list[tuple[float, float]]:
@@ -41,7 +41,7 @@ class GridFunctions(Bmi):
         return [(axis.first + (start + offset) * axis.spacing, axis.spacing) for axis, start, offset in starts]
 
     def _node_coordinates(self, grid: int) -> tuple[np.ndarray, np.ndarray]:
-        """x and y of the nodes: of columns and rows, or of all nodes of a `structured_quadrilateral`."""
+        """x of the columns and y of the rows, or both of all nodes of a `structured_quadrilateral`."""
         if self.get_grid_type(grid) == "structured_quadrilateral":
             node_points = points(
                 self.simulation.config.grid, self._location(grid), *block_indices(self.simulation.block)
@@ -83,7 +83,7 @@ class GridFunctions(Bmi):
         return copy_into(y, self._node_coordinates(grid)[1])
 
     def get_grid_z(self, grid: int, z: np.ndarray) -> np.ndarray:
-        raise UsageError(f"grid {grid}: has two dimensions, and no z")
+        raise UsageError(f"grid {grid}: has two dimensions, so there is no z")
 
     def get_grid_node_count(self, grid: int) -> int:
         return self.get_grid_size(grid)
@@ -96,7 +96,6 @@ class GridFunctions(Bmi):
         return (rows - 1) * (columns - 1)
 
     def _node_numbers(self, grid: int) -> np.ndarray:
-        """The numbers of the nodes [y, x]."""
         return np.arange(self.get_grid_size(grid)).reshape(self._shape(grid))
 
     def _edge_numbers(self, grid: int) -> tuple[np.ndarray, np.ndarray]:
@@ -125,9 +124,9 @@ class GridFunctions(Bmi):
 
 
 def copy_into(buffer: np.ndarray, values: Any) -> np.ndarray:
-    """The buffer of the caller with these values. UsageError: it has another size."""
+    """Copy values into the caller's buffer and return it. UsageError: it has another size."""
     values = np.asarray(values)
     if np.size(buffer) != values.size:
-        raise UsageError(f"the array has {np.size(buffer)} elements, and {values.size} are needed")
+        raise UsageError(f"the array has {np.size(buffer)} elements, but {values.size} are needed")
     buffer[...] = values.reshape(buffer.shape)
     return buffer

@@ -1,4 +1,4 @@
-"""The component: control, time, and the model that it drives."""
+"""The component `Model`: its control functions, its time, and the Simulation that it drives."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .values import VariableFunctions
 
 
 class Model(VariableFunctions):
-    """A run behind the Basic Model Interface 2.0: `initialize`, `update`, values by standard names, `finalize`.
+    """A run with the Basic Model Interface 2.0: `initialize`, `update`, values by standard names, `finalize`.
 
         model = swmodel.bmi.Model(forcings=["wind_x", "wind_y"])
         model.initialize("config.toml")
         model.set_value("sea_surface_air_flow__x_component_of_shear_stress", stress)
         model.update()
 
-    Under mpiexec each process has the block of its Simulation, and all processes call each method together. No files
-    are written; `simulation` does so, as with `write_restart` and `dataset`.
+    Under mpiexec each process has the block of its Simulation, and all processes call each method together. The Model
+    writes no files; use methods of `simulation` for that, such as `write_restart` and `dataset`.
 
     Args:
-        forcings: coefficients that are inputs, of wind_x, wind_y, u10, v10 and air_pressure. They begin with the
-            values of the configuration, or with zero if these vary in time, and keep those that were set last.
+        forcings: those of wind_x, wind_y, u10, v10 and air_pressure that are inputs. They start with the values of the
+            configuration, or with zero if these vary in time, and keep the values that were set last.
 
     Attributes:
         simulation: the `swmodel.Simulation`. UsageError: `initialize` has not been called.
@@ -38,16 +38,16 @@ class Model(VariableFunctions):
         self.forcings = tuple(forcings)
         self._simulation: swmodel.Simulation | None = None
         if unknown := [name for name in self.forcings if name not in FORCING_NAMES]:
-            raise UsageError(f"forcings: no {unknown[0]}; there are {', '.join(FORCING_NAMES)}")
+            raise UsageError(f"forcings: unknown {unknown[0]}; choose from {', '.join(FORCING_NAMES)}")
 
     @property
     def simulation(self) -> swmodel.Simulation:
         if self._simulation is None:
-            raise UsageError("the model is not there: call initialize first")
+            raise UsageError("there is no model yet: call initialize first")
         return self._simulation
 
     def initialize(self, config_file: str) -> None:
-        """Make the model of a configuration file, or of a case by its name. ConfigError: it cannot be used."""
+        """Create the model from a configuration file or the name of a case. ConfigError: it cannot be used."""
         config = swmodel.load(config_file)
         run_config = config.model_copy(
             update={"input": config.input.model_copy(update=dict.fromkeys(self.forcings, ""))}
@@ -66,11 +66,11 @@ class Model(VariableFunctions):
         )
 
     def update(self) -> None:
-        """Compute a time step. NumericalError: the solution blew up."""
+        """Take a time step. NumericalError: the solution blew up."""
         self._advance(steps=1)
 
     def update_until(self, time: float) -> None:
-        """Compute time steps to the first one at or after a time, s. UsageError: the time has passed."""
+        """Take time steps until a time, s, is reached or passed. UsageError: the time lies in the past."""
         self._advance(until=float(time))
 
     def _advance(self, **length: Any) -> None:
@@ -80,7 +80,6 @@ class Model(VariableFunctions):
         self._write_pointers()
 
     def finalize(self) -> None:
-        """Drop the model."""
         self._simulation = None
 
     def get_component_name(self) -> str:
@@ -93,7 +92,7 @@ class Model(VariableFunctions):
         return 0.0
 
     def get_end_time(self) -> float:
-        """The end of the configuration; a model can go further."""
+        """The end time of the configuration, s; the model can be run beyond it."""
         return float((self.simulation.config.run.steps or 0) * self.simulation.dt)
 
     def get_time_units(self) -> str:
@@ -104,5 +103,5 @@ class Model(VariableFunctions):
 
 
 def constant_in_time(values: np.ndarray) -> Callable[[Any, Any], np.ndarray]:
-    """The function of points and time that has these values of the whole grid at all times."""
+    """A function of points and time that returns these values of the whole grid at all times."""
     return lambda at, t: values[at.j, at.i]

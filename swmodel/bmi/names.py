@@ -1,4 +1,4 @@
-"""The variables of the interface: CSDMS Standard Names, and the fields of the model that they are."""
+"""The variables of the interface: CSDMS Standard Names, and the fields of the model for which they stand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ THICKNESS_NAME, LEVEL = "sea_water__depth", "sea_surface__elevation"
 VELOCITY_NAMES = {"u": "sea_water_flow__x_component_of_velocity", "v": "sea_water_flow__y_component_of_velocity"}
 AIR_PREFIX = "sea_surface_air"
 
-#: The fields that follow from the state, and the constant ones.
+#: Fields that are computed from the state, and constant fields.
 DERIVED_NAMES = {"zeta": "sea_water_flow__z_component_of_vorticity", "speed": "sea_water_flow__speed"}
 CONSTANT_NAMES = {
     "depth": "sea_bottom_surface__elevation",
@@ -35,10 +35,10 @@ class InterfaceVariable(NamedTuple):
     Attributes:
         field: the name of the field.
         location: its location on the C-grid.
-        units: as in UDUNITS.
+        units: in the notation of UDUNITS.
         dtype: the type of its values.
         kind: state, derived, constant or forcing.
-        settable, readable: whether it is an input and an output variable.
+        is_input, is_output: whether callers may set it, and read it.
     """
 
     field: str
@@ -51,11 +51,11 @@ class InterfaceVariable(NamedTuple):
 
 
 def variables_of_run(config: Any, initial: Iterable[str], forcings: Iterable[str]) -> dict[str, InterfaceVariable]:
-    """The variables of a run by standard name.
+    """The variables of a run, by standard name.
 
     Args:
-        initial: the fields whose values `Simulation.set` takes: eta, u, v and tracers.
-        forcings: the coefficients of WEATHER that are inputs.
+        initial: the fields that `Simulation.set` accepts: eta, u, v and tracers.
+        forcings: the keys of FORCING_NAMES that are inputs.
     """
     dtype, constant_fields = config.run.dtype, static_fields(config)
     tracers = {name: f"sea_water_{name}__concentration" for name in initial if name not in ("eta", "u", "v")}

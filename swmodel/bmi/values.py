@@ -1,4 +1,4 @@
-"""The variables of the interface: what they are, and their values."""
+"""The variables of the interface: their properties and their values."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ from .names import InterfaceVariable
 
 
 class Pointer(NamedTuple):
-    """The memory that a caller has, and its values when the model last read or wrote it."""
+    """The memory that was handed to a caller, and its values when the model last read or wrote it."""
 
     memory: np.ndarray
     last_values: np.ndarray
 
 
 class VariableFunctions(GridFunctions):
-    """The methods about variables, whose values are flat arrays, rows from south to north.
+    """The methods about variables. Their values are flat arrays, rows from south to north, of this process's block.
 
-    Values are those of this process's block. On land h is the resting depth, and all else is zero.
-
-    UsageError: there is no such variable, it is no input, or an array has another size.
+    On land h is the resting depth, all else zero. UsageError: no such variable, no input, or an array of another size.
     """
 
     _items: dict[str, InterfaceVariable]
@@ -36,7 +34,7 @@ class VariableFunctions(GridFunctions):
 
     @property
     def _variables(self) -> dict[str, InterfaceVariable]:
-        """The variables of the run. UsageError: there is none yet."""
+        """The variables of the run, by name. UsageError: there is no model yet."""
         return self._items if self.simulation else {}
 
     def _variable(self, name: str) -> InterfaceVariable:
@@ -76,7 +74,7 @@ class VariableFunctions(GridFunctions):
         return self.get_var_itemsize(name) * self.get_grid_size(self.get_var_grid(name))
 
     def _values(self, name: str) -> np.ndarray:
-        """The values of a variable, flat."""
+        """The current values of a variable, flat."""
         item, model = self._variable(name), self.simulation
         rows, columns = block_indices(model.block)
         if item.kind == "forcing":
@@ -99,7 +97,7 @@ class VariableFunctions(GridFunctions):
             model.set(**{"eta" if field == "sea_level" else field: local(values)})
 
     def _read_pointers(self) -> None:
-        """Set the input variables whose memory a caller has changed, on any process."""
+        """Set the input variables whose memory a caller has changed on any process."""
         changed_here = [
             name
             for name, (memory, known) in self._pointers.items()
@@ -113,7 +111,7 @@ class VariableFunctions(GridFunctions):
             self._write_pointers()
 
     def _write_pointers(self) -> None:
-        """Write the present values into the memory that callers have."""
+        """Write the current values into the memory that callers hold."""
         for name, (memory, known) in self._pointers.items():
             memory[:] = known[:] = self._values(name)
 
@@ -122,10 +120,10 @@ class VariableFunctions(GridFunctions):
         return copy_into(dest, self._values(name))
 
     def get_value_ptr(self, name: str) -> np.ndarray:
-        """Memory that has the present values of a variable after each call; that of outputs is read-only.
+        """Memory that holds the current values of a variable after each call; that of outputs is read-only.
 
-        The state itself lies where JAX has it. Before the next step, or another value is read, the model takes what the
-        caller has written here. The thickness and the level of the water are one field: write one of both.
+        It is a copy, because JAX owns the state. What a caller writes into it is read before the next step, and before
+        another value is read. Thickness and level of the water are the same field, so write only one of them.
         """
         self._variable(name)
         if name not in self._pointers:
@@ -142,7 +140,7 @@ class VariableFunctions(GridFunctions):
 
     def set_value(self, name: str, src: Any) -> None:
         if not self._variable(name).is_input:
-            raise UsageError(f"{name} is no input variable; they are {', '.join(self.get_input_var_names())}")
+            raise UsageError(f"{name} is not an input variable; these are {', '.join(self.get_input_var_names())}")
         self._read_pointers()
         values = copy_into(np.empty(self.simulation.block.shape), src)
         self._set_field(name, values)
@@ -156,7 +154,7 @@ class VariableFunctions(GridFunctions):
         self.set_value(name, values)
 
     def _checked_indices(self, name: str, inds: Any) -> np.ndarray:
-        """The indices. UsageError: one is outside the grid."""
+        """The indices as an array. UsageError: one is outside the grid."""
         indices_array, size = np.asarray(inds), self.get_grid_size(self.get_var_grid(name))
         if indices_array.size and not (indices_array.min() >= 0 and indices_array.max() < size):
             raise UsageError(f"{name}: an index is outside 0 to {size - 1}")

@@ -1,8 +1,8 @@
-"""Geostrophic adjustment: a step of sea level becomes a front and waves that run away from it.
+"""Geostrophic adjustment: a step in sea level becomes a front and waves that travel away from it.
 
-Physics: water at rest on an f plane stands higher in the west of x = 0 than in the east. Inertia-gravity waves carry
-part of the energy away. A current along the step remains, as wide as the Rossby radius a, in geostrophic balance. The
-walls in the west and the east stand so far away that no wave returns to |x| < 10 a within the run.
+Physics: water at rest on an f plane stands higher west of x = 0 than east of it. Inertia-gravity waves carry part of
+the energy away. What remains is a geostrophic current along the step, as wide as the Rossby radius a. The walls in the
+west and the east are so far away that no wave returns to |x| < 10 a within the run.
 
 Reference: Gill (1982), Atmosphere-Ocean Dynamics, sections 7.2 and 7.3; Rossby (1938), J. Mar. Res. 1, 239-263.
 
@@ -14,10 +14,10 @@ Command: swmodel run adjustment
 
 Plot: swmodel plot outputs/adjustment --field eta_mean --field v_mean
 
-Known answer: eta = - step sgn(x) (1 - exp(-|x|/a)), v = - g step/(f a) exp(-|x|/a) with a = sqrt(g depth)/|f|. The
-current has one third of the potential energy that was released. The waves decay as t^(-1/2), and almost vanish in means
-over an inertial period. This is the interval of the output here, so `eta_mean` and `v_mean` show the current. Their
-error in the fifth period is 0.2 % and 0.4 % for |x| < 5 a.
+Verification: eta = - step sgn(x) (1 - exp(-|x|/a)), v = - g step/(f a) exp(-|x|/a) with a = sqrt(g depth)/|f|. The
+energy of the current is one third of the potential energy that was released. The waves decay as t^(-1/2) and almost
+vanish in means over an inertial period. This is the interval of the output here, so `eta_mean` and `v_mean` show the
+current. Their errors in the fifth period are 0.2 % and 0.4 % for |x| < 5 a.
 """
 
 import math
@@ -30,7 +30,7 @@ INERTIAL_PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
 
 
 class Adjustment(Case):
-    step: float = option(0.1, "m", "sea level far in the west; that far in the east is its negative")
+    step: float = option(0.1, "m", "sea level far to the west; far to the east it is the negative")
 
     kinds = ("plane",)
 

@@ -1,8 +1,8 @@
 """A solitary wave runs up a plane beach: the first benchmark problem of the NTHMP, for tsunamis.
 
-Physics: the wave travels west over water of constant depth, climbs the slope without breaking and turns on dry land. It
-withdraws below the still-water line, and leaves to the east. East of the beach's toe the basin is so long that nothing
-returns from its wall within the run.
+Physics: the wave travels west over water of constant depth, climbs the slope without breaking and turns back on dry
+land. It withdraws below the still-water line and leaves to the east. East of the toe of the beach the basin is so long
+that no reflection from its wall returns within the run.
 
 Reference: Synolakis, C. E. (1987), J. Fluid Mech. 185, 523-545; Synolakis and others (2007), NOAA Tech. Memo.
 OAR PMEL-135.
@@ -15,9 +15,9 @@ Command: swmodel run beach
 
 Plot: swmodel plot outputs/beach/stations.nc
 
-Known answer: `load_solution`, profiles and series of the analytical solution for the default height, from the files of
-the benchmark (NTHMP, public). The `max_run_up` of all waves that do not break follows a law of Synolakis; these are
-lower than 0.818 slope^(-10/9) depths.
+Verification: `load_solution` has profiles and time series of the analytic solution for the default height, from the
+files of the benchmark (NTHMP, public). The `max_run_up` of waves that do not break follows a law of Synolakis; such
+waves are lower than 0.818 slope^(-10/9) depths.
 """
 
 from pathlib import Path
@@ -26,20 +26,20 @@ import numpy as np
 
 from ..config.options.case import Case, option
 
-#: The analytical solution in units of depth and of sqrt(depth/g): `profiles` [times, x], of NaN on dry land, and series
-#: [time or level, :] 0.25 (`near`) and 9.95 (`far`) off the still-water line.
+#: The analytic solution in units of depth and of sqrt(depth/g): `profiles` [times, x], NaN on dry land, and series
+#: [time or level, :] at distances of 0.25 (`near`) and 9.95 (`far`) from the still-water line.
 SOLUTION_FILE = Path(__file__).with_name("beach.npz")
 NEAR_GAUGE, FAR_GAUGE = 0.25, 9.95
 
-#: Distance of the still-water line from the western side, as a part of the domain.
+#: Distance of the still-water line from the western side, as a fraction of the domain.
 LAND_FRACTION = 1 / 17
 
 TIME_UNIT = 1 / np.sqrt(9.81)
 
 
 class Beach(Case):
-    height: float = option(0.019, "1", "height of the wave as a part of the depth", gt=0)
-    slope: float = option(19.85, "1", "horizontal distance on the beach in which it rises by 1", gt=0)
+    height: float = option(0.019, "1", "height of the wave as a fraction of the depth", gt=0)
+    slope: float = option(19.85, "1", "horizontal distance over which the beach rises by 1", gt=0)
 
     kinds = ("plane",)
 
@@ -73,15 +73,15 @@ def offshore_distance(config, at):
 
 
 def solitary_wave(config, at):
-    """Sea level at the start, m: H sech²(k (x - x1)), k = sqrt(3 H/4), its front, of a twentieth of H, at the toe."""
+    """Initial sea level, m: H sech²(k (x - x1)), k = sqrt(3 H/4). Its front, where it is H/20, is at the toe."""
     H, slope = config.case.height, config.case.slope
     k = np.sqrt(0.75 * H)
     decay = np.exp(-2 * np.abs(k * (offshore_distance(config, at) - slope) - np.arccosh(np.sqrt(20.0))))
-    return config.physics.depth * H * 4 * decay / (1 + decay) ** 2  # sech² without the large numbers of cosh
+    return config.physics.depth * H * 4 * decay / (1 + decay) ** 2  # sech² without the overflow of cosh
 
 
 def max_run_up(config):
-    """Height of the highest water on the beach, m: 2.831 sqrt(slope) H^(5/4) depth, for waves that do not break."""
+    """Largest height of water on the beach, m: 2.831 sqrt(slope) H^(5/4) depth, for waves that do not break."""
     return 2.831 * np.sqrt(config.case.slope) * config.case.height**1.25 * config.physics.depth
 
 

@@ -1,16 +1,16 @@
-"""The tsunami of the earthquake off Chile of 27 February 2010 (magnitude 8.8), in the eastern South Pacific.
+"""The tsunami of the earthquake off Chile on 27 February 2010 (magnitude 8.8), in the eastern South Pacific.
 
 Physics: the earthquake lifts the sea floor and the water above it, by Okada's formula for slip on a rectangular fault.
-Ground that is dry stays dry, and is higher or lower. The wave crosses the ocean over the Earth's relief. The walls in
-the west and in the south lie so far away that nothing returns from them within the run.
+Dry ground stays dry, but is raised or lowered. The wave crosses the ocean over the Earth's relief. The walls in the
+west and in the south are so far away that no reflection returns from them within the run.
 
-Reference: Okada, Y. (1985), Bull. Seismol. Soc. Am. 75, 1135-1154; one fault with uniform slip for all of the
+Reference: Okada, Y. (1985), Bull. Seismol. Soc. Am. 75, 1135-1154; one fault with uniform slip for the whole
 earthquake, as in the example chile2010 of GeoClaw (Berger, George, LeVeque and Mandli 2011, Adv. Water Resour. 34,
 1195-1206).
 
-Cost: 576 steps on 14 040 cells for nine hours at half a degree: seconds. A finer grid, from a relief with a
-tenth of a degree: `swmodel grid chile.nc --region=-120,-66,-60,5 --resolution 0.1 --relief FILE` and `swmodel run
-chile2010 -s grid.file=chile.nc`.
+Cost: 576 steps on 14 040 cells for nine hours at half a degree: seconds. For a finer grid, from a relief with a
+resolution of a tenth of a degree: `swmodel grid chile.nc --region=-120,-66,-60,5 --resolution 0.1 --relief FILE` and
+`swmodel run chile2010 -s grid.file=chile.nc`.
 
 Theme: Tsunamis
 
@@ -18,10 +18,10 @@ Command: swmodel run chile2010
 
 Plot: swmodel plot outputs/chile2010 --vmax 0.5
 
-Known answer: the record of the buoy DART 32412 of NOAA at 86.392 W 17.975 S, without the tide. At half a degree the
-time when sea level rises there is right to 1 %. The crest comes within 4 % of its time, and is a quarter lower. At a
-fifth of a degree and finer it is a fifth to a quarter lower, and 2 % late. It has as much water under it: one fault
-with uniform slip makes a broader wave than the earthquake did.
+Verification: the record of NOAA's buoy DART 32412 at 86.392 W 17.975 S, without the tide. At half a degree the time at
+which sea level rises there is correct to 1 %. The time of the crest is correct to 4 %, and the crest is a quarter too
+low. At a fifth of a degree and finer the crest is a fifth to a quarter too low, and 2 % late. The volume of water under
+it is right: one fault with uniform slip makes a broader wave than the earthquake did.
 """
 
 import logging
@@ -33,9 +33,9 @@ import numpy as np
 
 from ..config.options.case import Case, option
 from ..errors import ConfigError
+from ..forcing.okada import Fault, displacement
 from ..ocean.coordinates import azimuthal_projection, distances_between, edges, to_grid_axes
 from ..ocean.depth_table import DepthTable
-from ..ocean.okada import Fault, displacement
 from ..setup.fields.netcdf_input.errors import log_once
 
 #: Depths in m, 0 on land, at half a degree from 120 W 60 S to 66.5 W 4.5 N: those of `swmodel grid` with
@@ -44,28 +44,26 @@ RELIEF_FILE = Path(__file__).with_name("chile2010.npz")
 WEST, SOUTH, RELIEF_SPACING = -120.0, -60.0, 0.5
 #: Rigidity of the Earth's crust, Pa.
 RIGIDITY = 30e9
-#: Least width of a fault on the map, cells.
+#: Narrowest fault, measured horizontally, that the grid resolves, cells.
 MIN_FAULT_CELLS = 1.5
-#: Depths of the upper edge, m: one below the first is in km, and one below the second may be.
+#: Depths of the upper edge, m: a value below the first is taken to be in km, and one below the second may be.
 MIN_DEPTH_IN_METRES, MIN_SURE_DEPTH_IN_METRES = 100.0, 700.0
-#: Largest distance of a fault from the grid, in sums of its length, width and depth. Uplift is below 0.3 % of the slip
-#: there.
+#: Largest distance of a fault from the grid over the sum of its length, width and depth. Farther away the uplift is
+#: below 0.3 % of the slip.
 MAX_FAULT_DISTANCE = 2.0
 
-#: Seconds since the earthquake, and sea level without the tide, m: NOAA's National Data Buoy Center, as published with
-#: GeoClaw's example.
+#: Seconds since the earthquake, and sea level without the tide, m, of NOAA's National Data Buoy Center, as published
+#: with GeoClaw's example.
 RECORD_FILE = Path(__file__).with_name("chile2010_dart32412.txt")
 
 
 class Chile2010(Case):
     strike: float = option(16.0, "degrees", "direction of the fault's strike, clockwise from north")
-    dip: float = option(
-        14.0, "degrees", "angle of the fault with the surface, down to the right of the strike", gt=0, le=90
-    )
-    rake: float = option(104.0, "degrees", "direction of the slip in the fault, from the strike upwards")
-    slip: float = option(15.0, "m", "slip of the upper side", ge=-100, le=100)
-    length: float = option(450e3, "m", "of the fault along its strike", ge=1e3)
-    width: float = option(100e3, "m", "of the fault up its dip", ge=1e3)
+    dip: float = option(14.0, "degrees", "angle of the fault below horizontal, to the right of the strike", gt=0, le=90)
+    rake: float = option(104.0, "degrees", "direction of the slip in the fault plane, from the strike upwards")
+    slip: float = option(15.0, "m", "slip of the block above the fault", ge=-100, le=100)
+    length: float = option(450e3, "m", "length of the fault along its strike", ge=1e3)
+    width: float = option(100e3, "m", "width of the fault up its dip", ge=1e3)
     top_lon: float = option(-72.668, "degrees", "longitude of the middle of the upper edge", ge=-360, le=360)
     top_lat: float = option(-35.826, "degrees", "latitude of the middle of the upper edge", ge=-90, le=90)
     top_depth: float = option(35e3, "m", "depth of the upper edge", ge=0, le=700e3)
@@ -97,12 +95,9 @@ class Chile2010(Case):
         return RIGIDITY * self.length * self.width * abs(self.slip)
 
     def check_fault(self, grid):
-        """Log moment and magnitude, and a fault that is narrow for the grid or may have its depth in km.
-
-        ConfigError: a depth is in km, or the fault is far from the grid.
-        """
+        """Log moment, magnitude and doubts about width and depth. ConfigError: the depth is in km, or the fault far."""
         if 0 < self.top_depth < MIN_DEPTH_IN_METRES:
-            raise ConfigError([f"case.top_depth: {self.top_depth:g} m; is it in km? At the surface it is 0"])
+            raise ConfigError([f"case.top_depth: {self.top_depth:g} m; is it in km? For a fault at the surface give 0"])
         if MIN_DEPTH_IN_METRES <= self.top_depth <= MIN_SURE_DEPTH_IN_METRES:
             log_once(f"case.top_depth: {self.top_depth:g} m; if it is in km, write {self.top_depth:g}e3")
         if self.slip:
@@ -112,23 +107,23 @@ class Chile2010(Case):
                     [
                         f"case.top_lon, case.top_lat: the fault at {self.top_lon:g}, {self.top_lat:g} is "
                         f"{distance / 1e3:.0f} km away from the grid, too far to move the sea there; are longitude and "
-                        "latitude exchanged, or has one lost its sign?"
+                        "latitude exchanged, or is a sign missing?"
                     ]
                 )
             magnitude = (math.log10(self.moment()) - 9.1) / 1.5
             size = f"{self.slip:g} m on {self.length / 1e3:g} km x {self.width / 1e3:g} km"
-            moment_text = f"the moment {self.moment():.3g} N m, magnitude {magnitude:.1f}"
+            moment_text = f"a moment of {self.moment():.3g} N m, magnitude {magnitude:.1f}"
             log_once(f"the slip of {size} has {moment_text}", logging.INFO)
         cell = grid.radius * math.radians(max(grid.dlon * math.cos(math.radians(self.top_lat)), grid.dlat))
         if (width_on_map := self.width * math.cos(math.radians(self.dip))) < MIN_FAULT_CELLS * cell:
             log_once(
-                f"the cells of {cell / 1e3:.3g} km are too coarse for a fault {width_on_map / 1e3:.3g} km wide on the "
-                "map"
+                f"the cells of {cell / 1e3:.3g} km are too coarse for a fault whose horizontal width is "
+                f"{width_on_map / 1e3:.3g} km"
             )
 
 
 def distance_from_grid(grid, lon: float, lat: float) -> float:
-    """How far a place lies outside of a grid, m; 0 inside."""
+    """How far a place lies outside a grid, m; 0 inside."""
     west, east, south, north = edges(grid)
     x, y = to_grid_axes(grid, lon, lat)
     middle = 0.5 * (west + east)
@@ -137,7 +132,7 @@ def distance_from_grid(grid, lon: float, lat: float) -> float:
 
 
 class HashablePoints:
-    """Points that are equal, for a cache, if their longitudes and latitudes are."""
+    """Points that a cache can compare: they are equal if their longitudes and latitudes are."""
 
     def __init__(self, at):
         self.at, axes = at, (np.asarray(at.lon), np.asarray(at.lat))
@@ -152,7 +147,7 @@ class HashablePoints:
 
 @lru_cache(maxsize=8)
 def compute_uplift(case: Chile2010, grid, points: HashablePoints) -> np.ndarray:
-    """The vertical displacement of the sea floor, m; kept, because a point takes microseconds."""
+    """The vertical displacement of the sea floor, m; cached, because each point takes microseconds."""
     east, north = azimuthal_projection(grid, (case.top_lon, case.top_lat), points.at)
     strike, dip, rake = np.radians((case.strike, case.dip, case.rake))
     along = np.sin(strike) * east + np.cos(strike) * north
@@ -170,15 +165,14 @@ def compute_uplift(case: Chile2010, grid, points: HashablePoints) -> np.ndarray:
 
 @cache
 def load_relief() -> DepthTable:
-    """The depths of the file."""
     return DepthTable.load(RELIEF_FILE)
 
 
 def relief_row_and_column(at):
-    """Where Points lie in the file, in rows and columns."""
+    """The positions of Points in the file, in rows and columns."""
     return (at.lat - SOUTH) / RELIEF_SPACING, (at.lon - WEST) / RELIEF_SPACING
 
 
 def load_record() -> tuple[np.ndarray, np.ndarray]:
-    """Time since the earthquake, s, and sea level without the tide, m, at the buoy DART 32412."""
+    """Time since the earthquake, s, and sea level without the tide, m, at buoy DART 32412."""
     return tuple(np.loadtxt(RECORD_FILE).T)

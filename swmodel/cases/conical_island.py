@@ -1,13 +1,13 @@
 """A solitary wave wraps round a conical island: the sixth benchmark problem of the NTHMP, for tsunamis.
 
-Physics: the wave runs up in front and bends round both flanks. Its halves collide behind the island, and run up there
-too. It starts where a row of gauges measured it, half its length before the toe of the island. The sides are walls;
-what they return reaches the island after the run.
+Physics: the wave runs up in front of the island and bends round both flanks. Its halves collide behind the island and
+run up there, too. It starts where a row of gauges measured it, half its length before the toe of the island. All sides
+are walls, whose reflections reach the island only after the run.
 
 Reference: Briggs, M. J., C. E. Synolakis, G. S. Harkins and D. R. Green (1995), Pure Appl. Geophys. 144, 569-593; Liu
 and others (1995), J. Fluid Mech. 302, 259-285.
 
-Cost: 650 steps on 75 000 cells for 13 s: some seconds.
+Cost: 650 steps on 75 000 cells for 13 s: seconds.
 
 Theme: Tsunamis
 
@@ -16,8 +16,8 @@ Command: swmodel run conical_island
 Plot: swmodel plot outputs/conical_island
 swmodel animate outputs/conical_island --field eta
 
-Known answer: four gauges and the highest water round the island, as measured in the laboratory: `load_record`, from the
-files of the benchmark (NTHMP, public). Without dispersion the front of wave C becomes a bore.
+Verification: records of four gauges and the highest water round the island, as measured in the laboratory
+(`load_record`, from the files of the benchmark, NTHMP, public). Without dispersion the front of wave C becomes a bore.
 """
 
 from functools import cache
@@ -28,15 +28,15 @@ import numpy as np
 
 from ..config.options.case import Case, option
 
-#: Levels above the still water in 1e-5 m, [row of gauges before the island or gauge, time]. Highest water in 1e-4 m at
-#: `angles`, degrees clockwise from the +y axis: 270 is in front.
+#: Levels above still water in 1e-5 m, [row of gauges before the island, then each gauge; time]. Highest water in 1e-4 m
+#: at `angles`, degrees clockwise from the +y axis; 270 is in front.
 RECORDS_FILE = Path(__file__).with_name("conical_island.npz")
-FIRST_TIME, RECORD_INTERVAL = 24.0, 0.04  # s, of the times of the laboratory
+FIRST_TIME, RECORD_INTERVAL = 24.0, 0.04  # s, in the time of the laboratory
 
 CENTRE = (12.96, 13.80)  # m
 TOE, CREST, SLOPE = 3.6, 1.1, 4.0  # radii, m; horizontal distance in which the island rises by 1
 GAUGES = {"6": (9.36, 13.80), "9": (10.36, 13.80), "16": (12.96, 11.22), "22": (15.56, 13.80)}
-#: Of the waves: height as a part of the depth, and x of the row of gauges, m.
+#: {wave: (height as a fraction of the depth, x of the row of gauges, m)}.
 WAVES = {"A": (0.045, 5.76), "B": (0.096, 6.82), "C": (0.181, 7.56)}
 
 
@@ -56,7 +56,7 @@ class ConicalIsland(Case):
     }  # fmt: skip
 
     def depth(self, config, at):
-        """Over the flat floor `physics.depth`, on the island negative above still water."""
+        """`physics.depth` over the flat floor, less on the island, where it is negative above still water."""
         distance = np.hypot(at.x - CENTRE[0], at.y - CENTRE[1])
         return config.physics.depth - (TOE - np.clip(distance, CREST, TOE)) / SLOPE
 
@@ -72,17 +72,16 @@ class ConicalIsland(Case):
 
 
 class LaboratoryRecord(NamedTuple):
-    """What the laboratory measured of a wave."""
+    """What the laboratory measured for a wave."""
 
-    time: np.ndarray  # s since the crest stood at the row of gauges before the island
-    levels: dict[str, np.ndarray]  # m, of each gauge
+    time: np.ndarray  # s since the crest passed the row of gauges before the island
+    levels: dict[str, np.ndarray]  # m, at each gauge
     angles: np.ndarray  # degrees clockwise from the +y axis
     run_up: np.ndarray  # m, height of the highest water at the angles
 
 
 @cache
 def load_record(wave: str) -> LaboratoryRecord:
-    """The record of the laboratory for a wave."""
     with np.load(RECORDS_FILE) as file:
         row, *levels = file[f"gauges_{wave}"] * 1e-5
         time = FIRST_TIME + RECORD_INTERVAL * np.arange(row.size)
@@ -95,10 +94,10 @@ def load_record(wave: str) -> LaboratoryRecord:
 
 
 def run_up(config, at, max_level) -> np.ndarray:
-    """The highest water at the angles of the record, m: that of the last wet cell on a ray down the island.
+    """The highest water at the angles of the record, m: that of the uppermost wet cell on a ray down the island.
 
     Args:
-        level: the highest water in each cell, m, [y, x] at the Points of all centres; NaN where none has been.
+        max_level: the highest water in each cell, m, [y, x] at the Points of all centres; NaN where it stayed dry.
     """
     radius = np.arange(CREST, TOE, 0.25 * config.grid.dx)[:, None]
     angle = np.radians(load_record(config.case.wave).angles)

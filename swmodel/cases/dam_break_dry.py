@@ -1,7 +1,7 @@
 """A dam breaks, and its lake runs out over dry ground.
 
-Physics: without friction the water spreads from the dam in a fan. Its front runs over the dry ground at twice the speed
-of a wave in the lake, ever thinner. A wave of depletion runs back into the lake. Depths count from the lake's surface.
+Physics: without friction the water spreads from the dam in a fan. Its front, ever thinner, runs over the dry ground at
+twice the speed of a wave in the lake. A rarefaction wave runs back. Depths are relative to the surface of the lake.
 
 Reference: Ritter, A. (1892), Z. Ver. Dtsch. Ing. 36, 947-954.
 
@@ -13,7 +13,7 @@ Command: swmodel run dam_break_dry
 
 Plot: swmodel plot outputs/dam_break_dry --field eta --field eta_error
 
-Known answer: with c = sqrt(g depth) and X = x/t from the dam, h = (2 c - X)²/(9 g) and u = 2 (c + X)/3 for
+Verification: with c = sqrt(g depth) and X = x/t from the dam, h = (2 c - X)²/(9 g) and u = 2 (c + X)/3 for
 -c < X < 2 c.
 """
 
@@ -24,7 +24,7 @@ from .thacker_planar import fields_where_wet
 
 
 class DamBreakDry(Case):
-    dam: float = option(0.4, "1", "distance of the dam from the west as a part of the domain", gt=0, lt=1)
+    dam: float = option(0.4, "1", "distance of the dam from the west as a fraction of the domain", gt=0, lt=1)
 
     kinds = ("plane",)
 
@@ -52,7 +52,7 @@ def distance_from_dam(config, at):
 
 
 def ritter_fan(config, x, time):
-    """Thickness, m, and current, m s-1, of Ritter's fan at distances x from the dam; beyond it those of its ends."""
+    """Thickness, m, and current, m s-1, of Ritter's fan at distances x from the dam; outside the fan, of its ends."""
     c = np.sqrt(config.physics.gravity * config.physics.depth)
     ray = np.clip(x / time, -c, 2 * c)
     return (2 * c - ray) ** 2 / (9 * config.physics.gravity), 2 * (c + ray) / 3

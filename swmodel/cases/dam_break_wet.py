@@ -1,8 +1,7 @@
-"""A dam breaks into a shallower lake: a bore runs ahead, a wave of depletion runs back.
+"""A dam breaks into a shallower lake: a bore runs ahead, a rarefaction wave runs back.
 
-Physics: behind the bore, whose front is a jump, the water flows with one depth and speed up to the wave of depletion.
-A scheme that does not conserve momentum at the jump gives the bore a wrong speed. Depths count from the surface of the
-lake behind the dam.
+Physics: between the rarefaction wave and the jump at the front of the bore the water has uniform depth and speed. If a
+scheme does not conserve momentum at the jump, the bore has a wrong speed. Depths are relative to the higher lake.
 
 Reference: Stoker, J. J. (1957), Water Waves, Interscience, section 10.8.
 
@@ -14,8 +13,8 @@ Command: swmodel run dam_break_wet
 
 Plot: swmodel plot outputs/dam_break_wet --field eta --field eta_error
 
-Known answer: Ritter's fan (`dam_break_dry`) down to the thickness of the `middle_state`, which moves on behind a bore
-of speed S. Its three equations say that the fan ends there, and that mass and momentum are conserved in the bore.
+Verification: Ritter's fan (`dam_break_dry`) down to the thickness of the `middle_state`, which follows a bore of speed
+S. Its three equations say that the fan ends there, and that mass and momentum are conserved in the bore.
 """
 
 import numpy as np
@@ -27,7 +26,7 @@ from .thacker_planar import fields_where_wet
 
 
 class DamBreakWet(DamBreakDry):
-    ahead: float = option(0.1, "1", "thickness of the water ahead of the dam, as a part of that behind", gt=0, lt=1)
+    ahead: float = option(0.1, "1", "thickness of the water ahead, as a fraction of that behind the dam", gt=0, lt=1)
 
     defaults = DamBreakDry.defaults | {"run": {"days": 2.0 / 86400, "dtype": "float64"}}
 
@@ -44,7 +43,7 @@ class DamBreakWet(DamBreakDry):
 
 
 def middle_state(config):
-    """Thickness, m, and current, m s-1, between fan and bore, and the speed S of the bore, m s-1."""
+    """Thickness, m, and current, m s-1, between fan and bore; speed S of the bore, m s-1."""
     g, thickness_ahead = config.physics.gravity, config.case.ahead * config.physics.depth
 
     def current(h):

@@ -1,17 +1,17 @@
-"""A wind-driven double gyre: two basin-wide gyres, and between them an eastward jet that sheds eddies.
+"""A wind-driven double gyre: two basin-wide gyres and, between them, an eastward jet that sheds eddies.
 
 Physics: the layer above the thermocline of a mid-latitude ocean, 500 m thick, over a deep layer at rest. Gravity is
-reduced, so that the Rossby radius is that of eddies, 40 to 80 km. The wind blows to the west in the south and the
-north, and to the east between. It drives an anticyclonic gyre in the south and a cyclonic one in the north. Their
+reduced, so that the Rossby radius is that of ocean eddies, 40 to 80 km. The wind blows to the west in the south and the
+north, and to the east in between. It drives an anticyclonic gyre in the south and a cyclonic one in the north. Their
 western boundary currents meet in a jet, which meanders and breaks up. The run starts from rest, except for a small wave
-of the interface that makes the two gyres differ from the first day. `eta` is the displacement of the interface,
-downward; 316 m of it correspond to 1 m of sea level.
+of the interface that makes the two gyres differ from the first day. `eta` is the downward displacement of the
+interface; 316 m of it correspond to 1 m of sea level.
 
 Reference: Jiang, S., F.-F. Jin and M. Ghil (1995), Multiple equilibria, periodic, and aperiodic solutions in a
-wind-driven, double-gyre, shallow-water model, J. Phys. Oceanogr. 25, 764-786; of their kind, with less viscosity.
+wind-driven, double-gyre, shallow-water model, J. Phys. Oceanogr. 25, 764-786; similar, but here with less viscosity.
 
-Cost: 175 000 steps of 20 000 cells: about half a minute on two cores for five years. On a grid of 20 km, `-s grid.nx=50
--s grid.ny=100 -s grid.dx=20e3 -s grid.dy=20e3 -s physics.viscosity=300`, a third of that.
+Cost: 175 000 steps on 20 000 cells for five years: about half a minute on two cores. A grid of 20 km, `-s grid.nx=50
+-s grid.ny=100 -s grid.dx=20e3 -s grid.dy=20e3 -s physics.viscosity=300`, takes a third of that.
 
 Theme: Eddies and gyres
 
@@ -20,9 +20,9 @@ Command: swmodel run double_gyre
 Plot: swmodel plot outputs/double_gyre --field eta --field speed
 swmodel animate outputs/double_gyre --field zeta
 
-Known answer: eta is positive in the southern gyre and negative in the northern one. With a wind so weak that the gyres
-become steady (0.005 Pa) they are antisymmetric and their interior carries `sverdrup_transport`. The work of any wind
-equals the change of energy plus the losses to drag and friction.
+Verification: eta is positive in the southern gyre and negative in the northern one. With a wind so weak that the gyres
+become steady (0.005 Pa) they are antisymmetric, and the transport in their interior is `sverdrup_transport`. With any
+wind, its work equals the change of energy plus the losses to drag and friction.
 """
 
 import math
@@ -34,7 +34,7 @@ from ..config.options.case import Case, option
 
 class DoubleGyre(Case):
     wind: float = option(0.1, "Pa", "amplitude of the wind stress")
-    perturbation: float = option(1.0, "m", "height of the wave at the start, of the interface")
+    perturbation: float = option(1.0, "m", "initial wave height of the interface")
 
     defaults = {
         "grid": {"nx": 100, "ny": 200, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
@@ -59,7 +59,7 @@ def distance_from_south(at):
 
 
 def sverdrup_transport(config, y):
-    """Northward transport of the interior at the distance y from the southern wall, m2 s-1.
+    """Northward transport in the interior, per length, at the distance y from the southern wall, m2 s-1.
 
     beta V = curl(stress)/density: V = - 2 pi wind/(density beta Ly) sin(2 pi y/Ly), southward in the southern gyre.
 

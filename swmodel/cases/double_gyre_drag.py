@@ -1,14 +1,14 @@
-"""A twin experiment: a rough patch of the sea floor, found from what an altimeter sees of the currents that it slows.
+"""A twin experiment: a rough patch of the sea floor, found from altimetry of the currents that it slows down.
 
-Physics: the ocean of `double_gyre_twin`, except for bottom drag that is 20 times as strong in a round patch under the
-western end of the jet. The first state is known exactly; the first guess has the drag of the surroundings everywhere.
-Within twenty days the drag of the patch turns currents and interface away from those of the first guess, by 4 m rms.
-What an altimeter sees of that, with errors of 3.2 m, is enough to find the patch.
+Physics: the ocean of `double_gyre_twin`, but bottom drag is 20 times as strong in a round patch under the western end
+of the jet. The initial state is known exactly; the first guess has the drag of the surroundings everywhere. Within
+twenty days the drag of the patch moves the interface away from that of the first guess, by 4 m rms. Observations by an
+altimeter, with errors of 3.2 m, are enough to find the patch.
 
 Reference: Das, S. K. and R. W. Lardner (1991), On the estimation of parameters of hydraulic models by assimilation of
 periodic tidal data, J. Geophys. Res. 96 (C8), 15187-15196.
 
-Cost: 144 000 steps of 5 000 cells before the window, and 1 600 steps within it, often: half a minute on two cores.
+Cost: 144 000 steps on 5 000 cells before the window, then many runs of 1 600 steps: half a minute on two cores.
 
 Theme: Assimilation
 
@@ -16,8 +16,8 @@ Command: swmodel assimilate double_gyre_drag
 
 Plot: swmodel plot outputs/double_gyre_drag-assimilate
 
-Known answer: the truth, `linear_drag`. Where the first guess is off by half or more, the drag that is found is off by
-at most a third of that. Where there is no current it cannot be found.
+Verification: the truth, `linear_drag`. Where the error of the first guess is at least half of its largest value, the
+error of the analysis is at most a third of it. Where there is no current the drag cannot be found.
 """
 
 import numpy as np
@@ -27,10 +27,10 @@ from .double_gyre_twin import DoubleGyreTwin
 
 
 class DoubleGyreDrag(DoubleGyreTwin):
-    lead: float = option(0.0, "days", "by which the state that is taken for the first guess is older", ge=0)
-    moorings: int = option(0, "", "moorings in x and in y", ge=0, le=1000)
-    patch: float = option(1e-6, "s-1", "drag in the middle of the patch beyond that around it", ge=0)
-    radius: float = option(0.1, "1", "e-folding radius of the patch as a part of the basin's height", gt=0)
+    lead: float = option(0.0, "days", "age of the state that is taken as first guess", ge=0)
+    moorings: int = option(0, "", "number of moorings along x and along y", ge=0, le=1000)
+    patch: float = option(1e-6, "s-1", "drag in the middle of the patch minus that around it", ge=0)
+    radius: float = option(0.1, "1", "e-folding radius of the patch as a fraction of the basin's length in y", gt=0)
 
     defaults = DoubleGyreTwin.defaults | {
         "run": {"days": 20.0},
@@ -45,11 +45,11 @@ class DoubleGyreDrag(DoubleGyreTwin):
     }
 
     def linear_drag(self, config, at):
-        """Drag of the surroundings and of the patch, whose middle lies at 0.3 of the basin's length, half-way up."""
+        """Drag of the surroundings plus that of the patch, with its middle at 0.3 of the length in x, 0.5 in y."""
         x = at.x - at.origin[0] + config.grid.dx / 2 - 0.3 * at.length_x
         y = at.y - at.origin[1] + config.grid.dy / 2 - 0.5 * at.length_y
         return config.physics.linear_drag + self.patch * np.exp(-(x**2 + y**2) / (self.radius * at.length_y) ** 2)
 
     def prior_config(self, config):
-        """The configuration of one who does not know of the patch."""
+        """The configuration without the patch, which the first guess does not know."""
         return config.model_copy(update={"case": self.model_copy(update={"patch": 0.0})})

@@ -1,16 +1,16 @@
-"""A twin experiment with errors of the model: winds that the first guess does not know, found with the initial state.
+"""A twin experiment with model errors: winds that the first guess does not know, found together with the initial state.
 
-Physics: the ocean of `double_gyre_twin`, on a grid of 40 km. Weather blows over it: errors of the wind stress in x and
-in y that vary in space and time. They are Gaussian random functions with the covariance sigma² exp(-r²/(2 l²) - t²/(2
-T²)), sums of waves of random wavenumber, frequency and phase. The first guess has the steady wind alone, and starts
-from the same ocean ten days earlier. Within the window of twenty days the winds move the interface by as much as the
-eddies' errors. So no initial state explains all observations; with corrections of the wind the run does.
+Physics: the ocean of `double_gyre_twin` on a grid of 40 km, with weather: additional wind stress in x and y that varies
+in space and time. It is a Gaussian random function with the covariance sigma² exp(-r²/(2 l²) - t²/(2 T²)), a sum of
+waves of random wavenumber, frequency and phase. The first guess has only the steady wind, and starts from the same
+ocean ten days earlier. Within the window of twenty days the weather moves the interface by as much as the errors of the
+initial eddies. So no initial state explains all observations, unless the wind is corrected, too.
 
 Reference: Trémolet, Y. (2006), Accounting for an imperfect model in 4D-Var, Q. J. R. Meteorol. Soc. 132, 2483-2504.
 Rahimi, A. and B. Recht (2007), Random features for large-scale kernel machines, Advances in Neural Information
 Processing Systems 20, 1177-1184, for the sums of waves.
 
-Cost: 72 000 steps of 1 250 cells before the window, and 800 steps within it, often: some minutes on two cores.
+Cost: 72 000 steps on 1 250 cells before the window, then many runs of 800 steps: some minutes on two cores.
 
 Theme: Assimilation
 
@@ -18,8 +18,8 @@ Command: swmodel assimilate double_gyre_winds
 
 Plot: swmodel plot outputs/double_gyre_winds-assimilate
 
-Known answer: the truth. At the end of the window and of the forecast its errors are at most 0.6 of those with the
-controls eta, u and v alone. Of the wind its curl is found, which moves the interface.
+Verification: the truth. At the end of the window and of the forecast the errors are at most 0.6 of those with the
+controls eta, u and v alone. Of the wind only the curl is found, because it is the curl that moves the interface.
 """
 
 from functools import cache
@@ -29,18 +29,17 @@ import numpy as np
 from ..config.options.case import option
 from .double_gyre_twin import DoubleGyreTwin
 
-#: Waves in the sum of each component.
 N_WAVES = 64
 DAY = 86400.0
 
 
 class DoubleGyreWinds(DoubleGyreTwin):
-    lead: float = option(10.0, "days", "by which the state that is taken for the first guess is older", ge=0)
+    lead: float = option(10.0, "days", "age of the state that is taken as first guess", ge=0)
     weather: float = option(0.15, "Pa", "standard deviation of the unknown wind stress, in x and in y", ge=0)
     weather_length: float = option(300e3, "m", "correlation length of the unknown wind stress", gt=0)
     weather_days: float = option(5.0, "days", "correlation time of the unknown wind stress", gt=0)
 
-    spacing: float = option(40e3, "m", "of observations along a track", gt=0)
+    spacing: float = option(40e3, "m", "spacing of observations along a track", gt=0)
 
     defaults = DoubleGyreTwin.defaults | {
         "grid": DoubleGyreTwin.defaults["grid"] | {"nx": 25, "ny": 50, "dx": 40e3, "dy": 40e3},
@@ -74,16 +73,16 @@ class DoubleGyreWinds(DoubleGyreTwin):
         return 0 * at.x + self.unknown_stress(at, t, "y")
 
     def unknown_stress(self, at, t, axis):
-        """The unknown wind stress, Pa."""
+        """The wind stress that the first guess does not know, Pa."""
         return self.weather * random_waves(at, t, self.weather_length, self.weather_days * DAY, self.seed, axis)
 
     def prior_config(self, config):
-        """The configuration of one who does not know of the weather."""
+        """The configuration without the weather, which the first guess does not know."""
         return config.model_copy(update={"case": self.model_copy(update={"weather": 0.0})})
 
 
 def random_waves(at, t, length, period, seed, component):
-    """sqrt(2/n) sum cos(k x + m y + w t + phase): Gaussian, of covariance exp(-r²/(2 length²) - t²/(2 period²))."""
+    """sqrt(2/n) sum cos(k x + m y + w t + phase), Gaussian with covariance exp(-r²/(2 length²) - t²/(2 period²))."""
     x, y = ((each - start) / length for each, start in zip((at.x, at.y), at.origin, strict=True))
     total = sum(np.cos(k * x + m * y + w * t / period + phase) for k, m, w, phase in draw_waves(seed, component))
     return np.sqrt(2 / N_WAVES) * total
@@ -91,6 +90,6 @@ def random_waves(at, t, length, period, seed, component):
 
 @cache
 def draw_waves(seed, component):
-    """(k, m, w, phase) of each wave, by x, y or level: standard normal, and uniform on a circle."""
+    """(k, m, w, phase) of each wave of a component, x, y or level: standard normal k, m, w and uniform phase."""
     rng = np.random.default_rng([seed, ("x", "y", "level").index(component)])
     return [(*rng.standard_normal(3), 2 * np.pi * rng.random()) for _ in range(N_WAVES)]

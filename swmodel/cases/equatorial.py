@@ -1,8 +1,8 @@
 """Waves of the equatorial beta plane: Kelvin, Rossby, mixed Rossby-gravity and inertia-gravity waves.
 
-Physics: f = beta y makes the equator a wave guide, a few equatorial radii sqrt(c/beta) wide, c = sqrt(g depth). Gravity
-is reduced, as for a layer above the thermocline: c = 2 m/s, radius 296 km. The channel is periodic in x, and the walls
-lie six radii from the equator, where nothing is left of the waves.
+Physics: f = beta y makes the equator a waveguide, a few equatorial radii sqrt(c/beta) wide, with c = sqrt(g depth).
+Gravity is reduced, as for a layer above the thermocline: c is 2 m/s and the radius 296 km. The channel is periodic in
+x, and the walls are six radii from the equator, where the waves have decayed.
 
 Reference: Matsuno (1966), J. Meteor. Soc. Japan 44, 25-43; Gill (1982), Atmosphere-Ocean Dynamics, chapter 11.
 
@@ -15,10 +15,10 @@ Command: swmodel run equatorial
 
 Plot: swmodel plot outputs/equatorial --field eta --arrows
 
-Known answer: the wave keeps its shape and goes round with the frequency omega of its branch,
-omega²/c² - k² - beta k/omega = (2n + 1) beta/c. The Kelvin wave travels at c, eastward; long Rossby waves at
--c/(2n + 1), westward. On the default grid the speed of the Kelvin wave is right to 0.03 %. That of the Rossby wave with
-n = 1 is right to 1 %. The error is of second order in the spacing.
+Verification: the wave keeps its shape and travels round the channel with the frequency omega of its branch,
+omega²/c² - k² - beta k/omega = (2n + 1) beta/c. The Kelvin wave travels eastward at c, long Rossby waves westward at
+c/(2n + 1). On the default grid the speed of the Kelvin wave is correct to 0.03 %, that of the Rossby wave with n = 1 to
+1 %. The error is of second order in the grid spacing.
 """
 
 import math
@@ -30,14 +30,14 @@ from numpy.polynomial.hermite import hermval
 from ..config.options.case import CaseFromTheory, option
 from ..errors import ConfigError
 
-ROUND_TRIP_TIME = 100 * 40e3 / 2.0  # time that the Kelvin wave takes round the default channel, s
+ROUND_TRIP_TIME = 100 * 40e3 / 2.0  # of the Kelvin wave in the default channel, s
 
 
 class Equatorial(CaseFromTheory):
     wave: Literal["kelvin", "rossby", "mixed", "gravity"] = option("kelvin", "", "branch of the dispersion relation")
     mode: int = option(1, "1", "meridional mode n of the Rossby and gravity waves", ge=1)
-    waves: int = option(1, "1", "wavelengths in the length of the channel", ge=1)
-    amplitude: float = option(0.1, "m", "highest sea level; small against the depth, for a linear wave")
+    waves: int = option(1, "1", "number of wavelengths in the channel", ge=1)
+    amplitude: float = option(0.1, "m", "highest sea level; small relative to the depth, for a linear wave")
 
     kinds = ("plane",)
 
@@ -60,7 +60,7 @@ def kelvin_speed(config):
 
 
 def equatorial_radius(config):
-    """Equatorial radius of deformation sqrt(c/beta), m; over c it is the unit of time of formulas without units."""
+    """Equatorial radius of deformation sqrt(c/beta), m; divided by c, the unit of time of dimensionless formulas."""
     if config.physics.beta <= 0:
         raise ConfigError([f"physics.beta: equatorial waves need a positive beta, not {config.physics.beta:g} m-1 s-1"])
     return math.sqrt(kelvin_speed(config) / config.physics.beta)
@@ -74,8 +74,8 @@ def wavenumber(config):
 def dispersion(wave, n, k):
     """omega in units of sqrt(beta c) on a branch: a root of omega² - k² - k/omega = 2n + 1.
 
-    Of the three roots for n >= 1 the largest is the eastward gravity wave, the middle one the Rossby wave. The mixed
-    wave, n = 0, is the westward root of omega² - k omega = 1; the Kelvin wave, n = -1, has omega = k.
+    Of the three roots for n >= 1 the largest is the eastward gravity wave and the middle one the Rossby wave. The mixed
+    wave, n = 0, is the westward root of omega² - k omega = 1; for the Kelvin wave, n = -1, omega = k.
     """
     if wave == "kelvin":
         return k
@@ -86,7 +86,7 @@ def dispersion(wave, n, k):
 
 
 def frequency(config):
-    """Angular frequency omega, s-1, negative for waves that go west."""
+    """Angular frequency omega, s-1, negative for waves that travel west."""
     return (
         dispersion(config.case.wave, config.case.mode, wavenumber(config))
         * kelvin_speed(config)
@@ -95,7 +95,7 @@ def frequency(config):
 
 
 def meridional_structure(wave, n, k, y):
-    """Meridional shapes of eta, u and v of a wave, y in radii from the equator; `wave_solution` puts them together.
+    """Meridional shapes of eta, u and v of a wave, y in radii from the equator; `wave_solution` combines them.
 
     With D_m = H_m(y) exp(-y²/2), P = D_{n+1}/(omega - k), M = 2n D_{n-1}/(omega + k): (P - M)/2, (P + M)/2 and D_n.
     The Kelvin wave has D_0, D_0 and 0.
@@ -120,8 +120,7 @@ def wave_solution(config, at, time):
     """The wave, eta in m, u and v in m s-1, at the given Points after `time` seconds.
 
     eta = -A p(y) sin(phase), u = -A (g/c) q(y) sin(phase), v = A (g/c) r(y) cos(phase), with phase = k x - omega t.
-    p, q, r are its `meridional_structure`, y is counted from where f0 + beta y = 0, A makes the highest sea level
-    `amplitude`.
+    p, q, r are its `meridional_structure`, y is zero where f = 0, and A makes the highest sea level `amplitude`.
     """
     case, k, L = config.case, wavenumber(config), equatorial_radius(config)
     p, q, r = meridional_structure(case.wave, case.mode, k, (at.y + config.physics.f0 / config.physics.beta) / L)

@@ -1,8 +1,7 @@
-"""A jet in the middle latitudes of a sphere that rolls up into eddies within six days.
+"""A mid-latitude jet on a sphere, which rolls up into eddies within six days.
 
 Physics: a narrow zonal jet of 80 m/s between 25.7 and 64.3 degrees north is in balance with a layer of 10 km mean
-depth. A small bump of sea level starts the instability. Walls close the band in the south and in the north, where the
-flow is at rest.
+depth. A small bump in sea level triggers the instability. The walls of the band are where the flow is at rest.
 
 Reference: Galewsky, Scott and Polvani (2004), Tellus A 56, 429-440.
 
@@ -15,8 +14,8 @@ Command: swmodel run galewsky -s output.every="6 h"
 Plot: swmodel plot outputs/galewsky --field zeta
 swmodel animate outputs/galewsky --field zeta
 
-Known answer: without the bump (`-s case.bump=0`) the jet stays as it is except for an error of second order in the
-spacing. With it the vorticity at day six is that of the figures of the reference: a wave train that has rolled up.
+Verification: without the bump (`-s case.bump=0`) the jet is steady, except for an error of second order in the grid
+spacing. With it the vorticity at day six is that in the figures of the reference: a wave train that has rolled up.
 """
 
 import functools
@@ -27,19 +26,18 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..errors import ConfigError
 
-#: Of the reference: latitudes of the sides of the jet, radians.
+#: Latitudes of the edges of the jet in the reference, radians.
 JET_SOUTH, JET_NORTH = math.pi / 7, math.pi / 2 - math.pi / 7
 
-#: Of the bump: latitude of its middle, and its widths in longitude and latitude, radians.
+#: Latitude of the middle of the bump, and its widths in longitude and latitude, radians.
 BUMP_LATITUDE, BUMP_WIDTH_LON, BUMP_WIDTH_LAT = math.pi / 4, 1 / 3, 1 / 15
 
-#: Points of the quadrature across the jet.
 QUADRATURE_POINTS = 200
 
 
 class Galewsky(Case):
     speed: float = option(80.0, "m s-1", "largest speed of the jet")
-    bump: float = option(120.0, "m", "height of the bump of sea level that starts the instability")
+    bump: float = option(120.0, "m", "height of the bump in sea level that triggers the instability")
 
     kinds = ("latlon",)
 
@@ -53,7 +51,7 @@ class Galewsky(Case):
     }  # fmt: skip
 
     def eta(self, config, at):
-        """The balanced sea level and bump cos(lat) exp(-(lon/a)²) exp(-((pi/4 - lat)/b)²), m."""
+        """The balanced sea level plus bump cos(lat) exp(-(lon/a)²) exp(-((pi/4 - lat)/b)²), m."""
         lon, lat = np.radians((at.lon + 180) % 360 - 180), np.radians(at.lat)
         shape = np.exp(-((lon / BUMP_WIDTH_LON) ** 2)) * np.exp(-(((BUMP_LATITUDE - lat) / BUMP_WIDTH_LAT) ** 2))
         return balanced_level(config, lat) + self.bump * np.cos(lat) * shape
@@ -63,16 +61,16 @@ class Galewsky(Case):
 
 
 def jet_velocity(speed, lat):
-    """u = speed exp(1/((lat - s)(lat - n))) / exp(-4/(n - s)²) between the sides s and n of the jet, else 0, m s-1."""
+    """u = speed exp(1/((lat - s)(lat - n))) / exp(-4/(n - s)²) between the edges s and n of the jet, else 0, m s-1."""
     inside = (lat > JET_SOUTH) & (lat < JET_NORTH)
     product = np.where(inside, (lat - JET_SOUTH) * (lat - JET_NORTH), -1.0)
     return np.where(inside, speed * np.exp(1 / product + 4 / (JET_NORTH - JET_SOUTH) ** 2), 0.0)
 
 
 def balanced_level(config, lat):
-    """Sea level in balance with the jet, zero in the mean over the sphere, m.
+    """Sea level in balance with the jet, m; its mean over the sphere is zero.
 
-    It falls by R/g times the integral of u (f + u tan(lat)/R) from the south of the jet.
+    From the southern edge of the jet it falls by R/g times the integral of u (f + u tan(lat)/R).
     """
     nodes, weights = gauss_legendre()
     middle, half = (JET_SOUTH + JET_NORTH) / 2, (JET_NORTH - JET_SOUTH) / 2
@@ -83,7 +81,7 @@ def balanced_level(config, lat):
 
 
 def level_drop(config, lat):
-    """How much lower sea level is at some latitudes than in the south of the jet, m."""
+    """How much lower sea level is at given latitudes than south of the jet, m."""
     grid, physics = config.grid, config.physics
     if physics.f0 or physics.beta:
         raise ConfigError(["physics.f0, physics.beta: must be 0: the jet balances the rotation of the sphere"])

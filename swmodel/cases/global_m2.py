@@ -1,8 +1,8 @@
-"""The principal lunar tide, M2, of all oceans at one degree, from the potential alone.
+"""The principal lunar tide, M2, of all oceans at one degree, from the tidal potential alone.
 
-Physics: the Moon raises a tide in an ocean with the relief of the Earth. The poles of the grid lie in Greenland and in
-Antarctica. Self-attraction and loading are twelve per cent of the tide. Bottom drag brakes the tide on shelves. Over
-the relief of the deep ocean a linear drag stands for the energy that internal tides take.
+Physics: the Moon raises a tide in an ocean with the relief of the Earth. The poles of the grid lie in Greenland and
+Antarctica. Self-attraction and loading are twelve per cent of the tide. Bottom drag dissipates the tide on shelves. A
+linear drag represents the loss of energy to internal tides over the relief of the deep ocean.
 
 Reference: Arbic, Garner, Hallberg and Simmons (2004), Deep-Sea Res. II 51, 3069-3101.
 
@@ -16,7 +16,7 @@ Command: swmodel run global_m2
 
 Plot: swmodel plot outputs/global_m2/harmonics.nc
 
-Known answer: the tide that satellites have measured. See docs/verification.md.
+Verification: the tide that satellites have measured; see docs/verification.md.
 """
 
 from functools import cache
@@ -30,10 +30,10 @@ from ..ocean.depth_table import DepthTable
 from ..ocean.rotated_pole import from_earth
 from ..ocean.terms.tide import EQUILIBRIUM
 
-#: The north pole of the grid, in Greenland; that in the south lies in Antarctica.
+#: Longitude and latitude of the north pole of the grid, in Greenland; the south pole lies in Antarctica.
 POLE = (-42.0, 76.0)
 
-#: Depths in m, 0 on land, at one degree about that pole from 179.5 W 85.5 S on, made by tools/global_m2.py.
+#: Depths in m, 0 on land, every degree on a grid with that pole from 179.5 W 85.5 S on, made by tools/global_m2.py.
 RELIEF_FILE = Path(__file__).with_name("global_m2.npz")
 WEST, SOUTH = -179.5, -85.5
 
@@ -60,21 +60,20 @@ class GlobalM2(Case):
 
 @cache
 def load_relief() -> DepthTable:
-    """The depths of the file."""
     return DepthTable.load(RELIEF_FILE, is_periodic=True)
 
 
 def relief_row_and_column(at):
-    """Where Points lie in the file, in rows and columns."""
+    """The positions of Points in the file, in rows and columns."""
     lon, lat = from_earth(POLE, at.lon, at.lat)
     return lat - SOUTH, (lon - WEST) % 360
 
 
 def tidal_power_input(config, amplitude, phase, lon, lat):
-    """What the Moon does on the tide, mean over a period, W m-2: rho g <eta_eq d eta/dt>.
+    """The power input by the Moon, mean over a period, W m-2: rho g <eta_eq d eta/dt>.
 
     Args:
-        amplitude, phase: of M2 in sea level, m and degrees behind Greenwich.
+        amplitude, phase: of M2 in sea level, m and phase lag relative to Greenwich, degrees.
         lon, lat: degrees.
 
     Reference: Egbert and Ray (2001), J. Geophys. Res. 106, 22475-22502.
@@ -86,11 +85,11 @@ def tidal_power_input(config, amplitude, phase, lon, lat):
 
 
 def drag_dissipation(config, depth, u_tide, v_tide):
-    """What linear and quadratic drag take, means over a period, W m-2.
+    """Dissipation by linear and by quadratic drag, means over a period, W m-2.
 
     Args:
         depth: m.
-        along, across: (amplitude, phase) of M2 in u and v at one place, m s-1 and degrees.
+        u_tide, v_tide: (amplitude, phase) of M2 in u and v at the same places, m s-1 and degrees.
     """
     phases = 2 * np.pi * np.arange(24)[:, None, None] / 24
     u, v = (amplitude * np.cos(phases - np.radians(phase)) for amplitude, phase in (u_tide, v_tide))

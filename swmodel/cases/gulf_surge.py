@@ -1,16 +1,15 @@
 """A twin experiment at an open boundary: surges that enter a gulf, found from its gauges.
 
-Physics: a gulf on the f plane, 20 m deep at its head in the west and 80 m at its mouth in the east, which is open.
-Weather over the ocean, outside of the domain, makes the level at the mouth vary in space and time. It is a Gaussian
-random function with the covariance sigma² exp(-r²/(2 l²) - t²/(2 T²)), a sum of waves as in `double_gyre_winds`. The
-surges run into the gulf as Kelvin waves, with the coast on their right, and out again. The first guess knows of no
-surge. Eight gauges observe sea level, with errors of 1 cm. Corrections of the level outside, every two hours, are the
-only controls.
+Physics: a gulf on an f plane, 20 m deep at its head in the west and 80 m at its mouth in the east, which is open.
+Weather over the ocean outside the domain makes the level at the mouth vary in space and time, as a Gaussian random
+function with the covariance sigma² exp(-r²/(2 l²) - t²/(2 T²)), a sum of waves as in `double_gyre_winds`. The surges
+run into the gulf as Kelvin waves, with the coast on their right, and out again. The first guess has no surge. Eight
+gauges observe sea level, with errors of 1 cm. The only controls are corrections of the boundary level, every two hours.
 
 Reference: Rahimi, A. and B. Recht (2007), Random features for large-scale kernel machines, Advances in Neural
 Information Processing Systems 20, 1177-1184, for the sums of waves.
 
-Cost: a window of 384 steps on 400 cells, often: two to three minutes on one core.
+Cost: many runs of 384 steps on 400 cells: two to three minutes on one core.
 
 Theme: Assimilation
 
@@ -18,8 +17,8 @@ Command: swmodel assimilate gulf_surge
 
 Plot: swmodel plot outputs/gulf_surge-assimilate
 
-Known answer: the truth. Errors of the level at the mouth, and of sea level at any time, are at most a quarter of those
-of the first guess. Nothing is promised of the currents of the last hour, whose surges no gauge has seen.
+Verification: the truth. Errors of the level at the mouth, and of sea level at any time, are at most a quarter of those
+of the first guess. Currents of the last hour may have larger errors, because no gauge has seen the last surges.
 """
 
 from ..config.options.case import Case, option
@@ -31,7 +30,7 @@ HEAD_DEPTH, MOUTH_DEPTH = 20.0, 80.0
 
 
 class GulfSurge(Case):
-    surge: float = option(0.4, "m", "standard deviation of the unknown level outside", ge=0)
+    surge: float = option(0.4, "m", "standard deviation of the unknown level at the boundary", ge=0)
     surge_length: float = option(200e3, "m", "correlation length of the unknown level", gt=0)
     surge_hours: float = option(8.0, "h", "correlation time of the unknown level", gt=0)
     eta_error: float = option(0.01, "m", "standard deviation of the gauges' errors", gt=0)
@@ -56,12 +55,11 @@ class GulfSurge(Case):
     }  # fmt: skip
 
     def depth(self, config, at):
-        """Deeper towards the mouth."""
         return HEAD_DEPTH + (config.physics.depth - HEAD_DEPTH) * at.x / (config.grid.nx * config.grid.dx) + 0 * at.y
 
     def boundary_level(self, config, at, t):
         return self.surge * random_waves(at, t, self.surge_length, self.surge_hours * HOUR, self.seed, "level")
 
     def prior_config(self, config):
-        """The configuration of one who does not know of the surges."""
+        """The configuration without surges, which the first guess does not know."""
         return config.model_copy(update={"case": self.model_copy(update={"surge": 0.0})})

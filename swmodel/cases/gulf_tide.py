@@ -1,7 +1,7 @@
-"""The tide in a gulf that becomes shallow as the square of the distance from its head.
+"""The tide in a gulf whose depth increases quadratically towards its mouth.
 
 Physics: the tide of the ocean enters through the mouth in the east and grows towards the closed head in the west.
-Linear drag weakens it. The reflected wave leaves through the mouth.
+Linear drag damps it. The reflected wave leaves through the mouth.
 
 Reference: Lynch and Gray (1978), J. Hydraul. Div. ASCE 104, 1409-1428.
 
@@ -13,9 +13,9 @@ Command: swmodel run gulf_tide
 
 Plot: swmodel plot outputs/gulf_tide --field eta --field eta_error
 
-Known answer: over the depth H0 x² sea level is the real part of `(A x^s1 + B x^s2) exp(iwt)` with
-`s = -1/2 ± sqrt(1/4 - (w² - iw r)/(g H0))`. A and B follow from no current at the head and `amplitude` at the mouth.
-The error is of second order in the spacing: 0.1 % of the amplitude with the default cells.
+Verification: where the depth is H0 x², sea level is the real part of `(A x^s1 + B x^s2) exp(iwt)` with
+`s = -1/2 ± sqrt(1/4 - (w² - iw r)/(g H0))`. A and B follow from zero current at the head and `amplitude` at the mouth.
+The error is of second order in the grid spacing: 0.1 % of the amplitude with the default cells.
 """
 
 import numpy as np
@@ -23,13 +23,12 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..ocean.terms.open_boundaries import boundary_constituents
 
-#: Of M2, s.
 M2_PERIOD = boundary_constituents(["M2"], "")[0].period
 
 
 class GulfTide(Case):
-    amplitude: float = option(0.01, "m", "of the tide M2 in the mouth; ten times as much at the head")
-    head: float = option(60e3, "m", "from where the depth would be zero to the head of the gulf", gt=0)
+    amplitude: float = option(0.01, "m", "amplitude of the tide M2 at the mouth; at the head it is ten times as large")
+    head: float = option(60e3, "m", "distance of the head of the gulf from where the depth would be zero", gt=0)
 
     kinds = ("plane",)
 
@@ -43,7 +42,7 @@ class GulfTide(Case):
     }
 
     def depth(self, config, at):
-        """`physics.depth` at the mouth."""
+        """The depth, which is `physics.depth` at the mouth."""
         return config.physics.depth * ((config.case.head + at.x) / mouth_distance(config)) ** 2
 
     def boundary_tide_level(self, config, at):
@@ -53,12 +52,12 @@ class GulfTide(Case):
         return cosine_and_sine(boundary_tide(config)[1])
 
     def analytic_solution(self, config, at, t):
-        """After the waves of the start from rest have gone."""
+        """The solution after the waves from the start at rest have left."""
         return {"eta": (solution(config, at.x)[0] * np.exp(1j * m2_frequency() * t)).real}
 
 
 def cosine_and_sine(amplitude):
-    """The factors of cos(wt) and sin(wt) of M2 alone, [constituent, part], from the complex one of exp(iwt)."""
+    """The factors of cos(wt) and sin(wt), [constituent, part] for M2 alone, from the complex factor of exp(iwt)."""
     return [[amplitude.real, -amplitude.imag]]
 
 
@@ -68,12 +67,12 @@ def mouth_distance(config):
 
 
 def m2_frequency():
-    """w, s-1."""
+    """The angular frequency w of M2, s-1."""
     return 2 * np.pi / M2_PERIOD
 
 
 def solution(config, x):
-    """Complex amplitudes of sea level, m, and of the current in x, m s-1, of exp(iwt) at distances x from the head."""
+    """Complex factors of exp(iwt) for sea level, m, and current in x, m s-1, at distances x from the head."""
     w, r, g = m2_frequency(), config.physics.linear_drag, config.physics.gravity
     depth_coefficient, mouth_x = config.physics.depth / mouth_distance(config) ** 2, mouth_distance(config)
     s = -0.5 + np.array([1, -1]) * np.sqrt(0.25 - (w**2 - 1j * w * r) / (g * depth_coefficient))
@@ -88,10 +87,7 @@ def solution(config, x):
 
 
 def boundary_tide(config):
-    """Complex amplitudes of sea level, m, and of transport, m2 s-1, of the solution at the mouth.
-
-    The depth there is the mean of the cells on either side, as in the model.
-    """
+    """Complex factors of exp(iwt) for sea level, m, and transport, m2 s-1, at the mouth, with the model's depth."""
     level, current = solution(config, mouth_distance(config) - config.case.head)
     mouth_x, half = mouth_distance(config), config.grid.dx / 2
     depth = config.physics.depth * ((mouth_x - half) ** 2 + (mouth_x + half) ** 2) / (2 * mouth_x**2)

@@ -1,12 +1,11 @@
 """A hurricane over a shelf: the surge that its wind and its low pressure drive against a coast.
 
 Physics: a vortex of Holland (1980) moves northward over a closed basin whose shelf rises to the coast in the north. Its
-wind piles water up on the shelf, right of its track (on the northern hemisphere), and sea level rises under its low
-pressure. Sea level starts in balance with the pressure. Wind and pressure are formulas in time, evaluated each
+wind piles up water on the shelf, to the right of its track (in the northern hemisphere), and sea level rises under its
+low pressure. Sea level starts in balance with the pressure. Wind and pressure are functions of time, evaluated every
 `forcing.every`. With `case.beach` and `drying.active` the coast floods. With `case.track` the storm comes from a file:
-HURDAT2, a best track of ATCF or a table (docs/weather.md). The grid is in degrees then, depth and land come from
-`input.depth`, and the default of `time.start` is the first time of the track. The model refuses a run that reaches
-beyond the track.
+HURDAT2, a best track of ATCF or a table (docs/weather.md). Then the grid must be in degrees, depth and land come from
+`input.depth`, and the default of `time.start` is the first time of the track, beyond which no run may reach.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; Pugh, D. and Woodworth, P. (2014), Sea-Level Science,
 Cambridge, chapter 7.
@@ -19,9 +18,9 @@ Command: swmodel run hurricane
 
 Plot: swmodel plot outputs/hurricane --wind --time "24 h"
 
-Known answer: at rest under a storm that stands still without wind, sea level is higher by (outer pressure - p) /
-(density gravity), 9.95 mm for each hPa, and nothing moves. Under a slow storm, without the Earth's rotation, the surge
-at the coast follows from a steady balance along the line of the strongest wind:
+Verification: under a storm that stands still and has no wind, sea level is higher by (outer pressure - p) / (density
+gravity), 9.95 mm per hPa, and nothing moves. Under a slow storm, without the Earth's rotation, the surge at the coast
+follows from a steady balance along the line of the strongest wind:
 `d eta/dy = tau_y / (density gravity (H + eta)) - d/dy p / (density gravity)`, integrated from deep water
 (`steady_setup`).
 """
@@ -35,35 +34,30 @@ import numpy as np
 
 from ..config.options.case import Case, option
 from ..errors import ConfigError, UsageError
-from ..ocean import best_track, holland
+from ..forcing import holland, storm_tracks, track_formats
 from ..ocean.constituents import parse_date
 from ..ocean.coordinates import is_spherical, points
 from ..setup.fields.netcdf_input.errors import log_once
 
-#: Dates in messages.
 DATE_FORMAT = "%Y-%m-%dT%H:%M"
-#: A degree in radians, and depth at the edge of the shelf over that of the deep water.
+#: A degree in radians, and depth at the edge of the shelf as a fraction of that of the deep water.
 RADIANS_PER_DEGREE, SHELF_EDGE_FRACTION = math.pi / 180, 0.1
-#: Largest distance, m, of a track from a grid; and rows and columns that it is measured from.
+#: Largest distance, m, of a track from a grid, and how many rows and columns it is measured from.
 MAX_TRACK_DISTANCE, MAX_SAMPLED_LINES = 2e6, 33
 
 
 class Hurricane(Case):
-    track: str = option(
-        "", "file", "its track, FILE or FILE:STORM; empty: it goes northward, by the options that follow"
-    )
-    storm: tuple[str, ...] = option((), "", "lines of a table with its track, which a run records in place of the file")
-    wind: float = option(45.0, "m s-1", "largest wind, over a minute at 10 m", gt=0)
-    deficit: float = option(6000.0, "Pa", "pressure around it less that in its centre", gt=0)
+    track: str = option("", "file", "track of the storm, FILE or FILE:STORM; empty: it moves northward")
+    storm: tuple[str, ...] = option((), "", "lines of a table with the track, which a run records in place of the file")
+    wind: float = option(45.0, "m s-1", "largest wind, a one-minute mean at 10 m", gt=0)
+    deficit: float = option(6000.0, "Pa", "pressure around the storm minus that in its centre", gt=0)
     radius: float = option(40e3, "m", "radius of the largest wind", gt=0)
-    speed: float = option(6.0, "m s-1", "its own velocity, northward", ge=0)
-    landfall: float = option(86400.0, "s", "time at which its centre reaches the coast; of one that stands, none")
+    speed: float = option(6.0, "m s-1", "northward velocity of the storm", ge=0)
+    landfall: float = option(86400.0, "s", "time at which the centre reaches the coast; without effect if speed is 0")
     coast: float = option(10.0, "m", "depth at the coast", gt=0)
     shelf: float = option(120e3, "m", "width of the shelf", gt=0)
-    beach: float = option(
-        0.0, "m", "height of land that rises from the coast and floods, in the north; 0: a wall", ge=0
-    )
-    plain: float = option(64e3, "m", "width of that land", gt=0)
+    beach: float = option(0.0, "m", "height of land north of the coast that can flood; 0: a wall", ge=0)
+    plain: float = option(64e3, "m", "width of the land that floods", gt=0)
 
     defaults = {
         "grid": {"nx": 120, "ny": 80, "dx": 8e3, "dy": 8e3, "periodic_x": False, "periodic_y": False,
@@ -76,23 +70,22 @@ class Hurricane(Case):
     }  # fmt: skip
 
     def for_record(self):
-        """With the track itself in place of its file: a run continues without it, and with no other."""
+        """The case with the track itself in place of its file, so that a run can continue only with this track."""
         if not self.track:
             return self
-        return self.model_copy(update={"track": "", "storm": best_track.track_table(read_track(*track_source(self)))})
+        return self.model_copy(update={"track": "", "storm": storm_tracks.track_table(read_track(*track_source(self)))})
 
     def start_date(self):
-        """The first time of the track."""
+        """The first time of the track, if there is one."""
         return read_track(*track_source(self)).dates[0].isoformat() if self.track or self.storm else ""
 
     def depth(self, config, at):
-        """From the coast to SHELF_EDGE_FRACTION of the deep water along the shelf, and down to that over half as wide a
-        slope.
+        """Depth from `coast` to SHELF_EDGE_FRACTION of the deep water on the shelf, then to deep water on a slope.
 
-        With a beach the sea begins without depth, and the land behind it has negative depths.
+        The slope is half as wide as the shelf. With a beach the depth is 0 at the coast and negative on the land.
         """
         if self.beach and not config.drying.active:
-            raise ConfigError(["case.beach: land floods with drying.active=true only"])
+            raise ConfigError(["case.beach: land floods only with drying.active=true"])
         distance, deep_water = distance_to_coast(at) - self._land_width(), config.physics.depth
         coast = 0.0 if self.beach else self.coast
         sea = np.interp(
@@ -105,7 +98,7 @@ class Hurricane(Case):
         return self.plain if self.beach else 0.0
 
     def eta(self, config, at):
-        """In balance with the pressure at the start: zero where it is that around the storm, or of water outside."""
+        """In balance with the initial pressure; zero where that is the pressure around the storm or of the boundary."""
         sides = config.open_boundaries
         outer_pressure = (
             sides.pressure if sides.sides and sides.pressure is not None else self._storm(config, 0.0).outer_pressure
@@ -124,7 +117,7 @@ class Hurricane(Case):
         return self._wind(config, at, t)[1]
 
     def centre(self, config, t):
-        """Where the storm is, m or degrees."""
+        """Position of the storm's centre, m or degrees."""
         storm = self._storm(config, t)
         return storm.x, storm.y
 
@@ -141,7 +134,7 @@ class Hurricane(Case):
         north = points(config.grid, "centre", [config.grid.ny - 1], [0])
         coast = north.y.item() + 0.5 * north.dy - self._land_width()
         y = coast - self.speed * (self.landfall - t) if self.speed else 0.0
-        outer = best_track.DEFAULT_OUTER_PRESSURE
+        outer = storm_tracks.DEFAULT_OUTER_PRESSURE
         return holland.Storm(0.0, y, self.wind, outer - self.deficit, outer, self.radius, 0.0, self.speed)
 
 
@@ -151,7 +144,7 @@ def distance_to_coast(at):
 
 
 def offset_from_storm(config, at, storm):
-    """How far east and north of the centre of a storm points lie, m."""
+    """Distances of points to the east and to the north of a storm's centre, m."""
     if not is_spherical(config.grid):
         return at.x - storm.x, at.y - storm.y
     east = (at.lon - storm.x + 180.0) % 360.0 - 180.0
@@ -170,73 +163,76 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
     """The storm of a track at a time, s since the start of the run."""
     track, name = read_track(*track_source(case)), case.track or "the track"
     if not is_spherical(config.grid):
-        raise ConfigError(["case.track: a track is in degrees; it needs a grid on a sphere, grid.kind=latlon"])
+        raise ConfigError(["case.track: a track is in degrees, so it needs a grid on a sphere, grid.kind=latlon"])
     start = parse_date(config.time.start) if config.time.start else track.dates[0]
     run, dt = config.run, config.time.dt or 0.0
     length = run.days * 86400.0 if run.days is not None else (run.steps or 0) * dt
     last = track.seconds(start)[-1]
-    # Records are asked for up to two behind the last step.
+    # The run asks for up to two records after the last step.
     if start < track.dates[0] or max(length - dt, t - dt - 2 * config.forcing.every) > last:
         end = start + timedelta(seconds=max(length, t))
         raise ConfigError(
             [
-                f"case.track: {name} goes from {track.dates[0]:{DATE_FORMAT}} to {track.dates[-1]:{DATE_FORMAT}}, and "
-                f"the run from {start:{DATE_FORMAT}} to {end:{DATE_FORMAT}}; give another time.start or run.days, or "
-                "add times to the track"
+                f"case.track: {name} covers {track.dates[0]:{DATE_FORMAT}} to {track.dates[-1]:{DATE_FORMAT}}, "
+                f"but the run is from {start:{DATE_FORMAT}} to {end:{DATE_FORMAT}}; give another time.start or "
+                "run.days, or add times to the track"
             ]
         )
     if (distance := distance_to_track(config.grid, *track_source(case))) > MAX_TRACK_DISTANCE:
         raise ConfigError(
             [
                 f"case.track: {name} stays {distance / 1e3:.0f} km or more away from the grid; are longitude and "
-                "latitude exchanged, or has one lost its sign?"
+                "latitude exchanged, or is a sign missing?"
             ]
         )
-    return best_track.storm_at(track.seconds(start), track.values, t, config.grid.radius * RADIANS_PER_DEGREE)
+    return storm_tracks.storm_at(track.seconds(start), track.values, t, config.grid.radius * RADIANS_PER_DEGREE)
 
 
 def track_source(case: Hurricane) -> tuple[str, tuple[str, ...], float]:
-    """The file of a track, the lines that were recorded in its place, and when the file was last changed."""
-    file = best_track.split_storm(case.track)[0]
+    """The file of a track, the lines that were recorded in its place, and the file's modification time."""
+    file = storm_tracks.split_storm(case.track)[0]
     return case.track, case.storm, os.path.getmtime(file) if os.path.exists(file) else 0.0
 
 
 @functools.lru_cache(maxsize=4)
 def distance_to_track(grid, path: str, lines: tuple[str, ...], modified_time: float) -> float:
-    """The least distance of a track from some cells all over a grid, m."""
+    """The smallest distance, m, of a track from a sample of cells all over a grid."""
     rows, columns = (
         np.unique(np.linspace(0, n - 1, min(n, MAX_SAMPLED_LINES)).astype(int)) for n in (grid.ny, grid.nx)
     )
     at, (lon, lat) = points(grid, "centre", rows, columns), read_track(path, lines, modified_time).values[:, :2].T
     lon, lat = lon[:, None, None], lat[:, None, None]
-    return float(best_track.distance(lon, lat, at.lon, at.lat).min())
+    return float(storm_tracks.distance(lon, lat, at.lon, at.lat).min())
 
 
 @functools.lru_cache(maxsize=4)
-def read_track(path: str, lines: tuple[str, ...], modified_time: float) -> best_track.Track:
-    """The track in a file that was last changed at a time, or without one in lines; logs estimates and long gaps."""
+def read_track(path: str, lines: tuple[str, ...], modified_time: float) -> storm_tracks.Track:
+    """The track in a file, or in `lines` if `path` is empty; logs estimates, fixes left out and long gaps."""
     try:
-        track = best_track.read(path) if path else best_track.parse_track(lines, "case.storm")
+        track = track_formats.read_track(path) if path else track_formats.parse_track(lines, "case.storm")
     except UsageError as error:
         raise ConfigError([f"case.track: {error}"]) from None
     if track.n_estimated:
         missing = (f"the {name} at {count} of {len(track.dates)} times" for name, count in track.n_estimated.items())
-        log_once(f"case.track: {path} lacks {', '.join(missing)}; estimated (docs/weather.md)")
+        log_once(f"case.track: {path} lacks {', '.join(missing)}; these are estimated (docs/weather.md)")
+    if track.left_out:
+        count = f"{len(track.left_out)} of {len(track.left_out) + len(track.dates)} fixes left out"
+        log_once(f"case.track: {count}: {storm_tracks.list_left_out(track.left_out)}")
     times = track.seconds(track.dates[0])
-    if path and (gaps := np.diff(times)).max() > best_track.REMARKABLE_GAP_SECONDS:
+    if path and (gaps := np.diff(times)).max() > storm_tracks.REMARKABLE_GAP_SECONDS:
         n = int(gaps.argmax())
         log_once(
             f"case.track: {path} has no fix in the {gaps[n] / 3600:.3g} h after "
-            f"{track.dates[n]:{DATE_FORMAT}}; the storm goes straight and evenly to the next one "
-            f"({(gaps > best_track.REMARKABLE_GAP_SECONDS).sum()} of {len(gaps)} steps are longer than a day)"
+            f"{track.dates[n]:{DATE_FORMAT}}; the storm moves straight and steadily to the next one "
+            f"({(gaps > storm_tracks.REMARKABLE_GAP_SECONDS).sum()} of {len(gaps)} steps are longer than a day)"
         )
     return track
 
 
 def steady_setup(config, at, tau_y, p):
-    """Sea level at points along a line northward to the coast in steady balance with wind stress and pressure, m.
+    """Sea level, m, at points along a northward line to the coast, in steady balance with wind stress and pressure.
 
-    g d eta/dy = tau_y / (density (H + eta)) - d/dy (p / density), from no sea level at the first point on.
+    g d eta/dy = tau_y / (density (H + eta)) - d/dy (p / density), with eta = 0 at the first point.
 
     Args:
         at: Points of one column.

@@ -1,7 +1,7 @@
-"""An inertial oscillation: a uniform current turns with the Coriolis force, and dies away where there is drag.
+"""An inertial oscillation: a uniform current turns with the Coriolis force, and decays if there is drag.
 
-Physics: without slopes of the sea surface, in a doubly periodic domain on an f plane, every parcel moves on an inertial
-circle. Linear or quadratic bottom drag (`physics.linear_drag`, `physics.quadratic_drag`) slows it down; a uniform wind
+Physics: with a flat sea surface, in a doubly periodic domain on an f plane, every parcel moves on an inertial circle.
+Linear or quadratic bottom drag (`physics.linear_drag`, `physics.quadratic_drag`) slows it down; a uniform wind
 (`case.wind`) drives it.
 
 Reference: Gill (1982), Atmosphere-Ocean Dynamics, section 8.3.
@@ -14,9 +14,9 @@ Command: swmodel run inertial -s 'output.stations=[{name="middle", x=160e3, y=16
 
 Plot: swmodel plot outputs/inertial/stations.nc --field current
 
-Known answer: u = U cos ft, v = - U sin ft, which only the time stepper gets wrong. The speed falls as U exp(-r t) with
-linear drag and as U / (1 + C U t/depth) with quadratic drag; wind raises it to tau/(rho depth r) (1 - exp(-r t)) where
-f = U = 0. Sea level stays flat.
+Verification: u = U cos ft, v = - U sin ft; only the time stepper makes errors. The speed decreases as U exp(-r t) with
+linear drag and as U / (1 + C U t/depth) with quadratic drag; if f = U = 0, wind raises it to
+tau/(rho depth r) (1 - exp(-r t)). Sea level stays flat.
 """
 
 import math
@@ -29,7 +29,7 @@ INERTIAL_PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
 
 
 class Inertial(Case):
-    speed: float = option(0.5, "m s-1", "speed of the current at the start, eastward", ge=0)
+    speed: float = option(0.5, "m s-1", "initial eastward speed of the current", ge=0)
     wind: float = option(0.0, "Pa", "eastward wind stress")
 
     kinds = ("plane",)
@@ -56,7 +56,7 @@ def velocity(config, time):
     """Current (u, v), m s-1, at a time in s.
 
     With w = u + i v, s = r + i f: w = U exp(-s t) / (1 + C U/H E(r)) + tau/(rho H) E(s), E(s) = (1 - exp(-s t)) / s.
-    Exact where there is no wind or no quadratic drag.
+    Exact if there is no wind or no quadratic drag.
     """
     physics, speed = config.physics, config.case.speed
     rate = complex(physics.linear_drag, physics.f0)
@@ -67,5 +67,5 @@ def velocity(config, time):
 
 
 def integrated_decay(rate, time):
-    """Integral of exp(-rate t) from 0 to `time`, s: (1 - exp(-rate t)) / rate, or the time where rate = 0."""
+    """Integral of exp(-rate t) from 0 to `time`, s: (1 - exp(-rate t)) / rate, or the time if rate = 0."""
     return -np.expm1(-rate * time) / rate if rate else time

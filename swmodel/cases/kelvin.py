@@ -1,8 +1,7 @@
 """A coastal Kelvin wave in a channel: it runs along the southern wall without changing its shape.
 
 Physics: a long wave on an f plane travels along a coast, which lies to its right for f > 0 (to its left for f < 0). The
-wave decays away from the coast over the Rossby radius a. There is no flow across the channel, so the wall in the north
-does not disturb the wave.
+wave decays offshore over the Rossby radius a. With no flow across the channel, the northern wall has no effect.
 
 Reference: Gill (1982), Atmosphere-Ocean Dynamics, section 10.4; Hsieh, Davey and Wajsowicz (1983), J. Phys. Oceanogr.
 13, 1383-1397, for the wave on the C-grid.
@@ -15,9 +14,9 @@ Command: swmodel run kelvin
 
 Plot: swmodel plot outputs/kelvin --field eta --field eta_error
 
-Known answer: eta = amplitude exp(-y/a) cos(k (x - c t)), u = c eta/depth, v = 0, with c = sgn(f) sqrt(g depth)
-and a = |c/f|. After one round of the channel, the length of the default run, the wave is back where it was. The error
-is of second order in the spacing.
+Verification: eta = amplitude exp(-y/a) cos(k (x - c t)), u = c eta/depth, v = 0, with c = sgn(f) sqrt(g depth)
+and a = |c/f|. After one round of the channel, the length of the default run, the wave is back where it started. The
+error is of second order in the grid spacing.
 """
 
 import math
@@ -26,12 +25,12 @@ import numpy as np
 
 from ..config.options.case import Case, option
 
-ROUND_TRIP_TIME = 96 * 20e3 / math.sqrt(9.81 * 100.0)  # time that the wave takes round the default channel, s
+ROUND_TRIP_TIME = 96 * 20e3 / math.sqrt(9.81 * 100.0)  # of the wave in the default channel, s
 
 
 class Kelvin(Case):
-    amplitude: float = option(0.01, "m", "sea level of a crest at the coast; far less than the depth for a linear wave")
-    waves: int = option(1, "1", "wavelengths in the length of the channel", ge=1)
+    amplitude: float = option(0.01, "m", "height of a crest at the coast; far below the depth, for a linear wave")
+    waves: int = option(1, "1", "number of wavelengths in the channel", ge=1)
 
     kinds = ("plane",)
 
@@ -54,7 +53,7 @@ class Kelvin(Case):
 
 
 def phase_speed(config):
-    """Phase speed sgn(f0) sqrt(g depth), m s-1, eastward where f0 >= 0; the same for every wavelength."""
+    """Phase speed sgn(f0) sqrt(g depth), m s-1, eastward if f0 >= 0, at every wavelength."""
     return math.copysign(math.sqrt(config.physics.gravity * config.physics.depth), config.physics.f0)
 
 
@@ -67,5 +66,5 @@ def sea_level(config, at, time):
 
 
 def current(config, at, time):
-    """Current along the coast, m s-1: u = (c/depth) eta; there is none across."""
+    """Current along the coast, m s-1: u = (c/depth) eta."""
     return phase_speed(config) / config.physics.depth * sea_level(config, at, time)

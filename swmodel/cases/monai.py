@@ -1,13 +1,13 @@
 """The tsunami of Okushiri, 1993, in a narrow valley at Monai: the seventh benchmark problem of the NTHMP.
 
 Physics: a laboratory model at 1:400. A wave enters from the west, first a trough, then a crest. It passes a small
-island, rises against the coast and shoots up a narrow gully, where the real one reached 32 m. The west is open: the
-incident wave comes in, what the coast reflects goes out. The other sides are walls.
+island, rises against the coast and shoots up a narrow gully, where the real tsunami reached 32 m. The west is open, so
+that the incident wave comes in and the reflected wave goes out. The other sides are walls.
 
 Reference: Matsuyama, M. and H. Tanaka (2001), Proc. International Tsunami Symposium 2001, session 7, 7-21; Synolakis
 and others (2007), NOAA Tech. Memo. OAR PMEL-135.
 
-Cost: 7920 steps on 95 892 cells for 22.5 s: one to two minutes on two cores. Half the cells each way: an eighth.
+Cost: 7920 steps on 95 892 cells for 22.5 s: one to two minutes on two cores; with cells twice as large, an eighth.
 
 Theme: Tsunamis
 
@@ -16,8 +16,8 @@ Command: swmodel run monai
 Plot: swmodel plot outputs/monai
 swmodel animate outputs/monai --field eta
 
-Known answer: gauges 5, 7 and 9 as measured (`load_records`), and the highest water of six experiments at three places
-(RUN_UP_RANGES). Bed, incident wave and records are from the files of the benchmark (NTHMP, public).
+Verification: the records of gauges 5, 7 and 9 (`load_records`), and the highest water in six experiments at three
+places (RUN_UP_RANGES). Bed, incident wave and records are from the files of the benchmark (NTHMP, public).
 """
 
 from functools import cache
@@ -33,14 +33,14 @@ from ..ocean.depth_table import DepthTable
 DATA_FILE = Path(__file__).with_name("monai.npz")
 BED_SPACING, RECORD_INTERVAL = 0.014, 0.05
 GAUGES = {"5": (4.521, 1.196), "7": (4.521, 1.696), "9": (4.521, 2.196)}
-#: Lowest and highest of the highest water, m, of the experiments at places.
+#: {position: smallest and largest value of the highest water in the experiments, m}.
 RUN_UP_RANGES = {(5.1575, 1.88): (0.08, 0.10), (5.03, 2.2062): (0.0525, 0.0675), (4.9975, 2.32): (0.0525, 0.0575)}
 
 
 class Monai(Case):
-    height: float = option(1.0, "1", "height of the incident wave, as a part of that of the laboratory")
+    height: float = option(1.0, "1", "height of the incident wave, as a fraction of that in the laboratory")
     eta_error: float = option(1e-3, "m", "standard deviation of the gauges' errors in `swmodel assimilate`", gt=0)
-    seed: int = option(1, "", "seed of these errors", ge=0)
+    seed: int = option(1, "", "seed of the gauges' errors", ge=0)
 
     kinds = ("plane",)
 
@@ -60,18 +60,18 @@ class Monai(Case):
     }  # fmt: skip
 
     def prior_config(self, config):
-        """The configuration of one who does not know of the wave."""
+        """The configuration without the wave, which the first guess does not know."""
         return config.model_copy(update={"case": self.model_copy(update={"height": 0.0})})
 
     def depth(self, config, at):
-        """That of the table, bilinear between its points; negative on land."""
+        """The depth from the table, bilinear between its points; negative on land."""
         return sum(weight * depth for depth, weight in load_bed().neighbours(at.y / BED_SPACING, at.x / BED_SPACING))
 
     def boundary_level(self, config, at, t):
         return self.height * np.interp(t, *load_incident_wave()) + 0 * at.x
 
     def boundary_transport_x(self, config, at, t):
-        """Of a wave that comes in alone: 2 h (sqrt(g h) - sqrt(g depth)), from the invariant of what goes out."""
+        """The transport of the incident wave, 2 h (sqrt(g h) - sqrt(g depth)); see `gradients.incident_wave`."""
         depth, g = config.physics.depth, config.physics.gravity
         h = depth + self.boundary_level(config, at, t)
         return 2 * h * (np.sqrt(g * h) - np.sqrt(g * depth))

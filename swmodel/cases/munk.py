@@ -1,13 +1,13 @@
 """Munk's gyre: wind over a basin on a beta plane, with lateral friction and no slip along the walls.
 
-Physics: a zonal wind that turns from westward in the south to eastward in the north drives a closed gyre, as in the
-case `stommel`. Viscosity takes the place of drag. The western boundary current is as wide as (viscosity/beta)^(1/3),
-and a weak countercurrent runs along its eastern side. The wind is so weak that the flow stays linear. Gravity is small,
-which allows long time steps. The steady current does not depend on it, and sea level varies as its inverse.
+Physics: a zonal wind, westward in the south and eastward in the north, drives a closed gyre as in the case `stommel`,
+but with viscosity in place of drag. The western boundary current is as wide as (viscosity/beta)^(1/3), and a weak
+countercurrent runs along its eastern edge. The wind is so weak that the flow stays linear. Gravity is small, which
+allows long time steps; the steady current does not depend on it, and sea level is inversely proportional to it.
 
 Reference: Munk, W. H. (1950), On the wind-driven ocean circulation, J. Meteorol. 7, 79-93.
 
-Cost: 86 000 steps of 10 000 cells: about ten seconds on two cores.
+Cost: 86 000 steps on 10 000 cells: about ten seconds on two cores.
 
 Theme: Eddies and gyres
 
@@ -15,9 +15,9 @@ Command: swmodel run munk
 
 Plot: swmodel plot outputs/munk --field v --contours eta
 
-Known answer: v changes its sign at 2 pi delta/sqrt(3) from the western wall. There the streamfunction is 1.163 times
-that of the interior. Both hold up to a part of the order of delta/Lx, which `streamfunction` contains. The model agrees
-with it within 2 % along the middle of the basin where delta spans three cells or more.
+Verification: v changes its sign at 2 pi delta/sqrt(3) from the western wall, where the streamfunction is 1.163 times
+that of the interior. Both hold up to relative errors of order delta/Lx, which `streamfunction` includes. Along the
+middle of the basin the model agrees with `streamfunction` within 2 % if delta spans three cells or more.
 """
 
 import math
@@ -48,8 +48,8 @@ def streamfunction(config, x, y):
 
         viscosity ∇⁴psi - beta d psi/dx = F sin(kappa y)
 
-    with X = dX/dx = 0 in the west and the east: no slip there. In the south and the north it lets the water slip. It
-    holds away from the friction layers along those walls.
+    with X = dX/dx = 0 in the west and the east (no slip). In the south and the north it allows slip, so there it holds
+    only away from the friction layers along the walls.
 
     Args:
         x, y: distance from the western and the southern wall, m, of shapes that broadcast.
@@ -57,7 +57,7 @@ def streamfunction(config, x, y):
     X is F/(viscosity kappa⁴) + sum_k a_k exp(lambda_k x) with the four roots of
     lambda⁴ - 2 kappa² lambda² - lambda/delta³ + kappa⁴ = 0.
 
-    Reference: Munk (1950), who leaves out kappa in the friction.
+    Reference: Munk (1950), who neglects kappa in the friction.
     """
     grid, physics = config.grid, config.physics
     Lx, Ly, delta = grid.nx * grid.dx, grid.ny * grid.dy, boundary_layer_width(config)

@@ -1,8 +1,8 @@
 """A lake at rest over a steep ridge and around an island: nothing may move.
 
 Physics: a closed basin on an f plane whose floor rises from 4000 m to 400 m along a meridional ridge, with a round
-island in the eastern half. The water stands still at a level that is not zero, and that floating-point numbers do not
-hold exactly. Sea level, thickness minus depth, then has rounding errors that differ from cell to cell.
+island in the eastern half. The water is at rest at a level that is not zero and has no exact floating-point
+representation. So the rounding errors of sea level, thickness minus depth, differ from cell to cell.
 
 Reference: Bermudez and Vazquez (1994), Comput. Fluids 23, 1049-1071, who call this the C-property of a scheme.
 
@@ -14,7 +14,7 @@ Command: swmodel run rest
 
 Plot: swmodel plot outputs/rest --field depth --field eta_error
 
-Known answer: u = v = 0 and eta = level for ever, to round-off: 1e-13 relative in float64.
+Verification: u = v = 0 and eta = level at all times to round-off, a relative error of 1e-13 in float64.
 """
 
 import numpy as np
@@ -24,9 +24,9 @@ from ..config.options.case import Case, option
 
 class Rest(Case):
     level: float = option(0.37, "m", "sea level of the lake")
-    ridge: float = option(0.9, "1", "height of the ridge as a part of the depth", ge=0, lt=1)
-    ridge_width: float = option(0.05, "1", "half-width of the ridge as a part of the basin's length", gt=0)
-    island: float = option(0.15, "1", "radius of the island as a part of the basin's shorter side", ge=0, lt=0.25)
+    ridge: float = option(0.9, "1", "height of the ridge as a fraction of the depth", ge=0, lt=1)
+    ridge_width: float = option(0.05, "1", "half-width of the ridge as a fraction of the basin's length", gt=0)
+    island: float = option(0.15, "1", "radius of the island as a fraction of the basin's shorter length", ge=0, lt=0.25)
 
     defaults = {
         "grid": {"nx": 90, "ny": 60, "dx": 1e4, "dy": 1e4, "periodic_x": False, "periodic_y": False},
@@ -43,14 +43,14 @@ class Rest(Case):
         return config.physics.depth * (1 - self.ridge * np.exp(-(along**2)))
 
     def mask(self, config, at):
-        """0 on the island, a disc about the point (2 Lx/3, Ly/2) from the south-western corner; 1 in the water."""
+        """0 on the island, a disc around the point (2 Lx/3, Ly/2) from the south-western corner; 1 in the water."""
         x = at.x - at.origin[0] + at.dx / 2 - 2 * at.length_x / 3
         y = at.y - at.origin[1] + at.dy / 2 - at.length_y / 2
         radius = self.island * np.minimum(at.length_x, at.length_y)
         return np.where(np.hypot(x, y) < radius, 0.0, 1.0)
 
     def eta(self, config, at):
-        """Sea level, m: `level` everywhere, at the start and, this being the known answer, ever after."""
+        """Sea level, m: `level` everywhere, at the start and at all later times."""
         return np.full((1, 1), self.level)
 
     def analytic_solution(self, config, at, t):

@@ -1,9 +1,9 @@
 """The tide in the straits between Vancouver Island and the mainland: the Salish Sea.
 
-Physics: the tide of the Pacific enters through the strait of Juan de Fuca. It fills the strait of Georgia through the
-passages between the islands, which hold it back. The west is open, and so is the ocean's part of the south. Puget Sound
-ends at the southern edge, the strait of Georgia at the northern one. Coasts, islands and depths come from the relief in
-the sample data of matplotlib, with cells of 1/30 by 1/45 degree. Drag is quadratic.
+Physics: the tide of the Pacific enters through the Strait of Juan de Fuca. It fills the Strait of Georgia through the
+passages between the islands, which slow it down. The west is open, and so is the part of the south that is ocean. Puget
+Sound is cut off at the southern edge, the Strait of Georgia at the northern one. Coasts, islands and depths come from
+the relief in the sample data of matplotlib, with cells of 1/30 by 1/45 degree. Drag is quadratic.
 
 Reference: Foreman and others (1995), J. Geophys. Res. 100, 721-740, for the tide of these straits.
 
@@ -16,8 +16,8 @@ Command: swmodel run salish_sea -s time.start=2012-03-01 -s open_boundaries.noda
 
 Plot: swmodel plot outputs/salish_sea/harmonics.nc
 
-Known answer: observations, roughly. The semidiurnal tide has a minimum near Victoria, about half of its height in the
-ocean. In the strait of Georgia it is higher again, and hours later. The diurnal tide grows on its way.
+Verification: a rough comparison with observations. The semidiurnal tide has a minimum near Victoria, about half of its
+height in the ocean. In the Strait of Georgia it is higher again, and hours later. The diurnal tide grows along its way.
 """
 
 import functools
@@ -29,18 +29,16 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..errors import ConfigError
 
-#: Columns of the relief at whose southern edge there is the ocean; beyond them Puget Sound.
+#: Number of columns of the relief that end in the ocean in the south; those farther east end in Puget Sound.
 OCEAN_COLUMNS = 60
 
-#: Share of water from which a cell is water: little, as the passages between the islands are narrower than the cells.
+#: Fraction of water above which a cell is wet: small, because passages between islands are narrower than the cells.
 MIN_WATER_FRACTION = 0.3
 
 
 class SalishSea(Case):
-    least_depth: float = option(15.0, "m", "depth of shallower water", gt=0)
-    largest_depth: float = option(
-        400.0, "m", "depth of deeper water: that of the straits, for a longer time step", gt=0
-    )
+    least_depth: float = option(15.0, "m", "least depth of water", gt=0)
+    largest_depth: float = option(400.0, "m", "largest depth, that of the straits, for a longer time step", gt=0)
 
     kinds = ("latlon",)
 
@@ -73,7 +71,7 @@ def load_relief():
 
 @functools.cache
 def connected_water():
-    """1 on water of the relief that is connected to the ocean in the south-west, 0 elsewhere."""
+    """1 where the relief is water connected to the ocean in the south-west, 0 elsewhere."""
     from scipy import ndimage
 
     is_water = load_relief()[2] < 0
@@ -83,7 +81,7 @@ def connected_water():
 
 
 def interpolate(values, at):
-    """Values of the relief [y, x] at the Points, bilinear; at its edge those of the edge."""
+    """Values on the relief's points, [y, x], interpolated bilinearly to Points; beyond its edge those of the edge."""
     x, y, _ = load_relief()
     column, row = (np.interp(where, axis, np.arange(axis.size)) for where, axis in ((at.lon % 360, x), (at.lat, y)))
     i, j = np.minimum(column.astype(int), x.size - 2), np.minimum(row.astype(int), y.size - 2)

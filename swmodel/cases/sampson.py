@@ -1,7 +1,7 @@
-"""A slosh in a canal with a parabolic floor, which linear drag brings to rest.
+"""Water sloshes in a canal with a parabolic floor, until linear drag brings it to rest.
 
-Physics: the surface stays a plane that tilts to and fro, and the shores move up and down both slopes. Drag takes the
-current away, and with it the tilt. The canal is one column of water after another; nothing varies across it.
+Physics: the surface stays a plane that tilts to and fro, and the shores move up and down both slopes. Drag damps the
+current, and with it the tilt. Nothing varies across the canal.
 
 Reference: Sampson, J., A. Easton and M. Singh (2006), ANZIAM J. 47, C373-C387; with the sizes of the library SWASHES
 (Delestre and others 2013, Int. J. Numer. Methods Fluids 72, 269-300).
@@ -14,7 +14,7 @@ Command: swmodel run sampson
 
 Plot: swmodel plot outputs/sampson --field eta --field eta_error
 
-Known answer: the current is B exp(-rt/2) sin st everywhere, with r = `physics.linear_drag` and
+Verification: the current is B exp(-rt/2) sin st everywhere, with r = `physics.linear_drag` and
 s² = 2 g depth/a² - r²/4; sea level is `sea_level`.
 """
 
@@ -25,8 +25,8 @@ from .thacker_planar import fields_where_wet
 
 
 class Sampson(Case):
-    radius: float = option(3000.0, "m", "a: from the middle of the canal to the shore at rest", gt=0)
-    speed: float = option(5.0, "m s-1", "B: the current of the slosh, which the drag makes smaller")
+    radius: float = option(3000.0, "m", "a: distance from the middle of the canal to the shore at rest", gt=0)
+    speed: float = option(5.0, "m s-1", "B: amplitude of the current before damping")
 
     kinds = ("plane",)
 
@@ -51,13 +51,13 @@ class Sampson(Case):
 
 
 def frequency(config):
-    """s of the damped slosh, s-1."""
+    """Angular frequency s of the damped oscillation, s-1."""
     physics = config.physics
     return np.sqrt(2 * physics.gravity * physics.depth / config.case.radius**2 - physics.linear_drag**2 / 4)
 
 
 def current(config, time):
-    """The current of all water, m s-1: B exp(-rt/2) sin st."""
+    """The current, the same everywhere, m s-1: B exp(-rt/2) sin st."""
     return config.case.speed * np.exp(-config.physics.linear_drag * time / 2) * np.sin(frequency(config) * time)
 
 
@@ -66,7 +66,6 @@ def sea_level(config, at, time):
 
     a² B² exp(-rt)/(8 g² depth) (-s r sin 2st + (r²/4 - s²) cos 2st) - B² exp(-rt)/(4 g)
     - exp(-rt/2)/g (B s cos st + r B/2 sin st) x
-
     """
     s, r, g, B = frequency(config), config.physics.linear_drag, config.physics.gravity, config.case.speed
     oscillating_part = (r**2 / 4 - s**2) * np.cos(2 * s * time) - s * r * np.sin(2 * s * time)

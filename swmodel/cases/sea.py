@@ -1,9 +1,8 @@
-"""A sea at rest, to put your own wind, tide, weather or open boundaries on: with the depth and the coast of
-`grid.file`.
+"""A sea at rest, with depth and coast from `grid.file`, for your own wind, tide, weather or open boundaries.
 
-Physics: the sea level is zero everywhere and nothing drives the water. Depth and coast come from the grid's file, or
-from `input.depth` and `input.mask`. Without either the sea is a basin 60 degrees wide with a flat floor. On a sphere
-the Coriolis parameter is that of the latitude. Quadratic bottom drag is that of a sandy floor.
+Physics: sea level is zero everywhere and nothing drives the water. Depth and coast come from the grid's file, or from
+`input.depth` and `input.mask`. Without either the sea is a basin 60 degrees wide with a flat floor. On a sphere the
+Coriolis parameter is that of the latitude. Quadratic bottom drag is that of a sandy floor.
 
 Cost: 1080 steps on 7200 cells for a day: seconds.
 
@@ -15,7 +14,7 @@ swmodel run sea -s grid.file=sea.nc -s time.start=2012-03-01 -s tide.constituent
 
 Plot: swmodel plot outputs/sea/harmonics.nc
 
-Known answer: u = v = 0 and eta = 0 for ever, to the last bit, over any relief and around any coast.
+Verification: u = v = 0 and eta = 0 at all times, to the last bit, over any relief and along any coast.
 """
 
 from ..config.options.case import Case

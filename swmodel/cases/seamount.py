@@ -1,14 +1,14 @@
 """A current over a seamount on a rotating plane: an anticyclone grows over the summit, a cyclone is swept away.
 
-Physics: a uniform current in a channel meets a Gaussian seamount. Columns of water keep their potential vorticity
-(f + zeta)/h. Those that climb the seamount are squeezed and turn anticyclonically. Those that stood on it at the start
-are stretched as they leave it and turn cyclonically. A weak current stays blocked in a Taylor column over the summit;
-the default is strong enough to sweep the cyclone downstream. `-s case.speed=0` is water at rest, which stays at rest
-to the last bit whatever the height of the seamount.
+Physics: a uniform current in a channel meets a Gaussian seamount. Columns of water conserve their potential vorticity
+(f + zeta)/h. Those that climb the seamount are squeezed and rotate anticyclonically. Those that are over it at the
+start are stretched as they leave and rotate cyclonically. A weak current stays blocked in a Taylor column over the
+summit; the default is strong enough to sweep the cyclone downstream. With `-s case.speed=0` the water stays at rest, to
+the last bit, whatever the height of the seamount.
 
 Reference: Huppert, H. E. and K. Bryan (1976), Topographically generated eddies, Deep-Sea Res. 23, 655-679.
 
-Cost: 52 000 steps of 18 432 cells: about ten seconds on two cores.
+Cost: 52 000 steps on 18 432 cells: about ten seconds on two cores.
 
 Theme: Eddies and gyres
 
@@ -16,8 +16,8 @@ Command: swmodel run seamount
 
 Plot: swmodel plot outputs/seamount --field zeta --contours depth
 
-Known answer: when the first water has left, potential vorticity over the seamount is that of the current upstream. Then
-zeta = `squeezed_vorticity` = -f (depth - h)/depth there, and the cyclone downstream is as strong.
+Verification: when the initial water has left, potential vorticity over the seamount is that of the current upstream.
+Then zeta = `squeezed_vorticity` = -f (depth - h)/depth there, and the cyclone downstream is as strong.
 """
 
 import numpy as np
@@ -27,8 +27,8 @@ from ..config.options.case import Case, option
 
 class Seamount(Case):
     speed: float = option(0.25, "m s-1", "speed of the current, positive eastward")
-    height: float = option(0.05, "1", "height of the seamount as a part of the depth", lt=1)
-    radius: float = option(1 / 12, "1", "e-folding radius of the seamount as a part of the channel's width", gt=0)
+    height: float = option(0.05, "1", "height of the seamount as a fraction of the depth", lt=1)
+    radius: float = option(1 / 12, "1", "e-folding radius of the seamount as a fraction of the channel's width", gt=0)
 
     kinds = ("plane",)
 
@@ -48,20 +48,20 @@ class Seamount(Case):
         return -self.speed / physics.gravity * (physics.f0 * at.y + physics.beta * at.y**2 / 2)
 
     def u(self, config, at):
-        # The flux h u does not diverge over the seamount, so that no gravity wave runs off at the start.
+        # The flux h u has no divergence over the seamount, so no gravity wave is emitted at the start.
         return self.speed / (1 - seamount_height(config, at))
 
 
 def seamount_height(config, at):
-    """Height of the seamount as a part of the depth, height exp(-r²/R²); r = 0 lies a third of the way along x."""
+    """Height of the seamount as a fraction of the depth: height exp(-r²/R²), r = 0 at a third of the length in x."""
     x, y = at.x + at.length_x / 6, at.y
     return config.case.height * np.exp(-(x**2 + y**2) / (config.case.radius * at.length_y) ** 2)
 
 
 def squeezed_vorticity(config, at):
-    """Relative vorticity of a column that has climbed to the given points from level ground, s-1: f0 (h/depth - 1).
+    """Relative vorticity of a column that has climbed to the given points from the flat floor, s-1: f0 (h/depth - 1).
 
-    h is the thickness of water at rest. The formula holds where sea level varies little against the height of the
-    seamount, and for currents that are not blocked: |f0| height radius is below about the speed.
+    h is the thickness of water at rest. The formula holds if sea level varies little compared with the height of the
+    seamount, and if the current is not blocked: |f0| height radius is below about the speed.
     """
     return -config.physics.f0 * seamount_height(config, at)

@@ -1,7 +1,6 @@
 """A seiche: the free standing wave of a closed basin.
 
-Physics: water in a rectangular basin of even depth, without rotation, swings between the walls. Sea level starts from
-its largest swing, at rest.
+Physics: water in a rectangular basin of uniform depth, without rotation, swings between the walls. It starts from rest.
 
 Reference: Lamb (1932), Hydrodynamics, section 190; the period is that of Merian (1828).
 
@@ -13,9 +12,9 @@ Command: swmodel run seiche
 
 Plot: swmodel plot outputs/seiche --field eta --arrows --record 14
 
-Known answer: eta = amplitude cos(kx x) cos(ky y) cos(omega t), omega² = g depth (kx² + ky²). With one nodal line the
-period is 2 L / sqrt(g depth), two of which are the default run; with self-attraction it is 1/sqrt(1 - beta) times as
-long. On the C-grid the standing wave is an exact mode with a frequency that is lower by the part (kx dx)²/24.
+Verification: eta = amplitude cos(kx x) cos(ky y) cos(omega t), omega² = g depth (kx² + ky²). With one nodal line the
+period is 2 L / sqrt(g depth), 1/sqrt(1 - beta) times as long with self-attraction; the default run takes two periods.
+On the C-grid the standing wave is an exact mode whose frequency is lower by the fraction (kx dx)²/24.
 """
 
 import math
@@ -28,7 +27,7 @@ DEFAULT_PERIOD = 2 * 200 * 500.0 / math.sqrt(9.81 * 50.0)  # of the default basi
 
 
 class Seiche(Case):
-    amplitude: float = option(0.01, "m", "sea level at a wall; small against the depth, for a linear wave")
+    amplitude: float = option(0.01, "m", "sea level at a wall; small relative to the depth, for a linear wave")
     nodes_x: int = option(1, "1", "nodal lines that cross the x axis", ge=0)
     nodes_y: int = option(0, "1", "nodal lines that cross the y axis", ge=0)
 
@@ -70,7 +69,7 @@ def frequency(config):
 def grid_frequency(config):
     """Angular frequency of the same mode on the C-grid, s-1: kx becomes (2/dx) sin(kx dx/2), and so does ky.
 
-    With one wavenumber it is omega (1 - (kx dx)²/24 + ...).
+    If ky = 0 it is omega (1 - (kx dx)²/24 + ...).
 
     Reference: Arakawa and Lamb (1977), Methods Comput. Phys. 17, section III, scheme C.
     """
@@ -80,6 +79,6 @@ def grid_frequency(config):
 
 
 def wave_speed(config):
-    """sqrt((1 - beta) g depth), m s-1, beta that of self-attraction."""
+    """sqrt((1 - beta) g depth), m s-1, with the beta of self-attraction."""
     physics = config.physics
     return math.sqrt((1 - physics.self_attraction) * physics.gravity * physics.depth)

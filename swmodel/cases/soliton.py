@@ -1,9 +1,9 @@
 """A solitary Rossby wave of the equator that leaves an open basin.
 
-Physics: in the wave guide of the equatorial beta plane two anticyclones, one on either side of the equator, travel
-westward together faster than linear Rossby waves: their dispersion and their steepening balance. The basin is open in
-the west and in the east; north and south are walls, where nothing is left of the wave. It leaves through the west. A
-sponge before the open boundaries takes what moves more slowly than a gravity wave, and would be thrown back.
+Physics: in the waveguide of the equatorial beta plane two anticyclones, one on either side of the equator, travel
+westward together, faster than linear Rossby waves, because dispersion and steepening balance. The basin is open in the
+west and in the east; the walls in the north and the south are where the wave has decayed. It leaves through the west. A
+sponge along the open boundaries damps what is slower than a gravity wave and would be reflected.
 
 Reference: Boyd (1980), J. Phys. Oceanogr. 10, 1699-1717.
 
@@ -15,8 +15,8 @@ Command: swmodel run soliton
 
 Plot: swmodel plot outputs/soliton --field eta --arrows --record 4
 
-Known answer: sea level and current are those of the formula of the reference, of first order in the amplitude, and
-travel westward with (1/3 + 0.395 B²) sqrt(g depth). Once the wave has left, little of its energy is still there.
+Verification: sea level and current follow the formula of the reference, of first order in the amplitude, and travel
+westward at (1/3 + 0.395 B²) sqrt(g depth). Once the wave has left, little of its energy remains.
 """
 
 import math
@@ -26,14 +26,14 @@ import numpy as np
 from ..config.options.case import CaseFromTheory, option
 from .equatorial import equatorial_radius, kelvin_speed
 
-#: Of the default basin: sqrt(g depth), m/s, its radius, m, and the unit of time, s.
+#: Of the default basin: sqrt(g depth), m/s, and beta, m-1 s-1; the equatorial radius, m, and the unit of time, s.
 C, BETA = 2.0, 2.28e-11
 L, T = math.sqrt(C / BETA), 1 / math.sqrt(C * BETA)
 
 
 class Soliton(CaseFromTheory):
     steepness: float = option(0.395, "1", "B: the wave is 1/B radii long, and 1.09 B² of the depth high", gt=0, le=0.6)
-    start: float = option(4.0, "1", "where it begins, radii east of the middle")
+    start: float = option(4.0, "1", "where the wave starts, radii east of the middle")
 
     kinds = ("plane",)
 
@@ -53,7 +53,7 @@ class Soliton(CaseFromTheory):
 
 
 def celerity(config):
-    """Its speed westward, m s-1: (1/3 + 0.395 B²) c."""
+    """Westward speed of the wave, m s-1: (1/3 + 0.395 B²) c."""
     return (1 / 3 + 0.395 * config.case.steepness**2) * kelvin_speed(config)
 
 
@@ -69,7 +69,7 @@ def solution(config, at, time):
     x = at.x / unit - config.case.start + celerity(config) * time / unit
     y = at.y / unit
     decay = np.exp(-2 * abs(B * x))
-    phi = 0.771 * B**2 * 4 * decay / (1 + decay) ** 2  # sech² without the large numbers of cosh
+    phi = 0.771 * B**2 * 4 * decay / (1 + decay) ** 2  # sech² without the overflow of cosh
     slope, shape = -2 * B * np.tanh(B * x) * phi, np.exp(-(y**2) / 2)
     c = kelvin_speed(config)
     return (

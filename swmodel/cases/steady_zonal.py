@@ -1,8 +1,8 @@
-"""A zonal flow that turns with the sphere stays as it is: the second test of Williamson and others.
+"""A steady zonal flow in solid rotation on a sphere: the second test case of Williamson and others.
 
 Physics: u = speed cos(lat) in a band round the sphere is a solid rotation. Sea level balances the Coriolis force and
-the curvature of the parallels. The walls in the south and in the north lie along the flow. In a band the axis of the
-flow is that of the sphere; a flow across the poles would need water there.
+the curvature of the parallels. The walls in the south and in the north are parallel to the flow. The axis of the flow
+is that of the sphere, because a flow across the poles would need water there.
 
 Reference: Williamson, Drake, Hack, Jakob and Swarztrauber (1992), J. Comput. Phys. 102, 211-224, test case 2.
 
@@ -14,8 +14,8 @@ Command: swmodel run steady_zonal
 
 Plot: swmodel plot outputs/steady_zonal --field u --field u_error
 
-Known answer: nothing changes. At 2.5 degrees the relative error after five days is 5e-5 of the thickness and 5e-4 of
-the velocity, of second order in the spacing.
+Verification: the flow is steady. At 2.5 degrees the relative error after five days is 5e-5 for the thickness and 5e-4
+for the velocity, of second order in the grid spacing.
 """
 
 import math
@@ -25,12 +25,12 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..errors import ConfigError
 
-#: Of the reference: the Earth's radius, m, and rotation rate, s-1.
+#: The Earth's radius, m, and rotation rate, s-1, of the reference.
 RADIUS, ROTATION = 6.37122e6, 7.292e-5
 
 
 class SteadyZonal(Case):
-    speed: float = option(2 * math.pi * RADIUS / (12 * 86400), "m s-1", "speed at the equator: round it in twelve days")
+    speed: float = option(2 * math.pi * RADIUS / (12 * 86400), "m s-1", "speed at the equator: around in twelve days")
 
     kinds = ("latlon",)
 

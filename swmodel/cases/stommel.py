@@ -1,15 +1,14 @@
-"""Stommel's gyre: wind over a basin on a beta plane, with linear bottom drag, gathers its return flow in the west.
+"""Stommel's gyre: wind over a basin on a beta plane with linear bottom drag; the return flow is along the western wall.
 
-Physics: a zonal wind that turns from westward in the south to eastward in the north drives a closed gyre. In the
-interior the curl of the wind balances beta v (Sverdrup); along the western wall drag balances it in a current as wide
-as linear_drag/beta. The wind is so weak that the flow stays linear. Gravity is small, which allows long time steps. The
-steady current does not depend on it (as long as |eta| stays small against the depth), and sea level varies as its
-inverse.
+Physics: a zonal wind, westward in the south and eastward in the north, drives a closed gyre. In the interior the curl
+of the wind balances beta v (Sverdrup); along the western wall drag balances beta v, in a current as wide as
+linear_drag/beta. The wind is so weak that the flow stays linear. Gravity is small, which allows long time steps; the
+steady current does not depend on it (if |eta| is well below the depth), and sea level is proportional to its inverse.
 
 Reference: Stommel, H. (1948), The westward intensification of wind-driven ocean currents, Trans. Amer. Geophys. Union
 29, 202-206.
 
-Cost: 55 000 steps of 10 000 cells: about five seconds on two cores.
+Cost: 55 000 steps on 10 000 cells: about five seconds on two cores.
 
 Theme: Eddies and gyres
 
@@ -17,7 +16,7 @@ Command: swmodel run stommel
 
 Plot: swmodel plot outputs/stommel --field v --contours eta
 
-Known answer: `streamfunction`, reached within 1 to 2 % where linear_drag/beta spans four cells or more.
+Verification: `streamfunction`; the model agrees with it within 1 to 2 % if linear_drag/beta spans four cells or more.
 """
 
 import math
@@ -60,7 +59,7 @@ def streamfunction(config, x, y):
     F = config.case.wind * math.pi / (physics.density * physics.depth * Ly)
     root = math.hypot(physics.beta / (2 * r), kappa)
     rise, fall = root - physics.beta / (2 * r), -root - physics.beta / (2 * r)
-    # exp(rise Lx) is divided out of p, which overflows in a basin that is wide against its length.
+    # exp(rise Lx), which overflows in a basin that is wide compared with its length in y, is divided out of p.
     p = (1 - math.exp(fall * Lx)) / (1 - math.exp((fall - rise) * Lx))
     shape = 1 - p * np.exp(rise * (x - Lx)) - (1 - p * math.exp(-rise * Lx)) * np.exp(fall * x)
     return F / (r * kappa**2) * np.sin(kappa * y) * shape

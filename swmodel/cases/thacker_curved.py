@@ -1,8 +1,8 @@
-"""Water that heaves in a bowl: its surface is a paraboloid that rises in the middle while the shore draws in.
+"""Water that heaves in a bowl: its surface is a paraboloid that rises in the middle while the shore contracts.
 
-Physics: water at rest stands highest in the middle of a paraboloid. It runs out, overshoots the shore of rest and runs
-back. With rotation it turns the more slowly the wider it is. The shore moves in all directions at once, so that it cuts
-through the cells at all angles.
+Physics: water starts from rest, highest in the middle of a paraboloid. It runs outward, overshoots the shore of rest
+and runs back. With rotation the water turns more slowly the farther it has spread. The shore moves in all directions at
+once and cuts through the cells at all angles.
 
 Reference: Thacker, W. C. (1981), J. Fluid Mech. 107, 499-508; with the sizes of the library SWASHES (Delestre and
 others 2013, Int. J. Numer. Methods Fluids 72, 269-300).
@@ -15,8 +15,8 @@ Command: swmodel run thacker_curved
 
 Plot: swmodel plot outputs/thacker_curved --field h --field h_error
 
-Known answer: with A = (a⁴ - r0⁴)/(a⁴ + r0⁴), q = 1 - A cos wt and w² = f0² + 8 g depth/a², sea level is
-depth (sqrt(1 - A²)/q - 1 - r²/a² ((1 - A²)/q² - 1)). After three periods the water is what it was.
+Verification: with A = (a⁴ - r0⁴)/(a⁴ + r0⁴), q = 1 - A cos wt and w² = f0² + 8 g depth/a², sea level is
+depth (sqrt(1 - A²)/q - 1 - r²/a² ((1 - A²)/q² - 1)). After three periods the water is as at the start.
 """
 
 import numpy as np
@@ -24,13 +24,13 @@ import numpy as np
 from ..config.options.case import CaseFromTheory, option
 from .thacker_planar import bowl_depth, fields_where_wet
 
-#: Of the default bowl, s.
+#: Period in the default bowl, s.
 DEFAULT_PERIOD = 2 * np.pi / np.sqrt(8 * 9.81 * 0.1)
 
 
 class ThackerCurved(CaseFromTheory):
-    radius: float = option(1.0, "m", "a: of the shore at rest", gt=0)
-    start: float = option(0.8, "m", "r0: radius of the shore at the start, where the water is narrowest", gt=0)
+    radius: float = option(1.0, "m", "a: radius of the shore at rest", gt=0)
+    start: float = option(0.8, "m", "r0: initial radius of the shore, the smallest one", gt=0)
 
     kinds = ("plane",)
 
@@ -62,6 +62,6 @@ class ThackerCurved(CaseFromTheory):
 
 
 def frequency(config):
-    """w of the oscillation, s-1."""
+    """Angular frequency w of the oscillation, s-1."""
     physics = config.physics
     return np.sqrt(physics.f0**2 + 8 * physics.gravity * physics.depth / config.case.radius**2)

@@ -1,8 +1,8 @@
-"""Water that swings round in a bowl: its surface stays a plane, its shore travels round the bowl.
+"""Water that swings round in a bowl: its surface stays a plane, and its shore travels round the bowl.
 
-Physics: in a paraboloid gravity pulls every column of water towards the axis with a force that grows as the distance.
-The water moves as one body in a circle, or with rotation in a circle with another period. A part of the bowl is dry at
-any time, and becomes wet when the water comes round.
+Physics: in a paraboloid gravity pulls every column of water towards the axis with a force proportional to the distance.
+The water moves as one body in a circle; rotation changes the period. At any time a part of the bowl is dry, and it
+becomes wet when the water comes round.
 
 Reference: Thacker, W. C. (1981), J. Fluid Mech. 107, 499-508; with the sizes of the library SWASHES (Delestre and
 others 2013, Int. J. Numer. Methods Fluids 72, 269-300).
@@ -15,20 +15,20 @@ Command: swmodel run thacker_planar
 
 Plot: swmodel plot outputs/thacker_planar --field h --field h_error
 
-Known answer: with s = `swing` and the angle wt, sea level is the plane s depth/a² (2 x cos wt + 2 y sin wt - s). The
-current is s w (-sin wt, cos wt), with w² + f0 w = 2 g depth/a². After three rounds the water is where it began.
+Verification: with s = `swing` and the angle wt, sea level is the plane s depth/a² (2 x cos wt + 2 y sin wt - s). The
+current is s w (-sin wt, cos wt), with w² + f0 w = 2 g depth/a². After three rounds the water is where it started.
 """
 
 import numpy as np
 
 from ..config.options.case import CaseFromTheory, option
 
-#: Of the default bowl, s.
+#: Period in the default bowl, s.
 DEFAULT_PERIOD = 2 * np.pi / np.sqrt(2 * 9.81 * 0.1)
 
 
 class ThackerPlanar(CaseFromTheory):
-    radius: float = option(1.0, "m", "a: of the shore at rest", gt=0)
+    radius: float = option(1.0, "m", "a: radius of the shore at rest", gt=0)
     swing: float = option(0.5, "m", "distance of the water's centre from the axis of the bowl", gt=0)
 
     kinds = ("plane",)
@@ -59,13 +59,13 @@ def bowl_depth(config, at):
 
 
 def frequency(config):
-    """w of the water's path round the axis, s-1, counted anticlockwise."""
+    """Angular velocity w of the water's motion round the axis, s-1, anticlockwise."""
     physics, half = config.physics, config.physics.f0 / 2
     return np.sqrt(half**2 + 2 * physics.gravity * physics.depth / config.case.radius**2) - half
 
 
 def fields_where_wet(depth, level, u, v=0.0):
-    """An answer as fields: eta no lower than the bed, thickness h, and no current where it is dry.
+    """A solution as fields: eta not below the bed, thickness h, and zero current where it is dry.
 
     Args:
         depth, level: resting depth and sea level, m; there is water where level > -depth.

@@ -1,7 +1,7 @@
 """Tidal flats with a creek: the flood comes up the creek and spreads, the ebb leaves pools and a thread of water.
 
-Physics: flats rise gently from the sea in the west, and dry at low water. A winding creek in them carries water in
-before it can cross them, and drains them last. The tide M2 enters through the west; friction is Manning's.
+Physics: flats rise gently from the sea in the west and dry at low water. A winding creek carries water into them before
+it can cross them, and is the last to drain. The tide M2 enters through the west; friction is Manning's.
 
 Reference: Friedrichs, C. T. and D. G. Aubrey (1988), Estuar. Coast. Shelf Sci. 27, 521-545, for tides over flats.
 
@@ -13,8 +13,8 @@ Command: swmodel run tidal_flat
 
 Plot: swmodel plot outputs/tidal_flat --field eta --field speed --arrows --time "21 h"
 
-Known answer: the volume grows by what the side lets in. The basin is short against the wave of the tide: on the flood
-the level is nearly that outside wherever water reaches.
+Verification: the volume changes by what flows through the open boundary. The basin is short compared with the tidal
+wavelength, so during the flood the level is nearly that of the boundary wherever there is water.
 """
 
 import numpy as np
@@ -22,13 +22,12 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..ocean.terms.open_boundaries import boundary_constituents
 
-#: Of M2, s.
 M2_PERIOD = boundary_constituents(["M2"], "")[0].period
 
 
 class TidalFlat(Case):
     high: float = option(1.2, "m", "height of the flats in the east above mean sea level")
-    low: float = option(-1.0, "m", "height of the flats' edge in the west above mean sea level", lt=0)
+    low: float = option(-1.0, "m", "height of the western edge of the flats above mean sea level", lt=0)
     creek: float = option(3.0, "m", "depth of the creek in its middle below the flats", ge=0)
     width: float = option(150.0, "m", "half-width of the creek", gt=0)
 
@@ -45,7 +44,7 @@ class TidalFlat(Case):
     }  # fmt: skip
 
     def depth(self, config, at):
-        """`physics.depth` in the western seventh, then the flats with the creek, which ends before the east."""
+        """`physics.depth` in the western seventh, then flats with the creek, which ends before the eastern side."""
         x, y = at.x / at.length_x, at.y / at.length_y
         flats = np.interp(x, (1 / 7, 1 / 3, 1.0), (config.physics.depth, -self.low, -self.high))
         distance_over_width = (y - 0.5 - 0.15 * np.sin(3 * np.pi * x)) * at.length_y / self.width
@@ -53,5 +52,5 @@ class TidalFlat(Case):
         return flats + self.creek * reach * np.exp(-(distance_over_width**2))
 
     def eta(self, config, at):
-        """High water, where the tide outside begins."""
+        """High water, with which the tide at the boundary starts."""
         return config.open_boundaries.amplitude[0]

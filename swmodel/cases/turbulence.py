@@ -1,13 +1,13 @@
 """Decaying turbulence: random eddies merge into fewer and larger ones.
 
-Physics: an f plane without land, doubly periodic or between walls, is full of eddies of random phases, in balance with
-sea level. They all have about the same size, or a spectrum of a given slope. Energy hardly decays and moves to larger
-scales. Enstrophy moves to smaller ones, where biharmonic viscosity removes it. `swmodel spectra` shows both.
+Physics: an f plane without land, doubly periodic or between walls, is full of eddies with random phases, in balance
+with sea level. They all have about the same size, or a spectrum with a given slope. Energy hardly decays and moves to
+larger scales. Enstrophy moves to smaller ones, where biharmonic viscosity removes it. `swmodel spectra` shows both.
 
 Reference: McWilliams, J. C. (1984), The emergence of isolated coherent vortices in turbulent flow, J. Fluid Mech. 146,
 21-43.
 
-Cost: 30 000 steps of 65 536 cells: about 20 s on two cores.
+Cost: 30 000 steps on 65 536 cells: about 20 s on two cores.
 
 Theme: Eddies and gyres
 
@@ -15,11 +15,10 @@ Command: swmodel run turbulence
 
 Plot: swmodel plot outputs/turbulence --field zeta
 
-Known answer: the initial flow has no divergence, and the mean square speed is speed² exactly. Each ring of wavenumbers
-has the energy that the spectrum gives it, on the grid and for any seed. With balance = "linear" sea level balances the
-Coriolis force without error. With "nonlinear" the tendency of the divergence vanishes too, where thickness varies
-little. Values do not depend on how the grid is divided. In the run energy decays, enstrophy decays faster, and the mean
-scale grows.
+Verification: the initial flow has no divergence, and its mean square speed is exactly speed². Each band of wavenumbers
+has the energy that the spectrum prescribes, on the grid and for any seed. With balance = "linear" sea level balances
+the Coriolis force exactly. With "nonlinear" the tendency of the divergence vanishes, too, if thickness varies little.
+Values do not depend on how the grid is divided. Energy decays, enstrophy decays faster, and the mean scale grows.
 """
 
 from typing import Literal
@@ -33,11 +32,9 @@ from ..ocean.random_flow import EnergySpectrum, RandomFlow, reuse_equal
 class Turbulence(Case):
     speed: float = option(0.5, "m s-1", "root-mean-square speed of the initial flow", ge=0)
     wavenumber: float = option(10.0, "1", "wavelengths of the main eddies in the domain's longer side", ge=1, le=100)
-    slope: float = option(
-        0.0, "1", "power of the wavenumber that energy falls by beyond the main eddies; 0: they are all there are", le=0
-    )
+    slope: float = option(0.0, "1", "spectral slope of energy beyond the main eddies; 0: there are no others", le=0)
     balance: Literal["linear", "nonlinear"] = option(
-        "linear", "", "of sea level with the flow: with the Coriolis force, or with the flow's inertia too"
+        "linear", "", "sea level balances the Coriolis force, or inertia, too"
     )
     seed: int = option(1, "", "seed of the random phases", ge=0)
 
@@ -66,11 +63,10 @@ class Turbulence(Case):
 
 
 def make_flow(config) -> RandomFlow:
-    """The initial flow."""
     case = config.case
     return reuse_equal(RandomFlow(config.grid, EnergySpectrum(case.wavenumber, case.slope), case.speed, case.seed))
 
 
 def values_at(waves, at) -> np.ndarray:
-    """Of Waves at Points, [rows, columns]."""
+    """The values of Waves at Points, [rows, columns]."""
     return waves.evaluate(at.j[:, 0], at.i[0])

@@ -1,12 +1,12 @@
 """A steady vortex: pressure balances Coriolis and centrifugal force.
 
 Physics: an axisymmetric vortex on an f plane whose streamfunction is a Gaussian. Sea level balances it exactly in the
-continuous equations, so that whatever changes is the error of the discretisation. The domain is doubly periodic, and
-the vortex is so small in it that its images do not matter.
+continuous equations, so any change is an error of the discretisation. The domain is doubly periodic, and so much larger
+than the vortex that its periodic images do not matter.
 
 Reference: Carton, X. (2001), Hydrodynamical modeling of oceanic vortices, Surv. Geophys. 22, 179-263.
 
-Cost: 28 800 steps of 16 384 cells: about five seconds on two cores.
+Cost: 28 800 steps on 16 384 cells: about five seconds on two cores.
 
 Theme: Eddies and gyres
 
@@ -14,8 +14,8 @@ Command: swmodel run vortex
 
 Plot: swmodel plot outputs/vortex --field zeta --field eta_error
 
-Known answer: v²/r + f v = g dh/dr for the azimuthal velocity v = r `angular_velocity` and the sea level of `sea_level`:
-nothing moves but around the centre. The error is of second order in the spacing.
+Verification: v²/r + f v = g dh/dr for the azimuthal velocity v = r `angular_velocity` and the level of `sea_level`, so
+there is only motion around the centre. The error is of second order in the grid spacing.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ from ..config.options.case import Case, option
 
 class Vortex(Case):
     speed: float = option(1.0, "m s-1", "largest azimuthal velocity, positive anticlockwise")
-    radius: float = option(1 / 14, "1", "radius of the largest velocity as a part of the domain's shorter side", gt=0)
+    radius: float = option(1 / 14, "1", "radius of largest velocity as a fraction of the domain's shorter side", gt=0)
 
     kinds = ("plane",)
 
@@ -63,9 +63,6 @@ def angular_velocity(config, r):
 
 
 def sea_level(config, r):
-    """Sea level that balances the vortex, m: g eta = - f R² angular_velocity - (R angular_velocity)²/2.
-
-    It solves v²/r + f v = g d eta/dr.
-    """
+    """Sea level, m, that solves v²/r + f v = g d eta/dr: g eta = - f R² angular_velocity - (R angular_velocity)²/2."""
     swirl = core_radius(config) * angular_velocity(config, r)
     return -(config.physics.f0 * core_radius(config) * swirl + swirl**2 / 2) / config.physics.gravity

@@ -1,6 +1,6 @@
 """The program `swmodel`: a group of commands.
 
-Commands import what they need, apart from click, when they run: `--help` is fast, and imports neither JAX nor MPI.
+Apart from click, commands import what they need only when they run, so that `--help` is fast and needs no JAX or MPI.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .bench import bench
 from .cases import cases, init
 from .derivatives import check_gradient, sensitivity
 from .ensemble import ensemble
+from .export import export
 from .grid import grid
 from .inspect import doctor, info
 from .messages import print_error
@@ -29,35 +30,33 @@ from .verify import verify
 __all__ = ["main"]
 
 
-#: Characters of a command's summary, which is never cut.
+#: Length limit of a command's summary in the help, large enough that none is cut.
 MAX_SUMMARY_CHARACTERS = 1000
-#: The commands that the help lists, by what they are for.
+#: The commands that the help lists, by purpose.
 COMMAND_GROUPS = {
     "Run": (run, resume, init, cases, grid),
-    "Look": (plot, animate, view, info),
+    "Look": (plot, animate, view, info, export),
     "Analyse": (spectra, sensitivity, assimilate, ensemble, check_gradient, verify),
     "Set up": (doctor, bench),
 }
 
 
 class CommandGroup(click.Group):
-    """A group that turns exceptions into one message and an exit code (`swmodel.errors`)."""
+    """A command group that turns an exception into a message and an exit code (`swmodel.errors`)."""
 
     def format_commands(self, ctx, formatter):
-        """List the GROUPS of commands, each with its whole summary."""
+        """List the commands by COMMAND_GROUPS, each with its whole summary."""
         for title, commands in COMMAND_GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(each.name, each.get_short_help_str(MAX_SUMMARY_CHARACTERS)) for each in commands])
 
     def main(self, *arguments, **options):
-        """Run the program; exits with its exit code."""
         try:
             super().main(*arguments, **options)
         except FilesError as error:  # --help or --version could not be written
             sys.exit(report_error(error))
 
     def invoke(self, ctx):
-        """Run the command."""
         try:
             with interrupt.raise_keyboard_interrupt():
                 try:
@@ -71,7 +70,7 @@ class CommandGroup(click.Group):
 
 
 def report_error(error: BaseException) -> int:
-    """Say what went wrong, unless the reader has left; returns the exit code."""
+    """Print the error, unless the reader of stdout has gone; returns the exit code."""
     if isinstance(error, streams.StdoutClosedError):
         return streams.EXIT_STDOUT_CLOSED
     print_error(error)
@@ -79,7 +78,7 @@ def report_error(error: BaseException) -> int:
 
 
 def set_debug(ctx, parameter, enabled):
-    """Show tracebacks, in this process and in those it starts."""
+    """Let this process, and those that it starts, print tracebacks."""
     if enabled:
         os.environ["SWMODEL_DEBUG"] = "1"
 
@@ -93,7 +92,7 @@ def main(context):
 
     Start with: swmodel run jet
     """
-    if context.invoked_subcommand != worker.name:  # whose ranks report it together
+    if context.invoked_subcommand != worker.name:  # the ranks of a worker report wrong flags together
         environment.check_xla_flags()
 
 

@@ -1,4 +1,4 @@
-"""`swmodel assimilate`: the states, coefficients, or errors of the forcing that explain what was observed."""
+"""`swmodel assimilate`: find the initial state, coefficients or forcing errors that explain observations."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from ..errors import UsageError
 from . import options
 from .start import start_task
 
-#: What to add to a configuration without settings.
+#: The section to add to a configuration that has none.
 ASSIMILATION_TEMPLATE = """\
 # Settings to start from; with them in my.toml: swmodel assimilate my.toml
 [assimilation]
 observations = "observations.nc"  # yours: docs/assimilation.md describes the file
 controls = ["eta"]                # or u, v, depth, wind_x, linear_drag, viscosity, ...
 sigma_eta = {sigma_eta:g}  # m, standard deviation of the errors of the first guess
-length = {length:g}  # m, their length of correlation
+length = {length:g}  # m, correlation length of these errors
 every_steps = {every_steps}  # steps between the states that observations are compared with
 """
 LETKF_TEMPLATE = """\
-localisation = {reach:g}  # m, from which on an observation has no influence
+localisation = {reach:g}  # m, distance beyond which an observation has no influence
 cycle_steps = {every_steps}  # steps between analyses, a multiple of every_steps
 """
 
@@ -29,9 +29,9 @@ cycle_steps = {every_steps}  # steps between analyses, a multiple of every_steps
 @options.memory
 @options.walltime
 @click.option("--method", metavar="4dvar|letkf", help="Variational fit, or ensemble Kalman filter.  [4dvar]")
-@click.option("--members", metavar="M", help="Members of letkf.  [16, or those of the case]")
-@click.option("--seed", metavar="N", help="Seed of its random numbers.  [0]")
-@click.option("--resume", is_flag=True, help="Continue from the iterations or cycles in the folder.")
+@click.option("--members", metavar="M", help="Number of members of letkf.  [16, or that of the case]")
+@click.option("--seed", metavar="N", help="Seed of the random numbers of letkf.  [0]")
+@click.option("--resume", is_flag=True, help="Continue after the last iteration or cycle stored in the folder.")
 def assimilate(force, memory, resume, **arguments):
     """Fit initial state, coefficients or forcing to observations: 4D-Var, or LETKF.
 
@@ -41,12 +41,12 @@ def assimilate(force, memory, resume, **arguments):
     swmodel assimilate my.toml --output outputs/analysis --resume
     swmodel assimilate double_gyre_winds --method letkf
 
-    The section [assimilation] of the configuration names the controls, the observations and the errors of the first
-    guess; without it the command prints one. The run is the window of the assimilation. Its initial state and
-    coefficients are the first guess.
+    The section [assimilation] of the configuration names the control variables, the observations and the errors of
+    the first guess; if it is missing, the command prints an example. The run is the assimilation window; its initial
+    state and coefficients are the first guess.
 
-    With letkf, an ensemble Kalman filter, random members start from the first guess and its errors. They are analysed
-    after every assimilation.cycle_steps, with the observations nearer than assimilation.localisation.
+    With letkf, an ensemble Kalman filter, random members are drawn from the first guess and its errors. Every
+    assimilation.cycle_steps they are analysed with the observations nearer than assimilation.localisation.
 
     Exit codes: 4, the cost could not be decreased; 75, stopped and resumable.
     """
@@ -58,7 +58,7 @@ def assimilate(force, memory, resume, **arguments):
         method = config.assimilation.method
         for name in ("members", "seed"):
             if arguments[name] is not None and method != "letkf":
-                raise UsageError(f"--{name}: belongs to letkf; give --method letkf, or leave it out")
+                raise UsageError(f"--{name}: an option of letkf; give --method letkf, or leave it out")
         if config.assimilation == type(config.assimilation)(method=method) and not is_twin(config):
             click.echo((ASSIMILATION_TEMPLATE + LETKF_TEMPLATE * (method == "letkf")).format(**template_values(config)))
         check_assimilation(config)

@@ -1,4 +1,4 @@
-"""`swmodel bench`: a table of speeds like the published one, sweeps, reports and comparisons."""
+"""`swmodel bench`: the published table of speeds measured on this machine, other sweeps, reports and comparisons."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from ..parallel import environment, streams
 from .options import PATH, combine_options, number_list_type, output_option, parse_positive_integer
 
 SWEEPS = {
-    "table": "The published benchmark, beside the published numbers.",
-    "strong": "One grid on more and more processes.",
-    "weak": "As many cells for each process, on more and more processes.",
-    "scaling": "Time of a step on many processes: predicted from its parts, and measured.",
-    "sizes": "Speed against grid size, caches to memory.",
+    "table": "The published benchmark, compared with the published numbers.",
+    "strong": "Strong scaling: one grid on more and more processes.",
+    "weak": "Weak scaling: the same number of cells per process, on more and more processes.",
+    "scaling": "Time per step on many processes: predicted from its parts, and measured.",
+    "sizes": "Speed against grid size, from grids that fit in caches to those that need memory.",
     "halo": "The exchange of halos alone, by mpi4jax and by ffi.",
-    "output": "What writing costs.",
-    "start": "Time to the first step, and what it is spent on.",
-    "native": "The native step: precision, steps in a sweep, processes, terms.",
+    "output": "The cost of writing output.",
+    "start": "Time to the first step, and how it is spent.",
+    "native": "The native step: precision, steps per sweep, processes, terms.",
     "gpu": "One GPU: executors, steppers, precisions, coasts.",
-    "schemes": "The native step of every flux, stepper and term.",
-    "ensemble": "Members times steps per second, in one program and as runs.",
-    "fft": "Fourier transforms of fields in blocks, beside scipy.fft.",
+    "schemes": "The native step with every flux, stepper and term.",
+    "ensemble": "Members times steps per second, in one program and as separate runs.",
+    "fft": "Fourier transforms of fields in blocks, compared with scipy.fft.",
 }
 
 
@@ -30,15 +30,14 @@ COUNT_LIST, GRID_SIZE = (
 )
 
 
-#: The commands that most users need.
+#: The commands that the short help lists, those that most users need.
 SHORT_HELP_COMMANDS = ("table", "compare")
 
 
 class BenchGroup(click.Group):
-    """A group whose help lists the commands SHOWN; with --help-all, all."""
+    """A group whose help lists SHORT_HELP_COMMANDS, and with --help-all all commands."""
 
     def list_commands(self, ctx):
-        """The names that the help lists."""
         return [
             name
             for name in super().list_commands(ctx)
@@ -46,13 +45,12 @@ class BenchGroup(click.Group):
         ]
 
     def get_help(self, ctx):
-        """The help, with the commands SHOWN."""
+        """The help with SHORT_HELP_COMMANDS, unless `bench.all` is set."""
         ctx.meta.setdefault("bench.all", False)
         return super().get_help(ctx)
 
 
 def print_full_help(ctx, parameter, enabled):
-    """Print the help with all commands."""
     if enabled:
         ctx.meta["bench.all"] = True
         click.echo(ctx.get_help())
@@ -69,41 +67,39 @@ def bench():
     \b
     swmodel bench table                    the published table, on this machine
     swmodel bench table --quick            the same in a minute, on a small grid
-    swmodel bench compare OLD NEW          what became faster or slower
+    swmodel bench compare OLD NEW          show what became faster or slower
     swmodel bench halo                     the exchange of halos; --help-all lists all sweeps
     """
 
 
-#: The options that all sweeps have.
+#: The options of every sweep.
 sweep_options = combine_options(
-    click.option("--quick", is_flag=True, help="A small size, under a minute."),
+    click.option("--quick", is_flag=True, help="Use a small size, which takes less than a minute."),
     click.option(
         "--executor",
         "executors",
         metavar="NAME",
         multiple=True,
-        help="What computes the steps, or all; repeatable.  [fastest]",
+        help="Executor to measure, or all; repeatable.  [fastest]",
     ),
     click.option("--nproc", type=COUNT_LIST, help="Numbers of processes."),
     click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks exchange halos.  [mpi]"),
-    click.option("--devices", type=COUNT_LIST, help="Numbers of devices in a process, for sharded."),
-    click.option("--size", "sizes", type=GRID_SIZE, multiple=True, help="Grid in place of the sweep's; repeatable."),
-    click.option("--oversubscribe", is_flag=True, help="Also more processes than cores; these rows are marked."),
-    click.option("--steps", type=click.IntRange(min=2), metavar="N", help="Steps of a sample."),
-    click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Samples of each row."),
-    output_option("DIR", "Folder of the results."),
-    click.option("--resume", is_flag=True, help="Continue an interrupted sweep; finished samples stay."),
-    click.option("--force", is_flag=True, help="Replace the results that are in the folder."),
+    click.option("--devices", type=COUNT_LIST, help="Numbers of devices per process, for sharded."),
+    click.option("--size", "sizes", type=GRID_SIZE, multiple=True, help="Grid to use instead; repeatable."),
+    click.option("--oversubscribe", is_flag=True, help="Allow more processes than cores; such rows are marked."),
+    click.option("--steps", type=click.IntRange(min=2), metavar="N", help="Steps per sample."),
+    click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Samples per row."),
+    output_option("DIR", "Folder for the results."),
+    click.option("--resume", is_flag=True, help="Continue an interrupted sweep; finished samples are kept."),
+    click.option("--force", is_flag=True, help="Replace existing results in the folder."),
     click.option("--label", metavar="TEXT", help="Name of this machine in reports.  [its processor]"),
     click.option(
-        "--launcher", metavar="COMMAND", default="", help='What starts processes in place of mpiexec, as "srun".'
+        "--launcher", metavar="COMMAND", default="", help='Command that starts processes, instead of mpiexec: "srun".'
     ),
 )
 
 
 def add_sweep(name: str, text: str):
-    """Add the command of a sweep."""
-
     @sweep_options
     def command(**options):
         from ..bench.session import run_sweep
@@ -121,9 +117,9 @@ for sweep, text in SWEEPS.items():
 @bench.command()
 @click.option("--case", "cases", type=click.Choice(["jet", "double_gyre", "global_m2", "chile2010"]), multiple=True,
               help="Case; repeatable.  [all]")  # fmt: skip
-@click.option("--quick", is_flag=True, help="Short runs, two minutes.")
+@click.option("--quick", is_flag=True, help="Use short runs, two minutes in all.")
 def steppers(cases, quick):
-    """Error and speed of all time steppers, and their speed at equal error."""
+    """Compare error and speed of all time steppers, and their speed at equal error."""
     from ..bench.steppers import CASE_DAYS
     from ..bench.steppers import make_report as make_report
 
@@ -135,9 +131,9 @@ def steppers(cases, quick):
 @click.argument("files", metavar="FILE|DIR...", nargs=-1, required=True, type=PATH)
 @output_option("DIR", "Folder for report.md and figures.")
 def report(files, output):
-    """One table and figures of several results.
+    """Write one table, and figures, of several results.
 
-    They may be of several machines and of several sweeps.
+    The results may come from several machines and several sweeps.
     """
     from ..bench.session import make_report as make_report
 
@@ -151,9 +147,9 @@ def report(files, output):
 @click.argument("old", metavar="OLD", type=PATH)
 @click.argument("new", metavar="NEW", type=PATH)
 def compare(old, new):
-    """What became faster or slower.
+    """Show what became faster or slower.
 
-    Medians and spread of two results, and which differences exceed the noise.
+    The command prints medians and spread of two results, and marks the differences that exceed the noise.
     """
     from ..bench.compare import compare_report as make_comparison
     from ..bench.results import read_record

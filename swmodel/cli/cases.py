@@ -25,12 +25,11 @@ def cases(case):
     width = max(map(len, registry.names()))
     for name in registry.names():
         click.echo(f"{name:<{width}}  {registry.docstring(name).splitlines()[0]}")
-    click.echo("\nDescribe one with: swmodel cases CASE. Run it with: swmodel run CASE")
-    click.echo("Your own case is a Python file (docs/cases.md): swmodel run my_case.py")
+    click.echo("\nDescribe a case: swmodel cases CASE. Run it: swmodel run CASE")
+    click.echo("You can write your own case as a Python file (docs/cases.md): swmodel run my_case.py")
 
 
 def describe_case(source: str) -> str:
-    """The docstring of a case, and its options with their defaults."""
     from .. import cases as registry
     from ..config.loading.load import gather_sources
     from ..config.loading.merge import merge
@@ -45,8 +44,8 @@ def describe_case(source: str) -> str:
 @click.command()
 @click.argument("case")
 @options.settings
-@click.option("--all", "complete", is_flag=True, help="Print all keys, also those that few runs change.")
-@click.option("-o", "--output", type=options.PATH, metavar="FILE", help="Write into a new file.")
+@click.option("--all", "complete", is_flag=True, help="Print all keys, including those that few runs change.")
+@click.option("-o", "--output", type=options.PATH, metavar="FILE", help="Write to a new file instead.")
 def init(case, settings, complete, output):
     """Print a configuration to start your own from. CASE is a name or a case file (.py).
 

@@ -1,4 +1,4 @@
-"""`swmodel check-gradient` and `swmodel sensitivity`: are derivatives exact, and what does a number depend on?"""
+"""`swmodel check-gradient` and `swmodel sensitivity`: check that derivatives are exact, and map them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from . import options
 from .start import start_task
 
-#: Steps that are checked if the command line does not say how many: so few that the run is not yet chaotic.
+#: Default number of steps of a check, small enough that the run is not yet chaotic.
 DEFAULT_STEPS = 50
 
 
@@ -32,15 +32,15 @@ def check_gradient(memory, file, **arguments):
     swmodel check-gradient my.toml -s grid.nx=60 --steps 200 --json check.json
 
     The command differentiates a random function of the last state with respect to the initial state and to every field
-    and coefficient of the run. It compares Taylor's remainder, tangent and adjoint, and both halves of the Hessian. The
-    run has 50 steps in double precision by default.
+    and coefficient of the run. It checks Taylor's remainder, compares tangent with adjoint, and tests the symmetry of
+    the Hessian. By default the run has 50 steps in double precision.
 
     Exit code 4: a derivative is not exact.
     """
     arguments["dtype"] = arguments["dtype"] or "float64"
     if not (arguments["steps"] or arguments["days"]):
         arguments["steps"] = str(DEFAULT_STEPS)
-    arguments["force"] = arguments["force"] or arguments["output"] is None  # without --output, replace the last check
+    arguments["force"] = arguments["force"] or arguments["output"] is None  # the default folder may be overwritten
 
     def job_options(config):
         from ..errors import FilesError
@@ -48,7 +48,7 @@ def check_gradient(memory, file, **arguments):
 
         require_derivatives(config)
         if file and not file.absolute().parent.is_dir():
-            raise FilesError(f"--json {file}: there is no folder {file.parent}")
+            raise FilesError(f"--json {file}: the folder {file.parent} does not exist")
         return {"memory": memory, "json": str(file.absolute()) if file else None}
 
     start_task("check-gradient", job_options=job_options, **arguments)
@@ -57,13 +57,13 @@ def check_gradient(memory, file, **arguments):
 @click.command(context_settings=options.option_aliases(to="wrt"))
 @options.common_options
 @options.distributed_options
-@click.option("--of", metavar="QUANTITY", required=True, help="Quantity that is differentiated.")
-@click.option("--wrt", metavar="FIELD", multiple=True, required=True, help="With respect to FIELD; repeatable.")
-@click.option("--mean", is_flag=True, help="Take the quantity's mean over all steps, not its last value.")
+@click.option("--of", metavar="QUANTITY", required=True, help="Quantity to differentiate.")
+@click.option("--wrt", metavar="FIELD", multiple=True, required=True, help="Control variable FIELD; repeatable.")
+@click.option("--mean", is_flag=True, help="Use the mean of the quantity over all steps, not its last value.")
 @options.memory
 @click.option("--walltime", metavar="TIME", help='Give up after this wall-clock time: "2 h", "90 min".')
 def sensitivity(of, wrt, mean, memory, **arguments):
-    """Map the derivatives of a quantity, by the adjoint of the run.
+    """Map the derivatives of a quantity, computed by the adjoint of the run.
 
     \b
     swmodel sensitivity double_gyre --of sea_level:2.5e5,1.1e6 --wrt depth --wrt wind_x --days 30
@@ -78,9 +78,9 @@ def sensitivity(of, wrt, mean, memory, **arguments):
       kinetic_energy, energy      linear_drag, manning   coefficients of bottom drag
       mass, potential_enstrophy   gravity, viscosity, biharmonic_viscosity, quadratic_drag (numbers)
 
-    Positions are in m, on a sphere longitude and latitude in degrees. Transport is positive eastward (x=) and northward
-    (y=). The command writes sensitivity.nc and sensitivity.png, which has a panel for each field. With --from the
-    derivatives by eta, u and v are those at that state.
+    Positions are in m, or on a sphere longitude and latitude in degrees. Transport is positive eastward (x=) and
+    northward (y=). The command writes sensitivity.nc and sensitivity.png, which has a panel for each field. With --from
+    the derivatives with respect to eta, u and v are taken at that state.
     """
 
     def job_options(config):

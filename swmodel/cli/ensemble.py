@@ -1,4 +1,4 @@
-"""`swmodel ensemble`: many runs that differ by random perturbations, computed together."""
+"""`swmodel ensemble`: compute many runs that differ by random perturbations."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .start import start_task
 )
 @click.option("--seed", metavar="N", help="Seed of the random numbers.  [0]")
 @click.option("--write-members", metavar="N,N,...", help="Members whose fields are written.  [0,1,2,3]")
-@click.option("--devices", metavar="D", help="JAX devices that share the members.  [1]")
-@click.option("--reproducible", is_flag=True, help="With xla the same bits however members are shared; slower.")
+@click.option("--devices", metavar="D", help="Number of JAX devices that share the members.  [1]")
+@click.option("--reproducible", is_flag=True, help="Make xla give the same bits however members are shared; slower.")
 @options.walltime
 def ensemble(settings, perturbations, **arguments):
     """Run many members with random perturbations.
@@ -34,14 +34,14 @@ def ensemble(settings, perturbations, **arguments):
     swmodel resume outputs/double_gyre-ensemble
 
     \b
-    NAME is            SIZE is the standard deviation of      LENGTH, m, of the correlation
-      initial.eta        what is added to it, m                 always
-      wind               its relative change                    for a field; without it one number
-      viscosity          the logarithm of its factor            never
+    NAME is            SIZE is the standard deviation of      LENGTH is the correlation length, m
+      initial.eta        the sea level that is added, m         required
+      wind               its relative change                    optional: without it, the change is uniform
+      viscosity          the logarithm of its factor            not allowed
 
-    Processes (--nproc) or devices (--devices) share the members. The random numbers, and with native every bit, do not
-    depend on this. The command writes ensemble.nc with mean, spread, some members and time series of all. With --from
-    all members start from one spun-up state, which is perturbed.
+    Processes (--nproc) or devices (--devices) share the members. This changes neither the random numbers nor, with
+    native, a single bit of the results. The command writes ensemble.nc with mean, spread, some members, and time series
+    of all. With --from all members start from perturbations of one spun-up state.
 
     Exit codes: 4, a member blew up; 75, stopped and resumable.
     """
@@ -52,7 +52,7 @@ def ensemble(settings, perturbations, **arguments):
     )
 
 
-# The option for blocks is hidden: `ensemble.settings.problems` refuses blocks, and says why.
+# Help does not list --layout: `ensemble.settings.problems` refuses it, and says why.
 next(option for option in ensemble.params if option.name == "layout").hidden = True
 
 
@@ -68,8 +68,8 @@ def perturbation_overrides(texts) -> list[str]:
         if not value or len(numbers) > len(keys):
             raise UsageError(f"--perturb {text}: write it as {name}=SIZE{',LENGTH' if len(keys) > 1 else ''}")
         if values.keys() & set(keys) or not numbers[0].strip("0."):
-            raise UsageError(f"--perturb {text}: {name} is there twice, or its SIZE is 0, which perturbs nothing")
+            raise UsageError(f"--perturb {text}: {name} is given twice, or its SIZE is 0, which perturbs nothing")
         if name == "wind" and len(numbers) == 1:
-            numbers.append("0")  # no length: one number for the whole domain, whatever the file says
+            numbers.append("0")  # without LENGTH one number for the whole domain, whatever the configuration has
         values |= zip(keys, numbers, strict=False)
     return [f"ensemble.{key}={number}" for key, number in values.items()]

@@ -1,4 +1,4 @@
-"""`swmodel grid`: depth and mask of a region, from a relief of the Earth."""
+"""`swmodel grid`: make depth and mask of a region from a relief of the Earth."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from .options import PATH, get_command_line, number_list_type
 @click.option(
     "--relief",
     metavar="FILE[:[-]NAME]",
-    help="File of heights or depths; -NAME changes the sign.  [that of the package, half a degree]",
+    multiple=True,
+    help="File of heights or depths; -NAME changes the sign; repeatable, finest first.  [half a degree, built in]",
 )
 @click.option("--min-depth", metavar="M", type=click.FloatRange(min=0, min_open=True),
-              help="Least depth, m; shallower water is made as deep.  [10, with --land-up-to 0]")  # fmt: skip
+              help="Least depth, m; shallower water is deepened.  [10; 0 with --land-up-to]")  # fmt: skip
 @click.option("--land-up-to", metavar="M", type=click.FloatRange(min=0),
-              help="Keep land by the sea up to this height, m, which may flood.")  # fmt: skip
+              help="Keep coastal land up to this height, m, so that it can flood.")  # fmt: skip
 @click.option(
-    "--smooth", metavar="TIMES", type=click.IntRange(min=0), default=0, help="How many times depths are smoothed."
+    "--smooth", metavar="TIMES", type=click.IntRange(min=0), default=0, help="Number of smoothing passes of the depth."
 )
 @click.option(
     "--pole", metavar="LON,LAT", type=number_list_type("LON,LAT"), help="North pole of the grid.  [that of the Earth]"
 )
 @click.option("--keep", metavar="LON,LAT", type=number_list_type("LON,LAT"), multiple=True,
               help="Keep the cut-off sea at this place; repeatable.")  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace the grid that is in the file, and its picture.")
+@click.option("--force", is_flag=True, help="Replace an existing grid file and its picture.")
 def grid(target, relief, force, **request):
     """Make depth and mask of a region from a relief of the Earth.
 
@@ -41,12 +42,12 @@ def grid(target, relief, force, **request):
     swmodel grid earth.nc --region -180,180,-90,90 --resolution 1 --pole -42,76
     swmodel run sea -s grid.file=earth.nc
 
-    The command writes a file for `grid.file`, and its picture. A cell is water if at least half of it is sea; its depth
-    is the mean of that half. The grid keeps straits and isthmuses that are narrower than a cell. It closes small seas
-    that are cut off, and bays of one cell; the command lists them. With --land-up-to, low land that is connected with
-    the sea has a negative depth, for runs with drying.active. With --pole, the region is in longitudes and latitudes
-    about that pole: -42,76 and its antipode lie on land, so the grid covers all oceans. A region may end at a pole that
-    lies on land.
+    The command writes a file for `grid.file`, and a picture of it. A cell is water if at least half of it is sea; its
+    depth is the mean over its sea. The grid keeps straits and isthmuses that are narrower than a cell. Small seas that
+    are cut off, and bays of one cell, become land; the command lists them. With --land-up-to, low land connected with
+    the sea has a negative depth, for runs with drying.active. With --pole, the longitudes and latitudes of the region
+    are relative to that pole: -42,76 and its antipode lie on land, so the grid covers all oceans. A region may end at a
+    pole that lies on land.
     """
     from ..files.relief import GridRequest, make_grid
     from ..plotting import plot_grid

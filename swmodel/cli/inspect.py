@@ -1,4 +1,4 @@
-"""`swmodel info` and `swmodel doctor`: what a run holds, and what this installation can do."""
+"""`swmodel info` and `swmodel doctor`: describe a run, and check this installation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .options import PATH
 @click.option("--kernel", is_flag=True, help="Describe the native step of a configuration.")
 @click.option("--verify", is_flag=True, help="Compare all files with their checksums.")
 def info(path, kernel, verify):
-    """Describe a run, a file of one or a configuration; verify files.
+    """Describe a run, one of its files or a configuration, or verify the files of a run.
 
     \b
     swmodel info outputs/jet
@@ -23,7 +23,7 @@ def info(path, kernel, verify):
     from ..cases import names
 
     if kernel and verify:
-        raise click.UsageError("--kernel or --verify, not both: one is of a configuration, the other of files")
+        raise click.UsageError("--kernel describes a configuration, --verify checks files: give only one of them")
     if kernel:
         describe_kernel(str(path))
     elif verify:

@@ -1,4 +1,4 @@
-"""A job: what a process is to compute."""
+"""A job: what the processes of one run are to compute."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import importlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: The tasks, and the module of each; all processes of a job call its functions together:
+#: The module of each task. It has two functions, which all processes of a job call together:
 #:
 #: compute(config, directory, options, report, command_line, watch)
-#:     writes its results into the folder. `report` receives progress events on rank 0. The task calls `watch` once,
+#:     writes the results into the folder. `report` receives progress events on rank 0. The task calls `watch` once,
 #:     with a function whose value changes as long as there is progress.
-#: summary(directory)     the results in words, read from the folder.
+#: summary(directory)     describes the results in the folder in words.
 TASK_MODULES = {
     "run": "swmodel.cli.run",
     "check-gradient": "swmodel.gradients.check",
@@ -19,7 +19,7 @@ TASK_MODULES = {
     "assimilate": "swmodel.assimilation.assimilate",
     "ensemble": "swmodel.model.ensemble.task",
 }
-#: Those that write records after intervals of time, and those of which nothing is kept when they are stopped.
+#: Tasks that write records at intervals of time, and tasks that keep nothing when they are stopped.
 RECORDING_TASKS = ("run", "ensemble")
 NON_RESUMABLE_TASKS = ("check-gradient", "sensitivity")
 
@@ -29,17 +29,16 @@ class Job(NamedTuple):
 
     config: Any  # complete and checked
     directory: Path
-    restart: Any = None  # a `restart.folder.RestartFile`, only the one on rank 0 counts; None: from the start
+    restart: Any = None  # a `restart.folder.RestartFile`, which counts on rank 0 only; None: start at step 0
     task: str = "run"
-    options: dict = {}  # noqa: RUF012  of the task, JSON values; nobody changes it
-    remarks: tuple[str, ...] = ()  # to the user before it starts
+    options: dict = {}  # noqa: RUF012  of the task, JSON values; never changed
+    remarks: tuple[str, ...] = ()  # printed before the task starts
 
     @property
     def reproducible(self) -> bool:
-        """Whether XLA is limited to instructions with the same bits on every layout; assimilations smooth by XLA."""
+        """Whether XLA may use only instructions with the same bits on every layout; assimilations smooth by XLA."""
         run = self.config.run
         return run.reproducible or (self.task == "assimilate" and run.executor != "xla")
 
     def task_module(self):
-        """The module of the task."""
         return importlib.import_module(TASK_MODULES[self.task])

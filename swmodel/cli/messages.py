@@ -11,7 +11,7 @@ from ..parallel import interrupt
 
 
 class CollectiveError(Exception):
-    """An error before the start that all ranks know of: the message to the user, and the exit code."""
+    """An error, known to all ranks, before the computation: the message for the user, and the exit code."""
 
     def __init__(self, message: str, code: int):
         super().__init__(message)
@@ -19,7 +19,7 @@ class CollectiveError(Exception):
 
 
 def format_error(error: BaseException) -> str:
-    """What went wrong, one line for each problem."""
+    """The message for the user, one line per problem."""
     if isinstance(error, KeyboardInterrupt):
         return interrupt.INTERRUPT_MESSAGE
     if isinstance(error, CollectiveError) or exit_code(error) in (
@@ -29,19 +29,19 @@ def format_error(error: BaseException) -> str:
         return str(error)
     if is_out_of_memory(error):
         words = first_line(error)
-        return f"Error: not enough memory: {words}; run fewer cells or members, more nodes, or run.dtype=float32"
+        return f"Error: not enough memory: {words}; use fewer cells or members, more nodes, or run.dtype=float32"
     if exit_code(error) == EXIT_INTERNAL:
         return f"Internal error: {type(error).__name__}: {error} (swmodel --debug ... shows where)"
     return "\n".join(f"Error: {as_line(line)}" for line in str(error).splitlines())
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's message, or its kind."""
+    """The first line of an error's message, or its class name if the message is empty."""
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def print_error(error: BaseException):
-    """Say on stderr what went wrong; with SWMODEL_DEBUG, also where in the program."""
+    """Print the error on stderr; with SWMODEL_DEBUG, its traceback too."""
     if os.environ.get("SWMODEL_DEBUG"):
         traceback.print_exception(error)
     print(format_error(error), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The options that commands share, and the keys of the configuration that options stand for."""
+"""The options that commands share, and the configuration keys that options set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 PATH = click.Path(path_type=Path)
 
-#: Options that stand for a key of the configuration.
+#: The configuration key that each of these options sets.
 KEY_OF_OPTION = {
     "from": "input.state",
     "nproc": "run.nproc",
@@ -39,7 +39,7 @@ PERTURBATION_KEYS = {
 
 
 def overrides_from_options(settings, options) -> list[str]:
-    """The overrides (`section.key=value`) from -s and those of the KEYS that are on the command line."""
+    """The overrides (`section.key=value`) from -s and from the options of KEY_OF_OPTION on the command line."""
     return [
         *settings,
         *(f"{KEY_OF_OPTION[name]}={value}" for name, value in options.items() if value not in (None, False)),
@@ -57,18 +57,17 @@ def reword_for_options(problem: str) -> str:
 
 
 def get_command_line() -> str:
-    """What the user has typed, for the history of files."""
+    """The command line as the user typed it, for the `history` of files."""
     return shlex.join(["swmodel", *sys.argv[1:]])
 
 
 class ParsedType(click.ParamType):
-    """What a function makes of a text; it raises ValueError with what is wrong."""
+    """A click type that converts a text by a function, which raises ValueError with a reason if it cannot."""
 
     def __init__(self, name: str, parse: Callable):
         self.name, self.parse = name, parse
 
     def convert(self, value, param, ctx):
-        """The value of the text."""
         try:
             return self.parse(value)
         except ValueError as error:
@@ -76,7 +75,7 @@ class ParsedType(click.ParamType):
 
 
 def number_list_type(pattern: str, parse_number: Callable = float, separator: str = ",") -> ParsedType:
-    """The type of an option: a tuple of numbers as in `form`, such as W,E,S,N; N,N,... are any number of them."""
+    """The click type of a tuple with as many numbers as `pattern`, such as W,E,S,N; N,N,... stands for any number."""
 
     def parse(text):
         words = text.lower().split(separator)
@@ -88,9 +87,8 @@ def number_list_type(pattern: str, parse_number: Callable = float, separator: st
 
 
 def parse_positive_integer(word: str) -> int:
-    """A positive whole number."""
     if not word.strip().isdigit() or int(word) == 0:
-        raise ValueError(f"{word!r} is no whole number above 0")
+        raise ValueError(f"{word!r} is not a whole number above 0")
     return int(word)
 
 
@@ -98,20 +96,20 @@ def parse_memory(text: str) -> int:
     """The number of bytes in a text such as "4GB", "500 MB" or "2GiB"."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)(b?)", text.strip().lower())
     if match is None:
-        raise ValueError(f'{text!r} is no size; write it as "4GB" or "500MB"')
+        raise ValueError(f'{text!r} is not a size; write it as "4GB" or "500MB"')
     number, prefix, binary, _ = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix or " "))
 
 
 def parse_time(text: str) -> float:
-    """The seconds of a length of time."""
+    """The seconds in a duration such as "6 h"."""
     from ..ocean.option import parse_duration
 
     return float(parse_duration(text))
 
 
 def combine_options(*options) -> Callable:
-    """A decorator that adds these options of click to a command, in this order."""
+    """A decorator that adds these click options to a command, in this order."""
 
     def decorate(command):
         for option in reversed(options):
@@ -122,31 +120,29 @@ def combine_options(*options) -> Callable:
 
 
 def output_option(metavar: str, text: str) -> Callable:
-    """The option --output."""
     return click.option("-o", "--output", type=PATH, metavar=metavar, help=text)
 
 
 def time_option() -> Callable:
-    """The option --time of a record."""
-    text = 'Model time instead of a record: seconds, "6 h" or "2 days".'
+    text = 'Model time of the record, instead of its number: seconds, "6 h" or "2 days".'
     return click.option("--time", type=ParsedType("time", parse_time), metavar="TIME", help=text)
 
 
 def option_aliases(**aliases: str) -> dict:
-    """The settings of a command that takes older names of options, too: renamed(to="wrt")."""
+    """The context settings of a command that also accepts old option names: option_aliases(to="wrt")."""
     return {"token_normalize_func": lambda name: aliases.get(name, name)}
 
 
 settings = click.option(
     "-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key; repeatable."
 )
-layout = click.option("--layout", metavar="PYxPX", help="Blocks along y and x, as 2x3.  [the shortest halos]")
+layout = click.option("--layout", metavar="PYxPX", help="Blocks along y and x, as 2x3.  [that with the shortest halos]")
 executor = click.option(
     "--executor", metavar="NAME", help="What computes the steps: native, cuda, xla or reference.  [the fastest]"
 )
 quiet = click.option("--quiet", is_flag=True, help="Print neither progress nor a summary.")
 walltime = click.option(
-    "--walltime", metavar="TIME", help='Stop, resumable, after this wall-clock time: "2 h", "90 min".'
+    "--walltime", metavar="TIME", help='Stop before this wall-clock time is over, resumable: "2 h", "90 min".'
 )
 memory = click.option(
     "--memory",
@@ -154,14 +150,14 @@ memory = click.option(
     metavar="SIZE",
     help='Memory that a process may use, as "4GB".  [half of the free memory]',
 )
-#: How blocks talk, on which devices.
+#: How blocks exchange halos, and on how many devices.
 distributed_options = combine_options(
     click.option(
         "--transport", metavar="NAME", help="How blocks exchange halos: serial, mpi or sharded.  [by nproc and devices]"
     ),
-    click.option("--devices", metavar="D", help="JAX devices of each process; each has one block.  [1]"),
+    click.option("--devices", metavar="D", help="Number of JAX devices per process; each has one block.  [1]"),
 )
-#: The options of all commands that compute: what, where and on what.
+#: The options of all commands that compute.
 common_options = combine_options(
     click.argument("source", metavar="CASE|FILE"),
     click.option("--nproc", metavar="N", help="Number of processes.  [1]"),
@@ -170,8 +166,8 @@ common_options = combine_options(
     click.option("--from", metavar="RUN", help="Start from the last state of RUN, a run folder or a restart file."),
     click.option("--steps", metavar="N", help="Length of the run in time steps."),
     click.option("--days", metavar="D", help="Length of the run in model days."),
-    output_option("DIR", "Folder of the results.  [a folder in outputs]"),
-    click.option("--force", is_flag=True, help="Replace the results in the folder."),
+    output_option("DIR", "Folder for the results.  [a folder in outputs]"),
+    click.option("--force", is_flag=True, help="Replace existing results in the folder."),
     executor,
     click.option("--dtype", metavar="NAME", help="Precision: float32 or float64.  [that of the case]"),
     quiet,

@@ -27,7 +27,7 @@ member_option = click.option("--member", type=int, metavar="N", help="Member of 
 
 
 def map_options(default_range: str):
-    """A decorator with the options for drawing fields; `usual` is the default range."""
+    """A decorator with the options for drawing fields; `default_range` is the default of --range."""
     return combine_options(
         click.option("--vmin", type=float, metavar="X", help="Value at the lower end of the colour scale."),
         click.option("--vmax", type=float, metavar="X", help="Value at the upper end of the colour scale."),
@@ -42,11 +42,11 @@ def map_options(default_range: str):
         click.option("--arrows", is_flag=True, help="Draw arrows of the current over each map."),
         click.option("--wind", is_flag=True, help="Draw arrows of the wind, if u10 and v10 are in the file."),
         click.option("--drifters", is_flag=True, help="Draw the tracks of the drifters over each map."),
-        click.option("--contours", metavar="NAME", help="Draw lines of equal value of field NAME over each map."),
+        click.option("--contours", metavar="NAME", help="Draw contours of field NAME over each map."),
     )
 
 
-#: Flags of earlier versions, which choose what is drawn.
+#: Hidden flags of earlier versions that choose what is drawn.
 deprecated_flags = combine_options(
     *(
         click.option(f"--{name.partition('.')[0]}", "kind", flag_value=name, hidden=True)
@@ -83,12 +83,12 @@ def plot(context, path, fields, record, time, member, names, output, kind, **sty
       ensembles       mean and spread; sensitivities: all maps; assimilations: their summary
       other runs      relative vorticity and sea level in the last record, with the tracks of drifters
 
-    A FILE has its own picture: fields (output.nc, output.zarr), time series (diagnostics.nc), gauges (stations.nc),
-    transports (sections.nc), tracks (drifters.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of
-    gauges is a hodograph.
+    Each kind of FILE has its own picture: fields (output.nc, output.zarr), time series (diagnostics.nc), gauges
+    (stations.nc), transports (sections.nc), tracks (drifters.nc), spectra (spectra.nc), tides (harmonics.nc). The field
+    "current" of gauges is drawn as a hodograph.
 
-    Speed, vorticity and the like are computed from u, v and h if the file does not hold them. NAME_error is the
-    difference of a field from the known answer of its case.
+    Speed, vorticity and similar fields are computed from u, v and h if the file does not hold them. NAME_error is the
+    difference between a field and the analytic solution of its case.
 
     \b
     With --range the colour scale spans
@@ -107,9 +107,9 @@ def plot(context, path, fields, record, time, member, names, output, kind, **sty
     if others := sorted(
         text for name, text in explicit_options.items() if name not in OPTIONS_OF_PICTURE.get(kind, explicit_options)
     ):
-        raise click.UsageError(f"{kind} has a picture of its own; leave out {', '.join(others)}")
+        raise click.UsageError(f"the picture of {kind} does not take these options; leave out {', '.join(others)}")
     if kind == STATIONS and len(fields) > 1:
-        raise click.UsageError("stations.nc is drawn of one field; give --field once")
+        raise click.UsageError("the picture of stations.nc shows one field; give --field once")
     if kind == DIAGNOSTICS:
         picture = plotting.plot_diagnostics(path, output=output)
     elif kind == STATIONS:
@@ -134,12 +134,12 @@ def plot(context, path, fields, record, time, member, names, output, kind, **sty
         if name != kind and (kind or name not in SNAPSHOT_FILES) and (path / name).exists()
     ]
     if others and not explicit_options:
-        click.echo(f"More pictures: swmodel plot {path}/FILE, of {', '.join(others)}")
+        click.echo(f"For more pictures: swmodel plot {path}/FILE, with FILE one of {', '.join(others)}")
 
 
-#: What a folder is drawn by if the run has recorded largest values.
+#: The kind of picture of a folder whose run has recorded largest values.
 MAXIMA = "maxima"
-#: What has a picture of its own, and the options that it takes.
+#: The options that each kind of picture takes; kinds that are not here take all.
 OPTIONS_OF_PICTURE = {
     DIAGNOSTICS: (),
     STATIONS: ("fields", "names"),
@@ -147,14 +147,14 @@ OPTIONS_OF_PICTURE = {
     MAXIMA: ("record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
     DRIFTERS: ("fields", "record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
 }
-#: Options of maps of a record, which a picture of tides does not take.
+#: Options for a map of one record, which a picture of tides does not take.
 RECORD_OPTIONS = {"record", "time", "arrows", "wind", "drifters", "contours"}
 #: The files of a run folder that have pictures.
 PICTURE_FILES = (*SNAPSHOT_FILES, HARMONICS, STATIONS, SECTIONS, DRIFTERS, SPECTRA, DIAGNOSTICS)
 
 
 def default_picture(path, explicit_options) -> str:
-    """What is drawn of a file or a folder: the name of a file, or MAXIMA; "" for the fields of a folder."""
+    """The default picture of a file or a folder: the name of a file, or MAXIMA, or "" for the fields of a folder."""
     if not is_run_folder(path):
         return path.name
     if explicit_options.keys() & {"fields", "member"}:
@@ -168,7 +168,6 @@ def default_picture(path, explicit_options) -> str:
 
 
 def colour_range_and_overlays(vmin, vmax, range_, arrows, wind, drifters, contours):
-    """How fields are drawn: their Scale, and what is drawn Over them."""
     from ..plotting import ColourRange, Overlays
 
     return ColourRange(range_, vmin, vmax), Overlays(arrows, contours, wind, drifters)
@@ -183,11 +182,11 @@ def colour_range_and_overlays(vmin, vmax, range_, arrows, wind, drifters, contou
     "--fps",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="Frames per second.  [12, fewer for a film of 4 s]",
+    help="Frames per second.  [12, or fewer so that the animation lasts 4 s]",
 )
-@output_option("FILE", "Film: FILE.mp4 or FILE.gif.")
+@output_option("FILE", "Animation: FILE.mp4 or FILE.gif.")
 def animate(path, field, member, fps, output, **style):
-    """Make a film of one field of a run.
+    """Make an animation of one field of a run.
 
     \b
     swmodel animate outputs/jet
@@ -197,7 +196,7 @@ def animate(path, field, member, fps, output, **style):
     With --range the colour scale spans
       record    the values of each record, so that the scale changes
       run       the values of all records
-      shared    the values of all records and all members, so that films of several members compare
+      shared    the values of all records and all members, so that animations of several members compare
     --vmin and --vmax are in the units of the label without its power of ten.
     """
     from ..plotting import animate as make_animation
@@ -211,14 +210,14 @@ def animate(path, field, member, fps, output, **style):
 @output_option("FILE", "Page: FILE.html.")
 @click.option("--open/--no-open", "open_browser", default=True, help="Open the page in the browser.  [if there is one]")
 def view(path, fields, output, open_browser):
-    """Make a page of a run and open it in the browser: maps, time series, configuration.
+    """Make a web page of a run, with maps, time series and configuration, and open it in the browser.
 
     \b
     swmodel view outputs/jet
     swmodel view outputs/jet --field q --field v --output jet.html --no-open
 
     The page is one file that needs neither a server nor a network. Without --field it shows vorticity, eta and speed.
-    Without a terminal or a screen, as over ssh, the command only prints the path.
+    Without a terminal or a screen, for example over ssh, the command only prints the path.
     """
     from ..plotting import view as write_page
 
@@ -229,7 +228,7 @@ def view(path, fields, output, open_browser):
 
 
 def has_screen() -> bool:
-    """Whether a user sits before a terminal of this machine and sees the windows that it opens."""
+    """Whether the user works at a terminal of this machine and can see the windows that it opens."""
     has_display = sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
     return has_display and sys.stdout.isatty() and not {"SSH_CONNECTION", "SSH_TTY"} & os.environ.keys()
 
@@ -237,11 +236,11 @@ def has_screen() -> bool:
 @click.command(context_settings=option_aliases(of="field"))
 @path_argument
 @click.option("--field", "names", metavar="NAME", multiple=True, help="Quantity NAME; repeatable.  [all]")
-@click.option("--record", type=int, help="Take one record, by its number; -1 is the last.  [all]")
+@click.option("--record", type=int, help="Number of the record to use; -1 is the last.  [all]")
 @time_option()
-@click.option("--mean", is_flag=True, help="Take the mean over the records.")
+@click.option("--mean", is_flag=True, help="Average over the records.")
 @click.option("--budget", is_flag=True, help="Add the budget: how each term of the equations changes the spectra.")
-@output_option("FILE.nc", "File of the spectra; the picture goes beside it.")
+@output_option("FILE.nc", "File for the spectra; the picture is written to the same folder.")
 def spectra(path, names, record, time, mean, budget, output):
     """Compute spectra and budgets of a run in a sea without land.
 
@@ -250,9 +249,9 @@ def spectra(path, names, record, time, mean, budget, output):
     swmodel spectra outputs/turbulence --time "10 days" --budget
     swmodel spectra outputs/turbulence --mean --field kinetic_energy --output mean.nc
 
-    NAME is kinetic_energy, potential_energy, enstrophy, or dye_variance of a tracer dye. The command reads the
-    snapshots, writes output-spectra.nc beside them, and draws that. The sum of a spectrum over wavenumbers is the mean
-    over the domain. With --budget the command executes a case of your own, as `swmodel resume` does.
+    NAME is kinetic_energy, potential_energy, enstrophy, or dye_variance for a tracer dye. The command reads the
+    snapshots, writes output-spectra.nc next to them, and draws it. The sum of a spectrum over wavenumbers is the mean
+    over the domain. With --budget the command executes user-defined cases, as `swmodel resume` does.
 
     A run with `-s output.spectra="6 h"` writes spectra.nc while it computes; `swmodel plot DIR/spectra.nc` draws it.
     """

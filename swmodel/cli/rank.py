@@ -1,4 +1,4 @@
-"""What one process of a run does, alone or as one of the ranks that mpiexec or srun started."""
+"""The work of one process of a run, alone or as one of the ranks that mpiexec or srun started."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .options import PATH
 @click.command(hidden=True)
 @click.argument("directory", type=PATH)
 @click.argument("command_line")
-@click.option("--restart", metavar="FILE", help="Go on from this restart file.")
+@click.option("--restart", metavar="FILE", help="Continue from this restart file.")
 @click.option("--task", default="run", help="What to compute.")
 @click.option("--options", default="{}", metavar="JSON", help="Options of the task.")
 def worker(directory, command_line, restart, task, options):
@@ -37,7 +37,7 @@ def worker(directory, command_line, restart, task, options):
 
     context, rank_info = click.get_current_context(), environment.get_rank_info()
     if rank_info is None:
-        error = SetupError("mpiexec does not tell its processes that they belong together: is it that of mpi4py's MPI?")
+        error = SetupError("mpiexec gives its processes no rank numbers: does it belong to the MPI of mpi4py?")
         report_failure(error)
         context.exit(error.exit_code)
     load_config = partial(load, directory / CONFIG, environ={})
@@ -51,8 +51,11 @@ def worker(directory, command_line, restart, task, options):
 def run_as_rank(rank_info, make_job, load_config, quiet, command_line) -> int:
     """Compute as one rank of several; returns the exit code.
 
-    All ranks agree on errors before the start: rank 0 reports them, and all ranks end with the same code. A rank that
-    fails later says so and ends the others, which may be waiting for it. `request`, `configuration`: see `start.start`.
+    All ranks agree on errors before the computation starts: rank 0 reports them, and all ranks end with the same code.
+    A rank that fails later reports its error and ends the others, which may be waiting for it.
+
+    Args:
+        make_job, load_config: see `start.start_job`.
     """
     from ..parallel.abort import abort_mpich
     from ..parallel.stop import StopRequests
@@ -94,10 +97,9 @@ def run_as_rank(rank_info, make_job, load_config, quiet, command_line) -> int:
 
 
 def lock_run_folder(stack, job, quiet, n_ranks=None, n_cores=None):
-    """Take the run folder until the context `stack` ends, and announce the job; returns the lock file.
+    """Lock and prepare the run folder until the context `stack` ends, and announce the job; returns the lock file.
 
-    `ranks`, `cores`: those of this machine, if other processes have been started; see
-    `rank_checks.local_ranks_and_cores`.
+    `n_ranks`, `n_cores`: see `rank_checks.local_ranks_and_cores`; None: those of a run started from this process.
     """
     from ..files import lock, run_folder
 
@@ -111,15 +113,15 @@ def lock_run_folder(stack, job, quiet, n_ranks=None, n_cores=None):
 
 
 def abort_on_signal(stack, stop, job, rank_info=None):
-    """Until the context `stack` ends, have a signal end a task that keeps nothing, whatever it is computing."""
+    """Until the context `stack` ends, let a signal end a non-resumable task, whatever it is computing."""
     from ..files.status import write_final_status
     from ..parallel.abort import abort
     from ..parallel.stop import end_after_signal
 
     def end(signal_number):
         if rank_info is not None and rank_info.rank > 0:
-            time.sleep(1.0)  # rank 0 has most likely got the signal, too, and ends this rank
-        error = Stopped(f"stopped by {signal.Signals(signal_number).name}; nothing is kept, start again")
+            time.sleep(1.0)  # rank 0 has most likely received the signal too, and ends this rank
+        error = Stopped(f"stopped by {signal.Signals(signal_number).name}; no results were kept, start again")
         if rank_info is None or rank_info.rank == 0:
             with contextlib.suppress(FilesError):
                 write_final_status(job.directory, "stopped", EXIT_STOPPED, str(error))
@@ -131,7 +133,7 @@ def abort_on_signal(stack, stop, job, rank_info=None):
 
 
 def report_failure(error: Exception):
-    """Tell the user why the run ends, through the launcher if there is one."""
+    """Report to the user why the run ends, through the launcher if there is one."""
     if environment.LAUNCHER_VARIABLE in os.environ:
         progress.send_message({"failed": format_error(error), "exit_code": exit_code(error)})
     else:
@@ -139,7 +141,7 @@ def report_failure(error: Exception):
 
 
 def report_stuck(directory, message: str):
-    """Record and say that the run is stuck; the watchdog ends it."""
+    """Record and report that the run is stuck; the watchdog ends it."""
     from ..files.status import write_final_status
 
     write_final_status(directory, "failed", EXIT_INTERNAL, message)
@@ -147,7 +149,7 @@ def report_stuck(directory, message: str):
 
 
 def compute(job, quiet, command_line, rank_info=None, watch_progress=lambda progress: None):
-    """Compute the job in this process; status.json records how it ends. `watch`: that of the watchdog."""
+    """Compute the job in this process; status.json records how it ends. `watch_progress`: see `job.TASK_MODULES`."""
     from ..files.status import write_final_status
     from .rank_checks import check_devices
 
@@ -170,7 +172,7 @@ def compute(job, quiet, command_line, rank_info=None, watch_progress=lambda prog
 
 
 def record_failure(error, directory):
-    """Write the end of a run that failed into its status.json, unless it is written already."""
+    """Write the end of a run that failed into status.json, unless an end is recorded there already."""
     from ..files.status import write_final_status
 
     code = exit_code(error)
@@ -178,20 +180,20 @@ def record_failure(error, directory):
 
 
 def abort_all_ranks(error, rank, directory) -> int:
-    """Report an error on this rank, and end all ranks; returns the exit code if all ranks have the error together.
+    """Report an error on this rank and end all ranks; returns the exit code if all ranks have the error together.
 
-    The launcher reports the reason in status.json: the last line of a rank that ends all ranks may be lost.
+    The launcher reports the reason from status.json, because the last output of a rank that ends all may be lost.
     """
     from ..parallel.abort import abort
 
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all ranks
     code, launched = exit_code(error), environment.LAUNCHER_VARIABLE in os.environ
     if isinstance(error, NumericalError | Stopped):
         if rank == 0:
             print_error(error)
         return code
     try:
-        # Rank 0 has most likely met the same error, and ends this rank; or a rank has died, and messages fail.
+        # Most likely rank 0 has the same error and ends this rank, or another rank has died and messages fail.
         time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
         if rank > 0:
             record_failure(error, directory)
@@ -206,7 +208,7 @@ def abort_all_ranks(error, rank, directory) -> int:
 
 
 def start_logging(rank: int):
-    """Log on stderr: information on rank 0; warnings, with the rank's number, on other ranks."""
+    """Log to stderr: information on rank 0, and warnings with the rank's number on other ranks."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter(f"{f'[rank {rank}] ' if rank else ''}%(levelname)s: %(message)s"))
     log = logging.getLogger("swmodel")
@@ -215,7 +217,7 @@ def start_logging(rank: int):
 
 
 def announce_job(job, n_ranks: int, n_cores: int):
-    """Announce in a line what is going to be computed, then the remarks, and that more ranks than cores are slow."""
+    """Print what will be computed, then the remarks, and a warning if there are more ranks than cores."""
     config, directory = job.config, job.directory
     run, grid = config.run, config.grid
     start_text = f"from step {job.restart.step} on, " if job.restart else ""
@@ -231,4 +233,4 @@ def announce_job(job, n_ranks: int, n_cores: int):
         click.echo(remark, err=True)
     if n_ranks * run.devices > n_cores and not (run.devices > 1 and environment.has_gpu()):
         workers = progress.describe_processes(n_ranks, run.devices)
-        click.echo(f"{workers} share the {n_cores} cores of this machine: a run with {n_cores} is faster", err=True)
+        click.echo(f"{workers} share the {n_cores} cores of this machine: {n_cores} would be faster", err=True)

@@ -1,4 +1,4 @@
-"""Checks by several processes together before they compute: they are joined, alike, have devices, exchange messages."""
+"""Checks that several processes make together before they compute: connection, versions, devices and messages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..parallel.foreign import BUILD_COMMANDS
 from .messages import CollectiveError, first_line, format_error
 
 COMPARED_PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
-MPI4JAX_ADVICE = "compile mpi4jax anew for this JAX and this MPI (docs/install.md), or give run.exchange=ffi"
+MPI4JAX_ADVICE = "recompile mpi4jax for this JAX and this MPI (docs/install.md), or set run.exchange=ffi"
 
 
 def connect_ranks(rank_info, load_config):
-    """The ranks' means of agreeing, with an `allgather`: MPI's communicator, or JAX's for the sharded transport.
+    """An object with an `allgather` over all ranks: MPI's communicator, or JAX's for the sharded transport.
 
-    `configuration` is a function that returns the configuration, not checked yet, or raises. Refused, not on all ranks:
-    they cannot be joined.
+    `load_config` returns the unchecked configuration, or raises. CollectiveError, not on all ranks: the ranks cannot be
+    connected.
     """
     from ..parallel.transport.join import initialize_distributed, mpi_world
 
@@ -31,7 +31,7 @@ def connect_ranks(rank_info, load_config):
     except Exception as error:
         config_error = error
     try:
-        if environment.LAUNCHER_VARIABLE not in os.environ:  # the launcher has checked before
+        if environment.LAUNCHER_VARIABLE not in os.environ:  # otherwise the launcher has checked them
             environment.check_xla_flags()
         if run_options is not None and choose_transport(run_options) == "sharded":
             environment.prepare_environment(run_options.reproducible, rank_info, run_options.devices)
@@ -47,7 +47,7 @@ def connect_ranks(rank_info, load_config):
 
 
 def call_collectively(comm, function):
-    """The value of function() on this rank; Refused, on all ranks, with the first rank's error if it fails on some."""
+    """The value of function() on this rank. CollectiveError, on all ranks: it failed on some; has the first error."""
     result = problem = None
     try:
         result = function()
@@ -59,7 +59,7 @@ def call_collectively(comm, function):
 
 
 def check_ranks_match(comm, config) -> None:
-    """Refuse, on all ranks, a run whose ranks have different programs or configurations."""
+    """SetupError, on all ranks: they have different packages or configurations."""
     from ..config import config_hash
 
     local_versions = {name: environment.package_version(name) or "missing" for name in COMPARED_PACKAGES}
@@ -70,13 +70,13 @@ def check_ranks_match(comm, config) -> None:
             if name != "machine" and value != all_versions[0][name]:
                 raise SetupError(
                     f"the processes differ: {name} is {all_versions[0][name]} on rank 0 "
-                    f"({all_versions[0]['machine']}), {value} on rank {rank} ({versions['machine']}); they need one "
-                    "installation and configuration"
+                    f"({all_versions[0]['machine']}), {value} on rank {rank} ({versions['machine']}); all need the "
+                    "same installation and configuration"
                 )
 
 
 def local_ranks_and_cores(comm) -> tuple[int, int]:
-    """How many ranks are on this machine, and how many cores they may run on together, bound to them or not."""
+    """The number of ranks on this machine, and the number of cores that they may use together, bound to them or not."""
     hostname = socket.gethostname()
     cores_of_local_ranks = [
         numbers for host, numbers in comm.allgather((hostname, sorted(environment.core_numbers()))) if host == hostname
@@ -85,7 +85,7 @@ def local_ranks_and_cores(comm) -> tuple[int, int]:
 
 
 def check_transport(comm, rank_info, run) -> None:
-    """Refuse, on all ranks, a run in which a rank has too few devices, or on MPI a message does not get through."""
+    """CollectiveError, on all ranks: a rank has too few devices, or MPI's messages do not arrive."""
     call_collectively(comm, lambda: check_devices(run.devices))
     if run.transport != "sharded":
         exchange_backend = call_collectively(comm, lambda: check_exchange(run.exchange))
@@ -93,15 +93,15 @@ def check_transport(comm, rank_info, run) -> None:
 
 
 def check_jax() -> None:
-    """Make sure that JAX can be imported: a variable of the environment may have a wrong value."""
+    """SetupError: JAX cannot be imported, for example because an environment variable has a wrong value."""
     try:
-        import jax  # noqa: F401  to see whether it can be
+        import jax  # noqa: F401  only to see whether it can be imported
     except Exception as error:
         raise SetupError(f"JAX cannot be used: {first_line(error)}") from error
 
 
 def check_devices(n_devices: int = 1) -> None:
-    """Make sure that JAX finds so many devices; JAX_PLATFORMS may ask for a GPU that is missing."""
+    """SetupError: JAX finds fewer devices, for example because JAX_PLATFORMS asks for a GPU that is missing."""
     check_jax()
     from ..parallel.transport.sharded import provide_devices
 
@@ -117,7 +117,7 @@ def check_devices(n_devices: int = 1) -> None:
 
 
 def check_exchange(exchange: str = "auto") -> str:
-    """Make sure that what carries messages is there, and uses mpi4py's MPI; returns it. All call it together."""
+    """Check that the exchange backend is there and uses mpi4py's MPI; returns its name. All ranks call it together."""
     from ..parallel.transport.mpi import choose_exchange
 
     mpi4py_libraries = environment.loaded_mpi_libraries()
@@ -128,7 +128,7 @@ def check_exchange(exchange: str = "auto") -> str:
         load_exchange_library()
         return exchange_backend
     try:
-        import mpi4jax  # noqa: F401  to see which library it loads
+        import mpi4jax  # noqa: F401  only to see which library it loads
     except Exception as error:
         raise SetupError(f"mpi4jax cannot be used ({first_line(error)}); {MPI4JAX_ADVICE}") from error
     other_libraries = [path for path in environment.loaded_mpi_libraries() if path not in mpi4py_libraries]
@@ -141,11 +141,11 @@ def check_exchange(exchange: str = "auto") -> str:
 
 
 def check_message(rank_info, exchange_backend: str) -> None:
-    """Send a number round the ring of all ranks, like the model's halos: `by` may not work with this JAX."""
+    """Send a number from each rank to the next one, like a halo: `exchange_backend` may not work with this JAX."""
     from ..parallel.transport import is_shift_correct
 
     try:
-        problem = "" if is_shift_correct("mpi", rank_info.size, exchange=exchange_backend) else "a message came wrong"
+        problem = "" if is_shift_correct("mpi", rank_info.size, exchange=exchange_backend) else "wrong values received"
     except Exception as error:
         problem = first_line(error)
     if problem:

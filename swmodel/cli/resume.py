@@ -1,4 +1,4 @@
-"""`swmodel resume`: continue a run, or an ensemble, that was stopped or has ended."""
+"""`swmodel resume`: continue a run or an ensemble that was stopped, or prolong one that has ended."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .start import make_config, start_job
 
 
 class RunIsComplete(Exception):
-    """The run has reached its end already."""
+    """The run is already complete."""
 
     exit_code = 0
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=options.PATH)
-@click.option("--steps", metavar="N", help="Prolong the run to N time steps in all.")
+@click.option("--steps", metavar="N", help="Prolong the run to N time steps in total.")
 @click.option("--days", metavar="D", help="Prolong the run to model day D.")
 @click.option("--nproc", metavar="N", help="Number of processes.  [as before]")
 @options.layout
@@ -34,20 +34,20 @@ class RunIsComplete(Exception):
 @options.settings
 @options.quiet
 def resume(directory, file, settings, quiet, **arguments):
-    """Continue the run, or the ensemble, in DIR.
+    """Continue the run or the ensemble in DIR.
 
     \b
     swmodel resume outputs/jet
     swmodel resume outputs/jet --days 20 --nproc 4
     mpiexec -n 4 swmodel resume outputs/jet
 
-    The command drops records behind the restart file, and adds the next ones to the files of the run. Grid, physics
-    and time step must be as before. Processes, executor and intervals of output may change.
+    The command drops records after the restart file, and appends new ones to the files of the run. Grid, physics and
+    time step must be as before. The number of processes, the executor and the output intervals may change.
     """
     overrides = options.overrides_from_options(settings, arguments)
 
     def make_job(rank_info=None):
-        """The job, complete and checked. Rank 0 examines the restart files."""
+        """The complete, checked job; rank 0 examines the restart files."""
         from ..config.loading.load import gather_sources
         from ..errors import FilesError, UsageError
         from ..files import run_folder
@@ -58,7 +58,7 @@ def resume(directory, file, settings, quiet, **arguments):
 
         path = directory / CONFIG
         if not path.is_file():
-            raise FilesError(f"{directory} is not the folder of a run: it holds no {CONFIG}")
+            raise FilesError(f"{directory} is not a run folder: it holds no {CONFIG}")
         kind, task, command = run_folder.folder_contents(directory)
         if task not in RECORDING_TASKS:
             raise UsageError(f"{directory} holds {kind}; continue it with {command}")
@@ -78,7 +78,7 @@ def resume(directory, file, settings, quiet, **arguments):
         if config.run.steps <= restart.step:
             reached_text = f"step {restart.step} (day {restart.step * config.time.dt / 86400:.4g})"
             raise RunIsComplete(
-                f"{directory}: {reached_text} is reached already; --days or --steps prolongs the {task}"
+                f"{directory} has already reached {reached_text}; --days or --steps prolongs the {task}"
             )
         for remark in remarks:
             click.echo(remark, err=True)

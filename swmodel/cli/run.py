@@ -1,4 +1,4 @@
-"""`swmodel run`: check a configuration, then compute it on one process or many."""
+"""`swmodel run`: check a configuration, then run it on one process or several."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .start import start_task
 @click.command()
 @options.common_options
 @options.distributed_options
-@click.option("--reproducible", is_flag=True, help="With xla the same bits on any number of processes; slower.")
+@click.option("--reproducible", is_flag=True, help="Make xla give the same bits on any number of processes; slower.")
 @options.walltime
 def run(**arguments):
     """Run a case, a case file (.py) or a configuration (.toml).
@@ -27,8 +27,8 @@ def run(**arguments):
     swmodel run my.toml --from outputs/spinup --days 30
     mpiexec -n 4 swmodel run jet
 
-    With --from the run is a new one from step 0, at the date of that state. It
-    needs the same grid and tracers; depth, coefficients, forcing, time step and precision may differ.
+    With --from the run is a new one, which starts at step 0 and at the date of that state. Grid and tracers must be the
+    same; depth, coefficients, forcing, time step and precision may differ.
 
     Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75
     stopped and resumable; docs/exit-codes.md has more.
@@ -47,7 +47,7 @@ def compute(config, directory, options, report, command_line, watch):
 
 
 def summary(directory) -> str:
-    """How long the run took, and what to type next."""
+    """A text with the duration of the run and the commands to type next."""
     from ..files.status import read_status
     from ..model import progress
 

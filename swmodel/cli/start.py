@@ -1,4 +1,4 @@
-"""Starting a job: check its configuration, then compute it as one rank, in this process, or on processes of its own."""
+"""Start a job: check its configuration, then compute it as one rank, in this process, or on new processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .rank import abort_on_signal, compute, lock_run_folder, run_as_rank, start_
 
 
 def start_task(task, source, settings, output, force, quiet, job_options=lambda config: {}, check=None, **options):
-    """Start a task in a folder of its own; exits with its exit code.
+    """Start a task in a new folder; exits with its exit code.
 
     Most arguments come from the command line; `options` are those of `options.KEY_OF_OPTION`. `job_options` is a
     function of the configuration that returns the options of the task, or raises. `check`: see `make_config`.
@@ -26,7 +26,7 @@ def start_task(task, source, settings, output, force, quiet, job_options=lambda 
     overrides, writes_records = overrides_from_options(settings, options), task in RECORDING_TASKS
 
     def make_job(rank_info=None):
-        """The configuration, complete and checked, with the folder for its results. Rank 0 examines the folder."""
+        """The complete, checked job; rank 0 examines its folder."""
         from ..config.loading.load import gather_sources
         from ..config.remarks import remarks
         from ..files import run_folder
@@ -49,10 +49,10 @@ def start_task(task, source, settings, output, force, quiet, job_options=lambda 
 
 
 def start_job(make_job, load_config, quiet):
-    """Run a job as one rank, in this process, or on processes of its own; exits with its exit code.
+    """Run a job as one rank, in this process, or on new processes; exits with its exit code.
 
-    `request` is a function that returns a Job. Its argument is the place of this process among others, or None if it
-    is alone. `configuration` returns the configuration of the job, not checked yet. Both may raise.
+    `make_job(rank_info)` returns a Job; `rank_info` is None if this process is alone. `load_config` returns the
+    unchecked configuration of the job. Both may raise.
     """
     streams.ignore_broken_stdout()
     context, rank_info = click.get_current_context(), environment.get_rank_info()
@@ -60,7 +60,7 @@ def start_job(make_job, load_config, quiet):
         context.exit(run_as_rank(rank_info, make_job, load_config, quiet, get_command_line()))
     environment.check_address_space()
     if not quiet:
-        start_logging(0)  # native steps are compiled while the request is checked
+        start_logging(0)  # native steps are compiled while the job is checked
     job = make_job()
     code = run_in_this_process(job, quiet) if job.config.run.nproc == 1 else run_on_processes(job, quiet)
     if not quiet and code == 0:
@@ -69,10 +69,11 @@ def start_job(make_job, load_config, quiet):
 
 
 def make_config(sources, overrides, rank_info=None, check=None, complete=False):
-    """The complete, checked configuration from the sources of `config.loading.load.gather_sources`, with the overrides.
+    """The complete, checked configuration from the sources of `config.loading.load.gather_sources`.
 
-    The number of processes among which this one has a `place` is `run.nproc`. `check` returns the resolved
-    configuration, or raises; None: `validate.check_config`. `complete`: see `config.loading.load.load`.
+    With `rank_info`, its number of processes replaces `run.nproc`. `check` returns the resolved configuration, or
+    raises; None: `validate.check_config`. `complete`: see `config.loading.load.load`. UsageError: one of `overrides`
+    sets `run.nproc` to another number.
     """
     from ..config import ConfigError
     from ..config.loading.merge import merge
@@ -86,7 +87,7 @@ def make_config(sources, overrides, rank_info=None, check=None, complete=False):
             is_nproc_given = any(text.startswith("run.nproc=") for text in overrides)
             if is_nproc_given and config.run.nproc != rank_info.size:
                 raise UsageError(
-                    f"--nproc {config.run.nproc}, but {rank_info.size} processes were started; leave it out"
+                    f"--nproc {config.run.nproc}, but {rank_info.size} processes were started; leave --nproc out"
                 )
             config = config_for_processes(config, rank_info.size)
         return (check or check_config)(config)
@@ -95,14 +96,14 @@ def make_config(sources, overrides, rank_info=None, check=None, complete=False):
 
 
 def check_without_harmonics(config):
-    """The resolved configuration of a task that analyses no tides (`output.harmonics`); see `make_config`."""
+    """The resolved configuration without an analysis of tides (`output.harmonics`); see `make_config`."""
     from ..model.validate import check_config
 
     return check_config(config.model_copy(update={"output": config.output.model_copy(update={"harmonics": ()})}))
 
 
 def run_in_this_process(job, quiet) -> int:
-    """Run in this process; returns the exit code 0. Needs no MPI."""
+    """Run in this process, which needs no MPI; returns the exit code 0."""
     from ..errors import WriteError
     from ..files.restart.folder import resume_hint
     from ..parallel.stop import StopRequests

@@ -1,4 +1,4 @@
-"""`swmodel verify`: known answers on this machine."""
+"""`swmodel verify`: run the verification tests on this machine."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from .options import output_option
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--quick", is_flag=True, help="Compute those that take seconds: a minute in all.")
-@click.option("--list", "list_only", is_flag=True, help="List the known answers, and compute none.")
+@click.option("--quick", is_flag=True, help="Run only the tests that take seconds: a minute in all.")
+@click.option("--list", "list_only", is_flag=True, help="List the tests and run none.")
 @output_option("DIR", "Write verify.png and verify.json into this folder.")
 def verify(names, quick, list_only, output):
-    """Compute known answers on this machine, beside what theory and records say.
+    """Run the verification tests: compare results on this machine with theory and records.
 
     \b
     swmodel verify --quick
     swmodel verify kelvin_wave munk_gyre -o outputs/verify
 
-    Without names all are computed, which takes some minutes. Exit code 6: an answer is wrong.
+    Without names the command runs all tests, which takes some minutes. Exit code 6: a result is wrong.
     """
     from ..verification import VERIFICATION_TESTS
     from ..verification.verify import verify as compute

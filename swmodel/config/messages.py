@@ -11,12 +11,12 @@ from typing import Any, Literal
 from ..errors import shorten, suggest
 from ..ocean.option import unit_of
 
-#: Examples of texts with a pattern.
+#: Examples of texts that match the patterns of keys.
 PATTERN_EXAMPLES = {
     "layout": "2x3 (blocks in y by blocks in x)",
     "tracers": "dye1 (letters and digits)",
-    "stations": '"old harbour" (1 to 64 letters, without spaces around them)',
-    "sections": '"Fram Strait" (1 to 64 letters, without spaces around them)',
+    "stations": '"old harbour" (1 to 64 characters, without spaces around them)',
+    "sections": '"Fram Strait" (1 to 64 characters, without spaces around them)',
 }
 
 #: Most bits of a whole number that is written out.
@@ -32,7 +32,7 @@ REQUIREMENTS = {
     "float_type": "a number{within}",
     "finite_number": "a finite number{within}",
     "bool_type": "true or false",
-    "string_type": "a text",
+    "string_type": "text",
     "tuple_type": "a list",
     "model_type": "a table",
     "string_pattern_mismatch": "like {like}",
@@ -43,7 +43,7 @@ def describe_mistake(detail: Mapping, field) -> str:
     """The requirement on a field, with its unit, and the value, from pydantic's account of one error."""
     error_type, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if error_type == "literal_error":
-        return f"no choice {format_value(value)}; {suggest(str(value), choices(field.annotation))}"
+        return f"{format_value(value)} is not a choice; {suggest(str(value), choices(field.annotation))}"
     if error_type in ("missing", "too_long"):  # of a tuple
         return f"must be a list of {len(element_types(field.annotation))} numbers"
     if error_type == "value_error":
@@ -100,5 +100,4 @@ def format_value(value: Any) -> str:
 
 
 def format_length(length: float) -> str:
-    """A length or position in m or km, in words."""
     return f"{length / 1e3:.10g} km" if abs(length) >= 1e4 else f"{length:.10g} m"

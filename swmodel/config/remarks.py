@@ -1,4 +1,4 @@
-"""Remarks on a valid configuration that a user may not expect: one line each, before the run starts."""
+"""Remarks on valid settings that are probably mistakes: one line each, before the run starts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_CHECKED_RECORDS = 10_000
 
 
 def remarks(config: Config, sources: ConfigSources, records: bool = True) -> list[str]:
-    """The remarks on a resolved configuration and its ConfigSources; `records`: some are written after intervals."""
+    """The remarks on a resolved configuration and its ConfigSources; `records`: whether it writes any at intervals."""
     lines = [
         *changed_domain_lengths(sources),
         *replaced_rotation(config),
@@ -50,7 +50,7 @@ def remarks(config: Config, sources: ConfigSources, records: bool = True) -> lis
 
 
 def exchange_without_effect(config: Config) -> Iterator[str]:
-    """What sends messages on MPI, in a run without such messages."""
+    """A remark on `run.exchange` in a run that sends no MPI messages."""
     run = config.run
     if run.exchange != "auto" and (run.nproc == 1 or run.transport == "sharded"):
         where = "on one process" if run.nproc == 1 else 'where run.transport is "sharded"'
@@ -58,7 +58,7 @@ def exchange_without_effect(config: Config) -> Iterator[str]:
 
 
 def gauges_above_sea_level(config: Config) -> Iterator[str]:
-    """Gauges in cells that are dry at rest, whatever the depth between these and others."""
+    """A remark on gauges in cells that are dry at rest, even if the interpolated depth there is positive."""
     gauges_of_run = make_gauges(setup_of(config)) if config.drying.active else None
     depths = gauges_of_run.nearest_values(gauges_of_run.centre_depths) if gauges_of_run else ()
     heights = (
@@ -73,17 +73,17 @@ def gauges_above_sea_level(config: Config) -> Iterator[str]:
 
 
 def wind_over_thin_layers(config: Config) -> Iterator[str]:
-    """Wind over coasts that flood, without a drag at the bottom: it drives thin water without bound."""
+    """A remark on wind over coasts that flood, which accelerates thin layers without bound if there is no drag."""
     terms = {*setup_of(config).scheme.term_names} if config.drying.active else set()
     if terms & {"wind", "wind_drag"} and not terms & {"linear_drag", "quadratic_drag", "manning"}:
         yield (
-            "wind drives thin water on coasts that flood without bound, as there is no drag at the bottom; "
+            "without bottom drag, wind accelerates thin layers of water without bound on coasts that flood; "
             "physics.manning=0.025 or physics.quadratic_drag=0.003 is common"
         )
 
 
 def rounded_times(config: Config) -> Iterator[str]:
-    """Terms of Python in a run so long that single precision cannot tell the times of two steps apart."""
+    """A remark on user terms in a run so long that single precision cannot tell the times of two steps apart."""
     run_seconds, user_terms = config.run.steps * config.time.dt, setup_of(config).scheme.user_terms
     if (
         user_terms
@@ -92,13 +92,13 @@ def rounded_times(config: Config) -> Iterator[str]:
     ):
         names = ", ".join(term.name for term in user_terms)
         yield (
-            f't of {names} is rounded to {step:g} s at the end of the run, longer than a step; run.dtype="float64" '
+            f't in {names} is rounded to {step:g} s at the end of the run, more than a step; run.dtype="float64" '
             "keeps it exact"
         )
 
 
 def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
-    """Lengths of the domain that change because a source gives only the number of cells, or only their size."""
+    """Remarks on domain lengths that change because a source gives only the number of cells, or only their size."""
     merged: ConfigLayer = {}
     lines: dict[ExtentKeys, str] = {}
     lengths: dict[ExtentKeys, float | None] = {}
@@ -124,7 +124,7 @@ def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
 
 
 def merged_value(merged: ConfigLayer, key: str):
-    """The value of a key of [grid] that sources have given so far, or its default; None for none."""
+    """The value of a key of [grid] from the sources so far, or its default; None for none."""
     return (
         None
         if not key
@@ -135,7 +135,7 @@ def merged_value(merged: ConfigLayer, key: str):
 
 
 def domain_length(merged: ConfigLayer, extent: ExtentKeys) -> float | None:
-    """Length of the domain along an axis, m or degrees, by the values that sources have given so far; None: unknown."""
+    """Length of the domain along an axis, m or degrees, from the sources so far; None: unknown."""
     n_cells, size, end, start = values = [merged_value(merged, key) for key in extent]
     if not all(isinstance(each, int | float | None) for each in values):  # a wrong value that a later source replaces
         return None
@@ -152,14 +152,14 @@ def is_equal(one: float, other: float) -> bool:
 
 
 def changed_length_remark(extent: ExtentKeys, key: str, key_value: float, start: float, old: float, new: float) -> str:
-    """The line about a length that a key has changed, with the keys that keep it."""
+    """The remark on a domain length that a key has changed, with the key that keeps the length."""
     format_extent = "{:.10g} degrees".format if extent.start else format_length
     n_cells = round(old / key_value) if key == extent.size else 0
     if n_cells and is_equal(n_cells * key_value, old):
         remedy = f"grid.{extent.cells}={n_cells}"
     else:
         remedy = f"grid.{extent.end}={old + start!r}".removesuffix(".0")
-        remedy += " in its place" if key == extent.size else ""
+        remedy += " instead" if key == extent.size else ""
     direction = "wide" if extent.cells == "nx" else "high"
     return (
         f"grid.{key}={key_value:.12g} makes the domain {format_extent(new)} {direction} instead of "
@@ -168,32 +168,32 @@ def changed_length_remark(extent: ExtentKeys, key: str, key_value: float, start:
 
 
 def missing_wind_components(config: Config) -> Iterator[str]:
-    """Winds of which only one component is given, by a file."""
+    """Remarks on winds of which only one component is given, by a file."""
     for name, other in (
         pair for both in (VECTOR_COMPONENTS["wind_x"], VECTOR_COMPONENTS["u10"]) for pair in (both, both[::-1])
     ):
         if getattr(config.input, name, "") and not has_source(config, other):
-            yield f"input.{name} is given and input.{other} is not: that component is 0 everywhere"
+            yield f"input.{name} is given, but input.{other} is not: that component is 0 everywhere"
 
 
 def sponge_without_values(config: Config) -> Iterator[str]:
-    """Cells of a sponge that relax to zero, as no field of the water outside covers them."""
+    """Remarks on cells of a sponge that relax to zero, because the boundary data do not cover them."""
     for name, missing, cells in boundary_data.missing_in_sponge(config):
-        yield f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to zero there"
+        yield f"input.{name}: has no value in {missing} of the {cells} cells of the sponge, which relaxes to zero there"
 
 
 def forcing_from_time_zero(config: Config) -> Iterator[str]:
-    """What begins anew in a run from the state of another one: functions of t, and tides without a date."""
+    """A remark on forcing that restarts in a run from another run's state: functions of t, tides without a date."""
     names = [
         name for name in FORCING if varies_in_time(config, name) and isinstance(source_of(config, name), FormulaSource)
     ]
     names += [] if config.time.start else config.open_boundaries.constituents
     if config.input.state and names:
-        yield f"input.state: {', '.join(names)} depend on the time since the start of this run, and begin anew"
+        yield f"input.state: {', '.join(names)} depend on the time since the start of this run, and restart"
 
 
 def one_sided_constituents(config: Config) -> Iterator[str]:
-    """Constituents that act either inside or outside of open boundaries, although both know them."""
+    """Remarks on constituents that act only inside the domain or only at open boundaries, though both are possible."""
     constituents_inside, constituents_outside = config.tide.constituents, config.open_boundaries.constituents
     both = [
         name for name in CONSTITUENTS if name in EQUILIBRIUM and constituents_inside and config.open_boundaries.sides
@@ -201,27 +201,27 @@ def one_sided_constituents(config: Config) -> Iterator[str]:
     if only_one_side := ", ".join(
         name for name in both if name in constituents_inside and name not in constituents_outside
     ):
-        yield f"tide.constituents: nothing of {only_one_side} enters; give it in open_boundaries.constituents too"
+        yield f"tide.constituents: nothing of {only_one_side} enters; give it in open_boundaries.constituents, too"
     if only_one_side := ", ".join(
         name for name in both if name in constituents_outside and name not in constituents_inside
     ):
         yield (
-            f"open_boundaries.constituents: {only_one_side} enters, and is not raised inside; give it in "
-            "tide.constituents too"
+            f"open_boundaries.constituents: {only_one_side} enters, but is not forced inside the domain; give it in "
+            "tide.constituents, too"
         )
 
 
 def output_within_ramp(config: Config) -> Iterator[str]:
-    """A harmonic analysis or the end of a run within the ramp of a tide."""
+    """Remarks on a harmonic analysis that starts, or a run that ends, within the ramp of a tide."""
     ramp, output = config.tide.ramp, config.output
     if ramp and ramp > config.run.steps * config.time.dt:
         yield f"tide.ramp: the run ends before {ramp:g} s, while the tide still grows"
     if ramp and output.harmonics and (output.harmonics_from or 0.0) < ramp:
-        yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" avoids it'
+        yield f'output.harmonics starts within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" avoids it'
 
 
 def replaced_rotation(config: Config) -> Iterator[str]:
-    """Keys of a plane's Coriolis parameter that replace the rotation of a sphere."""
+    """Remarks on keys of a plane's Coriolis parameter that replace the rotation of a sphere."""
     for key in CORIOLIS_KEYS if is_spherical(config.grid) else ():
         if coriolis_value := getattr(config.physics, key):
             yield (
@@ -231,7 +231,7 @@ def replaced_rotation(config: Config) -> Iterator[str]:
 
 
 def late_records(config: Config) -> Iterator[str]:
-    """A time step that divides the interval of the records, where the present one does not."""
+    """A remark on a time step that does not divide the interval of the records, with one that does."""
     every, dt, run_seconds = config.output.every, config.time.dt, config.run.steps * config.time.dt
     if every is None or run_seconds < every or is_equal(max(1, round(every / dt)) * dt, every):
         return

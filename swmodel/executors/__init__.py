@@ -1,1 +1,1 @@
-"""Back ends that compute a block: `xla` (JAX), `native` (C++), `reference` (NumPy, for tests); see `registry`."""
+"""Back ends that compute a block: `xla` (JAX), `native` (C++), `cuda` (GPUs), `reference` (NumPy); see `registry`."""

@@ -1,4 +1,4 @@
-"""Whether the generated step of a configuration can be used on this machine. It needs no JAX, as launchers ask it."""
+"""Whether the generated step of a configuration can be used here. Launchers use this module, so it needs no JAX."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .native.step_library import StepRequest
 
 
 class Availability(NamedTuple):
-    """Why an executor cannot be used; each function returns an empty text where it can be."""
+    """Functions that say why an executor cannot be used; they return an empty string if it can."""
 
     machine_unsupported_reason: Callable[[], str]
     step_unsupported_reason: Callable[[StepRequest], str]  # compiles the step
@@ -28,10 +28,10 @@ AVAILABILITY = {
 
 
 def unsupported_reason(executor: str, setup: Setup) -> str:
-    """Why the generated step of a Setup cannot be used, after an attempt to compile it; empty where it can."""
+    """Why the generated step of a Setup cannot be used, after an attempt to compile it; an empty string if it can."""
     for term in setup.scheme.user_terms:
         if term.parameters:
-            return f"{source_line_of(term.tendency)}: {term.name} has parameters, which only the step in JAX supports"
+            return f"{source_line_of(term.tendency)}: {term.name} has parameters, which only xla supports"
     return AVAILABILITY[executor].machine_unsupported_reason() or AVAILABILITY[executor].step_unsupported_reason(
         request_of(setup)
     )

@@ -13,10 +13,10 @@ from .xla import JaxExecutor, XlaExecutor
 
 
 class Executor(Protocol):
-    """A back end that computes a block, made from (setup, transport, grid, params).
+    """A back end that computes a block, constructed from (setup, transport, grid, params).
 
-    Fields come from `transport.make_arrays`, Grid and Params have the margin of the Setup. Further arguments are
-    options that change no result.
+    Fields come from `transport.make_arrays`; Grid and Params have the margin of the Setup. Further arguments of the
+    constructor are options that do not change results.
     """
 
     name: str  # as in `run.executor`
@@ -35,10 +35,10 @@ class Executor(Protocol):
         """
 
     def set_substeps(self, substeps: int) -> None:
-        """Take each further step in this many; then `replace_params` is given Params of the shorter steps."""
+        """Divide each further step into this many substeps; `replace_params` then gets Params for the shorter steps."""
 
     def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later; waits until it is computed. Donates its argument; the first call compiles."""
+        """The carry n steps later; waits until it is computed. Donates `carry`; the first call compiles."""
 
 
 #: The executors that compute a block in a jitted program, by name.

@@ -1,4 +1,4 @@
-"""The kinds of machine code that generated steps have, by the names of their executors."""
+"""The kinds of machine code for generated steps, by the names of their executors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Target(NamedTuple):
     """A kind of machine code."""
 
     calls_class: type[NativeCalls]  # the foreign calls of a step
-    register: Callable[[], None]  # makes them known to JAX
+    register: Callable[[], None]  # registers the foreign calls with JAX
 
 
 TARGETS = {

@@ -25,10 +25,9 @@ from ..setup.setup import Setup
 
 
 def make_step(scheme: Scheme, method, transport):
-    """The function step(carry, grid, params, dt) -> carry of one block; one halo exchange for each tendency.
+    """Make the function step(carry, grid, params, dt) -> carry of one block, with one halo exchange per tendency.
 
-    Grid and Params are arguments of the program, not constants: it compiles fast, and allows derivatives with respect
-    to them.
+    Grid and Params are arguments, so that programs compile fast and can be differentiated with respect to them.
     """
     width, margin, shape = scheme.halo_width, scheme.margin, transport.shape
 
@@ -58,7 +57,7 @@ def make_step(scheme: Scheme, method, transport):
 
 
 def error_of_user_term(error: Exception, scheme: Scheme) -> Exception:
-    """An error while a step is traced, as a UsageError with the line if a user-defined term raised it."""
+    """The error to raise when tracing a step fails: a UsageError with the line if a user term raised `error`."""
     if isinstance(error, UsageError):
         return error
     lines = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
@@ -70,13 +69,13 @@ def error_of_user_term(error: Exception, scheme: Scheme) -> Exception:
 
 
 def make_loop(scheme: Scheme, method, transport):
-    """The function loop(carry, static, dt, n) -> carry n steps later, of one block; `static` is Grid and Params.
+    """Make the function loop(carry, static, dt, n) -> carry n steps later, of one block; `static` is Grid and Params.
 
-    loop(carry, static, dt, n, update, summary) returns the carry, and `summary` after update(summary, State, step) ->
-    summary for each step. `update` may exchange halos.
+    loop(carry, static, dt, n, update, summary) also calls update(summary, State, step) -> summary after each step, and
+    returns (carry, last summary). `update` may exchange halos.
 
-    An iteration of the loop takes as many steps as the stepper's memory needs to return to the same buffers, which
-    saves copies: for ab2 at 3600 x 1800 a step takes 45 ms instead of 57.
+    An iteration of the loop takes as many steps as the stepper's memory needs to return to the same buffers. This saves
+    copies: for ab2 at 3600 x 1800 a step takes 45 ms instead of 57.
     """
     step = make_step(scheme, method, transport)
 
@@ -99,7 +98,7 @@ def make_loop(scheme: Scheme, method, transport):
 
 
 def make_accumulating_loop(loop: tuple, update: tuple, transport):
-    """The function (carry, summary, inputs, static, dt, n) -> (carry n steps later, summary), of one block."""
+    """Make the function (carry, summary, inputs, static, dt, n) -> (carry n steps later, summary) of one block."""
     loop, update = (make(*parts, transport) for make, *parts in (loop, update))
 
     def accumulating_loop(carry, summary, inputs, static, dt, n):
@@ -109,9 +108,9 @@ def make_accumulating_loop(loop: tuple, update: tuple, transport):
 
 
 def make_accumulating_substep_loop(loop: tuple, update: tuple, transport):
-    """The function (carry, summary, inputs, static, dt, n, substeps) -> (carry n steps later, summary), of one block.
+    """Make the function (carry, summary, inputs, static, dt, n, substeps) -> (carry n steps later, summary) of a block.
 
-    It updates the summary after each of the n steps, which has `substeps` steps of the loop.
+    Each of the n steps consists of `substeps` steps of the loop; the summary is updated once per step.
     """
     loop, update = (make(*parts, transport) for make, *parts in (loop, update))
 
@@ -128,14 +127,14 @@ def make_accumulating_substep_loop(loop: tuple, update: tuple, transport):
 
 
 class JaxExecutor:
-    """Base of the executors with a loop over steps in a program of JAX, which other programs may call.
+    """Base class of the executors whose loop over steps is a program of JAX, which other programs may call.
 
     Attributes:
         static: the constants of a run, made from a block's Grid and Params by `static_of`.
         loop: (make, *parts), hashable; make(*parts, transport) is the function `loop` of one block, see `make_loop`.
-        single_step_loop: the `loop` for `accumulate`, which sees every step.
-        dt: length of its steps, s, an array in the precision of the run.
-        substeps: steps of the executor in a step of the run, each numbered and as long as another.
+        single_step_loop: the `loop` for `accumulate`, which needs the state after every step.
+        dt: length of a step of the executor, s, an array in the precision of the run.
+        substeps: number of equally long steps of the executor per step of the run.
     """
 
     def __init__(self, setup: Setup, transport, static, loop: tuple):
@@ -147,7 +146,7 @@ class JaxExecutor:
 
     def start(self, state: State) -> Carry:
         memory = jax.tree.map(jnp.array, self.method.initial_memory(state))
-        # The step number starts on all devices, where the loop returns it: so the loop is compiled once.
+        # The loop returns the step number on all devices; it starts there, too, so that the loop is compiled only once.
         return Carry(state, memory, self.transport.put(np.int32(0)))
 
     def resume(self, carry: Carry) -> Carry:

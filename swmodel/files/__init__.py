@@ -4,14 +4,15 @@ run_folder     names of the files of a run, and checks of its folder
 lock           one run in a folder at a time
 journal        writing that keeps complete records if the process is killed
 background     the one writer of NetCDF and HDF5 files, in a thread of rank 0
-queue          calls of such a thread
+queue          a queue of calls for this thread
 records        records along time, with their checksums
-gather         fields of all processes on rank 0
-draft          small files that appear whole or not at all
+gather         collection of the fields of all processes on rank 0
+draft          atomic writing of small files
 block_file     fields of all processes in one HDF5 file
 output/        output.nc, diagnostics.nc, spectra.nc and further NetCDF files
-store/         stores of Zarr, which all processes write
+store/         Zarr stores, which all processes write
 restart/       restart files, verified as they are written
 integrity/     checksums, and reading of files that may be damaged
-status         status.json: the end of a run
+relief/        depth and coast of a grid from files of elevation
+status         status.json: whether and how a run has ended
 """

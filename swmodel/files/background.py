@@ -1,8 +1,8 @@
 """HDF5 and NetCDF files that rank 0 writes while the model continues.
 
-One thread writes all files, one call after the other, as two threads must not use netCDF4 at once. netCDF4 defines the
-contents of a file, and h5py adds values. It can store compressed chunks, leave the file unlocked for readers during the
-run, and write through a JournaledFile, which keeps the file intact.
+One thread writes all files, one call after the other, because two threads must not use netCDF4 at once. netCDF4 defines
+the contents of a file. h5py adds the values, because it can store compressed chunks, leave the file unlocked for
+readers during the run, and write through a JournaledFile, which keeps the file intact if the process is killed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class BackgroundFile:
         path: path of the file; without `resume` an existing file is replaced.
         define: function of a netCDF4.Dataset that defines the contents of a new file; None: an empty HDF5 file.
         resume: function of the RecordWriter that prepares an existing file for further records.
-        draft: whether the file appears only when it is closed without error, in place of an earlier one.
+        draft: whether the file appears only when it is closed without error, and then replaces an earlier one.
         check_draft: function of the path of a draft that raises an error if the file must not appear.
     """
 
@@ -69,7 +69,7 @@ class BackgroundFile:
         self.close(collective=kind is None)
 
     def begin(self, nbytes: int = 0) -> None:
-        """Begin a record of up to `nbytes`, without metadata."""
+        """Start a record of up to `nbytes`, not counting metadata."""
         self._n_begun += 1
         self.require_disk_space(nbytes + MAX_RECORD_METADATA_BYTES)
         self.submit(RecordWriter.begin)
@@ -80,7 +80,7 @@ class BackgroundFile:
         self.raise_on_all_ranks()
 
     def append(self, values: dict) -> None:
-        """Add whole records: {variable with time: its values, one record after the other}."""
+        """Append complete records; `values`: {variable with time: its values [record, ...]}."""
         self._n_begun += 1
         nbytes = sum(each.nbytes for each in values.values())
         self.require_disk_space(2 * nbytes + MAX_RECORD_METADATA_BYTES)
@@ -89,7 +89,6 @@ class BackgroundFile:
         self.raise_on_all_ranks()
 
     def require_disk_space(self, nbytes: int) -> None:
-        """Stop writing unless the disk has this many bytes free."""
         self.submit(self._require_disk_space, nbytes)
 
     def flush(self) -> None:
@@ -99,25 +98,25 @@ class BackgroundFile:
         self.raise_on_all_ranks()
 
     def submit(self, function, *arguments, nbytes: int = 0) -> None:
-        """Queue a call of `function(RecordWriter, *arguments)`; `nbytes`: size of arguments that are no arrays."""
+        """Queue a call of `function(RecordWriter, *arguments)`; `nbytes`: size of arguments that are not arrays."""
         if self.transport.rank:
             return
         nbytes += sum(getattr(each, "nbytes", 0) for each in arguments)
         self._queue.submit(self._call_unless_failed, function, arguments, nbytes=nbytes)
 
     def has_failed(self) -> bool:
-        """Whether this process alone knows of a failure: never, as all have agreed after each record."""
+        """Whether only this process knows of a failure: never, because after each record all ranks know of it."""
         return False
 
     def raise_on_all_ranks(self) -> None:
-        """Raise the first error of writing on all ranks, once."""
+        """Raise the first write error on all ranks, once."""
         error = self.transport.broadcast(self._error)
         if error is not None and not self._error_raised:
             self._error_raised = True
             raise error
 
     def close(self, collective: bool = True) -> None:
-        """Write the queue and close the file; `collective=False` if the ranks may no longer act together."""
+        """Process the queue and close the file; `collective=False` if the ranks can no longer communicate."""
         if self.transport.rank == 0:
             self._queue.submit(self._close)
         self._queue.finish()
@@ -130,10 +129,10 @@ class BackgroundFile:
             folder.mkdir(parents=True, exist_ok=True)
         elif not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
-        remove_with_journal(self._write_path)  # with the journal of a killed writer
+        remove_with_journal(self._write_path)  # a killed writer may have left a journal
         self._write_path.write_bytes(
             bytes(MAX_METADATA_BYTES)
-        )  # its errors have the system's reason, unlike those of netCDF4
+        )  # unlike those of netCDF4, its errors give the system's reason
         os.truncate(self._write_path, 0)
         if define:
             import netCDF4
@@ -149,7 +148,7 @@ class BackgroundFile:
         try:
             self._open("r+")
             resume(self._records)
-        except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # a foreign file
+        except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # foreign file
             raise FilesError(f"{self.path} cannot be continued: {getattr(error, 'strerror', None) or error}") from None
         self._is_ready = True
         self._commit(self._records)
@@ -191,7 +190,7 @@ class BackgroundFile:
             self._set_error(error)
 
     def _close(self) -> None:
-        """Close the file with its complete records; without an error, rename a draft."""
+        """Close the file with its complete records, and rename a draft unless there was an error."""
         if self._journal is not None:
             try:
                 if self._is_ready and not (self.draft and self._error):
@@ -224,7 +223,7 @@ class BackgroundFile:
 
 
 def as_files_error(error: BaseException, path: Path) -> BaseException:
-    """A FilesError for a failure to write a file; other errors unchanged."""
+    """Convert a failure to write a file to a FilesError; other errors are returned unchanged."""
     if not isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either if writing fails
         return error
     return WriteError(f"{path} cannot be written: {write_failure_reason(error, path)}")

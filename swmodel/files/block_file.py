@@ -1,6 +1,6 @@
 """Fields distributed over processes, in one HDF5 file that any number of processes can read.
 
-HDF5 keeps a checksum of every chunk of a field, and refuses to read a chunk that has changed.
+HDF5 stores a checksum of every chunk of a field, and refuses to read a chunk that has changed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from .gather import gather_members
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
-    """Write fields, numbers (arrays () or [n]) and a text, whole or not at all; all processes call it together.
+    """Write fields, numbers (arrays () or [n]) and a text atomically; all processes call it together.
 
-    A field may have records before y and x. Those of an ensemble's transport have its members before them.
-
-    `shape`: shape of the whole fields. FilesError, on all processes: the file could not be written.
+    A field is [..., y, x], possibly with records; that of an ensemble's transport is [members, ..., y, x]. `shape`:
+    rows and columns of the global fields. FilesError, on all processes: the file could not be written.
     """
     is_ensemble = is_ensemble_block(transport.block)
     global_shape = (*[transport.block.members.axis_size] * is_ensemble, *shape)
@@ -40,22 +39,19 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
 
 
 def is_ensemble_block(block) -> bool:
-    """Whether a block is that of an ensemble, whose fields have an axis of members."""
     return block.members.axis_size > 1
 
 
 def create_dataset(records, name: str, options: dict) -> None:
-    """Make a data set."""
     records.file.create_dataset(name, **options)
 
 
 def write_part(records, name: str, index, values) -> None:
-    """Write a part of a data set."""
     records.file[name][index] = values
 
 
 def read_blocks(path, block) -> tuple[dict, str]:
-    """The fields on this process's block and the numbers, by name, and the text. FilesError: no readable file."""
+    """Read {name: field on this process's block, or numbers} and the text. FilesError: the file cannot be read."""
     is_ensemble = is_ensemble_block(block)
     axes = (block.members, block.y, block.x) if is_ensemble else (block.y, block.x)
     local_index = (..., *(slice(axis.start, axis.stop) for axis in axes))

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writing of files, which appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ DRAFT_SUFFIX = ".writing"
 
 @contextlib.contextmanager
 def atomic_write(path, suffix: str = DRAFT_SUFFIX) -> Iterator[Path]:
-    """A context with a temporary path for a file, which has its own name afterwards.
-
-    FilesError: the file cannot be written; an earlier one is unchanged.
-    """
+    """Yield a temporary path, renamed to `path` at the end. FilesError: it cannot be written; `path` is unchanged."""
     path = Path(path)
     temporary = path.with_name(path.name + suffix)
     try:
@@ -33,10 +30,7 @@ def atomic_write(path, suffix: str = DRAFT_SUFFIX) -> Iterator[Path]:
 
 
 def write_text(path, text: str):
-    """Write a text file whole or not at all: under another name, synced and renamed, so a reader never sees a part.
-
-    FilesError: the file cannot be written; an earlier one is unchanged.
-    """
+    """Write and sync a text file atomically. FilesError: it cannot be written; an earlier one is unchanged."""
     with atomic_write(path, f".{os.getpid()}") as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -44,5 +38,5 @@ def write_text(path, text: str):
 
 
 def free_bytes(path: Path) -> int:
-    """Bytes free on the disk of a file; neither the file nor its folder need exist."""
+    """Number of free bytes on the disk of a file; neither the file nor its folder need exist."""
     return shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.is_dir())).free

@@ -1,4 +1,4 @@
-"""Fields of all processes on rank 0, in blocks of rows of bounded size."""
+"""Gather fields from all processes on rank 0, in blocks of rows of bounded size."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ GATHER_BYTES = 4 << 20
 
 
 def chunk_rows(shape: tuple[int, int], itemsize: int) -> int:
-    """Rows of a chunk of a field: chunks are equal parts of about CHUNK_BYTES."""
+    """Number of rows in a chunk of a field: chunks are equal parts of about CHUNK_BYTES."""
     rows, columns = shape
     n_chunks = math.ceil(rows * columns * itemsize / CHUNK_BYTES)
     return math.ceil(rows / min(n_chunks, rows))
 
 
 def row_blocks(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
-    """First and last row of each block of rows for one gather: whole chunks, about GATHER_BYTES."""
+    """First row, and the one after the last, of each block of rows to gather: whole chunks, about GATHER_BYTES."""
     rows_per_gather = max(1, GATHER_BYTES // CHUNK_BYTES) * chunk_rows(shape, itemsize)
     return [(first, min(first + rows_per_gather, shape[0])) for first in range(0, shape[0], rows_per_gather)]
 
 
 def gather_row_blocks(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
-    """The first row of each block of rows of a field, and on rank 0 its values, in rising order.
+    """The first row of each block of rows of a field, in ascending order, and on rank 0 its values.
 
     All processes iterate to the end; `local` [y, x] is empty on processes without a part of the member.
     """
@@ -36,9 +36,9 @@ def gather_row_blocks(transport, local: np.ndarray, member: int = 0) -> Iterator
 
 
 def gather_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
-    """As `gather_row_blocks`, the index of each piece of a field [members, y, x] or [y, x], and its values.
+    """Like `gather_row_blocks`: the index of each piece of a field [members, y, x] or [y, x], and its values.
 
-    Small fields of several members form one piece, which writes 500 members of 64 x 64 cells ten times faster.
+    Small fields of several members form one piece, so that 500 members of 64 x 64 cells are written ten times faster.
     """
     if field.ndim == 2:
         for first, rows in gather_row_blocks(transport, field):
@@ -57,7 +57,7 @@ def gather_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, 
 
 
 def local_member_field(field: np.ndarray, block, member: int) -> np.ndarray:
-    """This process's part [y, x] of a member or a run; an empty array for none."""
+    """This process's part [y, x] of a member or of a single run; empty if it has no part of the member."""
     if field.ndim == 2:
         return field
     return field[member - block.members.start] if member in block.members else field[0, :0]

@@ -1,8 +1,8 @@
 """A file between HDF5 and the disk with atomic commits.
 
-HDF5 updates its metadata in place: if the process is killed or the disk is full on the way, the whole file is lost.
-Here bytes beyond the committed end go to the file directly, as nothing refers to them yet. Bytes before it stay in
-memory, in pages, until `commit`:
+HDF5 updates its metadata in place: if the process is killed or the disk fills up meanwhile, the whole file is lost.
+Here, bytes beyond the committed end go directly to the file, because nothing refers to them yet. Bytes before it stay
+in memory, in pages, until `commit`:
 
 1. It syncs the file, so that the new bytes, and the pages of the previous commit, are on the disk.
 2. It writes the pages, the new size and a checksum into a second file, the journal, and syncs that.
@@ -25,22 +25,21 @@ from pathlib import Path
 
 PAGE_BYTES = 4096
 
-#: The head of a journal: mark, number of bytes of pages, size of the file, digest of these two and the pages.
+#: The header of a journal: MAGIC, number of bytes of pages, size of the file, digest of these two and the pages.
 JOURNAL_HEADER = struct.Struct("<8sqq32s")
 MAGIC = b"swmjrnl1"
 
-#: The head of each page: its place in the file and its length.
+#: The header of each page: its offset in the file and its length.
 PAGE_HEADER = struct.Struct("<qq")
 
 
 def journal_path(path) -> Path:
-    """The journal beside a file."""
     path = Path(path)
     return path.with_name(path.name + ".journal")
 
 
 class JournaledFile(io.RawIOBase):
-    """An existing file for h5py (`h5py.File(JournaledFile(path), "r+")`); it first applies an earlier journal.
+    """An existing file for `h5py.File(JournaledFile(path), "r+")`; opening it first applies an earlier journal.
 
     Calls by HDF5 never fail, because HDF5 would crash on closing the file later. After the first error everything stays
     in memory, and `check` and `commit` raise the error.
@@ -70,10 +69,7 @@ class JournaledFile(io.RawIOBase):
             raise self.error
 
     def commit(self) -> None:
-        """Make the present contents the state of the file, which survives a kill and a power cut.
-
-        OSError: the previous state remains; or the new one, if only 3 failed.
-        """
+        """Make the contents durable. OSError: the previous state remains, or the new one if only step 3 failed."""
         self.check()
         if not self._pages and self._size == self._committed_size:
             return
@@ -91,7 +87,7 @@ class JournaledFile(io.RawIOBase):
         self._pages.clear()
 
     def close(self) -> None:
-        """Close the file in the state of the last commit, and remove the journal after that state is on the disk."""
+        """Close the file in the state of the last commit, and remove the journal once that state is on the disk."""
         if self.closed:
             return
         super().close()
@@ -156,8 +152,8 @@ class JournaledFile(io.RawIOBase):
 def recover(path) -> bool:
     """Repair a file from the journal of a killed writer; returns whether no journal is left.
 
-    It does nothing while a process writes the file, or without permission. The file is then whole, unless its writer
-    ended within the microseconds of step 3 of a commit.
+    It does nothing while a process writes the file, or without permission. The file is then complete, unless its writer
+    was killed within the microseconds of step 3 of a commit.
     """
     path = Path(path)
     if not journal_path(path).exists():
@@ -182,10 +178,7 @@ def remove_with_journal(path) -> None:
 
 
 def open_journal(path: Path, create: bool = False) -> int:
-    """Open the journal of a file, or a new one, for only this process, even on a file system without locks.
-
-    BlockingIOError: another process has it open.
-    """
+    """Open or create the journal of a file, locked if the file system has locks. BlockingIOError: it is in use."""
     journal = os.open(journal_path(path), os.O_RDWR | (os.O_CREAT if create else 0), 0o666)
     try:
         fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -198,7 +191,6 @@ def open_journal(path: Path, create: bool = False) -> int:
 
 
 def sync_and_remove_journal(path: Path, file: int) -> None:
-    """Sync the file and remove its journal."""
     sync_data(file)
     journal_path(path).unlink(missing_ok=True)
 
@@ -211,7 +203,7 @@ def write_journal(journal: int, size: int, pages: list[tuple[int, bytes]]) -> No
 
 
 def apply_journal(journal: int, file: int) -> bool:
-    """Write the pages of a complete journal into the file, maybe again; returns whether it is complete."""
+    """Write the pages of a complete journal into the file, even repeatedly; returns whether it is complete."""
     magic, length, size, expected = JOURNAL_HEADER.unpack(read_at(journal, 0, JOURNAL_HEADER.size))
     if magic != MAGIC or not 0 <= length <= os.fstat(journal).st_size or size > os.fstat(file).st_size:
         return False
@@ -242,12 +234,11 @@ def reserve_disk_space(file: int, start: int, end: int) -> None:
 
 
 def read_at(file: int, offset: int, length: int) -> bytes:
-    """Bytes of a file, with zeros beyond its end."""
+    """Read bytes of a file, with zeros beyond its end."""
     return os.pread(file, max(0, length), offset).ljust(length, b"\0")
 
 
 def write_at(file: int, offset: int, data) -> None:
-    """Write all bytes, in as many calls as the system needs."""
     view = memoryview(data)
     while view:
         written = os.pwrite(file, view, offset)
@@ -255,12 +246,12 @@ def write_at(file: int, offset: int, data) -> None:
 
 
 def sync_data(file: int) -> None:
-    """Sync the contents, but not the times of the file, which would cost another write."""
+    """Sync the contents of a file, but not its times, which would cost another write."""
     getattr(os, "fdatasync", os.fsync)(file)
 
 
 def sync_folder(path: Path) -> None:
-    """Sync the names in the folder of a file."""
+    """Sync the folder of a file, so that its name is durable."""
     folder = os.open(path.absolute().parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -1,4 +1,4 @@
-"""Calls that a thread makes one after the other, with a bound on the memory of their arguments."""
+"""A queue of calls for a thread, with a bound on the memory of their arguments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 
 from ..parallel.worker import Worker
 
-#: Most bytes of arrays in the queue of one file; beyond that the model waits.
+#: Maximum bytes of arrays in the queue of one file; beyond that the model waits.
 MAX_QUEUE_BYTES = 64 << 20
 
 
@@ -19,18 +19,17 @@ class CallQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody waits for the end of the present call."""
+        """Whether no call is queued after the current one, and nobody waits for that to end."""
         return self.worker.is_queue_empty and not self._is_awaited
 
     def submit(self, function, *arguments, nbytes: int = 0) -> None:
-        """Queue a call of `function(*arguments)`, which hold `nbytes`."""
+        """Queue a call of `function(*arguments)`; the arguments hold `nbytes`."""
         while self._pending and (self._pending[0][0].done() or self._queued_bytes + nbytes > MAX_QUEUE_BYTES):
             self._wait_for_first()
         self._pending.append((self.worker.submit(function, *arguments), nbytes))
         self._queued_bytes += nbytes
 
     def finish(self) -> None:
-        """Wait for all calls."""
         while self._pending:
             self._wait_for_first()
 

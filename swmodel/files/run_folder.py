@@ -31,9 +31,9 @@ RUN_FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATIONS, SECTIONS, DRIFTERS,
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
-#: The snapshots of a run, of which a folder has one.
+#: The snapshots of a run; a folder holds one of these files.
 SNAPSHOT_FILES = (OUTPUT, OUTPUT_STORE)
-#: The endings of files from killed writers.
+#: The suffixes of files that killed writers have left.
 LEFTOVER_SUFFIXES = (DRAFT_SUFFIX, f"{DRAFT_SUFFIX}.journal")
 #: The files that tasks other than a run write.
 TASK_FILES = (
@@ -57,11 +57,9 @@ TASK_FILES = (
 def check_overwritable(directory, force: bool = False, for_python: bool = False, has_lock: bool = False):
     """Check that a run may be written into `directory`, which need not exist. Writes nothing.
 
-    UsageError: it is not empty, without `force`. FilesError: it cannot be written, or a run uses it.
+    UsageError: it is not empty, and `force` is False. FilesError: it cannot be written, or a run uses it.
 
-    Args:
-        for_python: whether the message is for Python.
-        has_lock: whether this process holds the folder's lock.
+    `for_python`: whether messages suggest Python code. `has_lock`: whether this process holds the folder's lock.
     """
     directory = Path(directory)
     with translate_os_errors(directory, "read"):
@@ -74,15 +72,15 @@ def check_overwritable(directory, force: bool = False, for_python: bool = False,
             state, contents = read_status(directory).get("state"), folder_contents(directory, for_python)
             what = f"holds {contents.kind} ({state})" if state else "exists and is not empty"
             remedy = "give force=True" if for_python else "give --force"
-            remedy += " to replace it or another folder" + ("" if for_python else " with --output")
-            resume_hint = f", or continue it by {contents.resume_command}" if contents.resume_command else ""
+            remedy += " to replace it, or another folder" + ("" if for_python else " with --output")
+            resume_hint = f", or continue it with {contents.resume_command}" if contents.resume_command else ""
             raise UsageError(f"{directory} {what}; {remedy}{resume_hint}")
         if not os.access(parent, os.W_OK | os.X_OK):
             raise FilesError(f"{directory} cannot be written: no permission in {parent}")
 
 
 class FolderContents(NamedTuple):
-    """The contents of a folder, in words, the task that made it, and the command that continues it or ""."""
+    """The contents of a folder, in words, the task that wrote them, and the command that continues it, or ""."""
 
     kind: str
     task: str
@@ -90,7 +88,6 @@ class FolderContents(NamedTuple):
 
 
 def folder_contents(directory, for_python: bool = False) -> FolderContents:
-    """The FolderContents of a folder, which need not exist."""
     directory = Path(directory)
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     if names & {"assimilation.json", "progress.h5", "twin.h5"}:
@@ -124,7 +121,7 @@ def remove_path(path: Path):
 
 
 def size_in_bytes(path: Path) -> int:
-    """Bytes of a file, or of the files in a folder; a run at work may remove them meanwhile."""
+    """Bytes of a file, or of the files in a folder; an active run may remove them meanwhile."""
     n_bytes = 0
     with contextlib.suppress(FileNotFoundError):
         for each in path.rglob("*") if path.is_dir() else [path]:
@@ -133,24 +130,23 @@ def size_in_bytes(path: Path) -> int:
 
 
 def is_zarr_store(path) -> bool:
-    """Whether a path is a store of Zarr, which commands use like a file."""
+    """Whether a path is a Zarr store, which commands use like a file."""
     return Path(path).suffix == ZARR_SUFFIX or (Path(path) / "zarr.json").is_file()
 
 
 def is_run_folder(path) -> bool:
-    """Whether a path is a folder that may hold files of a run."""
     return Path(path).is_dir() and not is_zarr_store(path)
 
 
 def clear_end_of_run(directory):
-    """Remove the record of the end of the run in the folder, and the state of a blow-up: the run continues."""
+    """Remove the status of the run in the folder and the state of its blow-up, because it continues."""
     with translate_os_errors(directory, "written"):
         for name in (STATUS, BLOWUP):
             (Path(directory) / name).unlink(missing_ok=True)
 
 
 def read_config_tables(directory) -> dict:
-    """The tables of config.toml; {} where there is none, or a damaged one."""
+    """The tables of config.toml; {} if it is missing or damaged."""
     try:
         return tomllib.loads((Path(directory) / CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -158,14 +154,14 @@ def read_config_tables(directory) -> dict:
 
 
 def user_case_table(directory) -> dict:
-    """The table [case] of config.toml, if it names the file of a user's own case, which is not executed; else {}."""
+    """The table [case] of config.toml if it names the file of a user's case, else {}; the file is not executed."""
     case = read_config_tables(directory).get("case", {})
     return case if isinstance(case, dict) and case.get("file") else {}
 
 
 def write_config(directory, config):
-    """Write config.toml, and case.py for a user's case; each is the old file or the whole new one."""
-    from ..config import to_toml  # here, as the program needs the names in this file early
+    """Write config.toml, and case.py for a user's case, each atomically."""
+    from ..config import to_toml  # imported here, because the program needs the names of this module early
     from ..config.loading.case_file import CASE_FILE_NAME
 
     texts = {CASE_FILE_NAME: config.case.file_text, CONFIG: to_toml(config)}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class EventSchedule(NamedTuple):
-    """The steps at which an event is due, besides the first and the last; none without an interval."""
+    """The steps at which an event is due: 0, the last, and those of the interval, if any."""
 
     dt: float
     last_step: int
@@ -15,11 +15,10 @@ class EventSchedule(NamedTuple):
     every_seconds: float | None = None
 
     def is_due(self, step: int) -> bool:
-        """Whether the event is due after `step` steps."""
         return step == self.last_step or step == self.next(step - 1) or step == 0
 
     def is_regular(self, step: int) -> bool:
-        """Whether the event is due after `step` steps in a run of any length: at the first step, or by the interval."""
+        """Whether the event is due after `step` steps in a run of any length: at step 0, or by the interval."""
         return step == 0 or self._replace(last_step=step + 1).next(step - 1) == step
 
     def next(self, step: int) -> int:
@@ -35,7 +34,7 @@ class EventSchedule(NamedTuple):
         return min(max(next_step, step + 1), self.last_step)
 
     def _step_of_event(self, count: int) -> int:
-        # The tolerance keeps rounding of seconds / dt from moving an event to the next step.
+        # The tolerance prevents round-off in seconds / dt from moving an event to the next step.
         return math.ceil(count * self.every_seconds / self.dt - 1e-6)
 
     def _n_events_until(self, step: int) -> int:

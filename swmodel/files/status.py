@@ -1,4 +1,4 @@
-"""The status of a run: status.json in its folder, written whole or not at all."""
+"""The status of a run: status.json in its folder, written atomically."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ def write_status(directory, **keys):
 
 
 def has_ended(directory) -> bool:
-    """Whether the status of the run in `directory` has its end."""
     return read_status(directory).get("state") in ("completed", "stopped", "failed")
 
 
 def write_final_status(directory, state: str, code: int, message: str) -> dict:
-    """The final status of the run in `directory`: the existing one if it has the end, else this one."""
+    """Record the end of the run in `directory`, unless its status already has one; returns the status."""
     status = read_status(directory)
     if not has_ended(directory):
         status |= {"state": state, "exit_code": code, "message": message}
@@ -32,7 +31,7 @@ def write_final_status(directory, state: str, code: int, message: str) -> dict:
 
 
 def read_status(directory) -> dict:
-    """The status of the run in `directory`; empty without one. FilesError: the file is no status."""
+    """The status of the run in `directory`; {} if it has none. FilesError: the file is not a status."""
     path = Path(directory) / FILE_NAME
     try:
         status = json.loads(path.read_text())
@@ -43,17 +42,16 @@ def read_status(directory) -> dict:
     except ValueError:
         status = None
     if not isinstance(status, dict):
-        raise FilesError(f"{path}: is not the status of a run: it was changed or damaged")
+        raise FilesError(f"{path} is not the status of a run: it was changed or damaged")
     return status
 
 
 def dumps(value) -> str:
-    """The text of JSON values, indented; numbers that are not finite, which JSON lacks, become null."""
+    """Indented JSON text of a value; numbers that are not finite become null, because JSON lacks them."""
     return json.dumps(replace_non_finite(value), indent=2, allow_nan=False) + "\n"
 
 
 def replace_non_finite(value):
-    """JSON values with None for each number that is not finite."""
     if isinstance(value, dict):
         return {key: replace_non_finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Check of all files of a run against their checksums."""
+"""Check the files of a run against their checksums."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ READABLE = "can be read; it holds no checksums"
 
 
 def verdicts(path) -> dict[str, str]:
-    """{file: verdict} for the files of a run folder, or for a single file.
-
-    UsageError: no file of a run. FilesError: the folder cannot be read.
-    """
+    """{file: verdict} of a run folder or a file. UsageError: no file of a run. FilesError: the folder is unreadable."""
     path, verdict_of = Path(path), {}
     if not os.path.lexists(path):
         raise UsageError(f"there is no file or folder {path}")
@@ -49,12 +46,12 @@ def verdicts(path) -> dict[str, str]:
         jobs = [examination_job(path) if is_restart else guard.ExaminationJob(path)]
         path = path.parent
     for each, one in zip(jobs, guard.examine_files(jobs), strict=True):
-        if "problem" in one and not os.path.lexists(each.path):  # a run at work has replaced it
+        if "problem" in one and not os.path.lexists(each.path):  # an active run has replaced it
             continue
         verdict = INTACT if one.get("checksums", True) else READABLE
         verdict_of[str(each.path.relative_to(path))] = one.get("problem", verdict)
     if not verdict_of:
-        raise UsageError(f"{path} holds no file of a run")
+        raise UsageError(f"{path} contains no files of a run")
     return verdict_of
 
 
@@ -68,14 +65,13 @@ def require_intact(path, verdict_of: dict[str, str]) -> None:
 
 
 def verdict_of_text_file(read_file, directory: Path) -> str:
-    """Whether a text file can be read, in words."""
     try:
         verdict = read_file(directory)
         return verdict if isinstance(verdict, str) else READABLE
     except (ConfigError, FilesError, OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return f"cannot be read: {' '.join(str(getattr(error, 'strerror', None) or error).split())}"
     except (AttributeError, KeyError, TypeError):
-        return "cannot be read: it is not as the model writes it"
+        return "cannot be read: its contents are not what the model writes"
 
 
 def read_config(directory: Path) -> None:
@@ -87,7 +83,6 @@ def read_config(directory: Path) -> None:
 
 
 def verdict_of_case(directory: Path) -> str:
-    """The verdict on the file of a user's case."""
     is_intact = (
         hashlib.sha256((directory / CASE_FILE_NAME).read_bytes()).hexdigest() == user_case_table(directory)["sha256"]
     )

@@ -9,7 +9,7 @@ __all__ = ["Problem"]
 
 
 def _import_lazily(name: str) -> Any:
-    """`Problem`, imported at first use, as checks of requests do not need JAX."""
+    """Import `Problem` at first use, because checks of requests do not need JAX."""
     if name == "Problem":
         from .problem import Problem
 

@@ -1,15 +1,15 @@
 """The task `check-gradient`: exactness and cost of the derivatives of a configuration.
 
-It takes derivatives of J = sum over cells of (a h² + b u² + c v²) at the end of the run, a, b, c independent random
-numbers. They are with respect to the initial state and all other inputs, along random directions d, e:
+It differentiates J = sum over cells of (a h² + b u² + c v²) at the end of the run, with independent random numbers a,
+b, c, with respect to the initial state and all other inputs, along random directions d, e:
 
     taylor_slope         slope of log |J(x + s d) - J(x) - s <J', d>| over log s; 2 for an exact gradient
     dot_product_error    |<M d, y> - <d, Mᵀ y>| / |<M d, y>|, with M the derivative of the last state; round-off
     hessian_symmetry     |<e, J'' d> - <d, J'' e>| / |<e, J'' d>|; round-off
     quotient_error       |(J(x + s d) - J(x - s d)) / (2 s) - <J', d>| / |<J', d>| for the shortest step s
 
-Upwinding and limiters have kinks: J is continuous, and its derivative jumps where a flow turns. Each jump that a step
-crosses adds to the Taylor remainder, so its slope is irregular. For such schemes the last check replaces the first.
+Upwinding and limiters have kinks: J is continuous, but its derivative jumps where the flow reverses. Each jump within a
+step s adds to the Taylor remainder, so its slope is irregular. For such schemes the last check replaces the first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ..setup.setup import setup_of
 from .problem import Problem
 
 RESULTS_FILE = "check.json"
-#: The checks by name: words, exact result, format; and the largest errors by precision.
+#: For each check by name: label, exact result, format. Below: the largest errors allowed in each precision.
 CHECKS = {
     "taylor_slope": ("Taylor slope", 2, ".4f"),
     "dot_product_error": ("<M d, y> = <d, Mᵀ y>, relative error", 0, ".1e"),
@@ -47,12 +47,11 @@ CHECKS = {
     "quotient_error": ("difference quotient, relative error", 0, ".1e"),
 }
 ERROR_BOUNDS = {"float64": (0.02, 1e-12, 1e-10, 1e-4), "float32": (0.2, 1e-4, 1e-3, 0.1)}
-#: The results for `--json`.
 JSON_KEYS = (*CHECKS, "smooth", "nproc")
 JSON_KEYS += ("adjoint_over_forward", "gradient_over_run", "gradient_sha256", "peak_bytes_per_rank")
-#: Lengths of steps along the direction: 1, 1/4, ...
+#: Step lengths s along the direction: 1, 1/4, ...
 STEP_LENGTHS = tuple(0.25**k for k in range(9))
-#: A remainder is well above round-off, or just above it, from so many units of the last place of J.
+#: Units in the last place of J from which a remainder is well above round-off (slope), or just above it (quotient).
 SLOPE_MIN_ULPS, QUOTIENT_MIN_ULPS = 1e4, 1e2
 #: Size of the direction relative to the field, or to `Variable.small_change` for a zero field.
 RELATIVE_STEP_SIZE = 1e-3
@@ -61,7 +60,7 @@ RELATIVE_STEP_SIZE = 1e-3
 def compute(config, directory, options, report, command_line, watch):
     """Check the derivatives of `config`; see `cli.job.TASK_MODULES`.
 
-    Options: `memory`, most bytes in a process; `json`, a file for the results KEYS.
+    Options: `memory`, most bytes per process; `json`, a file for the results JSON_KEYS.
     """
     finished = []
     watch(lambda: len(finished))
@@ -70,7 +69,7 @@ def compute(config, directory, options, report, command_line, watch):
         problem.prepare(problem.first_guess(), curvature=True)
         checks = Checks(problem)
         if not math.isfinite(checks.value) or not math.isfinite(checks.slope):
-            raise NumericalError("the run blew up; `swmodel run` shows the place and the cause")
+            raise NumericalError("the run blew up; `swmodel run` shows where and why")
 
         def run_check(label, function):
             if reason := stop.reason(problem.transport):
@@ -99,7 +98,7 @@ def compute(config, directory, options, report, command_line, watch):
 
 
 def controls_of(config) -> list[str]:
-    """The fields and numbers on which the run depends."""
+    """The names of the fields and numbers on which the run depends."""
     scheme = setup_of(config).scheme
     coefficient_names = {row.name for term in scheme.active_terms for row in term.coefficients}
     coefficient_names -= {
@@ -108,7 +107,7 @@ def controls_of(config) -> list[str]:
 
     def is_active(name: str) -> bool:
         if CONTROLS[name].control in ("records", "fields"):
-            return False  # they replace or change other fields in time
+            return False  # these replace other fields or add to them
         number_alone = name in INPUT_FIELDS and not CONTROLS[name].control_location
         return (name in coefficient_names or name not in TERM_OF) and not (
             number_alone and has_field_source(config, name)
@@ -118,14 +117,14 @@ def controls_of(config) -> list[str]:
 
 
 def error_bounds(results) -> dict[str, float]:
-    """{check that was made: its largest error}; with kinks a difference quotient in place of the Taylor slope."""
+    """{check that was made: its largest error}; for a scheme with kinks the quotient replaces the Taylor slope."""
     bounds = dict(zip(CHECKS, ERROR_BOUNDS[results["dtype"]], strict=True))
     bounds.pop("quotient_error" if results["smooth"] else "taylor_slope")
     return {name: bound for name, bound in bounds.items() if name in results}
 
 
 def failures(results) -> list[str]:
-    """The wrong results, in words."""
+    """A message for each result that is not exact."""
     return [
         f"{name} is {results[name]:{CHECKS[name][2]}}, not {CHECKS[name][1]}"
         for name, bound in error_bounds(results).items()
@@ -134,7 +133,7 @@ def failures(results) -> list[str]:
 
 
 class Checks:
-    """The checks of a Problem whose observer returns the state. Random numbers are the same on every layout."""
+    """The checks of a Problem whose observer returns the state. The random numbers are the same on every layout."""
 
     def __init__(self, problem: Problem):
         self.problem, self.x = problem, problem.first_guess()
@@ -146,7 +145,6 @@ class Checks:
         self.slope = problem.dot(self.gradient, self.d)
 
     def weighted_squares(self, series, weights: State):
-        """J of the last state."""
         return self.problem.transport.sum(sum(jnp.sum(w * x[-1] ** 2) for w, x in zip(weights, series, strict=True)))
 
     def noise(self, name):
@@ -155,7 +153,6 @@ class Checks:
         return self.problem.transport.make_arrays(lambda block: white_noise(0, name, 0, block).astype(dtype))
 
     def random_state(self, name) -> State:
-        """A State of random numbers."""
         state = self.problem.domain.scheme.state_type
         return state(*(self.noise(f"{name} {field}") for field in state._fields))
 
@@ -172,10 +169,10 @@ class Checks:
         return {control: scaled_noise(control, value) for control, value in self.x.items()}
 
     def taylor(self) -> dict:
-        """The first check, the last one, and whether the first can judge: by a smooth scheme and enough digits.
+        """The first and the last check, and whether the first applies: the scheme is smooth, and digits suffice.
 
-        The slope is that of the Taylor remainder between the two shortest steps with a remainder well above round-off.
-        The difference quotient is that of the shortest step with a remainder above it.
+        The slope is taken between the two shortest steps whose Taylor remainder is well above round-off, the difference
+        quotient at the shortest step whose remainder is above round-off.
         """
 
         def value_at(s: float) -> float:
@@ -226,10 +223,10 @@ class Checks:
         return abs(e_hessian_d - d_hessian_e) / abs(e_hessian_d)
 
     def time_ratios(self) -> dict:
-        """The time of value and gradient relative to a run forward; medians of three, measured in turns.
+        """The time of value and gradient relative to a forward run; medians of three, measured alternately.
 
-        adjoint_over_forward uses a run with the executor xla, gradient_over_run one with the executor of the
-        configuration, with one step in a pass.
+        The forward run is by xla for adjoint_over_forward, and by the run's executor, step by step, for
+        gradient_over_run.
         """
         problem = self.problem
         run = problem.config.run.model_copy(update={"executor": "xla"})
@@ -252,12 +249,12 @@ class Checks:
 
 
 def log_slope(previous: float, last: float, ratio: float) -> float:
-    """The slope of the logarithm; inf where a remainder is zero: a function without curvature, or steps too short."""
+    """The slope in logarithms; inf if a remainder is zero: J has no curvature, or the steps are too short."""
     return math.log(previous / last) / math.log(ratio) if previous and last else math.inf
 
 
 def fingerprint(problem: Problem, gradient: dict) -> str:
-    """SHA-256 of the bytes of a gradient on the whole grid, control by control, rows from the south; zeros are +0."""
+    """SHA-256 of a gradient's bytes on the whole grid, control by control, rows from the south; -0 counts as +0."""
     digest, transport, rows = hashlib.sha256(), problem.transport, problem.config.grid.ny
     for name in problem.names:
         local = transport.get(gradient[name]) + np.zeros((), problem.config.run.dtype)
@@ -268,14 +265,13 @@ def fingerprint(problem: Problem, gradient: dict) -> str:
 
 
 def measure_seconds(function) -> float:
-    """Wall-clock time of a call and its computation, s."""
+    """Wall-clock time of a call until its result is ready, s."""
     start = time.perf_counter()
     jax.block_until_ready(function())
     return time.perf_counter() - start
 
 
 def summary(directory) -> str:
-    """The results as a table."""
     from rich.console import Console
     from rich.table import Table
 
@@ -284,9 +280,9 @@ def summary(directory) -> str:
     for name, bound in error_bounds(results).items():
         words, exact, form = CHECKS[name]
         table.add_row(words, f"{results[name]:{form}}", f"{exact} ± {bound}" if exact else f"≤ {bound}")
-    table.add_row("gradient over run forward, time", f"{results['gradient_over_run']:.2f}", "")
-    table.add_row("gradient over run by xla, time", f"{results['adjoint_over_forward']:.2f}", "")
-    table.add_row("memory of a process, at most", f"{results['peak_bytes_per_rank'] / 1e6:.0f} MB", "")
+    table.add_row("time of gradient over forward run", f"{results['gradient_over_run']:.2f}", "")
+    table.add_row("time of gradient over forward run with xla", f"{results['adjoint_over_forward']:.2f}", "")
+    table.add_row("largest memory of a process", f"{results['peak_bytes_per_rank'] / 1e6:.0f} MB", "")
     table.add_row("processes", str(results["nproc"]), "")
     console = Console(width=100)
     with console.capture() as text:

@@ -1,4 +1,4 @@
-"""The controls of derivatives: the initial state, fields of the ocean and its forcing, coefficients."""
+"""The controls of derivatives: initial state, fields of the ocean and of its forcing, coefficients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from . import corrections
 
 
 def scheme_with_controls(names) -> Callable[[Setup], Scheme]:
-    """The scheme of a Setup with every term through which the controls act, also terms that are zero."""
+    """The scheme of a Setup with every term through which the controls act, even terms that are switched off."""
 
     def make_scheme(setup: Setup) -> Scheme:
         base_scheme = setup.scheme_with_coefficients(
@@ -39,7 +39,7 @@ def scheme_with_controls(names) -> Callable[[Setup], Scheme]:
 def first_guess(setup: Setup, names, block) -> dict:
     """The controls' values in the configuration, by name: a field [ny, nx] of the block, a number, or a vector.
 
-    Those with records in time are [records, ny, nx] or [records].
+    Controls with records in time have the shape [records, ny, nx] or [records].
     """
     config, dtype, (rows, columns) = setup.config, setup.dtype, rows_and_columns(block, 0)
 
@@ -52,7 +52,7 @@ def first_guess(setup: Setup, names, block) -> dict:
             return np.asarray(config.physics.gravity, dtype)
         if not variable_of(name).control_location:
             if fields.has_field_source(config, name):
-                raise UsageError(f"{name} is a field in this run; derivatives by {name} need a number")
+                raise UsageError(f"{name} is a field in this run; derivatives with respect to {name} need a number")
             return np.asarray(fields.uniform_value(config, name), dtype)
         return np.broadcast_to(fields.evaluate(config, name, rows, columns), block.shape).astype(dtype)
 
@@ -64,11 +64,11 @@ def apply_controls(
 ) -> tuple[State, dict]:
     """The initial state, and the static fields that depend on the controls, by name.
 
-        h = depth + eta on water, with drying not below zero; u and v on open faces, zero on closed ones; fields of
-        terms as these start them
+        h = depth + eta on water, with drying not below zero; u and v on open faces, zero on closed ones; the fields of
+        terms from their initial values
 
-    Controls by name are fields [ny, nx] of this block, also at records in time, numbers for uniform fields, or vectors
-    of a term's parameters. State, grid and params give all other values. The static fields are those of Grid and Params
+    A control is a field [ny, nx] of this block or its records in time, a number for a uniform field, or the vector of a
+    term's parameters. All other values come from state, grid and params. The static fields are those of Grid and params
     with the margin of the scheme, [ny + 2 margin, nx + 2 margin], [1, 1] or vectors.
     """
     margin, shape, extent = scheme.margin, state.h.shape, transport.extent()
@@ -99,7 +99,7 @@ def apply_controls(
 
 
 def replace_fields(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:
-    """Grid and Params with the active fields."""
+    """Grid and params in which the active fields replace those of the same names."""
     grid_fields = {name: field for name, field in active.items() if name in Grid._fields}
     return grid._replace(**grid_fields), params | {
         name: field for name, field in active.items() if name not in grid_fields
@@ -116,20 +116,20 @@ class TermParameters:
         }
 
     def vector(self, name: str, tree) -> np.ndarray:
-        """The vector of a pytree of parameters or of a derivative. UsageError: its arrays do not fit the term."""
+        """A pytree of parameters, or of derivatives, as a vector. UsageError: its arrays do not fit the term."""
         try:
             return self.forms[name].to_vector(tree, np, self.dtype)
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from None
 
     def to_vectors(self, x: dict) -> dict:
-        """Controls, or derivatives with respect to them, in the form of programs."""
+        """Controls, or derivatives with respect to them, as the compiled programs take them."""
         vectors = {name: self.vector(name, tree) for name, tree in x.items() if name in self.forms}
         return x | {
             name: self.transport.make_arrays(lambda block, vector=vector: vector) for name, vector in vectors.items()
         }
 
     def to_pytrees(self, x: dict, derivative: bool = True) -> dict:
-        """The same in the form of users; a `derivative` has None for other leaves."""
+        """The inverse of `to_vectors`; in a `derivative`, leaves that are no arrays of numbers become None."""
         vectors = {name: self.transport.get_blocks(x[name])[0] for name in x if name in self.forms}
         return x | {name: self.forms[name].to_pytree(jnp.asarray(one), derivative) for name, one in vectors.items()}

@@ -1,12 +1,11 @@
-"""The controls with records in time, as `wind_x_correction`: fields that are added to a coefficient.
+"""The controls with records in time, such as `wind_x_correction`: fields that are added to a coefficient.
 
-Record k is a field [ny, nx], at the time k T with T = `assimilation.correction_every`. Between two records the
-correction is linear in time:
+Record k is a field [ny, nx] at the time k T, T = `assimilation.correction_every`, with linear interpolation in time:
 
     c(t) + (1 - s) x_k + s x_(k+1),   s = t / T - k
 
-So the errors of a model that vary in time, such as those of its winds, are found together with the initial state
-(weak-constraint 4D-Var). An incident wave has records, too, which are numbers (`incident_wave`).
+With corrections an assimilation finds model errors that vary in time, such as those of the wind, together with the
+initial state (weak-constraint 4D-Var). The records of an incident wave are numbers (`incident_wave`).
 """
 
 from __future__ import annotations
@@ -22,27 +21,26 @@ from ..ocean.table import CORRECTIONS
 from ..setup.fields.field_sources import source_of
 from . import incident_wave
 
-#: The controls with records in time, and for each the coefficient with records at the same times.
+#: {control with records in time: the coefficient whose records are at the same times}.
 RECORD_CONTROLS = {incident_wave.CONTROL: incident_wave.LEVEL} | {name: name for name in CORRECTIONS}
 
 
 def controls_with_records(names) -> tuple[str, ...]:
-    """Those of the controls that have records in time."""
     return tuple(name for name in names if name in RECORD_CONTROLS)
 
 
 def record_number(setup, name: str, step: int) -> int:
-    """The number of a control's record before a step."""
+    """The index of a control's last record at or before a step."""
     return source_of(setup.config, RECORD_CONTROLS[name]).record_at(step)[0]
 
 
 def n_records(setup, name: str) -> int:
-    """The number of a correction's records in a run, up to the one after its last step begins."""
+    """How many records a correction has in a run: the last one is after the start of the last step."""
     return record_number(setup, name, setup.config.run.steps - 1) + 2
 
 
 def first_guess_records(setup, name: str, shape: tuple[int, int]) -> np.ndarray:
-    """The control's records in the configuration: zeros [records, ny, nx], or the wave [records]."""
+    """A control's records in the configuration: zeros [records, ny, nx], or the incident wave [records]."""
     if name == incident_wave.CONTROL:
         return incident_wave.first_guess_records(setup)
     return np.zeros((n_records(setup, name), *shape))
@@ -64,7 +62,7 @@ def record_times(setup, name: str) -> np.ndarray:
 
 
 def extend_corrections(x: dict, setup) -> dict:
-    """Controls of a longer run, in which the corrections are zero after their last record."""
+    """The controls x for a longer run, in which the corrections are zero after their last record in x."""
     longer = dict(x)
     for name in (name for name in x if name in CORRECTIONS):
         n_missing = record_times(setup, name).size - len(x[name])
@@ -73,12 +71,12 @@ def extend_corrections(x: dict, setup) -> dict:
 
 
 def param_names(setup, name: str) -> tuple[str, ...]:
-    """The names in the params of the fields that a step takes from a control's records."""
+    """The names of the params that a step takes from a control's records."""
     return incident_wave.param_names(setup) if name == incident_wave.CONTROL else record_names(name)[:2]
 
 
 def make_expand(setup, names) -> Callable | None:
-    """The function (active fields, Fixed) to those of a step, without records; None: no control has records."""
+    """The function (active fields, FixedInputs) -> active fields of a step; None if no control has records."""
     expand_wave = {name: incident_wave.make_expand(setup) for name in names if name == incident_wave.CONTROL}
     if not controls_with_records(names):
         return None

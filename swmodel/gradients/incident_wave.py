@@ -1,11 +1,10 @@
-"""The control `incident_wave`: sea level of a wave that comes in through the open boundary, at its records in time.
+"""The control `incident_wave`: the level, at records in time, of a wave that enters through the open boundary.
 
-Record k is a number x_k, the same along the side. The wave moves inward alone, so by the invariant of what goes out
+Record k is a number x_k, uniform along the boundary. No wave goes out, so by the Riemann invariant of outgoing waves
 
     level = x_k,   transport inward = 2 h (sqrt(g h) - sqrt(g H)),   h = H + x_k,
 
-with the depth H of the cells. Both replace `boundary_level` and the transport through the side; between records they
-are linear in time (`ocean.records`).
+with the depth H of the cells. Both replace boundary data; between records they are linear in time (`ocean.records`).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ CONTROL, LEVEL = "incident_wave", "boundary_level"
 
 
 def transport_coefficient(setup) -> str:
-    """The coefficient of the transport through the open boundary. UsageError: a run has no such wave."""
+    """The name of the coefficient for the transport through the open boundary. UsageError: the run has no wave."""
     sides = setup.config.open_boundaries.sides
     coefficient = f"boundary_transport_{AXIS_OF_SIDE[sides[0]]}" if len(sides) == 1 else ""
     if not {LEVEL, coefficient} <= set(setup.scheme.varying):
@@ -34,12 +33,12 @@ def transport_coefficient(setup) -> str:
 
 
 def param_names(setup) -> tuple[str, ...]:
-    """The names in the params of the fields that a step takes from the wave."""
+    """The names of the params that a step takes from the wave."""
     return tuple(part for name in (LEVEL, transport_coefficient(setup)) for part in record_names(name)[:2])
 
 
 def first_guess_records(setup) -> np.ndarray:
-    """The level of the configuration at its records, m, [records]: that of a corner of the open boundary."""
+    """The level in the configuration at its records, m, [records], taken at one end of the open boundary."""
     transport_coefficient(setup)
     corner = [-1 if setup.config.open_boundaries.sides[0] in ("east", "north") else 0]
     n_records = setup.varying_coefficients().sources[LEVEL].record_at(setup.config.run.steps - 1)[0] + 2
@@ -47,7 +46,7 @@ def first_guess_records(setup) -> np.ndarray:
 
 
 def make_expand(setup) -> Callable:
-    """The function (level at the record before, after, Fixed) to the fields of a step, by name."""
+    """The function (level at the record before, level at the one after, FixedInputs) -> {name: field of a step}."""
     level, transport, inward_sign = record_names(LEVEL), record_names(transport_coefficient(setup)), 1
     if setup.config.open_boundaries.sides[0] in ("east", "north"):
         inward_sign = -1

@@ -1,6 +1,6 @@
-"""The steps of a trajectory forward and back, in JAX; `native_steps` has them by the native step.
+"""Forward and adjoint steps of a trajectory in JAX; `native_steps` computes them with generated C++.
 
-Active fields are those of `trajectory`; `first`, `last` and `stack_start` are numbers of steps.
+Active fields are those of `trajectory`; `first`, `last` and `stack_start` are step numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Cotangents(NamedTuple):
 
 
 class JaxSteps(NamedTuple):
-    """Steps by step(carry, active, n, fixed) -> carry, back by its derivative; a stack has the carry before each."""
+    """Steps by step(carry, active, n, fixed) -> carry and by its transpose; a stack holds the carry before each."""
 
     step: Callable
     active: Any
@@ -32,13 +32,10 @@ class JaxSteps(NamedTuple):
         return jax.lax.fori_loop(first, last, lambda n, c: self.step(c, self.active, n, self.fixed), carry)
 
     def empty_stack(self, carry, length: int):
-        """An empty stack that can record `length` steps."""
         return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), carry)
 
     def record(self, stack, carry, first, last, stack_start):
-        """The stack, which begins at step `stack_start`, with the steps from `first` to `last`, and the carry after
-        them.
-        """
+        """The stack, whose slot 0 is step `stack_start`, with the steps from `first` to `last`; the carry at `last`."""
 
         def iterate(n, state):
             stack, carry = state
@@ -48,15 +45,14 @@ class JaxSteps(NamedTuple):
         return jax.lax.fori_loop(first, last, iterate, (stack, carry))
 
     def read_carry(self, stack, template, slot):
-        """The carry in a slot of the stack, in the structure of `template`; the stepper's memory may be zero."""
+        """The carry in a slot of the stack, structured like `template`; the stepper's memory in it may be zero."""
         return jax.tree.map(lambda all_: all_[slot], stack)
 
     def zero_cotangents(self, carry) -> Cotangents:
-        """Cotangents that are zero."""
         return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), {})
 
     def pull_back(self, stack, cotangents, first, last, stack_start):
-        """The stack, and the Cotangents at step `first`, from those at `last`, along the recorded steps."""
+        """The stack, and the Cotangents at step `first` from those at `last`, by adjoint steps along the record."""
 
         def iterate(i, cotangents):
             n = last - 1 - i

@@ -1,8 +1,8 @@
-"""The steps of a trajectory by the native step and its derivatives: adjoint, tangent, the adjoint of the tangent.
+"""The steps of a trajectory by the native step and its derivatives: adjoint, tangent, adjoint of the tangent.
 
 The memory of the native calls (the stack) records a trajectory: it has a slot for the state before each step and one
-for the last state. Further planes hold the stepper's memory on the way forward, and adjoints on the way back. A step
-forward reads a slot and writes the next one, so recording needs no copies.
+for the last state. Further planes hold the stepper's memory in the forward sweep and adjoints in the backward sweep. A
+forward step reads one slot and writes the next, so recording needs no copies.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ from .jax_steps import Cotangents
 class NativeDerivatives:
     """The native step and its adjoint, or, for pairs, its tangent and the adjoint of the tangent.
 
-    Derivatives treat a control that is a number as one number in each row; its adjoint is a sum over the steps in each
-    cell.
+    In derivatives a control that is a number becomes a column, and its adjoint is summed over the steps in each cell.
 
     Args:
-        kernel: the Kernel of the step forward.
-        transport: the transport for messages.
-        controls: names of the controls that are no initial fields, in order.
-        executor: whose machine code computes them, "native" or "cuda".
+        kernel: the StepKernel of the forward step.
+        transport: exchanges halos.
+        controls: names of the controls that are not initial fields, sorted.
+        executor: the one whose machine code computes the steps, "native" or "cuda".
         has_tangents: whether carry and active fields are pairs of a value and its tangent.
     """
 
@@ -56,16 +55,14 @@ class NativeDerivatives:
         self._available: dict[tuple, bool] = {}
 
     def tangent(self) -> NativeDerivatives:
-        """The Native of pairs."""
+        """The NativeDerivatives of pairs of a value and its tangent."""
         return NativeDerivatives(self.kernel, self.transport, self.controls, self.executor, has_tangents=True)
 
     def agree_on_backend(self, active, fixed, with_adjoint: bool) -> None:
-        """Agree with all processes on native steps, with their adjoint if `with_adjoint`, before a program is
-        traced.
-        """
+        """Before tracing: agree with all processes on native steps, and if `with_adjoint` on native adjoint steps."""
         kernels_and_kinds = []
 
-        def trace_kinds(active, fixed):  # traced, as a program has the arrays of a block
+        def trace_kinds(active, fixed):  # traced, because only a program sees the arrays of one block
             kernels_and_kinds.extend(self._kernels_and_kinds(active, fixed))
             return fixed.dt
 
@@ -78,18 +75,18 @@ class NativeDerivatives:
                     log_slower_executor(unsupported_reason or "another process cannot use it for these derivatives")
 
     def is_available(self, active, fixed, with_adjoint: bool) -> bool:
-        """Whether all processes have native steps forward and, if `with_adjoint`, back."""
+        """Whether all processes have native steps, and if `with_adjoint` native adjoint steps."""
         return all(self._available[key] for key in self._kernels_and_kinds(active, fixed)[: 1 + with_adjoint])
 
     def fields_by_name(self, active) -> dict:
-        """The active fields by name, tangents as "d." + name, in the order of their leaves."""
+        """The active fields by name, and their tangents by "d." + name, in the order of the pytree's leaves."""
         parts = zip(("", "d."), active, strict=True) if self.has_tangents else [("", active)]
         return {prefix + name: field for prefix, of in parts for name, field in sorted(of.items())}
 
     def make_steps(self, active, fixed, with_record: bool, with_adjoint: bool) -> NativeSteps:
-        """The steps forward, with a record if `with_record`, and with steps back along it if `with_adjoint`."""
+        """The forward steps; they can record if `with_record`, and be followed by adjoint steps if `with_adjoint`."""
         active_fields, min_row_padding, backward_calls = self.fields_by_name(active), 0, None
-        if with_record or with_adjoint:  # one memory, with the same number of columns on either side
+        if with_record or with_adjoint:  # forward and adjoint steps share the memory, so their rows are equally long
             kernels_and_kinds = self._kernels_and_kinds(active, fixed)
             min_row_padding = max(
                 kernel.row_padding(kernel.step_code(kinds, fixed.dt.dtype)) for kernel, kinds in kernels_and_kinds
@@ -113,11 +110,11 @@ class NativeDerivatives:
         return self.target.calls_class(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
 
     def _as_line(self, field, margin: int):
-        """A number as a line: one number in each row."""
+        """A number as a column, with one number per row; other fields unchanged."""
         return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * margin, 1)) if field.shape == (1, 1) else field
 
     def _kernels_and_kinds(self, active, fixed) -> list:
-        """The kernels forward and back, each with the kinds of its static fields."""
+        """The kernels of forward and adjoint steps, each with the kinds of its static fields."""
 
         def kinds(as_lines: bool):
             active_fields = {
@@ -129,14 +126,14 @@ class NativeDerivatives:
         return [(self.forward_kernel, kinds(self.has_tangents)), (self.backward_kernel, kinds(True))]
 
     def _unsupported_reason(self, kernel, kinds, dtype) -> str:
-        """Why this native step is not available here, or for such small blocks; empty if it is."""
+        """Why this native step cannot be used on this machine or with such small blocks; empty if it can."""
         if reason := AVAILABILITY[self.executor].step_unsupported_reason(kernel.request(kinds, dtype)):
             return reason
         code, min_block_size = kernel.step_code(kinds, dtype), min(self.transport.min_block_shape)
         if code.width <= min_block_size and code.margin <= kernel.margin:
             return ""
-        direction = "back " if "adjoint" in kernel.derivative else ""
-        return f"a step {direction}reads {code.width} cells away, but a block has {min_block_size} rows or columns"
+        direction = "adjoint" if "adjoint" in kernel.derivative else "forward"
+        return f"the {direction} step reads {code.width} cells away, but a block has {min_block_size} rows or columns"
 
 
 @partial(jax.tree_util.register_dataclass, meta_fields=("field_names", "n_slots"), data_fields=("memory",))
@@ -149,13 +146,12 @@ class Tape:
     memory: Any = None
 
     def planes(self, fields, other_planes: PlaneRotation, step, pass_number: int, slots):
-        """[3, fields]: the planes where a pass reads each field, writes it, and hands it to the neighbours.
+        """[3, fields]: the planes from which a pass reads each field, writes it, and sends it to the neighbours.
 
         Args:
-            other_planes: the planes of the fields that are not recorded; `step` is the number of the step since the
-                first.
-            pass_number: the number of the pass.
-            slots: those of the recorded fields, to read, to write and to hand on.
+            other_planes: the planes of the fields that are not recorded.
+            step: number of steps since the first.
+            slots: the slots from which recorded fields are read, written and sent.
         """
         is_recorded = np.array([[name in self.field_names for name in fields]])
         index_of_field = np.array(
@@ -171,9 +167,7 @@ class Tape:
 
 
 class NativeSteps(NamedTuple):
-    """As `jax_steps.JaxSteps`, by the calls `forward_calls`, and `backward_calls` for steps back; the stack is a
-    Tape.
-    """
+    """As `jax_steps.JaxSteps`, by `forward_calls` and, for adjoint steps, `backward_calls`; the stack is a Tape."""
 
     native: NativeDerivatives
     active: Any
@@ -238,14 +232,14 @@ class NativeSteps(NamedTuple):
         fields_by_name |= {f"grad.{name}": field for name, field in gradient_sums.items()}
         step_fields = {
             name: field for name, field in fields_by_name.items() if name in code.fields
-        }  # others do not change
+        }  # adjoint steps do not change the others
         step_indices, read_indices = (
             jnp.array(call.field_indices(some)) for some in (step_fields, code.programs[0].reads)
         )
         other_planes, last_pass = call.plane_rotation(stack.field_names), len(code.programs) - 1
 
         def planes_at(n, steps_since_first, pass_number=0, steps_later=0):
-            slot = n - stack_start  # what the last pass hands on is what the step before reads
+            slot = n - stack_start  # the last pass sends what the preceding step reads
             sent_slot = jnp.maximum(slot - int(pass_number == last_pass), 0)
             return stack.planes(code.fields, other_planes, steps_since_first, pass_number, (slot, slot, sent_slot))
 
@@ -264,7 +258,7 @@ class NativeSteps(NamedTuple):
             step_fields, call.get(memory, planes_at(last, last - first)[0][step_indices]), strict=True
         )
         carry = jax.tree.structure(cotangents.carry).unflatten([fields_by_name[f"bar.{name}"] for name in call.names])
-        in_block = zero_beyond(jnp.ones(call.shape), call.extent) > 0  # the halo may begin beyond it
+        in_block = zero_beyond(jnp.ones(call.shape), call.extent) > 0  # in a short block cells follow before the halo
         for name in [name for name in gradient_sums if name not in per_cell_gradients]:
             bar = active_bars[name]
             active_bars[name] = bar.at[block_slices].set(
@@ -276,10 +270,9 @@ class NativeSteps(NamedTuple):
 
 
 def carry_by_name(call: NativeCalls, carry) -> dict:
-    """The fields of a carry by their names in a call."""
     return dict(zip(call.names, jax.tree.leaves(carry), strict=True))
 
 
 def adjoint_margin(scheme) -> int:
-    """The cells around a block that static fields need for the way back: the reach of all readers of a cell."""
+    """Cells around a block that adjoint steps need of static fields: the reach of all cells that read a cell."""
     return scheme.margin_of(2)

@@ -1,4 +1,4 @@
-"""The quantities of `quantities` for a state, as shares of blocks whose sum is the value."""
+"""The functions that observe the quantities of `quantities`: the share of a block; the sum over blocks is the value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..setup.positions.gauges import Station
 
 
 def elevation(view, at: Station):
-    """eta at a station, m: sum of the weights times h - depth over the station's cells in the block, m."""
+    """eta at a station, m: the sum of weights times h - depth over the station's cells in the block."""
     return weighted_sum(view, view.state.h - view.depth, at.rows, at.columns, at.weights)
 
 
@@ -23,7 +23,7 @@ def weighted_sum(view, field, rows, columns, weights):
     (first_row, first_column), (height, width) = view.transport.offset(), view.transport.extent() or field.shape
     j, i = rows - first_row, columns - first_column
     in_block = (j >= 0) & (j < height) & (i >= 0) & (i < width)
-    # Only these cells are gathered, as a sum over the block would read all of it at every step.
+    # Only these cells are gathered: a sum over the block would read all of it at every step.
     values = field[jnp.where(in_block, j, 0), jnp.where(in_block, i, 0)]
     return (values * jnp.where(in_block, weights, 0.0).astype(field.dtype)).sum()
 
@@ -47,12 +47,12 @@ def section_transport(view, faces: SectionFaces):
 
 
 def on_block(view, patch):
-    """A Patch on the cells of the block, [ny, nx]; zero beyond the cells of a short block."""
+    """The values of a Patch on the block, [ny, nx]; zero beyond the cells of a short block."""
     return zero_beyond(patch.block_values(view.transport.shape), view.transport.extent())
 
 
 def integral(view, factor, name, kinetic=False):
-    """The sum of a quantity over the block, times the factor: the density, for J and kg.
+    """The sum of a quantity over the block, times a factor (the density, for a result in J or kg).
 
     mass                  area times h on water
     energy                area times h^x u²/2 + h^y v²/2 on faces, and area times g eta²/2 on water, if not `kinetic`

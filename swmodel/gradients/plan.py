@@ -1,8 +1,8 @@
-"""The Plan of a backward sweep: the carries that fit into memory; the rest is computed again.
+"""The Plan of a backward sweep: how many carries are kept in memory; all others are recomputed.
 
-Steps are grouped into segments of equal length; the last one may be shorter. The backward sweep keeps the carry before
-each step of the present segment. For other segments it keeps only some carries at their starts: checkpoints, from which
-the rest is computed again. The schedule has the fewest steps for its number of checkpoints.
+Steps are grouped into segments of equal length, except for a shorter last one. The backward sweep keeps the carry
+before each step of the current segment. Of the other segments it keeps only some first carries, the checkpoints, from
+which it recomputes the rest. The schedule takes the fewest steps for its number of checkpoints.
 
 Reference: Griewank, A., and A. Walther (2000), Algorithm 799: revolve, ACM Trans. Math. Softw. 26(1), 19-45.
 """
@@ -21,16 +21,15 @@ from checkpoint_schedules import Forward, MultistageCheckpointSchedule
 from ..errors import UsageError
 from ..parallel.environment import free_memory, get_rank_info, resident_memory
 
-#: Carries in memory besides those of the Plan: the present and the next one, and the cotangents of both.
+#: Carries in memory besides those of the Plan, among them the current and the next one with their cotangents.
 EXTRA_CARRIES = 6
-#: Estimates before compilation: its bytes, and carries of an adjoint step.
+#: Estimates before compilation: bytes of the compiler, and carries that an adjoint step works with.
 COMPILER_BYTES, WORKSPACE_CARRIES = 200 * 10**6, 12
-#: Fraction of the memory that remains free.
 FREE_MEMORY_FRACTION = 0.03
 
 
 class Plan(NamedTuple):
-    """The numbers of carries in memory."""
+    """How many carries a backward sweep keeps."""
 
     steps: int  # steps of the trajectory
     segment_steps: int  # steps of a segment
@@ -38,11 +37,10 @@ class Plan(NamedTuple):
 
     @property
     def n_segments(self) -> int:
-        """Number of segments."""
         return max(1, -(-self.steps // self.segment_steps))
 
     def first_step(self, segment: int) -> int:
-        """The step at which a segment begins; at most the last step."""
+        """The first step of a segment; at most the last step of the trajectory."""
         return min(segment * self.segment_steps, self.steps)
 
     def actions(self) -> Iterator:
@@ -50,20 +48,20 @@ class Plan(NamedTuple):
         return iter(MultistageCheckpointSchedule(self.n_segments, min(self.checkpoints, self.n_segments - 1), 0))
 
     def forward_runs(self) -> float:
-        """Steps forward in a backward sweep, with those of the first run, relative to the number of steps."""
+        """Forward steps in all, including the first run, relative to the number of steps."""
         forward = [a for a in self.actions() if isinstance(a, Forward)]
         return sum(self.first_step(a.n1) - self.first_step(a.n0) for a in forward) / max(1, self.steps)
 
 
 def make_plan(steps: int, max_carries: int, carries_per_step: float = 1.0) -> Plan:
-    """The Plan with the fewest runs for a trajectory of `steps`, with memory for `max_carries` carries.
+    """The Plan with the fewest forward steps for a trajectory of `steps` steps and memory for `max_carries` carries.
 
-    A step of a segment takes `carries_per_step` carries. UsageError: a checkpoint and a step do not fit.
+    A step takes as much memory as `carries_per_step` carries. UsageError: a checkpoint and a step do not fit.
     """
     if max_carries >= max(1, steps * carries_per_step):
         return Plan(steps, max(1, steps), 0)
     if max_carries < min_carries(carries_per_step):
-        raise UsageError("too little memory for a checkpoint and a step")
+        raise UsageError("too little memory for one checkpoint and one step")
     segment_carries = {
         max(min_carries(carries_per_step) - 1, min(max_carries - 1, max_carries * eighths // 8))
         for eighths in range(1, 8)
@@ -73,15 +71,15 @@ def make_plan(steps: int, max_carries: int, carries_per_step: float = 1.0) -> Pl
 
 
 def min_carries(carries_per_step: float) -> int:
-    """Carries that a checkpoint and a step take."""
+    """The memory of a checkpoint and a step, in carries."""
     return 1 + math.ceil(carries_per_step)
 
 
 class MemoryBudget:
-    """The limit of the memory in which a process computes during a backward sweep, bytes, and its present use.
+    """The memory, in bytes, that a process may use during a backward sweep, and what it uses now.
 
-    On GPUs it is their memory. `memory` None: all that JAX may use there; on processors half of the free memory, shared
-    by this machine's processes.
+    On GPUs this is their memory. If `memory` is None, it is all that JAX may use there; on CPUs it is half of the free
+    memory, shared by this machine's processes.
     """
 
     def __init__(self, sweeps, x, memory: int | None):
@@ -91,7 +89,7 @@ class MemoryBudget:
         self.carry_bytes, step, *other_bytes = sweeps.estimate_bytes(x)
         self.carries_per_step = float(
             self.transport.reduce(np.asarray(step / self.carry_bytes), "max")
-        )  # the same in uneven blocks
+        )  # the same on all processes, even if blocks are uneven
         self.reserved_bytes = sum(other_bytes) + EXTRA_CARRIES * self.carry_bytes
         if self.gpus:
             memory = memory or self.memory_statistic("bytes_limit")
@@ -103,13 +101,11 @@ class MemoryBudget:
         self.limit_bytes = memory
 
     def memory_statistic(self, name: str) -> int:
-        """A number that JAX knows about the memory of the GPUs, summed over them."""
+        """One of JAX's memory statistics, summed over the GPUs."""
         return sum(gpu.memory_stats()[name] for gpu in self.gpus)
 
     def max_carries(self, workspace: int, segment_steps: int | None) -> int:
-        """The number of carries that fit on all processes, beside `workspace` bytes and stacks for `segment_steps`
-        steps.
-        """
+        """How many carries fit on every process, besides `workspace` bytes and stacks for `segment_steps` steps."""
         self.sweeps.release(segment_steps)
         used = (self.memory_statistic("bytes_in_use") if self.gpus else resident_memory()) - self.sweeps.stack_bytes()
         free = (1 - FREE_MEMORY_FRACTION) * self.limit_bytes - used - workspace - self.reserved_bytes
@@ -117,10 +113,9 @@ class MemoryBudget:
 
 
 def fit_plan(sweeps, x, memory: int | None, previous: Plan | None = None) -> Plan:
-    """The Plan with the fewest steps that fits into the memory of all processes of the run; compiles the sweeps.
+    """The Plan with the fewest steps that fits into the memory of every process; compiles the sweeps.
 
-    Segments of the Plan `previous` that still fit are kept, without compilation. UsageError: the smallest backward
-    sweep does not fit.
+    Segments of the Plan `previous` that still fit need no compilation. UsageError: not even the smallest sweep fits.
     """
     budget, steps, tried_lengths, best_prepared = MemoryBudget(sweeps, x, memory), sweeps.steps, set(), None
     min_needed = min_carries(budget.carries_per_step)
@@ -138,7 +133,7 @@ def fit_plan(sweeps, x, memory: int | None, previous: Plan | None = None) -> Pla
         if max_carries < min(min_needed, math.ceil(max(1, steps) * budget.carries_per_step)):
             needed = (budget.limit_bytes + (min_needed - max_carries) * budget.carry_bytes) * (1 + FREE_MEMORY_FRACTION)
             available, needed = (f"{size / 1e6:.0f} MB" for size in (budget.limit_bytes, needed))
-            raise UsageError(f"{available} of memory are too little: a process needs {needed} for derivatives")
+            raise UsageError(f"{available} of memory are not enough: a process needs {needed} for derivatives")
         segment_carries = math.ceil(length * budget.carries_per_step)
         if max_carries > segment_carries or max_carries >= steps * budget.carries_per_step:
             prepared = Plan(steps, length, max_carries - segment_carries)
@@ -154,7 +149,7 @@ def fit_plan(sweeps, x, memory: int | None, previous: Plan | None = None) -> Pla
 def return_freed_memory():
     """Let the C library return freed arrays of a megabyte and more to the system at once.
 
-    By default it keeps arrays of up to 32 MB: at 400 x 400 cells 125 MB above the limit of 800 MB.
+    By default it keeps arrays of up to 32 MB. At 400 x 400 cells these took 125 MB more than the limit of 800 MB.
     """
     library, mmap_threshold = ctypes.CDLL(None), -3
     if hasattr(library, "mallopt"):

@@ -1,4 +1,4 @@
-"""Derivatives of observed quantities of a run: tangent linear, adjoint, gradient and Hessian-vector product."""
+"""Derivatives of the observed quantities of a run: tangent-linear, adjoint, gradient and Hessian-vector product."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ from .trajectory import FixedInputs, View, make_trajectory, tangent_trajectory
 if TYPE_CHECKING:
     from xarray import Dataset
 
-#: Controls, or derivatives with respect to them, by name: arrays of the block, numbers, pytrees.
+#: Controls, or derivatives with respect to them, by name: arrays of the block, numbers or pytrees.
 Controls: TypeAlias = dict[str, Any]
-#: A function of a series and further arguments to a number.
+#: A function (series, *arguments) -> number.
 ValueFunction: TypeAlias = Callable[..., Any]
 
 
 class Problem:
     """The map from controls x to observed quantities of their run, with exact derivatives.
 
-    Under mpiexec all processes make the same Problem and call its methods together. A field among the controls is this
-    process's part [ny, nx]; on the sharded transport `transport.make_arrays` makes it and `transport.get` reads it.
-    Numbers, and the pytree of parameters of a term, are the same on all processes. Inner products of controls are sums
-    over all blocks, in which the latter count once. The executor computes steps forward and back; see `native_steps`.
+    Under mpiexec all processes make the same Problem and call its methods together. A control that is a field is this
+    process's block of it, [ny, nx]; on the sharded transport `transport.make_arrays` makes it and `transport.get` reads
+    it. Numbers, and the pytree of a term's parameters, are the same on all processes. Inner products of controls are
+    sums over all blocks, in which numbers and parameters count once. The run's executor computes all steps.
 
     Args:
         config: a Config, or the name of a case or file; it sets the number of steps.
-        controls: a name or names of CONTROLS, of tracers, and of terms with parameters (`Parametric`). The terms of
-            the equations through which they act become active.
-        observe: observe(view, k) -> pytree of arrays, in jax.numpy: the block's share of the observed quantities of
-            sample k, a `trajectory.View`.
-        every: steps between samples, from the first state on; None: the first and the last state.
+        controls: one or more names of CONTROLS, tracers, and terms with parameters (`Parametric`). The terms of the
+            equations through which they act become active.
+        observe: observe(view, k) -> pytree of arrays, in jax.numpy: the block's share of the observed quantities in
+            sample k, from a `trajectory.View`.
+        every: steps between samples, from the initial state on; None: the first and the last state.
         memory: most memory of this process during a derivative, bytes; None: half of the free memory, shared by the
-            processes of this machine. Less memory takes more steps.
-        alone: whether this process has the whole grid, despite other processes.
+            processes of this machine. With less memory more steps are recomputed.
+        alone: whether this process computes the whole grid by itself, even if there are others.
 
     Attributes:
         domain, transport, block: the resolved configuration, and this process's part of the grid.
@@ -65,7 +65,7 @@ class Problem:
 
     Raises:
         UsageError: a control does not exist, samples are less than a step apart, or the executor has no derivatives.
-            In methods: controls have other names, or J differs between blocks.
+            From methods: the controls have other names, or J differs between blocks.
         ConfigError: the configuration contradicts itself, or its fields cannot be used.
     """
 
@@ -84,7 +84,7 @@ class Problem:
         known_names = [*self._physical_controls, *config.python._parameters]
         unknown = [name for name in controls if name not in known_names]
         if unknown:
-            raise UsageError(f"no control {', '.join(unknown)}; there are {join_names(known_names)}")
+            raise UsageError(f"unknown control {', '.join(unknown)}; the controls are {join_names(known_names)}")
         require_derivatives(config)
         require_length(config)
         if every is not None and every < 1:
@@ -121,7 +121,7 @@ class Problem:
         self._plans: dict[Sweeps, Plan] = {}
 
     def split_into_pieces(self, max_steps: int, after_piece: Callable[..., None]) -> None:
-        """Compute everything in pieces; call it before the first derivative. See `Sweeps.split_into_pieces`."""
+        """Compute derivatives in pieces (`Sweeps.split_into_pieces`); call this before the first derivative."""
         for sweeps in (self._sweeps, self._tangent):
             sweeps.split_into_pieces(max_steps, after_piece)
 
@@ -131,9 +131,9 @@ class Problem:
         return self._parameters.to_pytrees(arrays, derivative=False)
 
     def dataset(self, x: Controls) -> Dataset:
-        """Controls, or a derivative with respect to them, as an xarray.Dataset: this process's part, NaN on land.
+        """Controls, or derivatives with respect to them, as an xarray.Dataset of this process's block, NaN on land.
 
-        Units are those of the controls; a derivative is per unit. Parameters of terms and records are omitted.
+        Units are those of the controls; a derivative is per such unit. Parameters of terms and records are omitted.
         """
         fields = {
             name: self.transport.get(x[name])
@@ -143,7 +143,7 @@ class Problem:
         return controls_dataset(self.config, self.block, fields)
 
     def prepare(self, x: Controls, curvature: bool = False) -> None:
-        """Compile the programs of derivatives, with `curvature` also of Hessians, and check their memory.
+        """Compile the programs of derivatives, with `curvature` also those of Hessians, and check their memory.
 
         Raises:
             UsageError: not enough memory.
@@ -164,8 +164,8 @@ class Problem:
     def series(self, x: Controls) -> Any:
         """The observed quantities of all samples, a pytree of arrays [samples, ...].
 
-        `jax.grad` and `jax.vjp` of a larger loss that calls it, outside of `jax.jit`, use `adjoint`, with the same
-        bits. With MPI the loss sums over blocks by `transport.total`.
+        Outside of `jax.jit`, `jax.grad` and `jax.vjp` of a loss that calls this method use `adjoint` and give the same
+        bits. With MPI such a loss must sum over blocks with `transport.total`.
         """
 
         def run_and_adjoint(x: Controls) -> tuple[Any, Callable[[Any], Controls]]:
@@ -174,23 +174,23 @@ class Problem:
         return differentiable(self._series, run_and_adjoint)(x)
 
     def tangent(self, x: Controls, dx: Controls) -> Any:
-        """The series, and its derivative along dx: M'(x) dx."""
+        """The series, and its derivative M'(x) dx along dx."""
         return self._tangent.series((self._to_program_arrays(x), self._to_program_arrays(dx)))
 
     def adjoint(self, x: Controls, series_bar: Any) -> Controls:
-        """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, both sides summed over processes."""
+        """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, each summed over processes."""
         return self.value_and_adjoint(x, lambda series: (None, series_bar))[1]
 
     def value_and_adjoint(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
-        """J and dJ/dx, from respond(series) -> J, dJ/dseries, a function of arrays of the block outside of JAX."""
+        """J and dJ/dx, from respond(series) -> J, dJ/dseries. `respond` gets the block's arrays and is not traced."""
         answer, gradient = self._pull_back(self._sweeps, self._to_program_arrays(x), respond)
         return answer, self._parameters.to_pytrees(gradient)
 
     def value(self, x: Controls, value: ValueFunction, *arguments: Any) -> Any:
         """J = `value(series, *arguments)` without its gradient; see `value_and_gradient`.
 
-        `jax.grad` of a larger loss that calls it, outside of `jax.jit`, uses that gradient, with the same bits. With
-        MPI all processes compute the same loss. It does not differentiate with respect to `arguments`.
+        Outside of `jax.jit`, `jax.grad` of a loss that calls this method uses that gradient and gives the same bits.
+        With MPI all processes must compute the same loss. There are no derivatives with respect to `arguments`.
         """
         require_concrete(arguments, "differentiate with respect to the controls alone")
 
@@ -206,8 +206,8 @@ class Problem:
     def value_and_gradient(self, x: Controls, value: ValueFunction, *arguments: Any) -> tuple[Any, Controls]:
         """J = `value(series, *arguments)` and dJ/dx.
 
-        `value` is a function of a block's share of the series, in jax.numpy. It returns a number that is the same in
-        all blocks, from sums over them, `transport.sum`. `arguments` are arrays of the block, from `transport.put`.
+        `value` is a function of the block's share of the series, in jax.numpy. It must return the same number in all
+        blocks, so it sums over them with `transport.sum`. `arguments` are arrays of the block, from `transport.put`.
         """
         answer, gradient = self.value_and_adjoint(
             x, lambda series: self._jit_value_and_cotangents(value, series, *arguments)
@@ -224,7 +224,7 @@ class Problem:
         return self._parameters.to_pytrees(gradients[0])
 
     def dot(self, x: Controls, y: Controls) -> float:
-        """<x, y>: a sum over all blocks, with the same bits on any layout; numbers, records, parameters count once."""
+        """<x, y>, summed over all blocks, the same bits on any layout; controls that are not fields count once."""
 
         def array(controls: Controls, name: str) -> Any:
             is_parameter_tree = name in self._parameters.forms
@@ -240,15 +240,13 @@ class Problem:
         return self._sweeps.series(self._to_program_arrays(x))
 
     def _to_program_arrays(self, x: Controls) -> dict[str, Any]:
-        """Controls in the form of programs. UsageError: their names are not those of this Problem."""
+        """Controls as the compiled programs take them. UsageError: their names are not those of this Problem."""
         if x.keys() != {*self.names}:
-            raise UsageError(
-                f"controls {', '.join(x) or 'none'}: this Problem was made for {', '.join(self.names)}, and needs all"
-            )
+            raise UsageError(f"controls {', '.join(x) or 'none'}: this Problem needs exactly {', '.join(self.names)}")
         return self._parameters.to_vectors({name: self._with_control_shape(name, value) for name, value in x.items()})
 
     def _with_control_shape(self, name: str, value: Any) -> Any:
-        """A control in its shape. UsageError: it has another one, or is no array of real numbers."""
+        """A control as an array of the right shape. UsageError: its shape is wrong, or its numbers are not real."""
         if name in self._parameters.forms:
             return value
         array = value if isinstance(value, jax.Array) else as_real_array(value, name, self.domain.setup.dtype)
@@ -257,17 +255,16 @@ class Problem:
         if array.size == 1 and name not in self.domain.scheme.initial_fields:
             return array.reshape(())
         number = "" if name in self.domain.scheme.initial_fields else ", or a number"
-        raise UsageError(f"control {name} has shape {array.shape}; needs {self._control_shapes[name]}{number}")
+        raise UsageError(f"control {name} has the shape {array.shape}, not {self._control_shapes[name]}{number}")
 
     @cached_property
     def _control_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of the controls in the configuration."""
         return {
             name: np.shape(value) for name, value in self.first_guess().items() if name not in self._parameters.forms
         }
 
     def _require_same_in_blocks(self, answer: Any) -> Any:
-        """J, or its slope. UsageError: it differs between blocks, beyond round-off, or is not a number in some."""
+        """J or its slope. UsageError: it differs between blocks by more than round-off, or is finite only in some."""
         numbers = np.array([np.asarray(shard.data) for shard in answer.addressable_shards])
         extremes = [float(self.transport.reduce(getattr(numbers, name)(), name)) for name in ("min", "max")]
         if (
@@ -276,12 +273,12 @@ class Problem:
         ):
             raise UsageError(
                 f"value gives {extremes[0]:.6g} in one block and {extremes[1]:.6g} in another; it must return a sum "
-                "over all blocks, as problem.transport.sum(...)"
+                "over all blocks, such as problem.transport.sum(...)"
             )
         return answer
 
     def _pull_back(self, sweeps: Sweeps, x: Any, respond: Callable[[Any], Any]) -> Any:
-        """The answer of `respond` to the series, and the cotangents of the controls x; see `Sweeps.pull_back`."""
+        """The answer of `respond`, and the cotangents of the controls x; see `Sweeps.pull_back`."""
         for other in (self._sweeps, self._tangent):
             if other is not sweeps:
                 other.release()
@@ -289,14 +286,14 @@ class Problem:
         return sweeps.pull_back(self._plans[sweeps], x, respond)
 
     def _require_sum(self, value: ValueFunction, series: Any, *arguments: Any) -> None:
-        """Raise UsageError unless a function of a block's series sums over the blocks, by its traced program."""
+        """Raise UsageError unless the traced program of `value` sums over the blocks."""
         if self.transport.size * self.config.run.devices == 1:
             return
         program = str(jax.make_jaxpr(lambda series: value(series, *arguments))(series))
         if "total_over_processes" in program:
-            raise UsageError("value takes transport.total, which is for losses of `functional`; use transport.sum")
+            raise UsageError("value uses transport.total, which is for losses of `functional`; use transport.sum")
         if not re.search(r"sum_over_processes|\bpsum", program):
-            raise UsageError("value must return a sum over all blocks, as problem.transport.sum(...)")
+            raise UsageError("value must return a sum over all blocks, such as problem.transport.sum(...)")
 
     def _value_and_cotangents(self, value: ValueFunction, series: Any, *arguments: Any) -> Any:
         self._require_sum(value, series, *arguments)
@@ -317,12 +314,11 @@ class Problem:
 def differentiable(
     run: Callable[[Controls], Any], run_and_adjoint: Callable[[Controls], tuple[Any, Callable[[Any], Controls]]]
 ) -> Callable[[Controls], Any]:
-    """A function of controls that compiles its own programs, and whose reverse-mode derivative is an adjoint.
+    """A function of controls that compiles its own programs and whose reverse-mode derivative is an adjoint.
 
     Args:
-        run: function of the controls to a pytree of arrays.
-        run_and_adjoint: function of the controls to this pytree, and to the function of its cotangents to those of the
-            controls.
+        run: controls -> pytree of arrays.
+        run_and_adjoint: controls -> (this pytree, the function from its cotangents to those of the controls).
     """
 
     def function(x: Controls) -> Any:
@@ -357,6 +353,6 @@ def differentiable(
 
 
 def require_concrete(tree: Any, remedy: str) -> None:
-    """Raise UsageError unless a tree has numbers and arrays, not the tracers of a transformation of JAX."""
+    """Raise UsageError if a tree contains tracers of a JAX transformation in place of numbers and arrays."""
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree)):
         raise UsageError(f"a Problem compiles its own programs: {remedy}")

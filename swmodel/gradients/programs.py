@@ -1,4 +1,4 @@
-"""The compiled parts of sweeps over a trajectory: functions of the arrays of a block."""
+"""The compiled functions of which a sweep over a trajectory is made; they work on the arrays of a block."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from .trajectory import Trajectory
 
 
 class Programs:
-    """Jitted functions of x (the controls), `trajectory.FixedInputs`, carries, active fields, series and stacks of
-    steps.
+    """Jitted functions of controls x, `trajectory.FixedInputs`, carries, active fields, series and stacks of steps.
 
     The transport compiles them for all blocks. Samples are observed at steps 0, every, 2 every, ... up to `steps`.
     """
@@ -32,11 +31,7 @@ class Programs:
         self.control_cotangents = jit(self._control_cotangents)
 
     def prepare(self, x, fixed, stack_steps: int, recompute: bool) -> int:
-        """Compile the programs of derivatives that record at most `stack_steps` steps at a time, and with `recompute`
-        those that compute steps again.
-
-        Returns the bytes for the way back.
-        """
+        """Compile programs that record `stack_steps` steps, if `recompute` also others; returns workspace bytes."""
         no_step = jnp.int32(0)
         carry, active = self.start(x, fixed)
         self.trajectory.agree_on_backend(active, fixed, with_adjoint=True)
@@ -50,7 +45,7 @@ class Programs:
         series = self.observe_last(carry, active, series, fixed)
         cotangents = self.seed(carry, active, series, fixed)
         compiled_pull_back = self.pull_back.lower(stack, active, cotangents, series, no_step, no_step, fixed).compile()
-        # The call goes through jit, as a compiled program called directly loses its messages' token in JAX 0.10.
+        # Call it through jit: in JAX 0.10 a compiled program that is called directly loses the token of its messages.
         self.control_cotangents(x, self.pull_back(stack, active, cotangents, series, no_step, no_step, fixed)[1], fixed)
         return (
             max(p.memory_analysis().temp_size_in_bytes for p in (compiled_pull_back, compiled_record))
@@ -58,32 +53,26 @@ class Programs:
         )
 
     def _expand_active(self, active, fixed):
-        """The active fields of steps, and from their cotangents those of `active`; None if both are the same."""
+        """The active fields of a step, and the map from their cotangents to those of `active`; None: the identity."""
         if not self.trajectory.expand:
             return active, None
         return jax.vjp(lambda active: self.trajectory.expand(active, fixed), active)
 
     def _empty_series(self, carry, active, fixed):
-        """A series of zeros for all samples."""
         active, _ = self._expand_active(active, fixed)
         sample = jax.eval_shape(self.trajectory.observe, carry, active, jnp.int32(0), fixed)
         return jax.tree.map(lambda s: jnp.zeros((self.steps // self.every + 1, *s.shape), s.dtype), sample)
 
     def _empty_stack(self, carry, active, fixed, length: int):
-        """An empty stack that can record `length` steps."""
         active, _ = self._expand_active(active, fixed)
         return self.trajectory.make_steps(active, fixed, with_adjoint=True).empty_stack(carry, length)
 
     def _advance(self, carry, active, first, last, fixed):
-        """The carry at step `last`, from the one at step `first`."""
         active, _ = self._expand_active(active, fixed)
         return self.trajectory.make_steps(active, fixed).run(carry, first, last)
 
     def _record(self, stack, carry, active, series, first, last, with_samples, fixed):
-        """The stack, if any, with the steps from `first` to `last`, the carry after them, and the series.
-
-        If `with_samples`, the series gets the samples before `last`.
-        """
+        """The stack, if any, with the steps up to `last`; the carry there; the series, with samples if wanted."""
         with_record, (active, _) = stack is not None, self._expand_active(active, fixed)
         steps = self.trajectory.make_steps(active, fixed, with_record)
 
@@ -100,7 +89,7 @@ class Programs:
         return jax.lax.while_loop(lambda state: state[0] < last, iterate, (first, stack, carry, series))[1:]
 
     def _add_sample(self, carry, active, series, n, fixed, with_samples=True):
-        """The series with the sample of step n, if any and fresh."""
+        """The series with the sample of step n, if there is one and `with_samples` is true."""
 
         def write_sample(series):
             sample = self.trajectory.observe(carry, active, n // self.every, fixed)
@@ -109,19 +98,19 @@ class Programs:
         return jax.lax.cond((n % self.every == 0) & with_samples, write_sample, lambda series: series, series)
 
     def _observe_last(self, carry, active, series, fixed):
-        """The series with the sample of the last step, if any."""
+        """The series with the sample at the last step, if there is one."""
         active, _ = self._expand_active(active, fixed)
         return self._add_sample(carry, active, series, jnp.int32(self.steps), fixed)
 
     def _seed(self, carry, active, series_bar, fixed):
-        """The Cotangents at the last step, from those of its sample."""
+        """The Cotangents at the last step, from those of its sample, if there is one."""
         active, expand_vjp = self._expand_active(active, fixed)
         zero = self.trajectory.make_steps(active, fixed, with_record=True).zero_cotangents(carry)
         cotangents = self._pull_back_sample(lambda: carry, active, zero, series_bar, jnp.int32(self.steps), fixed)
         return cotangents._replace(active=expand_vjp(cotangents.active)[0]) if expand_vjp else cotangents
 
     def _pull_back(self, stack, active, cotangents, series_bar, first, last, fixed):
-        """The stack, and the Cotangents at step `first`, from those at `last`, along the trajectory in the stack."""
+        """The stack, and the Cotangents at step `first` from those at `last`, along the trajectory in the stack."""
         (active, expand_vjp), active_bar = self._expand_active(active, fixed), cotangents.active
         steps = self.trajectory.make_steps(active, fixed, with_adjoint=True)
         if expand_vjp:
@@ -147,7 +136,7 @@ class Programs:
         return stack, first_cotangents
 
     def _pull_back_sample(self, carry, active, cotangents, series_bar, n, fixed):
-        """The Cotangents with the share of the sample of step n, if any; carry() returns the step's carry."""
+        """The Cotangents plus the contribution of the sample at step n, if any; carry() returns the carry there."""
 
         def add_sample_cotangents(cotangents):
             k = n // self.every
@@ -158,7 +147,7 @@ class Programs:
         return jax.lax.cond(n % self.every == 0, add_sample_cotangents, lambda cotangents: cotangents, cotangents)
 
     def _control_cotangents(self, x, cotangents, fixed):
-        """The cotangents of the controls; those of numbers are summed over blocks, unless spread over cells."""
+        """The cotangents of the controls; those of numbers are summed over blocks, unless they are kept per cell."""
         _, start_vjp = jax.vjp(partial(self.trajectory.start, fixed=fixed), x)
         gradients = start_vjp((cotangents.carry, cotangents.active))[0]
         return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim < 2 else bar, gradients)

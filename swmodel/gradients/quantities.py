@@ -1,4 +1,4 @@
-"""Scalar quantities of the state: notation for users, checked without JAX, and functions that observe them."""
+"""Scalar quantities of the state: their notation, which is parsed without JAX, and the functions that observe them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from ..setup.positions.gauges import position_in_table, station
 
 
 class ScalarQuantity(NamedTuple):
-    """A number of a state."""
+    """A quantity whose value is one number for each state."""
 
-    name: str  # an identifier
+    name: str  # one of QUANTITIES
     units: str
     long_name: str
-    points: tuple[tuple[float, float], ...]  # its station, or the ends of its section, along the axes; () for all
-    arguments: dict  # of its function in `observers`, besides a `trajectory.View`
+    points: tuple[tuple[float, float], ...]  # (x, y) of its station or of its section's ends; () for the whole domain
+    arguments: dict  # of its function in `observers`, in addition to a `trajectory.View`
 
     def observe(self, view, k):
-        """The block's share of the quantity; the sum over all blocks is its value."""
+        """The block's share of the quantity, whose value is the sum over all blocks."""
         from .observers import OBSERVERS
 
         return OBSERVERS[self.name](view, **self.arguments)
 
 
 def parse_quantity(text: str, config, key: str = "--of") -> ScalarQuantity:
-    """The quantity of a text NAME or NAME:PLACE, with NAME one of QUANTITIES; `key` names it in a UsageError."""
+    """Parse NAME or NAME:PLACE, with NAME one of QUANTITIES; messages of a UsageError begin with `key`."""
     name, _, place = text.strip().partition(":")
     if name not in QUANTITIES:
         forms = "; ".join(entry.syntax for entry in QUANTITIES.values())
@@ -42,9 +42,9 @@ def parse_quantity(text: str, config, key: str = "--of") -> ScalarQuantity:
 
 
 def parse_at_station(name: str, place: str, config) -> ScalarQuantity:
-    """eta or sea level at a station: bilinear between the wet cells around it.
+    """eta or sea level at a place, interpolated bilinearly between the wet cells around it.
 
-    Its place is "X,Y" in m or degrees, or the name of one of the gauges, `output.stations`.
+    The place is "X,Y" in m or degrees, or the name of a station in `output.stations`.
     """
     names, unit = coordinate_names_and_unit(config.grid)
     format_position = position_formatter(unit)
@@ -64,14 +64,14 @@ def parse_at_station(name: str, place: str, config) -> ScalarQuantity:
 
 
 def position_formatter(unit: str) -> Callable[[float], str]:
-    """A function of a position to its words."""
+    """The function that formats a position along an axis for messages and long names."""
     return format_length if unit == "m" else "{:.10g} degrees".format
 
 
 def parse_transport(name: str, place: str, config) -> ScalarQuantity:
-    """Volume transport through a section, "x=X" or "y=Y", in m, optionally with "from=A,to=B".
+    """Volume transport through the section "x=X" or "y=Y", in m, or through the part of it "from=A,to=B".
 
-    On a sphere the section is "lon=X" or "lat=Y", in degrees. It may also be a name in `output.sections`.
+    On a sphere the section is "lon=X" or "lat=Y", in degrees. The place may also be a name in `output.sections`.
     """
     if line := next((each for each in config.output.sections if each.name == place), None):
         named_section = cross_section(config, line)
@@ -82,7 +82,7 @@ def parse_transport(name: str, place: str, config) -> ScalarQuantity:
     names, unit = [axis.name for axis in axes(config.grid)], axes(config.grid).x.unit
     format_position = position_formatter(unit)
     forms = " or ".join(f"transport:{each}={letter}" for each, letter in zip(names, "XY", strict=True))
-    message = f'"{place}" is no section; write {forms}, in {unit}, and for a part of it ,from=A,to=B'
+    message = f'"{place}" is not a section; write {forms}, in {unit}; for a part of it, append ,from=A,to=B'
     try:
         parts = {key.strip(): float(value) for key, value in (part.split("=") for part in place.split(","))}
     except ValueError:
@@ -105,7 +105,7 @@ def parse_transport(name: str, place: str, config) -> ScalarQuantity:
 
 
 def make_integral_parser(units: str, long_name: str, mass: bool = True) -> Callable:
-    """The parser of a quantity of the whole domain: a sum over cells, times density if `mass`."""
+    """The parser of a quantity of the whole domain: a sum over cells, times the density if `mass`."""
 
     def parser(name: str, place: str, config) -> ScalarQuantity:
         if place:
@@ -116,7 +116,7 @@ def make_integral_parser(units: str, long_name: str, mass: bool = True) -> Calla
 
 
 class QuantitySyntax(NamedTuple):
-    """The form of a quantity, and the function (name, place, config) that makes the Quantity."""
+    """The notation of a quantity, and its parser (name, place, config) -> ScalarQuantity."""
 
     syntax: str
     parse: Callable
@@ -126,7 +126,7 @@ QUANTITIES = {
     "eta": QuantitySyntax("eta:X,Y", parse_at_station),
     "sea_level": QuantitySyntax("sea_level:X,Y", parse_at_station),
     "transport": QuantitySyntax(
-        "transport:x=X or transport:y=Y, with ,from=A,to=B a part of it, or transport:NAME of a [[section]]",
+        "transport:x=X or transport:y=Y (for a part of it ,from=A,to=B), or transport:NAME of a [[section]]",
         parse_transport,
     ),
     "kinetic_energy": QuantitySyntax("kinetic_energy", make_integral_parser("J", "kinetic energy")),

@@ -1,4 +1,4 @@
-"""The task `sensitivity`: maps of a quantity's derivatives with respect to fields, by the adjoint."""
+"""The task `sensitivity`: maps of the derivatives of a quantity with respect to fields, computed by the adjoint."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ from ..parallel.environment import peak_memory
 from ..parallel.stop import StopRequests
 from .quantities import ScalarQuantity, parse_quantity
 
-#: The fields and numbers of derivatives.
 FIELD_CONTROLS = tuple(name for name, row in CONTROLS.items() if row.control == "field")
 NUMBER_CONTROLS = tuple(name for name, row in CONTROLS.items() if row.control == "number")
 
-#: A comment for readers of the file.
 FILE_COMMENT = (
-    "Each map gives the change of the quantity for a change of the field by one unit in one cell. Divided by "
-    "cell_area it does not depend on the size of the cells. A change of depth keeps the initial eta and velocity."
+    "Each map gives the change of the quantity if the field changes by one unit in one cell. Divide it by cell_area to "
+    "make it independent of the size of the cells. A change of depth keeps the initial eta and velocity."
 )
 
 
 def write_sensitivity(
     path, config, transport, quantity: ScalarQuantity, value: float, gradient: dict, options, command_line
 ):
-    """Write the file; returns the Largest of each map, by name, on rank 0."""
+    """Write the file; returns the largest value of each map and its position, by name, on rank 0."""
     from ..files.output.maps import write_maps  # imported here, as it needs JAX
     from ..files.output.metadata import define_variable
 
@@ -63,7 +61,7 @@ def write_sensitivity(
 
 
 def derivative_variable(quantity: ScalarQuantity, name: str, physics) -> Variable:
-    """The variable of the derivative with respect to a field or number."""
+    """The output variable of the derivative with respect to a field or number."""
     entry = variable_in_run(name, physics)
     long_name = f"initial {entry.long_name}" if name in INITIAL_FIELDS else entry.long_name
     derivative_name, units = (
@@ -76,7 +74,7 @@ def derivative_variable(quantity: ScalarQuantity, name: str, physics) -> Variabl
 
 
 def inverse_units(units: str) -> str:
-    """The inverse of units like "m2 s-1": "m-2 s"; powers may be fractions, as in "s m-1/3"."""
+    """The inverse of units: "m-2 s" of "m2 s-1"; powers may be fractions, as in "s m-1/3"."""
     factors = (re.fullmatch(r"([A-Za-z]+)(-?[\d/]*)", factor) for factor in units.split() if factor != "1")
     powers = [(factor[1], -Fraction(factor[2] or 1)) for factor in factors]
     return " ".join(unit if power == 1 else f"{unit}{power}" for unit, power in powers)
@@ -86,13 +84,13 @@ OUTPUT_FILE, PICTURE_FILE = SENSITIVITY, "sensitivity.png"
 
 
 def check_request(config, of: str, wrt) -> None:
-    """Make sure that the derivatives of `of` with respect to `wrt` can be computed, without JAX; else a UsageError."""
+    """Raise a UsageError if the derivatives of `of` with respect to `wrt` cannot be computed; does not need JAX."""
     unknown = [name for name in wrt if name not in FIELD_CONTROLS + NUMBER_CONTROLS]
     if unknown:
         hint = suggest(unknown[0], FIELD_CONTROLS + NUMBER_CONTROLS)
         if not hint.startswith("did you mean"):
             hint = f"fields are {join_names(FIELD_CONTROLS)}; numbers are {join_names(NUMBER_CONTROLS)}"
-        raise UsageError(f"--wrt {unknown[0]}: no such field; {hint}")
+        raise UsageError(f"--wrt {unknown[0]}: no such field or number; {hint}")
     require_derivatives(config)
     parse_quantity(of, config)
 
@@ -101,10 +99,10 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     """Write sensitivity.nc and sensitivity.png; see `cli.job.TASK_MODULES`.
 
     Options:
-        of: the quantity.
-        wrt: names of FIELDS and NUMBERS.
-        mean: whether to take the quantity's mean over the states after each step, not its value in the last state.
-        memory: bytes that a process may hold.
+        of: the quantity, as text.
+        wrt: names of FIELD_CONTROLS and NUMBER_CONTROLS.
+        mean: whether to take the mean of the quantity over the states after each step, not its value at the end.
+        memory: most bytes per process.
     """
     from ..plotting.maps import draw_results
     from .problem import Problem
@@ -116,7 +114,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     problem = Problem(config, options["wrt"], quantity.observe, every, options["memory"])
     transport, directory = problem.transport, Path(directory)
 
-    def value_of(series):  # from the shares of all samples; the mean excludes the first one
+    def value_of(series):  # the mean excludes the initial state
         return transport.sum(series[1:].mean() if options["mean"] and len(series) > 1 else series[-1])
 
     with StopRequests(config.run.walltime) as stop:
@@ -159,7 +157,7 @@ def status_entry(quantity: ScalarQuantity, name: str, derivative, largest: dict,
 
 
 def summary(directory) -> str:
-    """The value, the largest sensitivity of each field with its position, the cost, and the next command."""
+    """The value, the largest derivative with respect to each field and its position, the cost, the next command."""
     directory, status = Path(directory), read_status(directory)
     derivatives, maps = status["derivatives"], []
     mean = "mean " if status["mean"] else ""
@@ -170,10 +168,10 @@ def summary(directory) -> str:
             maps.append(found["name"])
             places = (f"{key} = {found[key]:g} {found['unit']}" for key in ("x", "y", "lon", "lat") if key in found)
             value_text = f"largest {found['largest']:.4g} {found['units']} at {', '.join(places)}"
-        lines.append(f"by {name}: {value_text}")
+        lines.append(f"with respect to {name}: {value_text}")
     times = f"in {status['wall_seconds']:.1f} s, of which compilation {status['compile_seconds']:.1f} s"
     ratio = status["gradient_over_forward"]
-    lines.append(times + (f"; value and gradient take {ratio:.1f} times the run forward" if ratio else ""))
+    lines.append(times + (f"; value and gradient take {ratio:.1f} times as long as the forward run" if ratio else ""))
     picture_text = f", {PICTURE_FILE}" if (directory / PICTURE_FILE).exists() else ""
     lines.append(f"{directory}: {OUTPUT_FILE}{picture_text}, config.toml, status.json")
     plot, field = ("plot", f" --field {maps[0]}") if maps else ("info", "")

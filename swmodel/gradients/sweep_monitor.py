@@ -1,4 +1,4 @@
-"""Progress, cost and stops between the pieces of a gradient."""
+"""Reports progress, measures the cost and stops on request between the pieces of a gradient."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from jax import monitoring
 from ..errors import NumericalError, Stopped
 from ..parallel.stop import StopRequests
 
-#: Seconds between two reports of progress.
 REPORT_SECONDS = 5.0
 
 
 class SweepMonitor:
-    """The function that `Sweeps` of a Problem call during one gradient, on all processes together.
+    """The function that a Problem's `Sweeps` call after each piece of a gradient, on all processes together.
 
-    It counts `pieces`, and `seconds` of each kind of piece, without compilation.
+    It counts the `pieces` and the `seconds` of each kind of piece, without compilation.
     """
 
     def __init__(self, problem, stop: StopRequests, report):
@@ -30,7 +29,7 @@ class SweepMonitor:
 
     @contextlib.contextmanager
     def measure_compilation(self):
-        """A context that measures the time of compilation."""
+        """A context in which compilation is timed."""
 
         def listen(event: str, seconds: float, **more):
             if event.startswith("/jax/core/compile/") and "trace" not in event:  # traces are nested
@@ -47,13 +46,13 @@ class SweepMonitor:
         return sum(seconds for end, seconds in self._compilations if end > since)
 
     def __call__(self, kind: str, step: int, result, start_time: float):
-        """Count a piece of a kind (forward, recompute, backward) that ends at a step; report every few seconds."""
+        """Count a piece of a kind (forward, recompute, backward) that ended at a step; report every few seconds."""
         self.seconds[kind] += time.perf_counter() - start_time - self.compile_seconds(start_time)
         self.pieces += 1
         if kind == "forward" and self.transport.any(not jnp.isfinite(result[0].h).all()):
-            raise NumericalError(f"the run blew up by step {step}; `swmodel run` shows the place and the cause")
+            raise NumericalError(f"the run blew up by step {step}; `swmodel run` shows where and why")
         if reason := self.stop.reason(self.transport):
-            raise Stopped(f"stopped by {reason} during the {kind} sweep, at step {step}; nothing is saved, start again")
+            raise Stopped(f"stopped by {reason} during the {kind} sweep, at step {step}; nothing was saved")
         now = time.monotonic()
         is_due = step in (0, self.steps) or now > self._last_report + REPORT_SECONDS
         if self.transport.rank == 0 and kind != "recompute" and is_due:
@@ -62,7 +61,7 @@ class SweepMonitor:
             self._last_report = now
 
     def costs(self) -> dict:
-        """Seconds by name: of the way forward, of the whole gradient, and of compilation."""
+        """Seconds by name: of the forward sweep, of the whole gradient, and of compilation."""
         forward, gradient = self.seconds["forward"], sum(self.seconds.values())
         return {
             "forward_seconds": forward,

@@ -1,6 +1,6 @@
-"""Sweeps over a trajectory, forward, and backward by its Plan, in bounded memory.
+"""Forward sweeps over a trajectory, and backward sweeps by a Plan that bounds their memory.
 
-Sweeps call the compiled `Programs` for some steps at a time. In between they report progress, check signals, and
+Sweeps call the compiled `Programs` for some steps at a time. In between they report progress, check for signals, and
 replace coefficients that vary in time.
 """
 
@@ -23,13 +23,12 @@ from .plan import Plan
 from .programs import Programs
 from .trajectory import FixedInputs, Trajectory
 
-#: Steps of a piece times cells of a process, about half a second of a backward sweep on one core; most steps of a
-#: piece.
+#: Steps of a piece times cells of a process (half a second of a backward sweep on one core); most steps of a piece.
 CELL_STEPS_PER_PIECE, MAX_PIECE_STEPS = 4_000_000, 2000
 
 
 def steps_per_piece(config) -> int:
-    """Steps of a piece, the same on all processes."""
+    """The number of steps in a piece, the same on all processes."""
     cells = config.grid.nx * config.grid.ny / config.run.nproc
     return max(1, min(MAX_PIECE_STEPS, int(CELL_STEPS_PER_PIECE / cells)))
 
@@ -37,9 +36,8 @@ def steps_per_piece(config) -> int:
 class Sweeps:
     """Sweeps over a trajectory, in pieces of at most `piece_steps` steps; by default all steps are one piece.
 
-    Pieces also end where coefficients are replaced. The record for the way back is a list of stacks, each with the
-    first and the last step of its piece. `fixed` is the Fixed of the first step; `varying` has those of later steps, if
-    they differ.
+    Pieces also end where coefficients are replaced. For the backward sweep the steps are recorded in a list of stacks,
+    each with the span of its piece. `fixed` has the inputs of the first step, `varying` those of others if they differ.
     """
 
     def __init__(self, trajectory: Trajectory, transport, steps: int, every: int, fixed: FixedInputs, varying=None):
@@ -52,23 +50,20 @@ class Sweeps:
     def split_into_pieces(self, max_steps: int, after_piece: Callable) -> None:
         """Compute in pieces of at most `max_steps` steps, the same on all processes.
 
-        After each, after_piece(kind, step, result, start_time) is called, which may raise. The kind is forward,
-        recompute or backward; the others are the present step, the result, and the start of the piece
-        (time.perf_counter).
+        After each piece after_piece(kind, step, result, start_time) is called, which may raise. `kind` is "forward",
+        "recompute" or "backward", `step` the step reached, `start_time` when the piece started (time.perf_counter).
         """
         self.piece_steps, self._after_piece = max_steps, after_piece
 
     def start(self, x, with_adjoint: bool = False):
-        """The carry before the first step, and the active fields, from the controls x; `with_adjoint`: for steps back,
-        too.
-        """
+        """The carry before the first step, and the active fields, from x; `with_adjoint`: adjoint steps will follow."""
         self._control_shapes = control_shapes(x)
         carry, active = self.programs.start(x, self.fixed)
         self.trajectory.agree_on_backend(active, self.fixed, with_adjoint)
         return carry, active
 
     def advance(self, carry, active, first: int, last: int, series=None):
-        """The carry at step `last`, from the one at `first`; and a series, if any, with the samples before `last`."""
+        """The carry at step `last` from the one at `first`, and the series, if any, with the samples before `last`."""
         for span in self._piece_spans(first, last, self.piece_steps):
             start_time, fixed, bounds = time.perf_counter(), self._inputs_at(span), _int32_bounds(span)
             if series is None:
@@ -79,14 +74,14 @@ class Sweeps:
         return carry if series is None else (carry, series)
 
     def series(self, x):
-        """The observed quantities of the trajectory from the controls x, a pytree [samples, ...]."""
+        """The observed quantities, a pytree [samples, ...], of the trajectory that starts from the controls x."""
         carry, active = self.start(x)
         series = self.programs.empty_series(carry, active, self.fixed)
         carry, series = self.advance(carry, active, 0, self.steps, series)
         return self.programs.observe_last(carry, active, series, self.fixed)
 
     def pull_back(self, plan: Plan, x, respond: Callable):
-        """An answer, and the cotangents of the controls x; respond(series) -> answer, cotangents of the series."""
+        """The answer and the cotangents of the controls x, from respond(series) -> answer, cotangents of the series."""
         carry, active = self.start(x, with_adjoint=True)
         series = self.programs.empty_series(carry, active, self.fixed)
         checkpoints, stacks, cotangents, answer = {}, [], None, None
@@ -115,9 +110,7 @@ class Sweeps:
         return answer, sum_per_cell_gradients(self.transport, gradients, cotangents.per_cell_gradients)
 
     def _record_segment(self, carry, active, series, first: int, last: int, with_samples: bool, segment_steps: int):
-        """As `advance`, with the steps in stacks for `segment_steps` of them; the series gets samples if
-        `with_samples`.
-        """
+        """As `advance`, and record the steps in stacks; samples are added to the series if `with_samples`."""
         stacks, stack_steps = [], self._max_piece_steps(segment_steps)
         for span in self._piece_spans(first, last, stack_steps):
             start_time, fixed = time.perf_counter(), self._inputs_at(span)
@@ -135,7 +128,7 @@ class Sweeps:
         return stacks, carry, series
 
     def _pull_back_segment(self, stacks, active, cotangents, series_bar):
-        """The Cotangents at the first recorded step, from those after the last; keeps the stacks for reuse."""
+        """The Cotangents at the first recorded step, from those after the last; the stacks are kept for reuse."""
         while stacks:
             stack, span = stacks.pop()
             start_time, bounds = time.perf_counter(), _int32_bounds(span)
@@ -151,7 +144,6 @@ class Sweeps:
             self._after_piece(kind, step, jax.block_until_ready(result), start_time)
 
     def _inputs_at(self, span) -> FixedInputs:
-        """The Fixed of a span of steps."""
         return self.varying.inputs_at(span[0]) if self.varying else self.fixed
 
     def _piece_spans(self, first: int, last: int, max_steps: int) -> Iterator[tuple[int, int]]:
@@ -161,7 +153,7 @@ class Sweeps:
             first = end
 
     def _max_piece_steps(self, segment_steps: int) -> int:
-        """The most steps in a piece of a recorded segment, with about equal pieces to save memory."""
+        """The most steps in a piece of a recorded segment; the pieces are about equal, to save memory."""
         n_pieces, max_span = (
             -(-segment_steps // self.piece_steps),
             max(np.diff(self._replacement_steps), default=segment_steps),
@@ -171,7 +163,7 @@ class Sweeps:
     # The memory of a sweep; see `plan.fit_plan`.
 
     def estimate_bytes(self, x) -> tuple[int, int, int, int]:
-        """Bytes of a carry, of a step of a stack, of the rest of a stack, and of everything else."""
+        """Bytes of a carry, of a step in a stack, of the rest of a stack, and of everything else."""
         held_bytes = self.transport.local_nbytes
         carry, active = jax.eval_shape(self.programs.start, x, self.fixed)
         self.trajectory.agree_on_backend(active, self.fixed, with_adjoint=True)
@@ -180,7 +172,7 @@ class Sweeps:
         one_step, two_steps = (
             held_bytes(jax.eval_shape(partial(stack, length=n), carry, active, self.fixed)) for n in (1, 2)
         )
-        n_numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # adjoints of numbers are spread over the cells
+        n_numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # adjoints of numbers are kept per cell
         per_cell_bytes = n_numbers * self.fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
         return (
             held_bytes(carry),
@@ -190,9 +182,9 @@ class Sweeps:
         )
 
     def prepare(self, x, segment_steps: int) -> int:
-        """Compile the programs for segments of `segment_steps` steps; returns their bytes beside these."""
+        """Compile the programs for segments of `segment_steps` steps; returns the bytes they need besides the steps."""
         stack_steps = self._max_piece_steps(segment_steps)
-        program_key = control_shapes(x), stack_steps, segment_steps < self.steps  # else all steps are recorded at once
+        program_key = control_shapes(x), stack_steps, segment_steps < self.steps  # else nothing is recomputed
         if program_key not in self._workspace_bytes:
             self.release()
             self._workspace_bytes[program_key] = self.programs.prepare(x, self.fixed, *program_key[1:])
@@ -212,7 +204,6 @@ class Sweeps:
         self._keep_stacks(segment_steps and self._max_piece_steps(segment_steps))
 
     def stack_bytes(self) -> int:
-        """Bytes of the stacks."""
         return self.transport.local_nbytes(self._unused_stacks)
 
     def _keep_stacks(self, stack_steps: int | None) -> None:
@@ -221,18 +212,17 @@ class Sweeps:
 
 
 def control_shapes(x):
-    """The structure, shapes and types of controls x, which programs depend on."""
+    """The shapes and types of controls x, on which compiled programs depend."""
     return tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
 
 
 class VaryingInputs:
-    """The Fixed of a trajectory, between replacements of coefficients; `margin` is that of wide fields."""
+    """The FixedInputs of a trajectory as coefficients are replaced; `margin` is that of `adjoint_inputs`."""
 
     def __init__(self, forcing, fixed: FixedInputs, margin: int):
         self.forcing, self.fixed, self.margin = forcing, fixed, margin
 
     def inputs_at(self, step: int) -> FixedInputs:
-        """The FixedInputs at a step."""
         if not self.forcing.is_valid_at(step):
             fixed, inputs = self.fixed, self.fixed.adjoint_inputs
             params = fixed.params | self.forcing.load(step)
@@ -244,7 +234,7 @@ class VaryingInputs:
 
 
 def record_numbers(setup, transport, names, step: int) -> dict:
-    """The numbers of the records before a step, of controls with records in time, by name."""
+    """{control with records in time: index of its last record at or before a step}."""
     return {name: transport.put(np.int32(corrections.record_number(setup, name, step))) for name in names}
 
 
@@ -253,7 +243,7 @@ def _int32_bounds(span: tuple[int, int]):
 
 
 def sum_per_cell_gradients(transport, gradients, per_cell_gradients: dict):
-    """The cotangents of controls, with the sums of those of numbers that are spread over the cells."""
+    """The cotangents of controls, to which the sums of the `per_cell_gradients` of numbers are added."""
     parts = gradients if isinstance(gradients, tuple) else (gradients,)
     for name, field in per_cell_gradients.items():
         target, control = parts[name.startswith("d.")], name.removeprefix("d.")

@@ -1,12 +1,11 @@
-"""A trajectory as functions of arrays, and its tangent: a trajectory of pairs of values and tangents.
+"""A trajectory as functions of arrays, and its tangent trajectory, of pairs of values and tangents.
 
-A trajectory has a start from controls x, steps, and observed samples:
+A trajectory starts from controls x, takes steps, and is observed in samples:
 
     c_0, a = start(x),   c_{n+1} = step(c_n, a, n),   s_k = observe(c_{k every}, a, k)
 
 with the carry c (a State and the stepper's memory) and the active fields a, which depend on x and are constant during
-the run. The last argument of all functions, `fixed`, depends neither on x nor on the step. All arrays are real numbers,
-except n and k.
+the run. The last argument of all functions, `fixed`, does not depend on x. All arrays are real numbers, except n and k.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from .native_steps import NativeDerivatives, NativeSteps
 class FixedInputs(NamedTuple):
     """The inputs of a trajectory besides its controls, as arguments of its functions."""
 
-    state: State  # the initial state, for fields that are no controls
-    grid: Grid  # with `Scheme.margin` cells around the block, as params
+    state: State  # the initial state, for fields that are not controls
+    grid: Grid  # with `Scheme.margin` cells around the block, like params
     params: dict
     adjoint_inputs: tuple[Grid, dict] | None  # grid and params with `adjoint_margin` cells around it, for native steps
     dt: Any  # s
-    record_numbers: Any = ()  # {control with records in time: number of its record before the step}
+    record_numbers: Any = ()  # {control with records in time: index of its last record}
 
 
 class Trajectory(NamedTuple):
@@ -48,50 +47,45 @@ class Trajectory(NamedTuple):
     start: Callable  # (x, fixed) -> carry, active
     step: Callable  # (carry, active, n, fixed) -> carry, in JAX
     observe: Callable  # (carry, active, k, fixed) -> sample
-    native: NativeDerivatives | None  # makes the native steps, if the run is native
-    expand: Callable | None = None  # (active, fixed) -> active fields of a step, from those with records in time
+    native: NativeDerivatives | None  # makes the native steps, if the executor is native
+    expand: Callable | None = None  # (active, fixed) -> active fields of a step, with records interpolated in time
 
     def agree_on_backend(self, active, fixed: FixedInputs, with_adjoint: bool) -> None:
-        """Agree with all processes on native steps or JAX, also for the adjoint if `with_adjoint`, before a program is
-        traced.
-        """
+        """Before tracing: agree with all processes on native steps or JAX, if `with_adjoint` for adjoint steps too."""
         if self.native:
             active = jax.eval_shape(self.expand, active, fixed) if self.expand else active
             self.native.agree_on_backend(active, fixed, with_adjoint)
 
     def make_steps(self, active, fixed: FixedInputs, with_record=False, with_adjoint=False) -> JaxSteps | NativeSteps:
-        """The steps forward, with a record if `with_record`, and with steps back along it if `with_adjoint`."""
+        """The forward steps; they can record if `with_record`, and be followed by adjoint steps if `with_adjoint`."""
         if self.native and self.native.is_available(active, fixed, with_record or with_adjoint):
             return self.native.make_steps(active, fixed, with_record, with_adjoint)
         return JaxSteps(self.step, active, fixed)
 
 
 class View(NamedTuple):
-    """The view of an observer on a sample."""
+    """What an observer sees of a sample."""
 
     state: State  # state of the block, [ny, nx]
     depth: Any  # resting depth of the block, m, [ny, nx] or broadcast to it
-    grid: Grid  # of Patches with `Scheme.margin` cells around the block, as params
+    grid: Grid  # of Patches with `Scheme.margin` cells around the block, like params
     params: dict[str, Any]
-    width: int  # of a halo, cells
-    transport: Transport  # for messages
+    width: int  # of the halo, cells
+    transport: Transport
 
     @property
     def cells(self) -> Any:
-        """1 in cells of the block, 0 in those beyond it [ny, nx]: a weight of sums.
-
-        Devices have some beyond where their number does not divide the grid.
-        """
+        """1 in the block, 0 in cells beyond it (if devices do not divide the grid), [ny, nx]: a weight for sums."""
         return zero_beyond(jnp.ones_like(self.state.h), self.transport.extent())
 
     def padded(self) -> State:
-        """The state with its halo, a State of Patches; sends messages."""
+        """The state with its halo, a State of Patches; exchanges messages with other blocks."""
         padded = add_halo(self.state, self.width, self.transport)
         return padded._make(Patch(field, (-self.width, -self.width)) for field in padded)
 
 
 def make_trajectory(domain, names, observe) -> Trajectory:
-    """The trajectory of a run whose scheme has the terms of the controls; observe(view, k) -> pytree of arrays."""
+    """The trajectory of a run whose scheme has the controls' terms; observe(view, k) -> pytree of arrays."""
     scheme, method, transport = domain.scheme, domain.setup.method, domain.transport
     width, margin, shape = scheme.halo_width, scheme.margin, transport.shape
     one_step = make_step(scheme, method, transport)
@@ -127,8 +121,7 @@ def make_trajectory(domain, names, observe) -> Trajectory:
 def tangent_trajectory(trajectory: Trajectory) -> Trajectory:
     """The tangent trajectory: carry, active fields and samples are pairs of a value and its tangent.
 
-    Its controls are (x, dx), and its step includes the forward derivative. So the derivative of its tangent with
-    respect to x is a second derivative.
+    Its controls are (x, dx), and its step has the tangent step, so derivatives of its tangents are second derivatives.
     """
 
     def start(pair, fixed):

@@ -1,4 +1,4 @@
-"""Checks of the arguments of a Simulation and of `advance`."""
+"""Checks of the arguments of `Simulation` and `Simulation.advance`."""
 
 from __future__ import annotations
 
@@ -24,29 +24,25 @@ from .validate import MAX_STEPS
 
 #: Overrides of a configuration, as {"grid.nx": 128}.
 Overrides: TypeAlias = Mapping[str, Any] | tuple[()]
-#: Fields from Python, each a `Field`; type checkers treat a dict of several kinds as one of objects.
+#: Fields from Python, each a `Field`; `Any` because type checkers infer `object` for a dict of several kinds.
 Fields: TypeAlias = Mapping[str, Any] | None
 #: Terms from Python.
 Terms: TypeAlias = Iterable[UserTerm]
-#: The path of a file or folder.
 PathLike: TypeAlias = str | os.PathLike[str]
 #: Whether to show the progress of a run, or the function that shows it.
 Progress: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
-#: Fraction of a step that counts as rounding.
+#: Difference that counts as round-off, in steps.
 ROUND_OFF_STEPS = 1e-6
 
 
 def build_config(
     config: Any, overrides: Overrides, fields: Fields, terms: Terms, restart: PathLike | None = None
 ) -> Any:
-    """The configuration of a Simulation, with the fields from Python of the run that wrote the restart file.
-
-    An object that is neither a configuration nor a source of one is returned unchanged.
-    """
+    """The configuration of a Simulation, with the Python fields of the restart file; other objects are unchanged."""
     if overrides and not isinstance(overrides, Mapping):
         raise UsageError(
-            f'{overrides!r:.60}: overrides must be a dict, as {{"grid.nx": 128}}; give a restart file as restart=...'
+            f'{overrides!r:.60}: overrides must be a dict like {{"grid.nx": 128}}; pass a restart file as restart=...'
         )
     if not is_source(config) and not isinstance(config, Config):
         return config
@@ -68,19 +64,19 @@ def config_of_restart(
 
 
 def count_steps(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
-    """The number of steps for `advance`. UsageError: no valid number or time, several of them, or a past time."""
+    """The number of steps for `advance`. UsageError: an invalid number or time, several of them, or a past time."""
     max_steps = MAX_STEPS - model.step
     if days is None and until is None:
         return check_step_count(steps, max_steps)
     if sum(each is not None for each in (steps, days, until)) > 1:
-        raise UsageError("advance: give one of steps, days and until")
+        raise UsageError("advance: give only one of steps, days and until")
     if until is None:
         context = f"advance({days=!r:.40})"
-        n_steps = round(parse_seconds(f"{days} days", f"{context}: is no length of time") / model.dt)
+        n_steps = round(parse_seconds(f"{days} days", f"{context}: is not a length of time") / model.dt)
     else:
         context = f"advance({until=!r:.40})"
         n_steps = (
-            math.ceil(parse_seconds(until, f"{context}: is no length of time") / model.dt - ROUND_OFF_STEPS)
+            math.ceil(parse_seconds(until, f"{context}: is not a length of time") / model.dt - ROUND_OFF_STEPS)
             - model.step
         )
     if n_steps < 0:

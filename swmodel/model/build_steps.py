@@ -1,6 +1,6 @@
 """Compile the steps of the cases at installation: python -m swmodel.model.build_steps [FOLDER].
 
-SWMODEL_INSTRUCTIONS chooses the processors, like the compiler's -march.
+SWMODEL_INSTRUCTIONS chooses the instruction set, like the compiler's -march.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..setup.setup import setup_of
 
 
 def step_requests() -> list[StepRequest]:
-    """The steps of the cases with their default settings, each once; those with drying take long to compile."""
+    """The steps of the cases with default settings, each once; without drying, whose steps take long to compile."""
     setups = (setup_of(load(name, {}, environ={})) for name in names())
     return list(dict.fromkeys(request_of(setup) for setup in setups if not setup.scheme.drying))
 
 
 def main(folder: Path) -> None:
-    """Compile all missing steps, several at a time; without a compiler print a line and compile none."""
+    """Compile all missing steps, several at a time; if compilation fails, print a message and go on."""
     folder.mkdir(parents=True, exist_ok=True)
     march = instructions().split()[0]
     request_by_path = {folder / request.library_name(instructions()): request for request in step_requests()}

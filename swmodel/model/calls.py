@@ -1,4 +1,4 @@
-"""User-defined functions that a model calls at intervals of model time."""
+"""User-defined functions that a model calls at regular intervals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .validate import MAX_STEPS
 
 #: The unit of an interval in steps.
 STEP_UNITS = ("steps", "step")
-#: Files that are not named as the place of an error in a user's function.
+#: Messages about errors in user-defined functions name no file of this folder.
 PACKAGE_FOLDER = str(Path(__file__).parents[1])
 
 
@@ -30,7 +30,7 @@ class ScheduledCall(NamedTuple):
 
     Attributes:
         label: its name and its interval, for messages.
-        record_text: the same in the record of a run: "nudge every 10 steps", or with seconds.
+        record_text: the same for config.toml: "nudge every 10 steps", or an interval in seconds.
     """
 
     function: Callable
@@ -40,10 +40,10 @@ class ScheduledCall(NamedTuple):
 
 
 class ScheduledCalls(list):
-    """The ScheduledCalls of a model, in the order of their addition.
+    """Each ScheduledCall of a model, in the order of their addition.
 
     Attributes:
-        expected: number of each text in the run that the model continues.
+        expected: how often the run that the model continues has each `record_text`.
         error: the error that a function raised on this process.
     """
 
@@ -54,10 +54,9 @@ class ScheduledCalls(list):
         self.expected = Counter(expected)
 
     def add(self, interval, function: Callable, dt: float) -> None:
-        """Add a function to call after each interval. UsageError: see `Simulation.every`."""
         if not callable(function):
             raise UsageError(
-                f"every({interval!r}, ...): {function!r:.60} cannot be called; needs a function of the model"
+                f"every({interval!r}, ...): {function!r:.60} is not callable; give a function of the model"
             )
         steps, seconds = parse_interval(interval, dt)
         name = getattr(function, "__name__", type(function).__name__)
@@ -69,13 +68,13 @@ class ScheduledCalls(list):
         )
 
     def config_with_calls(self, config):
-        """The configuration with the names and intervals of the functions, for the record of a run."""
+        """The configuration with the names and intervals of the functions, for config.toml."""
         texts = [call.record_text for call in self]
         texts += (self.expected - Counter(texts)).elements()
         return config.model_copy(update={"python": config.python.model_copy(update={"calls": tuple(texts)})})
 
     def check_agreement(self, model) -> None:
-        """Check that all processes call the same functions, and all those of the run; all processes call it together.
+        """Check that all processes have the same functions, and all those of the run; all processes call it together.
 
         SetupError: a process has other functions. UsageError: a function of the run is missing.
         """
@@ -89,24 +88,20 @@ class ScheduledCalls(list):
             rank = next(rank for rank, others in enumerate(texts_of_ranks) if others != texts_of_ranks[0])
             first_text, other_text = (", ".join(texts_of_ranks[number]) or "nothing" for number in (0, rank))
             raise SetupError(
-                f"the processes differ: every(...) gives rank 0 {first_text}, rank {rank} {other_text}; give all the "
-                "same"
+                f"the processes differ: every(...) has {first_text} on rank 0, but on rank {rank} {other_text}; give "
+                "all the same"
             )
         if missing := self.expected - Counter(texts):
             raise UsageError(
-                f"the run called functions from Python: {', '.join(missing.elements())}; give each again as "
-                "model.every(...) before the next step, or omit them by `swmodel resume DIR -s python.calls=[]`"
+                f"the run called functions from Python: {', '.join(missing.elements())}; add each again with "
+                "model.every(...) before the next step, or omit them with `swmodel resume DIR -s python.calls=[]`"
             )
 
     def next_step(self, step: int) -> int:
-        """The first step after `step` at which a function is due."""
         return min((call.schedule.next(step) for call in self), default=MAX_STEPS)
 
     def stop_steps(self, model, last: int) -> Iterator[int]:
-        """The steps up to `last` at which functions are due, which are called there.
-
-        Stopped: a function failed; raised on all processes.
-        """
+        """Yield each step at which functions are due, then call them; at last yield `last`. Stopped: one failed."""
         self.check_agreement(model)
         while self and (step := self.next_step(model.step)) <= last:
             yield step
@@ -116,10 +111,9 @@ class ScheduledCalls(list):
         yield last
 
     def call_due_functions(self, model) -> str:
-        """Call the functions that are due at the model's present step; all processes call it together.
+        """Call the functions that are due at the model's present step, up to a failure; all processes call it together.
 
-        Returns the reason and the line of the first failure, the same on all processes, or "". A failure ends the
-        calls.
+        Returns the source line and the reason of the failure, the same on all processes; "" for none.
         """
         self.error = None
         transport, is_only_process = model.transport, model.transport.size == 1
@@ -127,24 +121,24 @@ class ScheduledCalls(list):
             if model.step == 0 or not call.schedule.is_regular(model.step):
                 continue
             message = (
-                f"at step {model.step} rank {transport.rank} waits for others in {call.label}; do all do the same?"
+                f"at step {model.step} rank {transport.rank} waits for the others in {call.label}; do all do the same?"
             )
             with abort_after_timeout(0.0 if is_only_process else model.config.run.watchdog, message, transport.rank):
                 reasons = transport.allgather(self.call_function(call, model))
             for rank, text in enumerate(reasons):
                 if text:
                     return text if is_only_process else f"{text} (on rank {rank})"
-            self.check_agreement(model)  # the function may have added others
+            self.check_agreement(model)  # the function may have added functions
         return ""
 
     def call_function(self, call: ScheduledCall, model) -> str:
-        """Call a function; returns the reason of its failure, or ""."""
+        """Call a function; returns the reason for its failure, or ""."""
         step = model.step
         try:
             call.function(model)
             if model.step != step:
                 raise UsageError(f"it took the model from step {step} to {model.step}; it may only set the state")
-        except NumericalError:  # the same on all processes
+        except NumericalError:  # raised on all processes alike
             raise
         except (Exception, SystemExit) as error:
             self.error = error
@@ -160,16 +154,16 @@ def parse_interval(interval, dt: float) -> tuple[int | None, float | None]:
     if isinstance(interval, str) and interval.endswith(STEP_UNITS):
         number = interval.rsplit(maxsplit=1)[0]
         if not number.isdecimal() or not 1 <= int(number) <= MAX_STEPS:
-            raise UsageError(f'{context}: needs a whole number of steps, at least 1, as "10 steps"')
+            raise UsageError(f'{context}: needs a whole number of steps, at least 1, such as "10 steps"')
         return int(number), None
-    seconds = parse_seconds(interval, f'{context} is no length of time; write "6 h", a number of seconds or "10 steps"')
+    seconds = parse_seconds(interval, f'{context} is no length of time; give "6 h", a number of seconds or "10 steps"')
     if seconds < dt:
         raise UsageError(f"{context}: {seconds:g} s is shorter than a time step, {dt:g} s")
     return None, seconds
 
 
 def parse_seconds(length, message: str) -> float:
-    """The seconds of "6 h" or of a number. UsageError with the complaint: it is neither."""
+    """A length of time such as "6 h", or a number of seconds, in s. UsageError with the message: it is neither."""
     try:
         seconds = float(parse_duration(length))
     except (TypeError, ValueError):

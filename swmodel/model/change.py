@@ -1,4 +1,4 @@
-"""Setting the state of a model: to initial fields, or to arrays."""
+"""Set the state of a model, to initial fields or to arrays."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ from .validate import survey_fields
 
 
 def state_with_fields(model, values: dict) -> State:
-    """The model's state with these initial fields, in the form of `transport.make_arrays`; all processes call it
-    together.
+    """The model's state with the initial fields `values`, in the form of `transport.make_arrays`; see `Simulation.set`.
 
     Thickness follows from sea level, h = depth + eta on water; concentrations do not change unless given.
-    For errors see `Simulation.set`.
     """
     transport = model.transport
 
@@ -48,7 +46,7 @@ def state_with_fields(model, values: dict) -> State:
     for rank, other in enumerate(everyone := transport.allgather(digests)):
         for name in everyone[0] | other:
             if other.get(name) != everyone[0].get(name):
-                raise SetupError(f"set: {name} differs between ranks 0 and {rank}; it must be the same on all")
+                raise SetupError(f"set: {name} differs between ranks 0 and {rank}; it must be the same on all ranks")
     pieces = zip(transport.blocks, transport.get_blocks(model.carry.state), strict=True)
     state_of_block = {block: block_state_with_fields(setup, values, block, state) for block, state in pieces}
     return transport.make_arrays(state_of_block.__getitem__)
@@ -59,15 +57,15 @@ def config_with_fields(model, values: dict):
     initial_fields = model.scheme.initial_fields
     for name in values:
         if name not in initial_fields:
-            fixed = "is constant during a run: give it to Simulation, as fields={...}"
+            fixed = "is constant during a run: pass it to Simulation as fields={...}"
             reason = fixed if name in INPUT_FIELDS else "no such field"
-            raise ConfigError([f"set: {name}: {reason}; those that change are {', '.join(initial_fields)}"])
+            raise ConfigError([f"set: {name}: {reason}; fields that can be set: {', '.join(initial_fields)}"])
     inputs = model.config.input.model_copy(update=dict.fromkeys((*values, "state"), ""))
     return add_python_inputs(model.config.model_copy(update={"input": inputs}), values)
 
 
 def block_state_with_fields(setup: Setup, names, block, state: State) -> State:
-    """The state of a block, NumPy arrays, with the initial fields `names` of the configuration."""
+    """The state of a block, NumPy arrays, in which the fields `names` are the initial ones of the configuration."""
     config, dtype, (rows, columns) = setup.config, state.h.dtype, rows_and_columns(block, 0)
     new_state, wet = setup.state(block), fields.wet_mask(config, rows, columns) > 0
     new_fields = {name: getattr(new_state, name) for name in ("u", "v") if name in names}
@@ -97,7 +95,7 @@ def block_state_with_fields(setup: Setup, names, block, state: State) -> State:
 def state_from_arrays(model, state) -> State:
     """A State of NumPy arrays [y, x] of this process's part, in the form of `transport.make_arrays`.
 
-    UsageError: it has other fields, shapes or precision, or unusable values.
+    UsageError: fields, shapes or precision are not those of the model, or values cannot be used.
     """
     names, shape, dtype = model.scheme.state_type._fields, model.block.shape, np.dtype(model.config.run.dtype)
     margin, transport = model.scheme.margin, model.transport
@@ -108,7 +106,7 @@ def state_from_arrays(model, state) -> State:
     for name, field in zip(names, state, strict=True):
         actual = np.shape(field), getattr(field, "dtype", None)
         if actual != (shape, dtype):
-            raise UsageError(f"Simulation.state: {name} is {actual[1]} {actual[0]}; needs {dtype} {shape}")
+            raise UsageError(f"Simulation.state: {name} is {actual[1]} {actual[0]}; it must be {dtype} {shape}")
         values = np.asarray(field)
         is_too_low = values < 0 if model.scheme.drying else values <= 0
         bad = ~np.isfinite(values) | (is_too_low & (transport.join_blocks(wet) > 0) if name == "h" else False)
@@ -122,9 +120,9 @@ def state_from_arrays(model, state) -> State:
 
 
 def carry_with_state(model, executor, state: State) -> Carry:
-    """The carry of the model with another state. The stepper's memory does not change, except at the start.
+    """The carry of the model with another state; the stepper starts anew at step 0.
 
-    States in this memory change by as much as the present one.
+    Otherwise earlier states in its memory change by as much as the present one; earlier tendencies do not change.
     """
     if model.step == 0:
         return executor.start(state)
@@ -137,7 +135,7 @@ def carry_with_state(model, executor, state: State) -> Carry:
 
 
 def require_same_shapes(carry, present: Carry) -> None:
-    """Raise UsageError unless a carry can replace the present one: same shapes, same precision."""
+    """Raise UsageError unless a carry has the shapes and the precision of the present one."""
 
     def shapes_of(carry: Carry):
         fields, structure = jax.tree.flatten((carry.state, carry.memory))

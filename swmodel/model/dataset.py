@@ -1,4 +1,4 @@
-"""The fields of a model as a Dataset of xarray, with coordinates, units and CF names as in an output file."""
+"""The fields of a model as an xarray Dataset, with the coordinates, units and CF names of an output file."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ from ..ocean.dates import have_same_days, start_date
 from ..ocean.evaluation import derived_names
 from ..ocean.table import INITIAL_FIELDS, INPUT_FIELDS, variable_in_run
 
-#: Attributes of the coordinate `step`.
 STEP_ATTRIBUTES = {"long_name": "number of time steps", "units": "1"}
-#: The fields that `plot_fields` gives to pictures besides those that are named: others are computed from them.
+#: Fields that a picture gets in addition to those named by the user, as other fields are computed from them.
 STATE_FIELDS, CONSTANT_FIELDS = ("h", "u", "v", "eta"), ("depth", "mask", "f")
-#: The first and the last year whose dates xarray counts in nanoseconds; it reads others as dates of cftime.
+#: The first and the last year whose dates xarray represents in nanoseconds; for others it uses cftime.
 NANOSECOND_YEARS = 1678, 2261
 
 
 def dataset(model, names=None):
-    """The Dataset of a model's present fields on this process's part; see `Simulation.dataset`."""
+    """See `Simulation.dataset`."""
     names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
     config, constant_fields, (rows, columns) = (
         model.config,
@@ -43,7 +42,7 @@ def dataset(model, names=None):
     )
     available = *derived_names(model.scheme), *model.scheme.forcing, *constant_fields
     if unknown := [str(name) for name in names if name not in available]:
-        raise UsageError(f"dataset: no field {', '.join(unknown)}; there are {', '.join(available)}")
+        raise UsageError(f"dataset: no field {', '.join(unknown)}; available are {', '.join(available)}")
     land, variables = static.land_masks(config, rows, columns), {}
     varying_fields = model.fields([name for name in names if name not in constant_fields])
     for name in names:
@@ -58,9 +57,9 @@ def dataset(model, names=None):
 
 
 def plot_fields(model, fields: Iterable[str], options: dict):
-    """The figure of a model's present fields; see `Simulation.plot`."""
+    """See `Simulation.plot`."""
     if model.transport.size > 1:
-        raise UsageError("plot draws what one process holds; of a run of several, `swmodel.plot` draws the run folder")
+        raise UsageError("plot works on one process only; draw the run folder of several with `swmodel.plot`")
     data = dataset(model, list(dict.fromkeys([*fields, *STATE_FIELDS, *CONSTANT_FIELDS])))
     data.attrs["configuration"] = to_toml(model.config)
     return swmodel.plot(data, *fields, **options)
@@ -69,7 +68,7 @@ def plot_fields(model, fields: Iterable[str], options: dict):
 def controls_dataset(config, block, fields: dict):
     """The Dataset of controls by name on a process's part: fields [y, x], NaN on land, and numbers.
 
-    Depth and coefficients also have values on the water outside open boundaries.
+    Depth and coefficients also have values in the cells outside open boundaries.
     """
     land = {
         outside: static.land_masks(config, *block_indices(block), with_boundary_cells=outside)
@@ -88,7 +87,6 @@ def controls_dataset(config, block, fields: dict):
 
 
 def block_indices(block) -> tuple[np.ndarray, np.ndarray]:
-    """The rows and columns of a process's part."""
     return np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
 
 
@@ -100,9 +98,7 @@ def make_variable(config, name: str, row, values, on_land) -> tuple:
 
 
 def assemble_dataset(config, block, variables: dict, extra_coordinates: dict):
-    """The Dataset, with the coordinates of a process's part and `extra_coordinates`, and the case and the
-    configuration.
-    """
+    """The Dataset, with the coordinates of a process's part, `extra_coordinates`, and the case and configuration."""
     import xarray
 
     coordinates = {

@@ -1,6 +1,6 @@
-"""The parts of a run before its state: scheme, transport, and static fields of this process's block.
+"""What a run needs before its state: scheme, transport, and static fields of this process's block.
 
-Processes of a Python script check together that all can start, and have the same inputs.
+The processes of a parallel Python script check together that all of them can start and have the same inputs.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from .validate import check_setup
 
 
 class Domain(NamedTuple):
-    """A Setup with this process's part of the grid.
+    """A Setup, and this process's part of the grid.
 
     Attributes:
         setup: the Setup of the resolved configuration.
         transport: the connection to other processes; `transport.block` is this process's part.
-        grid, params: static fields and coefficients on its devices, with the margin of the Setup.
+        grid, params: static fields and coefficients on this process's devices, with the margin of the Setup.
     """
 
     setup: Setup
@@ -48,22 +48,20 @@ class Domain(NamedTuple):
 
     @property
     def config(self) -> Config:
-        """The resolved configuration."""
         return self.setup.config
 
     @property
     def scheme(self) -> Scheme:
-        """The terms of the tendency."""
         return self.setup.scheme
 
 
 def make_domain(config, scheme: Callable[[Setup], Scheme] | None = None, whole_grid=False) -> Domain:
-    """The Domain of a configuration, a case, or the name of a case or file; all processes call it together.
+    """The Domain of a run; all processes call it together.
 
     Args:
-        config: one of these, or a function that returns a configuration.
-        scheme: function of the Setup to another Scheme; None: that of the Setup.
-        whole_grid: whether this process has the whole grid, despite other processes.
+        config: a configuration, a case, the name of a case or file, or a function that returns a configuration.
+        scheme: function of the Setup that returns another Scheme; None: the Scheme of the Setup.
+        whole_grid: whether this process has the whole grid, even if there are other processes.
 
     UsageError, ConfigError, SetupError: see `Simulation`.
     """
@@ -79,27 +77,26 @@ def make_domain(config, scheme: Callable[[Setup], Scheme] | None = None, whole_g
     layout = parse_layout(run.layout, run.blocks, ny, nx, setup.scheme.halo_width)
     transport = connect(run.transport, layout, ny, nx, run.devices, exchange=run.exchange)
     check_same_inputs(setup.config, transport)
-    if not is_executor_chosen and transport.any(run.executor == "xla"):  # some machine has no native step
+    if not is_executor_chosen and transport.any(run.executor == "xla"):  # one of the machines has no native step
         setup = setup.with_config(setup.config.model_copy(update={"run": run.model_copy(update={"executor": "xla"})}))
     return Domain(setup, transport, *transport.make_arrays(setup.static, setup.margin))
 
 
 def load_config(config, rank_info) -> Config:
-    """The configuration, for the present number of processes; see `make_domain`."""
     config = load(config) if is_source(config) else config() if callable(config) else config
     if not isinstance(config, Config):
-        raise UsageError(f"{config!r:.60}: needs a Config (swmodel.load), a case, or the name of a case or file")
+        raise UsageError(f"{config!r:.60}: give a Config (swmodel.load), a case, or the name of a case or file")
     return config if rank_info is None else config_for_processes(config, rank_info.size)
 
 
 def make_setup(config: Config) -> Setup:
-    """The Setup of the resolved configuration, which is checked unless a command has done so."""
+    """The Setup of the resolved configuration, which is checked here unless a command has already done so."""
     setup = with_new_terms(setup_of(without_term_checksums(config)))
     return resolve_setup(setup) if config._checked else check_setup(setup, unattended=False)
 
 
 def choose_allgather(rank_info: RankInfo | None) -> Callable:
-    """The allgather of the processes that mpiexec or srun started; `rank_info` is None for one process alone."""
+    """The allgather of MPI if mpiexec or srun started several processes, else one of this process alone."""
     if (
         rank_info is None
         or RANK_VARIABLE in os.environ
@@ -111,7 +108,7 @@ def choose_allgather(rank_info: RankInfo | None) -> Callable:
 
 
 def run_on_all(allgather: Callable, function: Callable) -> Any:
-    """The result of function(). An error of a process is raised there, and as a UsageError on all others."""
+    """The result of function(). An error is raised unchanged on its process, and as UsageError on all others."""
     result = problem = None
     try:
         result = function()
@@ -127,13 +124,11 @@ def run_on_all(allgather: Callable, function: Callable) -> Any:
 
 
 def gather_local_fields(config, allgather: Callable):
-    """The configuration with gathered `local` parts of fields; all processes call it together."""
+    """The configuration with whole fields in place of their `local` parts; all processes call it together."""
     local_parts = {name: source for name, source in config.python._sources.items() if isinstance(source, LocalArray)}
     for rank, names in enumerate(everyone := allgather(sorted(local_parts))):
         if wrong := sorted({*names} ^ {*everyone[0]}):
-            raise SetupError(
-                f"fields: {wrong[0]} must be local on all processes; it differs between ranks 0 and {rank}"
-            )
+            raise SetupError(f"fields: {wrong[0]} must be local on all processes or on none; ranks 0 and {rank} differ")
     if not local_parts:
         return config
     run, python, shape = config.run, config.python, (config.grid.ny, config.grid.nx)
@@ -155,7 +150,7 @@ def gather_field(values: np.ndarray, context: str, transport) -> np.ndarray:
         if values.shape != block.shape:
             part = f"rows {block.y.start} to {block.y.stop - 1} and columns {block.x.start} to {block.x.stop - 1}"
             raise ConfigError(
-                [f"{context} has shape {values.shape}, but the part of this process {block.shape}: {part} of the grid"]
+                [f"{context} has shape {values.shape}, but this process's part has {block.shape}: {part} of the grid"]
             )
 
     run_on_all(transport.allgather, check_shape)
@@ -174,11 +169,11 @@ def check_same_inputs(config, transport) -> None:
         {key for each in inputs_of_ranks for key in each}, key=lambda key: not key.startswith(f"{PYTHON_SECTION}.")
     )
     for key in keys:
-        expected = inputs_of_ranks[0].get(key, "not there")
+        expected = inputs_of_ranks[0].get(key, "missing")
         for rank, each in enumerate(inputs_of_ranks):
-            if (other := each.get(key, "not there")) != expected:
+            if (other := each.get(key, "missing")) != expected:
                 description = key.replace(f"{PYTHON_SECTION}.", "the input from Python ")
                 raise SetupError(
-                    f"the processes differ: {description} is {expected} on rank 0 and {other} on rank {rank}; give all "
-                    "processes the same, and random numbers a seed"
+                    f"the processes differ: {description} is {expected} on rank 0 and {other} on rank {rank}; give the "
+                    "same to all processes, and use a seed for random numbers"
                 )

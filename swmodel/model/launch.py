@@ -1,6 +1,6 @@
-"""Start a run on several processes, by mpiexec or `spawn`, show the messages of the ranks, and judge their ends.
+"""Start a run on several processes with mpiexec or `spawn`, show their messages, and find out how they ended.
 
-It does not import JAX or MPI, as the parent of the ranks must not initialise them.
+This module does not import JAX or MPI, as the parent of the ranks must not initialise them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..files.status import has_ended, write_final_status, write_status
 from ..parallel import environment, foreign, spawn
 from . import progress
 
-#: Lines of mpiexec, `spawn` or JAX's runtime after a rank died; the launcher prints one line instead.
+#: Lines that mpiexec, `spawn` or JAX's runtime print after a rank died; the launcher prints one message instead.
 LAUNCHER_NOISE = re.compile(
     r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
     r"swmodel\.parallel\.spawn:|\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort|"
@@ -36,19 +36,19 @@ LAUNCHER_NOISE = re.compile(
     r"\S+ detected that one or more processes exited with |the job to be terminated\. The first process to do so was:|"
     r"  Process name: \[\[|  Exit code:  "
 )
-#: Lines of MPICH's mpiexec with the dead process, and later with its end; and those of Open MPI.
+#: Lines in which MPICH's mpiexec names the dead process, and later how it ended; and those of Open MPI.
 MPICH_RANK_DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 MPICH_EXIT = re.compile(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (?P<how>.*)")
 OPEN_MPI_RANK_DIED = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on")
 OPEN_MPI_EXIT = re.compile(r"(?P<signal>signal \d+) \((?P<name>.+)\)\.")
-#: The line of `spawn` with the dead process and its end.
+#: The line in which `spawn` names the dead rank and how it ended.
 SPAWNED_RANK_ENDED = re.compile(spawn.RANK_ENDED_LINE.format(rank=r"(?P<rank>\d+)", how="(?P<how>.*)"))
 
 
 def find_mpiexec() -> str:
-    """Path of mpiexec: beside the Python interpreter (where the mpich wheel puts it), else on PATH.
+    """Path of mpiexec: next to the Python interpreter (where the mpich wheel puts it), else on PATH.
 
-    SetupError: mpiexec, mpi4py or what carries messages is missing.
+    SetupError: mpiexec, mpi4py, or both mpi4jax and the exchange library are missing.
     """
     beside_python = Path(sys.executable).parent / "mpiexec"
     path = str(beside_python) if os.access(beside_python, os.X_OK) else shutil.which("mpiexec")
@@ -64,21 +64,19 @@ def find_mpiexec() -> str:
     return path
 
 
-#: Memory that a process holds before it has cells, bytes; and variables that may place processes on other machines.
+#: Least memory of a process without any cells, bytes.
 MIN_PROCESS_BYTES = 100e6
+#: Environment variables of schedulers, which may place processes on other machines.
 CLUSTER_VARIABLES = ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE", "HYDRA_HOST_FILE")
 
 
 def launcher_command(nproc: int, transport: str = "mpi") -> list[str]:
-    """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`.
-
-    UsageError: they do not fit into the memory of this machine.
-    """
+    """The command that starts `nproc` processes: mpiexec, or `spawn` for sharded. UsageError: too little memory."""
     gigabytes_needed, gigabytes_present = nproc * MIN_PROCESS_BYTES / 1e9, environment.total_memory() / 1e9
     if gigabytes_needed > gigabytes_present and os.environ.keys().isdisjoint(CLUSTER_VARIABLES):
         raise UsageError(
-            f"{nproc} processes hold at least {gigabytes_needed:.3g} GB without any cells; this machine has "
-            f"{gigabytes_present:.3g} GB: take fewer, or start swmodel itself with mpiexec or srun on several machines"
+            f"{nproc} processes need at least {gigabytes_needed:.3g} GB without any cells; this machine has "
+            f"{gigabytes_present:.3g} GB: use fewer, or start swmodel itself with mpiexec or srun on several machines"
         )
     if transport == "sharded":
         return [sys.executable, "-P", "-m", "swmodel.parallel.spawn", str(nproc)]
@@ -96,7 +94,7 @@ def run_command(nproc: int, directory, *options: str, transport: str = "mpi") ->
 
 
 def rank_environment(nproc: int) -> dict[str, str]:
-    """The environment of the ranks; each rank adds that of JAX (`environment.prepare_environment`)."""
+    """The environment of the ranks, to which each rank adds settings of JAX (`environment.prepare_environment`)."""
     environ = dict(os.environ) | {
         environment.LAUNCHER_VARIABLE: "1",
         environment.START_TIME_VARIABLE: str(environment.program_start_time()),
@@ -117,7 +115,6 @@ def start_processes(command: list[str], nproc: int, stderr=subprocess.STDOUT, **
 
 
 def kill_session(process: subprocess.Popen):
-    """Kill a process from `start_processes`, and all processes of its session."""
     with contextlib.suppress(ProcessLookupError):  # it has already ended
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -129,11 +126,11 @@ def run(command: list[str], nproc: int, directory, report, lock=None, saves_stat
         directory: the run folder, where the ranks write status.json.
         report: function that receives the events of rank 0.
         lock: the folder's open lock file; mpiexec or `spawn` also holds it, in case this process is killed.
-        saves_state: whether ranks save their state after a signal; else a signal ends them even before all have
+        saves_state: whether ranks save their state after a signal; if not, a signal ends them even before all have
             started.
 
     Returns:
-        The exit code in status.json (mpiexec may return 0 after a rank failed); 70 if the ranks wrote none.
+        The exit code in status.json, as mpiexec may return 0 after a rank failed; 70 if the ranks wrote none.
     """
     ranks = RankProcesses(command, nproc, lock, saves_state)
     with ranks.forward_signals():
@@ -148,14 +145,14 @@ def run(command: list[str], nproc: int, directory, report, lock=None, saves_stat
 
 
 class RankProcesses:
-    """The processes of a run under mpiexec or `spawn`, and the cause of its end.
+    """The processes of a run under mpiexec or `spawn`, and why the run ended.
 
     Attributes:
         rank_by_process: {(process id, machine): rank} of the ranks that have reported.
-        first_end: the rank that ended first, and how; empty for none.
-        was_killed: whether `spawn` reported that a signal ended it.
+        first_end: the rank that ended first, and how; empty if none has ended.
+        was_killed: whether `spawn` reported that a signal ended this rank.
         reported_failure: a rank's reason to end all, a dict of `failed` (words for the user) and `exit_code`.
-        signal: the last signal from the user; None for none.
+        signal: the last signal from the user, or None.
         has_second_signal: whether it was the user's second signal.
     """
 
@@ -185,12 +182,12 @@ class RankProcesses:
                 signal.signal(number, handler)
 
     def send_signal_if_ready(self):
-        """Forward the user's signal after all ranks have reported; earlier it would be lost."""
+        """Forward the user's signal if all ranks have reported; earlier it would be lost."""
         if self.signal is not None and len(self.rank_by_process) == self.nproc:
             self.send_signal(self.signal)
 
     def send_signal(self, signal_number):
-        """Send a signal to the ranks, directly to those on this machine, as mpiexec might end them instead."""
+        """Send a signal to the ranks; directly to those on this machine, as mpiexec might end them instead."""
         hostname = socket.gethostname()
         if any(host != hostname for _, host in list(self.rank_by_process)):
             self.process.send_signal(signal_number)
@@ -200,7 +197,7 @@ class RankProcesses:
                     os.kill(int(pid), signal_number)
 
     def forward_output(self, source, target, report):
-        """Pass the ranks' events to `report`, note the first end, and write every other line to `target`."""
+        """Pass the ranks' events to `report`, record which rank ended first, and write all other lines to `target`."""
         for line in source:
             message = progress.parse_message(line)
             if message is None:
@@ -218,7 +215,7 @@ class RankProcesses:
                 report(message)
 
     def parse_end(self, line):
-        """Remember the dead rank from a line of mpiexec or `spawn`, and its end."""
+        """Record the dead rank, and how it ended, from a line of mpiexec or `spawn`."""
         if match := MPICH_RANK_DIED.match(line):
             rank = self.rank_by_process.get((match["pid"], match["host"]))
             self.dead_rank = f"process {match['pid']} on {match['host']}" if rank is None else f"rank {rank}"
@@ -231,19 +228,19 @@ class RankProcesses:
         if match := SPAWNED_RANK_ENDED.match(line):
             self.was_killed = "(signal " in match["how"]
             if self.was_killed:
-                self.first_end = ""  # this is the cause, even if other ends were reported first
+                self.first_end = ""  # this is the cause, even if other ranks were reported earlier
             self.record_first_end(f"rank {match['rank']}", match["how"])
 
     def record_first_end(self, process, how):
-        """Keep the first cause, as later ends follow from it."""
+        """Record how a process ended, unless another one ended before: the first end causes the others."""
         self.first_end = self.first_end or f"{process} ended: {how}"
 
 
 def report_end(directory, ranks: RankProcesses) -> int:
     """The exit code of the run; prints the cause, and writes it into status.json, if the ranks did not.
 
-    If a signal ended the ranks before they could stop, the state is `stopped`. Ranks themselves report a blow-up or an
-    early stop, and print the traceback of a bug; this function only names the rank then.
+    If a signal ended the ranks before they could stop, the state is `stopped`. The ranks themselves report a blow-up or
+    an early stop, and print the traceback of a bug; in that case this function only names the rank.
     """
     cause, state, code = ranks.first_end, "failed", EXIT_INTERNAL
     if ranks.reported_failure:
@@ -253,9 +250,9 @@ def report_end(directory, ranks: RankProcesses) -> int:
         if ranks.has_second_signal or not cause:
             cause = f"ended at once by {'a second ' if ranks.has_second_signal else ''}{ranks.signal.name}"
     elif not has_ended(directory) and not cause:
-        cause = f"the ranks ended without a word, exit code {ranks.process.returncode}"
+        cause = f"the ranks ended without a message, exit code {ranks.process.returncode}"
     status = write_final_status(directory, state, code, cause)
-    if ranks.was_killed and status["exit_code"] == EXIT_INTERNAL:  # another rank may have reported failed messages
+    if ranks.was_killed and status["exit_code"] == EXIT_INTERNAL:  # another rank may have reported a failed exchange
         status["message"] = cause
         write_status(directory, **status)
     if status["exit_code"] not in (0, EXIT_INTERNAL, EXIT_STOPPED, NumericalError.exit_code):

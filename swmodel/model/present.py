@@ -29,15 +29,14 @@ from ..parallel.transport.programs import cached_jit
 
 
 def as_padded_patches(state: State, width: int) -> State:
-    """The padded State in Patches."""
     return state._make(Patch(field, (-width, -width)) for field in state)
 
 
 class PresentState:
-    """The blocks of the state, made at first use and kept until the state changes.
+    """The blocks of the state with halos, computed at first use and kept until the state changes.
 
-    A block is its State and Grid, NumPy arrays in Patches with a halo, and its shape. The model is a Simulation or a
-    member of an ensemble; all its processes call each method together.
+    A block is a tuple of its State and Grid, NumPy arrays in Patches with a halo, and its shape. The model is a
+    Simulation or a member of an ensemble; all its processes call each method together.
     """
 
     def __init__(self, model: Any) -> None:
@@ -46,12 +45,11 @@ class PresentState:
         self.clear()
 
     def clear(self) -> None:
-        """Drop the blocks, as the state has changed."""
         self._blocks: list[tuple] | None = None
         self._flows: list[Flow] | None = None
 
     def blocks(self) -> list[tuple]:
-        """The blocks of this process, with the current through open boundaries, and none through closed faces."""
+        """The blocks of this process, with velocity through open boundaries; with drying, dry faces have none."""
         closed_blocks = self._closed_blocks()
         if not self._model.scheme.has_diagnosed_velocity:
             return closed_blocks
@@ -69,7 +67,7 @@ class PresentState:
         return self._flows
 
     def _flows_of_step(self) -> list[Flow]:
-        """The Flow of each block that changes the thickness in the coming step; of gfb in the middle of it."""
+        """The Flow of each block that changes the thickness in the next step; with gfb that at mid-step."""
         model, scheme = self._model, self._model.scheme
         if not scheme.forward_backward:
             return self.flows()
@@ -99,7 +97,7 @@ class PresentState:
         return [as_patches(each, margin) for each in model.transport.get_blocks(model.params, margin)]
 
     def _closed_blocks(self) -> list[tuple]:
-        """As `blocks`, but open boundaries are closed."""
+        """As `blocks`, but without velocity through open boundaries."""
         if self._blocks is None:
             model, transport = self._model, self._model.transport
             width, margin = model.scheme.halo_width, model.scheme.margin

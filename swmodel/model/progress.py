@@ -1,7 +1,7 @@
 """Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
-Under mpiexec a rank's stdout is a pipe, which cannot show a bar. So ranks from `model.launch` print each event as a
-line, which the launcher reads and shows.
+Under mpiexec a rank's stdout is a pipe, which cannot show a bar. So ranks that `model.launch` started print each event
+as a line of JSON, which the launcher reads and displays.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HEARTBEAT_SECONDS = 10.0
 
 
 def make_reporter(quiet: bool = False, stream=None) -> Reporter:
-    """The Reporter for this process; `stream`: None is stdout."""
+    """The Reporter for this process; `stream`: where it writes, None for stdout."""
     stream = stream or sys.stdout
     if LAUNCHER_VARIABLE in os.environ:
         return LauncherReporter(stream)
@@ -44,7 +44,7 @@ def make_reporter(quiet: bool = False, stream=None) -> Reporter:
 
 
 def send_message(message: dict, stream=None):
-    """Write a message to the launcher as one line in one write, as ranks share the pipe."""
+    """Write a message to the launcher as a line, in a single write, because all ranks share the pipe."""
     stream = stream or sys.stdout
     stream.write(f"{MESSAGE_PREFIX}{json.dumps(message)}\n")
     stream.flush()
@@ -59,9 +59,9 @@ def parse_message(line: str) -> dict | None:
 
 
 def format_event(event: dict) -> tuple[str, str]:
-    """An event in two lines: step, model time, remaining time; speed, CFL number, energy.
+    """Two lines about an event: step, model time and remaining time; speed, CFL number and energy.
 
-    `words` of an event replace these.
+    If the event has `words`, they are the second line, after the step.
     """
     if "words" in event:
         return f"{event['step']}/{event['steps']}", event["words"]
@@ -79,10 +79,10 @@ def format_event(event: dict) -> tuple[str, str]:
 
 
 class Reporter:
-    """Base of displays of events on rank 0, context managers; this one shows nothing.
+    """Base of displays of events on rank 0, which are context managers; this one shows nothing.
 
     An event is a dict: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds,
-    remaining_seconds, for an ensemble member_steps_per_second; or step, steps and words.
+    remaining_seconds, and for an ensemble member_steps_per_second; or only step, steps and words.
     """
 
     def __enter__(self):
@@ -96,8 +96,6 @@ class Reporter:
 
 
 class LauncherReporter(Reporter):
-    """Forwards events to the launcher."""
-
     def __init__(self, stream):
         self.stream = stream
 
@@ -106,7 +104,7 @@ class LauncherReporter(Reporter):
 
 
 class LineReporter(Reporter):
-    """Prints the first and the last event, those with words, and another one every ten seconds."""
+    """Prints the first and the last event, those with words, and one every ten seconds."""
 
     def __init__(self, stream, clock=time.monotonic):
         self.stream, self.clock = stream, clock
@@ -119,7 +117,7 @@ class LineReporter(Reporter):
 
 
 class BarReporter(Reporter):
-    """Draws a bar that fills with the steps done; without colours where NO_COLOR is set."""
+    """Draws a progress bar; without colours if NO_COLOR is set."""
 
     def __init__(self, stream):
         from rich.console import Console
@@ -142,7 +140,6 @@ class BarReporter(Reporter):
 
 
 def describe_processes(nproc: int, devices: int) -> str:
-    """The number of processes and devices, in words."""
     if devices == 1:
         return "1 process" if nproc == 1 else f"{nproc} processes"
     return f"{devices} devices" if nproc == 1 else f"{nproc} processes of {devices} devices"

@@ -33,17 +33,17 @@ from .varying_params import VaryingParams
 
 
 class StepCarry(NamedTuple):
-    """The variables of a step, real numbers only: the State, and the memory of the time stepper."""
+    """The variables of a step, all of them real numbers: the State, and the memory of the time stepper."""
 
     state: State
     memory: tuple[State, ...]
 
 
 class Static(NamedTuple):
-    """The constants of a step: Grid, coefficients by name, time step in s. Derivatives may refer to it.
+    """The constants of a step: Grid, coefficients by name, time step in s. Derivatives with respect to it exist.
 
-    A number is an array without axes. Fields have the margin of the scheme around the block: [ny + 2 margin,
-    nx + 2 margin], of which an axis of length one has the same value everywhere. `Step.with_values` changes them.
+    A number is an array without axes. Fields have the margin of the scheme around the block, [ny + 2 margin,
+    nx + 2 margin]; an axis of length one has the same value everywhere. `Step.with_values` changes them.
     """
 
     grid: Grid
@@ -53,7 +53,7 @@ class Static(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """step(carry, static, t) -> the carry one step later: pure, of arrays of JAX.
+    """step(carry, static, t) -> the carry one step later: a pure function of JAX arrays.
 
     t is the number of earlier steps, an integer: model time over `dt`. So `jax.lax.scan` runs over `jnp.arange(n)`. On
     several devices call it inside `jax.shard_map` over `mesh` with `specs`; arrays are then those of one block.
@@ -73,14 +73,14 @@ class Step:
     def __call__(self, carry: StepCarry, static: Static, t: Any) -> StepCarry:
         """The carry one step later.
 
-        UsageError: on devices, outside `jax.shard_map` or with `check_vma=False`; `static` has other names or shapes; t
-            is no integer.
+        UsageError: the call is on several devices outside `jax.shard_map` or with `check_vma=False`; `static` has other
+            names or shapes; t is not an integer.
         """
         self.transport.require_block(carry.state.h)
         self.transport.require_block(static.grid.wet)
         self._check_static(static)
         if not jnp.issubdtype(jnp.result_type(t), jnp.integer):
-            raise UsageError(f"t={t}: needs the number of the step, an integer")
+            raise UsageError(f"t={t}: must be the number of the step, an integer")
         grid, params, dt = sum_cotangents_of_blocks(static, self.transport)
         grid, params = jax.tree.map(lambda leaf: leaf.reshape(1, 1) if leaf.ndim == 0 else leaf, (grid, params))
         return StepCarry(*self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), grid, params, dt)[:2])
@@ -97,27 +97,27 @@ class Step:
     ) -> tuple[StepCarry, Any]:
         """The carry after some steps, and samples on the way; derivatives keep about 2 sqrt(steps) carries.
 
-        A derivative keeps the carries at the starts of segments, and recomputes the steps of one segment at a time, so
-        it takes one more run forward. It also works with MPI, where `jax.checkpoint` does not.
+        A derivative keeps the carries at the starts of segments, and recomputes the steps of one segment at a time,
+        which costs one more forward run. It also works with MPI, where `jax.checkpoint` does not.
 
         Args:
             carry, static: as for a step.
             steps: number of steps, a constant.
             every: steps between samples; they must divide `steps`. None: no samples.
-            observe: function of a carry to a sample, a pytree of arrays; by default its State.
+            observe: function of a carry that returns a sample, a pytree of arrays; by default the State.
             first: number of the first step.
-            segment: steps of a segment; None: about the square root of their number.
+            segment: steps per segment; None: about the square root of `steps`.
 
         Returns:
-            The carry; the samples at steps every, 2 every, ..., steps, stacked along a first axis, or None.
+            The carry, and the samples after every, 2 every, ..., steps steps, stacked along a first axis, or None.
 
         Raises:
-            UsageError: `every` does not divide `steps`; a segment without steps; as for a step.
+            UsageError: `every` does not divide `steps`, a segment has no steps, or as for a step.
         """
         if steps < 0 or (every is not None and (every < 1 or steps % every)):
             raise UsageError(f"steps={steps}, every={every}: every must be at least 1 and divide steps")
         if segment is not None and segment < 1:
-            raise UsageError(f"segment={segment}: must be at least one step")
+            raise UsageError(f"segment={segment}: must be at least 1 step")
         segment_length = segment or max(1, math.isqrt(steps))
 
         def run_segment(n: int, carry: StepCarry, static: Static, start: Any) -> StepCarry:
@@ -125,7 +125,7 @@ class Step:
             return jax.lax.scan(lambda carry, t: (self(carry, static, t), None), carry, times)[0]
 
         def advance(n: int, carry: StepCarry, static: Static, start: Any) -> StepCarry:
-            """n steps in segments, and the rest of them in a shorter one."""
+            """Take n steps in segments, of which the last may be shorter."""
             if n >= segment_length:
                 starts = start + segment_length * jnp.arange(n // segment_length, dtype=jnp.int32)
                 advanced = checkpoint_function(partial(run_segment, segment_length))
@@ -144,28 +144,28 @@ class Step:
         return jax.lax.scan(sample, carry, start + every * jnp.arange(steps // every, dtype=jnp.int32))
 
     def replace(self, carry: StepCarry, static: Static, **values: Any) -> FunctionalModel:
-        """The model with another depth or other coefficients, also those of terms that are off: they become active.
+        """The model with another depth or other coefficients; coefficients of inactive terms make these active.
 
             carry, static, step = step.replace(carry, static, depth=depth, wind_x=wind_x)
 
         Sea level, currents and all other coefficients stay those of `carry` and `static`; masks and cell sizes are
-        those of the configuration. With another depth, the carry must be that before the first step. The result is
-        differentiable with respect to all of them.
+        those of the configuration. If the depth changes, the carry must be that before the first step. The result is
+        differentiable with respect to all arguments.
 
         Args:
             carry, static: as for a step.
             values: fields [ny, nx] of the block, or numbers, by name; see `with_values`.
 
         Raises:
-            UsageError: there is no such coefficient, it has no effect in this run, or its term has a field in the
-                state; a wrong shape.
+            UsageError: there is no such coefficient, it has no effect in this run, its term adds a field to the state,
+                or a shape is wrong.
         """
         scheme, margin = self.setup.scheme_with_coefficients(values.keys() - self.names - {"depth"}), self.setup.margin
         if new_state_fields := [
             name for name in scheme.state_type._fields if name not in self.setup.scheme.state_type._fields
         ]:
             raise UsageError(
-                f"{', '.join(values)} needs {', '.join(new_state_fields)} in the state: set it in the configuration"
+                f"{', '.join(values)} needs {', '.join(new_state_fields)} in the state: set this in the configuration"
             )
         setup = dataclasses.replace(self.setup, scheme=scheme)
         new, step = make_static_and_step(setup, self.transport, *self.transport.make_arrays(setup.static, setup.margin))
@@ -183,12 +183,12 @@ class Step:
         return FunctionalModel(carry, new, step)
 
     def total(self, array: Any) -> Any:
-        """The sum of an array's numbers over the whole domain, the same on all processes: the last step of a loss.
+        """The sum of an array over the whole domain, the same on all processes, as the last operation of a loss.
 
         `jax.grad` of a loss that each process computes from totals is the derivative of that one loss with respect to
-        the process's block, or to a number of `with_values` or `shared`. A sum that enters a field again is
-        `transport.sum`. Where the number of devices does not divide the grid, their arrays [..., ny, nx] have cells
-        beyond the block, which do not count.
+        the process's block, or to a number of `with_values` or `shared`. For a sum that enters a field again use
+        `transport.sum` instead. Where the devices do not divide the grid evenly, arrays [..., ny, nx] have cells beyond
+        the block, which do not count.
 
         UsageError: as for a step.
         """
@@ -197,10 +197,10 @@ class Step:
         return self.transport.total(jnp.sum(zero_beyond(array, extent)))
 
     def shared(self, tree: Any) -> Any:
-        """Numbers and arrays that all processes have alike: derivatives with respect to them are then the whole ones.
+        """Mark values that are the same on all processes, so that derivatives with respect to them include all blocks.
 
-        With MPI it is needed where they act outside of the step, for example as the amplitude of a wind, in an initial
-        state or as the weights of a network. Numbers given to `with_values` need it not.
+        With MPI this is needed for values that act outside the step, such as the amplitude of a wind, a parameter of an
+        initial state or the weights of a network. Numbers that are passed to `with_values` do not need it.
         """
 
         def share_leaf(leaf: Any) -> Any:
@@ -210,7 +210,7 @@ class Step:
         return jax.tree.map(share_leaf, tree)
 
     def values(self, static: Static) -> dict[str, Any]:
-        """The depth and the coefficients of `static`: fields [ny, nx] of the block, numbers, pytrees of parameters."""
+        """Depth and coefficients of `static` by name: fields [ny, nx] of the block, numbers, pytrees of parameters."""
         self.transport.require_block(static.grid.wet)
         leaves = static.params | {"depth": static.grid.depth}
         values_by_name = {name: self._interior(leaf) if leaf.ndim == 2 else leaf for name, leaf in leaves.items()}
@@ -226,21 +226,21 @@ class Step:
         """`static` with another depth, other coefficients or other parameters of terms, by name; differentiable.
 
         A field is [ny, nx] of the block; its margin comes from the neighbours. A number stands for a uniform field. The
-        parameters of a term (`Parametric`) are its pytree. The thickness of `carry` does not change with the depth.
+        parameters of a term (`Parametric`) are its pytree. The thickness in the carry does not change with the depth.
 
         Raises:
-            UsageError: the run has no such coefficient, for example because its term is off; a wrong shape.
+            UsageError: the run has no such coefficient, for example because its term is off, or a shape is wrong.
         """
         names, forms, dtype = self.names | {"depth"}, self._forms, self.setup.dtype
         if varying := [name for name in values if f"{name}_before" in names]:
             raise UsageError(
-                f"{', '.join(varying)} varies in time in this run: call step.at first, then change its records, "
+                f"{', '.join(varying)} varies in time in this run: call step.at first, then change the records "
                 f"{varying[0]}_before and {varying[0]}_after"
             )
         if unknown := sorted(values.keys() - names):
             raise UsageError(
                 f"no coefficient {', '.join(unknown)} in this run, whose terms have {', '.join(sorted(names))}; switch "
-                "a term on in the configuration"
+                "its term on in the configuration"
             )
         new, fields = (
             {name: forms[name].to_vector(values.pop(name), jnp, dtype) for name in forms if name in values},
@@ -260,9 +260,9 @@ class Step:
         return static._replace(grid=grid, params=static.params | new)
 
     def at(self, static: Static, t: int) -> tuple[Static, int | None]:
-        """`static` with the coefficients from step t on, and the step until which they hold; None: for ever.
+        """`static` with the coefficients from step t on, and the step until which they hold, or None for ever.
 
-        All processes call it together. InputError: a record is missing, or cannot be read.
+        All processes call it together. InputError: a record is missing or cannot be read.
         """
         if not self.setup.scheme.varying:
             return static, None
@@ -271,7 +271,6 @@ class Step:
 
     @property
     def config(self) -> Config:
-        """The resolved configuration."""
         return self.setup.config
 
     @cached_property
@@ -284,17 +283,17 @@ class Step:
 
     @property
     def mesh(self) -> Mesh | None:
-        """The devices of the blocks, with the axes "y" and "x"; None with one block for each process."""
+        """The devices of the blocks, with the axes "y" and "x"; None if each process has a single block."""
         return getattr(self.transport, "mesh", None)
 
     def specs(self, tree: Any) -> Any:
-        """The PartitionSpecs of arrays, for `jax.shard_map`: blocks of fields; all devices have numbers and vectors."""
+        """The PartitionSpecs of arrays for `jax.shard_map`: fields are divided, numbers and vectors are replicated."""
         return jax.tree.map(
             lambda array: partition_spec(jnp.ndim(array)) if jnp.ndim(array) > 1 else PartitionSpec(), tree
         )
 
     def _check_static(self, static: Static) -> None:
-        """UsageError: coefficients that no term takes are missing or too many, or a field lacks its margin."""
+        """Raise UsageError if coefficients are missing or unknown, or if a field lacks its margin."""
         if differing_names := static.params.keys() ^ self.names:
             raise UsageError(
                 f"static.params: {', '.join(sorted(differing_names))} is missing or unknown; use step.with_values"
@@ -304,12 +303,12 @@ class Step:
             if leaf.ndim > 1 and any(n not in (1, m) for n, m in zip(leaf.shape, padded_shape, strict=True)):
                 raise UsageError(
                     f"static: {name} has shape {leaf.shape}, needs {tuple(padded_shape)}: step.with_values(static, "
-                    f"{name}=...) takes {self.transport.shape} and gets the margin from the neighbours"
+                    f"{name}=...) takes {self.transport.shape} and adds the margin from the neighbours"
                 )
 
 
 def without_block_axes(tree: Any, mesh: Mesh | None) -> Any:
-    """Arrays of programs in which numbers, [1, 1] in each block, are without axes, and vectors are kept once."""
+    """Arrays of programs; numbers, [1, 1] in each block, become arrays without axes, and vectors are kept once."""
 
     def drop_block_axes(leaf: Any) -> Any:
         shape = leaf.sharding.shard_shape(leaf.shape)
@@ -327,18 +326,18 @@ def without_block_axes(tree: Any, mesh: Mesh | None) -> Any:
 
 
 def as_real_array(value: Any, name: str, dtype: Any) -> Any:
-    """A number or an array of real numbers as an array of JAX. UsageError: it is something else."""
+    """A real number, or an array of them, as a JAX array. UsageError: it is something else."""
     try:
         array = jnp.asarray(value)
     except (TypeError, ValueError):
         array = None
     if array is None or not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
-        raise UsageError(f"{name}={value!r:.40}: needs a real number, or an array of them")
+        raise UsageError(f"{name}={value!r:.40}: must be a real number, or an array of them")
     return array.astype(dtype)
 
 
 def sum_cotangents_of_blocks(static: Static, transport: Transport) -> Static:
-    """`static`, whose derivatives with respect to real numbers and vectors are the sums of those of all blocks."""
+    """`static` unchanged; derivatives with respect to its real numbers and vectors are summed over all blocks."""
     leaves, tree = jax.tree.flatten(static)
     numbers = [n for n, leaf in enumerate(leaves) if leaf.ndim < 2 and leaf.dtype == static.dt.dtype]
     shared_numbers = transport.shared(jnp.concatenate([leaves[n].reshape(-1) for n in numbers]))
@@ -349,7 +348,7 @@ def sum_cotangents_of_blocks(static: Static, transport: Transport) -> Static:
 
 
 class FunctionalModel(NamedTuple):
-    """See `functional`."""
+    """The model as returned by `functional`: its first carry, its constants, and the pure function of a step."""
 
     carry0: StepCarry
     static: Static
@@ -357,16 +356,16 @@ class FunctionalModel(NamedTuple):
 
 
 def functional(config: Source, overrides: Overrides = (), fields: Fields = None, terms: Terms = ()) -> FunctionalModel:
-    """The model as (carry0, static, step): its start, its constants, and the pure function of a step.
+    """The model as (carry0, static, step): its first carry, its constants, and the pure function of a step.
 
         carry0, static, step = swmodel.functional("double_gyre", {"grid.nx": 64, "grid.ny": 128})
         carry, _ = jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry0, jnp.arange(100))
 
-    It takes `jit`, `grad`, `jvp`, `vmap`, `scan` and `checkpoint`. With MPI each process has its block, and calls the
-    same programs in the same order as all others; there it does not take `checkpoint`. `step.total(array)` sums over
-    the domain, for losses. `step.with_values(static, linear_drag=...)` changes coefficients. Steps are those of the
-    executor `xla`, to rounding (the same bits with `XLA_FLAGS=--xla_cpu_max_isa=AVX`). In float64 `jax_enable_x64` is
-    switched on.
+    The step can be transformed by `jit`, `grad`, `jvp`, `vmap`, `scan` and, without MPI, `checkpoint`. With MPI each
+    process has its block, and must call the same programs in the same order as all others. `step.total(array)` sums
+    over the domain, for losses. `step.with_values(static, linear_drag=...)` changes coefficients. Steps equal those of
+    the executor `xla` to round-off (bit for bit with `XLA_FLAGS=--xla_cpu_max_isa=AVX`). For float64, this function
+    switches `jax_enable_x64` on.
 
     Args:
         config, overrides, fields, terms: as for a Simulation.
@@ -392,7 +391,7 @@ def make_static_and_step(setup: Setup, transport: Transport, grid: Grid, params:
 
 
 def checkpoint_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function (carry, static, step number) -> carry; derivatives recompute its values instead of keeping them."""
+    """The function (carry, static, step number) -> carry, for which derivatives recompute values and keep none."""
 
     def forward(carry: StepCarry, static: Static, at: Any) -> tuple[StepCarry, tuple[StepCarry, Static, Any]]:
         return function(carry, static, at), (carry, static, at)

@@ -1,4 +1,4 @@
-"""Choose all values that a configuration leaves to the model; the config.toml of a run records them."""
+"""Choose the values that a configuration leaves to the model; the config.toml of a run records them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,16 @@ SECONDS_PER_DAY = 86400.0
 #: Largest `drying.thickness` that the model chooses, m.
 MAX_DRYING_THICKNESS = 0.01
 
-#: The values that `resolve` may choose.
+#: The keys whose values `resolve` may choose.
 RESOLVED_KEYS = ("time.dt", "drying.thickness", "run.steps", "run.layout", "run.executor", "run.transport")
 
 log = logging.getLogger(__name__)
 
 
 def resolve(config: Config) -> Config:
-    """The configuration with time step, number of steps, layout, executor and transport filled in, as a run has it.
+    """The configuration as a run has it, with time step, number of steps, layout, executor and transport filled in.
 
-    The time step follows from the initial state.
-
-    ConfigError: the processes do not fit, or the initial state cannot be used.
+    ConfigError: the grid cannot be divided among the processes, or the initial state cannot be used.
     """
     return resolve_setup(setup_of(config)).config
 
@@ -45,10 +43,10 @@ def resolve(config: Config) -> Config:
 def resolve_setup(setup: Setup, extremes=None) -> Setup:
     """The Setup with time step, number of steps, layout, executor, transport and file of the case filled in.
 
-    Output fields that are defaults of the case include the fields that terms add to the state. The time step follows
-    from the initial state; steps = days / dt, rounded, at least one.
+    The default output fields of a case are extended by the fields that terms add to the state. The time step is chosen
+    for the initial state; steps = days / dt, rounded, at least one.
 
-    ConfigError: the processes do not fit, or the initial state for the time step cannot be used.
+    ConfigError: the grid cannot be divided among the processes, or the initial state is needed but cannot be used.
     """
     config = setup.config
     time, run = config.time, config.run
@@ -80,10 +78,7 @@ def resolve_setup(setup: Setup, extremes=None) -> Setup:
 
 
 def choose_transport(run) -> str:
-    """The transport of the configuration, or a default from the numbers of devices and processes.
-
-    On GPUs processes exchange halos by JAX, as MPI needs a build for CUDA.
-    """
+    """The transport of the configuration, or a default; on GPUs not MPI, which would need to be built for CUDA."""
     if run.transport != "auto":
         return run.transport
     if run.devices > 1 or (run.nproc > 1 and environment.has_gpu()):
@@ -92,9 +87,9 @@ def choose_transport(run) -> str:
 
 
 def find_layout(setup: Setup) -> tuple[int, int]:
-    """The layout (py, px) of the configuration, or the best one.
+    """The layout (py, px) of the configuration, or the one with the shortest halos.
 
-    ConfigError: the grid is narrower than the halo, or the processes do not fit.
+    ConfigError: the grid is narrower than the halo, or cannot be divided among the processes.
     """
     run = setup.config.run
     if min(setup.shape) < setup.scheme.halo_width:
@@ -108,7 +103,7 @@ def find_layout(setup: Setup) -> tuple[int, int]:
 
 
 def narrow_grid_problem(setup: Setup) -> str:
-    """The line about a grid with fewer rows or columns than the halo."""
+    """The message about a grid with fewer rows or columns than the halo."""
     scheme, (ny, nx) = setup.scheme, setup.shape
     key, cells, unit = ("grid.ny", ny, "rows") if ny < scheme.halo_width else ("grid.nx", nx, "columns")
     line = f"{key}: the halo needs at least {scheme.halo_width} {unit}, not {cells}"
@@ -118,7 +113,7 @@ def narrow_grid_problem(setup: Setup) -> str:
 
 
 def choose_executor(setup: Setup) -> str:
-    """The generated step of this machine where it can be used: `cuda` on a GPU, else `native`; elsewhere xla."""
+    """The executor with a generated step, `cuda` on a GPU, else `native`; `xla` if that cannot be used."""
     generated = "cuda" if environment.has_gpu() else "native"
     if reason := availability.unsupported_reason(generated, setup):
         log_slower_executor(f"{generated} cannot be used: {reason}")
@@ -128,9 +123,9 @@ def choose_executor(setup: Setup) -> str:
 
 @cache
 def log_slower_executor(reason: str) -> None:
-    """Log the reason of a slower executor, once and on rank 0 only."""
+    """Log why a slower executor is used, once and on rank 0 only."""
     if (environment.get_rank_info() or environment.RankInfo()).rank == 0:
-        log.warning("run.executor: uses xla, several times slower than a generated step: %s", reason)
+        log.warning("run.executor: the run uses xla, which is several times slower than a generated step: %s", reason)
 
 
 def config_for_processes(config: Config, nproc: int) -> Config:
@@ -155,5 +150,5 @@ def survey_or_raise(setup: Setup, extremes: FieldExtremes | None) -> FieldExtrem
 
 
 def choose_drying_thickness(extremes: FieldExtremes) -> float:
-    """`drying.thickness` where it is left open: a thousandth of the largest depth, at most THIN, m."""
+    """The default of `drying.thickness`, m: a thousandth of the largest depth, at most MAX_DRYING_THICKNESS."""
     return float(f"{min(MAX_DRYING_THICKNESS, 1e-3 * extremes.ranges['depth'][1]):.2g}")

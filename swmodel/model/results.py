@@ -1,4 +1,4 @@
-"""The output of a run besides restarts: snapshots and series, each record when it is due."""
+"""The output of a run except restart files: snapshots and series, whose records are written when they are due."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from ..setup.positions.gauges import make_gauges
 from . import accumulators
 from .accumulators import NO_ACCUMULATORS, Accumulators, ExtremesAccumulator, HarmonicsAccumulator, SeriesAccumulator
 
-#: The files of a run, in the order of their creation.
 FILE_CLASSES = {
     DIAGNOSTICS: DiagnosticsFile,
     OUTPUT: OutputFile,
@@ -37,10 +36,10 @@ FILE_CLASSES = {
 }
 FILE_CLASSES |= {DRIFTERS: DriftersFile}
 
-#: What holds the snapshots of a run, called OUTPUT here, by `output.format`: the name in its folder, and the class.
+#: By `output.format`: file name and class of the snapshots, which are called OUTPUT here in either format.
 SNAPSHOT_FORMATS = {"netcdf": (OUTPUT, OutputFile), "zarr": (OUTPUT_STORE, OutputStore)}
 
-#: The files of series at places: the function of the configuration that returns the places, and the key of `every`.
+#: Files of series at positions: the function of the Setup that returns the positions, and the key of the interval.
 POSITIONED_SERIES = {
     STATIONS: (make_gauges, "stations_every_steps"),
     SECTIONS: (make_cross_sections, "sections_every_steps"),
@@ -48,9 +47,9 @@ POSITIONED_SERIES = {
 
 
 class Results:
-    """Base of writers of the records of a model, by `write()`, from its present step on.
+    """Base of writers of a model's records, from its present step on; a subclass has `write`, which writes those due.
 
-    All processes call the methods, which raise FilesError on all.
+    All processes call each method together; a FilesError is raised on all.
 
     Attributes:
         files, schedules: the open files, and the schedules of their records, by name.
@@ -68,11 +67,11 @@ class Results:
         return [name for name, schedule in self.schedules.items() if schedule.is_due(step) or step == self.first_step]
 
     def next_step(self, step: int) -> int:
-        """The first step after `step` at which a record is due; series at places need no stop."""
+        """The first step after `step` at which a record is due, except series at positions, which need no stop."""
         return min(schedule.next(step) for name, schedule in self.schedules.items() if name not in POSITIONED_SERIES)
 
     def has_failed(self) -> bool:
-        """Whether this process alone knows that a file cannot be written."""
+        """Whether this process cannot write one of its files; other processes may not know it."""
         return any(file.has_failed() for file in self.files.values())
 
     def flush(self) -> None:
@@ -82,7 +81,7 @@ class Results:
 
 
 class RunResults(Results):
-    """The records of a Simulation; `files`: the open ones of FILES."""
+    """The records of a Simulation; `files`: the open files of FILE_CLASSES, by name."""
 
     def __init__(self, simulation, files, directory: Path, command_line: str):
         super().__init__(simulation, files, schedules(simulation.config))
@@ -111,11 +110,11 @@ class RunResults(Results):
                 for each in self.accumulators:
                     each.start_next_record()
         for name, series in self.series.items():
-            if name in due and model.step == self.first_step:  # those of later steps are recorded in the loop
+            if name in due and model.step == self.first_step:  # later values are recorded in the time loop
                 series.write_present_values()
         if DIAGNOSTICS in due:
-            self.numbers = model.diagnostics()
-            self.files[DIAGNOSTICS].write(model.step, model.time, self.numbers)
+            self.latest_numbers = model.diagnostics()
+            self.files[DIAGNOSTICS].write(model.step, model.time, self.latest_numbers)
         if DRIFTERS in due:
             values = {name: places[None] for name, places in self.drifters.values().items()}
             self.files[DRIFTERS].write(np.array([model.step]), np.array([model.time]), values)
@@ -128,7 +127,7 @@ class RunResults(Results):
 
 @contextmanager
 def open_results(simulation, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of a simulation; its end closes the files. See `TimeLoopModel.results`."""
+    """A context with the Results of a simulation, at whose end the files are closed; see `TimeLoopModel`."""
     config, transport, directory = simulation.config, simulation.transport, Path(directory)
     names = [name for name in FILE_CLASSES if name in schedules(config)]
     keep = record_filters(simulation) if resume else {}
@@ -167,9 +166,9 @@ def schedules(config) -> dict[str, EventSchedule]:
 
 
 def record_filters(model) -> dict:
-    """For each file that a resumed run continues, by name: function of a step, whether its record is kept.
+    """For each file that a resumed run continues, by name, the function that says whether a step's record is kept.
 
-    Records before the first step are kept, and that of the first step unless it was only the end of a run.
+    Records before the first step are kept. That of the first step is kept unless only the end of a run was its reason.
     """
     first = model.step
     old_schedules, is_at_end = schedules(model.restart.config), first == model.config.run.steps

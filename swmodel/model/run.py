@@ -1,7 +1,4 @@
-"""The time loop of a run: steps, and between them records, restarts, health and progress, into a run folder.
-
-One loop serves a run and an ensemble: both are a Model.
-"""
+"""The time loop of a run or an ensemble: steps and, between them, records, restart files and health checks."""
 
 from __future__ import annotations
 
@@ -30,30 +27,30 @@ from .varying_params import VaryingParams
 
 log = logging.getLogger(__name__)
 
-#: Wall-clock seconds between checks of the clock, the state's health and signals, with a line of progress.
+#: Wall-clock seconds between checks of the clock, of signals and of the state's health, and reports of progress.
 CHUNK_SECONDS = 0.5
-#: Chunks that ignore the wall-clock limit: the first has one step, the second measures the speed.
+#: Chunks of steps that ignore the wall-clock limit: the first has one step, the second measures the speed.
 MIN_CHUNKS = 2
-#: No user-defined functions.
 NO_CALLS = ScheduledCalls()
 
 
 class TimeLoopModel:
-    """Base of models for the time loop, a Simulation or Members of an ensemble; all processes call it together.
+    """Base of models for the time loop, a Simulation or the Members of an ensemble; all processes call it together.
 
-    A subclass has `_take_coefficients()`, which takes the coefficients of the present step, `_advance(steps,
-    accumulators)`, `get`, which returns NumPy arrays of this process, `results` (`results.open_results`) and `health`.
+    A subclass has `_take_coefficients()`, which loads the coefficients of the present step,
+    `_advance(steps, accumulators)`, `get`, which returns NumPy arrays of this process, `results`
+    (`results.open_results`) and `health`.
 
     Attributes:
         config: the configuration.
         transport: the transport between the processes.
-        carry: the carry of the executor, on the devices; an ensemble has a leading axis of members.
-        state: its fields on this process, NumPy arrays [y, x], those of an ensemble [members, y, x].
-        restart: the `files.restart.read.LoadedRestart` that the model started from; None: its initial state.
+        carry: the carry of the executor, on the devices; with a leading axis of members for an ensemble.
+        state: the State on this process, NumPy arrays [y, x]; [members, y, x] for an ensemble.
+        restart: the `files.restart.read.LoadedRestart` that the model started from; None: the initial state.
         first_step: number of steps before the construction of this object.
         dt: time step, s.
         construction_start_time: start of the construction, by time.perf_counter.
-        compile_seconds: time spent on compilation.
+        compile_seconds: time spent on compilation, s.
     """
 
     dt: float
@@ -64,7 +61,6 @@ class TimeLoopModel:
 
     @property
     def step(self) -> int:
-        """Steps taken."""
         return self._step
 
     @property
@@ -74,7 +70,7 @@ class TimeLoopModel:
 
     @property
     def substeps(self) -> int:
-        """The steps of the executor in the last step taken."""
+        """The number of substeps of the last step."""
         return self._substep_chooser.substeps
 
     @property
@@ -83,7 +79,7 @@ class TimeLoopModel:
         return self._loop_seconds
 
     def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
-        """Compute time steps, each of which the accumulators add; the caller checks the state afterwards."""
+        """Compute time steps, and add each state to the accumulators; the caller checks the state afterwards."""
         start_time, last = time.perf_counter(), self._step + steps
         while self._step < last:
             if not (self._forcing.is_valid_at(self._step) and self._substep_chooser.is_valid_at(self._step)):
@@ -95,14 +91,12 @@ class TimeLoopModel:
         self._loop_seconds += time.perf_counter() - start_time
 
     def restart_notes(self) -> str:
-        """The notes of a restart file on records in time (`setup.fields.record_notes`); all processes call it
-        together.
-        """
+        """Notes of a restart file about time records (`setup.fields.record_notes`); all processes call it together."""
         return self._forcing.restart_notes(self._step)
 
 
 def run_on_first(transport, function):
-    """The result of function() on rank 0, broadcast to all processes, which also raise its error."""
+    """The result of function() on rank 0, broadcast to all processes; an error is raised on all of them."""
     result = problem = None
     if transport.rank == 0:
         try:
@@ -127,20 +121,19 @@ def run_in_folder(model, directory, progress=None, force: bool = False, calls: S
         if not resume or model.step < model.config.run.steps:
             run(model, directory, progress, resume=resume, calls=calls)
         elif model.transport.rank == 0:
-            log.warning("%s: the run is already at step %d; a larger run.steps extends it", directory, model.step)
+            log.warning("%s: the run is complete at step %d; a larger run.steps extends it", directory, model.step)
 
 
 def lock_run_folder(stack, model, directory: Path, force: bool) -> bool:
     """Lock the folder until the context `stack` ends; returns whether the model continues the run in it.
 
-    It does if it started from a restart file of that run and has not been advanced. An error leaves the folder
-    unchanged.
+    It does if the model started from a restart file of that run and has not been advanced.
     """
     resume = model.restart is not None and model.step == model.restart.step
     resume = resume and Path(model.restart.path).resolve().parent == (directory / run_folder.RESTART_FOLDER).resolve()
     if resume and force:
         raise UsageError(
-            f"{directory} has the run that this Simulation continues; leave out force=True, or give another folder"
+            f"{directory} holds the run that this Simulation continues; omit force=True, or give another folder"
         )
     run_folder.check_overwritable(directory, force or resume, for_python=True)
     stack.enter_context(lock.hold_folder(directory))
@@ -163,14 +156,14 @@ def run(
 ) -> None:
     """Run a model from its present step to the end of its configuration; all processes call it together.
 
-    Writes into `directory`: config.toml, the model's results, restart/ and at last, also after errors, status.json. It
-    replaces files of an earlier run: the caller has locked the folder (`lock.hold_folder`). For errors see
+    Writes config.toml, the model's results, restart/ and finally, even after errors, status.json into `directory`.
+    Files of an earlier run are replaced, so the caller must have locked the folder (`lock.hold_folder`). For errors see
     `Simulation.run`.
 
     Args:
         progress: function that rank 0 calls with a dict after each chunk of steps (see `progress_event`).
         command_line: text for the files' history.
-        resume: whether the model started from a restart file of the run in `directory`, and continues its files.
+        resume: whether the model started from a restart file of the run in `directory` and continues its files.
     """
     directory = Path(directory)
     calls.check_agreement(model)
@@ -198,12 +191,12 @@ def run(
             numbers = status_contents(model, time.perf_counter() - model.construction_start_time)
             numbers["peak_memory_bytes"] = (
                 peak_bytes or peak_memory()
-            )  # the largest rank, or this one if the run failed
+            )  # the peak over all ranks, or that of this one if the run failed
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 
 def prepare_run_folder(directory: Path, step: int, config: Config, resume: bool) -> None:
-    """Make the run folder with config.toml, without files of an earlier run, or of this one beyond the step."""
+    """Create the run folder with config.toml; removes files of an earlier run, or those of this run after the step."""
     with translate_os_errors(directory, "written"):
         if resume:
             run_folder.clear_end_of_run(directory)
@@ -223,7 +216,7 @@ def _loop(
     stop: StopRequests,
     calls: ScheduledCalls,
 ) -> str | None:
-    """Run to the end or to a stop; returns the reason of a stop. `config` is the recorded configuration."""
+    """Run to the end or to a stop; returns the reason for a stop. `config` is the recorded configuration."""
     transport, first, steps = model.transport, model.step, model.config.run.steps
     path = restart_path(directory, first, model.config.restart.format)
     has_restart_file = resume and Path(model.restart.path).absolute() == path.absolute()
@@ -239,11 +232,11 @@ def _loop(
             if progress and transport.rank == 0:
                 progress(progress_event(model, results.latest_numbers, time.perf_counter() - start_time))
             reason = None
-            if calls and step > first:  # those of the first step were made before
+            if calls and step > first:  # functions due at the first step have already been called
                 carry_before = model.carry
                 reason = calls.call_due_functions(model)
                 if transport.any(model.carry is not carry_before):
-                    health.set_start()  # a function may set a new state
+                    health.set_start()  # as a function has set a new state
             reason = reason or (stop.reason(transport, results.has_failed()) if step < steps else None)
             if (has_new_record and restarts.is_due(step)) or is_restart_overdue or reason:
                 results.flush()
@@ -265,7 +258,7 @@ def _loop(
 
 
 def speeds(model: TimeLoopModel) -> dict[str, float]:
-    """Cell updates per second of the time loop, without compilation and output; for ensembles members x steps, too."""
+    """Cell updates per second, without compilation and output; for ensembles also steps of members per second."""
     cells, members = model.config.grid.nx * model.config.grid.ny, model.transport.block.members.axis_size
     steps = model.step - model.first_step
     each = steps * members / model.loop_seconds if model.loop_seconds else 0.0
@@ -273,7 +266,7 @@ def speeds(model: TimeLoopModel) -> dict[str, float]:
 
 
 def progress_event(model: TimeLoopModel, numbers: dict, wall_seconds: float) -> dict:
-    """The contents of a progress display: steps, times, speed, and the latest CFL number and energy."""
+    """The contents of a progress report: steps, times, speed, and the latest CFL number and energy."""
     step, steps = model.step, model.config.run.steps
     done = step - model.first_step
     return {
@@ -288,7 +281,6 @@ def progress_event(model: TimeLoopModel, numbers: dict, wall_seconds: float) -> 
 
 
 def status_contents(model: TimeLoopModel, wall_seconds: float) -> dict:
-    """The contents of status.json, except for the end of the run."""
     run, members = model.config.run, model.transport.block.members.axis_size
     return {
         "steps": model.step,

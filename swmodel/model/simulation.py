@@ -1,4 +1,4 @@
-"""A Simulation: state, time and steps of a model, on one process or on many."""
+"""The class Simulation: state, time and steps of a model, on one or several processes."""
 
 from __future__ import annotations
 
@@ -39,39 +39,39 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from xarray import Dataset
 
-#: Calls of `advance(1)` on one process between checks of the state, each about as long as a step.
+#: Steps by `advance(1)` on one process between checks of the state; a check takes about as long as a step.
 CHECK_EVERY_STEPS = 50
 
 
 class Simulation(TimeLoopModel):
-    """A run of the model. Under mpiexec each process holds one block; alone, the process holds the whole domain.
+    """A run of the model. Under mpiexec each process holds one block; a single process holds the whole domain.
 
-    Only the state can be set: by `state`, `carry` and `set`; other attributes are fixed by the configuration. Methods
-    that use the state raise NumericalError, once, if the solution has blown up.
+    Only the state can be set, by `state`, `carry` and `set`; all other attributes follow from the configuration.
+    Methods that use the state raise NumericalError, once, if the solution has blown up.
 
     Args:
-        config: a case, as class or object, the name of a case or file, or a Config (`swmodel.load`).
-        overrides: {"grid.nx": 128, ...} replaces values of it.
+        config: a case (class or object), the name of a case or file, or a Config (`swmodel.load`).
+        overrides: {"grid.nx": 128, ...} replaces values of the configuration.
         restart: a restart file with the same grid, precision and time stepping; None: the initial state.
         fields: {"eta": ...}: functions of the points, numbers, arrays [ny, nx] or DataArrays. They replace fields of
-            the case or of files, and give those of terms. They are the same on all processes, or `local`.
-        terms: functions of (state, grid, t, ...) to {"u": tendency, ...}, in Patches; or Terms.
-        options: options of the executor, as `steps_per_sweep` of `executors/native`; they change no result.
+            the case or of files, and provide those of terms. They must be the same on all processes, or `local`.
+        terms: functions of (state, grid, t, ...) that return {"u": tendency, ...}, in Patches; or Terms.
+        options: options of the executor, such as `steps_per_sweep` of `executors/native`; they do not change results.
 
     Attributes:
         setup, config: the Setup and the resolved configuration.
         grid, params: static fields and coefficients on the devices (`domain.Domain`).
         transport, block: the connection to other processes, and this process's part of the grid.
-        carry: state, memory of the stepper and step number; may be set. The next step donates it.
-        step: number of steps, `first_step` of them before this object was made.
+        carry: state, memory of the stepper and step number; can be set. The next step donates its buffers.
+        step: number of steps, of which `first_step` were taken before this object was created.
         dt: time step, s.
-        construction_start_time, compile_seconds, loop_seconds: start by time.perf_counter, time of compilation, time of
-            steps.
+        construction_start_time: start of the construction, by time.perf_counter.
+        compile_seconds, loop_seconds: time spent on compilation and on steps, s.
 
     Raises:
         UsageError: `config` has another type, or a term cannot be traced.
         ConfigError: the configuration contradicts itself, or a field or a term cannot be used.
-        SetupError: the number of processes or devices is not the configured one, or processes have other fields.
+        SetupError: the number of processes or devices is not the configured one, or fields differ between processes.
         FilesError: the restart file is damaged or does not fit.
     """
 
@@ -101,7 +101,7 @@ class Simulation(TimeLoopModel):
         else:
             loaded = read(restart, self.setup, self.transport)
             self.carry = self._executor.resume(loaded.carry)
-            self.restart = loaded._replace(carry=None)  # the first step donates it
+            self.restart = loaded._replace(carry=None)  # as the first step donates the carry
         self.first_step = self.step
         if not self._forcing.is_valid_at(self.step):
             self._take_coefficients()
@@ -118,8 +118,8 @@ class Simulation(TimeLoopModel):
             if not hasattr(self, name):
                 raise UsageError(f"Simulation.{name}: no such attribute; only `state` and `carry` can be set")
             raise UsageError(
-                f"Simulation.{name} cannot be set, as it follows from the configuration; make another Simulation, as "
-                'Simulation("jet", {"physics.viscosity": 200}); `state` and `carry` can be set'
+                f"Simulation.{name} cannot be set, as it follows from the configuration; create a new object, like "
+                'Simulation("jet", {"physics.viscosity": 200}); only `state` and `carry` can be set'
             )
         super().__setattr__(name, value)
 
@@ -134,12 +134,12 @@ class Simulation(TimeLoopModel):
     ) -> Simulation:
         """The simulation in a restart file, or in the newest intact one of a run folder, with its configuration.
 
-        `resume` is another name: `Simulation.resume(folder).run(folder)` continues a run. The file has the fields from
-        Python, and a user's case, which is executed.
+        `resume` is another name for it: `Simulation.resume(folder).run(folder)` continues a run. The file contains the
+        fields from Python and a user-defined case, whose code is executed.
 
         Args:
             overrides: {"run.days": 20, ...} replaces values of the configuration.
-            case: the class of a case from Python that has terms or fields that vary in time.
+            case: the class of a case from Python, needed if it has terms, or fields that vary in time.
             terms: the terms from Python.
             fields: the fields from Python that vary in time.
 
@@ -157,7 +157,7 @@ class Simulation(TimeLoopModel):
 
     @property
     def params(self) -> dict:
-        """Coefficients on the devices; those that vary in time in the present form of `ocean.records`."""
+        """Coefficients on the devices; those that vary in time are the present records (`ocean.records`)."""
         return self._params
 
     @property
@@ -175,9 +175,9 @@ class Simulation(TimeLoopModel):
 
     @property
     def state(self) -> State:
-        """Thickness and velocities of this process's block, read-only NumPy arrays [y, x].
+        """The State of this process's block, read-only NumPy arrays [y, x].
 
-        Another State may be set. UsageError: values are not finite, or thickness is not above 0 m on water.
+        It can be set. UsageError: values are not finite, or thickness is not above 0 m on water.
         """
         state = jax.tree.map(lambda field: field.view(), self.get(self.carry.state))
         for field in state:
@@ -189,17 +189,19 @@ class Simulation(TimeLoopModel):
         self.carry = change.carry_with_state(self, self._executor, change.state_from_arrays(self, state))
 
     def set(self, **fields: Field) -> None:
-        """Set eta, u, v or concentrations of tracers, given as in `fields`; called by all processes together.
+        """Set eta, u, v or concentrations of tracers, given as in `fields`; all processes call it together.
 
-        Where eta changes, so does the thickness on water, h = depth + eta; concentrations stay. The steppers `ab2` and
-        `ab3` keep their old tendencies, except before the first step. The leapfrog's older state changes by as much as
-        the new one. ConfigError: no such field changes in a run, or it cannot be used; nothing has changed then.
-        SetupError: it is another one on some process.
+        Where eta changes, so does the thickness on water, h = depth + eta; concentrations do not change. The steppers
+        `ab2` and `ab3` keep their old tendencies, except before the first step. Earlier states in the memory of
+        `leapfrog` and `gfb` change by as much as the present one.
+
+        ConfigError: a run has no such variable field, or its values cannot be used; the state has not changed then.
+        SetupError: a field differs between processes.
         """
         self.carry = change.carry_with_state(self, self._executor, change.state_with_fields(self, fields))
 
     def get(self, tree: Any) -> Any:
-        """Fields of jitted programs as NumPy arrays of this process's block."""
+        """Fields on the devices as NumPy arrays of this process's block."""
         return self.transport.get(tree)
 
     def _advance(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
@@ -217,32 +219,31 @@ class Simulation(TimeLoopModel):
         self._substep_chooser.apply_to_executor(self._executor, self._forcing)
 
     def renew_forcing(self) -> None:
-        """Evaluate fields that vary in time again before the next step, as their functions return other values now."""
+        """Evaluate fields that vary in time again before the next step; call it if their functions have changed."""
         self._forcing.clear()
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Call function(model) after each interval of model time; all processes call it together.
 
-        Its times are multiples of the interval since the start of the run, whatever steps are asked for, and not the
-        start itself. A time between two steps is that of the second. At a step the model writes records, then calls the
-        functions, then writes the restart file, which so holds what a function has set. A run records names and
-        intervals: a model that continues it needs the same functions, in the same order, before its first step.
+        The function is called at multiples of the interval since the start of the run, but not at the start itself; a
+        time between two steps is moved to the second. At a step the model writes records, calls the functions and then
+        writes the restart file, which thus contains what a function has set. A run records names and intervals: a model
+        that continues it needs the same functions, in the same order, before its first step.
 
         UsageError: the interval is not of the form "6 h", "10 steps" or seconds, or is shorter than a time step.
         """
         self._calls.add(interval, function, self.dt)
 
     def advance(self, steps: int | None = None, days: float | None = None, until: float | str | None = None) -> None:
-        """Compute time steps, also beyond the end of the configuration; all processes call it together.
+        """Compute time steps, even beyond the configured end of the run; all processes call it together.
 
         Give one of the three arguments. Functions of `every` are called on the way. The health of the state is checked
-        at the end; with `advance(1)` on one process, after CHECK_EVERY_STEPS steps and at every access to the state.
+        at the end; with `advance(1)` on one process, every CHECK_EVERY_STEPS steps and whenever the state is accessed.
 
         Args:
             steps: a whole number, at least 0.
-            days: model days from here, rounded to steps.
-            until: model time since the start of the run, as "10 days" or seconds; ends at the first step that reaches
-                it.
+            days: model days from the present time, rounded to whole steps.
+            until: model time since the start of the run, "10 days" or seconds; the last step is the first to reach it.
 
         Raises:
             UsageError: an argument is invalid, the time has passed, or a function of the run is missing.
@@ -263,17 +264,17 @@ class Simulation(TimeLoopModel):
         if n_unchecked and self.get(
             count_unusable_cells(self._carry.state, self.grid.wet, self.scheme, self.transport)
         ):
-            self.health()  # names the place, and raises
+            self.health()  # raises an error that names the cell
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         """The fields `names` of `ocean.table.OUTPUT_FIELDS` or FORCING, NumPy arrays [y, x] of this process.
 
-        All processes give the same names. UsageError: a field does not exist, or needs a sea without land.
+        All processes give the same names. UsageError: a field does not exist, or cannot be computed because of land.
         """
         return self._present.fields(names)
 
     def field(self, name: str) -> np.ndarray:
-        """The field `name` on this process's block."""
+        """The field `name` on this process's block, [y, x]; see `fields`."""
         return self.fields([name])[name]
 
     def dataset(self, names: str | Iterable[str] | None = None) -> Dataset:
@@ -285,39 +286,37 @@ class Simulation(TimeLoopModel):
         return dataset(self, names)
 
     def plot(self, *fields: str, **options: Any) -> Figure:
-        """Draw maps of the present state, and return the matplotlib Figure, which a notebook shows.
+        """Draw maps of the present state and return the matplotlib Figure, which a notebook displays.
 
             model.plot("zeta", "eta")
             model.plot("speed", arrows=True, vmax=1.0).savefig("speed.png")
 
         Args:
-            fields: names, as for `field`; without any, relative vorticity and sea level, or others if these are zero.
+            fields: names, as for `field`; by default relative vorticity and sea level, or others if these are zero.
             options: vmin, vmax, range, arrows and contours of `swmodel.plot`.
 
-        UsageError: there is no such field, or the domain is divided among processes: each has a part only.
+        UsageError: there is no such field, or the domain is divided among several processes.
         """
         return plot_fields(self, fields, options)
 
     def diagnostics(self) -> dict[str, float]:
-        """The numbers of the whole domain: `ocean.diagnostics.diagnostics_of_run` (mass, energy, ...), SI units."""
+        """Integrals over the whole domain (mass, energy, ...), SI units: `ocean.diagnostics.diagnostics_of_run`."""
         return self._present.diagnostics()
 
     def balanced(self) -> dict[str, np.ndarray]:
-        """eta, u and v that follow from potential vorticity (`ocean.elliptic`), of this process, float64.
+        """eta, u and v that balance the potential vorticity (`ocean.elliptic`), on this process's part, float64.
 
-        The rest of the state is gravity waves, and currents with neither vorticity nor divergence. UsageError: the run
-        has land, beta, no rotation, a variable depth, or more blocks than lines.
+        The rest of the state consists of gravity waves, and of currents with neither vorticity nor divergence.
+        UsageError: the run has land, beta, no rotation, variable depth, or more blocks than lines of a transform.
         """
         return self._present.balanced()
 
     def spectra(self) -> dict[str, np.ndarray]:
-        """The spectra of the whole domain: see `ocean.spectra.compute_spectra`. UsageError: land, or more blocks than
-        lines.
-        """
+        """The spectra of the whole domain: `ocean.spectra.compute_spectra`. UsageError: land, or too many blocks."""
         return self._present.spectra()
 
     def means(self, names: Iterable[str]) -> MeanAccumulator:
-        """Running means of fields. UsageError: a field does not exist, or needs a sea without land."""
+        """Running means of fields. UsageError: a field does not exist, or cannot be computed because of land."""
         names = require_fields(names, self.scheme)
         if set(names) & set(POTENTIALS):
             require_rectangle("stream function and velocity potential are", self._present.blocks(), self.transport)
@@ -334,19 +333,17 @@ class Simulation(TimeLoopModel):
     def run(self, directory: PathLike, progress: Progress = None, force: bool = False) -> None:
         """Run from the present step to the configured end, into a run folder; all processes call it together.
 
-        Records begin at the present step. But a Simulation from a restart file of the folder, not advanced since,
-        continues the run there: it removes records beyond the restart file and appends new ones. A run that is already
-        at its end does nothing.
+        Records start at the present step. But a Simulation that was made from a restart file of the folder, and has not
+        been advanced, continues the run there: it removes later records and appends new ones, or does nothing if the
+        run is already at its end.
 
         Args:
             directory: the run folder, created if missing.
-            progress: True for a bar, or a function that rank 0 calls after each chunk of steps with a
-                `run.progress_event`.
+            progress: True for a bar, or a function that rank 0 calls with a `run.progress_event` after each chunk.
             force: whether to replace the contents of the folder.
 
         Raises:
-            UsageError: the folder is not empty, the present step is beyond the end, or a function of `every` is
-                missing.
+            UsageError: the folder is not empty, the step is beyond the end, or a function of `every` is missing.
             ConfigError: the run in the folder has another configuration.
             FilesError: another run uses the folder, or a file cannot be written.
             NumericalError: the solution blew up.

@@ -1,8 +1,8 @@
-"""The substeps of a run: how many equal parts each step has, chosen from the state (`time.max_substeps`).
+"""The substeps of a run: the number of equal parts of a step, chosen from the state (`time.max_substeps`).
 
-A step of `time.dt` has 1, 2, 4, ... substeps of equal length. Records, forcing, restarts and functions of the user keep
-to whole steps. The choice holds for `time.halve_every_steps` steps, counted from the start of the run. It is a function
-of the state at their begin alone, with the same bits on any layout.
+A step of `time.dt` has 1, 2, 4, ... substeps of equal length. Records, forcing, restarts and user functions refer to
+whole steps. The number is chosen every `time.substeps_every_steps` steps, counted from the start of the run. It depends
+only on the present state and the present number, and is the same on any layout.
 """
 
 from __future__ import annotations
@@ -22,38 +22,37 @@ from ..setup.checks.extremes import FieldExtremes, process_rates
 from ..setup.checks.stability import max_stable_dt
 from .health.measures import RATES, blocks_of
 
-#: The largest part of a stable time step that is taken: the flow may grow faster until the next look.
+#: Substeps are at most this fraction of a stable time step, as the flow may become faster until the next choice.
 STABLE_FRACTION = 0.75
-#: Rates are rounded up to this many numbers in each factor of two, so that limits are computed for few of them.
+#: Rates are rounded up to this many numbers per factor of two, so that limits are computed for few different rates.
 RATES_PER_OCTAVE = 64
 
 
 class SubstepChooser:
-    """The number of substeps of a run, for steps before `valid_until`; without a model it is 1 for ever."""
+    """The number of substeps of a run, for steps before `valid_until`; without a model it is always 1."""
 
     def __init__(self, model=None, substeps: int = 1):
         self.model, self.substeps = model, substeps
         self.valid_until = math.inf
         if model is not None:
-            self.interval_steps = model.config.time.halve_every_steps
+            self.interval_steps = model.config.time.substeps_every_steps
             self.valid_until = -(-model.step // self.interval_steps) * self.interval_steps
             self._limit = lru_cache(maxsize=1024)(self._largest_dt)
 
     def is_valid_at(self, step: int) -> bool:
-        """Whether the present number holds for the step after `step` steps."""
         return step < self.valid_until
 
     def next_change(self, max_step: int) -> int:
-        """The step until which it holds, at most `max_step`."""
+        """The step until which the present number holds, at most `max_step`."""
         return min(max_step, self.valid_until)
 
     def choose(self) -> float:
-        """Choose the number for the next steps; returns the length of the old substeps over that of the new ones."""
+        """Choose the number for the next steps; returns the ratio of the new to the old number."""
         model, old_substeps = self.model, self.substeps
         self.valid_until = (model.step // self.interval_steps + 1) * self.interval_steps
         self.substeps = max(
             self._substeps_for(self.max_rates()), old_substeps // 2
-        )  # the memory reaches two substeps back
+        )  # the memory contains states of two earlier substeps only
         return self.substeps / old_substeps
 
     def apply_to_executor(self, executor, forcing) -> None:
@@ -69,7 +68,7 @@ class SubstepChooser:
         )
 
     def _substeps_for(self, rates: np.ndarray) -> int:
-        """The number of substeps at these RATES of the whole domain."""
+        """The number of substeps for these RATES of the whole domain."""
         mantissa, exponent = np.frexp(rates)
         rounded = np.ldexp(np.ceil(mantissa * (2 * RATES_PER_OCTAVE)) / (2 * RATES_PER_OCTAVE), exponent)
         largest, max_substeps = (
@@ -85,9 +84,9 @@ class SubstepChooser:
         return max_stable_dt(self.model.config, FieldExtremes(ranges))[0]
 
     def max_rates(self) -> np.ndarray:
-        """The largest RATES of the whole domain, s-1; infinite where the state is not finite.
+        """The largest RATES of the whole domain, s-1; infinite if the state is not finite.
 
-        NumPy computes them, as its rounding does not depend on the shapes of blocks.
+        NumPy computes them, because its rounding does not depend on the shapes of blocks.
         """
         model, transport, margin = self.model, self.model.transport, self.model.scheme.margin
         states, params = transport.get_blocks(model.carry.state), transport.get_blocks(model.params, margin)
@@ -107,7 +106,6 @@ class SubstepChooser:
         return transport.reduce(local_rates, "max")
 
 
-#: For runs whose steps have one length.
 ONE_SUBSTEP = SubstepChooser()
 
 
@@ -120,10 +118,10 @@ def max_rates_between(scheme, fields: dict[str, Patch], first: tuple[int, int], 
 
 
 def rescale_memory(carry: Carry, ratio: float) -> Carry:
-    """The carry with memory for steps 1 / ratio as long.
+    """The carry with memory for steps whose length is divided by `ratio`, which is 1/2 or at least 1.
 
-    States in memory lie 1 and 2 steps back. Those between are interpolated, linearly: so thickness stays positive, and
-    concentrations within their bounds. For a step twice as long the one further back is extrapolated.
+    The memory contains the states of the last two steps. States between them are interpolated linearly, which keeps
+    thickness positive and concentrations within their bounds. For steps twice as long the older one is extrapolated.
     """
     if ratio == 1 or not carry.memory:
         return carry

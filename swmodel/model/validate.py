@@ -1,4 +1,4 @@
-"""Checks of a run before any process starts, which report all problems together. NumPy only."""
+"""Checks of a run before any process starts, which report all problems together. They do not use JAX."""
 
 from __future__ import annotations
 
@@ -33,33 +33,32 @@ from ..setup.positions import cross_sections, drifters, gauges
 from ..setup.setup import Setup, setup_of
 from .resolve import find_layout, resolve_setup
 
-#: Least number of states in the memory of a process: its state, the time stepper's memory, a padded copy, tendencies.
+#: Least number of states that a process holds: its state, the time stepper's memory, a padded copy and tendencies.
 MIN_STATES_IN_MEMORY = 4
 
-#: Most values of records in time that are read before a run, in about two seconds.
+#: Largest number of values of records in time that are read before a run, which takes about two seconds.
 MAX_VALUES_READ = 10**8
 
-#: Why a run has no floods.
-NO_DRYING_REASON = "without drying.active no ground floods or falls dry"
+NO_DRYING_REASON = "without drying.active no cell floods or falls dry"
 
-#: The steppers without memory, or whose memory can be interpolated: states of two earlier steps.
+#: The steppers without memory, or whose memory of two earlier states can be interpolated.
 STEPPERS_WITH_SUBSTEPS = "gfb", "rk3", "rk4"
 
-#: Most steps of a carry, whose step is an int32.
+#: Largest step number of a carry, an int32.
 MAX_STEPS = 2**31 - 1
 
 
 def check_config(config: Config) -> Config:
-    """The resolved and checked configuration of a complete run, for all commands. ConfigError: all problems."""
+    """The resolved configuration of a run after all checks, for commands. ConfigError: all problems."""
     return check_setup(setup_of(config), unattended=True).config
 
 
 def check_setup(setup: Setup, unattended: bool) -> Setup:
-    """The resolved and checked Setup. ConfigError: all problems.
+    """The resolved Setup after all checks. ConfigError: all problems.
 
     Args:
-        unattended: whether the run goes to its end unattended: then it needs a length, and values of records in time
-            are read now.
+        unattended: whether the run goes to its end unattended, so that it needs a length, and that values of records in
+            time must be read now.
     """
     config = setup.config
     problems = [*check_processes(setup), *check_options(config), *check_terms(setup.scheme)]
@@ -91,19 +90,19 @@ def check_processes(setup: Setup) -> Iterator[str]:
         yield from error.problems
     if run.executor == "reference":
         if run.nproc > 1:
-            yield f"run.executor: the reference runs on one process, not on {run.nproc}; use xla"
+            yield f"run.executor: the reference runs on one process only, not on {run.nproc}; use xla"
         if run.devices > 1 or run.transport == "sharded":
-            yield "run.executor: the reference runs in NumPy, not on devices of JAX; use xla"
+            yield "run.executor: the reference uses NumPy, not JAX devices; use xla"
     if run.executor in availability.AVAILABILITY and (reason := availability.unsupported_reason(run.executor, setup)):
         yield f"run.executor: {run.executor} cannot be used: {reason}; use auto or xla"
     if run.transport in ("serial", "mpi") and run.devices > 1:
-        yield f"run.devices: {run.transport} has one device in a process, not {run.devices}; use sharded"
+        yield f"run.devices: {run.transport} uses one device per process, not {run.devices}; use sharded"
     if run.transport == "serial" and run.nproc > 1:
         yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
 
 
 def check_memory(setup: Setup) -> Iterator[str]:
-    """A line if the fields of a process or a GPU do not fit into its memory, on a machine like this one."""
+    """A message if the fields of a process or a GPU do not fit into the memory of a machine like this one."""
     run = setup.config.run
     if run.executor != "reference" and environment.has_gpu() and not cuda.machine_unsupported_reason():
         owner, machine, n_owners, available = "GPU", "GPU", run.nproc * run.devices, library.gpu_memory_bytes() / 1e9
@@ -114,15 +113,15 @@ def check_memory(setup: Setup) -> Iterator[str]:
     if needed > available:
         yield (
             f"grid.nx, grid.ny: the {cells:.3g} cells of a {owner} need at least {needed:.3g} GB; "
-            f"this {machine} has {available:.3g} GB; use fewer cells, or more {machine}s"
+            f"this {machine} has {available:.3g} GB; use fewer cells or more {machine}s"
         )
 
 
 def check_options(config: Config) -> Iterator[str]:
-    """Options that contradict each other, of the equations and of the harmonic analysis."""
+    """Contradictions between options of the equations and of the harmonic analysis."""
     physics = config.physics
     if config.grid.periodic_y and physics.beta != 0:
-        yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
+        yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump at the periodic boundary"
     full_gravity = physics.full_gravity
     if physics.reduced_gravity and physics.gravity >= full_gravity:
         yield (
@@ -145,14 +144,13 @@ def check_options(config: Config) -> Iterator[str]:
 
 
 def check_terms(scheme) -> Iterator[str]:
-    """Terms that need others."""
     yield from (
         line for term in scheme.active_terms if term.unsupported_reason and (line := term.unsupported_reason(scheme))
     )
 
 
 def check_length(config: Config) -> Iterator[str]:
-    """A line if the run has no valid length."""
+    """A message if the run has no length, or too many steps."""
     if config.run.steps is None and config.run.days is None:
         yield "run.days: the run has no length; give run.steps or run.days"
     max_steps = MAX_STEPS // config.time.max_substeps
@@ -161,20 +159,20 @@ def check_length(config: Config) -> Iterator[str]:
 
 
 def check_calls(config: Config) -> Iterator[str]:
-    """A line if the recorded run called functions from Python, which are missing now."""
+    """A message if the recorded run called functions from Python, which are missing now."""
     if calls := config.python.calls:
         yield (
-            f"python.calls: {', '.join(calls)} was called from Python; continue the run there, as "
-            "model = swmodel.Simulation.resume(DIR), model.every(...), model.run(DIR), or without it by python.calls=[]"
+            f"python.calls: {', '.join(calls)} was called from Python; continue the run there, with model = "
+            "swmodel.Simulation.resume(DIR), model.every(...), model.run(DIR), or set python.calls=[] to omit the calls"
         )
 
 
 def check_output(setup: Setup) -> Iterator[str]:
-    """Output fields that are listed twice, or that the run does not have."""
+    """Output fields that are listed twice or that the run does not have, and output that needs other settings."""
     output, available = setup.config.output, derived_names(setup.scheme)
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
-            yield f"output.fields: this run has no {name}: neither the case nor [input] gives any"
+            yield f"output.fields: this run has no {name}: neither the case nor [input] provides it"
     for table, options in {"output": output, "restart": setup.config.restart}.items():
         if options.format == "zarr" and (line := missing_package_reason(f'{table}.format: "zarr"', "zarr")):
             yield line
@@ -188,7 +186,7 @@ def check_output(setup: Setup) -> Iterator[str]:
 
 
 def check_files(setup: Setup) -> Iterator[str]:
-    """Whether each input file holds its field on this grid."""
+    """Input files that do not contain their field on this grid."""
     config = setup.config
     if config.input.state:
         yield from start_state.problems(config, setup.scheme.state_type._fields)
@@ -201,10 +199,9 @@ def check_files(setup: Setup) -> Iterator[str]:
 
 
 def check_records(setup: Setup, read_values: bool) -> Iterator[str]:
-    """Records of varying coefficients that do not cover the run, or lack values on water.
+    """Records of varying coefficients that do not cover the run, or that have missing or implausible values.
 
-    Many records are represented by the first and the last one; without `read_values` only the first air pressure is
-    read.
+    Of too many records the first and the last are read; without `read_values`, only the first of the air pressure.
     """
     config, (ny, nx) = setup.config, setup.shape
     for name in setup.scheme.varying:
@@ -231,7 +228,7 @@ def check_records(setup: Setup, read_values: bool) -> Iterator[str]:
 
 
 def check_positions(config: Config) -> Iterator[str]:
-    """Stations, sections and drifters without water."""
+    """Stations, sections and drifters that cannot be used, for example because they lie on land."""
     try:
         yield from gauges.problems(config)
         yield from cross_sections.problems(config)
@@ -241,7 +238,7 @@ def check_positions(config: Config) -> Iterator[str]:
 
 
 def survey_fields(setup: Setup) -> tuple[FieldExtremes | None, list[str]]:
-    """The extremes of the fields, and their problems, one line each."""
+    """The extremes of the fields, None if they cannot be computed, and a message about each problem."""
     config = setup.config
     if problems := list(position_problems(config, formula_sources(config))):
         return None, problems
@@ -254,7 +251,7 @@ def survey_fields(setup: Setup) -> tuple[FieldExtremes | None, list[str]]:
 
 
 def check_transforms(config: Config, extremes: FieldExtremes) -> Iterator[str]:
-    """Spectra and potentials that land, a sphere or the number of blocks makes impossible."""
+    """Spectra and potentials that are impossible because of land, a spherical grid or the number of blocks."""
     output = config.output
     words_by_key = {
         f"output.{key}": "spectra are" for key in ("spectra", "spectra_every_steps") if getattr(output, key)
@@ -264,20 +261,20 @@ def check_transforms(config: Config, extremes: FieldExtremes) -> Iterator[str]:
     n_lines = n_transform_lines(config.grid)
     for key, words in words_by_key.items():
         if is_spherical(config.grid):
-            yield f"{key}: {words} available on planes only, but this grid is on a sphere; leave it out"
+            yield f"{key}: {words} available on plane grids only, but this grid is on a sphere; leave it out"
         if extremes.ranges["mask"][0] == 0:
             yield f"{key}: {words} available in seas without land only, but this one has some; leave it out"
         if config.run.blocks > n_lines:
-            yield f"{key}: {config.run.blocks} blocks cannot share {n_lines} lines of a transform; use fewer"
+            yield f"{key}: {config.run.blocks} blocks cannot share {n_lines} lines of a transform; use fewer blocks"
 
 
 def n_transform_lines(grid) -> int:
-    """The lines of a transform of the grid that blocks share: the smaller number along x or y."""
+    """The number of lines of a transform that blocks can share: the smaller one of those along x and along y."""
     return min(grid.ny, grid.nx // 2 + 1 if grid.periodic_x else grid.nx)
 
 
 def check_dt(config: Config, extremes: FieldExtremes) -> Iterator[str]:
-    """A line about an unstable time step, or too many steps."""
+    """A message about an unstable time step or too many steps."""
     time, largest_rates = config.time, fastest_rates(config, extremes)
     if time.stepper == "leapfrog" and time.robert_asselin == 0 and largest_rates.friction + largest_rates.drag > 0:
         yield (
@@ -309,7 +306,7 @@ def check_dt(config: Config, extremes: FieldExtremes) -> Iterator[str]:
 
 
 def round_down(value: float) -> str:
-    """A positive number rounded down to four digits."""
+    """A positive number rounded down to four significant digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 3)
     return f"{math.floor(value / unit) * unit:.4g}"
 
@@ -323,11 +320,11 @@ def require_length(config: Config) -> None:
 def require_derivatives(config: Config) -> None:
     """Raise UsageError if the executor of a configuration has no derivatives."""
     if config.run.executor == "reference":
-        raise UsageError("executor reference: it has no derivatives; choose native or xla")
+        raise UsageError("executor reference has no derivatives; choose native or xla")
     require_equal_steps(config)
 
 
 def require_equal_steps(config: Config) -> None:
-    """Raise UsageError if the steps of a configuration may be halved."""
+    """Raise UsageError if steps may be divided into substeps."""
     if config.time.max_substeps > 1:
-        raise UsageError("time.max_substeps: pure steps and derivatives need steps of one length; set it to 1")
+        raise UsageError("time.max_substeps: pure steps and derivatives need equal time steps; set it to 1")

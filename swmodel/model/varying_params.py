@@ -1,4 +1,4 @@
-"""Coefficients that vary in time, which the model replaces at their next records."""
+"""Coefficients that vary in time, which the model replaces at each of their records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..parallel.worker import Worker
 from ..setup.fields.record_notes import additive_checksum, note_records
 from ..setup.setup import Setup, rows_and_columns
 
-#: Longest delay of a signal while this process waits for the thread, s.
+#: Longest delay of a signal while this process waits for the reading thread, s.
 MAX_SIGNAL_DELAY_SECONDS = 0.5
 
 _READER = Worker("records")
@@ -26,7 +26,6 @@ class VaryingParams:
         self._records, self._prefetched_step = setup.varying_coefficients(), 0
 
     def is_valid_at(self, step: int) -> bool:
-        """Whether the present coefficients hold at a step."""
         return not self.scheme.varying or self.valid_from <= step < self.valid_until
 
     def next_change(self, max_step: int) -> int:
@@ -34,12 +33,12 @@ class VaryingParams:
         return min(max_step, self.valid_until) if self.scheme.varying else max_step
 
     def clear(self) -> None:
-        """Let the next step read all records again, as functions from Python return other values now."""
+        """Discard all records, so that the next step reads them again: functions from Python may have changed."""
         self.valid_from = self.valid_until = self._prefetched_step = 0
         self._records = self.setup.varying_coefficients()
 
     def change_steps(self, n_steps: int) -> list[int]:
-        """The steps of a run of `n_steps` steps at which coefficients are replaced, with its first and last step."""
+        """The steps at which a run of `n_steps` steps replaces coefficients, including its first and last step."""
         steps_of_change = [0]
         while steps_of_change[-1] < n_steps:
             steps_of_change.append(min(n_steps, self._records.valid_until(steps_of_change[-1])))
@@ -59,11 +58,11 @@ class VaryingParams:
         return params
 
     def params_of_block(self, block, margin: int, step: int | None = None) -> dict:
-        """The varying Params of a block with a margin from a step on, arrays; None: the present ones."""
+        """The varying Params of a block with a margin from a step on, as arrays; None: the present ones."""
         return self.setup.varying_params(self._records, block, margin, self.valid_from if step is None else step)
 
     def restart_notes(self, step: int) -> str:
-        """The notes of a restart file about records from files; all processes call it together."""
+        """Notes of a restart file about records from files; all processes call it together."""
         config, transport = self.setup.config, self.transport
 
         def checksum(name: str, number: int) -> int:
@@ -78,10 +77,10 @@ class VaryingParams:
 
     @contextmanager
     def prefetch(self) -> Iterator[None]:
-        """A context in which a thread reads the next records for `load`, while this one computes without files.
+        """A context in which a thread reads the next records for `load`, while this one computes and opens no files.
 
-        Two threads in netCDF4 at once crash. So the context waits for the thread, and suspends Python's garbage
-        collection, which may close a file of the user. `load` reports errors of reading.
+        netCDF4 crashes if two threads use it at once. So the context waits for the thread, and suspends Python's
+        garbage collection, which may close a file of the user. Errors of reading are reported by `load`.
         """
         future, gc_was_enabled = None, gc.isenabled()
         if self.scheme.varying and self._prefetched_step != self.valid_until:

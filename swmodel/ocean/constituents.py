@@ -1,7 +1,7 @@
-"""Constituents of tides: frequencies, phases at a date, and their slow changes with the nodes of the Moon.
+"""Tidal constituents: frequencies, phases at a date, and nodal corrections.
 
-A tide of one constituent is f H cos(V + u - G), with amplitude H and phase lag G behind Greenwich. V grows linearly in
-time; f and u depend on the date.
+The tide of a constituent is f H cos(V + u - G), with amplitude H and Greenwich phase lag G. V grows linearly in time;
+the nodal corrections f and u depend on the date.
 
 Reference: Foreman, M. G. G. (1977), Manual for tidal heights analysis and prediction, Pac. Mar. Sci. Rep. 77-10;
 Codiga, D. L. (2011), Unified tidal analysis and prediction using the UTide Matlab functions, URI/GSO 2011-01. The
@@ -38,23 +38,19 @@ LONGITUDE_POLYNOMIALS = np.array(
 
 
 class Constituent(NamedTuple):
-    """One constituent at a date."""
-
     name: str
-    species: int  # cycles a day, about: 0 long-period, 1 diurnal, 2 semidiurnal, ...
+    species: int  # cycles per day, rounded: 0 long-period, 1 diurnal, 2 semidiurnal, ...
     frequency: float  # cycles per second
     phase: float  # V + u, radians
     nodal_factor: float  # f
 
     @property
     def period(self) -> float:
-        """Its period, s."""
         return 1 / self.frequency
 
 
 @cache
 def constituent_data() -> dict[str, dict]:
-    """The data of each constituent, by name."""
     return json.loads(Path(__file__).with_name("constituents.json").read_text())["constituents"]
 
 
@@ -77,7 +73,7 @@ def constituents_at(names, start: str, nodal: bool = True) -> list[Constituent]:
 
 
 def astronomical_longitudes(date: datetime) -> tuple[np.ndarray, np.ndarray]:
-    """tau, s, h, p, N', p' at a date, cycles [6], and their changes, cycles a day [6]; tau is lunar time."""
+    """tau, s, h, p, N', p' at a date, cycles [6], and their rates, cycles per day [6]; tau is lunar time."""
     days = (date - EPOCH) / timedelta(days=1)
     ten_thousand_days = days / 1e4
     values = LONGITUDE_POLYNOMIALS @ [1.0, days, ten_thousand_days**2, ten_thousand_days**3] / 360
@@ -89,7 +85,7 @@ def astronomical_longitudes(date: datetime) -> tuple[np.ndarray, np.ndarray]:
 def argument_and_nodal_corrections(
     name: str, longitudes: np.ndarray, rates: np.ndarray
 ) -> tuple[float, float, float, float]:
-    """V and u, cycles, cycles a day of V, and f; for a compound constituent sums, and the product of f."""
+    """V and u, cycles, the rate of V, cycles per day, and f; sums (product for f) in a compound constituent."""
     entry = constituent_data()[name]
     if "sum" in entry:
         parts = [

@@ -17,14 +17,11 @@ from .rotated_pole import axis_angle, from_earth, to_earth, unit_vectors
 #: Distance of each location from its cell's centre, in cells (north, east).
 LOCATION_OFFSETS = {"centre": (0.0, 0.0), "u": (0.0, 0.5), "v": (0.5, 0.0), "corner": (0.5, 0.5)}
 
-#: Degrees of a full circle.
 FULL_CIRCLE_DEGREES = 360.0
 
 
 class Axis(NamedTuple):
-    """Positions along x or y."""
-
-    name: str  # x, y, lon or lat; rlon or rlat if the pole of the grid is not the Earth's
+    name: str  # x, y, lon or lat; rlon or rlat on a rotated-pole grid
     unit: str  # m or degrees
     first: float  # position of the centres of the first cells
     spacing: float  # distance between centres
@@ -34,12 +31,11 @@ class Axis(NamedTuple):
 
     @property
     def edges(self) -> tuple[float, float]:
-        """The positions of both ends of the domain."""
         low = self.first - 0.5 * self.spacing
         return low, low + self.cells * self.spacing
 
     def wrap(self, position):
-        """A position; on a full circle shifted by whole turns to the start of the domain or after it."""
+        """The position; a longitude is shifted by full circles to lie at most one circle east of the western edge."""
         if not self.is_longitude:
             return position
         low = self.edges[0]
@@ -50,18 +46,14 @@ class Axis(NamedTuple):
         return (position - self.first) / self.spacing
 
     def describe_position(self, position: float, digits: int = 10) -> str:
-        """A position in words."""
         return f"{self.name} = {position:.{digits}g} {self.unit}"
 
     def describe_extent(self, digits: int = 10) -> str:
-        """The domain in words."""
         low, high = self.edges
         return f"{self.name} {low:.{digits}g} to {high:.{digits}g} {self.unit}"
 
 
 class Axes(NamedTuple):
-    """Both axes of a grid."""
-
     x: Axis
     y: Axis
 
@@ -70,8 +62,8 @@ class Axes(NamedTuple):
 class Points:
     """Points of one location in some rows and columns of the grid, float64.
 
-    On a sphere x is the distance along the parallel from the meridian of `grid.origin`. y is the distance along the
-    meridian from its parallel. Then x, its origin, dx and length_x depend on the row.
+    On a sphere x is the distance along the parallel from the meridian of `grid.origin`, and y the distance along the
+    meridian from the parallel of `grid.origin`; x, its origin, dx and length_x then depend on the row.
 
     Attributes:
         x, y: positions in m, [1, columns] (on a sphere [rows, columns]) and [rows, 1].
@@ -107,17 +99,16 @@ class Points:
 
     def _require_lon_lat(self, name: str):
         if self.lon_lat is None:
-            raise AttributeError(f"at.{name}: a plane has no longitudes and latitudes; grid.kind=latlon has")
+            raise AttributeError(f"at.{name}: a plane has no longitudes and latitudes; use grid.kind=latlon")
         return self.lon_lat
 
 
 def is_spherical(grid) -> bool:
-    """Whether the cells lie on a sphere."""
     return grid.kind == "latlon"
 
 
 def has_rotated_pole(grid) -> bool:
-    """Whether the grid has its own pole, so that its axes are not eastward and northward."""
+    """Whether the grid is a rotated-pole grid, so that its axes are not eastward and northward."""
     return grid.kind == "latlon" and grid.pole is not None
 
 
@@ -151,7 +142,7 @@ def coordinate_names_and_unit(grid) -> tuple[tuple[str, str], str]:
 
 
 def to_grid_axes(grid, x, y) -> tuple:
-    """Positions along the axes, from places in m or longitudes and latitudes."""
+    """Positions along the axes, from places: x and y in m, or geographic longitudes and latitudes."""
     if not has_rotated_pole(grid):
         return x, y
     rotated = from_earth(grid.pole, x, y)
@@ -159,15 +150,14 @@ def to_grid_axes(grid, x, y) -> tuple:
 
 
 def from_grid_axes(grid, x, y) -> tuple:
-    """Places in m or longitudes and latitudes, from positions along the axes: the inverse of `to_grid_axes`."""
+    """Places from positions along the axes: the inverse of `to_grid_axes`."""
     return to_earth(grid.pole, x, y) if has_rotated_pole(grid) else (x, y)
 
 
 def axis_angle_from(grid, pole, location: str, rows, columns) -> tuple[np.ndarray, np.ndarray]:
-    """Cosine and sine, at points of the grid, of the angle from the x axis about another pole to that of the grid.
+    """Cosine and sine, at points of the grid, of the angle from the x axis of a grid with another pole to that of this.
 
-    A vector with the components (a, b) about that pole has (c a + s b, -s a + c b) along the axes of the grid. The pole
-    None is the Earth's.
+    A vector with the components (a, b) on the other grid has (c a + s b, -s a + c b) on this one; None: the Earth's.
     """
     at = points(grid, location, rows, columns)
     cosine, sine = at.axis_angle or (np.ones((1, 1)), np.zeros((1, 1)))
@@ -196,7 +186,7 @@ def points_on_sphere(grid, lon, lat, i, j) -> Points:
         axis.first + (0.5 * (axis.cells - 1) if cells_from_first is None else cells_from_first) * axis.spacing
         for axis in axes(grid)
     ]
-    metres_per_lon = grid.radius * np.radians(1.0) * np.cos(np.radians(lat))  # m in a degree of longitude
+    metres_per_lon = grid.radius * np.radians(1.0) * np.cos(np.radians(lat))  # m per degree of longitude
     metres_per_lat = grid.radius * radians(1.0)
     first = [axis.first - begin for axis, begin in zip(axes(grid), origin, strict=True)]
     return Points(
@@ -233,14 +223,14 @@ def metrics(grid, rows) -> dict[str, Metric]:
 
 
 def metres_per_unit(grid, axis: str, y=None):
-    """Metres in a unit of the axis x or y; for x at the position `y` along y."""
+    """Metres per unit of the axis x or y; for x at the position `y` along y."""
     if not is_spherical(grid):
         return 1.0
     return grid.radius * radians(1.0) * (np.cos(np.radians(y)) if axis == "x" else 1.0)
 
 
 def max_cell_size(grid) -> float:
-    """The longest side of a cell, m."""
+    """The longest edge of a cell, m."""
     lengths = metrics(grid, np.arange(grid.ny))
     return float(max(lengths["dx"].centre.max(), lengths["dy"].centre.max()))
 
@@ -260,7 +250,7 @@ def distances_between(grid, start, end) -> np.ndarray:
 
 
 def distances_from(grid, position: tuple[float, float], at: Points) -> np.ndarray:
-    """Distances of points from a place in m or degrees, m along the surface; on a ring the shorter one."""
+    """Distances of points from a place in m or degrees, m along the surface; on a periodic axis the shorter one."""
     if is_spherical(grid):
         return distances_between(grid, position, (at.lon, at.lat))
     gaps = [np.abs(coordinate - where) for coordinate, where in zip((at.x, at.y), position, strict=True)]

@@ -17,7 +17,7 @@ class DepthTable:
 
     @classmethod
     def load(cls, path, is_periodic: bool = False) -> DepthTable:
-        """The table called `depth` in a file of NumPy (.npz)."""
+        """The array called `depth` in a NumPy file (.npz)."""
         with np.load(path) as file:
             return cls(file["depth"].astype(np.float64), is_periodic)
 
@@ -32,11 +32,11 @@ class DepthTable:
                 yield self.depths[np.clip(j + north, 0, ny - 1), column_east], weight
 
     def water_fraction(self, row, column) -> np.ndarray:
-        """The fraction of the points around that is water, by weight."""
+        """The weighted fraction of the four points around that is water."""
         return sum(weight * (depth > 0) for depth, weight in self.neighbours(row, column))
 
     def depth(self, row, column) -> np.ndarray:
-        """The depth from the points of water around, by weight, m; NaN where most is land."""
+        """The weighted mean depth of the points around that are water, m; NaN where more than half is land."""
         wet, total = (
             self.water_fraction(row, column),
             sum(weight * depth for depth, weight in self.neighbours(row, column)),

@@ -1,12 +1,12 @@
-"""Quantities that follow from the state: each is a row of the table, with its function.
+"""Derived quantities: each is a row of the table, with the function that computes it from the state.
 
-A run can write, average and draw each of them. The parameters of a function name its inputs:
+A run can write, average and plot each of them. The parameters of a function name its inputs:
 
     h, u, v          Patches of the padded state, m and m s-1
     grid             Grid of Patches
     physics          the section [physics] of the configuration
     face_thickness   function of h to the thickness on u and on v faces
-    wet_thickness             thickness above which a cell counts as wet, m; None without drying
+    wet_thickness    thickness above which a cell counts as wet, m; None without drying
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ POTENTIAL: dict[str, Any] = {"dimension": (2, 0, -1, 0), "is_signed": True, "is_
 
 
 def bernoulli_kinetic_energy(u: Patch, v: Patch, grid) -> Patch:
-    """K = ((u²)^x + (v²)^y) / 2 at centres, m2 s-2, means by area; u and v are zero on closed faces."""
+    """K = ((u²)^x + (v²)^y) / 2 at centres, m2 s-2, with means weighted by area; u and v are zero on closed faces."""
     half = 0.5 * grid.rarea.centre
     return apply_weighted(half, mx_c, grid.area.u, u * u) + apply_weighted(half, my_c, grid.area.v, v * v)
 
@@ -62,7 +62,7 @@ def elevation(h, grid):
 
 
 def sea_level(h, grid, physics):
-    """eta, m; with reduced gravity eta g'/g: in the resting deep layer, sea level balances the interface."""
+    """eta, m; with reduced gravity eta g'/g, because sea level balances the interface above a deep layer at rest."""
     eta = h - grid.depth
     return (physics.gravity / physics.full_gravity) * eta if physics.reduced_gravity else eta
 
@@ -83,12 +83,12 @@ def layer_vorticity(h, u, v, grid):
 
 
 def square(a: Patch) -> Patch:
-    """a², rounded: otherwise compilers fuse one of two products with their sum, which depends on the layout."""
+    """a², rounded: otherwise compilers fuse a product with a sum, and which one they choose depends on the layout."""
     return np.maximum(a * a, 0.0)
 
 
 def squared_speed(u, v, grid):
-    """(u²)^x + (v²)^y at centres, m2 s-2, means by area."""
+    """(u²)^x + (v²)^y at centres, m2 s-2, with means weighted by area."""
     faces = (grid.area.u, grid.open_u * u), (grid.area.v, grid.open_v * v)
     through_x, through_y = (np.maximum(area * velocity * velocity, 0.0) for area, velocity in faces)
     return grid.rarea.centre * (mx_c(through_x) + my_c(through_y))
@@ -188,5 +188,5 @@ DERIVED = variables_by_name(
     ),
 )
 
-#: The quantities that solve Poisson's equation, in seas without land.
+#: The quantities that are solutions of Poisson's equation; they need a sea without land.
 POTENTIALS = tuple(name for name, row in DERIVED.items() if row.is_potential)

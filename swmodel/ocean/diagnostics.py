@@ -1,7 +1,7 @@
-"""Numbers for the whole domain: mass, energy, potential enstrophy, extremes.
+"""Diagnostics of the whole domain: mass, energy, potential enstrophy, extremes.
 
-They have the same bits on any layout. Contributions of cells are computed in float64; sums over cells and processes are
-sums of integers, which do not depend on the order (`FixedPoint`).
+They have the same bits on any layout: the contributions of cells are computed in float64 and added as integers, so that
+the order of cells and processes does not matter (`FixedPoint`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from .state import State
 from .table import INFLOW_PREFIX
 from .terms.tracer import CONTENT_SUFFIX, content_of, tracers_in
 
-#: Cells in a strip, which fits into the cache and is large enough for a thread.
+#: Cells per strip: few enough for the cache, and enough work for a thread.
 STRIP_CELLS = 1 << 17
 
 
 class Diagnostic(NamedTuple):
-    """Units and description of a number for the whole domain."""
-
     units: str
     long_name: str
 
@@ -37,11 +35,10 @@ DIAGNOSTICS = {
     "energy": Diagnostic("J", "kinetic and available potential energy"),
     "potential_enstrophy": Diagnostic("m s-2", "potential enstrophy"),
     "max_speed": Diagnostic("m s-1", "largest speed"),
-    "min_h": Diagnostic("m", "least thickness of the layer"),
+    "min_h": Diagnostic("m", "smallest thickness of the layer"),
     "cfl": Diagnostic("1", "CFL number of the current and of gravity waves"),
 }
 
-#: Further quantities where land floods and falls dry.
 DRYING_DIAGNOSTICS = {
     "flooded_area": Diagnostic("m2", "area of flooded land"),
     "limited_faces": Diagnostic("1", "faces with limited outflow"),
@@ -49,10 +46,7 @@ DRYING_DIAGNOSTICS = {
 
 
 def diagnostics_of_run(scheme, sides, max_substeps: int = 1) -> dict[str, Diagnostic]:
-    """The diagnostics of a run with this Scheme: DIAGNOSTICS, contents of the domain, inflow through open boundaries.
-
-    `max_substeps`: `time.max_substeps` of the run.
-    """
+    """The diagnostics of a run, by name: DIAGNOSTICS, contents of tracers, inflow through open boundaries."""
     diagnostics = DIAGNOSTICS | (DRYING_DIAGNOSTICS if scheme.drying else {})
     diagnostics |= {"time_step": Diagnostic("s", "length of the last time steps")} if max_substeps > 1 else {}
     diagnostics |= {name: Diagnostic("m3", f"content of {name}") for name in tracers_in(scheme.state_type._fields)}
@@ -62,11 +56,11 @@ def diagnostics_of_run(scheme, sides, max_substeps: int = 1) -> dict[str, Diagno
 
 
 def diagnose(blocks, config, transport) -> dict[str, float]:
-    """The `diagnostics_of_run` of the whole domain but those of faces, the same on all processes, which call it
-    together.
+    """The diagnostics of the whole domain, except for time step, inflow and limited faces.
 
-    NaN if the state is not finite; potential enstrophy also if some thickness is not positive.
-    With drying its thickness is at least that of films, and land without water has no energy.
+    All processes call it together and get the same result. All values are NaN if the state is not finite. Potential
+    enstrophy is also NaN if a thickness is not positive; with drying its thickness is at least that of wet cells, and
+    land without water has no energy.
 
     Args:
         blocks: (state, grid, shape) of each block of this process, with Patches of NumPy arrays, including a halo.
@@ -94,7 +88,7 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
 
 
 def cut_strips(padded_state: State, grid, shape):
-    """The block in strips of rows: State, Grid (views) and shape of each."""
+    """Divide a block into strips of rows: State and Grid (views) and shape of each."""
     rows = max(1, STRIP_CELLS // shape[1])
     for first in range(0, shape[0], rows):
         last = min(first + rows, shape[0])
@@ -102,13 +96,13 @@ def cut_strips(padded_state: State, grid, shape):
 
 
 def to_double_precision(state: State, grid) -> State:
-    """The state in float64, its velocities zero on closed faces."""
+    """The state in float64, with zero velocity on closed faces."""
     state = type(state)._make(field.map(lambda a: a.astype(np.float64)) for field in state)
     return state._replace(u=grid.open_u * state.u, v=grid.open_v * state.v)
 
 
 def map_on_all_cores(function, strips) -> list:
-    """The results of function(state, grid, shape) for all strips, in their order, without NumPy's warnings."""
+    """Results of function(state, grid, shape) for all strips, in order, without NumPy's warnings."""
 
     def without_warnings(strip):
         with np.errstate(all="ignore"):
@@ -119,7 +113,7 @@ def map_on_all_cores(function, strips) -> list:
 
 
 def select_rows(field, first: int, last: int):
-    """Rows first to last of a Patch, or of each in a tuple, renumbered so that row first + 1 is row 0."""
+    """Rows [first, last) of a Patch, or of each Patch in a tuple, renumbered so that row first + 1 becomes row 0."""
     if isinstance(field, tuple):
         return field._make(select_rows(each, first, last) for each in field)
     if field.values.shape[-2] == 1:
@@ -129,10 +123,10 @@ def select_rows(field, first: int, last: int):
 
 
 def field_bounds(strips, transport) -> dict[str, float]:
-    """Largest sizes over all strips of all processes, SI units; all NaN if one is not finite.
+    """Largest absolute values over all strips of all processes, SI units; all NaN if one is not finite.
 
-    Those of h, u, v, contents, depth, f, area, dx, dy and 1/area at any location, and `per_length`. "min_h" is the
-    smallest thickness on water.
+    They are those of h, u, v, contents, depth, f, area, dx, dy and 1/area at any location, and `max_inverse_length`.
+    "min_h" is the smallest thickness on water.
     """
     bounds_of_strips = map_on_all_cores(field_bounds_of_strip, strips)
     local = np.max([list(bounds.values()) for bounds in bounds_of_strips], axis=0)
@@ -164,7 +158,7 @@ def field_bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
 
 
 def max_inverse_length(grid, shape, wet) -> float:
-    """The largest sqrt(1/dx² + 1/dy²) in rows of a block with water, m-1; 0 without water."""
+    """The largest sqrt(1/dx² + 1/dy²) in the rows of a block that contain water, m-1; 0 without water."""
     inverse_lengths = np.hypot(grid.rdx.centre.block_values(shape), grid.rdy.centre.block_values(shape))
     return float((inverse_lengths * np.any(wet, axis=1, keepdims=True)).max())
 
@@ -195,7 +189,7 @@ def contribution_bounds(bounds_of_fields: dict[str, float], g: float, wet_thickn
 def sums_and_max_speed(
     strips, bounds: dict[str, float], g: float, wet_thickness, transport
 ) -> tuple[dict[str, float], float]:
-    """Sums of the `contributions` of all cells, by name, and the largest speed, m s-1; `bounds` are theirs."""
+    """Sums of the `contributions` of all cells, by name, and the largest speed, m s-1; `bounds` are those of a cell."""
     scales = {name: FixedPoint(bound) for name, bound in bounds.items()}
 
     def pieces_of_strip(state, grid, shape):
@@ -219,11 +213,10 @@ def sums_and_max_speed(
 def contributions(state: State, grid, g, wet_thickness: float | None = None) -> dict[str, Patch]:
     """The contributions of each cell to the sums over the domain, by name.
 
-    They are its volume, m3, its content of each dissolved substance, and a quarter of its corners' area
-    (f + zeta)²/(2 h_q), m s-2. The energy over density, m5 s-2, is that of the cell and its east and north faces. Sums
-    with one factor replace means, which saves a pass over the fields for each.
-
-    With drying (`wet_thickness`, m) the potential energy of water on land is that above the same land without water.
+    They are its volume and its content of each tracer, m3, and a quarter of area (f + zeta)²/(2 h_q) of its four
+    corners, m s-2. The energy over density, m5 s-2, is that of the cell and its east and north faces. Means are sums
+    times one factor, which saves a pass over the fields for each. With drying (`wet_thickness`, m) the potential energy
+    of water on land is relative to the same land without water.
     """
     h, u, v = state[:3]
     eta, water = h - grid.depth, grid.area.centre * grid.wet

@@ -1,23 +1,23 @@
-"""Wetting and drying: thin water closes faces, cells keep water, bores keep their momentum.
+"""Wetting and drying: faces close in thin water, cells never lose more than they hold, and bores keep momentum.
 
-A face has a sill z = - min(H, H_E), the higher bed of its two cells. The water above it on either side is
+A face has a sill z = - min(H, H_E), the higher bed of its two cells. The water above the sill in these cells is
 
     l = max(0, eta - z),   r = max(0, eta_E - z),   and the face is open by w = clip(max(l, r)/h_dry - 1, 0, 1).
 
-Through open faces flows w u. Closed faces take the velocity of the water that arrives, or none. In a gentle sea all
-else is as without drying. Where the level bends or water is thin, a cell has a share s > 0, and a face the larger share
-a of its two cells, of
+The velocity through a face is w u; a closed face takes on the velocity of the water that arrives at it, or zero. In a
+smooth sea all else is as without drying. Where the slope of the level changes abruptly or water is thin, a cell breaks
+with a fraction s > 0, and a face with the larger fraction a of its two cells. This fraction of the face has
 
-    thickness   up + min(|H - H_E|/2, up), up = l or r from upwind, in place of the mean (h + h_E)/2
-    momentum    what enters the cell of a velocity with its momentum, in place of (q V) and d_x K
+    thickness   up + min(|H - H_E|/2, up), where up is the upwind one of l and r, in place of the mean (h + h_E)/2
+    momentum    the inflow of momentum into the cell of a velocity, in place of (q V) and d_x K
     time        the start of the step and its new thickness, in place of the mixed states of the stepper
 
 No cell loses more than MAX_OUTFLOW_FRACTION of its water in a step: transports out of it are multiplied by min(1,
 MAX_OUTFLOW_FRACTION h / outflow), so h >= 0 without clipping. Drag is implicit where it is fast, (R - k u)/(1 + max(0,
-k dt - 1/2)), R all other accelerations. A lake stays at rest around dry islands. The step is that of
+k dt - 1/2)), where R are all other accelerations. A lake stays at rest around dry islands. The step is that of
 `timestep.ForwardBackward`.
 
-References: Stelling and Duinmeijer (2003) for faces and momentum. docs/decisions.md has the trials.
+References: Stelling and Duinmeijer (2003) for faces and momentum. docs/decisions.md describes what else was tried.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from .patch import Patch, south, west
 from .state import State
 from .weno import neighbour_x, neighbour_y
 
-#: Largest share of its water that leaves a cell in a step.
+#: Largest fraction of its water that leaves a cell in a step.
 MAX_OUTFLOW_FRACTION = 0.999
-#: Change of the slope of the level over a cell, relative to the thickness, where s begins, and where it is 1.
+#: Change of the level step across a cell, relative to the thickness, from which on s > 0, and where it reaches 1.
 BREAKING_LIMITS = (0.01, 0.06)
-#: Thickness in units of h_dry below which s is 1, and above which it is 0 on a smooth level.
+#: Thickness in units of h_dry below which s is 1, and above which it is 0 if the level is smooth.
 THIN_LAYER_LIMITS = (5.0, 20.0)
-#: Least thickness that divides, and water that stays in its cell, in units of h_dry.
+#: Smallest thickness used as a divisor, and thickness below which water stays in its cell, in units of h_dry.
 MIN_DIVISOR, MIN_MOBILE_DEPTH = 1e-3, 1e-9
 
 
@@ -55,22 +55,20 @@ class WettingFaces(NamedTuple):
     level_step: Patch  # w (r - l), the difference of the levels above the sill, m
 
     def upwind_thickness(self, velocity: Patch) -> Patch:
-        """The thickness that a velocity brings, m: that above the sill, and up to as much below it on a slope."""
+        """The upwind thickness, m: the water above the sill and, on a slope, up to as much below it."""
         water = where(
             velocity > 0, self.water_near, where(velocity < 0, self.water_far, 0.5 * (self.water_near + self.water_far))
         )
         return water + np.minimum(0.5 * self.bed_step, water)
 
     def arriving_velocity(self, velocity: Patch) -> Patch:
-        """The velocity of the water that flows towards a face from the faces behind and ahead of it, m s-1."""
+        """The velocity of the water that flows towards a face from its two neighbours along the axis, m s-1."""
         through_open = self.open_fraction * velocity
         return np.maximum(self.neighbour(through_open, -1), 0.0) + np.minimum(self.neighbour(through_open, 1), 0.0)
 
 
 def wetting_faces(h: Patch, depth: Patch, open_mask: Patch, drying_thickness: Any, neighbour: Callable) -> WettingFaces:
-    """The WettingFaces of an axis from thickness and depth at centres; `open_mask` is 0 at coasts of the mask,
-    `drying_thickness` is h_dry.
-    """
+    """The WettingFaces of an axis from h and depth at centres; `open_mask` is 0 along coasts of the land-sea mask."""
     eta, depth_beyond = h - depth, neighbour(depth, 1)
     sill = -np.minimum(depth, depth_beyond)
     water_near, water_far = np.maximum(eta - sill, 0.0), np.maximum(neighbour(eta, 1) - sill, 0.0)
@@ -90,11 +88,11 @@ def wetting_faces(h: Patch, depth: Patch, open_mask: Patch, drying_thickness: An
 class WettingFlow(Flow):
     """The Flow of a scheme with drying.
 
-    Its h is at least h_dry, for terms that divide by it; h_u and h_v are means of it.
+    Where s > 0, h is at least h_dry, because terms divide by it; h_u and h_v are means of this h.
 
     Attributes:
         step_start: {name: field} of h, u and v at the start of the step, padded.
-        dt: length of the step, s; None: of no step.
+        dt: length of the step, s; None if there is no step.
         drying_thickness: h_dry, m.
         faces_x, faces_y: the WettingFaces.
         breaking_fraction, breaking_fraction_u, breaking_fraction_v: s at centres, a on faces.
@@ -134,9 +132,7 @@ class WettingFlow(Flow):
         self.V = grid.dx.v * (blend(self.h_v, self.faces_y.upwind_thickness(self.v), self.breaking_fraction_v) * self.v)
 
     def limit_outflow(self) -> None:
-        """Leave water in each cell: multiply the transports out of it by min(1, MAX_OUTFLOW_FRACTION h / outflow) where
-        s > 0.
-        """
+        """Where s > 0, multiply the transports out of each cell by min(1, MAX_OUTFLOW_FRACTION h / outflow)."""
         if self.dt is None:
             return
         leaving = np.maximum(self.U, 0.0) - np.minimum(west(self.U), 0.0)
@@ -161,7 +157,7 @@ class WettingFlow(Flow):
         )
 
     def pressure_state(self, rate: Patch, forward: Any) -> Flow:
-        """As `Flow.pressure_state`; where s is 1 the new thickness drives."""
+        """As `Flow.pressure_state`; where s is 1, the thickness is that at the end of the step."""
         if forward is None:
             return self
         return self.with_thickness(
@@ -175,11 +171,11 @@ class WettingFlow(Flow):
     def accelerations(
         self, smooth_rates: dict, pressure_state: Flow, rate: Patch, heads: list, gravity: Any
     ) -> dict[str, Patch]:
-        """du/dt and dv/dt, m s-2, by advection, Coriolis force and pressure.
+        """du/dt and dv/dt, m s-2, from advection, Coriolis force and pressure.
 
         Args:
-            smooth_rates: those by (q V) and d_x K.
-            pressure_state: the Flow whose thickness drives.
+            smooth_rates: those from (q V) and d_x K.
+            pressure_state: the Flow whose thickness gives the pressure.
             rate: dh/dt, m s-1.
             heads: what terms add to the pressure, m2 s-2.
         """
@@ -191,7 +187,7 @@ class WettingFlow(Flow):
         }
 
     def apply_drag(self, rates: dict[str, Patch], damping: dict[str, Patch]) -> dict[str, Patch]:
-        """The accelerations with drag on open faces; closed ones take the velocity that arrives in a step.
+        """The accelerations with drag on open faces; closed ones take on the arriving velocity within a step.
 
         Args:
             rates: accelerations R, m s-2.
@@ -206,14 +202,12 @@ class WettingFlow(Flow):
                 continue
             R = (R - k * now) / (1 + np.maximum(k * self.dt - 0.5, 0.0)) if name in damping else R
             arrival = (axis.arriving_velocity(now) - now) * (1 / self.dt)
-            accelerations[name] = where(
-                axis.closed_fraction < 1, blend(R, arrival, axis.closed_fraction), arrival
-            )  # exact on both ends
+            # exact at both ends
+            accelerations[name] = where(axis.closed_fraction < 1, blend(R, arrival, axis.closed_fraction), arrival)
         return accelerations
 
 
 def clip_to_unit(a: Patch) -> Patch:
-    """a, at least 0 and at most 1."""
     return np.minimum(np.maximum(a, 0.0), 1.0)
 
 
@@ -223,7 +217,7 @@ def blend(a: Patch, b: Patch, weight: Patch) -> Patch:
 
 
 def breaking_fraction(h: Patch, jump_x: Patch, jump_y: Patch, drying_thickness: Any) -> Patch:
-    """s at centres: 1 in films, and where the slope of the level changes over a cell by much of the thickness."""
+    """s at centres: 1 in thin layers, and where the level step changes across a cell by much of the thickness."""
     bend = np.maximum(abs(jump_x - west(jump_x)), abs(jump_y - south(jump_y)))
     bend_start, bend_end = BREAKING_LIMITS
     thin_full, thin_end = THIN_LAYER_LIMITS
@@ -237,7 +231,7 @@ def breaking_fraction(h: Patch, jump_x: Patch, jump_y: Patch, drying_thickness: 
 
 
 def breaking_accelerations(flow: WettingFlow, h_new: Patch) -> dict[str, Patch]:
-    """du/dt and dv/dt, m s-2: what enters the cells of the velocities, over their new water, and the Coriolis force."""
+    """du/dt and dv/dt, m s-2: inflow of momentum over the new water of the velocity's cell, and Coriolis force."""
     grid, u, v, min_thickness = flow.grid, flow.u, flow.v, MIN_DIVISOR * flow.drying_thickness
     gain_u = momentum_inflow(u, mx_c(flow.U), neighbour_x) + momentum_inflow(u, south(mx_f(flow.V)), neighbour_y)
     gain_v = momentum_inflow(v, west(my_f(flow.U)), neighbour_x) + momentum_inflow(v, my_c(flow.V), neighbour_y)
@@ -248,9 +242,9 @@ def breaking_accelerations(flow: WettingFlow, h_new: Patch) -> dict[str, Patch]:
 
 
 def momentum_inflow(a: Patch, U: Patch, neighbour: Callable) -> Patch:
-    """sum of transport (carried - a) into the cells of a velocity a, m4 s-2, from U at the sides behind them, m3 s-1.
+    """The sum of U (carried - a) into the cells of a velocity a, m4 s-2, from U at their west or south edges, m3 s-1.
 
-    Carried is the a of the cell that the water leaves, and half its slope: the smaller one, zero at extremes.
+    `carried` is the a of the cell that the water leaves plus half its slope, the smaller of two and zero at extremes.
     """
     step = neighbour(a, 1) - a
     step_behind = neighbour(step, -1)

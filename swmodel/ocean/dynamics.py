@@ -1,4 +1,4 @@
-"""Tendencies of the vector-invariant shallow-water equations on a C-grid: the core, and the further terms.
+"""Tendencies of the vector-invariant shallow-water equations on a C-grid: those of the core equations and of all terms.
 
 The symbols are those of Sadourny (1975): transports U, V through faces, kinetic energy per mass K, Bernoulli function
 P, potential vorticity q. docs/numerics.md has the discrete equations with their boundary conditions.
@@ -35,14 +35,13 @@ def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
 def tendency(
     padded_state: State, now: Instant, grid, params: dict, scheme, forward: ForwardBackwardInputs | None = None
 ) -> State:
-    """dx/dt of the prognostic fields x of a block, from its state with `scheme.halo_width` rows of neighbours on each
-    side.
+    """dx/dt of the prognostic fields x of a block, from its state with a halo of `scheme.halo_width` cells.
 
     Args:
         padded_state: State of Patches that cover the block and its halo.
         now: the time of the state.
         grid: Grid of Patches that cover at least the same cells (`grid.as_patches`).
-        params: coefficients by name, Patches like those of the Grid; `records` describes varying ones.
+        params: coefficients by name, Patches like those of the Grid; see `records` for varying ones.
         scheme: the Scheme, with the terms.
         forward: the ForwardBackwardInputs of the stepper `gfb`, in Patches; their `step_start` has the fields
             `scheme.step_start_fields` by name.
@@ -76,8 +75,8 @@ def tendency(
         core = accelerations(q, sum(heads, start=P), flow, scheme)
     others = [{name: rate for name, rate in each.items() if name != "h"} for each in term_rates]
     if scheme.step_start_fields:
-        user_rates = [each for term, each in zip(explicit_terms, term_rates, strict=True) if term in scheme.user_terms]
-        step = forward and forward.whole_step(rates["h"], sum_rates(user_rates).get("h"))
+        freshwater_rates = [each for term, each in zip(explicit_terms, term_rates, strict=True) if term.is_freshwater]
+        step = forward and forward.whole_step(rates["h"], sum_rates(freshwater_rates).get("h"))
         others += [term.rate_over_step(flow, params, step) for term in scheme.active_terms if term.rate_over_step]
     velocity_rates = sum_rates([core, *others])
     if scheme.drying:
@@ -100,7 +99,7 @@ def make_flow(
 
 
 def sum_rates(parts: Iterable[dict[str, Patch]]) -> dict[str, Patch]:
-    """The sum of rates by name, from the first part to the last."""
+    """The sum of the rates by name, added in the order of the parts."""
     total: dict[str, Patch] = {}
     for part in parts:
         for name, rate in part.items():
@@ -115,7 +114,7 @@ def mask_rates(rates: dict[str, Patch], padded_state: State, flow: Flow) -> Stat
 
 
 def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
-    """{part: its rates of all prognostic fields}; the sum of the parts is `tendency`, except for rounding.
+    """The tendency by parts, {part: rates of all prognostic fields}; their sum is `tendency`, except for rounding.
 
         continuity    the divergence of the transports, in dh/dt
         advection     the flux of relative vorticity and the slope of kinetic energy
@@ -123,7 +122,7 @@ def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dic
         pressure      the slope of g (h - H)
 
     and the terms of the Scheme, by their names. Accelerations are linear in P, so the parts follow from splitting
-    P = g (h - H) + K. The flux of relative vorticity is that of q = (f + zeta) / h_q less that of f / h_q. The
+    P = g (h - H) + K. The flux of relative vorticity is that of q = (f + zeta) / h_q minus that of f / h_q. The
     arguments are those of `tendency`.
     """
     params = interpolate_records(params, now, scheme.varying, padded_state.h.values.dtype)

@@ -1,18 +1,17 @@
 """Elements of arrays: `boundary_tide_level[M2,cosine]` is the field [y, x] of an array [constituent, part, y, x].
 
-Configurations, cases and Python give whole arrays; the equations, derivatives and restart files have their elements.
+Configurations, cases and Python give whole arrays; the equations, derivatives and restart files use the elements.
 """
 
 from __future__ import annotations
 
 
 def element(array: str, *index: str) -> str:
-    """The name of an element of an array."""
     return f"{array}[{','.join(index)}]"
 
 
 def array_of(name: str) -> str:
-    """The array of an element; any other name itself."""
+    """The array of an element; any other name is returned as it is."""
     return name.partition("[")[0]
 
 

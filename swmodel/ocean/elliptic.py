@@ -1,17 +1,17 @@
 """Poisson's and Helmholtz's equations on a rectangle without land, by Fourier transforms; the balanced part of a flow.
 
 The Laplacian is that of the C-grid, a difference of differences over dx² and dy², which multiplies a wave of wavenumber
-k by - (2/dx sin(k dx/2))². So the discrete equation holds to round-off. A field with points beside a wall has no normal
-gradient there; a field with points on the wall is zero there.
+k by - (2/dx sin(k dx/2))². So the discrete equation holds to round-off. A field with points half a cell from a wall has
+no normal gradient there; a field with points on the wall is zero there.
 
 Potential vorticity determines the balanced part of a flow on an f plane of uniform depth. In linear theory its
-disturbance, q' = (zeta - f eta_q / H) / H with eta_q the mean of eta around a corner, does not change. Gravity waves
-have no q' and leave; the rest is in geostrophic balance,
+disturbance, q' = (zeta - f eta_q / H) / H with eta_q the mean of eta around a corner, does not change in time. Gravity
+waves have no q' and propagate away; what remains is in geostrophic balance,
 
     (laplacian - f²/(g H) M) psi = H q',    u = - d psi/dy,  v = d psi/dx,  eta = f/g (mean of psi around the cell),
 
-with M the mean over the corners of a cell and back. It solves the model's equations, linearised about rest, to
-round-off. psi is zero on walls.
+where M takes the mean from corners to centres and back. This flow is a steady solution of the model's equations,
+linearised about rest, to round-off. psi is zero on walls.
 
 Reference: Hoskins, McIntyre and Robertson (1985), Q. J. R. Meteorol. Soc. 111, 877-946.
 """
@@ -36,8 +36,7 @@ from .state import State
 class HelmholtzEquation(NamedTuple):
     """(laplacian - b M) x = y for x; M takes the mean over the four points half a cell away, twice.
 
-    If b = 0 and no wall requires x = 0, a solution needs a y with zero mean. Then the mean of y is removed, and that of
-    x is zero.
+    If b = 0 and no wall requires x = 0, a solution needs a y without mean: that of y is removed, and that of x is zero.
     """
 
     location: str  # of the fields on the C-grid
@@ -55,7 +54,7 @@ class HelmholtzEquation(NamedTuple):
         if self.b:
             mean_y, mean_x = (np.cos(half) ** 2 for half in half_phases)
             mean = jnp.asarray(self.b * mean_y[:, None], dtype) * fourier.block_part(mean_x[None].astype(dtype))
-            # The barrier keeps compilers from fusing the product with the difference: the same bits on any layout.
+            # The barrier keeps compilers from fusing product and difference, so that any layout gives the same bits.
             factor = factor - jax.lax.optimization_barrier(mean)
         is_zero = factor == 0
         inverse = jnp.where(is_zero, 0, 1 / jnp.where(is_zero, 1, factor))
@@ -64,12 +63,11 @@ class HelmholtzEquation(NamedTuple):
 
 
 def make_solver(equation: HelmholtzEquation, transport):
-    """The program that solves an equation."""
     return lambda y: equation.solve_block(y, transport)
 
 
 def solve(equation: HelmholtzEquation, y: list[np.ndarray], transport) -> list[np.ndarray]:
-    """x on each of the transport's blocks, computed in double precision, in arrays of the type of y, [..., y, x]."""
+    """x on each of the transport's blocks, computed in double precision, in the dtype of y, [..., y, x]."""
     of_block = dict(zip(transport.blocks, y, strict=True))
     with jax.enable_x64(True):
         program = cached_jit(make_solver, equation, transport)
@@ -90,14 +88,11 @@ def make_poisson_solver(grid, blocks, transport):
 
 
 def require_rectangle(what: str, blocks, transport) -> None:
-    """Raise a UsageError, which begins with `what`, if there is land or a sphere; all processes call it together.
-
-    `blocks` are (State, Grid of Patches, shape) of each block of this process.
-    """
+    """Raise a UsageError that begins with `what` if any process has land or a sphere in its (State, Grid, shape)."""
     if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
-        raise UsageError(f"{what} available on planes only, but this grid is on a sphere")
+        raise UsageError(f"{what} only available on planes, but this grid is on a sphere")
     if transport.any(any(np.any(grid.wet.block_values(shape) == 0) for _, grid, shape in blocks)):
-        raise UsageError(f"{what} available in seas without land only, but this one has some")
+        raise UsageError(f"{what} only available in seas without land, but this one has land")
 
 
 class UniformLayer(NamedTuple):
@@ -115,7 +110,7 @@ def uniform_layer(blocks, physics, transport) -> UniformLayer:
     min_and_negated_max = [min(float(np.min(d)) for d in depths), -max(float(np.max(d)) for d in depths)]
     min_depth, negated_max_depth = transport.reduce(np.array(min_and_negated_max), "min")
     if min_depth != -negated_max_depth or physics.beta != 0 or physics.f0 == 0:
-        raise UsageError("balanced flows need an f plane of uniform depth: physics.f0, no physics.beta, one depth")
+        raise UsageError("balanced flows need an f plane of uniform depth: set physics.f0, and leave out physics.beta")
     return UniformLayer(physics.f0, physics.gravity, float(min_depth))
 
 
@@ -126,7 +121,7 @@ def scaled_pv_anomaly(state: State, grid, layer: UniformLayer) -> Patch:
 
 
 def make_balanced_flow(equation: HelmholtzEquation, layer: UniformLayer, transport):
-    """The program (H q' on a block) -> eta, u, v on it."""
+    """The program that computes eta, u and v on a block from H q'."""
     grid, shape = equation.grid, transport.shape
 
     def balanced_flow(source):
@@ -141,7 +136,7 @@ def make_balanced_flow(equation: HelmholtzEquation, layer: UniformLayer, transpo
 def balanced_flow(blocks, config, transport) -> list[dict[str, np.ndarray]]:
     """eta (m), u and v (m s-1) on each of the transport's blocks, from the potential vorticity of a state.
 
-    All processes call it together. Potential vorticity on walls does not count.
+    All processes call it together. Potential vorticity on walls is ignored.
 
     Args:
         blocks: (State with a halo, Grid, shape), in Patches, of each block of this process.

@@ -1,7 +1,6 @@
-"""Quantities of the state, tracers and forcing on blocks, and the inflow through open boundaries.
+"""Derived quantities, tracers and forcing on blocks, and the inflow through open boundaries.
 
-The state has no current at the faces of open boundaries: it follows from the sea level inside
-(`terms.open_boundaries`).
+The State has no current on the faces of open boundaries; `terms.open_boundaries` computes it from the sea level inside.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from .table import INFLOW_PREFIX
 from .terms.tracer import concentration_of
 from .timestep import ForwardBackwardInputs
 
-#: Row or column of the faces of each side, and the sign of an inflow.
+#: Row or column of the faces on each side, and the sign of a transport into the domain.
 SIDE_FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
 
 def evaluate_fields(
     names, blocks, physics, face_thickness: str, solve_poisson, wet_thickness: float | None = None
 ) -> list[dict]:
-    """The quantities, tracers or prognostic fields `names` on each block, arrays of its shape.
+    """The derived quantities, tracers or prognostic fields `names` on each block, in arrays of its shape.
 
     Args:
         blocks: (State of Patches with a halo, Grid of Patches, shape) of each block, NumPy or JAX.
@@ -53,24 +52,24 @@ def evaluate_fields(
 
 
 def derived_names(scheme) -> list[str]:
-    """The names of the derived fields of a run with this Scheme."""
+    """The names of the fields that can be derived from the state of a run with this Scheme."""
     names = [name for name in DERIVED if scheme.drying or name != "wet"]
     return [*names, *scheme.output_fields]
 
 
 def forcing_fields(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:
-    """The fields `names` of FORCING after a number of steps, as in the equations, on a block."""
+    """The forcing fields `names` on a block after `step` steps, as the equations use them."""
     dtype = params["density"].values.dtype
     now = interpolate_records(params, Instant(np.full((1, 1), step, np.int32)), scheme.varying, dtype)
     return {name: np.broadcast_to(now[name].block_values(shape), shape) for name in names}
 
 
 def require_fields(names, scheme, extra_names=()) -> list[str]:
-    """The list of one name or several. UsageError: one is no field of this Scheme, and not in `extra_names`."""
+    """The names as a list. UsageError: one is neither a field of this Scheme nor in `extra_names`."""
     names = [names] if isinstance(names, str) else [str(name) for name in names]
     available = [*derived_names(scheme), *extra_names]
     if unknown := [name for name in names if name not in available]:
-        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(available)}")
+        raise UsageError(f"no field {', '.join(unknown)}; available are {', '.join(available)}")
     return names
 
 
@@ -79,7 +78,7 @@ def flow_at_step(
 ) -> Flow:
     """The Flow of a padded state after a number of steps; Patches of NumPy or JAX, params as for `tendency`.
 
-    With the ForwardBackwardInputs of a forward-backward step the state is that in the middle of the step.
+    With ForwardBackwardInputs, the state is that in the middle of a forward-backward step.
     """
     now = Instant(step, 0.5 if forward else 0.0)
     return make_flow(
@@ -88,18 +87,18 @@ def flow_at_step(
 
 
 def with_boundary_velocity(flow: Flow) -> tuple[State, Grid]:
-    """State and Grid of a Flow, in which faces of open boundaries are open and have a current."""
+    """State and Grid of a Flow, with the faces of open boundaries open and with their current."""
     grid = flow.grid
     opened = grid._replace(open_u=grid.open_u + grid.open_boundary_u, open_v=grid.open_v + grid.open_boundary_v)
     return flow.state._replace(u=flow.u, v=flow.v), opened
 
 
 def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
-    """The sum of U, or V, over the faces of each open boundary, positive inward, m3 s-1; the same bits on any layout.
+    """The transport into the domain through each open boundary, m3 s-1; it has the same bits on any layout.
 
-    These are the transports of the mass equation: with the weights of ab2 and ab3, and by the flows in the middle of
-    steps of gfb, time step times inflow is the change of volume. All processes call it together, with the Flow of each
-    of their blocks.
+    It is that of the mass equation: time step times inflow is the change of volume, if the inflow is weighted as in ab2
+    and ab3, or computed from the Flow in the middle of a step of gfb. All processes call it together, with the Flow of
+    each of their blocks.
     """
     transports_by_side = {
         side: [inward_transports(side, *each) for each in zip(flows, transport.blocks, strict=True)] for side in sides
@@ -118,7 +117,7 @@ def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
 
 
 def inward_transports(side: str, flow: Flow, block) -> np.ndarray:
-    """The transports inward through the faces of a side in a block, m3 s-1, float64."""
+    """The inward transports through the faces of a block on one side of the domain, m3 s-1, float64."""
     along_x, face_number, sign = side in ("west", "east"), *SIDE_FACES[side]
     span = block.x if along_x else block.y
     face = face_number % span.axis_size

@@ -21,5 +21,5 @@ FACE_THICKNESS = {"centred": centred}
 
 
 def open_faces(state: Any, grid: Any) -> tuple[Patch, Patch]:
-    """1 on the u and v faces between two cells of the mask, else 0."""
+    """1 on the u and v faces between two cells that are water in the mask, else 0."""
     return grid.open_u, grid.open_v

@@ -1,4 +1,4 @@
-"""The state as the terms of the equations use it: with values on faces, and transports through these."""
+"""The state as the terms of the equations use it: with values on faces and transports through them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Flow:
 
     Attributes:
         state: the padded State; its fields besides h, u and v are attributes, too.
-        content_names: names of the prognostic fields that are contents of dissolved substances.
+        content_names: names of the prognostic fields that are contents of tracers.
         grid: the Grid.
         h: thickness at centres, m; h_u, h_v that on faces.
         open_u, open_v: 1 on open faces, else 0.
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
         has_open_boundaries: whether the domain has open boundaries.
-        breaking_fraction: with `drying` the fraction of each cell that breaks or is thin.
-        min_mobile_depth: with `drying` the thickness below which water stays where it is, m.
+        breaking_fraction: with `drying`, how much a cell breaks or is thin, from 0 to 1.
+        min_mobile_depth: with `drying`, the thickness below which water stays in its cell, m.
     """
 
     state: State
@@ -68,17 +68,16 @@ class Flow:
         self.V = where(grid.open_boundary_v > 0, grid.dx.v * y[0], self.V)
 
     def pressure_state(self, rate: Patch, forward: Any) -> Flow:
-        """The same currents with the thickness whose pressure drives them, from dh/dt, m s-1."""
+        """The Flow with the same currents and the thickness whose pressure drives them; `rate` is dh/dt, m s-1."""
         return self if forward is None else self.with_thickness(forward.pressure_h + rate * forward.pressure_dt)
 
     def with_thickness(self, h: Patch) -> Flow:
-        """The same currents, with another thickness at centres."""
+        """The Flow with the same currents and another thickness at centres."""
         flow = object.__new__(type(self))
         flow.__dict__.update(self.__dict__, h=h)
         return flow
 
     def __getattr__(self, name: str) -> Patch:
-        """Another prognostic field."""
         if name in self.__dict__["state"]._fields:
             return getattr(self.state, name)
         raise AttributeError(f"the state has no {name}")

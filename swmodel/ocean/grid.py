@@ -8,7 +8,7 @@ import numpy as np
 
 from .patch import Patch
 
-#: Smallest cosine of a latitude.
+#: Smallest cosine of latitude in the sizes of cells.
 MIN_COSINE = 1e-6
 
 
@@ -38,7 +38,7 @@ class Grid(NamedTuple):
     slip: Any  #: corners: 1 interior; boundary 0 (free slip) or 2 (no slip)
     corner_weight: Any  #: corners: 4 / (number of wet cells around), 0 if there is none
     dry_corner: Any  #: corners: 1 where no cell is wet, else 0
-    open_boundary_u: Any  #: east faces: 1 between a wet cell and outside water, else 0; [1, 1] where no side is open
+    open_boundary_u: Any  #: east faces: 1 between a wet cell and outside water, else 0; [1, 1] without open boundaries
     open_boundary_v: Any  #: north faces
 
 
@@ -69,8 +69,7 @@ def plane_metrics(dx: float, dy: float) -> dict[str, Metric]:
 def sphere_metrics(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dict[str, Metric]:
     """The metrics of rows of cells dlon by dlat on a sphere, [y, 1]: dx = R cos(lat) dlon, dy = R dlat, exact areas.
 
-    Angles are in radians; `latitude` is that of the middle of the rows, [y, 1]. Rows beyond a pole, which have no
-    water, get a positive size.
+    Angles are in radians; `latitude` is that of the middle of the rows, [y, 1]. Rows beyond a pole get a positive size.
     """
     edge, sine_of_half = latitude + 0.5 * dlat, np.sin(0.5 * dlat)
     dx, dx_edge = (radius * dlon * np.maximum(np.cos(angle), MIN_COSINE) for angle in (latitude, edge))
@@ -79,7 +78,7 @@ def sphere_metrics(radius: float, dlon: float, dlat: float, latitude: np.ndarray
 
 
 def as_patches(fields: Any, margin: int) -> Any:
-    """Grid or Params with each field as a Patch that starts `margin` cells outside the block; vectors stay."""
+    """Grid or params with each field as a Patch that starts `margin` cells outside the block; vectors are unchanged."""
     if isinstance(fields, dict):
         return {name: as_patches(field, margin) for name, field in fields.items()}
     if isinstance(fields, tuple):

@@ -1,7 +1,7 @@
 """Harmonic constants of a series by least squares: x(t) = mean + sum of f H cos(2 pi t / period + V + u - G).
 
-The basis functions are 1, and f cos and f sin for each constituent; memory holds only sums of their products with the
-series. H is the amplitude, G the phase lag behind Greenwich.
+H is the amplitude and G the Greenwich phase lag. The basis functions are 1, and f cos and f sin of each constituent;
+only the sums of their products with the series are kept in memory.
 
 Reference: Foreman, M. G. G. (1977), Manual for tidal heights analysis and prediction, Pac. Mar. Sci. Rep. 77-10.
 """
@@ -13,17 +13,14 @@ import numpy as np
 from .constituents import Constituent
 from .instant import WORD_BITS, phase_increment
 
-#: Most steps whose basis functions are in memory at a time.
+#: Largest number of steps whose basis functions are in memory at the same time.
 MAX_STEPS_IN_MEMORY = 2**16
 
 
 def basis_functions(constituents: list[Constituent], dt: float, steps) -> np.ndarray:
-    """The basis functions after the given numbers of steps, [2 constituents + 1, steps] float64.
-
-    Phases are counted in integers, without loss of precision after many steps.
-    """
+    """The basis functions after the given numbers of steps, [2 constituents + 1, steps] float64."""
     steps = np.asarray(steps, np.uint64)
-    functions = [np.ones(steps.shape)]
+    functions = [np.ones(steps.shape)]  # phases are counted in integers, which is precise after any number of steps
     for each in constituents:
         high, low = (word.astype(np.uint64) for word in phase_increment(dt, each.period))
         elapsed = steps * ((high << np.uint64(WORD_BITS)) | low)[0, 0]
@@ -56,7 +53,7 @@ def harmonic_constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray
 def inseparable_pairs(constituents: list[Constituent], seconds: float) -> list[tuple[str, str, float]]:
     """Pairs of constituents that a series of this length cannot separate, and the length that they need, s.
 
-    Rayleigh's criterion: their frequencies differ by less than one cycle in the series. The mean counts, too.
+    By Rayleigh's criterion, their frequencies differ by less than one cycle in the series. The mean has frequency 0.
     """
     frequencies = [("the mean", 0.0), *((each.name, each.frequency) for each in constituents)]
     pairs = []

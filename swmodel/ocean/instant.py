@@ -1,4 +1,4 @@
-"""A moment of a run, counted in integers: forcing that varies in time has the same bits after any restart."""
+"""A time in a run, counted in integers, so that time-dependent forcing has the same bits after any restart."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def phase_increment(dt: float, period: float) -> PhaseIncrement:
 def phase_angle(increment: PhaseIncrement, now: Instant, dtype):
     """2 pi times the elapsed fraction of the period at an Instant, in [0, 2 pi) except for rounding, in `dtype`.
 
-    step (high + low / 2^32) is reduced modulo one turn in integers, without loss of precision after many steps.
+    step (high + low / 2^32) is reduced modulo one turn in integers, so that no precision is lost after many steps.
     """
     step, increment = now.step.astype(np.uint32), PhaseIncrement(*(word.astype(np.uint32) for word in increment))
     high = step * increment.high + high_word(step, increment.low)

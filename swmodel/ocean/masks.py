@@ -1,4 +1,4 @@
-"""Fields that follow from the mask of water: open faces, boundary conditions at corners."""
+"""Fields that follow from the land-sea mask: open faces, and boundary conditions at corners."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .patch import Patch, east, north
 
 
 def grid_masks(wet: Patch, slip: str, boundary_cells: tuple[Patch, Patch] | None = None) -> dict[str, np.ndarray]:
-    """The fields of a Grid that follow from the mask of water, by name; faces and corners cover one cell less.
+    """The fields of a Grid that follow from the land-sea mask, by name; faces and corners cover one cell less.
 
     Args:
-        wet: at centres 1 on water; 0 on land, on water outside open boundaries and beyond walls.
-        slip: "free" or "no". Water outside open boundaries always slips freely.
+        wet: at centres, 1 on water; 0 on land, on boundary cells and beyond walls.
+        slip: "free" or "no". Boundary cells always have free slip.
         boundary_cells: 1 on the water outside open boundaries in x, and in y; None: no boundary is open.
     """
     wet_cells = 4 * wet_fractions(wet)["corner"].values
@@ -36,5 +36,5 @@ def grid_masks(wet: Patch, slip: str, boundary_cells: tuple[Patch, Patch] | None
 
 
 def wet_fractions(wet: Patch) -> dict[str, Patch]:
-    """For each location, the fraction of the cells around a point that are water; 0 is land."""
+    """For each location, the fraction of the cells around a point that are water."""
     return {"centre": wet, "u": mx_f(wet), "v": my_f(wet), "corner": my_f(mx_f(wet))}

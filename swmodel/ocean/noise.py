@@ -27,7 +27,7 @@ def white_number(seed: int, name: str, member: int) -> float:
 
 
 def white_numbers(seed: int, name: str, member: int, shape: tuple[int, ...]) -> np.ndarray:
-    """As `white_number`, an array of them; the first one is that number."""
+    """An array of standard normal numbers; the first is that of `white_number`."""
     return _stream(_key(seed, name, member), 0).standard_normal(shape)
 
 

@@ -1,12 +1,12 @@
 """Means, differences and derivatives on the C-grid, each named after the location of its result.
 
-    dx_f, mx_f    difference and mean in x that land on the east side: centre -> u face, v face -> corner
-    dx_c, mx_c    the same, landing on the west side: u face -> centre, corner -> v face
-    dy_f, my_f    north side: centre -> v face, u face -> corner
-    dy_c, my_c    south side: v face -> centre, corner -> u face
+    dx_f, mx_f    difference and mean in x, half a cell to the east: centre -> u face, v face -> corner
+    dx_c, mx_c    the same, half a cell to the west: u face -> centre, corner -> v face
+    dy_f, my_f    in y, half a cell to the north: centre -> v face, u face -> corner
+    dy_c, my_c    half a cell to the south: v face -> centre, corner -> u face
 
-They act on Patches. Derivatives are integrals over faces and along edges, with the lengths and areas of the Grid. So
-fluxes out of a cell enter its neighbour, on a plane and on a sphere.
+They act on Patches. Derivatives are integrals over faces and along edges, with the lengths and areas of the Grid, so
+that a flux out of a cell enters its neighbour, on a plane and on a sphere.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Factor: TypeAlias = Patch | float
 
 
 def mean(values: Any, axis: int) -> Any:
-    """(x[i] + x[i+1]) / 2 along an axis, numbered from the last: one value fewer."""
+    """(x[i] + x[i+1]) / 2 along an axis counted from the last (-1, -2): one value fewer."""
     return _primitives()[0].bind(values, axis=axis) if hasattr(values, "aval") else _mean(values, axis)
 
 
 def difference(values: Any, axis: int) -> Any:
-    """x[i+1] - x[i] along an axis, numbered from the last: one value fewer."""
+    """x[i+1] - x[i] along an axis counted from the last (-1, -2): one value fewer."""
     return _primitives()[1].bind(values, axis=axis) if hasattr(values, "aval") else _difference(values, axis)
 
 
@@ -55,18 +55,17 @@ def _neighbours(x: Any, axis: int) -> tuple[Any, Any]:
 
 @cache
 def _primitives() -> tuple[Any, Any]:
-    """Mean and difference as linear maps of JAX, which is imported only for its arrays.
+    """Mean and difference as linear primitives of JAX, which is imported only for its arrays.
 
-    JAX itself would transpose both slices, and write and add two arrays with frames of zeros. Here the transpose is the
-    same operation on one framed array: a step's reverse derivative takes 7.3 ms instead of 11.3, the step itself 2.2 ms
-    (900 x 450 cells, float32, two cores).
+    JAX itself would transpose each slice into an array padded with zeros, and add both. Here the transpose is the same
+    operation on one padded array: an adjoint step takes 7.3 ms instead of 11.3, the step itself 2.2 ms (900 x 450
+    cells, float32, two cores).
     """
     import jax
 
     from ..parallel.linear import linear_primitive
 
     def pad_with_zeros(y: Any, axis: int) -> Any:
-        """y with a zero at both ends of the axis."""
         widths = [(0, 0, 0)] * y.ndim
         widths[axis] = (1, 1, 0)
         return jax.lax.pad(y, y.dtype.type(0), widths)
@@ -100,19 +99,19 @@ dy_c = partial(_apply_to_neighbours, operation=difference, axis=0, side=1)
 
 
 def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach: int = 0) -> list[Patch]:
-    """A function, such as a neural network, applied to the values around each cell; computed by JAX.
+    """Apply a function, such as a neural network, to the values around each cell; JAX computes it.
 
     Args:
-        function: function of a vector [inputs (2 reach + 1)²], in jax.numpy, to a vector [outputs]. The vector has one
-            input after the other, each in rows from the south, from west to east.
+        function: function of a vector [inputs (2 reach + 1)²], in jax.numpy, to a vector [outputs]. Its argument holds
+            one input after the other, each row by row from the south, and from west to east.
         inputs: Patches at one location of the C-grid.
-        reach: number of cells on each side in the vector.
+        reach: number of neighbours in each direction.
 
     Returns:
         `outputs` Patches at the location of the inputs.
 
     Raises:
-        ValueError: the function returns no vector.
+        ValueError: the function does not return a vector.
     """
     import jax
     import jax.numpy as jnp
@@ -130,12 +129,12 @@ def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach:
 
 
 def where(condition: Any, a: Any, b: Any) -> Patch:
-    """a in the cells in which the condition holds, b in the others: np.where, typed for Patches."""
+    """a in the cells where the condition holds, b in the others: np.where, typed for Patches."""
     return np.where(condition, a, b)
 
 
 def zero_outside_fronts(a: Patch) -> Patch:
-    """a, which is zero in a gentle sea: the native step leaves out there what depends on it."""
+    """a, which is zero in a smooth sea, so that the native step skips there what depends on it."""
     return a.map(lambda values: getattr(values.__array_namespace__(), "zero_outside_fronts", lambda same: same)(values))
 
 
@@ -162,9 +161,9 @@ def curl(u: Patch, v: Patch, grid: Grid) -> Patch:
 def apply_weighted(factor: Patch, operation: partial[Patch], weight: Patch, a: Patch) -> Patch:
     """factor operation(weight a), with a mean or a difference.
 
-    A weight that is the same for the neighbours, a number or in x a number in each row, needs one multiplication. On a
-    plane XLA would repeat the others for every neighbour and every fusion with the field: 7 % more operations in a
-    step of the jet.
+    A weight that is the same for both neighbours (a number, or in x a number in each row) needs one multiplication. On
+    a plane XLA would repeat further ones for every neighbour and every fusion with the field: 7 % more operations in
+    a step of the jet.
     """
     rows, columns = weight.values.shape[-2:]
     if columns == 1 and (rows == 1 or operation.keywords["axis"] == 1):

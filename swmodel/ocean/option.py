@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic.config import JsonDict
 
-#: Limits of the size of numbers other than zero: fourth powers and products of several stay within double precision.
+#: Limits of nonzero magnitudes, so that fourth powers and products of several numbers stay within double precision.
 MIN_MAGNITUDE, MAX_MAGNITUDE = 1e-30, 1e30
 
 #: Largest whole number that is exact in double precision.
@@ -26,7 +26,7 @@ DURATION_PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s
 
 
 def parse_duration(value: Any) -> Any:
-    """Seconds from a number of seconds or a text such as "6 h"; a ValueError for any other text."""
+    """Seconds from a number of seconds or a text such as "6 h". ValueError: any other text."""
     if not isinstance(value, str):
         return value
     match = DURATION_PATTERN.fullmatch(value)
@@ -47,7 +47,6 @@ def option(default: Any, unit: str, doc: str, **constraints: Any) -> Any:
 
 
 def unit_of(field: Any) -> str:
-    """The unit of an option, from the field of its Section."""
     return field.json_schema_extra["unit"]
 
 
@@ -59,11 +58,11 @@ class Section(BaseModel):
     @field_validator("*")
     @classmethod
     def check_magnitude(cls, value: Any) -> Any:
-        """The value, unless it is a number so large or small that arithmetic would fail."""
+        """Return the value; refuse numbers so large or small that arithmetic would fail."""
         if isinstance(value, tuple):
             return tuple(cls.check_magnitude(each) for each in value)
         if isinstance(value, float) and value != 0 and not MIN_MAGNITUDE <= abs(value) <= MAX_MAGNITUDE:
-            raise ValueError(f"must be 0 or between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} in size, not {value:g}")
+            raise ValueError(f"must be 0 or {MIN_MAGNITUDE:g} to {MAX_MAGNITUDE:g} in magnitude, not {value:g}")
         if isinstance(value, int) and abs(value) > MAX_INTEGER:
-            raise ValueError(f"must be at most {MAX_INTEGER} in size")
+            raise ValueError(f"must be at most {MAX_INTEGER} in magnitude")
         return value

@@ -1,6 +1,6 @@
-"""Terms with a pytree of parameters, such as a neural network, for derivatives with respect to these.
+"""Terms with a pytree of parameters, such as a neural network, for derivatives with respect to them.
 
-Compiled programs have the parameters of a term as one vector, the same in all blocks.
+Compiled programs take the parameters of a term as one vector, the same in all blocks.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..errors import UsageError
 
 @dataclass(frozen=True, eq=False)
 class Parametric:
-    """A user-defined term with parameters: function(state, grid, t, parameters, coefficients...) to tendencies.
+    """A user-defined term with parameters: function(state, grid, t, parameters, coefficients...) gives tendencies.
 
-    The control has the name of the function. The floating-point arrays of the pytree are the parameters, in the
-    precision of the run; its other leaves do not change.
+    The control variable has the name of the function. The floating-point arrays of the pytree are the parameters, in
+    the precision of the run; its other leaves do not change.
     """
 
     function: Callable[..., Any]
@@ -29,23 +29,19 @@ class Parametric:
 
 @dataclass(frozen=True)
 class ParameterLayout:
-    """The order of parameters in a vector: leaf after leaf. Terms of equal ParameterLayouts share programs."""
+    """The order of parameters in a vector: leaf after leaf. Terms with equal ParameterLayouts share programs."""
 
     tree: Any  # structure of the pytree
-    shapes: tuple[tuple[int, ...] | None, ...]  # shapes of its leaves; None for leaves that are no parameters
-    other_leaves: tuple[Any, ...]  # the leaves that are no parameters; None for parameters
-    leaf_paths: tuple[str, ...]  # places of the leaves in the tree, in words
+    shapes: tuple[tuple[int, ...] | None, ...]  # shapes of its leaves; None for leaves that are not parameters
+    other_leaves: tuple[Any, ...]  # the leaves that are not parameters; None for parameters
+    leaf_paths: tuple[str, ...]  # paths of the leaves in the tree, for messages
 
     @property
     def size(self) -> int:
-        """Length of the vector."""
         return sum(math.prod(shape) for shape in self.shapes if shape is not None)
 
     def to_vector(self, tree: Any, xp: Any, dtype: Any) -> Any:
-        """The vector of a pytree of this form; leaves that are no parameters may be None.
-
-        `xp` is numpy, or jax.numpy for derivatives.
-        """
+        """The vector of a pytree of this layout, by numpy or jax.numpy (`xp`); other leaves may be None."""
         import jax
 
         arrays = [leaf for leaf in jax.tree.leaves(tree) if is_parameter(leaf)]
@@ -53,7 +49,7 @@ class ParameterLayout:
             (place, shape) for place, shape in zip(self.leaf_paths, self.shapes, strict=True) if shape is not None
         ]
         if len(arrays) != len(expected):
-            raise UsageError(f"{len(arrays)} arrays of parameters instead of {len(expected)}")
+            raise UsageError(f"{len(arrays)} arrays of parameters in place of {len(expected)}")
         for leaf, (place, shape) in zip(arrays, expected, strict=True):
             if tuple(leaf.shape) != shape:
                 raise UsageError(f"parameters{place} has shape {tuple(leaf.shape)}; must be {shape}")
@@ -81,7 +77,7 @@ def parameter_layout(parameters: Any) -> ParameterLayout:
 
     pairs, tree = jax.tree_util.tree_flatten_with_path(parameters)
     if not any(is_parameter(leaf) for _, leaf in pairs):
-        raise UsageError("its parameters must be a pytree with arrays of floating-point numbers, as np.ones(3)")
+        raise UsageError("its parameters must be a pytree with arrays of floating-point numbers, such as np.ones(3)")
     places = tuple(jax.tree_util.keystr(path) for path, _ in pairs)
     for place, (_, leaf) in zip(places, pairs, strict=True):
         if is_parameter(leaf) and not np.isfinite(np.asarray(leaf)).all():

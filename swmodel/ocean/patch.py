@@ -1,8 +1,8 @@
-"""An array with the range of cells of its block that it covers.
+"""Patch: an array together with the range of cells of its block that it covers.
 
-Fields that cover different cells combine without indices in the dynamics: the result covers their common cells. Cells
-beyond the halo are never computed, and reading them is an error. NumPy's functions act on Patches of any arrays: JAX
-computes `np.sqrt(u**2)` of a Patch of JAX.
+Patches that cover different cells are combined without indices: the result covers their common cells. Cells beyond the
+halo are never computed, and reading them is an error. NumPy's functions act on Patches of any type of array: JAX
+computes `np.sqrt(u**2)` if the Patch u holds an array of JAX.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-#: The other operand of a Patch: another Patch, a number, an array of one number.
+#: What a Patch can be combined with: another Patch, a number, or an array of one number.
 Operand: TypeAlias = Union["Patch", ArrayLike]
 
 
@@ -24,12 +24,10 @@ class BeyondHalo(IndexError):
 
 
 def binary_method(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]:
-    """The method patch (operation) other."""
     return lambda self, other: combine(operation, self, other)
 
 
 def reflected_method(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]:
-    """The method other (operation) patch."""
     return lambda self, other: combine(operation, other, self)
 
 
@@ -72,7 +70,7 @@ class Patch:
         return self.map(operator.abs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Patch:
-        """A function of NumPy, cell by cell; a NumPy number times a Patch is a Patch."""
+        """Apply a function of NumPy cell by cell, so that also a NumPy number times a Patch is a Patch."""
         if method != "__call__" or options:
             raise TypeError(f"np.{ufunc.__name__} of a Patch takes only Patches and numbers")
         operation = OPERATORS.get(ufunc.__name__) or array_function(ufunc.__name__)
@@ -88,15 +86,15 @@ class Patch:
         """The patch with `function` applied to its values; the function must keep rows and columns."""
         mapped = function(self.values)
         if (shape := mapped.shape[-2:]) != self.values.shape[-2:]:
-            raise TypeError(f"map: the function turns shape {tuple(self.values.shape[-2:])} into {tuple(shape)}")
+            raise TypeError(f"map: the function changes shape {tuple(self.values.shape[-2:])} to {tuple(shape)}")
         return Patch(mapped, self.start)
 
     def block_values(self, shape: tuple[int, int]) -> Any:
-        """The values on a block of `shape` = (rows, columns), without its halo. BeyondHalo: it was too narrow."""
+        """The values on a block of `shape` = (rows, columns), without its halo. BeyondHalo: they are not covered."""
         return self.cut((0, 0), shape).values
 
     def cut(self, start: tuple[int, int], stop: tuple[int, int]) -> Patch:
-        """The patch on cells first <= (row, column) < last; axes of length one stay as they are."""
+        """The patch on cells start <= (row, column) < stop; axes of length one stay as they are."""
         values = self.values
         for axis in (0, 1):
             length = values.shape[axis - 2]
@@ -107,7 +105,7 @@ class Patch:
             if length == 1:
                 lower, upper = 0, 1
             if lower < 0 or upper > length:
-                raise BeyondHalo(f"cells {start} to {stop} are beyond a patch of {values.shape[-2:]} from {self.start}")
+                raise BeyondHalo(f"cells {start} to {stop} are beyond a Patch of {values.shape[-2:]} from {self.start}")
             if (lower, upper) != (0, length):
                 values = values[..., lower:upper, :] if axis == 0 else values[..., lower:upper]
         return Patch(values, start)
@@ -139,7 +137,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def array_function(name: str) -> Callable[..., Any]:
-    """The function of that name for its arrays: of NumPy, of JAX, or of the native step."""
+    """The function of that name in the library of its arrays: NumPy, JAX or the native step."""
 
     def function(*arrays: Any) -> Any:
         array = next(array for array in arrays if hasattr(array, "__array_namespace__"))
@@ -149,15 +147,15 @@ def array_function(name: str) -> Callable[..., Any]:
 
 
 def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
-    """`operation` on the common cells of the Patches among the operands; others are numbers, or arrays of one."""
+    """`operation` on the common cells of the Patches; the other operands are numbers, or arrays of one number."""
     patches = [each for each in operands if isinstance(each, Patch)]
     for each in operands:
         if not isinstance(each, Patch) and max(getattr(each, "shape", ()), default=1) > 1:
-            raise TypeError(f"an array of shape {each.shape} cannot be combined with a Patch, as its cells are unknown")
+            raise TypeError(f"an array of shape {each.shape} cannot be combined with a Patch: its cells are unknown")
     (top, bottom), (left, right) = (common_range(patches, axis) for axis in (0, 1))
     first, last = (top, left), (bottom, right)
     values = [each.cut(first, last).values if isinstance(each, Patch) else each for each in operands]
-    # A NumPy number would raise the precision of arrays; one of Python does not.
+    # A NumPy number could raise the precision of arrays; a Python number does not.
     return Patch(operation(*(each.item() if isinstance(each, np.generic) else each for each in values)), first)
 
 

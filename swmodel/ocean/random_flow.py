@@ -1,13 +1,12 @@
 """Random flows without divergence, with a given spectrum, in balance with their sea level; for seas without land.
 
-The streamfunction is a sum of plane waves of random amplitudes. Along an axis with walls they are odd about both walls:
-the sea and its mirror image form a ring of twice as many cells. Each ring of wavenumbers has exactly the energy of the
-spectrum. Waves are numbered by how often they fit into the domain, so a finer grid has the same eddies. The sum has the
-same order at every point, so any block has the same bits.
+The streamfunction is a sum of plane waves of random amplitudes. Along an axis with walls it is odd about both walls:
+the sea and its mirror image form a periodic axis of twice as many cells. Each bin of wavenumbers has exactly the energy
+of the spectrum. Waves are numbered by how often they fit into the domain, so a finer grid has the same eddies. They are
+added in the same order at every point, so any block has the same bits.
 
 All operators are those of the C-grid: a difference of neighbours over dx multiplies a wave by (e^(i theta) - 1) / dx,
-with its phase difference theta between neighbours. Products of waves are computed on a grid that is just fine enough
-for them.
+where theta is its phase difference between neighbours. Products of waves are computed on the coarsest sufficient grid.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 Y, X = 0, 1
-#: Sides on which means and differences land: like operators.mx_f, and like operators.mx_c.
+#: Where means and differences are located: as in operators.mx_f, or as in operators.mx_c.
 F, C = 1, -1
-#: Rows summed at a time, which fit into the cache.
+#: Rows summed at a time, few enough for the cache.
 STRIP_ROWS = 16
 
 
@@ -34,13 +33,13 @@ class PeriodicAxis(NamedTuple):
 
 
 class Waves(NamedTuple):
-    """A real field on the C-grid: the sum of a e^(i (theta_y j + theta_x i)), theta = 2 pi number / cells of the ring.
+    """A real field on the C-grid: the sum of a e^(i (theta_y j + theta_x i)), theta = 2 pi number / cells of the axis.
 
     j, i are the row and column of the point's cell at any location.
     """
 
     a: np.ndarray  # [waves in y, waves in x], complex
-    numbers: tuple[np.ndarray, np.ndarray]  # numbers of waves round the ring, in y and in x
+    numbers: tuple[np.ndarray, np.ndarray]  # numbers of waves along the periodic axes, in y and in x
     periodic_axes: tuple[PeriodicAxis, PeriodicAxis]
 
     def phase_factor(self, axis: int, side: int) -> np.ndarray:
@@ -53,7 +52,6 @@ class Waves(NamedTuple):
         return self._replace(a=self.a * self.phase_factor(axis, side))
 
     def mean(self, axis: int, side: int) -> Waves:
-        """The mean of neighbours."""
         return self._replace(a=self.a * (1 + self.phase_factor(axis, side)) / 2)
 
     def slope(self, axis: int, side: int) -> Waves:
@@ -67,7 +65,6 @@ class Waves(NamedTuple):
         return self._replace(a=self.a - other.a)
 
     def scale(self, factor) -> Waves:
-        """The waves times a number."""
         return self._replace(a=self.a * factor)
 
     def product(self, other: Waves) -> Waves:
@@ -79,16 +76,16 @@ class Waves(NamedTuple):
         return Waves(np.fft.fft2(values, norm="forward"), tuple(numbers), self.periodic_axes)
 
     def sample_domain(self, points) -> np.ndarray:
-        """The values at this many points around the rings."""
+        """The values at this many points along the periodic axes."""
         a = np.zeros(points, complex)
         a[np.ix_(*(n % size for n, size in zip(self.numbers, points, strict=True)))] = self.a
         return np.fft.ifft2(a, norm="forward").real
 
     def evaluate(self, rows, columns) -> np.ndarray:
-        """The values [rows, columns], float64; the sum has the same order at every point, first in x."""
+        """The values [rows, columns], float64; the waves are added in the same order at every point, first in x."""
         (n, m), (ring_y, ring_x) = self.numbers, self.periodic_axes
         nyquist = 2 * np.abs(n) == ring_y.cells
-        is_kept = (n >= 0) | nyquist  # the others are their complex conjugates
+        is_kept = (n >= 0) | nyquist  # the other waves are complex conjugates of these
         a = self.a[is_kept] * np.where((n > 0) & ~nyquist, 2.0, 1.0)[is_kept, None]
         cos_x, sin_x = cosine_and_sine(ring_x.cells, m[:, None] * columns)
         cos_y, sin_y = cosine_and_sine(ring_y.cells, n[is_kept] * rows[:, None])
@@ -113,11 +110,10 @@ class EnergySpectrum:
     """
 
     peak: float  # the wavenumber K0 of the main eddies
-    slope: float = 0.0  # exponent of E ~ K^slope beyond K0; 0: a narrow ring
+    slope: float = 0.0  # exponent of E ~ K^slope beyond K0; 0: a narrow band
 
     @property
     def max_wavenumber(self) -> int:
-        """The largest wavenumber."""
         return int((4 if self.slope else 2) * self.peak)
 
     def __call__(self, K: np.ndarray) -> np.ndarray:
@@ -164,7 +160,7 @@ class RandomFlow:
         energy[self.spectrum.max_wavenumber + 1 :] = 0.0
         energy *= 0.5 * self.speed**2 / max(energy.sum(), np.finfo(float).tiny)
         scale = np.sqrt(np.divide(energy, energy_in_bins, out=np.zeros(energy_in_bins.size), where=energy_in_bins > 0))
-        # The phases are those at the corner in the south-west of the domain.
+        # The phases are those at the south-western corner of the domain.
         return waves.scale(scale[radial_bins]).shift(Y, F).shift(X, F)
 
     @property
@@ -210,7 +206,7 @@ def reuse_equal(flow: RandomFlow) -> RandomFlow:
 
 
 def cosine_and_sine(cells: int, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin of 2 pi turns/cells for integers, from one table: the same bits for any selection."""
+    """cos and sin of 2 pi numbers / cells for integers, from one table, so that any selection has the same bits."""
     angles = np.arange(cells) * (2 * np.pi / cells)
     numbers = numbers % cells
     return np.cos(angles)[numbers], np.sin(angles)[numbers]

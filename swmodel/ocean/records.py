@@ -2,10 +2,10 @@
 
     c(t) = c + c_before + w (c_after - c_before),   w = min(1, (n + s - a) / (b - a))
 
-at stage s of step n, with the records before and after at the times a and b, counted in steps. A step uses the records
-around its begin; stages beyond the second record use its value. c is a change at all times, present only for
-derivatives with respect to it. Corrections of a coefficient are further records, at times of their own, which are added
-to it, whether it varies itself or not.
+at stage s of step n, where the records before and after are at the times a and b, counted in steps. A step uses the
+records around its start; stages beyond the second record use the value of that record. c is a constant offset, present
+only for derivatives with respect to it. Corrections of a coefficient are further records, at times of their own, which
+are added to the coefficient, whether or not it varies itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from .patch import Patch
 
 UINT32_RANGE = 2**32
 
-#: The ending of the name of a coefficient's corrections.
 CORRECTION_SUFFIX = "_correction"
 
 
@@ -43,15 +42,13 @@ class RecordNames(NamedTuple):
 
 
 def record_names(name: str) -> RecordNames:
-    """The RecordNames of a coefficient."""
     return RecordNames(*(f"{name}_{part}" for part in RecordNames._fields))
 
 
 def interpolation_numbers(name: str, span: RecordInterval) -> dict[str, np.ndarray]:
-    """The numbers of a coefficient between two records, [1, 1].
+    """The numbers with which a coefficient is interpolated between two records, [1, 1].
 
-    `negated_first_step` is the first whole step, to be subtracted modulo 2^32; the record before is `lead_steps` before
-    it.
+    `negated_first_step` is minus the first whole step, modulo 2^32; the record before is `lead_steps` before that step.
     """
     first, names = math.ceil(span.before), record_names(name)
     return {
@@ -62,9 +59,7 @@ def interpolation_numbers(name: str, span: RecordInterval) -> dict[str, np.ndarr
 
 
 def interpolation_weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
-    """w at an Instant from negated_first_step, lead_steps and rate, [1, 1] of `dtype`, without loss of precision after
-    many steps.
-    """
+    """w at an Instant, [1, 1] of `dtype`, from the three numbers, without loss of precision after many steps."""
     negated_first_step, lead_steps, rate = numbers
     steps_since_first = (now.step.astype(np.uint32) + negated_first_step.astype(np.uint32)).astype(dtype)
     fraction = (steps_since_first + (lead_steps + now.stage if now.stage else lead_steps)) * rate
@@ -72,7 +67,7 @@ def interpolation_weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
 
 
 def interpolate_records(params: dict[str, Patch], now: Instant, varying: Iterable[str], dtype) -> dict[str, Patch]:
-    """The params, Patches by name, with the varying coefficients at an Instant, in the dtype of the fields."""
+    """The params, Patches by name, with varying coefficients interpolated to an Instant, in the dtype of the fields."""
     interpolated = dict(params)
     for name in varying:
         before, after, *numbers = (params[part] for part in record_names(name))
@@ -83,12 +78,12 @@ def interpolate_records(params: dict[str, Patch], now: Instant, varying: Iterabl
 
 
 def record_param_kinds(varying: Iterable[str]) -> dict[str, bool]:
-    """{name in the params: whether it is a field} for coefficients that vary."""
+    """{name in the params: whether it is a field} for varying coefficients."""
     return {part: n < 2 for name in varying for n, part in enumerate(record_names(name))}
 
 
 def params_for_substeps(params: dict[str, Any], varying: Iterable[str], substeps: int) -> dict[str, Any]:
-    """The params with the numbers of varying coefficients for steps that are `substeps` times as short."""
+    """The params with the numbers of varying coefficients for steps that are shorter by the factor `substeps`."""
     divided_params = dict(params)
     for _, _, negated_first_step, lead_steps, rate in map(record_names, varying):
         divided_params[negated_first_step] = params[negated_first_step] * np.uint32(substeps)  # modulo 2^32

@@ -1,8 +1,8 @@
-"""Longitudes and latitudes about another north pole than the Earth's, for grids with both poles on land.
+"""Longitudes and latitudes about a rotated pole, for grids with both poles on land.
 
 They follow CF's grid mapping rotated_latitude_longitude: the meridian 0 runs from the pole of the grid over the north
-pole of the Earth. So the point (0, 0) has the longitude of the pole + 180 degrees, and 90 degrees minus its latitude.
-All angles are in degrees; arrays broadcast against each other.
+pole of the Earth. So the point (0, 0) is at the geographic longitude of the pole plus 180 degrees, and at 90 degrees
+minus the latitude of the pole. All angles are in degrees; arrays broadcast against each other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def lon_lat(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rotation_matrix(pole: tuple[float, float]) -> np.ndarray:
-    """The axes of a grid with this longitude and latitude of its north pole as rows [3, 3], along the Earth's axes."""
+    """The axes of the grid with its north pole at this longitude and latitude, in the Earth's axes, as rows [3, 3]."""
     pole_axis, x_axis = unit_vectors(*pole), unit_vectors(pole[0] + 180.0, 90.0 - pole[1])
     return np.stack([x_axis, np.cross(pole_axis, x_axis), pole_axis])
 
@@ -41,8 +41,8 @@ def from_earth(pole: tuple[float, float], lon, lat) -> tuple[np.ndarray, np.ndar
 def axis_angle(pole: tuple[float, float], lon, lat) -> tuple[np.ndarray, np.ndarray]:
     """Cosine and sine of the angle from eastward to the x axis of the grid, counter-clockwise.
 
-    A vector with the components (e, n) eastward and northward has (c e + s n, -s e + c n) along the axes of the grid.
-    `lon` and `lat` are positions about the pole.
+    A vector with the components (e, n) eastward and northward has the components (c e + s n, -s e + c n) along the
+    axes of the grid. `lon` and `lat` are positions about the pole.
     """
     axes = rotation_matrix(pole)
     eastward_of_grid = unit_vectors(np.asarray(lon) + 90.0, 0.0) @ axes

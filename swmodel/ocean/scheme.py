@@ -1,4 +1,4 @@
-"""The terms of the equations that a run computes, and their reach."""
+"""The terms of the equations that a run computes, and the width of the halo that they need."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from .table import FORCING, INITIAL_FIELDS, VARIABLES
 from .terms import TERMS, Term
 from .timestep import ForwardBackwardInputs
 
-#: Size of the block for the search of the reach, in cells: larger than the loss by the differences of any term.
+#: Rows and columns of the block on which the halo width is found: more than the differences of any term take away.
 TEST_BLOCK_CELLS = 64
-#: Most rows of neighbours that a scheme may need.
 MAX_HALO_WIDTH = 16
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """The terms to compute, a constant of compiled steps: inactive terms cost nothing."""
+    """What a step computes; a constant of compiled steps, so that inactive terms cost nothing."""
 
     vorticity_flux: str = "energy"  # one of VORTICITY_FLUXES
     term_names: tuple[str, ...] = ()  # names of active terms, in the order of TERMS
@@ -36,7 +35,7 @@ class Scheme:
     face_thickness: str = "centred"  # one of FACE_THICKNESS
     tracers: tuple[Term, ...] = ()
     forward_backward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
-    drying: bool = False  # whether land floods and sea falls dry: `drying`
+    drying: bool = False  # whether there is wetting and drying: `drying`
 
     @property
     def active_terms(self) -> tuple[Term, ...]:
@@ -45,22 +44,20 @@ class Scheme:
 
     @property
     def pressure_terms(self) -> tuple[Term, ...]:
-        """The terms that add to the pressure."""
         return tuple(term for term in self.active_terms if term.bernoulli_potential)
 
     @property
     def damping_terms(self) -> tuple[Term, ...]:
-        """The terms that damp currents at a rate."""
+        """The terms whose tendency is - k u, with a rate k."""
         return tuple(term for term in self.active_terms if term.damping)
 
     @property
     def open_boundary_terms(self) -> tuple[Term, ...]:
-        """The terms with a flux through open boundaries."""
         return tuple(term for term in self.active_terms if term.boundary_flux)
 
     @property
     def has_diagnosed_velocity(self) -> bool:
-        """Whether the current differs from u and v of the state: at open boundaries, or on faces that are closed."""
+        """Whether the current differs from u and v of the State: at open boundaries, or on faces that drying closes."""
         return bool(self.open_boundary_terms) or self.drying
 
     @property
@@ -74,27 +71,26 @@ class Scheme:
 
     @property
     def forcing(self) -> tuple[str, ...]:
-        """The names of the fields that drive the sea from above."""
+        """The names of its forcing fields, such as wind."""
         return tuple(row.name for term in self.active_terms for row in term.coefficients if row.name in FORCING)
 
     @property
     def initial_fields(self) -> tuple[str, ...]:
-        """The names of its initial fields, with the concentrations of the tracers."""
+        """The names of its initial fields, including the concentrations of tracers."""
         return (*INITIAL_FIELDS, *(term.name for term in self.tracers))
 
     @property
     def output_fields(self) -> tuple[str, ...]:
-        """The names of the fields of terms in output: prognostic ones, and concentrations for contents."""
+        """The names of the fields that terms add to output: prognostic ones, or concentrations in place of contents."""
         return tuple(row.concentration_name or row.name for term in self.active_terms for row in term.prognostic)
 
     def with_terms(self, names) -> Scheme:
-        """The scheme with these terms also switched on."""
         names_to_use = {*self.term_names, *names}
         return replace(self, term_names=tuple(name for name in TERMS if name in names_to_use))
 
     @property
     def state_type(self) -> type[State]:
-        """The State of its prognostic fields."""
+        """The class of its State, with the prognostic fields of all terms."""
         names = (row.name for term in self.active_terms for row in term.prognostic)
         return state_type((*State._fields, *names))
 
@@ -107,16 +103,16 @@ class Scheme:
 
     @cached_property
     def halo_width(self) -> int:
-        """Rows of neighbours that the tendency of a cell needs on each side."""
+        """Number of neighbours in each direction that the tendency of a cell needs."""
         return find_halo_width(self)
 
     @property
     def margin(self) -> int:
-        """Rows and columns of Grid and Params around a block."""
+        """Number of rows and columns of Grid and params around a block."""
         return self.margin_of(1)
 
     def margin_of(self, steps: int) -> int:
-        """The margin for this many steps without a halo exchange: one more row, for faces and corners."""
+        """The margin for this many steps without a halo exchange: their halo, and one cell for faces and corners."""
         return self.halo_width * steps + 1
 
 
@@ -142,11 +138,10 @@ def find_halo_width(scheme: Scheme) -> int:
 
 
 def make_test_block(scheme: Scheme, width: int, make_values) -> tuple:
-    """Arguments of `tendency` on a block of TEST_BLOCK_CELLS by TEST_BLOCK_CELLS: State, Instant, Grid and params, of
-    NumPy arrays.
+    """Arguments of `tendency` on a block of TEST_BLOCK_CELLS rows and columns: State, Instant, Grid and params.
 
     Args:
-        width: cells of its halo.
+        width: width of its halo, in cells.
         make_values: function of a shape that returns the array of a field.
     """
     shape, scalar = (TEST_BLOCK_CELLS + 2 * width + 2,) * 2, (1, 1)

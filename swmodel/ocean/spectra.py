@@ -1,12 +1,12 @@
 """Spectra of a sea without land: the mean of a field's square, by wavenumber.
 
-Fields are periodic along an axis, or between walls series of cosines (points beside the walls) or sines (points on the
-walls). Rings have the wavenumbers 0, K1, 2 K1, ..., where K1 is the larger of the smallest wavenumbers along x and y.
-A wave (k, l) belongs to the ring nearest to sqrt(k² + l²), the larger one of two equally near. By Parseval's theorem
-the sum over all rings is the mean over the domain, and so are the sums over k and over l.
+Along a periodic axis, fields are Fourier series; between walls they are series of cosines (points half a cell from the
+walls) or sines (points on the walls). The bins of the total wavenumber are 0, K1, 2 K1, ..., where K1 is the larger of
+the smallest wavenumbers along x and y. A wave (k, l) belongs to the bin nearest to sqrt(k² + l²), the larger one of two
+equally near. By Parseval's theorem the sum over all bins is the mean over the domain, and so are those over k and l.
 
-All computations are in double precision. Transforms are of whole lines and sums are of integers, so a spectrum has the
-same bits on any layout.
+A spectrum has the same bits on any layout, because transforms are of whole lines and sums are of integers. All
+computations are in double precision.
 
 Reference: docs/numerics.md, "Spectra".
 """
@@ -27,7 +27,7 @@ from .spectral_quantities import SPECTRUM_AXES, MeanLayer, radial_bin, spectral_
 
 
 class WaveBins(NamedTuple):
-    """The waves of a block: the bin of each wave for each of SPECTRUM_AXES, and its weight in the mean of a square."""
+    """The waves of a block: the bin of each wave for each of SPECTRUM_AXES, and its weight in the mean square."""
 
     bins: dict[str, np.ndarray]
     weights: np.ndarray
@@ -40,11 +40,9 @@ class SpectralDomain(NamedTuple):
     transport: Any
 
     def fourier(self, location: str) -> Fourier:
-        """The transforms of fields at a location."""
         return Fourier.for_location(self.transport, location, (self.grid.periodic_y, self.grid.periodic_x))
 
     def wave_bins(self, location: str) -> list[WaveBins]:
-        """The WaveBins of each of the transport's blocks."""
         fourier, axes = self.fourier(location), wavenumber_axes(self.grid)
         y, x = fourier.axes
         n, m = np.abs(y.modes), np.abs(x.modes)
@@ -59,14 +57,14 @@ class SpectralDomain(NamedTuple):
         return bins_of_blocks
 
     def coefficients(self, location: str, fields: list[np.ndarray]) -> list[np.ndarray]:
-        """The coefficients [fields, ky, kx] of fields [fields, y, x], float64, of each of the transport's blocks."""
+        """The Fourier coefficients [fields, ky, kx] of fields [fields, y, x], float64, on each block."""
         fourier, of_block = self.fourier(location), dict(zip(self.transport.blocks, fields, strict=True))
         with jax.enable_x64(True):
             program = cached_jit(make_transform, fourier, self.transport)
             return fourier.get_blocks(program(self.transport.make_arrays(of_block.__getitem__)))
 
     def squares_and_rates(self, location: str, fields: list[np.ndarray]) -> dict[str, np.ndarray]:
-        """{SPECTRUM_AXES: mean square of the first field, and its changes by the others, [fields, count]}."""
+        """By SPECTRUM_AXES, the mean square of the first field and its changes by the others, [fields, bins]."""
         power_of_blocks, waves = [], self.wave_bins(location)
         for A, each in zip(self.coefficients(location, fields), waves, strict=True):
             power = each.weights * (A[0].conj() * A).real
@@ -81,22 +79,22 @@ class SpectralDomain(NamedTuple):
 
 
 def make_transform(fourier: Fourier, transport):
-    """The program of a transform."""
     return fourier.forward
 
 
 def compute_spectra(blocks, gravity: float, sea: SpectralDomain, names=None, rates=None) -> dict[str, np.ndarray]:
-    """The spectra of a state, and their changes; all processes call it together.
+    """The spectra of a state, and their rates of change; all processes call it together.
 
     Args:
         blocks: (state, grid, shape) of each block of this process, with Patches of NumPy arrays, including a halo.
-        names: quantities of `squares.SPECTRAL_QUANTITIES`; None: all.
-        rates: {part of the tendency: State of Patches, its d/dt} of each block; None: no changes.
+        names: quantities of `spectral_quantities_of`; None: all.
+        rates: {part of the tendency: State of Patches, its d/dt} of each block; None: no rates of change.
 
     Returns:
-        {name: array}, the same on every process. name + along, for each of SPECTRUM_AXES, is the density of a quantity,
-        in its units times m. name + "_by_" + part + along is the change of that by a part, per second. name + "_flux"
-        is the flux by the current across the upper edge of each ring to larger wavenumbers, in its units per second.
+        {name: array}, the same on every process. With `axis` one of SPECTRUM_AXES, name + axis is the density of a
+        quantity, in its units times m; name + "_by_" + part + axis is the change of this density by a part of the
+        tendency, per second. name + "_flux" is the flux by the current across the upper edge of each bin to larger
+        wavenumbers, in the units of the quantity per second.
     """
     require_rectangle("spectra are", blocks, sea.transport)
     depths = [np.broadcast_to(grid.depth.block_values(shape), shape).astype(np.float64) for _, grid, shape in blocks]
@@ -123,7 +121,7 @@ def compute_spectra(blocks, gravity: float, sea: SpectralDomain, names=None, rat
 
 
 def add_continuity(rates: dict, square) -> dict:
-    """The rates by part; with continuity added to the part that carries the quantity, if it needs that."""
+    """The rates by part, with continuity added to the part that transfers the quantity, if that includes it."""
     if not (rates and square.includes_continuity):
         return rates
     continuity_and_transfer = zip(rates["continuity"], rates[square.transfer_part], strict=True)
@@ -142,14 +140,14 @@ def fields_and_rates(square, state, grid, shape, scale: MeanLayer, rates: dict) 
     }
 
 
-#: Most numbers that are added in float64: the sum of their high pieces is then exact (FixedPoint).
+#: Largest count of numbers added in float64, so that the sum of their high pieces is exact (FixedPoint).
 MAX_EXACT_SUMMANDS = 1 << 19
 
 
 def sums_in_bins(numbers, bins, n_bins: int, transport) -> np.ndarray:
-    """Sums in fixed point [sums, count], one for each bin; NaN if one of its numbers is not finite.
+    """The sums of numbers in each bin, in fixed point, [sums, bins]; NaN if a number of the bin is not finite.
 
-    They have the same bits on any layout and process; all processes call it together.
+    They have the same bits on any layout and process. All processes call it together.
 
     Args:
         numbers: arrays [sums, ...] of each block of this process.

@@ -1,6 +1,6 @@
-"""The quantities with spectra: means of squares of fields, and the changes of these fields in time.
+"""The quantities that have spectra: means of squares of fields, and the rates of change of these fields.
 
-The squares of these fields add up to each quantity; H is the mean resting depth:
+Each quantity is the sum of the squares of its fields; H is the mean resting depth:
 
     kinetic_energy    sqrt(h^x / 2H) u on east faces, sqrt(h^y / 2H) v on north faces
     potential_energy  sqrt(g / 2H) eta at centres
@@ -25,7 +25,6 @@ from .patch import Patch
 from .state import State
 from .terms.tracer import CONTENT_SUFFIX, concentration_of, tracers_in
 
-#: The ending of the name of a tracer's variance.
 VARIANCE_SUFFIX = "_variance"
 
 
@@ -59,13 +58,13 @@ class SpectralQuantity(NamedTuple):
 
 
 def weighted_current(state, grid, scale) -> dict[str, Patch]:
-    """sqrt(h / 2H) u and sqrt(h / 2H) v, h on the faces."""
+    """sqrt(h / 2H) u and sqrt(h / 2H) v, with h on the faces."""
     factor = 0.5 / scale.depth
     return {"u": np.sqrt(factor * mx_f(state.h)) * state.u, "v": np.sqrt(factor * my_f(state.h)) * state.v}
 
 
 def weighted_current_rate(state, rates, grid, scale) -> dict[str, Patch]:
-    """sqrt(h / 2H) (du/dt + u dh/dt / 2h), and so for v."""
+    """sqrt(h / 2H) (du/dt + u dh/dt / 2h), likewise for v."""
     factor, rates_by_location = 0.5 / scale.depth, {}
     for name, mean in (("u", mx_f), ("v", my_f)):
         h, velocity, rate = mean(state.h), getattr(state, name), getattr(rates, name)
@@ -121,12 +120,12 @@ def variance(tracer: str) -> SpectralQuantity:
 
 
 def spectral_quantity(name: str) -> SpectralQuantity:
-    """The quantity of a name: one of SPECTRAL_QUANTITIES, or the variance of a tracer."""
+    """The quantity called `name`: one of SPECTRAL_QUANTITIES, or the variance of a tracer."""
     return SPECTRAL_QUANTITIES.get(name) or variance(name.removesuffix(VARIANCE_SUFFIX))
 
 
 def spectral_quantities_in(names) -> list[str]:
-    """The quantities among the names of a file's variables."""
+    """The spectral quantities among the names of a file's variables."""
     return [
         *(name for name in SPECTRAL_QUANTITIES if name in names),
         *(name for name in names if name.endswith(VARIANCE_SUFFIX)),
@@ -134,16 +133,16 @@ def spectral_quantities_in(names) -> list[str]:
 
 
 def spectral_quantities_of(names) -> dict[str, SpectralQuantity]:
-    """The quantities of a State with these fields."""
+    """The spectral quantities of a State with these fields."""
     return SPECTRAL_QUANTITIES | {name + VARIANCE_SUFFIX: variance(name) for name in tracers_in(names)}
 
 
-#: The axes, as endings of names: the size of the wavenumber, its component in x, and in y.
+#: The axes, as endings of names: the total wavenumber, its component in x, and in y.
 SPECTRUM_AXES = {"": "", "_x": " in x", "_y": " in y"}
 
 
 class WavenumberAxis(NamedTuple):
-    """Wavenumbers 0, step, 2 step, ..., rad m-1."""
+    """Wavenumbers 0, spacing, 2 spacing, ..., rad m-1."""
 
     n_wavenumbers: int
     spacing: float
@@ -151,23 +150,19 @@ class WavenumberAxis(NamedTuple):
 
     @property
     def wavenumbers(self) -> np.ndarray:
-        """All wavenumbers of the axis."""
         return self.spacing * np.arange(self.n_wavenumbers)
 
 
 def radial_bin(ratio):
-    """The ring nearest to a wavenumber over the spacing of rings; the larger of two equally near, despite rounding."""
+    """The bin nearest to wavenumber / spacing; of two equally near ones always the larger, despite rounding."""
     return np.floor(ratio + (0.5 + 1e-9)).astype(np.intp)
 
 
 def wavenumber_axes(grid) -> dict[str, WavenumberAxis]:
-    """The axes of the spectra of a sea, by SPECTRUM_AXES.
+    """The axes of the spectra of a sea with this section [grid], by SPECTRUM_AXES.
 
-    In x and y they are multiples of 2 pi / length on a ring, of pi / length between walls. The width of the rings
-    around zero is the larger of these steps; the last rings lie in the corners of the plane.
-
-    Args:
-        grid: section [grid] of the configuration.
+    In x and y the spacing is 2 pi / length on a periodic axis, and pi / length between walls. That of the total
+    wavenumber is the larger of both; its last bins lie in the corners of the wavenumber plane.
     """
     axes = {}
     for letter, cells, size, periodic in (

@@ -1,4 +1,4 @@
-"""The prognostic state, and the Carry of a run from step to step."""
+"""The prognostic State, and the Carry that a run passes from step to step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class State(NamedTuple):
 
 @cache
 def state_type(names: tuple[str, ...]) -> Any:
-    """The State of the prognostic fields `names`: a NamedTuple, which is a pytree for JAX."""
+    """The class of a State with the prognostic fields `names`: a NamedTuple, which is a pytree for JAX."""
     return State if names == State._fields else NamedTuple("State", [(name, Any) for name in names])
 
 

@@ -28,7 +28,7 @@ CORE_VARIABLES = (
 #: Coefficients of terms: a configuration gives them as a number or, if they have a location, as a field.
 COEFFICIENTS = variables_by_name(*(row for term in TERMS.values() for row in term.coefficients))
 
-#: Corrections of the weather and of the water outside, the errors of a model that vary in time.
+#: Corrections of forcing and boundary data, for errors that vary in time.
 CORRECTIONS = variables_by_name(
     *(
         Variable(
@@ -47,13 +47,13 @@ VARIABLES = (
     | CORRECTIONS
 )
 
-#: The entries that differ with reduced gravity, where the layer lies over a deep one at rest.
+#: The variables that differ with reduced gravity, where the layer lies above a deep one at rest.
 REDUCED_GRAVITY_VARIABLES = variables_by_name(
     VARIABLES["eta"]._replace(standard_name="", long_name="downward displacement of the interface"),
     VARIABLES["depth"]._replace(standard_name="", long_name="resting thickness of the layer"),
 )
 
-#: The vectors among the controls; errors of both components have one standard deviation.
+#: The vectors among the controls; the errors of both components have the same standard deviation.
 CONTROL_VECTORS = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
 CONTROL_VECTORS |= {f"wind{CORRECTION_SUFFIX}": tuple(name + CORRECTION_SUFFIX for name in CONTROL_VECTORS["wind"])}
 
@@ -67,10 +67,10 @@ EASTWARD_NAMES = {
     "y_wind": "northward_wind",
 }
 
-#: The ending of the name of a field's mean over the steps since a record; the name of the number of these steps.
+#: Suffix of the name of a field's mean over the steps since the last record; the name of the number of these steps.
 MEAN_SUFFIX, MEAN_STEPS = "_mean", "mean_steps"
 
-#: The ending of the names of a field's sums with the basis functions of a harmonic analysis; a number follows.
+#: Suffix of the names of a field's sums with the basis functions of a harmonic analysis; a number follows.
 HARMONIC_SUFFIX = "_harmonic"
 
 #: The initial fields of a run, without those of tracers.
@@ -88,23 +88,23 @@ INPUT_FIELDS = (
 #: Fields that a run may write, besides its tracers.
 OUTPUT_FIELDS = (*DERIVED, *(row.concentration_name or row.name for term in TERMS.values() for row in term.prognostic))
 
-#: Coefficients that drive the sea from above and may vary in time; a run may write them in each record.
+#: Forcing fields: coefficients that may vary in time, except boundary data; a run may write them in each record.
 FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies_in_time and not name.startswith("boundary_"))
 
-#: Endings of names: a field's largest value over a run, its time, and the first time of a sea level.
+#: Suffixes of names: a field's largest value over a run, its time, and the arrival of a sea level.
 MAXIMUM_SUFFIX, TIME_OF_MAXIMUM_SUFFIX, ARRIVAL_SUFFIX = "_max", "_max_time", "_arrival"
 #: The name of the first time that water covers ground which was dry at the start.
 INUNDATION = f"wet{ARRIVAL_SUFFIX}"
 
-#: The beginning of the names of the series of inflow through a side.
+#: Prefix of the names of the series of inflow through a side.
 INFLOW_PREFIX = "inflow_"
 
-#: The variables that derivatives may refer to; tracers are left out, as no quantity and no observation depends on them.
+#: The variables with respect to which derivatives exist; no quantity or observation depends on tracers.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 
 
 def variable_of(name: str) -> Variable:
-    """The row of a field of a run; names that the table lacks are tracers."""
+    """The Variable of a field of a run; names that are not in the table are tracers."""
     return VARIABLES[name] if name in VARIABLES else tracer.tracer_variable(name)
 
 
@@ -114,12 +114,12 @@ def location_of(name: str) -> str:
 
 
 def with_axis_names(row: Variable, grid) -> Variable:
-    """The entry of a variable on a grid: with names for eastward and northward if these are the axes."""
+    """A variable as it is called on a grid: eastward or northward if these are the directions of its axes."""
     return row if not is_spherical(grid) or has_rotated_pole(grid) else with_eastward_names(row)
 
 
 def with_eastward_names(row: Variable) -> Variable:
-    """The entry of a variable with x eastward and y northward."""
+    """A variable as it is called if x is eastward and y northward."""
     if row.standard_name not in EASTWARD_NAMES:
         return row
     name = EASTWARD_NAMES[row.standard_name]
@@ -128,7 +128,7 @@ def with_eastward_names(row: Variable) -> Variable:
 
 
 def variable_in_run(name: str, physics) -> Variable:
-    """The entry of a variable in a run with this section [physics]."""
+    """The Variable of this name in a run with this section [physics]."""
     return (
         REDUCED_GRAVITY_VARIABLES[name]
         if physics.reduced_gravity and name in REDUCED_GRAVITY_VARIABLES
@@ -147,7 +147,7 @@ def maxima_variables(options) -> dict[str, Variable]:
         )
         variables |= variables_by_name(largest, time_of_largest)
     if options.arrival is not None:
-        long_name = f"first time that sea level is {options.arrival:g} m above or below its rest"
+        long_name = f"first time that sea level is {options.arrival:g} m above or below rest"
         variables |= variables_by_name(Variable(f"eta{ARRIVAL_SUFFIX}", "centre", "s", "", long_name, min_value=0.0))
     if options.inundation:
         long_name = "first time that water covers ground that was dry at the start"

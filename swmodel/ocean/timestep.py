@@ -1,9 +1,9 @@
 """Time steppers: their coefficients as data, and the four algorithms that use them.
 
-A step takes a Carry (state, memory, step number) to the next; a tendency is a function of a State and its Instant.
-Multistep methods weight the newest tendency and those in memory. Runge-Kutta methods combine stages. The leapfrog jumps
-over the present state and filters it. The forward-backward method takes the pressure from the new thickness. `weights`
-are the numbers of one step; `combine` is its arithmetic, for any type of numbers and fields.
+A step advances a Carry (state, memory, step number); a tendency is a function of a State and its Instant. Multistep
+methods weight the newest tendency and those in memory. Runge-Kutta methods combine stages. The leapfrog steps over the
+present state and filters it. The forward-backward method takes the pressure from the new thickness. `weights` returns
+the numbers of one step; `combine` computes the next Carry with them, for any type of numbers and fields.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ class Multistep(NamedTuple):
         return [dt * weight for weight in table_row(self.table, step, dt)]
 
     def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
-        """The next Carry."""
         tendencies = (tendency(carry.state, Instant(carry.step)), *carry.memory)
         state = type(carry.state)._make(
             x + weighted_sum(weights, F) for x, *F in zip(carry.state, *tendencies, strict=True)
@@ -52,7 +51,7 @@ class RungeKutta(NamedTuple):
 
     @property
     def weight_and_state_counts(self) -> tuple[int, int]:
-        """See `Multistep`; numbers 0.0 in the table are no weights."""
+        """See `Multistep`; numbers 0.0 in the table do not count as weights."""
         return sum(bool(weight) for row in self.table for weight in row), 0
 
     def initial_memory(self, state: State) -> tuple[State, ...]:
@@ -68,11 +67,9 @@ class RungeKutta(NamedTuple):
         return [[next(remaining) if weight else 0.0 for weight in row] for row in self.table]
 
     def stage_instant(self, step, stage: int) -> Instant:
-        """The Instant of a stage."""
         return Instant(step, sum(self.table[stage - 1])) if stage else Instant(step)
 
     def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
-        """The next Carry."""
         stage, tendencies = carry.state, []
         for number, row in enumerate(self.stage_weights(weights)):
             tendencies.append(tendency(stage, self.stage_instant(carry.step, number)))
@@ -83,7 +80,7 @@ class RungeKutta(NamedTuple):
 
 
 class Leapfrog(NamedTuple):
-    """x_{n+1} = x_{n-1} + 2 dt F_n, then x_n += filter (x_{n-1} - 2 x_n + x_{n+1}); the first step is Euler's.
+    """x_{n+1} = x_{n-1} + 2 dt F_n, then x_n += filter (x_{n-1} - 2 x_n + x_{n+1}); the first step is an Euler step.
 
     The memory is the filtered x_{n-1}. Reference: Asselin (1972).
     """
@@ -92,7 +89,6 @@ class Leapfrog(NamedTuple):
 
     @property
     def weight_and_state_counts(self) -> tuple[int, int]:
-        """See `Multistep`."""
         return 2, 1
 
     def initial_memory(self, state: State) -> tuple[State, ...]:
@@ -100,12 +96,11 @@ class Leapfrog(NamedTuple):
         return (state,)
 
     def weights(self, step, dt) -> list:
-        """The length of the jump, s, and the strength of the filter."""
+        """The time from x_{n-1} to x_{n+1}, s, and the strength of the filter."""
         xp, first = dt.__array_namespace__(), step == 0
         return [xp.where(first, dt, 2 * dt), xp.where(first, 0, xp.asarray(self.filter, dtype=dt.dtype))]
 
     def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
-        """The next Carry."""
         interval, strength = weights
         before, now = carry.memory[0], carry.state
         F = tendency(now, Instant(carry.step))
@@ -115,13 +110,12 @@ class Leapfrog(NamedTuple):
 
 
 class ForwardBackwardInputs(NamedTuple):
-    """What a tendency of the forward-backward step needs besides its state, which lies in the middle of the step."""
+    """What a tendency of the forward-backward step needs besides its state, which is that in the middle of the step."""
 
-    pressure_h: Any  # m; the slope of h + dt dh/dt drives the currents
+    pressure_h: Any  # m; the slope of pressure_h + pressure_dt dh/dt drives the currents
     pressure_dt: Any  # s
-    step_start: Any = (
-        None  # the State at the start of the step; for `dynamics.tendency` its `Scheme.step_start_fields`, by name
-    )
+    #: the State at the start of the step; for `dynamics.tendency` its `Scheme.step_start_fields`, by name
+    step_start: Any = None
     step_length: Any = None  # length of the step, s
 
     def whole_step(self, rate: Any, freshwater_rate: Any) -> WholeStep:
@@ -132,28 +126,28 @@ class ForwardBackwardInputs(NamedTuple):
 
 
 class WholeStep(NamedTuple):
-    """A whole step, for terms that give the change over it."""
+    """A whole step, for terms that compute the change over it."""
 
-    step_start: dict[str, Any]  # fields at its begin, `Scheme.step_start_fields`
+    step_start: dict[str, Any]  # fields at its start, `Scheme.step_start_fields`
     h: Any  # thickness at its end, m
     dt: Any  # s
-    freshwater_rate: Any  # the part of dh/dt, m s-1, that brings no dissolved substance; None: no part
+    freshwater_rate: Any  # the part of dh/dt, m s-1, that brings no tracer; None: there is none
 
 
 def blend_three(x, y, z, weight_y, weight_z):
-    """x + first (y - x) + second (z - x), which is x to the bit where all are equal."""
+    """x + weight_y (y - x) + weight_z (z - x), which is x to the bit where all are equal."""
     return x + weight_y * (y - x) + weight_z * (z - x)
 
 
 class ForwardBackward(NamedTuple):
-    """The generalised forward-backward step AB3-AM4, one tendency a step:
+    """The generalised forward-backward step AB3-AM4, with one tendency per step:
 
         x* = x_n + a1 (x_{n-1} - x_n) + a2 (x_{n-2} - x_n)
         x_{n+1} = x_n + dt F(x*), with g grad h^ in place of g grad h*
         h^ = h_n + b0 dt F_h(x*) + b1 (h_{n-1} - h_n) + b2 (h_{n-2} - h_n)
 
-    x* lies at n + 1/2, as do all forces. Row n of `table` = (a1, a2, b0, b1, b2) serves step n, the last row all later
-    steps. Written in differences, a state at rest does not change by a bit. The memory is x_{n-1} and x_{n-2}.
+    x* and all forces are at n + 1/2. Row n of `table` = (a1, a2, b0, b1, b2) serves step n, the last row all later
+    steps. Because of the differences, a state at rest does not change by a bit. The memory is x_{n-1} and x_{n-2}.
 
     Reference: Shchepetkin and McWilliams (2005).
     """
@@ -162,7 +156,6 @@ class ForwardBackward(NamedTuple):
 
     @property
     def weight_and_state_counts(self) -> tuple[int, int]:
-        """See `Multistep`."""
         return 6, 2
 
     def initial_memory(self, state: State) -> tuple[State, ...]:
@@ -180,7 +173,7 @@ class ForwardBackward(NamedTuple):
         return type(carry.state)._make(blend_three(*fields, *weights[:2]) for fields in states)
 
     def combine(self, tendency: Callable[..., State], carry: Carry, weights) -> Carry:
-        """The next Carry; the tendency also takes a Forward."""
+        """The next Carry; the tendency also takes ForwardBackwardInputs."""
         a1, a2, dt, b0_dt, b1, b2 = weights
         now, (previous, older) = carry.state, carry.memory
 
@@ -190,21 +183,18 @@ class ForwardBackward(NamedTuple):
         return Carry(type(now)._make(x + dt * f for x, f in zip(now, F, strict=True)), (now, previous), carry.step + 1)
 
 
-#: A time stepper.
 Method: TypeAlias = Multistep | RungeKutta | Leapfrog | ForwardBackward
 
 
 def step(method: Method, tendency: Callable[..., State], carry: Carry, dt) -> Carry:
-    """The next Carry by a time stepper."""
+    """Advance a Carry by a step of length dt, s."""
     return method.combine(tendency, carry, method.weights(carry.step, dt))
 
 
 def table_row(table, step, dt) -> list:
-    """The row of a table that serves a step, in the precision of dt.
-
-    It is found by comparisons: XLA would repeat a lookup by an index in every cell, and not vectorise its loop.
-    """
+    """The row of a table that serves a step, in the precision of dt."""
     xp = dt.__array_namespace__()
+    # Comparisons find it, because XLA would repeat an indexed lookup in every cell and not vectorise the loop.
     weights, *later_rows = [[xp.asarray(number, dtype=dt.dtype) for number in row] for row in table]
     for number, row in enumerate(later_rows):
         weights = [xp.where(step <= number, *pair) for pair in zip(weights, row, strict=True)]
@@ -218,10 +208,7 @@ def weighted_sum(weights, terms):
 
 
 def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05) -> Method:
-    """The time stepper called ab2, ab3, rk3, rk4, leapfrog or gfb (docs/numerics.md).
-
-    `ab2_epsilon` shifts the weights of ab2, which damps its computational mode.
-    """
+    """The time stepper of a name (docs/numerics.md); `ab2_epsilon` damps the computational mode of ab2."""
     methods: dict[str, Method] = {
         "ab2": Multistep(((1.0, 0.0), (1.5 + ab2_epsilon, -0.5 - ab2_epsilon))),
         "ab3": Multistep(((1.0, 0.0, 0.0), (1.5, -0.5, 0.0), (23 / 12, -16 / 12, 5 / 12))),

@@ -3,9 +3,9 @@
     def grow(state, grid, t, roughness):
         return {"u": -1e-6 * state.u}
 
-`state` is a Flow, `grid` a Grid, `t` the time since the start of the run, s. Further parameters are coefficients by
-name. All consist of Patches, in SI units. The function returns tendencies of prognostic fields, in units of the field
-per second, which count on water and open faces.
+`state` is a Flow, `grid` a Grid, `t` the time since the start of the run, s. Further parameters are coefficients of
+these names. All consist of Patches, in SI units. The function returns tendencies of prognostic fields, in units of the
+field per second; those on land and closed faces are ignored.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .variable import Variable
 #: The forms of a user-defined term (docs/python.md).
 UserTerm: TypeAlias = Callable[..., Mapping[str, Patch | float]] | Term | Parametric
 
-#: The first parameters of every function of a term, under any names; coefficients follow.
+#: The first parameters of every function of a term, whatever their names; coefficients follow.
 FIXED_PARAMETERS = ("state", "grid", "t")
 #: Numbers in the params of every run.
 SCALAR_PARAMS = ("gravity", "density")
-#: The number in the params from which `t` follows.
+#: The number in the params from which `t` is computed.
 TIME_STEP = Variable("user_time_step", "", "s", "", "time step")
 
 #: The attributes that a user-defined Term may have; others need the configuration or files.
@@ -41,10 +41,10 @@ ALLOWED_ATTRIBUTES = ("name", "tendency", "coefficients", "rate", "process")
 
 
 def make_user_term(user_term: UserTerm) -> Term:
-    """A new Term of a function of (state, grid, t, *coefficients); a Term itself.
+    """A new Term from a function of (state, grid, t, *coefficients) or a Parametric; a Term is returned as it is.
 
     Raises:
-        UsageError: the argument is neither, or has parameters or attributes that a user-defined term cannot have.
+        UsageError: the argument is none of these, or has parameters or attributes that a user term cannot have.
     """
     if isinstance(user_term, Term):
         return check_term(user_term)
@@ -66,7 +66,6 @@ def case_term(case, method) -> Term:
 
 
 def term_of_function(function, layout: ParameterLayout | None = None) -> Term:
-    """The Term of a function, with or without parameters of a ParameterLayout."""
     names = coefficient_names(function, (*FIXED_PARAMETERS, "parameters") if layout else FIXED_PARAMETERS)
     context, name = source_line_of(function), function_name(function)
     if layout and name in (*VARIABLES, *SCALAR_PARAMS, *names):
@@ -74,9 +73,8 @@ def term_of_function(function, layout: ParameterLayout | None = None) -> Term:
 
     def tendency(flow, params, now):
         dt = params[TIME_STEP.name]
-        step_start_time = (
-            now.step.astype(flow.h.values.dtype).reshape(1, 1) * dt
-        )  # the native step takes a number for constant
+        # an array [1, 1], because the native step treats a number as constant
+        step_start_time = now.step.astype(flow.h.values.dtype).reshape(1, 1) * dt
         t = step_start_time + now.stage * dt if now.stage else step_start_time
         coefficients = {name: params[name] for name in names}
         with eager_jax(flow.h.values):
@@ -94,12 +92,14 @@ def term_of_function(function, layout: ParameterLayout | None = None) -> Term:
         fields=(TIME_STEP,),
         build=lambda config, rows, columns: {TIME_STEP.name: np.full((1, 1), config.time.dt)},
         parameters=layout,
+        is_freshwater=True,
+        acts_at_rest=True,
     )
 
 
 @contextlib.contextmanager
 def eager_jax(values):
-    """A context in which JAX, if used, computes NumPy arrays at once and in their precision, also during tracing."""
+    """A context in which JAX, if used, computes NumPy arrays eagerly and in their precision, even during tracing."""
     jax = sys.modules.get("jax")
     if not jax or not isinstance(values, np.ndarray):
         yield
@@ -109,7 +109,6 @@ def eager_jax(values):
 
 
 def function_name(function) -> str:
-    """The name of a function, a partial function or a callable object."""
     function = getattr(function, "func", function)
     return getattr(function, "__name__", type(function).__name__)
 
@@ -126,13 +125,13 @@ def coefficient_names(function, fixed: tuple[str, ...]) -> list[str]:
     """Names of the coefficients that the function of a term takes, after its `fixed` parameters."""
     form = f"a function of ({', '.join(fixed)})"
     if not callable(function) or isinstance(function, type):
-        raise UsageError(f"terms: {function!r:.60} is no term; needs {form}, or a Term")
+        raise UsageError(f"terms: {function!r:.60} is not a term; must be {form}, or a Term")
     parameters = list(inspect.signature(function).parameters.values())
     wrong = [each for each in parameters if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY)]
     if len(parameters) < len(fixed) or wrong:
         raise UsageError(
             f"terms: {source_line_of(function)}: {function_name(function)} has the parameters "
-            f"{inspect.signature(function)}; needs {form}, followed by names of coefficients"
+            f"{inspect.signature(function)}; must be {form}, followed by names of coefficients"
         )
     return [each.name for each in parameters[len(fixed) :] if each.default is each.empty]
 
@@ -140,7 +139,7 @@ def coefficient_names(function, fixed: tuple[str, ...]) -> list[str]:
 def coefficient_variable(name: str) -> Variable:
     """The table's row of a coefficient; a new row at centres for a user-defined one."""
     if name in INPUT_FIELDS and name not in COEFFICIENTS:
-        raise UsageError(f"terms: {name} is no coefficient; it is in the state or in the grid")
+        raise UsageError(f"terms: {name} is not a coefficient; it belongs to the state or the grid")
     return COEFFICIENTS.get(name) or Variable(name, "centre", "", "", name)
 
 
@@ -152,10 +151,10 @@ def check_term(term: Term) -> Term:
     ]
     if extra_attributes:
         raise UsageError(
-            f"terms: {term.name} has {', '.join(extra_attributes)}; yours may only have {', '.join(ALLOWED_ATTRIBUTES)}"
+            f"terms: {term.name} has {', '.join(extra_attributes)}; a term may have {', '.join(ALLOWED_ATTRIBUTES)}"
         )
     if term.name in TERMS:
-        raise UsageError(f"terms: {term.name} is a term of swmodel; give yours another name")
+        raise UsageError(f"terms: {term.name} is a term of swmodel; choose another name")
     return term
 
 
@@ -163,7 +162,7 @@ def check_rates(rates_by_name, flow, context: str) -> dict[str, Patch]:
     """The tendencies from the function of a term, as Patches on the block; messages begin with `context`."""
     if not isinstance(rates_by_name, dict):
         raise UsageError(
-            f"{context} returns a {type(rates_by_name).__name__}; must be a dict of tendencies, as "
+            f"{context} returns a {type(rates_by_name).__name__}; must be a dict of tendencies, such as "
             f'{{"u": -1e-6 * state.u}}'
         )
     template, rates = flow.h, {}

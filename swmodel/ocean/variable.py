@@ -19,10 +19,10 @@ class Variable(NamedTuple):
         min_value: smallest value on water; None: any.
         exclusive_min: whether the value must be above `min_value`, and not equal to it.
         max_value: largest value on water; None: any.
-        control: the kind of a derivative with respect to it: a "field", a "number", "records" in time, "fields" at
-            records in time, or "" for none.
+        control: what derivatives with respect to it are: a "field", a "number", "records" in time, or "fields" at
+            records in time; "": there are none.
         dimension: exponents of horizontal length, thickness, time and density in the equations.
-        concentration_name: the name of the concentration, if this is its content of the water column; else "".
+        concentration_name: the name of the concentration, if this is a tracer's content of the water column; else "".
         is_signed: whether it takes both signs about a meaningful zero, as a velocity does.
         is_positive_down: whether it is positive downward; files may have the opposite sign.
         small_change: a small change of it, in its units.
@@ -59,20 +59,20 @@ class Variable(NamedTuple):
         return tuple(name for name in needed if name in ("h", "u", "v"))
 
     def evaluate(self, **inputs: Any) -> Any:
-        """`formula` of its inputs among the arguments."""
+        """Evaluate `formula`, which takes its inputs by name from the arguments."""
         assert self.formula is not None
         return self.formula(**{name: inputs[name] for name in signature(self.formula).parameters})
 
     @property
     def control_location(self) -> str:
-        """The location of derivatives with respect to it; "": they are numbers."""
+        """The location of derivatives with respect to it; "" if they are numbers."""
         return self.location if self.control in ("field", "fields") else ""
 
 
 def coefficient(
     name: str, units: str, long_name: str, control: str, dimension: tuple, small_change: float = 1.0
 ) -> Variable:
-    """A coefficient that is not negative: the number of its key in [physics], or a field at centres."""
+    """A nonnegative coefficient: the number of its key in [physics], or a field at centres."""
     key = f"physics.{name}"
     return Variable(
         name, "centre", units, "", long_name, key, 0.0, control=control, dimension=dimension, small_change=small_change
@@ -80,5 +80,4 @@ def coefficient(
 
 
 def variables_by_name(*rows: Variable) -> dict[str, Variable]:
-    """The rows by name."""
     return {row.name: row for row in rows}

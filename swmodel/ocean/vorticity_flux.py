@@ -43,5 +43,5 @@ VORTICITY_FLUXES = {"energy": energy, "enstrophy": enstrophy, "arakawa_lamb": ar
 
 
 def kinetic_energy(u: Patch, v: Patch, grid, scheme) -> Patch:
-    """K at centres, m2 s-2: from upwind with the fluxes that are."""
+    """K at centres, m2 s-2: upwind if the vorticity flux is upwind."""
     return (weno.kinetic_energy if scheme.vorticity_flux in weno.FLUXES else bernoulli_kinetic_energy)(u, v, grid)

@@ -1,14 +1,14 @@
-"""WENO: the flux of vorticity from upwind, of order five or seven, and the kinetic energy that goes with it.
+"""WENO: the upwind flux of vorticity, of order five or seven, and the kinetic energy that goes with it.
 
-Points u_k along a line are means over intervals. u_0 is the last one upwind of the middle, u_1 the first downstream.
-With D_k = u_{k+1} - u_k the value in the middle is a mean over r stencils of r points, m points further upwind each,
+Points u_k along a line are means over intervals. Of the two next to the wanted point, u_0 is upwind and u_1 downstream.
+With D_k = u_{k+1} - u_k, the value between them is a mean over r stencils of r points, shifted upwind by m points each,
 
     u_0 + sum_m w_m c_m(D),   w_m ~ d_m (1 + tau / beta_m)²
 
-c_m is exact for polynomials. beta_m, of second order in D, measures how rough the stencil is. Where the line crosses a
-closed face, r falls from 4 to 3, 2 and 1. Written in differences, a uniform field stays uniform to the bit.
-
-Differences below a thousandth of u_0 get the weights d_m, so that the step has derivatives where the sea is uniform.
+c_m is exact for polynomials. beta_m, quadratic in D, measures how rough the field is on the stencil. Where a stencil
+would cross a closed face, r falls from 4 to 3, 2 and 1. Because only differences are added to u_0, a uniform field
+stays uniform to the bit. Differences below a thousandth of u_0 get the weights d_m, so that the step is differentiable
+where the sea is uniform.
 
 References: Jiang and Shu (1996), Balsara and Shu (2000), Borges and others (2008), Castro and others (2011). As a flux
 of vorticity: Silvestri and others (2024).
@@ -26,7 +26,7 @@ import numpy as np
 from .operators import mx_c, mx_f, my_c, my_f, where
 from .patch import Patch
 
-#: For r points a stencil: c_m as {k: factor of D_k}, from the stencil that reaches furthest downstream.
+#: For r points per stencil: c_m as {k: factor of D_k}, starting with the stencil that reaches furthest downstream.
 CANDIDATE_STENCILS: dict[int, list[dict[int, float]]] = {
     2: [{0: 1 / 2}, {-1: 1 / 2}],
     3: [{0: 2 / 3, 1: -1 / 6}, {-1: 1 / 6, 0: 1 / 3}, {-2: -1 / 3, -1: 5 / 6}],
@@ -39,7 +39,7 @@ CANDIDATE_STENCILS: dict[int, list[dict[int, float]]] = {
 }
 #: d_m, the weights with which the mean is exact to order 2 r - 1.
 OPTIMAL_WEIGHTS = {2: (2 / 3, 1 / 3), 3: (3 / 10, 6 / 10, 1 / 10), 4: (4 / 35, 18 / 35, 12 / 35, 1 / 35)}
-#: beta_m as {(k, l): factor of D_k D_l}, of the first half of the stencils; the others mirror them.
+#: beta_m as {(k, l): factor of D_k D_l}, of the first half of the stencils; the others are their mirror images.
 SMOOTHNESS_INDICATORS: dict[int, list[dict[tuple[int, int], float]]] = {
     2: [{(0, 0): 1}],
     3: [{(0, 0): 10, (0, 1): -11, (1, 1): 4}, {(-1, -1): 4, (-1, 0): -5, (0, 0): 4}],
@@ -48,19 +48,19 @@ SMOOTHNESS_INDICATORS: dict[int, list[dict[tuple[int, int], float]]] = {
         {(-1, -1): 547, (-1, 0): -1428, (-1, 1): 494, (0, 0): 1468, (0, 1): -1108, (1, 1): 267},
     ],
 }
-#: tau as the modulus of a sum of beta_m.
+#: tau is the absolute value of the sum of beta_m times these factors.
 TAU = {2: (1, -1), 3: (1, 0, -1), 4: (1, 3, -3, -1)}
-#: Least beta beside the sum of all D² and of SMALL u_0²; the least sum.
+#: EPSILON is added to each beta after its division by the sum of all D² and SMALL u_0²; TINY is added to the sum.
 EPSILON, SMALL, TINY = 1e-4, 1e-6, 1e-32
 
 
 def mirror_indicator(beta: dict[tuple[int, int], float]) -> dict[tuple[int, int], float]:
-    """The beta of the stencil on the other side of u_0."""
+    """The beta of the mirror image of a stencil about u_0."""
     return {(-1 - k, -1 - other): factor for (k, other), factor in beta.items()}
 
 
 def weno_change(D: dict[int, Patch], u_0: Patch, r: int) -> Patch:
-    """The sum of w_m c_m over the stencils of r points; `u_0` is that of the module's text."""
+    """The sum of w_m c_m over the stencils of r points; see the docstring of the module."""
     given_forms = SMOOTHNESS_INDICATORS[r]
     forms = [given_forms[m] if m < len(given_forms) else mirror_indicator(given_forms[r - 1 - m]) for m in range(r)]
     beta = [sum_in_order(factor * (D[k] * D[other]) for (k, other), factor in form.items()) for form in forms]
@@ -78,20 +78,19 @@ def weno_change(D: dict[int, Patch], u_0: Patch, r: int) -> Patch:
 
 
 def sum_in_order(terms: Any) -> Any:
-    """The sum from left to right."""
     first, *others = terms
     return sum(others, start=first)
 
 
 def upwind_value(q: Patch, flow: Patch, open_mask: Patch, neighbour: Callable[[Patch, int], Patch], r: int) -> Patch:
-    """q between each point and the one before it, from the side from which the flow comes.
+    """q midway between each point and the one before it, reconstructed from upwind.
 
     Args:
         q: values at points, here corners.
         flow: positive in the direction of the axis, between the points.
-        open_mask: 1 between points where the line may pass, else 0.
+        open_mask: 1 between points if a stencil may contain both, else 0.
         neighbour: function (patch, n) that gives the value n points further along.
-        r: points of the largest stencil.
+        r: number of points of the largest stencil.
     """
     is_positive = flow > 0
     differences = {n: neighbour(q, n) - neighbour(q, n - 1) for n in range(1 - r, r)}
@@ -116,18 +115,18 @@ def neighbour_y(a: Patch, n: int) -> Patch:
 
 
 def vorticity_flux(q: Patch, flow: Any, r: int) -> tuple[Patch, Patch]:
-    """q (V^x)^y and q (U^y)^x with q from upwind: the shortest waves lose potential enstrophy."""
+    """q (V^x)^y and q (U^y)^x with upwind q, which dissipates the potential enstrophy of the shortest waves."""
     V, U = my_c(mx_f(flow.V)), mx_c(my_f(flow.U))
     return upwind_value(q, V, flow.open_u, neighbour_y, r) * V, upwind_value(q, U, flow.open_v, neighbour_x, r) * U
 
 
 def kinetic_energy(u: Patch, v: Patch, grid: Any) -> Patch:
-    """K at centres, m2 s-2: half the squares of what enters from either side, whose sum has continuous derivatives."""
+    """K at centres, m2 s-2: half the squares of the velocities into the cell; it has continuous derivatives."""
     return 0.5 * (upwind_square(u, neighbour_x) + upwind_square(v, neighbour_y))
 
 
 def upwind_square(u: Patch, neighbour: Callable[[Patch, int], Patch]) -> Patch:
-    """max(u+, 0)² + min(u-, 0)² at centres, with u+ and u- of third order from the faces behind and ahead."""
+    """max(u+, 0)² + min(u-, 0)² at centres, with u+ and u- of third order, upwind for either direction."""
     u_m2, u_m1, u_0, u_p1 = (neighbour(u, n) for n in (-2, -1, 0, 1))
     forward = np.maximum((2 * u_0 + 5 * u_m1 - u_m2) / 6, 0.0)
     backward = np.minimum((2 * u_m1 + 5 * u_0 - u_p1) / 6, 0.0)

@@ -2,6 +2,6 @@
 
 decomposition  blocks of the grid
 transport/     messages between blocks: serial, mpi, sharded
-environment    the environment of this process, and its place among others
+environment    the environment of this process, and its rank
 spawn, stop, watchdog, streams, interrupt   starting, stopping and watching processes
 """

@@ -9,7 +9,7 @@ import time
 
 from . import environment, spawn
 
-#: Time for mpiexec to read the last output, which it drops when it ends the ranks, s.
+#: Time that mpiexec gets to read the last output, which it drops when it ends the ranks, s.
 OUTPUT_SECONDS = 0.5
 
 
@@ -29,6 +29,6 @@ def abort(code: int):
 
 
 def abort_mpich(code: int):
-    """Have MPICH's mpiexec end all ranks: before MPI_Init it would wait for the others, which wait for this one."""
+    """Ask MPICH's mpiexec to end all ranks; before MPI_Init they would wait for this rank, and mpiexec for them."""
     with contextlib.suppress(KeyError, OSError):
         os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={code}\n".encode())

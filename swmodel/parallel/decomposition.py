@@ -1,8 +1,8 @@
-"""The rows, columns and members of an ensemble that each rank owns: integers only.
+"""The rows, columns and ensemble members that each rank owns.
 
-The blocks of a layout form a ring in y and a ring in x. Rank r has the block in row r // px and column r % px, counted
-from the south-west. Blocks differ by at most one row or column. The first py px ranks have the first members of an
-ensemble, and so on.
+Blocks are periodic neighbours along both axes of a layout. Rank r has the block in row r // px and column r % px,
+counted from the south-west. Blocks differ by at most one row or column. The first py px ranks have the first members of
+an ensemble, and so on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 class LayoutError(ValueError):
-    """The processes cannot be arranged on the grid; the message names possible numbers."""
+    """The grid cannot be divided among the processes; the message says what is possible."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,6 @@ class IndexRange:
 
     @property
     def length(self) -> int:
-        """Number of cells in the range."""
         return self.stop - self.start
 
     def __contains__(self, number: int) -> bool:
@@ -37,7 +36,7 @@ SINGLE_MEMBER = IndexRange(0, 1, 1)
 
 @dataclass(frozen=True)
 class Block:
-    """The part of the grid that one rank owns, and its neighbours on the rings."""
+    """The part of the grid that one rank owns, and its neighbours in the layout."""
 
     rank: int
     layout: tuple[int, int]  # blocks of the grid in y and x
@@ -53,7 +52,7 @@ class Block:
 
     @property
     def min_block_shape(self) -> tuple[int, int]:
-        """The fewest (rows, columns) that a block of the layout has."""
+        """The smallest numbers of (rows, columns) of the blocks of the layout."""
         return self.y.axis_size // self.layout[0], self.x.axis_size // self.layout[1]
 
     @property
@@ -62,29 +61,28 @@ class Block:
         return divmod(self.rank % (self.layout[0] * self.layout[1]), self.layout[1])
 
     def neighbour(self, axis: int, step: int) -> int:
-        """Rank of the block `step` places to the north (axis 0) or east (axis 1) on the ring."""
+        """Rank of the block that is `step` blocks to the north (axis 0) or east (axis 1), periodically."""
         blocks, index = self.layout[0] * self.layout[1], list(self.block_index)
         index[axis] = (index[axis] + step) % self.layout[axis]
         return self.rank // blocks * blocks + index[0] * self.layout[1] + index[1]
 
     def ranks_along(self, axis: int) -> tuple[int, ...]:
-        """Ranks of the blocks on the ring along y (axis 0) or x (axis 1), from the south or the west on."""
+        """Ranks of the blocks in line with this one along y (axis 0) or x (axis 1), starting in the south or west."""
         return tuple(self.neighbour(axis, number - self.block_index[axis]) for number in range(self.layout[axis]))
 
     def overlapping_rows(self, first: int, last: int, member: int = 0) -> tuple[int, int]:
-        """The block's part [start, stop) of rows [first, last) of a member; start = stop for none."""
+        """The block's part [start, stop) of rows [first, last) of a member; start = stop if it has none."""
         lower, upper = max(first, self.y.start), min(last, self.y.stop)
         return (lower, upper) if member in self.members and lower < upper else (first, first)
 
     def blocks_of_all_ranks(self) -> list[Block]:
-        """The blocks of all ranks, in their order."""
         return blocks_of_layout(
             self.layout, self.y.axis_size, self.x.axis_size, self.members.axis_size, self.n_member_groups
         )
 
 
 def split_evenly(size: int, n_parts: int) -> list[IndexRange]:
-    """`size` cells in `n_parts` ranges with lengths that differ by at most one, the longer ones first."""
+    """Divide `size` cells into `n_parts` ranges whose lengths differ by at most one, the longer ones first."""
     min_length, n_longer = divmod(size, n_parts)
     starts = [i * min_length + min(i, n_longer) for i in range(n_parts + 1)]
     return [IndexRange(starts[i], starts[i + 1], size) for i in range(n_parts)]
@@ -93,7 +91,7 @@ def split_evenly(size: int, n_parts: int) -> list[IndexRange]:
 def block_of_rank(
     rank: int, layout: tuple[int, int], ny: int, nx: int, members: int = 1, n_member_groups: int = 1
 ) -> Block:
-    """The block of `rank`; for an ensemble, with its group of the `members`."""
+    """The block of `rank` and, for an ensemble, its members."""
     group, number = divmod(rank, layout[0] * layout[1])
     row, column = divmod(number, layout[1])
     spans = (
@@ -107,7 +105,6 @@ def block_of_rank(
 def blocks_of_layout(
     layout: tuple[int, int], ny: int, nx: int, members: int = 1, n_member_groups: int = 1
 ) -> list[Block]:
-    """All blocks in the order of their ranks."""
     return [
         block_of_rank(rank, layout, ny, nx, members, n_member_groups)
         for rank in range(n_member_groups * layout[0] * layout[1])
@@ -115,9 +112,9 @@ def blocks_of_layout(
 
 
 def choose_layout(nproc: int, ny: int, nx: int, min_width: int = 1, owners: str = "processes") -> tuple[int, int]:
-    """The layout (py, px) of `nproc` blocks of at least `min_width` rows and columns with the shortest halos.
+    """The layout (py, px) of `nproc` blocks of at least `min_width` rows and columns that has the shortest halos.
 
-    Among equals it is the one with the longest rows.
+    Among equal ones it is the one with the longest rows.
     """
     max_py, max_px = ny // min_width, nx // min_width
     pairs = [(py, nproc // py) for py in range(1, min(max_py, nproc) + 1) if nproc % py == 0 and nproc // py <= max_px]
@@ -132,7 +129,7 @@ def choose_layout(nproc: int, ny: int, nx: int, min_width: int = 1, owners: str 
 def parse_layout(
     text: str, nproc: int, ny: int, nx: int, min_width: int = 1, owners: str = "processes"
 ) -> tuple[int, int]:
-    """The layout of a text "PYxPX", or the best one for an empty text; `owners`: owners of blocks in messages."""
+    """The layout of a text "PYxPX", or `choose_layout` if it is empty; messages call the owners of blocks `owners`."""
     if not text:
         return choose_layout(nproc, ny, nx, min_width, owners)
     py, px = (int(part) for part in text.split("x"))
@@ -140,6 +137,6 @@ def parse_layout(
         raise LayoutError(f"layout {text} has {py * px} blocks, but there are {nproc} {owners}")
     if min(ny // py, nx // px) < min_width:
         raise LayoutError(
-            f"layout {text} leaves blocks of {ny // py} x {nx // px} cells; they need at least {min_width} each way"
+            f"layout {text} has blocks of {ny // py} x {nx // px} cells; they need at least {min_width} each way"
         )
     return py, px

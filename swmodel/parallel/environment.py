@@ -1,6 +1,6 @@
-"""The environment of a process before the import of JAX and MPI, its place among others, and the machine.
+"""The environment of a process before the import of JAX and MPI, its rank, and properties of the machine.
 
-With one process per core XLA should have one thread; one process alone should have all cores. NPROC and the binding by
+With one process per core XLA should have one thread; a single process should have all cores. NPROC and the binding by
 mpiexec or srun set the number of threads; flags for threads in XLA_FLAGS have no effect (jax 0.10.2).
 """
 
@@ -24,8 +24,7 @@ from ..errors import SetupError
 
 #: Variables that `spawn` sets: rank and size.
 RANK_VARIABLE, SIZE_VARIABLE = "SWMODEL_RANK", "SWMODEL_SIZE"
-#: Variables from spawn, mpiexec (MPICH, Intel MPI, PMI), MVAPICH, mpirun (Open MPI) and srun: rank and size among all
-#: processes, and among those of the machine.
+#: Rank and size among all processes, then on the machine: spawn, MPICH and Intel MPI (PMI), MVAPICH, Open MPI, srun.
 LAUNCHER_VARIABLES = (
     (RANK_VARIABLE, SIZE_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
@@ -39,12 +38,12 @@ LAUNCHER_VARIABLE = "SWMODEL_LAUNCHER"
 #: The start of the program, s since 1970; the launcher sets it for its ranks.
 START_TIME_VARIABLE = "SWMODEL_STARTED"
 _IMPORT_TIME = time.time()
-#: Least address space with which JAX starts, bytes, measured with JAX 0.10 on two cores.
+#: Least address space with which JAX starts, bytes; measured with JAX 0.10 on two cores.
 MIN_ADDRESS_SPACE_BYTES = 1_700_000_000
 
 #: Flags of XLA. Without the first, JAX 0.12 computes loops over small arrays in one thread, which halves the speed of
-#: the executor xla (720 x 360 on two cores: 155 million cells per second, with it 285). With the second, rounding does
-#: not depend on the shapes of arrays.
+#: the executor xla (720 x 360 cells on two cores: 155 instead of 285 million cells per second). With the second,
+#: rounding does not depend on the shapes of arrays.
 SMALL_LOOPS_ON_ALL_CORES = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=0"
 ONE_INSTRUCTION_SET = "--xla_cpu_max_isa=AVX"
 
@@ -55,8 +54,8 @@ OVERSUBSCRIPTION_VARIABLES = {
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
-#: Settings for Open MPI's mpiexec, 4 and 5, to start ranks like MPICH's: as root in containers, and without binding to
-#: cores. Ranks may exceed its count of cores, which ignores hardware threads.
+#: Settings that make Open MPI's mpiexec (4 and 5) start ranks as MPICH's does: as root in containers, and without
+#: binding to cores. There may be more ranks than cores, as it does not count hardware threads.
 OPEN_MPI_VARIABLES = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -70,7 +69,7 @@ OPEN_MPI_VARIABLES = {
 
 
 class RankInfo(NamedTuple):
-    """A process's place among those of mpiexec, srun or `spawn`; `local`: among those of its machine."""
+    """Rank and size among the processes of mpiexec, srun or `spawn`; `local`: among those on the same machine."""
 
     rank: int = 0
     size: int = 1
@@ -79,15 +78,12 @@ class RankInfo(NamedTuple):
 
 
 def get_rank_info(environ: Mapping[str, str] = os.environ) -> RankInfo | None:
-    """The place of this process among others, from variables of their launcher; None for a process alone.
-
-    SetupError: one of these variables is no number.
-    """
+    """The rank from variables of a launcher; None for a single process. SetupError: a variable is not a number."""
 
     def read_number(name: str, default: int) -> int:
         digits = re.match(r"\d+", environ.get(name, str(default)))  # Slurm writes 4(x2)
         if digits is None:
-            raise SetupError(f"{name}={environ[name]}: must be a number; the launcher of processes sets it")
+            raise SetupError(f"{name}={environ[name]}: must be a number; it is set by the launcher of the processes")
         return int(digits[0])
 
     matching = [row for row in LAUNCHER_VARIABLES if row[0] in environ and read_number(row[1], 1) > 1]
@@ -96,37 +92,34 @@ def get_rank_info(environ: Mapping[str, str] = os.environ) -> RankInfo | None:
     rank, size = (read_number(name, 0) for name in matching[0][:2])
     matching_local = [
         row for row in matching if read_number(row[1], 1) == size and row[3] in environ
-    ]  # srun tells both ways
+    ]  # srun may set variables of two launchers
     local_rank, local_size = matching_local[0][2:] if matching_local else matching[0][2:]
     return RankInfo(rank, size, read_number(local_size, size), read_number(local_rank, 0))
 
 
 def program_start_time() -> float:
-    """The start of the launcher of this process, or of this process, s since 1970."""
+    """When the launcher of this process, or else this process, started, s since 1970."""
     return float(os.environ.get(START_TIME_VARIABLE, _IMPORT_TIME))
 
 
 def core_numbers() -> set[int]:
-    """The numbers of the cores that this process may run on."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
 def n_cores() -> int:
-    """How many cores this process may run on."""
     return len(core_numbers())
 
 
 def n_cores_per_process(rank_info: RankInfo | None = None) -> int:
-    """The cores that this process should use, where others run beside it."""
+    """The number of cores that this process should use if all processes on the machine share them."""
     rank_info = rank_info or get_rank_info() or RankInfo()
     return max(1, n_cores() // rank_info.local_size)
 
 
 def prepare_environment(reproducible: bool = False, rank_info: RankInfo | None = None, devices: int = 1):
-    """Set the environment of this process before the import of JAX or mpi4py, except settings of the user.
+    """Set the environment of this process before the import of JAX or mpi4py, except variables set by the user.
 
-    `reproducible` restricts XLA to instructions (AVX) with the same bits on every layout. Without a GPU, CPUs are split
-    into `devices`.
+    `reproducible` restricts XLA to AVX, with the same bits on every layout. Without a GPU, CPUs form `devices`.
     """
     if devices > 1:
         os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(devices))
@@ -146,20 +139,19 @@ def prepare_environment(reproducible: bool = False, rank_info: RankInfo | None =
 
 
 def set_defaults(variables: Mapping[str, str], environ):
-    """Add variables to an environment, except those that the user has set."""
     for name, value in variables.items():
         environ.setdefault(name, value)
 
 
 def drop_foreign_settings():
-    """Remove settings for other programs that could end this one: a notebook's backend of matplotlib, -W error."""
+    """Override settings for other programs that could end this one: a notebook's matplotlib backend, -W error."""
     os.environ["MPLBACKEND"] = "agg"
     if any(option.startswith("error") for option in sys.warnoptions):
         warnings.simplefilter("default")
 
 
 def check_xla_flags():
-    """Make sure, in another process and in 0.2 s, that XLA accepts the user's XLA_FLAGS; else it would end this one."""
+    """Raise SetupError if XLA refuses the user's XLA_FLAGS, tested in another process, as XLA would end this one."""
     flags = os.environ.get("XLA_FLAGS", "")
     if not set(flags.split()) - {SMALL_LOOPS_ON_ALL_CORES, ONE_INSTRUCTION_SET}:
         return
@@ -167,11 +159,11 @@ def check_xla_flags():
     result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     fatal_messages = re.findall(r"^F\d{4} .*?\] (.*)", result.stderr, re.MULTILINE)
     if result.returncode and fatal_messages:
-        raise SetupError(f"XLA does not take XLA_FLAGS={flags}: {fatal_messages[0]}")
+        raise SetupError(f"XLA does not accept XLA_FLAGS={flags}: {fatal_messages[0]}")
 
 
 def check_address_space():
-    """Raise SetupError if the limit of the address space (`ulimit -v`) is too low for JAX, which would abort."""
+    """Raise SetupError if the address space (`ulimit -v`) is too small for JAX, which would abort."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE_BYTES:
         raise SetupError(
@@ -182,7 +174,6 @@ def check_address_space():
 
 @functools.cache
 def package_version(package: str) -> str | None:
-    """Version of an installed package, or None."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -190,20 +181,19 @@ def package_version(package: str) -> str | None:
 
 
 def proc_memory(file: str, name: str) -> int | None:
-    """An entry of a file of /proc about memory, bytes; None on systems without it."""
+    """An entry about memory in a file of /proc, bytes; None on systems without it."""
     path = Path("/proc", file)
     entries = re.findall(rf"^{name}:\s*(\d+) kB", path.read_text(), re.MULTILINE) if path.is_file() else []
     return 1024 * int(entries[0]) if entries else None
 
 
 def peak_memory() -> int:
-    """Peak memory of this process, bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return proc_memory("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def resident_memory() -> int:
-    """Present memory of this process, bytes; the peak memory if unknown."""
+    """Present memory of this process, bytes; if unknown, the peak memory."""
     return proc_memory("self/status", "VmRSS") or peak_memory()
 
 
@@ -213,18 +203,17 @@ def total_memory() -> int:
 
 
 def free_memory() -> int:
-    """Free memory of this machine, bytes; its total memory if unknown."""
+    """Free memory of this machine, bytes; if unknown, its total memory."""
     return proc_memory("meminfo", "MemAvailable") or total_memory()
 
 
 def has_gpu() -> bool:
-    """Whether JAX computes on a GPU here: there is one that it can use, and JAX_PLATFORMS allows it."""
+    """Whether JAX computes on a GPU here, because there is one that it can use and JAX_PLATFORMS allows it."""
     platforms = os.environ.get("JAX_PLATFORMS", "").lower()
     return is_gpu_usable() and (not platforms or bool({"gpu", "cuda", "rocm"} & {*platforms.split(",")}))
 
 
 def is_gpu_usable() -> bool:
-    """Whether there is a GPU, and a JAX that can use it."""
     plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
     devices = Path("/dev/nvidiactl"), Path("/dev/kfd")
     return any(device.exists() for device in devices) and any(map(importlib.util.find_spec, plugins))

@@ -1,4 +1,4 @@
-"""Sums over cells and processes with the same bits in any order, on any layout."""
+"""Sums over cells and processes that have the same bits in any order and on any layout."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 
 class FixedPoint:
-    """Sums in integers: numbers become multiples of 2^-66 of a power of two above `bound`.
+    """Integer sums of numbers that are rounded to multiples of 2^-66 times a power of two above `bound`.
 
     Each number is split into two pieces of BITS bits, with the same rounding on every process; sums of pieces are
-    exact. Numbers larger than 2^-12 of the bound are exact. Smaller ones lose at most 2^-65 of the bound, or 2^-1027
-    with a bound below 2^-962. A sum too large for a float is infinite. No number may exceed the bound in size, apart
-    from rounding.
+    exact. Numbers larger than 2^-12 times the bound are exact. Smaller ones lose at most 2^-65 times the bound, or
+    2^-1027 with a bound below 2^-962. A sum too large for a float is infinite. Apart from rounding, no number may be
+    larger than the bound in magnitude.
     """
 
     BITS = 33
-    MAX_NUMBERS = 2**19  # numbers in a call of `high_and_low_sums`
-    MIN_EXPONENT = -960  # of the power of two; with less, scaling would overflow
+    MAX_NUMBERS = 2**19  # numbers per call of `high_and_low_sums`
+    MIN_EXPONENT = -960  # of the power of two; with a smaller one, scaling would overflow
 
     def __init__(self, bound: float):
         self.valid = math.isfinite(bound)
@@ -28,7 +28,7 @@ class FixedPoint:
     def high_and_low_sums(self, numbers: np.ndarray) -> tuple[int, int]:
         """The sums of the numbers' high and low pieces, which can be added over calls and processes.
 
-        At most MAX_NUMBERS numbers in a call, for exact sums in float64; at most 2^29 in all, for int64.
+        A call takes at most MAX_NUMBERS numbers, so that sums in float64 are exact; int64 allows 2^29 numbers in all.
         """
         if not self.valid:
             return 0, 0
@@ -50,7 +50,7 @@ class FixedPoint:
 
 
 def exact_sum(transport, arrays: Iterable[np.ndarray]) -> float:
-    """The sum of all numbers in the arrays of all processes, which call it together; NaN if one is not finite."""
+    """The sum of all numbers in the arrays of all processes, which call it together; NaN if a number is not finite."""
     arrays = [np.asarray(array, np.float64).ravel() for array in arrays]
     local = np.max([np.abs(array).max(initial=0.0) for array in arrays], initial=0.0)
     finite = np.isfinite(local)
@@ -63,19 +63,19 @@ def exact_sum(transport, arrays: Iterable[np.ndarray]) -> float:
 
 
 def inner_product(transport, pairs: Iterable[tuple]) -> float:
-    """The sum of the products of pairs of arrays over all processes, which call it together.
+    """The sum of products a * b of pairs of arrays over all processes, which call it together.
 
-    Arrays with fewer than two axes are the same on all processes, and count once.
+    Arrays with fewer than two axes are the same on all processes and count once.
     """
     counted_pairs = (pair for pair in pairs if np.ndim(pair[0]) > 1 or transport.rank == 0)
     return exact_sum(transport, (np.asarray(a, np.float64) * np.asarray(b, np.float64) for a, b in counted_pairs))
 
 
 def exact_product(a: np.ndarray, b: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
-    """The matrix product a @ b, whose numbers have the same bits in any part of its rows and columns.
+    """The matrix product a @ b, each of whose elements has the same bits if only some rows or columns are computed.
 
-    No number in a or b may exceed its bound in size. Each is split into three integers, with so few bits that sums of
-    their products are exact in float64: with 2^17 columns of a, 2^-52 of the bound is lost at most.
+    `bounds`: the largest magnitudes in a and in b. Each number is split into three integers with so few bits that sums
+    of their products are exact in float64. With 2^17 columns of a, at most 2^-52 times the bound is lost.
     """
     bits, scale, pieces_of_factors = (53 - a.shape[1].bit_length()) // 2, 1.0, []
     for factor, bound in zip((a, b), bounds, strict=True):
@@ -88,7 +88,7 @@ def exact_product(a: np.ndarray, b: np.ndarray, bounds: tuple[float, float]) -> 
         pieces_of_factors.append(pieces)
         scale *= unit
     total = np.zeros((len(a), b.shape[1]))
-    for order in (2, 1, 0):  # the smallest first; further products are below the error
+    for order in (2, 1, 0):  # the smallest first; products of higher order are smaller than the error
         for i in range(order + 1):
             total += pieces_of_factors[0][i] @ pieces_of_factors[1][order - i] * (scale * 2.0 ** (-(order + 2) * bits))
     return total

@@ -1,4 +1,4 @@
-"""Libraries of foreign calls of XLA, which are built when swmodel is installed, and why one cannot be used."""
+"""Libraries of XLA foreign calls, built when swmodel is installed, and the reasons why one cannot be used."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-#: The commands that build them.
 BUILD_COMMANDS = "tools/build-native, or pip install . with a C++ compiler"
-#: The library of messages (transport/exchange.cc), and the number of its calling convention.
+#: The library for messages (transport/exchange.cc), and the version of its calling convention.
 EXCHANGE_LIBRARY = Path(__file__).parent / "transport" / "_exchange.so", 1
 
 
 class ForeignLibrary(NamedTuple):
-    """A library, and the versions that it was built with."""
+    """A library, and the versions with which it was built."""
 
     library: ctypes.CDLL
     abi_version: int
@@ -33,7 +32,7 @@ def load_library(path: Path) -> ForeignLibrary:
 
 
 def unsupported_reason(path: Path, abi_version: int) -> str:
-    """Why the library cannot be used by callers of this convention; empty where it can."""
+    """Why the library cannot be used by callers with this ABI version; empty if it can."""
     if not path.exists():
         return "it was not compiled when swmodel was installed"
     try:
@@ -43,6 +42,6 @@ def unsupported_reason(path: Path, abi_version: int) -> str:
     if loaded.abi_version != abi_version:
         return "it was compiled from another version of swmodel"
     installed, required = ([*map(int, re.findall(r"\d+", text)[:2])] for text in (version("jaxlib"), loaded.jaxlib))
-    if required > installed:  # a newer jaxlib takes calls that were built for an older one
-        return f"it was compiled for jaxlib {loaded.jaxlib}, newer than the {version('jaxlib')} that is installed"
+    if required > installed:  # a newer jaxlib accepts libraries that were built for an older one
+        return f"it was compiled for jaxlib {loaded.jaxlib}, newer than the installed {version('jaxlib')}"
     return ""

@@ -1,7 +1,4 @@
-"""Ctrl-C without a traceback: it ends the program during imports, and raises KeyboardInterrupt in a command.
-
-A run has its own handlers (`stop`).
-"""
+"""Handle Ctrl-C without a traceback, during imports and in commands; a run has its own handlers (`stop`)."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ INTERRUPT_MESSAGE = "Stopped by the user."
 
 
 def exit_on_sigint(signal_number, frame):
-    """Handle SIGINT: print INTERRUPT_MESSAGE and end this process."""
     with contextlib.suppress(OSError):  # stderr is closed
         os.write(2, f"{INTERRUPT_MESSAGE}\n".encode())
     os._exit(EXIT_STOPPED)
@@ -37,4 +33,4 @@ def raise_keyboard_interrupt():
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # keeps the exit code
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # another SIGINT must not change the exit code

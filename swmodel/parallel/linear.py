@@ -1,4 +1,4 @@
-"""Linear maps of one array as primitives of JAX, with the rules for its transformations."""
+"""Linear maps of one array as JAX primitives, with rules for JAX's transformations."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def linear_primitive(name: str, compute, transpose, effects=None) -> Primitive:
     """The primitive of a linear map of arrays [..., y, x] with any leading axes.
 
     `compute` is a function of the array and the primitive's parameters, and `transpose` one of a cotangent of the
-    result and the parameters. `effects` is a function of the parameters to the JAX effects of a message, whose result
-    has the shape of the array; None: no effects.
+    result and the parameters. `effects` is given for a message, whose result has the shape of the array: a function of
+    the parameters that returns its JAX effects.
     """
     primitive = Primitive(name)
 
@@ -29,7 +29,7 @@ def linear_primitive(name: str, compute, transpose, effects=None) -> Primitive:
         return out, primitive.bind(ad.instantiate_zeros(tangents[0]), **parameters)
 
     def transpose_rule(cotangent, array, **parameters):
-        # Zeros are mapped, too, as other processes wait for the message.
+        # Even a cotangent of zeros is sent, as other processes wait for the message.
         return [transpose(ad.instantiate_zeros(cotangent), **parameters)]
 
     def batching_rule(arrays, axes, **parameters):

@@ -1,9 +1,9 @@
 """Start the ranks of a run on this machine without MPI: `python -m swmodel.parallel.spawn N COMMAND...`.
 
-It replaces mpiexec for the sharded transport. The environment of each process has its rank, the number of ranks and the
-address of the first one. If a process dies, it kills all others. After an exit with an error the others have
-GRACE_SECONDS seconds to end; after `kill_other_ranks` all end at once. It forwards SIGINT and SIGTERM; a second signal
-ends all. The processes end with this one, and this one ends with its parent.
+This program replaces mpiexec for the sharded transport. The environment of each process contains its rank, the number
+of ranks and the address of the first one. If a signal kills a process, all others are killed. If one exits with an
+error, the others have GRACE_SECONDS seconds to end; after `kill_other_ranks` all end at once. SIGINT and SIGTERM are
+forwarded; a second signal ends all. The processes end with this one, and this one ends with its parent.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ import time
 
 from .environment import RANK_VARIABLE, SIZE_VARIABLE
 
-#: The address of this machine, for its own processes.
 LOCALHOST = "127.0.0.1"
-#: Variable of the environment: the id of the parent process.
+#: Environment variable with the process id of this program, the parent of the ranks.
 SPAWN_PID_VARIABLE = "SWMODEL_SPAWN"
 #: The signal of `kill_other_ranks`, and the signals that are forwarded.
 FAILURE_SIGNAL, FORWARDED_SIGNALS = signal.SIGUSR1, (signal.SIGINT, signal.SIGTERM)
-#: Time for other processes to end after an error of one, and interval of checks, s.
+#: Time that other processes have to end after one has failed, and interval between checks, s.
 GRACE_SECONDS, POLL_SECONDS = 10.0, 0.05
 #: The line on stderr about the first process that ended.
 RANK_ENDED_LINE = "swmodel.parallel.spawn: rank {rank} ended: {how}"
-#: Linux: the option of prctl for a signal at the end of the parent.
+#: Linux: the option of prctl that requests a signal when the parent ends.
 PR_SET_PDEATHSIG = 1
 
 
@@ -56,21 +55,21 @@ def main(size: int, command: list[str]) -> int:
 
 
 def wait_for_ranks(ranks: dict[int, subprocess.Popen], received_signals: list[int], parent: int) -> int:
-    """Wait until all have ended, and kill them if necessary; returns the exit code of the first that failed, or 0.
+    """Wait until all ranks have ended, or the caller must kill them; returns the exit code of the first failure, or 0.
 
-    `received_signals` has the signals to this process, `parent` is its parent.
+    `received_signals` receives the signals sent to this process, `parent` is the id of its parent.
     """
     first_failed_rank, deadline, stopping = None, 0.0, False
     while True:
         signals = [received_signals.pop(0) for _ in range(len(received_signals))]
-        time.sleep(POLL_SECONDS)  # a process that has sent FAILURE_SIGNAL ends meanwhile, with its exit code
+        time.sleep(POLL_SECONDS)  # meanwhile a process that has sent FAILURE_SIGNAL ends with its exit code
         alive = [process for process in ranks.values() if process.poll() is None]
         codes = {rank: process.returncode for rank, process in ranks.items() if process.returncode}
         if codes and first_failed_rank is None:
             first_failed_rank, deadline = (
                 min(codes, key=codes.get),
                 time.monotonic() + GRACE_SECONDS,
-            )  # a killed one before others
+            )  # killed processes have negative codes
         if codes and (min(codes.values()) < 0 or (alive and time.monotonic() > deadline)):
             code = codes[first_failed_rank]
             how = f"exit code {code}" if code > 0 else f"{signal.strsignal(-code)} (signal {-code})"
@@ -93,13 +92,12 @@ def end_with_parent():
 
 
 def kill_other_ranks():
-    """Ask `spawn`, if it started this failed process, to end all others."""
+    """Ask `spawn` to end all other ranks, if it started this process, which has failed."""
     if os.environ.get(SPAWN_PID_VARIABLE) == str(os.getppid()):
         os.kill(os.getppid(), FAILURE_SIGNAL)
 
 
 def free_port() -> int:
-    """A free port of this machine."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         return probe.getsockname()[1]

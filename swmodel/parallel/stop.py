@@ -1,6 +1,6 @@
-"""Early stops by signals and the wall-clock limit, on which all ranks agree between chunks of steps.
+"""Early stops because of signals or the wall-clock limit, on which all ranks agree between chunks of steps.
 
-If a rank stopped alone, the others would wait for it. So a signal only sets a flag, and `StopRequests.reason`, which
+If a single rank stopped, the others would wait for it. So a signal only sets a flag, and `StopRequests.reason`, which
 all ranks call together, combines the flags.
 """
 
@@ -22,29 +22,27 @@ from .environment import program_start_time
 
 log = logging.getLogger(__name__)
 
-#: The signals that stop a run; the larger number counts if ranks got different ones. WALLTIME_CODE: the limit is near.
-#: FILES_FAILED_CODE: a rank cannot write its files.
+#: The signals that stop a run; if ranks received different ones, the larger number counts. Two more codes mean that the
+#: wall-clock limit is near, and that a rank cannot write its files.
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 WALLTIME_CODE, FILES_FAILED_CODE = 1, 2**20
-#: Signals within this time are one request, s: a terminal sends SIGINT to mpiexec and to the ranks, and mpiexec
-#: forwards its own.
+#: Signals within this time count as one, s: a terminal sends SIGINT to mpiexec and the ranks, and mpiexec forwards it.
 SAME_REQUEST_SECONDS = 1.0
-#: Reserve before the wall-clock limit to write a restart, before one was timed, and to exit: as a fraction of the
-#: limit, and at most, s.
+#: Time reserved for a first restart file, and for exiting: fraction of the wall-clock limit, and at most, s.
 RESTART_FRACTION, MAX_RESTART_SECONDS = 0.05, 30.0
 EXIT_FRACTION, MAX_EXIT_SECONDS = 0.1, 10.0
-#: Time for a task that saves nothing to stop, s.
+#: Time that a task that saves nothing has to stop, s.
 SIGNAL_GRACE_SECONDS = 1.0
-#: The recommended limit is this factor times the time of the job's steps so far.
+#: The recommended limit is this factor times the time that the job has needed.
 SUGGESTED_LIMIT_FACTOR = 1.5
 
 
 class StopRequests:
     """A context that collects requests to stop; a second signal ends the process at once.
 
-    An inner one inherits the requests of the outer one. Outside the main thread, where Python delivers no signals,
+    An inner context inherits the requests of the outer one. Outside the main thread, where Python delivers no signals,
     only the wall-clock limit counts, s from the start of the program. At least `min_chunks` chunks of steps are
-    computed, so that each job of a chain makes progress. The writer of restarts sets `reserve`, the seconds for one.
+    computed, so that each job in a chain makes progress. The writer of restart files sets `reserve`, its time, s.
     """
 
     def __init__(self, walltime_seconds: float | None = None, min_chunks: int = 0):
@@ -68,9 +66,9 @@ class StopRequests:
             signal.signal(number, handler)
 
     def reason(self, transport, files_failed: bool = False) -> str | None:
-        """The reason to stop, as words after "stopped by", or None; all ranks call it together.
+        """The reason to stop, to follow the words "stopped by", or None; all ranks call it together.
 
-        `files_failed`: whether the files of this rank have failed; their `flush` then says more on all ranks.
+        `files_failed`: whether this rank cannot write its files; their `flush` then raises the error on all ranks.
         """
         near_limit = transport.rank == 0 and self._is_near_limit()
         local_code = FILES_FAILED_CODE if files_failed else self.received_signal or near_limit * WALLTIME_CODE
@@ -91,7 +89,7 @@ class StopRequests:
             self.received_signal, self._first_signal_time = signal_number, now
 
     def _is_near_limit(self) -> bool:
-        """Whether the longest chunk so far and a restart might exceed the limit, on rank 0."""
+        """Whether a chunk as long as the longest so far, and a restart file, might exceed the limit, on rank 0."""
         if self.walltime is None:
             return False
         now = time.time()
@@ -105,7 +103,7 @@ class StopRequests:
         if near_limit and has_min_chunks and self._too_short:
             suggested_limit = math.ceil(SUGGESTED_LIMIT_FACTOR * seconds_needed)
             log.warning(
-                "the wall-clock limit of %s is too short: give %d s at least",
+                "the wall-clock limit of %s is too short: give at least %d s",
                 format_duration(self.walltime),
                 suggested_limit,
             )
@@ -116,11 +114,10 @@ class StopRequests:
 
 @contextlib.contextmanager
 def end_after_signal(stop_requests: StopRequests, end_process: Callable[[int], None]) -> Iterator[None]:
-    """A context in which a thread calls `end_process` with a signal, SIGNAL_GRACE_SECONDS after it, unless the context
-    ends before.
+    """A context that calls `end_process` with a signal SIGNAL_GRACE_SECONDS after it, unless it has ended by then.
 
-    Python calls handlers of signals between two lines of the main thread; compilation and steps may take far longer. If
-    `stop_requests` already has a signal, the thread calls `end_process` at once.
+    A thread does so, because Python calls signal handlers only between two lines of the main thread; compilation and
+    steps may take far longer. If `stop_requests` already has a signal, `end_process` is called at once.
     """
     if stop_requests.received_signal:
         end_process(stop_requests.received_signal)
@@ -143,7 +140,7 @@ def end_after_signal(stop_requests: StopRequests, end_process: Callable[[int], N
 
 
 def stopped_error(reason: str, simulation, how_to_continue: str) -> Stopped:
-    """The exception that ends a run early, with its message; `how_to_continue` is the way to continue."""
+    """The exception that ends a run early; its message includes `how_to_continue`, a command or Python calls."""
     return Stopped(
         f"stopped by {reason} at step {simulation.step} (day {simulation.time / 86400:.3f}); continue with "
         f"{how_to_continue}"
@@ -151,7 +148,7 @@ def stopped_error(reason: str, simulation, how_to_continue: str) -> Stopped:
 
 
 def format_duration(seconds: float) -> str:
-    """A length of time, in the largest unit that makes it at least 1."""
+    """A length of time in the largest unit in which it is at least 1."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:g} {unit}"

@@ -1,8 +1,8 @@
 """Standard output and error of the program, which never end a run.
 
-The reader of a run's output may close it (`swmodel run ... | head -1`), the disk of its log may be full, streams may be
-closed. The program drops output that cannot be written. Where standard output is the result, as of `swmodel init`, this
-is an error, unless standard output was closed.
+The reader of a run's output may close it (`swmodel run ... | head -1`), the disk with its log may be full, or streams
+may be closed. The program drops output that cannot be written. This is an error if standard output is the result, as
+with `swmodel init`, unless standard output was closed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ EXIT_STDOUT_CLOSED = 128 + signal.SIGPIPE
 
 
 class StdoutClosedError(FilesError):
-    """Standard output was closed."""
+    """The reader of standard output has closed it."""
 
 
 class StandardStream(io.FileIO):
-    """Standard output or error, which drops output that cannot be written, after an error if it `is_required`."""
+    """Standard output or error, which drops output that cannot be written; if it `is_required`, after an error."""
 
     def __init__(self, descriptor: int, is_required: bool):
         super().__init__(descriptor, "w", closefd=False)
         self.is_required = is_required
 
     def write(self, data) -> int:
-        """Write bytes; returns their number."""
         try:
             while (written := super().write(data)) is None:  # another process has made the descriptor non-blocking
                 select.select((), (self,), ())
@@ -45,9 +44,9 @@ class StandardStream(io.FileIO):
 
 
 def replace_standard_streams():
-    """Make this process's streams StandardStreams, for any text, on open descriptors, before anything else.
+    """Make this process's streams StandardStreams that accept any text; must be called before anything else.
 
-    A file that is opened while one of the three is closed would get its number and the program's output.
+    Closed descriptors are opened first: otherwise the next file would get the number of one, and the program's output.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
@@ -57,7 +56,7 @@ def replace_standard_streams():
 
 
 def text_stream(standard: StandardStream, original) -> io.TextIOWrapper:
-    """A stream of text, encoded and buffered as `original`; characters that the encoding lacks are replaced."""
+    """A text stream, encoded and buffered like `original`; characters that the encoding lacks are replaced."""
     return io.TextIOWrapper(
         io.BufferedWriter(standard),
         encoding="utf-8" if original is None else original.encoding,
@@ -67,14 +66,14 @@ def text_stream(standard: StandardStream, original) -> io.TextIOWrapper:
 
 
 def ignore_broken_stdout():
-    """Drop output that cannot be written on standard output, which only shows progress."""
+    """Make standard output, which only shows progress, drop what cannot be written."""
     standard = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(standard, StandardStream):
         standard.is_required = False
 
 
 def silence_stdout_of_libraries():
-    """Let only Python write on standard output; output of C libraries is dropped."""
+    """Let only Python write to standard output; output of C libraries is dropped."""
     sys.stdout.flush()
     sys.stdout = text_stream(StandardStream(os.dup(1), is_required=False), sys.stdout)
     devnull = os.open(os.devnull, os.O_WRONLY)

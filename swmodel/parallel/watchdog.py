@@ -1,9 +1,9 @@
 """The watchdog ends a run in which a rank is stuck or frozen.
 
-MPI would wait for ever for such a rank. A thread in each rank watches the step number. If that does not change for the
-set time, the thread writes the stacks of all threads into the folder `stuck` of the run folder. A rank without a file
-there some seconds later is frozen. The first other rank reports and records the failure, and each rank ends itself;
-then mpiexec or `spawn` kills the frozen ones. Ranks use files instead of messages, as MPI itself may be stuck.
+MPI would wait for such a rank for ever. A thread in each rank watches the step number. If that does not change for the
+set time, the thread writes the stacks of all threads into the folder `stuck` of the run folder. A rank that has no file
+there some seconds later is frozen. The first of the other ranks reports and records the failure, and each of them ends
+itself; then mpiexec or `spawn` kills the frozen ones. Ranks use files, not messages, as MPI itself may be stuck.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .abort import abort
 
 STACKS_FOLDER = "stuck"
 PACKAGE_FOLDER = Path(__file__).parents[1]
-#: Least time for the first step, s, which includes imports, compilation, and verification of files.
+#: Least time limit for the first step, s, which includes imports, compilation and verification of files.
 START_TIMEOUT_SECONDS = 600.0
-#: Most ranks in a message.
+#: Largest number of ranks in a message.
 MAX_RANKS_SHOWN = 8
 
 
 @contextlib.contextmanager
 def exit_if_start_hangs():
-    """A context that ends this process, with the stacks of its threads, after START_TIMEOUT_SECONDS.
+    """A context that prints the stacks of all threads and ends this process after START_TIMEOUT_SECONDS.
 
-    It is for calls that block Python: MPI_Init waits for ever for a process that ended before calling it.
+    It is for calls that block Python; MPI_Init, for example, waits for ever for a process that ended before calling it.
     """
     faulthandler.dump_traceback_later(START_TIMEOUT_SECONDS, exit=True, file=sys.__stderr__)
     try:
@@ -45,9 +45,9 @@ def exit_if_start_hangs():
 
 @contextlib.contextmanager
 def abort_after_timeout(timeout: float, message: str, rank: int):
-    """A context that ends all processes, with a line on stderr, after a limit, s; 0: never.
+    """A context that ends all processes, with a message on stderr, after `timeout` seconds; 0: never.
 
-    Higher ranks wait a little longer, so that only the first waiting one prints.
+    Higher ranks wait a little longer, so that only the first of those that wait prints the message.
     """
 
     def abort_run():
@@ -65,10 +65,7 @@ def abort_after_timeout(timeout: float, message: str, rank: int):
 
 
 class Watchdog:
-    """A context that watches this rank; `report` receives the message for the user, on one rank.
-
-    All ranks have the same run folder. After `timeout` seconds without a step the run ends; 0: never.
-    """
+    """A context that ends the run after `timeout` seconds without a step; 0: never. One rank calls `report`."""
 
     def __init__(self, rank: int, size: int, directory, timeout: float, report: Callable):
         self.rank, self.size, self.timeout, self.report = rank, size, timeout, report
@@ -87,19 +84,16 @@ class Watchdog:
         return self
 
     def __exit__(self, *error):
-        """Wait for the thread, which may hold arrays of JAX that cannot be freed at the end of Python."""
+        """Wait for the thread, as it may hold JAX arrays, which cannot be freed when Python ends."""
         self._stop_event.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def watch(self, progress: Callable):
-        """Use the number from `progress()` as the rank's progress."""
         self.progress = progress
 
     def _watch(self):
-        """End the run after `timeout` seconds with the same step, at least START_TIMEOUT_SECONDS before the first
-        one.
-        """
+        """End the run after `timeout` seconds without a step; at least START_TIMEOUT_SECONDS before the first one."""
         last_step, seconds_waited, timeout = None, 0.0, max(self.timeout, START_TIMEOUT_SECONDS)
         while not self._stop_event.wait(self.poll_interval):
             step = self.progress()
@@ -111,7 +105,7 @@ class Watchdog:
                 self._write_stacks_and_exit(last_step, seconds_waited)
 
     def _write_stacks_and_exit(self, step, seconds_waited: float):
-        """Write this rank's stacks; some seconds later end the run, unless it has already ended."""
+        """Write this rank's stacks and, some seconds later, end the run unless it has ended by then."""
         with contextlib.suppress(OSError):
             self.folder.mkdir(exist_ok=True)
             with (self.folder / f"rank-{self.rank}.txt").open("w") as file:
@@ -139,7 +133,7 @@ class Watchdog:
 
 
 def innermost_function(thread: int) -> str:
-    """The innermost function of a thread, within the package if possible."""
+    """The innermost function of a thread, in this package if possible, with file and line."""
     frame = innermost = sys._current_frames()[thread]
     while frame is not None and not Path(frame.f_code.co_filename).is_relative_to(PACKAGE_FOLDER):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""A thread beside the time loop, which executes one call after the other."""
+"""A thread that executes calls one after the other while the time loop runs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import threading
 from concurrent.futures import Future
 from queue import SimpleQueue
 
-#: Lock for netCDF4, which crashes if two threads use it at once, even for different files.
+#: Lock for netCDF4, which crashes if two threads use it at the same time, even for different files.
 NETCDF_LOCK = threading.RLock()
 
 
 class Worker:
-    """A daemon thread, started by the first call, so that the program can end even while a call hangs."""
+    """A thread, started by the first call. It is a daemon, so that the program can end even while a call hangs."""
 
     def __init__(self, name: str):
         self.name = name
         self._calls, self._thread = SimpleQueue(), None
 
     def submit(self, function, *arguments) -> Future:
-        """Queue a call of `function(*arguments)`."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
             self._thread.start()
@@ -28,11 +27,11 @@ class Worker:
 
     @property
     def is_queue_empty(self) -> bool:
-        """Whether no call waits behind the present one."""
+        """Whether no call waits for the end of the present one."""
         return self._calls.empty()
 
     def end(self) -> None:
-        """End the thread after the queued calls; there may be no others."""
+        """End the thread after the queued calls; no others may follow."""
         self._calls.put(None)
 
     def _work(self) -> None:
@@ -42,4 +41,4 @@ class Worker:
                 future.set_result(function(*arguments))
             except BaseException as error:
                 future.set_exception(error)
-            del call, future, function, arguments  # free arrays, and references of an error
+            del call, future, function, arguments  # free arrays, also those that an error refers to

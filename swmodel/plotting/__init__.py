@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn only from its NetCDF files: `plot`, `animate`, `view`, ...; `spectra`."""
+"""Pictures, animations, web pages and spectra of a run, made from nothing but its files."""
 
 from .animation import animate
 from .dataset import PlotError

@@ -1,4 +1,4 @@
-"""Analytic solutions: the fields that a case has in closed form at any time, by its function `theory`."""
+"""Analytic solutions: the fields that a case knows in closed form at any time, from its `analytic_solution`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..errors import ConfigError
 from ..ocean.coordinates import points
 from .dataset import PlotError, read_configuration, record_times
 
-#: The ending of the name of a field that is the difference of another one from its analytic solution.
+#: Suffix of the name of a field that is the difference of another field from its analytic solution.
 ERROR_SUFFIX = "_error"
 
 
 @lru_cache(2)
 def parse_configuration(text: str, case_file: str | None):
-    """The configuration in a file; None: another version has written it, or it has none."""
+    """The configuration in a file; None if there is none, or if another version wrote it."""
     try:
         return from_toml(text, case_file) if text else None
     except ConfigError:
@@ -26,17 +26,13 @@ def parse_configuration(text: str, case_file: str | None):
 
 
 def read_shipped_config(data: netCDF4.Dataset):
-    """The configuration of a run of a case that ships; None for others: a user's own case is not executed."""
+    """The configuration of a run of a built-in case; None for user-defined cases, which are not executed."""
     case_options = read_configuration(data).get("case", {})
     return None if case_options.get("file") else parse_configuration(getattr(data, "configuration", ""), None)
 
 
 def analytic_fields(data: netCDF4.Dataset, location: str, record: int) -> dict[str, np.ndarray]:
-    """The analytic solutions {field: values at the points of a location} at the time of a record; empty if there are
-    none.
-
-    `location`: centre, u, v or corner.
-    """
+    """Analytic solutions {field: values} at a location (centre, u, v, corner) and the time of a record, or {}."""
     config = read_shipped_config(data)
     if config is None or not record_times(data).size:
         return {}

@@ -1,4 +1,4 @@
-"""Moving pictures of a run: one field, all its records."""
+"""Animations of a run: all records of one field."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .style import RUN_RANGE, ColourRange
 from .titles import make_title_formatter
 
 log = logging.getLogger(__name__)
-logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # one line of ffmpeg's is reported here
+logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # this module reports ffmpeg's last line
 
-#: Dots per inch: a frame is some 1100 pixels wide.
+#: Dots per inch; a frame is about 1100 pixels wide.
 FRAME_DPI = 160
-#: Usual frames per second, and seconds of an animation below which there are fewer.
+#: Default frames per second, and the duration, s, of animations with fewer records, which are slower.
 MAX_DEFAULT_FPS, MIN_DURATION_SECONDS = 12, 4
-#: Frames per second that animations can have.
+#: Smallest and largest frames per second.
 MIN_FPS, MAX_FPS = 0.01, 240
 
 
@@ -44,22 +44,22 @@ def animate(
     colour_range: ColourRange = RUN_RANGE,
     overlays: Overlays = NO_OVERLAYS,
 ) -> Path:
-    """Draw all records of a field into an MP4 (by ffmpeg), or a GIF if there is no ffmpeg.
+    """Write an animation of all records of a field: an MP4, or a GIF if there is no ffmpeg.
 
     The colours have the same meaning in all frames, unless `colour_range` says otherwise.
 
     Args:
         path: run folder or NetCDF file.
-        field: name of the field; None: relative vorticity, or the file's first of the usual fields.
+        field: name of the field; None: relative vorticity, or the first default field of the file.
         fps: frames per second; None: MAX_DEFAULT_FPS, or fewer in an animation that would be shorter than
             MIN_DURATION_SECONDS.
-        output: FILE.mp4 or FILE.gif; None: an MP4 named after the data and the field, beside the data.
+        output: FILE.mp4 or FILE.gif; None: an MP4 named after the data and the field, next to the data.
         member: the member of an ensemble whose field is shown; None: the first that has fields.
         colour_range: the values at the ends of the colours.
         overlays: arrows of the current and lines of equal value.
 
     Returns:
-        The file written: with the ending .gif if an MP4 was wanted and there is no ffmpeg.
+        The file written; it ends in .gif if an MP4 was requested but there is no ffmpeg.
     """
     file = find_data_file(path)
     with open_data(file) as data:
@@ -81,9 +81,7 @@ def animate(
 def make_animation(
     data: netCDF4.Dataset, name: str, member, colour_range: ColourRange, overlays: Overlays
 ) -> tuple[Figure, Callable[[int], None]]:
-    """The figure of an animation, and a function that shows a record; all records are read once before, for the
-    colours.
-    """
+    """The figure of an animation, and a function that shows a record; reads all records first, for the colours."""
     records, first, title = (
         range(record_times(data).size),
         read_displayed_field(data, name, 0, member),
@@ -107,7 +105,6 @@ def make_animation(
 
 
 def write_frames(writer: AbstractMovieWriter, file: Path, figure: Figure, show: Callable, n_records: int) -> None:
-    """Write each record as a frame."""
     writer.setup(figure, str(file), FRAME_DPI)
     try:
         for record in range(n_records):
@@ -124,14 +121,13 @@ def write_frames(writer: AbstractMovieWriter, file: Path, figure: Figure, show: 
 
 
 def choose_writer(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:
-    """The file to write, and matplotlib's writer for it."""
     if target.suffix not in (".mp4", ".gif"):
         raise PlotError(f"{target} must end in .mp4 or .gif")
     if not MIN_FPS <= fps <= MAX_FPS:
         raise PlotError(f"fps must be from {MIN_FPS:g} to {MAX_FPS:g}, not {fps:g}")
     if target.suffix == ".mp4" and find_ffmpeg() is None:
         target = target.with_suffix(".gif")
-        log.warning("no ffmpeg for MP4, writing %s (pip install imageio-ffmpeg brings it)", target)
+        log.warning("there is no ffmpeg for MP4; writing %s (pip install imageio-ffmpeg installs ffmpeg)", target)
     if target.suffix == ".gif":
         return target, PillowWriter(fps=fps)
     return target, FFMpegWriter(fps=fps, codec="h264", extra_args=["-crf", "18"])

@@ -17,7 +17,7 @@ from .titles import run_name, time_unit
 FIGURE_FILE = "assimilation.png"
 DAY = 86400.0
 
-#: Words above the maps.
+#: Titles of the maps.
 MAP_TITLES = {"truth": "Truth", "background": "First guess", "analysis": "Analysis", "increment": "Increment"}
 #: Inches: width of a map with its labels, of a map alone, of curves without maps; heights of the curves and of labels.
 MAP_COLUMN_INCHES, MAP_INCHES, CURVES_WIDTH_INCHES, CURVES_HEIGHT_INCHES, LABELS_HEIGHT_INCHES = (
@@ -27,19 +27,19 @@ MAP_COLUMN_INCHES, MAP_INCHES, CURVES_WIDTH_INCHES, CURVES_HEIGHT_INCHES, LABELS
     1.7,
     0.9,
 )
-#: The ratio of height to width of a map lies between these.
+#: Smallest and largest ratio of height to width of a map.
 MIN_ASPECT, MAX_ASPECT = 0.3, 2.0
 
-#: Colours and lines of the curves.
-COST_CURVES = {"cost": (style.DARK_GREY, "cost"), "observations": ("#2166ac", "of observations")}
-COST_CURVES |= {"background": (style.MID_GREY, "of the first guess")}
+#: Colours and labels of the curves, and their line styles.
+COST_CURVES = {"cost": (style.DARK_GREY, "cost"), "observations": ("#2166ac", "part of the observations")}
+COST_CURVES |= {"background": (style.MID_GREY, "part of the first guess")}
 ERROR_CURVES = {"background": (style.MID_GREY, "first guess"), "analysis": ("#b2182b", "analysis")}
 SPREAD_CURVE = {"spread": ("#2166ac", "spread of the members")}
 MISFIT_CURVES = {
     "background": (style.MID_GREY, "members' mean before the analysis"),
-    "analysis": ("#b2182b", "after it"),
+    "analysis": ("#b2182b", "after the analysis"),
 }
-MISFIT_CURVES |= {"expected": ("#2166ac", "expected before it")}
+MISFIT_CURVES |= {"expected": ("#2166ac", "expected before the analysis")}
 REGION_LINE_STYLES = {"everywhere": "-", "unobserved": (0, (2, 1.5))}
 
 
@@ -114,7 +114,7 @@ def draw_maps(figure, field_maps: list[FieldMap], data: netCDF4.Dataset) -> None
     ):
         positions = np.unique(np.stack([x[is_drawn], y[is_drawn]], axis=1), axis=0) / scale
         axes[-1].scatter(*positions.T, color=style.DARK_GREY, linewidths=0, alpha=0.6, **marker_options)
-    has_negative_values = any(field_map.values.min() < 0 for row in field_maps[:2])
+    has_negative_values = any(field_map.values.min() < 0 for field_map in field_maps[:2])
     colorbar = figure.colorbar(
         image, ax=list(axes), extend="both" if has_negative_values else "max", pad=0.01, aspect=24, shrink=0.8
     )
@@ -122,21 +122,18 @@ def draw_maps(figure, field_maps: list[FieldMap], data: netCDF4.Dataset) -> None
 
 
 def draw_costs(panel, data: netCDF4.Dataset) -> None:
-    """The cost and its parts after each outer iteration."""
     iteration = np.arange(len(data.dimensions["iteration"]))
     for name, (colour, label) in COST_CURVES.items():
         values = np.asarray(data[f"iteration_{name}"][:])
         panel.plot(iteration, np.where(values > 0, values, np.nan), "o-", ms=3, lw=1.2, color=colour, label=label)
-    panel.axhline(
-        len(data.dimensions["observation"]) / 2, color=style.MID_GREY, lw=0.8, ls=":", label="half their number"
-    )
+    panel.axhline(len(data.dimensions["observation"]) / 2, color=style.MID_GREY, lw=0.8, ls=":", label="observations/2")
     panel.set(yscale="log", xlabel="Outer iteration", ylabel="Cost")
     panel.xaxis.get_major_locator().set_params(integer=True)
     panel.legend(frameon=False, fontsize=7.5)
 
 
 def draw_cycles(panel, data: netCDF4.Dataset) -> None:
-    """The misfit before and after each analysis, and the one that the spread makes expected."""
+    """The misfit before and after each analysis, and the misfit expected from the spread."""
     for name, (colour, label) in MISFIT_CURVES.items():
         panel.plot(data["cycle_day"][:], data[f"cycle_{name}"][:], "o-", ms=3, lw=1.2, color=colour, label=label)
     panel.axhline(1, color=style.MID_GREY, lw=0.8, ls=":")
@@ -145,7 +142,7 @@ def draw_cycles(panel, data: netCDF4.Dataset) -> None:
 
 
 def draw_errors(panel, data: netCDF4.Dataset, name: str) -> None:
-    """Errors of the runs from first guess and analysis over time, and members' spread; the window is shaded."""
+    """Errors of the runs from first guess and analysis over time, and spread of members; the window is shaded."""
     time, has_spread = data["error_time"], f"{name}_error_spread_everywhere" in data.variables
     unit_seconds, unit = time_unit(DAY * float(time[-1]))
     day = DAY / unit_seconds

@@ -1,4 +1,4 @@
-"""The files of a run, NetCDF or stores of Zarr: their paths, their fields, series and records, and their values."""
+"""The files of a run, NetCDF files or Zarr stores: their paths, fields, time series, records and values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..ocean.table import INFLOW_PREFIX
 
 log = logging.getLogger(__name__)
 
-#: Series of extremes over the domain, and those of floods; all others, except inflows, are sums that hardly change.
+#: Series of extremes over the domain and of flooding; all others, except inflows, are sums that hardly change.
 EXTREME_SERIES = ("max_speed", "min_h", "cfl", *DRYING_DIAGNOSTICS)
 
 
@@ -32,7 +32,7 @@ class PlotError(ValueError):
 
 
 def find_data_file(path, *names: str) -> Path:
-    """The file or store meant by `path`: itself, or the first of `names` (its records) in the run folder."""
+    """The file or store at `path`; in a run folder the first of `names`, by default the file of records."""
     path, names = Path(path), names or (*SNAPSHOT_FILES, ENSEMBLE)
     if not os.path.lexists(path):
         raise PlotError(f"there is no file or folder {path}")
@@ -41,27 +41,27 @@ def find_data_file(path, *names: str) -> Path:
     existing = [path / name for name in names if os.path.lexists(path / name)]
     if not existing:
         contents = ", ".join(sorted(each.name for each in path.iterdir() if each.suffix in (".nc", ".json")))
-        raise PlotError(f"{path} holds no {names[0]}: it holds {contents or 'no results yet, or is no run folder'}")
+        raise PlotError(f"{path} holds no {names[0]}: it holds {contents or 'no results yet, or is not a run folder'}")
     return existing[0]
 
 
 def open_data(path: Path) -> netCDF4.Dataset:
-    """The open file, to be used in a `with`; repaired first if its writer was killed.
+    """The open file, to be used in a `with` statement; it is repaired first if its writer was killed.
 
-    Another process examines it before, and verifies all but the values of fields: `read_verified` does that.
+    Before that, another process examines it and verifies all but the values of fields, which `read_verified` verifies.
     """
     warn_about(path, *guard.examine_files([make_examination_job(path)]))
     return open_netcdf_or_zarr(path)
 
 
 def warn_about(path, facts: dict) -> None:
-    """Warn of what is doubtful in a file that was examined."""
+    """Log a warning if the examination of a file found something doubtful."""
     if warning := guard.warning_for(path, facts):
         log.warning("%s", warning)
 
 
 def make_examination_job(path) -> guard.ExaminationJob:
-    """The examination by another process that comes before the file is `opened` here."""
+    """The examination of a file by another process, before the file is opened in this one."""
     return guard.ExaminationJob(Path(path), "partial")
 
 
@@ -97,7 +97,6 @@ def read_configuration(data: netCDF4.Dataset) -> dict:
 
 
 def tracer_names(data: netCDF4.Dataset) -> list[str]:
-    """The names of the tracers of the run."""
     return [table["name"] for table in read_configuration(data).get("physics", {}).get("tracers", ())]
 
 
@@ -108,7 +107,7 @@ def field_names(data: netCDF4.Dataset) -> list[str]:
 
 
 def find_field(data: netCDF4.Dataset, name: str, derived_names: Sequence[str] = ()) -> netCDF4.Variable:
-    """The field called `name`; a message may suggest fields that are `derived_names`, too."""
+    """The field `name` of a file; the error message may also suggest fields among `derived_names`."""
     names = field_names(data)
     if name not in names:
         raise PlotError(f'no field "{name}" in {data.filepath()}; {suggest(name, [*names, *derived_names])}')
@@ -144,12 +143,12 @@ def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -
 
 
 def find_member_index(data: netCDF4.Dataset, member: int | None) -> int:
-    """The index of a member of an ensemble among those with fields; 0 if none is asked for."""
+    """The index of a member of an ensemble among those with fields; 0 for None."""
     if member is None:
         return 0
     members = data["member"][:].tolist() if "member" in data.variables else []
     if member not in members:
-        available = f"it has those of {', '.join(map(str, members))}" if members else "it is no ensemble"
+        available = f"it has those of {', '.join(map(str, members))}" if members else "it is not an ensemble"
         raise PlotError(f"no fields of member {member} in {data.filepath()}; {available}")
     return members.index(member)
 
@@ -162,15 +161,13 @@ def member_label(data: netCDF4.Dataset, member: int | None) -> str:
 def read_field(
     data: netCDF4.Dataset, name: str, record: int, member: int | None, constituent_index: int = 0
 ) -> np.ma.MaskedArray:
-    """The values [y, x] of a field in the file, verified; of one member, or that of one constituent
-    (`constituent_index`).
-    """
+    """The verified values [y, x] of a field in the file, of one member or of one constituent of the tide."""
     member_index, values = find_member_index(data, member), read_verified(data, name, record)
     return values if values.ndim == 2 else values[member_index if "member" in data.variables else constituent_index]
 
 
 def long_name_and_units(variable) -> tuple[str, str]:
-    """The long name and the units of a variable, "1" if it has none; units that UDUNITS lacks end the long name."""
+    """The long name and the units of a variable, "1" if it has none; units unknown to UDUNITS end its long name."""
     long_name, units = getattr(variable, "long_name", variable.name), getattr(variable, "units", None)
     name_with_units = re.fullmatch(r"(.*) \(([^()]*/[^()]*)\)", long_name) if units is None else None
     return (name_with_units[1], name_with_units[2]) if name_with_units else (long_name, units or "1")

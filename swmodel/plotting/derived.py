@@ -34,7 +34,7 @@ from .ground import SEA_LEVEL_FIELDS, ground_and_dry_mask, read_wet_thickness
 
 #: Fields of the default picture: the first two of these that exist and are not zero everywhere.
 PREFERRED_FIELDS = ("zeta", "eta", "speed", "u", "v", "q", "h")
-#: The fields that a file has of the grid itself, without which none can be computed.
+#: The fields of the grid, without which no field can be computed.
 GRID_FIELDS = ("mask", "depth", "f")
 #: SGRID's names of the locations, and the dimensions of fields there.
 LOCATIONS = {"centre": ("face", ("y_c", "x_c")), "u": ("edge1", ("y_c", "x_f"))}
@@ -47,7 +47,7 @@ def can_derive(data: netCDF4.Dataset) -> bool:
 
 
 def available_fields(data: netCDF4.Dataset) -> set[str]:
-    """The fields that a file of a run has, and the thickness if it follows from sea level and depth."""
+    """The fields in the file of a run, and the thickness if it follows from sea level and depth."""
     names = set(field_names(data))
     return names | ({"h"} if "eta" in names else set())
 
@@ -67,7 +67,7 @@ def derivable_fields(data: netCDF4.Dataset) -> list[str]:
 
 
 def check_field(data: netCDF4.Dataset, name: str) -> None:
-    """Make sure that there is a field."""
+    """Raise a PlotError if a field is neither in the file nor can be computed."""
     if name.endswith(ERROR_SUFFIX):
         return check_field(data, name.removesuffix(ERROR_SUFFIX))
     derived_names = derivable_fields(data)
@@ -77,23 +77,21 @@ def check_field(data: netCDF4.Dataset, name: str) -> None:
         find_field(data, name, derived_names)
     restriction = " in a sea without land or open boundaries" if name in POTENTIALS else ""
     sources = ", ".join(DERIVED[name].sources)
-    raise PlotError(f'no field "{name}" in {data.filepath()}; it is computed from {sources} of a run{restriction}')
+    raise PlotError(f'no field "{name}" in {data.filepath()}; it can be computed from {sources} of a run{restriction}')
 
 
 def has_records(data: netCDF4.Dataset, name: str) -> bool:
-    """Whether a field has records."""
     check_field(data, name)
     return name not in field_names(data) or data[name].ndim > 2
 
 
 def field_members(data: netCDF4.Dataset, name: str) -> list[int | None]:
-    """The members that have a field of their own; [None] if there is only one field."""
+    """The members of which there is a field; [None] if there is only one field."""
     has_members = name not in field_names(data) or "member" in data[name].dimensions
     return data["member"][:].tolist() if has_members and "member" in data.variables else [None]
 
 
 def choose_fields(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[str]:
-    """The fields asked for, or the default ones."""
     if fields is not None:
         return [fields] if isinstance(fields, str) else list(fields)
     names = field_names(data)
@@ -107,7 +105,7 @@ def choose_fields(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> 
 
 
 def read_displayed_field(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> FieldMap:
-    """One record of a field with the dry ground; relative vorticity over f, unless that is near zero."""
+    """One record of a field with the dry ground; relative vorticity is divided by f, unless f is near zero."""
     check_field(data, name)
     ground, dry_mask = ground_and_dry_mask(data, name, find_location(data, name)[0], record, member)
     field = replace(read_or_derive(data, name, record, member, dry_mask), ground=ground)
@@ -134,9 +132,7 @@ def read_displayed_field(data: netCDF4.Dataset, name: str, record: int, member: 
 def read_or_derive(
     data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, dry_mask=None
 ) -> FieldMap:
-    """One record of a field, computed if the file lacks it, without values at points of `dry_mask`; see
-    `field_map.read_map`.
-    """
+    """One record of a field, computed if the file lacks it, masked at `dry_mask`: see `field_map.read_map`."""
     check_field(data, name)
     if name in field_names(data):
         return read_map(data, name, record, member, dry_mask=dry_mask)
@@ -164,7 +160,7 @@ def read_or_derive(
 
 
 def find_location(data: netCDF4.Dataset, name: str) -> tuple[str, tuple]:
-    """The location of a field, a key of LOCATIONS, and what that is in SGRID with its dimensions."""
+    """The location of a field (a key of LOCATIONS), and its SGRID name and dimensions."""
     if name in field_names(data):
         location = getattr(data[name], "location", "face")
         return next((key, place) for key, place in LOCATIONS.items() if place[0] == location)
@@ -184,7 +180,7 @@ def read_grid_options(config: dict) -> GridOptions:
 
 
 def make_options(options_class: type, section: dict):
-    """A section of the configuration, without keys of a later version and without tracers."""
+    """The options of a section of the configuration, without keys of later versions and without tracers."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in section.items()}
     return options_class(
         **{name: values[name] for name in options_class.model_fields if name in values and name != "tracers"}
@@ -192,7 +188,7 @@ def make_options(options_class: type, section: dict):
 
 
 def read_current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) -> tuple[FieldMap, FieldMap]:
-    """The current in x and y of pictures at centres, m s-1: the means of u and v on both sides of each cell."""
+    """The current along the axes of pictures at centres, m s-1: means of u and v at opposite faces of each cell."""
     from ..ocean.operators import mx_c, my_c
 
     check_field(data, "speed")
@@ -204,9 +200,7 @@ def read_current(data: netCDF4.Dataset, record: int = -1, member: int | None = N
 
 
 def make_map_of_patch(data: netCDF4.Dataset, patch, variable, member: int | None, dry_mask=None) -> FieldMap:
-    """The Map of a Patch over the grid with name and units of a `variable.Variable`; masked on land and by
-    `dry_mask`.
-    """
+    """The FieldMap of a Patch over the grid, named after a `Variable`; masked on land and at `dry_mask`."""
     from ..ocean.masks import wet_fractions
 
     shape = data["mask"].shape
@@ -220,7 +214,7 @@ def make_map_of_patch(data: netCDF4.Dataset, patch, variable, member: int | None
 
 
 def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
-    """The state with a row of neighbours around it, and the Grid, in Patches; fields that the file lacks are zero."""
+    """The State with one cell of halo, and the Grid, in Patches; fields that are missing in the file are zero."""
     from ..ocean.coordinates import metrics
     from ..ocean.grid import Grid, as_patches
     from ..ocean.masks import grid_masks
@@ -250,10 +244,10 @@ def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) 
 
 
 def read_water_masks(data: netCDF4.Dataset) -> list:
-    """Three masks: water inside, open water in the west and east, and open water in the south and north.
+    """Three masks: water inside, water of open boundaries in the west and east, and in the south and north.
 
-    Each is 1 on its water and 0 elsewhere, also beyond walls. The masks are Patches that have one more cell than the
-    state in the north and east.
+    Each is 1 on its water and 0 elsewhere, also beyond walls. The masks are Patches with one cell more than the state
+    in the north and east.
     """
     from ..ocean.patch import Patch
 

@@ -12,7 +12,7 @@ from .panels import add_map, set_panel_title, write_caption
 from .style import RECORD_RANGE, ColourRange
 from .titles import make_title_formatter, run_name, time_unit
 
-#: Fields of the maps: the first of these that the file holds, or any.
+#: The field of the maps is the first of these in the file, or any other.
 PREFERRED_FIELDS = ("eta", "speed", "zeta", "h", "u")
 
 #: Inches of a map's width and of the curves' height, and the least and largest ratio of a map's height to its width.
@@ -68,7 +68,6 @@ def draw_energy(axes, times: np.ndarray, values: np.ndarray) -> None:
 
 
 def draw_spread(axes, times: np.ndarray, spread, long_name: str) -> None:
-    """The root mean square over the domain of the spread of a field."""
     values = np.ma.filled(spread[:], np.nan)
     exponent = style.power_of_ten(float(np.nanmax(values)))
     axes.plot(times, values * 10.0**-exponent, color=MEAN_COLOUR, lw=1.2, marker="." if times.size == 1 else "")

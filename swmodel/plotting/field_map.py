@@ -12,7 +12,7 @@ from ..ocean.rotated_pole import axis_angle, from_earth, to_earth
 from .dataset import find_field, long_name_and_units, member_label, read_configuration, read_field, read_verified
 from .rotated_pole import interpolate_to_map, make_map_points
 
-#: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
+#: Locations of SGRID: 1 if the points lie half a cell east of the centres, 1 if they lie half a cell north.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
 
 #: Grids with fewer rows or columns than this, or with a larger ratio of length to width, are drawn as a line.
@@ -24,12 +24,12 @@ class FieldMap:
     """One record of one field, masked on land, [y, x].
 
     Attributes:
-        long_name: as in the file, after "mean" for a mean over time; before the number of a member of an ensemble.
+        long_name: as in the file; "mean" comes before it for a mean over time, the member of an ensemble after it.
         x, y: positions of the points, m, or longitudes and latitudes.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
         is_geographic: whether positions are longitudes and latitudes.
         outside_grid: points [y, x] that lie beyond the grid; None: there are none.
-        analytic: the analytic solution at the points of `values`; None: there is none, or it is not wanted.
+        analytic: the analytic solution at the points of `values`; None: there is none, or it is not drawn.
         ground: heights of the ground at centres, m, masked where there is water; None: no ground floods.
     """
 
@@ -54,29 +54,27 @@ class FieldMap:
 
     @property
     def spacing(self) -> tuple[float, float]:
-        """Distance of the points in x and in y; an axis with one point takes the other's."""
+        """Distance of the points in x and in y; an axis with one point takes that of the other."""
         spacings = [float(c[1] - c[0]) if c.size > 1 else None for c in (self.x, self.y)]
         return spacings[0] or spacings[1] or 1.0, spacings[1] or spacings[0] or 1.0
 
     @property
     def axis_unit(self) -> tuple[float, str]:
-        """The divisor of positions on the axes of a picture, and their unit then."""
+        """The divisor of positions on the axes of a picture, and the resulting unit."""
         west, east, south, north = self.domain
         return (1.0, "degrees") if self.is_geographic else length_unit(max(east - west, north - south))
 
     @property
     def axis_positions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of the points on the axes of a picture."""
         return self.x / self.axis_unit[0], self.y / self.axis_unit[0]
 
     @property
     def axis_names(self) -> tuple[str, str]:
-        """The names of the axes."""
         return ("longitude", "latitude") if self.is_geographic else ("x", "y")
 
     @property
     def aspect(self) -> float:
-        """Ratio of height to width of the domain; in degrees that at its middle latitude."""
+        """Ratio of height to width of the domain; in degrees, at its middle latitude."""
         west, east, south, north = self.domain
         return (north - south) / (
             (east - west) * (np.cos(np.radians((south + north) / 2)) if self.is_geographic else 1.0)
@@ -84,23 +82,23 @@ class FieldMap:
 
     @property
     def is_drawn_as_line(self) -> bool:
-        """Whether a map is drawn as a line."""
+        """Whether the domain is so narrow that a line is drawn instead of a map."""
         return min(self.values.shape) < MIN_MAP_ROWS or max(self.aspect, 1 / self.aspect) > MAX_MAP_ASPECT
 
 
 def length_unit(span: float) -> tuple[float, str]:
-    """A suitable unit for an axis of this length: metres in it, and its name."""
+    """A suitable unit for an axis of this length, m: the metres in it, and its name."""
     return (1e3, "km") if span >= 5e3 else (1.0, "m")
 
 
 def format_degrees(angle: float, hemispheres: str) -> str:
-    """A longitude or latitude in words; `hemispheres` stand for positive and negative ones."""
+    """A longitude or latitude as text; `hemispheres`: the letters of positive and of negative ones."""
     angle = (angle + 180) % 360 - 180 if hemispheres == "EW" else angle
     return f"{abs(angle):.6g}° {hemispheres[int(angle < 0)]}" if angle % 180 else f"{abs(angle):g}°"
 
 
 def wrap_to_domain(field: FieldMap, x, y) -> tuple:
-    """Positions along the axes of places in m, or at geographic longitudes and latitudes."""
+    """Positions x, y in m, or longitudes and latitudes with the longitudes moved into the domain of a map."""
     west = field.domain[0]
     return (west + (x - west) % 360.0 if field.is_geographic else x), y
 
@@ -113,10 +111,9 @@ def read_map(
     constituent_index: int = 0,
     dry_mask=None,
 ) -> FieldMap:
-    """One record of a field, or a field without time; of several members that with the number, else the first.
+    """One record of a field, or a field without time; of several members `member`, or the first.
 
-    `constituent_index`: the index on a first axis that is neither time nor members. `dry_mask`: points [y, x] without a
-    value.
+    `constituent_index`: the index on a first axis that is neither time nor members. `dry_mask`: masked points [y, x].
     """
     variable, values = find_field(data, name), read_field(data, name, record, member, constituent_index)
     values = values if dry_mask is None else np.ma.masked_where(dry_mask, values)
@@ -130,10 +127,7 @@ def read_map(
 def make_map(
     data: netCDF4.Dataset, name: str, long_name: str, units: str, values, location: str, dimensions
 ) -> FieldMap:
-    """The Map of values [y, x] on the grid of a file, without the boundary data: a run has no values there.
-
-    `dimensions`: the names of those of y and x.
-    """
+    """The FieldMap of values [y, x] on two `dimensions` of a file, without boundary rows, where a run has no values."""
     boundaries = read_open_boundaries(data)
     rows, columns = (
         slice(1 if low in boundaries else 0, -1 if high in boundaries else None)
@@ -151,7 +145,7 @@ def make_map(
 
 
 def read_grid_north_pole(data: netCDF4.Dataset) -> tuple[float, float] | None:
-    """Longitude and latitude of the grid's north pole; None: that of the Earth."""
+    """Longitude and latitude of the grid's north pole; None if it is that of the Earth."""
     for variable in data.variables.values():
         if getattr(variable, "grid_mapping_name", "") == "rotated_latitude_longitude":
             return float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude)
@@ -173,18 +167,17 @@ def to_eastward_northward(
 
 
 def to_geographic(data: netCDF4.Dataset, x, y) -> tuple:
-    """Positions along the axes of the grid as pictures show them: on a rotated-pole grid the true ones."""
+    """Positions as pictures show them, from those along the axes of the grid: true ones on a rotated-pole grid."""
     pole = read_grid_north_pole(data)
     return to_earth(pole, x, y) if pole else (x, y)
 
 
 def read_open_boundaries(data: netCDF4.Dataset) -> Sequence[str]:
-    """The open boundaries of the run of a file."""
     return read_configuration(data).get("open_boundaries", {}).get("sides", ())
 
 
 def add_halo(data: netCDF4.Dataset, values: np.ndarray, n_beyond: int) -> np.ndarray:
-    """The values with one more cell in the south and west, `n_beyond` in the north and east: periodic, or zero."""
+    """The values with one cell added in the south and west, `n_beyond` in the north and east: periodic, or zero."""
     periodic_axes = [read_configuration(data)["grid"][f"periodic_{letter}"] for letter in "yx"]
     for is_periodic, widths in zip(periodic_axes, (((1, n_beyond), (0, 0)), ((0, 0), (1, n_beyond))), strict=True):
         values = np.pad(values, widths, mode="wrap" if is_periodic else "constant")

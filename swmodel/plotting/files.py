@@ -1,4 +1,4 @@
-"""Figures and animations on the disk: each appears whole or not at all."""
+"""Writing of figures and animations: each file appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .dataset import PlotError
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
-    """A context with the name under which to write a file; its end renames the file."""
+    """A context with a temporary name under which to write a file; at its end the file is renamed to `target`."""
     path = target.resolve()
     temporary = path.with_name(f"{path.stem}.writing{path.suffix}")
     try:
@@ -35,7 +35,7 @@ def atomic_write(target: Path) -> Iterator[Path]:
 
 
 def save_figure(figure: Figure, output) -> Path:
-    """Write a figure; returns the file written, a PNG if the name has no ending."""
+    """Write a figure; returns the file written, a PNG if the name has no suffix."""
     output = Path(output) if Path(output).suffix else Path(f"{output}.png")
     with atomic_write(output) as temporary:
         try:
@@ -47,7 +47,7 @@ def save_figure(figure: Figure, output) -> Path:
 
 
 def default_output(file: Path, fields: str | Sequence[str] | None, suffix: str = ".png", member=None) -> Path:
-    """The usual name, beside the data: output.png for the default picture, output-eta.png for the field eta."""
+    """The default name, next to the data: output.png for the default picture, output-eta.png for the field eta."""
     names = [fields] if isinstance(fields, str) else fields or []
     member_suffix = [] if member is None else [f"member-{member}"]
     return file.with_name("-".join([file.stem, *names, *member_suffix]) + suffix)

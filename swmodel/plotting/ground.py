@@ -1,4 +1,4 @@
-"""Dry ground in pictures of runs whose land floods: where it is in a record, how high, and the edge of the water."""
+"""Dry ground in pictures of runs with flooding: where it is in a record, and how high."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ from ..ocean.table import ARRIVAL_SUFFIX, FORCING, MAXIMUM_SUFFIX, MEAN_SUFFIX, 
 from .dataset import field_names, read_configuration, read_field, read_verified
 from .field_map import FieldMap, add_halo, make_map, read_map
 
-#: Height of land that never floods, m.
+#: Height that stands for land that never floods, m.
 PERMANENT_LAND_HEIGHT = 1e6
-#: The endings of fields of the whole run, which lie over the water at its start.
+#: Suffixes of fields of the whole run, which are drawn with the ground that is dry at its start.
 WHOLE_RUN_SUFFIXES = (MAXIMUM_SUFFIX, TIME_OF_MAXIMUM_SUFFIX, ARRIVAL_SUFFIX)
-#: Sea levels, below which lines show the ground.
+#: Sea levels: where they are drawn as lines, the ground is shown below.
 SEA_LEVEL_FIELDS = {f"{name}{end}" for name in ("eta", "sea_level") for end in ("", MEAN_SUFFIX, MAXIMUM_SUFFIX)}
-#: The share of time under water.
+#: The fraction of time under water.
 WET_FRACTION_FIELD = f"wet{MEAN_SUFFIX}"
 #: SGRID's name of the centres, and their dimensions.
 CENTRE_LOCATION = ("face", ("y_c", "x_c"))
 
 
 def read_wet_thickness(data: netCDF4.Dataset) -> float | None:
-    """The thickness above which a cell of a run counts as wet, m; None: it has no drying."""
+    """The thickness above which a cell of a run counts as wet, m; None if the run has no drying."""
     drying = read_configuration(data).get("drying", {})
     return DryingOptions(active=True, thickness=drying["thickness"]).wet_thickness if drying.get("active") else None
 
 
 def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record: int, member: int | None):
-    """The Map of the ground under a field of a record and its dry points [y, x], where it has no value; None: none.
+    """The FieldMap of the ground under a field in a record, and its dry points [y, x], which have no value; or None.
 
-    Args:
-        location: that of the field, a key of `masks.wet_fractions`.
+    `location`: that of the field, a key of `masks.wet_fractions`.
     """
     from ..ocean.masks import wet_fractions
     from ..ocean.patch import Patch
@@ -61,12 +60,12 @@ def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record:
 
 
 def is_hidden_by_ground(name: str) -> bool:
-    """Whether ground lies over a field: not over those of more than a record, wind and air pressure."""
+    """Whether dry ground hides a field: not fields of more than one record, wind and air pressure."""
     return not (name.endswith(WHOLE_RUN_SUFFIXES) or name in (*FORCING, WET_FRACTION_FIELD))
 
 
 def read_depth_with_ground(data: netCDF4.Dataset) -> FieldMap:
-    """The resting depth in a file of a grid, with the ground where it is not positive, if it is negative anywhere."""
+    """The resting depth in a grid file; if it is negative anywhere, with ground where it is not positive."""
     depth = np.ma.filled(read_verified(data, "depth"), -PERMANENT_LAND_HEIGHT)
     if not np.any((depth < 0) & (depth > -PERMANENT_LAND_HEIGHT)):
         return read_map(data, "depth")
@@ -84,7 +83,7 @@ def make_ground_map(data: netCDF4.Dataset, depth: np.ndarray, wet_mask: np.ndarr
 
 
 def read_wet_mask(data: netCDF4.Dataset, depth: np.ndarray, record: int, member: int | None, wet_thickness: float):
-    """Whether cells are wet in a record, [y, x]; None: the file does not tell."""
+    """Whether cells are wet in a record, [y, x]; None if the file does not say."""
     for name in ("wet", "h", "eta"):
         if name in field_names(data):
             values = np.ma.filled(read_field(data, name, record, member).astype(float), -PERMANENT_LAND_HEIGHT)
@@ -99,7 +98,7 @@ def max_floodable_height(ground: FieldMap) -> float:
 
 
 def ground_legend(maps: list[FieldMap], any_record: bool = False) -> list[str]:
-    """A line about the colours of the ground that maps show, or, with `any_record`, those of other records may show."""
+    """A caption line for the colours of the ground that is visible in maps, or with `any_record` may become visible."""
     heights_of_maps = [
         visible_ground_heights(each, any_record) for each in maps if each.ground and not each.is_drawn_as_line
     ]
@@ -112,7 +111,7 @@ def ground_legend(maps: list[FieldMap], any_record: bool = False) -> list[str]:
 
 
 def visible_ground_heights(field: FieldMap, any_record: bool) -> np.ndarray:
-    """The heights of ground that floods, where a map shows it: not under water, nor under a field that lies over it."""
+    """The heights of ground that floods, where a map shows it: neither under water nor under a field that hides it."""
     hidden = np.ma.getmaskarray(field.ground.values)
     hidden = hidden if is_hidden_by_ground(field.name) else hidden | ~np.ma.getmaskarray(field.values)
     heights = np.ma.getdata(field.ground.values)

@@ -40,7 +40,7 @@ from .titles import make_time_formatter
 
 #: Longer lines are wrapped.
 TEXT_WIDTH = 120
-#: A name and a text.
+#: Pairs of a name and a text.
 LabelledTexts = Iterator[tuple[str, str]]
 
 
@@ -60,7 +60,7 @@ def describe_results(path) -> str:
 
 
 def examine_run_files(path: Path, file: Path | None) -> dict[Path, dict]:
-    """What is found in the restart files; the same process examines all other files that will be read."""
+    """The findings about the restart files; one process examines them and all other files that will be read."""
     files = [each for each in (file, path / DIAGNOSTICS) if each and os.path.lexists(each)]
     restarts = list_restart_files(path)
     facts_of_files = guard.examine_files([*map(make_examination_job, files), *map(examination_job, restarts)])
@@ -106,7 +106,7 @@ def read_config(path: Path) -> dict:
 
 @contextmanager
 def text_file_errors(path: Path) -> Iterator[None]:
-    """A context in which a text file of the model is used; a FilesError if it is damaged."""
+    """A context for reading a text file of the model; raises a FilesError if the file is damaged."""
     with translate_os_errors(path, "read"):
         try:
             yield
@@ -137,7 +137,6 @@ def state_facts(status: dict) -> LabelledTexts:
 
 
 def config_facts(config: dict) -> LabelledTexts:
-    """Case, grid and schemes."""
     grid, time, case = read_grid_options(config), config["time"], config["case"]
     yield "case", case["name"] + (f", {case['file']}" if case.get("file") else "")
     if is_spherical(grid):
@@ -181,9 +180,8 @@ def conservation_facts(data: netCDF4.Dataset) -> LabelledTexts:
 
 def restart_facts(restarts: dict[Path, dict]) -> LabelledTexts:
     """The restart files, the newest first, and whether they are intact."""
-    existing = {
-        path: file_facts for path, file_facts in restarts.items() if os.path.lexists(path)
-    }  # a run at work replaces them
+    # a run that is still computing replaces restart files
+    existing = {path: file_facts for path, file_facts in restarts.items() if os.path.lexists(path)}
     for number, (restart, found) in enumerate(existing.items()):
         parts = [f"{size_in_bytes(restart) / 1e6:.3g} MB", found.get("problem", "intact")]
         if "step" in found:
@@ -197,9 +195,9 @@ def restart_facts(restarts: dict[Path, dict]) -> LabelledTexts:
 
 
 def difference_facts(config: dict) -> LabelledTexts:
-    """Options that differ from those of the case, without those that the model decides.
+    """Options that differ from the defaults of the case, without those that the model chooses.
 
-    None for a case in a file of its own: its defaults are only known by executing it.
+    There are none for a user-defined case, because its defaults are only known by executing it.
     """
     if config["case"].get("file"):
         return
@@ -213,12 +211,12 @@ def difference_facts(config: dict) -> LabelledTexts:
             default = defaults.get(section, {}).get(key)
             is_automatic = f"{section}.{key}" in RESOLVED_KEYS and default in (None, "", "auto")
             if not is_automatic and format_value(value) != format_value(default):
-                yield heading, f"{section}.{key} = {format_value(value)} (the case has {format_value(default)})"
+                yield heading, f"{section}.{key} = {format_value(value)} (default of the case: {format_value(default)})"
                 heading = ""
 
 
 def format_value(value) -> str:
-    """A value in words; "none" for no value and for empty texts and lists."""
+    """A value as text; "none" for None and for empty texts and lists."""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return "none" if value is None else text or "none"
 
@@ -232,7 +230,6 @@ def format_duration(wall_seconds: float) -> str:
 
 
 def field_table(data: netCDF4.Dataset) -> Table:
-    """The fields, or the spectra, with their units, dimensions and description."""
     table = Table("field", "units", "dimensions", "", box=None, padding=(0, 2, 0, 0))
     spectra = [name for name, v in data.variables.items() if v.ndim == 2 and v.dimensions[1].startswith("wavenumber")]
     for name in [*field_names(data), *spectra]:

@@ -32,15 +32,15 @@ def plot(
 ) -> Figure:
     """Draw maps as `swmodel plot` does, and return the matplotlib Figure, which a notebook shows.
 
-    The figure is no part of pyplot: `figure.savefig("eta.png")` writes it, and `figure.axes` can be changed before.
+    The figure does not belong to pyplot: `figure.savefig("eta.png")` writes it, and `figure.axes` can be changed first.
 
         swmodel.plot("outputs/jet", "speed", arrows=True)
         swmodel.plot(xarray.open_dataset("outputs/jet/output.nc"), "eta", record=3)
 
     Args:
         source: run folder, NetCDF file, or xarray.Dataset of an output file or of `Simulation.dataset`.
-        fields: names of fields. Without any, the figure has relative vorticity and sea level, or others if these are
-            zero. That of tides has amplitudes with lines of equal phase, that of an ensemble mean and spread.
+        fields: names of fields. Default: relative vorticity and sea level, or others if these are zero; for tides,
+            amplitudes with lines of equal phase; for an ensemble, mean and spread.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         member: the member of an ensemble whose fields are drawn.
@@ -65,7 +65,7 @@ def open_source(source) -> Iterator[netCDF4.Dataset]:
         with open_data(find_data_file(source, *DRAWABLE_FILES)) as data:
             yield data
         return
-    dataset = source.drop_vars(checksums.VARIABLE, errors="ignore")  # those of a file, which values need not have
+    dataset = source.drop_vars(checksums.VARIABLE, errors="ignore")  # values may have changed since then
     for each in dataset.variables.values():
         each.attrs.pop(checksums.ATTRIBUTE, None)
     if "time" in dataset.coords and not dataset["time"].ndim:

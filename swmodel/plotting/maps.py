@@ -26,13 +26,13 @@ from .titles import make_title_formatter, run_name
 
 log = logging.getLogger(__name__)
 
-#: The files of a run folder that `plot` draws: the first of them.
+#: `plot` draws the first of these files in a run folder.
 DRAWABLE_FILES = (*SNAPSHOT_FILES, ENSEMBLE, SENSITIVITY, ANALYSIS)
 #: The colour of marks on cells of a grid that were closed.
 CLOSED_CELL_COLOUR = "#d7301f"
 #: Names in a file of harmonic constants, and degrees between lines of equal phase.
 AMPLITUDE_SUFFIX, PHASE_SUFFIX, CONSTITUENT_DIMENSION, PHASE_STEP_DEGREES = "_amplitude", "_phase", "constituent", 30
-#: The part of the largest amplitude below which there are no lines of equal phase: they crowd there.
+#: Fraction of the largest amplitude below which no lines of equal phase are drawn, because they crowd there.
 MIN_AMPLITUDE_FRACTION = 0.003
 
 
@@ -46,13 +46,13 @@ def plot(
     colour_range: ColourRange = RECORD_RANGE,
     overlays: Overlays = NO_OVERLAYS,
 ) -> Path:
-    """Draw fields of one record into a picture beside the data.
+    """Draw fields of one record into a picture next to the data.
 
     Args:
         path: run folder or NetCDF file; also of an ensemble, of sensitivities, of tides or of an assimilation.
-        fields: names of fields. With None, the picture of a run has relative vorticity and sea level, or others if
-            these are zero. An ensemble has mean and spread of its sea level, and time series. Sensitivities have all
-            maps, tides the amplitudes with lines of equal phase, and an assimilation its summary.
+        fields: names of fields; None: for a run relative vorticity and sea level, or others if these are zero; for an
+            ensemble mean and spread of sea level, and time series; for sensitivities all maps; for tides amplitudes
+            with lines of equal phase; for an assimilation its summary.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         output: picture to write (PNG, PDF or SVG by its name); None: a PNG named after the data and the fields.
@@ -70,14 +70,13 @@ def plot(
 def make_figure(
     data: netCDF4.Dataset, fields, record, time, member, colour_range: ColourRange, overlays: Overlays
 ) -> Figure:
-    """The figure that `plot` writes."""
     is_whole_file, has_default_style = (
         fields is None and member is None,
         overlays == NO_OVERLAYS and colour_range == RECORD_RANGE,
     )
     if "wavenumber" in data.dimensions or (is_whole_file and assimilation.is_analysis(data)):
         if not (is_whole_file and has_default_style):
-            raise PlotError(f"the picture of {data.filepath()} has no fields, members, colours or arrows to choose")
+            raise PlotError(f"the picture of {data.filepath()} is fixed: give no fields, members, colours or arrows")
         return (
             spectra_figure.draw_spectra(data, record, time)
             if "wavenumber" in data.dimensions
@@ -85,7 +84,7 @@ def make_figure(
         )
     if is_whole_file and "realization" in data.dimensions:
         if overlays.field_names:
-            raise PlotError("arrows and contours are drawn over fields of a member: name one, or name fields")
+            raise PlotError("arrows and contours are drawn over the fields of a member: name a member or fields")
         return ensemble.draw_ensemble(data, record, time, colour_range)
     if hasattr(data, "quantity") and member is None:
         return draw_sensitivities(data, fields and choose_fields(data, fields), colour_range, overlays)
@@ -95,7 +94,7 @@ def make_figure(
 
 
 def draw_results(file) -> None:
-    """Draw the picture of a file beside it, like `plot`; a failure is only logged, as the results are complete."""
+    """Draw the picture of a file next to it, like `plot`; a failure is only logged: the results are complete."""
     try:
         plot(file)
     except Exception as error:
@@ -136,7 +135,7 @@ def draw_maps(
     colour_range=RECORD_RANGE,
     overlays=NO_OVERLAYS,
 ) -> Figure:
-    """A figure of maps of one record, with what is wanted over them."""
+    """A figure of maps of one record, with overlays."""
     all_records = range(record_times(data).size) if colour_range.range == "run" else []
     layers = overlays.make_layers(data, member, all_records or [record])
     field_styles = style.make_styles(data, maps, [record], member, colour_range)
@@ -148,10 +147,10 @@ def draw_maps(
 def draw_sensitivities(
     data: netCDF4.Dataset, names=None, colour_range: ColourRange = RECORD_RANGE, overlays: Overlays = NO_OVERLAYS
 ) -> Figure:
-    """The figure of some fields of a file of sensitivities, or of all derivatives that are maps, with its place."""
+    """The figure of some fields of a sensitivity file, or of all derivatives that are maps, with the place."""
     names = names or [name for name, v in data.variables.items() if name.startswith("d_") and v.ndim == 2]
     if not names:
-        raise PlotError(f"{data.filepath()} holds no map, only numbers; `swmodel info` and status.json have them")
+        raise PlotError(f"{data.filepath()} holds no map, only numbers; `swmodel info` and status.json show them")
     maps = []
     for each in (read_map(data, name) for name in names):
         quantity, _, control = each.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
@@ -182,18 +181,15 @@ def draw_sensitivities(
 def draw_harmonics(
     data: netCDF4.Dataset, names=None, colour_range: ColourRange = RECORD_RANGE, overlays: Overlays = NO_OVERLAYS
 ) -> Figure:
-    """The figure of some fields of a file of harmonic constants, or of the amplitudes of its first field.
-
-    A field has a panel for each constituent.
-    """
+    """The figure of fields in a file of harmonic constants, by default amplitudes; a panel per constituent."""
     if overlays.field_names:
-        raise PlotError("maps of harmonic constants have lines of equal phase, and no arrows or contours besides")
+        raise PlotError("maps of harmonic constants show lines of equal phase and cannot show arrows or contours")
     fields = names or [name for name in data.variables if name.endswith(AMPLITUDE_SUFFIX)][:1]
     pairs = [pair for name in fields for pair in read_maps_and_phases(data, name)]
     days = f"harmonic analysis of days {data.first_day:.4g} to {data.last_day:.4g}"
     caption = [f"{run_name(data)}, {days}".removeprefix(", ")]
     if any(phase for _, phase in pairs):
-        caption.append(f"lines: phase lag behind Greenwich, every {PHASE_STEP_DEGREES}°; thick: 0°")
+        caption.append(f"lines: Greenwich phase lag, every {PHASE_STEP_DEGREES}°; thick: 0°")
     figure = draw_maps(data, [each for each, _ in pairs], caption, colour_range=colour_range)
     map_axes = [axes for axes in figure.axes if axes.images]
     for axes, (amplitude, phase) in zip(map_axes, pairs, strict=False):
@@ -204,7 +200,7 @@ def draw_harmonics(
 
 
 def read_maps_and_phases(data: netCDF4.Dataset, name: str) -> Iterator[tuple[FieldMap, FieldMap | None]]:
-    """The map of a field, or those of its constituents; behind each amplitude the map of its phase, else None."""
+    """The map of a field, or those of its constituents; with each amplitude the map of its phase, else None."""
     if find_field(data, name).dimensions[0] != CONSTITUENT_DIMENSION:
         yield read_map(data, name), None
         return
@@ -227,7 +223,7 @@ def draw_phase(axes, phase: FieldMap) -> None:
 
 
 def plot_grid(file) -> Path:
-    """Draw the depth of a file of `swmodel grid` into a picture beside it, with a mark on each cell that was closed."""
+    """Draw the depth in a file of `swmodel grid`, with a mark on each closed cell, into a picture next to it."""
     file = Path(file)
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
         depth, closed = read_depth_with_ground(data), read_field(data, "closed", -1, None)

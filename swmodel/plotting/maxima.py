@@ -1,4 +1,4 @@
-"""The largest values of a run, the arrival of a wave, and the track of a storm on maps."""
+"""Maps of the largest values of a run, the arrival of a wave, and the track of a storm."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ from .series import MAX_PANELS
 from .style import RECORD_RANGE, ColourRange
 from .titles import make_title_formatter, time_unit
 
-#: Least number of units of time up to the last inundation.
+#: The unit for times of inundation is chosen so that the last one is at least this many units.
 MIN_TIME_UNITS = 2
-#: The name of the largest thickness.
 MAX_THICKNESS_FIELD = f"h{MAXIMUM_SUFFIX}"
-#: Points of a storm's way.
+#: Number of points of a storm's track.
 N_TRACK_POINTS = 200
-#: Least distance of the values on lines, and twice that from the edges, in widths of a map.
+#: Least distance between the values written on lines, and twice their least distance from the edges, in map widths.
 MIN_LABEL_DISTANCE = 0.05
-#: Seconds between isochrones: the first of these that gives at most so many lines.
+#: Intervals between isochrones, s, of which the first with at most so many lines is used.
 ISOCHRONE_STEPS_SECONDS, MAX_ISOCHRONES = (
     (60.0, 300.0, 600.0, 1800.0, 3600.0, 2 * 3600.0, 6 * 3600.0, 12 * 3600.0, 86400.0, 5 * 86400.0),
     16,
@@ -51,7 +50,7 @@ def plot_maxima(
 
     Args:
         path: run folder, or its output.nc.
-        output: picture to write (PNG, PDF or SVG by its name); None: output-maxima.png beside the data.
+        output: picture to write (PNG, PDF or SVG by its name); None: output-maxima.png next to the data.
         record, time, colour_range, overlays: as for `plot`.
     """
     file = find_data_file(path)
@@ -104,7 +103,7 @@ def describe_maximum(field: FieldMap) -> str:
 
 
 def to_flood_map(field: FieldMap) -> FieldMap:
-    """The largest thickness as the depth of floods, on ground that was dry at the start; their times in a good unit."""
+    """The largest thickness as depth of floods on ground that was dry at the start; inundation times in a good unit."""
     if field.ground is None or field.name not in (MAX_THICKNESS_FIELD, INUNDATION) or not field.values.count():
         return field
     if field.name == INUNDATION:
@@ -115,7 +114,7 @@ def to_flood_map(field: FieldMap) -> FieldMap:
 
 
 def label_contours(axes, contours) -> None:
-    """Write its value on each line, in its longest part, far from other values and from the edges."""
+    """Write the value of each line on its longest part, far from other values and from the edges."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     map_size = np.array([right - left, (high - low) * axes.bbox.width / axes.bbox.height])
     label_positions = np.empty((0, 2))
@@ -135,7 +134,7 @@ def label_contours(axes, contours) -> None:
 
 
 def isochrone_levels(arrival: FieldMap) -> tuple[np.ndarray, tuple[float, str], float]:
-    """Round times up to the latest arrival, in a unit of time; that unit (s, name), and the step between them."""
+    """Times of isochrones up to the latest arrival, in a suitable unit; that unit (s, name); their interval in it."""
     latest = float(arrival.values.max()) if arrival.values.count() else 0.0
     step = next(
         (each for each in ISOCHRONE_STEPS_SECONDS if latest / each <= MAX_ISOCHRONES), ISOCHRONE_STEPS_SECONDS[-1]
@@ -145,7 +144,7 @@ def isochrone_levels(arrival: FieldMap) -> tuple[np.ndarray, tuple[float, str], 
 
 
 def mark_stations(axes, data: netCDF4.Dataset, panel: FieldMap) -> None:
-    """A mark and the name of each gauge of the run on a map, of many at the first ones."""
+    """Draw a mark and the name of each gauge of the run on a map, at most MAX_PANELS."""
     scale, _ = panel.axis_unit
     for station in read_configuration(data).get("output", {}).get("stations", [])[:MAX_PANELS]:
         x, y = wrap_to_domain(panel, *(station[key] for key in (("lon", "lat") if "lon" in station else ("x", "y"))))
@@ -157,7 +156,7 @@ def mark_stations(axes, data: netCDF4.Dataset, panel: FieldMap) -> None:
 
 
 def mark_track(axes, data: netCDF4.Dataset, panel: FieldMap, record: int) -> None:
-    """The way of a case's storm, by its function `centre`, and a mark where it is in a record."""
+    """Draw the track of a case's storm, from the case's `centre`, and a mark where the storm is in a record."""
     config = read_shipped_config(data)
     if config is None or config.case.centre(config, 0.0) is None:
         return

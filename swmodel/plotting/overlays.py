@@ -17,23 +17,23 @@ from .field_map import FieldMap, to_eastward_northward
 from .panels import CAPTION_LINE_INCHES, CAPTION_STYLE, TICK_STEPS
 from .tracks import make_track_layer
 
-#: Number of arrows along the longer side of a map, and least number along the shorter one. Length of the arrow of a
+#: Number of arrows along the longer axis of a map, and least number along the shorter one. Length of the arrow of a
 #: strong current, in distances between arrows.
 ARROWS_ON_LONG_SIDE, MIN_ARROWS_ON_SHORT_SIDE, ARROW_LENGTH = 24, 6, 1.3
-#: The part of a strong current, or wind, below which there is no arrow; and how much larger than usual that may be.
+#: Fraction of a strong current or wind below which no arrow is drawn; largest ratio of a strong speed to the median.
 MIN_SPEED_FRACTION, MAX_SPEED_RATIO = 0.12, 4.0
-#: Most lines of equal value.
+#: Largest number of lines of equal value.
 MAX_CONTOURS = 10
-#: What arrows stand for: the words of their key, their colour, and the components if it is not the current.
+#: What arrows stand for: the text of their key, their colour, and the fields of the components, except for the current.
 CURRENT_ARROWS, WIND_ARROWS = ("current", style.DARK_GREY, ()), ("wind", style.WIND_COLOUR, ("u10", "v10"))
 
-#: A line for the caption; and a function of maps that draws over them and returns one that shows a record.
+#: A line for the caption; and a function that draws over maps and returns a function that shows a record.
 OverlayLayer = tuple[str, Callable[[Sequence], Callable[[int], None]]]
 
 
 @dataclass(frozen=True)
 class Overlays:
-    """What is wanted over each map.
+    """What is drawn over each map.
 
     Attributes:
         arrows: the current, from u and v.
@@ -49,11 +49,10 @@ class Overlays:
 
     @property
     def field_names(self) -> list[str]:
-        """The fields that are drawn."""
         return [self.contours] * bool(self.contours) + ["speed"] * self.arrows + [*WIND_ARROWS[2]] * self.wind
 
     def make_layers(self, data: netCDF4.Dataset, member: int | None, records: Sequence[int]) -> list[OverlayLayer]:
-        """What is drawn; `records` set the values of lines and the length of arrows."""
+        """The layers to draw; `records` set the values of lines and the length of arrows."""
         overlay_layers = []
         if self.contours:
             contour_style = style.make_style(
@@ -62,7 +61,7 @@ class Overlays:
             overlay_layers.append(make_contours(data, self.contours, member, contour_style))
         overlay_layers += [make_track_layer(data)] if self.drifters else []
         arrow_kinds = [CURRENT_ARROWS] * self.arrows + [WIND_ARROWS] * self.wind
-        key_lines = reversed(range(len(arrow_kinds)))  # of their keys, from the last one on
+        key_lines = reversed(range(len(arrow_kinds)))  # lines below each key, from the last key on
         return overlay_layers + [
             make_arrows(data, kind, member, records, at) for kind, at in zip(arrow_kinds, key_lines, strict=True)
         ]
@@ -72,10 +71,10 @@ NO_OVERLAYS = Overlays()
 
 
 def draw_layers(layers: Sequence[OverlayLayer], figure: Figure, record: int) -> Callable[[int], None]:
-    """Draw over the maps of a figure whose caption ends with the layers' lines; returns what shows a record."""
+    """Draw over the maps of a figure whose caption ends with the layers' lines; returns a function to show a record."""
     maps = [axes for axes in figure.axes if axes.images]
     if layers and not maps:
-        raise PlotError("arrows, contours and tracks are drawn over maps, and this channel is drawn as a line")
+        raise PlotError("arrows, contours and tracks are drawn over maps, but this channel is drawn as a line")
     updates = [draw(maps) for _, draw in layers]
 
     def update(record: int) -> None:
@@ -89,7 +88,7 @@ def draw_layers(layers: Sequence[OverlayLayer], figure: Figure, record: int) -> 
 def read_vectors(
     data: netCDF4.Dataset, kind: tuple, record: int, member: int | None
 ) -> tuple[FieldMap, FieldMap, FieldMap]:
-    """The components along x and y of CURRENT_ARROWS or WIND_ARROWS, and its size, at centres."""
+    """The components along x and y and the magnitude of CURRENT_ARROWS or WIND_ARROWS, at centres."""
     names = kind[2]
     x, y = (
         (read_or_derive(data, name, record, member) for name in names) if names else read_current(data, record, member)
@@ -101,13 +100,12 @@ def read_vectors(
 def make_arrows(
     data: netCDF4.Dataset, kind: tuple, member: int | None, records: Sequence[int], key_line: int
 ) -> OverlayLayer:
-    """Arrows at the centres of every n-th row and column, none where there is less than MIN_SPEED_FRACTION of a strong
-    one.
+    """Arrows at the centres of every n-th row and column; none below MIN_SPEED_FRACTION of a strong speed.
 
     Args:
         kind: CURRENT_ARROWS or WIND_ARROWS.
-        records: those with the strongest one, which has the longest arrows.
-        key_line: lines of the caption below that with their key.
+        records: those among which the strongest speed has the longest arrows.
+        key_line: number of caption lines below the one with their key.
     """
     strong_speed = max(choose_strong_speed(read_vectors(data, kind, each, member)[2].values) for each in records)
 
@@ -145,7 +143,7 @@ def make_arrows(
 
 
 def choose_strong_speed(speed: np.ma.MaskedArray) -> float:
-    """A speed for which arrows are long: the largest, or less if that is rare; 1 where all is still."""
+    """The speed of long arrows: the largest speed, or less if that is rare; 1 if nothing moves."""
     max_speed = float(speed.max()) if speed.count() else 0.0
     return (
         min(
@@ -158,7 +156,7 @@ def choose_strong_speed(speed: np.ma.MaskedArray) -> float:
 
 
 def make_contours(data: netCDF4.Dataset, name: str, member: int | None, field_style: style.FieldStyle) -> OverlayLayer:
-    """Lines of equal value, at round values between the limits of the field's look, dashed below zero."""
+    """Lines of equal value, at round values between the limits of the field's style, dashed below zero."""
     levels = MaxNLocator(MAX_CONTOURS, steps=TICK_STEPS).tick_values(*field_style.limits)
     caption_line = f"lines: {field_style.label}, every {levels[1] - levels[0]:g}" + (
         "; dashed below zero" if levels[0] < 0 else ""
@@ -190,6 +188,5 @@ def make_contours(data: netCDF4.Dataset, name: str, member: int | None, field_st
 
 
 def round_down_to_one_two_five(size: float) -> float:
-    """The largest number of 1, 2 or 5 times a power of ten that is at most `size`."""
     power = 10.0 ** np.floor(np.log10(size))
     return float(power * max(digit for digit in (1, 2, 5) if digit * power <= size * (1 + 1e-9)))

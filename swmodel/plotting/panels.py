@@ -15,11 +15,11 @@ from . import style
 from .field_map import STAGGER, FieldMap, format_degrees, length_unit
 from .ground import SEA_LEVEL_FIELDS, is_hidden_by_ground, max_floodable_height
 
-#: The ratio of height to width of a panel lies between these; other domains are stretched.
+#: Smallest and largest ratio of height to width of a panel; other domains are stretched.
 MIN_ASPECT, MAX_ASPECT = 0.25, 2.0
-#: Inches beside and above a panel for labels and colour bar, as far as they are known before the layout.
+#: Inches next to and above a panel for labels and colour bar, estimated before the layout.
 LABELS_WIDTH_INCHES, LABELS_HEIGHT_INCHES = 1.4, 0.4
-#: The look of a caption, and the height of its lines, inches.
+#: The height of the lines of a caption, inches, and the style of a caption.
 CAPTION_LINE_INCHES = 0.16
 CAPTION_STYLE = {
     "x": 0.01,
@@ -28,12 +28,12 @@ CAPTION_STYLE = {
     "fontsize": 8,
     "linespacing": CAPTION_LINE_INCHES * 72 / 8,
 }
-#: Letters in an inch of a panel's title, or of a caption.
+#: Letters per inch of a panel's title or of a caption.
 LETTERS_PER_INCH = 14
 #: First digits of the distance between ticks: the usual ones, and those for maps that span WIDE_MAP_DEGREES or more.
 TICK_STEPS, DEGREE_TICK_STEPS, WIDE_MAP_DEGREES = [1, 2, 2.5, 5, 10], [1, 1.5, 2, 3, 6, 10], 10.0
 
-#: A function that shows another map in a panel, with its look.
+#: A function that shows another map in a panel, with its style.
 ShowMap = Callable[[FieldMap, style.FieldStyle], None]
 
 
@@ -59,7 +59,7 @@ def draw_panels(
         axes.tick_params(labelleft=has_y_label, labelbottom=has_x_label)
         axes.xaxis.label.set_visible(has_x_label)
         axes.yaxis.label.set_visible(has_y_label)
-    for _ in range(2):  # to the size with which the panels have theirs
+    for _ in range(2):  # until the panels have their size
         figure.draw_without_rendering()
         missing_inches = np.array([width, height]) - figure.axes[0].get_window_extent().size / figure.dpi
         figure.set_size_inches(figure.get_size_inches() + missing_inches * (columns, rows))
@@ -69,7 +69,7 @@ def draw_panels(
 
 
 def write_caption(figure: Figure, lines: Sequence[str]):
-    """Write what the figure shows at its top left, in place of what stands there; returns the text."""
+    """Write a caption at the top left of the figure, replacing an earlier one; returns its text object."""
     letters_per_line = int(LETTERS_PER_INCH * figure.get_figwidth())
     text = "\n".join(part for line in lines for part in (textwrap.wrap(line, letters_per_line) or [" "]))
     if not figure.texts:
@@ -79,7 +79,7 @@ def write_caption(figure: Figure, lines: Sequence[str]):
 
 
 def layout_panels(panels: list[FieldMap]) -> tuple[int, float, float]:
-    """Panels in a row, and the inches of one: below each other for wide domains, beside each other for tall ones."""
+    """Panels per row, and inches of a panel: wide domains are placed below each other, tall ones side by side."""
     count, aspect = len(panels), min(max(panels[0].aspect, MIN_ASPECT), MAX_ASPECT)
     if panels[0].is_drawn_as_line:
         return 1, 6.0, 1.8
@@ -90,7 +90,7 @@ def layout_panels(panels: list[FieldMap]) -> tuple[int, float, float]:
 
 
 def wrap_title(text: str, width: float) -> str:
-    """A title in lines of so many inches; units are not separated from the last word."""
+    """A title in lines of `width` inches; units are not separated from the last word."""
     name, bracket, units = text.rpartition(" (")
     unbroken = name + (bracket + units).replace(" ", "\N{NO-BREAK SPACE}") if name else text
     lines = textwrap.wrap(unbroken, int(LETTERS_PER_INCH * width), break_long_words=False)
@@ -98,12 +98,12 @@ def wrap_title(text: str, width: float) -> str:
 
 
 def set_panel_title(axes, label: str, width: float) -> None:
-    """Write name and units above a panel of so many inches and its colour bar."""
+    """Write name and units above a panel of `width` inches and its colour bar."""
     axes.set_title(wrap_title(label, width + 0.5), loc="left", fontsize=8.5, pad=3.5)
 
 
 def add_map(axes, panel: FieldMap, field_style: style.FieldStyle, width: float) -> ShowMap:
-    """Draw a map with its names, a few ticks and a colour bar, in a panel of so many inches."""
+    """Draw a map with names of its axes, a few ticks and a colour bar in a panel of `width` inches."""
     image, show_image = draw_image(axes, panel, field_style)
     colorbar = axes.figure.colorbar(
         image, ax=axes, extend=field_style.extend, extendfrac=0.03, pad=0.02, fraction=0.1, aspect=30
@@ -147,7 +147,7 @@ def add_map(axes, panel: FieldMap, field_style: style.FieldStyle, width: float) 
 
 
 def draw_image(axes, panel: FieldMap, field_style: style.FieldStyle) -> tuple[AxesImage, ShowMap]:
-    """The cells of one map in their colours, with coasts; what lies beyond the grid stays white.
+    """Draw the cells of a map in their colours, with coasts; what lies beyond the grid stays white.
 
     Returns the image, and a function that shows another map in it.
     """
@@ -189,7 +189,7 @@ def draw_image(axes, panel: FieldMap, field_style: style.FieldStyle) -> tuple[Ax
 
 
 def coast_lines(panel: FieldMap) -> list[np.ndarray]:
-    """Lines between cells with and without a value, along their sides, on the axes of a picture."""
+    """Lines along the faces between cells with and without a value, on the axes of a picture."""
     is_masked = np.ma.getmaskarray(panel.values).astype(float)
     is_masked = np.pad(
         is_masked if panel.outside_grid is None else np.where(panel.outside_grid, np.nan, is_masked), 1, mode="edge"
@@ -207,7 +207,7 @@ def coast_lines(panel: FieldMap) -> list[np.ndarray]:
 
 
 def cell_values(panel: FieldMap, field_style: style.FieldStyle) -> np.ma.MaskedArray:
-    """The values that fill the domain: faces and corners need one more column in the west and row in the south."""
+    """The values that fill the domain: faces and corners need one more western column and southern row."""
     values = field_style.scaled_values(panel)
     half_x, half_y = STAGGER[panel.location]
     values = np.ma.concatenate([values[:, :half_x], values], axis=1)

@@ -1,4 +1,4 @@
-"""Fields of rotated-pole grids on true longitudes and latitudes, where pictures show them."""
+"""Interpolation of fields on rotated-pole grids to true longitudes and latitudes, as pictures show them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from ..ocean.rotated_pole import from_earth, to_earth
 
-#: Points of a picture in the width of a cell; most of them along a parallel.
+#: Points of a picture per width of a cell, and the largest number along a parallel.
 POINTS_PER_CELL, MAX_POINTS_PER_PARALLEL = 2, 1440
-#: The western edge of a map of the whole Earth: no ocean lies on both of its sides but the Southern and the Arctic.
+#: The western edge of a map of the whole Earth, which cuts no ocean but the Southern and the Arctic.
 GLOBAL_WEST_DEGREES = 20.0
 
 
@@ -37,7 +37,7 @@ def make_map_points(
 
     Args:
         pole: longitude and latitude of the grid's north pole.
-        centres: positions of the cells' centres about it along x and along y, degrees, evenly spaced.
+        centres: longitudes and latitudes of the cells' centres about that pole, degrees, evenly spaced.
         water_mask: where the grid has water, [y, x].
         x, y: positions of a field's points.
     """
@@ -53,7 +53,6 @@ def make_map_points(
 def map_axes(
     pole: tuple[float, float], x: np.ndarray, y: np.ndarray, water_mask: np.ndarray, is_periodic: bool
 ) -> list[np.ndarray]:
-    """Longitudes and latitudes of the map."""
     rows, columns = np.nonzero(water_mask if water_mask.any() else np.ones_like(water_mask))
     lon, lat = to_earth(pole, x[columns], y[rows])
     centre_lon, cell = to_earth(pole, x.mean(), y.mean())[0], max(x[1] - x[0], y[1] - y[0])
@@ -69,10 +68,9 @@ def map_axes(
 
 
 def interpolate_to_map(values: np.ma.MaskedArray, points: MapPoints, is_angle: bool = False) -> np.ma.MaskedArray:
-    """Values [y, x] of the grid at MapPoints: bilinear, from the water alone near a coast, land where the cell is land.
+    """Values [y, x] of the grid at MapPoints: bilinear, near a coast from water alone, land where the cell is land.
 
-    Args:
-        is_angle: whether values are angles in degrees.
+    `is_angle`: whether values are angles in degrees.
     """
     ny, nx = values.shape
 

@@ -1,4 +1,4 @@
-"""Curves over time, a panel for each: of the whole domain, at the gauges of a run, and through its sections."""
+"""Time series, with a panel for each: of the whole domain, at the gauges of a run, and through its sections."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from .titles import run_name, time_axis
 #: Values and label of a curve.
 Curve = tuple[np.ndarray, str]
 
-#: The name under which the current at gauges is drawn, as a hodograph; and such panels side by side.
+#: The field name that draws hodographs of the current at gauges, and the number of such panels side by side.
 CURRENT_FIELD, HODOGRAPHS_PER_ROW = "current", 3
-#: Most panels in a single column, more are put in two; and most of a picture, the first ones of more places.
+#: Largest number of panels in a single column (more are put in two), and in a picture (of more, the first are drawn).
 MAX_PANELS_IN_COLUMN, MAX_PANELS = 8, 40
-#: Factor to the unit in which places show a quantity, and its name, if it differs from that in the file.
+#: Factor to the unit that is shown, and its name, where it differs from the unit in the file.
 DISPLAY_UNITS = {"m3 s-1": (1e-6, "Sv")}
 
 
 def plot_diagnostics(path, output=None) -> Path:
-    """Draw mass, energy, extremes and the like over time into a picture beside their file.
+    """Draw mass, energy, extremes and other series of the whole domain into a picture next to their file.
 
     Args:
         path: run folder, or the file of the time series.
-        output: picture to write (PNG, PDF or SVG by its name); None: diagnostics.png beside the data.
+        output: picture to write (PNG, PDF or SVG by its name); None: diagnostics.png next to the data.
     """
     file = find_data_file(path, DIAGNOSTICS)
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
@@ -75,30 +75,29 @@ def domain_curve(variable) -> Curve:
 
 
 def scale_to_power_of_ten(values: np.ndarray, long_name: str, units: str) -> Curve:
-    """The values in a power of ten that suits them."""
+    """The values divided by a suitable power of ten, and their label."""
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values), initial=0.0)))
     return values * 10.0**-exponent, style.axis_label(long_name, units, exponent)
 
 
 def plot_stations(path, field: str | None = None, output=None, names: Sequence[str] = ()) -> Path:
-    """Draw the series of the gauges of a run into a picture beside them: of those named, else of the first MAX_PANELS.
+    """Draw the series of a run's gauges into a picture next to their file: of `names`, or of the first MAX_PANELS.
 
     Args:
         path: run folder, or its stations.nc.
         field: eta, u, v or tracer; None: eta.
-        output: picture to write (PNG, PDF or SVG by its name); None: stations.png beside the data.
-        names: of gauges.
+        output: picture to write (PNG, PDF or SVG by its name); None: stations.png next to the data.
+        names: names of gauges.
     """
     return plot_sites(find_data_file(path, STATIONS), "station", field or "eta", output, names)
 
 
 def plot_sections(path, output=None) -> Path:
-    """Draw the transports through all sections of a run, as `plot_stations`."""
+    """Draw the transports through all sections of a run, like `plot_stations`."""
     return plot_sites(find_data_file(path, SECTIONS), "section", "transport", output)
 
 
 def plot_sites(file: Path, dimension: str, field: str, output, sites: Sequence[str] = ()) -> Path:
-    """Draw the series of the places along a dimension: see `plot_stations`."""
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
         names = [name for name, v in data.variables.items() if v.dimensions == ("time", dimension)]
         names += [CURRENT_FIELD] if {"u", "v"} <= set(names) else []
@@ -111,7 +110,7 @@ def plot_sites(file: Path, dimension: str, field: str, output, sites: Sequence[s
 
 
 def draw_sites(data: netCDF4.Dataset, dimension: str, field: str, sites: Sequence[str] = ()) -> Figure:
-    """The figure: one panel for each gauge or section that is drawn, its name and position above it."""
+    """A figure with one panel for each gauge or section, and its name and position above it."""
     indices, total = choose_sites(data, dimension, sites), len(data.dimensions[dimension])
     hint = ": --station NAME draws others" if dimension == "station" else ""
     count_text = f"{len(indices)} of {total} {dimension}s{hint}" if len(indices) < total else ""
@@ -126,7 +125,7 @@ def draw_sites(data: netCDF4.Dataset, dimension: str, field: str, sites: Sequenc
 
 
 def choose_sites(data: netCDF4.Dataset, dimension: str, sites: Sequence[str] = ()) -> list[int]:
-    """The numbers of the places that are drawn: those that are named, else the first MAX_PANELS."""
+    """The indices of the places to draw: those of the names `sites`, or the first MAX_PANELS."""
     index_by_name = {str(name): number for number, name in enumerate(np.atleast_1d(data[f"{dimension}_name"][:]))}
     for name in sites:
         if name not in index_by_name:
@@ -134,7 +133,7 @@ def choose_sites(data: netCDF4.Dataset, dimension: str, sites: Sequence[str] = (
                 f'no {dimension} "{name}" in {data.filepath()}; {suggest(name, list(index_by_name)[:MAX_PANELS])}'
             )
     if len(sites) > MAX_PANELS:
-        raise PlotError(f"{len(sites)} {dimension}s are named; a picture has {MAX_PANELS} at most")
+        raise PlotError(f"{len(sites)} {dimension}s are named; a picture shows {MAX_PANELS} at most")
     return [index_by_name[name] for name in sites] or list(range(len(index_by_name)))[:MAX_PANELS]
 
 
@@ -146,7 +145,7 @@ def read_sites(variable, indices: list[int]) -> tuple[np.ndarray, str, str]:
 
 
 def site_titles(data: netCDF4.Dataset, dimension: str, indices: list[int]) -> list[str]:
-    """Name and position of each place that is shown; for a station also the depth."""
+    """Name and position of each place; for a station also the depth."""
     names = np.atleast_1d(data[f"{dimension}_name"][:])[indices]
     if dimension == "section":
         end_positions = [format_positions(data, f"{end}_", indices) for end in ("start", "end")]
@@ -160,7 +159,7 @@ def site_titles(data: netCDF4.Dataset, dimension: str, indices: list[int]) -> li
 
 
 def format_positions(data: netCDF4.Dataset, prefix: str, indices: list[int]) -> list[str]:
-    """Positions of places that are shown, in words, from the coordinates whose names begin so."""
+    """Positions of places as text, from the coordinates whose names begin with `prefix`."""
     is_geographic = f"{prefix}lon" in data.variables
     pairs = zip(*(data[prefix + axis][indices] for axis in (("lon", "lat") if is_geographic else "xy")), strict=True)
     if is_geographic:
@@ -171,7 +170,7 @@ def format_positions(data: netCDF4.Dataset, prefix: str, indices: list[int]) -> 
 
 
 def draw_hodographs(data: netCDF4.Dataset, indices: Sequence[int], titles: Sequence[str], caption: str) -> Figure:
-    """The tips of the current's arrows at places over the run, from a dot on; one panel for each place."""
+    """Hodographs: the path of the tip of the current's arrow from a dot on; one panel for each place."""
     (u, *u_label), (v, *v_label) = (read_sites(data[name], list(indices)) for name in "uv")
     max_speed = max(float(np.nanmax(np.abs([u, v]))), np.finfo(float).tiny)
     exponent = style.power_of_ten(max_speed)
@@ -226,7 +225,6 @@ def draw_curves(data: netCDF4.Dataset, curves: Sequence[Curve], caption: str, co
 
 
 def make_captioned_figure(width: float, height: float, caption: str) -> Figure:
-    """A figure that lays itself out, with words at its top left."""
     figure = style.NotebookFigure(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
     write_caption(figure, [caption])

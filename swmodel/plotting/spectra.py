@@ -35,11 +35,11 @@ from .files import atomic_write, save_figure
 
 log = logging.getLogger(__name__)
 
-#: The ending of the name of a file of spectra, after that of the run's file.
+#: The end of the name of a file of spectra, after the name of the run's file.
 FILE_SUFFIX = "-spectra.nc"
 #: The attribute by which a file of spectra is recognised.
 SOURCE_ATTRIBUTE = "spectra_of"
-#: Fraction of the largest change of a quantity below which another change is rounding.
+#: Fraction of the largest change of a quantity below which another change counts as rounding.
 ROUNDING_FRACTION = 1e-12
 #: Attributes of the run's file that the file of spectra also has.
 PROVENANCE_ATTRIBUTES = (
@@ -58,16 +58,16 @@ def spectra(
     output=None,
     command_line: str = "",
 ) -> tuple[Path, ...]:
-    """Write the spectra of a run into a NetCDF file beside its output, and draw them.
+    """Write the spectra of a run into a NetCDF file next to its output, and draw them.
 
     Args:
         path: run folder, or its output file.
-        names: quantities of `squares.spectral_quantities_of` the run; none: all for which the file has the fields.
-        record: number of the only record to take; negative ones count from the last. None: each record.
-        time: model time, s: only the nearest record is taken.
+        names: quantities of `spectral_quantities_of` the run; empty: all for which the file has the fields.
+        record: number of the only record to use; negative ones count from the last. None: each record.
+        time: model time, s: only the nearest record is used.
         mean: whether to write the mean over the records.
         budget: whether to write how each part of the tendency changes the spectra. The configuration in the file
-            defines the parts; a user's own case is executed for it.
+            defines the parts; a user-defined case is executed for this.
         output: file to write; the picture has the same name with the ending .png.
 
     Returns:
@@ -97,24 +97,23 @@ def spectra(
 
 
 def check_overwritable(target: Path) -> None:
-    """Make sure that only a file of spectra computed from a file is replaced."""
+    """Raise a PlotError if another file than one of spectra would be replaced."""
     if not target.exists():
         return
     with suppress(OSError), netCDF4.Dataset(target) as dataset:
         if SOURCE_ATTRIBUTE in dataset.ncattrs():
             return
-    raise PlotError(f"{target} is another file, which is not replaced; give another name with --output")
+    raise PlotError(f"{target} is not a file of spectra and is not replaced; give another name with --output")
 
 
 def choose_quantities(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
-    """The names of the quantities to compute."""
     if "member" in data.variables:
-        raise PlotError(f"{data.filepath()} is of an ensemble, of which there are no spectra")
+        raise PlotError(f"{data.filepath()} is of an ensemble, for which no spectra are computed")
     quantities = spectral_quantities_of([*State._fields, *tracer_names(data)])
     if unknown := [name for name in names if name not in quantities]:
         raise PlotError(f"no spectra of {', '.join(unknown)}; there are those of {', '.join(quantities)}")
     if not derived.can_derive(data):
-        raise PlotError(f"{data.filepath()} is no file of a run: spectra need its grid and its configuration")
+        raise PlotError(f"{data.filepath()} is not the file of a run: spectra need its grid and its configuration")
     available = derived.available_fields(data)
     missing_fields = {
         name: [source for source in quantities[name].sources if source not in available] for name in names or quantities
@@ -122,14 +121,13 @@ def choose_quantities(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
     computable = [name for name, missing in missing_fields.items() if not missing]
     if (names and len(computable) < len(names)) or not computable:
         reasons = (f"{name} needs {' and '.join(missing)}" for name, missing in missing_fields.items() if missing)
-        raise PlotError(f"{data.filepath()} holds no fields for spectra: {'; '.join(reasons)}, among output.fields")
+        raise PlotError(f"{data.filepath()} lacks fields for spectra: {'; '.join(reasons)}, among output.fields")
     return computable
 
 
 def compute_record_spectra(
     data: netCDF4.Dataset, record: int, names: Sequence[str], budget: bool
 ) -> dict[str, np.ndarray]:
-    """The spectra of a record: `ocean.spectra.compute_spectra`."""
     from ..ocean.spectra import SpectralDomain, compute_spectra  # it loads JAX
     from ..parallel.transport import connect
 
@@ -161,13 +159,13 @@ def read_state_and_rates(data: netCDF4.Dataset, record: int) -> tuple:
     config = from_toml(data.configuration, getattr(data, "case_file", None))
     setup = setup_of(config.model_copy(update={"run": config.run.model_copy(update={"dtype": "float64"})}))
     if setup.scheme.drying:
-        raise PlotError(f"{data.filepath()} is of a run with drying, which has no budget")
+        raise PlotError(f"{data.filepath()} is of a run with drying, for which there is no budget")
     scheme, whole_block = setup.scheme, block_of_rank(0, (1, 1), *setup.shape)
-    width, margin = scheme.halo_width + 1, setup.margin + 1  # rates are needed one cell around, too
+    width, margin = scheme.halo_width + 1, setup.margin + 1  # rates are also needed one cell beyond the block
     available = set(field_names(data))
     needed = ["h" if "h" in available else "eta", "u", "v", *(term.name for term in scheme.tracers)]
     if missing := [name for name in needed if name not in available]:
-        raise PlotError(f"{data.filepath()} holds no {' and no '.join(missing)}: a budget needs all of a state")
+        raise PlotError(f"{data.filepath()} holds no {' and no '.join(missing)}: a budget needs the complete state")
     fields = [np.ma.filled(read_field(data, name, record, None), 0).astype(np.float64) for name in needed]
     static, params = (as_patches(each, margin) for each in setup.static(whole_block, margin))
     if needed[0] == "eta":
@@ -179,7 +177,7 @@ def read_state_and_rates(data: netCDF4.Dataset, record: int) -> tuple:
 
 
 def contributing_terms(spectra_of_records: list[dict], names: Sequence[str]) -> dict[str, list[str]]:
-    """The parts that change each quantity at any time, and the part by which the current carries it."""
+    """The parts of the tendency that change each quantity in any record, and always its advection."""
     terms_by_quantity = {}
     for name in names:
         budget_names = [
@@ -209,8 +207,7 @@ def write_spectra(
 ):
     """Write the spectra of records of a run's file, or the mean of several over time, into a new netCDF4.Dataset.
 
-    Args:
-        spectra_of_records: {name of a spectrum: density} of each record.
+    `spectra_of_records`: {name of a spectrum: density} of each record.
     """
     dataset.setncatts({name: data.getncattr(name) for name in data.ncattrs() if name in PROVENANCE_ATTRIBUTES})
     dataset.setncattr(SOURCE_ATTRIBUTE, Path(data.filepath()).name)

@@ -20,13 +20,13 @@ from .titles import make_time_formatter, make_title_formatter
 COLUMNS = 2
 COLOURS = (style.LINE_COLOUR, "#c1582d", "#3f7f4f", "#7d5a9e", "#b08d2e", "#5b8fa8", "#a23b5a", "#6b6b6b")
 
-#: Number of earlier records that are drawn faintly beside the chosen one.
+#: Number of earlier records that are drawn faintly with the chosen one.
 N_EARLIER_RECORDS = 4
 #: Number of decades shown below the largest value.
 MAX_DECADES = 9
-#: Fraction of a density below which another is rounding: the square of that for a field.
+#: Fraction of the largest density below which others count as rounding: the square of that for a field.
 ROUNDING_FRACTION = 1e-28
-#: Lines of the slopes are drawn if the last wavenumber is at least so many times that of the peak.
+#: Slopes are drawn if the last wavenumber is at least so many times that of the peak.
 MIN_WAVENUMBER_RATIO = 4
 
 #: Quantities that are drawn together, and the powers of the wavenumber for comparison. These hold in two-dimensional
@@ -37,15 +37,14 @@ PANEL_SLOPES = {
     ("enstrophy",): {"$K^{-1}$": -1, "$K^{1/3}$": 1 / 3},
 }
 TRACER_SLOPES = {"$K^{-1}$": -1, "$K^{-5/3}$": -5 / 3}
-#: Texts for 2 and 5 times powers of ten, none for other numbers.
+#: Labels for 2 and 5 times powers of ten, and none for other numbers.
 TWO_AND_FIVE_FORMATTER = FuncFormatter(lambda value, place: f"{value:g}" if f"{value:e}"[0] in "25" else "")
-#: The labels of lines.
 LINE_LABELS = {"kinetic_energy": "kinetic", "potential_energy": "potential"}
 DIRECTION_LABELS = {"": "all directions, $K$", "_x": "along x, $k$", "_y": "along y, $l$"}
 
 
 def draw_spectra(data: netCDF4.Dataset, record: int = -1, time: float | None = None) -> Figure:
-    """The figure of the spectra of one record, or of that nearest to a model time, and faintly of some before it."""
+    """The figure of the spectra of one record, or of that nearest to a model time, and faintly of some earlier ones."""
     record = find_record(data, record, time)
     draw_functions = [*panel_functions(data, record)]
     if not draw_functions:
@@ -101,7 +100,7 @@ def line_label(name: str) -> str:
 
 
 def read_spectrum(data: netCDF4.Dataset, name: str, record: int) -> tuple[np.ndarray, np.ndarray]:
-    """Wavenumbers in rad/km and values, from the smallest wavenumber above zero to the last whole ring."""
+    """Wavenumbers in rad/km and values, from the smallest wavenumber above zero to `largest_whole`."""
     wavenumber = data[data[name].dimensions[1]]
     K, values = (np.ma.filled(each, np.nan).astype(float) for each in (wavenumber[:], data[name][record]))
     is_shown = (K > 0) & (getattr(wavenumber, "largest_whole", np.inf) * (1 + 1e-9) >= K)
@@ -111,7 +110,7 @@ def read_spectrum(data: netCDF4.Dataset, name: str, record: int) -> tuple[np.nda
 def draw_densities(
     data: netCDF4.Dataset, record: int, label_by_name: dict[str, str], slopes: dict[str, float], axes: Axes
 ) -> None:
-    """Draw densities of one record, with those of some before, and the slopes."""
+    """Draw densities of one record and of some earlier ones, and the slopes."""
     first, min_value, max_value = next(iter(label_by_name)), np.inf, 0.0
     earlier_records = sorted({int(number) for number in np.linspace(0, record, N_EARLIER_RECORDS + 1)[:-1]} - {record})
     for colour, (name, line_text) in zip(COLOURS, label_by_name.items(), strict=False):

@@ -30,7 +30,7 @@ from .field_map import FieldMap
 RANGES = ("record", "run", "shared")
 
 #: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields. Limits of signed fields are
-#: symmetric about zero, unless hardly any value lies on one side: then they end near zero. Limits of fields that cannot
+#: symmetric about zero, unless hardly any value has one sign: then they end near zero. Limits of fields that cannot
 #: be negative start from zero.
 COLOURMAP_BY_FIELD = {"speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
 COLOURMAP_BY_FIELD |= {"mask": "gray", "h_max": "dense", "wet_arrival": "haline", "wet": "dense"}
@@ -42,7 +42,7 @@ CLIPPED_PERCENT = 0.1
 #: Extremes closer than this to the other values, as a fraction of their range, are not cut off.
 MAX_EXTENSION_FRACTION = 0.25
 
-#: Ends of the colours of a signed field that are nearer to zero than this, as a part of the other end, lie on one side.
+#: Colours of a signed field are one-sided if one end is nearer to zero than this fraction of the other end.
 ONE_SIDED_FRACTION = 0.25
 
 LAND_COLOUR = "0.78"
@@ -53,13 +53,12 @@ GROUND_COLOURMAP = GROUND_COLOURMAP.with_extremes(under="#cdd3b2", over=LAND_COL
 BED_COLOUR, WATER_COLOUR = "#d9c6a5", "#dfe9f0"
 DARK_GREY = "0.15"
 MID_GREY = "0.45"
-#: The colour of single curves.
 LINE_COLOUR = "#1f4e79"
-#: The colour and the dashes of what is known, over the model's curve.
+#: The colour and the dashes of the analytic solution, over the model's curve.
 REFERENCE_COLOUR, DASHED_LINE = "#b2182b", {"linewidth": 1.0, "linestyle": (0, (4, 3))}
-#: The colours of a storm's way and of its wind.
+#: The colours of a storm's track and of the wind.
 TRACK_COLOUR, WIND_COLOUR = DARK_GREY, "#7a0177"
-#: A light rim that makes lines readable on dark colours.
+#: A light outline that makes lines readable on dark colours.
 WHITE_OUTLINE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
 
 #: The fonts and lines of all figures, for `matplotlib.rc_context`.
@@ -78,7 +77,7 @@ RC_PARAMS |= {"axes.formatter.limits": (-4, 5), "axes.formatter.use_mathtext": T
 #: Dots per inch of a figure that a notebook shows.
 NOTEBOOK_DPI = 144
 
-#: Relative difference of values that are equal except for rounding in single precision.
+#: Largest relative difference of values that are equal except for rounding in single precision.
 ROUNDING_FRACTION = 1e-6
 
 
@@ -92,7 +91,7 @@ class NotebookFigure(Figure):
 
 
 def limits_by_kind(field: np.ma.MaskedArray) -> np.ndarray:
-    """The ends of the colours that suit a field of each kind of COLOURMAP_BY_KIND, and its extremes; [4, 2].
+    """Suitable ends of the colours for a field of each kind of COLOURMAP_BY_KIND, and its extremes; [4, 2].
 
     Percentiles stand for extremes where a few values lie far beyond the others.
     """
@@ -120,14 +119,11 @@ def limits_by_kind(field: np.ma.MaskedArray) -> np.ndarray:
 
 
 def is_nearly_equal(low: float, high: float) -> bool:
-    """Whether two values are equal except for rounding."""
     return high - low <= ROUNDING_FRACTION * max(abs(low), abs(high))
 
 
 def limits_of_signed(symmetric_limit: float, low: float, high: float) -> tuple[float, float]:
-    """Both ends for signed values from `low` to `high`: symmetric (`symmetric_limit`), on one side of zero, or far from
-    it.
-    """
+    """Limits for signed values from `low` to `high`: symmetric, one-sided with zero at an end, or far from zero."""
     nearer, further = sorted((abs(low), abs(high)))
     if low < 0 < high:
         return (low, high) if nearer < ONE_SIDED_FRACTION * further else (-symmetric_limit, symmetric_limit)
@@ -135,7 +131,7 @@ def limits_of_signed(symmetric_limit: float, low: float, high: float) -> tuple[f
 
 
 def separate_limits(kind: str, low: float, high: float) -> tuple[float, float]:
-    """Both ends of the colours; other ones if they are equal except for rounding."""
+    """Both ends of the colours, moved apart if they are equal except for rounding."""
     if not is_nearly_equal(low, high):
         return low, high
     half = abs(low) or 1.0
@@ -160,11 +156,10 @@ class ColourRange:
             raise PlotError(f'no range "{self.range}"; there are {", ".join(RANGES)}')
         fixed_ends = [end for end in self.ends if end is not None]
         if not all(map(math.isfinite, fixed_ends)) or fixed_ends != sorted(set(fixed_ends)):
-            raise PlotError(f"vmin and vmax must be numbers, vmin the smaller one, not {self.low} and {self.high}")
+            raise PlotError(f"vmin and vmax must be finite numbers, vmin below vmax, not {self.low} and {self.high}")
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """Both ends."""
         return self.low, self.high
 
 
@@ -181,7 +176,7 @@ class FieldStyle:
         exponent: the values are divided by this power of ten.
         extend: which ends of the colours also show values beyond them: neither, min, max or both.
         label: name and units for axis or colour bar.
-        ticks: what the colour bar has numbers at: the only value, none if there is no value; None: round numbers.
+        ticks: where the colour bar has numbers: at the only value, or nowhere without a value; None: at round values.
     """
 
     colormap: object
@@ -192,7 +187,6 @@ class FieldStyle:
     ticks: tuple[float, ...] | None = None
 
     def scaled_values(self, field: FieldMap) -> np.ma.MaskedArray:
-        """The values in the units of the label."""
         return field.values * 10.0**-self.exponent
 
 
@@ -203,11 +197,7 @@ def make_styles(
     member: int | None,
     colour_range: ColourRange,
 ) -> list[FieldStyle]:
-    """The FieldStyle of each of several fields.
-
-    Args:
-        records: those that are shown, for the range "shared".
-    """
+    """The FieldStyle of each of several fields; `records`: those that are shown, for the range "shared"."""
     if colour_range.ends != (None, None) and len({panel.units for panel in panels}) > 1:
         fields = ", ".join(f"{panel.name} ({panel.units})" for panel in panels)
         raise PlotError(f"vmin and vmax are for fields of the same units, not for {fields}")

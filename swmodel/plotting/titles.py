@@ -1,4 +1,4 @@
-"""Words about the case and the time: titles, dates, and times in units that read well."""
+"""Texts about the run and the time: titles, dates, and times in suitable units."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_title_formatter(data: netCDF4.Dataset) -> Callable[[int], str]:
 
 
 def has_dates(data: netCDF4.Dataset) -> bool:
-    """Whether the times of a file are dates: a run without time.start counts from a day that means nothing."""
+    """Whether the times of a file are dates: a run without time.start counts from an arbitrary day."""
     units, config = getattr(data["time"], "units", ""), read_configuration(data)
     has_epoch = "since" in units and bool(np.all(np.isfinite(record_times(data))))
     return has_epoch and (not config or bool(config.get("time", {}).get("start")))
@@ -59,14 +59,14 @@ def time_axis(data: netCDF4.Dataset) -> tuple[np.ndarray, str]:
     if has_dates(data):
         calendar = getattr(time, "calendar", "standard")
         date_values = netCDF4.num2date(times, time.units, calendar, only_use_cftime_datetimes=False)
-        if isinstance(date_values[-1], datetime):  # no date of another calendar
+        if isinstance(date_values[-1], datetime):  # not a date of another calendar
             return date_values, f"time (UTC) from {date_values[0]:%Y-%m-%d}"
     unit_seconds, unit = time_unit(float(times[-1]))
     return times / unit_seconds, f"time ({unit})"
 
 
 def time_unit(span: float) -> tuple[float, str]:
-    """A suitable unit for a time axis of this length: seconds in it, and its name."""
+    """A suitable unit for a time axis of this length, s: the seconds in it, and its name."""
     for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if span >= size:
             return size, name

@@ -1,4 +1,4 @@
-"""The tracks of a run's drifters, for maps: drifters.nc beside the records that are drawn."""
+"""The tracks of a run's drifters for maps, from drifters.nc next to the records."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ from . import style
 from .dataset import PlotError, field_names, open_data, record_times
 from .field_map import FieldMap, read_map, wrap_to_domain
 
-#: Most drifters that are drawn, and most positions of all of them.
+#: Largest number of drifters that are drawn, and of all their positions.
 MAX_DRIFTERS, MAX_POSITIONS = 500, 200_000
 
 
 def drifters_file(data: netCDF4.Dataset) -> Path:
-    """The drifters.nc of the run of a file."""
     return Path(data.filepath()).with_name(DRIFTERS)
 
 
 def read_tracks(data: netCDF4.Dataset, panel: FieldMap) -> tuple[np.ndarray, np.ndarray, str]:
-    """Times, s [k], positions on the axes of a picture [k, drifters, 2], evenly thinned out, and words about them.
-
-    NaN follows the end of a track.
-    """
+    """Times, s [k], positions on a picture's axes [k, drifters, 2], thinned out, NaN after a track; number as text."""
     file = drifters_file(data)
     if not file.is_file():
         raise PlotError(f"there is no {file}; set output.drifters for the run")
@@ -62,9 +58,8 @@ def make_track_layer(data: netCDF4.Dataset):
         def update(record: int) -> None:
             past = positions[: max(1, np.searchsorted(times, times_of_records[record] * (1 + 1e-12), "right"))]
             segments = np.stack([past[:-1], past[1:]], axis=2).reshape(-1, 2, 2)
-            is_inside = np.all(
-                np.abs(segments[:, 1] - segments[:, 0]) < map_size / 2, axis=1
-            )  # not across the end of a periodic axis
+            # without lines across the end of a periodic axis
+            is_inside = np.all(np.abs(segments[:, 1] - segments[:, 0]) < map_size / 2, axis=1)
             for line, dot in zip(lines, dots, strict=True):
                 line.set_segments(segments[is_inside])
                 dot.set_data(*past[-1].T)

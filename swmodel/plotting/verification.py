@@ -1,4 +1,4 @@
-"""The picture of `swmodel verify`: how much of its tolerance each comparison takes."""
+"""The picture of `swmodel verify`: the fraction of its tolerance that each comparison uses."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ from matplotlib.figure import Figure
 
 from . import style
 
-#: Inches of a row and of the figure; the least and the largest part of a tolerance that are shown.
+#: Inches of a row and of the figure; the smallest and the largest fraction of a tolerance that are shown.
 ROW_INCHES, WIDTH_INCHES, MIN_FRACTION_OF_TOLERANCE, MAX_FRACTION_OF_TOLERANCE = 0.19, 4.4, 1e-4, 30.0
 PASSED_COLOUR, FAILED_COLOUR = "#2166ac", "#b2182b"
 
 
 def draw_comparisons(comparisons_by_test: dict) -> Figure:
-    """The figure: a row for each name, with a point for each of its answers at its difference over its tolerance.
-
-    Args:
-        comparisons_by_test: {name: comparisons}, each with `fraction_of_tolerance` and `passed`.
-    """
+    """The figure: a row for each test, with a point for each Comparison at its difference over its tolerance."""
     with mpl.rc_context(style.RC_PARAMS):
         figure = style.NotebookFigure(
             figsize=(WIDTH_INCHES, ROW_INCHES * len(comparisons_by_test) + 0.9), layout="constrained"
@@ -42,5 +38,5 @@ def draw_comparisons(comparisons_by_test: dict) -> Figure:
         axes.set_yticks(range(len(comparisons_by_test)), comparisons_by_test)
         axes.tick_params(axis="y", length=0)
         axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.set_xlabel("difference, as a part of the tolerance")
+        axes.set_xlabel("difference / tolerance")
     return figure

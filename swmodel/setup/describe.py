@@ -1,4 +1,4 @@
-"""A Setup in a table: grid, equations and fields of a run."""
+"""A Setup as a table: grid, equations and fields of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def description_lines(setup: Setup):
     yield "grid", f"{nx} columns by {ny} rows, {format_extent(config.grid)}"
     yield "equations", f"{config.scheme.vorticity_flux} flux of vorticity; {terms}"
     yield "state", ", ".join(scheme.state_type._fields)
-    yield "time", f"{time.stepper}, {setup.dt:.6g} s a step, {run.steps} steps, {run.steps * setup.dt / 86400:.6g} days"
+    yield "time", f"{time.stepper}, dt {setup.dt:.6g} s, {run.steps} steps, {run.steps * setup.dt / 86400:.6g} days"
     yield "executor", f"{run.executor}, {setup.dtype}, blocks {run.layout}, {run.transport}"
     yield "margins", f"{scheme.halo_width} rows of halo, {setup.margin} rows of static fields around a block"
     for name in fields_to_describe(setup):
@@ -31,7 +31,6 @@ def description_lines(setup: Setup):
 
 
 def format_extent(grid) -> str:
-    """The extent of the grid, in words."""
     x, y = axes(grid)
     if is_spherical(grid):
         return f"{x.describe_extent()}, {y.describe_extent()}"
@@ -39,7 +38,7 @@ def format_extent(grid) -> str:
 
 
 def fields_to_describe(setup: Setup) -> list[str]:
-    """The depth, the mask, the initial fields, and the fields of coefficients."""
+    """Names of the depth, the mask, the initial fields, and the coefficients that are fields or nonzero numbers."""
     terms, config = setup.scheme.active_terms, setup.config
     initial = [row.name for term in terms for row in term.initial]
     coefficients = [row for term in terms for row in term.coefficients]
@@ -53,7 +52,7 @@ def fields_to_describe(setup: Setup) -> list[str]:
 
 
 def describe_source(config, name: str) -> str:
-    """The source of a field, or its number with the unit."""
+    """The source of a field in words, or its uniform value with the unit."""
     in_time = " in time" if fields.varies_in_time(config, name) else ""
     if name in config.python.names:
         return f"given in Python{in_time}"
@@ -68,7 +67,7 @@ def describe_source(config, name: str) -> str:
 
 
 def format_interval(options) -> str:
-    """The interval of a table of the configuration, in words."""
+    """The interval at which a table of the configuration writes, in words."""
     if options.every is not None:
         return f"every {options.every:.6g} s"
     wall = getattr(options, "every_wall", None)

@@ -1,4 +1,4 @@
-"""The Setup of a run: a resolved configuration in the terms of the dynamics. It makes the fields of any block."""
+"""The Setup of a run: a resolved configuration and its Scheme, from which the fields of any block are built."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .fields.varying import VaryingCoefficients
 
 @dataclass(frozen=True)
 class Setup:
-    """The configuration and the scheme of a run, for executors, files and all other parts; made by `setup_of`."""
+    """The configuration and the scheme of a run, used by executors, files and all other parts; `setup_of` makes it."""
 
     config: Any
     scheme: Scheme
@@ -43,12 +43,11 @@ class Setup:
 
     @property
     def margin(self) -> int:
-        """Rows and columns of Grid and Params around a block."""
+        """Width of the margin of Grid and Params around a block, cells."""
         return self.scheme.margin
 
     @cached_property
     def method(self) -> Method:
-        """The time stepper."""
         return method_of_options(self.config.time)
 
     @property
@@ -57,34 +56,34 @@ class Setup:
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
-        """The vectors of parameters of the user-defined terms, by the terms' names."""
+        """The parameter vectors of the user terms, by name of the term."""
         return self.config.python._parameters
 
     def with_config(self, config) -> Setup:
-        """The Setup of another configuration with the same terms, as a resolved one."""
+        """The Setup of another configuration with the same terms, such as the resolved one."""
         return replace(self, config=config)
 
     def scheme_with_coefficients(self, coefficients) -> Scheme:
-        """The Scheme with the terms of these coefficients, or of their corrections, also active, whatever their values.
+        """The Scheme with the terms of these coefficients (or of their corrections) active, whatever their values.
 
-        UsageError: one of them is no coefficient of a term, or has no effect in this run.
+        UsageError: one of them is not a coefficient of a term, or has no effect in this run.
         """
         of = {name: name.removesuffix(CORRECTION_SUFFIX) for name in sorted(coefficients)}
         if unknown := [name for name in of if of[name] not in TERM_OF]:
-            raise UsageError(f"no coefficient {', '.join(unknown)}; there are {', '.join(sorted(TERM_OF))}")
+            raise UsageError(f"unknown coefficient {', '.join(unknown)}; there are {', '.join(sorted(TERM_OF))}")
         term_names = {name: TERM_OF[of[name]] for name in of}
         scheme = self.scheme.with_terms([owner for owner in term_names.values() if not TERMS[owner].is_active])
         terms_with_unused = (term for term in scheme.active_terms if term.unused_coefficients)
         unused = {name for term in terms_with_unused for name in term.unused_coefficients(self.config)}
         for name, term_name in term_names.items():
             if term_name not in scheme.term_names or of[name] in unused:
-                raise UsageError(f"{name}: no effect in this run; see the section [{term_name}]")
+                raise UsageError(f"{name}: has no effect in this run; see the section [{term_name}]")
         return scheme
 
     def grid(self, block, margin: int | None = None) -> Grid:
-        """The static fields of `block` with `margin` cells around it, NumPy arrays; None: `Setup.margin`."""
+        """The static fields of `block` and of `margin` cells around it (None: `Setup.margin`), as NumPy arrays."""
         config, (rows, columns) = self.config, rows_and_columns(block, self.margin if margin is None else margin)
-        # One more cell on the north and east, so that faces and corners reach as far as centres.
+        # One more row in the north and column in the east, so that faces and corners reach as far as centres.
         one_cell_more = [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]
         wet, *outside = (
             Patch(at, (0, 0))
@@ -102,13 +101,13 @@ class Setup:
         return cast_floats(static, self.dtype)
 
     def params(self, block, margin: int | None = None, varying: Callable | None = None) -> dict[str, np.ndarray]:
-        """The coefficients of `block` by name, with `margin` cells around it, NumPy arrays; None: see `grid`.
+        """The coefficients of `block` by name, with `margin` cells around it (see `grid`), as NumPy arrays.
 
-        Numbers are [1, 1]; the parameters of a term are a vector under its name. Only terms of the scheme appear.
-        `ocean.records` describes varying coefficients.
+        Numbers have the shape [1, 1]; the parameters of a term are a vector under its name. Only active terms
+        contribute. `ocean.records` describes varying coefficients.
 
         Args:
-            varying: function (block, margin) to the varying coefficients; None: those of the start.
+            varying: function of (block, margin) that returns varying coefficients; None: their values at the start.
         """
         config, margin = self.config, self.margin if margin is None else margin
         rows, columns = rows_and_columns(block, margin)
@@ -140,15 +139,14 @@ class Setup:
         return self.grid(block, margin), self.params(block, margin)
 
     def varying_coefficients(self) -> VaryingCoefficients:
-        """The records in time of the coefficients that vary."""
         return VaryingCoefficients(self.config, self.scheme.varying, self.dtype)
 
     def varying_params(self, coefficients: VaryingCoefficients, block, margin: int, step: int) -> dict[str, np.ndarray]:
-        """The varying coefficients from a step on, as in `params`."""
+        """The varying coefficients from a step on, in the form of `params`."""
         return cast_floats(coefficients.params(step, *rows_and_columns(block, margin)), self.dtype)
 
     def state(self, block) -> State:
-        """The initial state of `block`, interior only: zero velocity on closed faces, h = depth on land."""
+        """The initial state of `block` without a margin: velocity is zero on closed faces, h = depth on land."""
         config, (rows, columns) = self.config, rows_and_columns(block, 0)
         wet_patch = Patch(fields.wet_mask(config, [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]), (0, 0))
         wet, open_u, open_v = (
@@ -163,7 +161,7 @@ class Setup:
         }
         for start in (term.to_prognostic for term in self.scheme.active_terms if term.to_prognostic):
             state |= {name: np.where(wet, value, 0.0) for name, value in start(values | {"h": state["h"]}).items()}
-        if config.input.state:  # as it is: h = depth + eta would round
+        if config.input.state:  # taken unchanged, because h = depth + eta would round
             is_open, land = {"u": open_u, "v": open_v}, {"h": values["depth"]}
             stored = {
                 name: fields.read_state_field(config, name, rows, columns) for name in self.scheme.state_type._fields
@@ -193,12 +191,12 @@ def setup_of(config) -> Setup:
 
 
 def method_of_options(time) -> Method:
-    """The time stepper of the options [time]."""
+    """The time stepper that the section [time] selects."""
     return method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
 
 
 def is_active(config, term: Term) -> bool:
-    """Whether a term is switched on: by its own section, or by a coefficient that is a field or not zero."""
+    """Whether a term is switched on by its own section, or by a coefficient that is a field or not zero."""
     if term.is_active:
         return term.is_active(getattr(config, term.name))
     return any(
@@ -207,14 +205,14 @@ def is_active(config, term: Term) -> bool:
 
 
 def rows_and_columns(block, margin: int) -> tuple[np.ndarray, ...]:
-    """Numbers of the rows and columns of a block with `margin` cells around it."""
+    """Indices of the rows and columns of a block with `margin` cells around it."""
     return tuple(np.arange(span.start - margin, span.stop + margin) for span in (block.y, block.x))
 
 
 def coriolis(config, rows, columns) -> np.ndarray:
     """The Coriolis parameter at the corners in the given rows and columns, s-1, float64.
 
-    f0 + beta y; on a sphere, where both are zero, 2 Omega sin(latitude). [rows, 1], or [rows, columns] where the
+    f0 + beta y, or on a sphere, if both are zero, 2 Omega sin(latitude). [rows, 1], or [rows, columns] where the
     latitude varies along rows.
     """
     grid, physics = config.grid, config.physics

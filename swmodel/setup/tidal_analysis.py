@@ -18,7 +18,7 @@ DAY_SECONDS = 86400.0
 
 
 class HarmonicAnalysis(NamedTuple):
-    """The constituents at the start of the run, the series, and the steps whose states are fitted."""
+    """The constituents as of the start of the run, the analysed fields, and the steps whose states are fitted."""
 
     constituents: list[Constituent]
     fields: tuple[str, ...]
@@ -26,7 +26,7 @@ class HarmonicAnalysis(NamedTuple):
 
 
 def harmonic_analysis(config) -> HarmonicAnalysis | None:
-    """The Analysis of a resolved configuration, or None."""
+    """The HarmonicAnalysis of a resolved configuration; None if `output.harmonics` is empty."""
     output, dt = config.output, config.time.dt
     if not output.harmonics:
         return None
@@ -38,14 +38,14 @@ def harmonic_analysis(config) -> HarmonicAnalysis | None:
 
 
 def analysed_constituents(config) -> list[Constituent]:
-    """The constituents of `output.harmonics`, with f and u where the tide of the run has them."""
+    """The constituents of `output.harmonics`, with nodal corrections f and u if the tide of the run has them."""
     only_outside = config.open_boundaries.sides and not config.tide.constituents
     nodal = config.open_boundaries.nodal if only_outside else config.tide.nodal
     return constituents_at(config.output.harmonics, config.time.start, nodal)
 
 
 def problems(config) -> Iterator[str]:
-    """The problems of the analysis: names, the date, the length of the series."""
+    """Problems of the analysis: unknown or repeated names, a wrong date, too short a series."""
     names, run, time = config.output.harmonics, config.run, config.time
     unknown = [name for name in names if name not in constituent_data()]
     for name in unknown:
@@ -58,13 +58,12 @@ def problems(config) -> Iterator[str]:
         return
     length = run.days * DAY_SECONDS if run.days is not None else run.steps and time.dt and run.steps * time.dt
     if wrong := date_problem(time):
-        yield from () if config.tide.constituents else (wrong,)  # the tide reports it, too
+        yield from () if config.tide.constituents else (wrong,)  # the check of the tide reports it already
     elif time.dt is not None and length is not None:
         yield from unresolved_constituents(config, length - (config.output.harmonics_from or 0.0))
 
 
 def unresolved_constituents(config, seconds: float) -> Iterator[str]:
-    """Constituents that a series cannot separate or resolve."""
     analysed, since = (
         analysed_constituents(config),
         " from output.harmonics_from on" if config.output.harmonics_from else "",
@@ -79,6 +78,6 @@ def unresolved_constituents(config, seconds: float) -> Iterator[str]:
     for each in analysed:
         if each.period <= 2 * sampling_seconds:
             yield (
-                f"output.harmonics_every_steps: {each.name} has a period of {each.period:.6g} s, which must be above "
-                f"two values, 2 x {sampling_seconds:g} s apart"
+                f"output.harmonics_every_steps: {each.name} has a period of {each.period:.6g} s, but is sampled "
+                f"only every {sampling_seconds:g} s; a period must be longer than two such intervals"
             )

@@ -1,4 +1,4 @@
-"""Verification tests: results of the model beside analytic solutions, invariants, laboratories and tables."""
+"""Verification tests: the model compared with analytic solutions, invariants, laboratory records and tables."""
 
 from . import drying, flows, forcing, invariants, sphere, waves
 from .comparison import VERIFICATION_TESTS, Comparison, VerificationTest

@@ -1,4 +1,4 @@
-"""A comparison with a known value, the registry of the functions that make comparisons, and common helpers."""
+"""Comparisons with expected values, the registry of verification tests, and common helpers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..ocean.coordinates import points
 
 @dataclass(frozen=True)
 class Comparison:
-    """A number of the model, and its known value.
+    """A number computed by the model, and its expected value.
 
     Attributes:
         quantity: the number, in words.
         measured, expected: the two values.
-        tolerance: the largest difference that counts as right, in the same unit.
+        tolerance: the largest difference that passes, in the same unit.
     """
 
     quantity: str
@@ -31,25 +31,24 @@ class Comparison:
 
     @property
     def passed(self) -> bool:
-        """Whether the difference is within the tolerance; a value that is not finite is wrong."""
+        """Whether the difference is within the tolerance; a value that is not finite fails."""
         return bool(abs(self.measured - self.expected) <= self.tolerance)
 
     @property
     def fraction_of_tolerance(self) -> float:
-        """The difference as a part of the tolerance."""
         return abs(self.measured - self.expected) / self.tolerance
 
 
 @dataclass(frozen=True)
 class VerificationTest:
-    """A test of the registry: analytic solutions, invariants, records of laboratories and gauges.
+    """A test of the registry, against an analytic solution, an invariant, or records of laboratories and gauges.
 
     Attributes:
         name: the NAME of `swmodel verify NAME`.
-        summary: one line.
+        summary: what the test shows, in one line.
         source: the publication or theorem.
         quick: whether `swmodel verify --quick` computes it.
-        compute: the function that gives its Comparisons.
+        compute: the function that yields its Comparisons.
     """
 
     name: str
@@ -64,7 +63,7 @@ VERIFICATION_TESTS: dict[str, VerificationTest] = {}
 
 
 def verification_test(source: str, quick: bool = True) -> Callable:
-    """A decorator that adds a function to VERIFICATION_TESTS; the first line of its docstring is the line about it."""
+    """A decorator that adds a function to VERIFICATION_TESTS; the first line of its docstring is the summary."""
 
     def register(function: Callable) -> Callable:
         name = function.__name__
@@ -89,7 +88,7 @@ def simulate_flat_bottom(nx: int, ny: int, dx: float, fields: dict, seconds: flo
 
     Args:
         fields: functions of the points: initial state, depth, forcing.
-        overrides: overrides of the configuration, as section__key.
+        overrides: overrides of the configuration, such as section__key=value.
     """
     grid = {"grid.nx": nx, "grid.ny": ny, "grid.dx": dx, "grid.dy": dx, "case.speed": 0.0, "physics.f0": 0.0}
     options = {name.replace("__", "."): value for name, value in overrides.items()}
@@ -98,26 +97,23 @@ def simulate_flat_bottom(nx: int, ny: int, dx: float, fields: dict, seconds: flo
 
 
 def grid_points(config: Any, location: str = "centre") -> Any:
-    """The Points of a location on the whole grid."""
     return points(config.grid, location, range(config.grid.ny), range(config.grid.nx))
 
 
 def refine_grid(grid: dict, factor: int) -> dict:
-    """Overrides for the grid with `factor` times the cells each way on the same domain."""
+    """Overrides for the grid with `factor` times the cells along each axis of the same domain."""
     cells = {f"grid.{key}": grid[key] * factor for key in ("nx", "ny")}
     return cells | {f"grid.{key}": grid[key] / factor for key in ("dx", "dy")}
 
 
 def convergence_order(coarse: float, fine: float) -> float:
-    """The order of an error that falls from `coarse` to `fine` where the spacing is halved."""
+    """The order of an error that falls from `coarse` to `fine` when the spacing is halved."""
     return math.log2(coarse / fine)
 
 
 def max_abs(field: Any) -> float:
-    """The largest size of a field's values."""
     return float(np.abs(field).max())
 
 
 def root_mean_square(field: Any) -> float:
-    """The root of the mean of the squares."""
     return float(np.sqrt(np.mean(np.square(field))))

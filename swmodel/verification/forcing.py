@@ -9,8 +9,8 @@ import numpy as np
 
 from ..cases import chile2010, gulf_tide
 from ..config import Case
+from ..forcing.okada import Fault, displacement
 from ..ocean.constituents import constituents_at
-from ..ocean.okada import Fault, displacement
 from ..ocean.terms.tide import EQUILIBRIUM
 from .comparison import (
     Comparison,
@@ -46,19 +46,19 @@ def wind_set_up() -> Iterator[Comparison]:
 
 @verification_test("hydrostatics: 1 hPa / (rho g)", quick=False)
 def inverse_barometer() -> Iterator[Comparison]:
-    """Sea level is 9.95 mm lower where the air weighs 1 hPa more; nothing moves."""
+    """Sea level is 9.95 mm lower where the air pressure is 1 hPa higher; nothing moves."""
     fields = {
         "air_pressure": lambda at: 101300.0 + 500.0 * np.sin(at.x / 3e3) + 0 * at.y,
         "eta": lambda at: -500.0 * np.sin(at.x / 3e3) / (DENSITY * GRAVITY) + 0 * at.y,
     }
     simulation = simulate_flat_bottom(20, 3, 1e3, fields, 1000.0, grid__periodic_x=False, **COMMON_OPTIONS)
     yield Comparison("largest current, m s-1", max_abs(simulation.field("u")), 0.0, 1e-13)
-    yield Comparison("sea level a hPa, mm", max_abs(simulation.field("eta")) / 5.0 * 1e3, 9.95, 0.0995)
+    yield Comparison("sea level per hPa, mm", max_abs(simulation.field("eta")) / 5.0 * 1e3, 9.95, 0.0995)
 
 
 @verification_test("Proudman (1929), Geophys. J. Int. 2, 197-209", quick=False)
 def moving_pressure() -> Iterator[Comparison]:
-    """Under air pressure that moves at U, sea level is the inverse barometer over 1 - U²/(g H), to second order."""
+    """Under air pressure that moves at U, sea level is the inverse barometer / (1 - U²/(g H)), to second order."""
     length, speed, errors = 100e3, 6.0, []
     k, factor = 2 * np.pi / length, 1 / (1 - speed**2 / (GRAVITY * DEPTH))
     for nx in (16, 32):
@@ -76,7 +76,7 @@ def moving_pressure() -> Iterator[Comparison]:
         simulation = simulate_flat_bottom(nx, 3, length / nx, fields, length / speed, **COMMON_OPTIONS, **intervals)
         exact = level(grid_points(simulation.config))
         errors.append(max_abs(simulation.field("eta") - exact) / max_abs(exact))
-    yield Comparison("largest error after a period, of the amplitude", errors[1], 0.0, 0.02)
+    yield Comparison("largest error after a period / amplitude", errors[1], 0.0, 0.02)
     yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.15)
 
 
@@ -104,13 +104,13 @@ def canal_tide() -> Iterator[Comparison]:
         lon = np.radians(grid_points(simulation.config).lon)
         exact = height * np.cos(tide.phase + 2 * lon + w * simulation.time)
         errors.append(max_abs(simulation.field("eta") - exact) / abs(height))
-    yield Comparison("largest error after a quarter of a period, of the amplitude", errors[1], 0.0, 0.03)
+    yield Comparison("largest error after a quarter of a period / amplitude", errors[1], 0.0, 0.03)
     yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.2)
 
 
 @verification_test("Lynch and Gray (1978), J. Hydraul. Div. ASCE 104, 1409-1428")
 def gulf_tide_solution() -> Iterator[Comparison]:
-    """The tide of a gulf with a floor that rises as the square of the distance, to second order."""
+    """The tide of a gulf whose depth grows as the square of the distance is exact to second order."""
     errors = []
     for cells in (21, 41):
         spacing = 237e3 / (cells - 1)
@@ -127,7 +127,7 @@ def gulf_tide_solution() -> Iterator[Comparison]:
 
 @verification_test("Meeus (1998), Astronomical Algorithms, chapters 22, 25 and 47; Schureman (1958)")
 def tidal_arguments() -> Iterator[Comparison]:
-    """Phases and nodal factors of the constituents are those of the positions of Moon and Sun."""
+    """Phases and nodal factors of the constituents follow from the positions of Moon and Sun."""
     sun, moon = 280.46646, 218.3164477  # mean longitudes at noon of 1 January 2000, degrees
     (m2, s2, k1) = constituents_at(("M2", "S2", "K1"), "2000-01-01T12:00", nodal=False)
     for each, expected in ((m2, 360 + 2 * (sun - moon)), (s2, 0.0), (k1, sun - 90)):
@@ -141,7 +141,7 @@ def tidal_arguments() -> Iterator[Comparison]:
 
 @verification_test("Okada (1985), Bull. Seismol. Soc. Am. 75, 1135-1154, table 2")
 def okada_table() -> Iterator[Comparison]:
-    """The motion of the surface by a fault is that of Okada's table."""
+    """The displacement of the surface by a fault is that of Okada's table."""
     table = {
         "strike_slip": (-8.689e-3, -4.298e-3, -2.747e-3),
         "dip_slip": (-4.682e-3, -3.527e-2, -3.564e-2),
@@ -158,7 +158,7 @@ def okada_table() -> Iterator[Comparison]:
 
 @verification_test("NOAA National Data Buoy Center, DART 32412, 27 February 2010", quick=False)
 def chile_2010() -> Iterator[Comparison]:
-    """The tsunami off Chile of 2010 reaches a buoy 2400 km away at the observed time."""
+    """The Chilean tsunami of 2010 reaches a buoy 2400 km away at the observed time."""
     simulation = simulate("chile2010", {"output.maxima": (), "output.arrival": None})
     station, at = (-86.392, -17.975), grid_points(simulation.config)
     row, column = int(np.argmin(np.abs(at.lat - station[1]))), int(np.argmin(np.abs(at.lon - station[0])))
@@ -178,3 +178,26 @@ def chile_2010() -> Iterator[Comparison]:
     measured, expected = find_half_crest_time(*np.array(series).T), find_half_crest_time(*chile2010.load_record())
     quantity = "half of the first crest, minutes after the earthquake"
     yield Comparison(quantity, measured / 60, expected / 60, 0.01 * expected / 60)
+
+
+@verification_test("conservation: d(volume)/dt = area (rain - evaporation), and the salt stays", quick=True)
+def rain_in_a_bathtub() -> Iterator[Comparison]:
+    """A basin fills by rain, also over its dry banks, and the salt stays in the water that evaporates."""
+    rain, evaporation, hour = 20e-3 / 3600.0, 5e-3 / 3600.0, 3600.0
+    fields = {"rain": lambda at: rain + 0 * at.x, "evaporation": lambda at: evaporation + 0 * at.x}
+    salt = {"physics__tracers": ({"name": "salt", "initial": 35.0},)}
+    simulation = simulate_flat_bottom(8, 5, 100.0, fields, hour, **COMMON_OPTIONS | {"time__stepper": "gfb"}, **salt)
+    h, seconds = simulation.field("h"), simulation.time
+    yield Comparison("rise, mm", 1e3 * (h.mean() - DEPTH), 1e3 * (rain - evaporation) * seconds, 1e-9)
+    yield Comparison("salt per area, m", (h * simulation.field("salt")).mean(), 35.0 * DEPTH, 35.0 * DEPTH * 1e-9)
+    cone = {
+        "depth": lambda at: 1.0 - 2.0 * np.hypot(at.x / 1e3 - 1.0, at.y / 1e3 - 1.0),
+        "eta": lambda at: -0.5 + 0 * at.x,
+        "rain": fields["rain"],
+    }
+    basin = {"drying__active": True, "grid__periodic_x": False, "time__stepper": "gfb"}
+    simulation = simulate_flat_bottom(20, 20, 100.0, cone, **basin)
+    start = simulation.field("h").mean()
+    simulation.advance(until=hour)
+    gain = simulation.field("h").mean() - start
+    yield Comparison("rain on water and banks, mm", 1e3 * gain, 1e3 * rain * simulation.time, 1e-9)

@@ -1,4 +1,4 @@
-"""Verification tests that hold for every configuration: conservation, Parseval, bits, exact derivatives."""
+"""Verification tests that hold for every configuration: conservation, Parseval's theorem, bits, derivatives."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ def rough_floor(at) -> np.ndarray:
 
 
 def island_mask(at) -> np.ndarray:
-    """Water, with an island."""
     return 1.0 - ((at.i - 12) ** 2 + (at.j - 9) ** 2 < 9)
 
 
 @verification_test("the divergence of the transports sums to zero", quick=False)
 def mass_is_conserved() -> Iterator[Comparison]:
-    """A thousand steps over a rough floor round an island keep the mass to round-off."""
+    """A thousand steps over a rough floor around an island keep the mass to round-off."""
     fields = {"depth": rough_floor, "mask": island_mask, "eta": lambda at: np.sin(at.x / 4e4) * np.cos(at.y / 5e4)}
     simulation = simulate_flat_bottom(36, 28, 1e4, fields, physics__f0=1e-4)
     initial_mass = simulation.diagnostics()["mass"]
@@ -66,7 +65,7 @@ def parseval() -> Iterator[Comparison]:
 
 @verification_test("well-balanced pressure and transports")
 def lake_at_rest() -> Iterator[Comparison]:
-    """Water at rest over a ridge and round an island stays at rest."""
+    """Water at rest over a ridge and around an island stays at rest."""
     simulation = simulate("rest")
     simulation.advance(200)
     yield Comparison("largest current, m s-1", max_abs(simulation.field("speed")), 0.0, 1e-12)

@@ -60,7 +60,7 @@ def williamson_5() -> Iterator[Comparison]:
 
 @verification_test("Galewsky, Scott and Polvani (2004), Tellus A 56, 429-440", quick=False)
 def galewsky_jet() -> Iterator[Comparison]:
-    """A jet in the middle latitudes is steady without its bump, to second order, and rolls up with it by day six."""
+    """A mid-latitude jet is steady to second order without a bump, and rolls up by day six with one."""
     without_bump, errors = {"physics.viscosity": 0.0, "case.bump": 0.0}, []
     for factor in (2, 4):
         grid = {"grid.nx": 60 * factor, "grid.ny": 48 * factor, "time.dt": 360.0 / factor}
@@ -78,7 +78,7 @@ def galewsky_jet() -> Iterator[Comparison]:
 
 @verification_test("geostrophic and cyclostrophic balance in the true latitude", quick=False)
 def rotated_pole_grid() -> Iterator[Comparison]:
-    """A balanced jet round the Earth is steady on a grid with another pole, to second order."""
+    """A balanced jet around the Earth is steady on a rotated-pole grid, to second order."""
     gravity, radius, rotation = 9.81, 6371e3, 7.292115e-5
     lat = np.linspace(15, 75, 20001)
     speed, angle = 40 * np.sin(np.pi * (lat - 15) / 60) ** 2, np.radians(lat)
@@ -101,5 +101,5 @@ def rotated_pole_grid() -> Iterator[Comparison]:
         simulation.advance(round(DAY / 2 / simulation.dt))
         changes = [simulation.field(name) - field for name, field in zip("uv", initial_velocity, strict=True)]
         errors.append(np.hypot(*map(root_mean_square, changes)) / 40)
-    yield Comparison("error of the velocity after half a day, of the jet", errors[1], 0.0, 0.015)
+    yield Comparison("error of the velocity after half a day / jet speed", errors[1], 0.0, 0.015)
     yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.35)

@@ -19,7 +19,7 @@ from . import VERIFICATION_TESTS, Comparison, VerificationTest
 
 
 def select_tests(names: Iterable[str], quick: bool) -> list[VerificationTest]:
-    """The tests `names`; without names all, or the quick ones."""
+    """The tests `names`; without names all tests, or the quick ones."""
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in VERIFICATION_TESTS:
@@ -35,8 +35,8 @@ def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None =
         {name: its Comparisons}.
 
     Raises:
-        UsageError: no such answer.
-        AnswerError: an answer is wrong; the message has the differences.
+        UsageError: there is no test of that name.
+        AnswerError: a comparison failed; the message lists the failures.
     """
     tests, comparisons_by_test = select_tests(names, quick), {}
     if output:
@@ -69,7 +69,7 @@ def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None =
 
 
 def format_comparison(comparison: Comparison) -> str:
-    """An answer as a line: verdict, words, measured and expected value, tolerance."""
+    """A comparison as a line of text: verdict, quantity, measured and expected value, tolerance."""
     verdict = "right" if comparison.passed else "WRONG"
     numbers = (
         f"measured {comparison.measured:.6g}, expected {comparison.expected:.6g} within {comparison.tolerance:.2g}"
@@ -78,7 +78,7 @@ def format_comparison(comparison: Comparison) -> str:
 
 
 def to_json_values(comparison: Comparison) -> dict:
-    """An answer as JSON holds it: numbers that are not finite become texts."""
+    """The values of a comparison for JSON: numbers that are not finite become texts."""
     values = {name: v if isinstance(v, str) else float(v) for name, v in asdict(comparison).items()}
     values = {name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
     return values | {"passed": comparison.passed}

@@ -1,4 +1,4 @@
-"""Analytic solutions of waves: periods, speeds, a step and a slope of the floor, open boundaries."""
+"""Verification tests of waves: periods, speeds, a step and a slope of the floor, open boundaries."""
 
 from __future__ import annotations
 
@@ -70,11 +70,9 @@ def kelvin_wave() -> Iterator[Comparison]:
             kelvin.current(config, grid_points(config, "u"), time),
         )
         errors.append(max_abs(simulation.field("eta") - level) / max_abs(level))
-    yield Comparison("largest error of sea level, of the amplitude", errors[1], 0.0, 0.01)
+    yield Comparison("largest error of sea level / amplitude", errors[1], 0.0, 0.01)
     yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.1)
-    yield Comparison(
-        "flow across the channel, of the current", max_abs(simulation.field("v")) / max_abs(current), 0.0, 1e-3
-    )
+    yield Comparison("flow across the channel / current", max_abs(simulation.field("v")) / max_abs(current), 0.0, 1e-3)
 
 
 @verification_test("Matsuno (1966), J. Meteorol. Soc. Jpn. 44, 25-43")
@@ -89,7 +87,7 @@ def equatorial_waves() -> Iterator[Comparison]:
             simulation = simulate("equatorial", options, np.pi / 2 / abs(frequency))
             eta, _, _ = equatorial.wave_solution(simulation.config, grid_points(simulation.config), simulation.time)
             errors.append(max_abs(simulation.field("eta") - eta) / max_abs(eta))
-        yield Comparison(f"{wave}: largest error of sea level, of the amplitude", errors[1], 0.0, 0.03)
+        yield Comparison(f"{wave}: largest error of sea level / amplitude", errors[1], 0.0, 0.03)
         yield Comparison(f"{wave}: order of the error", convergence_order(*errors), 2.0, 0.25)
 
 
@@ -109,8 +107,8 @@ def wave_over_a_step() -> Iterator[Comparison]:
     eta = simulate_flat_bottom(nx, 3, dx, fields, seconds, grid__periodic_x=False).field("eta")[1] / 1e-5
     step_column = int(step_x / dx)
     speed_ratio = math.sqrt(shallow / deep)
-    yield Comparison("height behind the step, of that before", eta[step_column:].max(), 2 / (1 + speed_ratio), 0.01)
-    yield Comparison("reflected height", eta[:step_column].max(), (1 - speed_ratio) / (1 + speed_ratio), 0.01)
+    yield Comparison("transmitted/incident height", eta[step_column:].max(), 2 / (1 + speed_ratio), 0.01)
+    yield Comparison("reflected/incident height", eta[:step_column].max(), (1 - speed_ratio) / (1 + speed_ratio), 0.01)
 
 
 @verification_test("Green (1838); Lamb (1932), section 185")

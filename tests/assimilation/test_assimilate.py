@@ -1,4 +1,4 @@
-"""4D-Var of small twins: its cost and derivatives, its impacts, which are those of the gain, stops, and settings."""
+"""4D-Var of small twins: cost and derivatives, impacts, which must be those of the gain, stops, and settings."""
 
 import json
 import math
@@ -31,12 +31,12 @@ EXACT_LIMITS = Limits(gradient_ratio=1e-9, max_outer=3, max_inner=200, residual_
 
 
 def ignore_event(*_):
-    """Report, tick or watch."""
+    """Do nothing, in place of report, tick or watch."""
 
 
 @pytest.fixture(scope="module")
 def prepared_experiment(tmp_path_factory):
-    """An experiment with corrections of the wind, in which the impact on a forecast is asked for; and its folder."""
+    """An experiment with corrections of the wind and the impact on a forecast, and its folder."""
     folder = tmp_path_factory.mktemp("twin")
     return prepare_experiment(weather_twin(**IMPACT_OPTIONS), folder, None), folder
 
@@ -47,7 +47,7 @@ def cost_function(prepared_experiment):
 
 
 def test_cost_has_its_gradient_and_symmetric_hessian(cost_function):
-    """Taylor slope 2; the Hessian is positive, above the identity."""
+    """The Taylor slope is 2; the Hessian is larger than the identity."""
     w, d, e = (cost_function.background.noise(3, n) for n in range(3))
     cost, gradient = cost_function.cost_and_gradient(w)
     slope, remainders = cost_function.dot(gradient, d), []
@@ -61,7 +61,7 @@ def test_cost_has_its_gradient_and_symmetric_hessian(cost_function):
 
 
 def test_continued_minimisation_has_the_same_bits(cost_function, prepared_experiment, tmp_path):
-    """Another experiment is not continued: other settings, other observations, another truth."""
+    """An experiment with other settings, observations or another truth is refused."""
     transport, saved = cost_function.problem.transport, []
 
     def run(start, outer, save=ignore_event):
@@ -95,7 +95,7 @@ def test_continued_minimisation_has_the_same_bits(cost_function, prepared_experi
 
 
 def test_truth_and_first_guess_are_states_of_the_same_run(monkeypatch):
-    """Also of a run in pieces, between which a function is called."""
+    """Also if the run is in pieces, between which a function is called."""
 
     def config(**more):
         return smallest_twin(**{"run.executor": "reference"} | more)
@@ -128,7 +128,7 @@ def last_value(series):
 
 @pytest.mark.promise("impacts are those of the gain")
 def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_function, prepared_experiment):
-    """The gain of dense matrices; moving one observation; and the sum is the change of the forecast."""
+    """The gain comes from dense matrices, differences from moving one observation; impacts sum to the change."""
     inputs, _ = prepared_experiment
     problem, observations, config = inputs.problem, inputs.observations, inputs.problem.config
     w = find_minimum(cost_function, cost_function.hessian, cost_function.zero_vector())
@@ -137,7 +137,7 @@ def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_fu
         cost_function.controls_at(w),
     )
 
-    # The run with the half day after the window, which observes the quantity, as a function of its controls.
+    # The run until half a day after the window, which observes the quantity, as a function of its controls.
     longer = config.model_copy(update={"run": config.run.model_copy(update={"steps": config.run.steps + 6})})
     forecast, observer = make_problem(longer, problem.names, longer.run.steps, ignore_event)
     observer.operator = parse_quantity(IMPACT_OPTIONS["assimilation.impact"], config)
@@ -171,7 +171,7 @@ def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_fu
 
 @pytest.mark.night
 def test_stopped_assimilation_continues_and_leaves_its_files(tmp_path):
-    """By a signal after its first outer iteration; stations share the impact on a quadratic quantity."""
+    """A signal stops it after its first outer iteration; the stations' impacts on a quadratic quantity add up."""
     config = weather_twin(
         **IMPACT_OPTIONS | {"assimilation.impact": "energy", "assimilation.outer": 2, "case.forecast": 0.0}
     )
@@ -196,7 +196,7 @@ def test_stopped_assimilation_continues_and_leaves_its_files(tmp_path):
 
 
 def resolved_config(case, **changes):
-    """The resolved configuration of a case; its executor needs no C++ compiler."""
+    """The resolved configuration of a case, with an executor that needs no C++ compiler."""
     return resolve(swmodel.load(case, {"run.executor": "xla"} | changes, environ={}))
 
 
@@ -204,7 +204,7 @@ def jet_config(**changes):
     return resolved_config("jet", **{"assimilation.controls": ["eta"]} | changes)
 
 
-#: The configuration, what is changed in it, and what the message must name.
+#: The configuration, what is changed in it, and what the message must contain.
 REFUSED = [
     (jet_config, {}, "assimilation.observations"),
     (twin_config, {"assimilation.sigma_velocity": 0.0}, "assimilation.sigma_velocity: .* u and v"),

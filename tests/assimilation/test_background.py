@@ -1,4 +1,4 @@
-"""Errors of a first guess: noise, balanced currents, correlations by diffusion and spectrum, the transpose."""
+"""Errors of a first guess: noise, balanced currents, correlations by diffusion and by spectrum, the transpose."""
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +20,10 @@ from swmodel.setup.setup import setup_of
 pytestmark = pytest.mark.slow
 
 NY, NX = 9, 11
-#: The four kinds of boundaries as options, and correlations by spectrum.
+#: The four combinations of periodic axes and walls, as options; and correlations by spectrum.
 PERIODICITY_OPTIONS = [{f"grid__{name}": value for name, value in ring.items()} for ring in PERIODICITY_OPTIONS]
 SPECTRUM = {"land": False, "assimilation__correlation": "spectrum"}
-#: Fields at each location with errors of 1, each correlated over three cells.
+#: Fields at each location with errors of 1, correlated over three cells.
 STATE_CONTROLS = {"eta": (1.0, 3 * DX), "u": (1.0, 3 * DX), "v": (1.0, 3 * DX)}
 UNBALANCED_OPTIONS = {"controls": STATE_CONTROLS, "balanced": False}
 
@@ -37,7 +37,7 @@ def dot(a, b):
 
 
 def test_noise_is_standard_normal_and_independent():
-    """Of names, members and seeds, within four standard deviations; blocks have the bits of the whole."""
+    """Noise of other names, members or seeds is uncorrelated within four standard deviations; blocks have its bits."""
     many = block_of_rank(0, (1, 1), 300, 400)
     noise = white_noise(1, "eta", 0, many)
     for part in blocks_of_layout((3, 4), 300, 400):
@@ -55,7 +55,7 @@ def test_noise_is_standard_normal_and_independent():
 
 
 def balanced_currents_and_config(ny, nx, **options):
-    """(function of eta that gives the balanced currents, configuration) without land."""
+    """(function from eta to the balanced currents, configuration), without land."""
     options |= {"land": False, "controls": {}, "balanced": False}
     _, config, transport, grid = background_case((1, 1), ny, nx, **options)
     balance = build_balance(config, transport, as_patches(grid, setup_of(config).margin))
@@ -63,7 +63,7 @@ def balanced_currents_and_config(ny, nx, **options):
 
 
 def balance_error(cells):
-    """Largest error, over the largest speed, of the currents around a Gaussian hill three cells from walls and more."""
+    """Largest error, over the largest speed, of the currents around a Gaussian hill of sea level far from walls."""
     size, radius, g, f0, beta = 600e3, 60e3, 9.81, 1e-4, 1e-10
     d = size / cells
     currents, _ = balanced_currents_and_config(cells, cells, grid__dx=d, grid__dy=d, physics__f0=f0, physics__beta=beta)
@@ -87,7 +87,7 @@ def test_balanced_currents_are_geostrophic_to_second_order():
 
 
 def test_balanced_currents_of_a_slope_are_exact_to_the_coast():
-    """They are zero on closed faces; along a wall, where half of the faces are closed, only open ones count."""
+    """Currents are zero on closed faces; along a wall, where half of the faces are closed, only open ones count."""
     currents, config = balanced_currents_and_config(NY, NX, grid__periodic_x=False, physics__beta=0.0)
     y, x = np.mgrid[:NY, :NX]
     u, v = currents(jnp.asarray(1e-6 * (2 * y * config.grid.dy + 3 * x * config.grid.dx)))
@@ -131,7 +131,6 @@ def test_errors_are_zero_on_land_and_closed_faces_only():
 
 
 def test_error_records_have_their_correlation_in_time():
-    """Covariances of records at a point, and the transpose."""
     name, root = "wind_x_correction", np.array([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.6, 0.8]])
     covariance = root @ root.T
     values, vectors = np.linalg.eigh(covariance)
@@ -160,7 +159,6 @@ def test_errors_of_boundary_data_reach_open_boundaries():
 
 
 def test_diffusion_does_not_pass_through_land():
-    """A wall of land between two basins."""
     mask = np.ones((9, 12))
     mask[:, 6] = 0
     background = make_background(9, 12, **UNBALANCED_OPTIONS, land=mask, samples=2, grid__periodic_x=False)
@@ -173,7 +171,7 @@ def test_diffusion_does_not_pass_through_land():
 
 
 def test_correlations_on_a_sphere_are_of_distances_in_metres():
-    """Variances are 1 at all locations; a length away in x and in y correlations are alike."""
+    """Variances are 1 at all locations; one correlation length away in x and in y the correlations are equal."""
     ny, nx, radius = 24, 28, 60e3
     grid = {"grid__south": 20.0, "grid__dlat": 1.5, "grid__dlon": 2.0, "grid__radius": radius}
     length = 6 * radius * np.radians(1.5)
@@ -200,7 +198,7 @@ def test_correlations_on_a_sphere_are_of_distances_in_metres():
 
 
 def test_correlations_are_the_matern_function_far_from_coasts():
-    """The error is below 0.2 (dx/l)², and the length is l to the same precision."""
+    """The error is below 0.2 (dx/l)², and the correlation length is l to similar precision."""
     n, middle, order, cells = 91, 45, 10, 5
     options = {"controls": {"eta": (1.0, cells * DX)}, "balanced": False, "land": False, "grid__dy": DX}
     background = make_background(n, n, order=order, tolerance=1e-8, **options)
@@ -218,7 +216,7 @@ def test_correlations_are_the_matern_function_far_from_coasts():
 
 
 def standard_deviations(background, size):
-    """Square roots of diag(L Lᵀ) by field, on open faces and water, from L of every unit vector."""
+    """Square roots of diag(L Lᵀ), by field, in water and on open faces, from L of every unit vector."""
     unit = jnp.eye(np.prod(size)).reshape(-1, *size)
     images = jax.jit(jax.vmap(lambda w: background.apply(dict.fromkeys(background.field_names, w))))(unit)
     deviations = {name: np.sqrt(np.sum(np.square(image), axis=0)) for name, image in images.items()}
@@ -256,12 +254,12 @@ def test_fields_are_smoothed_together_as_one_by_one():
 
 
 def gaussian_with_images(n, size, length, ring, on_faces):
-    """The Gaussian with its images, between the points of a line, before normalisation."""
+    """The Gaussian with its images between the points of a line, not normalised."""
     at = (np.arange(n) + (1.0 if on_faces else 0.5)) * size
     shifts, apart = np.arange(-6, 7) * n * size, at[:, None, None] - at[None, :, None]
     if ring:
         r, sign = apart - shifts, np.ones(13)
-    else:  # the images beyond walls are even at points beside the wall, and odd at points on it
+    else:  # images beyond walls are even for points next to the wall, and odd for points on it
         mirrored = at[:, None, None] + at[None, :, None]
         r = np.concatenate([apart - 2 * shifts, mirrored - 2 * shifts], -1)
         sign = np.repeat([1.0, -1.0 if on_faces else 1.0], 13)
@@ -270,7 +268,7 @@ def gaussian_with_images(n, size, length, ring, on_faces):
 
 @pytest.mark.parametrize(("name", "ring"), [("u", PERIODICITY_OPTIONS[1]), ("v", PERIODICITY_OPTIONS[3])])
 def test_spectrum_gives_the_gaussian_with_its_images(name, ring):
-    """L Lᵀ by unit vectors. The grid cuts the spectrum off where it is exp(-(pi L/dy)²/2), 3e-4."""
+    """L Lᵀ from unit vectors. The grid truncates the spectrum where it is exp(-(pi L/dy)²/2), 3e-4."""
     sigma, ny, nx, length, (in_y, in_x) = 0.3, 7, 8, 1.6 * DX, ring.values()
     background = make_background(ny, nx, controls={name: (sigma, length)}, balanced=False, **SPECTRUM, **ring)
     units = jnp.eye(ny * nx).reshape(-1, ny, nx)

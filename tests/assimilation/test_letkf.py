@@ -1,4 +1,4 @@
-"""LETKF: the Kalman filter where everything is seen, local to the bit; members of small twins near the truth."""
+"""LETKF equals the Kalman filter if all is observed, and is local to the bit; members of small twins near the truth."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from swmodel.ocean.coordinates import edges
 
 pytestmark = pytest.mark.slow
 
-#: Numbers of the state and of observations: fewer and more than the 23 members.
+#: Sizes of the state and of observations, which are fewer or more than the 23 members.
 SIZES = [(5, 3), (7, 4), (6, 40)]
 
 
@@ -41,7 +41,6 @@ def analyse(x, *arguments, **more):
 
 
 def all_observations_at_all_points(points, observations, weight=1.0):
-    """All observations at all points, with one weight."""
     index = np.tile(np.arange(observations), points)
     return NearbyObservations(np.arange(points + 1) * observations, index, np.full(index.size, weight))
 
@@ -61,7 +60,7 @@ def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, we
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
-    """(1 + Aᵀ A / (N - 1))^-1/2; a part of the spread comes back; infinite errors change no bit."""
+    """The root is (1 + Aᵀ A / (N - 1))^-1/2; relaxation restores part of the spread; infinite errors change no bit."""
     x, H, y, error = random_case(*sizes)
     seen, around, departures = (
         scale_observations(x @ H.T, y, error),
@@ -81,7 +80,7 @@ def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
 
 
 def test_taper_is_that_of_gaspari_and_cohn():
-    """Values of eq. (4.10) at 0, c/2, c, 3c/2 and 2c; the transform in three dimensions is not negative."""
+    """Values of eq. (4.10) at 0, c/2, c, 3c/2 and 2c; its Fourier transform in three dimensions is not negative."""
     c = 3.0
     values = taper(c * np.array([0, 0.5, 1, 1.5, 2, 2.1, 50]), 2 * c)
     np.testing.assert_allclose(values, [1, 263 / 384, 5 / 24, 19 / 1152, 0, 0, 0], rtol=0, atol=1e-15)
@@ -103,7 +102,7 @@ def grid_of(kind):
 
 
 def distance(grid, kind, one, other):
-    """The distance of two positions by other formulas: with images across the period, and the haversine formula."""
+    """The distance of two positions by other formulas: periodic images, and the haversine formula."""
     if kind == "sphere":
         (a, b), (c, d) = np.radians(one), np.radians(other)
         half = np.sin((d - b) / 2) ** 2 + np.cos(b) * np.cos(d) * np.sin((c - a) / 2) ** 2
@@ -126,13 +125,12 @@ def test_observations_near_a_point_are_within_the_radius(kind):
 
 
 def make_filter(config, folder):
-    """The experiment of a configuration, and its filter."""
     experiment = prepare_experiment(config, folder, None, derivatives=False)
     return experiment, EnsembleFilter(config, experiment)
 
 
 def apply_analysis(filter_, sample, number=None):
-    """Observe a sample, and change the members by its observations or by the first ones; returns these."""
+    """Observe a sample and analyse its first `number` observations, or all; returns their indices."""
     filter_.observe(sample)
     chosen = np.flatnonzero(filter_.operator.sample == sample)[:number]
     filter_.analyse(chosen)
@@ -140,14 +138,14 @@ def apply_analysis(filter_, sample, number=None):
 
 
 def distances_to_observations(observations, chosen, cell, shape, north=0.0, east=0.0):
-    """From the chosen observations to the points of a grid of square cells, [..., ny, nx]."""
+    """Distances from the chosen observations to the points of a grid of square cells, [..., ny, nx]."""
     x, y = (axis[chosen, None, None] for axis in (observations.x, observations.y))
     rows, columns = (cell * (np.arange(n) + 0.5 + shift) for n, shift in zip(shape, (north, east), strict=True))
     return np.hypot(columns - x, rows[:, None] - y)
 
 
 def test_members_start_from_the_first_guess_and_its_errors(tmp_path, monkeypatch):
-    """Their mean is the first guess, their spread sigma; the numbers depend on the seed, and on nothing else."""
+    """Their mean is the first guess, their spread sigma; the random numbers depend only on the seed."""
     options = {"ensemble.members": 60, "assimilation.length": 3e5}
     experiment, filter_ = make_filter(letkf_config(**options), tmp_path)
     fields = filter_.fields()
@@ -178,9 +176,9 @@ def test_analysis_changes_no_bit_far_from_observations(tmp_path):
 
 @pytest.mark.night
 def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
-    """Records half a day apart, linear in time between them; steps of a record's interval and a part of it.
+    """Records are half a day apart, with linear interpolation; the members advance by whole and partial intervals.
 
-    An analysis corrects the later records, also in the outermost cells of an open boundary, which are not of the sea.
+    An analysis corrects the later records, also in the outermost cells of an open boundary, which hold boundary data.
     """
     corrections = ("wind_x_correction", "wind_y_correction", "boundary_level_correction")
     options = {"assimilation.controls": ("eta", "u", "v", *corrections), "assimilation.balanced": False}
@@ -234,7 +232,7 @@ def test_members_come_nearer_to_the_truth(tmp_path):
 
 
 def test_stopped_filter_continues_with_the_same_bits(tmp_path):
-    """But not with another number of members."""
+    """With another number of members it is refused."""
     more = {"run.steps": 18, "ensemble.members": 5}
     one, two, steps = tmp_path / "one", tmp_path / "two", []
 

@@ -1,4 +1,4 @@
-"""Conjugate gradients and Gauss-Newton: exact answers of small problems, and a name for each way to end."""
+"""Conjugate gradients and Gauss-Newton: exact solutions of small problems, and a name for each outcome."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_conjugate_gradients_are_those_of_scipy(iterations):
     assert ours.decrease == pytest.approx(-gradient @ ours.step - ours.step @ matrix @ ours.step / 2, rel=1e-10)
 
 
-# A nonlinear model with two kinds of unknowns, observed with small departures: G(w) = A w + c sin(A w) + number².
+# A nonlinear model with two kinds of controls and small departures: G(w) = A w + c sin(A w) + number².
 
 
 MATRIX = np.random.default_rng(5).standard_normal((15, 12)) / 3
@@ -106,7 +106,7 @@ def test_gauss_newton_finds_the_minimum_of_scipy():
 
 
 def test_stalled_minimisation_returns_the_best_iterate():
-    """The gradient has the wrong sign after the first iteration; or J is known to 1e-3 only, and is at its minimum."""
+    """The gradient has the wrong sign after the first iteration, or J is known only to 1e-3 and is at its minimum."""
     calls, events = [], []
 
     def wrong(w):
@@ -129,7 +129,7 @@ def test_stalled_minimisation_returns_the_best_iterate():
 
 @pytest.mark.parametrize("bound", [np.inf, 1.0])
 def test_step_too_long_is_halved(bound):
-    """A Hessian four times too small proposes a step four times too long, to where the cost is not finite."""
+    """A Hessian four times too small makes the step four times too long; there the cost may be infinite."""
 
     def cost(w):
         return Cost(0.0, 0.5 * dot(w, w) if np.abs(w).max() <= bound else np.inf), w

@@ -1,4 +1,4 @@
-"""Observation files: what is written is read again, other tools read it, and what is unusable is counted and named."""
+"""Observation files: they are read as written, also by other tools; unusable observations are counted and named."""
 
 import netCDF4
 import numpy as np
@@ -21,7 +21,7 @@ KM = 1e3
 
 @pytest.fixture(autouse=True)
 def config():
-    """A basin of 44 km x 45 km whose south-western quarter is land, for an hour."""
+    """One hour in a basin of 44 km x 45 km whose south-western quarter is land."""
     mask = np.ones((NY, NX))
     mask[:5, :5] = 0
     walls = {"grid__periodic_y": False, "grid__periodic_x": False}
@@ -29,7 +29,7 @@ def config():
 
 
 def random_observations(n=60, seed=0):
-    """Random observations over the open water: of the same time and place in the order eta, u, v."""
+    """Random observations over open water; those of the same time and place are in the order eta, u, v."""
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.integers(0, n // 2, n))
     quantity = rng.integers(0, 3, n)
@@ -41,7 +41,7 @@ def random_observations(n=60, seed=0):
     return Observations(quantity.astype(np.int8), time[rows], x[rows], y[rows], value, error, platform[rows])
 
 
-#: Variables of a correct file: values and attributes. Observation 4 is of nothing.
+#: Variables of a correct file: values and attributes. Row 4 has no value.
 TIMES = np.linspace(0, STEPS * DT, N)
 NAN_AT_4 = np.where(np.arange(N) == 4, np.nan, 1.0)
 COMPLETE_ROWS = [0, 1, 2, 3, 5, 6, 7, 8, 9]
@@ -55,7 +55,7 @@ VALID_VARIABLES = {
 
 
 def write_file(path, variables):
-    """A file with the variables {name: (values, attributes)}; NaN is missing, None takes a variable away."""
+    """Write a file with variables {name: (values, attributes)}; NaN means missing, None leaves the variable out."""
     given = {}
     for name, (values, attributes) in ((name, entry) for name, entry in variables.items() if entry):
         values, axes = np.asarray(values), ("obs", "obs1")[: np.ndim(values)]
@@ -66,7 +66,6 @@ def write_file(path, variables):
 
 
 def problems_of_file(path, config):
-    """What is wrong with a file, without its path."""
     with pytest.raises(ConfigError) as caught:
         read_observations(path, config)
     assert all(problem.startswith(f"{path}: ") for problem in caught.value.problems)
@@ -96,7 +95,7 @@ def test_observation_file_satisfies_the_cf_checker(tmp_path, config):
 
 
 def test_rows_without_a_value_are_left_out_and_units_converted(tmp_path, config):
-    """Kilometres are metres; times of any units and calendar are seconds since the start, within the run."""
+    """Kilometres become metres; times of any units and calendar become seconds since the start, within the run."""
     found = read_observations(write_file(tmp_path / "obs.nc", VALID_VARIABLES), config)
     np.testing.assert_array_equal(found.time, TIMES[COMPLETE_ROWS])
     np.testing.assert_array_equal(found.x, VALID_VARIABLES["x"][0][COMPLETE_ROWS] * KM)
@@ -119,21 +118,21 @@ def test_rows_without_a_value_are_left_out_and_units_converted(tmp_path, config)
 
 
 def changed_variable(name, *places, **attributes):
-    """A variable of GOOD with other values at (index, value), or with other attributes."""
+    """One of VALID_VARIABLES with other values, given as (index, value), or with other attributes."""
     values = VALID_VARIABLES[name][0].copy()
     for index, value in places:
         values[index] = value
     return {name: (values, attributes or VALID_VARIABLES[name][1])}
 
 
-#: Half a cell off the coast, where sea level is observed; the flow through the coast is not.
+#: Half a cell off the coast, where sea level can be observed, but not the current through the coast.
 CURRENT_AT_COAST = {
     "x": (np.full(N, 20e3), {"units": "m"}),
     "y": (np.full(N, 12.5e3), {"units": "m"}),
     "u": (np.zeros(N), {"units": "m/s"}),
     "u_error": (np.ones(N), {"units": "m s-1"}),
 }
-#: What is changed in a correct file, and words of the message: how many, of how many, the first, what is needed.
+#: What is changed in a correct file, and words of the message: how many of how many, the first one, what is needed.
 WRONG_VARIABLES = [
     (changed_variable("x", (2, 44.1), (3, -1.0)), "2 of 9; observation 2; x = 44100 m"),
     (changed_variable("x", (0, 7.0)), "1 of 9; eta; land; observation 0"),

@@ -1,4 +1,4 @@
-"""The observation operator, exact for linear fields and with its adjoint; and synthetic observations of a run."""
+"""The observation operator, exact for linear fields, and its adjoint; synthetic observations of a run."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -29,20 +29,20 @@ WHOLE_DOMAIN = block_of_rank(0, (1, 1), NY, NX)
 
 
 def make_config(mask=None, rings=(False, False), **more):
-    """A configuration with the given land; rings in (y, x)."""
+    """A configuration with the given mask; `rings`: whether (y, x) are periodic."""
     fields = {"mask": np.ones((NY, NX)) if mask is None else mask}
     options = {"grid__periodic_y": rings[0], "grid__periodic_x": rings[1], "time__dt": DT, "run__steps": STEPS}
     return configuration(NY, NX, fields, **(options | more))
 
 
 def observations_at(quantity, x, y, time=0.0):
-    """Observations of quantities, by number, without values."""
+    """Observations, without values, of quantities given by number."""
     x, y, number = np.asarray(x, float), np.asarray(y, float), np.asarray(quantity, np.int8)
     return Observations(*np.broadcast_arrays(number, np.asarray(time, float), x, y, np.nan, 1.0, ""))
 
 
 def random_observations(config, n, margin=0.0, seed=0):
-    """n data of random quantities, times and places, `margin` cells from the edges of the domain."""
+    """n data of random quantities, times and places, at least `margin` cells from the edges of the domain."""
     rng, (west, east, south, north) = np.random.default_rng(seed), edges(config.grid)
     x = rng.uniform(west + margin * config.grid.dx, east - margin * config.grid.dx, n)
     y = rng.uniform(south + margin * config.grid.dy, north - margin * config.grid.dy, n)
@@ -50,7 +50,7 @@ def random_observations(config, n, margin=0.0, seed=0):
 
 
 def observed_values(observations, config, fields):
-    """What one process that has all of the fields {eta, u, v} sees; they do not change in time."""
+    """The observed values on one process, of fields {eta, u, v} that are constant in time."""
     depth = np.full((NY, NX), 50.0)
     observe = make_operator(observations, config, WHOLE_DOMAIN, STEPS)
     state = State(fields["eta"] + depth, fields["u"], fields["v"])
@@ -59,7 +59,7 @@ def observed_values(observations, config, fields):
 
 @partial(jax.jit, static_argnums=0)
 def observe_series(observe, states, depth):
-    """What `observe` gives of states with a leading axis of samples."""
+    """The shares that `observe` returns for states with a leading axis of samples."""
 
     def share(k):
         return observe.observe(SimpleNamespace(state=jax.tree.map(lambda field: field[k], states), depth=depth), k)
@@ -68,7 +68,7 @@ def observe_series(observe, states, depth):
 
 
 def linear_field(name, x, y):
-    """A linear field of order one over 50 km."""
+    """A linear field that changes by about one over 50 km."""
     return {"eta": 1, "u": -2, "v": 3}[name] * 0.1 + 2e-5 * x - 3e-5 * y
 
 
@@ -113,7 +113,7 @@ def test_weight_of_a_dry_cell_goes_to_the_other_cells():
 
 
 def test_observation_is_of_the_sample_nearest_in_time():
-    """In the order of the file."""
+    """Values are in the order of the observations."""
     config = make_config()
     time = np.array([STEPS * DT, 0.0, 1.4 * EVERY * DT, 1.6 * EVERY * DT, 0.49 * EVERY * DT, 0.5 * EVERY * DT])
     observe = make_operator(observations_at(0, np.full(6, 20e3), np.full(6, 20e3), time), config, WHOLE_DOMAIN, EVERY)
@@ -124,7 +124,7 @@ def test_observation_is_of_the_sample_nearest_in_time():
 
 
 def test_blocks_have_the_bits_of_one_and_the_exact_adjoint():
-    """<H x, y> = <x, H^T y> to round-off, for the sum over the blocks; no gradient on land or on closed faces."""
+    """<H x, y> = <x, Hᵀ y> to round-off, summed over blocks; the gradient is zero on land and closed faces."""
     rng = np.random.default_rng(3)
     mask = (rng.random((NY, NX)) > 0.2).astype(float)
     config = make_config(mask, rings=(False, True))
@@ -163,7 +163,7 @@ MASK[20:40, 28:52] = 0
 
 
 def wide_domain(ring=True, mask=MASK):
-    """A domain of 400 km x 300 km with an island, for 6 days."""
+    """Six days in a domain of 400 km x 300 km with an island."""
     options = {"grid__dx": 5 * KM, "grid__dy": 5 * KM, "grid__periodic_x": ring, "time__dt": 60.0, "run__steps": 8640}
     return configuration(*WIDE_SHAPE, {"mask": mask}, **options)
 
@@ -172,7 +172,7 @@ BAND = {"west": 280.0, "dlon": 0.5, "south": 20.0, "dlat": 0.5, "radius": 6371e3
 
 
 def track_steps(track, config):
-    """The distances east and north, m, between neighbouring observations of a track."""
+    """Distances to the east and to the north, m, between successive observations of a track."""
     dx, dy = np.diff(track.x), np.diff(track.y)
     if config.grid.kind == "latlon":
         lat, radius = np.radians(track.y), config.grid.radius
@@ -183,7 +183,7 @@ def track_steps(track, config):
 
 @pytest.mark.parametrize("kind", ["ring", "walls", "sphere"])
 def test_tracks_are_straight_and_sampled_over_water(tmp_path, kind):
-    """Inclined, at the spacing and speed of the satellite, on a sphere with their separation in the middle."""
+    """Angle, spacing and speed are those of the satellite; on a sphere the separation is that at mid-latitude."""
     open_water, sphere = np.ones(WIDE_SHAPE), {f"grid__{key}": value for key, value in BAND.items()}
     config = configuration(*WIDE_SHAPE, {"mask": open_water}, sphere=True, run__steps=8640, **sphere)
     config = config if kind == "sphere" else wide_domain(kind == "ring", open_water)
@@ -254,7 +254,7 @@ def test_values_have_normal_noise_of_the_stated_error():
 
 
 def test_observed_output_equals_the_observation_operator(tmp_path):
-    """Outputs without these records or cells are refused."""
+    """Output with too few records or another number of cells is refused."""
     rng = np.random.default_rng(1)
     values = {"mask": (rng.random((NY, NX)) > 0.1).astype(float), "eta": 0.1 * rng.standard_normal((NY, NX))}
     options = {"time__dt": DT, "run__steps": STEPS, "output__every_steps": EVERY, "run__executor": "reference"}

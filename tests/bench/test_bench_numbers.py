@@ -1,4 +1,4 @@
-"""What numbers, tables, comparisons, predictions and figures say of samples, which are made up here."""
+"""Numbers, tables, comparisons, predictions and figures that are computed from made-up samples."""
 
 import math
 from copy import deepcopy
@@ -55,7 +55,7 @@ def test_wrong_answer_is_a_failed_row_without_a_number(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("samples", "most"), [(3, 0.05), (5, 0.004)])
 def test_noise_seldom_counts_as_a_difference(samples, most):
-    """The rates of false alarms that the documentation gives, for normal samples."""
+    """The rates of false alarms are those in the documentation, for normal samples."""
     rng, trials = np.random.default_rng(0), 4000
     found = [verdict(*(tuple(row) for row in rng.normal(size=(2, samples)))) for _ in range(trials)]
     alarms = trials - found.count("within noise")

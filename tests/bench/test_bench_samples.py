@@ -1,4 +1,4 @@
-"""Samples of the model and of transforms on few cells: measured if they are right, else not at all."""
+"""Samples of the model and of transforms on few cells: times are measured only if the results are right."""
 
 import dataclasses
 import time
@@ -22,7 +22,7 @@ TRANSFORM = SweepRow("fft", "xla", 1, 24, 16, seconds=0.01)
 
 
 def task_of_row(row: SweepRow, folder, factor=1.0) -> dict:
-    """The task of a row, with the answer of the reference; its u times a factor."""
+    """The task of a row, with the state of the reference, whose u is multiplied by a factor."""
     path = folder / "answer.npy"
     np.save(
         path,
@@ -42,7 +42,7 @@ def test_right_answer_is_timed(tmp_path):
 
 @pytest.mark.parametrize(("factor", "where"), [(1.0001, "at this size"), (1.0, "in double precision")])
 def test_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, factor, where):
-    """An answer is off by one part in 10⁴: that of the row, or that of a small run in double precision."""
+    """One answer is wrong by one part in 10⁴: that of the row, or that of a small run in double precision."""
     given, right = task_of_row(JET, tmp_path, factor), reference_check.compute_reference
     monkeypatch.setattr(reference_check, "compute_reference", lambda config: right(config) * 1.0001)
     found = model_samples.measure_model(JET, given)
@@ -76,6 +76,6 @@ def test_transform_is_measured_only_where_it_is_right(monkeypatch):
 
 @pytest.mark.parametrize("layout", [(2, 2), (4, 1), (2, 1), (1, 2)])
 def test_counted_messages_and_bytes_are_those_of_the_model(layout):
-    """Half spectra of 8 columns, two for each block, so that everything divides."""
+    """Half spectra have 8 columns, so that they divide evenly among the blocks."""
     fourier = Fourier(MpiTransport(block_of_rank(0, layout, 8, 14), rank=0, size=layout[0] * layout[1]))
     assert count_all_to_alls(fourier, "float32") == pencil_traffic(layout, 8, 14, 4)

@@ -1,4 +1,4 @@
-"""Sweeps: their rows, what is refused, and from rows to results with workers that only pretend to measure."""
+"""Sweeps: their rows, what is refused, and results from workers that only pretend to measure."""
 
 import pytest
 from support.bench_record import new_record
@@ -58,7 +58,7 @@ def test_rows_that_need_too_much_memory_are_left_out():
 
 @pytest.fixture
 def run_swmodel(tmp_path, monkeypatch):
-    """Runs the program in an empty folder, as on two cores."""
+    """Runs the program in an empty folder, as if on two cores."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("swmodel.bench.session.available_cores", lambda: 2)
     return lambda line: invoke_swmodel(*line.split())
@@ -93,16 +93,16 @@ ALL_ROWS = [("reference", 1), ("xla", 1), ("xla", 2)]
 
 
 def small_record(rounds=2, steps=50, **machine):
-    """The record of a sweep of three rows that begins."""
+    """The record of a sweep of three rows before its first sample."""
     sweep = read_sweep("table", quick=True, executors=("xla",), rounds=rounds, nproc=(1, 2), steps=steps)
     return new_record(sweep, *make_rows(sweep._replace(one_core=False), 2), quick=True, cores=2, **machine)
 
 
 @pytest.fixture
 def measure_with_fake_workers(tmp_path, monkeypatch):
-    """Measures what a record lacks with workers that answer at once; returns the rows that were asked for a sample.
+    """Measures what a record lacks with workers that answer at once; returns the rows whose samples were requested.
 
-    `instead` has what happens instead of an answer, by executor and number of processes; the limits are not measured.
+    `instead` maps executor and number of processes to what happens instead of an answer. Limits are not measured.
     """
     monkeypatch.setattr(session, "measure_triad", lambda quick: {"gigabytes_per_second": 50.0, "by": "nothing"})
     monkeypatch.setattr(session, "measure_peak", lambda quick: {"gigaflops": 200.0, "by": "nothing"})

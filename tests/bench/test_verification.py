@@ -1,4 +1,4 @@
-"""The model gives the known answers; `swmodel verify` says so, and what differs."""
+"""The model passes its verification tests; `swmodel verify` reports that, or what differs."""
 
 import json
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 QUICK_SOLUTIONS = [name for name in VERIFICATION_TESTS if VERIFICATION_TESTS[name].quick]
 
 
-@pytest.mark.promise("the model gives the known answers")
+@pytest.mark.promise("the model agrees with analytic and benchmark solutions")
 @pytest.mark.parametrize(
     "name", [*QUICK_SOLUTIONS, *night_params(*(name for name in VERIFICATION_TESTS if name not in QUICK_SOLUTIONS))]
 )
@@ -33,7 +33,7 @@ def test_verify_prints_draws_and_records_its_results(tmp_path):
     assert (unknown.exit_code, "kelvin_wave" in unknown.stderr) == (2, True)
 
 
-@pytest.mark.promise("the model gives the known answers")
+@pytest.mark.promise("the model agrees with analytic and benchmark solutions")
 @pytest.mark.parametrize("measured", [2.0, float("nan"), np.float32(2.0)])
 def test_wrong_answer_has_its_exit_code(monkeypatch, tmp_path, measured):
     wrong = VerificationTest(

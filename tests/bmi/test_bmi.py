@@ -1,4 +1,4 @@
-"""The Basic Model Interface drives the model that `Simulation` is, and its values are those of the model."""
+"""The Basic Model Interface drives a `Simulation`, and its values are those of the model."""
 
 import json
 import os
@@ -26,10 +26,7 @@ MODEL_OPTIONS = SIZES | {"time.dt": 60.0, "run.steps": 20, "run.executor": "refe
 
 
 def make_component(tmp_path, case="inertial", forcings=(), more="", **options):
-    """The component of a configuration file, and the Simulation of that file; "inertial" is a flat sea at rest.
-
-    Options are given as section__key=value.
-    """
+    """The component and the Simulation of one file, with options section__key=value; "inertial" is at rest here."""
     options = {name.replace("__", "."): value for name, value in options.items()}
     options = MODEL_OPTIONS | ({"case.speed": 0.0} if case == "inertial" else {}) | options
     lines = [f"{key} = {json.dumps(value)}" for key, value in options.items() if value is not None]
@@ -41,7 +38,6 @@ def make_component(tmp_path, case="inertial", forcings=(), more="", **options):
 
 
 def values_of_variable(model, name):
-    """The values of a variable [y, x]."""
     return model.get_value(name, np.empty(NY * NX, model.get_var_type(name))).reshape(NY, NX)
 
 
@@ -62,7 +58,7 @@ def test_updates_take_the_steps_of_the_model(tmp_path, dtype):
     with pytest.raises(ValueError, match="read-only"):
         speed[0] = 1.0
     model.update()
-    model.update_until(190.0)  # no multiple of the time step: to the first one beyond
+    model.update_until(190.0)  # not a multiple of the time step: the model stops at the next one
     simulation.advance(4)
     assert (model.get_current_time(), model.get_time_step(), model.get_end_time()) == (240.0, 60.0, 1200.0)
     for name, field in zip((THICKNESS_NAME, U_NAME, V_NAME), simulation.state, strict=True):
@@ -85,7 +81,7 @@ def test_constant_fields_are_those_of_the_model(tmp_path):
 
 @pytest.mark.promise("the Basic Model Interface is the model")
 def test_stress_acts_from_the_step_after_it_was_set(tmp_path):
-    """On a flat sea that is periodic both ways u = sum of tau dt / (rho h) over the steps."""
+    """In a flat, doubly periodic sea u is the sum of tau dt / (rho h) over the steps."""
     options = {"physics__f0": 0.0, "time__stepper": "rk3", "run__dtype": "float64"}
     model, simulation = make_component(tmp_path, "inertial", ["wind_x"], **options)
     physics, expected = simulation.config.physics, 0.0
@@ -97,7 +93,7 @@ def test_stress_acts_from_the_step_after_it_was_set(tmp_path):
 
 
 def test_stress_is_that_of_the_case_until_it_is_set(tmp_path):
-    """It acts where it was set, as in a run that has it from the beginning."""
+    """The stress that was set acts as in a run that has it from the start."""
     stress = np.random.default_rng(1).normal(0, 0.2, (NY, NX))
     wind = {"wind": ("y x", np.full((NY, NX), 0.1), {"units": "Pa"})}
     of_file = {"input__wind_x": write_netcdf(tmp_path / "wind.nc", wind) + ":wind"}
@@ -128,7 +124,7 @@ def test_values_are_set_in_the_model(tmp_path, name):
 
 @pytest.mark.promise("the Basic Model Interface is the model")
 def test_water_added_through_a_pointer_stays(tmp_path):
-    """The memory has the present thickness after each step, and what is added to it is all that the sea gains."""
+    """The memory holds the current thickness after each step, and the sea gains exactly what is added to it."""
     model, _ = make_component(tmp_path, "rest", time__dt=20.0, run__dtype="float64")
     depth, area = model.get_value_ptr(THICKNESS_NAME), model.get_value_ptr("model_grid_cell__area")
     mouth = np.flatnonzero(model.get_value_ptr("earth_surface_ocean__area_fraction"))[:3]
@@ -167,7 +163,7 @@ def test_rotated_pole_grid_has_longitudes_and_latitudes(tmp_path):
 
 
 def test_faces_edges_and_nodes_obey_euler(tmp_path):
-    """Euler's formula, cells counter-clockwise around their area, and edges between the nodes of their faces."""
+    """Also: cells are numbered counter-clockwise, and edges connect the nodes of their faces."""
     model, _ = make_component(tmp_path)
     nodes, edges, faces = model.get_grid_node_count(0), model.get_grid_edge_count(0), model.get_grid_face_count(0)
     assert nodes - edges + faces == 1
@@ -224,7 +220,6 @@ TESTER_CODE = "import sys; from bmi_tester.main import main; sys.exit(main())"
 @pytest.mark.promise("the Basic Model Interface is the model")
 @pytest.mark.night
 def test_bmi_tester_of_csdms_passes(tmp_path):
-    """With a component that has every kind of variable."""
     pytest.importorskip("bmi_tester", reason="needs the tester of CSDMS: pip install bmi-tester")
     make_component(tmp_path, "vortex", more='tracer = [{name = "dye"}]')
     for name, text in {"component.py": COMPONENT_CODE, "pytest.ini": "[pytest]"}.items():

@@ -1,4 +1,4 @@
-"""The tsunami off Chile arrives at the buoy as it was recorded there; its source lies where the earthquake was."""
+"""The tsunami off Chile arrives at the buoy as recorded; the uplift of the sea floor moves only water."""
 
 import logging
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def first_crest(time, level):
-    """The first wave of a series: time and height of its crest, and when it rose to half of that, s and m."""
+    """Time (s) and height (m) of the first crest of a series, and the time (s) at which it rose to half the height."""
     found = (time >= 2.5 * 3600) & (time <= 4.0 * 3600)
     time, level = np.asarray(time)[found], np.asarray(level)[found]
     top = int(np.argmax(level))
@@ -25,7 +25,7 @@ def first_crest(time, level):
 @pytest.mark.promise("Okada's fault agrees with his table")
 @pytest.mark.fault("a storm, tide, inflow or tsunami is mistaken for a blow-up, or hides one")
 def test_tsunami_arrives_at_the_buoy_as_recorded(tmp_path, caplog):
-    """At half a degree it rises within 1 % of its time; the crest is within 4 %, a third lower, and so much broader."""
+    """At half a degree the rise is right to 1 % in time, the crest to 4 %; the crest is a quarter too low."""
     with caplog.at_level(logging.WARNING):
         swmodel.Simulation("chile2010", {"run.days": 0.17, "output.every_steps": 400}).run(tmp_path / "run")
     assert not caplog.records  # energy from the start is nothing to warn of
@@ -44,7 +44,7 @@ def test_tsunami_arrives_at_the_buoy_as_recorded(tmp_path, caplog):
         assert last.eta_max == pytest.approx(level.max(), rel=0.1)
 
 
-#: A coast along a meridian, with a fault under it: 1 m high land in the east, a sea of 2000 m in the west.
+#: A coast along a meridian with a fault under it: land 1 m high in the east, a sea 2000 m deep in the west.
 COAST = {
     **{"grid.nx": 60, "grid.ny": 60, "grid.west": 20.0, "grid.south": 33.0, "grid.east": 23.0, "grid.north": 36.0},
     **{"drying.active": True, "output.stations": [], "case.strike": 0.0, "case.dip": 30.0, "case.rake": 90.0},
@@ -60,7 +60,7 @@ BED = {
 @pytest.mark.fault("an earthquake under a coast makes water on dry land, or sinking land keeps its height")
 @pytest.mark.parametrize("slip", [8.0, -8.0], ids=["rises", "sinks"])
 def test_uplift_of_the_floor_lifts_only_the_water_above_it(slip):
-    """Dry ground stays dry and is as much higher; the volume displaced is that of the uplift under water."""
+    """Dry ground stays dry and rises by the uplift; the displaced volume is that of the uplift under water."""
     moved, before = (swmodel.Simulation("chile2010", COAST | {"case.slip": each}, fields=BED) for each in (slip, 0.0))
     sea, margin = before.field("h") > 0.1, moved.scheme.margin
     depth, still = (np.asarray(each.grid.depth)[margin:-margin, margin:-margin] for each in (moved, before))

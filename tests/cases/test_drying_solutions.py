@@ -1,4 +1,4 @@
-"""The known answers of water over dry land: solutions of the equations, and records as their sources have them."""
+"""Analytic solutions of water over dry land satisfy the equations and agree with SWASHES."""
 
 import os
 import shutil
@@ -19,10 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize(("name", "f0"), [("thacker_planar", 0.7), ("thacker_curved", -0.5)])
 def test_rotating_bowls_satisfy_the_shallow_water_equations(name, f0):
-    """Central differences of the exact fields over a tenth of a cell, where all neighbours are wet.
-
-    SWASHES has these bowls without rotation.
-    """
+    """Central differences of the exact fields, where all neighbours are wet. SWASHES has no bowls with rotation."""
     grid = {"grid.nx": 41, "grid.ny": 37, "grid.dx": 0.1, "grid.dy": 0.11}
     config = swmodel.load(name, grid | {"physics.f0": f0}, environ={})
     at, steps = grid_points(config), np.array([0.01, 0.011, 0.001])
@@ -43,7 +40,7 @@ def test_rotating_bowls_satisfy_the_shallow_water_equations(name, f0):
         assert np.abs(sum(terms))[wet].max() < 1e-5 * np.abs(terms).max()
 
 
-#: The program of the package swashes, beside this Python or on the path.
+#: The program of the package swashes, next to this Python or on the path.
 SWASHES_PROGRAM = shutil.which("swashes", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 INVISCID = {"case.radius": 1.0, "case.speed": 9.81**0.5 / 2, "physics.depth": 0.5, "physics.linear_drag": 0.0}
 SWASHES_CASES = {
@@ -58,7 +55,7 @@ needs_swashes = pytest.mark.skipif(not SWASHES_PROGRAM, reason="needs SWASHES, t
 
 
 def run_swashes(solution, *cells):
-    """What SWASHES prints: its text, and its table [cell, column]."""
+    """The text that SWASHES prints, and the table [cell, column] in it."""
     words = [SWASHES_PROGRAM, *solution.split(), *map(str, cells)]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     return text, np.loadtxt(text.splitlines())
@@ -67,7 +64,7 @@ def run_swashes(solution, *cells):
 @needs_swashes
 @pytest.mark.parametrize("solution", SWASHES_CASES)
 def test_exact_fields_are_those_of_swashes(solution):
-    """Delestre and others (2013): thickness, and transport, of their program, to the digits of its time."""
+    """Thickness and transport are those of SWASHES (Delestre and others 2013), to the digits of its printed time."""
     name, overrides = SWASHES_CASES[solution]
     plane = solution.startswith("2")
     text, rows = run_swashes(solution, 20, *[20] * plane)
@@ -83,7 +80,7 @@ def test_exact_fields_are_those_of_swashes(solution):
 
 @needs_swashes
 def test_dam_break_floods_a_step_as_in_swashes():
-    """The energy of the water is kept over a step of the bed; the mean error of thickness is below 1 %."""
+    """The flow conserves energy over a step of the bed; the mean error of thickness is below 1 %."""
     expected = run_swashes("1 7 1 1", 100)[1][:, 1]
     bed = {
         "depth": lambda at: np.where(at.x < 10, 4.0, 3.0) + 0 * at.y,

@@ -1,4 +1,4 @@
-"""The case hurricane: balance under a storm that stands still, the surge of a slow one; tracks from files."""
+"""The case hurricane: balance under a storm that stands still, flooding of a beach, and tracks from files."""
 
 import math
 
@@ -10,8 +10,8 @@ from swmodel import ConfigError, load
 from swmodel.config import from_toml, to_toml
 from swmodel.config.loading.fixed_on_resume import differences
 from swmodel.errors import UsageError
+from swmodel.forcing import holland, storm_tracks, track_formats
 from swmodel.model.validate import check_config
-from swmodel.ocean import best_track, holland
 from swmodel.ocean.coordinates import points
 from swmodel.verification.comparison import simulate
 
@@ -35,14 +35,12 @@ TABLE_TRACK = """time,lon,lat,wind,pressure,radius,outer
 
 @pytest.fixture
 def track_file(tmp_path):
-    """A track in a file."""
     path = tmp_path / "track"
     path.write_text(TABLE_TRACK)
     return path
 
 
 def basin_options(path, days=0.25, **grid):
-    """Options of a basin in degrees under the storm of a file."""
     sphere = {"kind": "latlon", "west": -93.0, "east": -87.0, "south": 18.0, "north": 24.0, "nx": 24, "ny": 24} | grid
     more = {"physics.f0": 0.0, "case.track": str(path), "run.executor": "reference", "case.coast": 50.0}
     return {f"grid.{key}": value for key, value in sphere.items()} | more | {"run.days": days}
@@ -53,13 +51,13 @@ def test_nothing_moves_under_a_storm_at_rest_without_wind():
     model = simulate("hurricane", SMALL | still, 1.0)
     model.advance(20)
     config, at = model.config, points(model.config.grid, "centre", [20], [30])
-    deficit = best_track.DEFAULT_OUTER_PRESSURE - config.case.air_pressure(config, at, 0.0).item()
+    deficit = storm_tracks.DEFAULT_OUTER_PRESSURE - config.case.air_pressure(config, at, 0.0).item()
     assert np.abs(model.field("speed")).max() < 1e-12
     assert model.field("eta")[20, 30] / (deficit / 100.0) == pytest.approx(9.95e-3, rel=1e-3)
 
 
 def test_beach_floods_up_to_the_height_of_the_surge():
-    """The bed falls from the land to deep water; where the highest water is below it, it stays dry."""
+    """The bed falls from the land to deep water; land above the highest water stays dry."""
     land = {"case.beach": 3.0, "drying.active": True, "case.landfall": 43200.0, "output.maxima": ("eta",)}
     model = simulate("hurricane", SMALL | land, 0.7)
     depth = np.broadcast_to(model.setup.grid(model.block, 0).depth, model.block.shape)
@@ -78,12 +76,12 @@ def test_beach_floods_up_to_the_height_of_the_surge():
 @pytest.mark.parametrize("text", [BEST_TRACK, HURDAT, TABLE_TRACK], ids=["ATCF", "HURDAT2", "table"])
 def test_every_kind_of_track_gives_the_same_storm(track_file, text):
     track_file.write_text(text)
-    track = best_track.read(track_file)
+    track = track_formats.read_track(track_file)
     assert [f"{date:%d %H}" for date in track.dates] == ["25 12", "25 18"]
     known = [[-90.0, 20.0, 25.72222, 99000.0], [-90.5, 21.2, 51.44444, 95000.0]]
     np.testing.assert_allclose(track.values[:, :4], known, rtol=1e-6)
     np.testing.assert_allclose(track.values[:, 5], [55560.0, 37040.0])
-    storm = best_track.storm_at(np.array([0.0, 21600.0]), track.values, 10800.0, 1.1e5)
+    storm = storm_tracks.storm_at(np.array([0.0, 21600.0]), track.values, 10800.0, 1.1e5)
     assert (storm.x, storm.y) == pytest.approx((-90.25, 20.6))
     assert (storm.u, storm.v) == pytest.approx((-0.55e5 * math.cos(math.radians(20.6)) / 21600, 1.32e5 / 21600))
 
@@ -101,8 +99,8 @@ def test_every_kind_of_track_gives_the_same_storm(track_file, text):
 )
 def test_table_of_another_program_is_the_same_track(track_file, change):
     track_file.write_text(change(TABLE_TRACK), newline="")
-    track, truth = best_track.read(track_file), best_track.parse_track(TABLE_TRACK.splitlines(), "")
-    there = ~np.isnan([[math.nan if name in track.n_estimated else 0.0 for name in best_track.VALUE_LIMITS]] * 2)
+    track, truth = track_formats.read_track(track_file), track_formats.parse_track(TABLE_TRACK.splitlines(), "")
+    there = ~np.isnan([[math.nan if name in track.n_estimated else 0.0 for name in storm_tracks.VALUE_LIMITS]] * 2)
     np.testing.assert_array_equal(track.values[there], truth.values[there])
     assert track.dates == truth.dates
     assert {*track.n_estimated} == (
@@ -115,30 +113,30 @@ def test_storm_of_archive_is_chosen_by_identifier_or_name(track_file):
     later = HURDAT.replace("AL052021,                IDA", "AL092021, KATE").replace("202108", "202110")
     track_file.write_text(HURDAT + later)
     with pytest.raises(UsageError, match=r"2 storms .*AL052021 IDA, AL092021 KATE"):
-        best_track.read(track_file)
+        track_formats.read_track(track_file)
     for storm, month in (("AL052021", 8), ("kate", 10), ("AL092021 KATE", 10)):
-        assert [date.month for date in best_track.read(f"{track_file}:{storm}").dates] == [month] * 2
+        assert [date.month for date in track_formats.read_track(f"{track_file}:{storm}").dates] == [month] * 2
     with pytest.raises(UsageError, match="no storm SAM"):
-        best_track.read(f"{track_file}:SAM")
+        track_formats.read_track(f"{track_file}:SAM")
     track_file.write_text(BEST_TRACK.replace("2021082518,   ,", "2021082517, 40,"))
-    assert best_track.read(track_file).dates[1].strftime("%H:%M") == "17:40"
+    assert track_formats.read_track(track_file).dates[1].strftime("%H:%M") == "17:40"
     track_file.write_text(BEST_TRACK + BEST_TRACK.replace("20210825", "20221025"))
-    assert best_track.read(f"{track_file}:AL052021").dates[0].month == 8
+    assert track_formats.read_track(f"{track_file}:AL052021").dates[0].month == 8
     named = "".join(f"{line},,,,,,, IDA\n" for line in BEST_TRACK.splitlines())
     track_file.write_text(named.lower() + named.replace("AL, 05, 2021", "SH, 01, 2020").replace("IDA", "ANA"))
     for storm, year in (("ida", 2021), ("SH012021", 2020), ("ANA", 2020)):
-        assert best_track.read(f"{track_file}:{storm}").dates[0].year == year
+        assert track_formats.read_track(f"{track_file}:{storm}").dates[0].year == year
 
 
 @pytest.mark.fault("storms in a table become one track, or a storm goes straight for days without a word")
-@pytest.mark.parametrize("column", best_track.IDENTIFIERS)
+@pytest.mark.parametrize("column", track_formats.IDENTIFIERS)
 def test_storm_of_table_is_chosen_and_gaps_are_logged(track_file, column, caplog):
     first, *rows = TABLE_TRACK.splitlines()
     later = [row.replace("08-25T18", "08-27T12").replace("2021-08", "2021-09") for row in rows]
     lines = [f"{column},{first}", *(f"Ida,{row}" for row in rows), *(f"Kate,{row}" for row in later)]
     track_file.write_text("\n".join(lines))
     assert "2 storms (Ida, Kate)" in message_of_refusal({"case.track": str(track_file)})
-    assert [date.month for date in best_track.read(f"{track_file}:kate").dates] == [9, 9]
+    assert [date.month for date in track_formats.read_track(f"{track_file}:kate").dates] == [9, 9]
     load("hurricane", basin_options(f"{track_file}:Kate"), {}).case.start_date()
     assert "no fix in the 48 h after 2021-09-25T12:00" in caplog.text
 
@@ -153,14 +151,14 @@ def test_vortex_has_its_wind_radius_and_pressures():
 
 @pytest.mark.fault("the wind of a fast or wide storm is above that of its track, or without bound")
 def test_wind_never_exceeds_that_of_the_track():
-    """Of ten thousand random fixes: weak storms that move fast, wide ones, and pressures that contradict the wind."""
+    """Ten thousand random storms: weak ones that move fast, wide ones, and pressures that contradict the wind."""
     rng = np.random.default_rng(3)
     side = np.concatenate([-np.geomspace(1e6, 10.0, 8), [0.0], np.geomspace(10.0, 1e6, 8)])
     (east, north), ring = np.meshgrid(side, side), np.array([np.cos(np.arange(7)), np.sin(np.arange(7))])
     for _ in range(10_000):
         most, pressure, angle = rng.choice([0.0, rng.uniform(0, 120)]), rng.uniform(85e3, 105e3), rng.uniform(0, 7)
         outer, radius = max(pressure, rng.uniform(90e3, 107e3)), 10 ** rng.uniform(3, 6)
-        velocity = rng.uniform(0, best_track.MAX_STORM_SPEED) * np.array([np.cos(angle), np.sin(angle)])
+        velocity = rng.uniform(0, storm_tracks.MAX_STORM_SPEED) * np.array([np.cos(angle), np.sin(angle)])
         storm = holland.Storm(0.0, 0.0, most, pressure, outer, radius, *velocity)
         wind = np.hypot(*holland.wind(storm, east, north, rng.uniform(-1.5e-4, 1.5e-4)))
         assert wind.max() <= holland.ONE_TO_TEN_MINUTE_WIND * most * (1 + 1e-12)
@@ -186,7 +184,8 @@ def message_of_refusal(changes) -> str:
         ("hello\n", "no track"), (HURDAT.replace("21.2N", "21.2X"), ":3:"),
         (TABLE_TRACK.replace("25T12:00", "26T12:00"), ":3: times"),
         (BEST_TRACK.replace("2021082518", "2021082512"), ":3: times"),
-        (TABLE_TRACK.rpartition("2021")[0], "2 to 400"), (TABLE_TRACK.replace("51.44444", ""), ":3:"),
+        (TABLE_TRACK.rpartition("2021")[0], "2 to 400"),
+        (TABLE_TRACK.replace("51.44444,950", ","), ":3: the wind is missing"),
         (TABLE_TRACK.replace("51.44444", "266"), ":3: the wind is 266"),
         (TABLE_TRACK.replace(",950,", ",90900,"), ":3: the pressure in the centre is 90900"),
         (TABLE_TRACK.replace("37.04", "0.04"), ":3: the radius of the largest wind is 0.04"),
@@ -216,10 +215,10 @@ def test_impossible_track_is_refused_with_its_line(track_file, text, words):
     ids=["deepest", "weak, across 180", "fast", "zones"],
 )  # fmt: skip
 def test_tracks_of_true_storms_are_read_and_written(rows):
-    lines = [",".join(best_track.COLUMNS), *(",".join(map(str, row)) for row in rows)]
-    track = best_track.parse_track(lines, "")
+    lines = [",".join(storm_tracks.COLUMNS), *(",".join(map(str, row)) for row in rows)]
+    track = track_formats.parse_track(lines, "")
     np.testing.assert_allclose(track.values[:, 2], [row[3] for row in rows])
-    again = best_track.parse_track(best_track.track_table(track), "")
+    again = track_formats.parse_track(storm_tracks.track_table(track), "")
     assert again.dates == track.dates
     np.testing.assert_allclose(again.values, track.values, rtol=1e-15)
 
@@ -232,7 +231,7 @@ def test_track_must_match_the_grid_domain_and_time_of_the_run(track_file):
     for elsewhere in ({"west": 87.0, "east": 93.0}, {"south": -24.0, "north": -18.0}):
         assert "away from" in message_of_refusal(basin_options(track_file, 0.125, **elsewhere))
     track_file.write_text(HURDAT.replace("90.0W", "179.0E").replace("90.5W", "179.0W"))
-    storm = best_track.storm_at(np.array([0.0, 21600.0]), best_track.read(track_file).values, 10800.0, 1.1e5)
+    storm = storm_tracks.storm_at(np.array([0.0, 21600.0]), track_formats.read_track(track_file).values, 10800.0, 1.1e5)
     assert (storm.x, storm.u) == pytest.approx((180.0, 2.2e5 * math.cos(math.radians(20.6)) / 21600))
 
 
@@ -257,7 +256,7 @@ def test_run_without_a_date_follows_its_track_from_start_to_end(track_file, tmp_
 
 @pytest.mark.fault("a run along a track continues with another track, or cannot continue without its file")
 def test_configuration_keeps_its_track_and_refuses_another(track_file):
-    """The name and place of the file do not matter; so a run continues that an earlier version began with the file."""
+    """The path of the file does not matter, so a run that an earlier version started with the file continues."""
 
     def text(file):
         return to_toml(check_config(load("hurricane", basin_options(file) | {"time.dt": 10.0}, {})))

@@ -1,4 +1,4 @@
-"""Oceans over the Earth's relief: the tide of all of them, that of a strait, and a sea at rest."""
+"""Seas with the Earth's relief: the tide of all oceans, that of a strait, and a sea at rest."""
 
 import netCDF4
 import numpy as np
@@ -15,7 +15,7 @@ from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
 
-#: So much drag that waves die soon.
+#: Drag so strong that the initial waves decay soon.
 STRONG_DRAG_OPTIONS = {
     "physics.linear_drag": 2e-5,
     "output.every": "5 days",
@@ -26,7 +26,7 @@ STRONG_DRAG_OPTIONS = {
 
 @pytest.fixture(scope="module")
 def global_tide_run(tmp_path_factory):
-    """The configuration and the folder of a run at five degrees."""
+    """The configuration and the folder of a global run at five degrees."""
     folder = tmp_path_factory.mktemp("global_m2") / "run"
     config = swmodel.load("global_m2", STRONG_DRAG_OPTIONS | {"grid.nx": 72, "grid.ny": 34}, environ={})
     swmodel.Simulation(config).run(folder)
@@ -35,7 +35,7 @@ def global_tide_run(tmp_path_factory):
 
 @pytest.mark.night
 def test_drag_dissipates_the_power_of_the_tidal_forcing(global_tide_run):
-    """Over periods of a tide that does not grow any more; to the few per cent that bays as narrow as a cell cost."""
+    """When the tide no longer grows; the tolerance allows for the errors of bays as narrow as a cell."""
     config, folder = global_tide_run
     with netCDF4.Dataset(folder / "harmonics.nc") as data:
         data.set_auto_mask(False)
@@ -58,10 +58,10 @@ def test_drag_dissipates_the_power_of_the_tidal_forcing(global_tide_run):
 @pytest.mark.night
 @pytest.mark.parametrize("pole", [None, (-40.0, -80.0)])
 def test_global_tide_drives_a_regional_grid_at_its_open_boundaries(global_tide_run, tmp_path, pole):
-    """The South Atlantic at 2.5 degrees, about the pole of the Earth and another one: as in the run of all oceans."""
+    """The South Atlantic at 2.5 degrees, with the Earth's pole or another one, has the tide of the global run."""
     part = {"grid.nx": 16, "grid.ny": 16, "grid.periodic_x": False, "grid.pole": pole, "time.cfl": 0.3}
     part |= STRONG_DRAG_OPTIONS | {"output.harmonics_from": "2 days", "run.days": 4.0, "run.executor": "reference"}
-    # With a pole: cells near (20 W, 20 S), which lies 60 degrees from it.
+    # With a rotated pole: cells near (20 W, 20 S), 60 degrees from the pole.
     lon, lat = from_earth(pole, -20.0, -20.0) if pole else (-20.0, -20.0)
     part |= {"grid.west": lon - 20.0, "grid.east": lon + 20.0, "grid.south": lat - 20.0, "grid.north": lat + 20.0}
     sides = {"open_boundaries.sides": ["west", "east", "south", "north"], "open_boundaries.nodal": False}
@@ -77,7 +77,7 @@ def test_global_tide_drives_a_regional_grid_at_its_open_boundaries(global_tide_r
 
 @pytest.mark.night
 def test_tide_of_the_salish_sea_is_that_observed():
-    """It is lowest near Victoria, and high and late in the strait of Georgia."""
+    """The tide is lowest near Victoria, and high and late in the Strait of Georgia."""
     places = ((40, 3), (16, 78), (58, 81))  # rows and columns in the ocean, near Victoria and near Vancouver
     simulation = swmodel.Simulation("salish_sea", {"open_boundaries.amplitude": [0.8, 0.0]})
     simulation.advance(round(0.75 * 86400 / simulation.dt))

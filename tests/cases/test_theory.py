@@ -1,4 +1,4 @@
-"""Waves, vortices and turbulence follow their theory, where `swmodel verify` has no such answer; twins are twins."""
+"""Waves, vortices and turbulence follow theory that `swmodel verify` does not cover; first guesses of twins."""
 
 import numpy as np
 import pytest
@@ -22,12 +22,12 @@ FINE = {"grid.nx": 50, "grid.ny": 100, "grid.dx": 20e3, "grid.dy": 20e3}
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.parametrize("nodes", [{}, {"case.nodes_x": 3, "case.nodes_y": 2, "physics.gravity": 1.0}])
 def test_seiche_has_frequency_of_its_mode_on_the_c_grid(nodes):
-    """Self-attraction slows it by the root of 1 - beta; the C-grid slows it by (k dx)²/24."""
+    """Self-attraction lowers it by the factor sqrt(1 - beta), the C-grid by the fraction (k dx)²/24."""
     basin = {"grid.nx": 25, "grid.ny": 17, "grid.dx": 4e3, "grid.dy": 3e3, "physics.self_attraction": 0.09, **nodes}
     basin |= {"case.amplitude": 1e-6, "time.cfl": 0.2, "run.executor": "reference"}
     simulation = simulate("seiche", basin)
     config = simulation.config
-    # A quarter past three periods sea level goes through zero, where it tells the phase best.
+    # After three and a quarter periods sea level passes through zero, where it is most sensitive to the phase.
     simulation.advance(round(3.25 * 2 * np.pi / seiche.frequency(config) / simulation.dt))
     shape, eta = seiche.mode_shape(config, grid_points(config)), simulation.field("eta")
     part = (eta * shape).sum() / (shape**2).sum()
@@ -76,7 +76,7 @@ def test_vortex_is_steady_to_second_order_with_other_fluxes(flux):
 
 @pytest.mark.night
 def test_potential_vorticity_is_conserved_over_a_seamount():
-    """After seven days it is that upstream where the seamount is higher than a third; the cyclone drifts away."""
+    """After seven days it has its upstream value over the upper two thirds of the seamount; the cyclone drifts away."""
     deep = {"physics.gravity": 1.0, "physics.depth": 5e3, "case.height": 0.03, "scheme.vorticity_flux": "enstrophy"}
     simulation = simulate("seamount", {"grid.nx": 96, "grid.ny": 48, "grid.dx": 10e3, "grid.dy": 10e3, **deep}, 7 * DAY)
     config, corners, zeta = simulation.config, grid_points(simulation.config, "corner"), simulation.field("zeta")
@@ -120,7 +120,6 @@ def test_unknown_winds_are_gaussian_and_correlated_in_time():
     assert abs(np.corrcoef(now, days)[0, 1] - np.exp(-0.5)) < 0.15
 
 
-#: Turbulence on an uneven grid.
 SMALL = {"grid.nx": 50, "grid.ny": 37, "grid.dx": 10e3, "grid.dy": 12e3, "case.wavenumber": 6}
 WALLS = {"grid.periodic_y": False}
 CLOSED_BASIN = WALLS | {"grid.periodic_x": False}
@@ -131,7 +130,7 @@ def turbulence_config(overrides):
 
 
 def spectrum(config, u, v):
-    """K = 0, 1, ... wavelengths in the longer side, and the mean kinetic energy of waves within 1/2 of them."""
+    """K = 0, 1, ... wavelengths in the longer length, and the mean kinetic energy of waves within K ± 1/2."""
     grid = config.grid
     energy = sum(0.5 * np.abs(np.fft.fft2(a) / a.size) ** 2 for a in (u, v))
     m, n = np.fft.fftfreq(grid.nx, 1 / grid.nx)[None, :], np.fft.fftfreq(grid.ny, 1 / grid.ny)[:, None]
@@ -179,7 +178,7 @@ def test_flow_has_its_speed_no_divergence_and_balances_pressure(overrides):
 
 @pytest.mark.parametrize("overrides", [CLOSED_BASIN, *night_params(WALLS)])
 def test_nonlinear_balance_leaves_the_flow_without_divergence(overrides):
-    """The model's own tendency of the divergence, where the layer is so deep that its thickness hardly varies."""
+    """Measured by the model's tendency, with a layer so deep that its thickness hardly varies."""
     rates = {}
     for balance in ("linear", "nonlinear"):
         options = {"case.balance": balance, "physics.depth": 1e9, "scheme.vorticity_flux": "energy", "run.steps": 1}

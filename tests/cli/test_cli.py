@@ -1,4 +1,4 @@
-"""The command line: what it refuses, with which exit code; that it starts fast; what the doctor concludes."""
+"""The command line refuses wrong input with the right exit code and starts fast; `doctor` warns of untested JAX."""
 
 import importlib
 import json
@@ -17,14 +17,14 @@ from swmodel.cli import COMMAND_GROUPS, main
 from swmodel.cli.doctor.findings import check_jax_version
 from swmodel.errors import FilesError, NumericalError, SetupError, UsageError, exit_code
 
-doctor = importlib.import_module("swmodel.cli.doctor")  # beside the command of this name
+doctor = importlib.import_module("swmodel.cli.doctor")  # the package, not the command of this name
 SLOW_IMPORTS = ("jax", "mpi4py", "mpi4jax", "netCDF4", "matplotlib", "scipy")
 COMMANDS = {command.name: command for command in sum(COMMAND_GROUPS.values(), ())}
 
 
 @pytest.fixture
 def run_swmodel(tmp_path, monkeypatch):
-    """Runs the program in an empty folder: swmodel("run jet") -> result with exit_code, stdout, stderr."""
+    """run_swmodel("run jet") runs the program in an empty folder; returns exit_code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     return lambda line: invoke_swmodel(*line.split())
 
@@ -97,7 +97,7 @@ def test_init_writes_a_configuration_that_runs_as_the_case(run_swmodel, tmp_path
 
 @pytest.mark.fault("a case file is missing, is not Python, raises, or defines no case or several")
 def test_every_command_that_takes_a_case_takes_a_case_file(run_swmodel, tmp_path):
-    """Each executes it, as the error shows that it raises; nothing is started or left."""
+    """Each command executes the case file, as its error shows; nothing is started or left behind."""
     write_bump(tmp_path, "height = 0.5\nraise ValueError('for a reason')\n")
     for line in (
         *("run bump.py", "init bump.py", "cases bump.py", "assimilate bump.py", "check-gradient bump.py"),
@@ -110,7 +110,7 @@ def test_every_command_that_takes_a_case_takes_a_case_file(run_swmodel, tmp_path
 
 
 def test_errors_have_documented_exit_codes(run_swmodel, monkeypatch):
-    """An unexpected exception is one line, and 70."""
+    """An unexpected exception gives one line and exit code 70."""
     missing, bug = ModuleNotFoundError(name="mpi4jax"), ModuleNotFoundError(name="swmodel.nothing")
     codes = {UsageError(): 2, SetupError(): 3, missing: 3, NumericalError(): 4, FilesError(): 5, PermissionError(): 5}
     codes |= {MemoryError(): 3, RuntimeError("RESOURCE_EXHAUSTED: Out of memory"): 3}
@@ -127,7 +127,7 @@ def test_errors_have_documented_exit_codes(run_swmodel, monkeypatch):
 
 @pytest.mark.slow
 def test_commands_without_computation_import_no_jax_or_mpi():
-    """The package alone not even NumPy."""
+    """`import swmodel` does not even import NumPy."""
     lines = ["--version", "run --help", "bench table --help", "bench tabel", "cases", "init jet", "run jet --nproc 0"]
     program = f"""import sys, swmodel
 print('HEAVY', dir(swmodel) and {{'numpy', 'pydantic'}} & set(sys.modules))
@@ -142,7 +142,7 @@ for line in {lines}:
 
 
 def parse_line(line):
-    """The name and the options of the command that a line calls, as click reads them; it is not executed."""
+    """The name and the options of the command in a line, as click parses them; the command is not executed."""
     words = shlex.split(line)
     words = words[words.index("swmodel") + 1 :] if "swmodel" in words else words
     command, context = main, click.Context(main)

@@ -1,4 +1,4 @@
-"""Starting mpiexec and judging how a run ended, with small programs in its place; what a run shows on the way."""
+"""How the launcher starts mpiexec, judges how a run ended, and shows progress; small programs stand for mpiexec."""
 
 import io
 import os
@@ -32,7 +32,7 @@ signal 9 (Killed).
 
 
 def launch_statements(directory, *lines, report=lambda event: None):
-    """Run Python statements in the place of mpiexec; the exit code of the launcher."""
+    """Run Python statements instead of mpiexec; returns the exit code of the launcher."""
     program = "\n".join(["import os, sys, time", f"folder = {str(directory)!r}", *lines])
     return launch.run([sys.executable, "-c", program], 2, directory, report)
 
@@ -63,7 +63,7 @@ def test_mpiexec_is_searched_beside_the_interpreter_first(tmp_path, monkeypatch)
 @pytest.mark.fault("more ranks than cores")
 @pytest.mark.fault("Open MPI: the root user, binding, slots, messages")
 def test_environment_of_ranks_suits_cores_and_mpi(monkeypatch):
-    """More ranks than cores let each other run; Open MPI starts as many as asked for and binds none to a core."""
+    """If there are more ranks than cores, they yield; Open MPI starts as many as requested and binds none to a core."""
     for name in (*launch.environment.OPEN_MPI_VARIABLES, "MPIR_CVAR_POLLS_BEFORE_YIELD"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(launch.environment, "n_cores", lambda: 2)
@@ -79,7 +79,7 @@ def test_environment_of_ranks_suits_cores_and_mpi(monkeypatch):
 
 @pytest.mark.fault("absurd numbers of processes")
 def test_more_processes_than_memory_are_refused(monkeypatch):
-    """Unless they may lie on other machines."""
+    """Unless the processes may run on other machines."""
     for name in launch.CLUSTER_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(launch.environment, "total_memory", lambda: 8e9)
@@ -93,7 +93,7 @@ def test_more_processes_than_memory_are_refused(monkeypatch):
 def test_exit_code_is_the_one_in_status_json(tmp_path):
     for state, exit_code, mpiexec_code, code in (
         ("completed", 0, 0, 0),
-        ("failed", 4, 0, 4),  # mpiexec may return 0 after a rank has failed
+        ("failed", 4, 0, 4),  # mpiexec may return 0 although a rank failed
         ("stopped", 75, 1, 75),
         ("running", 0, 0, 70),
     ):
@@ -103,7 +103,7 @@ def test_exit_code_is_the_one_in_status_json(tmp_path):
 
 @pytest.mark.parametrize("words", [HYDRA_MESSAGE, OPEN_MPI_MESSAGE])
 def test_rank_that_died_is_named(tmp_path, capfd, words):
-    """And none of mpiexec's own words are shown."""
+    """And no output of mpiexec itself is shown."""
     message = "rank 3 ended: Killed (signal 9)"
     hello = message_line({"rank": 3, "pid": 4711, "host": "sea"})
     code = launch_statements(
@@ -122,7 +122,7 @@ def test_signal_is_passed_on_once_all_ranks_are_there(tmp_path):
         tmp_path,
         "import signal",
         "signal.signal(15, lambda *_: (open(folder + '/heard', 'w').close(), sys.exit()))",
-        f"{PRINT_STEP}; time.sleep(0.5)",  # the signal comes before the ranks have said that they are there
+        f"{PRINT_STEP}; time.sleep(0.5)",  # the signal comes before the ranks report that they have started
         *(
             f"print({message_line({'rank': rank, 'pid': 'PID', 'host': host})!r}.replace('PID', str(os.getpid())), "
             "flush=True)"
@@ -175,7 +175,7 @@ def test_events_pass_from_rank_to_launcher(monkeypatch):
 
 
 def test_without_terminal_progress_is_a_line_every_ten_seconds():
-    """And one at the end."""
+    """And another line at the end."""
     stream, now = io.StringIO(), 0.0
     with progress.LineReporter(stream, clock=lambda: now) as report:
         for step in range(0, 201, 8):

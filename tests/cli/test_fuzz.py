@@ -1,6 +1,6 @@
-"""Configurations and command lines of any kind, valid and broken: a run that completes, or one exit code and a reason.
+"""Random configurations and command lines, valid and broken: a run completes, or gives an exit code and a reason.
 
-Never a traceback, never a hang. `make fuzz` tries many more of them, other ones every time.
+There is never a traceback or a hang. `make fuzz` tries many more examples, different ones every time.
 """
 
 import json
@@ -20,9 +20,9 @@ from swmodel.model.validate import check_config
 
 pytestmark = pytest.mark.slow
 
-#: Of `swmodel run`, beside 0: usage, a blow-up, files.
+#: Exit codes of `swmodel run` besides 0: usage, a blow-up, files.
 DOCUMENTED_EXIT_CODES = (2, 4, 5)
-#: A run as a program of its own.
+#: A run that is started as a separate program.
 RUN_COMMAND = ("run", "rest", "-s", "grid.nx=5", "-s", "grid.ny=4", "--steps", "1", "--executor", "reference")
 RUN_COMMAND += ("--output", "apart", "--force")
 #: Keys that would make a run long, or start processes.
@@ -31,18 +31,18 @@ RUN_LENGTH_AND_PROCESS_KEYS = ("days", "nproc", "layout", "transport", "walltime
 
 @pytest.fixture(scope="module")
 def file_folder(tmp_path_factory):
-    """A folder with files to point commands at, made the current one for the tests."""
+    """A folder with files for the commands, which is the working folder of the tests."""
     directory = tmp_path_factory.mktemp("fuzz")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
-        # Nothing is compiled for configurations that do not run.
+        # Compile nothing for configurations that do not run.
         patch.setattr(availability, "unsupported_reason", lambda executor, setup: "")
         fuzz.make_files()
         yield directory
 
 
 def is_resolved(*source):
-    """Whether the configuration is complete, or refused with reasons."""
+    """Whether the configuration is either resolved, or refused with reasons."""
     try:
         with fuzz.time_limit():
             config = check_config(load(*source))
@@ -70,7 +70,7 @@ def test_any_configuration_is_complete_or_refused(file_folder):
 
 @pytest.mark.promise("no input causes a traceback or a hang")
 def test_file_with_any_typing_error_is_accepted_or_refused(file_folder):
-    """Characters deleted, changed and put into a valid file."""
+    """Characters of a valid file are deleted, changed and inserted."""
 
     def check(name, data):
         text = list(to_toml(load(name, {}, {}), comments=data.draw(st.booleans())))
@@ -109,7 +109,7 @@ def test_any_command_line_works_or_gives_reason(file_folder):
 @pytest.mark.fault("numbers at which formulas overflow or lose all digits")
 @pytest.mark.night
 def test_any_single_number_is_accepted_or_refused(file_folder):
-    """All else is right, so that nothing else is refused first, and every check sees it."""
+    """All other values are valid, so that the number reaches every check."""
     for section, key in fuzz.numeric_keys("jet"):
         for value in fuzz.EXTREMES:
             assert is_resolved("jet", {"grid.nx": 5, "grid.ny": 4} | {f"{section}.{key}": value}, {})

@@ -1,4 +1,4 @@
-"""What is said of a valid configuration that may not be meant: only where it holds, and what is offered works."""
+"""Remarks on valid settings that are probably mistakes: they appear only where they apply, and their advice works."""
 
 import re
 
@@ -42,10 +42,10 @@ def domain_size(source, overrides=()):
     ],
 )  # fmt: skip
 def test_changed_domain_size_is_remarked_with_its_remedy(overrides, remedies):
-    """Nothing is said of a domain that was given a size."""
+    """There is no remark if a size of the domain was given."""
     assert all(words in line for words, line in zip(remedies, remarks_on_domain("jet", overrides), strict=True))
     if remedies:
-        repaired = [each for each in overrides if each != "grid.dx=7e3"] + remedies  # in place of the size of cells
+        repaired = [each for each in overrides if each != "grid.dx=7e3"] + remedies  # instead of the size of cells
         assert remarks_on_domain("jet", repaired) == []
         assert domain_size("jet", repaired) == domain_size("jet")
 
@@ -64,7 +64,7 @@ SPHERE = {"kind": "latlon", "west": 0.0, "east": 9.0, "south": 0.0, "north": 6.0
 
 @pytest.mark.fault("a Coriolis parameter of a plane is given on a sphere")
 def test_coriolis_parameter_on_a_sphere_is_remarked(tmp_path):
-    """One of a file stays, unless the file is for a plane."""
+    """A parameter in a file is kept, unless the file is for a plane."""
     sphere = {f"grid.{key}": value for key, value in SPHERE.items()} | {"run.executor": "reference"}
 
     def found(**physics):
@@ -94,7 +94,7 @@ def test_wind_of_one_component_is_remarked():
         )
 
 
-@pytest.mark.fault("a gauge on ground that is dry at rest has an empty curve without a line")
+@pytest.mark.fault("a gauge on ground that is dry at rest has an empty curve without a remark")
 def test_gauges_on_dry_ground_are_remarked():
     places = [{"name": "pier", "x": 35e3, "y": 25e3}, {"name": "quay", "x": 75e3, "y": 25e3}]
     grid = {"grid.nx": 10, "grid.ny": 5, "grid.dx": 1e4, "grid.dy": 1e4, "drying.active": True}
@@ -105,7 +105,7 @@ def test_gauges_on_dry_ground_are_remarked():
     assert "pier" not in line
 
 
-@pytest.mark.fault("wind on a film of water without drag reaches hundreds of metres per second without a line")
+@pytest.mark.fault("wind on a thin layer of water without drag reaches hundreds of metres per second without a remark")
 @pytest.mark.parametrize(("drying", "drag", "lines"), [(True, 0.0, 1), (True, 0.02, 0), (False, 0.0, 0)])
 def test_wind_on_thin_layers_without_drag_is_remarked(drying, drag, lines):
     options = {"drying.active": drying, "physics.manning": drag}
@@ -124,7 +124,7 @@ def test_rounded_time_of_user_terms_is_remarked(dtype, steps, lines):
 
 
 def test_tide_without_its_forcing_or_boundary_data_is_remarked():
-    """Unless the run has no potential of a tide, as a small sea."""
+    """Unless the run has no tidal potential, such as a small sea."""
     for inside, outer, expected in (
         (["M2", "K1"], ["K1", "M2"], []), (["M2", "S2"], [], ["tide.constituents: nothing of M2, S2"]),
         (["M2"], ["K1"], ["tide.constituents: nothing of M2", "open_boundaries.constituents: K1 enters"]),

@@ -1,4 +1,4 @@
-"""The commands and programs of every page of docs/ and of README.md run as they stand there."""
+"""The commands and programs on every page of docs/ and in README.md and CONTRIBUTING.md run as printed."""
 
 import re
 import subprocess
@@ -12,12 +12,12 @@ from swmodel.cli import main
 from swmodel.config.options.model import Config
 from tools.page import PAGES, ROOT, RUN_LANGUAGES, read_blocks
 
-#: `swmodel COMMAND` and the words after it, in blocks, in tables and in the text.
+#: `swmodel COMMAND` and the words after it, in code blocks, tables and text.
 COMMAND = re.compile(r"\bswmodel ([a-z][a-z-]*)((?:\\\n|[^\n|`#&>\"])*)")
 OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
 SETTING = re.compile(r"(?:-s|--set) '?([a-z_]+)\.([a-z_0-9]+)[.=]")
 
-#: Programs that check the results of pages, with the names of their blocks.
+#: Programs that check the results of a page, with the variables of its blocks.
 CHECKS = {
     "README": "assert eta.shape == (45, 90) and simulation.step == 100",
     "output": """
@@ -53,7 +53,7 @@ def test_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_option_and_key_on_a_page_exists(page, tmp_path):
-    """And every block of TOML is a configuration, but for the reader's files that it names."""
+    """And every block of TOML is a configuration, apart from files of the reader that do not exist."""
     text = page.read_text(encoding="utf-8")
     for name, words in COMMAND.findall(text):
         assert not {*OPTION.findall(words)} - options_of(main.commands.get(name)), name
@@ -70,6 +70,6 @@ def test_every_option_and_key_on_a_page_exists(page, tmp_path):
 
 
 def options_of(command):
-    """The options of a command, and of those below it."""
+    """The options of a command and of its subcommands."""
     commands = [command, *getattr(command, "commands", {}).values()] if command else []
     return {"-h", "--help"}.union(*(option.opts for each in commands for option in each.params))

@@ -1,4 +1,4 @@
-"""`swmodel ensemble`: its settings, going on after a stop, wrong input; `ensemble.nc` and pictures of it."""
+"""`swmodel ensemble`: settings, continuation after a stop, wrong input, `ensemble.nc` and its pictures."""
 
 import netCDF4
 import numpy as np
@@ -58,11 +58,11 @@ def test_ensemble_leaves_a_status(ensemble_folder):
 @pytest.mark.promise("damage to restart files, records and static fields is found")
 @pytest.mark.fault("a restart file is corrupt or truncated")
 def test_ensemble_in_pieces_leaves_the_same_files(ensemble_folder, tmp_path):
-    """Stopped by its time limit, continued, and continued again from the older of two restart files."""
+    """The run is stopped by its time limit, continued, and continued again from the older of two restart files."""
     path = tmp_path / "stopped"
     line = *command_options(run__dtype="float64"), "--write-members", "4,1", "--output", path
     text = invoke_ensemble(*line, "--walltime", 0.01, "-s", "run.check_every_steps=1", code=75)
-    assert "at step 2" in text  # two chunks are the least
+    assert "at step 2" in text  # at least two chunks are computed
     assert f"swmodel resume {path}" in text
     assert not (path / "ensemble.png").exists()
     invoke_with_code("resume", path, "--steps", 7, "-s", "restart.every_steps=5", "--walltime", "none", "--quiet")
@@ -95,7 +95,7 @@ def test_ensemble_in_pieces_leaves_the_same_files(ensemble_folder, tmp_path):
         (["--nproc", "2", "--devices", "2"], 2, "devices"),
         (["--nproc", "2", "--layout", "1x2"], 2, "layout"),
         (["--executor", "reference"], 2, "reference"),
-        (["--members", "3", "--write-members", "1,3"], 2, "member 3; they are 0 to 2"),
+        (["--members", "3", "--write-members", "1,3"], 2, "member 3; they are numbered 0 to 2"),
     ],
 )
 def test_wrong_input_is_one_error(line, code, message, tmp_path):
@@ -123,7 +123,7 @@ def test_resume_refuses_another_ensemble_and_a_run(ensemble_folder, halfway_run)
 
 
 def test_perturb_options_become_configuration_keys():
-    """Wind without a length is one number; where nothing is perturbed, sea level is, as far as the grid resolves it."""
+    """Wind without a length gets one factor; by default sea level is perturbed, as far as the grid resolves it."""
     keys = perturbation_overrides(["wind=0.1", "initial.eta=0.5,1e5", "viscosity=0.3"])
     keys = [key.removeprefix("ensemble.") for key in keys]
     assert keys == ["wind=0.1", "wind_length=0", "initial_eta=0.5", "initial_eta_length=1e5", "viscosity=0.3"]
@@ -134,7 +134,7 @@ def test_perturb_options_become_configuration_keys():
 
 
 def test_settings_of_an_ensemble_are_refused_together(monkeypatch):
-    """Options of the case that have no effect are left out instead; the memory is that of one process."""
+    """Options of the case without effect are dropped instead of refused; memory is that of one process."""
     wrong = {"viscosity": 500.0, "initial_eta_length": 1e12, "wind_length": 1.3e6}
     wrong = {f"ensemble__{key}": value for key, value in wrong.items()}
     wrong |= {"output__means": ("eta",), "output__diagnostics_every_steps": 3}
@@ -157,7 +157,6 @@ FIELDS = ("eta", "u", "v", "zeta", "q", "speed")
 
 @pytest.fixture(scope="module")
 def written_ensemble(tmp_path_factory):
-    """The file with records of steps 0 and 3, and the members as they were at step 3."""
     options = {"case__name": "rest", "time__stepper": "rk3", "run__dtype": "float64", "run__executor": "xla"}
     options |= ETA_PERTURBATION_ONLY | {"output__fields": FIELDS, "ensemble__members": 3, "ensemble__write": (2, 0)}
     config = configuration(**options)
@@ -171,7 +170,7 @@ def written_ensemble(tmp_path_factory):
 
 @pytest.mark.night
 def test_ensemble_file_satisfies_the_cf_checker(written_ensemble):
-    """But for the role "grid_topology", which SGRID asks for and the checker does not know."""
+    """The role "grid_topology", which SGRID requires and the checker does not know, is the only exception."""
     errors, text = check_cf(written_ensemble[0])
     assert "cf:1.11" in text
     assert [error for error in errors if "grid_topology is not a valid cf_role" not in error] == []

@@ -1,4 +1,4 @@
-"""Members of an ensemble: equal to runs alone, perturbed as asked for; which of them cannot go on; their memory."""
+"""Members of an ensemble: equality with single runs, sizes of perturbations, blow-ups, and memory."""
 
 import re
 
@@ -33,7 +33,7 @@ WITHOUT_PERTURBED_FIELDS = {
 
 
 def members_with_other_bits(executor, advance):
-    """The numbers of the members that differ from a run alone, after twelve steps in two calls."""
+    """The numbers of the members that differ from a single run after twelve steps in two calls."""
     options = {"run__executor": executor, "ensemble__members": 3, "ensemble__advance": advance}
     config = configuration(run__dtype="float64", **options)
     together = Members(config)
@@ -54,7 +54,7 @@ def test_member_has_the_bits_of_a_single_run(advance):
 @pytest.mark.night
 @pytest.mark.mpi
 def test_member_has_the_bits_of_a_single_run_in_xla(ranks):
-    """On a rank that compiles as with `--reproducible`."""
+    """The rank compiles as with `--reproducible`."""
     assert ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT)(
         1, members_with_other_bits, "xla", "map"
     ) == [[]]
@@ -103,12 +103,11 @@ def test_perturbations_have_the_size_asked_for():
         assert abs(standard.std() - 1) < 4 / np.sqrt(2 * 399)
     perturbed = perturbations(configuration(run__dtype="float64", ensemble__members=200))
     eta = np.stack([perturbed.draw(member)[0].h - perturbed.initial_state.h for member in range(1, 200)])
-    independent = 5  # values in a field, at the least: it is 960 by 1280 km large, and their length 200 km
+    independent = 5  # least number of independent values in a field of 960 by 1280 km with a length of 200 km
     assert abs(np.sqrt(np.mean(eta**2)) / 0.5 - 1) < 4 / np.sqrt(2 * 199 * independent)
 
 
 def test_perturbed_wind_is_periodic_only_on_periodic_axes():
-    """Both components have the same factor."""
     basin = {"grid__periodic_x": True, "grid__periodic_y": False}
     basin |= {"run__executor": "reference"}
     config = random_case.configuration(12, 16, **basin, ensemble__wind=0.2, ensemble__wind_length=2e4)
@@ -139,7 +138,6 @@ def test_perturbations_depend_only_on_seed_and_member():
 
 
 def set_values(members, start, **values):
-    """Set values {field: [(member, row, column, value)]} in the state at the start."""
     fields = {name: np.array(field) for name, field in start.state._asdict().items()}
     for name, changes in values.items():
         for *place, value in changes:
@@ -150,7 +148,7 @@ def set_values(members, start, **values):
 @pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
 @pytest.mark.fault("the time step becomes too long")
 def test_unstable_members_stop_the_ensemble_and_leave_a_state(tmp_path, caplog):
-    """The time step is above the largest stable one, 3646 s; a warning at once, then the first bad member's state."""
+    """The time step is above the largest stable one, 3646 s: a warning at once, later the first bad member's state."""
     often = {"run__check_every_steps": 5, "restart__every_steps": 10}
     config = configuration(run__steps=300, run__dtype="float64", **often)
     config = config.model_copy(update={"time": config.time.model_copy(update={"dt": 5500.0})})
@@ -179,7 +177,6 @@ def test_unstable_members_stop_the_ensemble_and_leave_a_state(tmp_path, caplog):
 @pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
 @pytest.mark.fault("a tracer leaves its bounds without a message")
 def test_bad_members_are_named_with_the_place_of_the_first(tmp_path):
-    """The bound on a tracer is that of each member."""
     members = Members(configuration(physics__tracers=({"name": "tracer", "initial": 2.0},), run__executor="xla"))
     start, health = members.get(members.carry), members.health(tmp_path)
     thickness = 15 * start.state.h[3, 5, 4]
@@ -220,10 +217,10 @@ print(environment.peak_memory())
 
 @pytest.mark.night
 def test_members_take_the_memory_that_the_check_predicts(tmp_path):
-    """The check before the start counts fields per member; steps allocate none.
+    """The check before the start counts fields per member; steps must not allocate more.
 
-    Malloc has one arena, because those of threads would keep megabytes of free memory, and the program waits for each
-    step, because how much of a step's memory is free at a moment would depend on the machine's load.
+    Malloc has one arena, because arenas of threads would keep megabytes of free memory. The program waits for each
+    step, because otherwise the amount of free memory would depend on the machine's load.
     """
     environment = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
     few, many = (

@@ -1,4 +1,4 @@
-"""The programs of examples/ on few cells: what they are made of has known answers, and they run."""
+"""The programs of examples/ on few cells: they run, and their parts agree with exact results."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from support.example import import_example
 @pytest.mark.promise("derivatives with respect to a network are exact")
 @pytest.mark.night
 def test_closure_training_finds_the_viscosity_of_the_data():
-    """To 1 %, online, from forecasts of six hours; with it almost nothing is lost."""
+    """Training online with forecasts of six hours finds it to 1 %, and leaves hardly any loss."""
     pytest.importorskip("equinox")
     closure = import_example("closure")
     setup, true = replace(closure.TINY, stages=((1, 40),), batch=2), jnp.float32(0.03)
@@ -29,7 +29,6 @@ def test_closure_training_finds_the_viscosity_of_the_data():
 
 
 def random_state(cells, seed=0):
-    """h, u, v with walls around."""
     h, u, v = np.random.default_rng(seed).standard_normal((3, 2 * cells, cells))
     u[:, -1], v[-1] = 0, 0
     return [h + 500, u, v]
@@ -37,9 +36,9 @@ def random_state(cells, seed=0):
 
 @pytest.mark.night
 def test_laboratory_filters_spectra_and_scores_are_exact():
-    """A refined sea is filtered back to itself, up to the walls; the truth has no error.
+    """Filtering a refined sea gives the sea back, up to the walls; the truth has no error.
 
-    A Hann window spreads a wave over three rings; the sum is the mean energy.
+    A Hann window spreads a wave over three wavenumbers; the sum is the mean energy.
     """
     pytest.importorskip("equinox")
     laboratory = import_example("eddy_laboratory")
@@ -60,7 +59,7 @@ def test_laboratory_filters_spectra_and_scores_are_exact():
 
 @pytest.mark.release
 def test_laboratory_runs_on_few_cells(tmp_path):
-    """Each closure has a row of finite numbers; picture and film are there; two ranks train the network."""
+    """Each closure has a row of finite numbers; picture and animation exist; two ranks train the network."""
     pytest.importorskip("equinox")
     laboratory = import_example("eddy_laboratory")
     command = [sys.executable, laboratory.__file__, "--tiny", "--nproc", "2", "--output", tmp_path]
@@ -92,7 +91,7 @@ def test_eddies_are_drawn_and_gain_no_energy(tmp_path, monkeypatch):
 
 @pytest.mark.night
 def test_bay_gains_the_water_of_the_river(tmp_path):
-    """River and bay are coupled by the interface: no water is lost, and what comes in is river water."""
+    """River and bay are coupled by the interface: no water is lost, and all water that comes in is river water."""
     pytest.importorskip("bmipy", reason='needs bmipy: pip install ".[bmi]"')
     river = import_example("river")
     bay, error = river.couple(hours=1, log=lambda words: None)

@@ -1,4 +1,4 @@
-"""A compiled step is found or made, once, whole, and by nobody else; where that is impossible there is one line."""
+"""A step is compiled once, completely and privately, and then reused; if that is impossible, one message says so."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ def request_of_jet():
 
 @pytest.fixture
 def empty_cache(tmp_path, monkeypatch):
-    """An empty cache and nothing that came with the package; what this process has loaded is forgotten."""
+    """An empty cache, no library from the package, and no record of what this process has loaded."""
     monkeypatch.setattr(steps, "PREBUILT_FOLDER", tmp_path / "built")
     folder = tmp_path / "steps"
     monkeypatch.setenv("SWMODEL_CACHE", str(folder))
@@ -51,7 +51,7 @@ def clear_loaded_steps():
 
 @pytest.fixture
 def counting_compiler(tmp_path, monkeypatch):
-    """A compiler that counts its calls, and what it does besides, as lines of a shell script."""
+    """A function that makes a compiler which counts its calls and runs further lines of a shell script."""
     program, (real,) = tmp_path / "compiler", steps.compiler()
 
     def make(*lines):
@@ -65,7 +65,7 @@ def counting_compiler(tmp_path, monkeypatch):
 
 
 def test_step_is_compiled_once_and_then_loaded(empty_cache, counting_compiler, monkeypatch, request_of_jet):
-    """Into a folder for its user alone, also where files are for the group by default, as on many clusters."""
+    """The folder is private to its user, even if new files belong to the group by default, as on many clusters."""
     counting_compiler()
     monkeypatch.setenv("SWMODEL_CACHE", str(empty_cache / "in"))
     before = os.umask(0o002)
@@ -82,7 +82,7 @@ def test_step_is_compiled_once_and_then_loaded(empty_cache, counting_compiler, m
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 def test_library_depends_on_processor_scheme_and_source(empty_cache, monkeypatch, request_of_jet):
-    """But not other weights of the stepper: they are no part of what is compiled."""
+    """It does not depend on the weights of the stepper, because these are not compiled in."""
     changes = {"run.dtype": "float64", "time.stepper": "rk3", "physics.manning": 0.02, "time.ab2_epsilon": 0.2}
     *others, weights = (request_of(setup_of(load("jet", SMALL | {k: v}, environ={}))) for k, v in changes.items())
     assert weights.library_name("") == request_of_jet.library_name("")
@@ -99,7 +99,7 @@ def test_library_depends_on_processor_scheme_and_source(empty_cache, monkeypatch
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 @pytest.mark.night
 def test_library_is_reused_with_another_compiler(empty_cache, counting_compiler, request_of_jet):
-    """Rounding is written out, so that the bits are those of any compiler."""
+    """The text fixes all rounding, so every compiler gives the same bits."""
     made = steps.library_of(request_of_jet)
     counting_compiler("exit 1")
     assert steps.library_of(request_of_jet) == made
@@ -117,7 +117,7 @@ def test_missing_instructions_are_reported(empty_cache, monkeypatch, request_of_
 @pytest.mark.night
 @pytest.mark.parametrize(("level", "march"), [("-O3", "native"), (quick_compilation.QUICK_CXXFLAGS, "x86-64-v3")])
 def test_optimisation_and_vector_width_change_no_bit(empty_cache, monkeypatch, level, march):
-    """So tests may compile steps quickly."""
+    """Therefore tests may compile steps without optimisation."""
     if march != "native" and not (platform.machine() == "x86_64" and steps.has_instructions(march)):
         pytest.skip(f"this processor lacks {march}")
     weights = {"scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab3", "physics__slip": "no"}
@@ -183,7 +183,7 @@ def test_cache_writable_by_others_is_refused(empty_cache, tmp_path, request_of_j
     library = steps.library_of(request_of_jet)
     spoiled = {"folder": empty_cache, "library": library, "folder around": tmp_path, "owner": empty_cache}[whose]
     if whose == "owner" and os.getuid():
-        pytest.skip("only root gives folders away")
+        pytest.skip("only root can change the owner of a folder")
     os.chown(empty_cache, 12345, -1) if whose == "owner" else spoiled.chmod(0o777)
     with pytest.raises(SetupError, match=rf"{spoiled} .*SWMODEL_CACHE" if spoiled != tmp_path else f"{spoiled}: "):
         steps.library_of(request_of_jet)
@@ -218,9 +218,9 @@ import os
 from pathlib import Path
 from swmodel.config import load
 from swmodel.executors.availability import unsupported_reason
-from swmodel.executors.native import compile as steps, request_of
+from swmodel.executors.native import request_of, step_library as steps
 from swmodel.setup.setup import setup_of
-steps.BUILT = Path("none")
+steps.PREBUILT_FOLDER = Path("none")
 request = request_of(setup_of(load("jet", {}, environ={})))
 for _ in range(64):
     if not os.fork():

@@ -1,6 +1,4 @@
-"""Theorems about machine code, for the 24 configurations of support/covering_array.py, each compiled once in a test
-run.
-"""
+"""Properties of the compiled step, for the 24 configurations of support/covering_array.py, each compiled once."""
 
 import jax
 import numpy as np
@@ -54,7 +52,7 @@ def test_pairs_that_the_array_lacks_are_refused():
 
 
 def test_array_has_every_flux_stepper_and_term():
-    """A new one joins FACTORS."""
+    """A new one must be added to FACTORS."""
     configs = [covering_array.configuration_of(row) for row in covering_array.rows_by_name()]
     fluxes, steppers = (
         set(options.model_fields[name].annotation.__args__)
@@ -65,7 +63,7 @@ def test_array_has_every_flux_stepper_and_term():
     assert {name for config in configs for name in setup_of(config).scheme.term_names} == set(TERMS)
 
 
-#: Keys of the equations that the array leaves out: numbers and components like others in it, and what becomes of them.
+#: Keys of the equations that the array leaves out, by section: numbers and components like others that it has.
 KEYS_WITHOUT_FACTOR = {
     "physics": "gravity reduced_gravity full_gravity depth density linear_drag",
     "body_force": "x_amplitude x_phase y",
@@ -79,7 +77,7 @@ KEYS_WITHOUT_FACTOR = {
 
 
 def test_array_sets_every_key_of_the_equations():
-    """A new key joins FACTORS, or LIKE_OTHERS."""
+    """A new key must be added to FACTORS, or to KEYS_WITHOUT_FACTOR."""
     given = {key for row in covering_array.rows_by_name() for key in covering_array.overrides_of(row)}
     for section, others in KEYS_WITHOUT_FACTOR.items():
         keys = Config.model_fields[section].annotation.model_fields
@@ -120,9 +118,9 @@ def test_xla_step_agrees(row, executor):
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @for_each_row
 def test_threads_calls_and_restarts_have_same_bits(row):
-    """One call; two threads in calls of one and three steps; and another model that goes on from a stored carry.
+    """Compares one call; two threads, with calls of one and three steps; and a model that continues a stored carry.
 
-    Where the number of threads is asked for, each has a block of at least as many rows as the halo.
+    If the number of threads is given, each thread has a block of at least as many rows as the halo.
     """
     config = covering_array.configuration_of(row)
     assert 2 * setup_of(config).scheme.halo_width <= covering_array.NY
@@ -135,7 +133,7 @@ def test_threads_calls_and_restarts_have_same_bits(row):
 
 
 def advance(model, carry, config, steps):
-    """The carry after some steps, with the coefficients that hold then."""
+    """The carry after some steps, with varying coefficients updated on the way."""
     forcing, last = VaryingParams(setup_of(config), model.transport), int(carry.step) + steps
     while int(carry.step) < last:
         update_params(model, forcing, int(carry.step))
@@ -153,7 +151,7 @@ ROWS_WITH_SWEEPS = [
 
 @pytest.mark.parametrize("row", ROWS_WITH_SWEEPS)
 def test_several_steps_in_a_sweep_have_same_bits(row):
-    """The memory has the same values; the zero tendency of a closed face may have either sign."""
+    """The stepper's memory has equal values, but the zero tendency of a closed face may have either sign."""
     config = covering_array.configuration_of(row)
     prognostic = len(setup_of(config).scheme.state_type._fields)
     once, swept = (run_chunks("native", config, 5, steps_per_sweep=many) for many in (1, 2))
@@ -161,7 +159,7 @@ def test_several_steps_in_a_sweep_have_same_bits(row):
     assert all(np.array_equal(a, b) for a, b in zip(swept, once, strict=True))
 
 
-#: Rows of three steppers; test_derive.py transposes the product of options without a compiler.
+#: Rows of three steppers; test_derive.py checks derivatives of more options without a compiler.
 ROWS_WITH_DERIVATIVES = [list(covering_array.rows_by_name())[number] for number in (15, 17, 20)]
 
 
@@ -177,14 +175,14 @@ ROWS_WITH_DERIVATIVES = [list(covering_array.rows_by_name())[number] for number 
     ],
 )
 def test_native_derivatives_are_exact(row):
-    """Taylor slope 2, or a difference quotient where the scheme has kinks; tangent and adjoint agree.
+    """The Taylor slope is 2, or a difference quotient agrees if the scheme has kinks; tangent and adjoint agree.
 
-    Through films derivatives grow from step to step, and so does what they lose by rounding.
+    In thin layers derivatives grow from step to step, and so do their rounding errors.
     """
     config = covering_array.configuration_of(row)
     run = {"executor": "native", "dtype": "float64", "steps": 2 if row.startswith("drying") else 3}
     config = config.model_copy(update={"run": config.run.model_copy(update=run)})
-    config = resolve_without_checks(config)  # a sponge on a ring is refused, but has its equations
+    config = resolve_without_checks(config)  # a sponge on a periodic axis is refused, but can be computed
     checks = Checks(Problem(config, controls_of(config), lambda view, k: view.state))
     found = {"dot_product_error": checks.dot_product_error(), "dtype": "float64"}
     assert failures(found | checks.taylor()) == []

@@ -1,4 +1,4 @@
-"""The kernels of the executor `cuda` have the bits of the native step; a processor runs them (cuda_on_cpu.py)."""
+"""The kernels of the executor `cuda` give the bits of the native step; a CPU runs them here (cuda_on_cpu.py)."""
 
 import re
 from functools import partial
@@ -44,7 +44,7 @@ def cuda_on_this_cpu():
 @pytest.mark.promise("the executor does not change the answer")
 @pytest.mark.parametrize("row", [*ROWS[::3], *night_params(*(row for number, row in enumerate(ROWS) if number % 3))])
 def test_kernels_have_the_bits_of_the_native_step(row, monkeypatch):
-    """Halos are copied by kernels, or exchanged as between blocks; then each pass is split into several kernels."""
+    """Kernels copy the halos; or halos are exchanged as between blocks, and each pass is split into several kernels."""
     config = covering_array.configuration_of(row)
     names = setup_of(config).scheme.state_type._fields
     truth = run_chunks("native", config, 5)
@@ -58,7 +58,7 @@ def test_kernels_have_the_bits_of_the_native_step(row, monkeypatch):
 
 
 def digests_of_run(name, layout, sharded, by):
-    """The digests of the state after five steps and of a gradient; on this process's processor."""
+    """The digests of the state after five steps and of a gradient, computed on the CPU."""
     compile_quickly(True)
     config = with_layout(covering_array.configuration_of(name), layout, sharded, executor=by, steps=5)
     with cuda_on_cpu.cuda_executor_on_cpu(max_values=300):
@@ -73,7 +73,7 @@ def digests_of_run(name, layout, sharded, by):
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.parametrize(("layout", "sharded"), [((2, 1), True), ((2, 2), True), ((1, 2), False)])
 def test_kernels_on_several_blocks_have_the_bits_of_the_native_step(ranks, layout, sharded):
-    """State and gradient, on devices of one process and on processes; JAX or MPI exchanges the halos."""
+    """State and gradient agree on devices of one process and on several processes; JAX or MPI exchanges halos."""
     for name in ROWS[1], ROWS[12]:
         ours, theirs = (
             ranks(1 if sharded else 2, digests_of_run, name, layout, sharded, by) for by in ("cuda", "native")
@@ -81,20 +81,20 @@ def test_kernels_on_several_blocks_have_the_bits_of_the_native_step(ranks, layou
         assert ours == theirs
 
 
-#: The benchmark that is published, by stepper.
+#: The published benchmark, by stepper.
 PUBLISHED_OPTIONS = [pytest.param({"time.stepper": stepper}, id=stepper) for stepper in ("ab2", "gfb")]
 
 
 @pytest.mark.parametrize("options", PUBLISHED_OPTIONS)
 def test_kernels_of_the_benchmark_fit_into_the_registers(options):
-    """NVRTC compiles them for three generations of GPUs, and no value spills into memory, nor in the adjoint step."""
+    """NVRTC compiles them for three generations of GPUs without register spills, also in the adjoint step."""
     request = request_of(setup_of(load("published_jet", options, environ={})))
     for derivative, rows in ((), kernels.CELLS_PER_THREAD), (("adjoint",), 1):
         text = kernels.write_kernels(request._replace(derivative=derivative).step_code, request.dtype, rows).source
         assert [library.compile_text(text, architecture)[1] for architecture in ARCHITECTURES] == [0, 0, 0]
 
 
-#: Three rows, each with its architecture; before a release all rows with all.
+#: By default three rows, each with one architecture; before a release all rows with all architectures.
 ARCHITECTURES = "sm_70", "sm_80", "sm_90"
 DEFAULT_BUILDS = list(zip(ROWS, ARCHITECTURES, strict=False))
 OTHER_BUILDS = [(row, each) for row in ROWS for each in ARCHITECTURES if (row, each) not in DEFAULT_BUILDS]
@@ -106,7 +106,7 @@ OTHER_BUILDS = [(row, each) for row in ROWS for each in ARCHITECTURES if (row, e
     [*DEFAULT_BUILDS, *night_params(*OTHER_BUILDS, mark=pytest.mark.release)],
 )
 def test_kernels_of_all_options_fit_into_the_registers(row, architecture, derivative, monkeypatch):
-    """Where one kernel for a pass does not, it is split."""
+    """A pass is split if a single kernel for it does not fit."""
     spills, compiled = [], library.compile_text
     monkeypatch.setattr(library, "read_or_make", lambda name, make: make())
     monkeypatch.setattr(library, "compile_text", lambda *given: spills.append(compiled(*given)) or spills[-1])
@@ -117,7 +117,6 @@ def test_kernels_of_all_options_fit_into_the_registers(row, architecture, deriva
 
 
 def traced_loop(options):
-    """The loop over steps of a small jet."""
     setup = setup_of(load("published_jet", options | {"grid.nx": 70, "grid.ny": 37, "time.dt": 10.0}, environ={}))
     transport = SerialTransport(block_of_rank(0, (1, 1), *setup.shape))
     kernel = StepKernel(setup.scheme, setup.method, setup.scheme.margin, executor.STEPS_PER_CALL)
@@ -129,7 +128,7 @@ def traced_loop(options):
 
 @pytest.mark.parametrize("options", PUBLISHED_OPTIONS)
 def test_loop_over_kernels_is_lowered_for_gpus_and_copies_no_field(options):
-    """Its turns have the foreign call alone, and no operation on a whole field, nor when XLA has compiled them."""
+    """Its iterations have only the foreign call and no operation on a whole field, also after XLA compiled them."""
     traced = traced_loop(options)
     (turn, _) = re.findall(r"do \{(.*?)stablehlo.return", traced.lower(lowering_platforms=("cuda",)).as_text(), re.S)
     assert turn.count("@swmodel_cuda_step") == 1
@@ -144,7 +143,7 @@ def test_loop_over_kernels_is_lowered_for_gpus_and_copies_no_field(options):
 
 
 def programs_of_gradient(layout):
-    """The text of the programs of a gradient for GPUs, forward and back, of a layout of devices."""
+    """The text of the forward and the adjoint program of a gradient for GPUs, on a layout of devices."""
     config = with_layout(covering_array.configuration_of(ROWS[1]), layout, True, executor="cuda", steps=5)
     with cuda_on_cpu.cuda_executor_on_cpu(max_values=300):
         problem = Problem(resolve_without_checks(config), ("eta", "u", "v"), lambda view, k: view.state)
@@ -161,14 +160,14 @@ def programs_of_gradient(layout):
 @pytest.mark.mpi
 @pytest.mark.parametrize("layout", [(1, 1), (2, 1)])
 def test_gradient_is_lowered_for_gpus(ranks, layout):
-    """On one device, and on two, which send each other halos."""
+    """On one device, and on two, which exchange halos."""
     ((forward, back),) = ranks(1, programs_of_gradient, layout)
     for text in forward, back:
         assert "@swmodel_cuda_step" in text
         assert ("collective_permute" in text) == (layout != (1, 1))
 
 
-#: Rows whose derivatives are compared by day, and at night; the others before a release, as they take minutes.
+#: Rows whose derivatives are compared by default, and at night; the others, which take minutes, before a release.
 DEFAULT_DERIVATIVE_ROWS = ROWS[1:2]
 NIGHT_DERIVATIVE_ROWS = [
     row for row in ROWS if row.startswith(("ab", "leapfrog")) and row not in DEFAULT_DERIVATIVE_ROWS
@@ -186,7 +185,7 @@ RELEASE_DERIVATIVE_ROWS = [row for row in ROWS if row not in DEFAULT_DERIVATIVE_
     ],
 )
 def test_derivatives_of_kernels_have_the_bits_of_the_native_step(row, monkeypatch):
-    """Gradient and Hessian product, with passes that are split into kernels; zeros may have another sign."""
+    """Gradient and Hessian product agree, with passes that are split into kernels; zeros may differ in sign."""
     monkeypatch.setattr(library, "load", partial(cuda_on_cpu.load_kernels, max_values=400))
     found = []
     for name in ("cuda", "native"):
@@ -208,8 +207,6 @@ def test_derivatives_of_kernels_have_the_bits_of_the_native_step(row, monkeypatc
 
 @pytest.mark.fault("no compiler, or one that fails, is killed or writes invalid output")
 def test_auto_chooses_xla_where_kernels_cannot_be_compiled(monkeypatch):
-    """On a machine with a GPU."""
-
     def fails(request):
         raise SetupError("no kernels")
 

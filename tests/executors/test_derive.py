@@ -1,4 +1,4 @@
-"""Tangent and transpose of the graph of a step: each other's, and the derivative of what the step computes."""
+"""Tangent and transpose of the graph of a step are transposes of each other, and the derivative of the step."""
 
 import itertools
 
@@ -45,7 +45,7 @@ SCHEMES = [
 
 
 class TorusStep:
-    """The step of a scheme on a torus of water, with random fields; numbers and fields are differentiated by."""
+    """The step of a scheme on a doubly periodic sea, differentiated with respect to its state and `steady` fields."""
 
     def __init__(self, scheme, method):
         rows = [
@@ -69,7 +69,7 @@ class TorusStep:
         self.left = list(self.programs[-1].outputs)
 
     def random(self, programs, seed=0):
-        """Values of what the programs read."""
+        """Random values of all that the programs read."""
         rng, found = np.random.default_rng(seed), {}
         for node in nodes_of(programs):
             if node.op in ("field", "static", "line"):
@@ -129,7 +129,7 @@ def test_tangent_and_transpose_are_the_derivative(flux, stepper, names):
 
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "fma", "fms", "fnma", "axpy"])
 def test_folding_of_zeros_and_ones_keeps_values(op):
-    """Of every operation of which some operands are numbers, as on water, where masks are."""
+    """It does so for every operation and all operands that may be numbers, as masks are on water."""
     count, x = OPERATIONS[op].value.__code__.co_argcount - 2, np.array([[0.7, -1.3]])
     for operands in itertools.product((0.0, 1.0, "x"), repeat=count):
         graph = Graph(np.dtype(float))
@@ -164,7 +164,7 @@ def test_every_function_of_a_term_is_differentiated(monkeypatch):
     [("abs", jnp.abs, [0.0]), ("maximum", jnp.maximum, [2.0, 2.0]), ("minimum", jnp.minimum, [2.0, 2.0])],
 )
 def test_derivative_at_a_kink_is_that_of_jax(op, function, at):
-    """That from above of an absolute value at 0; half of each where two are equal."""
+    """For abs(0) it is the derivative from above; for equal operands of a maximum or minimum, 1/2 for each."""
     value = OPERATIONS[op].value(np, None, *at)
     ours = [multiplied(1.0) for multiplied in OPERATIONS[op].derivatives(np, None, value, *at)]
     np.testing.assert_array_equal(ours, jax.grad(function, argnums=range(len(at)))(*at))

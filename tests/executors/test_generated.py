@@ -1,4 +1,4 @@
-"""What is made from the dynamics is what they compute: on land and water, with terms that nobody has thought of."""
+"""The generated step computes what the dynamics compute: on land and water, also with unusual terms."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_graph_reads_the_width_of_the_scheme(flux, options):
 
 
 def with_term(monkeypatch, tendency):
-    """The scheme of a configuration with one more term, which has the name of its function, and the configuration."""
+    """A configuration, and its scheme with one more term, which has the name of its function."""
     name = tendency.__name__
     monkeypatch.setitem(terms.TERMS, name, Term(name, tendency))
     config = configuration(NY, NX, random_fields(NY, NX, land=0.1), grid__periodic_y=True)
@@ -42,7 +42,6 @@ def with_term(monkeypatch, tendency):
 
 
 def tendency_of_all_functions(flow, params, now):
-    """Every function that a term may use."""
     x, y = mx_f(flow.h) / 60, my_f(flow.h) / 70
     xp = x.values.__array_namespace__()
     bump = x.map(lambda a: xp.where(a > 1, xp.exp(-a), xp.sin(a) + xp.log(a)))
@@ -50,7 +49,7 @@ def tendency_of_all_functions(flow, params, now):
     root = y.map(lambda a: xp.cbrt(a - 1) + xp.sqrt(a) + abs(a - 1.1) + a**3 + a**0.4 + xp.cos(a))
     far = flow.u.shift(0, -3) * flow.h.shift(0, 3) / 50
     squared = x
-    for _ in range(12):  # so that what stands in front is squared, too
+    for _ in range(12):  # so that the coefficient in front is squared, too
         squared = squared * squared * flow.grid.dx.u / 8e3 + 0.1
     here = flow.grid.depth.map(
         lambda a: xp.where(a > 50, a, 1.0) + xp.where(a <= 50, a, 2.0) + xp.where(a != 3, a, 1.0)
@@ -102,7 +101,7 @@ def numpy_calling_term(flow, params, now):
 )
 def test_untraceable_term_is_refused_with_its_line(monkeypatch, tendency, what):
     config, scheme = with_term(monkeypatch, tendency)
-    vars(scheme)["halo_width"] = 1  # found with arrays, on which some of these fail already
+    vars(scheme)["halo_width"] = 1  # otherwise found with arrays, with which some of these terms fail
     with pytest.raises(UsageError) as found:
         _ = request_of(Setup(config, scheme)).step_code
     text, line = str(found.value), tendency.__code__.co_firstlineno + 1

@@ -1,4 +1,4 @@
-"""The native step: thin domains, sweeps, and what it leaves out. Its answer: test_covering.py."""
+"""The native step: thin domains, sweeps, and skipped land. test_covering.py checks its results."""
 
 import re
 from functools import partial
@@ -61,7 +61,7 @@ def test_compiled_loop_copies_no_field(stepper, steps_per_sweep):
     ("ny", "nx", "layout", "stepper", "width", "itemsize", "steps_per_sweep"),
     [
         (1800, 3600, (1, 1), "ab2", 1, 4, 4),
-        (1800, 3600, (4, 2), "ab2", 1, 4, 1),  # 19 MB a block
+        (1800, 3600, (4, 2), "ab2", 1, 4, 1),  # 19 MB per block
         (900, 1800, (2, 1), "ab2", 1, 4, 1),
         (900, 1800, (2, 1), "ab3", 1, 8, 4),
         (1800, 3600, (1, 1), "leapfrog", 1, 4, 4),
@@ -81,10 +81,7 @@ def test_steps_in_a_sweep_follow_from_smallest_block(ny, nx, layout, stepper, wi
 
 
 def continent_case(stepper, sides=()):
-    """A case of which a third is far from any water, in float32, with a lake of one cell inside of the land.
-
-    Islands are everywhere but in the east.
-    """
+    """A case with a third of the cells far from any water, a lake of one cell, and islands except in the east."""
     ny, nx = 70, 500
     fields, mask = random_fields(ny, nx, coefficients=("viscosity",), amplitude=0.1), np.ones((ny, nx))
     mask[12:50, 60:250] = mask[30:60, 100:350] = mask[:6, 300:380] = mask[:, :30] = 0
@@ -106,20 +103,20 @@ SIDES = ("east", "north")
     [("ab3", 3, ()), *night_params(("rk3", 1, ()), ("leapfrog", 3, ()), ("ab2", 2, SIDES))],
 )
 def test_skipping_land_far_from_water_changes_no_bit(stepper, many, sides, monkeypatch):
-    """A third or more is left out here, and keeps what it holds; without flags all is computed as beside land."""
+    """At least a third of the cells is skipped and keeps its values; without flags all are computed as near land."""
     config, real = continent_case(stepper, sides), calls.NativeCalls.flags
     options = {"steps_per_sweep": many} if many > 1 else {}
     model, carry = build(config, **options)
     here = block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx)
     static = setup_of(config).static(here, model.kernel.margin)
     call = calls.NativeCalls(model.kernel, model.static_of(*static), model.dt, model.transport)
-    least = 0.2 if stepper == "rk3" else 0.35  # the stages keep anything on land, and see it from further away
+    least = 0.2 if stepper == "rk3" else 0.35  # stages may hold anything on land, and read it from further away
     assert least < (np.asarray(call.flags(skip_land=True)) == 2).mean() < 0.7
     assert (np.asarray(call.flags()) < 2).all()
     assert (np.asarray(call.flags()) == 0).mean() > 0.05
     fewer = after(config, 4, 3, **options)
     monkeypatch.setattr(calls.NativeCalls, "flags", lambda self, skip_land=False: real(self))
-    others = after(config, 7, threads=1, **options)  # a program of its own
+    others = after(config, 7, threads=1, **options)  # a separate program
     monkeypatch.setattr(calls.NativeCalls, "flags", lambda self, skip_land=False: 0 * real(self) + np.uint8(1))
     near = after(config, 7, threads=2, **options)
     for ours, other, all_near in zip(fewer, others, near, strict=True):

@@ -1,4 +1,4 @@
-"""Without the native step everything runs on JAX, and whoever could build it is told how, once."""
+"""Without the native step everything runs on JAX, and one message says how to build it."""
 
 import logging
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_library_of_another_version_is_refused(monkeypatch):
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 @needs_native_step
 def test_library_for_a_newer_jax_is_refused(monkeypatch):
-    """As JAX takes foreign calls that were built for an older one, but not for a newer one."""
+    """JAX accepts foreign calls that were built for an older jaxlib, but not for a newer one."""
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     assert findings.check_native_step().advice == ""
     fake_build_info(monkeypatch, jaxlib="0.1.2")

@@ -1,6 +1,6 @@
-"""Every option of the equations, recorded as the graph that C++ and adjoint are made from, has the reference's answer.
+"""For every option of the equations, the graph from which C++ and adjoints are generated agrees with the reference.
 
-NumPy evaluates the graph: no compiler has a part in it. tests/executors/test_covering.py compares machine code.
+NumPy evaluates the graph, without a compiler. tests/executors/test_covering.py compares machine code.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from swmodel.executors.reference import ReferenceModel
 from swmodel.setup.setup import setup_of
 
 FLUXES = ("energy", "enstrophy", "arakawa_lamb", "weno5", "weno7")
-#: Whether y and x are rings.
+#: Whether y and x are periodic.
 PERIODIC_YX = {"rings": (True, True), "y ring": (True, False), "channel": (False, True), "basin": (False, False)}
 SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}
 NO_SLIP = {"physics__slip": "no"}
@@ -64,10 +64,7 @@ FIELD_COEFFICIENTS = {"coefficients as fields": COEFFICIENTS, "closures as field
 
 
 def assert_agrees(config, steps=2):
-    """The recorded steps have the state of the reference, relative to the largest value of each field.
-
-    In float64 to 1e-12; in float32 to 1e-5.
-    """
+    """Recorded steps and reference agree to 1e-12, in float32 to 1e-5, of the largest value of each field."""
     reference, recorded = ReferenceModel(setup_of(config)), RecordedSteps(config)
     truth = reference.advance(reference.start(), steps, config.time.dt).state
     ours = recorded.advance(recorded.start(), steps).state
@@ -93,7 +90,7 @@ def test_stepper_with_flux_agrees(stepper, flux, dtype):
 @pytest.mark.promise("no uninitialised value is read")
 @pytest.mark.parametrize("option", [*({"scheme__vorticity_flux": flux} for flux in FLUXES), BIHARMONIC, FIFTH_ORDER])
 def test_declared_halo_is_not_wider_than_needed(option):
-    """Recorded fills all beyond it with NaN in every test of this file; here its last row is NaN, too."""
+    """In this file RecordedSteps fills all cells beyond the halo with NaN; here also the outer row of the halo."""
     recorded = RecordedSteps(configuration(9, 11, random_fields(9, 11, land=0.0), grid__periodic_y=True, **option))
     assert np.isfinite(recorded.advance(recorded.start(), 1).state).all()
     recorded.halo -= 1
@@ -105,14 +102,14 @@ def test_declared_halo_is_not_wider_than_needed(option):
 @pytest.mark.parametrize("boundary", PERIODIC_YX)
 def test_term_with_boundary_agrees(boundary, term):
     ring_y, ring_x = PERIODIC_YX[boundary]
-    ring_y = ring_y and term != "beta plane"  # f would jump where the ring closes
+    ring_y = ring_y and term != "beta plane"  # f would jump at the periodic boundary
     stepper = {"stepper": "ab2"} if term in ("self-attraction", "manning", "sponge") else {}
     options = TERM_OPTIONS[term] | {f"time__{key}": value for key, value in stepper.items()}
     fields = random_fields(7, 11, coefficients=FIELD_COEFFICIENTS.get(term, ()))
     assert_agrees(configuration(7, 11, fields, grid__periodic_y=ring_y, grid__periodic_x=ring_x, **options))
 
 
-#: Open boundaries where walls are, and what is given outside: numbers, fields, a tide.
+#: Options by the sides with open boundaries; boundary data are numbers, fields, or a tide.
 OPEN_BOUNDARY_OPTIONS = {
     "west": {},
     "east, north": {"open_boundaries__level": 0.3, "open_boundaries__transport_x": 5.0, **BIHARMONIC, **NO_SLIP},
@@ -173,7 +170,7 @@ def test_sphere_agrees(option):
 
 @pytest.mark.parametrize("beta", [0.0, 2e-11])
 def test_fields_that_are_constant_along_rows_agree(beta):
-    """They are numbers and lines in the graph."""
+    """Such fields are numbers and lines in the graph."""
     state = {name: random_fields(7, 11)[name] for name in ("eta", "u", "v")}
     assert_agrees(configuration(7, 11, state, physics__beta=beta, physics__linear_drag=1e-6, **BIHARMONIC))
 

@@ -80,7 +80,7 @@ BAND = {"kind": "latlon", "west": 20.0, "south": -35.0, "dlat": 11.0, "radius": 
 @pytest.mark.parametrize("slip", ["free", "no"])
 @pytest.mark.parametrize("flux", ["energy", "arakawa_lamb"])
 def test_mass_and_energy_are_conserved_on_a_sphere(ring, slip, flux):
-    """With exact areas of cells, and those of the kinetic energy at faces the product of their lengths."""
+    """The areas of cells are exact; the areas at faces, for the kinetic energy, are products of lengths."""
     rng = np.random.default_rng(7)
     fields, gravity = random_seabed(rng), 2.0
     physics = {"gravity": gravity, "slip": slip}
@@ -118,7 +118,7 @@ def test_chunks_have_same_bits():
 @pytest.mark.parametrize("flux", FLUXES)
 @pytest.mark.parametrize("slip", ["free", "no"])
 def test_wall_equals_a_row_of_land(flux, slip):
-    """Bit for bit, with everything on a closed basin embedded in one more row and column of land."""
+    """With all terms, a closed basin gives the same bits if embedded in one more row and column of land."""
     rng = np.random.default_rng(5)
     fields, state = all_term_fields(rng), random_state(rng)
     closed, ring = {"periodic_y": False, "periodic_x": False}, {"periodic_y": True, "periodic_x": True}

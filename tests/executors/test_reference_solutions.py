@@ -1,4 +1,4 @@
-"""The NumPy reference gives the known answers, and its steppers have their orders."""
+"""The NumPy reference reproduces analytic solutions, and its steppers have their orders of accuracy."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from swmodel.ocean.state import State
 @pytest.mark.parametrize("stepper", STEPPERS)
 @pytest.mark.parametrize("flux", FLUXES)
 def test_lake_stays_at_rest(stepper, flux):
-    """Exactly at its resting level, and to round-off of the pressure with its level raised."""
+    """It stays exactly at its resting level, and to round-off of the pressure at a raised level."""
     rng = np.random.default_rng(9)
     fields = random_seabed(rng)
     fields["depth"][:, 5] = 0.5
@@ -34,7 +34,7 @@ def uniform_state(u, v, h=100.0):
 
 @pytest.mark.parametrize("flux", FLUXES)
 def test_inertial_oscillation(flux):
-    """u = U cos ft, v = - U sin ft to the error U (f dt)^5 t / (120 dt) of rk4."""
+    """u = U cos ft, v = - U sin ft, with the error U (f dt)^5 t / (120 dt) of rk4."""
     f, dt, steps = 1e-4, 100.0, 300
     physics, time = {"f0": f}, {"stepper": "rk4"}
     reference = make_reference(grid={"periodic_y": True}, physics=physics, scheme={"vorticity_flux": flux}, time=time)
@@ -65,7 +65,7 @@ def test_viscous_decay(order, along, wall):
 
 
 def test_poiseuille_flow_is_steady_with_no_slip():
-    """u = G (y (L - y) + dy²/4) / 2 nu: the parabola, a quarter of a cell's square higher than in the continuum."""
+    """u = G (y (L - y) + dy²/4) / 2 nu: the parabola of the continuum, except for the dy²/4."""
     ny, dy, nu, tau = 13, 0.7, 0.3, 2.0
     y, L = (np.arange(ny) + 0.5) * dy, ny * dy
     G = tau / (1000.0 * 50.0)

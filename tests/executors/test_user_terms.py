@@ -1,4 +1,4 @@
-"""Terms of the user's own are computed as those of the model are: by each executor, in time, in derivatives."""
+"""User terms are computed as the terms of the model are: by each executor, in time, in derivatives."""
 
 import logging
 
@@ -49,7 +49,7 @@ def assert_same(ours, theirs, rtol):
 @pytest.mark.promise("fields and terms from Python equal those of the model")
 @pytest.mark.parametrize("executor", ["xla", "native"])
 def test_user_drag_has_bits_of_built_in_drag(executor):
-    """Because the step adds both at the same place, with the coefficient read in the same way; `xla` to round-off."""
+    """The step adds both in the same place and reads the coefficient in the same way; `xla` agrees to round-off."""
     none = {"physics__linear_drag": 0.0, "physics__viscosity": 0.0}
     ours = simulation(executor, {"damping": drag_rate}, [slow], **none)
     theirs = simulation(executor, {"linear_drag": drag_rate}, **none)
@@ -63,7 +63,7 @@ def test_user_drag_has_bits_of_built_in_drag(executor):
 
 @pytest.mark.parametrize(("executor", "stepper"), [("xla", "rk3"), ("native", "rk3"), ("xla", "ab2")])
 def test_user_term_gets_the_time_of_its_stage(executor, stepper):
-    """A force that oscillates, as a user writes it, acts as the body force of the reference does."""
+    """An oscillating force in a user term acts as the body force of the reference does."""
     ours = simulation(executor, terms=[shaken], time__stepper=stepper)
     force = {"x": 1e-5, "x_amplitude": 2e-5, "x_phase": 0.3, "period": PERIOD}
     theirs = simulation("reference", time__stepper=stepper, **{f"body_force__{name}": x for name, x in force.items()})
@@ -129,7 +129,7 @@ def set_rate(rate):
 
 
 RATES = 1e-5, 1e-3, 1e-5
-#: Terms that read a rate in every way; and the case.
+#: Terms that read a rate in different ways, and their case.
 TERMS_THAT_READ_A_RATE = {
     "global": ([of_global], "double_gyre"),
     "dict": ([of_dict], "double_gyre"),
@@ -140,7 +140,7 @@ TERMS_THAT_READ_A_RATE = {
 
 
 def result_of_six_steps(way, case, terms):
-    """Numbers that six steps give."""
+    """The velocity, or a gradient, after six steps."""
     options = SMALL | {"run.steps": 6, "run.executor": "native" if way == "native" else "xla"}
     config = swmodel.load(case, options, {}, fields={"u": 0.1}, terms=terms)
     if way == "functional":
@@ -156,7 +156,7 @@ def result_of_six_steps(way, case, terms):
 
 @pytest.fixture(scope="module")
 def results_for_rates():
-    """By the way, what a function of its own gives for each rate."""
+    """{way: the results with a separate function for each rate}."""
     ways = ("native", "xla", "functional", "problem")
     return {
         way: [result_of_six_steps(way, "double_gyre", [constant(drag_rate)]) for drag_rate in RATES[:2]] for way in ways
@@ -171,7 +171,7 @@ def results_for_rates():
     + [("native", "global"), ("functional", "global"), ("problem", "case")],
 )
 def test_changed_value_that_a_term_reads_is_used(results_for_rates, way, reading):
-    """To round-off the answer is that of a function with the value as a constant, not that of an earlier program."""
+    """To round-off the result is that of a function with the value as a constant, not that of an earlier program."""
     terms, case = TERMS_THAT_READ_A_RATE[reading]
     first, second = results_for_rates[way]
     assert np.abs(np.subtract(first, second)).max() > 0
@@ -188,7 +188,7 @@ def in_deep_water(state, grid, t):
 @pytest.mark.night
 @pytest.mark.parametrize(("term", "before", "after"), [(of_global, 1e-3, 2e-3), (in_deep_water, 100.0, 5000.0)])
 def test_term_that_changes_during_a_run_is_refused(tmp_path, term, before, after):
-    """As for the program that looks at each step; one value before it and another in it would be no run at all."""
+    """Otherwise the program that finds maxima would use another value than the program that took the first steps."""
     set_rate(before)
     model = simulation("xla", terms=[term], run__steps=4, output__maxima=["speed"])
     model.advance(2)
@@ -233,7 +233,7 @@ def double(state, grid, t):
     ],
 )
 def test_invalid_term_is_refused_before_the_first_step(monkeypatch, term, message):
-    for first in ("python_inputs.term_checksum", "user_terms.check_term"):  # which would say so
+    for first in ("python_inputs.term_checksum", "user_terms.check_term"):  # these would raise the error earlier
         monkeypatch.setattr(f"swmodel.config.loading.{first}", lambda term, scheme, parameters: "0" * 64)
     with pytest.raises(UsageError, match=message):
         simulation("xla", terms=[term], time__stepper="gfb")

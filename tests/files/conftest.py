@@ -1,4 +1,4 @@
-"""What several files here need: an undisturbed run, and pictures that are drawn quickly."""
+"""Fixtures of several test files: an uninterrupted run, and pictures that are drawn quickly."""
 
 import pytest
 from support.restarts import simulation
@@ -6,7 +6,7 @@ from support.restarts import simulation
 
 @pytest.fixture(scope="session")
 def undisturbed_run(tmp_path_factory):
-    """A run of 11 steps, of which `halfway_run` has the first seven; not to be changed."""
+    """A run of 11 steps, of which `halfway_run` has the first seven; tests must not change it."""
     directory = tmp_path_factory.mktemp("runs") / "undisturbed"
     simulation().run(directory)
     return directory
@@ -14,7 +14,7 @@ def undisturbed_run(tmp_path_factory):
 
 @pytest.fixture(autouse=True, scope="module")
 def no_layout():
-    """Figures are not laid out, which takes most of the time of a picture."""
+    """Skip the layout of figures, which takes most of the time of drawing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda figure: None)
         yield

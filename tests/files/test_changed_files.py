@@ -80,7 +80,7 @@ def test_missing_chunk_and_changed_metadata_are_named(store_copy, harm, name, wo
 def test_copy_by_xarray_is_used_with_a_warning(store_copy, tmp_path, caplog):
     copy = tmp_path / "copy.zarr"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of zarr, on consolidated metadata
+        warnings.simplefilter("ignore")  # zarr warns about consolidated metadata
         xarray.open_zarr(store_copy).to_zarr(copy, write_empty_chunks=True)
     with open_data(copy) as ours, open_data(store_copy) as theirs:
         for name in ("h", "zeta", "eta_mean"):
@@ -89,7 +89,7 @@ def test_copy_by_xarray_is_used_with_a_warning(store_copy, tmp_path, caplog):
     assert verdicts(copy) == {"copy.zarr": "damaged: header"}
 
 
-#: What another program leaves in place of the metadata: `to_zarr(consolidated=False)` of xarray, and less.
+#: Metadata that other programs may leave: those of xarray's `to_zarr(consolidated=False)`, or even less.
 METADATA_START = '{"attributes": {}, "zarr_format": 3, "node_type": "group"'
 INVALID_METADATA = {
     "not consolidated": f"{METADATA_START}}}",
@@ -150,7 +150,7 @@ def test_run_continues_in_a_store_only_after_intact_records(tmp_path):
 
 
 def remove_checksums(path):
-    """Make it a file as earlier versions wrote it."""
+    """Turn the file into one like those of earlier versions."""
     with h5py.File(path, "r+") as file:
         del file["crc32"], file["checked"], file.attrs["header_crc32"]
         for variable in file.values():
@@ -208,7 +208,7 @@ def test_file_rewritten_by_xarray_is_read_with_a_warning(run_folder, caplog, tak
 
 
 def set_text(path, name, text):
-    """Write a global attribute of any bytes, or none."""
+    """Replace a global attribute by any bytes, or remove it."""
     with h5py.File(path, "r+") as file:
         del file.attrs[name]
         if text is not None:
@@ -219,7 +219,7 @@ LATIN1_TEXT = np.bytes_("Montag: geändert\nDienstag".encode("latin-1"))
 
 
 def test_resume_ignores_invalid_history_attribute(run_folder):
-    """But not without a configuration, even if there are no checksums that would tell."""
+    """But it refuses an invalid configuration, even if no checksums could detect it."""
     for name, text in zip(FILES, (LATIN1_TEXT, None), strict=True):
         set_text(run_folder / name, "history", text)
     resume_run(run_folder)

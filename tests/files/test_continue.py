@@ -1,4 +1,4 @@
-"""A file or store that is continued after a stop becomes that of the undisturbed run; one of another run is refused."""
+"""A file or store continued after a stop equals that of the uninterrupted run; that of another run is refused."""
 
 import shutil
 
@@ -27,7 +27,7 @@ OUTPUTS = ("output.nc", "output.zarr")
 
 
 def file_contents(path):
-    """Values, types, shapes, attributes and storage of all variables and the file; except for the history."""
+    """Values, types, shapes, attributes and storage of all variables and the file, except for the history."""
     with open_netcdf_or_zarr(path) as file:
         found = {name: file.getncattr(name) for name in file.ncattrs() if name not in ("history", "header_crc32")}
         if path.suffix == ".nc":
@@ -53,7 +53,7 @@ def file_contents(path):
     ],
 )
 def test_continued_file_is_that_of_the_undisturbed_run(tmp_path, name, before, kept, after, layouts):
-    """The records up to a step are kept that the undisturbed run would have too; it continues with another layout."""
+    """Records up to a step that the uninterrupted run has, too, are kept; the run continues with another layout."""
     config, paths = make_config(), [tmp_path / folder / name for folder in ("whole", "pieces")]
     for path, steps in zip(paths, (UNDISTURBED_STEPS, before), strict=True):
         path.parent.mkdir()
@@ -66,7 +66,7 @@ def test_continued_file_is_that_of_the_undisturbed_run(tmp_path, name, before, k
 
 
 def test_store_continues_beside_files_of_killed_writers(tmp_path):
-    """Files of records that no reader sees, unfinished files, and pieces beside the store."""
+    """Files of unpublished records, unfinished files, and pieces next to the store."""
     paths = [tmp_path / folder / "output.zarr" for folder in ("whole", "killed")]
     for path in paths:
         path.parent.mkdir()
@@ -82,7 +82,7 @@ def test_store_continues_beside_files_of_killed_writers(tmp_path):
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_history_is_bounded_and_configuration_is_the_latest(tmp_path, monkeypatch, name):
-    """Because the history of many runs would outgrow an attribute of HDF5."""
+    """The history of many runs would exceed the size of an HDF5 attribute."""
     monkeypatch.setattr(continuation, "MAX_HISTORY_LINES", 3)
     path, longer = tmp_path / name, make_config(run__steps=100)
     for step in range(6):
@@ -95,7 +95,6 @@ def test_history_is_bounded_and_configuration_is_the_latest(tmp_path, monkeypatc
 
 
 def make_foreign(path):
-    """Have the file or store be one of another program."""
     if path.suffix == ".zarr":
         attributes, documents = arrays.read_store_metadata(path)
         del attributes["configuration"]
@@ -119,7 +118,7 @@ def remove(path):
 @pytest.mark.parametrize("name", CLASS_OF_FILE)
 @pytest.mark.parametrize("harm", [None, remove, truncate, make_foreign])
 def test_file_of_another_run_is_refused_on_all_ranks_and_left_unchanged(tmp_path, name, harm):
-    """One of another run, if there is no harm."""
+    """If `harm` is None, the file is intact but from another run."""
     path, config, words = tmp_path / name, make_config(), "."
     write_records(path, config, (0, 7))
     if harm:

@@ -1,4 +1,4 @@
-"""Damaged files of a run are named, with what is damaged, by all that reads them; nothing hangs or is silent."""
+"""Every reader names damaged files of a run and their damaged parts; none hangs or stays silent."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def flip_chunk(path, name, record):
 
 
 def remove_record_from_index(path, name, record):
-    """Have the index no longer know a chunk, which is then read as fill values: HDF5 finds nothing wrong with that."""
+    """Remove a chunk from the index, so that it is read as fill values, which HDF5 does not notice."""
     with h5py.File(path, "r+") as file:
         later = file[name][record + 1 :]
         file[name].resize(record, axis=0)
@@ -82,7 +82,7 @@ def test_verify_and_resume_name_what_is_damaged(run_folder, name, harm, named):
 
 @pytest.mark.fault("damaged values, index or attributes in the records of a run")
 def test_damaged_record_that_is_computed_again_does_no_harm(run_folder, undisturbed_run):
-    """The last one is there only because the run ended."""
+    """The last record exists only because the run ended there."""
     flip_chunk(run_folder / "output.nc", "h", 2)
     resume_run(run_folder)
     assert_same_data(run_folder / "output.nc", undisturbed_run / "output.nc")
@@ -118,7 +118,7 @@ def test_checksums_are_those_of_zlib(halfway_run):
         assert file["depth"].crc32 == crc32(file["depth"][:])
 
 
-#: The program that examines files, which does something before it examines diagnostics.nc.
+#: The program that examines files, with an action before it examines diagnostics.nc.
 PROGRAM_WITH_ACTION = """
 import os, sys, time; sys.path.insert(0, sys.argv[1])
 from swmodel.files.integrity import examine
@@ -154,7 +154,7 @@ def test_file_on_which_hdf5_fails_is_named_and_others_are_read(run_folder, monke
 
 @pytest.mark.slow
 def test_signal_to_all_processes_of_a_job_damages_no_file(halfway_run, monkeypatch):
-    """A signal to those of a terminal does not reach the program at all."""
+    """A signal to the processes of a terminal does not reach the program at all."""
     action = f"assert os.getsid(0) == os.getpid(); os.kill(os.getpid(), {signal.SIGTERM:d})"
     monkeypatch.setattr(guard, "PROGRAM", PROGRAM_WITH_ACTION.format(action=action))
     assert verdicts(halfway_run / "diagnostics.nc") == {"diagnostics.nc": "intact"}
@@ -211,7 +211,7 @@ _WRITER.submit(time.sleep, 1e6)
 @pytest.mark.fault("any error in the thread that writes")
 @pytest.mark.parametrize("error", ["AttributeError('maxshape')", *night_params("SystemExit(3)")])
 def test_error_in_the_thread_that_writes_ends_the_program(tmp_path, error):
-    """Though it leaves an iteration of h5py suspended; even if the thread never comes back."""
+    """Even if the error leaves an iteration of h5py suspended, and the thread never returns."""
     line = [sys.executable, "-c", SUSPENDED_PROGRAM.format(error=error), str(tmp_path / "file.nc"), *sys.path]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines() == [error, "['other', 'time']"], done.stderr
@@ -236,7 +236,7 @@ def replace_by_folder(path):
 @pytest.mark.parametrize("harm", [replace_by_folder, link_to_itself, write_bytes(b"\xff\xfe" * 500), write_bytes(b"")])
 @pytest.mark.parametrize("name", ["output.nc", "diagnostics.nc", "status.json", "config.toml"])
 def test_folder_link_or_garbage_in_place_of_a_file_ends_with_code_5(run_folder, name, harm):
-    """For `info`, an empty configuration is one that is not there yet."""
+    """`info` treats an empty configuration as one that is not written yet."""
     harm(run_folder / name)
     lines = [["info", "--verify"]]
     lines += [["info"]] if name != "config.toml" or (run_folder / name).lstat().st_size else []
@@ -275,5 +275,4 @@ def damage_check(tmp_path_factory):
 @pytest.mark.fault("any damage to any file of a run (`make damage` tries 500)")
 @pytest.mark.parametrize("seed", [0, 1, *night_params(*range(2, 8))])
 def test_any_damage_is_named_or_does_no_harm(damage_check, seed):
-    """`make damage` tries more, with all commands."""
     damage_check.check(seed, ["verify", ("info", "plot", "series", "resume")[seed % 4]])

@@ -1,4 +1,4 @@
-"""Whatever ends the writing of a file, at any moment: it holds whole records, and can be continued."""
+"""Whatever ends the writing of a file, and when, the file holds complete records and can be continued."""
 
 import errno
 import itertools
@@ -28,17 +28,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def frozen_clock(monkeypatch):
-    """The clock of the history stands still, so that what is done twice leaves the same bytes."""
+    """Stop the clock of the history, so that repeated actions leave the same bytes."""
     monkeypatch.setattr(metadata, "datetime", SimpleNamespace(now=lambda zone: datetime(2000, 1, 1, tzinfo=zone)))
 
 
 def records_after_reopening(kind, path, found):
-    """The records of a file after repair; as many are kept when it is continued without that.
+    """The records of a file after repair; asserts that a run that continues the unrepaired file keeps them, too.
 
-    Without any record the run starts anew.
-
-    Args:
-        found: {contents of earlier folders: their records}, because a sync changes nothing that the next one shows.
+    Without any record the run starts anew. `found`: cache of {contents of a folder: records}, because many are equal.
     """
     contents = tuple(sorted((file.name, file.read_bytes()) for file in path.parent.iterdir()))
     if contents not in found:
@@ -55,7 +52,7 @@ def records_after_reopening(kind, path, found):
 
 @pytest.mark.parametrize("kind", CHANGES_PER_TRIAL)
 def test_kill_at_any_moment_leaves_whole_records(tmp_path, monkeypatch, kind):
-    """The folder is copied before every change of the disk, and with a part of what is written."""
+    """The folder is copied before every change of the disk, and after a part of each write."""
     path, copies, state, count, found = tmp_path / "run" / "file.nc", [], [0], itertools.count(), {}
     path.parent.mkdir()
 
@@ -82,7 +79,7 @@ def test_kill_at_any_moment_leaves_whole_records(tmp_path, monkeypatch, kind):
 @pytest.mark.fault("the disk fills up with output")
 @pytest.mark.parametrize(("kind", "every"), [("output", 12), ("small", 1)])
 def test_disk_full_at_any_moment_costs_no_earlier_record(tmp_path, monkeypatch, kind, every):
-    """From the n-th change on nothing can be written: that is one error, and the records before are there."""
+    """From the n-th change on, nothing can be written: this gives one error, and the earlier records remain."""
     failures, found = 0, {}
     for last in itertools.count(0, every):
         path, state, count, message = tmp_path / str(last) / "file.nc", [0], [0], ""
@@ -103,7 +100,7 @@ def test_disk_full_at_any_moment_costs_no_earlier_record(tmp_path, monkeypatch, 
         if count[0] <= last:
             break
         records = records_after_reopening(kind, path, found)
-        if not message:  # the journal could not be removed, of which nobody has to know
+        if not message:  # only the journal could not be removed, which needs no message
             assert records == EXPECTED_RECORDS[-1]
             continue
         failures += 1
@@ -128,7 +125,7 @@ def test_record_begun_before_an_error_is_not_in_the_file(tmp_path):
 
 
 def test_file_being_written_is_not_repaired_or_continued(tmp_path):
-    """Nor does the journal of an earlier file spoil it."""
+    """And the journal of an earlier file does not damage it."""
     path = tmp_path / "file.nc"
     with open(journal.journal_path(path), "wb") as left:
         journal.write_journal(left.fileno(), 100, [(0, b"x" * 100)])
@@ -145,7 +142,7 @@ def test_file_being_written_is_not_repaired_or_continued(tmp_path):
 
 
 def test_file_reads_as_it_was_written_at_any_place(tmp_path):
-    """Random writes, cuts and reads before and after the committed end, against an array of bytes."""
+    """Random writes, truncations and reads before and after the committed end are compared with an array of bytes."""
     path, random = tmp_path / "file", np.random.default_rng(0)
     path.write_bytes(random.bytes(9000))
     file, model = journal.JournaledFile(path), bytearray(path.read_bytes())

@@ -32,7 +32,6 @@ CONFIG = make_config(physics__beta=2e-11, **OUTPUT_OPTIONS)
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """A file of three records, by two ranks."""
     path = tmp_path_factory.mktemp("output") / "output.nc"
     write_records(path, CONFIG, STEPS, layout=(2, 1))
     return path
@@ -45,7 +44,7 @@ def data(path):
 
 
 def land_masks():
-    """Points of each location with no water beside them: the domain ends at walls in the south and in the north."""
+    """{location: points without adjacent water}; the domain ends at walls in the south and in the north."""
     wet = np.pad(RANDOM_FIELDS["mask"], 1)
     wet[:, -1] = wet[:, 1]
     here, east, north, corner = wet[1:-1, 1:-1], wet[1:-1, 2:], wet[2:, 1:-1], wet[2:, 2:]
@@ -56,7 +55,7 @@ def land_masks():
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["plane", *night_params("reduced gravity", "sphere")])
 def test_output_satisfies_cf_checker(path, tmp_path, request, which):
-    """But for what it does not know: the role of SGRID, and that centres and faces both have longitudes."""
+    """Except for what it does not know: the role of SGRID, and that centres and faces both have longitudes."""
     if which == "reduced gravity":
         path = tmp_path / "output.nc"
         write_records(path, make_config(physics__reduced_gravity=True, **OUTPUT_OPTIONS), STEPS)

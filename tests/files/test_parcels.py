@@ -1,4 +1,4 @@
-"""Particles of Parcels in output.nc: where they go in currents that have an answer, and along coasts."""
+"""Particles of Parcels in output.nc follow currents with an analytic solution, and do not cross coasts."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,6 @@ def open_fieldset(path):
 
 
 def fieldset_of_steady_current(path, options, u, v):
-    """The FieldSet of a file with a current that stays the same for a day."""
     ny, nx = u.shape
     config = resolve(swmodel.load("sea", options | {"grid.nx": nx, "grid.ny": ny, "time.dt": 10.0}, environ={}))
     with CLASS_OF_FILE[path.name](path, config, SerialTransport(block_of_rank(0, (1, 1), ny, nx))) as output:
@@ -57,7 +56,7 @@ def positions_after(fieldset, x, y, time, dt):
 @pytest.mark.promise("Parcels moves particles in the output")
 @pytest.mark.parametrize("name", ["output.nc", "output.zarr"])
 def test_particles_in_a_strain_have_the_error_of_runge_kutta(tmp_path, name):
-    """u = a x, v = - a y: x = x0 exp(a t), y = y0 exp(-a t). Velocities between faces are linear, so exact."""
+    """u = a x, v = - a y: x = x0 exp(a t), y = y0 exp(-a t). Interpolation is exact, as the velocities are linear."""
     fieldset = fieldset_of_current(tmp_path / name, lambda x, y: RATE * x, lambda x, y: -RATE * y)
     x0, y0 = np.array([3.3, -6.2, 5.0]) * CELL, np.array([30.0, -20.1, 10.0]) * CELL
     errors = {}
@@ -84,7 +83,7 @@ def test_particles_on_a_sphere_turn_with_a_zonal_flow(tmp_path):
 @pytest.mark.promise("Parcels moves particles in the output")
 @pytest.mark.night
 def test_particles_stay_in_the_water(tmp_path):
-    """Islands, a coast all round, and currents of the model that run against them, with steps of 0.04 cells at most."""
+    """Currents of the model run against islands and a coast all around; particle steps are 0.04 cells at most."""
     nx, ny, rng = 23, 17, np.random.default_rng(3)
     wet = rng.random((ny, nx)) > 0.2
     wet[[0, -1]], wet[:, [0, -1]] = False, False

@@ -1,4 +1,4 @@
-"""A run of a user's own case, fields or terms goes on from its files alone; what lies in no file is given again."""
+"""A run with a user's case, fields or terms continues from its files alone; what is in no file must be given again."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 SMALL = {"grid.nx": 12, "grid.ny": 8, "grid.periodic_x": False, "time.dt": 20.0, "run.executor": "reference"}
 SMALL |= {"run.steps": 6, "restart.every_steps": 3}
 PLANE = {"grid.dx": 1e4, "grid.dy": 1e4}
-#: About another pole, where each component of a vector along the axes is made of both given ones.
+#: A rotated-pole grid, where each component of a vector along the axes depends on both given components.
 SPHERE = {"grid.kind": "latlon", "grid.west": 0.0, "grid.east": 60.0, "grid.south": 10.0, "grid.north": 50.0}
 SPHERE |= {"grid.pole": [-42.0, 76.0]}
 DEPTH = 100.0 + np.random.default_rng(5).random((8, 12))
@@ -40,7 +40,7 @@ def resume(folder, steps=9):
 
 @pytest.mark.parametrize(("format", "ends"), [("netcdf", (9, 15)), ("zarr", (15,))])
 def test_run_with_python_fields_continues_any_number_of_times(tmp_path, format, ends):
-    """Also after the restart files are gone from which it has read the fields; with drifters."""
+    """Even after the restart files from which it has read the fields have been removed; with drifters."""
     run, whole, drifters = (
         tmp_path / "run",
         tmp_path / "whole",
@@ -58,14 +58,14 @@ def test_run_with_python_fields_continues_any_number_of_times(tmp_path, format, 
 
 @pytest.mark.fault("a damaged field in a restart file")
 def test_restart_file_holds_all_python_fields(tmp_path):
-    """If one is damaged, the older file is taken."""
+    """If one is damaged, the older file is used."""
     folder, whole = tmp_path / "run", simulation()
     whole.run(folder)
     with h5py.File(restart_path(folder, 6), "r+") as file:
         file["python_depth"][3, 4] += 1e-9
     done = resume(folder)
     assert done.exit_code == 0
-    assert "damaged: variable python_depth; continues from step-0000000003.nc" in done.stderr
+    assert "damaged: variable python_depth; the run continues from step-0000000003.nc" in done.stderr
     alone = restart_path(folder, 9).rename(tmp_path / "alone.nc")
     with h5py.File(alone) as file:
         np.testing.assert_array_equal(file["python_depth"][:], DEPTH)
@@ -77,7 +77,7 @@ def test_restart_file_holds_all_python_fields(tmp_path):
 
 
 def test_vector_components_are_rotated_again_on_resume(tmp_path):
-    """Both of a vector, or one alone."""
+    """Both components of a vector, or only one."""
     given, all_of_them = ("u", "v", "wind_y"), ("u", "v", "wind_x", "wind_y")
     fields = {name: lambda at, by=by: by * np.sin(np.radians(at.lat + by * at.lon)) for by, name in
               enumerate(given, 1)}  # fmt: skip
@@ -133,7 +133,7 @@ def test_resume_needs_the_same_terms_and_time_functions(tmp_path, given, again, 
     assert_same_run(folder, tmp_path / "whole", 9)
 
 
-#: Counts how often the file of the case is executed.
+#: The file of a case that counts how often it is executed.
 COUNTING_CASE = "import os\nos.environ['EXECUTED'] = str(int(os.environ.get('EXECUTED', 0)) + 1)\n" + BUMP_CODE
 
 
@@ -227,7 +227,7 @@ class Bump(swmodel.Case):
 
 @pytest.mark.fault("the term or class differs when a run continues")
 def test_run_of_a_class_continues_without_it_but_not_with_another(tmp_path, monkeypatch):
-    """Because its files have the fields."""
+    """It continues because its files contain the fields."""
     options, folder = SHORT_RUN_OPTIONS | {"case.height": 0.2, "time.dt": 10.0}, tmp_path / "run"
     swmodel.Simulation(swmodel.load(Bump, options, {})).run(folder)
     assert not (folder / "case.py").exists()

@@ -1,7 +1,4 @@
-"""output.zarr is the dataset of output.nc, written by all ranks without messages; a record is whole or absent.
-
-Whatever the layouts of store and run, each file of the store has one writer, and all cells are written once.
-"""
+"""output.zarr holds the dataset of output.nc, written by all ranks without messages; a record is complete or absent."""
 
 import time
 import warnings
@@ -39,12 +36,11 @@ from swmodel.parallel.transport.serial import SerialTransport
 pytestmark = pytest.mark.slow
 
 STEPS = (0, 7, 14)
-#: Checksums, and what differs between two runs.
+#: Attributes that differ between two runs, and the checksum.
 ATTRIBUTES_OF_LAYOUT = ("history", "nproc", "layout", "header_crc32")
 
 
 def comparable_dataset(opened):
-    """A dataset without its checksums and the attributes of OWN."""
     found = opened.drop_vars("crc32", errors="ignore").load()
     for each in found.variables.values():
         each.attrs.pop("crc32", None)
@@ -63,7 +59,6 @@ def comparable_dataset(opened):
     ],
 )
 def test_both_formats_hold_the_same_dataset_on_any_layout(tmp_path, monkeypatch, layout, dtype, more):
-    """A file gathers few rows at once."""
     monkeypatch.setattr("swmodel.files.gather.CHUNK_BYTES", 3 * NX * 4)
     monkeypatch.setattr("swmodel.files.gather.GATHER_BYTES", 6 * NX * 4)
     config, many = make_config(run__dtype=dtype, **more), tmp_path / "many"
@@ -123,14 +118,13 @@ def test_record_appears_when_the_last_rank_has_written_its_part(tmp_path):
 
 
 def n_records(path):
-    """The number of records that a reader sees."""
     return len(StoreDataset(path)["time"]) if (path / "zarr.json").is_file() else 0
 
 
 @pytest.mark.fault("a rank is killed while it writes its part of a record of a store")
 @pytest.mark.parametrize("kills", [3, *night_params(12)])
 def test_killed_store_has_whole_records_and_continues(tmp_path, kills):
-    """After each kill the writer goes on after one of the last records, with another layout."""
+    """After each kill the writer continues after one of the last records, with another layout."""
     chance, kept, path = np.random.default_rng(kills), 0, tmp_path / "output.zarr"
     for number in range(kills):
         layout, begun = [(2, 1), (3, 1), (1, 1), (2, 2)][number % 4], FORKSERVER.Event()
@@ -139,7 +133,7 @@ def test_killed_store_has_whole_records_and_continues(tmp_path, kills):
         assert begun.wait(60)
         end = time.monotonic() + 60
         while number % 3 and n_records(path) <= kept and time.monotonic() < end:
-            time.sleep(0.01)  # every third kill comes as the store is opened
+            time.sleep(0.01)  # every third kill happens while the store is opened
         time.sleep(chance.uniform(0, 0.3))
         process.kill()
         process.join()
@@ -177,7 +171,7 @@ def test_full_disk_is_one_error_of_all_and_leaves_whole_records(tmp_path, monkey
         try:
             for step in range(150):
                 write_record(file, config, step)
-                if any(transport.exchange(file.has_failed())):  # as a run asks between its chunks of steps
+                if any(transport.exchange(file.has_failed())):  # like a run between its chunks of steps
                     break
             file.flush()
         except FilesError as error:
@@ -252,7 +246,7 @@ def test_files_of_a_new_store_are_the_blocks_if_these_are_equal(py, px, rows, co
 
 
 def test_files_are_few_if_blocks_are_not_equal():
-    """Blocks of 600 and 599 rows have no common divisor: files of an eighth, of which one in eight is shared."""
+    """Blocks of 600 and 599 rows have no common divisor: files have an eighth of the rows; one in eight is shared."""
     ny, nx = 599 * 7 + 3, 40
     parts = block_bounds((7, 1), ny, nx)
     shape = tiling.choose_file_shape(parts, ny, nx)

@@ -1,4 +1,4 @@
-"""A restart is invisible: in the state, in the files of the run, on the command line."""
+"""A restart changes nothing: neither the state, nor the files of the run, nor the output of commands."""
 
 import signal
 
@@ -23,14 +23,13 @@ def names_in(directory):
 
 
 def steps_in(directory):
-    """The steps of the restart files of a run, the newest first."""
     return [folder.step_of(path) for path in folder.list_restart_files(directory)]
 
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.parametrize(("stepper", "memory"), [("ab2", 1), ("ab3", 2), ("leapfrog", 1), ("rk4", 0), ("gfb", 2)])
 def test_restart_has_same_bits(tmp_path, stepper, memory):
-    """Of the state and what the stepper remembers; executors/test_covering.py tries each executor."""
+    """In the state and the memory of the stepper; executors/test_covering.py tries each executor."""
     options = {"time__stepper": stepper, "run__dtype": "float64", "time__dt": 10.0}
     whole = simulation(**options)
     whole.advance(5)
@@ -47,7 +46,7 @@ def test_restart_has_same_bits(tmp_path, stepper, memory):
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.parametrize(("stops", "format"), [((7, 8, 10), "netcdf"), ((0,), "netcdf"), ((6,), "zarr")])
 def test_interrupted_run_has_the_files_of_an_uninterrupted_one(undisturbed_run, tmp_path, stops, format):
-    """Pieces end at a record or between two; the format of restart files may change, and their values stay."""
+    """The run stops at a record or between two; the format of restart files may change, but not their values."""
     pieces, whole, options = tmp_path / "pieces", undisturbed_run, {"output__format": format}
     simulation(run__steps=stops[0], **options).run(pieces)
     for steps in (*stops[1:], 11):

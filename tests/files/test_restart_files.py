@@ -1,4 +1,4 @@
-"""A restart file or store is whole or absent; one that is damaged or of another run is found out."""
+"""A restart file or store is complete or absent; one that is damaged or from another run is detected."""
 
 import errno
 import os
@@ -32,7 +32,7 @@ FORMATS = pytest.mark.parametrize("format", ["netcdf", "zarr"])
 
 @pytest.fixture(scope="module")
 def run_with_zarr_restarts(tmp_path_factory):
-    """As `halfway_run`, a run of 7 steps with restart files at 5 and 7, but these are stores."""
+    """Like `halfway_run`, a run of 7 steps with restart files at 5 and 7, but these are stores."""
     path = tmp_path_factory.mktemp("runs") / "stores"
     simulation(run__steps=7, restart__every_steps=5, restart__format="zarr").run(path)
     return path
@@ -40,7 +40,6 @@ def run_with_zarr_restarts(tmp_path_factory):
 
 @pytest.fixture
 def run_copy(halfway_run, run_with_zarr_restarts, tmp_path, format):
-    """A copy of one of them."""
     return shutil.copytree({"netcdf": halfway_run, "zarr": run_with_zarr_restarts}[format], tmp_path / "run")
 
 
@@ -108,8 +107,7 @@ def test_restart_refuses_another_grid_physics_and_precision(run_folder):
 
 @pytest.mark.fault("a run of an earlier version, which lacked an option, continues")
 def test_run_of_an_earlier_version_keeps_its_old_defaults(tmp_path):
-    """A double gyre begun before gravity could be called reduced has sea level in its files."""
-
+    """A double gyre from before the option `physics.reduced_gravity` has sea level in its files."""
     now, gyre = (
         "".join(line for line in to_toml(each).splitlines(True) if not re.match("(reduced|full)_gravity", line))
         for each in (config(), load("double_gyre", {}, {}))
@@ -121,12 +119,11 @@ def test_run_of_an_earlier_version_keeps_its_old_defaults(tmp_path):
     for old in (load(tmp_path / "config.toml", (), {}, complete=True), from_toml(gyre)):
         assert not old.physics.reduced_gravity
         assert fixed_on_resume.differences(gyre, to_toml(old)) == []
-    assert load(tmp_path / "config.toml", (), {}).physics.reduced_gravity  # a new run from the file of an old one
+    assert load(tmp_path / "config.toml", (), {}).physics.reduced_gravity  # a new run with an old file
 
 
 @contextmanager
 def limit_file_size(nbytes):
-    """Lets files of this process grow up to a number of bytes only: the system refuses more."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
     try:

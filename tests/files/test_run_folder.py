@@ -1,4 +1,4 @@
-"""What belongs to each run: its lock, status.json, files of distributed fields, and when events are due."""
+"""The parts of every run: its lock, status.json, files of distributed fields, and the schedule of events."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def test_folder_in_use_is_refused_with_its_holder(tmp_path):
     run_folder.check_overwritable(tmp_path)
 
 
-#: A process that is killed while it holds a folder; its child, which lives on, holds it too.
+#: A process that is killed while it holds a folder; its child, which survives, holds it, too.
 KILLED_PROGRAM = """
 import os, signal, subprocess, sys; from swmodel.files.lock import hold_folder
 with hold_folder(sys.argv[1]) as file:
@@ -51,7 +51,7 @@ with hold_folder(sys.argv[1]) as file:
 
 @pytest.mark.slow
 def test_lock_of_a_killed_process_is_free_without_its_child(tmp_path):
-    """As mpiexec does, after the launcher was killed."""
+    """The child stands for mpiexec, which may survive the launcher."""
     line = [sys.executable, "-c", KILLED_PROGRAM, str(tmp_path)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60)
     assert [path.name for path in tmp_path.iterdir()] == ["run.lock"]

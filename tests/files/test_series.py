@@ -42,13 +42,13 @@ pytestmark = pytest.mark.slow
 NY, NX, STEPS = 13, 17, 11
 FIELDS = random_fields(NY, NX, land=0.0) | {"mask": np.ones((NY, NX))}
 FIELDS["mask"][4:7, 5:9] = 0.0
-#: In m: between points, next to the island, across the end of the ring, on a corner of the domain.
+#: In m: between points, next to the island, across the end of the periodic axis, at a corner of the domain.
 STATIONS = ((31e3, 12e3), (19.9e3, 27e3), (67.9e3, 40e3), (0.0, 65e3))
 SECTIONS = (((0.0, 10e3), (0.0, 60e3)), ((10e3, 5e3), (60e3, 64e3)))
 
 
 def run(folder, fields=FIELDS, **options):
-    """A run of a random sea with an island on a ring; its folder."""
+    """Run a random sea with an island on a periodic axis; returns the folder."""
     places = {
         "output__stations": tuple({"name": f"gauge {n}", "x": x, "y": y} for n, (x, y) in enumerate(STATIONS)),
         "output__sections": tuple({"name": f"line {n}", "start": a, "end": b} for n, (a, b) in enumerate(SECTIONS)),
@@ -72,7 +72,7 @@ def open_file(folder, name):
 
 @pytest.mark.promise("gauges, sections and largest values see every step")
 def test_transport_is_the_sum_over_faces_of_any_path(finished_run):
-    """It is the sum over the faces; two ways between the same corners differ by the change of volume in between."""
+    """The transports of two paths between the same corners differ by the change of volume between the paths."""
     found, fields = open_file(finished_run, "sections.nc").transport, open_file(finished_run, "output.nc").fillna(0)
     straight = (fields.u[:, :, -1] * (0.5 * (fields.h[:, :, -1] + fields.h[:, :, 0])))[:, 2:12].sum("y_c") * 5e3
     np.testing.assert_allclose(found[:, 0], straight, rtol=1e-13)
@@ -88,7 +88,7 @@ def test_transport_is_the_sum_over_faces_of_any_path(finished_run):
         velocity = np.where(faces.axis == 1, u[faces.rows, faces.columns], v[faces.rows, faces.columns])
         return (faces.lengths * velocity * 0.5 * (h[faces.rows, faces.columns] + beyond)).sum()
 
-    # Round cells (2..4, 3..6) from the south-west corner: north, east, south, west; out of it is to the left.
+    # Around cells (2..4, 3..6) from the south-west corner: north, east, south, west; outward is to the left.
     ring = [(1 + k, 2) for k in range(4)] + [(4, 3 + k) for k in range(4)]
     ring += [(3 - k, 6) for k in range(3)] + [(1, 5 - k) for k in range(4)]
     assert through(*ring) == pytest.approx((growth[2:5, 3:7] * FIELDS["mask"][2:5, 3:7]).sum(), rel=1e-10)
@@ -96,7 +96,7 @@ def test_transport_is_the_sum_over_faces_of_any_path(finished_run):
 
 @pytest.mark.promise("gauges, sections and largest values see every step")
 def test_series_of_a_resumed_run_are_those_of_a_whole_one(tmp_path):
-    """The run was stopped between two values, and began again from an earlier file; series end with the last step."""
+    """The run stops between two values and restarts from an earlier file; the series end with the last step."""
     options = {"output__stations_every_steps": 3, "output__maxima": ("eta", "speed"), "output__arrival": 0.4}
     once = run(tmp_path / "once", **options)
     twice = run(tmp_path / "twice", **options, run__steps=7)
@@ -114,7 +114,7 @@ DT = 600.0
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.parametrize("first", [0, 10**9])
 def test_constants_of_a_synthetic_series_are_found(first):
-    """To 1e-10, from sums alone, after 10^9 steps as at the start."""
+    """To 1e-10, from sums alone, after 10^9 steps as well as at the start."""
     found = constituents_at(("M2", "S2", "K1", "O1", "M4"), "2012-03-01")
     H, G = np.array([1.2, 0.4, 0.3, 0.2, 0.05]), np.array([10.0, 359.0, 180.0, 77.0, 300.0])
     steps, series = range(first + 1, first + 30 * 144, 3), 0.7
@@ -136,19 +136,18 @@ HARMONICS_OPTIONS = {"run__steps": 4 * 48, "output__harmonics": ("M2",), "output
 def canal_config(**options):
     """A configuration of the canal over a period, with an analysis of M2, and Airy's ratio.
 
-    The stable time step counts waves across the canal, which walls do not let be.
+    It is not checked, because the time-step limit includes waves across the canal, which the walls prevent.
     """
     config, _, ratio = equatorial_canal(24, **HARMONICS_OPTIONS | options)
     return resolve_without_checks(config), ratio
 
 
 def max_phase_difference(degrees, others):
-    """The largest angle between phases in degrees."""
     return np.abs((degrees - others + 180) % 360 - 180).max()
 
 
 def test_constants_of_a_canal_are_those_of_its_forced_wave(tmp_path):
-    """Over a period: amplitude that of equilibrium times Airy's ratio, low water with the Moon: G = 180 - 2 lon."""
+    """Amplitude: equilibrium tide times Airy's ratio; phase: low water under the Moon, G = 180 - 2 lon."""
     config, ratio = canal_config(output__harmonics_fields=("eta", "u"))
     swmodel.Simulation(config).run(tmp_path)
     with xarray.open_dataset(tmp_path / "harmonics.nc") as found:
@@ -163,7 +162,7 @@ def test_constants_of_a_canal_are_those_of_its_forced_wave(tmp_path):
 
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 def test_resumed_run_has_the_same_tidal_constants(tmp_path):
-    """It is cut between two values, and continues with the sums in its restart file; without them it is refused."""
+    """The run stops between two values and continues with the sums in its restart file; without them it is refused."""
     config, _ = canal_config(restart__every_steps=101)
     swmodel.Simulation(config).run(tmp_path / "whole")
     swmodel.Simulation(config, restart=restart_path(tmp_path / "whole", 101)).run(tmp_path / "rest")
@@ -197,7 +196,6 @@ SPECTRA_OPTIONS = {"output__spectra_every_steps": 3}
 
 @pytest.fixture(scope="module")
 def run_with_spectra(tmp_path_factory):
-    """A run with a tracer and output and spectra at steps 0, 5 and 10."""
     options = {"output__spectra_every_steps": 5, "physics__tracers": ({"name": "tracer", "initial": 1.0},)}
     options |= {"output__fields": ["h", "u", "v", "tracer"], "run__dtype": "float64", "output__means": []}
     return make_run(tmp_path_factory.mktemp("spectra") / "run", **options)
@@ -205,7 +203,7 @@ def run_with_spectra(tmp_path_factory):
 
 @pytest.mark.fault("a run with `spectra.nc` stops and resumes")
 def test_spectra_of_a_resumed_run_are_those_of_a_whole_one(tmp_path, run_folder):
-    """They can also be asked for when a run goes on."""
+    """They can also be switched on when a run is resumed."""
     whole, resumed = tmp_path / "whole", tmp_path / "resumed"
     restarts.simulation(**SPECTRA_OPTIONS).run(whole)
     restarts.simulation(run__steps=7, restart__every_steps=5, **SPECTRA_OPTIONS).run(resumed)
@@ -219,7 +217,6 @@ def test_spectra_of_a_resumed_run_are_those_of_a_whole_one(tmp_path, run_folder)
 
 @pytest.fixture
 def without_drawing(monkeypatch):
-    """Spectra are written, but not drawn."""
     monkeypatch.setattr(sys.modules[spectra.__module__], "save_figure", lambda figure, path: path)
 
 
@@ -250,7 +247,7 @@ def test_budget_holds_all_active_terms_and_fluxes(run_with_spectra, tmp_path, wi
 
 @pytest.mark.night
 def test_series_and_spectra_satisfy_cf_checker(finished_run, run_with_spectra, tmp_path):
-    """But for what it does not know: the role of SGRID, and that centres and faces both have longitudes."""
+    """Except for what it does not know: the role of SGRID, and that centres and faces both have longitudes."""
     swmodel.Simulation(canal_config()[0]).run(tmp_path)
     budget, _ = spectra(run_with_spectra, record=-1, budget=True, output=tmp_path / "budget.nc")
     unknown = ("requires exactly one variable with standard_name", "grid_topology is not a valid cf_role")
@@ -278,8 +275,8 @@ def test_spectra_that_cannot_be_computed_are_refused(run_with_spectra, tmp_path)
         ("no record yet", none, {}), ("nowhere", tmp_path / "nowhere", {}),
         ("heat", run_with_spectra, {"names": ["heat"]}),
         ("no record 7", run_with_spectra, {"record": 7}), ("not both", run_with_spectra, {"record": 1, "time": 0.0}),
-        ("output.nc is another file", run_with_spectra, {"output": run_with_spectra / "output.nc"}),
-        ("other.nc is another file", run_with_spectra, {"output": other}),
+        ("output.nc is not a file of spectra", run_with_spectra, {"output": run_with_spectra / "output.nc"}),
+        ("other.nc is not a file of spectra", run_with_spectra, {"output": other}),
         ("spectra.png", run_with_spectra, {"output": tmp_path / "spectra.png"}),
     ):  # fmt: skip
         with pytest.raises((PlotError, UsageError, FilesError), match=words):

@@ -22,7 +22,7 @@ SPHERE |= {"run.executor": "reference"}
 
 
 def restart_and_continuation(tmp_path, case, options):
-    """The restart file of a run after four steps, and the run five steps later."""
+    """The restart file of a run after four steps, and the run after five more."""
     simulation = swmodel.Simulation(case, options)
     simulation.advance(4)
     simulation.write_restart(tmp_path / "four.nc")
@@ -52,7 +52,6 @@ def test_unforced_runge_kutta_run_continues_with_same_bits(tmp_path, case, optio
 
 @pytest.mark.slow
 def test_blocks_members_and_derivatives_start_from_the_state(tmp_path):
-    """In either precision."""
     path, _ = restart_and_continuation(tmp_path, "jet", JET)
     with netCDF4.Dataset(path) as file:
         written = {name: np.asarray(file[name][:]) for name in ("h", "u", "v")}
@@ -89,7 +88,7 @@ def test_date_continues_unless_one_is_set(tmp_path):
 
 
 def test_tracer_comes_from_a_run_with_another_stepper(tmp_path):
-    """One stores the content, the other the concentration."""
+    """One stepper stores the content, the other the concentration."""
     ink = {"dye": lambda at: at.i + 0.1 * at.j}
     for one, other in (("rk3", "gfb"), ("gfb", "rk3")):
         model = swmodel.Simulation("jet", JET | TRACER | {"time.stepper": one}, fields=ink)
@@ -126,7 +125,7 @@ def test_run_from_an_unusable_state_writes_nothing(tmp_path, monkeypatch):
     flip_bit_of_variable(tmp_path / "spin/restart/step-0000000003.nc", "u")
     for more, code, words in (
         (["spin"], 5, "damaged: variable u"), (["on", "-s", "grid.nx=15"], 2, "another grid"), (["on"], 2, "--output"),
-        (["none"], 2, "--from none: "), (["on/output.nc"], 2, "no restart file"),
+        (["none"], 2, "--from none: "), (["on/output.nc"], 2, "not a restart file"),
     ):  # fmt: skip
         done = run("-o", "on", "--from", *more)
         assert (done.exit_code, words in done.stderr) == (code, True), done.output

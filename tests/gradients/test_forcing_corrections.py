@@ -1,4 +1,4 @@
-"""Derivatives by records in time, corrections of the weather and an incident wave, are exact."""
+"""Derivatives with respect to records in time (corrections of the weather, an incident wave) are exact."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +14,7 @@ from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
 
-#: Records of the weather and of corrections at the same times, between steps.
+#: Records of the weather and of corrections are at the same times, between steps.
 STRONG_WIND_OPTIONS = {"case.weather": 0.1, "case.wind": 0.1, "forcing.every": 50e3}
 WINDS = ("wind_x_correction", "wind_y_correction")
 
@@ -37,7 +37,7 @@ def problem_with_open_boundaries():
 
 
 def problem_of_flooded_beach(names=(incident_wave.CONTROL,), observe=energy):
-    """A wave that comes in and floods a beach; its records lie between steps."""
+    """A wave enters and floods a beach; its records are between steps."""
     options = {"grid.nx": 25, "grid.ny": 9, "grid.dx": 0.224, "grid.dy": 0.398, "run.dtype": "float64"}
     options |= {"run.days": 2.0 / 86400, "case.height": 0.7, "forcing.every": 0.07, "run.executor": "native"}
     return Problem(swmodel.load("monai", options, environ={}), names, observe, every=4)
@@ -75,7 +75,7 @@ def test_tangent_adjoint_and_finite_differences_agree(make, size, bound):
 @pytest.mark.promise("derivatives by corrections in time are exact")
 @pytest.mark.parametrize("case", ["weather", "stommel"])
 def test_constant_correction_is_a_change_of_the_wind(case):
-    """Of a wind that varies in time, or does not."""
+    """The wind itself varies in time, or does not."""
     options = {"run.steps": 9, "run.days": None, "run.dtype": "float64", "run.executor": "xla"}
     config = (
         weather_twin(**STRONG_WIND_OPTIONS | options) if case == "weather" else swmodel.load(case, options, environ={})
@@ -93,7 +93,7 @@ def test_first_guess_with_its_corrections_runs_as_the_truth():
     truth, guess = (Problem(each, WINDS, thickness, every=5) for each in (config, prior_config(config)))
     x = {name: jnp.asarray(value) for name, value in true_corrections(config, guess).items()}
     apart = np.abs(truth.series(truth.first_guess()) - guess.series(guess.first_guess())).max()
-    # The last record of the truth is after the run's end: there the corrections are those of the end.
+    # The last record of the truth is after the end of the run, where the corrections are those at the end.
     found = np.abs(truth.series(truth.first_guess())[:-1] - guess.series(x)[:-1]).max()
     assert found < 1e-9 * apart
 

@@ -1,6 +1,6 @@
-"""Derivatives of runs on one process: in bounded memory, with names, with respect to parameters of terms; refusals.
+"""Derivatives of runs on one process: bounded memory, names, derivatives with respect to parameters of terms, refusals.
 
-That they are exact for every stepper, flux and term is tested in tests/executors, with the covering array.
+tests/executors tests with a covering array that they are exact for every stepper, flux and term.
 """
 
 import math
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 NY, NX, STEPS = 5, 7, 6
 FIELDS = random_fields(NY, NX, seed=3, amplitude=0.3)
 FIELDS["mask"][2, 3] = 0  # an island
-#: Those of most tests, which share a compiled adjoint step.
+#: The controls of most tests, which share a compiled adjoint step.
 CONTROLS = ["eta", "depth", "viscosity", "wind_x"]
 
 
@@ -61,7 +61,7 @@ def test_inexact_derivatives_are_named(smooth):
 
 
 def test_switched_off_controls_have_derivatives():
-    """Viscosity and wind are zero in the configuration; their derivatives are those of first differences."""
+    """Viscosity and wind are zero in the configuration; their derivatives equal difference quotients."""
     config = make_config(FIELDS | dict.fromkeys(("wind_x", "wind_y"), np.zeros((NY, NX))), physics__viscosity=0.0)
     problem = Problem(config, CONTROLS, kinetic_energy)
     x = problem.first_guess()
@@ -75,7 +75,7 @@ def test_switched_off_controls_have_derivatives():
 
 
 def test_trajectory_is_sampled_every_n_steps():
-    """Those at steps 0, every, 2 every, ...; also where the last step has none."""
+    """Samples are at steps 0, every, 2 every, ..., also if there is none at the last step."""
     states, *others = (Problem(make_config(), ["eta"], last_state, every=every) for every in (1, 2, 4))
     x = states.first_guess()
     for some in others:
@@ -84,7 +84,7 @@ def test_trajectory_is_sampled_every_n_steps():
 
 
 def test_derivatives_have_coordinates_and_names():
-    """That by a field lies at its points and is missing on land; one by a number is a number."""
+    """A derivative with respect to a field is at its points and missing on land; that of a number is a number."""
     config, dry = configuration(6, 8), random_fields(6, 8)["mask"] == 0
     problem = Problem(config, ["eta", "u", "gravity"], last_state)
     ones = problem.transport.put(np.ones((6, 8)))
@@ -99,7 +99,7 @@ def test_derivatives_have_coordinates_and_names():
 
 @pytest.mark.promise("the memory of a derivative is bounded")
 def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
-    """Everything is kept, a checkpoint for each segment, or one for all; recorded past the cache, or in it."""
+    """All states are kept, or a checkpoint per segment, or a single one; the record fits into the cache or not."""
     gradients = []
 
     def gradient(kept=None):
@@ -120,7 +120,7 @@ def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
 
 @pytest.mark.promise("derivatives are exact")
 def test_gradient_of_a_larger_loss_is_that_of_its_parts():
-    """JAX differentiates the loss around `value` and `series`; these use the adjoint, with its bits."""
+    """JAX differentiates the loss around `value` and `series`, which use the adjoint and give its bits."""
     problem = Problem(make_config(), CONTROLS, lambda view, k: view.state.h)
     x = problem.first_guess()
 
@@ -140,7 +140,7 @@ def test_gradient_of_a_larger_loss_is_that_of_its_parts():
 
 
 def slope_of_a_larger_loss():
-    """The derivative with respect to a factor of the wind that all processes have alike."""
+    """The derivative with respect to a factor of the wind that is the same on all processes."""
     problem = Problem(make_config(run__dtype="float64"), ["wind_x"], lambda view, k: view.state.u)
     wind = problem.first_guess()["wind_x"]
 
@@ -158,7 +158,7 @@ def test_gradient_of_a_larger_loss_is_the_same_on_two_processes(ranks):
 
 
 def test_derivatives_on_gpus_stay_within_their_memory():
-    """JAX knows the memory of each; the fields of another computation take some."""
+    """JAX reports the memory of each GPU; another computation uses some of it."""
     gpu = SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": 1000, "bytes_in_use": 200})
     field = SimpleNamespace(addressable_shards=[SimpleNamespace(device=gpu)] * 2)
     sweeps = SimpleNamespace(
@@ -178,10 +178,10 @@ def test_derivatives_on_gpus_stay_within_their_memory():
 @pytest.mark.parametrize("step", [0.5, 1.0, 1.05, 2.5])
 @pytest.mark.parametrize("steps", [1, 7, 1000])
 def test_checkpoint_plan_stays_within_memory_bound(steps, step):
-    """Nothing is computed again where all fits; once at most where twice the root does.
+    """Nothing is recomputed if all carries fit, and at most once if twice the square root of their number fits.
 
-    A step takes `step` carries: less than one of the native step forward with a stepper that remembers, more with one
-    that does not.
+    A step takes the memory of `step` carries: less than one if the carry includes memory of the stepper, which the
+    native step does not record, and more than one otherwise.
     """
     least = 1 + math.ceil(step)
     for room in (least, 8, 15, 300, 2000):
@@ -192,7 +192,7 @@ def test_checkpoint_plan_stays_within_memory_bound(steps, step):
             assert chosen.forward_runs() == 1
         elif step == 1 and room >= 2 * np.sqrt(steps) + 2:
             assert chosen.forward_runs() < 2
-    assert make_plan(1000, 12).forward_runs() < 5  # a binomial schedule; with two levels only, it would be 8 and more
+    assert make_plan(1000, 12).forward_runs() < 5  # a binomial schedule; with only two levels it would be 8 or more
     with pytest.raises(UsageError, match="too little memory"):
         make_plan(1000, least - 1, step)
 
@@ -220,16 +220,16 @@ print(float(value), problem.dot(gradient, gradient), environment.peak_memory())
 
 
 def gradient_and_peak_memory(bound, piece=0):
-    """The result of a gradient of the sum of eta², in pieces, and the most memory that its process held, in bytes."""
+    """The gradient of the sum of eta², in pieces, and the peak memory of its process, bytes."""
     *result, peak = run_python(MEMORY_PROGRAM, CELLS, N_STEPS, bound, piece, **QUICK_ENVIRONMENT)
     return result, int(peak)
 
 
 @pytest.mark.promise("the memory of a derivative is bounded")
 def test_peak_memory_stays_within_the_bound():
-    """In several pieces, with a bound that 0.4 of the trajectory fits below, beside all that is not of it.
+    """In several pieces, with a bound that leaves room for 0.4 of the trajectory.
 
-    What is not of it includes the observed fields of 17 samples, 22 MB, and their cotangents.
+    Everything else also counts, such as the observed fields of 17 samples, 22 MB, and their cotangents.
     """
     result, most = gradient_and_peak_memory(10**12)
     bound = int(most - 0.6 * TRAJECTORY_BYTES)
@@ -240,7 +240,7 @@ def test_peak_memory_stays_within_the_bound():
 
 @pytest.mark.night
 def test_narrow_blocks_use_the_adjoint_step_of_jax(caplog):
-    """With open boundaries the adjoint step reads a cell further than the step; a message says so."""
+    """With open boundaries the adjoint step reads one cell further than the forward step; a message says so."""
     resolve.log_slower_executor.cache_clear()
     sides = {"open_boundaries__sides": ("west",), "grid__periodic_x": False, "run__executor": "native"}
     config = configuration(3, 9, random_fields(3, 9, amplitude=0.3), run__steps=3, **sides)
@@ -268,7 +268,7 @@ def test_problem_refuses_what_has_no_derivatives():
 
 
 def with_network(names):
-    """A run with a network as a term."""
+    """A Problem whose run has a network as a term."""
     fields = random_fields(8, 9, seed=3, amplitude=0.3)
     config = configuration(8, 9, fields, run__steps=6, run__executor="xla", grid__periodic_x=False)
     return Problem(swmodel.load(config, terms=[Parametric(stress, initial_parameters())]), names, last_state)
@@ -285,7 +285,7 @@ def perturbed(x, d, size):
 
 @pytest.mark.promise("derivatives with respect to a network are exact")
 def test_derivatives_by_a_network_are_exact():
-    """And by the initial state: Taylor slope 2; tangent and adjoint agree."""
+    """Also with respect to the initial state: the Taylor slope is 2; tangent and adjoint agree."""
     problem = with_network(["stress", "eta"])
     x = problem.first_guess()
     for name, leaf in initial_parameters().items():
@@ -303,7 +303,7 @@ def test_derivatives_by_a_network_are_exact():
 
 @pytest.mark.promise("derivatives with respect to a network are exact")
 def test_divergence_of_a_stress_conserves_momentum():
-    """The sum of h u over a ring, in the first step of ab2, which is Euler's, whatever the network says."""
+    """The sum of h u along a periodic axis, for any network, in the first step of ab2, which is an Euler step."""
     fields = {name: random_fields(8, 9)[name] for name in ("eta", "u", "v")} | {"depth": np.full((8, 9), 50.0)}
     config = configuration(8, 9, fields, run__executor="xla", grid__periodic_y=True, time__stepper="ab2")
     networks = ([], [Parametric(stress, initial_parameters())])

@@ -1,4 +1,4 @@
-"""Sensitivities: maps are the derivatives, quantities those of the diagnostics; the command writes them, or nothing."""
+"""Sensitivities: maps are derivatives, quantities are those of the diagnostics; the command writes all or nothing."""
 
 import subprocess
 import sys
@@ -32,13 +32,13 @@ pytestmark = pytest.mark.slow
 NY, NX = 7, 9
 STATION = "sea_level:17e3,13e3"
 SECTION = "transport:x=16e3,from=3e3,to=22e3"
-#: Controls of most tests, which share a compiled adjoint step.
+#: The controls of most tests, which share a compiled adjoint step.
 CONTROLS = ["u", "v", "eta", "depth", "viscosity"]
 
 
 @pytest.fixture
 def make_basin():
-    """A function of overrides that gives the configuration of a walled basin with islands; `values` are its fields."""
+    """A function from overrides to the configuration of a walled basin with islands; `values` are its fields."""
 
     def make(**overrides):
         defaults = {"grid__periodic_x": False, "grid__periodic_y": False, "physics__slip": "no", "run__steps": 5}
@@ -51,7 +51,7 @@ def make_basin():
 
 
 def compute_sensitivity(directory, config, of, to, mean=False):
-    """The file of sensitivities, {name: array}, without its picture: drawing takes longer than all else."""
+    """The variables of sensitivity.nc, {name: array}; no picture is drawn, because that takes longer than the rest."""
     options = {"of": of, "wrt": list(to), "mean": mean, "memory": None}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("swmodel.plotting.maps.draw_results", lambda path: None)
@@ -61,7 +61,7 @@ def compute_sensitivity(directory, config, of, to, mean=False):
 
 
 def states(config):
-    """The states after each step, the initial one first, by the reference in NumPy."""
+    """The initial state and the states after each step, from the reference model in NumPy."""
     reference = ReferenceModel(setup_of(config))
     carries = [reference.start()]
     for _ in range(config.run.steps):
@@ -70,7 +70,7 @@ def states(config):
 
 
 def quantities_of_run(config, *pairs):
-    """The quantities themselves, of pairs of a quantity and whether it is the mean."""
+    """The values for pairs (quantity, whether its mean is taken), from the reference model."""
     made = make_domain(config)
     width, transport = made.scheme.halo_width, made.transport
     grid, params = (as_patches(jax.tree.map(jnp.asarray, fields), width + 1) for fields in (made.grid, made.params))
@@ -85,12 +85,11 @@ def quantities_of_run(config, *pairs):
 
 
 def final_quantity(config, of):
-    """The quantity at the end."""
     return quantities_of_run(config, (of, False))[0]
 
 
 def central_differences(basin, config, pairs, name, cell, step):
-    """The central differences of the quantities with respect to one value of a field."""
+    """Central differences of the quantities with respect to one value of a field."""
     kept, found = np.copy(basin.values[name][cell]), []
     for sign in (1, -1):
         basin.values[name][cell] = kept + sign * step
@@ -99,7 +98,6 @@ def central_differences(basin, config, pairs, name, cell, step):
     return (found[0] - found[1]) / (2 * step)
 
 
-#: The step of the difference with respect to each field.
 DIFFERENCE_STEPS = {
     "eta": 1e-3,
     "u": 1e-3,
@@ -116,7 +114,7 @@ DIFFERENCE_STEPS = {
     [((SECTION, True), ("u", "eta", "depth")), *night_params(((STATION, False), tuple(DIFFERENCE_STEPS)))],
 )
 def test_maps_are_the_derivatives_by_each_cell(make_basin, tmp_path, pair, names):
-    """Central differences, in cells at a station, at an island and at a wall, and in one of land; and by a number."""
+    """Checks central differences in cells near a station, an island and a wall, on land, and for a number."""
     config, (of, mean) = make_basin(), pair
     found = compute_sensitivity(tmp_path, config, of, dict.fromkeys([*CONTROLS, *names]), mean)
     quantity, dry = of.partition(":")[0], tuple(np.argwhere(make_basin.values["mask"] == 0)[0])
@@ -159,7 +157,7 @@ def test_with_reduced_gravity_sea_level_is_that_of_the_surface(make_basin):
 @pytest.mark.fault("a map of derivatives lacks the water outside open boundaries")
 @pytest.mark.night
 def test_maps_include_cells_outside_open_boundaries(make_basin, tmp_path):
-    """So that their sums are the derivatives by a uniform change of the depth, and of the level outside."""
+    """So their sums are the derivatives with respect to a uniform change of the depth or of the boundary level."""
     make_basin.values["mask"][:, :3] = 1.0
     sides, at = {"open_boundaries__sides": ("west",)}, "sea_level:6e3,12.5e3"
     found = compute_sensitivity(tmp_path, make_basin(**sides), at, ["depth", "boundary_level", "eta"])
@@ -188,7 +186,7 @@ def test_integrals_are_those_of_the_diagnostics(make_basin):
 
 
 def test_sea_level_is_linear_between_wet_cells(make_basin):
-    """Also across a ring; on land it is refused, as is a section without water."""
+    """Also across a periodic boundary. Positions on land and sections without water are refused."""
     make_basin.values["mask"][...] = 1.0
     make_basin.values["mask"][2, 5] = 0.0
     config, eta = make_basin(run__steps=0, grid__periodic_x=True), make_basin.values["eta"]
@@ -209,9 +207,9 @@ def test_sea_level_is_linear_between_wet_cells(make_basin):
 
 @pytest.mark.fault("the derivative of a section is of another transport than its series")
 def test_transport_of_a_section_is_that_of_its_series(make_basin, tmp_path):
-    """Of a slanting one, and its derivative by the velocity of a face is what it counts for.
+    """For a slanting section the derivative with respect to the velocity of a face is its weight in the transport.
 
-    Through a whole section it is what the sea behind it loses, and the sum of its parts.
+    The transport through a whole section is the loss of the sea behind it, and the sum over its parts.
     """
     lines = [{"name": "slant", "start": [4e3, 5e3], "end": [28e3, 30e3]}]
     lines += [{"name": "x", "start": [16e3, 0.0], "end": [16e3, 35e3]}]
@@ -249,7 +247,7 @@ SMALL = "-s grid.nx=23 -s grid.ny=11 -s grid.dx=8e4 -s grid.dy=8e4 -s run.execut
 
 @pytest.fixture
 def run_sensitivity(tmp_path, monkeypatch):
-    """Runs `swmodel sensitivity jet` on a small grid in an empty folder."""
+    """A function that runs `swmodel sensitivity jet` on a small grid in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return lambda line: invoke_swmodel(*f"sensitivity jet {SMALL} {line}".split())
 
@@ -280,11 +278,11 @@ def test_wrong_input_is_named_and_nothing_is_written(run_sensitivity, tmp_path, 
 
 @pytest.mark.fault("a tidal analysis in the configuration stops a task that makes none")
 def test_command_shows_derivatives_and_leaves_its_files(run_sensitivity, tmp_path):
-    """Also with an analysis of tides that a run of this length could not tell apart."""
+    """Also with a harmonic analysis of tides that a run of this length cannot separate."""
     analysed = '-s output.harmonics=["M2","S2"]'
     result = run_sensitivity(f"--of sea_level:8e5,4e5 --wrt eta --wrt gravity --steps 3 --output out --mean {analysed}")
     assert result.exit_code == 0, result.output
-    for words in ("x = 800 km, y = 400 km", "by eta: ", "by gravity: "):
+    for words in ("x = 800 km, y = 400 km", "with respect to eta: ", "with respect to gravity: "):
         assert words in result.output
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {"config.toml", "sensitivity.nc", "sensitivity.png", "status.json"}
@@ -294,7 +292,7 @@ def test_command_shows_derivatives_and_leaves_its_files(run_sensitivity, tmp_pat
         assert done.exit_code == 0, done.output
 
 
-#: The command, with a computation that no handler of Python interrupts, as compilation is one.
+#: The command with a computation that, like compilation, no signal handler of Python interrupts.
 BUSY_PROGRAM = """
 import ctypes, os, signal
 from swmodel.cli import main

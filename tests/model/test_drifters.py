@@ -1,4 +1,4 @@
-"""Drifters go where the current carries them: compared with loops over recorded velocities, and with known tracks."""
+"""Drifters follow the current: comparisons with loops over recorded velocities and with analytic tracks."""
 
 import math
 
@@ -21,10 +21,10 @@ NY, NX, STEPS = 9, 11, 8
 FIELDS = random_fields(NY, NX, land=0.2)
 FIELDS |= {name: 10 * FIELDS[name] for name in "uv"}
 del FIELDS["tracer"]
-#: A plane whose cells are 4 km by 5 km, and a lattice of drifters in it.
+#: A plane with cells of 4 km by 5 km, and a lattice of drifters on it.
 DX, DY = 4e3, 5e3
 DRIFTERS_EVERYWHERE = {"box": (500.0, NX * DX, 500.0, NY * DY), "spacing": 1700.0}
-#: A side through which a tide drives water out.
+#: An open boundary through which a tide drives water out.
 OPEN_BOUNDARY_OPTIONS = {
     "grid__periodic_x": False,
     "open_boundaries__sides": ("east",),
@@ -46,7 +46,7 @@ def run(folder, *arguments, **options):
 
 
 def reference_step(x, y, before, after, dt, is_wet):
-    """One step of a drifter at (x, y) m, from u and v before and after, [ny, nx] each, on a doubly periodic plane."""
+    """One step of a drifter at (x, y) m, on a doubly periodic plane; u and v [ny, nx] before and after it are given."""
 
     def speed(x, y, part):
         row, column = math.floor(y / DY), math.floor(x / DX)
@@ -79,7 +79,7 @@ def reference_step(x, y, before, after, dt, is_wet):
 
 
 def test_step_is_that_of_loop_over_recorded_velocities(tmp_path):
-    """Where a coast holds a drifter back, the loop may lead onto land, by less than the error of the step."""
+    """Where a coast stops a drifter, the loop may put it on land, by less than the error of the step."""
     found, model = run(tmp_path / "run", grid__periodic_y=True, output__every_steps=1)
     fields = xarray.load_dataset(tmp_path / "run" / "output.nc", decode_times=False).fillna(0)
     is_wet, held, moved = FIELDS["mask"] > 0, 0, []
@@ -112,7 +112,7 @@ def fields_at_rest():
 
 
 def drifters_after(u, v, steps, drifters, fields=None, **options):
-    """The Drifters of a steady current at the start and after some steps, and their Simulation."""
+    """The drifters of a steady current at the start and after some steps, and their Simulation."""
     model = swmodel.Simulation(config(fields or fields_at_rest(), drifters, run__steps=1, **options))
     model.state = model.state._replace(u=u.astype(model.config.run.dtype), v=v.astype(model.config.run.dtype))
     floats = DrifterAccumulator(model)
@@ -125,7 +125,7 @@ def drifters_after(u, v, steps, drifters, fields=None, **options):
 
 
 def test_drifter_of_solid_rotation_closes_its_circle():
-    """The current is linear in space, as the interpolation, so only the error of Runge and Kutta is left, of h^4."""
+    """Current and interpolation are linear in space, so that only the Runge-Kutta error remains, of order h^4."""
     options = {"grid__periodic_x": False}
     x, y = (np.arange(NX) + 0.5) * DX, (np.arange(NY) + 0.5) * DY
     centre, radius = np.array([NX * DX, NY * DY]) / 2, 1.5 * DX
@@ -142,7 +142,7 @@ def test_drifter_of_solid_rotation_closes_its_circle():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_current_towards_coast_ends_before_it(dtype):
-    """It goes faster than the model would compute; the coast is straight, and a corner of it sticks out."""
+    """The current is faster than a stable step allows; the coast is straight, with one corner that sticks out."""
     water = np.ones((NY, NX))
     water[:, 6:] = water[4, 5] = 0.0
     u, v = np.full((NY, NX), 250.0), np.full((NY, NX), 3.0)
@@ -218,7 +218,6 @@ REFUSED = [
 
 
 def test_unusable_drifters_are_refused():
-    """And an interval without drifters."""
     for drifters, words in REFUSED:
         with pytest.raises(ConfigError, match=f"output.drifters: .*{words}"):
             swmodel.Simulation(config(drifters=drifters))

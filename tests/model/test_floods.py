@@ -1,4 +1,4 @@
-"""What a run with drying writes: where it is wet, hazard maps, gauges on land, diagnostics; on any layout the same."""
+"""Output of runs with drying: wet cells, hazard maps, gauges on land and diagnostics, the same on any layout."""
 
 from types import SimpleNamespace
 
@@ -23,7 +23,7 @@ WET_THICKNESS = 0.02
 
 @pytest.fixture(scope="module")
 def flood_runs(tmp_path_factory):
-    """A run with each step in its files, and one with few records that was stopped and continued."""
+    """A run with records of every step, and one with few records that was stopped and continued."""
     folder = tmp_path_factory.mktemp("flood")
     each = swmodel.Simulation(make_config(run__dtype="float32"))
     each.run(folder / "each")
@@ -48,7 +48,7 @@ def test_wet_cells_exceed_the_wet_thickness(flood_runs):
 
 
 def test_largest_values_and_inundation_are_those_of_wet_cells(flood_runs):
-    """Also of a run that was stopped, with few records; ground that was never wet has none."""
+    """This also holds for a run that was stopped, with few records; cells that were never wet have no values."""
     wet = flood_runs.each.wet.values == 1
     for record, step in enumerate(flood_runs.few.step.values):
         for name in ("eta", "h", "speed"):
@@ -68,7 +68,7 @@ def test_largest_values_and_inundation_are_those_of_wet_cells(flood_runs):
 
 
 def test_gauges_and_flooded_area_follow_water(flood_runs):
-    """On a centre of a cell they have its level and thickness; the flooded area is that of wet land."""
+    """A gauge at the centre of a cell has its sea level and thickness; the flooded area is that of wet land."""
     cells = ((flood_runs.each.wet == 1) & (flood_runs.each.depth < 0)).sum(("y_c", "x_c")).values
     np.testing.assert_allclose(flood_runs.numbers.flooded_area, cells * 5e4)
     assert cells.max() > cells.min()
@@ -89,7 +89,7 @@ def test_gauges_and_flooded_area_follow_water(flood_runs):
 
 
 def test_energy_of_water_on_land_is_that_of_its_height():
-    """A lake at rest has none, and a column h on ground at b has rho g A h (b + h/2)."""
+    """A lake at rest has no energy; a column of height h on ground at height b has rho g A h (b + h/2)."""
     model = swmodel.Simulation(make_config(run__executor="reference"))
     grid, physics = setup_of(model.config).grid(model.block, 0), model.config.physics
     state = model.state._replace(h=np.maximum(grid.depth, 0.0), u=np.zeros((NY, NX)), v=np.zeros((NY, NX)))
@@ -106,7 +106,7 @@ def test_energy_of_water_on_land_is_that_of_its_height():
 
 
 def test_limited_faces_are_counted():
-    """None at rest; on two columns of faces of a sea those with a current that crosses a cell in a step."""
+    """There are none at rest; otherwise two columns of faces, where the current would cross a cell in a step."""
     model, still = swmodel.Simulation(make_config(run__executor="reference")), np.zeros((NY, NX))
     for fast, count in ((0.0, 0), (15.0, 2 * NY)):  # 300 m in a step
         model.state = model.state._replace(u=fast * np.isin(np.arange(NX), [1, 3]) * np.ones((NY, 1)), v=still)

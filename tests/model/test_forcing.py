@@ -1,4 +1,4 @@
-"""Weather that varies: cuts into calls, restarts, members and pure steps have the bits of one undisturbed run."""
+"""Varying weather: several calls, restarts, members and pure steps have the same bits as one undisturbed run."""
 
 import gc
 import re
@@ -32,7 +32,7 @@ NY, NX, STEPS = 7, 11, 9
 
 
 def make_config(**options):
-    """Records each 33 s, steps of 20 s."""
+    """Records every 33 s, steps of 20 s."""
     return configuration(NY, NX, in_time=True, run__steps=STEPS, **{"run__executor": "native"} | options)
 
 
@@ -61,7 +61,7 @@ def test_any_division_into_calls_and_restarts_has_same_bits(tmp_path, undisturbe
 
 @pytest.mark.fault("`output.nc` has zero for a wind that varies")
 def test_output_has_weather_of_its_step(tmp_path):
-    """A record has the weather at the end of the step before it; fields that vary are written only if asked for."""
+    """A record has the weather at the end of the last step; varying fields are written only if requested."""
     names, records = ("wind_x", "air_pressure"), random_weather(NY, NX)
     options = {"output__every_steps": 2, "run__executor": "reference"}
     for folder, asked in (("with", ("eta", *names)), ("without", ("eta",))):
@@ -80,7 +80,7 @@ def test_output_has_weather_of_its_step(tmp_path):
 
 
 def test_changed_function_acts_after_renew_forcing():
-    """On a flat sea that does not turn, without renewal the record of the day still acts."""
+    """On a flat sea without rotation; until the forcing is renewed, the present record acts on."""
     flat = {"case.speed": 0.0, "physics.f0": 0.0, "grid.nx": 6, "grid.ny": 5, "time.dt": 60.0, "time.stepper": "rk3"}
     options = flat | {"run.dtype": "float64", "run.executor": "reference", "forcing.every": 86400.0}
     stress = [0.1]
@@ -95,7 +95,6 @@ def test_changed_function_acts_after_renew_forcing():
 
 
 def test_member_is_run_with_its_wind_times_factor(undisturbed_state):
-    """Number 0 is the run itself."""
     config = check_ensemble(make_config(ensemble__members=3, ensemble__wind=0.3))
     members, factor = Members(config), wind_factors(config)[2]
     members.take_steps(4)
@@ -131,7 +130,7 @@ def block_and_forcing(**options):
 
 @pytest.mark.fault("a record is read twice, or on the main thread without need")
 def test_each_record_is_read_once_and_in_advance(monkeypatch):
-    """And once more where more cells around a block are asked for than before; those of the past go."""
+    """It is read again if a wider margin is needed than before; past records are discarded."""
     read, record = [], varying.read_record
 
     def noted(config, name, number, *window):
@@ -164,7 +163,7 @@ def test_each_record_is_read_once_and_in_advance(monkeypatch):
 @pytest.mark.fault("a NetCDF file that Python closes crashes the thread that reads the weather")
 @pytest.mark.night
 def test_no_garbage_is_collected_while_thread_reads():
-    """It may hold an open NetCDF file of the user's, whose closing would crash the thread."""
+    """Garbage may include an open NetCDF file of the user; closing it would crash the thread."""
     _, forcing = block_and_forcing()
     forcing.load(0)
     circle = [threading.Event()]
@@ -172,7 +171,7 @@ def test_no_garbage_is_collected_while_thread_reads():
     alive = weakref.ref(circle[0])
     with forcing.prefetch():
         del circle
-        list(map(list, [()] * 10**6))  # so many objects that Python collects garbage
+        list(map(list, [()] * 10**6))  # enough objects to trigger a garbage collection
         assert alive()
     gc.collect()
     assert not alive()
@@ -215,7 +214,7 @@ def test_interrupt_does_not_wait_for_hanging_thread(monkeypatch):
 
     monkeypatch.setattr(varying, "read_record", hangs)
     other = threading.Thread(target=interrupt)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore SIGINT in background jobs
     other.start()
     try:
         with pytest.raises(KeyboardInterrupt), forcing.prefetch():
@@ -238,7 +237,6 @@ HOURS = 7
 
 
 def write_wind_file(path, values, start="2020-02-28"):
-    """A file with hourly records of the wind at 10 m."""
     time = {"units": f"hours since {start}"}
     wind = {"standard_name": "eastward_wind", "units": "m s-1"}
     hours = np.arange(len(values), dtype="f8")
@@ -255,10 +253,10 @@ WINDS = 5 * np.random.default_rng(6).standard_normal((HOURS, NY, NX))
 
 @pytest.mark.fault("a run continues with other weather in a file of the same name")
 def test_run_refuses_other_weather_and_takes_more_records(tmp_path):
-    """Neither by the command nor from Python; into another folder a script may take a branch."""
+    """Neither the command nor Python continues it; a script may branch into another folder."""
     path, folder = tmp_path / "wind.nc", tmp_path / "run"
     write_wind_file(path, WINDS)
-    swmodel.Simulation(windy_config(path, run__steps=41)).run(folder)  # which uses the records up to 04:00
+    swmodel.Simulation(windy_config(path, run__steps=41)).run(folder)  # uses the records up to 04:00
     doubled = np.where(np.arange(HOURS)[:, None, None] >= 4, 2 * WINDS, WINDS)
     for values, start, words in (
         (doubled, "2020-02-28", r"input.u10: .* 2020-02-28T04:00:00 "),

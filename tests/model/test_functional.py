@@ -1,4 +1,4 @@
-"""The step as a pure function: the model's own, to JAX's transformations, on one device and in blocks on four."""
+"""The step as a pure function: equal to the model's, under JAX's transformations, on one device and on four."""
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,7 @@ def assert_close(ours, theirs, rtol=1e-12):
 
 
 def test_pure_step_is_that_of_model():
-    """To rounding, as by any executor."""
+    """It agrees to round-off with the step of any executor."""
     carry, static, step = make_functional()
     model = swmodel.Simulation(step.config)
     model.advance(STEPS)
@@ -70,7 +70,6 @@ def test_vmap_and_checkpoint_change_nothing():
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.parametrize(("every", "segment"), [(None, None), (2, None), (2, 3), (None, 1)])
 def test_trajectory_and_its_derivative_are_those_of_the_steps(every, segment):
-    """Derivatives recompute segments; so each member of a batch."""
     carry, static, step = make_functional()
 
     def go(carry, static):
@@ -95,7 +94,7 @@ def test_trajectory_and_its_derivative_are_those_of_the_steps(every, segment):
 
 
 def test_replaced_depth_and_coefficients_are_those_of_a_configuration():
-    """Also of a term that was off and reads farther; sea level stays, and the result is differentiable."""
+    """One term was inactive and has a wider stencil; sea level does not change, and the result is differentiable."""
     changed = {"physics.depth": 450.0, "physics.biharmonic_viscosity": 1e9, "physics.quadratic_drag": 2e-3}
     options = {"time__dt": 200.0, "scheme__vorticity_flux": "energy"}
     carry, static, step = make_functional(**options)
@@ -136,7 +135,7 @@ FOUR_DEVICES = {"run.devices": 4, "run.layout": "2x2"}
 
 
 def digest_and_gradient(options):
-    """Bits after some steps, and the gradient of the energy then."""
+    """The bits after some steps, and the gradient of the energy at that time."""
     carry, static, step = make_functional(**options)
 
     def program(function):
@@ -151,7 +150,7 @@ def digest_and_gradient(options):
 
 
 def on_devices():
-    """Lists of bits that must be the same, and two gradients; four devices do not divide the grid."""
+    """Lists of bits that must be the same, and two gradients; four devices do not divide the grid evenly."""
     options = SMALL | {"grid.ny": 11, "grid.nx": 13, "run.executor": "xla", "time.dt": 300.0}
     model = swmodel.Simulation("double_gyre", options)
     model.advance(STEPS)
@@ -167,7 +166,7 @@ def on_devices():
 @pytest.mark.night
 @pytest.mark.mpi
 def test_pure_step_on_devices_has_bits_of_one_device(ranks):
-    """It has those of the model, without fused multiply-adds; so has a model with fields and a term of one's own."""
+    """Without fused multiply-adds these are the bits of the model, also of one with user fields and a user term."""
     ((found, gradients),) = ranks.with_environment("avx", XLA_FLAGS="--xla_cpu_max_isa=AVX")(1, on_devices)
     assert [len(set(each)) for each in found] == [1, 1]
     assert_close(*gradients)

@@ -1,4 +1,4 @@
-"""The health of a run: real blow-ups are found and said, and nothing else is taken for one."""
+"""The health of a run: real blow-ups are found and reported, and nothing else is mistaken for one."""
 
 import contextlib
 import re
@@ -28,13 +28,12 @@ SMALL = {"grid.nx": 24, "grid.ny": 14, "run.steps": 400, "output.every_steps": 1
 
 
 def simulation(case="jet", **options):
-    """A small Simulation, with options given as section__key=value; it is not asked whether they are wise."""
+    """A small Simulation, with unchecked options given as section__key=value."""
     options = SMALL | {name.replace("__", "."): value for name, value in options.items()}
     return swmodel.Simulation(resolve_without_checks(swmodel.load(case, options, environ={})))
 
 
 def set_value(model, name, value, row, column):
-    """Set one value of the state."""
     field = np.array(getattr(model.state, name))
     field[row, column] = value
     model.carry = model.carry._replace(state=model.carry.state._replace(**{name: jax.numpy.asarray(field)}))
@@ -102,7 +101,6 @@ def test_blow_up_is_raised_by_advance_and_leaves_no_file(tmp_path, monkeypatch, 
 
 @pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
 def test_blow_up_is_raised_at_first_use_of_state(tmp_path):
-    """After few steps, before the next look at the state."""
     for use in (
         lambda model: model.advance(1),
         lambda model: model.field("eta"),
@@ -121,7 +119,7 @@ def test_blow_up_is_raised_at_first_use_of_state(tmp_path):
 @pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
 @pytest.mark.parametrize("executor", ["reference", "native"])
 def test_check_after_steps_finds_what_health_refuses(executor):
-    """On water, and on the island, where thickness does not matter."""
+    """Values are set on water and on the island, where thickness does not matter."""
     model = swmodel.Simulation("rest", {"grid.nx": 30, "grid.ny": 20, "run.executor": executor})
     carry, health, found = model.carry, model.health(), {}
     land = tuple(np.argwhere(model.dataset("mask").mask.values == 0)[0])
@@ -143,7 +141,7 @@ def test_check_after_steps_finds_what_health_refuses(executor):
 @pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
 @pytest.mark.fault("a stable run is reported as a blow-up")
 def test_no_stepper_is_stable_beyond_three_cells_a_step():
-    """On the imaginary axis, and beside it with any friction."""
+    """Eigenvalues are on the imaginary axis and, with friction, to the left of it."""
     time = swmodel.load("jet", {}, environ={}).time
     for stepper in ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"):
         one = time.model_copy(update={"stepper": stepper})
@@ -172,7 +170,7 @@ def test_time_step_that_becomes_too_long_is_warned_of_once(caplog):
 
 @pytest.mark.fault("a storm, tide, inflow or tsunami is mistaken for a blow-up, or hides one")
 def test_blow_up_check_distinguishes_a_storm_from_a_blow_up():
-    """A squall of 60 m/s with 80 hPa less in it is no blow-up; the same with a time step that is too long is one."""
+    """A squall of 60 m/s and -80 hPa is not a blow-up; with a time step that is too long it is one."""
     storm = {"grid__ny": 20, "grid__dx": 4e4, "grid__dy": 4e4, "case__wind": 60.0, "case__deficit": 8000.0}
     storm |= {"run__executor": "reference", "case__landfall": 3600.0}
     for change, outcome in (({}, contextlib.nullcontext()), ({"time__dt": 400.0}, pytest.raises(NumericalError))):
@@ -184,7 +182,7 @@ def test_blow_up_check_distinguishes_a_storm_from_a_blow_up():
                 health.check()
 
 
-#: A ring of even depth with slow waves, a current and a patch of tracer; here a leapfrog may take 476 s because of it.
+#: A periodic sea of uniform depth with slow waves, a current and a patch of tracer, which limits a leapfrog to 476 s.
 TRACER_OPTIONS = {
     **{"case.ridge": 0.0, "case.island": 0.0, "grid.periodic_x": True, "grid.nx": 24, "grid.ny": 8, "physics.f0": 0.0},
     **{"physics.depth": 100.0, "physics.gravity": 0.09, "physics.tracers": [{"name": "tracer"}]},
@@ -217,7 +215,6 @@ def test_tracer_that_leaves_its_bounds_stops_run(tmp_path):
 @pytest.mark.fault("a tracer with a user's source is mistaken for a blow-up")
 @pytest.mark.fault("a change by a function during a run is mistaken for a blow-up")
 def test_stable_tracer_source_and_change_are_no_blow_up(tmp_path):
-    """A source, or far more of a tracer than at the start."""
     tracer_run(400.0, 300).run(tmp_path / "stable")
 
     def source(state, grid, t):
@@ -234,7 +231,7 @@ def test_stable_tracer_source_and_change_are_no_blow_up(tmp_path):
 
 @pytest.mark.fault("drying water is reported as a time step that is too long")
 def test_drying_is_distinguished_from_blow_up(tmp_path):
-    """An ebb of a metre over a floor at 0.6 m; where the tide itself blows up the message is another one."""
+    """An ebb of 1 m in water of 0.6 m depth; if the tide itself blows up, there is another message."""
     options = {
         **{"case.ridge": 0.0, "case.island": 0.0, "case.level": 0.0, "physics.f0": 0.0, "run.executor": "reference"},
         **{"grid.nx": 12, "grid.ny": 4, "grid.dx": 4e3, "grid.dy": 4e3, "time.stepper": "rk3", "run.days": 1.0},
@@ -265,7 +262,7 @@ def test_drying_is_distinguished_from_blow_up(tmp_path):
 
 
 def test_limit_of_state_is_that_checked_before_start():
-    """Every process that limits the time step: waves, drag, friction and the transport of a tracer."""
+    """This includes all that limits the time step: waves, drag, friction and the transport of a tracer."""
     terms = {"physics__viscosity": 50.0, "physics__quadratic_drag": 1e-2, "physics__tracers": ({"name": "tracer"},)}
     model = simulation(run__executor="reference", time__dt=1.0, **terms)
     health, extremes = Health(model), survey(model.setup)
@@ -278,7 +275,7 @@ def test_limit_of_state_is_that_checked_before_start():
 
 @pytest.mark.fault("a current that becomes too fast for the tracer")
 def test_current_too_fast_for_tracer_is_warned_of(caplog):
-    """Waves are slow under a small gravity: the limit is that of the transport, which a state at rest has not."""
+    """With small gravity waves are slow, so that the transport limits the time step, but not in a state of rest."""
     options = {"physics__tracers": ({"name": "tracer"},), "physics__gravity": 1e-4, "run__executor": "reference"}
     model = simulation("rest", run__dtype="float64", time__stepper="ab3", time__dt=500.0, **options)
     health = Health(model)

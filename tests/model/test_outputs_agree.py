@@ -1,6 +1,6 @@
-"""Numbers that two outputs share are the same number, however the weather and the clock cut a run into chunks.
+"""Numbers in two outputs are the same, however the weather and the clock divide a run into chunks.
 
-The docs promise bits for `reference` and `native`. For `xla` they promise round-off between runs whose chunks differ.
+The docs promise equal bits for `reference` and `native`, and for `xla` round-off between runs whose chunks differ.
 """
 
 import itertools
@@ -28,11 +28,11 @@ from swmodel.setup.tidal_analysis import harmonic_analysis
 
 pytestmark = pytest.mark.slow
 
-#: Steps between records, and the steps at which a run is interrupted: the weather is replaced at the first.
+#: Steps between records, and the steps at which a run is interrupted; at the first of them a new record acts.
 OUTPUT_INTERVAL_STEPS, INTERRUPTION_STEPS = 7, (13, 17)
 FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q", "kinetic_energy", "okubo_weiss")
 MEANS = ("eta", "speed")
-#: Executors and their weather; the xla executor is compared at night.
+#: Executors and their weather; xla is compared at night.
 VARIANTS = [
     ("reference", "formula"),
     ("native", "recorded"),
@@ -46,7 +46,7 @@ def load_file(folder, name):
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=" ".join)
 def runs_with_all_outputs(request, tmp_path_factory):
-    """A run with its fields at each step, one with few records, and what a function of `every` saw of that."""
+    """A run with records of every step, one with few records, and what a function of `every` saw in the latter."""
     executor, forcing = request.param
     folder, seen = tmp_path_factory.mktemp("outputs"), {}
 
@@ -65,13 +65,11 @@ def runs_with_all_outputs(request, tmp_path_factory):
         config=few.config,
         made=made,
         seen=seen,
-        # Between runs of different chunks.
         tolerance={"rtol": 1e-9, "atol": 1e-10} if executor == "xla" else {"rtol": 0, "atol": 0},
     )
 
 
 def values_at_points(fields, points):
-    """What Points have of the fields of each record."""
     names = np.array(["h", "u", "v", "tracer"])[points.fields]
     columns = (fields[name][:, j, i] for name, j, i in zip(names, *points[1:3], strict=True))
     return np.nan_to_num(np.stack([*columns], axis=1), nan=1.0)
@@ -84,7 +82,7 @@ def field_values(dataset):
 @pytest.mark.fault("a record of the weather cuts a chunk, and the series of a gauge or a section lacks values")
 @pytest.mark.fault("gauges and largest speeds beside open boundaries show no current")
 def test_gauges_and_sections_have_fields_of_every_step(runs_with_all_outputs):
-    """And records those of theirs; a section that of each second step."""
+    """Records have the values of their steps; a section has those of every second step."""
     each, records = runs_with_all_outputs.each, runs_with_all_outputs.records
     assert records.step.values.tolist() == [*range(0, STEPS, OUTPUT_INTERVAL_STEPS), STEPS]
     for name in FIELDS:
@@ -102,7 +100,7 @@ def test_gauges_and_sections_have_fields_of_every_step(runs_with_all_outputs):
     ):
         truth = places.values(values_at_points(field_values(fields), places.points))
         for name in ("eta", "u", "v", "tracer"):
-            # NumPy computes for output.nc what comes in through open boundaries, and the run's program for the gauges.
+            # NumPy computes the inflow through open boundaries for output.nc, the run's program that for the gauges.
             tolerance = {"rtol": 0, "atol": 0} if exact and name == "eta" else {"rtol": 1e-9, "atol": 1e-10}
             np.testing.assert_allclose(found[name][steps], truth[name], **tolerance, err_msg=name)
     on_a_centre = runs_with_all_outputs.records.eta[:, 1, 3]
@@ -131,7 +129,7 @@ def test_steps_without_record_are_no_values_of_gauges(tmp_path):
 
 @pytest.mark.fault("largest values, their times or arrivals miss a step")
 def test_largest_values_and_arrivals_are_those_of_all_steps(runs_with_all_outputs):
-    """Their times are the first at which they were reached. The speed is that of another program."""
+    """Their times are those at which they were reached first. The speed comes from another program."""
     dt = runs_with_all_outputs.config.time.dt
     for number, step in enumerate(runs_with_all_outputs.records.step.values):
         record = runs_with_all_outputs.records.isel(time=number)
@@ -152,7 +150,6 @@ def test_largest_values_and_arrivals_are_those_of_all_steps(runs_with_all_output
 
 @pytest.mark.fault("harmonic constants are not those of the fields")
 def test_constants_of_tides_are_those_of_fields(runs_with_all_outputs):
-    """By least squares."""
     series, found = (
         harmonic_analysis(runs_with_all_outputs.config),
         load_file(runs_with_all_outputs.folder, "harmonics.nc"),
@@ -223,7 +220,7 @@ def test_other_chunks_and_interruptions_leave_same_values(runs_with_all_outputs,
 @pytest.mark.fault("an ensemble with a tracer among its fields cannot be written")
 @pytest.mark.night
 def test_member_has_fields_and_diagnostics_of_run(tmp_path):
-    """Number 0 is that run; the sea has no places, which an ensemble does not write."""
+    """Member 0 is that run; there are no stations or sections, which an ensemble does not write."""
     none = {f"output__{name}": () for name in ("stations", "sections", "maxima", "harmonics")}
     none |= {
         "output__arrival": None,
@@ -250,7 +247,7 @@ def test_member_has_fields_and_diagnostics_of_run(tmp_path):
 @pytest.mark.fault("a gauge and a derivative or observation at its place differ")
 @pytest.mark.night
 def test_derivatives_and_assimilation_observe_the_series(tmp_path):
-    """Level at each gauge and transport through each section; the current at a gauge away from the open boundary."""
+    """Sea level at gauges, transport through sections, and the current at a gauge away from the open boundary."""
     config = make_config("recorded", tmp_path, run__executor="native", output__sections_every_steps=1)
     model = swmodel.Simulation(config)
     folder, config, (lon, lat), dt = run(model, tmp_path / "run", [50]), model.config, STATIONS[2], model.dt

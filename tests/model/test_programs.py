@@ -1,4 +1,4 @@
-"""What a process has compiled serves all runs of the same kind, and no other."""
+"""Compiled programs are reused by all runs of the same kind in a process, and by no others."""
 
 import gc
 import weakref
@@ -20,7 +20,6 @@ def load(**options):
 
 
 def use_all_programs(model):
-    """Everything of a Simulation that is compiled; the mean of one state."""
     means, health = model.means(("sea_level", "q")), model.health()
     model.advance(7)
     means.add_state(model.carry.state)
@@ -30,8 +29,8 @@ def use_all_programs(model):
 
 @pytest.mark.parametrize("executor", [name for name in EXECUTORS if name != "cuda"])
 def test_second_run_compiles_nothing(tmp_path, executor):
-    """Nor does one from a restart file; the time step is no part of the program."""
-    rows = 11 + list(EXECUTORS).index(executor)  # a kind that no other test has
+    """A run from a restart file compiles nothing either; the time step is not part of the program."""
+    rows = 11 + list(EXECUTORS).index(executor)  # a grid that no other test has
 
     def runs(dt):
         model = swmodel.Simulation(load(**{"run.executor": executor, "grid.ny": rows, "time.dt": dt}))

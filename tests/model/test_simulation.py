@@ -1,4 +1,4 @@
-"""The Simulation of Python users: functions called during a run, a state that is set, its Dataset and its folder."""
+"""The class Simulation: functions called during a run, setting the state, Datasets and run folders."""
 
 import os
 import shutil
@@ -65,9 +65,6 @@ def test_status_has_peak_memory_of_process(tmp_path):
     assert read_status(tmp_path / "run")["peak_memory_bytes"] == pytest.approx(peak, rel=0.02)
 
 
-# Functions that are called during a run
-
-
 def steps_called(model, interval):
     found = []
     model.every(interval, lambda model: found.append(model.step))
@@ -86,7 +83,7 @@ def test_functions_are_called_at_multiples_of_interval(tmp_path, interval, steps
     for part in (1, 6, 0, 3, 10):
         in_parts.advance(part)
     run.run(tmp_path / "run")
-    advanced.advance(6 if interval == "1 min" else 10)  # where most are due
+    advanced.advance(6 if interval == "1 min" else 10)  # a step at which most are due
     advanced.run(tmp_path / "advanced")
     assert found == [steps] * 4
 
@@ -177,7 +174,7 @@ def raise_sea_level(model):
 
 @pytest.fixture(scope="module")
 def run_with_function(tmp_path_factory):
-    """The folder of a run of ten steps with a function, from whose end it may go on."""
+    """The folder of a run of ten steps with a function; the run can be continued."""
     folder = tmp_path_factory.mktemp("run") / "run"
     model = simulation(run__steps=10)
     model.every("1 min", raise_sea_level)
@@ -187,7 +184,7 @@ def run_with_function(tmp_path_factory):
 
 @pytest.mark.fault("functions of `every` are lost when a run continues")
 def test_run_does_not_continue_without_its_functions(run_with_function, tmp_path):
-    """Commands have no functions; a script has to give them again, even if it has saved the model in between."""
+    """Commands have no functions; a script must add them again, even if it has saved the model in between."""
     for line in (
         ["resume", run_with_function, "--steps", 20],
         ["run", run_with_function / "config.toml", "-o", tmp_path / "again"],
@@ -199,7 +196,7 @@ def test_run_does_not_continue_without_its_functions(run_with_function, tmp_path
     model.write_restart(tmp_path / "saved.nc")
     saved = swmodel.Simulation.resume(tmp_path / "saved.nc", longer)
     other.every("2 min", raise_sea_level)
-    anew = swmodel.Simulation("jet", SMALL, restart=newest)  # whose configuration knows of no function
+    anew = swmodel.Simulation("jet", SMALL, restart=newest)  # its configuration contains no function
     for go_on, given in (
         (model.run, run_with_function),
         (saved.advance, 1),
@@ -224,9 +221,6 @@ def test_run_continues_with_functions_registered_again_or_dropped(run_with_funct
     for steps, more in ((21, []), (21, ["-s", "python.calls=[]"]), (22, [])):
         done = invoke_swmodel("resume", tmp_path / "run", "--steps", steps, *more)
         assert done.exit_code == (2 if steps == 21 and not more else 0), done.output
-
-
-# Its state
 
 
 def gaussian_bump(at):
@@ -266,7 +260,7 @@ def test_set_keeps_other_fields_and_concentrations():
 
 
 def test_set_changes_older_state_of_leapfrog():
-    """A uniform rise of sea level in a flat basin at rest stays one; else it would swing by twice as much."""
+    """A uniform rise of sea level in a flat basin at rest must persist; otherwise the sea level would oscillate."""
     model = swmodel.Simulation(swmodel.Case, SMALL | {"time.stepper": "leapfrog"})
     model.advance(3)
     model.set(eta=0.5)
@@ -298,7 +292,7 @@ def with_value(state, name, value, place):
 
 @pytest.mark.fault("a state from Python is not finite, or has no water")
 def test_unusable_state_is_refused_and_changes_nothing():
-    """Values that no step can start from with their place; on land thickness does not matter."""
+    """Messages about unusable values name the cell; on land thickness does not matter."""
     model = swmodel.Simulation("rest", {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference"})
     before, wet = model.state, model.dataset("mask").mask.values > 0
     land, (row, column) = tuple(np.argwhere(~wet)[0]), np.argwhere(wet)[7]
@@ -319,15 +313,13 @@ def test_unusable_state_is_refused_and_changes_nothing():
     model.advance(1)
 
 
-# The Dataset of a model
-
 NAMES = ["h", "u", "v", "eta", "zeta", "speed", "sea_level"]
 OPTIONS = {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference", "run.steps": 8, "output.fields": NAMES}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run around an island, and the record of its end."""
+    """A run around an island, and the record at its end."""
     folder = tmp_path_factory.mktemp("run") / "rest"
     model = swmodel.Simulation("rest", OPTIONS, fields={"wind_x": 0.1})
     model.run(folder)
@@ -360,11 +352,8 @@ def test_xgcm_reads_dataset(run):
         model.dataset(["eta", "nope"])
 
 
-# No folder is overwritten that holds a run, or in which one is at work
-
-
 def files_of_folder(directory):
-    """Every file below a folder, with its bytes and when it was written."""
+    """Every file in a folder and its subfolders, with its bytes and modification time."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
@@ -379,7 +368,7 @@ def test_finished_run_is_kept_unless_forced(run_folder, tmp_path):
     before = files_of_folder(run_folder)
     with pytest.raises(UsageError, match=r"completed.*force=True"):
         short().run(run_folder)
-    swmodel.Simulation.from_restart(run_folder).run(run_folder)  # which has arrived
+    swmodel.Simulation.from_restart(run_folder).run(run_folder)  # it is already at its end
     assert files_of_folder(run_folder) == before
     assert_free(run_folder)
     short(run__steps=2).run(run_folder, force=True)

@@ -1,4 +1,4 @@
-"""Steps that are halved while the flow is too fast for them (`time.max_substeps`)."""
+"""Steps that are divided into substeps while the flow is too fast for them (`time.max_substeps`)."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,6 @@ def shaken_sea(**options):
 
 
 def substeps_of_steps(model, steps=STEPS):
-    """The substeps of each of the next steps."""
     found = []
     for _ in range(steps):
         model.advance(1)
@@ -34,7 +33,7 @@ def substeps_of_steps(model, steps=STEPS):
 
 
 def test_number_of_substeps_follows_flow():
-    """It changes up and down, at every third step alone; what is done in one call has the bits of single steps."""
+    """It rises and falls, only at every third step; one call of several steps has the bits of single steps."""
     model, other = shaken_sea(), shaken_sea()
     found = np.array(substeps_of_steps(model))
     changes = np.flatnonzero(np.diff(found)) + 1
@@ -56,7 +55,7 @@ def test_reference_chooses_same_substeps():
 
 @pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.max_substeps`)")
 def test_constant_substeps_have_bits_of_shorter_steps():
-    """Under records in time, tides with a ramp and a function of time: all are at the times of the substeps."""
+    """Records in time, tides with a ramp and a function of time are all evaluated at the times of the substeps."""
 
     def grow(state, grid, t):
         return {"u": 1e-9 * t}
@@ -80,7 +79,7 @@ def test_constant_substeps_have_bits_of_shorter_steps():
 
 
 def test_substeps_are_as_accurate_as_short_steps():
-    """A flow that changes number often differs from one with short steps by no more than its longest steps do."""
+    """If the number changes often, the error is not larger than that of the longest steps, relative to short steps."""
 
     def error(model):
         model.advance(until=STEPS * 40.0)
@@ -96,7 +95,7 @@ def test_substeps_are_as_accurate_as_short_steps():
 @pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.max_substeps`)")
 @pytest.mark.parametrize(("at", "name"), [(7, "restart.nc"), (9, "restart.nc"), (13, "restart.zarr")])
 def test_restart_with_substeps_has_same_bits(tmp_path, at, name):
-    """Within an interval of equal substeps, at its end, and after a change."""
+    """Restarts are within an interval of equal substeps, at its end, and after a change."""
     model = shaken_sea()
     model.advance(at)
     model.write_restart(tmp_path / name)
@@ -107,7 +106,7 @@ def test_restart_with_substeps_has_same_bits(tmp_path, at, name):
 
 
 def test_records_are_of_whole_steps(tmp_path):
-    """Means, largest values and gauges take the states that are written; diagnostics have the time step."""
+    """Means, largest values and gauges use the states that are written; diagnostics include the time step."""
     model = shaken_sea(run__steps=STEPS, output__means=("eta",), output__every_steps=1)
     model.run(tmp_path / "run")
     names = ("output", "diagnostics", "stations")
@@ -134,13 +133,12 @@ def test_substeps_are_refused_where_steps_must_be_equal():
     for max_substeps in (1, 4):
         with pytest.raises(ConfigError, match="time.dt"):
             shaken_sea(time__dt=320.0, time__max_substeps=max_substeps)
-    model = shaken_sea(time__dt=320.0, time__max_substeps=64)  # whose substeps are short enough
+    model = shaken_sea(time__dt=320.0, time__max_substeps=64)  # these substeps are short enough
     model.advance(2)
     assert model.substeps >= 16
 
 
 def test_warning_is_logged_when_substeps_cannot_be_increased(caplog):
-    """Of a flow that becomes too fast between two choices."""
     flow = {"grid.nx": 60, "grid.ny": 7, "time.dt": 0.01, "time.substeps_every_steps": 4}
     for max_substeps, warnings in ((16, 0), (2, 1)):
         caplog.clear()

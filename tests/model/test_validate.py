@@ -1,4 +1,4 @@
-"""Runs that cannot work are refused with every reason at once, before any process starts."""
+"""Runs that cannot work are refused before any process starts, and all reasons are reported together."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ SMALL = {"grid.nx": 12, "grid.ny": 9}
 
 
 def problems(overrides, case=Jet):
-    """The lines of the ConfigError that `check` raises."""
+    """The problems in the ConfigError that `check_config` raises."""
     with pytest.raises(ConfigError) as caught:
         check_config(load(case, {**SMALL, **overrides}, {}))
     return list(caught.value.problems)
@@ -67,7 +67,7 @@ def test_contradictions_are_refused(key, words, overrides):
 
 
 def test_grid_narrower_than_halo_is_refused_with_remedy():
-    """A stepper that takes it, unless the scheme needs the halo."""
+    """The remedy is a stepper with a narrower halo, unless other terms need the halo."""
     for key, unit in (("grid.ny", "rows"), ("grid.nx", "columns")):
         (line,) = problems({key: 1}, Vortex)
         assert line.startswith(f"{key}: ")
@@ -92,7 +92,7 @@ def test_suggested_time_step_is_accepted():
 
 
 def one_cell_field(row, column, value, otherwise):
-    """A field of the case that is `value` in one cell."""
+    """A field of a case that is `value` in one cell and `otherwise` elsewhere."""
     return lambda config, one_cell_field: np.where(
         (one_cell_field.j == row) & (one_cell_field.i == column), value, otherwise
     )
@@ -100,7 +100,7 @@ def one_cell_field(row, column, value, otherwise):
 
 @pytest.mark.slow
 def test_unusable_field_is_reported_with_its_place(monkeypatch):
-    monkeypatch.setattr("swmodel.setup.fields.MAX_CELLS_PER_BAND", 36)  # band by band
+    monkeypatch.setattr("swmodel.setup.fields.MAX_CELLS_PER_BAND", 36)  # several bands
     for field, value, otherwise, words in (
         ("depth", -5.0, 100.0, "but is -5 m"),
         ("eta", np.nan, 0.0, "(eta): must be finite on water, but is missing"),
@@ -147,7 +147,7 @@ def test_fields_are_checked_in_bands_of_rows():
 @pytest.mark.fault("cell sizes beyond the precision")
 @pytest.mark.fault("absurd cell sizes run, or require a time step of zero")
 def test_absurd_sizes_of_cells_and_grids_are_refused():
-    """Rather than run, or be told to take a time step of zero; a grid beyond memory with its size."""
+    """They neither run nor suggest a time step of zero; the message about a grid beyond memory has its size."""
     for options in ({"grid.dx": 1e-20}, {"grid.dy": 1e20}, {"grid.lx": 1e-5, "grid.nx": 1000}):
         with pytest.raises(ConfigError, match=rf"^{next(iter(options))}: cells of .* must be of"):
             load("rest", options, environ={})
@@ -155,11 +155,11 @@ def test_absurd_sizes_of_cells_and_grids_are_refused():
         check_config(load("jet", {"grid.nx": 10**9, "grid.ny": 10**9}, {}))
 
 
-# Whatever makes a run refuses the same configurations in the same words: commands, Python, derivatives, ensembles
+# Commands, Python, derivatives and ensembles refuse the same configurations with the same messages
 
 
 TWO_DAYS = SMALL | {"run.days": 2.0}
-#: {words of the refusal: (case, what it is given)}
+#: {words of the message: (case, overrides)}
 REFUSED_CONFIGS = {
     "physics.beta": ("jet", {"grid.periodic_y": True}),
     "cannot be separated": ("rest", {"output.harmonics": ["M2", "S2"], "time.start": "2020-01-01"}),
@@ -204,7 +204,7 @@ ENTRY_POINTS = {
     "ensemble": lambda case, given, folder: check_ensemble(load(case, given)),
 }
 
-#: Doors that do not refuse, as they analyse no tides, or in other words, as they have no layout.
+#: Entry points that do not analyse tides and so do not refuse, or that have no layout and so have another message.
 EXEMPT_ENTRY_POINTS = {"cannot be separated": {"ensemble", "sensitivity"}, "run.layout": {"ensemble"}}
 
 

@@ -1,4 +1,4 @@
-"""Assimilation on ranks has the bits of one process, also after a stop."""
+"""Assimilation on several ranks has the bits of one process, also if it is stopped and resumed."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from support.small_winds_twin import SETTINGS as WEATHER
 
 pytestmark = pytest.mark.mpi
 
-#: Blocks are not narrower than what an adjoint step reads.
+#: Blocks must not be narrower than the stencil of the adjoint step.
 WIDE_OPTIONS = ("-s", "grid.nx=20", "-s", "grid.ny=20")
 
 FLOODED_COAST_FILE = Path(__file__).parents[1] / "support" / "flooded_coast.py"
@@ -24,14 +24,13 @@ def assimilate(ranks, folder, nproc, *words, code=0, source=("double_gyre_twin",
 
 
 def analyses(*folders):
-    """The variables of the analysis of each folder, by name."""
     for folder in folders:
         with netCDF4.Dataset(folder / "analysis.nc") as file:
             yield {name: np.ma.filled(variable[...], np.nan) for name, variable in file.variables.items()}
 
 
 def assert_same_bits(one, two):
-    """The analyses have the same bits, and so have the numbers of all iterations, errors and impacts."""
+    """The analyses have the same bits, and so do the numbers of all iterations, cycles, stations and errors."""
     ours, theirs = analyses(one, two)
     for name in ours:
         np.testing.assert_array_equal(theirs[name], ours[name], err_msg=name)
@@ -48,7 +47,7 @@ def assert_same_bits(one, two):
     ],
 )
 def test_filter_has_same_bits_on_ranks(ranks, tmp_path, case, members, settings, resumed):
-    """Which have other numbers of members, also with corrections of the wind; and 3 ranks after the first analysis."""
+    """Ranks share the members unequally; also with wind corrections, and if three ranks resume after two."""
     one, two, source = tmp_path / "one", tmp_path / "two", (case, *SETTINGS, *settings)
     words = ("--method", "letkf", "--members", members, "--seed", 3, "-s", "assimilation.cycle_steps=15")
     assimilate(ranks, one, 1, *words, source=source)
@@ -61,7 +60,7 @@ def test_filter_has_same_bits_on_ranks(ranks, tmp_path, case, members, settings,
 @pytest.mark.promise("4D-Var does not depend on the number of processes")
 @pytest.mark.parametrize(("dtype", "resumed"), [("float32", False), *night_params(("float64", True))])
 def test_minimisation_has_same_bits_on_ranks(ranks, tmp_path, dtype, resumed):
-    """Also when one rank continues what two have begun."""
+    """Also when one rank continues what two have started."""
     one, two = tmp_path / "one", tmp_path / "two"
     words = (
         "-s",
@@ -99,7 +98,7 @@ def test_corrections_and_impacts_have_same_bits_on_ranks(ranks, tmp_path):
 
 @pytest.mark.night
 def test_sea_level_before_flooded_coast_is_found_on_ranks(ranks, tmp_path):
-    """The first sea level of a tsunami, from gauges before a coast that it floods."""
+    """The initial sea level of a tsunami, from gauges off a coast that it floods."""
     for nproc in (1, 2):
         assimilate(ranks, tmp_path / str(nproc), nproc, source=[FLOODED_COAST_FILE])
     one, two = analyses(tmp_path / "1", tmp_path / "2")

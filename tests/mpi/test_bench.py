@@ -1,4 +1,4 @@
-"""The quick size of every sweep, as users run it: rows measured on one and two processes, right, recorded, drawn."""
+"""Every quick sweep, as users run it, measures correct rows on one and two processes, and records and draws them."""
 
 import json
 import signal
@@ -13,7 +13,7 @@ from swmodel.bench import session
 
 pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
 
-#: The figures of each sweep. The rows of `strong` are of `xla`; those of the others of the fastest executor.
+#: The figures of each sweep. `strong` measures `xla`, all others the fastest executor.
 FIGURES_OF_SWEEP = {
     **{"weak": ("weak",), "halo": ("halo",), "table": ("speedup", "roofline"), "strong": ("strong",)},
     **{"sizes": ("sizes",), "output": ("output",), "start": ("start",), "fft": ()},
@@ -24,7 +24,7 @@ MEASURE_TRIAD = cache(session.measure_triad)
 
 @pytest.fixture
 def run_bench(tmp_path, monkeypatch):
-    """Runs `swmodel bench` in an empty folder; the process, and the record of the sweep."""
+    """run_bench(sweep, *words) runs `swmodel bench` in an empty folder; returns the result and the record as text."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NPROC", "1")
     monkeypatch.setattr(session, "measure_triad", MEASURE_TRIAD)
@@ -43,7 +43,7 @@ def run_bench(tmp_path, monkeypatch):
     "name", [*night_params("weak"), *night_params(*list(FIGURES_OF_SWEEP)[1:], mark=pytest.mark.release)]
 )
 def test_quick_sweep_is_right_and_complete(run_bench, name):
-    """Files are complete, rows are right, and messages have the right size."""
+    """All files are there, rows are right, and messages have the right size."""
     done, text = run_bench(name, *(["--executor", "xla"] if name == "strong" else []))
     folder, record = Path("outputs") / f"bench-{name}-quick", json.loads(text)
     files = {f"{figure}.{kind}" for figure in FIGURES_OF_SWEEP[name] for kind in ("png", "pdf")}

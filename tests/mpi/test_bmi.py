@@ -1,4 +1,4 @@
-"""A component on several processes has the bits of one: each holds its block."""
+"""A BMI component on several processes, each of which holds a block, has the bits of one process."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ run = {executor = "native", dtype = "float32", layout = "LAYOUT"}
 
 
 def coupled_run(layout, path):
-    """Stress and water come in by the interface; the whole fields at the end, on the first rank."""
+    """Set stress and add water through the interface; returns the final whole fields, on the first rank."""
     model = bmi.Model(["wind_x"])
     model.initialize(str(path))
     block, grid = model.simulation.block, model.simulation.config.grid

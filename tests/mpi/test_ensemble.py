@@ -1,4 +1,4 @@
-"""`swmodel ensemble` on several processes and devices: the bits of one, also when others continue after a stop."""
+"""`swmodel ensemble` on several processes or devices has the bits of one process, also after a stop."""
 
 import re
 
@@ -20,7 +20,7 @@ ENSEMBLE_COMMAND = ["ensemble", "double_gyre", *command_options()]
 @pytest.mark.promise("a member of an ensemble equals a run alone")
 @pytest.mark.fault("a run continues on another number of ranks")
 def test_ensemble_of_ranks_continues_on_devices(ranks, tmp_path):
-    """Five members on two ranks reach the limit of time at once; two devices continue to the bits of one process."""
+    """Five members on two ranks soon reach the wall-clock limit; two devices continue, with the bits of one process."""
     one, two = tmp_path / "one", tmp_path / "two"
     run_on_ranks(ranks, 2, *ENSEMBLE_COMMAND, "--steps", 1000000, "--walltime", "0.1", "--output", two, code=75)
     done = read_status(two)

@@ -1,4 +1,4 @@
-"""Real faults in real runs on two processes, each within its time: what is said, the exit code, and what is left."""
+"""Real faults in real runs on two processes: messages, exit codes, and the files that are left, within a time limit."""
 
 import os
 import re
@@ -23,7 +23,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def assert_failed(folder, code, words):
-    """status.json says that the run failed with `code`, and why."""
+    """Assert that status.json says that the run failed with `code`, and why."""
     status = read_status(folder)
     assert (status["state"], status["exit_code"]) == ("failed", code)
     assert re.search(words, status["message"])
@@ -33,7 +33,7 @@ def assert_failed(folder, code, words):
 @pytest.mark.fault("one rank raises an exception")
 @pytest.mark.fault("more ranks than cores")
 def test_bug_on_one_rank_is_one_traceback_and_restart_stays(tmp_path):
-    """On one core for both ranks, which is said too."""
+    """Both ranks run on one core, about which there is a warning."""
     line = [find_mpiexec(), "-n", "2", sys.executable, str(PROGRAMS / "failing_rank.py"), "run", "jet", *SMALL_OPTIONS]
     line += ["-s", "restart.every_steps=50", "--steps", "400", "--output", "run"]
     core = {min(os.sched_getaffinity(0))}
@@ -73,7 +73,7 @@ def test_unstable_run_of_ranks_warns_and_keeps_good_restart(ranks, tmp_path):
 def test_output_beyond_quota_leaves_whole_records(tmp_path):
     seldom = ["-s", "restart.every_steps=6000", "-s", "output.diagnostics_every_steps=1000000000"]
     with LongRun(tmp_path, "--nproc", 2, "-s", "output.every_steps=300", *seldom) as long:
-        resource.prlimit(long.ranks()[0], resource.RLIMIT_FSIZE, (1000, 1000))  # as a quota does
+        resource.prlimit(long.ranks()[0], resource.RLIMIT_FSIZE, (1000, 1000))  # acts like a quota
         code, err = long.wait_for_end(30)
     assert (code, bool(re.match(r"Error: run/output\.nc.* \d+ bytes free", err))) == (5, True), err
     assert_failed(long.folder, 5, "output.nc")
@@ -86,7 +86,7 @@ def test_output_beyond_quota_leaves_whole_records(tmp_path):
 
 @pytest.mark.fault("a restart cannot be written")
 def test_restart_that_cannot_be_written_leaves_the_last(ranks, tmp_path):
-    """And the run continues from there once it can be."""
+    """And the run continues from there once restarts can be written."""
     seldom = ["-s", "output.every_steps=1000000000", "-s", "output.diagnostics_every_steps=1000000000"]
     with LongRun(tmp_path, "--nproc", 2, *seldom, preexec_fn=obey_permissions) as long:
         (long.folder / "restart").chmod(0o555)
@@ -109,4 +109,4 @@ def test_function_in_which_one_rank_waits_for_others_ends_run(tmp_path):
     )
     assert done.returncode == 70
     assert "Traceback" not in done.stderr
-    assert len(re.findall(r"Error: .*\b2 s\b.*rank \d.*lonely", done.stderr)) == 1
+    assert len(re.findall(r"Error: .*\b2 s\b.*rank \d.*sum_on_rank_0", done.stderr)) == 1

@@ -1,4 +1,4 @@
-"""Real starts of several processes: what they leave, and how they end where something is wrong from the start."""
+"""Real starts of several processes: the files they leave, and how they end if something is wrong from the start."""
 
 import os
 import re
@@ -86,7 +86,7 @@ def test_mpiexec_that_only_starts_processes_is_refused(tmp_path, capfd):
 @pytest.mark.night
 @pytest.mark.parametrize("names", ["OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE", "SLURM_PROCID SLURM_STEP_NUM_TASKS"])
 def test_process_started_by_another_mpi_is_refused(tmp_path, names):
-    """One of two processes that know nothing of each other: each of them would run the whole model."""
+    """It is one of two processes without a connection, each of which would run the whole model."""
     environ = dict(zip(names.split(), "12", strict=True))
     done = run_swmodel(tmp_path, "run", "jet", *SMALL_OPTIONS, "--steps", "1", "-o", "run", environ=environ)
     assert done.returncode == 3
@@ -97,7 +97,7 @@ def test_process_started_by_another_mpi_is_refused(tmp_path, names):
 @pytest.mark.fault("mpiexec is missing")
 @pytest.mark.night
 def test_several_processes_without_mpiexec_are_refused(tmp_path):
-    """A Python in a folder without mpiexec, and an empty PATH; one process runs."""
+    """Python is in a folder without mpiexec, and PATH is empty; one process still runs."""
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()
     python.symlink_to(sys.executable)
@@ -169,7 +169,7 @@ connect("mpi", (1, 2), 8, 8)
 @pytest.mark.fault("one rank has another version of JAX")
 @pytest.mark.night
 def test_other_jax_on_one_rank_is_refused(tmp_path):
-    """Rank 1 finds the metadata of another JAX first, as where a second installation is on its path."""
+    """Rank 1 finds the metadata of another JAX first, as if a second installation were on its path."""
     metadata = tmp_path / "packages" / "jax-0.1.dist-info" / "METADATA"
     metadata.parent.mkdir(parents=True)
     metadata.write_text("Metadata-Version: 2.1\nName: jax\nVersion: 0.1\n")
@@ -194,7 +194,7 @@ def test_missing_gpu_is_named_once(tmp_path):
 
 
 def run_with_fake_mpi4jax(tmp_path, text, exchange="auto"):
-    """Run on two processes that import an mpi4jax with this text; (exit code, lines on stderr)."""
+    """Run on two processes that import an mpi4jax with this text; returns (exit code, lines on stderr)."""
     (tmp_path / "packages" / "mpi4jax").mkdir(parents=True)
     (tmp_path / "packages" / "mpi4jax" / "__init__.py").write_text(text)
     environ = {"PYTHONPATH": str(tmp_path / "packages"), "SWMODEL_RUN_EXCHANGE": exchange}
@@ -208,7 +208,7 @@ def run_with_fake_mpi4jax(tmp_path, text, exchange="auto"):
 @pytest.mark.needs_mpi4jax
 @pytest.mark.release
 def test_two_mpi_libraries_are_refused(tmp_path):
-    """An mpi4jax that loads a library of its own, as one does that was compiled with another mpicc."""
+    """The mpi4jax loads its own library, as if it had been compiled with another mpicc."""
     program = (
         "from mpi4py import MPI; from swmodel.parallel import environment; print(*environment.loaded_mpi_libraries())"
     )
@@ -229,7 +229,7 @@ FAILING_MPI4JAX = f"raise RuntimeError({TOO_NEW_MESSAGE!r})\n"
     ("exchange", "code"), [*night_params(("auto", 0)), *night_params(("mpi4jax", 3), mark=pytest.mark.release)]
 )
 def test_mpi4jax_that_jax_refuses_is_replaced_unless_asked_for(tmp_path, exchange, code):
-    """By the model's own foreign calls."""
+    """It is replaced by the model's own foreign calls."""
     ended, said = run_with_fake_mpi4jax(tmp_path, FAILING_MPI4JAX, exchange)
     assert (ended, len(said)) == (code, code and 1), said
     assert all(TOO_NEW_MESSAGE in line for line in said)

@@ -1,4 +1,4 @@
-"""Any number of ranks in any layout gives the answer of one process: states, gradients, messages, transforms."""
+"""Any number of ranks in any layout gives the results of one process: states, gradients, messages, transforms."""
 
 import hashlib
 from functools import partial
@@ -26,7 +26,7 @@ from support.quick_compilation import compile_quickly
 from support.random_case import TIDE, configuration, random_fields
 from support.rank_client import REPRODUCIBLE_ENVIRONMENT
 from support.spectral_case import field_digest, spectral_bits
-from support.stepping import run_chunks, update_params
+from support.stepping import update_params
 
 from swmodel import Parametric, load
 from swmodel.bench.part_samples import all_equations
@@ -44,8 +44,8 @@ from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.mpi
 
-#: Layouts that the configurations of the covering array have by turns, with cuts in x, in y and in both, and rings of
-#: three blocks of unequal size.
+#: Layouts for the rows of the covering array in turn: cuts in x, in y and in both, and three blocks of unequal size
+#: along an axis.
 LAYOUTS = ((1, 2), (2, 2), (2, 1), (1, 3), (3, 1))
 ROWS_WITH_LAYOUT, ROWS_WITH_OTHER_LAYOUT = (
     list(zip(rows_by_name(), cycle(turns), strict=False)) for turns in (LAYOUTS, LAYOUTS[::-1])
@@ -60,7 +60,7 @@ def digests_by_both_backends(layout):
 
 
 def digests(transport) -> dict:
-    """Of halos, also wider than a block, their derivatives, and those of members; of sums and Fourier transforms."""
+    """Digests of halos, also wider than a block, of their derivatives and members, of sums and Fourier transforms."""
     found = {"numbers": jax.jit(transport.sum)(jnp.arange(3, dtype=jnp.int32) + transport.rank)}
     for dtype, width in (("float32", 2), ("float64", 1), ("float64", 5)):
         rng = np.random.default_rng(transport.rank)
@@ -100,7 +100,7 @@ def test_both_exchange_backends_give_same_bits(ranks, layout):
 
 
 def error_of_wide_halo(layout):
-    """Largest error of a halo of five cells, wider than a block."""
+    """The largest error of a halo of five cells, which is wider than a block."""
     transport, whole = connect("mpi", layout, 9, 14), np.random.default_rng(1).random((9, 14))
     rows, columns = (slice(span.start, span.stop) for span in (transport.block.y, transport.block.x))
     (ours,) = jax.jit(lambda field: exchange_halos([field], 5, transport))(jnp.asarray(whole[rows, columns]))
@@ -117,7 +117,7 @@ def test_halo_wider_than_a_block_is_exact(ranks, layout):
 
 
 def state_after(layout, name, executor="native", ends=(2, 5)):
-    """The bits of the whole fields after five steps, in calls that end at these, on the first rank."""
+    """The bits of the whole fields on the first rank after steps in calls that end at `ends`; other ranks: the rank."""
     compile_quickly(executor == "native")
     setup = setup_of(configuration_of(name))
     transport, (ny, _) = connect("mpi", layout, *setup.shape), setup.shape
@@ -138,10 +138,9 @@ def state_after(layout, name, executor="native", ends=(2, 5)):
     [*ROWS_WITH_LAYOUT, *night_params(*(case for case in ROWS_WITH_OTHER_LAYOUT if case not in ROWS_WITH_LAYOUT))],
 )
 def test_layouts_have_same_bits(ranks, name, layout):
-    """The native step has them without being asked."""
-    one = [field.tobytes() for field in run_chunks("native", configuration_of(name), 5)]
-    ours = ranks(layout, state_after, name)[0]
-    assert ours == one[: len(ours)]
+    """The native step does not need `--reproducible` for this, if all processes have the same options of XLA."""
+    (one,) = ranks((1, 1), state_after, name, "native", (5,))
+    assert ranks(layout, state_after, name)[0] == one
 
 
 @pytest.mark.promise("the number of ranks and their layout change nothing")
@@ -159,7 +158,7 @@ def test_layouts_and_chunks_have_same_bits_in_xla(ranks, name, layout):
 @pytest.mark.night
 @pytest.mark.parametrize("name", list(rows_by_name())[1::9])
 def test_layouts_have_same_bits_in_xla_if_reproducible(ranks, name):
-    """On ranks that compile as users do with `--reproducible`, which is a choice of instructions at the start."""
+    """On ranks that compile as with `--reproducible`, which chooses the instructions when the program starts."""
     reproducible = ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT)
     one, four, three = (reproducible(layout, state_after, name, "xla")[0] for layout in ((1, 1), (2, 2), (1, 3)))
     assert one == four == three
@@ -167,7 +166,7 @@ def test_layouts_have_same_bits_in_xla_if_reproducible(ranks, name):
 
 # Derivatives
 
-#: All that drives a sea on a sphere between walls and around islands is a control: tides in it and outside, weather.
+#: Domains whose forcing consists of control variables: tides inside and at open boundaries, weather; with islands.
 OPEN_BOUNDARY_OPTIONS = {
     "open_boundaries__sides": ("west", "north"),
     "open_boundaries__constituents": ("M2",),
@@ -181,7 +180,7 @@ DOMAINS = {
 
 
 def derivative_checks(layout, sea, executor="native", dtype="float64"):
-    """The checks of the derivatives of six steps, by all controls."""
+    """The checks of the derivatives of six steps with respect to all control variables."""
     size = (20, 18) if sea == "eddies" else (12, 10)  # blocks must not be narrower than the stencil of the adjoint
     random = random_fields(*size, seed=3, land=0.15, amplitude=0.3)
     options = {"grid__periodic_x": False, "physics__slip": "no", "run__steps": 6, "run__dtype": dtype} | DOMAINS[sea]
@@ -207,13 +206,12 @@ def gradient_bits(layout, *sea):
     ],
 )
 def test_layouts_have_same_gradient_bits(ranks, sea, dtype, layouts):
-    """With respect to fields and numbers."""
     found = [ranks(layout, gradient_bits, sea, "native", dtype)[0] for layout in layouts]
     assert len(set(found)) == 1
 
 
 def exactness_and_derivatives(layout, sea, executor, second):
-    """What says that derivatives are exact, and the derivatives on the whole grid, also the `second` ones."""
+    """The measures of exactness, and the derivatives on the whole grid; with `second`, Hessian-vector products too."""
     checks = derivative_checks(layout, sea, executor)
     transport = checks.problem.transport
 
@@ -233,7 +231,7 @@ def exactness_and_derivatives(layout, sea, executor, second):
 
 
 def assert_close(ours, theirs, tolerance):
-    """Numbers by name are the same, to a part of the largest of each."""
+    """Assert that arrays by name are equal, to a tolerance relative to the largest value of each."""
     assert ours.keys() == theirs.keys()
     for name, truth in theirs.items():
         np.testing.assert_allclose(ours[name], truth, rtol=0, atol=tolerance * np.abs(truth).max(), err_msg=name)
@@ -251,7 +249,7 @@ def assert_close(ours, theirs, tolerance):
     ],
 )
 def test_derivatives_on_ranks_are_exact(ranks, sea, executor, layout, second):
-    """Taylor slope, tangent and adjoint, Hessian; and those of one process, by native to the bit of the gradient."""
+    """Taylor slope, tangent against adjoint, Hessian; all agree with one process, the native gradient to the bit."""
     (exact, *ours), (one, *theirs) = (
         ranks(each, exactness_and_derivatives, sea, executor, second)[0] for each in (layout, (1, 1))
     )
@@ -263,9 +261,10 @@ def test_derivatives_on_ranks_are_exact(ranks, sea, executor, layout, second):
 
 
 def gradient_by_network(layout, *more, factors=(1.0,), second=True, total=True, **where):
-    """The energy of a flow of four steps, its gradient by a network, and the Hessian along a direction.
+    """Energy after four steps, its gradient with respect to a network, and a Hessian-vector product.
 
-    A list of them: for each number by which the sea level at the start is multiplied, if that is a control.
+    Returns:
+        A list of these, one for each of the `factors` of the initial values of the controls `more`.
     """
     random = random_fields(11, 13, seed=3, land=0.15, amplitude=0.3)
     config = configuration(11, 13, random, grid__periodic_x=False, run__steps=4, run__executor="xla")
@@ -289,11 +288,11 @@ def gradient_by_network(layout, *more, factors=(1.0,), second=True, total=True, 
 
 
 def gradient_of_member():
-    """The derivatives of the member of each rank, which has the whole grid."""
+    """The derivatives of one member per rank, each on the whole grid."""
     return gradient_by_network((1, 1), "eta", factors=[MEMBERS[mpi.HOST_COMM.rank]])
 
 
-#: What the sea level at the start is multiplied by in each member.
+#: The factor of the initial sea level in each member.
 MEMBERS = (1.0, 0.9)
 
 
@@ -303,7 +302,7 @@ MEMBERS = (1.0, 0.9)
     ("where", "second", "devices"), [((2, 1), False, False), *night_params(((2, 2), True, False), ((2, 2), True, True))]
 )
 def test_gradient_by_a_network_does_not_depend_on_layout(ranks, where, second, devices):
-    """And the Hessian along a direction, between walls and around islands, on ranks and on devices of one process."""
+    """Nor does the Hessian-vector product, with walls and islands, on ranks and on devices of one process."""
     ((one,),) = ranks(1, partial(gradient_by_network, (1, 1), second=second))
     if devices:
         ((ours,),) = ranks(1, partial(gradient_by_network, where, nproc=1, devices=4, transport="sharded"))
@@ -337,7 +336,7 @@ def test_members_on_ranks_have_their_gradients(ranks):
 
 
 def digests_of_spectra(layout):
-    """The bits of spectra, potentials and balanced flows of a channel, and of an error of a first guess there."""
+    """The digests of spectra, potentials and balanced flows of a channel, and of a random error of the first guess."""
     where = {"run__nproc": layout[0] * layout[1], "run__layout": "{}x{}".format(*layout), "run__transport": "mpi"}
     found = spectral_bits("channel", **where)
     correlation = {"assimilation__correlation": "spectrum", "assimilation__length": 2e4}
@@ -358,7 +357,7 @@ def test_spectra_and_balanced_flows_have_same_bits(ranks, layout):
 
 
 def results_of_transforms(layout, pairs):
-    """Pairs of kinds of other bits, a spectrum, an error of derivatives, all-to-alls in a program that transforms."""
+    """Pairs of kinds with other bits, a spectrum, an error of derivatives, and the all-to-alls of a transform."""
     transport = connect("mpi", layout, 13, 17)
     program = jax.make_jaxpr(transport.jit(Fourier(transport).forward))(
         scatter(transport, random_arrays(13, 17, "float64"))
@@ -374,7 +373,7 @@ def results_of_transforms(layout, pairs):
     [((2, 2), PERIODIC_AND_WALLS[1:], 3), *night_params(((1, 2), FOUR_KIND_PAIRS, 2), ((3, 1), FOUR_KIND_PAIRS, 1))],
 )
 def test_transforms_equal_those_of_one_process(ranks, layout, pairs, messages):
-    """Bits, sums over the spectrum, derivatives to round-off; one all-to-all along y and two along x."""
+    """Equal bits and sums over the spectrum, derivatives to round-off; one all-to-all along y and two along x."""
     other, spectrum, error, sent = ranks(layout, results_of_transforms, pairs)[0]
     assert (other, sent) == ([], messages)
     assert spectrum == ranks(1, one_spectrum)[0]

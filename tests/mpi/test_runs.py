@@ -1,4 +1,4 @@
-"""Runs on ranks leave the files of one process, also if they continue with another number of them, or on devices."""
+"""Runs on ranks write the files of one process, also if they continue on another number of ranks or on devices."""
 
 import os
 import shutil
@@ -22,11 +22,10 @@ pytestmark = pytest.mark.mpi
 
 
 def command_options(**settings):
-    """Words of the command line, from section__key=value."""
     return [word for key, value in settings.items() for word in ("-s", f"{key.replace('__', '.')}={value}")]
 
 
-#: A tide and a current that come in from two sides. Gauges between blocks and at walls, a line across blocks, drifters.
+#: A tide and a current enter at two sides; gauges between blocks and at walls, a section across blocks, drifters.
 SEA_OPTIONS = command_options(
     **{"grid__nx": 24, "grid__ny": 17, "grid__periodic_x": "false", "tide__ramp": 4000},
     **{"open_boundaries__sides": "west,east", "open_boundaries__constituents": "M2", "open_boundaries__current_x": 0.2},
@@ -43,7 +42,6 @@ JET_COMMAND = ["run", "jet", *SEA_OPTIONS, "--quiet"]
 
 @pytest.fixture(scope="module")
 def undisturbed_run(ranks, tmp_path_factory):
-    """A run of 20 steps on one process."""
     directory = tmp_path_factory.mktemp("runs") / "undisturbed"
     run_on_ranks(ranks, 1, *JET_COMMAND, "--steps", 20, "-o", directory)
     return directory
@@ -51,7 +49,7 @@ def undisturbed_run(ranks, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stopped_runs(ranks, tmp_path_factory):
-    """On two ranks, in a format, ended at step 9, on no interval, with restart files at 8 and 9."""
+    """stopped_runs(format): a run on two ranks that ended at step 9, within an interval; restart files at 8 and 9."""
 
     @cache
     def of(form):
@@ -64,7 +62,7 @@ def stopped_runs(ranks, tmp_path_factory):
 
 
 def assert_same_files(run, truth, steps=20):
-    """Records, series and the last restart have the same bits, in either format."""
+    """Assert that records, series and the last restart have the same bits, in either format."""
     kind = ".zarr" if (run / "output.zarr").exists() else ".nc"
     for name in ("diagnostics", "stations", "sections", "drifters"):
         assert_same_data(run / f"{name}.nc", truth / f"{name}.nc")
@@ -84,7 +82,7 @@ def assert_same_files(run, truth, steps=20):
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 @pytest.mark.parametrize(("form", "nproc"), [("zarr", 3), *night_params(("netcdf", 1), ("netcdf", 3))])
 def test_run_continues_on_other_number_of_ranks(ranks, undisturbed_run, stopped_runs, tmp_path, form, nproc):
-    """A store of Zarr has the bits of NetCDF; the blocks of three ranks are not those of its files."""
+    """A Zarr store has the bits of NetCDF; the blocks of three ranks differ from its chunks."""
     directory = shutil.copytree(stopped_runs(form), tmp_path / "run")
     run_on_ranks(ranks, nproc, "resume", directory, "--steps", 20, "--quiet")
     assert_same_files(directory, undisturbed_run)
@@ -95,7 +93,7 @@ def test_run_continues_on_other_number_of_ranks(ranks, undisturbed_run, stopped_
 @pytest.mark.promise("the number of ranks and their layout change nothing")
 @pytest.mark.night
 def test_ranks_leave_files_of_one_process_with_all_instructions(ranks, tmp_path):
-    """As users compile; other tests on ranks have only the instructions that `--reproducible` allows."""
+    """Programs use all instructions, as users' do; other tests on ranks use those that `--reproducible` allows."""
     ranks = ranks.with_environment("plain", XLA_FLAGS=quick_compilation.XLA_FLAGS)
     for number in (1, 3):
         run_on_ranks(ranks, number, *JET_COMMAND, "--steps", 20, "-o", tmp_path / str(number))
@@ -166,7 +164,7 @@ def test_ranks_refuse_other_weather_in_file(ranks, tmp_path):
 
 @pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.max_substeps`)")
 def test_ranks_choose_the_same_substeps(ranks, tmp_path):
-    """Stopped between two choices of their number: a flow that accelerates over dry ground."""
+    """Also if a run, with a flow that accelerates over dry ground, stops between two choices of their number."""
     flow = command_options(grid__nx=60, grid__ny=7, time__dt=0.01, time__max_substeps=16, time__substeps_every_steps=2)
     flow = ["run", "dam_break_dry", *flow, *command_options(output__every_steps=1), "--executor", "native", "--quiet"]
     one, several = tmp_path / "one", tmp_path / "several"
@@ -181,7 +179,7 @@ def test_ranks_choose_the_same_substeps(ranks, tmp_path):
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.night
 def test_analysis_of_tides_does_not_depend_on_ranks(ranks, tmp_path):
-    """One process adds to the sums of two after a restart."""
+    """After a restart, one process continues the sums of two."""
     two, one = tmp_path / "two", tmp_path / "one"
     tide = command_options(
         **{"grid__kind": "latlon", "grid__south": -60, "grid__north": 60, "grid__periodic_x": "true", "grid__nx": 24},

@@ -1,4 +1,4 @@
-"""Sensitivities on two blocks are those on one."""
+"""Sensitivities on two blocks equal those on one."""
 
 import netCDF4
 import numpy as np
@@ -29,7 +29,7 @@ def contents(path):
     ],
 )
 def test_two_blocks_give_sensitivity_of_one(ranks, tmp_path, of, nproc, where):
-    """Of a section across both, and of a gauge; by ranks, and by devices of one process."""
+    """For a section across both blocks and for a gauge; on ranks, and on devices of one process."""
     line = [
         "sensitivity",
         "double_gyre",

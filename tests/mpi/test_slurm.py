@@ -1,4 +1,4 @@
-"""The batch script for long runs, with signals as Slurm sends them and stand-ins for Slurm's commands."""
+"""The batch script for long runs, with signals as Slurm sends them and substitutes for Slurm's commands."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
 
 CASE = ["jet", *SMALL_OPTIONS, "-s", "restart.every_steps=200", "--days", "10000"]
 
-#: srun starts the ranks; at SIGTERM it kills them. scancel signals the ranks. scontrol is to leave a note.
+#: srun starts the ranks and kills them at SIGTERM; scancel signals the ranks; scontrol writes its arguments to a file.
 FAKE_SRUN = """#!/bin/bash
 test "$1" = --kill-on-bad-exit=1 && shift
 trap 'kill -KILL $(jobs -p); exit 143' TERM
@@ -45,7 +45,7 @@ def write_executable(path, text):
 
 @pytest.fixture
 def fake_cluster(tmp_path):
-    """A folder to submit in, and Slurm's commands in bin/."""
+    """A folder for submitting jobs, with Slurm's commands in bin/."""
     (tmp_path / "bin").mkdir()
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/activate").write_text('export PATH="$PWD/bin:$PATH"\n')
@@ -59,7 +59,7 @@ def fake_cluster(tmp_path):
 
 
 def start_job(cluster, **environ):
-    """Begin job 7, as Slurm does each time."""
+    """Start job 7, as Slurm does each time."""
     slurm = {
         "SLURM_JOB_ID": "7",
         "SLURM_SUBMIT_DIR": str(cluster),
@@ -77,7 +77,6 @@ def start_job(cluster, **environ):
 
 
 def n_requeues(cluster):
-    """How often the job was put back into the queue."""
     notes = cluster / "scontrol.txt"
     lines = notes.read_text().splitlines() if notes.exists() else []
     assert set(lines) <= {"requeue 7"}
@@ -85,7 +84,7 @@ def n_requeues(cluster):
 
 
 def wait_for(condition, job=None):
-    """Wait until true() is, for a minute at most, while a job goes on."""
+    """Wait until condition() is true, for a minute at most, while a job runs."""
     deadline = time.monotonic() + 60
     while not condition():
         assert job is None or job.poll() is None
@@ -100,7 +99,7 @@ def test_job_is_stopped_in_time_requeued_and_continues(fake_cluster):
     try:
         job = start_job(fake_cluster)
         wait_for(lambda: list_restart_files(run), job)
-        job.send_signal(signal.SIGTERM)  # to the shell and nobody else, as with B:
+        job.send_signal(signal.SIGTERM)  # to the shell only, as with B:
         assert job.wait(80) == 0
         assert n_requeues(fake_cluster) == 1
         status, reached = read_status(run), step_of(list_restart_files(run)[0])

@@ -1,4 +1,4 @@
-"""Runs that are asked to stop, killed or frozen by real signals: what they say, their exit code and what they leave."""
+"""Runs that real signals stop, kill or freeze: their messages, exit codes and files."""
 
 import contextlib
 import os
@@ -21,15 +21,15 @@ from tools.soak import INTERRUPTIONS, RESTART_STEPS, soak
 
 pytestmark = [pytest.mark.mpi, pytest.mark.alone, pytest.mark.usefixtures("quickly_compiled")]
 
-#: Processes of devices. A step takes some milliseconds there, and a chunk of ten no longer than one of 500 elsewhere.
+#: Two processes of two devices. Steps take milliseconds here, so that a chunk of 10 takes as long as 500 elsewhere.
 DEVICE_OPTIONS = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]
 
 
 def assert_stopped(run, code, err, reason):
-    """The run ended resumable, with one line that says why, and an intact restart of the step that it names."""
+    """Assert that the run ended resumable, with a message that says why, and an intact restart of the named step."""
     own = "".join(
         line for line in err.splitlines(True) if not LAUNCHER_NOISE.match(line)
-    )  # without the words of mpiexec
+    )  # without the output of mpiexec
     match = re.fullmatch(rf".*{reason} .*step (\d+) .*swmodel resume run.*\n", own)
     assert (code, bool(match)) == (75, True), err
     newest = list_restart_files(run.folder)[0]
@@ -41,7 +41,7 @@ def assert_stopped(run, code, err, reason):
 
 
 def assert_killed(run, code, err, rank):
-    """The run failed with one line that names the rank and the newest restart, which is intact."""
+    """Assert that the run failed with one message that names the rank and the newest restart, which is intact."""
     newest, status = list_restart_files(run.folder)[0], read_status(run.folder)
     assert (code, status["state"], status["exit_code"]) == (70, "failed", 70)
     assert re.search(rf"rank {rank}\b.*signal 9", status["message"])
@@ -53,7 +53,7 @@ def assert_killed(run, code, err, rank):
 
 
 def assert_continues(ranks, run):
-    """On three ranks, to the bits of a run of one process that nothing has disturbed."""
+    """Assert that the run continues on three ranks with the bits of an undisturbed run on one process."""
     steps, alone = step_of(list_restart_files(run.folder)[0]) + 10, run.folder.parent / "alone"
     run_on_ranks(ranks, 3, "resume", run.folder, "--steps", steps, "--quiet")
     run_on_ranks(ranks, 1, "run", *CASE, "--steps", steps, "--quiet", "-o", alone)
@@ -61,7 +61,7 @@ def assert_continues(ranks, run):
 
 
 def run_swmodel_meanwhile(folder, *arguments):
-    """`swmodel` with arguments, in the folder of a run that is still at work."""
+    """Run `swmodel` in a folder while a run there is still computing."""
     return subprocess.run([*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
 
 
@@ -69,7 +69,7 @@ def run_swmodel_meanwhile(folder, *arguments):
 @pytest.mark.fault("SIGTERM")
 @pytest.mark.fault("the folder is in use")
 def test_run_stopped_by_signal_continues(ranks, tmp_path):
-    """Its folder is locked until then."""
+    """Its folder is locked until it has stopped."""
     with LongRun(tmp_path, "--nproc", 2) as run:
         refused = run_swmodel_meanwhile(tmp_path, "resume", "run")
         assert (refused.returncode, str(run.process.pid) in refused.stderr) == (5, True)
@@ -124,7 +124,7 @@ def test_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec, 
 @pytest.mark.mpich_only
 @pytest.mark.night
 def test_signal_to_mpiexec_and_all_ranks_stops_run(tmp_path):
-    """As a terminal's Ctrl-C, which all processes get, and mpiexec hands on to the ranks once more."""
+    """As with Ctrl-C in a terminal: all processes receive the signal, and mpiexec forwards it to the ranks again."""
     with LongRun(tmp_path, mpiexec=2) as run:
         for pid in (run.process.pid, *run.ranks().values()):
             os.kill(pid, signal.SIGINT)
@@ -143,7 +143,7 @@ def test_run_stops_before_its_wall_clock_limit(tmp_path):
 @pytest.mark.fault("a second SIGINT or SIGTERM")
 @pytest.mark.night
 def test_second_signal_ends_run_at_once(tmp_path):
-    """Also where a rank is frozen and no agreement can be reached."""
+    """Also if a rank is frozen, so that the ranks cannot agree."""
     with LongRun(tmp_path, "--nproc", 2) as run:
         os.kill(run.ranks()[1], signal.SIGSTOP)
         run.process.send_signal(signal.SIGTERM)
@@ -165,7 +165,7 @@ def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
         run.process.kill()
         deadline = time.monotonic() + 60
         while run.ranks():
-            assert time.monotonic() < deadline, "ranks without a launcher go on"
+            assert time.monotonic() < deadline, "ranks without a launcher continue"
             time.sleep(0.1)
         done = run_swmodel_meanwhile(tmp_path, "run", *CASE, "--steps", "1", "--output", "run", "--force")
         assert done.returncode == 0, done.stderr
@@ -206,5 +206,5 @@ def test_signal_ends_sensitivity_on_all_ranks(tmp_path):
     [*night_params((list(INTERRUPTIONS)[:5], "netcdf")), *night_params(([""] * 4, "zarr"), mark=pytest.mark.release)],
 )
 def test_run_interrupted_many_times_has_same_bits(tmp_path, strikes, store):
-    """The short form of `make soak`: a rank is killed, the other, all, the launcher; and a request to stop."""
+    """The short form of `make soak`: kill either rank, all processes or the launcher, or request a stop."""
     assert soak(tmp_path, strikes, 3, store=store) > len(strikes) * RESTART_STEPS // 2

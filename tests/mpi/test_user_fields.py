@@ -1,4 +1,4 @@
-"""The same script on one process and on several: the same files; what one of them does otherwise, all are told."""
+"""A script writes the same files on one process and on several; if they differ in what they do, all raise an error."""
 
 import re
 from functools import partial
@@ -21,7 +21,7 @@ SMALL = {"grid.nx": 23, "grid.ny": 11, "run.steps": 6, "output.every_steps": 3, 
 
 
 def message_and_exit_code(function) -> tuple[str, int]:
-    """How a function ends on this rank: the message of its exception, and its exit code."""
+    """Call a function on this rank; returns the message of its exception, and its exit code."""
     try:
         function()
     except Exception as error:
@@ -35,7 +35,7 @@ def failing_function(model):
 
 
 def user_run(folder):
-    """Fields as functions, a part of an array and a DataArray that runs from north to south; a term; functions."""
+    """Run with fields from a function, a local array and a DataArray from north to south, a term, and callbacks."""
     block = simulation().block
     here = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
     model = simulation(wind_x=swmodel.local(WIND[here]))
@@ -61,7 +61,7 @@ def user_run_on_one_process(folder):
 @pytest.mark.promise("fields and terms from Python equal those of the model")
 @pytest.mark.fault("a function of `every` raises, on one process or on all")
 def test_script_on_ranks_leaves_files_of_one_process(ranks, tmp_path):
-    """Also where a function fails on one rank, which stops all, and the run goes on."""
+    """Also if a callback fails on one rank, which stops all ranks, and the run is resumed."""
     (shape, own, (first, code)), (_, _, second) = ranks(2, user_run, tmp_path)
     assert shape == own == (11, 12)
     ranks(1, user_run_on_one_process, tmp_path / "one")
@@ -81,7 +81,7 @@ def run_stormy_sea(folder, name, every):
 @pytest.mark.fault("several processes or devices have other series while the weather varies")
 @pytest.mark.night
 def test_series_on_ranks_do_not_depend_on_forcing_records(ranks, tmp_path):
-    """They are those of one process that writes each step."""
+    """The series equal those of one process that writes each step."""
     ranks(1, run_stormy_sea, tmp_path, "one", 1)
     ranks(2, run_stormy_sea, tmp_path, "two", 7)
     for name in ("stations.nc", "sections.nc", "harmonics.nc"):
@@ -89,7 +89,7 @@ def test_series_on_ranks_do_not_depend_on_forcing_records(ranks, tmp_path):
 
 
 def continue_runs(folder):
-    """How runs end into a folder that has one, at its end, beyond it; and one that is unstable."""
+    """Try to overwrite a run; continue it at its end and beyond; advance an unstable run."""
     plain = swmodel.Simulation(swmodel.load("jet", SMALL, environ={}))
     plain.run(folder, lambda event: None)
     overwriting = message_and_exit_code(lambda: plain.run(folder))
@@ -116,7 +116,7 @@ def test_ranks_continue_run_but_do_not_overwrite_it(ranks, tmp_path):
 
 @pytest.mark.promise("the derivative of a loss by the pure step is that of one process")
 def test_gradient_of_pure_step_on_ranks_and_devices(ranks):
-    """Each process has its part of fields, and the whole derivative by a number; difference quotients agree."""
+    """Each process has its part of a field's derivative, and the whole derivative with respect to a number."""
     (alone,) = ranks(1, loss_and_gradient)
     direction = 1e-5 * np.random.default_rng(3).standard_normal(alone[2].shape)
     slopes = np.vdot(direction, alone[2]), 100.0 * alone[3]
@@ -141,7 +141,7 @@ def test_pure_step_on_ranks_refuses_checkpoint(ranks):
 
 
 def advance_with_functions(*functions):
-    """Advance a model that calls a function on rank 0 and another one on rank 1, None for none."""
+    """Advance a model that calls one function on rank 0 and another on rank 1; None: no function."""
     model = simulation()
     if function := functions[model.transport.rank]:
         model.every("2 steps", function)
@@ -158,12 +158,11 @@ def run_with_options_by_rank(rank):
 
 
 def run_with_part_by_rank(rank):
-    """A part of a field on one rank only."""
     block = simulation().block
     simulation(eta=swmodel.local(np.zeros(block.shape)) if rank else 0.0)
 
 
-#: What ranks do, functions of their number, and what each of them is told.
+#: {name: (function of the rank that differs between ranks, patterns of the error on each rank)}
 DIFFERENCES_BETWEEN_RANKS = {
     "formula": (lambda rank: simulation(eta=lambda at: 0.01 * rank + 0 * at.x), ["eta .*rank 1"] * 2),
     "options": (run_with_options_by_rank, [r"time\.dt .*rank 1"] * 2),
@@ -177,7 +176,7 @@ DIFFERENCES_BETWEEN_RANKS = {
     "set": (lambda rank: simulation().set(eta=0.01 * rank), ["eta .*ranks 0 and 1"] * 2),
     "function of one": (
         lambda rank: advance_with_functions(change_state, None),
-        ["change_state every 2 steps, rank 1 nothing"] * 2,
+        ["change_state every 2 steps on rank 0, but on rank 1 nothing"] * 2,
     ),
     "asked for by one": (
         lambda rank: advance_with_functions(register_on_rank_0, register_on_rank_0),

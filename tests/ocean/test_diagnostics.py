@@ -1,4 +1,4 @@
-"""Numbers for the whole domain and derived fields: equal to plain NumPy, and the same bits on any layout."""
+"""Diagnostics of the whole domain and derived fields equal plain NumPy, and have the same bits on any layout."""
 
 import math
 
@@ -28,7 +28,7 @@ def make_config(periodic_x, periodic_y, case=RANDOM_FIELDS, **options):
 
 
 def patches(config, block, state=None):
-    """Padded state (of the whole ring, cut to the block and its halo) and grid."""
+    """The state of a block with its halo, cut out of the periodic domain, and the grid."""
     if state is None:
         state = whole_state(config)
     rows = np.arange(block.y.start - 1, block.y.stop + 1) % NY
@@ -39,7 +39,7 @@ def patches(config, block, state=None):
 
 
 def whole_state(config):
-    """Its tracer has both signs."""
+    """The initial state, with a tracer of both signs."""
     state = setup_of(config).state(block_of(0, (1, 1), NY, NX))
     return state._replace(tracer=state.tracer - 0.4)
 
@@ -70,7 +70,7 @@ def whole_mask():
 
 
 def with_neighbours(a, periodic_x, periodic_y, beyond=None):
-    """The field with one ring of neighbours: across the ring where periodic, else `beyond`."""
+    """The field with one more cell at each end of both axes: that at the other end, or `beyond` walls."""
     a = np.pad(a, 1, mode="wrap")
     if beyond is not None and not periodic_y:
         a[0], a[-1] = beyond, beyond
@@ -80,7 +80,7 @@ def with_neighbours(a, periodic_x, periodic_y, beyond=None):
 
 
 def documented_diagnostics(config, state):
-    """The quantities as docs/numerics.md states them, corner by corner of the whole domain."""
+    """The quantities as docs/numerics.md states them, computed corner by corner."""
     grid, physics = config.grid, config.physics
     ring = grid.periodic_x, grid.periodic_y
     wet = with_neighbours(whole_mask(), *ring, beyond=0.0)
@@ -90,7 +90,7 @@ def documented_diagnostics(config, state):
     inner = (slice(1, -1), slice(1, -1))
     f = physics.f0 + physics.beta * (np.arange(-1, NY + 1)[:, None] + 1.0) * grid.dy
     enstrophy, counted = 0.0, set()
-    for row in range(NY + 1):  # corner (row, column) is north-east of cell (row, column) of the surrounded domain
+    for row in range(NY + 1):  # corner (row, column) is north-east of cell (row, column) of the padded domain
         for column in range(NX + 1):
             place = row % NY if ring[1] else row, column % NX if ring[0] else column
             cells = (slice(row, row + 2), slice(column, column + 2))
@@ -136,7 +136,6 @@ def test_diagnostics_equal_sums_over_domain(ring):
     [((3, 2), (False, True), "float32"), ((1, 13), (False, False), "float64"), ((11, 1), (True, False), "float32")],
 )
 def test_diagnostics_have_same_bits_on_every_layout(monkeypatch, layout, ring, dtype):
-    """And for strips of any height."""
     config = make_config(*ring, run__dtype=dtype)
     alone = diagnostics_on_layout(config, (1, 1))
     assert diagnostics_on_layout(config, layout) == alone
@@ -153,7 +152,7 @@ def test_state_that_is_not_finite_has_no_diagnostics():
 
 
 def flow_fields(u, v):
-    """The derived fields of a flow u(x, y), v(x, y) over a flat floor, without walls; and x, y at centres' padding."""
+    """The derived fields of a flow u(x, y), v(x, y) over a flat floor without walls; the configuration; x and y."""
     config = make_config(True, True, case={})
     y, x = np.arange(-1.0, NY + 1)[:, None] * config.grid.dy, np.arange(-1.0, NX + 1)[None, :] * config.grid.dx
     ones = np.ones((NY + 2, NX + 2))
@@ -168,7 +167,7 @@ def flow_fields(u, v):
 
 
 def test_derived_fields_at_rest_and_in_solid_rotation():
-    """h = H: eta is zero; u = -r y, v = r x turn with vorticity 2 r, speed² = (u²)^x + (v²)^y, and W = -(2 r)²."""
+    """With h = H eta is zero; u = -r y, v = r x has vorticity 2 r, speed² = (u²)^x + (v²)^y and W = -(2 r)²."""
     rate = 1e-5
     found, config, x, y = flow_fields(lambda x, y: -rate * y, lambda x, y: rate * x)
     assert not found["eta"].any()
@@ -180,7 +179,7 @@ def test_derived_fields_at_rest_and_in_solid_rotation():
 
 
 def test_okubo_weiss_distinguishes_strain_from_rotation():
-    """Stretching and shear without rotation have 4 r², divergence and plane shear nothing."""
+    """Stretching and shear without rotation have W = 4 r², divergence and plane shear have W = 0."""
     rate = 1e-5
     flows = {
         4: [(lambda x, y: x, lambda x, y: -y), (lambda x, y: y, lambda x, y: x)],

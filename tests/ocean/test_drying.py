@@ -1,4 +1,4 @@
-"""Wetting and drying: lakes at rest, mass, h >= 0, the gentle sea, bores, drag, a restart in mid-flood."""
+"""Wetting and drying: lakes at rest, mass and tracers, h >= 0, the smooth sea, momentum, and drag."""
 
 import math
 
@@ -15,12 +15,11 @@ G, NY, NX = 9.81, 9, 13
 BASIN = DRYING | {"grid__periodic_x": False}
 WITHOUT_FORCES = {"physics__f0": 0.0, "physics__viscosity": 0.0, "physics__quadratic_drag": 0.0}
 TRACERS = tuple({"name": name, "advection": "weno5"} for name in ("dye", "even"))
-#: The only native step of this file, in the precision in which more is rounded.
+#: The only native step of this file, in single precision, in which rounding is larger.
 NATIVE_OPTIONS = WITHOUT_FORCES | {"run__dtype": "float32", "physics__tracers": TRACERS}
 
 
 def depth_with_islands(rng):
-    """The depths of a rough bed with islands, and a ridge in the east."""
     depth = 2 + 0.3 * rng.standard_normal((NY, NX))
     depth[2:5, 3:6] = -1 - rng.random((3, 3))
     depth[6, 2], depth[:, -4] = -0.5, -5 - rng.random(NY)
@@ -32,7 +31,7 @@ def depth_with_islands(rng):
     [("reference", 0.37, {}), ("native", 0.0, NATIVE_OPTIONS), ("native", 0.37, NATIVE_OPTIONS)],
 )
 def test_lakes_stay_at_rest_around_dry_land(executor, level, options):
-    """To the bit at eta = 0, and to round-off at another level and in a second lake, higher up behind the ridge."""
+    """To the bit at eta = 0; to round-off at another level, and in a second, higher lake behind the ridge."""
     depth, x = depth_with_islands(np.random.default_rng(1)), np.arange(NX)
     eta = np.where(x > NX - 4, level + 3.1, level) + 0 * depth
     config = configuration(NY, NX, {"depth": depth, "eta": eta}, **BASIN | options)
@@ -66,7 +65,7 @@ def falling_column(**options):
     ids=["native", "reference", "sponge"],
 )
 def test_falling_column_keeps_its_mass_and_tracers(executor, options):
-    """No thickness is negative: a sponge takes water, but no more than there is. Tracers stay within their bounds."""
+    """No thickness is negative, also where a sponge takes water. Tracers stay within their bounds."""
     model, carry = make_executor(executor, falling_column(time__dt=1.0, **options))
     states = [jax.tree.map(np.array, carry.state)]
     for _ in range(90):
@@ -86,7 +85,7 @@ def test_falling_column_keeps_its_mass_and_tracers(executor, options):
 
 
 def test_smooth_sea_equals_that_without_drying():
-    """To round-off: its water is deep, and its level bends little."""
+    """To round-off, because the water is deep and its level is nearly plane."""
     fields = random_fields(NY, NX, amplitude=0.01) | {"linear_drag": np.zeros((NY, NX))}
     options = {"time__stepper": "gfb", "physics__quadratic_drag": 0.0, "grid__periodic_x": False}
     drying = {"drying__active": True, "drying__thickness": 0.01}
@@ -98,7 +97,7 @@ def test_smooth_sea_equals_that_without_drying():
 
 
 def test_momentum_is_conserved_in_thin_layers():
-    """To round-off, in both directions, by cells that break; on a torus without forces."""
+    """In cells that break, on a torus without forces, to round-off in both directions."""
     rng = np.random.default_rng(4)
     fields = dict(zip(("eta", "u", "v"), rng.random((3, NY, NX)) - 0.5, strict=True))
     fields |= {"eta": 0.175 + 0.1 * fields["eta"], "depth": np.zeros((NY, NX))}
@@ -112,7 +111,7 @@ def test_momentum_is_conserved_in_thin_layers():
 
 
 def test_drag_in_thin_layers_never_reverses_a_current():
-    """Each rate of drag takes a part of a current, however fast it is."""
+    """However fast the drag is, it only reduces the current."""
     rates, dt = 10.0 ** np.linspace(-4, 8, NY)[:, None] + np.zeros((NY, NX)), 4.0
     fields = {"depth": 0 * rates, "eta": 0.2 + 0 * rates, "linear_drag": rates, "u": 0.3 + 0 * rates}
     options = DRYING | WITHOUT_FORCES | {"grid__periodic_y": True, "time__dt": dt}

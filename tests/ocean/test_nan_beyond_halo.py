@@ -1,6 +1,6 @@
-"""No value is read that nobody has set: by a native call of several steps, in its static fields, in fresh memory.
+"""The native step reads nothing that is not set: in state or static fields beyond halo and margin, or in new memory.
 
-In tests/executors/test_product.py all that lies beyond halo and margin of a recorded step is NaN.
+In tests/executors/test_product.py everything beyond halo and margin of a recorded step is NaN.
 """
 
 import os
@@ -23,10 +23,9 @@ from swmodel.parallel.transport.serial import SingleDeviceTransport
 from swmodel.setup.setup import setup_of
 
 NY, NX, STEPS = 20, 21, 2
-CENTRAL_BLOCK = Block(
-    0, (3, 3), IndexRange(7, 13, NY), IndexRange(7, 14, NX)
-)  # 6 by 7 cells, at least seven from the seam of the ring
-#: Viscosity so large that the farthest cells count for more than round-off after two steps.
+#: 6 by 7 cells, at least seven from the ends of both axes
+CENTRAL_BLOCK = Block(0, (3, 3), IndexRange(7, 13, NY), IndexRange(7, 14, NX))
+#: The viscosity is so large that the farthest cells matter by more than round-off after two steps.
 ALL_TERM_OPTIONS = {
     **{"grid__periodic_y": True, "physics__slip": "no", "sponge__rate": 1e-5, "sponge__width": 2e4},
     **{"physics__biharmonic_viscosity": 1e11, "scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab2"},
@@ -34,7 +33,7 @@ ALL_TERM_OPTIONS = {
 
 
 class OneBlockTransport(SingleDeviceTransport):
-    """The transport of BLOCK alone: its halos are strips of padded fields [fields, 6 + 2 halo, 7 + 2 halo]."""
+    """The transport of CENTRAL_BLOCK alone: its halos are strips of padded fields [fields, 6 + 2 halo, 7 + 2 halo]."""
 
     def __init__(self, padded, halo):
         self.padded, self.halo, self.block = padded, halo, CENTRAL_BLOCK
@@ -45,12 +44,12 @@ class OneBlockTransport(SingleDeviceTransport):
         side = slice(None, width) if step > 0 else slice(-width, None)
         if axis == 1:
             return travelling[:, self.halo : -self.halo, side]
-        beyond = self.halo - width  # of steps that are left over, of which there are none
+        beyond = self.halo - width  # width of further steps, here zero
         return travelling[:, side, beyond : travelling.shape[2] - beyond]
 
 
 def with_nan_beyond_margin(field, beyond):
-    """A static field with rubbish around what is declared: NaN, except for what is packed as a mask."""
+    """A static field with invalid values beyond its margin: NaN, or 1 if it is packed as a mask."""
     mask, around = np.isin(field, (0.0, 1.0)).all(), [(beyond * (length > 1),) * 2 for length in field.shape]
     return np.pad(field, around, constant_values=1.0 if mask else np.nan)
 
@@ -58,7 +57,7 @@ def with_nan_beyond_margin(field, beyond):
 @pytest.mark.promise("no uninitialised value is read")
 @pytest.mark.slow
 def test_native_sweep_reads_declared_halo_and_margin():
-    """Rubbish beyond the margin of static fields is not noticed; NaN in the outermost rows of the halo is."""
+    """Values beyond the margin of static fields have no effect; NaN in the outermost rows of the halo has."""
     native.register()
     setup = setup_of(configuration(NY, NX, random_fields(NY, NX, land=0.0), **ALL_TERM_OPTIONS))
     halo = setup.scheme.halo_width * STEPS
@@ -100,7 +99,7 @@ for row in ("ab3-arakawa_lamb-rings-f_plane", "rk-weno-basin-sphere", "gfb-energ
 @pytest.mark.night
 @pytest.mark.usefixtures("quickly_compiled")
 def test_native_step_reads_no_uninitialised_memory():
-    """The C library fills what it hands out with 0x7f (1e306) or with 0xfe (-1e303) bytes: the same bits."""
+    """Results are the same if the C library fills new memory with bytes 0x7f (1e306) or 0xfe (-1e303)."""
     path, outputs = f"{ROOT}{os.pathsep}{ROOT / 'tests'}", []
     for rubbish in ("128", "1"):
         environ = os.environ | {"MALLOC_PERTURB_": rubbish, "PYTHONPATH": path}
@@ -108,6 +107,6 @@ def test_native_step_reads_no_uninitialised_memory():
         done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=120, check=True)
         outputs.append(done.stdout.splitlines())
     (memory, *first), (other, *second) = outputs
-    assert memory != other  # the rubbish is there
+    assert memory != other  # memory is filled
     assert first == second
     assert len(first) == 3

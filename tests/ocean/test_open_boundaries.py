@@ -1,6 +1,4 @@
-"""Waves leave through open boundaries and come in by what is given outside; water comes in with its volume and
-speed.
-"""
+"""Waves leave through open boundaries and enter from boundary data; water enters with its volume and velocity."""
 
 import numpy as np
 import pytest
@@ -14,18 +12,18 @@ from swmodel.verification.comparison import convergence_order
 
 
 def state_after(ny, nx, fields, steps, **options):
-    """h, u, v after so many steps of the reference."""
+    """h, u, v after this number of steps of the reference executor."""
     fields = {"depth": np.full((ny, nx), H)} | fields
     return run_chunks("reference", configuration(ny, nx, fields, **LINEAR_OPTIONS | options), steps)[:3]
 
 
 def linear_energy(h, u, v):
-    """Of g eta²/2 + H (u² + v²)/2 in all cells."""
+    """The sum of g eta²/2 + H (u² + v²)/2 over all cells."""
     return (0.5 * G * (h - H) ** 2 + 0.5 * H * (u**2 + v**2)).sum()
 
 
 def remaining_energy_of_pulse(ny):
-    """The part of the energy of a pulse that is left once it has gone through both sides."""
+    """The fraction of a pulse's energy that is left after it has left through both open boundaries."""
     spacing, length = 200e3 / ny, 200e3
     across = (np.arange(ny)[:, None] + 0.5) * spacing + np.zeros(3)
     eta, dt = 1e-5 * np.exp(-0.5 * ((across - length / 2) / 8e3) ** 2), 0.5 * spacing / WAVE_SPEED
@@ -36,18 +34,16 @@ def remaining_energy_of_pulse(ny):
 
 @pytest.mark.slow
 def test_pulse_leaves_with_fourth_order_reflection():
-    """Of energy; its width is 8 cells at the finer spacing: 6e-6 are left. Along x: the known answer
-    `open_boundary`.
-    """
+    """In y; the verification test `open_boundary` is in x. At the finer spacing (8 cells per width) 6e-6 is left."""
     coarse, fine = remaining_energy_of_pulse(100), remaining_energy_of_pulse(200)
     assert fine < 7e-6
     assert convergence_order(coarse, fine) == pytest.approx(4, abs=0.15)
 
 
 @pytest.mark.slow
-@pytest.mark.fault("the transport of an outside tide has no effect, or a wrong one")
+@pytest.mark.fault("the transport of a boundary tide has no effect, or a wrong one")
 def test_tide_with_its_transport_enters_unchanged():
-    """A progressive wave, whose level and transport U = c eta an atlas has, and not the wave that comes in alone."""
+    """A progressive wave enters if its level and transport U = c eta are given, but not if its level alone is."""
     ny, nx, spacing = 3, 30, 20e3
     w, amplitude = 2 * np.pi / M2_PERIOD, 1e-5
     x = (np.arange(nx) - 0.5)[None, :] * spacing + np.zeros((ny, 1))  # of centres, from the open face
@@ -70,7 +66,7 @@ def test_tide_with_its_transport_enters_unchanged():
 
 
 def test_phases_of_boundary_tide_are_degrees():
-    """A whole turn changes nothing, and half of one the sign of what comes in."""
+    """360 degrees change nothing, 180 degrees the sign of the tide."""
     sides = {
         "open_boundaries__sides": ("west",),
         "open_boundaries__constituents": ("M2",),
@@ -88,7 +84,7 @@ def test_phases_of_boundary_tide_are_degrees():
 @pytest.mark.fault("air pressure pumps water through an open boundary")
 @pytest.mark.parametrize("more", [{}, {"air": 800.0, "sponge__rate": 1e-3, "sponge__width": 1e4}], ids=["calm", "air"])
 def test_sea_at_rest_stays_at_rest_with_open_boundaries(more):
-    """Over rough ground, with islands; under air that differs from place to place sea level is as by a barometer."""
+    """Over a rough bed with islands; under nonuniform air pressure, sea level balances it."""
     options = dict(more)
     pressure = 101325.0 + options.pop("air", 0.0) * np.random.default_rng(3).standard_normal((9, 11))
     fields = {name: values for name, values in random_fields(9, 11).items() if name in ("depth", "mask")}
@@ -99,7 +95,7 @@ def test_sea_at_rest_stays_at_rest_with_open_boundaries(more):
     assert max(np.abs(u).max(), np.abs(v).max()) < 1e-13
 
 
-#: Water comes in through all sides, between islands, in steps of Adams and Bashforth.
+#: Water comes in through all sides, between islands.
 SIDES = ("west", "east", "south", "north")
 BASIN = {
     **{"grid__periodic_x": False, "grid__periodic_y": False, "time__stepper": "ab2", "physics__f0": 1e-4},
@@ -112,7 +108,7 @@ BASIN = {
 @pytest.mark.fault("inflow is missing in the series")
 @pytest.mark.parametrize("stepper", ["ab2", "gfb"])
 def test_volume_changes_by_inflow_of_the_series(stepper):
-    """Times the weights of the time stepper; and by that each face has the current that the fields say."""
+    """The inflow is weighted as the stepper does; that in the west also follows from the fields u and eta."""
     fields = random_fields(9, 11, amplitude=0.1)
     model = swmodel.Simulation(configuration(9, 11, fields, **BASIN | {"time__stepper": stepper}))
     density, epsilon, before = model.config.physics.density, model.config.time.ab2_epsilon, 0.0
@@ -138,7 +134,7 @@ def test_volume_changes_by_inflow_of_the_series(stepper):
 
 @pytest.mark.fault("the current at an open boundary is zero in files, means, ensembles")
 def test_current_at_open_boundary_is_that_inside():
-    """A uniform transport: speed and its mean are the same in all cells inside, and it comes in and leaves."""
+    """With a uniform transport, speed and its mean are the same in all cells inside, as are inflow and outflow."""
     options = {"open_boundaries__transport_x": 3.0, "grid__periodic_y": True, "run__executor": "reference"}
     fields = {"depth": np.full((4, 12), H), "u": np.full((4, 12), 3.0 / H) * ~np.isin(np.arange(12), (0, 10, 11))}
     config = configuration(4, 12, fields, open_boundaries__sides=("west", "east"), **LINEAR_OPTIONS | options)
@@ -158,7 +154,7 @@ def test_current_at_open_boundary_is_that_inside():
 
 @pytest.mark.slow
 def test_oblique_waves_are_reflected_as_theory_says():
-    """(1 - cos)/(1 + cos) of their amplitude, except for what 16 cells in a wavelength resolve."""
+    """(1 - cos)/(1 + cos) of their amplitude, except for the error of 16 cells per wavelength."""
     nx, ny, dx, length, degrees = 160, 8, 1e3, 16e3, 45.0
     cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     dy, dt, k = length / sin / ny, 0.5 * dx / WAVE_SPEED, 2 * np.pi / length

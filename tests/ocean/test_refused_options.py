@@ -1,6 +1,4 @@
-"""Terms, closures, tides and open boundaries are refused with unusable options; open boundaries on land, and without
-values.
-"""
+"""Unusable options of terms, closures, tides and open boundaries are refused, as are boundaries without data."""
 
 import numpy as np
 import pytest
@@ -28,7 +26,7 @@ REFUSED = [
     ("physics.self_attraction", "", {"physics.self_attraction": 0.6}),
     ("output.fields", "subgrid_energy", {"output.fields": ["subgrid_energy"]}),
     ("physics.leith", "", {"physics.leith": -1.0}),
-    # A closure that only adds energy to eddies needs one that takes it.
+    # A closure that only adds energy to eddies needs one that takes energy.
     ("physics.zanna_bolton", "a viscosity", {"physics.zanna_bolton": 1.0}),
     ("physics.backscatter", "", {"physics.backscatter": 1.0}),
     ("tide.constituents", 'did you mean "M2"', TIDE | {"tide.constituents": ["M22"]}),
@@ -67,7 +65,7 @@ REFUSED = [
 
 
 @pytest.mark.fault(
-    "outside water without an open boundary, an open boundary of a periodic axis, a tide too fast for the steps"
+    "boundary data without an open boundary, an open boundary of a periodic axis, a tide too fast for the steps"
 )
 @pytest.mark.fault("an analysis has other nodal factors than the tide")
 @pytest.mark.fault("a leapfrog with open boundaries")
@@ -85,7 +83,6 @@ def test_closures_with_required_options_are_accepted():
 
 
 def sea_with_open_boundaries(nx, fields, *sides, **options):
-    """A sea of five rows with these open boundaries and fields."""
     given = {"grid__periodic_x": False, "open_boundaries__sides": sides, "run__executor": "reference"} | options
     return configuration(5, nx, fields, **given)
 
@@ -93,7 +90,7 @@ def sea_with_open_boundaries(nx, fields, *sides, **options):
 @pytest.mark.fault("an invalid depth outside an open boundary")
 @pytest.mark.parametrize(("column", "value"), [(5, -200.0), (5, np.nan), (4, -60.0)])
 def test_depth_at_open_boundary_must_be_positive(column, value):
-    """Land beside the water outside, which may flood, must not be higher than that water is deep."""
+    """Land that may flood next to the water outside must not be higher than that water is deep."""
     depth = np.full((5, 6), 50.0)
     depth[2:4, column] = value
     config = sea_with_open_boundaries(6, {"depth": depth, "mask": np.ones((5, 6))}, "east", drying__active=column == 4)
@@ -112,7 +109,7 @@ def test_open_boundary_must_be_water_and_have_boundary_data():
         check_config(sea_with_open_boundaries(6, fields, "west", "east"))
     assert "there is no water along the west side" in str(raised.value)
     assert "boundary_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
-    for column in (4, 5):  # a mask without one of the two cells is the remedy
+    for column in (4, 5):  # the remedy is to mask one of the two cells
         mask = np.ones((5, 6))
         mask[[1, 3, 4], column] = 0
         check_config(sea_with_open_boundaries(6, fields | {"mask": mask}, "east"))
@@ -122,7 +119,7 @@ def test_open_boundary_must_be_water_and_have_boundary_data():
     "an open boundary that is land, a field that does not cover the side, or the sponge that relaxes to it"
 )
 def test_boundary_data_may_be_missing_at_open_corner():
-    """Nothing comes in through a corner: neither of a steady field nor of records in time."""
+    """No water enters through a corner, whether the field is steady or has records in time."""
     level = np.zeros((2, 5, 6))
     level[:, [0, 0, -1, -1], [0, -1, 0, -1]] = np.nan
     for given in (level[0], level):
@@ -135,7 +132,7 @@ def test_boundary_data_may_be_missing_at_open_corner():
 
 @pytest.mark.fault("air pressure at open boundaries relative to another reference")
 def test_air_pressure_at_open_boundaries_must_be_absolute():
-    """A departure from the mean, or a pressure in hPa, is taken only where `open_boundaries.pressure` says so."""
+    """An anomaly, or a pressure in hPa, is accepted only if `open_boundaries.pressure` is set to match."""
     fields = {"air_pressure": np.full((5, 6), 300.0)}
     with pytest.raises(ConfigError, match="air_pressure is 300 Pa at row 0 of the west side"):
         check_config(sea_with_open_boundaries(6, fields, "west"))
@@ -148,12 +145,12 @@ def test_air_pressure_at_open_boundaries_must_be_absolute():
 )
 @pytest.mark.parametrize(("columns", "missing"), [(2, 15), (4, 5), (5, 0)])
 def test_sponge_needs_its_field_in_most_of_it(columns, missing):
-    """Of the sponge's 20 cells, `missing` have no value; few of them relax to zero, and a remark says so."""
+    """Of the sponge's 20 cells, `missing` have no value; if they are few, they relax to zero, with a remark."""
     outside = np.full((5, 12), np.nan)
     outside[:, :columns] = 0.1
     wide = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",), "grid__periodic_y": True}
     config = sea_with_open_boundaries(12, {"boundary_level": outside}, "west", **wide)
-    words = f"boundary_level: has no value at {missing} of the 20 cells of the sponge, which relaxes to"
+    words = f"boundary_level: has no value in {missing} of the 20 cells of the sponge, which relaxes to"
     if missing > 10:
         with pytest.raises(ConfigError, match=f"{words} it"):
             check_config(config)

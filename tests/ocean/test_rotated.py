@@ -1,4 +1,4 @@
-"""Grids with a pole of their own: places, directions, f, and what is given eastward and northward."""
+"""Rotated-pole grids: positions, directions, f, and vectors that are given eastward and northward."""
 
 import netCDF4
 import numpy as np
@@ -32,12 +32,12 @@ def make_config(source=Case, **changes):
 
 
 def eastward_flow(at):
-    """A smooth vector field of the sphere, that of solid rotation about a slanted axis: eastward and northward, m/s."""
+    """Eastward and northward velocity of a solid rotation about a tilted axis, m/s."""
     lon, lat = np.radians(at.lon), np.radians(at.lat)
     return 3 * np.cos(lat) + 2 * np.sin(lat) * np.cos(lon), -2 * np.sin(lon) + 0 * lat
 
 
-@pytest.mark.fault("the description of meridian 0 of a grid with its own pole is wrong")
+@pytest.mark.fault("the description of meridian 0 of a rotated-pole grid is wrong")
 def test_rotation_of_positions_has_its_inverse():
     back = to_earth(POLE, *from_earth(POLE, *RANDOM_POSITIONS))
     np.testing.assert_allclose(back, RANDOM_POSITIONS, atol=1e-9)
@@ -60,7 +60,7 @@ def test_f_is_that_of_true_latitude():
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 def test_vector_components_are_rotated_to_the_axes():
-    """Solid rotation about the pole of the grid is along x alone, whatever it is called on the Earth."""
+    """Solid rotation about the pole of the grid is along x alone, whatever its direction on the Earth."""
     up = np.radians(POLE[0]), np.radians(POLE[1])
 
     def u(at):
@@ -89,10 +89,10 @@ def test_arrays_are_neither_rotated_nor_mixed_with_functions():
         fields.evaluate(mixed, "u", *ALL_ROWS_AND_COLUMNS)
 
 
-@pytest.mark.fault("currents outside are not turned with the grid")
-@pytest.mark.fault("records outside open boundaries are not turned with a grid that has a pole of its own")
+@pytest.mark.fault("boundary currents are not rotated with the grid")
+@pytest.mark.fault("records of boundary data are not rotated on a rotated-pole grid")
 def test_boundary_current_is_rotated_like_that_inside():
-    """Steady, and in time."""
+    """Steady fields, and records in time."""
     inner, ways = dict(zip("uv", (lambda at: eastward_flow(at)[0], lambda at: eastward_flow(at)[1]), strict=True)), {}
     for name, axis in (("u", "x"), ("v", "y")):
         ways[f"boundary_transport_{axis}"] = flow = inner[name]
@@ -140,7 +140,7 @@ def test_file_of_run_has_places_of_cells_and_satisfies_cf(run):
 @pytest.mark.slow
 @pytest.mark.fault("components of a vector given in two ways; the output of another run on the same grid")
 def test_output_on_same_grid_is_read_to_the_bit(run):
-    """To the bit; about another pole it has what is interpolated (below)."""
+    """On a grid with another pole it is interpolated (next test)."""
     names = {f"input.{name}": f"{run[0] / 'output.nc'}:{name}@-1" for name in ("eta", "u", "v")}
     names |= {f"input.{name}": f"{run[0] / 'output.nc'}:{name}" for name in ("depth", "mask")}
     again = swmodel.Simulation(make_config(**names, **REFERENCE_OPTIONS))
@@ -148,12 +148,12 @@ def test_output_on_same_grid_is_read_to_the_bit(run):
         np.testing.assert_array_equal(again.field(name), run[1].field(name))
 
 
-@pytest.mark.fault("records outside open boundaries are not turned with a grid that has a pole of its own")
+@pytest.mark.fault("records of boundary data are not rotated on a rotated-pole grid")
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 @pytest.mark.slow
 @pytest.mark.parametrize("pole", [(100.0, 60.0), None])
 def test_fields_on_another_pole_are_interpolated_to_second_order(tmp_path, pole):
-    """Of second order in the spacing of the file; steady, in time, and as a run's own file has them."""
+    """Of second order in the spacing of the file, for steady fields and for records in time."""
     errors = []
     for nx in (48, 96):
         path = tmp_path / f"run-{nx}"
@@ -185,7 +185,7 @@ def test_balanced_jet_is_steady_on_rotated_grid_to_second_order():
 
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 def test_arrays_of_vectors_on_true_degrees_are_refused():
-    """It was taken along the axes of the grid; a scalar on true degrees goes to its places."""
+    """They would be taken along the axes of the grid; a scalar on true degrees is accepted."""
     degrees = {"lat": np.arange(-90.0, 91, 5), "lon": np.arange(-180.0, 180, 5)}
     values = xarray.DataArray(np.zeros((37, 72)), degrees, ("lat", "lon"))
     values["lat"].attrs["units"], values["lon"].attrs["units"] = "degrees_north", "degrees_east"

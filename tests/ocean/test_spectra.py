@@ -1,4 +1,4 @@
-"""Spectra add up to what they are of, and their budgets close; potentials and balance solve their equations."""
+"""Spectra add up to means over the domain, budgets close; potentials and balanced flows solve their equations."""
 
 import math
 
@@ -36,7 +36,7 @@ def make_config(walls, fields=CASE, **options):
 
 
 def total_over_wavenumbers(spectra, name, config):
-    """The sums of a quantity's spectra along each of ALONG, times the spacing of wavenumbers."""
+    """The sums of a quantity's spectra along each of SPECTRUM_AXES, times the spacing of wavenumbers."""
     return [spectra[name + along].sum() * axis.spacing for along, axis in wavenumber_axes(config.grid).items()]
 
 
@@ -94,7 +94,7 @@ def test_plane_wave_is_in_its_wavenumber_bin(walls):
 
 
 def test_sums_in_bins_are_exact_on_any_layout():
-    """Those of what is not finite are no numbers."""
+    """The sum of a bin with an infinite number is NaN."""
     rng = np.random.default_rng(3)
     numbers = rng.standard_normal((2, 20, 30)) * 10.0 ** rng.integers(-30, 30, (20, 30))
     bins, alone = rng.integers(0, 7, (20, 30)), {}
@@ -138,7 +138,7 @@ def spectra_and_changes(config):
     blocks = [(patches, grid, whole.shape)]
     by_parts = compute_spectra(blocks, config.physics.gravity, sea, rates=[rates])
     zero = whole_rate._make(0.0 * field for field in whole_rate)
-    # With nothing to be carried besides, the whole stands for the part that carries.
+    # The whole takes the place of the part that transfers; the other parts are zero.
     at_once = {"continuity": zero, "advection": whole_rate, "tracer": zero}
     by_all = compute_spectra(blocks, config.physics.gravity, sea, rates=[at_once])
     return by_parts, by_all
@@ -148,7 +148,7 @@ def spectra_and_changes(config):
 @pytest.mark.slow
 @pytest.mark.parametrize(("walls", "flux"), [(PERIODIC_YX[0], "energy"), (PERIODIC_YX[2], "arakawa_lamb")])
 def test_budget_by_parts_closes(walls, flux):
-    """The parts add up to what the whole tendency does, and that is what one small step of the model does."""
+    """The parts add up to the change by the whole tendency, which equals that in one small step of the model."""
     options = ALL_TERMS | ({} if walls == (True, True) else SPONGE)
     options |= {"scheme__vorticity_flux": flux, "time__stepper": "ab2", "time__dt": 1e-5}
     config = make_config(walls, **options)
@@ -168,7 +168,6 @@ def test_budget_by_parts_closes(walls, flux):
 
 
 def names_of_changes(spectra, name, along):
-    """The names of the changes of a quantity along one of ALONG."""
     of = [each for each in spectra if each.startswith(f"{name}_by_")]
     return [each for each in of if (each[-2:] if each[-2:] in SPECTRUM_AXES else "") == along]
 
@@ -178,7 +177,7 @@ def names_of_changes(spectra, name, along):
     ("walls", "flux", "conserves"), [(PERIODIC_YX[0], "energy", True), (PERIODIC_YX[3], "enstrophy", False)]
 )
 def test_energy_moves_between_wavenumbers_only(walls, flux, conserves):
-    """Its flux at the last ring is zero; pressure gives what continuity takes, and with `energy` rotation nothing."""
+    """Its flux at the last bin is zero; pressure gives what continuity takes; rotation with `energy` gives nothing."""
     config = make_config(walls, scheme__vorticity_flux=flux)
     found, _ = spectra_and_changes(config)
     energy, step = found["kinetic_energy_flux"], wavenumber_axes(config.grid)[""].spacing
@@ -192,7 +191,7 @@ def test_energy_moves_between_wavenumbers_only(walls, flux, conserves):
 
 @pytest.mark.fault("spectra: advection removes or adds energy that it should only move")
 def test_flux_of_tracer_variance_is_what_upwind_takes():
-    """In an even current the sum over x and y of |u| times the mean square difference of neighbours, over dx."""
+    """In a uniform current: the sum over x and y of |u| / dx times the mean square difference of neighbours."""
     fields = {"u": np.full((NY, NX), 0.3), "v": np.full((NY, NX), -0.2), "depth": np.full((NY, NX), 50.0)}
     tracer = CASE["tracer"]
     config = make_config((True, True), fields | {"tracer": tracer}, **TRACER)
@@ -203,16 +202,16 @@ def test_flux_of_tracer_variance_is_what_upwind_takes():
     assert flux[-1] == flux.max()
 
 
-# Poisson's and Helmholtz's equation: potentials and balance
+# Poisson's and Helmholtz's equations: potentials and balance
 
 SERIAL = SerialTransport(block_of_rank(0, (1, 1), NY, NX))
 FLAT_DEPTH = {"depth": np.full((NY, NX), 50.0)}
-#: (on faces along y, on faces along x)
+#: Whether points are on faces along y, and along x.
 LOCATIONS = {"centre": (False, False), "u": (False, True), "v": (True, False), "corner": (True, True)}
 
 
 def with_ends(x, axis, periodic, on_faces):
-    """The field with a value more at both ends: across the ring, mirrored about walls at centres, odd about faces."""
+    """The field with one more value at both ends: periodic, or at walls even for centres and odd for faces."""
     x = np.moveaxis(x, axis, 0)
     if periodic:
         ends = x[-1:], x[:1]
@@ -241,7 +240,7 @@ def averaged_twice(x, walls, location):
 
 
 def random_source(walls, location):
-    """What has a solution: zero on walls where the solution is, without a mean where it is zero nowhere."""
+    """A random field that is zero on walls where the solution is."""
     y = np.random.default_rng(5).standard_normal((NY, NX))
     for axis in (0, 1):
         if not walls[axis] and LOCATIONS[location][axis]:
@@ -252,7 +251,7 @@ def random_source(walls, location):
 @pytest.mark.promise("solutions of Poisson's and Helmholtz's equations are exact")
 @pytest.mark.parametrize(("walls", "location"), [*zip(PERIODIC_YX, LOCATIONS, strict=True)])
 def test_discrete_equation_holds_to_round_off(walls, location):
-    """Helmholtz's and, without the mean that has no solution, Poisson's."""
+    """Helmholtz's, and Poisson's without a mean of y for which there is no solution."""
     grid, y = make_config(walls).grid, random_source(walls, location)
     for b in (0.0, 2e-8):
         (x,) = solve(HelmholtzEquation(location, grid, b), [y], SERIAL)
@@ -267,7 +266,7 @@ def test_discrete_equation_holds_to_round_off(walls, location):
 
 @pytest.mark.parametrize("walls", [(True, False), (False, False)])
 def test_current_is_that_of_its_potentials_and_mean(walls):
-    """u = - d_y psi + d_x phi + mean u, and so v; the mean along a wall that is a ring, and none across walls."""
+    """u = - d_y psi + d_x phi + mean u, likewise v; there is a mean along a periodic axis, and none across walls."""
     simulation = swmodel.Simulation(make_config(walls))
     psi, phi = (simulation.fields([name])[name] for name in ("streamfunction", "velocity_potential"))
     grid, (u, v) = simulation.config.grid, simulation.state[1:3]
@@ -292,7 +291,7 @@ def test_balanced_flow_comes_back_and_waves_do_not(walls):
     for name, field in balanced.items():
         np.testing.assert_allclose(found[name], field, rtol=0, atol=1e-12 * np.abs(field).max(), err_msg=name)
 
-    # A current with divergence and no vorticity has no part in it.
+    # A current with divergence and without vorticity does not contribute.
     phi = np.random.default_rng(2).standard_normal((NY, NX))
     u, v = np.roll(phi, -1, 1) - phi, np.roll(phi, -1, 0) - phi
     u[:, -1] *= walls[1]

@@ -1,4 +1,4 @@
-"""Grids on a sphere: lengths, areas and distances are those of the sphere, and a narrow band is a plane."""
+"""Grids on a sphere: lengths, areas and distances are those of the sphere, and a small basin is like a plane."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,6 @@ def make_grid(**changes):
 
 
 def great_circle_distance(radius, lon, lat, other_lon, other_lat):
-    """Distance by the haversine formula."""
     lon, lat, other_lon, other_lat = map(np.radians, (lon, lat, other_lon, other_lat))
     square = np.sin((other_lat - lat) / 2) ** 2
     square += np.cos(lat) * np.cos(other_lat) * np.sin((other_lon - lon) / 2) ** 2
@@ -78,7 +77,7 @@ def test_f_is_that_of_rotating_sphere_unless_given():
 
 @pytest.mark.promise("the sphere's geometry is exact")
 def test_small_basin_at_equator_equals_plane():
-    """Random states in the same cells: the basin on a sphere of twice the radius differs a quarter as much."""
+    """Random states in the same cells: on a sphere of twice the radius the difference from the plane is a quarter."""
     ny, nx, dx, fields = 6, 8, 1e4, random_fields(6, 8, seed=2)
     common = {"grid.ny": ny, "grid.nx": nx, "grid.periodic_x": False, "time.dt": 50.0} | REFERENCE_OPTIONS
 

@@ -6,10 +6,10 @@ changes, so that one wrong dimension, or one number in the code that should have
 Lengths and heights are of different kinds in shallow water: u ~ L/T, h ~ H, f ~ 1/T, gravity ~ L2/(H T2), wind stress ~
 R L H/T2, and the coefficient C of quadratic drag ~ H/L, because C |u| u / h ~ L/T2.
 
-An f plane turned by 90 degrees, stepped and turned back is the f plane stepped. Turned clockwise, x' = y and y' = -x:
-u' = v and v' = -u. East faces become south faces, which the grid counts as north faces of the cell below, hence the
-shift by one. Answers agree to round-off, because terms add the same numbers in another order. A sponge at one side only
-of a ring is not turned: the face where the ring closes counts as its east or north end.
+An f plane turned by 90 degrees, stepped and turned back equals the f plane stepped. Turned clockwise, x' = y and
+y' = -x: u' = v and v' = -u. East faces become south faces, which the grid counts as north faces of the cell below,
+hence the shift by one. Answers agree to round-off, because terms add the same numbers in another order. A sponge on one
+side of a periodic axis is not turned: the face where the axis closes counts as its east or north end.
 """
 
 import re
@@ -62,7 +62,7 @@ EXPONENTS_OF_DIAGNOSTIC |= {"max_speed": (1, 0, -1, 0), "min_h": (0, 1, 0, 0), "
 #: Powers of two for L, H, T and R: each alone, and all together.
 UNIT_EXPONENTS = {"L": (5, 0, 0, 0), "H": (0, -3, 0, 0), "T": (0, 0, 7, 0), "R": (0, 0, 0, 4), "all": (-5, 3, -4, 6)}
 
-#: What is carried along, and what varies in time.
+#: A tracer, and a force that varies in time.
 FORCING_OPTIONS = {
     **{"body_force__x": 1e-5, "body_force__y_amplitude": 2e-5, "body_force__y_phase": 0.3, "body_force__period": 300.0},
     "physics__tracers": ({"name": "tracer", "diffusivity": 300.0},),
@@ -82,7 +82,6 @@ def scale_factor(exponents, units):
 
 
 def options_in(units, options):
-    """The options of a configuration (section__key) in other units."""
     complete = configuration(NY, NX, **options)
     numbers = {}
     for key, powers in EXPONENTS_OF_KEY.items():
@@ -95,20 +94,17 @@ def options_in(units, options):
 
 
 def config_in(units, options):
-    """The configuration of the random case in other units."""
     fields = fields_of_case(options, NY, NX)
     fields = {name: field * scale_factor(variable_of(name).dimension, units) for name, field in fields.items()}
     return configuration(NY, NX, fields, **options_in(units, options))
 
 
 def in_both_units(options, units="all", steps=state_and_memory_after_start):
-    """State and memory in other units, divided, and those in the old units.
-
-    Adams-Bashforth methods remember tendencies, per T.
-    """
+    """State and memory of a run in other units, converted back, and those in the old units."""
     units, configs = UNIT_EXPONENTS[units], [config_in(each, options) for each in ((0, 0, 0, 0), UNIT_EXPONENTS[units])]
     expected, ours = map(steps, configs)
     names = setup_of(configs[0]).scheme.state_type._fields
+    # Adams-Bashforth methods store tendencies, per T.
     per_time = scale_factor((0, 0, -1, 0), units) if configs[0].time.stepper.startswith("ab") else 1.0
     scales = [scale_factor(variable_of(names[n % len(names)]).dimension, units) for n in range(len(ours))]
     scales = [scale * (per_time if n >= len(names) else 1.0) for n, scale in enumerate(scales)]
@@ -141,14 +137,14 @@ def test_open_boundaries_give_same_bits_in_other_units():
 
 
 def test_manning_drag_is_same_in_other_units():
-    """But for rounding, as it has powers of a third."""
+    """Except for rounding, because it has powers of a third."""
     for field, other in zip(*in_both_units(FRICTION_OPTIONS | {"physics__manning": 0.03}), strict=True):
         np.testing.assert_allclose(field, other, rtol=1e-9, atol=1e-12 * np.abs(other).max())
 
 
 @pytest.mark.promise("the equations are dimensionally consistent")
 def test_diagnostics_and_time_steps_are_same_in_other_units():
-    """Numbers of the whole domain and derived fields of the initial state to the bit; the largest time step, too."""
+    """Diagnostics and derived fields of the initial state to the bit, the largest time step to round-off."""
     units, found = UNIT_EXPONENTS["all"], []
     options = BETA_PLANE | FORCING_OPTIONS | {"physics__reduced_gravity": True, "physics__gravity": 0.7}
     for each in ((0, 0, 0, 0), units):
@@ -168,7 +164,7 @@ def test_diagnostics_and_time_steps_are_same_in_other_units():
 
 def exponents_of(units: str):
     """Exponents of m, s and kg of units as the options state them ("m2 s-1"; Pa and J spelled out)."""
-    if units == "s m-1/3":  # which holds a length and a thickness to broken powers
+    if units == "s m-1/3":  # fractional powers of a length and a thickness
         return pytest.approx(-1 / 3), 1, 0
     spelled = units.replace("Pa", "kg m-1 s-2").replace("J", "kg m2 s-2").replace("cells", "1").replace("degrees", "1")
     found = {"m": 0, "s": 0, "kg": 0}
@@ -201,7 +197,7 @@ ROTATED_SIDE = {"west": "north", "north": "east", "east": "south", "south": "wes
 
 
 def rotate_centres(a):
-    """Values at centres, turned."""
+    """Values at centres, turned clockwise."""
     return np.ascontiguousarray(a.T[::-1])
 
 
@@ -210,7 +206,6 @@ def rotate_current(u, v):
 
 
 def rotate_fields(fields):
-    """The fields of a case, turned."""
     u, v = rotate_current(fields["u"], fields["v"])
     found = {name: rotate_centres(values) for name, values in fields.items()}
     return found | {
@@ -222,7 +217,6 @@ def rotate_fields(fields):
 
 
 def rotate_options(options):
-    """The options of a configuration, turned."""
     grid, sponge = configuration(NY, NX, **options).grid, options.get("sponge__sides", ())
     swapped = {"periodic_x": grid.periodic_y, "periodic_y": grid.periodic_x, "dx": grid.dy, "dy": grid.dx}
     sides = {"sponge__sides": tuple(ROTATED_SIDE[side] for side in sponge)} if sponge else {}
@@ -232,7 +226,6 @@ def rotate_options(options):
 @pytest.mark.promise("the model is isotropic on an f plane")
 @pytest.mark.parametrize("scheme", SCHEME_CASES, ids=" ".join)
 def test_rotated_domain_gives_rotated_solution(scheme):
-    """To round-off."""
     options = options_of(*scheme)
     if "sponge__rate" in options:
         options |= {"sponge__sides": ("west", "south", "north")}

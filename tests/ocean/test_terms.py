@@ -1,4 +1,4 @@
-"""Terms by themselves: what each conserves or takes, and its known answer; closures; the order of WENO."""
+"""Single terms: what each conserves or dissipates, and its analytic solution; closures; the order of WENO."""
 
 from fractions import Fraction
 
@@ -22,7 +22,7 @@ from swmodel.setup.setup import setup_of
 
 NY, NX = SIZE = 9, 11
 DOUBLY_PERIODIC = {"grid__periodic_x": True, "grid__periodic_y": True}
-#: Numbers that switch on terms that cannot add energy, beside those of CLOSURES.
+#: Numbers that switch on terms that cannot add energy, besides those of CLOSURES.
 DAMPING = {
     "linear_drag": 1e-5,
     "quadratic_drag": 2e-3,
@@ -34,14 +34,14 @@ DISSIPATIVE_TERMS = (*DAMPING, "smagorinsky", "biharmonic_smagorinsky", "leith",
 
 
 def config_with_damping(fields=None, **options):
-    """A configuration with a sponge and all closures, drags and viscosities: numbers, unless there is a field."""
+    """A configuration with a sponge and all closures, drags and viscosities, as numbers unless `fields` has them."""
     fields = random_fields(NY, NX) if fields is None else fields
     on = {f"physics__{name}": value for name, value in (DAMPING | CLOSURES).items() if name not in fields}
     return configuration(NY, NX, fields, **on | {"sponge__rate": 1e-4, "sponge__width": 2e4} | options)
 
 
 def tendency_of_terms(config, *names):
-    """The tendency of terms without that of the core; the padded state and the grid."""
+    """The tendency of terms without that of the core equations; the padded state and the grid."""
     with_terms, padded, grid = initial_tendency(config, Scheme("energy", names))
     without = initial_tendency(config, Scheme("energy"))[0]
     found = {name: field.block_values(SIZE) for name, field in with_terms._asdict().items()}
@@ -54,7 +54,7 @@ def tendency_of_terms(config, *names):
 def test_damping_terms_take_energy(name, as_field, slip):
     """dE/dt of the term alone, E = sum of h^x u²/2 + h^y v²/2 + g eta²/2 on faces and cells of a basin with islands.
 
-    Harmonic and biharmonic friction act on u, not on h u: it is the sum of u²/2 that they take.
+    Harmonic and biharmonic friction act on u, not on h u, so that they take the sum of u²/2.
     """
     names = [row.name for row in TERMS[name].coefficients if row.name in COEFFICIENTS] if as_field else []
     config = config_with_damping(random_fields(NY, NX, land=0.2, coefficients=names), physics__slip=slip)
@@ -109,7 +109,7 @@ def test_body_force_follows_its_formula():
     ("law", "speed", "drag"), [("large_pond", 5.0, 1.15e-3), ("large_pond", 20.0, 1.79e-3), ("garratt", 60.0, 3.5e-3)]
 )
 def test_wind_drags_by_its_law(law, speed, drag):
-    """One step of Euler from rest, with the wind from west-southwest: du = dt tau_x / (rho H)."""
+    """One Euler step from rest, with the wind from west-southwest: du = dt tau_x / (rho H)."""
     config = flat_flow(u=0.0, u10=0.8 * speed, v10=0.6 * speed, time__stepper="ab2", time__dt=10.0, wind_drag__law=law)
     _, u, v, *_ = run_chunks("reference", config, 1)
     change = 10.0 * 1.22 * drag * speed**2 / (1025.0 * 20.0)
@@ -118,7 +118,7 @@ def test_wind_drags_by_its_law(law, speed, drag):
 
 
 def flat_flow(u=2.0, u10=0.0, v10=0.0, **options):
-    """A flow of 2 m/s over a flat bottom at 20 m without walls, rotation or friction; a wind."""
+    """A uniform flow and wind over a flat bottom at 20 m, without walls, rotation or friction."""
     fields = {name: np.full((NY, NX), value) for name, value in {"depth": 20.0, "u": u, "u10": u10, "v10": v10}.items()}
     quiet = {"physics__viscosity": 0.0, "physics__quadratic_drag": 0.0, "physics__f0": 0.0, "grid__periodic_y": True}
     return configuration(NY, NX, fields, **quiet | options)
@@ -135,11 +135,11 @@ def test_phase_is_exact_after_any_number_of_steps(step, dtype, stage):
     assert min(difference, 2 * np.pi - difference) < 8 * np.finfo(dtype).eps * 2 * np.pi + 2 * np.pi * step * 2.0**-64
 
 
-# Closures: where they are zero, and what they conserve: momentum, or energy with what is not resolved
+# Closures: where they are zero, and what they conserve: momentum, or resolved plus subgrid energy
 
 
 def linear_flow(along, across):
-    """Fields of an endless flow u = along x - across y, v = across x - along y, cut out of the middle of the domain."""
+    """Fields of an unbounded flow u = along x - across y, v = across x - along y; it is wrong at the periodic edges."""
     y, x = np.mgrid[:NY, :NX].astype(float)
     u, v = along * 4e3 * (x + 0.5) - across * 5e3 * y, across * 4e3 * x - along * 5e3 * (y + 0.5)
     return random_fields(NY, NX, land=0.0) | {"depth": np.full((NY, NX), 50.0), "eta": 0 * u, "u": u, "v": v}
@@ -147,7 +147,7 @@ def linear_flow(along, across):
 
 @pytest.mark.parametrize("name", [name for name in CLOSURES if name != "backscatter"])
 def test_closures_vanish_in_solid_rotation_and_uniform_flow(name):
-    """In the middle, five cells from where the ring closes; Zanna and Bolton's stress is the same everywhere there."""
+    """In the middle, five cells from the periodic edges, where Zanna and Bolton's stress is uniform."""
     for fields in (
         linear_flow(0.0, 1e-5),
         linear_flow(0.0, 0.0) | {"u": np.full((NY, NX), 0.7), "v": np.full((NY, NX), 0.2)},
@@ -179,7 +179,7 @@ def work_of_tendency(found, padded, grid):
 
 
 def test_leith_e_returns_the_energy_that_it_dissipates():
-    """In a current that turns with y and has the same shear everywhere, in part also in x."""
+    """In a current of constant speed whose direction turns with y, and slightly with x."""
     y, x = np.mgrid[:NY, :NX] * 2 * np.pi / np.array([NY, NX])[:, None, None]
     turning = {"u": np.sin(y + 0.1 * np.sin(x)), "v": np.cos(y + 0.1 * np.sin(x))}
     work = work_of_tendency(
@@ -190,7 +190,7 @@ def test_leith_e_returns_the_energy_that_it_dissipates():
 
 @pytest.mark.parametrize(("seed", "slip", "sphere"), [(0, "free", False), (2, "no", True)])
 def test_leith_e_never_adds_energy(seed, slip, sphere):
-    """With coasts and the shortest waves, whose anti-viscosity is at its bound."""
+    """With coasts, and with the shortest waves, for which m is at its bound."""
     fields = random_fields(NY, NX, seed=seed, land=0.2)
     assert (
         np.sum(
@@ -203,7 +203,7 @@ def test_leith_e_never_adds_energy(seed, slip, sphere):
 
 
 def test_zanna_bolton_conserves_momentum():
-    """The sum of h^x du/dt, whatever the depth."""
+    """The sum of h^x du/dt is zero for any depth."""
     found, padded, _ = tendency_of_terms(
         config_with_damping(random_fields(NY, NX, land=0.0), **DOUBLY_PERIODIC), "zanna_bolton"
     )
@@ -227,7 +227,7 @@ def test_zanna_bolton_does_no_work_by_vorticity():
 
 @pytest.mark.parametrize(("slip", "sphere"), [("free", False), ("no", True)])
 def test_backscatter_conserves_resolved_and_subgrid_energy(slip, sphere):
-    """In a basin with islands, with both sources, and energies of any sign; the flux `energy` adds nothing itself."""
+    """In a basin with islands, with both sources and e of both signs; the flux `energy` itself adds nothing."""
     options = {"physics__biharmonic_viscosity": 1e8, "grid__periodic_x": False, "physics__slip": slip}
     config = config_with_damping(random_fields(NY, NX, land=0.2), sphere=sphere, **options)
     terms = ("biharmonic_viscosity", "biharmonic_smagorinsky", "backscatter")
@@ -251,7 +251,7 @@ def test_backscatter_conserves_resolved_and_subgrid_energy(slip, sphere):
 
 @pytest.mark.slow
 def test_derivatives_are_finite_at_rest():
-    """All closures have roots and quotients of what is zero there."""
+    """All closures have roots or quotients of numbers that are zero at rest."""
     still = {name: np.zeros((NY, NX)) for name in ("eta", "u", "v")}
     closures = {f"physics__{name}": value for name, value in (dict.fromkeys(DAMPING, 0.0) | CLOSURES).items()}
     config = configuration(NY, NX, still, run__executor="xla", **closures)
@@ -260,11 +260,11 @@ def test_derivatives_are_finite_at_rest():
     assert all(np.isfinite(np.asarray(each)).all() for each in (value, gradient["u"], gradient["leith_e"]))
 
 
-# WENO: its order, what it keeps, and what it dissipates
+# WENO: its order, what it conserves, and what it dissipates
 
 
 def interpolation_error(n, r):
-    """The largest error of values between n intervals of a smooth periodic field, from its means over them."""
+    """The largest error of a smooth periodic field between n intervals, reconstructed from its means over them."""
     edge = 2 * np.pi * np.arange(n + 1) / n
     integral = -np.cos(edge + 0.3) + 0.2 * np.sin(2 * edge)
     u = np.diff(integral) / (2 * np.pi / n)
@@ -281,7 +281,7 @@ def test_value_between_is_of_high_order(r, n):
 
 @pytest.mark.parametrize("r", [2, 3, 4])
 def test_ideal_mean_is_exact_for_polynomials(r):
-    """And the factors of each stencil, for those of its own degree."""
+    """The factors of each stencil are exact for polynomials up to the degree of the stencil."""
     for power in range(1, 2 * r):
         means = {k: ((k + 0.5) ** (power + 1) - (k - 0.5) ** (power + 1)) / (power + 1) for k in range(-r, r + 1)}
         D = {k: means[k + 1] - means[k] for k in range(1 - r, r)}
@@ -306,7 +306,6 @@ def test_front_gives_values_between_its_sides(r, dtype):
 
 @pytest.mark.slow
 def test_weno_dissipates_potential_enstrophy_and_energy_of_jet():
-    """Without viscosity; mass stays."""
     options = {"scheme.vorticity_flux": "weno5", "physics.viscosity": 0.0, "run.dtype": "float64"}
     options |= {"grid.nx": 64, "grid.ny": 64, "time.stepper": "rk4", "time.dt": 60.0}
     model, found, names = swmodel.Simulation("jet", options), [], ("potential_enstrophy", "energy", "mass")

@@ -1,4 +1,4 @@
-"""The potential of tides: its constituents are where the Moon and the Sun are, and canals answer it as Airy says."""
+"""The tidal potential agrees with the positions of the Moon and the Sun, and the tide in canals with Airy's theory."""
 
 import math
 
@@ -24,7 +24,7 @@ TIDE = SPHERE | {"tide.constituents": ["M2"], "time.start": DATE, "run.executor"
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.parametrize("date", ["1975-07-14T03:00", "2033-11-05 17:41:30"])
 def test_constituents_are_those_of_utide(date):
-    """Phases, frequencies and nodal factors of all of them, satellites of the third degree left out."""
+    """Phases, frequencies and nodal factors of all constituents, without satellites of the third degree."""
     utide = pytest.importorskip("utide")
     from utide import harmonics
 
@@ -68,8 +68,8 @@ def moon_and_sun(date):
 def test_constituents_add_up_to_attraction_of_moon_and_sun():
     """The potential of second degree, a (parallax)³ (3/2 cos² z - 1/2), z the zenith distance, at any place and hour.
 
-    a = 0.3584 m for the Moon, 0.1645 m for the Sun (Doodson's constant over g, and 0.459 of it; means over time, which
-    are no tides, taken off). The eleven constituents have 97 % of it: signs and phases of each species are right.
+    a = 0.3584 m for the Moon, 0.1645 m for the Sun (Doodson's constant over g, and 0.459 of it). Means over time are
+    removed. The correlation with the sum of the eleven constituents shows that their signs and phases are right.
     """
     lon, lat = np.array([[0.0, 70.0, 200.0]]), np.array([[-50.0], [0.0], [25.0], [65.0]])
     place = np.radians(lon), np.radians(lat)
@@ -102,7 +102,7 @@ def test_constituents_add_up_to_attraction_of_moon_and_sun():
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.parametrize("beta", [0.0, 0.09])
 def test_equatorial_canal_agrees_with_airy(beta):
-    """Low water under the Moon, as waves are slower than it: in a quarter period the forced wave goes on by as much."""
+    """Low water under the Moon, because free waves are slower; in a quarter period the tide moves by a quarter wave."""
     config, height, ratio = equatorial_canal(24, beta)
     assert ratio < 0
     h, u = run_chunks("reference", config, 48)[:2]
@@ -114,7 +114,7 @@ def test_equatorial_canal_agrees_with_airy(beta):
 
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 def test_ramp_follows_its_formula_in_each_stage():
-    """(1 - cos(pi t / T)) / 2, from the step count alone, so that a restart has the same."""
+    """(1 - cos(pi t / T)) / 2, from the step count alone, so that a restart does not change it."""
     config, *_ = equatorial_canal(24, tide__ramp=7e5)
     part = {name: Patch(value, (0, 0)) for name, value in ramp_params(config, "r").items()}
     for step, stage in ((0, 0.0), (100, 0.5), (1500, 1.0), (2**31 - 1, 0.5)):

@@ -1,4 +1,4 @@
-"""Tracers: each is what it would be alone; no step makes extremes, constants stay, the content is conserved."""
+"""Tracers do not affect each other; no step creates extremes, constants stay constant, content is conserved."""
 
 import itertools
 
@@ -38,7 +38,7 @@ def test_two_tracers_equal_runs_with_one_each(stepper):
     )
     assert has_same_bits(both[:4], dye[:4])
     assert has_same_bits([*both[:3], both[4]], salt[:4])
-    assert np.ptp(both[4] / (1.0 if stepper == "gfb" else both[0])) == pytest.approx(35.0)  # on land there is none
+    assert np.ptp(both[4] / (1.0 if stepper == "gfb" else both[0])) == pytest.approx(35.0)  # zero on land
     assert not has_same_bits(
         dye[3:4], run_chunks("reference", config_with_tracers(DYE | {"diffusivity": 0.0}, **options), 7)[3:4]
     )
@@ -113,7 +113,6 @@ def test_unusable_tables_of_tracers_are_refused(tmp_path):
         assert f"{file}:" in line
 
 
-#: Tracers of both orders.
 WENO5_TRACERS = DYE | {"diffusivity": 0.0, "advection": "weno5"}, SALT | {"initial": 35.1, "advection": "weno5"}
 UPWIND_TRACERS = (
     WENO5_TRACERS[0] | {"name": "ink", "advection": "upwind"},
@@ -122,14 +121,14 @@ UPWIND_TRACERS = (
 
 
 def stormy_config(dtype, options, **given):
-    """A sea with islands and a current of about 1 m/s, 0.1 cells a step, with tracers of both orders."""
+    """A sea with islands and a current of about 1 m/s, 0.1 cells per step, with tracers of both orders."""
     fields = random_fields(NY, NX, land=0.2) | given
     slow = {"physics__gravity": 0.1, "time__dt": 200.0, "physics__tracers": (*WENO5_TRACERS, *UPWIND_TRACERS)}
     return configuration(NY, NX, fields, run__dtype=dtype, **slow, **options)
 
 
 def extreme_values(smallest):
-    """Patches of one and zero, noise, and numbers down to the smallest of a precision."""
+    """A random mixture of zeros, ones, noise, and noise of size `smallest`."""
     rng = np.random.default_rng(7)
     tiny = smallest * rng.random((NY, NX))
     return np.choose(rng.integers(0, 4, (NY, NX)), [np.zeros((NY, NX)), np.ones((NY, NX)), rng.random((NY, NX)), tiny])
@@ -184,7 +183,7 @@ def rain(state, grid, t):
 
 @pytest.mark.slow
 def test_rain_dilutes_tracer():
-    """A term of the user's own that adds water adds none of the tracer."""
+    """A user term that adds water adds no tracer."""
     options = {"grid.nx": 9, "grid.ny": 8, "time.dt": 20.0, "time.stepper": "gfb"}
     options |= {"run.executor": "xla", "run.dtype": "float64"}
     config = swmodel.load("rest", options | {"physics.tracers": [WENO5_TRACERS[0]]}, {}, terms=[rain])

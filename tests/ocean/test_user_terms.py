@@ -44,7 +44,7 @@ def viscosity(state, grid, t, size):
 
 
 def network_of(function, outputs=1):
-    """A term that applies a function to h cell by cell, and takes apart so many outputs."""
+    """A term that applies a function to h cell by cell and unpacks this number of outputs."""
 
     def network(state, grid, t, initial_parameters):
         found = op.cell_by_cell(lambda around: function(initial_parameters, around), [state.h], 1)
@@ -69,7 +69,6 @@ def term_with_closure(number):
 
 
 def test_checksum_of_term_follows_its_computation():
-    """With its parameters, if it has any."""
     same, other = [damp, term_with_closure(1e-3), partial(damp, rate=1e-3)], term_with_closure(1.0001e-3)
     networks = [Parametric(stress, initial_parameters(seed)) for seed in (0, 0, 1)]
     found = [resolve(config_with_terms(term)) for term in (*same, other, *networks)]
@@ -111,12 +110,12 @@ def test_wrong_term_is_refused_with_its_line(words):
     assert words in found
 
 
-#: {words of the message: what is no term}
+#: {words of the message: what is not a term}
 OBJECTS_THAT_ARE_NO_TERMS = {
-    "3 is no term": 3,
-    "is no term": Case,
+    "3 is not a term": 3,
+    "is not a term": Case,
     "(state, t)": lambda state, t: {},
-    "depth is no coefficient": lambda state, grid, t, depth: {},
+    "depth is not a coefficient": lambda state, grid, t, depth: {},
     "rough asks for roughness": rough,
     "far reads cells further than 16": far,
     "wind is a term of swmodel": Term("wind", damp),
@@ -131,7 +130,7 @@ OBJECTS_THAT_ARE_NO_TERMS = {
     "arrays of floating-point numbers": Parametric(slow, {"rate": 3.0}),
     "viscosity is the name of a field": Parametric(viscosity, np.ones(2)),
     "(state, grid, t, parameters)": Parametric(lambda state, grid, t: {}, np.ones(2)),
-    "3 is no term; ": Parametric(3, np.ones(2)),
+    "3 is not a term; ": Parametric(3, np.ones(2)),
 }
 
 
@@ -164,7 +163,7 @@ def test_rate_of_term_limits_time_step():
 
 
 def test_network_gets_neighbour_cells_row_by_row():
-    """One input after the other, from the south-west."""
+    """One input after the other, each from the south-west."""
     h, u = (Patch(jnp.asarray(values), (0, 0)) for values in np.random.default_rng(0).random((2, 8, 12)))
     for number, (rows, columns, source) in {0: (-1, -1, h), 5: (0, 1, h), 16: (1, 0, u)}.items():
         (found,) = op.cell_by_cell(lambda around, n=number: around[n : n + 1], [h, u], 1)
@@ -180,7 +179,7 @@ def test_executor_without_parameters_is_refused():
     assert resolve(load(Case, SMALL | {"run.executor": "auto"}, {}, terms=[term])).run.executor == "xla"
 
 
-# Arithmetic and functions of Patches: on cells that all of them cover, by the library of their arrays
+# Arithmetic and functions of Patches: on their common cells, by the library of their arrays
 
 
 RANDOM_VALUES = np.random.default_rng(3).uniform(0.5, 1.5, (2, 5, 6))

@@ -1,4 +1,4 @@
-"""The environment of a process, and the place that launchers give it."""
+"""The environment of a process, and the rank that launchers give it."""
 
 import os
 
@@ -8,13 +8,13 @@ from swmodel.errors import SetupError
 from swmodel.parallel import environment
 from swmodel.parallel.environment import RankInfo
 
-#: As srun says it: the second process on the second of two machines, with four on each.
+#: Variables of srun: the second process on the second of two machines, with four on each.
 SRUN = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_STEP_TASKS_PER_NODE": "4(x2)", "SLURM_LOCALID": "1"}
 
 
 @pytest.fixture
 def environ(monkeypatch):
-    """The environment of this process, empty, in a dict of its own."""
+    """A separate, empty environment of this process, as a dict."""
     values = {}
     monkeypatch.setattr(os, "environ", values)
     monkeypatch.setattr(environment, "n_cores", lambda: 8)
@@ -34,8 +34,8 @@ def environ(monkeypatch):
             RankInfo(1, 4, 2),
         ),
         (SRUN, RankInfo(5, 8, 4, 1)),
-        (SRUN | {"PMI_RANK": "5", "PMI_SIZE": "8"}, RankInfo(5, 8, 4, 1)),  # srun --mpi=pmi2: the machine only by Slurm
-        (  # mpiexec, which srun has started on each node
+        (SRUN | {"PMI_RANK": "5", "PMI_SIZE": "8"}, RankInfo(5, 8, 4, 1)),  # srun --mpi=pmi2: local ranks from Slurm
+        (  # mpiexec that srun has started on each node
             SRUN | {"SLURM_STEP_NUM_TASKS": "2", "PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALNRANKS": "2"},
             RankInfo(3, 8, 2),
         ),

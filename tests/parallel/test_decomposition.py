@@ -1,4 +1,4 @@
-"""Blocks tile the grid evenly, neighbours agree, each is built alone; layouts that cannot be are refused."""
+"""Blocks tile the grid evenly, neighbours agree, each block is built separately; impossible layouts are refused."""
 
 import itertools
 import tracemalloc
@@ -41,7 +41,6 @@ def test_neighbours_are_listed_in_order(layout, axis):
 
 @pytest.mark.parametrize(("layout", "members", "shares"), [((1, 1), 5, 2), ((1, 1), 3, 3), ((2, 1), 5, 2)])
 def test_every_row_of_every_member_is_on_one_rank(layout, members, shares):
-    """And neighbours have the same members."""
     everyone = blocks_of_layout(layout, 6, 4, members, shares)
     assert [each.rank for each in everyone] == list(range(shares * layout[0] * layout[1]))
     for member, row in itertools.product(range(members), range(6)):
@@ -59,7 +58,7 @@ def test_chosen_layout_has_shortest_halos_and_longest_rows():
 @pytest.mark.fault("absurd numbers of processes")
 @pytest.mark.parametrize("nproc", [5, 7, 10**10])
 def test_too_many_processes_name_largest_number_that_fits(nproc):
-    """At once: the numbers that are tried are those of rows."""
+    """The answer is immediate, as only possible numbers of rows are tried."""
     with pytest.raises(LayoutError, match="number is 6"):
         choose_layout(nproc, 2, 3)
 
@@ -71,13 +70,12 @@ def test_layout_of_wrong_size_or_of_narrow_blocks_is_refused(layout, width, word
         parse_layout(layout, 4, 7, 9, width)
 
 
-#: Cells of a grid in each direction, and blocks: a field of the whole grid in single precision takes 1.6 GB.
+#: Numbers of cells in each direction, and of blocks; a field of the whole grid takes 1.6 GB in single precision.
 CELLS, BLOCKS, MARGIN = 20_000, 64, 3
 
 
 @pytest.mark.parametrize("name", cases.names())
 def test_case_builds_block_without_whole_grid(name):
-    """In less memory than a mask of the whole grid takes."""
     config = swmodel.load(name, {"grid.nx": CELLS, "grid.ny": CELLS, "time.dt": 1.0}, environ={})
     part = block_of_rank(BLOCKS * 5 + 7, (BLOCKS, BLOCKS), CELLS, CELLS)
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""Transforms of fields: those of scipy.fft, on one process and on devices; on ranks: tests/mpi/test_layouts.py."""
+"""Transforms of fields equal those of scipy.fft, on one process and on devices; ranks: tests/mpi/test_layouts.py."""
 
 import jax
 import numpy as np
@@ -26,7 +26,7 @@ from swmodel.parallel.transport.sharded import ShardedTransport
 pytestmark = pytest.mark.slow
 
 MAX_ROUNDING_ERROR = {"float64": 1e-14, "float32": 1e-6}
-#: Of even and odd lines, and the smallest that has all kinds.
+#: Grids with lines of even and odd lengths, and the smallest one that allows all kinds of series.
 SIZES = ((12, 16), (13, 17), (2, 2))
 
 
@@ -35,7 +35,7 @@ def serial_transport(ny, nx):
 
 
 def series_by_scipy(array, kind, axis):
-    """A cosine or sine series along an axis by scipy.fft, with zero where a sine has its number 0."""
+    """A cosine or sine series along an axis by scipy.fft, with zero as coefficient 0 of sines."""
     if kind == "cosine":
         return scipy.fft.dct(array, axis=axis)
     inside = np.delete(array, -1, axis)
@@ -43,7 +43,6 @@ def series_by_scipy(array, kind, axis):
 
 
 def coefficients_by_scipy(array, y, x):
-    """The coefficients of a field."""
     if x == "periodic":
         numbers = scipy.fft.rfft(array)
         return scipy.fft.fft(numbers, axis=-2) if y == "periodic" else series_by_scipy(numbers, y, -2)
@@ -52,7 +51,7 @@ def coefficients_by_scipy(array, y, x):
 
 
 def zero_on_walls(array, y, x):
-    """The field with zero on the walls that go through its faces."""
+    """The field with zeros on those walls on which it has values."""
     field = array.copy()
     field[..., -1:, :] *= y != "sine"
     field[..., -1:] *= x != "sine"
@@ -86,7 +85,7 @@ def test_transforms_agree_with_scipy_and_are_inverted(size, dtype):
 @pytest.mark.night
 @pytest.mark.parametrize("dtype", MAX_ROUNDING_ERROR)
 def test_transform_of_line_does_not_depend_on_other_lines(dtype):
-    """Also where a processor's vectors take several lines together and some are left over."""
+    """This also holds where SIMD vectors combine several lines and some lines are left over."""
     given, transforms = [], []
     for n in (16, 304, 512, 1000):
         lines = random_arrays(3, n, dtype, 5)
@@ -116,14 +115,13 @@ def test_more_blocks_than_lines_are_refused(layout, cells, pair, most):
 
 
 def results_on_devices(layout, pairs, long):
-    """What is found on the layout of devices of one process."""
     even, uneven = (ShardedTransport(layout, *cells, 4) for cells in ((12, 16), (13, 17)))
     programs = [messages_and_memory(layout, pair, forward) for pair in PERIODIC_AND_WALLS for forward in (True, False)]
     other = [
         *pairs_with_other_bits(uneven, "float64", pairs),
         *pairs_with_other_bits(even, "float32", PERIODIC_AND_WALLS),
     ]
-    if long:  # for so many cells the bits of a complex FFT depend on the place of a line
+    if long:  # with so many cells the bits of a complex FFT depend on the position of a line
         other += pairs_with_other_bits(ShardedTransport(layout, 304, 10, 4), "float32", PERIODIC_AND_WALLS[:1])
     return (
         other,
@@ -135,7 +133,7 @@ def results_on_devices(layout, pairs, long):
 
 
 def messages_and_memory(layout, pair, forward):
-    """Messages of a compiled transform, and its memory on a device divided by that of a field."""
+    """The messages of a compiled transform, and its memory on a device relative to that of a field."""
     ny, nx = 256, 250
     transport = ShardedTransport(layout, ny, nx, 4)
     fourier, given = Fourier(transport, *pair), scatter(transport, random_arrays(ny, nx, "float64", 1))
@@ -159,9 +157,9 @@ def messages_and_memory(layout, pair, forward):
     ],
 )
 def test_transforms_on_devices_equal_those_of_one(ranks, layout, pairs, long, messages):
-    """Bits, and derivatives to round-off. Devices send all-to-alls alone and hold a block each.
+    """Bits are equal, derivatives to round-off. Devices send only all-to-alls and hold one block each.
 
-    That is a quarter of the 4 or 6 fields that one process holds: given, found and temporary arrays.
+    Each needs a quarter of the memory of one process, which holds 4 or 6 fields: input, output and temporary arrays.
     """
     ((other, spectrum, truth, error, programs),) = ranks(1, results_on_devices, layout, pairs, long)
     assert other == []

@@ -1,4 +1,4 @@
-"""How processes of the sharded transport find each other, and which devices each takes."""
+"""How processes of the sharded transport find each other, and which devices each of them uses."""
 
 import json
 import os
@@ -19,16 +19,16 @@ SLURM_VARIABLES = {"SLURM_STEP_NODELIST": "node[007-008]", "SLURM_STEP_NUM_TASKS
 AGREEMENT_PROGRAM = """
 import json
 from swmodel.parallel.environment import get_rank_info
-from swmodel.parallel.transport.join import join
+from swmodel.parallel.transport.join import initialize_distributed
 place = get_rank_info()
-store = join(place, 1)
+store = initialize_distributed(place, 1)
 first, second = store.allgather((place.rank, {"a": None})), store.allgather("x" * 100_000 + str(place.rank))
 print(json.dumps([first, [text[-1] for text in second], [len(text) for text in second]]))
 """
 
 
 def slurm_environment(rank, job):
-    """What srun sets for a process of two on this machine."""
+    """The environment that srun gives to one of two processes on this machine."""
     environ = {"JOB_ID": job, "STEP_NODELIST": "localhost", "NTASKS": 2, "PROCID": rank, "LOCALID": rank}
     environ |= {"STEP_NUM_TASKS": 2, "STEP_TASKS_PER_NODE": "2"}
     return os.environ | {f"SLURM_{name}": str(value) for name, value in environ.items()} | {"PYTHONPATH": str(ROOT)}
@@ -64,13 +64,13 @@ def test_wrong_key_is_named_also_where_mpi_knows_no_others():
     [
         ({"JAX_COORDINATOR_ADDRESS": "node7:1234", **SLURM_VARIABLES}, "", "node7:1234"),
         (SLURM_VARIABLES, "", None),  # for JAX to find
-        ({}, "aabb", "a:1"),  # MPI tells it
+        ({}, "aabb", "a:1"),  # from MPI
         ({}, "aaaa", "127.0.0.1:1"),
         (
             SLURM_VARIABLES | {"SLURM_STEP_NUM_TASKS": "2"},
             "aabb",
             "a:1",
-        ),  # below an mpiexec that srun has started on each node
+        ),  # under an mpiexec that srun has started on each node
     ],
 )
 def test_first_process_is_where_environment_or_mpi_says(monkeypatch, environ, hosts, address):
@@ -82,7 +82,7 @@ def test_first_process_is_where_environment_or_mpi_says(monkeypatch, environ, ho
 
 @pytest.mark.fault("killed ranks left MPICH's shared memory, and Slurm requeues the job")
 def test_shared_memory_of_killed_ranks_is_removed(monkeypatch, tmp_path):
-    """MPICH's shared memory has the same name in a job that is put back: MPI_Init hangs or crashes on the old one."""
+    """In a requeued job MPICH's shared memory has the same name: MPI_Init hangs or crashes with the old one."""
     left, others, young = (tmp_path / name for name in ("mpich_shm_1_0", "sem", "mpich_shm_3_0"))
     for path in (left, others, young):
         path.touch()
@@ -90,7 +90,7 @@ def test_shared_memory_of_killed_ranks_is_removed(monkeypatch, tmp_path):
             os.utime(path, (1e9, 1e9))
     monkeypatch.setattr(join, "program_start_time", lambda: 1.5e9)
     join.clear_shared_memory(tmp_path)
-    assert left.exists(), "not put back: another step of the job may be about to use it"
+    assert left.exists(), "the job was not requeued: another step of it may be about to use the memory"
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
     join.clear_shared_memory(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted((others, young))
@@ -100,8 +100,8 @@ def test_shared_memory_of_killed_ranks_is_removed(monkeypatch, tmp_path):
     ("environ", "own"),
     [
         ({}, [2, 3]),  # of all GPUs of the machine
-        ({"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}, [2, 3]),  # srun lets all processes of a node see its GPUs
-        ({"CUDA_VISIBLE_DEVICES": "0,GPU-a"}, [0, 1]),  # or each its own
+        ({"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}, [2, 3]),  # srun lets all processes of a node see all its GPUs
+        ({"CUDA_VISIBLE_DEVICES": "0,GPU-a"}, [0, 1]),  # srun lets each process see only its own
         ({"CUDA_VISIBLE_DEVICES": ""}, None),
     ],
 )

@@ -1,4 +1,4 @@
-"""What surrounds a block is what lies there on the grid; what a step costs in messages."""
+"""The halo of a block contains the surrounding cells of the grid; the number of messages of a step."""
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +19,6 @@ pytestmark = pytest.mark.slow
 
 
 class CountingTransport(SerialTransport):
-    """Counts what is sent."""
-
     sent = 0
 
     def shift(self, value, axis, step):
@@ -30,7 +28,7 @@ class CountingTransport(SerialTransport):
 
 @pytest.mark.parametrize(("shape", "width", "messages"), [((5, 7), 2, 4), ((5, 4), 5, 2 + 4), ((3, 2), 5, 4 + 6)])
 def test_halo_equals_periodic_padding(shape, width, messages):
-    """However wide it is; each direction is one message a time."""
+    """This holds for any width; each direction takes one message per exchange."""
     transport = CountingTransport(block_of_rank(0, (1, 1), *shape))
     fields = np.random.default_rng(1).random((3, *shape))
     around = exchange_halos([jnp.asarray(field) for field in fields], width, transport)

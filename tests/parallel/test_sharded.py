@@ -1,4 +1,4 @@
-"""Blocks on four devices of one process: the bits of one block, nothing but messages to neighbours, derivatives."""
+"""Blocks on four devices of one process: the bits of one block, messages to neighbours only, and derivatives."""
 
 import hashlib
 
@@ -18,7 +18,7 @@ from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
 from swmodel.model.simulation import Simulation
 
-pytestmark = pytest.mark.mpi  # its first rank has four devices
+pytestmark = pytest.mark.mpi  # the first rank has four devices
 
 ONE_BLOCK, FOUR_BLOCKS = (1, 1), (2, 2)
 LAYOUTS = (FOUR_BLOCKS, (3, 1), (1, 3))
@@ -31,7 +31,7 @@ def sharded_config(ny, nx, layout, executor="native", **options):
 
 
 def digests_of_state(simulation):
-    """The bits of the state, of vorticity, which needs the neighbours, and of a running mean."""
+    """Digests of the state, of vorticity, which needs neighbours, and of a running mean."""
     means = simulation.means(["eta", "q"])
     simulation.take_steps(4)
     for _ in range(2):
@@ -92,7 +92,7 @@ def test_spectra_on_devices_have_bits_of_one_process(ranks):
 
 
 def recompiled_programs():
-    """What is compiled for a second simulation of a kind, after one of another layout in between."""
+    """The programs compiled for a second simulation of a kind, after one with another layout."""
     made = [sharded_config(13, 17, layout) for layout in (FOUR_BLOCKS, (1, 4))]
     for config in made:
         digests_of_state(Simulation(config))
@@ -104,12 +104,11 @@ def recompiled_programs():
 
 @pytest.mark.night
 def test_second_simulation_of_a_kind_compiles_nothing(ranks):
-    """Though there was another layout in between."""
     assert ranks(1, recompiled_programs) == [[]]
 
 
 def compiled_step(ny, nx, executor):
-    """Messages in its compiled loop, and the number of arrays returned in place."""
+    """The messages in a compiled loop, and the number of arrays that it updates in place."""
     compile_quickly(False)
     simulation = Simulation(sharded_config(ny, nx, FOUR_BLOCKS, executor))
     steps = simulation._executor
@@ -123,14 +122,13 @@ def compiled_step(ny, nx, executor):
     [(13, 17, "native", 4), *night_params((12, 16, "native", 4), (13, 17, "xla", 16), (12, 16, "xla", 16))],
 )
 def test_compiled_step_sends_four_messages_and_works_in_place(ranks, ny, nx, executor, messages):
-    """Four for each tendency; the loop of xla has one body of three steps and one of one."""
+    """There are four per tendency; the loop of xla has one body of three steps and one of a single step."""
     ((found, in_place),) = ranks(1, compiled_step, ny, nx, executor)
     assert found == {"collective-permute": messages}
     assert in_place >= 6
 
 
 def errors_of_derivatives():
-    """Largest relative differences of derivatives from those of one device, and measures of their exactness."""
     found = []
     for layout in (ONE_BLOCK, FOUR_BLOCKS):
         config = sharded_config(13, 17, layout, run__steps=4)
@@ -149,7 +147,6 @@ def errors_of_derivatives():
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.night
 def test_derivatives_on_devices_are_those_of_one(ranks):
-    """On blocks of different sizes, with respect to fields and numbers."""
     ((number, apart, dot_product, slope),) = ranks(1, errors_of_derivatives)
     assert number == 2 * 11
     assert max(apart, dot_product) < 1e-12

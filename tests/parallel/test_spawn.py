@@ -1,4 +1,4 @@
-"""Processes started without MPI: each finds its place, one that dies takes the others with it, none is left behind."""
+"""Processes started without MPI: each knows its rank, one that dies ends the others, and none survives."""
 
 import os
 import signal
@@ -14,9 +14,9 @@ pytestmark = pytest.mark.slow
 PRINT_RANK = (
     "import os; from swmodel.parallel.environment import get_rank_info; place = get_rank_info()\n"
     "words = place.rank, place.size, place.local_rank, place.local_size, os.environ['JAX_COORDINATOR_ADDRESS']\n"
-    "os.write(1, (' '.join(map(str, words)) + '\\n').encode())"  # one write, as all write into one pipe
+    "os.write(1, (' '.join(map(str, words)) + '\\n').encode())"  # a single write, as all processes share the pipe
 )
-#: Rank 1 ends in some way, the other would wait.
+#: A program in which rank 1 ends in some way while the other waits.
 RANK_1_ENDS = "import os, sys, time\nif os.environ['SWMODEL_RANK'] == '1':\n    {}\ntime.sleep(60)"
 
 
@@ -90,4 +90,4 @@ def test_processes_end_with_their_launcher(killed):
     parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     (pid,) = {int(parent.stdout.readline()) for _ in range(2)}
     os.kill(pid if killed == "spawn" else parent.pid, signal.SIGKILL)
-    parent.communicate(timeout=50)  # until nobody is left who could write
+    parent.communicate(timeout=50)  # returns when no process is left that could write

@@ -1,4 +1,4 @@
-"""Requests to stop: signals and the wall-clock limit, on one process and agreed between several; stuck ranks."""
+"""Requests to stop: signals and the wall-clock limit, on one process and on several that agree; stuck ranks."""
 
 import re
 import signal
@@ -79,7 +79,7 @@ def test_limit_counts_from_start_of_launcher(monkeypatch):
 
 
 class FakeClock:
-    """A time that stands still until it is set, and since which a launcher has been running."""
+    """A clock that stands still until it is set; the launcher starts at its initial time."""
 
     def __init__(self, monkeypatch):
         self.now = 0.0
@@ -87,7 +87,7 @@ class FakeClock:
         monkeypatch.setenv(environment.START_TIME_VARIABLE, "0")
 
     def reasons(self, asked, *seconds):
-        """What a Stop answers before each of some chunks of steps."""
+        """The answers of StopRequests before each of several chunks of steps."""
         found = []
         for each in seconds:
             found.append(asked.reason(SERIAL))
@@ -97,7 +97,7 @@ class FakeClock:
 
 @pytest.mark.parametrize(("ahead", "late"), [(500, False), (300, True)])
 def test_run_stops_if_chunk_and_restart_exceed_walltime(monkeypatch, ahead, late):
-    """Two restarts of 100 s, a chunk of 120 s, 10 s to leave: together 330 s."""
+    """Two restart files of 100 s, a chunk of 120 s and 10 s to exit take 330 s."""
     clock, limit = FakeClock(monkeypatch), StopRequests(1000.0 + 120 + 1 + ahead)
     clock.now, limit.reserve = 1000.0, 100.0
     assert [reason is not None for reason in clock.reasons(limit, 120, 1, 0)] == [False, late, late]
@@ -106,11 +106,11 @@ def test_run_stops_if_chunk_and_restart_exceed_walltime(monkeypatch, ahead, late
 @pytest.mark.fault("a wall-clock limit shorter than a step, in a chain of jobs")
 @pytest.mark.parametrize("limit", [0.5, 50.0, 120.0])
 def test_too_short_walltime_warns_and_takes_two_chunks(monkeypatch, caplog, limit):
-    """Two chunks are made whatever the limit; the one that is named is enough for a third, and nothing is said."""
+    """Two chunks are computed whatever the limit; the suggested one suffices for a third, without a warning."""
     reasons = FakeClock(monkeypatch).reasons(StopRequests(limit, min_chunks=2), 50, 50, 50)
     assert reasons == [None, None, f"the wall-clock limit of {format_duration(limit)}"]
     (said,) = caplog.messages
-    enough = re.search(r"give (\d+) s", said)
+    enough = re.search(r"at least (\d+) s", said)
     caplog.clear()
     assert FakeClock(monkeypatch).reasons(StopRequests(float(enough[1]), min_chunks=2), 50, 50, 50) == [None] * 3
     assert caplog.messages == []
@@ -130,7 +130,7 @@ def test_in_another_thread_only_the_limit_counts():
 
 
 def test_run_has_time_of_start_until_its_first_step(tmp_path, monkeypatch):
-    """Its step is none until there is a simulation; then the files that it continues with are verified."""
+    """The step is None until there is a simulation; after that, the files of the resumed run are verified."""
     monkeypatch.setattr(watchdog, "START_TIMEOUT_SECONDS", 100.0)
     steps, answers = [None, 40, 40, 40, 45, 45, 45], []
     one = Watchdog(0, 1, tmp_path, 20.0, print)

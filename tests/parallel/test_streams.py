@@ -1,4 +1,4 @@
-"""Standard streams that nobody reads, that take nothing, or that are closed: a run goes on, a result is an error."""
+"""Standard streams that nobody reads, that are full or closed: a run continues, a command with a result fails."""
 
 import contextlib
 import io
@@ -19,20 +19,18 @@ RUN = ["run", "jet", *SMALL_OPTIONS, "--steps", "3", "--executor", "reference", 
 
 
 def unread_pipe() -> int:
-    """The descriptor of a pipe that nobody reads."""
     ours, theirs = os.pipe()
     os.close(ours)
     return theirs
 
 
 def full_disk() -> int:
-    """The descriptor of a file on a full disk."""
     return os.open("/dev/full", os.O_WRONLY)
 
 
 @contextlib.contextmanager
 def opened_descriptor(make):
-    """What `make()` gives, a descriptor, until the end of the context."""
+    """A context with the descriptor from `make()`, which is closed at its end."""
     descriptor = make()
     yield descriptor
     os.close(descriptor)
@@ -68,7 +66,7 @@ def test_result_that_cannot_be_written_is_an_error(tmp_path):
 
 
 def test_nonblocking_descriptor_loses_nothing():
-    """As of a terminal that another program has set so: more than fits into a pipe, to a reader that comes late."""
+    """More data than fit into a pipe reach a late reader; other programs may make a terminal non-blocking."""
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
     said = b"0123456789abcdef" * 2**14
@@ -81,7 +79,7 @@ def test_nonblocking_descriptor_loses_nothing():
 
 
 def test_characters_that_encoding_lacks_are_replaced():
-    """And a file name that no encoding has."""
+    """So is a file name that no encoding can represent."""
     program = "from swmodel.parallel import streams; streams.replace_standard_streams(); print('ü → \\udcff')"
     environ = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, check=True)

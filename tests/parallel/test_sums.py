@@ -1,4 +1,4 @@
-"""Global sums have the same bits however the domain is cut up: numbers of any size and sign, in any order."""
+"""Global sums have the same bits however the domain is divided: numbers of any size and sign, in any order."""
 
 import itertools
 import math
@@ -16,13 +16,13 @@ from swmodel.parallel.transport.serial import SerialTransport
 
 MANY_EXAMPLES = settings(max_examples=150)
 ANY_FLOAT = st.floats(allow_nan=False, allow_infinity=False)
-#: Of one size, so that many have bits beyond the last one kept.
+#: Numbers of similar size, so that many have bits beyond the last one that is kept.
 FLOATS_OF_SIMILAR_SIZE = st.floats(-8, 8, allow_subnormal=True)
 ARRAYS = st.one_of(st.lists(ANY_FLOAT, max_size=40), st.lists(FLOATS_OF_SIMILAR_SIZE, max_size=40)).map(np.array)
 
 
 def fixed_point_sum(parts, bound):
-    """The sum over processes that hold the parts, each of which makes a FixedPoint of its own."""
+    """The sum over processes that hold the parts; each makes its own FixedPoint."""
     pieces = [FixedPoint(bound).high_and_low_sums(part) for part in parts]
     return FixedPoint(bound).value(np.sum(pieces, axis=0, dtype=np.int64))
 
@@ -47,7 +47,7 @@ def test_any_order_and_splitting_gives_same_bits(numbers, data):
 
 
 def exact_sum(numbers):
-    """The sum as a fraction: what math.fsum rounds."""
+    """The sum as a Fraction, which math.fsum rounds."""
     return sum(map(Fraction, map(float, numbers)), Fraction(0))
 
 
@@ -55,7 +55,7 @@ def exact_sum(numbers):
 @MANY_EXAMPLES
 @given(ARRAYS, st.floats(1, 1e6))
 def test_sum_is_that_of_fsum_to_stated_precision(numbers, slack):
-    """2^-65 of the bound is lost of each number (2^-1027 where that is less), and the sum is rounded once."""
+    """Each number loses at most 2^-65 times the bound, or 2^-1027 if that is more; the sum is rounded once."""
     bound = float(np.abs(numbers).max(initial=0.0)) * slack
     if not math.isfinite(bound):
         assert math.isnan(fixed_point_sum([numbers], bound))

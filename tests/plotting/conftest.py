@@ -1,4 +1,4 @@
-"""A run of the jet for the pictures of all files here."""
+"""A run of the jet that all tests of this folder draw."""
 
 import shutil
 
@@ -8,17 +8,17 @@ from support.small_run import make_run
 
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory):
-    """It has three records, all fields and the mean sea level; not to be changed."""
+    """A run with three records, all fields and the mean sea level; tests must not change it."""
     return make_run(tmp_path_factory.mktemp("jet") / "run")
 
 
 @pytest.fixture
 def run(finished_run, tmp_path):
-    """A copy of it."""
+    """A copy of `finished_run`, which a test may change."""
     return shutil.copytree(finished_run, tmp_path / "run")
 
 
 @pytest.fixture(autouse=True)
 def no_layout(monkeypatch):
-    """Figures are not laid out, which takes most of the time of a picture; tests of the layout replace this."""
+    """Skips the layout of figures, which takes most of the time of a picture; tests of the layout override this."""
     monkeypatch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda figure: None)

@@ -1,4 +1,4 @@
-"""Pictures of floods: fields have no value on dry ground, whose height and edge are those of the record."""
+"""Pictures of floods: fields have no value on dry ground; its height and its edge are those of the record."""
 
 import json
 import zlib
@@ -35,12 +35,10 @@ def wet_in(data, record=RECORD):
 
 
 def n_coast_faces(water):
-    """The number of faces between water and no water."""
     return int((water[1:] != water[:-1]).sum() + (water[:, 1:] != water[:, :-1]).sum())
 
 
 def n_inner_lines(lines):
-    """The number of lines in the domain."""
     x, y = np.mean(lines, axis=1).T
     return int(((x > 0) & (x < 200 * NX) & (y > 0) & (y < 250 * NY)).sum())
 
@@ -56,7 +54,7 @@ def test_fields_have_values_where_it_is_wet(data):
         assert (heights[land] == ground.PERMANENT_LAND_HEIGHT).all()
         np.testing.assert_array_equal(np.ma.getmaskarray(shown.ground.values), wet)
         assert n_inner_lines(coast_lines(shown.ground)) == n_coast_faces(wet)
-    wet = np.pad(wet, ((0, 1), (0, 1)))  # faces have values beside a wet cell
+    wet = np.pad(wet, ((0, 1), (0, 1)))  # faces next to a wet cell have values
     beside = {"u": wet[:-1, :-1] | wet[:-1, 1:], "v": wet[:-1, :-1] | wet[1:, :-1]}
     for name, there in beside.items():
         np.testing.assert_array_equal(

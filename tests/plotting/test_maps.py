@@ -1,4 +1,4 @@
-"""Maps and films, on the screen and on the disk: they show what the file holds, or say what is wrong."""
+"""Maps and animations, on the screen and in files: they show what the file holds, or say what is wrong."""
 
 import imageio_ffmpeg
 import numpy as np
@@ -30,7 +30,6 @@ def data(finished_run):
 
 
 def colour_limits(figure):
-    """The ends of the colours of each panel, in the field's units."""
     return [axes.images[0].get_clim() for axes in figure.axes if axes.images]
 
 
@@ -97,7 +96,7 @@ def test_arrows_are_where_there_is_a_current():
     figure, land = model.plot("depth", arrows=True), model.dataset("mask").mask.values == 0
     (quiver,) = (each for each in figure.axes[0].collections if isinstance(each, Quiver))
     x, y = (quiver.XY // 10).astype(int).T
-    apart = x != 10  # the current east of a cell counts half
+    apart = x != 10  # there the current is the mean of both values
     assert land.any()
     np.testing.assert_array_equal(~quiver.Umask[apart], ((x > 10) & ~land[y, x])[apart])
 
@@ -142,15 +141,14 @@ def test_wrong_fields_files_and_options_are_named(finished_run, tmp_path, monkey
         getattr(plotting, draw)(**{"path": finished_run} | arguments)
 
 
-# Files: whole or not at all, with the reason; which picture is drawn
+# Files: they are written completely or not at all, and the reason is named; which picture is drawn
 
 
 def draw_target(run, target):
-    """A picture or a film of the run."""
     return (plotting.plot if target.suffix == ".png" else plotting.animate)(run, "eta", output=target)
 
 
-@pytest.mark.fault("a picture or film that cannot be written")
+@pytest.mark.fault("a picture or animation that cannot be written")
 @pytest.mark.parametrize("name", ["it.png", *night_params("it.gif", "it.mp4")])
 def test_old_picture_stays_until_the_new_one_is_complete(finished_run, tmp_path, monkeypatch, name):
     target = tmp_path / name
@@ -167,7 +165,7 @@ def test_old_picture_stays_until_the_new_one_is_complete(finished_run, tmp_path,
     assert target.read_text() == "the old one"
 
 
-@pytest.mark.fault("a picture or film that cannot be written")
+@pytest.mark.fault("a picture or animation that cannot be written")
 def test_reason_of_ffmpeg_is_reported_in_one_line(finished_run, tmp_path, monkeypatch, caplog):
     broken = tmp_path / "ffmpeg"
     broken.write_text("#!/bin/sh\necho '[out @ 0x5] first' >&2\necho '[mp4 @ 0x5] Unknown encoder.' >&2\nexit 3\n")
@@ -187,7 +185,7 @@ def test_links_are_followed_and_pictures_are_png_by_default(finished_run, tmp_pa
     assert (tmp_path / "real" / "it.png").read_bytes()[:4] == b"\x89PNG"
 
 
-@pytest.mark.fault("a folder without records is plotted or filmed")
+@pytest.mark.fault("a folder without records is plotted or animated")
 def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
     (tmp_path / "analysis.nc").touch()
     with pytest.raises(PlotError, match=r"diagnostics\.nc.*analysis\.nc"):
@@ -196,11 +194,11 @@ def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
     assert (result.exit_code, "analysis.nc" in result.stderr) == (2, True)
 
 
-# Pictures in notebooks, of files, Datasets and a Simulation; known answers, and the error of a run
+# Pictures in notebooks, of files, Datasets and a Simulation; analytic solutions, and the error of a run
 
 
 SMALL = {"grid.nx": 12, "grid.ny": 9, "run.executor": "reference", "run.dtype": "float64"}
-#: Cases whose answer holds from later on, or of a mean.
+#: Cases whose analytic solution only holds later, or for a mean.
 CASES_WITH_LATE_SOLUTION = {"adjustment", "gulf_tide"}
 
 
@@ -263,10 +261,10 @@ def test_error_is_the_difference_from_the_analytic_solution(run, tmp_path):
     with open_data(run / "output.nc") as data, pytest.raises(PlotError, match="eta"):
         maps.draw_fields(data, ["eta_error"])
     channel = make_run(tmp_path / "channel", "seiche", grid__nx=40, grid__ny=4, run__steps=5, run__dtype="float64")
-    with open_data(channel / "output.nc") as data:  # drawn as a line, with the known answer beside it
+    with open_data(channel / "output.nc") as data:  # drawn as a line, together with the analytic solution
         model, known = maps.draw_fields(data, ["eta"]).axes[0].lines
     np.testing.assert_allclose(known.get_ydata(), model.get_ydata(), atol=0.02 * np.abs(model.get_ydata()).max())
     dry = make_run(tmp_path / "dry", "dam_break_dry", grid__nx=40, grid__ny=4, time__dt=0.01, output__fields=("eta",))
-    with open_data(dry / "output.nc") as data:  # nor is there known water below the ground
+    with open_data(dry / "output.nc") as data:  # the analytic solution has no water below the ground
         level = derived.read_displayed_field(data, "eta", -1)
     assert (level.analytic > level.ground.values.data).all()

@@ -1,4 +1,4 @@
-"""The page of a run, and `swmodel info`: what they show is what the files hold; a browser needs nothing else."""
+"""The page of a run, and `swmodel info`: they show what the files hold; a browser needs nothing but the page."""
 
 import base64
 import re
@@ -67,7 +67,7 @@ def test_large_page_leaves_out_records_and_counts_them(run, monkeypatch):
 
 
 def test_series_and_facts_are_those_of_the_run(run):
-    """Words of the run are escaped."""
+    """Texts of the run are escaped."""
     with netCDF4.Dataset(run / "output.nc", "a") as data:
         data.institution = "</td><script>alert(1)</script>"
     page = view(run)
@@ -114,7 +114,7 @@ def test_browser_without_network_draws_the_chosen_record(run, tmp_path):
 
 
 def lines_by_first_column(path) -> dict[str, str]:
-    """The lines of two columns by their first one."""
+    """The second column of the lines with two columns, by the first one."""
     pairs = (line.split("  ", 1) for line in describe_results(path).splitlines() if "  " in line)
     return {name.strip(): rest.strip() for name, rest in pairs}
 

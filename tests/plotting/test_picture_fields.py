@@ -1,6 +1,6 @@
-"""Fields that pictures compute: they are those that the model would have written, at every coast and wall.
+"""Fields that pictures compute equal those that the model would have written, at every coast and wall.
 
-Those of grids with a pole of their own are drawn on true longitudes and latitudes.
+Fields of rotated-pole grids are drawn on true longitudes and latitudes.
 """
 
 import shutil
@@ -23,16 +23,16 @@ pytestmark = pytest.mark.slow
 
 NY, NX = 7, 9
 POLE = (-42.0, 76.0)
-#: There is land: all fields but the potentials.
+#: All fields but the potentials, which are not defined with land.
 STORED = tuple(name for name in DERIVED if name not in (*POTENTIALS, "wet"))
 #: Fields that pictures compute here.
 COMPUTED = ("zeta", "q", "speed", "eta", "kinetic_energy", "okubo_weiss")
-#: Rings in x and y, slip along walls and coasts, precision, open boundaries.
+#: Periodic in x and in y, slip along walls and coasts, precision, open boundaries.
 CHANNEL, OPEN_BOUNDARIES = (True, False, "no", "float32"), (False, False, "no", "float64", ("west", "north"))
 
 
 def write_random_run(folder, periodic_x, periodic_y, slip, dtype, sides=()):
-    """The file of a run with islands, everything random and every field stored."""
+    """The file of a run with islands and random fields that stores every field."""
     values = random_fields(NY, NX, seed=5, amplitude=0.3)
     values["mask"][6, 0] = values["mask"][2:4, 3] = 0.0
     rings = {"grid__periodic_x": periodic_x, "grid__periodic_y": periodic_y}
@@ -49,7 +49,7 @@ def file(tmp_path_factory):
 
 
 def copy_without_fields(file, folder, *names):
-    """A copy of a file, in a folder, in which these fields have other names, kept_..."""
+    """A copy of a file in a folder, in which the fields `names` are renamed to kept_..."""
     copy = shutil.copy(file, folder / "part.nc")
     with netCDF4.Dataset(copy, "a") as data:
         for name in names:
@@ -61,7 +61,7 @@ def copy_without_fields(file, folder, *names):
 @pytest.mark.fault("a picture shows a coast along an open boundary, or other fields than the run's")
 @pytest.mark.parametrize("run", [CHANNEL, OPEN_BOUNDARIES], ids=["channel", "open"])
 def test_computed_fields_are_those_the_model_writes(tmp_path, run):
-    """Maps leave out the water outside open boundaries, because a picture would show a coast beside it."""
+    """Maps leave out the boundary rows, because a picture would show a coast along them."""
     file = write_random_run(tmp_path / "run", *run)
     with open_data(copy_without_fields(file, tmp_path, *COMPUTED)) as data:
         assert set(derived.derivable_fields(data)) == set(COMPUTED)
@@ -81,7 +81,6 @@ def test_computed_fields_are_those_the_model_writes(tmp_path, run):
 
 
 def inner_rows_and_columns(sides):
-    """Rows and columns of a map: those that are no outside water."""
     sides = sides[0] if sides else ()
     return slice("south" in sides, NY - ("north" in sides)), slice("west" in sides, NX - ("east" in sides))
 
@@ -109,7 +108,7 @@ def test_arrows_are_means_of_velocities_on_both_sides_of_cells(file):
 
 
 def rotated_positions(cells, south=-80.0, west=-180.0, east=180.0):
-    """Positions about the pole along x and y, and true longitudes and latitudes [y, x]."""
+    """Longitudes and latitudes about the pole, and true ones [y, x]."""
     step = 360.0 / cells
     x, y = np.arange(west + step / 2, east, step), np.arange(south + step / 2, -south, step)
     return x, y, *to_earth(POLE, x, y[:, None])

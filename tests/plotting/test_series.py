@@ -100,7 +100,7 @@ def test_run_without_results_names_the_key_that_makes_them(run):
 
 @pytest.mark.parametrize(("calendar", "dated"), [("proleptic_gregorian", True), ("360_day", False)])
 def test_curves_are_drawn_over_dates_of_real_calendars(tmp_path, calendar, dated):
-    """Those of calendars with other months are drawn over days."""
+    """Curves of calendars with other months are drawn over days."""
     options = {"time__start": "2012-02-28T12:00", "time__calendar": calendar, "output__stations": STATIONS}
     with open_data(make_run(tmp_path / "run", **options) / "stations.nc") as data:
         drawn = series.draw_sites(data, "station", "eta").axes[0].lines[0].get_xdata()

@@ -1,4 +1,4 @@
-"""Panels of pictures: their colours, labels and axes can be read, and each value is drawn in its cell."""
+"""Panels of pictures: colours, labels and axes are readable, and each value is drawn in its cell."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def no_layout():
-    """Figures here are laid out."""
+    """Lets figures be laid out in this file."""
 
 
 def make_map(values, name="eta", units="m", location="face", spacing=5e3):
@@ -45,13 +45,13 @@ ONE = np.float32([1.0, 1.0 + 1e-7, 1.0])
     ],
 )
 def test_limits_suit_the_field_and_are_never_equal(name, values, limits):
-    """About zero where values lie on both sides, from zero on, or as the values where these are far from zero."""
+    """Limits are symmetric for values of both signs, else start from zero, or enclose values far from zero."""
     low, high = style.make_style([make_map(values, name)]).limits
     assert (low, high) == pytest.approx(limits, abs=0.02)
     assert low < high
 
 
-@pytest.mark.fault("the colour bar of a field without a value, or with one, has others")
+@pytest.mark.fault("the colour bar of a field with no value, or a single one, shows other values")
 @pytest.mark.parametrize(("value", "ticks"), [(100.0, [100.0]), (np.nan, False)])
 def test_colour_bar_has_no_values_that_the_field_lacks(value, ticks):
     panel = make_map(np.full((5, 6), value), "h")

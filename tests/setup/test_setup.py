@@ -1,4 +1,4 @@
-"""What a configuration becomes, once: a Setup; where gauges and sections lie."""
+"""The Setup of a configuration, and the positions of gauges and sections."""
 
 import pickle
 
@@ -56,7 +56,7 @@ def test_slanting_section_follows_cell_faces_near_its_line():
 @pytest.mark.fault("a section goes the wrong way round a periodic axis, or beyond a wall")
 @pytest.mark.parametrize(("start", "end"), [(56e3, 80e3), (-12e3, 12e3), (56e3, 12e3 + 136e3)])
 def test_section_across_the_end_of_a_periodic_axis_has_two_parts(start, end):
-    """Wherever its ends are written, one at least beyond the domain; within it a section stays there."""
+    """At least one of its ends is written beyond the domain; with both inside, a section stays inside."""
     names = {"whole": (start, end), "first": (56e3, 68e3), "second": (0.0, 12e3), "long": (12e3, 56e3)}
     lines = [{"name": name, "start": [x, 20e3], "end": [x1, 20e3]} for name, (x, x1) in names.items()]
     config = swmodel.load(configuration(NY, NX, FIELDS), {"output.sections": lines})

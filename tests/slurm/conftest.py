@@ -1,4 +1,4 @@
-"""A real Slurm for the tests of this folder; where there is none they are left out, except by `make slurm`."""
+"""A real Slurm for the tests of this folder; without one they are skipped, except in `make slurm`, where they fail."""
 
 import os
 
@@ -16,7 +16,6 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def slurm_node():
-    """A running OneNode."""
     if packages := missing_packages():
         pytest.exit(f"Slurm is missing: install {', '.join(packages)} (names of Debian)", returncode=3)
     with OneNodeSlurm() as node:

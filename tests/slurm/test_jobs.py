@@ -1,7 +1,7 @@
-"""The batch scripts as they are, on a real Slurm: jobs that end, hit their limit, are put back, and lose their node.
+"""The unchanged batch scripts on a real Slurm: jobs complete, hit their limit, are requeued, and lose their node.
 
-What a user would give to sbatch is all that differs: one node, two ranks, a short limit, a small case. Jobs that wait
-for Slurm's clock, whose limits are minutes, are submitted first and looked at last.
+Only the arguments of sbatch differ from those of a user: one node, two ranks, a short limit, a small case. Jobs with
+time limits, which are whole minutes, are submitted before all others, so that they wait meanwhile.
 """
 
 import os
@@ -24,14 +24,14 @@ RESTART_OPTIONS = ["-s", "restart.every_steps=2000", "-s", "run.check_every_step
 RECORD_OPTIONS = ["-s", "output.every_steps=20000", "-s", "output.diagnostics_every_steps=20000"]
 CASE = ["jet", *SMALL_OPTIONS, "-s", "time.stepper=ab3", "-s", "time.dt=18", *RECORD_OPTIONS]
 ENDLESS_RUN = [*CASE, *RESTART_OPTIONS, "--days", "100000"]
-#: The environment's activate; a file `steps-JOB` gives the step at which a run that goes on is to end.
+#: The `activate` of the environment; a file `steps-JOB` contains the step at which a continued run is to end.
 ACTIVATE_SCRIPT = """source "{prefix}/bin/activate"
 if [ -f "steps-$SLURM_JOB_ID" ]; then export SWMODEL_RUN_STEPS=$(cat "steps-$SLURM_JOB_ID"); fi
 """
 
 
 def mpi_type() -> str:
-    """What srun has to speak with the MPI of this environment."""
+    """The process manager interface that srun must use for the MPI of this environment."""
     said = subprocess.run([find_mpiexec(), "--version"], capture_output=True, text=True).stdout
     return "pmi2" if "HYDRA" in said else "pmix"
 
@@ -57,25 +57,24 @@ class SlurmJob:
         return found[0].read_text() if found else ""
 
     def job_properties(self) -> dict[str, str]:
-        """What Slurm knows of it."""
+        """The properties of the job according to Slurm."""
         words = self.node.run_command("scontrol", "show", "job", self.number, "--oneliner").split()
         return dict(word.partition("=")[::2] for word in words)
 
     def wait_until(self, condition, seconds):
-        """Wait until true() is; fails with the log and the state of the job."""
+        """Wait until condition() is true, and return its value; fails with the log and the properties of the job."""
         try:
             return self.node.wait_until(condition, seconds)
         except TimeoutError as error:
             pytest.fail(f"{self.job_properties()}\n{self.log}\n{error}")
 
     def wait_for_state(self, *states, seconds=60):
-        """Wait for one of these states; which it is."""
         return self.wait_until(
             lambda: self.job_properties().get("JobState") in states and self.job_properties()["JobState"], seconds
         )
 
     def wait_for_restart(self, above_step=0, seconds=60):
-        """Wait for a restart file of a step above; the newest step."""
+        """Wait for a restart file of a step above `above_step`; returns the newest step."""
         self.wait_until(lambda: self.newest_restart_step() > above_step, seconds)
         return self.newest_restart_step()
 
@@ -84,7 +83,7 @@ class SlurmJob:
         return max(map(step_of, list_restart_files(self.run)), default=0)
 
     def processes(self) -> dict[int, bytes]:
-        """{process id: environment} of the batch script, the ranks and what else the job has started."""
+        """{process id: environment} of the batch script, the ranks and all other processes of the job."""
         mark = f"SLURM_JOB_ID={self.number}".encode()
         return {
             pid: environ
@@ -93,15 +92,14 @@ class SlurmJob:
         }
 
     def ranks(self) -> list[int]:
-        """Process ids of the ranks."""
         return [
             pid for pid, environ in self.processes().items() if b"\0SLURM_PROCID=" in environ and b"\0PMI" in environ
         ]
 
     def continue_job(self) -> int:
-        """Let the job, which was put back, begin soon, not after two minutes; the step at which its run has ended.
+        """Let the requeued job start soon, instead of after two minutes; returns the step at which its run ends.
 
-        Not at once: for some seconds the node takes it for the job that it has just ended.
+        It cannot start at once, because for some seconds the node takes it for the job that has just ended.
         """
         self.wait_for_state("PENDING")
         steps = self.newest_restart_step() + 1001
@@ -113,7 +111,7 @@ class SlurmJob:
         return steps
 
     def assert_undisturbed(self, steps):
-        """Records and the last restart have the bits of a run that nothing has disturbed."""
+        """Assert that records and the last restart have the bits of an undisturbed run."""
         done = run_swmodel(
             self.folder, "run", *CASE, "--steps", steps, "--nproc", 2, "--quiet", "-o", f"alone-{self.number}"
         )
@@ -123,7 +121,6 @@ class SlurmJob:
 
 @pytest.fixture(scope="module")
 def submit_folder(tmp_path_factory):
-    """A folder to submit jobs in."""
     folder = tmp_path_factory.mktemp("site")
     (folder / ".venv/bin").mkdir(parents=True)
     (folder / ".venv/bin/activate").write_text(ACTIVATE_SCRIPT.format(prefix=sys.prefix))
@@ -132,7 +129,7 @@ def submit_folder(tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def jobs_with_limit(slurm_node, submit_folder):
-    """Two endless jobs with a limit of a minute: one is warned before, one is not."""
+    """Two endless jobs with a limit of one minute: Slurm warns the first, but not the second."""
     warned = SlurmJob(
         slurm_node, submit_folder, "examples/slurm-resume.sh", *ENDLESS_RUN, options=["--time=1", "--signal=B:TERM@10"]
     )
@@ -141,12 +138,12 @@ def jobs_with_limit(slurm_node, submit_folder):
 
 def test_job_warned_of_its_limit_is_requeued_and_continues(jobs_with_limit):
     job = jobs_with_limit[0]
-    job.until(lambda: job.facts()["Restarts"] == "1", 90)
+    job.wait_until(lambda: job.job_properties()["Restarts"] == "1", 90)
     status = read_status(job.run)
     assert (status["state"], status["exit_code"]) == ("stopped", 75), job.log
     assert status["message"].startswith("stopped by SIGTERM at step ")
     assert f"stopped in time, to be continued: job {job.number} goes back into the queue" in job.log
-    job.assert_undisturbed(job.go_on())
+    job.assert_undisturbed(job.continue_job())
 
 
 def test_job_that_hits_its_limit_leaves_restart(jobs_with_limit):
@@ -201,7 +198,7 @@ def test_job_outlives_daemon_and_continues_after_crash_of_node(slurm_node, submi
     slurm_node.kill_daemon()
     job.wait_for_restart(above_step=reached)
     slurm_node.crash_node()
-    assert job.job_properties()["JobState"] == "RUNNING", "Slurm does not know it yet"
+    assert job.job_properties()["JobState"] == "RUNNING", "Slurm should not have noticed the crash yet"
     job.wait_until(lambda: job.job_properties()["Restarts"] == "1", 120)
     slurm_node.start_daemon("slurmd", "-D")
     job.assert_undisturbed(job.continue_job())

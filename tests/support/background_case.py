@@ -1,4 +1,4 @@
-"""A background of every kind of control on a small grid with islands, the same on every layout."""
+"""Background errors of every kind of control variable on a small grid with islands, the same on every layout."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ CONTROLS = {
 
 
 def island_mask(ny, nx):
-    """Land: a block, a single cell, and a cell in a corner of the ring."""
+    """A mask whose land is a block, a single cell, and a cell in a corner of the domain."""
     mask = np.ones((ny, nx))
     mask[ny // 3 : ny // 3 + 2, nx // 2 : nx // 2 + 3] = 0
     mask[-2 % ny, 1 % nx] = mask[0, 0] = 0
@@ -28,10 +28,10 @@ def island_mask(ny, nx):
 
 
 def background_case(layout, ny, nx, *, land=True, name=None, controls=CONTROLS, balanced=True, samples=16, **rest):
-    """(background, config, transport, grid) of this process's block, on a beta plane.
+    """(BackgroundErrors, config, transport, grid) of the block of this process, on a beta plane.
 
-    `land` is a mask, or whether there are islands; `rest` are overrides of the configuration, section__key, or options
-    of the background.
+    `land` is a mask, or whether there are islands; `rest` contains overrides of the configuration, section__key, and
+    options of BackgroundErrors.
     """
     fields = {"mask": island_mask(ny, nx) if land is True else land} if land is not False else {}
     config_overrides = {"physics__beta": 2e-11} | {k: v for k, v in rest.items() if "__" in k}

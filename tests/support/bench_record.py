@@ -1,4 +1,4 @@
-"""A record of a sweep with made-up times, for tests of the numbers that follow from samples."""
+"""Records of sweeps with made-up times, for tests of the numbers that are computed from samples."""
 
 from swmodel.bench import results
 from swmodel.bench.plan import make_rows
@@ -11,7 +11,7 @@ MACHINE_RECORD = {
 
 
 def new_record(sweep, rows, skipped, quick=False, **machine):
-    """The record of a sweep that begins, on a machine with other properties."""
+    """The record of a sweep that starts, on a machine whose properties `machine` replaces."""
     more = {"quick": quick, "label": "Test", "gpu_bandwidth": None}
     return results.make_record(sweep, rows, skipped, MACHINE_RECORD | machine, "swmodel bench", **more)
 
@@ -22,10 +22,10 @@ def make_record(
     """A finished record of the xla executor.
 
     Args:
-        times: seconds of a step, by "reference", "xla-t1" (one core) or number of processes; other rows are left out.
-        steps: steps timed, by the same keys; else 500.
+        times: seconds per step, by "reference", "xla-t1" (one core) or number of processes; other rows are left out.
+        steps: number of timed steps, by the same keys; default 500.
         wrong_keys: keys of rows with a wrong answer.
-        noise: factors of the times of the samples.
+        noise: a factor of the time of each sample.
     """
     sweep_definition = read_sweep(sweep, executors=("xla",), sizes=(size,), rounds=len(noise))
     all_rows, skipped = make_rows(sweep_definition, cores, oversubscribe=False)
@@ -47,7 +47,6 @@ def make_record(
 
 
 def row_key(row, sweep="table"):
-    """The key of a row in the arguments of `make_record`."""
     if row.executor == "reference":
         return "reference"
     return "xla-t1" if row.threads == 1 and sweep != "weak" else row.nproc

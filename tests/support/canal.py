@@ -1,4 +1,4 @@
-"""A canal round the equator, in which a tide has a known answer."""
+"""A canal round the equator, in which a tide has an analytic solution."""
 
 import numpy as np
 
@@ -11,12 +11,12 @@ RADIUS, DEPTH, DATE = 6371e3, 4000.0, "2012-03-01"
 
 
 def equatorial_canal(nx, beta=0.0, factor=1e-3, **options):
-    """A ring of nx cells round the equator with M2, in its forced wave; overrides as section__key=value.
+    """A canal of nx cells round the equator, with the wave that M2 forces; overrides as section__key=value.
 
     eta = eta_eq / (1 - beta - (w / k)² / (g H)), u = - w / (k H) eta, with k on the grid 2/dx sin(k dx/2).
 
     Returns:
-        The configuration, for a quarter of a period; the amplitude of the wave; its ratio to the equilibrium tide.
+        The configuration, for a quarter of a period; the amplitude of the wave, m; its ratio to the equilibrium tide.
     """
     (tide,) = constituents_at(("M2",), DATE)
     dx = 2 * np.pi * RADIUS / nx

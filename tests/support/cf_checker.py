@@ -2,7 +2,7 @@
 
 
 def check_cf(path):
-    """Errors and the report of the CF checker of compliance-checker."""
+    """The errors in a file, and the text of the report."""
     from compliance_checker.runner import CheckSuite, ComplianceChecker
 
     CheckSuite.load_all_available_checkers()

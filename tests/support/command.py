@@ -1,4 +1,4 @@
-"""The program, called within the process of a test."""
+"""The program, called in the process of a test."""
 
 from click.testing import CliRunner
 

@@ -1,9 +1,9 @@
-"""A covering array: 24 configurations that contain every pair of options, for the theorems that need machine code.
+"""A covering array: 24 configurations that contain every pair of options, for tests that need machine code.
 
-A row of TABLE has a level of each of FACTORS; "-" is the level without the option. The step of each row is compiled
-once in a test run. Pairs of FORBIDDEN do not exist. Levels of TURNS stand for two options that take turns, for example
-rk3 and rk4: tests/executors/test_product.py compares every stepper with every flux, without a compiler. After a change
-of FACTORS, `python tools/covering.py` makes a new table.
+A row of TABLE has one level of each factor in FACTORS; "-" is the level without the option. The step of each row is
+compiled once in a test run. No row has a pair of FORBIDDEN. A level in ALTERNATING_OPTIONS stands for two options that
+alternate, for example rk3 and rk4. After a change of FACTORS, `python tools/covering.py` makes a new table.
+tests/executors/test_product.py compares every stepper with every flux, without a compiler.
 """
 
 import itertools
@@ -34,7 +34,7 @@ BODY_FORCE = {
     "body_force__y_phase": 0.4,
     "body_force__period": 300.0,
 }
-#: The levels of each option of the equations, and the keys that they set.
+#: The levels of each factor, and the keys that they set.
 FACTORS = {
     "stepper": {name: {"time__stepper": name} for name in ("ab2", "ab3", "rk", "leapfrog", "gfb")} | {"drying": {}},
     "flux": {name: {"scheme__vorticity_flux": name} for name in ("energy", "enstrophy", "arakawa_lamb", "weno")},
@@ -78,9 +78,9 @@ FACTORS = {
     "force": {"-": {}, "force": BODY_FORCE},
     "term": {"-": {}, "user_term": {}},
 }
-#: What multiplies coefficients on the small cells of the rows with drying.
+#: Factors of coefficients on the small cells of the rows with drying.
 DRYING_SCALE = {"viscosity": (50 / 4e3) ** 2, "biharmonic_viscosity": (50 / 4e3) ** 4}
-#: Two levels that no run can have together.
+#: Pairs of levels that no run can have together.
 FORBIDDEN = {
     *((("boundary", "rings"), ("ground", ground)) for ground in ("beta_plane", "sphere")),
     *((("ground", ground), ("tide", "tide")) for ground in ("f_plane", "beta_plane")),
@@ -88,7 +88,7 @@ FORBIDDEN = {
     (("boundary", "rings"), ("tide", "tide")),
     (("stepper", "leapfrog"), ("boundary", "open")),
 }
-#: What takes turns in a level, from one of its rows to the next.
+#: The two sets of options between which a level alternates from one of its rows to the next.
 ALTERNATING_OPTIONS = {
     **{("stepper", "rk"): ({"time__stepper": "rk3"}, {"time__stepper": "rk4"})},
     **{("flux", "weno"): tuple({"scheme__vorticity_flux": name} for name in ("weno5", "weno7"))},
@@ -130,29 +130,27 @@ drying weno open sphere biharmonic smagorinsky quadratic two numbers free float6
 
 
 def rows() -> list[dict[str, str]]:
-    """The levels of each row, by factor."""
     return [dict(zip(FACTORS, line.split(), strict=True)) for line in TABLE.split("\n") if line]
 
 
 def pairs_of_levels(levels: dict[str, str]) -> set:
-    """The pairs of levels in a row."""
     return set(itertools.combinations(levels.items(), 2))
 
 
 def required_pairs() -> set:
-    """All pairs of levels of two factors but those of FORBIDDEN."""
+    """All pairs of levels of two factors, except FORBIDDEN."""
     all_levels = [[(factor, level) for level in levels] for factor, levels in FACTORS.items()]
     found = {pair for two in itertools.combinations(all_levels, 2) for pair in itertools.product(*two)}
     return found - FORBIDDEN
 
 
 def rows_by_name() -> dict[str, dict[str, str]]:
-    """The rows by name: stepper, flux, boundary and ground."""
+    """The rows by name, which consists of stepper, flux, boundary and ground."""
     return {"-".join([*row.values()][:4]): row for row in rows()}
 
 
 def overrides_of(name: str) -> dict:
-    """What a row sets, as for `random_case.configuration`."""
+    """The overrides that a row sets, for `random_case.configuration`."""
     row, earlier_rows = rows_by_name()[name], rows()[: [*rows_by_name()].index(name)]
     options: dict = {}
     if row["stepper"] == "drying":
@@ -173,12 +171,11 @@ def overrides_of(name: str) -> dict:
 
 
 def roughness(at):
-    """A field of the user's."""
     return 1e-5 * (2 + np.sin(at.i + at.j))
 
 
 def user_drag(state, grid, t, roughness):
-    """A drag of the user's that varies in time along x, and has conditions along y, where it is quadratic."""
+    """A user term: drag that is linear and varies in time along x, and is quadratic with conditions along y."""
     northward = (state.v > 0) & (op.my_f(state.h) > 0) | (state.v == 0)
     return {
         "u": -op.mx_f(roughness) * state.u * (2 + np.cos(t / 50)),
@@ -187,7 +184,7 @@ def user_drag(state, grid, t, roughness):
 
 
 def user_drag_for_reference(tendency):
-    """`user_drag` for the reference, without operators of the model."""
+    """`user_drag` for the NumPy reference, without the operators of the model."""
     u_roughness, v_roughness = tendency.domain.at_faces("roughness")
     inner = np.s_[1:-1, 1:-1]
 
@@ -201,7 +198,6 @@ def user_drag_for_reference(tendency):
 
 @cache
 def configuration_of(name: str) -> swmodel.Config:
-    """The configuration of a row, with random fields."""
     row, options = rows_by_name()[name], overrides_of(name)
     names = [key for key in COEFFICIENTS if options.get(f"physics__{key}", key in ("viscosity", "quadratic_drag"))]
     names = names if row["coefficients"] == "fields" else []

@@ -1,6 +1,6 @@
-"""The executor `cuda` on a processor: the same text of kernels and foreign call, compiled by the C++ compiler.
+"""The executor `cuda` on a CPU: the same source of kernels and foreign call, compiled by the C++ compiler.
 
-A driver that runs kernels thread after thread takes the place of CUDA's (driver.cc).
+A driver that runs the threads of a kernel one after another replaces that of CUDA (driver.cc).
 """
 
 import ctypes
@@ -24,7 +24,7 @@ COMPILER_FLAGS += "-fno-strict-aliasing -shared -fPIC -w"
 
 
 def build_library(sources: str, *options) -> Path:
-    """The library of a text in C++, in the folder of compiled steps."""
+    """The library compiled from C++ source, in the cache of compiled steps."""
     name = hashlib.sha256(repr((sources, options)).encode()).hexdigest()[:24]
     target = cache_folder() / f"{name}.so"
     with lock_file(target):
@@ -39,7 +39,6 @@ def build_library(sources: str, *options) -> Path:
 
 @cache
 def register_foreign_call() -> None:
-    """Register the foreign call of the executor for processors."""
     headers = f"-I{CUDA_SOURCES}", f"-I{jax.ffi.include_dir()}"
     job = (CUDA_SOURCES / "job.h").read_text()
     driver = build_library((SUPPORT_FOLDER / "driver.cc").read_text())
@@ -56,7 +55,7 @@ def register_foreign_call() -> None:
 
 @lru_cache(maxsize=8)
 def load_kernels(request, max_values=None) -> library.LoadedKernels:
-    """As `library.load`, for the processor; kernels compute at most so many values of a cell."""
+    """As `library.load`, for the CPU; kernels compute at most `max_values` values per cell."""
     made = kernels.write_kernels(
         request.step_code, request.dtype, 1 if max_values else kernels.CELLS_PER_THREAD, max_values
     )
@@ -69,7 +68,7 @@ def load_kernels(request, max_values=None) -> library.LoadedKernels:
 
 @contextmanager
 def cuda_executor_on_cpu(max_values=None):
-    """Let the executor `cuda` compute on this processor, with kernels of at most so many values of a cell."""
+    """A context in which the executor `cuda` computes on this CPU; kernels compute at most `max_values` per cell."""
     register_foreign_call()
     with (
         patch.object(executor, "register", lambda: None),

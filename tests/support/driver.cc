@@ -1,4 +1,4 @@
-// A driver with the functions of CUDA's that launch.cc needs, for kernels that a C++ compiler has made.
+// The functions of the CUDA driver that launch.cc needs, for kernels compiled by a C++ compiler.
 #include <dlfcn.h>
 
 #include <cstring>

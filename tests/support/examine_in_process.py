@@ -1,4 +1,4 @@
-"""Files are examined in the process of the tests, because to start another one, as commands do, takes half a second."""
+"""Examine files in the process of the tests, because starting another process, as commands do, takes half a second."""
 
 import json
 
@@ -9,7 +9,7 @@ PROGRAM, IN_A_PROCESS = guard.PROGRAM, guard.run_examiner
 
 
 def examine_here(jobs) -> list[dict]:
-    """What `guard.run_examiner` gives; a test that replaces its program has a process for it."""
+    """The results of `guard.run_examiner`; if a test has replaced the program, a separate process runs it."""
     if guard.PROGRAM != PROGRAM:
         return IN_A_PROCESS(jobs)
     return json.loads(json.dumps([examine_safely(str(job.path), job.kind) for job in jobs]))

@@ -1,4 +1,4 @@
-"""A script of examples/ as a module."""
+"""Import scripts of examples/ as modules."""
 
 import importlib
 
@@ -7,7 +7,7 @@ from conftest import ROOT
 
 
 def import_example(name):
-    """The module of a script, which may import the others."""
+    """The module of a script, which may import other scripts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / "examples")
         return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""Real faults for real runs: a disk that fills up, missing permissions, even for root, and missing packages."""
+"""Real faults for real runs: a disk that fills up, missing permissions, also for root, and missing packages."""
 
 import contextlib
 import ctypes
@@ -21,20 +21,20 @@ CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 
 
 def run_swmodel(folder, *arguments, before=(), environ=None, **options):
-    """Run the program in `folder`, after the words `before`; the completed process."""
+    """Run the program in `folder`, with the words `before` before it; returns the completed process."""
     line = [*before, *PROGRAM, *map(str, arguments)]
     return run_command(folder, line, environ, **options)
 
 
 def run_command(folder, line, environ=None, **options):
-    """Run a command line in `folder` with additions to the environment; the completed process, within 100 s."""
+    """Run a command line in `folder` with additions to the environment, for at most 100 s; returns the process."""
     environ = os.environ | {"MPIEXEC_TIMEOUT": "90"} | (environ or {})
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.run(line, cwd=folder, env=environ, text=True, timeout=100, **streams | options)
 
 
 def obey_permissions():
-    """Let permissions hold for this process and its children, even as root; call it between fork and exec."""
+    """Make this process and its children obey permissions, even as root; to be called between fork and exec."""
     libc = ctypes.CDLL(None)
     for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
         libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -42,9 +42,9 @@ def obey_permissions():
 
 @contextlib.contextmanager
 def small_disk(folder, size: str):
-    """The folder, made anew: a file system of this size (in the notation of `mount`), if mounting is allowed.
+    """A context with a new folder that is a file system of this size, as `mount` writes it.
 
-    If not, os.path.ismount(folder) is false.
+    If mounting is not allowed, it is an ordinary folder, and os.path.ismount(folder) is false.
     """
     folder.mkdir()
     line = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
@@ -57,7 +57,7 @@ def small_disk(folder, size: str):
 
 
 def packages_without(folder, *excluded):
-    """A folder of links to all installed packages, except those whose names begin with one of `missing`."""
+    """A folder of links to all installed packages, except those whose names start with one of `excluded`."""
     folder.mkdir()
     for path in (Path(path) for path in sys.path if path.endswith(("site-packages", "dist-packages"))):
         for package in path.iterdir():
@@ -68,7 +68,7 @@ def packages_without(folder, *excluded):
 
 
 def wait_until_free(folder, timeout=10.0):
-    """Wait until no process holds the run folder: a killed process needs a moment to end."""
+    """Wait until no process locks the run folder, because a killed process needs a moment to end."""
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -80,12 +80,11 @@ def wait_until_free(folder, timeout=10.0):
 
 
 def own_messages(process):
-    """The program's lines on stderr, without those of mpiexec itself."""
+    """The lines of the program on stderr, without those of mpiexec itself."""
     return [line for line in process.stderr.splitlines() if line.startswith(("Error: ", "WARNING: ", "[rank "))]
 
 
 def flip_bit(path, position):
-    """Change a bit of a file, in the byte at a place."""
     content = bytearray(path.read_bytes())
     content[position] ^= 8
     path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Cases made of arrays and of functions."""
+"""Cases whose fields are arrays or functions."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ from swmodel.config.options.case import Case
 
 
 def case_with_fields(fields, name="Made"):
-    """A case with these fields, arrays that broadcast to [ny, nx], by name.
+    """A case with these fields, by name: arrays that broadcast to [ny, nx].
 
-    A third axis has records in time; two more axes are constituents and parts of a tide.
+    Three-dimensional arrays are [record, ny, nx]; four-dimensional ones have constituents and parts of a tide first.
     """
 
     def formula(field):
@@ -22,7 +22,7 @@ def case_with_fields(fields, name="Made"):
 
 
 def class_with_fields(case, **formulas):
-    """A class like that of a case, except for these fields, functions of (config, at)."""
+    """A subclass of a case, with other fields: functions of (config, at)."""
 
     def method(formula):
         return lambda self, config, at: formula(config, at)

@@ -1,4 +1,4 @@
-"""A case file: a tsunami floods a flat coast; gauges see it, and its first sea level is to be found."""
+"""A case file of a twin experiment: from gauges find the initial sea level of a tsunami that floods a flat coast."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ GAUGES = tuple({"name": f"{x}-{y}", "x": 1e3 * x, "y": 1e3 * y} for x in (6, 8, 
 
 
 class FloodedCoast(Case):
-    height: float = option(2.0, "m", "of the first sea level")
-    eta_error: float = option(0.01, "m", "of the gauges")
-    seed: int = option(1, "", "of their errors")
+    height: float = option(2.0, "m", "height of the initial sea level")
+    eta_error: float = option(0.01, "m", "error of the gauges")
+    seed: int = option(1, "", "seed of these errors")
 
     defaults = {
         "grid": {"nx": 30, "ny": 13, "dx": 500.0, "dy": 500.0, "periodic_x": False, "periodic_y": False},

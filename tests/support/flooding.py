@@ -1,16 +1,16 @@
-"""A sea with a coast that floods: a beach with pools and a hill, under a wind that changes its direction."""
+"""A sea with a coast that floods: a beach with pools and a hill, under a wind of changing direction."""
 
 import numpy as np
 
 from support.random_case import configuration
 
 NY, NX, STEPS = 9, 13, 40
-#: On a centre of a cell of the sea; on one of the beach; between points by the hill; on land that stays dry.
+#: At the centre of a sea cell and of a beach cell; between points near the hill; on land that stays dry.
 STATIONS = ((300.0, 375.0), (2100.0, 375.0), (2050.0, 1300.0), (2100.0, 1875.0))
 
 
 def beach(seed=0):
-    """The fields of the case: depth from 2 m in the west to -0.8 m in the east, water at rest that is disturbed."""
+    """The fields of the case: depth from 2 m in the west to -0.8 m in the east, random sea level, wind records."""
     rng = np.random.default_rng(seed)
     x, y = np.arange(NX) / (NX - 1), np.arange(NY)[:, None] / (NY - 1)
     depth = 2.0 - 2.8 * x + 0.15 * rng.standard_normal((NY, NX))
@@ -22,7 +22,6 @@ def beach(seed=0):
 
 
 def make_config(**options):
-    """Its configuration; section__key=value replaces values."""
     options_of_run = {
         "grid__periodic_x": False, "drying__active": True, "drying__thickness": 0.01, "physics__manning": 0.03,
         "physics__quadratic_drag": 0.0, "physics__viscosity": 5.0, "grid__dx": 200.0, "grid__dy": 250.0,

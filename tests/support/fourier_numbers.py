@@ -1,4 +1,4 @@
-"""Transforms of fields in blocks beside those of one process: bits, derivatives."""
+"""Compare transforms of fields in blocks with those on one process: bits and derivatives."""
 
 from functools import lru_cache, partial
 from itertools import product
@@ -13,34 +13,31 @@ from swmodel.parallel.fourier import SERIES_KINDS, Fourier
 from swmodel.parallel.transport.halo import zero_beyond
 from swmodel.parallel.transport.serial import SerialTransport
 
-#: What an axis in y and one in x are.
+#: All pairs of kinds of series, along y and along x.
 PAIRS = tuple(product(SERIES_KINDS, repeat=2))
-#: Complex lines between the blocks, and real ones.
+#: A pair for which the blocks exchange complex lines, and one with real lines.
 PERIODIC_AND_WALLS = (("periodic", "periodic"), ("cosine", "sine"))
-#: With them, walls in one direction.
+#: These pairs, and pairs with walls in one direction.
 FOUR_KIND_PAIRS = (*PERIODIC_AND_WALLS, ("sine", "periodic"), ("periodic", "cosine"))
 
 
 @lru_cache
 def random_arrays(ny, nx, dtype, number=2, seed=1):
-    """Random fields [number, ny, nx]."""
     return np.random.default_rng(seed).standard_normal((number, ny, nx)).astype(dtype)
 
 
 def scatter(transport, whole):
-    """Whole fields as arguments of programs."""
     return transport.make_arrays(lambda part: whole[..., *block_slices(part)])
 
 
 def block_slices(part):
-    """Where a block lies in a whole field."""
     return slice(part.y.start, part.y.stop), slice(part.x.start, part.x.stop)
 
 
 def forward_and_backward(transport, pairs, field):
-    """In a jitted program: coefficients and what comes back of them, for each pair of kinds.
+    """For use in a jitted program: (coefficients, their inverse transform) for each pair of kinds.
 
-    What is beyond the rows and columns of a short block is not a number.
+    Values beyond the rows and columns of a short block are NaN.
     """
     field = jnp.where(zero_beyond(jnp.ones_like(field), transport.extent()) == 1, field, jnp.nan)
     found = []
@@ -52,7 +49,7 @@ def forward_and_backward(transport, pairs, field):
 
 
 def transforms_of_blocks(transport, whole, pairs):
-    """For each pair of kinds and each block of the process: coefficients of a field and what comes back, as NumPy."""
+    """Coefficients and inverse transforms as NumPy arrays, for each pair of kinds and each block of the process."""
     found = transport.jit(partial(forward_and_backward, transport, pairs))(scatter(transport, whole))
     return [
         list(zip(Fourier(transport, *pair).get_blocks(coefficients), transport.get_blocks(back), strict=True))
@@ -62,7 +59,6 @@ def transforms_of_blocks(transport, whole, pairs):
 
 @lru_cache
 def transforms_on_one_process(ny, nx, dtype, pairs):
-    """`transforms_of_blocks` on one process."""
     return [
         blocks[0]
         for blocks in transforms_of_blocks(
@@ -72,7 +68,7 @@ def transforms_on_one_process(ny, nx, dtype, pairs):
 
 
 def pairs_with_other_bits(transport, dtype, pairs):
-    """The pairs of kinds that give other bits than on one process, on whichever one."""
+    """The pairs of kinds whose bits differ, on any process, from those on one process."""
     ny, nx = transport.block.y.axis_size, transport.block.x.axis_size
     mine, others = transforms_of_blocks(transport, random_arrays(ny, nx, dtype), pairs), []
     for pair, blocks, (coefficients, back) in zip(
@@ -88,7 +84,7 @@ def pairs_with_other_bits(transport, dtype, pairs):
 
 
 def exact_spectrum(transport):
-    """Mean squares of a field by whole wavenumber, added exactly: a spectrum whose bits no layout changes."""
+    """Mean squares of a field by integer wavenumber, summed exactly, so that the bits do not depend on the layout."""
     cells = transport.block.y.axis_size, transport.block.x.axis_size
     fourier = Fourier(transport)
     pieces = fourier.get_blocks(transport.jit(fourier.forward)(scatter(transport, random_arrays(*cells, "float64", 1))))
@@ -110,7 +106,7 @@ def exact_spectrum(transport):
 
 
 def derivatives(transport, pairs, state, direction, weight):
-    """In a jitted program: fields that are derivatives of first and second order, of one state and of two at once."""
+    """For use in a jitted program: first and second derivatives, along one direction and along two at once."""
 
     def smoothed(fourier, field):
         coefficients = fourier.forward(field)
@@ -123,7 +119,7 @@ def derivatives(transport, pairs, state, direction, weight):
         smooth = partial(smoothed, Fourier(transport, *pair))
 
         def share(field, smooth=smooth):
-            """The block's share of a number that is not linear."""
+            """The contribution of the block to a nonlinear number."""
             return jnp.vdot(weight, smooth(field) ** 3)
 
         directions = jnp.stack([direction, weight])
@@ -141,12 +137,11 @@ def derivatives_of_blocks(transport, pairs, cells):
 
 @lru_cache
 def derivatives_on_one_process(pairs, cells):
-    """The same of one process."""
     return [each[0] for each in derivatives_of_blocks(SerialTransport(block_of_rank(0, (1, 1), *cells)), pairs, cells)]
 
 
 def error_of_derivatives(transport, pairs=PERIODIC_AND_WALLS):
-    """Largest difference of derivatives from those of one process, relative to the largest number of each."""
+    """Largest difference of derivatives from those on one process, relative to the largest value of each."""
     cells = transport.block.y.axis_size, transport.block.x.axis_size
     worst = 0.0
     for blocks, truth in zip(

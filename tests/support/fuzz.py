@@ -1,4 +1,4 @@
-"""Strategies for configurations and command lines, valid and broken, and checks that hold for all of them."""
+"""Hypothesis strategies for configurations and command lines, valid and broken, and checks for all of them."""
 
 import contextlib
 import math
@@ -27,22 +27,22 @@ MAX_EXAMPLE_SECONDS = 60
 
 
 def check_examples(n_examples, check, *strategies):
-    """Call check(...) with values of the strategies: the same ones every time, so many.
+    """Call check(...) with `n_examples` values of the strategies, the same ones every time.
 
-    With SWMODEL_FUZZ=N they are random, and N times as many.
+    With SWMODEL_FUZZ=N they are random, and there are N times as many.
     """
     factor, setting_values = int(os.environ.get("SWMODEL_FUZZ", 0)), {"deadline": None, "database": None}
     setting_values |= {"suppress_health_check": list(HealthCheck), "derandomize": not factor}
     settings(max_examples=n_examples * max(1, factor), **setting_values)(given(*strategies)(check))()
 
 
-#: Texts without characters that no command line can hold: NUL, and halves of surrogate pairs.
+#: Texts without the characters that no command line can hold: NUL, and halves of surrogate pairs.
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 NUMBERS = st.one_of(
     st.sampled_from([0, -1, 1, 2, 0.5, -0.0, 1e-300, 5e-324, 1e150, 1e300, 1.7e308, 10**9, 2**31, 2**63, 10**400]),
     *(st.sampled_from([math.nan, math.inf, -math.inf]), st.floats(), st.integers()),
 )
-#: Sizes at which a formula overflows, loses all digits, or divides by zero.
+#: Numbers with which a formula overflows, loses all digits, or divides by zero.
 EXTREMES = (0, -1, 1e-300, 1e-20, 1e10, 1e20, 1e300, 2**31 - 1, 2**53)
 #: Values of any kind that TOML can write.
 ANY_VALUES = st.one_of(
@@ -52,7 +52,7 @@ ANY_VALUES = st.one_of(
 
 
 def plausible_values(key, field):
-    """Values of the key's kind, not all of them in its range."""
+    """Values of the type of the key, not all of them in its range."""
     base, _ = base_type(field.annotation)
     if words := choices(field.annotation):
         return st.lists(st.sampled_from(words), max_size=4) if base is tuple else st.sampled_from(words)
@@ -65,7 +65,7 @@ def plausible_values(key, field):
 
 
 def case_keys(name):
-    """(section, key, field) of all that a configuration of the case may have but its name."""
+    """(section, key, field) of all keys that a configuration of the case may have, except its name."""
     sections = SECTIONS | {"case": cases.get(name).model_fields}
     found = [(section, key, field) for section, fields in sections.items() for key, field in fields.items()]
     return [each for each in found if each[:2] != ("case", "name")]
@@ -73,7 +73,7 @@ def case_keys(name):
 
 @st.composite
 def config_tables(draw, broken=True):
-    """{section: {key: value}} of a configuration; with `broken`, some values, keys and sections may be anything."""
+    """Draw {section: {key: value}} of a configuration; with `broken`, some values, keys and sections are arbitrary."""
     name = draw(st.sampled_from(cases.names()))
     found = {"case": {"name": name}, "grid": {"nx": draw(st.integers(1, 13)), "ny": draw(st.integers(1, 13))}}
     for section, key, field in draw(st.lists(st.sampled_from(case_keys(name)), max_size=8)):
@@ -86,18 +86,15 @@ def config_tables(draw, broken=True):
 
 
 def numeric_keys(name):
-    """(section, key) of all numbers that a configuration of the case holds."""
     kinds = {(section, key): field.annotation for section, key, field in case_keys(name)}
     return [each for each, of in kinds.items() if not choices(of) and base_type(of)[0] in (int, float)]
 
 
 def toml_text(value):
-    """A value as TOML text."""
     return "{a = 1}" if isinstance(value, dict) else as_toml(tuple(value) if isinstance(value, list) else value)
 
 
 def toml_file_text(found):
-    """The text of a TOML file with these tables."""
     return "".join(
         f"[{toml_text(section)}]\n"
         + "".join(f"{toml_text(key)} = {toml_text(value)}\n" for key, value in table.items())
@@ -106,7 +103,7 @@ def toml_file_text(found):
 
 
 def override_texts(found):
-    """{"section.key": value as typed} of all keys except the name of the case."""
+    """{"section.key": value as typed on the command line} of all keys except the name of the case."""
     texts = {f"{section}.{key}": value for section, table in found.items() for key, value in table.items()}
     return {key: x if isinstance(x, str) else toml_text(x) for key, x in texts.items() if key != "case.name"}
 
@@ -122,13 +119,13 @@ WORDS = st.one_of(
     st.sampled_from(["0", "1", "-1", "nan", "inf", "1e400", "6 h", "h", "1x1", "=", "grid.nx", "grid.nx=3", "out.xyz"]),
     st.sampled_from(["eta", "speed", "nope", "run.steps=2", "case.name=rest", "out", "out.png", "xla", "reference"]),
 )
-#: Options that make every run short; they come last, so that they hold.
+#: Options that make every run short; they come last, so that they override others.
 SHORT_RUN_OPTIONS = ("-s", "grid.nx=5", "-s", "grid.ny=4", "-s", "run.nproc=1")
 SHORT_RUN_OPTIONS += ("--steps", "2", "--executor", "reference", "--quiet")
 
 
 def make_files():
-    """A run folder, two damaged ones, an empty one, and files of rubbish, in the current folder."""
+    """Make a run folder, two damaged ones, an empty folder, and invalid files, in the current folder."""
     make_run("whole")
     for name in ("broken", "odd"):
         shutil.copytree("whole", name)
@@ -143,7 +140,7 @@ def make_files():
 
 @st.composite
 def command_lines(draw):
-    """A command with arguments and options, its own and others', most of them with a value."""
+    """Draw a command with arguments and options, its own and unknown ones, most of them with a value."""
     name = draw(st.sampled_from(["run", "run", "resume", "plot", "info", "init", "cases", "bench report", "nope"]))
     command = main.commands.get(name)
     parameters = command.params if command else []
@@ -156,7 +153,7 @@ def command_lines(draw):
     return [*line, *(SHORT_RUN_OPTIONS if name == "run" else ())]
 
 
-#: Variables of the environment that this program or its packages read, and values for them.
+#: Environment variables that this program or its packages read, and values for them.
 ENVIRONMENT = {
     **dict.fromkeys(("JAX_ENABLE_X64", "JAX_PLATFORMS", "JAX_NUM_CPU_DEVICES"), ["junk", "", "-1"]),
     **dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR", "XDG_CACHE_HOME"), ["", "/proc/nope", "missing", "garbage.nc"]),
@@ -173,13 +170,12 @@ ENVIRONMENT = {
 
 @st.composite
 def environments(draw):
-    """One to three variables of the environment."""
     names = draw(st.lists(st.sampled_from(sorted(ENVIRONMENT)), min_size=1, max_size=3, unique=True))
     return {name: draw(st.sampled_from(ENVIRONMENT[name])) for name in names}
 
 
 def check_exit(code, output, documented=(0, 2, 3, 4, 5)):
-    """(code, said) of a command; asserts that there is no traceback, and a reason for a failure."""
+    """Assert that a command printed no traceback, and a reason if it failed; returns (code, output)."""
     assert "Traceback" not in output, output
     assert "Internal error" not in output, output
     assert code in documented, (code, output)
@@ -188,7 +184,7 @@ def check_exit(code, output, documented=(0, 2, 3, 4, 5)):
 
 
 def run_swmodel_process(environ, *arguments):
-    """`swmodel ARGUMENTS` as a program in the environment with these additions: (exit code, stderr)."""
+    """Run `swmodel ARGUMENTS` as a program, with additions to the environment; returns (exit code, stderr)."""
     done = subprocess.run(
         [*PROGRAM, *map(str, arguments)], env=os.environ | environ, capture_output=True, timeout=MAX_EXAMPLE_SECONDS
     )
@@ -198,8 +194,6 @@ def run_swmodel_process(environ, *arguments):
 
 @contextlib.contextmanager
 def time_limit(seconds=MAX_EXAMPLE_SECONDS):
-    """A context that raises TimeoutError if it lasts longer."""
-
     def raise_timeout(number, frame):
         raise TimeoutError(f"it hangs: {seconds} s")
 
@@ -213,8 +207,8 @@ def time_limit(seconds=MAX_EXAMPLE_SECONDS):
 
 
 def run_swmodel(*arguments):
-    """`swmodel ARGUMENTS` in this process: (exit code, output)."""
-    with time_limit(), patch.dict(os.environ):  # a run leaves flags for XLA there
+    """Run `swmodel ARGUMENTS` in this process; returns (exit code, output)."""
+    with time_limit(), patch.dict(os.environ):  # a run sets flags for XLA there
         done = invoke_swmodel(*arguments)
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
     return check_exit(done.exit_code, done.output, (0, 2, 3, 4, 5, 75))

@@ -1,4 +1,4 @@
-"""A file of records that is written, shortened and continued through its journal, and what it holds at each moment."""
+"""Write, shorten and continue a file of records through its journal, and check its contents at each moment."""
 
 import os
 from functools import cache
@@ -17,11 +17,10 @@ from swmodel.parallel.decomposition import block_of_rank
 from swmodel.parallel.transport.serial import SerialTransport
 
 NY, NX = 6, 8
-#: The kinds of files: the smallest, for which every moment is tried, and for what the model writes every so many.
+#: For each kind of file, the number of changes of the disk between two moments that are tried.
 CHANGES_PER_TRIAL = {"small": 1, "output": 12}
 
-#: Records of the file after each of the actions of `write_through_states`: three are written, one is dropped, two more
-#: are written.
+#: Steps of the records before and after each action of `write_through_states`: write three, drop one, write two more.
 EXPECTED_RECORDS = ((), (0,), (0, 1), (0, 1, 2), (0, 1), (0, 1, 5), (0, 1, 5, 6))
 
 
@@ -42,7 +41,7 @@ def open_kind(kind, path, keep=None):
 
 
 class HdfRecords:
-    """A file of records of HDF5 alone, written through the journal."""
+    """A minimal HDF5 file of records, written through the journal."""
 
     def __init__(self, path, keep=None):
         if keep is None:
@@ -103,7 +102,7 @@ STEPS_OF_CONTENTS = {}  # {contents of a file: the steps in it}
 
 
 def steps_in(path):
-    """The steps of the records in a file; each of them is what was written, bit for bit."""
+    """The steps of the records in a file; asserts that each record has the bits that were written."""
     contents = Path(path).read_bytes()
     if contents in STEPS_OF_CONTENTS:
         return STEPS_OF_CONTENTS[contents]
@@ -121,7 +120,7 @@ def steps_in(path):
 
 
 def write_through_states(kind, path, callback):
-    """Take a file through STATES; `after(number of the state)` is called before the first action and after each."""
+    """Take a file through EXPECTED_RECORDS; call `callback(index)` before the first action and after each."""
     callback(0)
     with open_kind(kind, path) as file:
         file.flush()
@@ -138,9 +137,9 @@ def write_through_states(kind, path, callback):
 
 
 class InterceptedOs:
-    """The module os as the journal sees it, with something happening before each call that changes the disk.
+    """Replaces the module os in the journal; calls `before` ahead of each call that changes the disk.
 
-    Syncs are left out: what was written is found without them.
+    It skips syncs, because readers see what was written without them.
     """
 
     SYNCS = ("fdatasync", "fsync")

@@ -2,7 +2,7 @@
 
 
 def with_layout(config, layout, sharded=False, **run):
-    """The configuration on ranks in a layout (rows, columns) of blocks; with `sharded` on devices of one process."""
+    """The configuration for ranks in a layout (rows, columns) of blocks; with `sharded`, for devices of one process."""
     blocks = layout[0] * layout[1]
     run_options = {"layout": "{}x{}".format(*layout), "nproc": 1 if sharded else blocks}
     if sharded and blocks > 1:

@@ -1,4 +1,4 @@
-"""A run that would take hours, started from the command line as a user would, to be disturbed."""
+"""A run that would take hours, started from the command line as by a user, for tests that disturb it."""
 
 import contextlib
 import os
@@ -12,12 +12,12 @@ from swmodel.files.restart.folder import list_restart_files
 from swmodel.model.launch import find_mpiexec
 
 CASE = ["jet", *SMALL_OPTIONS, "-s", "time.dt=20"]
-#: A variable of the environment that marks the processes of a test, so that they are found.
+#: The environment variable that marks the processes of a test, so that they can be found.
 TAG_VARIABLE = "LONG_TEST_RUN"
 
 
 def processes_of(folder) -> dict[int, dict[bytes, bytes]]:
-    """{process id: environment} of the processes that are alive and have `folder` as their TAG."""
+    """{process id: environment} of the living processes whose TAG_VARIABLE is `folder`."""
     found = {}
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
@@ -28,22 +28,22 @@ def processes_of(folder) -> dict[int, dict[bytes, bytes]]:
 
 
 def ranks_of(folder) -> dict[int, int]:
-    """{rank: process id} of the ranks among them."""
+    """{rank: process id} of the ranks among `processes_of(folder)`."""
     found = processes_of(folder).items()
     names = b"PMI_RANK", b"OMPI_COMM_WORLD_RANK", b"SWMODEL_RANK"
     return {int(environ[name]): pid for pid, environ in found for name in names if name in environ}
 
 
 class LongRun:
-    """A run, or another task, of the case jet for 10000 days into `folder`/run, after its first restart file.
+    """A context with a run, or another task, of the case jet for 10000 days into `folder`/run.
 
-    All its processes are ended at the end of the context. Chunks have 500 steps, about 20 ms, so that a busy machine
-    does not look like a stuck run.
+    The context starts when the run has written its first restart file, and kills all its processes at the end. Chunks
+    have 500 steps, about 20 ms, so that a busy machine does not look like a stuck run.
 
     Args:
-        arguments: further arguments of `swmodel run`, or of the other command.
-        mpiexec: start this many ranks with mpiexec itself; 0: let the launcher do it.
-        chunk: steps between two looks, a quarter of the steps between two restart files.
+        arguments: further arguments of the command.
+        mpiexec: number of ranks to start with mpiexec itself; 0: let the launcher start them.
+        chunk: steps between two checks, a quarter of the steps between two restart files.
         task: the command.
         preexec_fn: called in the new process before the program starts.
     """
@@ -65,7 +65,7 @@ class LongRun:
         deadline = time.monotonic() + 60
         while not list_restart_files(self.folder):
             assert self.process.poll() is None, self.err.read_text()
-            assert time.monotonic() < deadline, "the run has not come to its first restart file"
+            assert time.monotonic() < deadline, "the run has not written its first restart file"
             time.sleep(0.05)
         return self
 
@@ -76,13 +76,12 @@ class LongRun:
         self.process.wait()
 
     def ranks(self) -> dict[int, int]:
-        """The process id of each rank that is alive."""
         return ranks_of(self.folder.parent)
 
     def wait_for_end(self, timeout: float) -> tuple[int, str]:
-        """The exit code and stderr, once the run has ended by itself; fails after `within` s."""
+        """Wait until the run has ended by itself; returns its exit code and stderr. Fails after `timeout` s."""
         try:
             code = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"still there after {timeout} s\n{self.err.read_text()}") from None
+            raise AssertionError(f"still running after {timeout} s\n{self.err.read_text()}") from None
         return code, self.err.read_text()

@@ -1,13 +1,13 @@
-"""NetCDF files for tests, written in one call."""
+"""Write NetCDF files for tests in one call."""
 
 import netCDF4
 import numpy as np
 
 
 def write_netcdf(path, variables):
-    """Write {name: (dimensions, values, attributes)}, whose values give the sizes; the path as a text.
+    """Write {name: (dimensions, values, attributes)} into a file; returns its path as a text.
 
-    Dimensions are a text of names; one without values is unlimited. Masked values are missing.
+    Dimensions are names separated by spaces; one of size 0 is unlimited. Masked values are missing values.
     """
     with netCDF4.Dataset(path, "w") as data:
         for name, (dimensions, values, attributes) in variables.items():
@@ -18,6 +18,6 @@ def write_netcdf(path, variables):
             fill = attributes.pop("_FillValue", netCDF4.default_fillvals.get(values.dtype.str[1:]))
             variable = data.createVariable(name, values.dtype, dimensions.split(), fill_value=fill)
             variable.setncatts(attributes)
-            variable.set_auto_maskandscale(False)  # packed values are given packed
+            variable.set_auto_maskandscale(False)  # values of packed variables are already packed
             variable[...] = values.filled(fill)
     return str(path)

@@ -9,14 +9,14 @@ HIDDEN = 3
 
 
 def initial_parameters(seed=0):
-    """A pytree of parameters, with a leaf that is no parameter."""
+    """A pytree of parameters, with one leaf that is not a parameter."""
     draw = np.random.default_rng(seed)
     sizes = {"in": (HIDDEN, 18), "bias": (HIDDEN,), "out": (2, HIDDEN)}
     return {name: draw.standard_normal(shape) for name, shape in sizes.items()} | {"activation": jnp.tanh}
 
 
 def stress(state, grid, t, net):
-    """The tendency from d_x u and vorticity in cells around: a stress times thickness, which conserves momentum h u."""
+    """The tendency by a stress from d_x u and vorticity of 3 x 3 cells, times thickness; it conserves momentum h u."""
     vorticity = op.mx_c(op.my_c(op.curl(state.u, state.v, grid)))
 
     def network(around):

@@ -1,4 +1,4 @@
-"""Configurations that have every flux with every stepper and group of options, and their steps without a compiler."""
+"""Configurations with every flux, stepper and group of options, and their steps in NumPy, without a compiler."""
 
 import itertools
 
@@ -20,9 +20,9 @@ TRACERS = tuple({"name": name, "advection": name, "diffusivity": 300.0, "initial
 FRICTION_OPTIONS = {
     **{"grid__periodic_x": False, "grid__periodic_y": True, "physics__slip": "no", "physics__linear_drag": 1e-5},
     **{"physics__viscosity": 300.0, "physics__biharmonic_viscosity": 1e8, "sponge__rate": 1e-4},
-    "sponge__width": 1.6e4,  # sponges of opposite sides do not meet: the sum of three rates depends on their order
+    "sponge__width": 1.6e4,  # small enough that sponges do not overlap, as the sum of three rates depends on the order
 }
-#: Options that act differently in the dynamics, by name.
+#: Groups of options that take different paths through the dynamics, by name.
 OPTION_GROUPS = {
     "friction": FRICTION_OPTIONS,
     "closures": {f"physics__{name}": value for name, value in CLOSURES.items()},
@@ -30,7 +30,7 @@ OPTION_GROUPS = {
     "self-attraction": {"physics__self_attraction": 0.1, "grid__periodic_y": False},
     "tracer": {"physics__tracers": TRACERS[:1], "grid__periodic_x": False},
 }
-#: With the stepper gfb alone.
+#: Groups for the stepper gfb only.
 GFB_OPTION_GROUPS = {
     "two tracers": {"physics__tracers": TRACERS, "grid__periodic_x": False},
     "drying": {name: value for name, value in DRYING.items() if name != "time__stepper"} | {"grid__periodic_x": False},
@@ -46,26 +46,22 @@ SCHEME_CASES = [
 
 
 def fields_of_case(options, ny, nx):
-    """Random fields with islands; with drying, flats that flood and puddles."""
     return drying_flats(ny, nx) if "drying__active" in options else random_fields(ny, nx, land=0.15)
 
 
 def options_of(flux, stepper, group, dtype):
-    """The options of a configuration, section__key."""
     common = {"scheme__vorticity_flux": flux, "time__stepper": stepper, "run__dtype": dtype}
     return (OPTION_GROUPS | GFB_OPTION_GROUPS)[group] | common
 
 
 class NumpyDynamics:
-    """The tendency of a configuration by NumPy."""
-
     def __init__(self, config):
         self.setup = setup_of(config)
         self.scheme, self.block = self.setup.scheme, block_of_rank(0, (1, 1), *self.setup.shape)
         self.static = [as_patches(fields, self.scheme.margin) for fields in self.setup.static(self.block)]
 
     def with_halo(self, field):
-        """A Patch of the field and its halo from across the rings."""
+        """A Patch of the field with a periodic halo."""
         width = self.scheme.halo_width
         return Patch(np.pad(field, width, mode="wrap"), (-width, -width))
 
@@ -78,7 +74,7 @@ class NumpyDynamics:
 
 
 def state_and_memory_after_start(config):
-    """State and memory after one step more than the stepper remembers."""
+    """State and memory after one step more than the stepper has states in its memory."""
     dynamics = NumpyDynamics(config)
     state, method = dynamics.setup.state(dynamics.block), dynamics.setup.method
     carry = Carry(state, method.initial_memory(state), np.asarray(0, np.int32))

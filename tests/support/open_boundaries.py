@@ -1,4 +1,4 @@
-"""What the tests of open boundaries share: gravity, a depth, the speed of long waves, the options of linear waves."""
+"""What the tests of open boundaries share: gravity, a depth, the long-wave speed, and options for linear waves."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Python programs in processes of their own, which import the model and what tests share."""
+"""Run Python programs in new processes that can import the model and tests/support."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from conftest import ROOT
 
 
 def run_python(program, *arguments, timeout=200, **environment):
-    """The words that a program, given as text, prints; the test fails with its output if it fails."""
+    """Run a program, given as text; returns the words that it prints. If it fails, the test fails with its stderr."""
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/tests"} | environment
     line = [sys.executable, "-c", program, *map(str, arguments)]
     done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=timeout)

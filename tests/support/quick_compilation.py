@@ -1,4 +1,4 @@
-"""How the programs of tests are compiled, quickly or as users have them; what is compiled, and what it sends."""
+"""Compile the programs of tests quickly or with all optimisations; record compilations, and count collectives."""
 
 import contextlib
 import re
@@ -6,20 +6,20 @@ import re
 import jax
 from jax import monitoring
 
-#: All code of a program made in one piece, before JAX 0.11 by XLA's older generator of code: a sixth of the time.
+#: Generate the code of a program in one piece, before JAX 0.11 by XLA's older emitters: takes a sixth of the time.
 XLA_FLAGS = "--xla_cpu_parallel_codegen_split_count=1"
 if jax.__version_info__ < (0, 11):
     XLA_FLAGS += " --xla_cpu_use_fusion_emitters=false"
-#: The environment of processes whose programs are compiled quickly; they give the same numbers to round-off.
+#: The environment of processes whose programs are compiled quickly; results are equal to round-off.
 QUICK_ENVIRONMENT = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": XLA_FLAGS}
-#: Options of the C++ compiler for native steps, which have the same bits (tests/executors/test_compile.py): the first
-#: takes half of the time, and of adjoint steps the second halves that again, by a simple allocation of registers.
+#: C++ compiler options for native steps; results have the same bits (tests/executors/test_compile.py). The first halves
+#: the time, and the second halves that of adjoint steps again, by a simpler register allocation.
 QUICK_CXXFLAGS = "-Og --param=ira-max-conflict-table-size=0"
 OPTIMISATION_OPTION = "jax_disable_most_optimizations"
 
 
 def compile_quickly(enabled: bool):
-    """From now on compile this process's programs with little optimisation, or with all; earlier ones are dropped."""
+    """Compile this process's programs with little optimisation, or with all, from now on; drop earlier programs."""
     from swmodel.parallel.transport.programs import cached_jit
 
     if jax.config.values[OPTIMISATION_OPTION] != enabled:
@@ -29,7 +29,7 @@ def compile_quickly(enabled: bool):
 
 @contextlib.contextmanager
 def cleared_program_cache():
-    """Programs are compiled anew within the context, and dropped at its end."""
+    """A context in which all programs are compiled again; they are dropped at its end."""
     from swmodel.parallel.transport.programs import cached_jit
 
     cached_jit.cache_clear()
@@ -41,7 +41,7 @@ def cleared_program_cache():
 
 @contextlib.contextmanager
 def record_compilations():
-    """A list of the names of what JAX compiles within the context."""
+    """A context with a list of the names of the functions that JAX compiles within it."""
     found = []
 
     def listen(event, seconds, **details):
@@ -55,7 +55,7 @@ def record_compilations():
         monitoring.unregister_event_duration_listener(listen)
 
 
-#: Messages between devices.
+#: Operations that exchange messages between devices.
 COLLECTIVES = (
     "all-gather",
     "all-reduce",
@@ -70,6 +70,6 @@ COLLECTIVES = (
 
 
 def count_collectives(program: str) -> dict[str, int]:
-    """How often each of KINDS occurs in the text of a compiled program; those that do not occur are left out."""
+    """{name: how often} for those of COLLECTIVES that occur in the text of a compiled program."""
     found = {kind: len(re.findall(rf" {kind}(?:-start)?\(", program)) for kind in COLLECTIVES}
     return {kind: number for kind, number in found.items() if number}

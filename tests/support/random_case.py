@@ -1,17 +1,17 @@
-"""A case with random depth, islands, wind, drag and state: the same values on every block of every layout."""
+"""A case with random depth, islands, wind, drag and state, the same in every layout."""
 
 import numpy as np
 
 from support.field_cases import case_with_fields
 from swmodel import config
 
-#: A grid on a sphere whose northern rows are half as wide as its southern ones, with water all round or in a basin.
+#: A grid on a sphere whose northern rows are half as wide as its southern ones.
 SPHERE = {"kind": "latlon", "west": 300.0, "south": 10.0, "dlat": 5.0, "radius": 50e3}
 
-#: Large tides of every species, which grow for two steps and a half.
+#: Large tides of every species, with a ramp of two and a half steps.
 TIDE = {"tide__constituents": ("M2", "K1", "MF"), "tide__factor": 30.0, "time__start": "2020-03-01", "tide__ramp": 50.0}
 
-#: Sizes of the fields of coefficients that the random case can have.
+#: Largest values of the coefficients that can be random fields.
 COEFFICIENTS = {
     "quadratic_drag": 2e-3, "manning": 0.03, "viscosity": 300.0, "biharmonic_viscosity": 1e8,
     "self_attraction": 0.2,
@@ -24,7 +24,7 @@ CLOSURES = {
 
 
 def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
-    """The random fields of a case on ny by nx cells, by name."""
+    """Random fields [ny, nx] of a case, by name."""
     rng = np.random.default_rng(seed)
     return {
         "depth": 50 + 10 * rng.random((ny, nx)),
@@ -39,7 +39,7 @@ def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
     } | {name: (COEFFICIENTS | CLOSURES)[name] * rng.random((ny, nx)) for name in coefficients}
 
 
-#: Small cells and short steps, in which cells of `flats` flood and fall dry at once, and water breaks.
+#: Small cells and short steps, in which cells of `drying_flats` flood and fall dry at once, and water breaks.
 DRYING = {
     **{"drying__active": True, "drying__thickness": 0.05, "time__stepper": "gfb", "time__dt": 4.0},
     **{"grid__dx": 50.0, "grid__dy": 60.0, "physics__f0": 1e-2, "physics__viscosity": 1.0},
@@ -52,7 +52,7 @@ DRYING_SPHERE = {
 
 
 def drying_flats(ny, nx, seed=2, sides=0, coefficients=()):
-    """As `random_fields`: a rough bed, half of it under water, with puddles; so many rows along the sides are deep."""
+    """As `random_fields`, but a rough bed, half under water, with puddles; `sides` rows along each side are deep."""
     rng, inner = np.random.default_rng(seed + 100), np.pad(np.ones((ny - 2 * sides, nx - 2 * sides)), sides) > 0
     depth = np.where(inner, 0.5 + 0.7 * rng.standard_normal((ny, nx)), 5 + rng.random((ny, nx)))
     eta = 1.5 * (rng.random((ny, nx)) < 0.5) + 0.1 * rng.standard_normal((ny, nx))
@@ -63,18 +63,20 @@ def drying_flats(ny, nx, seed=2, sides=0, coefficients=()):
 
 
 def random_weather(ny, nx, records=3, seed=5):
-    """Wind stress, wind and air pressure that change from record to record, [records, ny, nx]."""
+    """Wind stress, wind, air pressure, rain and the like that change from record to record, [records, ny, nx]."""
     rng = np.random.default_rng(seed)
     sizes = {"wind_x": 0.3, "wind_y": 0.3, "u10": 20.0, "v10": 20.0, "air_pressure": 300.0}
-    return {name: size * rng.standard_normal((records, ny, nx)) for name, size in sizes.items()}
+    weather = {name: size * rng.standard_normal((records, ny, nx)) for name, size in sizes.items()}
+    water = {"rain": 2e-4, "evaporation": 1e-4, "infiltration": 5e-5}
+    return weather | {name: size * rng.random((records, ny, nx)) for name, size in water.items()}
 
 
 def configuration(ny, nx, fields=None, sphere=False, in_time=False, **overrides):
     """A configuration of ny by nx cells with every term switched on; overrides as section__key=value.
 
     The case has the given fields, arrays [ny, nx] by name, or `random_fields`, except those that an override sets to a
-    number; with `in_time` also the weather, whose records lie between steps. On a sphere the cells have about the same
-    size.
+    number; with `in_time` also `random_weather`, with records at times between steps. On a sphere the cells have about
+    the same size.
     """
     fields = random_fields(ny, nx) if fields is None else fields
     fields = {name: values for name, values in fields.items() if f"physics__{name}" not in overrides}

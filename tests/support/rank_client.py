@@ -1,4 +1,4 @@
-"""Functions of tests on several ranks: one server of four ranks (rank_server.py) for a whole test run."""
+"""Run functions of tests on several ranks: one server of four ranks (rank_server.py) serves a whole test run."""
 
 import contextlib
 import fcntl
@@ -16,26 +16,26 @@ from swmodel.parallel import environment
 
 TESTS = Path(__file__).parents[1]
 SERVER = TESTS / "support" / "rank_server.py"
-#: The environment of ranks that compile as users do with `--reproducible`; beside it those of quick compilation.
+#: The environment of ranks that compile as with `--reproducible`, instead of quickly.
 REPRODUCIBLE_ENVIRONMENT = {"XLA_FLAGS": "--xla_cpu_max_isa=AVX", "JAX_DISABLE_MOST_OPTIMIZATIONS": ""}
-#: A shell's command that starts a rank on which sets of texts have an order of their own.
+#: A shell command that starts a rank with its own hash seed, so that the order of sets of texts differs between ranks.
 HASH_SEED_COMMAND = 'PYTHONHASHSEED=${PMI_RANK:-$OMPI_COMM_WORLD_RANK} exec "$@"'
 
 
 class RankServerClient:
-    """Calls functions on ranks of the server, which whoever needs it first starts.
+    """Calls functions on the ranks of a server, which the first process that needs it starts.
 
         ranks((2, 2), function, *arguments)     # [the result of function((2, 2), *arguments) on each of four ranks]
         ranks(3, function, *arguments)          # [the result of function(*arguments) on each of three ranks]
 
-    A function is one of a module, so that it can be imported there; arguments and results can be pickled. An exception
-    on a rank fails the test with its traceback.
+    The function must be importable from a module; arguments and results must be picklable. An exception on a rank fails
+    the test with its traceback.
 
     Args:
-        folder: a folder of all processes of the test run.
-        owner: the process with which the server ends.
-        name: that of the server's files.
-        environ: variables of its environment beside those of quick compilation, which empty ones remove.
+        folder: a folder shared by all processes of the test run.
+        owner: id of the process with which the server ends.
+        name: name of the server's files.
+        environ: environment variables in addition to those of quick compilation; empty ones are removed.
     """
 
     def __init__(self, folder: Path, owner: int, name="ranks", **environ):
@@ -51,24 +51,23 @@ class RankServerClient:
                 connection.send_bytes(pickle.dumps((layout, call)))
                 return connection.recv()
             except (EOFError, OSError):
-                time.sleep(1.0)  # for the last words
+                time.sleep(1.0)  # wait for the last output
                 text = self.log.read_bytes()[log_size:].decode(errors="replace")
                 raise AssertionError(f"{function} on {layout_or_size}:\n{text}") from None
 
     def with_environment(self, name: str, **environ):
-        """Another server, in another environment."""
         return RankServerClient(self.folder, self.owner, name, **environ)
 
     def wait_for_server(self) -> Connection:
-        """A connection to the server, which has taken it up; it takes one at a time."""
+        """A connection that the server has accepted; it serves one at a time."""
         while True:
             connection = self.connect()
-            with contextlib.suppress(EOFError, OSError):  # the server has ended, because of another test
+            with contextlib.suppress(EOFError, OSError):  # another test has ended the server
                 connection.recv()
                 return connection
 
     def connect(self) -> Connection:
-        """A connection to the server, which is started where there is none."""
+        """A connection to the server, which is started if there is none."""
         with self.lock.open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with contextlib.suppress(OSError):
@@ -81,7 +80,7 @@ class RankServerClient:
             return Client(self.address.read_text(), "AF_UNIX")
 
     def start_server(self) -> subprocess.Popen:
-        """Start the server; it compiles programs quickly, and its ranks share the cores with others."""
+        """Start the server, which compiles programs quickly; its ranks share the cores with other processes."""
         quick = QUICK_ENVIRONMENT | {
             "XLA_FLAGS": f"{QUICK_ENVIRONMENT['XLA_FLAGS']} --xla_cpu_max_isa=AVX"
         }  # as with `--reproducible`

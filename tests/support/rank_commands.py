@@ -1,6 +1,4 @@
-"""Functions for the server of ranks (`rank_client.RankServerClient`): the program's commands on the ranks of a
-group.
-"""
+"""Functions for the server of ranks (`rank_client.RankServerClient`) that run the program's commands."""
 
 import contextlib
 import io
@@ -12,7 +10,7 @@ from swmodel.cli import main
 
 
 class TeeToStderr(io.StringIO):
-    """A text that is also written into the log of the server, in case a command ends all ranks."""
+    """A stream that is also written to the log of the server, in case a command ends all ranks."""
 
     def write(self, text):
         sys.__stderr__.write(text)
@@ -34,7 +32,7 @@ def run_swmodel(*words) -> tuple[int, str, str]:
 
 
 def run_on_ranks(ranks, number, *words, code=0) -> str:
-    """Run a command on a number of ranks, which must end with this code; what they wrote on standard error."""
+    """Run a command on a number of ranks, which must end with this code; returns their standard error."""
     done = ranks(number, run_swmodel, *words, *(("--nproc", 1) if number == 1 else ()))
     said = "".join(err for _, _, err in done)
     assert {each[0] for each in done} == {code}, said
@@ -42,6 +40,5 @@ def run_on_ranks(ranks, number, *words, code=0) -> str:
 
 
 def run_swmodel_in_folder(folder, *words):
-    """`swmodel` in a folder."""
     os.chdir(folder)
     return run_swmodel(*words)

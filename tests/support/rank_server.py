@@ -1,9 +1,9 @@
 """Four ranks that serve a whole test run: `mpiexec -n 4 python rank_server.py ADDRESS OWNER` (rank_client.py).
 
-The first rank writes the path of its socket into the file ADDRESS. As many ranks as a request needs compute it, and
-are the world of the model meanwhile; the others sleep, so that those that compute have the cores. A
-rank whose function raises an exception ends all ranks, because others may wait for it. So does a request that takes
-too long, and the end of the process OWNER, the test run.
+The first rank writes the path of its socket into the file ADDRESS. As many ranks as a request needs compute it; the
+model sees only these ranks. The others sleep, so that those that compute have the cores. A rank whose function raises
+an exception ends all ranks, because others may wait for it. So do a request that takes too long, and the end of the
+process OWNER, the test run.
 """
 
 import faulthandler
@@ -30,24 +30,24 @@ from swmodel.parallel.transport.programs import cached_jit
 
 WORLD = MPI.COMM_WORLD.Clone()
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
-#: How JAX promotes types and shapes, as in users' programs.
+#: JAX's rules for promoting types and shapes, as in users' programs.
 PROMOTION = {"jax_numpy_dtype_promotion": "standard", "jax_numpy_rank_promotion": "allow"}
-#: Longest time for a request, s; and when the present one was begun, empty between requests.
+#: Longest time for a request, s; a list with the start of the present request, empty between requests.
 MAX_REQUEST_SECONDS, request_start = 240.0, []
 
 
 @cache
 def communicators(size: int) -> tuple:
-    """Of the first ranks: the model's world, and those of its messages inside and outside of programs."""
+    """Communicators of the first ranks: the model's world, and those for messages inside and outside of programs."""
     group = WORLD.Create_group(WORLD.Get_group().Incl(range(size)))
     return group, group.Clone(), group.Clone()
 
 
 def set_world_size(size: int):
-    """Let the first ranks be all that the model knows of, by its communicators and by the variables of a launcher."""
+    """Let the model see only the first ranks, through its communicators and the variables of a launcher."""
     world = communicators(size)
     if world[0] != MPI.COMM_WORLD:
-        cached_jit.cache_clear()  # programs are kept by layout, and send within the group that they were made in
+        cached_jit.cache_clear()  # programs are cached by layout, but send messages within the group they were made in
     MPI.COMM_WORLD, messages.DEVICE_COMM, mpi.HOST_COMM = world
     for name in itertools.chain(*LAUNCHER_VARIABLES):
         os.environ.pop(name, None)
@@ -57,7 +57,7 @@ def set_world_size(size: int):
 
 @contextmanager
 def restored_environment():
-    """Take back changes of the environment, of the working folder, and of how programs are compiled."""
+    """A context that undoes changes of the environment, the working folder, and the compilation of programs."""
     environ, folder, quickly = dict(os.environ), Path.cwd(), jax.config.values[quick_compilation.OPTIMISATION_OPTION]
     try:
         yield
@@ -69,7 +69,7 @@ def restored_environment():
 
 
 def compute(request: bytes) -> list | None:
-    """Take part in a request; on rank 0 of the server, the results of all ranks of the layout."""
+    """Take part in a request; returns the results of all ranks of the layout on rank 0 of the server, else None."""
     layout, call = pickle.loads(request)
     size = layout[0] * layout[1]
     if size <= RANK:
@@ -78,7 +78,7 @@ def compute(request: bytes) -> list | None:
     with restored_environment():
         set_world_size(size)
         function, with_layout, arguments = pickle.loads(call)
-        for name, value in PROMOTION.items():  # which an import of conftest.py would make strict from then on
+        for name, value in PROMOTION.items():  # an import of conftest.py makes these strict
             jax.config.update(name, value)
         result = function(*[layout] * with_layout, *arguments)
     request_start.clear()
@@ -88,7 +88,7 @@ def compute(request: bytes) -> list | None:
 
 
 def receive(source: int):
-    """The next message from a rank, waited for asleep."""
+    """The next message from a rank; sleeps until it is there."""
     while not WORLD.Iprobe(source):
         time.sleep(0.005)
     return WORLD.recv(source=source)
@@ -97,7 +97,7 @@ def receive(source: int):
 def serve(listener: Listener):
     """Take requests from all processes of the test run, one at a time."""
     while True:
-        with listener.accept() as connection, suppress(EOFError, OSError):  # of a process that has gone
+        with listener.accept() as connection, suppress(EOFError, OSError):  # the process may have ended
             connection.send("begun")
             request = connection.recv_bytes()
             for rank in range(1, SIZE):
@@ -106,14 +106,13 @@ def serve(listener: Listener):
 
 
 def abort(code: int):
-    """End all ranks."""
     sys.stderr.flush()
     time.sleep(0.5)  # mpiexec would drop the last output
     WORLD.Abort(code)
 
 
 def watch_owner(owner: int):
-    """End all ranks with the process `owner`, or when a request takes too long."""
+    """End all ranks when the process `owner` ends, or when a request takes too long."""
     while is_alive(owner):
         if request_start and time.monotonic() > request_start[0] + MAX_REQUEST_SECONDS:
             faulthandler.dump_traceback(all_threads=True)
@@ -123,7 +122,6 @@ def watch_owner(owner: int):
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process has not ended."""
     with suppress(OSError):
         os.kill(pid, 0)
         state = Path(f"/proc/{pid}/stat")
@@ -136,7 +134,7 @@ def main(address: Path, owner: int):
     guard.run_examiner = examine_in_process.examine_here
     if RANK == 0:
         jax.config.update("jax_num_cpu_devices", 4)  # for tests that compare ranks with devices
-    jax.devices()  # which a command would change
+    jax.devices()  # before a command changes them
     messages.has_mpi4jax()  # mpi4jax examines MPI's world when it is imported
     threading.Thread(target=watch_owner, args=(owner,), daemon=True).start()
     try:

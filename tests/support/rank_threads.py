@@ -1,4 +1,4 @@
-"""Several ranks as threads of one process: messages between ranks without MPI."""
+"""Several ranks as threads of one process, which exchange messages without MPI."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -47,7 +47,7 @@ class ThreadTransport(SingleDeviceTransport):
 
 
 def run_rank_threads(function, layout, ny, nx, **ensemble):
-    """[function(transport) of every rank], computed by all ranks at once."""
+    """[function(transport) of each rank], computed by all ranks at the same time."""
     all_blocks = blocks_of_layout(layout, ny, nx, **ensemble)
     barrier, shared_values = Barrier(len(all_blocks)), [None] * len(all_blocks)
     transports = [ThreadTransport(block, all_blocks, barrier, shared_values) for block in all_blocks]

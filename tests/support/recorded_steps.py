@@ -1,7 +1,7 @@
-"""A step as the graph that C++ and adjoint are made from, evaluated by NumPy: no compiler, milliseconds a step.
+"""The graph of a step, from which C++ and adjoint are generated, evaluated by NumPy in milliseconds per step.
 
-Fields beyond the declared halo, and static fields beyond the declared margin, are NaN, so that a step which reads them
-has a wrong answer.
+Fields beyond the declared halo, and static fields beyond the declared margin, are NaN, so that a step that reads them
+gives a wrong result.
 """
 
 import numpy as np
@@ -14,8 +14,6 @@ from swmodel.setup.setup import rows_and_columns, setup_of
 
 
 class RecordedSteps:
-    """The steps of a configuration on its whole domain."""
-
     def __init__(self, config):
         self.setup = setup_of(config)
         self.scheme, self.method = self.setup.scheme, self.setup.method
@@ -26,7 +24,7 @@ class RecordedSteps:
         self.dt = np.asarray(self.setup.dt, self.setup.dtype)
 
     def step_inputs(self, step: int) -> dict:
-        """What a step reads besides the state and its memory: fields [y, x] with their surroundings, and numbers."""
+        """The inputs of a step besides state and memory: fields [y, x] padded on all sides, and numbers."""
         grid = self.setup.grid(self.block, self.padding)
         varying = self.setup.varying_params(self.records, self.block, self.padding, step)
         params = self.setup.params(self.block, self.padding, lambda *_: varying)
@@ -37,7 +35,7 @@ class RecordedSteps:
         return {name: self.with_nan_beyond(field, self.scheme.margin) for name, field in given.items()}
 
     def with_nan_beyond(self, field, width: int):
-        """A field with NaN further away from the domain than `width` cells; numbers as they are."""
+        """A field with NaN farther than `width` cells from the domain; numbers are unchanged."""
         beyond = self.padding - width
         inner = tuple(slice(beyond, -beyond) if n > 1 else slice(None) for n in np.shape(field))
         if max(np.shape(field), default=1) == 1 or field.dtype.kind != "f":
@@ -54,19 +52,17 @@ class RecordedSteps:
         return tracing.programs(self.method, np.asarray(step, np.int32)), tracing.graph.values
 
     def with_halo(self, field):
-        """A field with its halo; the domain is a ring for all that masks do not close."""
+        """A field with its halo; both axes are periodic, as masks close those that are not."""
         rows, columns = (
             at % n for at, n in zip(rows_and_columns(self.block, self.padding), self.setup.shape, strict=True)
         )
         return self.with_nan_beyond(field[np.ix_(rows, columns)], self.halo)
 
     def start(self) -> Carry:
-        """The carry before the first step."""
         state = self.setup.state(self.block)
         return Carry(state, self.method.initial_memory(state), 0)
 
     def advance(self, carry: Carry, steps: int) -> Carry:
-        """The carry after some steps."""
         inner = (slice(self.padding, -self.padding),) * 2
         prefixes = ("", *(f"memory{number}." for number in range(len(carry.memory))))
         for step in range(carry.step, carry.step + steps):
@@ -76,7 +72,7 @@ class RecordedSteps:
             programs, values = self.programs(step, given)
             for program in programs:
                 whole = {name: self.with_halo(field) for name, field in fields.items()}
-                with np.errstate(all="ignore"):  # numbers on land, which no cell of water reads
+                with np.errstate(all="ignore"):  # values on land, which no cell of water reads, may be invalid
                     found = evaluate(program.outputs, given | whole, values, np)
                 shape = next(iter(whole.values())).shape
                 fields |= {name: np.broadcast_to(field, shape)[inner] for name, field in found.items()}

@@ -1,4 +1,4 @@
-"""Short runs with restart files, and comparisons of them."""
+"""Short runs with restart files, and comparisons of runs."""
 
 import h5py
 import numpy as np
@@ -31,7 +31,6 @@ def simulation(restart=None, **options):
 
 
 def read_variables(path):
-    """The values of all variables."""
     with open_netcdf_or_zarr(path) as file:
         values = {name: np.ma.getdata(variable[...]) for name, variable in file.variables.items()}
     return {name: each.astype(str) if each.dtype == object else each for name, each in values.items()}
@@ -45,7 +44,7 @@ def assert_same_data(path, other):
 
 
 def assert_same_run(ours, theirs, steps=11):
-    """Records and the final restart of two run folders are the same to the last bit."""
+    """Assert that records and the final restart of two run folders have the same bits."""
     names = [*SNAPSHOT_FILES, DIAGNOSTICS, *(f"restart/step-{steps:010d}{ending}" for ending in SUFFIXES.values())]
     there = [name for name in names if (theirs / name).exists()]
     assert len(there) == 3
@@ -54,13 +53,12 @@ def assert_same_run(ours, theirs, steps=11):
 
 
 def set_value(path, name, where, value):
-    """Write another value into a variable."""
     with h5py.File(path, "r+") as file:
         file[name][where] = value
 
 
 def flip_bit_of_variable(path, name):
-    """Change one bit in the middle of a variable of a file, or in its first chunk in a store."""
+    """Change one bit in the middle of a variable of a file, or of its first chunk in a store."""
     if path.is_dir():
         chunk = path / name / "c" / "0" / "0"
         return flip_bit(chunk, chunk.stat().st_size // 2)
@@ -70,13 +68,13 @@ def flip_bit_of_variable(path, name):
 
 
 def renew_header_checksum(path) -> None:
-    """Write the checksum of a file's header anew, so that the file does not count as damaged."""
+    """Update the checksum of a file's header, so that the file does not count as damaged."""
     with h5py.File(path, "r+") as file:
         checksums.write_header_checksum(file)
 
 
 def resume_run(directory, steps=11, path=None, **options):
-    """Go on with the run in a folder, as `swmodel resume` does."""
+    """Continue the run in a folder, as `swmodel resume` does."""
     restart, _ = folder.choose_restart(directory, path)
     simulation(restart.path, run__steps=steps, **options).run(directory)
     return directory

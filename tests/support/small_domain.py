@@ -1,4 +1,4 @@
-"""Small domains with odd sizes, islands and random states for the NumPy reference; neighbours on a ring of cells."""
+"""Small domains with odd sizes, islands and random states for the NumPy reference; neighbours on periodic axes."""
 
 from itertools import product
 
@@ -22,7 +22,7 @@ ALL_TERM_OPTIONS = {
 
 
 def make_reference(fields=None, **sections):
-    """The reference of a case with the given fields (arrays [ny, nx]) and sections of the configuration."""
+    """The NumPy reference of a case with these fields (arrays [ny, nx]) and sections of the configuration."""
     sections["case"] = case_with_fields(fields or {})
     sections["grid"] = {"ny": NY, "nx": NX, "dy": 0.7, "dx": 0.9} | sections.get("grid", {})
     sections["run"] = {"dtype": "float64"} | sections.get("run", {})
@@ -30,7 +30,7 @@ def make_reference(fields=None, **sections):
 
 
 def random_seabed(rng, islands=True):
-    """A rough sea floor; an island of several cells, one of one cell, and one across the edges of the ring."""
+    """A rough sea floor, with an island of several cells, one of a single cell, and one across the periodic edges."""
     mask = np.ones((NY, NX))
     if islands:
         mask[3:5, 4:7] = mask[5, 4] = mask[7, 1] = mask[-1, -2:] = mask[0, -1] = mask[0, 0] = 0

@@ -1,4 +1,4 @@
-"""A small ensemble with every perturbation, for the tests."""
+"""A small ensemble with every perturbation."""
 
 import numpy as np
 
@@ -13,24 +13,23 @@ PERTURBATION_OPTIONS = {
     "ensemble.members": 5, "ensemble.initial_eta": 0.5, "ensemble.initial_eta_length": 2e5,
     "ensemble.wind": 0.2, "ensemble.wind_length": 3e5, "ensemble.viscosity": 0.3,
 }  # fmt: skip
-#: Changes with which only the sea level is perturbed.
+#: Changes after which only the sea level is perturbed.
 ETA_PERTURBATION_ONLY = {f"ensemble__{name}": 0.0 for name in ("wind", "wind_length", "viscosity")}
 
 
 def configuration(**changes):
-    """The ensemble's configuration, checked; `changes` by section__key."""
+    """The checked configuration of the ensemble; `changes` are section__key=value."""
     more = {name.replace("__", "."): value for name, value in changes.items()}
     return settings.check_ensemble(swmodel.load("double_gyre", SMALL | PERTURBATION_OPTIONS | more))
 
 
 def command_options(**changes):
-    """The same options as words of the command line."""
     more = {name.replace("__", "."): value for name, value in changes.items()}
     return [word for key, value in (SMALL | PERTURBATION_OPTIONS | more).items() for word in ("-s", f"{key}={value}")]
 
 
 def perturbations(config):
-    """The Perturbations of an ensemble, made without its program."""
+    """The Perturbations of an ensemble, without its jitted program."""
     from swmodel.model.domain import make_domain
     from swmodel.model.ensemble.perturbations import Perturbations
 
@@ -38,7 +37,7 @@ def perturbations(config):
 
 
 def states_of_single_runs(config, numbers, steps: int):
-    """The States of members after some steps, each by a Simulation of its own."""
+    """The State of each member after some steps, computed by a Simulation as in a single run."""
     member_perturbations, simulation, found = (
         perturbations(config),
         swmodel.Simulation(settings.member_config(config)),
@@ -55,7 +54,6 @@ def states_of_single_runs(config, numbers, steps: int):
 
 
 def field_of_members(members, name):
-    """The field called `name` of all members of the process, [members, y, x]."""
     return np.stack(
         [
             members.evaluate(number, [name])[0][name]

@@ -1,4 +1,4 @@
-"""A run folder written by the model: ten steps of a few cells, three records."""
+"""A small run folder written by the model: ten steps on a few cells, three records."""
 
 import swmodel
 
@@ -10,7 +10,7 @@ SMALL = {
 
 
 def make_run(directory, case="jet", **overrides):
-    """Run a case on a small grid, with options given as section__key=value; returns the run folder."""
+    """Run a case on a small grid, with overrides as section__key=value; returns the run folder."""
     options = SMALL | {name.replace("__", "."): value for name, value in overrides.items()}
     swmodel.Simulation(swmodel.load(case, options, environ={})).run(directory)
     return directory

@@ -1,9 +1,9 @@
-"""Twin experiments of a few cells and steps; the assimilation of one of them takes seconds."""
+"""Twin experiments with few cells and steps, whose assimilation takes seconds."""
 
 import swmodel
 from swmodel.model.resolve import resolve
 
-#: Options of one that is assimilated.
+#: Options of the twin experiment for assimilation.
 SMALL_TWIN = {
     "grid.nx": 10, "grid.ny": 12, "grid.dx": 100e3, "grid.dy": 100e3, "physics.viscosity": 5e3,
     "time.dt": 3600.0, "run.steps": 30, "run.dtype": "float64", "output.every": 86400.0, "case.spinup": 60.0,
@@ -13,10 +13,10 @@ SMALL_TWIN = {
     "assimilation.outer": 2, "assimilation.inner": 12,
 }  # fmt: skip
 
-#: The same options as words of a command line.
+#: The same options for the command line.
 SETTINGS = [word for key, value in SMALL_TWIN.items() for word in ("-s", f"{key}={value}")]
 
-#: Settings of the filter; errors of the first guess as large as they are.
+#: Settings of LETKF, with a realistic size of the errors of the first guess.
 LETKF_OPTIONS = {
     "assimilation.method": "letkf", "assimilation.cycle_steps": 6, "assimilation.localisation": 8e5,
     "assimilation.sigma_eta": 10.0, "ensemble.members": 24,
@@ -24,12 +24,10 @@ LETKF_OPTIONS = {
 
 
 def twin_config(**more):
-    """The resolved configuration of the twin experiment with the options `SMALL`."""
     return resolve(swmodel.load("double_gyre_twin", SMALL_TWIN | more, environ={}))
 
 
 def letkf_config(**more):
-    """The resolved configuration of the twin experiment with the filter."""
     return twin_config(**LETKF_OPTIONS | more)
 
 

@@ -1,10 +1,10 @@
-"""A twin experiment of a few cells and steps whose winds the first guess does not know, almost linear."""
+"""An almost linear twin experiment with few cells and steps, in which the first guess does not know the wind."""
 
 import swmodel
 from swmodel.model.resolve import resolve
 
 CONTROLS = ["eta", "u", "v", "wind_x_correction", "wind_y_correction"]
-#: Waves of 1 mm on 500 m of water; the numbers of moorings and tracks are small.
+#: Waves of 1 mm on 500 m of water; there are few moorings and tracks.
 TWIN_OPTIONS = {
     "grid.nx": 7, "grid.ny": 9, "grid.dx": 120e3, "grid.dy": 120e3, "physics.viscosity": 5e3, "time.dt": 7200.0,
     "run.steps": 20, "run.dtype": "float64", "output.every_steps": 5, "case.wind": 1e-4,
@@ -17,10 +17,9 @@ TWIN_OPTIONS = {
     "assimilation.correction_length": 500e3, "assimilation.correlation_time": 86400.0, "assimilation.outer": 6,
     "assimilation.inner": 60,
 }  # fmt: skip
-#: The same options as words of a command line.
+#: The same options for the command line.
 SETTINGS = [word for key, value in TWIN_OPTIONS.items() for word in ("-s", f"{key}={value}")]
 
 
 def weather_twin(**more):
-    """The resolved configuration."""
     return resolve(swmodel.load("double_gyre_winds", TWIN_OPTIONS | more, environ={}))

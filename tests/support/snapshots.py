@@ -1,4 +1,4 @@
-"""Records of a run with random fields, written by ranks that are threads, as NetCDF or Zarr."""
+"""Write records of random fields as NetCDF or Zarr, by ranks that are threads."""
 
 import multiprocessing
 import os
@@ -17,7 +17,7 @@ from swmodel.plotting.dataset import open_netcdf_or_zarr
 
 NY, NX = 21, 26
 RANDOM_FIELDS = random_fields(NY, NX, land=0.4)
-#: The class of each file or store of records.
+#: The class that writes each file or store of records.
 CLASS_OF_FILE = {"output.nc": OutputFile, "output.zarr": OutputStore, "diagnostics.nc": DiagnosticsFile}
 
 #: Processes that have imported the model already.
@@ -31,12 +31,11 @@ def make_config(fields=RANDOM_FIELDS, **more):
 
 
 def random_field(config, name, step):
-    """The values [y, x] of a field at a step."""
     return np.random.default_rng([step, *name.encode()]).standard_normal((NY, NX)).astype(config.run.dtype)
 
 
 def write_record(file, config, step):
-    """Write the record of a step, means in all but the first, by this rank."""
+    """Write this rank's part of the record of a step, with means except at step 0."""
     here = file.transport.block
     names = [*config.output.fields, *(f"{name}_mean" for name in config.output.means if step)]
     part = slice(here.y.start, here.y.stop), slice(here.x.start, here.x.stop)
@@ -47,7 +46,7 @@ def write_record(file, config, step):
 
 
 def write_records(path, config, steps, keep=None, layout=(1, 1)):
-    """Write records of these steps into a new file or store, named as in KINDS, or after the records to keep."""
+    """Write records of these steps into a new file or store named in CLASS_OF_FILE, or after the records to keep."""
 
     def rank(transport):
         with CLASS_OF_FILE[path.name](path, config, transport, command_line=f"swmodel {steps}", keep=keep) as file:
@@ -58,7 +57,7 @@ def write_records(path, config, steps, keep=None, layout=(1, 1)):
 
 
 def steps_in(path):
-    """The steps of the records that a reader of a file or store sees; each is whole."""
+    """The steps of the records that a reader of a file or store sees; asserts that each is complete."""
     if path.is_dir() and not (path / "zarr.json").is_file():
         return []
     with open_netcdf_or_zarr(path) as data:
@@ -73,7 +72,7 @@ def steps_in(path):
 
 
 def write_until_killed(path, first_step, layout, started):
-    """Write records into a store, after those that are kept if there are any, until the process is killed."""
+    """Write records from `first_step` on into a store, after existing ones, until the process is killed."""
 
     def rank(transport):
         keep = (lambda step: step < first_step) if (path / "zarr.json").exists() else None
@@ -87,7 +86,7 @@ def write_until_killed(path, first_step, layout, started):
 
 
 def write_and_be_killed(path, written, read):
-    """Write three records, wait until they have been read, and be killed within the fourth."""
+    """Write three records, wait until they have been read, and kill this process while it writes the fourth."""
     output = CLASS_OF_FILE[path.name](path, make_config(), SerialTransport(block_of_rank(0, (1, 1), NY, NX)))
     for step in range(3):
         write_record(output, make_config(), step)

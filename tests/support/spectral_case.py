@@ -1,4 +1,4 @@
-"""A sea without land, and the bits of all results of transforms of it."""
+"""A sea without land, and digests of all results of its Fourier transforms."""
 
 import hashlib
 
@@ -13,7 +13,7 @@ DOMAINS = {"channel": (False, True, "float64"), "rings": (True, True, "float32")
 
 
 def spectral_bits(name, **where):
-    """{what: bits} of spectra, potentials, their means and the balanced part after two steps, in one of SEAS."""
+    """{what: digest} of spectra, potentials, their means and the balanced part after two steps, in one of DOMAINS."""
     periodic_y, periodic_x, dtype = DOMAINS[name]
     fields = random_fields(NY, NX, land=0.0) | {"depth": np.full((NY, NX), 50.0)}
     options = {"grid__periodic_y": periodic_y, "grid__periodic_x": periodic_x, "run__dtype": dtype}
@@ -35,5 +35,4 @@ def spectral_bits(name, **where):
 
 
 def field_digest(whole):
-    """A digest of a field."""
     return hashlib.sha256(np.ascontiguousarray(whole).tobytes()).hexdigest()

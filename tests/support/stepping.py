@@ -1,4 +1,4 @@
-"""Executors made from a configuration on one process, and the fields they leave after some steps."""
+"""Make executors from a configuration on one process, and compute the fields after some steps."""
 
 import jax
 import numpy as np
@@ -19,7 +19,7 @@ STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb")
 
 
 def make_executor(name, config, **options):
-    """The executor called `name` on the whole domain, with its options, and its first carry."""
+    """The executor called `name` on the whole domain, and its initial carry."""
     here = SerialTransport(block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx))
     setup = setup_of(config)
     model = EXECUTORS[name](setup, here, *setup.static(here.block), **options)
@@ -27,9 +27,9 @@ def make_executor(name, config, **options):
 
 
 def initial_tendency(config, scheme, **fields):
-    """The tendency of the initial state, in which `fields` are replaced, on the whole domain, with that State and Grid.
+    """The tendency of the initial state, in which `fields` are replaced, on the whole domain; with this State and Grid.
 
-    All are NumPy arrays in Patches.
+    All consist of NumPy arrays in Patches.
     """
     width, whole = scheme.halo_width, block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx)
     setup = Setup(config, scheme)
@@ -42,12 +42,11 @@ def initial_tendency(config, scheme, **fields):
 
 
 def arrays_of_carry(carry):
-    """State and memory of a carry, NumPy arrays in one list."""
     return [np.array(field) for field in jax.tree.leaves((carry.state, carry.memory))]
 
 
 def run_chunks(name, config, *chunks, **options):
-    """State and memory after the given numbers of steps, each taken in one call."""
+    """State and memory after chunks with these numbers of steps, each computed in one call."""
     model, carry = make_executor(name, config, **options)
     forcing = VaryingParams(setup_of(config), model.transport) if name != "reference" else None
     for steps in chunks:
@@ -60,7 +59,7 @@ def run_chunks(name, config, *chunks, **options):
 
 
 def update_params(model, forcing, step):
-    """Let an executor take the coefficients that hold at a step."""
+    """Give an executor the coefficients that are valid at a step."""
     if not forcing.is_valid_at(step):
         new_params = forcing.load(step)
         model.replace_params(
@@ -69,7 +68,7 @@ def update_params(model, forcing, step):
 
 
 def run_single_steps(name, config, steps):
-    """State and memory after so many steps; xla compiles a single step, in a third of the time."""
+    """State and memory after some steps; xla compiles a single step, which takes a third of the time."""
     if name != "xla":
         return run_chunks(name, config, steps)
     model, carry = make_executor(name, config)
@@ -82,5 +81,5 @@ def run_single_steps(name, config, steps):
 
 
 def has_same_bits(ours, theirs):
-    """Whether two lists of arrays hold the same numbers, signs of zeros included."""
+    """Whether two lists of arrays have the same bits, including the signs of zeros."""
     return all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in zip(ours, theirs, strict=True))

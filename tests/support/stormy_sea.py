@@ -1,7 +1,4 @@
-"""A sea with all that outputs may depend on, and runs of it in chunks of given lengths.
-
-It has a tide, self-attraction, air pressure, wind, an open boundary and an island.
-"""
+"""A sea with tide, self-attraction, air pressure, wind, an open boundary and an island; runs in chosen chunks."""
 
 import datetime
 import itertools
@@ -15,12 +12,13 @@ from support.random_case import configuration, random_fields, random_weather
 from swmodel.files.output import metadata
 from swmodel.files.restart import write
 from swmodel.model import run as loop
+from swmodel.ocean.table import VARIABLES
 
 NY, NX, STEPS = 9, 13, 31  # the steps are longer than the period of M8
 FIELDS = random_fields(NY, NX, land=0.0, amplitude=0.1) | {"mask": np.ones((NY, NX))}
 FIELDS["mask"][4:6, 5:8] = 0.0
 WEATHER = random_weather(NY, NX, records=7)
-#: On a centre of a cell; within a cell of the open boundary; beside the island; between points.
+#: At the centre of a cell; within a cell of the open boundary; next to the island; between points.
 STATIONS = ((317.5, 17.5), (306.0, 33.0), (325.5, 29.0), (355.2, 50.1))
 OPTIONS = {
     "sphere": True, "grid__periodic_x": False, "grid__radius": 1.5e6, "time__dt": 560.0,
@@ -41,7 +39,6 @@ OPTIONS = {
 
 
 def make_config(forcing, folder, **options):
-    """Its configuration, the weather of which is constant, a formula in time, or recorded in a file of the folder."""
     options_of_run = OPTIONS | options
     if forcing == "constant":
         return configuration(NY, NX, FIELDS | {name: values[0] for name, values in WEATHER.items()}, **options_of_run)
@@ -57,14 +54,14 @@ def make_config(forcing, folder, **options):
 
 def write_weather(path):
     """Write the weather into a file, a record an hour; it appears whole, though several processes may write it."""
-    kinds, made = dict.fromkeys(("u10", "v10"), "m s-1"), path.with_suffix(f".{os.getpid()}")
+    made = path.with_suffix(f".{os.getpid()}")
     times = {"time": ("time", np.arange(7.0), {"units": "hours since 2020-03-01"})}
-    write_netcdf(made, times | {k: ("time y x", v, {"units": kinds.get(k, "Pa")}) for k, v in WEATHER.items()})
+    write_netcdf(made, times | {k: ("time y x", v, {"units": VARIABLES[k].units}) for k, v in WEATHER.items()})
     made.rename(path)
 
 
 class FixedChunkLengths:
-    """Stands for the seconds of a chunk: whatever a step takes, chunks have these numbers of steps in turn."""
+    """Replaces CHUNK_SECONDS: however long a step takes, chunks have these numbers of steps in turn."""
 
     def __init__(self, lengths):
         self.lengths = itertools.cycle(lengths)
@@ -74,7 +71,7 @@ class FixedChunkLengths:
 
 
 class FrozenDatetime(datetime.datetime):
-    """A calendar that stands still."""
+    """A datetime whose `now` never changes."""
 
     @classmethod
     def now(cls, zone=None):
@@ -82,11 +79,7 @@ class FrozenDatetime(datetime.datetime):
 
 
 def run(model, folder, chunks, every=None):
-    """A run whose chunks have the given lengths; its folder.
-
-    Args:
-        every: {interval: a function of the model that is called then}.
-    """
+    """Run with chunks of the given lengths; returns the folder. `every` is {interval: callback}."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "CHUNK_SECONDS", FixedChunkLengths(chunks))
         for module in (metadata, write):

@@ -1,4 +1,4 @@
-"""A model with fields of every kind and a term, made by one script on any number of processes."""
+"""A model with fields of every kind and a user term, made by one script on any number of processes."""
 
 import hashlib
 
@@ -29,22 +29,22 @@ def drag(state, grid, t, roughness):
 
 
 def simulation(layout_options=(), **changed):
-    """The model, with options for its devices, and with other fields if given."""
+    """The model; `layout_options` choose its blocks and devices, `changed` replaces fields."""
     fields = {"depth": DEPTH, "wind_x": WIND, "eta": bump, "roughness": 1e-3}
     return swmodel.Simulation(swmodel.Case, OPTIONS | dict(layout_options), fields=fields | changed, terms=[drag])
 
 
 def change_state(model):
-    """Change the model on the way: halve the velocity in x, and set sea level on this process's part."""
+    """A callback that halves the velocity along x, and the sea level on this process's block."""
     model.state = model.state._replace(u=(0.5 * model.state.u).astype("float32"))
     model.set(eta=swmodel.local(0.5 * model.field("eta")))
 
 
 def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0, transform=lambda step: step):
-    """A loss that each process has, its derivatives by the initial thickness, the depth, the viscosity and by an
-    amplitude that all processes have.
+    """A loss, and its derivatives with respect to initial thickness, depth, viscosity and an amplitude.
 
-    Fields are this process's part; `depth` and `viscosity` are added to those of the run.
+    The loss and the numbers are the same on all processes; fields are this process's part. `depth` and `viscosity` are
+    added to those of the run.
     """
     options = SIZES | {"run.dtype": "float64", "time.stepper": "rk3", "physics.viscosity": 500.0}
     carry, static, step = swmodel.functional(
@@ -71,7 +71,7 @@ def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0, transform=lam
 
 
 def second_derivative():
-    """That of a sum over the domain by a number that all processes have, from reverse over reverse."""
+    """The second derivative of a loss with respect to a number, from reverse over reverse, and the loss at 1."""
     carry, _, step = swmodel.functional("double_gyre", {"grid.nx": 8, "grid.ny": 8, "run.dtype": "float64"})
 
     def loss(number):

@@ -1,4 +1,4 @@
-"""What this installation can do, with advice on what is missing or broken."""
+"""The report of `swmodel doctor`: what this installation can do, and advice on what is missing or broken."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ...parallel import environment
 from .distributed import check_devices, check_processes, describe_transports
 from .findings import Finding, check_one_process, check_packages, describe_machine
 
-__all__ = ["Finding", "report"]
+__all__ = ["Finding", "print_report"]
 
 
 def print_report(console=None) -> int:
     """Print a table of all findings; returns 0 if everything that is installed works, 3 if something does not.
 
-    MPI and the packages for films may be missing: the model runs on one process without them.
+    MPI and the packages for animations may be missing, because the model runs on one process without them.
     """
     from rich.console import Console
 
@@ -34,7 +34,7 @@ def print_report(console=None) -> int:
         broken = broken or any(finding.is_broken for finding in findings)
         console.print(make_table(title, findings))
         sys.stdout.flush()
-    console.print("Something does not work: see the lines marked ✗." if broken else "Ready.")
+    console.print("Something does not work: see the rows marked ✗." if broken else "Ready.")
     return SetupError.exit_code if broken else 0
 
 

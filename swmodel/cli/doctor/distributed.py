@@ -1,4 +1,4 @@
-"""Whether several processes and devices can run: versions, one exchange with MPI and one without, and which to use."""
+"""Checks of several processes and devices: versions, one exchange with MPI and one without, and which to use."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .findings import Finding
 
 MPI_INSTALL_ADVICE = "for several processes: make setup, or docs/install.md"
 MPI_REPAIR_ADVICE = (
-    "mpiexec, mpi4py and mpi4jax have to be of one MPI, and mpi4jax for this JAX, or absent: docs/install.md"
+    "mpiexec, mpi4py and mpi4jax must use the same MPI, and mpi4jax must fit this JAX or be absent: docs/install.md"
 )
-ADDRESS_ADVICE = "the processes talk over the address of this machine's host name: see docs/transports.md"
-NCCL_ADVICE = "NCCL carries messages between GPUs: NCCL_DEBUG=INFO in the environment lets it tell more"
+ADDRESS_ADVICE = "the processes connect to the address of this machine's host name: see docs/transports.md"
+NCCL_ADVICE = "NCCL carries messages between GPUs: set NCCL_DEBUG=INFO in the environment for details"
 
-#: Time that processes have for an exchange, s.
+#: Time limit of an exchange, s.
 EXCHANGE_TIMEOUT_SECONDS = 120.0
 EXCHANGE_COMMAND = [sys.executable, "-P", "-m", "swmodel.cli.doctor.exchange"]
 
 
 def try_exchange(command: list[str], advice: str, timeout: float = EXCHANGE_TIMEOUT_SECONDS, **environ: str) -> Finding:
-    """The finding of the processes of `command`, which are killed after `timeout` s."""
+    """Run the processes of `command`, which are killed after `timeout` s; returns their finding."""
     if get_rank_info() is not None:
         return Finding("exchange", "not tried", "start swmodel doctor without mpiexec or srun")
     process = launch.start_processes(command, N_PROCESSES, env=launch.rank_environment(N_PROCESSES) | environ)
@@ -36,7 +36,7 @@ def try_exchange(command: list[str], advice: str, timeout: float = EXCHANGE_TIME
     except subprocess.TimeoutExpired:
         launch.kill_session(process)
         output = f"{process.communicate()[0]}\nno answer after {timeout:g} s"
-    lines = output.strip().splitlines() or ["the processes ended without a word"]
+    lines = output.strip().splitlines() or ["the processes ended without output"]
     messages = [json.loads(line.removeprefix(MESSAGE_PREFIX)) for line in lines if line.startswith(MESSAGE_PREFIX)]
     problems = [each["problem"] for each in messages if "problem" in each]
     if problems or not messages:
@@ -45,7 +45,7 @@ def try_exchange(command: list[str], advice: str, timeout: float = EXCHANGE_TIME
 
 
 def check_processes() -> Iterator[Finding]:
-    """Versions of what MPI needs, and, if nothing is missing, one exchange between two processes."""
+    """Versions of the MPI packages and, if mpiexec is found, one exchange between two processes."""
     for name in ("mpi4py", "mpi4jax"):
         if version := package_version(name):
             yield Finding(name, version)
@@ -59,7 +59,7 @@ def check_processes() -> Iterator[Finding]:
 
 
 def check_devices() -> Iterator[Finding]:
-    """One exchange between the GPUs of this process, if there are several, and between two processes of devices."""
+    """One exchange between the GPUs of this process, if it has several, and one between two processes without MPI."""
     if (n_gpus := len(local_gpus())) > 1:
         yield check_gpus(n_gpus)
     command = [*launch.launcher_command(N_PROCESSES, "sharded"), *EXCHANGE_COMMAND, "sharded"]
@@ -67,17 +67,17 @@ def check_devices() -> Iterator[Finding]:
 
 
 def describe_transports() -> Iterator[Finding]:
-    """Which transport to use when, and on this machine."""
+    """When to use which transport, and the command for this machine."""
     yield Finding("serial", "one process, on all its cores or on one GPU")
-    yield Finding("mpi", "a block in each process (--nproc N, or mpiexec, srun): processors of a cluster; assimilation")
-    yield Finding("sharded", "a block on each device (--devices D, --nproc N, or srun): several GPUs; needs no MPI")
+    yield Finding("mpi", "one block per process (--nproc N, or mpiexec, srun): for CPUs of a cluster; assimilation")
+    yield Finding("sharded", "one block per device (--devices D, --nproc N, or srun): for several GPUs; needs no MPI")
     n_gpus = len(local_gpus())
     command = f"swmodel run CASE --transport sharded --devices {n_gpus}" if n_gpus > 1 else "swmodel run CASE"
     yield Finding("on this machine", command)
 
 
 def local_gpus() -> list:
-    """The GPUs that JAX sees; empty if JAX does not work, as other findings say."""
+    """The GPUs that JAX sees; empty if JAX does not work, which other findings report."""
     try:
         import jax
 
@@ -87,12 +87,12 @@ def local_gpus() -> list:
 
 
 def check_gpus(n_gpus: int) -> Finding:
-    """Whether halos go round the GPUs of this process."""
+    """Check that the GPUs of this process can exchange halos."""
     from ...parallel.transport import is_shift_correct
 
     try:
         problem = "" if is_shift_correct("sharded", 1, n_gpus) else "wrong values received"
     except Exception as error:  # report whatever is wrong
         problem = first_line(error)
-    result = problem or f"halos went round {n_gpus} GPUs of one process"
+    result = problem or f"{n_gpus} GPUs of one process exchanged halos"
     return Finding("GPUs", result, NCCL_ADVICE if problem else "", is_broken=bool(problem))

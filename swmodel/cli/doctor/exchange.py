@@ -1,6 +1,6 @@
 """One exchange of halos between two processes; `swmodel doctor` starts this module, with MPI and without.
 
-A process prints its finding, or its problem, in a line "@doctor {json}".
+Each process prints its finding, or its problem, as a line "@doctor {json}".
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ..messages import first_line
 from ..rank_checks import check_devices, check_exchange, check_message
 
 MESSAGE_PREFIX = "@doctor "
-#: Processes, and devices of each without MPI.
+#: Number of processes, and of devices per process without MPI.
 N_PROCESSES, N_DEVICES = 2, 2
 
 
 def exchange_by_mpi(rank_info) -> str:
-    """Join the other process by MPI, then send numbers round the ring; returns the finding in words."""
+    """Connect to the other process by MPI and exchange numbers with it; returns the finding in words."""
     from ...parallel.transport.join import mpi_world
 
     environment.prepare_environment(rank_info=rank_info)
@@ -39,7 +39,7 @@ def exchange_by_mpi(rank_info) -> str:
 
 
 def exchange_between_devices(rank_info) -> str:
-    """Join the other process by JAX, and send numbers round the ring of all devices; returns the finding in words."""
+    """Connect to the other process by JAX and exchange numbers between all devices; returns the finding in words."""
     from ...parallel.transport import is_shift_correct
     from ...parallel.transport.join import initialize_distributed
 
@@ -47,7 +47,7 @@ def exchange_between_devices(rank_info) -> str:
     initialize_distributed(rank_info, N_DEVICES)
     if not is_shift_correct("sharded", rank_info.size, N_DEVICES):
         raise SetupError("wrong values received")
-    return f"halos went round {N_PROCESSES} processes of {N_DEVICES} devices"
+    return f"{N_PROCESSES} processes of {N_DEVICES} devices exchanged halos"
 
 
 def main(exchange):
@@ -55,7 +55,7 @@ def main(exchange):
     rank_info = environment.get_rank_info()
     try:
         if rank_info is None:
-            raise SetupError("mpiexec does not tell its processes that they belong together")
+            raise SetupError("mpiexec gives its processes no rank numbers")
         message = {"found": exchange(rank_info)}
     except Exception as error:  # report whatever is wrong
         message = {"problem": first_line(error)}

@@ -1,4 +1,4 @@
-"""What is installed, what the machine has, and whether JAX computes here."""
+"""Checks of installed packages, of the machine, and of JAX on one process."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from ...parallel.environment import package_version
 from ...parallel.foreign import BUILD_COMMANDS
 from ..rank_checks import check_devices
 
-INSTALL_ADVICE = "make setup, or pip install . where the sources are"
+INSTALL_ADVICE = "make setup, or pip install . in the folder of the sources"
 REQUIRED_PACKAGES = ("jax", "jaxlib", "numpy", "netCDF4", "pydantic", "click", "rich", "matplotlib", "cmocean")
 
 
 class Finding(NamedTuple):
-    """One line of the report."""
+    """One row of the report."""
 
-    subject: str  # was examined
+    subject: str  # what was examined
     result: str
     advice: str = ""  # what to do about it; empty if all is well
-    is_broken: bool = False  # whether the model does not run properly until that is done
+    is_broken: bool = False  # whether the model works only after that is done
 
 
 def version_numbers(text: str) -> tuple[int, ...]:
@@ -40,7 +40,6 @@ def version_numbers(text: str) -> tuple[int, ...]:
 
 
 def check_packages() -> Iterator[Finding]:
-    """Versions of Python and of what the model needs."""
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("swmodel", f"{package_version('swmodel') or 'not installed'}, {Path(__file__).parents[2]}")
     for name in REQUIRED_PACKAGES:
@@ -51,17 +50,16 @@ def check_packages() -> Iterator[Finding]:
     if ffmpeg := shutil.which("ffmpeg") or package_version("imageio-ffmpeg"):
         yield Finding("ffmpeg", ffmpeg)
     else:
-        yield Finding("ffmpeg", "missing: films are GIF files", "for MP4: pip install imageio-ffmpeg")
+        yield Finding("ffmpeg", "missing: animations are GIF files", "for MP4: pip install imageio-ffmpeg")
 
 
 def tested_jax_range() -> tuple[str, str]:
-    """The versions of JAX with which the model is tested: from the first to below the second (pyproject.toml)."""
+    """The range of JAX versions in pyproject.toml, with which the model is tested: the first, and the upper bound."""
     requirement = next(each for each in importlib.metadata.requires("swmodel") or () if re.match("jax[<>=]", each))
     return re.search(r">=([\d.]+)", requirement)[1], re.search(r"<([\d.]+)", requirement)[1]
 
 
 def check_jax_version(version: str) -> Finding:
-    """Whether JAX is one of the versions that are tested."""
     if not package_version("swmodel"):
         return Finding("jax", version)
     first, upper_bound = tested_jax_range()
@@ -69,13 +67,12 @@ def check_jax_version(version: str) -> Finding:
         return Finding("jax", version)
     return Finding(
         "jax",
-        f"{version}, not tested: {first} to below {upper_bound} is",
-        f'pip install "jax>={first},<{upper_bound}", then install mpi4jax anew, if it is installed',
+        f"{version}, not tested: tests cover {first} to below {upper_bound}",
+        f'pip install "jax>={first},<{upper_bound}", then reinstall mpi4jax, if it is installed',
     )
 
 
 def describe_machine() -> Iterator[Finding]:
-    """Cores, memory, GPUs."""
     yield Finding("system", f"{platform.system()} {platform.machine()}")
     yield Finding("cores", f"{environment.n_cores()} of {os.cpu_count()} for this process")
     total, free = (size / 2**30 for size in (environment.total_memory(), environment.free_memory()))
@@ -98,19 +95,19 @@ def check_one_process() -> Iterator[Finding]:
         devices = jax.devices()
         jax.jit(lambda x: jnp.sum(x * x))(jnp.arange(10.0)).block_until_ready()
     except SetupError as error:
-        yield Finding("jax.jit", str(error), "correct the environment variable that the line names", is_broken=True)
+        yield Finding("jax.jit", str(error), "correct the environment variable in the message", is_broken=True)
         return
     except Exception as error:  # report whatever is wrong with JAX
         yield Finding("jax.jit", f"{type(error).__name__}: {error}", INSTALL_ADVICE, is_broken=True)
         return
     yield Finding("devices", ", ".join(device.device_kind for device in devices))
-    yield Finding("jax.jit", f"compiles and computes ({time.perf_counter() - start:.1f} s with importing JAX)")
+    yield Finding("jax.jit", f"compiles and computes ({time.perf_counter() - start:.1f} s including the import of JAX)")
     yield check_native_step()
     yield count_compiled_steps()
 
 
 def check_native_step() -> Finding:
-    """Whether the native step was built, and for which JAX."""
+    """Whether the native step can be used, and for which JAX it was built."""
     if reason := native.library_unsupported_reason():
         return Finding("native step", f"not used: {reason}", BUILD_COMMANDS)
     if reason := native.machine_unsupported_reason():
@@ -119,17 +116,17 @@ def check_native_step() -> Finding:
     result = f"float32 and float64, by compiler {build_info.compiler}"
     if version_numbers(build_info.jaxlib)[:2] != version_numbers(package_version("jaxlib") or "")[:2]:
         return Finding(
-            "native step", f"{result}, built for jaxlib {build_info.jaxlib}", f"build it anew: {BUILD_COMMANDS}"
+            "native step", f"{result}, built for jaxlib {build_info.jaxlib}", f"rebuild it: {BUILD_COMMANDS}"
         )
     return Finding("native step", result)
 
 
 def count_compiled_steps() -> Finding:
-    """Where compiled steps are kept, how many there are, and by which compiler others are made."""
+    """The number and folder of compiled steps, and the compiler that makes new ones."""
     try:
         folder = cache_folder()
         n_prebuilt, n_cached = (len(list(each.glob("*.so"))) for each in (PREBUILT_FOLDER, folder))
-        result = f"{n_prebuilt} came with swmodel; {n_cached} in {folder}; others by {compiler()[0]}"
+        result = f"{n_prebuilt} came with swmodel; {n_cached} in {folder}; new ones are made by {compiler()[0]}"
     except SetupError as error:
-        return Finding("compiled steps", str(error), "other configurations run with xla")
+        return Finding("compiled steps", str(error), "configurations without a compiled step run with xla")
     return Finding("compiled steps", result)

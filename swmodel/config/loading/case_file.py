@@ -1,6 +1,6 @@
-"""The case of a configuration: one of the package by its name, one in a Python file, or one given in Python.
+"""The case of a configuration: a case of the package by its name, one in a Python file, or one given in Python.
 
-A Python file is executed. The configuration keeps the class and the text of its file (`Case.file_text`). So run
+A Python file is executed. The configuration keeps the class and the text of its file (`Case.file_text`), so that run
 folders, restart files and all processes have the file as it was when the configuration was loaded.
 """
 
@@ -27,10 +27,10 @@ from .sources import ConfigLayer, ConfigValue, parse_value, read_text_file
 #: The copy in a run folder, next to its config.toml.
 CASE_FILE_NAME = "case.py"
 
-#: In place of a file, where the case was given in Python.
+#: Stands for the file of a case that was given in Python.
 IN_PYTHON = "(in Python)"
 
-#: Largest size of a file, bytes: HDF5 has room for 64 KiB in an attribute.
+#: Largest size of a file, bytes, because an attribute in HDF5 holds at most 64 KiB.
 MAX_CASE_FILE_BYTES = 50_000
 
 #: Keys of [case] that identify the case; all others are its own options.
@@ -38,12 +38,11 @@ IDENTITY_KEYS = tuple(Case.model_fields)
 
 
 def is_case(value) -> bool:
-    """Whether this is a case: an object or a class."""
     return isinstance(value, Case) or (isinstance(value, type) and issubclass(value, Case))
 
 
 def find_case(layers: Sequence[ConfigLayer]) -> tuple[type[Case], ConfigLayer]:
-    """The case that the last layer with a case names; its identity is removed from all layers.
+    """The case that the last layer with a case names; keys that identify a case are removed from all layers.
 
     The returned layer has the path of its file, or the options of a case object.
     """
@@ -80,7 +79,7 @@ def case_from_file(identity: Mapping[str, ConfigValue], options: Mapping[str, An
             key: (type(value), option(value, "", "option of the case")) for key, value in given.items()
         }
         cls = create_model("".join(word.capitalize() for word in name_words), __base__=Case, **option_fields)
-        return cls, {("case", "file"): file}  # a run has recorded its fields
+        return cls, {("case", "file"): file}  # the run has recorded its fields
     context = file.context and f"{file.context}: "
     if not isinstance(value, str):
         raise ConfigError([f"{context}must be the name of a file, not {format_value(value)}"])
@@ -95,11 +94,11 @@ def case_from_file(identity: Mapping[str, ConfigValue], options: Mapping[str, An
 
 
 def case_from_table(table: Mapping[str, Any], text: str | None) -> type[Case]:
-    """The case that the table [case] of a run's configuration names; `text` is that of the file of a user's case."""
+    """The case that the table [case] of a run's configuration names; `text`: the file of a user-defined case."""
     file = table.get("file")
     if file and file != IN_PYTHON:
         if not text:
-            raise ConfigError([f"case.file: {file} of the case {table['name']} is not there"])
+            raise ConfigError([f"case.file: {file} of the case {table['name']} is missing"])
         case = case_from_text(text, file)
         check_identity(case, table, file)
         return case
@@ -107,13 +106,12 @@ def case_from_table(table: Mapping[str, Any], text: str | None) -> type[Case]:
 
 
 def check_identity(case: type[Case], identity: Mapping[str, Any], path: str) -> None:
-    """Check the checksum and the name of a case from a file against its identity."""
     expected, actual = identity.get("sha256"), sha256(case.file_text)
     if expected and expected != actual:
         raise ConfigError(
             [
-                f"{path}: was changed: its SHA-256 is {actual[:12]}..., case.sha256 is {str(expected)[:12]}...; "
-                "put the old file back, or leave out case.sha256 for a new run"
+                f"{path}: was changed: its SHA-256 is {actual[:12]}..., but case.sha256 is {str(expected)[:12]}...; "
+                "restore the old file, or leave out case.sha256 for a new run"
             ]
         )
     if identity.get("name", case_name(case)) != case_name(case):
@@ -121,7 +119,6 @@ def check_identity(case: type[Case], identity: Mapping[str, Any], path: str) -> 
 
 
 def case_from_text(text: str, path: str) -> type[Case]:
-    """The case in the text of a Python file."""
     case_classes = cases.classes(execute_module(text, path))
     if len(case_classes) != 1:
         contents = (
@@ -129,7 +126,7 @@ def case_from_text(text: str, path: str) -> type[Case]:
             if case_classes
             else "no case"
         )
-        raise ConfigError([f"{path}: defines {contents}; it must have one class that is derived from swmodel.Case"])
+        raise ConfigError([f"{path}: defines {contents}; it must have one class derived from swmodel.Case"])
     (case,) = case_classes
     if problems := [f"{path}: {problem}" for problem in declaration_problems(case)]:
         raise ConfigError(problems)

@@ -1,4 +1,4 @@
-"""The part of a configuration that determines the answer and the files: it must not change when a run continues."""
+"""The part of a configuration that determines results and files, and must not change when a run continues."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIXED_OUTPUT_KEYS = (
     *(f"harmonics{key}" for key in ("", "_fields", "_from", "_every_steps")),
 )
 
-#: The path of a storm's track, and the track itself.
+#: Keys with the path of a storm's track, and with the track itself.
 TRACK_KEY, STORM_KEY = "case.track", "case.storm"
 
 

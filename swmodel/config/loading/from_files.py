@@ -16,10 +16,10 @@ from .sources import ConfigLayer, ConfigValue, read_text_file
 
 GRID_FILE_KEY, TIDE_FILE_KEY, SIDES = ("grid", "file"), ("open_boundaries", "tide"), ("open_boundaries", "sides")
 STATE_KEY = ("input", "state")
-#: Keys of [grid] that stay the user's own beside `grid.file`, and the fields that its file has.
+#: Keys of [grid] that may be given together with `grid.file`, and the fields in its file.
 KEYS_BESIDE_GRID_FILE, FIELDS_OF_GRID_FILE = ("file", "radius", "rotation", "origin"), ("depth", "mask")
 
-#: The lists of tables that a file may have, and the column besides the positions.
+#: The lists of tables that may come from a file, and their columns besides the positions.
 COLUMNS_OF_LISTS = {("output", "stations"): ["name"], ("output", "drifters"): []}
 #: Largest size of such a file, bytes, and most tables in it; columns of the positions.
 MAX_TEXT_FILE_BYTES, MAX_TABLES = 10_000_000, 20_000
@@ -27,11 +27,10 @@ POSITION_COLUMNS = ("lon", "lat"), ("x", "y")
 
 
 def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: list[str]) -> list[ConfigLayer]:
-    """The layers with what their last `grid.file`, `open_boundaries.tide` and `input.state` stand for in place of
-    these.
+    """The layers, with the last `grid.file`, `open_boundaries.tide` and `input.state` replaced by their contents.
 
     Keys of the same layer or a later one take precedence; those of [grid] must agree with the file.
-    `convert((section, key), ConfigValue)` gives the value in Python's type.
+    `convert((section, key), ConfigValue)` returns the value in Python's type.
     """
     sides = [layer[SIDES].value for layer in layers if SIDES in layer]
     for file_key in (GRID_FILE_KEY, TIDE_FILE_KEY, STATE_KEY):
@@ -62,7 +61,6 @@ def layer_from_grid_file(path: str, entry: ConfigValue) -> ConfigLayer:
 
 
 def grid_contradictions(file_layer: ConfigLayer, layers: Sequence[ConfigLayer], convert: Callable) -> list[str]:
-    """Lines about keys of [grid] that contradict the file."""
     problems = []
     for section_and_key, entry in (item for layer in layers for item in layer.items() if item[0][0] == "grid"):
         value, in_file = (
@@ -74,7 +72,7 @@ def grid_contradictions(file_layer: ConfigLayer, layers: Sequence[ConfigLayer], 
             and (list(value) if isinstance(value, tuple) else value) != in_file
         ):
             file_text = format_value(in_file) if section_and_key in file_layer else "the cells"
-            problems.append(f"{entry.context}: grid.file gives {file_text}; leave out one of both")
+            problems.append(f"{entry.context}: grid.file gives {file_text}; leave out one of the two")
     return problems
 
 
@@ -87,14 +85,14 @@ def layer_from_tide_file(path: str, entry: ConfigValue) -> ConfigLayer:
 
 
 def layer_from_restart_file(path: str, entry: ConfigValue) -> ConfigLayer:
-    """The restart file with the state, which stays a key, and the date from which the run goes on."""
+    """The restart file, as `input.state`, and the keys for a run that continues from its date."""
     path = newest_restart_file(path)
     if not os.path.exists(path):
         raise InputError(f"there is no file or folder {path}")
     return {at: ConfigValue(value, entry.context) for at, value in ({STATE_KEY: path} | keys_from_state(path)).items()}
 
 
-#: What keys stand for, by the file that they name.
+#: Functions that return the layer of a file, by the key that names it.
 LAYER_FUNCTIONS = {
     GRID_FILE_KEY: layer_from_grid_file,
     TIDE_FILE_KEY: layer_from_tide_file,
@@ -132,7 +130,7 @@ def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
 
 
 def to_number(text: str) -> float | str:
-    """The text as a number where it is one; the checks of tables refuse other texts."""
+    """The text as a number if it is one; the checks of tables refuse other texts."""
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""From a case or a TOML file, environment variables and overrides to one checked `Config`."""
+"""Make one checked `Config` from a case or a TOML file, environment variables and overrides."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def load(
     """The configuration of a run: defaults < case < file < environment < overrides < fields.
 
     Args:
-        source: name, class or object of a case, path of a file, or a Config. A Python file has a case, and is
+        source: name, class or object of a case, path of a file, or a Config. A Python file defines a case, and is
             executed. A TOML file names its case by `case.name` or `case.file`.
         overrides: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
         environ: variables SWMODEL_<SECTION>_<KEY>; those of the process if None. A Config ignores them.
-        complete: the source has all options of a run. An option that it lacks is newer than the source, and has the
-            default of the model, not that of the case.
+        complete: whether the source has all options of a run. An option that it lacks is newer than the source, and
+            gets the default of the model, not that of the case.
         fields: {"eta": ...}, fields of the table and of terms. Each is a function of the points, a number, an array
             [ny, nx] of NumPy or a DataArray of xarray (docs/python.md).
         terms: functions of (state, grid, t, ...) that return a dict of tendencies, Terms or Parametric.
@@ -78,7 +78,7 @@ def load(
 
 
 def is_source(value) -> bool:
-    """Whether this is a name, a path or a case, from which `load` makes a configuration."""
+    """Whether a value is a name, a path or a case, from which `load` makes a configuration."""
     return isinstance(value, str | os.PathLike) or is_case(value)
 
 
@@ -122,7 +122,7 @@ def tracer_names(layers: Iterable[ConfigLayer]) -> tuple[str, ...]:
 
 
 def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable = ()) -> Config:
-    """The configuration that `to_toml` has written; no environment, no file.
+    """The configuration that `to_toml` has written, without environment variables and files.
 
     Args:
         case: text of the file of a user's case, or its class. The class `Case` leaves out the options of the case and
@@ -139,8 +139,7 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
         case = case_from_table(case_table, case)
     tables["case"] = {key: case_table[key] for key in case_table if key not in IDENTITY_KEYS and case is not Case}
     if case is Case:
-        for section in ("python", "own"):
-            tables.get(section, {}).pop("terms", None)
+        tables.get("python", {}).pop("terms", None)
     values = {f"{section}.{key}": value for section, options in tables.items() for key, value in options.items()}
     return load(case, values, environ={}, complete=True, terms=terms)
 

@@ -29,7 +29,7 @@ class ConfigSources(NamedTuple):
 
     Attributes:
         layers: the values of each source, the case first; later ones override earlier ones.
-        case: its class; `Case` where no case has the name, which is one of the problems.
+        case: its class; `Case` if there is no case of this name, which is one of the problems.
         classes: {section: its class}.
         problems: one line for each problem.
         python: the section [python] of the source Config, with the fields and terms from Python.
@@ -43,7 +43,7 @@ class ConfigSources(NamedTuple):
 
 
 def merge(sources: ConfigSources, complete: bool = False) -> Config:
-    """The configuration that ConfigSources make together; see `load`."""
+    """The configuration from all layers of ConfigSources; see `load`."""
     layers, case, classes, problems = sources[:4]
     problems = list(problems)
     merged: ConfigLayer = {}
@@ -64,7 +64,7 @@ def merge(sources: ConfigSources, complete: bool = False) -> Config:
         if not contradictions and grid_kind not in case.kinds:
             names = ", ".join(name for name in cases.names() if grid_kind in cases.get(name).kinds)
             reason = f"the formulas of the case {case_name(case)} are made for {' or '.join(case.kinds)} only"
-            problems.append(f"grid.kind: {reason}; for {grid_kind} there are {names}: case.name")
+            problems.append(f"grid.kind: {reason}; for {grid_kind} there are {names} (case.name)")
     if problems:
         raise ConfigError(dict.fromkeys(problems))
     if sources.python is not None:
@@ -77,7 +77,7 @@ def merge(sources: ConfigSources, complete: bool = False) -> Config:
 
 
 def add_layer(merged: ConfigLayer, layer: ConfigLayer, classes: dict[str, type[Section]]) -> list[str]:
-    """Put a layer on top of `merged`, where its alternatives replace those below; returns problems with its names."""
+    """Merge a layer into `merged`, where it replaces keys and their alternatives; returns problems with its names."""
     problems: list[str] = []
     accepted: ConfigLayer = {}
     unknown_sections: set[str] = set()
@@ -118,7 +118,7 @@ def add_layer(merged: ConfigLayer, layer: ConfigLayer, classes: dict[str, type[S
 
 
 def resize_grid(merged: ConfigLayer, accepted: ConfigLayer) -> None:
-    """Remove keys of the grid that accepted ones replace; accept the number of cells from length and size."""
+    """Remove keys of the grid that accepted ones replace; add the number of cells if length and size are given."""
     if GRID_KIND_KEY in accepted:
         grid_kind = accepted[GRID_KIND_KEY].value
         remove_keys(merged, "grid", *(key for of, keys in KEYS_BY_KIND.items() if of != grid_kind for key in keys))
@@ -138,18 +138,16 @@ def resize_grid(merged: ConfigLayer, accepted: ConfigLayer) -> None:
 
 
 def remove_keys(merged: ConfigLayer, section: str, *keys: str) -> None:
-    """Remove keys of a section that others replace."""
     for key in keys:
         merged.pop((section, key), None)
 
 
 def has_surrogates(text: str) -> bool:
-    """Whether a text of the command line or the environment has bytes that are no UTF-8."""
+    """Whether a text of the command line or the environment has bytes that are not UTF-8."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def converted_value(section_and_key: tuple[str, str], given: ConfigValue) -> Any:
-    """The value of a key, in Python's type."""
     section, key = section_and_key
     field = section_class(section).model_fields.get(key)
     return convert(given, section, field) if field else given.value
@@ -180,12 +178,11 @@ def convert(given: ConfigValue, section: str, field) -> Any:
 
 
 def absolute_path(value: Any, given: ConfigValue) -> Any:
-    """A file name, relative to the folder of its source."""
     return os.path.abspath(given.folder / value) if isinstance(value, str) else value
 
 
 def problem_line(detail: Mapping, cls: type[Section], values: Mapping[str, ConfigValue], section: str) -> str:
-    """The line about one value that pydantic refuses: its place and the problem."""
+    """The message about a value that pydantic refuses: its context and the problem."""
     key, *inner = detail["loc"]
     context, field = values[key].context if key in values else f"{section}.{key}", cls.model_fields[str(key)]
     if len(inner) > 1 and typing.get_origin(field.annotation) is tuple:  # a key of a table in a list of them

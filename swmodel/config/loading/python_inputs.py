@@ -1,6 +1,6 @@
 """Check fields and terms from Python, and record their checksums.
 
-A case from Python, a class or an object without a file, gives its functions.
+The functions of a case from Python (a class or an object without a file) are recorded in the same way.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def add_python_inputs(config, fields: Mapping | None = None, terms: Iterable = (
     """
     fields = {} if fields is None else fields
     if not isinstance(fields, Mapping):
-        raise ConfigError([f'fields: {fields!r:.60} is no dict, as {{"eta": function}}'])
+        raise ConfigError([f'fields: {fields!r:.60} is not a dict such as {{"eta": function}}'])
     if callable(terms) or not isinstance(terms, Iterable):
-        raise ConfigError([f"terms: {terms!r:.60} is no list, as [function]"])
+        raise ConfigError([f"terms: {terms!r:.60} is not a list such as [function]"])
     python, problems, new_terms, parameters = config.python, [], [], dict(config.python._parameters)
     for each in terms:
         try:
@@ -64,7 +64,7 @@ def add_python_inputs(config, fields: Mapping | None = None, terms: Iterable = (
         if not elements:
             problems.append(f"fields: no field {array}; {suggest(str(array), dict.fromkeys(map(array_of, variables)))}")
         if any(input_file_of(config, name) for name in elements):
-            problems.append(f"fields: {array}: input.{array} names a file, too; give one of both")
+            problems.append(f"fields: {array}: input.{array} also names a file; give one of the two")
         try:
             for name, one in array_elements(config, array, value, elements):
                 new_fields[name] = python_field(one, variables[name], config.grid)
@@ -81,7 +81,7 @@ def add_python_inputs(config, fields: Mapping | None = None, terms: Iterable = (
 
 
 def array_elements(config, array: str, value, names: list[str]) -> Iterator[tuple[str, Any]]:
-    """Pairs of name and value; an array [constituent, part, y, x] gives its elements.
+    """Pairs of name and value; an array [constituent, part, y, x] is split into its elements.
 
     ConfigError: the array has another shape.
     """
@@ -93,7 +93,7 @@ def array_elements(config, array: str, value, names: list[str]) -> Iterator[tupl
     if actual != expected:
         shape = f"{expected[0]} constituents and {expected[1]} parts (cosine, sine)"
         raise ConfigError(
-            [f"fields: {array}: must begin with the axes of {shape}, and its shape is {np.shape(values)}"]
+            [f"fields: {array}: must begin with the axes of {shape}, but its shape is {np.shape(values)}"]
         )
     for name in names:
         constituent, part = index_in_array(config, name)
@@ -119,7 +119,7 @@ def config_for_record(setup: Setup):
     recorded_texts = {text.split()[0]: text for text in (*python.fields, *python.terms) if " " in text}
     time_varying = {
         name for name, source in sources.items() if source.varies_in_time
-    }  # no file has their earlier values
+    }  # their earlier values are in no file
     labels = {name: f"{name} {IN_TIME_LABEL}" if name in time_varying else name for name in sources}
     fields = {
         name: (name not in time_varying and recorded_texts.get(name))
@@ -136,7 +136,7 @@ def config_for_record(setup: Setup):
 
 
 def without_term_checksums(config):
-    """The configuration as a run records it, with the SHA-256 of its terms left open."""
+    """The configuration as a run records it, without the SHA-256 of its terms."""
     python = config.python
     texts = [text.split()[0] for text in python.terms]
     config = config.model_copy(update={"case": recorded_case(config.case)})

@@ -1,6 +1,6 @@
 """Sources of configuration values: a TOML file, environment variables, overrides of the command line or of Python.
 
-Each source becomes a Layer. Errors of its form are added to a list of problems, one line each.
+Each source becomes a ConfigLayer. Errors in its syntax are added to a list of problems, one line each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ENVIRONMENT_PREFIX = "SWMODEL_"
 HEADER_PATTERN = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")
 KEY_PATTERN = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*=""")
 
-#: Lists of tables, [[station]] in place of output.stations.
+#: Lists of tables and the keys that they stand for: [[station]] in place of output.stations.
 LISTS_OF_TABLES = {
     "station": ("output", "stations"),
     "section": ("output", "sections"),
@@ -27,9 +27,9 @@ LISTS_OF_TABLES = {
 }
 LISTS_OF_TABLES |= {"drifters": ("output", "drifters")}
 
-#: Largest size of a file, bytes; a complete one with all its comments has 10 kB, one with 20 000 gauges 1.4 MB.
+#: Largest size of a file, bytes; a complete one with all comments is 10 kB large, one with 20 000 gauges 1.4 MB.
 MAX_CONFIG_FILE_BYTES = 2_000_000
-#: Most dots in a line: those of file names, numbers and keys.
+#: Most dots in a line, for file names, numbers and keys.
 MAX_DOTS_PER_LINE = 100
 
 
@@ -64,22 +64,22 @@ def layer_from_file(path: Path, problems: list[str]) -> ConfigLayer:
 
 
 def read_text_file(path: Path, max_bytes: int, kind_of_file: str) -> str:
-    """The text of a file. ConfigError: it cannot be read, or is no `kind_of_file` as it exceeds `max_bytes` bytes."""
+    """The text of a file. ConfigError: it cannot be read, or is no `kind_of_file`, which has at most `max_bytes`."""
     if not os.path.exists(path):
         raise ConfigError([f"{path}: there is no such file"])
     if not os.path.isfile(path):
         raise ConfigError([f"{path}: is a folder, a device or a pipe, not a file"])
     try:
         if path.stat().st_size > max_bytes:
-            raise ConfigError([f"{path}: is no {kind_of_file}: it has more than {max_bytes} bytes"])
-        return path.read_bytes().decode("utf-8-sig")  # without the mark of some editors
+            raise ConfigError([f"{path}: is not a {kind_of_file}: it has more than {max_bytes} bytes"])
+        return path.read_bytes().decode("utf-8-sig")  # without the byte order mark of some editors
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise ConfigError([f"{path}: cannot be read: {reason}"]) from None
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text. ValueError: it is none; a name of thousands of parts would take tomllib minutes."""
+    """The tables of a TOML text. ValueError: it is not TOML, or a key has many parts, which takes tomllib minutes."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > MAX_DOTS_PER_LINE and not line.lstrip().startswith("#"):
             raise ValueError(f"more than {MAX_DOTS_PER_LINE} dots (at line {number}, column 1)")
@@ -103,7 +103,7 @@ def layer_from_tables(tables: Mapping, line_numbers: Mapping, path: Path, proble
                 )
             }
         elif not isinstance(table, dict):
-            problems.append(f'{context}: "{section}" stands outside a section: write [grid] or another above its keys')
+            problems.append(f'{context}: "{section}" is outside a section: write [grid] or another one above it')
             continue
         else:
             contexts = {key: f"{path}:{line_numbers.get((section, key), line)}: {section}.{key}" for key in table}
@@ -147,7 +147,7 @@ def layer_from_mapping(tables: Mapping, context: str) -> ConfigLayer:
 def layer_from_environment(environ: Mapping[str, str], sections: Iterable[str]) -> ConfigLayer:
     """The layer of the variables SWMODEL_<SECTION>_<KEY>, also of unknown sections.
 
-    A variable with one word after the prefix, such as SWMODEL_CACHE, is no key.
+    A variable with one word after the prefix, such as SWMODEL_CACHE, is not a key.
     """
     layer: ConfigLayer = {}
     prefixes = {f"{ENVIRONMENT_PREFIX}{section.upper()}_": section for section in sections}
@@ -182,12 +182,12 @@ def layer_from_overrides(
             continue
         full_names = [f"{section}.{key}" for section, key in known_keys if key == name]
         hint = f'; did you mean "{full_names[0]}"?' if full_names else ", such as grid.nx"
-        problems.append(f"{context}: a key is written section.key{hint}")
+        problems.append(f"{context}: write the key as section.key{hint}")
     return layer
 
 
 def parse_value(text: str) -> Any:
-    """The value of a text in TOML; any other text stays a text."""
+    """The value of a text in TOML; a text that is not TOML stays as it is."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

@@ -26,10 +26,10 @@ COMMON_KEYS = {
 
 
 def to_toml(config: Config, comments: bool = False) -> str:
-    """The whole configuration; `load` of the text gives it back.
+    """The whole configuration as TOML, which `load` reads back.
 
     Args:
-        comments: a line of help above each key, with units and choices; keys not in use appear as comments.
+        comments: write a line of help above each key, with units and choices, and unused keys as comments.
     """
     lines = []
     for name in Config.model_fields:
@@ -49,13 +49,13 @@ def to_toml(config: Config, comments: bool = False) -> str:
 
 
 def template(config: Config) -> str:
-    """The keys that a user changes first, with units and choices: `load` of the text gives the configuration.
+    """The keys that a user changes first, with units and choices: `load` of the text returns the configuration.
 
     These are the keys of the case, the COMMON_KEYS, and those whose value is not the section's default.
     """
     lines = [
         f"# {cases.description(config.case).strip().splitlines()[0]}",
-        "# A key that is left out keeps its default: `swmodel init --all` prints all of them.",
+        "# A key that is left out keeps its default: `swmodel init --all` prints all keys.",
     ]
     for name in Config.model_fields:
         section = getattr(config, name)
@@ -72,7 +72,6 @@ def template(config: Config) -> str:
 
 
 def line_with_help(section: Section, key: str) -> str:
-    """A key with its value and its help, in a line of TOML."""
     return (
         f"{f'{key} = {toml_value(getattr(section, key))}':<30}  # "
         f"{help_text(type(section).model_fields[key], MAX_LISTED_CHOICES)}"
@@ -108,7 +107,7 @@ def toml_value(item: Any) -> str:
     if isinstance(item, str):
         return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(item, tuple):
-        tables = item and isinstance(item[0], Section)  # one a line
+        tables = item and isinstance(item[0], Section)  # one per line
         parts = (",\n  " if tables else ", ").join(toml_value(part) for part in item)
         return f"[\n  {parts}\n]" if tables else f"[{parts}]"
     if isinstance(item, Section):

@@ -1,4 +1,4 @@
-"""User-defined terms: check that they can be computed, identify them, and give each run its own."""
+"""User terms: check that they can be computed, identify them by checksum, and give each run its own copy."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ...ocean.user_term import SCALAR_PARAMS, source_line_of
 from ...setup.fields.record_notes import sha256
 from ...setup.setup import Setup
 
-#: A term is identified by its tendencies of random fields in every CELL_STRIDE-th cell, to so many digits.
+#: A term is identified by its tendencies for random fields in every CELL_STRIDE-th cell, in this number format.
 SEED, CELL_STRIDE, NUMBER_FORMAT = 11, 8, "%.5e"
-#: Between which numbers these fields lie; and others, as a term may have conditions.
+#: The range of these fields, and a wider range, because a term may contain conditions.
 VALUE_RANGE, WIDE_VALUE_RANGE = (1.0, 2.0), (-1e4, 1e4)
-#: Difference of a tendency, relative to its largest value, that is rounding.
+#: Largest difference of a tendency, relative to its largest value, that counts as rounding.
 ROUND_OFF = 1e-6
 
 
 def check_terms(setup: Setup) -> None:
-    """Check that the user-defined terms can be computed. ConfigError or UsageError: one cannot."""
+    """Check that the user terms can be computed. ConfigError: one cannot."""
     config, scheme = setup.config, setup.scheme
     problems, names = [], [term.name for term in scheme.user_terms]
     problems += [
-        f"terms: there are two called {name}; give one another name"
+        f"terms: two are called {name}; give one of them another name"
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]
@@ -39,7 +39,7 @@ def check_terms(setup: Setup) -> None:
         functions_of_case = [name for name in coefficients if callable(getattr(config.case, name, None))]
         if missing := [name for name in coefficients if name not in (*config.python.names, *functions_of_case)]:
             problems += [
-                f'terms: {term.name} asks for {name}; give it, as fields={{"{name}": function}}, or one of '
+                f'terms: {term.name} asks for {name}; give it as fields={{"{name}": function}}, or use one of '
                 f"{', '.join((*COEFFICIENTS, *SCALAR_PARAMS))}"
                 for name in missing
             ]
@@ -59,7 +59,7 @@ def check_term(term: Term, scheme: Scheme, parameters: Mapping) -> None:
     finite = {name: np.isfinite(values) for name, values in rates.items()}
     if fields_not_finite := [name for name, of in finite.items() if not (of.all() if term.parameters else of.any())]:
         raise UsageError(
-            f"{context} returns values that are not finite for {', '.join(fields_not_finite)}, of fields from 1 to 2"
+            f"{context} returns values that are not finite for {', '.join(fields_not_finite)}, given fields from 1 to 2"
         )
     rates_of_narrow_halo = tendencies_of_random_fields(
         term, scheme, parameters, replace(scheme, term_names=(), user_terms=(term,)).halo_width
@@ -68,7 +68,7 @@ def check_term(term: Term, scheme: Scheme, parameters: Mapping) -> None:
         largest = np.abs(values[finite[name]]).max(initial=0.0)
         if not np.allclose(rates_of_narrow_halo[name], values, rtol=0.0, atol=ROUND_OFF * largest, equal_nan=True):
             raise UsageError(
-                f"{context}: the tendency of {name} depends on the block of a cell; use `map` for functions of each "
+                f"{context}: the tendency of {name} depends on the block of the cell; use `map` for functions of each "
                 "cell alone, and means, differences or operators.cell_by_cell for neighbours"
             )
 
@@ -92,7 +92,7 @@ def tendencies_of_random_fields(
     width: int = MAX_HALO_WIDTH,
     value_range: tuple[float, float] = VALUE_RANGE,
 ) -> dict[str, np.ndarray]:
-    """Tendencies [CELLS, CELLS] of random fields by one term; around these cells the fields are the same for any width.
+    """Tendencies of random fields by one term, [TEST_BLOCK_CELLS, TEST_BLOCK_CELLS]; fields are the same for any width.
 
     `parameters` are by the names of terms; `width` is the width of the halo.
     """
@@ -135,8 +135,8 @@ def with_new_terms(setup: Setup) -> Setup:
 class TendencyGuard:
     """The tendency of a term, as long as it computes the same as when this object was made.
 
-    A function may read globals, attributes, dicts or files that change. JAX and the native step keep the recorded
-    computation; each new recording checks the function again.
+    A function may read globals, attributes, dicts or files that change. JAX and the native step keep the traced
+    computation; each new trace checks the function again.
     """
 
     def __init__(self, term: Term, scheme: Scheme):
@@ -148,8 +148,8 @@ class TendencyGuard:
         term = self._term
         if self._checksums() != self._first_checksums:
             raise UsageError(
-                f"terms: {source_line_of(term.tendency)}: {term.name} has changed since the run was made, with a "
-                f"global, an attribute or a dict that it reads; give each run its own function, as "
+                f"terms: {source_line_of(term.tendency)}: {term.name} has changed since the run was made, through a "
+                f"global, an attribute or a dict that it reads; give each run its own function, such as "
                 f"functools.partial({term.name}, rate=1e-4), or finish one run before you make the next"
             )
         return term.tendency(flow, params, now)

@@ -16,9 +16,9 @@ CONTROL_NAMES = dict.fromkeys(f"{array_of(name)}[CONSTITUENT,PART]" if index_of(
 
 
 def check_control_name(name: str) -> str:
-    """The name of a control. ValueError: it is none."""
+    """The name of a control. ValueError: it is not one."""
     if name not in CONTROLS:
-        raise ValueError(f'no choice "{name}"; {suggest(name, CONTROLS)}')
+        raise ValueError(f'"{name}" is not a choice; {suggest(name, CONTROLS)}')
     return name
 
 
@@ -38,7 +38,7 @@ class BaseAssimilationOptions(Section):
     )
     observations: str = option("", "file", "NetCDF file of observations; empty: a twin experiment, which makes its own")
     controls: tuple[ControlName, ...] = option(
-        ("eta", "u", "v"), "", f"fields to estimate: {', '.join(CONTROL_NAMES)}; as boundary_tide_level[M2,cosine]"
+        ("eta", "u", "v"), "", f"fields to estimate: {', '.join(CONTROL_NAMES)}; e.g. boundary_tide_level[M2,cosine]"
     )
     every_steps: int = option(1, "steps", "steps between states that are compared with observations", ge=1)
     length: float = option(0.0, "m", "correlation length of the first guess's errors, for fields", ge=0)
@@ -48,19 +48,19 @@ class BaseAssimilationOptions(Section):
     correlation_time: float = option(
         0.0, "s", "correlation time of these errors in records of corrections and waves; 0: independent", ge=0
     )
-    correction_length: float = option(0.0, "m", "correlation length of corrections; 0: the same length", ge=0)
+    correction_length: float = option(0.0, "m", "correlation length of corrections; 0: as `length`", ge=0)
     correction_every: Duration = option(86400.0, "s", "time between records of corrections")
     balanced: bool = option(False, "", "whether errors of eta come with currents in geostrophic balance")
     cycle_steps: int = option(0, "steps", "letkf: steps between analyses; 0: one at the end of the run", ge=0)
-    localisation: float = option(0.0, "m", "letkf: distance from which on an observation has no influence", ge=0)
+    localisation: float = option(0.0, "m", "letkf: distance beyond which an observation has no influence", ge=0)
     inflation: float = option(1.0, "1", "letkf: factor of the members' covariance at each analysis", ge=1)
     relaxation: float = option(
         0.5, "1", "letkf: part of the spread's decrease at an analysis that is undone", ge=0, le=1
     )
-    impact: str = option("", "", "quantity on which each observation's impact is computed, as energy; empty: none")
+    impact: str = option("", "", "quantity on which each observation's impact is computed, such as energy; empty: none")
     impact_days: float = option(0.0, "days", "time of this quantity after the window", ge=0)
     outer: int = option(10, "iterations", "most outer iterations, each with a new run and its derivative", ge=1)
-    inner: int = option(50, "iterations", "most iterations of conjugate gradients in each outer iteration", ge=1)
+    inner: int = option(50, "iterations", "most conjugate-gradient iterations per outer iteration", ge=1)
     gradient: float = option(1e-3, "1", "norm of the gradient to stop at, relative to its first value", gt=0, lt=1)
 
 

@@ -17,8 +17,8 @@ class Case(Section):
     A subclass has a docstring and may have the following. Annotated attributes made by `option` are keys of the
     table `[case]`. The dict `defaults`, {section: {key: value}}, replaces defaults of the configuration. Functions
     of (self, config, at) give the fields in `ocean.table.INPUT_FIELDS`, functions of (self, state, grid, t) are terms
-    (`ocean.user_term`). It may have a known answer, `theory`, and a storm, `centre`. The case has the name of its
-    class: DoubleGyre is `double_gyre`.
+    (`ocean.user_term`). It may define an analytic solution, `analytic_solution`, and the `centre` of a storm. The case
+    has the name of its class: DoubleGyre is `double_gyre`.
 
     Attributes:
         kinds: the kinds of grid that its formulas are made for.
@@ -33,12 +33,11 @@ class Case(Section):
 
     name: str = option("", "", "name of the case, one of `swmodel cases`")
     file: str = option("", "", "Python file with a user-defined case, in place of a name")
-    sha256: str = option("", "", "SHA-256 of that file, recorded by runs; another file is an error")
+    sha256: str = option("", "", "SHA-256 of that file, recorded by runs; a changed file is an error")
 
     @model_validator(mode="before")
     @classmethod
     def add_name(cls, values: Any) -> Any:
-        """The values with the name of the case, which follows from the class."""
         return values if isinstance(values, Case) else values | {"name": case_name(cls)}
 
     def start_date(self) -> str:
@@ -46,14 +45,14 @@ class Case(Section):
         return ""
 
     def analytic_solution(self, config: Any, at: Any, t: float) -> dict[str, Any]:
-        """The known answer {name of a field: values at the given Points} at t s since the start.
+        """The analytic solution {name of a field: values at the given Points} at t s since the start.
 
-        Pictures of the package's cases show it; for a picture a user's own case is not executed.
+        Pictures of the package's cases show it; user-defined cases are not executed for pictures.
         """
         return {}
 
     def centre(self, config: Any, t: float) -> tuple[float, float] | None:
-        """Where the case's storm is at t s since the start, in m or degrees; None: there is none."""
+        """Position of the case's storm at t s since the start, in m or degrees; None: there is no storm."""
         return None
 
     def for_record(self) -> Case:
@@ -62,7 +61,7 @@ class Case(Section):
 
 
 class CaseFromTheory(Case):
-    """A case that starts from its known answer."""
+    """A case that starts from its analytic solution."""
 
     def eta(self, config: Any, at: Any) -> Any:
         return self.analytic_solution(config, at, 0.0)["eta"]

@@ -30,7 +30,7 @@ NEW_NAMES = {"theory": "analytic_solution", "believed": "prior_config"}
 
 
 def declaration_problems(case: type[Case]) -> Iterator[str]:
-    """The problems of the class of a case, one line each, which begins with the name of the attribute."""
+    """The problems of a case class, one line each, which begins with the name of the attribute."""
     if not isinstance(case.defaults, dict) or not all(isinstance(each, dict) for each in case.defaults.values()):
         yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
         return
@@ -61,7 +61,7 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
 def option_problem(name: str, field: FieldInfo) -> str:
     """The problem of an option of a case; "" for none."""
     if name in Case.model_fields or hasattr(Case, name) or name in map(array_of, INPUT_FIELDS):
-        return "this name has another meaning in every case; give the option another"
+        return "this name has another meaning in every case; choose another one"
     if "unit" not in cast(dict, field.json_schema_extra or {}):
         return f'write {name}: float = option(1.0, "m", "its meaning"), with its own type and unit'
     return (
@@ -74,15 +74,15 @@ def option_problem(name: str, field: FieldInfo) -> str:
 def function_problem(name: str, value: Any, known_names: Collection[str]) -> str:
     """The problem of an attribute of the class of a case; "" for none.
 
-    A function of the SIGNATURE must have a name in `known`, or one that begins with an underscore: so a misspelt field
-    is an error.
+    A function with FIELD_SIGNATURE must have a name in `known_names`, or one that begins with an underscore, so that a
+    misspelt field is an error.
     """
     if new_name := NEW_NAMES.get(name, name.replace("outside_", "boundary_") if name.startswith("outside_") else ""):
-        return f"is {new_name} now; rename it"
+        return f"is called {new_name} now; rename it"
     may_vary = name in VARIABLES and VARIABLES[name].varies_in_time
     is_field_function = parameter_names(value) == FIELD_SIGNATURE or is_field_in_time(value)
     if name in known_names and (not is_field_function or is_field_in_time(value) and not may_vary):
         return f"must be a function of ({', '.join(FIELD_SIGNATURE)})"
     if is_field_function and name not in known_names and not name.startswith("_") and not hasattr(Case, name):
-        return f"no such field; {suggest(name, known_names)} (a helper stands outside the class, or begins with _)"
-    return "a term of swmodel has this name; give yours another" if name in TERMS and is_term_function(value) else ""
+        return f"no such field; {suggest(name, known_names)} (put a helper outside the class, or begin its name with _)"
+    return "a term of swmodel has this name; choose another one" if name in TERMS and is_term_function(value) else ""

@@ -25,20 +25,19 @@ class SchemeOptions(Section):
     face_thickness: Literal["centred"] = option("centred", "", "thickness of the layer on the faces of its cells")
 
 
-#: Thickness in units of `drying.thickness` above which faces are wholly open. Thin layers that drain end between 1 and
-#: this.
+#: Thickness in units of `drying.thickness` above which faces are fully open. Layers that drain end between 1 and this.
 WET_THICKNESS_RATIO = 2.0
 
 
 class DryingOptions(Section):
-    """Coasts that flood and fall dry; then depths may be negative, the heights of land."""
+    """Coasts that flood and fall dry; depths may then be negative, the heights of land."""
 
     active: bool = option(False, "", "whether land floods and falls dry")
     thickness: float | None = option(
         None,
         "m",
-        "thickness of water above the higher bed below which a face closes; none: a thousandth of the largest depth, "
-        "at most 1 cm",
+        "a face closes if water above the higher bed is thinner than this; none: a thousandth of the largest depth, at "
+        "most 1 cm",
         gt=0,
     )
 
@@ -48,7 +47,7 @@ class DryingOptions(Section):
         return WET_THICKNESS_RATIO * self.thickness if self.active and self.thickness else None
 
     def wet_thickness_in(self, dtype: str) -> float | None:
-        """`wet_thickness` in a precision, to compare it with thickness of that precision in another."""
+        """`wet_thickness` rounded to a precision, for comparison with thickness that was rounded to it."""
         return None if self.wet_thickness is None else float(np.dtype(dtype).type(self.wet_thickness))
 
 
@@ -66,7 +65,7 @@ class TimeOptions(Section):
     max_substeps: int = option(
         1,
         "",
-        "most substeps of a step while the flow is too fast for dt, a power of two; 1: all steps have the length dt",
+        "most substeps per step while the flow is too fast for dt, a power of two; 1: all steps have the length dt",
         ge=1,
         le=1024,
     )
@@ -74,22 +73,22 @@ class TimeOptions(Section):
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
     robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)
     calendar: CalendarName = option("proleptic_gregorian", "", "CF calendar of the run")
-    start: str = option("", "", 'date of the start, as "2020-03-01T06:00"; without one, times count from 2000-01-01')
+    start: str = option("", "", 'date of the start, "2020-03-01T06:00"; without one, times count from 2000-01-01')
 
     @field_validator("max_substeps")
     @classmethod
     def check_power_of_two(cls, number: int) -> int:
-        """The number. ValueError: it is no power of two."""
+        """The number. ValueError: it is not a power of two."""
         if number & (number - 1):
-            raise ValueError(f"must be a power of two, as {2 ** number.bit_length()}: steps are halved")
+            raise ValueError(f"must be a power of two, such as {2 ** number.bit_length()}, because steps are halved")
         return number
 
     @field_validator("start")
     @classmethod
     def check_start_date(cls, text: str, info: ValidationInfo) -> str:
-        """The text. ValueError: it is no date of the calendar."""
+        """The text. ValueError: it is not a date of the calendar."""
         if text and not format_date(text):
-            raise ValueError(f'"{text}" is no date; write it as "2020-03-01" or "2020-03-01T06:00"')
+            raise ValueError(f'"{text}" is not a date; write it as "2020-03-01" or "2020-03-01T06:00"')
         if text and "calendar" in info.data and not is_valid_date(text, info.data["calendar"]):
             raise ValueError(f'the calendar {info.data["calendar"]} has no "{text}"')
         return text

@@ -42,7 +42,7 @@ class ExtentKeys(NamedTuple):
     start: str = ""
 
 
-#: The extents of each kind of grid. A later source with size or end replaces both. Only the size is kept.
+#: The extents of each kind of grid. A later source with size or end replaces both. The grid keeps only the size.
 EXTENT_KEYS = {
     "plane": (ExtentKeys("nx", "dx", "lx"), ExtentKeys("ny", "dy", "ly")),
     "latlon": (ExtentKeys("nx", "dlon", "east", "west"), ExtentKeys("ny", "dlat", "north", "south")),
@@ -56,7 +56,7 @@ KEYS_BY_KIND = {
 
 
 def cells_between(size: Any, end: Any, start: Any = 0.0) -> int | None:
-    """Number of cells of a size in the domain, rounded; None where the arguments are no positive numbers."""
+    """Number of cells of a size in the domain, rounded; None if the arguments are not positive numbers."""
     if not all(isinstance(each, int | float) and math.isfinite(each) for each in (size, end, start)):
         return None
     return max(1, round((end - start) / size)) if size > 0 and end > start else None
@@ -79,10 +79,10 @@ class GridOptions(Section):
     dy: float | None = option(5e3, "m", "cell size in y (or give ly)", gt=0)
     lx: float | None = option(None, "m", "size of the domain in x; dx is lx / nx (or give dx)", gt=0)
     ly: float | None = option(None, "m", "size of the domain in y; dy is ly / ny (or give dy)", gt=0)
-    west: float | None = option(None, "degrees", "longitude of the western edge (latlon); none: 0 on a ring")
+    west: float | None = option(None, "degrees", "longitude of the western edge (latlon); none: 0 if periodic")
     south: float | None = option(None, "degrees", "latitude of the southern edge (latlon)")
     dlon: float | None = option(
-        None, "degrees", "cell size in longitude (latlon; or give east); none: 360 / nx on a ring", gt=0
+        None, "degrees", "cell size in longitude (latlon; or give east); none: 360 / nx if periodic", gt=0
     )
     dlat: float | None = option(None, "degrees", "cell size in latitude (latlon; or give north)", gt=0)
     east: float | None = option(None, "degrees", "longitude of the eastern edge; dlon is (east - west) / nx")
@@ -101,19 +101,17 @@ class GridOptions(Section):
         "rotation rate of the planet (latlon), f = 2 rotation sin(latitude) where physics.f0 and physics.beta are 0; "
         f"none: {EARTH_ROTATION_RATE:g}",
     )
-    periodic_x: bool = option(True, "", "whether x is a ring; false: walls in the west and the east")
-    periodic_y: bool = option(False, "", "whether y is a ring; false: walls in the south and the north")
+    periodic_x: bool = option(True, "", "whether x is periodic; false: walls in the west and the east")
+    periodic_y: bool = option(False, "", "whether y is periodic; false: walls in the south and the north")
     origin: Literal["edge", "centre", "middle"] = option(
         "edge", "", "place of x = y = 0: south-west edge, centre of the first cell, or middle of the domain"
     )
 
     @property
     def extents(self) -> tuple[ExtentKeys, ExtentKeys]:
-        """The keys of this kind of grid, along x and y."""
         return EXTENT_KEYS[self.kind]
 
     def is_set(self, key: str) -> bool:
-        """Whether a source has set this key."""
         return key in self.model_fields_set and getattr(self, key) is not None
 
     def contradictions(self) -> dict[str, str]:
@@ -125,9 +123,9 @@ class GridOptions(Section):
         for kind, keys in KEYS_BY_KIND.items():
             for key in (key for key in keys if kind != self.kind and self.is_set(key)):
                 has = ", ".join(KEYS_BY_KIND[self.kind])
-                yield key, f'is of grid.kind = "{kind}"; this grid is "{self.kind}", which has {has}'
+                yield key, f'belongs to grid.kind = "{kind}"; this grid is "{self.kind}", which has {has}'
         if self.kind == "latlon" and self.periodic_y:
-            yield "periodic_y", "must be false on a sphere: latitudes are no ring"
+            yield "periodic_y", "must be false on a sphere: latitudes are not periodic"
         if self.pole is not None and abs(self.pole[1]) > POLE_LATITUDE:
             yield "pole", f"its latitude, {self.pole[1]:.10g}, is beyond 90 degrees: give longitude, latitude"
 
@@ -146,14 +144,14 @@ class GridOptions(Section):
                 yield end if start else size, f"must be given, in {unit} (or {size if start else end})"
             elif last is not None and not first < last:
                 hint = ": longitudes may exceed 360" if end == "east" else ""
-                yield end, f"{last:.12g} {unit} are not beyond {start} = {first:.12g} {unit}{hint}"
+                yield end, f"{last:.12g} {unit} is not beyond {start} = {first:.12g} {unit}{hint}"
             elif (
                 last is not None
                 and self.is_set(size)
                 and not math.isclose(first + n_cells * cell_size, last, rel_tol=ROUND_OFF)
             ):
                 prefix = f"{first:.12g} + " if start else ""
-                equation = f"are not {prefix}{cells} {size} = {prefix}{n_cells} x {cell_size:.12g} {unit}"
+                equation = f"is not {prefix}{cells} {size} = {prefix}{n_cells} x {cell_size:.12g} {unit}"
                 yield end, f"{last:.12g} {unit} {equation}; leave out {end} or {size}"
             else:
                 cell_size = cell_size if last is None or self.is_set(size) else (last - first) / n_cells
@@ -164,7 +162,7 @@ class GridOptions(Section):
                     yield size if self.is_set(size) else end, requirement
 
     def sphere_problems(self) -> Iterator[tuple[str, str]]:
-        """Edges at or beyond a pole, longitudes that overlap, and rings that are not closed."""
+        """Edges at or beyond a pole, longitudes that overlap, and periodic ones that are not a full circle."""
         if self.kind == "plane":
             return
         grid: Any = self.with_cell_sizes()
@@ -172,8 +170,8 @@ class GridOptions(Section):
             if abs(latitude) > POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:
                 yield (
                     key if self.is_set(key) else "dlat",
-                    f"the {key}ern edge lies at latitude {latitude:.10g}; latitudes up to "
-                    f"{POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:g} can, as cells have no width at a pole",
+                    f"the {key}ern edge is at latitude {latitude:.10g}, but may be at most at "
+                    f"{POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:g}, because cells have no width at a pole",
                 )
         width, key = grid.nx * grid.dlon, "dlon" if self.east is None else "east"
         is_full_circle = math.isclose(width, FULL_CIRCLE_DEGREES, rel_tol=ROUND_OFF)
@@ -182,8 +180,8 @@ class GridOptions(Section):
         elif self.periodic_x and not is_full_circle:
             yield (
                 key,
-                f"the domain is {width:.10g} degrees wide, which closes no ring of 360; periodic_x=false puts walls "
-                "at the west and the east",
+                f"the domain is {width:.10g} degrees wide, not a full circle of 360; periodic_x=false puts walls in "
+                "the west and the east",
             )
 
     def with_cell_sizes(self) -> GridOptions:

@@ -25,7 +25,7 @@ else:
         "InputOptions",
         __base__=Section,
         state=(str, option("", "", "restart file, or folder of a run, from whose last state the run starts")),
-        __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
+        __doc__='NetCDF files for fields: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
         **{
             row.name: (str, option("", "", f"{row.long_name}, {row.units}, {LOCATION_WORDS[row.location]}"))
             for row in (VARIABLES[name] for name in INPUT_FIELDS if not index_of(name))
@@ -33,7 +33,7 @@ else:
         **{
             array: (
                 tuple[str, ...],
-                option((), "file", f"tide outside, {what} of each constituent, {units}, {LOCATION_WORDS[location]}"),
+                option((), "file", f"boundary tide, {what} of each constituent, {units}, {LOCATION_WORDS[location]}"),
             )
             for array, (location, units, what, _) in ARRAYS.items()
         },
@@ -56,9 +56,9 @@ def input_class(tracers: tuple[str, ...]) -> type[InputOptions]:
 
 
 class ForcingOptions(Section):
-    """Forcing by formulas in time."""
+    """Forcing by formulas that vary in time."""
 
-    every: Duration = option(3600.0, "s", "model time between the records of formulas in time")
+    every: Duration = option(3600.0, "s", "model time between the records of these formulas")
 
 
 class PythonOptions(Section):
@@ -86,5 +86,4 @@ class PythonOptions(Section):
 
     @property
     def names(self) -> list[str]:
-        """The names of the fields."""
         return [text.split()[0] for text in self.fields]

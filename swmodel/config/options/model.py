@@ -35,7 +35,6 @@ class BaseConfig(Section):
     @field_validator("grid")
     @classmethod
     def add_cell_sizes(cls, grid: GridOptions) -> GridOptions:
-        """The grid with the sizes of its cells."""
         return grid.with_cell_sizes()
 
 
@@ -54,7 +53,7 @@ else:
 
 
 class Config(ConfigWithTerms):
-    """The configuration of a run, which cannot be changed: `config.section.key`. `swmodel.load` makes one."""
+    """The immutable configuration of a run, with values `config.section.key`. `swmodel.load` makes one."""
 
     scheme: SchemeOptions = option(SchemeOptions, "", "")
     drying: DryingOptions = option(DryingOptions, "", "")
@@ -71,7 +70,7 @@ class Config(ConfigWithTerms):
     @model_validator(mode="before")
     @classmethod
     def add_tracer_keys(cls, sections: Any) -> Any:
-        """The sections; [input] and [output] with the names of the tracers."""
+        """The sections, with keys and choices for the tracers in [input] and [output]."""
         tracers = dict(sections.get("physics", {})).get("tracers", ())
         names = tuple(dict(each)["name"] for each in tracers)
         classes = {"input": input_class(names), "output": output_class(names)}
@@ -82,7 +81,7 @@ class Config(ConfigWithTerms):
     _checked: bool = PrivateAttr(default=False)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Config:
-        """A copy; one with changes has not been checked."""
+        """A copy; one with changes counts as unchecked."""
         copy = super().model_copy(update=update, deep=deep)
         copy._checked = self._checked and not update
         return copy

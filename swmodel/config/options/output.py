@@ -23,19 +23,16 @@ else:
 
 
 def to_upper_case(text: Any) -> Any:
-    """The name of a constituent in capitals, as in the table."""
     return text.upper() if isinstance(text, str) else text
 
 
 def check_position(value: Any) -> Any:
-    """Two numbers as a tuple."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError("must be two numbers, [x, y] in m or [longitude, latitude]")
     return tuple(value)
 
 
 def check_box(value: Any) -> Any:
-    """Four numbers as a tuple."""
     if not isinstance(value, list | tuple) or len(value) != 4:
         raise ValueError("must be four numbers: west, east, south and north, in m or degrees")
     return tuple(value)
@@ -47,7 +44,7 @@ Position = Annotated[tuple[float, float], BeforeValidator(check_position)]
 
 
 class StationOptions(Section):
-    """A gauge, where eta, u, v and the tracers are written as series: a table [[station]]."""
+    """A gauge, where eta, u, v and the tracers are written as time series: a table [[station]]."""
 
     name: PlaceName = option(..., "", "name of the station")
     lon: float | None = option(None, "degrees", "longitude, on a sphere")
@@ -57,7 +54,7 @@ class StationOptions(Section):
 
 
 class CrossSectionOptions(Section):
-    """A line whose transport is written as a series: a table [[section]]."""
+    """A line whose transport is written as a time series: a table [[section]]."""
 
     name: PlaceName = option(..., "", "name of the section")
     start: Position = option(..., "", "start of the line, [x, y] in m or [longitude, latitude]")
@@ -65,7 +62,7 @@ class CrossSectionOptions(Section):
 
 
 class DrifterOptions(Section):
-    """A drifter that starts at a place, or those of a lattice in a box: a table [[drifters]]."""
+    """A drifter that starts at a position, or a lattice of drifters in a box: a table [[drifters]]."""
 
     at: Position | None = option(None, "", "start of a drifter, [x, y] in m or [longitude, latitude]")
     lon: float | None = option(None, "degrees", "longitude of its start, on a sphere, in place of at")
@@ -75,7 +72,7 @@ class DrifterOptions(Section):
     box: Annotated[tuple[float, float, float, float], BeforeValidator(check_box)] | None = option(
         None, "", "box of a lattice of drifters, [west, east, south, north] in m or degrees"
     )
-    spacing: float | None = option(None, "m or degrees", "distance of the drifters in a box", gt=0)
+    spacing: float | None = option(None, "m or degrees", "distance between the drifters in a box", gt=0)
 
     @model_validator(mode="before")
     @classmethod
@@ -104,7 +101,7 @@ class OutputOptions(Section):
     )
     spectra_every_steps: int | None = option(None, "steps", "steps between spectra (or give spectra)", ge=1)
     maxima: tuple[MaximumName, ...] = option(
-        (), "", "fields whose largest value of all steps so far, and its time, each snapshot has"
+        (), "", "fields whose largest value over all steps so far, and its time, are in each snapshot"
     )
     arrival: float | None = option(
         None, "m", "size of eta that counts as arrival; its first time at each point is written; none: no arrival", gt=0
@@ -113,12 +110,12 @@ class OutputOptions(Section):
         False, "", "whether the first time that water covers ground that was dry at the start is written"
     )
     harmonics: tuple[Annotated[str, BeforeValidator(to_upper_case)], ...] = option(
-        (), "", 'tidal constituents for the harmonic analysis of the run, as ["M2", "K1"]'
+        (), "", 'tidal constituents for the harmonic analysis of the run, such as ["M2", "K1"]'
     )
     harmonics_fields: tuple[Literal["eta", "u", "v", "transport_x", "transport_y"], ...] = option(
         ("eta",), "", "fields of the harmonic analysis"
     )
-    harmonics_from: Duration | None = option(None, "s", 'model time at which the harmonic analysis begins, as "5 days"')
+    harmonics_from: Duration | None = option(None, "s", 'model time at which this analysis starts, such as "5 days"')
     harmonics_every_steps: int | None = option(
         None, "steps", "steps between values of the harmonic analysis; none: a 40th of the shortest period", ge=1
     )
@@ -146,7 +143,6 @@ class OutputOptions(Section):
 
 @cache
 def output_class(tracers: tuple[str, ...]) -> type[OutputOptions]:
-    """The class of [output] in a run with these tracers."""
     if not tracers:
         return OutputOptions
     names = {"fields": (*OUTPUT_FIELDS, *tracers, *FORCING), "means": (*OUTPUT_FIELDS, *tracers)}
@@ -160,11 +156,11 @@ def output_class(tracers: tuple[str, ...]) -> type[OutputOptions]:
 class RestartOptions(Section):
     """Intervals of restart files, from which `swmodel resume` continues. The end of a run always writes one."""
 
-    every: Duration | None = option(None, "s", 'model time between restarts, as "1 day" (or give every_steps)')
+    every: Duration | None = option(None, "s", 'model time between restarts, such as "1 day" (or give every_steps)')
     every_steps: int | None = option(None, "steps", "steps between restarts (or give every)", ge=1)
     format: Literal["netcdf", "zarr"] = option(
         "netcdf", "", "format of restart files: netcdf, or zarr, which all processes write at once"
     )
     every_wall: Duration | None = option(
-        1200.0, "s", 'wall-clock time between restarts, besides those of every or every_steps; "none": only those'
+        1200.0, "s", 'wall-clock time between further restarts, besides those of every or every_steps; "none": never'
     )

@@ -16,7 +16,7 @@ from ...ocean.table import COEFFICIENTS, VARIABLES
 from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import TracerOptions
 
-#: Names that no tracer can have: of fields, terms and numbers, of what else stands in files, and of what a term reads.
+#: Names that no tracer may have: those of fields, terms, numbers, other contents of files, and what a term can read.
 RESERVED_NAMES = {
     *VARIABLES,
     *TERMS,
@@ -54,7 +54,7 @@ class BasePhysicsOptions(Section):
     reduced_gravity: bool = option(
         False,
         "",
-        "whether the layer lies over a deep one at rest: then gravity is reduced, eta is that of the interface",
+        "whether the layer lies over a deep one at rest: then gravity is the reduced one, eta that of the interface",
     )
     full_gravity: float = option(
         9.81, "m s-2", "gravity of the planet, for reduced_gravity; sea level is eta gravity / full_gravity", gt=0
@@ -62,7 +62,7 @@ class BasePhysicsOptions(Section):
     depth: float = option(100.0, "m", "resting depth where the case or a file gives none", gt=0)
     density: float = option(1025.0, "kg m-3", "density of water, which divides the wind stress", gt=0)
     f0: float = option(
-        0.0, "s-1", "Coriolis parameter at y = 0; on a sphere it replaces that of the rotation, unless 0"
+        0.0, "s-1", "Coriolis parameter at y = 0; on a sphere it replaces that of the rotation if it is not 0"
     )
     beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
     tracers: tuple[TracerOptions, ...] = option((), "", "passive tracers, each a table [[tracer]]")
@@ -71,7 +71,7 @@ class BasePhysicsOptions(Section):
     @field_validator("tracers")
     @classmethod
     def check_tracer_names(cls, tracers: tuple[TracerOptions, ...]) -> tuple[TracerOptions, ...]:
-        """The tracers. ValueError: two share a name, or one has a name of TAKEN."""
+        """The tracers. ValueError: two share a name, or one has a name in RESERVED_NAMES."""
         for name, count in Counter(each.name for each in tracers).items():
             if count > 1:
                 raise ValueError(f'{count} tracers are called "{name}"; give them different names')

@@ -25,22 +25,22 @@ class RunOptions(Section):
     exchange: Literal["auto", "mpi4jax", "ffi"] = option(
         "auto",
         "",
-        "what sends messages in mpi: mpi4jax, or swmodel's own foreign calls; auto: mpi4jax if present",
+        "what sends MPI messages: mpi4jax, or swmodel's own foreign function calls (ffi); auto: mpi4jax if present",
     )
     nproc: int = option(1, "processes", "number of processes", ge=1, le=10**6)
     devices: int = option(1, "devices", "devices of each process, for the sharded transport", ge=1, le=10**4)
     layout: str = option(
-        "", "", "blocks in y and x, as 2x3; empty chooses the shortest halos", pattern=r"^([1-9]\d{0,9}x[1-9]\d{0,9})?$"
+        "", "", "blocks in y and x, e.g. 2x3; empty: the shortest halos", pattern=r"^([1-9]\d{0,9}x[1-9]\d{0,9})?$"
     )
-    reproducible: bool = option(False, "", "same bits for every layout, some percent slower")
+    reproducible: bool = option(False, "", "same bits for every layout, a few percent slower")
     walltime: Duration | None = option(
         None, "s", 'wall-clock time after which the run stops with a restart, as seconds or "2 h"'
     )
     check_every_steps: int | None = option(
-        None, "steps", "most steps between two health checks of the state; none: those of half a second", ge=1
+        None, "steps", "most steps between two health checks of the state; none: as many as take half a second", ge=1
     )
     watchdog: Annotated[float, BeforeValidator(parse_duration)] = option(
-        600.0, "s", 'wall-clock time without progress after which the run is ended, as "10 min"; 0: never', ge=0
+        600.0, "s", 'wall-clock time without progress after which the run is aborted, such as "10 min"; 0: never', ge=0
     )
 
     @property
@@ -52,8 +52,8 @@ class RunOptions(Section):
 def keys_to_reset(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Keys of `run` that return to their defaults when the number of processes or of devices changes.
 
-    These are a layout and a transport made for the earlier number, and the devices where the new transport has one
-    device in a process.
+    These are a layout and a transport made for the earlier number, and the devices if the new transport has one device
+    per process.
     """
     keys = []
     if before["transport"] == "sharded" and after["transport"] in ("serial", "mpi"):

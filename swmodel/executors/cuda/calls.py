@@ -1,7 +1,7 @@
 """The kernels of a step in JAX: a foreign call that launches them, on fields in planes with halos.
 
-As in `native.calls`, but a pass writes into planes that it does not read, and where a block is its own neighbour the
-call takes several steps, as the kernels copy the halos.
+As in `native.calls`, but a pass writes into planes that it does not read. If a block is its own neighbour, one call
+takes several steps, because kernels copy the halos.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from . import library
 from .kernels import BLOCK_THREADS, CELLS_PER_THREAD
 from .split import Region
 
-#: The value of a cell without land around it, as in native/job.h.
+#: The mask bits of a cell without land around it, as in native/job.h.
 ALL_WATER_BITS = 1 + 2 + 4 + 8 * 4
-#: Columns that a row begins with, and the length of a row, in numbers: warps then read whole lines of memory.
+#: The length of a row is a multiple of this many numbers, so that warps read whole lines of memory.
 ROW_ALIGNMENT = 32
-#: Kernels count the cells of a plane in 32 bits; CUDA allows so many blocks of threads one above the other.
+#: Kernels index the cells of a plane with 32 bits; CUDA allows this many blocks of threads along a column.
 MAX_PLANE_CELLS, MAX_GRID_BLOCKS = 2**31 - 1, 2**16 - 1
 
 
@@ -39,19 +39,19 @@ class CudaCalls(NativeCalls):
     def __init__(self, kernel: StepKernel, static, dt, transport):
         super().__init__(kernel, static, dt, transport)
         (rows, columns), self.halo, self.kernels = self.shape, self.width, library.load(self.request).kernels
-        # The same for a step and its adjoint, which share a memory.
+        # The same number for a step and its adjoint, because they share a memory.
         self.halo_rows = max(self.halo, kernel.scheme.margin_of(2))
         self.plane_rows = round_up(rows, CELLS_PER_THREAD * BLOCK_THREADS[1]) + 2 * self.halo_rows
         self.row_stride = round_up(columns + 2 * self.row_padding, ROW_ALIGNMENT)
         self.plane_size = self.plane_rows * self.row_stride
         if self.plane_size > MAX_PLANE_CELLS or self.blocks(Region())[1] > MAX_GRID_BLOCKS:
             raise SetupError(
-                f"run.executor: cuda cannot be used for a block of {rows} x {columns} cells; use more devices, or xla"
+                f"run.executor: a block of {rows} x {columns} cells is too large for cuda; use more devices, or xla"
             )
         self.wraps = is_own_neighbour(transport)
 
     def plane_rotation(self, pinned=()) -> PlaneRotation:
-        """The planes of the fields but for `pinned` ones: a pass writes into planes that it does not read."""
+        """The planes of all fields except `pinned` ones; a pass writes into planes that it does not read."""
         return find_plane_rotation(self.step_code.programs, self.step_code.fields, pinned)
 
     def edges_of(self, fields, n_steps: int):
@@ -64,7 +64,7 @@ class CudaCalls(NativeCalls):
         return self.put(planes, fields)
 
     def put(self, planes, fields, memory=None, n_planes=None):
-        """The memory with the fields [ny, nx] in its `planes`; None: a new one of `n_planes` planes."""
+        """The memory with the fields [ny, nx] put into `planes`; without `memory` a new one of `n_planes` planes."""
         if memory is None:
             n_planes = self.rotation.n_planes if n_planes is None else n_planes
             memory = jnp.zeros(n_planes * self.plane_size, self.dtype)
@@ -81,7 +81,7 @@ class CudaCalls(NativeCalls):
         return self.views(memory, planes)
 
     def views(self, memory, planes) -> list:
-        """The same fields as slices of the memory."""
+        """The fields of `get`, as slices of the memory."""
         planes_of_memory, (rows, columns) = memory.reshape(-1, self.plane_rows, self.row_stride), self.shape
 
         def view(number):
@@ -91,7 +91,7 @@ class CudaCalls(NativeCalls):
         return [view(number) for number in range(len(planes))]
 
     def flags(self, skip_land: bool = False):
-        """1 for each block of threads with land in reach of its cells [down, across]."""
+        """1 for each block of threads with land within reach of its cells [blocks down, blocks across]."""
         mask_reach, (n_rows, n_columns) = self.reach_of_masks(), self.static.mask_bits.shape
         size = BLOCK_THREADS[1] * self.kernels.cells_per_thread, BLOCK_THREADS[0]
         corner = self.kernel.margin - mask_reach, (n_columns - self.shape[1]) // 2 - mask_reach
@@ -104,18 +104,17 @@ class CudaCalls(NativeCalls):
         return jax.lax.reduce_window(land.astype(np.uint8), np.uint8(0), jax.lax.max, window, size, "VALID")
 
     def blocks(self, region: Region) -> tuple[int, int]:
-        """The blocks of threads of a kernel, across and down."""
+        """The numbers of blocks of threads of a kernel, across and down."""
         (rows, columns), (south, north, west, east) = self.shape, region
         return -(-(columns + west + east) // BLOCK_THREADS[0]), -(
             -(rows + south + north) // (BLOCK_THREADS[1] * self.kernels.cells_per_thread)
         )
 
     def reach_of_masks(self) -> int:
-        """The largest distance at which cells read masks."""
         return max_reach(self.step_code.programs, ("mask",))
 
     def advance_memory(self, memory, edges: Edges, step, flags, n_steps: int, planes):
-        """All passes of `n_steps` steps from `step` on; see `native.calls.NativeCalls.advance_memory`."""
+        """Run all passes of `n_steps` steps from `step` on; see `native.calls.NativeCalls.advance_memory`."""
         static, code, (rows, columns) = self.static, self.step_code, self.shape
         n_passes = len(code.programs)
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
@@ -192,20 +191,18 @@ class CudaCalls(NativeCalls):
 
     @staticmethod
     def int64_attributes(**options: int) -> dict:
-        """Numbers of the foreign call."""
         return {name: np.int64(value) for name, value in options.items()}
 
 
 def is_own_neighbour(transport) -> bool:
-    """Whether a block is its own neighbour on all sides."""
     return transport.name == "serial"
 
 
 def find_plane_rotation(programs: Sequence[Program], fields, pinned=()) -> PlaneRotation:
-    """The planes of all fields but the pinned ones, for passes that write into planes that they do not read.
+    """The planes of all fields except pinned ones, for passes that write into planes that they do not read.
 
-    Fields that change places in memory share planes. The fields begin in the first planes, in their order, and come
-    back to them after few steps.
+    Fields that take over each other's memory share planes. The fields start in the first planes, in their order, and
+    return to them after a few steps.
     """
     rotating = [name for name in fields if name not in pinned]
     cycles, first = [], 0
@@ -228,7 +225,7 @@ def find_plane_rotation(programs: Sequence[Program], fields, pinned=()) -> Plane
 
 
 def plane_sharing_groups(programs: Sequence[Program], names: Sequence[str]) -> list[list[str]]:
-    """The names in groups: a field is with those in whose memory it may lie after a pass."""
+    """The names in groups of fields that may take over each other's memory after a pass."""
     group = {name: [name] for name in names}
     for name, other in (pair for program in programs for pair in program.planes_after.items()):
         if name in group and other in group and group[name] is not group[other]:
@@ -238,9 +235,9 @@ def plane_sharing_groups(programs: Sequence[Program], names: Sequence[str]) -> l
 
 
 def shortest_cycle(programs: Sequence[Program], group: Sequence[str]) -> tuple[list, int]:
-    """The planes of a group in each pass of each step, until they repeat, and their number: as few as will do.
+    """The planes of a group in each pass of each step until they repeat, and the smallest sufficient number of planes.
 
-    Those of a pass are {(row, name): plane}, with the rows of `PlaneRotation`.
+    The planes of a pass are {(row, name): plane}, with the rows of `PlaneRotation`.
     """
     fields_read = [{node.value for node in nodes_of([program]) if node.op == "field"} for program in programs]
     for n_planes in itertools.count(len(group)):
@@ -251,7 +248,7 @@ def shortest_cycle(programs: Sequence[Program], group: Sequence[str]) -> tuple[l
 def cycle_of_group(
     programs: Sequence[Program], fields_read: Sequence[set[str]], group: Sequence[str], n_planes: int
 ) -> list | None:
-    """The cycle of a group in so many planes; None: they are too few.
+    """The cycle of a group in `n_planes` planes; None if these are too few.
 
     A pass writes into the plane that was written the longest time ago, of those that it neither reads nor keeps.
     """
@@ -280,5 +277,5 @@ def cycle_of_group(
 
 
 def round_up(number: int, multiple: int) -> int:
-    """The least multiple of `to` that is not below a number."""
+    """The smallest multiple of `multiple` that is not below `number`."""
     return -(-number // multiple) * multiple

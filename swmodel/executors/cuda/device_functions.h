@@ -1,6 +1,6 @@
-// The words of the generated kernels, for one cell: in CUDA, and in C++ on a processor, which so tests the same text.
+// The functions that generated kernels call, for one cell: in CUDA, and in C++ for CPUs, so that tests run the same text.
 //
-// Each operation is rounded as in vector.h of the native step, so that both have the same bits. The functions exp, log,
+// Each operation is rounded as in vector.h of the native step, so that both give the same bits. The functions exp, log,
 // sin, cos and power are those of the library of the device, and differ in the last digits.
 #pragma once
 
@@ -23,7 +23,7 @@
   __attribute__((visibility("default"))) TYPE NAME;              \
   __attribute__((visibility("default"))) long NAME##_bytes = sizeof(TYPE); \
   }
-// A kernel on a processor: thread after thread.
+// A kernel on a CPU runs thread after thread.
 #define KERNEL(NAME)                                                                                        \
   static void NAME##_of_thread(const swmodel::Job& job);                                                    \
   extern "C" __attribute__((visibility("default"))) void NAME(const swmodel::Job* job, int across, int down, int x, int y) { \
@@ -67,7 +67,7 @@ DEVICE double float_from_bits(Int64 bits) { return as<double>(bits); }
 
 DEVICE float abs(float a) { return float_from_bits(bits_of(a) & 0x7fffffff); }
 DEVICE double abs(double a) { return float_from_bits(bits_of(a) & 0x7fffffffffffffffLL); }
-// What is not a number stays so.
+// NaN is propagated.
 template <class T>
 DEVICE T maximum(T a, T b) {
   return a > b || a != a ? a : b;
@@ -102,7 +102,7 @@ template <int BIT, class T>
 DEVICE T masked(T x, int cell) {
   return cell & BIT ? x : T(0);
 }
-// Numbers at a corner by the wet cells around it; arithmetic instead of tables, which would lie in memory.
+// Values at a corner, which depend on the wet cells around it; computed, because tables would be read from memory.
 template <class T>
 DEVICE T corner_weight_of(int cell, T) {
   const int n = cell >> 3 & 3;
@@ -126,7 +126,7 @@ template <class T>
 DEVICE T* temporary(const Job& job, int number) {
   return static_cast<T*>(job.temporaries) + number * job.plane_size + job.origin;
 }
-// Row j of static fields. A thread whose last cells lie beyond the block, and are not written, finds the last row there.
+// Row j of static fields. The last row also serves threads whose last cells are beyond the block and not written.
 DEVICE int row_of(const Job& job, int j) {
   const int beyond = job.static_rows - job.margin;
   return j < beyond ? j : beyond - 1;
@@ -144,7 +144,7 @@ DEVICE int mask_bits_of(const Job& job, int j, int i) {
   return job.mask_bits[job.static_origin + row_of(job, j) * job.static_stride + i];
 }
 
-// The halo of field number t of those that travel, whose number among all is f: a thread copies one value.
+// Fills the halo of exchanged field number t, which is field f of all; each thread copies one value.
 template <class T>
 DEVICE void fill_halo(const Job& job, int t, int f) {
   const int e = job.halo, ny = job.extent[0], nx = job.extent[1], across = nx + 2 * e;
@@ -169,7 +169,7 @@ DEVICE void fill_halo(const Job& job, int t, int f) {
   field[j * job.stride + i] = value;
 }
 
-// The outermost rows and columns of a field for the neighbours.
+// Copies the outermost rows and columns of a field for the neighbours.
 template <class T>
 DEVICE void pack_edges(const Job& job, int t, int f) {
   const int e = job.halo, ny = job.extent[0], nx = job.extent[1];

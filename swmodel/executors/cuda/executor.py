@@ -1,4 +1,4 @@
-"""The executor `cuda`: the loop over steps of the generated step's kernels."""
+"""The executor `cuda`: the loop over steps with the kernels of the generated step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..native.kernel import StepKernel
 from . import ABI_VERSION, LIBRARY, load_foreign_call
 from .calls import CudaCalls, is_own_neighbour
 
-#: Steps in one call where a block is its own neighbour: a call costs as much as some launches.
+#: Steps per call if a block is its own neighbour, because a call costs as much as several launches.
 STEPS_PER_CALL = 10
 
 
@@ -27,7 +27,7 @@ def register() -> None:
 
 
 def make_loop(kernel: StepKernel, transport):
-    """The function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
+    """Make the function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
 
     def loop(carry, static, dt, n, update=None, summary=()):
         return CudaCalls(kernel, static, dt, transport).advance(carry, n, update, summary)

@@ -1,13 +1,13 @@
-// The arguments of a kernel, which the foreign call fills in: numbers and pointers alone, so that the compilers of the
-// processor and of the GPU agree on its layout.
+// The arguments of a kernel, which the foreign call fills in: only numbers and pointers, so that the compilers for the
+// CPU and for the GPU agree on the layout.
 #pragma once
 
 namespace swmodel {
 
-// Fields lie in planes of `memory`, `plane_size` numbers apart, with at least `halo` rows and columns around the block; `origin`
-// is the cell (0, 0) of a plane. Static fields and mask_bits have `margin` rows around, and `static_origin` is their cell (0, 0).
-// `planes` [3, fields] are the planes that the pass reads, writes, and hands to the neighbours. Where `wraps`, the
-// block is its own neighbour; elsewhere halos come from the strips, and edges go to those of the neighbours.
+// Fields are planes of `memory`, `plane_size` numbers apart, with at least `halo` rows and columns around the block; `origin` is
+// the index of cell (0, 0) in a plane. Static fields and mask_bits have `margin` rows around the block, and `static_origin` is the
+// index of their cell (0, 0). `planes` [3, fields] are the planes that the pass reads, writes, and sends to the neighbours. If
+// `wraps`, the block is its own neighbour; otherwise halos come from `west`, ... and edges go to `edge_west`, ...
 struct Job {
   void* memory;
   void* constants;    // what `fill_constants` writes for the constant memory of the pass

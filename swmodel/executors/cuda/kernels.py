@@ -1,8 +1,8 @@
-"""The passes of a generated step as kernels: each thread computes some cells, one above the other.
+"""The passes of a generated step as kernels: each thread computes adjacent cells of a column.
 
-A thread loads all that its cells need, which the cache serves to its neighbours, too, computes each value once, and
-writes. There is no shared memory, no barrier and no atomic operation. Outputs go to planes that the pass does not read,
-so the order of threads does not matter. A block of threads with land in reach has a body of its own.
+A thread loads all values that its cells need, computes each value once, and writes. The cache serves neighbouring
+threads; there is no shared memory, no barrier and no atomic operation. Outputs go to planes that the pass does not
+read, so the order of threads does not matter. A block of threads with land within reach has separate statements.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .split import KernelPart, Region, split
 
 #: Columns and rows of threads in a block.
 BLOCK_THREADS = 32, 4
-#: Cells that a thread computes, one above the other.
+#: Adjacent cells of a column that a thread computes.
 CELLS_PER_THREAD = 2
-#: What is in front of temporaries has a multiple of so many bytes.
+#: The constants, which precede the temporaries in memory, take a multiple of this many bytes.
 CONSTANT_ALIGNMENT_BYTES = 256
 
 FILE_TEMPLATE = """#include "device_functions.h"
@@ -75,17 +75,17 @@ WATER_AND_LAND_TEMPLATE = """  if (!job.flags[blockIdx.y * gridDim.x + blockIdx.
 class CudaKernels(NamedTuple):
     """The kernels of a step."""
 
-    source: str  # CUDA C++, for device_functions.h
+    source: str  # CUDA C++ that includes device_functions.h
     cells_per_thread: int  # cells that a thread computes
-    constant_bytes: int  # bytes that are enough for what `fill_constants` writes for any pass
-    temporaries: int  # most planes of temporaries that a pass needs
+    constant_bytes: int  # bytes that suffice for what `fill_constants` writes for any pass
+    temporaries: int  # largest number of planes of temporaries that a pass needs
     regions: tuple[tuple[Region, ...], ...]  # of the kernels of each pass
 
 
 def write_kernels(
     code: StepCode, dtype: str, cells_per_thread: int = CELLS_PER_THREAD, max_values: int | None = None
 ) -> CudaKernels:
-    """The kernels of all passes of a step, each with at most so many values of a cell; see `split.split`."""
+    """The kernels of all passes of a step, each with at most `max_values` values per cell; see `split.split`."""
     passes = [PassKernels(code, number, cells_per_thread, max_values) for number in range(len(code.programs))]
     text = FILE_TEMPLATE.format(type=CPP_TYPES[dtype], passes="".join(each.text() for each in passes))
     constant_bytes = 8 * max(len(p.coefficients) + len(p.read) + len(p.program.outputs) + 8 for p in passes)
@@ -100,7 +100,7 @@ def write_kernels(
 
 
 class PassKernels:
-    """The kernels of one pass: what it needs in constant memory, its halos, its cells, and edges for the neighbours."""
+    """The kernels of one pass, which fill constant memory and halos, compute cells, and pack edges for neighbours."""
 
     def __init__(self, code: StepCode, number: int, cells_per_thread: int, max_values: int | None):
         self.code, self.number, self.cells_per_thread = code, number, cells_per_thread
@@ -115,7 +115,6 @@ class PassKernels:
         self.read = [name for name in code.fields if name in read]
 
     def text(self) -> str:
-        """The CUDA C++ of the kernels."""
         code, program = self.code, self.program
         kernel_texts = "".join(self.kernel(number, part) for number, part in enumerate(self.parts))
         products = [f"to.k[{n}] = {product(k, self.values)};" for n, k in enumerate(self.coefficients)]
@@ -137,7 +136,6 @@ class PassKernels:
         )
 
     def kernel(self, number: int, part: KernelPart) -> str:
-        """The CUDA C++ of a kernel that computes values."""
         outputs, planes = list(self.program.outputs), {node: n for n, node in enumerate(self.temporaries)}
         read = {f"f{n}": f"memory + k.read[{n}]" for n in range(len(self.read))}
         read |= {f"kept{n}": f"temporary<T>(job, {n})" for n in planes.values()}
@@ -149,7 +147,7 @@ class PassKernels:
         body = indented_block(
             CellStatements(self, values, {node: Ref(node) for node in planes if node not in part.temporaries}).lines, 2
         )
-        if not part.temporaries:  # they are computed beyond the block, too, where no flags are
+        if not part.temporaries:  # these are also computed beyond the block, where there are no flags
             water = self.code.water_forms
             values = {name: water[ref.node].moved(ref.row, ref.column) for name, ref in values.items()}
             temporary_refs = {water[node].node: Ref(node, -water[node].row, -water[node].column) for node in planes}
@@ -172,7 +170,7 @@ class PassKernels:
         )
 
     def constant(self, k: Coefficient) -> str:
-        """A Coefficient: a number, or its place in the constant memory."""
+        """A Coefficient as a number, or as an element of the constant memory."""
         if not k.powers:
             return f"T({k.number!r})"
         if k not in self.coefficients:
@@ -181,11 +179,11 @@ class PassKernels:
 
 
 class CellStatements:
-    """The statements for the cells of a thread: each value that they need, once.
+    """The statements for the cells of a thread, which compute each value once.
 
     Args:
         written: values by the names of the pointers through which they are written.
-        temporary_refs: where values are that are read from temporaries: {node: temporary}.
+        temporary_refs: {node: the temporary from which it is read}.
     """
 
     def __init__(self, owner: PassKernels, written: dict[str, Ref], temporary_refs: dict[Node, Ref]):
@@ -199,18 +197,17 @@ class CellStatements:
             self.lines.append(f"if (j + {row} < ny) {{ {stores} }}" if row else stores)
 
     def variable(self, name: str, text: str) -> str:
-        """A variable with the value of an expression."""
         if name not in self.variables:
             self.variables[name] = text
             self.lines.append(f"const auto {name} = {text};")
         return name
 
     def local_variable(self, text: str) -> str:
-        """A variable for an expression that has no name of its own."""
+        """A variable with a new name for the value of an expression."""
         return self.variable(f"t{len(self.variables)}", text)
 
     def read(self, ref: Ref) -> str:
-        """The variable that holds a value; computes what it depends on first."""
+        """The variable that holds a value, after statements that compute it."""
         node, row, column = ref
         code = self.owner.code
         if node.op == "number":
@@ -234,7 +231,6 @@ class CellStatements:
         return self.variable(name, text)
 
     def expression(self, ref: Ref) -> str:
-        """The operation of a node."""
 
         def read(arg: Ref) -> str:
             return self.read(arg.moved(ref.row, ref.column))
@@ -245,7 +241,7 @@ class CellStatements:
         return expression(ref.node, read, masked, self.owner.constant, self.local_variable)
 
     def masked(self, ref: Ref, x: str) -> str:
-        """x where a mask is 1, else 0; or the number of a mask at a corner."""
+        """x where a mask is 1, else 0; for `slip`, `corner_weight` and `dry_corner` the value of the mask."""
         node, row, column = ref
         cell = self.variable(f"cell_{row}_{column}".replace("-", "m"), f"mask_bits_of(job, j + {row}, i + {column})")
         if node.value in MASK_BITS:
@@ -254,12 +250,12 @@ class CellStatements:
 
 
 def cell_offset(row: int, column: int) -> str:
-    """The index of a cell relative to the first one of a thread."""
+    """The index of a cell relative to the first cell of a thread."""
     return f"{row} * stride + {column}" if row else f"{column}"
 
 
 def field_indices(code: StepCode, names) -> str:
-    """The numbers of fields, for an array of C++ with at least one element."""
+    """The numbers of fields as the elements of a C++ array, which needs at least one."""
     return ", ".join(str(code.fields.index(name)) for name in names) or "0"
 
 

@@ -1,8 +1,7 @@
-// The door between XLA and the kernels of a step: a foreign function that launches them on XLA's stream.
+// The interface between XLA and the kernels of a step: a foreign function that launches them on XLA's stream.
 //
-// The CUDA driver is loaded when it is first used, so that any C++ compiler builds this file, with JAX's headers alone.
-// Where SWMODEL_ON_PROCESSOR is defined, the arrays are those of a processor, and the driver is one that runs kernels
-// there: for tests.
+// The CUDA driver is loaded at its first use, so that any C++ compiler can build this file with JAX's headers alone.
+// Tests define SWMODEL_ON_PROCESSOR: then the arrays are in the memory of the CPU, and the driver runs kernels there.
 
 #include <dlfcn.h>
 
@@ -23,7 +22,7 @@ using Address = unsigned long long;  // CUdeviceptr
 
 constexpr long ABI_VERSION = 3;  // of Job and of the foreign call; as in __init__.py
 constexpr int HALO_THREADS = 128;       // threads in a block
-constexpr int COLUMNS = 32, ROWS_OF_THREADS = 4;  // THREADS in kernels.py
+constexpr int COLUMNS = 32, ROWS_OF_THREADS = 4;  // BLOCK_THREADS in kernels.py
 
 // The functions of the CUDA driver (12.0 or newer).
 struct Driver {
@@ -55,7 +54,7 @@ const Driver& driver() {
   return found;
 }
 
-// Kernels by library and name; looking them up takes longer than a launch.
+// A cache of kernels by library and name, because looking one up takes longer than a launch.
 class Kernels {
  public:
   int find(void* library, const std::string& name, void** kernel) {
@@ -74,9 +73,9 @@ class Kernels {
 
 Kernels kernels;
 
-// Passes `first` to `first + count - 1` of each of the steps for which there are values. Arrays: memory; planes [steps,
-// passes, 3, fields]; extent; values [steps, n]; slip; lines; statics; mask_bits; flags; unless `wraps` also west, east,
-// south, north. Results: memory, where it is; bytes to work in; unless `wraps` also edges west, east, south, north.
+// Launches `passes` passes from number `pass` on, of each of `steps` steps. Arrays: memory; planes [steps, passes, 3,
+// fields]; extent; values [steps, n]; slip; lines; statics; mask_bits; flags; unless `wraps` also west, east, south,
+// north. Results: the same memory; workspace; unless `wraps` also edges west, east, south, north.
 ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
   if (!driver().missing.empty()) return ffi::Error(ffi::ErrorCode::kUnavailable, driver().missing);
   const auto number = [&](const char* name) { return *numbers.get<std::int64_t>(name); };
@@ -128,7 +127,7 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
     if (!failed && x && y) failed = driver().launch(kernel, x, y, 1, threads, rows, 1, 0, stream, arguments, nullptr);
   };
   for (int n = 0; n < steps; ++n) {
-    const std::int64_t* grid = blocks.begin();  // of threads, across and down
+    const std::int64_t* grid = blocks.begin();  // blocks of threads, across and down
     job.values = at(3) + n * size(3, 1) * (single ? sizeof(float) : sizeof(double));
     for (int p = 0; p < passes; ++p) {
       const std::string pass = std::to_string(first + p);
@@ -153,7 +152,7 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
 }
 
 #ifdef SWMODEL_ON_PROCESSOR
-// One call after the other: the devices of a processor share the constants of the kernels, which GPUs have each.
+// Calls run one after the other, because the devices of a CPU share the constants of the kernels; each GPU has its own.
 ffi::Error run_steps(ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -166,7 +165,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_cuda_step, step,
     {ffi::Traits::kCmdBufferCompatible});
 #endif
 
-// See Built in parallel/foreign.py.
+// See ForeignLibrary in parallel/foreign.py.
 extern "C" {
 extern const long swmodel_abi_version = ABI_VERSION;
 extern const char* const swmodel_compiler = __VERSION__;

@@ -1,7 +1,7 @@
 """The kernels of a step, compiled for the GPU of this process and loaded by its driver.
 
-NVRTC, which comes with JAX for CUDA, compiles them; no toolkit is needed. Its results lie in the folder of compiled
-steps (`native.step_library`), by a name that follows from the text, the options and the architecture.
+NVRTC, which comes with JAX for CUDA, compiles them, so no toolkit is needed. The binaries are kept in the folder of
+compiled steps (`native.step_library`), under digests of the text, the options and the architecture.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ..native.step_library import StepRequest, read_or_make
 from .kernels import CELLS_PER_THREAD, CudaKernels, write_kernels
 
 HERE = Path(__file__).parent
-#: IEEE division and roots; products fused only where the text says so; in float32 denormal numbers are flushed.
+#: IEEE division and roots; products are fused only where the text says so; float32 denormals are flushed to zero.
 OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
-#: NVRTC of CUDA 13 and 12 by JAX's packages that need them, and the first architecture that each knows.
+#: {package of JAX: (the NVRTC that it needs, of CUDA 13 or 12, and the first architecture that this NVRTC supports)}.
 NVRTC_LIBRARIES = {"jax_cuda13_plugin": ("libnvrtc.so.13", 75), "jax_cuda12_plugin": ("libnvrtc.so.12", 50)}
 
-#: The driver's number of the major version of a GPU's architecture; that of the minor one follows.
+#: The driver's number of the attribute for the major compute capability; the next number is for the minor one.
 COMPUTE_CAPABILITY = 75
 
 log = logging.getLogger(__name__)
@@ -38,11 +38,11 @@ class KernelVariant(NamedTuple):
     """How the kernels are written and compiled."""
 
     cells_per_thread: int  # cells that a thread computes
-    max_values: int | None  # values of a cell in a kernel, see `split.split`
+    max_values: int | None  # largest number of values per cell in a kernel, see `split.split`
     options: tuple[str, ...] = ()
 
 
-#: Forms in the order in which they are tried, until no value spills from the registers into memory.
+#: Variants in the order in which they are tried, until no register spills into memory.
 KERNEL_VARIANTS = (
     KernelVariant(CELLS_PER_THREAD, None),
     KernelVariant(1, None),
@@ -50,7 +50,7 @@ KERNEL_VARIANTS = (
     KernelVariant(1, 400),
     KernelVariant(1, 400, ("--ptxas-options=-O1",)),  # else a few numbers spill around divisions in double precision
 )
-#: Letters of a text, times bytes of a number, with one kernel for each pass: compilers take minutes for longer ones.
+#: Largest text with one kernel per pass, characters times bytes per number: compilers take minutes for longer ones.
 MAX_TEXT_SIZE = 1_000_000
 
 
@@ -63,9 +63,9 @@ class LoadedKernels(NamedTuple):
 
 @lru_cache(maxsize=MAX_CACHED_STEPS)
 def unsupported_reason(request: StepRequest) -> str:
-    """Why the kernels of a step cannot be used; empty where they are compiled and loaded now."""
+    """Why the kernels of a step cannot be used, after an attempt to load them; an empty string if they can."""
     if request.scheme.drying:
-        return "drying is not computed by kernels yet"
+        return "kernels do not support drying yet"
     try:
         load(request)
     except (SetupError, UsageError) as error:
@@ -75,10 +75,7 @@ def unsupported_reason(request: StepRequest) -> str:
 
 @lru_cache(maxsize=MAX_CACHED_STEPS)
 def load(request: StepRequest) -> LoadedKernels:
-    """The kernels of a step; compiles them at first use.
-
-    SetupError: they cannot be compiled or loaded. UsageError: a term cannot be traced.
-    """
+    """The kernels of a step, compiled at first use. SetupError: this or loading fails. UsageError: tracing fails."""
     binary, kernels = compile_kernels(request, architecture())
     handle = ctypes.c_void_p()
     error = driver().cuLibraryLoadData(ctypes.byref(handle), binary, None, None, 0, None, None, 0)
@@ -109,7 +106,7 @@ def error_name(error: int) -> str:
 def architecture() -> str:
     """The architecture of the first GPU of this process, as "sm_90". SetupError: the driver finds none.
 
-    The driver is asked, as JAX must not start in a process that only starts others.
+    It asks the driver, because JAX must not start in a process that only launches others.
     """
     device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     error = driver().cuInit(0) or driver().cuDeviceGet(ctypes.byref(device), 0)
@@ -132,7 +129,7 @@ def gpu_memory_bytes() -> int:
 
 @cache
 def nvrtc(architecture: str) -> ctypes.CDLL:
-    """The compiler for an architecture. SetupError: it is missing."""
+    """NVRTC, the compiler, for an architecture. SetupError: it is missing."""
     number = int(architecture.removeprefix("sm_"))
     name_by_package = {package: name for package, (name, first) in NVRTC_LIBRARIES.items() if first <= number}
     names = [
@@ -153,16 +150,13 @@ def nvrtc(architecture: str) -> ctypes.CDLL:
 
 @cache
 def nvrtc_version(architecture: str) -> tuple[int, int]:
-    """The version of the compiler for an architecture."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     nvrtc(architecture).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return major.value, minor.value
 
 
 def compile_kernels(request: StepRequest, architecture: str) -> tuple[bytes, CudaKernels]:
-    """The binary of the kernels, and the kernels, in the first of the KERNEL_VARIANTS whose values fit into the
-    registers.
-    """
+    """The binary of the kernels, and the kernels, of the first of KERNEL_VARIANTS without register spills."""
     headers = "".join((HERE / name).read_text() for name in ("device_functions.h", "job.h"))
     for variant in KERNEL_VARIANTS:
         kernels = write_kernels(request.step_code, request.dtype, variant.cells_per_thread, variant.max_values)
@@ -172,7 +166,7 @@ def compile_kernels(request: StepRequest, architecture: str) -> tuple[bytes, Cud
         name = hashlib.sha256(repr(inputs).encode()).hexdigest()
 
         def make(text=kernels.source, options=variant.options) -> bytes:
-            log.info("compiling the kernels of this configuration for the GPU: once, some seconds")
+            log.info("compiling the kernels of this configuration for the GPU; this takes some seconds, only once")
             binary, spills = compile_text(text, architecture, options)
             return spills.to_bytes(8, "little") + binary
 
@@ -183,10 +177,7 @@ def compile_kernels(request: StepRequest, architecture: str) -> tuple[bytes, Cud
 
 
 def compile_text(text: str, architecture: str, extra_options: tuple[str, ...] = ()) -> tuple[bytes, int]:
-    """The binary of a text for an architecture, and the bytes of registers that spill into memory.
-
-    UsageError: the compiler refuses the text.
-    """
+    """The binary of a text for an architecture, and the bytes of register spills. UsageError: NVRTC refuses it."""
     library, program = nvrtc(architecture), ctypes.c_void_p()
     headers = [(HERE / name).read_bytes() for name in ("device_functions.h", "job.h")]
     names = (ctypes.c_char_p * 2)(b"device_functions.h", b"job.h")

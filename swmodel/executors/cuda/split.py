@@ -1,7 +1,7 @@
-"""A pass as several kernels, where the values of one would not fit into the registers of a thread.
+"""A pass as several kernels, for passes whose values do not fit into the registers of a thread.
 
-The early kernels write *temporaries*: values that later ones read at several cells. They compute them as far around the
-block as these read them, so all values have the bits that they have in a single kernel.
+Early kernels write *temporaries*: values that later kernels read at several cells. They compute them as far beyond the
+block as the later kernels read, so that all values have the same bits as in a single kernel.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from ..native.graph import LEAVES, Node, Program, Ref, topological
 
-#: Nodes that are tried as the next temporary: those that seem to save the most.
+#: Number of nodes that are tried as the next temporary: those that probably save the most.
 MAX_CANDIDATES = 24
 
 
 class Region(NamedTuple):
-    """Rows and columns around the block for which a kernel computes its values, too."""
+    """Rows and columns beyond the block for which a kernel also computes its values."""
 
     south: int = 0
     north: int = 0
@@ -25,7 +25,7 @@ class Region(NamedTuple):
     east: int = 0
 
     def extended_by(self, cells: Iterable[tuple[int, int]]) -> Region:
-        """The region of a value that is read so many rows and columns away."""
+        """The region of a value that is read at these offsets (rows, columns)."""
         rows, columns = zip(*cells, strict=True)
         return Region(
             max(0, self.south - min(rows)),
@@ -51,10 +51,7 @@ class KernelPart(NamedTuple):
 
 
 def split(program: Program, max_values: int | None) -> list[KernelPart]:
-    """The kernels of a pass, in their order; each computes at most so many values for a cell, if that can be reached.
-
-    None: one kernel.
-    """
+    """The kernels of a pass, in order, each with at most `max_values` values per cell if possible; None: one kernel."""
     if max_values is None:
         return [KernelPart(program.outputs, (), Region())]
     temporaries: list[Node] = []
@@ -68,9 +65,9 @@ def split(program: Program, max_values: int | None) -> list[KernelPart]:
 
 
 def value_offsets(refs: Collection[Ref], stored: Iterable[Node]) -> dict[Node, set[tuple[int, int]]]:
-    """{node: rows and columns away} of the values that a thread reads or computes for some refs.
+    """{node: {offsets (rows, columns)}} of the values that a thread reads or computes for some refs.
 
-    It reads `stored` nodes, but computes those that are the refs themselves.
+    It reads `stored` nodes, unless they are nodes of the refs themselves, which it computes.
     """
     stored, offsets = set(stored), {}
     roots = dict.fromkeys(ref.node for ref in refs)
@@ -79,7 +76,7 @@ def value_offsets(refs: Collection[Ref], stored: Iterable[Node]) -> dict[Node, s
     heapify(queue)
     for node, row, column in refs:
         offsets.setdefault(node, set()).add((row, column))
-    while queue:  # the latest first: nothing else reads it
+    while queue:  # the latest node first, because no other node in the queue depends on it
         node = nodes[-heappop(queue)]
         if node in stored and node not in roots:
             continue
@@ -93,13 +90,12 @@ def value_offsets(refs: Collection[Ref], stored: Iterable[Node]) -> dict[Node, s
 
 
 def n_values(refs: Collection[Ref], stored: Iterable[Node]) -> int:
-    """How many values a thread computes for some refs."""
     offsets = value_offsets(refs, stored)
     return sum(len(cells) for node, cells in offsets.items() if node.op not in LEAVES and node not in stored)
 
 
 def best_temporary(refs: list[Ref], temporaries: list[Node]) -> Node | None:
-    """The node that divides the values for some refs the most evenly, as a temporary; None: none helps."""
+    """The node that, as a temporary, divides the values for some refs most evenly; None if no node helps."""
     offsets, total = value_offsets(refs, temporaries), n_values(refs, temporaries)
     stored = {ref.node for ref in refs} | set(temporaries)
     nodes = [n for n in topological(refs) if n in offsets and n.op not in LEAVES and not n.is_line and n not in stored]
@@ -119,12 +115,12 @@ def best_temporary(refs: list[Ref], temporaries: list[Node]) -> Node | None:
 def pack_into_kernels(program: Program, temporaries: list[Node], max_values: int) -> list[KernelPart]:
     """As few kernels as the limit allows; each value is written before another kernel reads it.
 
-    No kernel reads farther than the pass as a whole does, as halos are only so wide.
+    No kernel reads farther than the whole pass would, because halos are only wide enough for that.
     """
     limits = {node: Region().extended_by(cells) for node, cells in value_offsets(program.outputs.values(), ()).items()}
     region_of: dict[Node, Region] = dict.fromkeys(temporaries, Region())
     parts: list[KernelPart] = []
-    # Outputs beside those of the memory that are made from the same values.
+    # Adjacent outputs have the same base name, such as u and memory0.u, because these share values.
     outputs = sorted(program.outputs.items(), key=lambda item: item[0].rpartition(".")[2], reverse=True)
     for name, ref in [*outputs, *((None, Ref(node)) for node in reversed(temporaries))]:
         new = KernelPart({name: ref} if name else {}, () if name else (ref.node,), region_of.get(ref.node, Region()))

@@ -6,13 +6,12 @@
     fuse, schedule    fused multiply-adds, static parts, water and land; the order of computations
     body, emit        the C++ of an iteration of the loop, and of the loop
     generate, step_library  the C++ of a step; its library, from a folder or from the machine's compiler
-    kernel, calls     its static fields; the foreign calls from JAX, and the loop over steps
-    executor          the executor of runs
+    kernel, calls     the static fields of a step; the foreign calls from JAX, and the loop over steps
+    executor          the executor itself
     step_table        a table of the generated step
     step.cc, sweep.h  the foreign calls; the pass over rows, threads, halos and several steps at once
     vector.h, job.h   vectors of numbers; the arguments of a call
-    drying_flags.h, ffi_arguments.h  where waves break or water is thin, with drying; arguments and threads of a foreign
-    call
+    drying_flags.h, ffi_arguments.h  flags of breaking and thin water; arguments and threads of a foreign call
 
 Only calls, kernel and executor need JAX.
 """
@@ -34,7 +33,7 @@ ABI_VERSION = 12
 
 
 def request_of(setup: Setup) -> StepRequest:
-    """The step of a Setup; it does not depend on the length of the time step."""
+    """The StepRequest of a Setup; it does not depend on the length of the time step."""
     config = setup.config
     if config.time.dt is None:
         setup = setup.with_config(config.model_copy(update={"time": config.time.model_copy(update={"dt": 1.0})}))
@@ -43,18 +42,17 @@ def request_of(setup: Setup) -> StepRequest:
 
 
 def load_foreign_calls() -> foreign.ForeignLibrary:
-    """The foreign calls (step.cc) of this machine."""
     return foreign.load_library(LIBRARY)
 
 
 def library_unsupported_reason() -> str:
-    """Why the foreign calls cannot be used; empty where they can."""
+    """Why the foreign calls cannot be used; an empty string if they can."""
     return foreign.unsupported_reason(LIBRARY, ABI_VERSION)
 
 
 def machine_unsupported_reason() -> str:
-    """Why this machine cannot run native steps; empty where it can."""
+    """Why this machine cannot run native steps; an empty string if it can."""
     if environment.has_gpu():
-        return "JAX computes on a GPU here"
+        return "JAX computes on a GPU on this machine"
     reason = library_unsupported_reason()
     return f"{reason}; build it: {foreign.BUILD_COMMANDS}" if reason else ""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from .expressions import MASK_BITS, expression, index_in
 from .graph import LEAVES_IN_MEMORY, Coefficient, Node, Ref
 
-#: The tables of masks that follow from the wet cells at a corner.
+#: The tables of masks that depend on the number of wet cells at a corner.
 CORNER_TABLES = {"slip": "slip", "corner_weight": "CORNER_WEIGHT<T>", "dry_corner": "DRY_CORNER<T>"}
 
 
 def variable_name(letter: str, number, row: int) -> str:
-    """The name of a variable for a row."""
     return f"{letter}{number}_{row}".replace("-", "s")
 
 
@@ -19,7 +18,7 @@ class LoopBody:
 
     Args:
         emitter: the `emit.Emitter`, with the variables of all row values.
-        water: as in Emitter; None near land.
+        water_forms: as in Emitter; None near land.
 
     Attributes:
         lines: the statements.
@@ -49,7 +48,7 @@ class LoopBody:
         return self.variables[text]
 
     def compute(self, node: Node, row: int):
-        """Give the variable of a row value its value, from memory or computed, unless it has it already."""
+        """Load or compute a row value into its variable, unless the variable has its value already."""
         if (node, row) not in self.pending:
             return
         self.pending.remove((node, row))
@@ -63,7 +62,7 @@ class LoopBody:
         self.variables.setdefault(text, name)
 
     def read(self, ref: Ref, row: int, vector: int) -> str:
-        """The values of a ref, read at (row, vector)."""
+        """The expression of the values of a ref, read at (row, vector)."""
         if self.water_forms is not None:
             node, folded = ref.node, self.water_forms.get(ref.node, Ref(ref.node))
             ref = folded.moved(ref.row, ref.column)
@@ -92,7 +91,7 @@ class LoopBody:
         return value is not None and value.oldest <= first and last <= value.newest
 
     def record_masks(self, ref: Ref, row: int, vector: int):
-        """Remember the masks of a carried value, which replaces another node only far from land."""
+        """Record the masks of a carried value, which replaces another node only far from land."""
         for arg in ref.args:
             if arg.node.op == "mask":
                 self.emitter.mask_offsets.add((row + arg.row, vector, arg.column))
@@ -100,7 +99,7 @@ class LoopBody:
                 self.record_masks(arg, row, vector)
 
     def mask(self, node, row, vector, column, x="broadcast<V>(T(1))") -> str:
-        """x where a mask is 1, else 0; or the number of a mask at each corner."""
+        """x where a mask is 1, else 0; for a mask of CORNER_TABLES its value at each corner."""
         self.emitter.mask_offsets.add((row, vector, column))
         pointer = variable_name("mask_bits", "", row)
         self.emitter.mask_pointers[pointer] = f"rows.mask_bits({row})"
@@ -110,7 +109,7 @@ class LoopBody:
         return f"masked<{MASK_BITS[node.value]}>({x}, {cell})"
 
     def leaf(self, node: Node, row: int, vector: int, column: int) -> str:
-        """A value from memory that is never written."""
+        """The expression of a line or of a static field."""
         numbering = self.emitter.numbering
         if node.op == "line":
             number = index_in(numbering.lines, node.value)
@@ -122,7 +121,7 @@ class LoopBody:
         return f"load<V>({variable_name('s', number, row)} + i + {vector} * N + {column})"
 
     def shifted(self, node, row, vector, column) -> str:
-        """A value that variables hold, `column` columns to the east."""
+        """A value that variables hold, read `column` columns to the east."""
         if not column:
             return self.variable(node, row, vector)
         first = vector - (column < 0)
@@ -132,7 +131,6 @@ class LoopBody:
         )
 
     def variable(self, node: Node, row: int, vector: int) -> str:
-        """The variable that holds a value."""
         value, max_age = self.schedule.row_values[node, row], self.emitter.max_age
         age = value.newest - vector
         assert 0 <= age <= value.newest - value.oldest, (node, row, vector, value)
@@ -140,7 +138,6 @@ class LoopBody:
         return self.emitter.variables[node, row] + (f"_{age}" if age else "")
 
     def expression(self, node, row, vector, column=0) -> str:
-        """The operation of a node."""
 
         def read(ref: Ref) -> str:
             return self.read(ref.moved(0, column), row, vector)
@@ -151,7 +148,6 @@ class LoopBody:
         return expression(node, read, masked, self.constant, self.local_variable)
 
     def constant(self, k: Coefficient) -> str:
-        """A Coefficient, spread over a vector."""
         if not k.powers:
             return f"broadcast<V>(T({k.number!r}))"
         number = index_in(self.emitter.coefficients, k)

@@ -1,8 +1,8 @@
 """The compiled step in JAX: foreign calls that take the fields with their halos and advance them in place.
 
-During a sequence of steps the fields lie in one memory, in planes one after the other. Each row has further columns on
-both sides for halos and whole vectors. `put` copies fields there, `get` copies them back. Halos and edges pass as small
-arrays: an operation of JAX on a full array would cost more than the call.
+During a sequence of steps the fields are in one array, the memory, plane after plane. Each row has further columns on
+both sides for halos and whole vectors. `put` copies fields there, `get` copies them back. Halos and edges are passed as
+small arrays, because an operation of JAX on a full array would cost more than the call.
 
 Arrays of a step (step.cc reads them in this order):
 
@@ -12,7 +12,7 @@ Arrays of a step (step.cc reads them in this order):
     extent      [2]: rows and columns of the block within the arrays; the rest is unchanged, or undefined
     values      [steps_per_sweep, n]: numbers that are the same for all cells
     static      slip [1]; lines [n, rows, 1], fields [n, rows, columns], mask_bits [rows, columns] (uint8), with margins
-    flags       [rows, groups of columns] (uint8): 1 with land in reach
+    flags       [rows, groups of columns] (uint8): 1 with land within reach; see Flag in job.h
 
 Results: memory, then edges west, east [fields, ny, halo], south, north [fields, halo, nx].
 """
@@ -44,7 +44,7 @@ CACHE_LINE_BYTES = 64
 
 
 class Edges(NamedTuple):
-    """The outermost columns and rows of the exchanged fields, or the halos from the neighbours' ones."""
+    """The outermost columns and rows of the exchanged fields, or the halos, which are edges of the neighbours."""
 
     west: Any
     east: Any
@@ -80,7 +80,7 @@ class Edges(NamedTuple):
 class PlaneRotation(NamedTuple):
     """The planes of fields, which may change from pass to pass and from step to step, and then repeat."""
 
-    planes: np.ndarray  # [steps, passes, 3, fields]: from which each pass reads, writes, and hands to neighbours
+    planes: np.ndarray  # [steps, passes, 3, fields]: planes that each pass reads, writes, and sends to neighbours
     n_planes: int  # planes in use
 
     def planes_at(self, step, pass_number: int, steps_later: int = 0):
@@ -92,7 +92,7 @@ class NativeCalls:
     """The foreign calls of a kernel on a block, within a program.
 
     `step_code` is the StepCode, `names` are the fields of a carry. `width` is the number of rows and columns of
-    neighbours that a pass needs, `plane_size` the numbers of a field in the memory.
+    neighbours that a pass needs, `plane_size` the count of numbers in a plane.
     """
 
     def __init__(self, kernel: StepKernel, static: StaticInputs, dt, transport):
@@ -111,7 +111,7 @@ class NativeCalls:
         self.rotation = self.plane_rotation()
 
     def plane_rotation(self, pinned=()) -> PlaneRotation:
-        """The planes of the fields but for `pinned` ones: a pass writes into those that it reads."""
+        """The planes of all fields except `pinned` ones; a pass writes into those that it reads."""
         rotating = [name for name in self.step_code.fields if name not in pinned]
         own_planes = [[rotating.index(name) if name in rotating else 0 for name in self.step_code.fields]]
         planes = np.array(own_planes, np.int32) if pinned else self.step_code.planes_by_step
@@ -120,7 +120,7 @@ class NativeCalls:
         )
 
     def advance(self, carry: Carry, n, update=None, summary=()):
-        """The carry n steps later; with `update` also its result after the last step of each pass: see `xla`."""
+        """The carry n steps later; with `update` also the summary, updated after each pass: see `xla.make_loop`."""
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
 
         def update_summary(summary, fields, step):
@@ -131,7 +131,7 @@ class NativeCalls:
         return (advanced, summary) if update else advanced
 
     def run(self, fields, step, n, update=None, summary=()) -> tuple[list, Any]:
-        """The fields of the carry [ny, nx], in the order of `names`, n steps after `step`; the result of `update`."""
+        """The fields of the carry [ny, nx], in the order of `names`, n steps after `step`; and the summary."""
         code, steps_per_sweep, first_step = self.step_code, self.kernel.steps_per_sweep, step
         indices, fields_by_name = np.array(self.field_indices(self.names)), dict(zip(self.names, fields, strict=True))
 
@@ -158,24 +158,22 @@ class NativeCalls:
         return self.get(memory, planes(step)(0)[0][indices]), summary
 
     def edges_of(self, fields, n_steps: int):
-        """The edges of fields for passes of `n_steps` steps."""
         return Edges.from_fields(fields, n_steps * self.width, self.extent)
 
     def narrow_edges(self, edges, n_fields: int, n_steps: int):
-        """The edges that passes of `n_steps` steps take: of all fields, or of those that one step reads."""
+        """The edges that passes of `n_steps` steps need: of all fields, or, for one step, of those that it reads."""
         return edges.narrow(n_fields if n_steps > 1 else len(self.step_code.programs[0].reads), n_steps * self.width)
 
     def put_into_new_memory(self, planes, fields):
-        """The memory of a run with the fields in these planes; others hold finite numbers."""
+        """A new memory with the fields in these planes; the other planes hold finite numbers."""
         unused_planes = [plane for plane in range(self.rotation.n_planes) if plane not in planes]
         return self.put([*planes, *unused_planes], [*fields, *[fields[0]] * len(unused_planes)])
 
     def field_indices(self, names) -> list[int]:
-        """The indices of fields in the StepCode, by their names."""
         return [self.step_code.fields.index(name) for name in names]
 
     def put(self, planes, fields, memory=None, n_planes=None):
-        """The memory with the fields [ny, nx] in its `planes`; None: a new one of `n_planes` planes."""
+        """The memory with the fields [ny, nx] put into `planes`; without `memory` a new one of `n_planes` planes."""
         n_planes = self.rotation.n_planes if n_planes is None else n_planes
         size = n_planes * self.plane_size if memory is None else memory.size
         call = jax.ffi.ffi_call(
@@ -193,7 +191,7 @@ class NativeCalls:
         return [zero_beyond(field, self.extent) for field in call(memory, plane_array(planes), **self.memory_layout)]
 
     def views(self, memory, planes) -> list:
-        """The same fields as slices of the memory, for readers of few points or of everything once."""
+        """The fields of `get`, as slices of the memory, for code that reads few points or everything once."""
         rows, columns = self.shape
 
         def view(plane):
@@ -203,10 +201,10 @@ class NativeCalls:
         return [view(plane) for plane in planes]
 
     def flags(self, skip_land: bool = False):
-        """1 where land is in reach of the computed cells.
+        """The Flag (job.h) of each group of columns: 1 where land is within reach of the computed cells.
 
-        With `skip_land`, cells far from any water are skipped. They keep their values in the memory, which cells beside
-        them read: all planes must hold finite numbers.
+        With `skip_land`, cells far from any water are skipped. They keep their values in the memory, which neighbouring
+        cells read, so all planes must hold finite numbers.
         """
         rows, columns = self.static.mask_bits.shape
         result = jax.ShapeDtypeStruct((rows, -(-columns // GROUP_COLUMNS)), np.uint8)
@@ -216,7 +214,7 @@ class NativeCalls:
         )
         (south, west), (north, east) = np.maximum(-mask_offsets.min(0), 0), np.maximum(mask_offsets.max(0), 0)
         windows = {"land": (south, north, west, east)}
-        # Rows in rings were computed further south, in the columns where fields are read.
+        # Rows in ring buffers were computed further south, in the columns where fields are read.
         field_reach, warmup_rows = (
             max(code.width, code.margin) + MAX_COLUMN_SHIFT,
             max(s.warmup_rows for s in code.schedules),
@@ -237,10 +235,9 @@ class NativeCalls:
         return call(self.static.mask_bits, **int64_attributes(skip_land=skip_land, **window_reaches))
 
     def advance_memory(self, memory, edges: Edges, step, flags, n_steps: int, planes):
-        """All passes of `n_steps` steps from `step` on: the memory, and the edges of the fields for the next pass.
+        """Run all passes of `n_steps` steps from `step` on; returns the memory and the edges for the next pass.
 
-        planes(pass, steps_later=0) is the array `planes` above, of a pass of the step that is `steps_later` steps
-        later.
+        planes(pass, steps_later=0) is the array `planes` (see the module) of a pass, `steps_later` steps later.
         """
         code, static, (rows, columns) = self.step_code, self.static, self.shape
         array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), n_steps * self.width
@@ -302,8 +299,9 @@ class NativeCalls:
         )
         names = self.kernel.scheme.state_type._fields
         histories = [self.field_indices([f"{when}{name}" for when in ("", "memory0.", "memory1.")]) for name in names]
-        # Fields that terms of the user change may change anywhere; a tape has a plane for each step.
-        attributes["skip_unchanged"] = self.kernel.rotates_planes and not self.kernel.scheme.user_terms
+        # Some terms change fields anywhere; a tape has a plane for each step.
+        acts_at_rest = any(term.acts_at_rest for term in self.kernel.scheme.active_terms)
+        attributes["skip_unchanged"] = self.kernel.rotates_planes and not acts_at_rest
         arrays = (memory, planes, *halos, extent, self.static.depth, self.static.mask_bits, flags, limits)
         arrays = (*arrays, jnp.asarray(histories, jnp.int32))
         result = jax.ShapeDtypeStruct((2, *flags.shape), np.uint8)
@@ -311,9 +309,9 @@ class NativeCalls:
         return call(*arrays, **(self.memory_layout | int64_attributes(**attributes)))[np.array([0, 1, 0])]
 
     def step_values(self, step, n_steps: int):
-        """The numbers that are the same for all cells, in each of the next steps [many, n].
+        """The numbers that are the same for all cells, in each of the next steps [n_steps, n].
 
-        The call computes products itself, so that their bits do not depend on XLA.
+        The foreign call computes their products, so that the bits do not depend on XLA.
         """
         steps = step + jnp.arange(n_steps, dtype=step.dtype)
         return jax.vmap(make_step_values(self.request), in_axes=(None, 0, None))(self.static.scalars, steps, self.dt)
@@ -321,10 +319,7 @@ class NativeCalls:
 
 @lru_cache(maxsize=MAX_PROGRAMS)
 def make_step_values(request: StepRequest):
-    """The function (scalars, step, dt) -> values [n] of one step; see `NativeCalls.step_values`.
-
-    The dynamics run once for all programs that use it.
-    """
+    """Make the function (scalars, step, dt) -> values [n] of one step, traced once for all programs that use it."""
     scheme, method, kinds, dtype, derivative, controls, rotates_planes = request
 
     def values(scalars, step, dt):

@@ -1,7 +1,7 @@
 """Tangent and transpose of Programs, as Programs, for derivatives of a step.
 
-Every operation is pointwise or a shift, and the transpose of a shift is the opposite shift. So the adjoint of a step is
-again a gather from neighbours: it reads the state, sends no sums back, and has the same bits on every layout.
+Every operation is pointwise or a shift, and the transpose of a shift is the opposite shift. So the adjoint of a step
+also gathers from neighbours: it reads the state, sends no sums back, and has the same bits on every layout.
 
 The tangent of x has the name "d.x", its adjoint "bar.x". Adjoints of static fields are summed over the steps, cell by
 cell, in "grad.x".
@@ -22,9 +22,9 @@ from .trace import Tracing
 def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_planes=False) -> list[Program]:
     """The passes of a step, or of its derivatives.
 
-    The `derivative` lists transformations: "tangent" adds the tangents of all values; "adjoint" computes the inner
-    stages, then takes the adjoints of the results back to those of the start. `controls` are the static fields and
-    lines to differentiate with respect to; their tangents have no adjoints.
+    `derivative` lists transformations: "tangent" adds the tangents of all values; "adjoint" computes the inner stages,
+    and then the adjoints of the start from those of the results. `controls` are the static fields and lines to
+    differentiate with respect to; their tangents have no adjoints.
     """
     programs = tracing.programs(
         method, step, separate_stages="adjoint" in derivative, rotates_planes=rotates_planes and not derivative
@@ -66,7 +66,7 @@ def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
 
 
 def transpose(graph: Graph, programs: list[Program], live, controls) -> list[Program]:
-    """The programs from the adjoints of the results of `programs` to those of their inputs.
+    """The programs that compute the adjoints of the inputs of `programs` from those of their results.
 
     They are in the order of execution, without `sends`; `live` are the fields that are used after the last program.
     """
@@ -115,7 +115,7 @@ def active_nodes(programs: list[Program], controls) -> set[Node]:
 
 
 def partials(graph: Graph, node: Node) -> Iterator[tuple[Ref, Callable[[Symbol], Symbol]]]:
-    """The operands of a node, each with a function: it multiplies a Symbol by the derivative by this operand."""
+    """The operands of a node, each with a function that multiplies a Symbol by the derivative with respect to it."""
     value, *operands = (symbol(graph, ref) for ref in (Ref(node), *node.args))
     yield from zip(
         node.args, OPERATIONS[node.op].derivatives(SYMBOL_NAMESPACE, node.value, value, *operands), strict=True
@@ -123,17 +123,15 @@ def partials(graph: Graph, node: Node) -> Iterator[tuple[Ref, Callable[[Symbol],
 
 
 def symbol(graph: Graph, ref: Ref) -> Symbol:
-    """The Symbol of the value at `ref`."""
     if ref.node.op == "number":
         return Symbol(graph, (1, 1), Coefficient(ref.node.value))
     return Symbol(graph, (1, 1), ref=ref)
 
 
 def field(graph: Graph, name: str) -> Symbol:
-    """The field `name`, at the cell."""
     return symbol(graph, Ref(graph.leaf("field", name)))
 
 
 def leaf_offsets(outputs: dict[str, Ref]) -> dict[tuple[str, str], set[tuple[int, int]]]:
-    """{(operation, name) of a leaf: {(rows, columns) away at which outputs read it}}."""
+    """{(operation, name) of a leaf: {offsets (rows, columns) at which outputs read it}}."""
     return {(node.op, node.value): cells for node, cells in read_offsets(outputs.values()).items() if not node.args}

@@ -1,4 +1,4 @@
-// Where waves break or water is thin, and where ground stays dry: the flags of the passes of a step with drying.
+// The flags of the passes of a step with drying: where waves break or water is thin, and where ground stays dry.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ constexpr std::uint64_t ONES = 0x0101010101010101;  // in each of eight bytes
 // `mark_row` of sweep.h.
 using MarkRow = void (*)(const void*, const void*, const void*, const std::uint8_t*, Index, Index, const void*, std::uint8_t*);
 
-// A block and its halo of thickness. Strips: west, east, south, north of the field. Static fields and flags have `margin`
-// rows around the block, groups begin at `row_padding`.
+// A block and the halo of its thickness, the strips `west` to `north`. Static fields and flags have `margin` rows around
+// the block and start `row_padding` columns west of it.
 template <class T>
 struct DryingFlags {
   const T *memory, *depth, *limits;
@@ -32,7 +32,7 @@ struct DryingFlags {
   Index first_column(Index g) const { return std::clamp(g * GROUP_COLUMNS - row_padding, -halo, nx + halo); }
   Index static_index(Index r, Index i) const { return (r + margin) * static_stride + i + row_padding; }
 
-  // Three rows of level from the south, those of `mark_row_groups`, and the thickness of the last two; column 0 at their beginnings.
+  // The rows that `mark_row_groups` needs: three of sea level, from south to north, and the thickness of the last two; from column 0 on.
   struct Rows {
     explicit Rows(const DryingFlags& block) : width(block.groups() * GROUP_COLUMNS + 2), memory(5 * width, T(0)) {
       T* next = &memory[1 + block.row_padding];
@@ -44,7 +44,7 @@ struct DryingFlags {
     T *level[3], *h[2];
   };
 
-  // Puts row r in the place of the southernmost one, north of the others.
+  // Replaces the southernmost row by row r, which is north of the others.
   void next_row(Index r, Rows& rows) const {
     std::rotate(rows.level, rows.level + 1, rows.level + 3);
     std::swap(rows.h[0], rows.h[1]);
@@ -60,13 +60,13 @@ struct DryingFlags {
     for (Index i = -halo; i < nx + halo; ++i) level[i] = row[i] - H[i];
   }
 
-  // Of each group of the block and its halo: whether a cell of its row within reach breaks or is thin, whether all its water is too
-  // thin to flow; and the rows with such cells.
+  // For each group of the block and its halo: whether a cell within reach in its row breaks or is thin, and whether all its water is
+  // too thin to flow; for each row, whether it has cells that break or are thin.
   struct BlockMarks {
     Marks near_breaking, closed, has_breaking;
   };
 
-  // `marks` has place for the cells of all groups. Beside the end of the halo nothing is known.
+  // `marks` has room for the cells of all groups. The outermost cells of the halo are not marked, as their neighbours are unknown.
   void mark_row_groups(Index r, const Rows& rows, Marks& marks, BlockMarks& found) const {
     const Index begin = row_padding + 1 - halo, end = row_padding + nx + halo - 1, n = groups();
     const Index first = begin / GROUP_COLUMNS, last = (end + GROUP_COLUMNS - 1) / GROUP_COLUMNS, from = first * GROUP_COLUMNS - row_padding, at = static_index(r, from);
@@ -84,7 +84,7 @@ struct DryingFlags {
     }
   }
 
-  // A group has such cells.
+  // Records that a group has cells that break or are thin.
   void mark_groups_near(Index r, Index g, const Marks& marks, BlockMarks& found) const {
     const auto is_breaking = [&](Index n) { return marks[g * GROUP_COLUMNS + n] & BREAKING_OR_THIN; };
     Index first = 0, last = GROUP_COLUMNS - 1;
@@ -96,7 +96,7 @@ struct DryingFlags {
     found.has_breaking[r + halo] = 1;
   }
 
-  // 1 for groups within reach of such a cell.
+  // 1 for groups within reach of a cell that breaks or is thin.
   Marks groups_near_breaking(const BlockMarks& found) const {
     const Index n = groups();
     Marks pass_of_group(static_rows * n, 0);
@@ -110,7 +110,7 @@ struct DryingFlags {
     return pass_of_group;
   }
 
-  // Whether a row of a group stays as it is, and was so before: no water around flows.
+  // Whether a row of a group does not change and did not change before, because no water around it flows.
   bool is_unchanged(Index r, Index g, const Marks& closed) const {
     for (Index s = r; s <= r + 2 * halo; ++s) {
       for (Index k = std::max<Index>(g - 1, 0); k <= std::min(g + 1, groups() - 1); ++k) {
@@ -131,12 +131,13 @@ struct DryingFlags {
     return true;
   }
 
-  // The flags of a pass over the groups with this number of `pass_of_group`. It also computes up to `warmup_rows` rows south of them, UNWRITTEN.
+  // Fills the flags of a pass over the groups where `pass_of_group` is `pass`. The pass also computes up to `warmup_rows` rows south of
+  // them without writing them (UNWRITTEN).
   void fill_flags(const Marks& pass_of_group, std::uint8_t pass, std::uint8_t warmup_rows, std::uint8_t min_flag, const std::uint8_t* land,
             std::uint8_t* out) const {
     const Index n = groups();
     Marks rows(n, 0);
-    std::uint8_t* const __restrict needed = rows.data();  // how many rows from here on to the south are computed for the pass
+    std::uint8_t* const __restrict needed = rows.data();  // how many rows from here to the south the pass computes
     for (Index f = static_rows; f-- > 0;) {
       const std::uint8_t *const here = &pass_of_group[f * n], *const below = &land[f * n];
       std::uint8_t* const __restrict to = &out[f * n];
@@ -150,11 +151,11 @@ struct DryingFlags {
   }
 };
 
-// Flags for the pass over the breaking or thin water, and for that over the smooth sea, [2, rows, groups]: a group belongs to the first if
-// waves break or water is thin within `halo` cells. Each pass leaves out what the other writes, except rows that it needs.
-// With `skip_unchanged` both leave out groups that a step does not change.
-// Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; mask_bits; flags; limits of the thickness, m,
-// of the bend, and the thickness that closes faces, m; numbers of the fields h, u, v, ... now and in the memory [n, 3].
+// Flags [2, rows, groups] for the pass over breaking or thin water, and for the pass over the smooth sea: a group belongs to the first
+// if waves break or water is thin within `halo` cells. Each pass skips what the other writes, except rows that it needs. With
+// `skip_unchanged` both skip groups that a step does not change.
+// Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; mask_bits; flags; limits (thickness of thin water, m,
+// relative bend of breaking water, thickness that closes faces, m); numbers of the fields h, u, v, ... now and in the memory [n, 3].
 template <class T>
 ffi::Error drying_flags_in(Arguments& args) {
   DryingFlags<T> block{};

@@ -1,4 +1,4 @@
-"""A Program and its Schedule as C++: one loop along a row, in vectors, which sweep.h calls row by row."""
+"""A Program and its LoopSchedule as C++: one loop along a row, in vectors, which sweep.h calls row by row."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Emitter:
     """Writes one Program as a struct of C++ for Sweep.
 
     Args:
-        water, carriers, idle_nodes: from `fuse`: each node's form on water, its carrier, and nodes not needed there.
-        ways: whether other passes write the groups that this one leaves out; whether groups without land have a loop of
-            their own.
+        water_forms, carriers, idle_nodes: from `fuse`: forms on water, their carriers, and nodes not needed on water.
+        multi_pass: whether other passes write the groups that this one skips.
+        has_water_loop: whether groups without land have a separate loop.
 
     Attributes:
         variables: the variable of each row value; `max_age` has the age of its oldest use, in vectors.
         loop_constants: {variable: its expression before the loop}; likewise `pointers` to rows, and `mask_pointers`.
-        ring_buffers: {depth: the nodes with rings of this depth}, in the order of memory.
+        ring_buffers: {depth: the nodes with ring buffers of this depth}, in the order of memory.
         coefficients: the Coefficients.
         mask_offsets: (row, vector, column) of the masks that an iteration depends on.
     """
@@ -66,7 +66,6 @@ class Emitter:
         self.fields_used = list(dict.fromkeys([*program.reads, *(name for name in numbering.fields if name in used)]))
 
     def text(self) -> str:
-        """The C++ of the struct."""
         near_land = LoopBody(self, None)
         self.record_idle_masks()
         on_water = LoopBody(self, self.water_forms)
@@ -142,7 +141,7 @@ struct {self.struct_name} {{
 """
 
     def record_idle_masks(self):
-        """Remember the masks of the outputs relative to idle values, which count where one of these is land."""
+        """Record the masks of the outputs relative to idle values, which are needed where one of these is land."""
         read = read_offsets(self.program.outputs.values())
         masks = [cell for node, cells in read.items() if node.op == "mask" for cell in cells]
         for (node, row), value in self.schedule.row_values.items():
@@ -165,7 +164,7 @@ struct {self.struct_name} {{
         return name
 
     def ring_buffer_stores(self, idle) -> list[str]:
-        """The stores into rings at the end of an iteration, which does not compute `idle` nodes."""
+        """The stores into ring buffers at the end of an iteration, which does not compute `idle` nodes."""
         return [
             f"store({self.vector_address('ring_buffer', node, row, self.schedule.row_values[node, row].newest)}, "
             f"{self.variables[node, row]});"
@@ -183,7 +182,7 @@ struct {self.struct_name} {{
         return [self.variables[key] + (f"_{age}" if age else "") for age in range(self.max_age[key] + 1)]
 
     def stores(self) -> tuple[list[str], list[str]]:
-        """Flags of outputs that are written past the cache, and the stores of all; adds their pointers."""
+        """The flags of outputs that are written past the cache, and the stores of all; adds their pointers."""
         fields, read, streaming_flags, stores = self.numbering.fields, self.schedule.fields_read, [], []
         for slot, n in self.program.output_planes.items():
             self.pointers[f"o{n}"] = f"rows.target({fields.index(slot)})"
@@ -194,7 +193,7 @@ struct {self.struct_name} {{
         return streaming_flags, stores
 
     def prefetches(self, statics: dict) -> list[str]:
-        """Prefetches, except of outputs that are written past the cache; adds pointers of fields."""
+        """The prefetches, except of outputs that are written past the cache; adds pointers to fields."""
         program, fields, read = self.program, self.numbering.fields, self.schedule.fields_read
         streamed = {name: n for name, n in program.output_planes.items() if name not in read}
         lines = []

@@ -1,4 +1,4 @@
-"""The executor `native`: the loop over steps of the generated step."""
+"""The executor `native`: the loop over steps with the generated step in C++."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .kernel import StepKernel, choose_steps_per_sweep, register
 
 
 def make_loop(kernel: StepKernel, transport):
-    """The function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
+    """Make the function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
 
     def loop(carry: Carry, static, dt, n, update=None, summary=()):
         return NativeCalls(kernel, static, dt, transport).advance(carry, n, update, summary)
@@ -27,7 +27,7 @@ def make_loop(kernel: StepKernel, transport):
 
 
 def make_replace_fields(indices: tuple[int, ...], transport):
-    """The function (fields, values) -> the fields of one block, with `values` at these indices."""
+    """Make the function (fields, values) -> the fields of one block, with `values` at these indices."""
     return lambda fields, values: fields.at[np.array(indices)].set(values)
 
 
@@ -51,14 +51,13 @@ class NativeExecutor(JaxExecutor):
             steps_per_sweep = choose_steps_per_sweep(smallest, scheme.halo_width, method, size, scheme.drying)
         reach = scheme.halo_width * steps_per_sweep
         if reach > min(smallest):
-            raise ValueError(f"{steps_per_sweep} steps in a sweep need {reach} rows and columns in every block")
+            raise ValueError(f"{steps_per_sweep} steps per sweep need {reach} rows and columns in every block")
         margin = scheme.margin_of(steps_per_sweep)
         self.set_kernel_and_loop(
             setup, transport, StepKernel(scheme, method, margin, steps_per_sweep, threads), make_loop
         )
 
     def set_kernel_and_loop(self, setup: Setup, transport, kernel: StepKernel, make_loop):
-        """Make the static fields of a kernel, and the loop over its steps."""
         self.kernel, self._setup, self.transport = kernel, setup, transport
         self._margins = kernel.margin, kernel.row_padding(request_of(setup).step_code)
         super().__init__(setup, transport, self._make_static(), (make_loop, kernel))
@@ -92,7 +91,7 @@ class NativeExecutor(JaxExecutor):
             self.static = replace(self.static, fields=fields)
 
     def _make_static(self, varying=None):
-        """`static_of` the blocks of this process; `of` as in `exchange`, None: coefficients of the start."""
+        """`static_of` the blocks of this process; `varying` as in `replace_params`, None: coefficients at the start."""
         setup, margin = self._setup, self.kernel.margin
 
         def static(block):

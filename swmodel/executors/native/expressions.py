@@ -1,6 +1,6 @@
 """One operation of a graph as an expression in C++, for every kind of machine code.
 
-Each target says how it reads operands and masks; the order of operations, which fixes the bits, is here.
+Each target says how it reads operands and masks; this module fixes the order of operations, and so the bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .operations import OPERATIONS
 CPP_TYPES = {"float32": "float", "float64": "double"}
 #: The bits of a cell (vector.h) for masks that are 0 or 1.
 MASK_BITS = {"wet": 1, "open_u": 2, "open_v": 4, "open_boundary_u": 64, "open_boundary_v": 128}
-#: The rest of a multiply-add whose product is known.
+#: What remains of a multiply-add once its product is computed.
 SUM_AFTER_PRODUCT = {"fma": "{0} + {1}", "fms": "{0} - {1}", "fnma": "{1} - {0}"}
 
 
@@ -25,7 +25,7 @@ def expression(
     constant: Callable[[Coefficient], str],
     variable: Callable[[str], str],
 ) -> str:
-    """The operation of a node.
+    """The C++ expression of the operation of a node.
 
     Args:
         read: the text of an operand.
@@ -35,7 +35,7 @@ def expression(
     """
     factors = node.args[:2] if node.op in ("mul", *SUM_AFTER_PRODUCT) else ()
     for mask, other in zip(factors, factors[::-1], strict=True):
-        if mask.node.op == "mask" and mask.node.value in MASK_BITS:  # values on land do not pass, even infinite ones
+        if mask.node.op == "mask" and mask.node.value in MASK_BITS:  # ignores values on land, even infinite ones
             product = masked(mask, read(other))
             if node.op == "mul":
                 return product
@@ -50,7 +50,7 @@ def expression(
 
 
 def product(k: Coefficient, value_names: list[str]) -> str:
-    """A Coefficient from the values of its names; new names are appended. The order of the factors fixes its bits."""
+    """The C++ expression of a Coefficient; new names are appended. The order of its factors fixes its bits."""
     text = f"T({k.number!r})"
     for name, power in k.powers:
         text += f" {'*' if power > 0 else '/'} values[{index_in(value_names, name)}]" * abs(power)

@@ -14,8 +14,8 @@ namespace swmodel {
 
 namespace ffi = xla::ffi;
 
-// Calls task(0) ... task(n - 1), each once, on the threads of the pool and on this one. This thread takes all that the
-// others have not begun: it need not wait for a pool that is busy with something else.
+// Calls task(0) ... task(n - 1), each once, on the threads of the pool and on this one. This thread takes all tasks that
+// the others have not begun, so it need not wait for a pool that is busy with something else.
 template <class Task>
 void parallel_for(ffi::ThreadPool& pool, Index n, const Task& task) {
   struct Progress {
@@ -23,7 +23,7 @@ void parallel_for(ffi::ThreadPool& pool, Index n, const Task& task) {
   };
   const auto progress = std::make_shared<Progress>();
   const auto work = [progress, n, &task] {
-    // A thread that comes too late for a task touches only the counters, which live as long as it needs them.
+    // A thread that finds no task left touches only the counters, which it keeps alive.
     for (Index i; (i = progress->begun.fetch_add(1)) < n;) {
       task(i);
       progress->done.fetch_add(1, std::memory_order_release);
@@ -56,7 +56,7 @@ class Arguments {
   T* out(std::size_t number) const {
     return static_cast<T*>(result(number).untyped_data());
   }
-  // Bytes of a number of the results.
+  // Bytes per number of the results.
   Index itemsize() const { return result(0).element_type() == ffi::F32 ? 4 : 8; }
   std::size_t n_results() const { return results_.size(); }
   Index operator[](const char* name) const { return *numbers_.get<std::int64_t>(name); }

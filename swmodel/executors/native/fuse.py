@@ -1,4 +1,4 @@
-"""Faster Programs: static parts become fields, a b + c is rounded once, and cells far from land need no masks."""
+"""Makes Programs faster: static parts become fields, a b + c is fused, and cells far from land need no masks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .graph import CONDITIONS, LEAVES_IN_MEMORY, Graph, Node, Program, Ref, node
 from .operations import OPERATIONS
 from .trace import MASKS_ON_WATER
 
-#: Largest shift of a value at once, in columns: the length of the shortest vectors.
+#: Largest shift of a value in one operation, in columns: the length of the shortest vectors.
 MAX_COLUMN_SHIFT = 2
 #: Operations on numbers that are exact.
 FOLDABLE = (*CONDITIONS, "maximum", "minimum")
@@ -19,7 +19,7 @@ FOLDABLE = (*CONDITIONS, "maximum", "minimum")
 def hoist_static_parts(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[str, Ref]]:
     """The programs with their static parts as separate fields, and the Ref of each such field by name.
 
-    Each part is as large as possible. A single mask is no part: masks are packed into bytes.
+    Each part is as large as possible. A single mask stays as it is, because masks are packed into bytes.
     """
     parts: dict[str, Ref] = {}
 
@@ -60,7 +60,7 @@ def fuse_multiply_adds(graph: Graph, programs: list[Program]) -> list[Program]:
 
 
 def rebuild(graph: Graph, programs: list[Program], replacement) -> list[Program]:
-    """The programs with nodes replaced: `replacement(node, new operands)` gives another Ref for a node, or None."""
+    """The programs with nodes replaced; `replacement(node, new operands)` returns another Ref for a node, or None."""
     new: dict[Node, Ref] = {}
     for node in nodes_of(programs):
         args = [new[r.node].moved(r.row, r.column) for r in node.args]
@@ -91,13 +91,13 @@ def assign_columns(graph: Graph, programs: list[Program]) -> list[Program]:
     new: dict[Node, Node] = {}
 
     def rebuilt_ref(ref, shift=0):
-        """The new Ref to a value, with intermediate values beyond FARTHEST."""
+        """The new Ref to a value, through intermediate values beyond MAX_COLUMN_SHIFT."""
         if ref.node.is_line:
             return ref
         return limit_shift(Ref(new[ref.node], ref.row, ref.column + shift - best_column[ref.node]))
 
     def limit_shift(ref):
-        """The Ref to a placed value that is read at most FARTHEST columns away; a condition moves its operands."""
+        """The Ref, with a shift of at most MAX_COLUMN_SHIFT; a condition moves its operands instead."""
         node, column = ref.node, ref.column
         if node.op in CONDITIONS and abs(column) > MAX_COLUMN_SHIFT:
             args = tuple(arg if arg.node.is_line else limit_shift(arg.moved(0, column)) for arg in node.args)
@@ -117,7 +117,7 @@ def assign_columns(graph: Graph, programs: list[Program]) -> list[Program]:
 
 
 def water_forms(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
-    """The form of each node on water; it has the same bits, as only exact operations are removed."""
+    """The form of each node on water, with the same bits, because only exact operations are removed."""
     forms: dict[Node, Ref] = {}
 
     def fold(node, args):
@@ -131,7 +131,7 @@ def water_forms(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
 
 
 def programs_outside_fronts(graph: Graph, programs: list[Program]) -> list[Program]:
-    """The programs where all that `operators.zero_outside_fronts` marks is zero; they have the same bits there."""
+    """The programs for water where all that `operators.zero_outside_fronts` marks is zero, with the same bits there."""
     return rebuild(
         graph,
         programs,
@@ -140,12 +140,11 @@ def programs_outside_fronts(graph: Graph, programs: list[Program]) -> list[Progr
 
 
 def number_ref(graph: Graph, number: float) -> Ref:
-    """A number."""
     return Ref(graph.leaf("number", number))
 
 
 def fold_constants(graph: Graph, node: Node, args: list[Ref]) -> Ref:
-    """A node with these operands, of which some may be numbers now; only exact operations are removed."""
+    """The node with these operands, simplified if some are numbers; only exact operations are removed."""
     one, zero = ([r.node.op == "number" and r.node.value == value for r in args] for value in (1.0, 0.0))
     op = node.op
     if op in FOLDABLE and all(r.node.op == "number" for r in args):
@@ -176,11 +175,10 @@ def fold_constants(graph: Graph, node: Node, args: list[Ref]) -> Ref:
 
 
 def recomputed_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref], set[Node]]:
-    """Recomputed nodes, {value on water: node that carries it from iteration to iteration}, and nodes that are idle on
-    water.
+    """The recomputed nodes, {value on water: node that carries it between iterations}, and the nodes idle on water.
 
-    A recomputed node differs from another one, or from a field, near land only. It is computed again at every read, so
-    that nothing more is carried near land; so are conditions. No output depends on an idle node on water.
+    A recomputed node differs only near land from another node or a field. It is computed again at every read, so that
+    nothing more is carried near land; so are conditions. On water no output depends on an idle node.
     """
     outputs = [ref for p in programs for ref in p.outputs.values()]
     nodes, needed_on_water = topological(outputs), set(topological(water[ref.node] for ref in outputs))

@@ -1,4 +1,4 @@
-"""From a scheme to the C++ of its step: traced, fused, scheduled, written."""
+"""Generates the C++ of the step of a scheme: the step is traced, fused, scheduled and written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ std::size_t swmodel_call(const Job* job, int pass, int phase, Index j0, Index j1
 {mark_row}
 }}  // namespace swmodel
 """
-#: What a step with drying asks before its passes, in the instructions of the processor.
+#: The function that marks breaking and thin water before the passes of a step with drying.
 MARK_ROW_TEMPLATE = """
 extern "C" __attribute__((visibility("default")))
 void swmodel_mark_row(const void* h, const void* level, const void* depth, const std::uint8_t* mask_bits,
@@ -46,19 +46,19 @@ void swmodel_mark_row(const void* h, const void* level, const void* depth, const
 """
 
 CALL_TEMPLATE = "  if (pass == {number}) return call<{type}, Pass{number}>(*job, phase, j0, j1, space);"
-#: Most steps that a process keeps; each run with user-defined terms has its own.
+#: Largest number of steps that a process caches; each run with user terms has its own.
 MAX_CACHED_STEPS = 128
 
 
 class StepCode(NamedTuple):
     """The step of a scheme, ready for compilation."""
 
-    source: str  # C++, for sweep.h
-    fields: tuple[str, ...]  # fields that it reads and writes, in the order of memory; those of the State first
+    source: str  # C++ that includes sweep.h
+    fields: tuple[str, ...]  # fields that are read and written, in the order of memory; those of the State first
     statics: tuple[str, ...]  # static fields, in their order
     lines: tuple[str, ...]
     static_refs: dict[str, Ref]  # the Refs of static fields and lines
-    values: tuple[str, ...]  # numbers that are the same for all cells, in the order of reading
+    values: tuple[str, ...]  # numbers that are the same for all cells, in the order in which they are read
     programs: tuple[Program, ...]  # one for each pass
     schedules: tuple[LoopSchedule, ...]
     planes_by_step: np.ndarray  # [steps, fields]: the plane of each field after so many steps; then the planes repeat
@@ -66,14 +66,12 @@ class StepCode(NamedTuple):
     width: int  # largest distance at which fields are read
     margin: int  # largest distance at which static fields and masks are read
     multi_pass: bool  # whether the passes are those of `split_by_fronts`
-    mask_offsets: frozenset[
-        tuple[int, int, int]
-    ]  # (row, vector, column) of the masks that an iteration of the loop depends on
+    mask_offsets: frozenset[tuple[int, int, int]]  # (row, vector, column) of masks that an iteration depends on
 
 
 @lru_cache(maxsize=MAX_CACHED_STEPS)
 def generate(scheme, method, kinds, dtype, derivative=(), controls=(), rotates_planes=True) -> StepCode:
-    """The step of a scheme, made once.
+    """Generate the step of a scheme; the result is cached.
 
     Args:
         scheme, method: terms of the tendency, time stepper.
@@ -102,7 +100,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=(), rotates_p
     for number, program in enumerate(programs):
         recomputed, *carriers_and_idle = recomputed_nodes([program], forms_on_water)
         schedule = LoopSchedule(program, recomputed)
-        has_water_loop = not multi_pass or number == 1  # the rest is computed as near land
+        has_water_loop = not multi_pass or number == 1  # other passes are computed as near land
         emitters.append(
             Emitter(
                 f"Pass{number}",
@@ -140,10 +138,9 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=(), rotates_p
 
 
 def split_by_fronts(graph, program: Program) -> list[Program]:
-    """The passes over breaking or thin water, over the smooth sea, and again over the first, which together are the
-    program.
+    """Split the program into passes over breaking or thin water, over the smooth sea, and again over the former.
 
-    The first one writes beside the fields, which the second reads and overwrites; the third puts it in its place.
+    The first pass writes into spare fields, because the second reads and overwrites the fields; the third copies back.
     """
     spare_names = {name: f"spare.{name}" for name in program.outputs}
     first = program._replace(sends=program.sends[:1])  # neighbours get what the last pass sends
@@ -155,7 +152,7 @@ def split_by_fronts(graph, program: Program) -> list[Program]:
 
 
 def plane_cycle(programs: list[Program], fields: list[str]) -> np.ndarray:
-    """`StepCode.planes_by_step`."""
+    """Find `StepCode.planes_by_step`."""
     first = np.arange(len(fields))
     permutation = first[[fields.index(p.plane_after(name)) for p in programs[-1:] for name in fields]]
     planes = [first]

@@ -1,6 +1,6 @@
-"""The equations as a graph of arithmetic and shifts, from a run of the dynamics on arrays that only record.
+"""The equations as a graph of arithmetic and shifts, which a run of the dynamics on Symbols records.
 
-A Node is a value at every cell, which reads other Nodes a fixed number of rows and columns away. Equal Nodes are one.
+A Node is a value at every cell, which reads other Nodes a fixed number of rows and columns away. It is unique.
 Factors that are the same for all cells form a Coefficient in front of the Nodes, so their products are computed once.
 """
 
@@ -24,7 +24,6 @@ class Ref(NamedTuple):
 
     @property
     def sort_key(self):
-        """The sort key, equal only for equal Refs."""
         return self.node.number, self.row, self.column
 
     @property
@@ -64,7 +63,7 @@ CONDITIONS = [name for name, operation in OPERATIONS.items() if operation.condit
 
 
 class Graph:
-    """Nodes, each once, and the values in Coefficients by name."""
+    """Unique Nodes, and the values of the names in Coefficients."""
 
     def __init__(self, dtype):
         self.dtype = dtype
@@ -77,15 +76,15 @@ class Graph:
     def leaf(self, op: str, name, keeps_column=False) -> Node:
         """A field, a static field or line, a mask, or a number.
 
-        With `keeps_column` a line keeps the column of each read, for its adjoint: a cell beyond a wall differs from the
-        cell across the ring.
+        With `keeps_column` a line keeps the column of each read. Its adjoint needs that, because a cell beyond a wall
+        differs from the cell at the opposite end of the row.
         """
         return self.node(op, (), name, op != "field", op in ("line", "number") and not keeps_column)
 
     def coefficient(self, value, key=None) -> Coefficient:
         """The Coefficient of a value, the same one for the same key, or without a key for the same object.
 
-        A text as key becomes its name; the number is then constant during a run.
+        A string as key becomes the name of the value, which is then constant during a run.
         """
         if isinstance(key, str):
             self.values[key] = value.reshape(1, 1)
@@ -100,10 +99,7 @@ class Graph:
         return Coefficient(1.0, ((label, 1),))
 
     def operation(self, op: str, *refs: Ref, k=None) -> Ref:
-        """The operation on the values of the refs, as a Ref.
-
-        The node has the position of its first operand, so that the same operation elsewhere is the same node.
-        """
+        """The Ref of an operation; its node has the position of the first operand, so that shifted copies share it."""
         if OPERATIONS[op].commutes and refs[1].sort_key < refs[0].sort_key:
             refs = (refs[1], refs[0], *refs[2:])
         row = next((r.row for r in refs if r.node.op != "number"), 0)
@@ -115,7 +111,7 @@ class Graph:
         return Ref(self.node(op, args, k, static, line), row, 0 if line else column)
 
     def node(self, op, args, value, static, line) -> Node:
-        """The node with these operands; equal nodes are one."""
+        """The node with these operands, a new one only if there is none."""
         key = op, tuple(r.sort_key for r in args), value
         if key not in self.nodes:
             self.nodes[key] = Node(len(self.nodes), op, args, value, static, line)
@@ -138,12 +134,11 @@ def topological(refs) -> list[Node]:
 
 
 def nodes_of(programs: list[Program]) -> list[Node]:
-    """All nodes of some Programs, operands first."""
     return topological([ref for program in programs for ref in program.outputs.values()])
 
 
 def read_offsets(refs) -> dict[Node, set[tuple[int, int]]]:
-    """{node that the refs depend on: {(rows, columns) away at which it is read}}."""
+    """{node that the refs depend on: {offsets (rows, columns) at which it is read}}."""
     offsets: dict[Node, set[tuple[int, int]]] = {}
 
     def visit(ref):
@@ -164,7 +159,7 @@ def leaf_names(ref: Ref) -> set[str]:
 
 
 def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
-    """The outputs by name, arrays like the fields; rows and columns at the ends lack neighbours and are undefined.
+    """The outputs by name, arrays like the fields; outer rows and columns, which lack neighbours, are undefined.
 
     Args:
         fields: arrays [y, x] of the leaves by name; an axis of length one holds one value for all cells.
@@ -197,7 +192,7 @@ def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A number times named values to whole powers, the same for all cells; only lengths have negative powers."""
+    """A number times integer powers of named values, the same for all cells; only lengths have negative powers."""
 
     number: float = 1.0
     powers: tuple[tuple[str, int], ...] = ()
@@ -220,7 +215,7 @@ class Coefficient:
         return Coefficient(number, tuple(sorted((n, p) for n, p in powers.items() if p)))
 
     def evaluate(self, values):
-        """Its value from the values of the names, in their arithmetic."""
+        """The value, from the values of the names and in their arithmetic."""
         result = None
         for name, power in self.powers:
             for _ in range(abs(power)):
@@ -244,7 +239,7 @@ def divides(a: Coefficient, b: Coefficient) -> bool:
 class Program(NamedTuple):
     """The computation of one pass over the cells."""
 
-    reads: tuple[str, ...]  # the fields with reads of neighbours, in the order of the State
+    reads: tuple[str, ...]  # the fields that are read at neighbouring cells, in the order of the State
     sends: tuple[str, ...]  # the fields that the next pass reads
     outputs: dict[str, Ref]  # the written values, by the names of the fields
     planes_after: Mapping[str, str] = MappingProxyType({})  # {field: the field in whose memory it is after the pass}
@@ -259,9 +254,9 @@ class Program(NamedTuple):
         return {self.plane_after(name): number for number, name in enumerate(self.outputs)}
 
     def without_copies(self) -> Program:
-        """The program where an output that is another field as it was keeps the memory of that field.
+        """The program without copies: an output that is another field, unchanged, takes over the memory of that field.
 
-        A field that is computed takes the memory that nothing keeps: the oldest of a stepper's memory.
+        A computed field takes the memory that becomes free: that of the oldest field in the stepper's memory.
         """
         unchanged = {
             name: ref.node.value

@@ -17,11 +17,11 @@ from .graph import evaluate, leaf_names
 from .step_library import StepRequest
 from .trace import MASKS_ON_WATER, kinds_of, lengths_of, scalar_names
 
-#: Columns of one flag, as in job.h, and most numbers in a vector; the columns before the block are a multiple of it.
+#: Columns per flag, as in job.h, and most numbers in a vector; the columns before the block are a multiple of it.
 GROUP_COLUMNS = 16
 #: Size above which the fields of a block do not stay in the cache, bytes.
 CACHE_BYTES = 32 * 2**20
-#: Steps in one sweep where that is faster than one: where the fields do not stay in the cache.
+#: Steps per sweep where several are faster than one, that is, where the fields do not stay in the cache.
 MAX_STEPS_PER_SWEEP = 4
 
 
@@ -38,12 +38,12 @@ def register() -> None:
 
 
 def choose_steps_per_sweep(smallest_block, width: int, method, itemsize: int, drying: bool) -> int:
-    """Steps in one sweep: four where the fields of a block exceed the cache and halos are wide enough.
+    """Steps per sweep: four if the fields of a block exceed the cache and halos are wide enough, else fewer.
 
-    The smallest block of the layout decides, so that all ranks agree. ab2, float32, ms a step with one and with four:
-    3600 x 1800 6.63 and 6.18 on one rank of two threads, 7.18 and 6.01 on two ranks; 1800 x 900 1.44 and 1.40. With 720
-    x 360 cells, 0.251 and 0.259. Six are no faster than four. Each stage of a Runge-Kutta method is a separate call.
-    With drying each step finds out where the sea is gentle.
+    The smallest block of the layout decides, so that all ranks agree. Times per step, ms, with one and four steps per
+    sweep (ab2, float32): at 3600 x 1800 6.63 and 6.18 on one rank of two threads, 7.18 and 6.01 on two ranks; at 1800 x
+    900 1.44 and 1.40; at 720 x 360 0.251 and 0.259. Six are no faster than four. Each stage of a Runge-Kutta method is
+    a separate call. With drying each step must first find out where the sea is smooth.
     """
     ny, nx = smallest_block
     if (
@@ -69,7 +69,7 @@ class StaticInputs:
     lines: Any
     fields: Any
     mask_bits: Any
-    depth: Any = None  # m, like `fields`; of schemes with drying
+    depth: Any = None  # m, padded like `fields`; only with drying
 
 
 class StepKernel(NamedTuple):
@@ -79,16 +79,14 @@ class StepKernel(NamedTuple):
     method: Method
     margin: int  # rows and columns of the static fields around the block
     steps_per_sweep: int = 1  # steps in one call; more than one with multistep methods and the leapfrog only
-    threads: int = 0  # most threads; 0: all of XLA's pool
+    threads: int = 0  # largest number of threads; 0: all of XLA's pool
     derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
     rotates_planes: bool = True  # whether fields may change their planes from step to step: `Program.planes_after`
-    min_row_padding: int = (
-        0  # fewest columns on either side of each row (`row_padding`), where several kernels share a memory
-    )
+    min_row_padding: int = 0  # smallest `row_padding`, for kernels that share a memory
 
     def static_of(self, grid, params, shape, xp=np) -> StaticInputs:
-        """The Grid and the Params of a block for the calls; masks are packed into one byte a cell.
+        """The Grid and the Params of a block for the calls; masks are packed into one byte per cell.
 
         Args:
             grid, params: with `margin` cells of neighbours.
@@ -131,7 +129,7 @@ class StepKernel(NamedTuple):
         )
 
     def static_indices_of(self, kinds, dtype, fields) -> tuple[int, ...] | None:
-        """The static fields that depend only on these Params; None if one depends on others, too, or is a line."""
+        """Indices of the static fields that depend on these Params; None if one depends on others or is a line."""
         code, fields = self.step_code(kinds, dtype), set(fields)
         leaves_by_static = {name: leaf_names(code.static_refs[name]) for name in (*code.statics, *code.lines)}
         affected = [name for name, leaves in leaves_by_static.items() if leaves & fields]
@@ -140,9 +138,7 @@ class StepKernel(NamedTuple):
         return tuple(code.statics.index(name) for name in affected)
 
     def static_fields_at(self, indices, kinds, params: dict, shape):
-        """The static fields with these indices from varying Params, NumPy array [n, rows, columns]; see
-        `static_indices_of`.
-        """
+        """The static fields of `static_indices_of` from varying Params, NumPy array [n, rows, columns]."""
         dtype = next(field.dtype for field in params.values() if field.dtype.kind == "f")
         code = self.step_code(kinds, dtype)
         names, size = [code.statics[index] for index in indices], [length + 2 * self.margin for length in shape]
@@ -150,13 +146,11 @@ class StepKernel(NamedTuple):
         return stack_fields(parts, names, size, self._static_padding(code), dtype, np)
 
     def request(self, kinds, dtype) -> StepRequest:
-        """The Request of the step."""
         return StepRequest(
             self.scheme, self.method, kinds, str(dtype), self.derivative, self.controls, self.rotates_planes
         )
 
     def step_code(self, kinds, dtype):
-        """The Generated step."""
         return self.request(kinds, dtype).step_code
 
     def row_padding(self, code) -> int:
@@ -165,12 +159,11 @@ class StepKernel(NamedTuple):
         return max(self.min_row_padding, -(-(self.margin + columns_beyond) // GROUP_COLUMNS) * GROUP_COLUMNS)
 
     def _static_padding(self, code):
-        """The padding of static fields, as for `numpy.pad`."""
         return (0, 0), (self.row_padding(code) - self.margin,) * 2
 
 
 def stack_fields(parts: dict, names, size, padding, dtype, xp):
-    """Parts by name as one array [n, rows, columns], each broadcast to `size` and padded by `padding`; removes them."""
+    """Parts by name as one array [n, rows, columns], each broadcast to `size` and padded; removes them from `parts`."""
     if not names:
         return xp.zeros((1, 1, 1), dtype)
     padded_fields = (xp.pad(xp.broadcast_to(parts.pop(name), tuple(size)), padding, mode="edge") for name in names)

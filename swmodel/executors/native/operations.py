@@ -1,7 +1,7 @@
 """The operations of a graph: their values, C++ and derivatives.
 
-`xp` is the module of functions: numpy or jax.numpy for arrays, `symbol.SYMBOL_NAMESPACE` for Symbols. k is the
-Coefficient of an operation, or None.
+`xp` provides the functions: numpy or jax.numpy for arrays, `symbol.SYMBOL_NAMESPACE` for Symbols. k is the Coefficient
+of an operation, or None.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ class Operation(NamedTuple):
     """The properties of an operation."""
 
     value: Callable  # function (xp, k, *operands) -> value
-    #: C++, with the operands as {0} and so on and k as {k}, in the words of vector.h; "": a call by its name.
+    #: C++ with functions of vector.h; {0}, {1}, ... are the operands, {k} is k; "": call the function of the same name.
     cpp: str = ""
-    #: Function (xp, k, value, *operands) -> for each operand, the function that multiplies an adjoint or tangent b by
-    #: its derivative; None: the operation appears only after differentiation.
+    #: Function (xp, k, value, *operands) -> [for each operand: function that multiplies an adjoint or tangent b by the
+    #: derivative with respect to it]; None: the operation appears only after differentiation.
     derivatives: Callable | None = None
     commutes: bool = False  # the order of the first two operands does not matter
     condition: bool = False  # its value is a condition, which only `select` reads
@@ -37,7 +37,7 @@ def unary(name: str, derivative: Callable) -> Operation:
 
 
 def binary(name: str, derivatives: Callable) -> Operation:
-    """A function of xp of two operands, whose order does not matter."""
+    """A function of xp with two operands, whose order does not matter."""
     return Operation(lambda xp, k, a, c: getattr(xp, name)(a, c), derivatives=derivatives, commutes=True)
 
 

@@ -1,9 +1,9 @@
 """The order in which the values of a Program are computed, in one loop along each row.
 
-The loop goes along row j in vectors, from west to east. A value is computed for the northernmost row that is read.
-Further south it comes from a ring of earlier rows, or is computed again if that is cheaper. Values read further east
-are computed some vectors ahead; values read further west are carried in registers. Places are relative to the written
-row j and vector i.
+The loop goes along row j from west to east, vector by vector. A value is computed for the northernmost row in which it
+is read. Further south it comes from a ring buffer of rows, or is computed again if that is cheaper. Values read further
+east are computed some vectors ahead; values read further west are carried in registers. Rows and vectors are relative
+to the written row j and vector i.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .graph import LEAVES, LEAVES_IN_MEMORY, Node, Program, Ref, topological
 
-#: Operations above which a value is stored_row in a ring rather than computed again.
+#: Operations above which a value is stored in a ring buffer rather than computed again.
 MAX_RECOMPUTED_OPERATIONS = 3
 
 
@@ -33,9 +33,9 @@ class LoopSchedule:
 
     Attributes:
         row_values: {(node, row): RowValue}, with operands first.
-        ring_buffers: {node: (row of the ring, number of its rows)}.
+        ring_buffers: {node: (row that is stored, number of rows in the ring buffer)}.
         north_reach: rows further north at which fields are read.
-        warmup_rows: rows further south at which the loop begins, to fill the rings before the first row is written.
+        warmup_rows: rows further south at which the loop begins, to fill ring buffers before the first row is written.
         east_vectors: vectors further east at which fields are read.
         west_reach: columns further west that a value depends on; this many columns at the start of a row are invalid.
     """
@@ -77,7 +77,6 @@ class LoopSchedule:
 
     @property
     def fields_read(self) -> set[str]:
-        """The names of the fields that the Program reads."""
         return {node.value for node, _ in self.row_values if node.op == "field"}
 
     def operands(self, ref: Ref) -> list[Ref]:
@@ -94,7 +93,7 @@ class LoopSchedule:
         return (node not in self.recomputed) + sum(self.cost(r.node, counted) for r in node.args)
 
     def _schedule_field(self, node, rows, written):
-        """Load rows that are not overwritten yet; others come from a ring."""
+        """Load rows that are not overwritten yet; others come from a ring buffer."""
         if any(row < 0 for row in rows) or (written and 0 in rows):
             low, high = rows.get(0, (0, 0))
             rows[0] = min(low, 0), max(high, 0)
@@ -104,9 +103,7 @@ class LoopSchedule:
                 self.row_values[node, row] = RowValue("load", high, low)
 
     def _add_ring_buffer(self, node, rows, stored_row: int):
-        """A ring for the rows south of `stored_row`; its oldest row is read no later than the newest is written over
-        it.
-        """
+        """Add a ring buffer for the rows south of `stored_row`; its oldest row is read before it is overwritten."""
         missing = [row for row in rows if row < stored_row]
         if not missing:
             return
@@ -117,7 +114,7 @@ class LoopSchedule:
             self.row_values[node, row] = RowValue("ring_buffer", newest, rows[row][0])
 
     def _order_values(self):
-        """The order of the row values, and the reach of rows and vectors."""
+        """Order the row values, and find the reach of rows and vectors."""
         ordered: dict[tuple[Node, int], RowValue] = {}
 
         def operands_of(node, row) -> list[tuple[Node, int, int]]:

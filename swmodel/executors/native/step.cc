@@ -1,4 +1,4 @@
-// The door between XLA and compiled steps: foreign functions that take and give the arrays listed in calls.py.
+// The interface between XLA and compiled steps: foreign functions with the arrays that calls.py lists.
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace swmodel {
 
 using Call = std::size_t (*)(const Job*, int, int, Index, Index, void*);
 
-// Memory of this thread to work in: at least so many bytes, from the beginning of a cache line on.
+// The workspace of this thread: at least `bytes` bytes, aligned to a cache line.
 void* workspace(std::size_t bytes) {
   static thread_local std::vector<std::byte> memory;
   if (memory.size() < bytes + 64) memory.resize(bytes + 64);
@@ -22,7 +22,7 @@ void* workspace(std::size_t bytes) {
 }
 
 // One pass of a step. Arrays: memory; planes [3, fields]; west, east, south, north; extent; values [levels, n]; slip;
-// lines; statics; mask_bits; flags. Results: memory, where it is; edges west, east, south, north.
+// lines; statics; mask_bits; flags. Results: the same memory; edges west, east, south, north.
 ffi::Error step(Arguments args) {
   Job job{};
   job.fields = const_cast<void*>(args.next());
@@ -60,7 +60,7 @@ ffi::Error step(Arguments args) {
   const auto call = reinterpret_cast<Call>(args["function"]);
   const int pass = args["pass"];
   const Index threads = args["threads"], max_blocks = threads ? threads : std::max<Index>(1, args.pool.num_threads());
-  // A block has many rows, as it computes those of its halo twice; a few where the number of threads is asked for.
+  // A block has many rows, because those of its halo are computed twice; it may have few if the number of threads is given.
   const Index min_rows = std::max<Index>(threads ? job.halo : std::max<Index>(8 * job.halo, 8), 1);
   const Index blocks = std::clamp<Index>(job.ny / min_rows, 1, max_blocks);
   const std::size_t bytes = (call(&job, pass, 0, 0, 0, nullptr) + 63) / 64 * 64;
@@ -73,7 +73,7 @@ ffi::Error step(Arguments args) {
   return ffi::Error::Success();
 }
 
-// Copies the rows of the fields [ny, nx] into the memory in which they are advanced, or back.
+// Calls copy(field, row) for all rows of the fields [ny, nx], on several threads.
 template <class Copy>
 void for_rows(ffi::ThreadPool& pool, Index fields, Index rows, const Copy& copy) {
   const Index blocks = std::clamp<Index>(rows / 8, 1, std::max<Index>(1, pool.num_threads()));
@@ -84,7 +84,7 @@ void for_rows(ffi::ThreadPool& pool, Index fields, Index rows, const Copy& copy)
   });
 }
 
-// Asks for large pages, where the system has them.
+// Asks for large pages, if the system has them.
 void ask_for_large_pages(void* memory, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t PAGE = 1 << 21;
@@ -114,7 +114,7 @@ ffi::Error put(Arguments args) {
   return ffi::Error::Success();
 }
 
-// Copies a row, with 0 for each -0: on land the sign of a zero depends on which cells were left out.
+// Copies a row, with 0 for each -0, because on land the sign of a zero depends on which cells were skipped.
 template <class T>
 void copy_row(const void* from, Index n, void* to) {
   for (Index i = 0; i < n; ++i) static_cast<T*>(to)[i] = static_cast<const T*>(from)[i] + T(0);
@@ -134,7 +134,7 @@ ffi::Error get(Arguments args) {
   return ffi::Error::Success();
 }
 
-// Rows and columns to the sides of a group.
+// Numbers of rows and columns on each side of a group.
 struct Window {
   Index south, north, west, east;
 };
@@ -193,7 +193,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_get, ffi_entry<get>, ffi_binding());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_flag, ffi_entry<flag>, ffi_binding());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_drying_flags, ffi_entry<drying_flags>, ffi_binding());
 
-// See Built in __init__.py.
+// See ForeignLibrary in parallel/foreign.py.
 extern "C" {
 extern const long swmodel_abi_version = ABI_VERSION;
 extern const char* const swmodel_compiler = __VERSION__;

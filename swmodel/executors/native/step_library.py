@@ -1,9 +1,9 @@
 """The library of a generated step: one from a folder, or a new one from the C++ compiler of the machine.
 
-Libraries of the cases are built when swmodel is installed (`model.build_steps`), others at first use, into a cache in
-the user's folder. The name of a library follows from its text, the compiler's options and the processor. The compiler
-does not matter, as the text fixes all rounding. One process compiles while others wait: it writes the library beside
-its place, tries it, and moves it there. A library that another user could have written is never used.
+Libraries of the cases are built when swmodel is installed (`model.build_steps`), others at first use, in a cache folder
+of the user. The name of a library is a digest of its text, the compiler's options and the processor; the compiler does
+not matter, because the text fixes all rounding. One process compiles while others wait: it writes the library into a
+temporary folder, tries to load it, and moves it into the cache. Libraries that other users can write are never used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ...ocean.timestep import Method
 from .generate import MAX_CACHED_STEPS, StepCode, generate
 
 HERE = Path(__file__).parent
-#: Libraries that came with the package.
+#: Libraries that were installed with the package.
 PREBUILT_FOLDER = HERE / "built"
 FLAGS = (
     "-std=c++17",
@@ -44,7 +44,7 @@ FLAGS = (
     "-fPIC",
     "-w",
 )
-#: Most libraries in a cache.
+#: Largest number of libraries in a cache.
 MAX_CACHED_LIBRARIES = 500
 #: Seconds after which a compiler is stopped.
 COMPILER_TIMEOUT_SECONDS = 300
@@ -65,14 +65,13 @@ class StepRequest(NamedTuple):
 
     @property
     def step_code(self) -> StepCode:
-        """The step."""
         try:
             return generate(*self)
         except RecursionError:
             raise UsageError("a term has a longer chain of operations than the native step allows") from None
 
     def library_name(self, instructions: str) -> str:
-        """The name of its library for these instructions: a digest of all inputs of the compilation."""
+        """The file name of the library for these instructions: a digest of all inputs of the compilation."""
         headers = b"".join(file.read_bytes() for file in sorted(HERE.glob("*.h")))
         inputs = (self.step_code.source, FLAGS, extra_options(), instructions, platform.machine())
         return hashlib.sha256(headers + repr(inputs).encode()).hexdigest()[:24] + ".so"
@@ -80,7 +79,7 @@ class StepRequest(NamedTuple):
 
 @cache
 def instructions() -> str:
-    """The instructions of -march: "default" without -march; for `native`, with a digest of the processor."""
+    """The value of -march; "default": the option is omitted; "native" is followed by a digest of the processor."""
     march = os.environ.get("SWMODEL_INSTRUCTIONS", "native").strip() or "default"
     if march != "native":
         return march
@@ -96,7 +95,7 @@ def function_address(request: StepRequest, name: str = "swmodel_call") -> int:
     try:
         library = ctypes.CDLL(str(library_of(request)))
     except OSError as error:
-        raise SetupError(f"its compiled step cannot be loaded: {error}") from None
+        raise SetupError(f"the compiled step cannot be loaded: {error}") from None
     _loaded_libraries.append(library)
     return ctypes.cast(library[name], ctypes.c_void_p).value
 
@@ -107,10 +106,10 @@ _loaded_libraries: list[ctypes.CDLL] = []
 
 @lru_cache(maxsize=MAX_CACHED_STEPS)
 def unsupported_reason(request: StepRequest) -> str:
-    """Why a step cannot be compiled; empty where its library exists now."""
+    """Why a step cannot be compiled or loaded, after an attempt to do so; an empty string if it can."""
     try:
         function_address(request)
-    except (SetupError, UsageError) as error:  # also where a term cannot be traced
+    except (SetupError, UsageError) as error:  # UsageError: a term cannot be traced
         return str(error)
     return ""
 
@@ -119,7 +118,7 @@ def library_of(request: StepRequest) -> Path:
     """The library of a step, compiled at first use."""
     name = request.library_name(instructions())
     if not has_instructions(instructions()):
-        raise SetupError(f"this processor does not have all instructions of {instructions()}: SWMODEL_INSTRUCTIONS")
+        raise SetupError(f"this processor lacks instructions of {instructions()}; change SWMODEL_INSTRUCTIONS")
     if (PREBUILT_FOLDER / name).exists():
         return PREBUILT_FOLDER / name
     try:
@@ -133,23 +132,20 @@ def library_of(request: StepRequest) -> Path:
         for portable in PORTABLE_INSTRUCTIONS.get(platform.machine(), ("default",)):
             if (PREBUILT_FOLDER / request.library_name(portable)).exists() and has_instructions(portable):
                 return PREBUILT_FOLDER / request.library_name(portable)
-        raise error if isinstance(error, SetupError) else SetupError(f"its step cannot be stored: {error}") from None
+        raise error if isinstance(error, SetupError) else SetupError(f"the step cannot be stored: {error}") from None
 
 
 @contextmanager
 def lock_file(target: Path) -> Iterator[None]:
     """A context in which one process at a time makes a file of the cache."""
     with target.with_suffix(".lock").open("a") as lock:
-        with suppress(OSError):  # without locks of files all processes compile at once
+        with suppress(OSError):  # without file locks all processes compile at the same time
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def read_or_make(name: str, make: Callable[[], bytes]) -> bytes:
-    """The content of a file of the cache; `make` returns it where the file is missing.
-
-    SetupError: the cache cannot be used.
-    """
+    """The content of a file of the cache, from `make` if the file is missing. SetupError: the cache cannot be used."""
     target = cache_folder() / name
     try:
         with suppress(FileNotFoundError):
@@ -163,14 +159,14 @@ def read_or_make(name: str, make: Callable[[], bytes]) -> bytes:
                     publish(new_file, target)
         return require_private(target).read_bytes()
     except OSError as error:
-        raise SetupError(f"its step cannot be stored: {error}") from None
+        raise SetupError(f"the step cannot be stored: {error}") from None
 
 
 def publish(new_file: Path, target: Path) -> None:
-    """Give a new file its name in the cache; remove the oldest files of the folder beyond MAX_CACHED_LIBRARIES."""
+    """Move a new file to its place in the cache; remove the oldest files of the folder beyond MAX_CACHED_LIBRARIES."""
     new_file.chmod(0o500)
     with new_file.open("rb") as file:
-        os.fsync(file.fileno())  # else a file of zeros could have its name after a power cut
+        os.fsync(file.fileno())  # otherwise a power cut could leave a file of zeros under this name
     new_file.replace(target)
     with suppress(OSError):  # another process may remove some of them, too
         files_by_age = sorted(
@@ -190,7 +186,7 @@ def is_usable(library: Path) -> bool:
     return True
 
 
-#: Instructions of libraries in packages, by machine.
+#: Instructions that libraries in packages are compiled for, by machine.
 PORTABLE_INSTRUCTIONS = {"x86_64": ("x86-64-v4", "x86-64-v3", "x86-64", "default")}
 X86_64_V3_FLAGS = ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
 REQUIRED_CPU_FLAGS = {
@@ -200,7 +196,6 @@ REQUIRED_CPU_FLAGS = {
 
 
 def has_instructions(instructions: str) -> bool:
-    """Whether this processor has the instructions."""
     return set(REQUIRED_CPU_FLAGS.get(instructions, ())) <= set(cpuinfo().split())
 
 
@@ -222,7 +217,7 @@ def cache_folder() -> Path:
     for parent in folder.parents:
         status = parent.stat()
         if status.st_uid not in (os.geteuid(), 0) or (status.st_mode & WRITABLE and not status.st_mode & stat.S_ISVTX):
-            raise SetupError(f"{folder} is not used, as other users can write {parent}: set SWMODEL_CACHE")
+            raise SetupError(f"{folder} is not used, because other users can write to {parent}: set SWMODEL_CACHE")
     return require_private(folder)
 
 
@@ -231,10 +226,10 @@ WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def require_private(path: Path) -> Path:
-    """The path. SetupError: another user can write it."""
+    """Return the path. SetupError: other users can write to it."""
     status = path.stat()
     if status.st_uid not in (os.geteuid(), 0) or status.st_mode & WRITABLE:
-        raise SetupError(f"{path} is not used, as other users can write it: chmod go-w, or set SWMODEL_CACHE")
+        raise SetupError(f"{path} is not used, because other users can write to it: chmod go-w, or set SWMODEL_CACHE")
     return path
 
 
@@ -243,14 +238,14 @@ def compiler() -> list[str]:
     for words in (os.environ.get("CXX", "").split(), ["c++"], ["g++"], ["clang++"]):
         if words and (path := shutil.which(words[0])):
             return [path, *words[1:]]
-    raise SetupError("there is no C++ compiler for its step")
+    raise SetupError("there is no C++ compiler for the step")
 
 
 def compile_into(target: Path, request: StepRequest, march: str) -> None:
-    """Generate a step and compile it; remove the oldest libraries of the folder beyond MAX_CACHED_LIBRARIES."""
+    """Generate a step, compile it, try to load the library, and publish it in the cache."""
     program, text = compiler(), request.step_code.source
     step_name = " of the ".join((*reversed(request.derivative), "native step"))
-    log.info(f"compiling the {step_name} of this configuration: once, a few seconds")
+    log.info(f"compiling the {step_name} of this configuration; this takes a few seconds, only once")
     options = [*FLAGS, *([] if march == "default" else [f"-march={march}"]), *extra_options(), f"-I{HERE}"]
     options += ["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
@@ -262,23 +257,23 @@ def compile_into(target: Path, request: StepRequest, march: str) -> None:
                 command, capture_output=True, text=True, errors="replace", timeout=COMPILER_TIMEOUT_SECONDS
             )
         except subprocess.TimeoutExpired:
-            raise SetupError(f"{program[0]} took more than {COMPILER_TIMEOUT_SECONDS} s for its step") from None
+            raise SetupError(f"{program[0]} took more than {COMPILER_TIMEOUT_SECONDS} s for the step") from None
         if result.returncode == -signal.SIGINT:  # a terminal sends it to the compiler, too
             raise KeyboardInterrupt
         if result.returncode:
             line = next(
                 (line for line in result.stderr.splitlines() if "error" in line), f"exit code {result.returncode}"
             )
-            raise SetupError(f"{program[0]} cannot compile its step: {line}")
+            raise SetupError(f"{program[0]} cannot compile the step: {line}")
         library.chmod(0o500)
         try:
             ctypes.CDLL(str(library))
         except OSError as error:
-            raise SetupError(f"what {program[0]} made of its step cannot be loaded: {error}") from None
+            raise SetupError(f"the library that {program[0]} made of the step cannot be loaded: {error}") from None
         publish(library, target)
 
 
 def extra_options() -> list[str]:
-    """Further options of the compiler: those of CXX, and those of tests with sanitizers."""
+    """Further options of the compiler: those of CXX, and SWMODEL_CXXFLAGS, which tests set."""
     words = os.environ.get("CXX", "").split()[1:]
     return [*(word for word in words if word.startswith("-")), *os.environ.get("SWMODEL_CXXFLAGS", "").split()]

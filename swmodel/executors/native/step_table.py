@@ -13,7 +13,7 @@ from .operations import FUNCTIONS, OPERATIONS
 
 
 def describe_step(setup) -> str:
-    """For each pass of a step: fields read and written, rows kept, operations and bytes a cell.
+    """For each pass of a step: fields read and written, rows kept, operations and bytes per cell.
 
     Operations are those on water, where a multiply-add counts as two. Bytes are those without a cache between steps:
     each field moves in once and, if it is written, out once.
@@ -38,13 +38,13 @@ def describe_step(setup) -> str:
             f"pass {number + 1}",
             f"  reads      {', '.join(sorted(schedule.fields_read, key=code.fields.index))}",
             f"  writes     {', '.join(program.outputs)}",
-            f"  rows kept  {sum(depth for _, depth in schedule.ring_buffers.values())}; {schedule.north_reach} ahead, "
-            f"{schedule.east_vectors} vectors ahead",
-            f"  operations {sum(n * OPERATIONS[op].n_operations for op, n in operation_counts.items())} a cell"
+            f"  rows kept  {sum(depth for _, depth in schedule.ring_buffers.values())}; reads {schedule.north_reach} "
+            f"rows and {schedule.east_vectors} vectors ahead",
+            f"  operations {sum(n * OPERATIONS[op].n_operations for op, n in operation_counts.items())} per cell"
             + (f" ({divisions})" if divisions else ""),
-            f"  bytes      {pass_bytes_per_cell(request, number)} a cell",
+            f"  bytes      {pass_bytes_per_cell(request, number)} per cell",
         ]
-    return "\n".join([*lines, f"step         {bytes_per_cell(setup)} bytes a cell"])
+    return "\n".join([*lines, f"step         {bytes_per_cell(setup)} bytes per cell"])
 
 
 def bytes_per_cell(setup) -> int:
@@ -54,7 +54,6 @@ def bytes_per_cell(setup) -> int:
 
 
 def pass_bytes_per_cell(request, number: int) -> int:
-    """Bytes that a pass reads or writes for each cell."""
     code, program = request.step_code, request.step_code.programs[number]
     statics = {node.value for node in water_nodes(code, program) if node.op == "static"}
     n_fields = len(code.schedules[number].fields_read) + len(program.outputs) + len(statics)

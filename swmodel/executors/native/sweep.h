@@ -1,8 +1,8 @@
-// The sweep: one pass over the rows of a block, in place, one or several steps at once. It knows no physics.
+// The sweep: one pass over the rows of a block, in place, for one step or several. It contains no physics.
 //
 // A Program (generated) computes row j of one step from the rows j to j + NORTH_REACH, which are not overwritten yet, and from
-// rings of rows that it keeps. Several steps in one pass are levels: each works NORTH_REACH rows behind the one before. Rows
-// that belong to a neighbour, another block or another thread, are copies; levels before the last advance some of them.
+// ring buffers of earlier rows. The steps of one pass are its levels: each works NORTH_REACH rows south of the previous one. Rows
+// of another block or another thread are copies; levels before the last also advance some of these.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 
 namespace swmodel {
 
-constexpr Index PREFETCH_COLUMNS = 128;  // columns that memory is asked for ahead
+constexpr Index PREFETCH_COLUMNS = 128;  // distance to the columns that are prefetched
 enum PlaneUse { READ_FROM, WRITE_TO, SEND_FROM };
 
-// Columns of a row that are computed alike, one vector after the other: from `first` on, written from `write_from` on. Memory
-// that is asked for ahead of them goes on `prefetch_jump` columns behind `end`.
+// Columns of a row that are computed in the same way, vector after vector: from `first` on, written from `write_from` on.
+// Prefetches beyond `end` skip `prefetch_jump` columns.
 struct ColumnRun {
   Index first, last, write_from, end, prefetch_jump;
   bool near_land;
@@ -42,7 +42,7 @@ struct RowAccess<T, Program<T>> {
 
   T* field(int f, int a) const { return sweep.row(READ_FROM, field_planes[f], j + a); }
   T* target(int f) const { return sweep.row(WRITE_TO, field_planes[f], j); }
-  // Row j + a of all rings of the same depth: one vector of each ring after the other.
+  // Row j + a of all ring buffers of the same depth, whose vectors alternate.
   T* ring_buffer(int group, int a) const {
     Index first = 0;
     for (int g = 0; g < group; ++g) first += Program<T>::RING_DEPTHS[g] * Program<T>::RINGS_PER_DEPTH[g];
@@ -62,15 +62,15 @@ struct RowAccess<T, Program<T>> {
     return static_cast<const T*>(job.statics) + (s * (job.rows + 2 * job.margin) + inside(a)) * job.static_stride + job.row_padding;
   }
   const std::uint8_t* mask_bits(int a) const { return sweep.job.mask_bits + inside(a) * sweep.job.static_stride + sweep.job.row_padding; }
-  // Whether field f is written past the cache: where it is not read from, and would leave the cache before it is read.
+  // Whether field f is written past the cache: if its plane is not read, and would leave the cache before the next pass reads it.
   bool bypasses_cache(int f, bool read) const { return sweep.bypasses_cache(f, read, j); }
-  // Whether columns are not those that neighbours get.
+  // Whether no neighbour gets these columns.
   bool is_inner(Index first, Index last) const {
     return first >= sweep.job.halo && last <= sweep.job.nx - sweep.job.halo;
   }
 };
 
-// The rows [j0, j1) of a block.
+// The sweep over the rows [j0, j1) of a block.
 template <class T, template <class> class Program>
 class Sweep {
   using P = Program<T>;
@@ -97,7 +97,7 @@ class Sweep {
     for (int n = 0; n < 16; ++n) slip_[n] = n % 8 == 4 ? T(1) : n % 8 > 4 ? T(0) : T(job.slip);
   }
 
-  // Copy the rows around, before any thread begins.
+  // Copies the rows around [j0, j1), before any thread begins.
   void save() {
     if (P::MULTI_PASS && all_skipped()) return;
     for (Index r = 0; r < job.halo; ++r) {
@@ -113,7 +113,7 @@ class Sweep {
       for (Index j = j0_; j < j1_; ++j) pack_edges(j);
       return;
     }
-    // What is computed of land beside groups that are left out reads from the rings what nobody has put there.
+    // Land next to skipped groups is computed from ring buffers that nothing has filled there, so they get finite numbers.
     if (std::memchr(job.flags, SKIPPED, (job.rows + 2 * job.margin) * groups()) != nullptr) {
       std::fill_n(rings_, levels * P::RING_ROWS * job.stride, T(1));
     }
@@ -135,13 +135,13 @@ class Sweep {
     finish_stores();
   }
 
-  // See RowAccess; the rows that neighbours get are read at once.
+  // See RowAccess; the rows that neighbours get are read immediately, so they are not written past the cache.
   bool bypasses_cache(int f, bool read, Index j) const {
     const bool elsewhere = !read || job.planes[READ_FROM * P::FIELDS + f] != job.planes[WRITE_TO * P::FIELDS + f];
     return job.exceeds_cache && elsewhere && job.levels == 1 && j >= job.halo && j < job.ny - job.halo;
   }
 
-  // Row r of a field: of the block, or the copy of one around; of a field that is not exchanged any row at hand.
+  // Row r of a field: of the block, or the copy of a row around it; if the field is not exchanged, the nearest row.
   T* row(PlaneUse use, int f, Index r) const {
     const Index t = exchange_index_[f];
     if (t >= 0 && r < j0_) return south_ + (t * job.halo + std::max<Index>(r - j0_ + job.halo, 0)) * job.stride + job.row_padding;
@@ -152,19 +152,19 @@ class Sweep {
  private:
   static constexpr int N_READ = std::size(P::READS), N_USED = std::size(P::USED), N_SENT = std::size(P::SENDS);
 
-  // Row r of the block, of a field where it is read, written, or handed to the neighbours from.
+  // Row r of a field of the block, in the plane for this use.
   T* block_row(PlaneUse use, int f, Index r) const {
     return static_cast<T*>(job.fields) + job.planes[use * P::FIELDS + f] * job.plane_size + r * job.stride + job.row_padding;
   }
 
   static Index n_exchanged(const Job& job) { return job.levels > 1 ? N_USED : N_READ; }
 
-  // So few that calling the library would cost more.
+  // Copies so few numbers that a call of the library would cost more.
   static void copy_few(const T* from, Index n, T* to) {
     for (Index i = 0; i < n; ++i) to[i] = from[i];
   }
 
-  // The columns around row r, from the neighbours.
+  // Fills the columns on both sides of row r with those from the neighbours.
   void fill_side_columns(int t, Index r, T* row) const {
     const Index e = job.halo, strip = (t * job.rows + r) * e;
     copy_few(static_cast<const T*>(job.west) + strip, e, row - e);
@@ -199,8 +199,8 @@ class Sweep {
     if (end > runs_.data()) row(rows, constants + level * P::CONSTANTS, runs_.data(), end, level == 0);
   }
 
-  // The runs of a row by the flags of its groups; where they end. One behind groups that are left out begins EAST_VECTORS vectors
-  // early: what its first columns read further west is land (`LoopSchedule.west_reach`). So few dry groups are computed.
+  // Finds the runs of a row from the flags of its groups, and returns their end. A run after skipped groups begins EAST_VECTORS vectors
+  // early: all that its first columns read further west is land (`LoopSchedule.west_reach`). A short gap of skipped groups is computed.
   const ColumnRun* find_runs(const std::uint8_t* flags, bool writes, Index first, Index last) {
     ColumnRun* run = runs_.data();
     const Index west_reach = (P::WEST_REACH + N - 1) / N * N, first_needed = first - P::EAST_VECTORS * N - west_reach, row_padding = job.row_padding;
@@ -227,7 +227,7 @@ class Sweep {
     return run;
   }
 
-  // Whether all groups are left out.
+  // Whether all groups are skipped.
   bool all_skipped() const {
     const Index n = (job.rows + 2 * job.margin) * groups();
     return *job.flags == SKIPPED && !std::memcmp(job.flags, job.flags + 1, n - 1);
@@ -235,7 +235,7 @@ class Sweep {
 
   Index groups() const { return (job.static_stride + GROUP_COLUMNS - 1) / GROUP_COLUMNS; }
 
-  // The outermost columns and rows for the neighbours.
+  // Copies the outermost columns and rows for the neighbours.
   void pack_edges(Index j) const {
     const Index e = job.halo, nx = job.nx, ny = job.ny;
     for (int t = 0; t < (job.levels > 1 ? N_USED : N_SENT); ++t) {
@@ -250,15 +250,15 @@ class Sweep {
 
   Index j0_, j1_;
   T *south_, *north_, *rings_;
-  std::vector<ColumnRun> runs_;  // those of the row at hand
+  std::vector<ColumnRun> runs_;  // those of the current row
   std::vector<int> field_planes_;  // [levels + 1, fields]: the field in whose memory each is, at each level and at the end
   T slip_[16];
-  Index exchange_index_[P::FIELDS];  // where among the exchanged fields a field is, or -1
+  Index exchange_index_[P::FIELDS];  // index of each field among the exchanged ones, or -1
 };
 
 // Marks the cells of a group: BREAKING_OR_THIN water, where `ocean.drying.breaking_fraction` may be above zero, and water that FLOWS, thicker
-// than `closed_limit`. `level` has that to the south, here and to the north of the thickness h; rows of depth and cells are `row_stride`
-// apart.
+// than `closed_limit`. `level` has the rows of sea level south of, at and north of that of the thickness h; rows of depth and bits are
+// `row_stride` apart.
 template <class T>
 void mark_cells(const T* h, const T* const* level, const T* depth, const std::uint8_t* bits, Index row_stride, const T* limits,
                 std::uint8_t* __restrict marks) {
@@ -268,7 +268,7 @@ void mark_cells(const T* h, const T* const* level, const T* depth, const std::ui
   const V thin_limit = broadcast<V>(limits[0]), bend_limit = broadcast<V>(limits[1]), closed_limit = broadcast<V>(limits[2]);
   for (Index k = 0; k < GROUP_COLUMNS; k += LANES<V>) {
     const V here = load<V>(h + k), H = load<V>(depth + k), mid = load<V>(level[1] + k);
-    // The change of level above the sill at a face, away from this cell.
+    // The change of the level above the sill at a face, from this cell outwards.
     const auto jump = [&](const T* there, const T* further) {
       const V sill = -minimum(H, load<V>(further + k));
       return maximum(sill, load<V>(there + k)) - maximum(sill, mid);
@@ -282,7 +282,7 @@ void mark_cells(const T* h, const T* const* level, const T* depth, const std::ui
   for (Index k = 0; k < GROUP_COLUMNS; ++k) marks[k] = reinterpret_cast<const typename Pack<T>::Integer*>(marked)[k];
 }
 
-// Marks the cells of all groups of a row. Cells where the level changes little on both sides are smooth whatever the sills.
+// Marks the cells of all groups of a row. Cells where the level changes little on all sides are smooth, however high the sills are.
 template <class T>
 void mark_row(const T* h, const T* const* level, const T* depth, const std::uint8_t* cells, Index row_stride, Index groups,
               const T* limits, std::uint8_t* marks) {
@@ -305,8 +305,8 @@ void mark_row(const T* h, const T* const* level, const T* depth, const std::uint
   }
 }
 
-// One of the passes of a step, as the foreign call asks for it: 0 tells the bytes that a sweep needs to work in, 1 saves
-// what the neighbours' threads overwrite, 2 computes.
+// One phase of a pass of a step, for the foreign call: 0 returns the bytes of workspace that a sweep needs, 1 saves the rows that
+// neighbouring threads overwrite, 2 computes.
 template <class T, template <class> class Program>
 std::size_t call(const Job& job, int phase, Index j0, Index j1, void* space) {
   if (phase == 0) return Sweep<T, Program>::workspace(job);

@@ -17,7 +17,7 @@ from ...errors import UsageError
 from .graph import NONZERO_NAMES, ONE, Coefficient, Graph, Ref, divides
 from .operations import FUNCTIONS, OPERATIONS
 
-#: The allowed operations on fields; numbers that are the same for all cells allow all.
+#: The operations that are allowed on fields; on numbers that are the same for all cells every operation is.
 SUPPORTED_OPERATIONS = f"+ - * /, abs, whole powers, comparisons and where, {', '.join(FUNCTIONS)}, maximum, minimum"
 
 
@@ -133,7 +133,7 @@ class Symbol:
         return SYMBOL_NAMESPACE
 
     def _apply_to_value(self, name, *args) -> Symbol:
-        """A method of the value of all cells."""
+        """Call a method of a value that is the same for all cells."""
         if self.ref is not None:
             raise NotTraceable(f"`{name}` of a field")
         arguments = [arg.value() if isinstance(arg, Symbol) else arg for arg in args]
@@ -191,7 +191,7 @@ def to_ref(x: Symbol, scaled=True) -> Ref:
     return graph.operation("scale", ref, k=x.coefficient)
 
 
-#: Limits of a coefficient: its number of factors, and its number between 1/SIZE and SIZE.
+#: Limits of a coefficient: at most MAX_FACTORS factors, and a number between 1/MAX_NUMBER and MAX_NUMBER.
 MAX_FACTORS, MAX_NUMBER = 8, 1e12
 
 
@@ -203,7 +203,7 @@ def limit_coefficient(x: Symbol) -> Symbol:
 
 
 def add(x: Symbol, y: Symbol) -> Symbol:
-    """x + y; a common coefficient, or one that divides the other, goes in front."""
+    """x + y; a common coefficient, or one that divides the other, is factored out."""
     graph, shape, cx, cy = x.graph, _shape(x, y), x.coefficient, y.coefficient
     if not cx.number or not cy.number:
         return replace(y if not cx.number else x, shape=shape)
@@ -237,14 +237,14 @@ def add(x: Symbol, y: Symbol) -> Symbol:
 
 
 def _quotient(x: Symbol) -> tuple[Symbol, Ref]:
-    """Dividend, with the coefficient and the factor of x, and divisor."""
+    """The dividend, with the coefficient and the factor of x, and the divisor."""
     numerator, denominator = x.ref.args
     parts = (None, x.factor) if numerator.node.is_one else (x.factor, numerator)
     return Symbol(x.graph, x.shape, x.coefficient, *parts), denominator
 
 
 def multiply(x: Symbol, y: Symbol) -> Symbol:
-    """x y; constants of a run are multiplied first, into the factor, except for masks."""
+    """x y; constants of a run, except masks, are multiplied first, into the factor."""
     graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient * y.coefficient
     if x.ref is None or y.ref is None:
         return replace(x if x.ref else y, shape=shape, coefficient=coefficient)
@@ -260,7 +260,6 @@ def multiply(x: Symbol, y: Symbol) -> Symbol:
 
 
 def divide(x: Symbol, y: Symbol) -> Symbol:
-    """x / y."""
     graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient / y.coefficient
     if y.ref is None:
         return replace(x, shape=shape, coefficient=coefficient)

@@ -17,7 +17,7 @@ from ...ocean.timestep import ForwardBackwardInputs, RungeKutta, weighted_sum
 from .graph import Graph, Program, Ref
 from .symbol import SUPPORTED_OPERATIONS, NotTraceable, Symbol, to_ref, uniform
 
-#: The values of masks, and of fields in their form, on water.
+#: The values on water of masks, and of fields that are packed with them.
 MASKS_ON_WATER = {
     "wet": 1.0,
     "open_u": 1.0,
@@ -28,9 +28,9 @@ MASKS_ON_WATER = {
     "corner_weight": 1.0,
     "dry_corner": 0.0,
 }
-#: Rows and columns of the block for the recording: more than a field loses by differences.
+#: Rows and columns of the traced block: more than differences remove from a field.
 TRACED_CELLS = 8
-#: Files that are not named as the place of an error in a term.
+#: Files that are not reported as the source of an error in a term.
 INTERNAL_FILES = (
     str(Path(__file__).parent),
     *(str(Path(operators.__file__).with_name(f"{name}.py")) for name in ("operators", "patch", "neighbours")),
@@ -38,7 +38,7 @@ INTERNAL_FILES = (
 
 
 def kind_of(field) -> str:
-    """The axes with which an array [y, x] varies: none, its row, or both; an axis of length one is constant."""
+    """The kind of an array [y, x]: constant ("number"), varying with the row ("line"), or with both axes ("static")."""
     rows, columns = field.shape
     return "static" if columns > 1 else "line" if rows > 1 else "number"
 
@@ -50,17 +50,17 @@ def lengths_of(grid: Grid) -> dict:
 
 
 def kinds_of(grid: Grid, params: dict) -> tuple[tuple[str, str], ...]:
-    """Pairs of name and kind for each field of a block, which are compiled in; on a sphere also for lengths."""
+    """Pairs of name and kind for each field of a block, on a sphere also for lengths; they are compiled in."""
     fields = {"f": grid.f, "depth": grid.depth, **params}
     fields |= {name: length for name, length in lengths_of(grid).items() if kind_of(length) != "number"}
     return tuple(sorted((name, kind_of(field)) for name, field in fields.items()))
 
 
 class Tracing:
-    """One scheme on one kind of grid, recorded.
+    """The dynamics of one scheme on one kind of grid, run on Symbols; `graph` records them.
 
     Args:
-        kinds: the `kinds_of` its fields.
+        kinds: `kinds_of` the Grid and the Params.
         scalars: {name: array [1, 1]} of `scalar_names` of these, and `stepper_weights`.
         controls: names of the static fields and lines to differentiate with respect to.
     """
@@ -88,7 +88,7 @@ class Tracing:
         self.grid, self.params = as_patches(grid, margin), as_patches(fields, margin)
 
     def state(self, prefix=""):
-        """A State of fields with the names prefix + name."""
+        """A State of Symbols of the fields prefix + name."""
         names = self.scheme.state_type._fields
         leaves = [self.graph.leaf("field", prefix + name) for name in names]
         return self.scheme.state_type(
@@ -123,9 +123,9 @@ class Tracing:
     def programs(self, method, step, separate_stages=False, rotates_planes=False) -> list[Program]:
         """The passes of a step of a time stepper: one, or one for each stage of a Runge-Kutta method.
 
-        If `separate_stages`, each stage has its own fields, instead of overwriting those of the stage before. With
-        `rotates_planes`, fields that only become older are not copied: see `Program.planes_after`. `step` is its
-        number, an array without axes.
+        With `separate_stages`, each stage has its own fields, instead of overwriting those of the stage before. With
+        `rotates_planes`, fields that only become older are not copied: see `Program.planes_after`. `step` is the number
+        of the step, an array without axes.
         """
         names = self.scheme.state_type._fields
         if isinstance(method, RungeKutta):
@@ -140,7 +140,7 @@ class Tracing:
         return [program.without_copies() if rotates_planes else program]
 
     def stages(self, method: RungeKutta, step, separate_stages: bool) -> list[Program]:
-        """As RungeKutta.combine, but inputs of later stages are written, and read again."""
+        """As `RungeKutta.combine`, but each stage writes its results, and later stages read them again."""
         start, programs = self.state(), []
         table = method.table
         is_reused = [any(row[k] for row in table[k + 1 :]) for k in range(len(table))]
@@ -168,7 +168,7 @@ def source_line_of(error: Exception) -> str:
 
 
 def scalar_names(kinds) -> tuple[str, ...]:
-    """The names of numbers that are the same for all cells: of fields, and of lengths that are no fields."""
+    """The names of numbers that are the same for all cells: of fields, and of lengths that are not fields."""
     fields = dict(kinds)
     return tuple(name for name in ("dx", "dy", *fields) if fields.get(name, "number") == "number")
 

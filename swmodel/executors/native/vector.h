@@ -1,6 +1,6 @@
-// Vectors of numbers: as wide as the processor has them, with the operations that the generated rows are made of.
+// Vectors of numbers, as wide as those of the processor, with the operations that generated loops use.
 //
-// Each lane is computed by the same expression wherever it lies. Products and sums are fused where `mad` says so and
+// Each lane is computed by the same expression, whatever its position. Products and sums are fused where `mad` says so and
 // nowhere else (-ffp-contract=off), so that vectors of any width give the same bits.
 #pragma once
 
@@ -46,7 +46,7 @@ template <class V>
 SWMODEL_INLINE void store(Number<V>* p, V v) {
   *reinterpret_cast<typename Pack<Number<V>>::Unaligned*>(p) = v;
 }
-// Past the cache, where `bypass` and the processor can; p is at the beginning of a vector's worth of memory then.
+// Writes past the cache if `bypass` is set and the processor can; p must then be aligned to the size of a vector.
 template <class V>
 SWMODEL_INLINE void store(Number<V>* p, V v, bool bypass) {
   if (!bypass) return store(p, v);
@@ -107,7 +107,7 @@ SWMODEL_INLINE V sqrt(V a) {
 #endif
 }
 
-// The lanes from FIRST on of a and b, one after the other.
+// One vector, from lane FIRST on, of a followed by b.
 template <int FIRST, class V>
 SWMODEL_INLINE V shifted(V a, V b) {
 #if defined(__AVX512F__) && defined(__AVX512VL__)
@@ -132,7 +132,7 @@ SWMODEL_INLINE V abs(V a) {
   using I = typename Pack<Number<V>>::Integers;
   return (V)((I)a & ~(I)(-V{}));
 }
-// What is not a number stays so.
+// NaN is propagated.
 template <class V>
 SWMODEL_INLINE V maximum(V a, V b) {
   return (a > b) | (a != a) ? a : b;
@@ -156,7 +156,7 @@ SWMODEL_INLINE V cbrt(V a) {
   return x == 0 ? a : a < 0 ? -better : better;
 }
 
-// Functions that processors do not have, lane by lane: slow, and as exact as those of the mathematical library.
+// Functions without an instruction, lane by lane: slow, and as exact as those of the mathematical library.
 #define SWMODEL_LANES(NAME)                                        \
   template <class V>                                               \
   SWMODEL_INLINE V NAME(V a) {                                     \
@@ -174,7 +174,7 @@ SWMODEL_INLINE V power(V a, V b) {
   return a;
 }
 
-// ---- masks: one byte a cell; wet, open_u and open_v in the bits 0 to 2, the wet cells around the corner in the bits 3
+// ---- masks: one byte per cell; wet, open_u and open_v in the bits 0 to 2, the wet cells around the corner in the bits 3
 // to 5, with 4 added where there is no stress at a boundary; open_boundary_u and open_boundary_v in the bits 6 and 7 ----
 
 template <class V>
@@ -194,7 +194,7 @@ template <int BIT, class V, class I>
 SWMODEL_INLINE V masked(V x, I cell) {
   return (cell & BIT) != 0 ? x : V{};
 }
-// Of a table by the wet cells around the corner, twice eight numbers.
+// The values of a table (eight numbers, twice) for the wet cells around each corner.
 template <class V, class I>
 SWMODEL_INLINE V lookup_corner(const Number<V>* table, I cell) {
   const I around = cell >> 3;

@@ -1,6 +1,6 @@
 """Closures: functions of the Tendency T that return a function which adds the term to F; docs/numerics.md.
 
-Fields are arrays [R, C] on the domain. Losses of energy are found at each face and corner, and shared among its cells.
+Fields are arrays [R, C] on the domain. Losses of energy at each face and corner are divided among the adjacent cells.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .tracer import add_convergence, advective_fluxes
 
 
 def shift(a, rows, columns):
-    """The values so many rows north and columns east on the domain."""
+    """The values `rows` rows north and `columns` columns east on the domain."""
     return np.roll(a, (-rows, -columns), (0, 1))
 
 
@@ -23,7 +23,7 @@ def corner_mean(q):
 
 
 class CurrentGradients:
-    """Lengths, areas and gradients of a current.
+    """Gradients of a current, and the lengths and areas of cells.
 
     Attributes:
         dx, dx_edge, dy: lengths of a cell in x in the middle of its row and along the northern edge, and in y.
@@ -60,7 +60,7 @@ class CurrentGradients:
         return self.slip * ((shift(v, 0, 1) - v) / self.dx_edge + self.dx_edge * (shift(per, 1, 0) - per) / self.dy)
 
     def vorticity(self, u, v):
-        """The circulation around corners over their area, with the boundary condition."""
+        """The circulation around corners divided by their area, with the boundary condition."""
         along = u * self.dx
         return self.slip * (self.dy * (shift(v, 0, 1) - v) + along - shift(along, 1, 0)) / self.corner_area
 
@@ -70,7 +70,7 @@ class CurrentGradients:
         return np.hypot(self.tension(u, v), np.sqrt(corner_mean(self.shear(u, v) ** 2)))
 
     def curl_gradient(self, x):
-        """The square of the gradient of vorticity at centres, and its Laplacian at corners."""
+        """The square of the gradient of vorticity at centres, and the Laplacian of vorticity at corners."""
         zeta = self.vorticity(*c(x[1:3]))
         on_v, on_u = (zeta - shift(zeta, 0, -1)) / self.dx_edge, (zeta - shift(zeta, -1, 0)) / self.dy
         square = (on_v**2 + shift(on_v, -1, 0) ** 2 + on_u**2 + shift(on_u, 0, -1) ** 2) / 2
@@ -80,7 +80,7 @@ class CurrentGradients:
         ) / self.corner_area
 
     def harmonic_loss(self, a, b):
-        """The energy that a viscosity of one takes in each cell per area, of a b / 2."""
+        """The loss of a b / 2 per area of each cell by a viscosity of one; a and b are pairs on u and v faces."""
         (a_u, a_v), (b_u, b_v), dx, dy, edge = a, b, self.dx, self.dy, self.dx_edge
         loss = dy / dx * (a_u - shift(a_u, 0, -1)) * (b_u - shift(b_u, 0, -1))
         loss = loss + dx / dy * (a_v - shift(a_v, -1, 0)) * (b_v - shift(b_v, -1, 0))
@@ -91,16 +91,14 @@ class CurrentGradients:
         return loss / self.area
 
     def biharmonic_loss(self, a, b):
-        """The same of a biharmonic viscosity of one, from the Laplacians of a and b."""
+        """As `harmonic_loss`, for a biharmonic viscosity of one, from the Laplacians of a and b."""
         on_u, on_v = self.dx * self.dy * a[0] * b[0], self.dx_edge * self.dy * a[1] * b[1]
         return (on_u + shift(on_u, 0, -1) + on_v + shift(on_v, -1, 0)) / (2 * self.area)
 
     def at_centres_and_corners(self, nu):
-        """A viscosity at centres and at corners."""
         return nu, self.domain.to_corners(nu)
 
     def at_faces(self, nu4):
-        """A viscosity on u and v faces."""
         return self.domain.to_u(nu4), self.domain.to_v(nu4)
 
 

@@ -1,6 +1,6 @@
-"""Wetting and drying once more: the parts of a Tendency in which a run with it differs; docs/numerics.md.
+"""Wetting and drying: the parts of a Tendency that differ in a run with drying; docs/numerics.md.
 
-Fields are arrays [R, C] on the domain. Velocities point along AXES: u along the columns, v along the rows.
+Fields are arrays [R, C] on the domain. AXES are the array axes along which u and v point.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from .neighbours import c, wrap
 from .weno import shift
 
 AXES = (1, 0)
-#: Largest share of its water that leaves a cell in a step.
+#: Largest fraction of its water that may leave a cell in a step.
 MAX_OUTFLOW_FRACTION = 0.999
-#: Least thickness that divides, and water that stays in its cell, in units of h_dry.
+#: Smallest thickness used as a divisor, and thickness of water that stays in its cell, in units of h_dry.
 MIN_DIVISOR, MIN_MOBILE_DEPTH = 1e-3, 1e-9
 
 
 class DryingTerms:
-    """The parts, in the order in which a step takes them; each is a function of x and F as those of a Tendency.
+    """The parts of a Tendency with drying, as methods in the order in which a step calls them.
 
     Attributes:
         drying_thickness: h_dry, m.
-        bed_rise: how much higher the bed of the cell ahead of a face is, m, for u and for v, as all pairs are.
-        is_open: 1 between two cells of the mask's water, else 0.
+        bed_rise: rise of the bed from the cell behind a face to the cell ahead, m; for u and for v, as all pairs are.
+        is_open: 1 on faces between two cells that are water in the mask, else 0.
         start_fields: h, u and v at the start of the step.
-        breaking_fraction, face_breaking_fraction: how far water breaks, 0 to 1, at centres; on faces.
+        breaking_fraction, face_breaking_fraction: how much water breaks or is thin, 0 to 1, at centres; on faces.
         face_opening: how far faces are open, 0 to 1.
         smooth_acceleration: accelerations by the flux of vorticity and the slope of kinetic energy, m s-2.
         momentum_gain: momentum that enters, m2 s-2.
@@ -51,7 +51,7 @@ class DryingTerms:
         self.drags = [(rates[name], domain.at_faces(name)) for name in domain.scheme.term_names if name in rates]
 
     def set_flow(self, x, F):
-        """Make x the flow: of the middle of the step, where water breaks of its start; and its U and V."""
+        """Make x the flow in the middle of the step, or, where water breaks, at its start; then compute U and V."""
         T = self.T
         self.start_fields = h, *now = c(T.gfb_step[0][:3])
         water_levels, bends, self.face_opening = [], [], []
@@ -84,7 +84,7 @@ class DryingTerms:
         wrap(x, T.U, T.V)
 
     def limit_outflow(self, x, F):
-        """Multiply what leaves a cell where water breaks, so that some remains."""
+        """Reduce the outflow of cells where water breaks, so that some water remains."""
         T, outflow = self.T, 0
         for flux, out, axis in zip((T.U, T.V), (T.sizes.outflow_x, T.sizes.outflow_y), AXES, strict=True):
             outflow = outflow + out * (np.clip(c(flux), 0, None) - np.clip(shift(c(flux), -1, axis), None, 0))
@@ -102,7 +102,7 @@ class DryingTerms:
         wrap(T.U, T.V)
 
     def take_accelerations(self, x, F):
-        """Take the accelerations out of F, and find what `accelerate` needs of the flow."""
+        """Move the accelerations out of F, and compute what `accelerate` needs of the flow."""
         T, sizes, self.smooth_acceleration = self.T, self.sizes, c(F[1:3]).copy()
         F[1:3] = 0
         transports = sizes.dy * c(T.U), sizes.dy * T.sizes.dx_over_dy * c(T.V)
@@ -125,7 +125,7 @@ class DryingTerms:
         ]
 
     def accelerate(self, x, level, F):
-        """The accelerations by advection, Coriolis force, the pressure of a padded thickness, and drag, into F."""
+        """Write into F the accelerations by advection, Coriolis force, pressure of the padded `level`, and drag."""
         T, (h, *before), dt = self.T, self.start_fields, self.T.gfb_step[1]
         new, P = h + dt * c(F[0]), c(T.P)
         c(level)[...] = blend(c(level), new, self.breaking_fraction)
@@ -157,7 +157,7 @@ def blend(a, b, weight):
 
 
 def upwind_velocity(u, flow, axis):
-    """The velocity at the side behind each, of the cell that the flow leaves, with half its limited slope."""
+    """The velocity between each point and the one behind it: that of the upwind point plus half its limited slope."""
     before, after = u - shift(u, -1, axis), shift(u, 1, axis) - u
     half = (np.sign(before) + np.sign(after)) / 4 * np.minimum(abs(before), abs(after))
     return np.where(flow > 0, shift(u + half, -1, axis), u - half)

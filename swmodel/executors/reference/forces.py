@@ -42,7 +42,7 @@ def wind_drag(T):
 
 
 def add_stress(T, h, stress, F):
-    """Add to F the acceleration of a layer by a stress over the density, m2 s-2."""
+    """Add to F the acceleration by a stress divided by the density, m2 s-2."""
     for F_k, tau, thickness in zip(c(F[1:3]), stress, T.face_thickness, strict=True):
         F_k += np.divide(tau, thickness(h, out=T.work), out=T.work)
 
@@ -63,6 +63,33 @@ def air_pressure(T):
     """p / rho."""
     pressure = T.domain.in_time("air_pressure", lambda values: values / T.physics.density)
     return lambda x: pressure(T.step_start, T.time)
+
+
+def rain(T):
+    """dh/dt = rain - evaporation w, with w = min(1, h / h_dry) where land may flood."""
+    rain, evaporation = T.domain.in_time("rain"), T.domain.in_time("evaporation")
+
+    def add(x, F):
+        T.freshwater = rain(T.step_start, T.time) - evaporation(T.step_start, T.time) * wet_fraction(T, x)
+        c(F[0])[...] += T.freshwater
+
+    return add
+
+
+def infiltration(T):
+    """dh/dt = - infiltration w."""
+    rate = T.domain.in_time("infiltration")
+
+    def add(x, F):
+        c(F[0])[...] -= rate(T.step_start, T.time) * wet_fraction(T, x)
+
+    return add
+
+
+def wet_fraction(T, x):
+    """min(1, h / h_dry) where land may flood, else 1."""
+    drying = T.domain.config.drying
+    return np.minimum(1.0, c(x[0]) / drying.thickness) if drying.active else 1.0
 
 
 def tide(T):
@@ -87,7 +114,7 @@ def tide(T):
 
 
 def ramp(length, time):
-    """The factor of a tide at a time: sin² of a quarter of a turn up to the end of the ramp."""
+    """The factor of a tide at a time: sin²(pi/2 time/length) until the ramp ends, then 1."""
     return np.sin(0.5 * np.pi * min(time / length, 1.0)) ** 2 if length else 1.0
 
 

@@ -31,7 +31,7 @@ def manning(T):
 
 
 def speed_drag(T, coefficients, thickness_function):
-    """du/dt = - coefficient |u| u / per(h^x)."""
+    """du/dt = - coefficient |u| u / thickness_function(h^x)."""
 
     def add(x, F):
         for F_k, coefficient, (drag, own, h) in zip(c(F[1:3]), coefficients, speeds(T, x), strict=True):
@@ -44,7 +44,7 @@ def speed_drag(T, coefficients, thickness_function):
 
 
 def speeds(T, x):
-    """|u| on u faces, then on v faces, with u and h there; the other component is a mean over four faces."""
+    """Yield |u|, u and h on u faces, then |u|, v and h on v faces; the other component is a mean over four faces."""
     h, u, v = x[:3]
     for own, others, thickness in zip(
         (c(u), c(v)), ((c(v), e(v), s(v), se(v)), (c(u), n(u), w(u), nw(u))), T.face_thickness, strict=True
@@ -67,7 +67,7 @@ def viscosity(T):
 
 
 def harmonic(T, viscosities, sign=1):
-    """du/dt = sign L(u), nu at centres and corners a function of x."""
+    """du/dt = sign L(u); the function `viscosities` of x returns nu at centres and corners."""
     L = np.zeros((2, *T.domain.shape), T.domain.dtype)
 
     def add(x, F):
@@ -85,7 +85,7 @@ def biharmonic_viscosity(T):
 
 
 def biharmonic(T, viscosities):
-    """du/dt = - L(nu4 L(u)), nu4 on u and v faces a function of x."""
+    """du/dt = - L(nu4 L(u)); the function `viscosities` of x returns nu4 on u and v faces."""
     LL = np.zeros((2, *T.domain.shape), T.domain.dtype)
 
     def add(x, F):
@@ -135,10 +135,9 @@ def laplacian(T, velocity, nu, out):
 
 
 def sponge(T):
-    """dh/dt = - s (h - H), du/dt = - s u with s at its own points; with open boundaries h - H - eta_ext and u -
-    U_ext/h.
+    """dh/dt = - s (h - H), du/dt = - s u, with s at the points of each field.
 
-    With drying thin and breaking water keeps its thickness.
+    With open boundaries h - H - eta_ext and u - U_ext/h relax. With drying thin and breaking water keeps its thickness.
     """
     contents = [k for k, name in enumerate(T.domain.state._fields) if name.endswith("_content")]
     h_rate, u_rate, v_rate = (sponge_rate(T.domain, location) for location in ("centre", "u", "v"))

@@ -13,7 +13,7 @@ from .tendency import Tendency
 
 
 class ReferenceModel:
-    """The whole domain of a configuration, in its dtype. Arguments and results are NumPy arrays [ny, nx]."""
+    """The model on the whole domain of a configuration, in its dtype. Arguments and results are arrays [ny, nx]."""
 
     def __init__(self, setup):
         self.config = setup.config
@@ -21,7 +21,7 @@ class ReferenceModel:
         self._tendency = Tendency(self.domain)
 
     def start(self, state: State | None = None) -> Carry:
-        """Step 0, from the initial state of the case or from `state`; at rest on land and closed faces."""
+        """The carry at step 0, from `state` or the initial state of the case, at rest on land and closed faces."""
         config, domain = self.config, self.domain
         if state is None:
             depth, eta, u, v = (self._domain_field(name) for name in ("depth", "eta", "u", "v"))
@@ -38,11 +38,11 @@ class ReferenceModel:
         return Carry(state, tendencies or (state,) * STATES_IN_MEMORY.get(config.time.stepper, 0), 0)
 
     def _domain_field(self, name):
-        """A field of the case or of a file, on the domain without the land of walls, float64."""
+        """A field of the case or of a file, on the domain without the land beyond walls, float64."""
         return evaluate(self.config, name, range(self.config.grid.ny), range(self.config.grid.nx))
 
     def advance(self, carry: Carry, n: int, dt: float) -> Carry:
-        """The carry n steps of dt seconds later; the argument does not change."""
+        """The carry n steps of dt seconds later; `carry` itself is not changed."""
         domain, stepper = self.domain, self.config.time.stepper
         memory_at_closed = domain.resting_values if stepper in STATES_IN_MEMORY else 0
         x = domain.embed(carry.state, domain.resting_values)
@@ -52,7 +52,7 @@ class ReferenceModel:
         return Carry(domain.extract(x), tuple(domain.extract(state) for state in memory), steps.stop)
 
     def tendency(self, state: State, time: float = 0.0) -> State:
-        """dh/dt (m s-1), du/dt and dv/dt (m s-2), and those of dissolved substances, at a time, s."""
+        """dh/dt (m s-1), du/dt and dv/dt (m s-2), and the tendencies of further fields, at a time, s."""
         x = self.domain.embed(state, self.domain.resting_values)
         F = np.zeros_like(x)
         self._tendency(x, F, time)
@@ -69,23 +69,20 @@ class ReferenceExecutor:
         self.dt, self.substeps = setup.dt, 1
 
     def start(self, state: State) -> Carry:
-        """The carry before the first step."""
         return self.model.start(jax.tree.map(np.asarray, state))
 
     def resume(self, carry: Carry) -> Carry:
-        """The carry of a restart file."""
         return jax.tree.map(np.asarray, carry)._replace(step=int(carry.step))
 
     def replace_params(self, params: dict, varying) -> None:
-        """Read varying coefficients again, as the reference does itself."""
+        """Discard stored records, because the reference reads varying coefficients itself."""
         self.model.domain.clear_records()
 
     def set_substeps(self, substeps: int) -> None:
-        """Take each further step in this many."""
         self.substeps = substeps
 
     def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later, without NumPy's warnings: the health check reports a blow-up."""
+        """The carry n steps later, without NumPy's warnings, because the health check reports a blow-up."""
         with np.errstate(all="ignore"):
             substep_carry = carry._replace(step=carry.step * self.substeps)
             after = self.model.advance(substep_carry, n * self.substeps, self.dt / self.substeps)

@@ -11,7 +11,7 @@ def neighbour_view(north, east):
     return lambda a: a[..., rows, columns]
 
 
-#: At the array's own points, and at their neighbours in the east, west, north, south, north-east, ...
+#: Values at the array's own points (c), and at their neighbours in the east, west, north, south, north-east, ...
 c = neighbour_view(0, 0)
 e, w, n, s = neighbour_view(0, 1), neighbour_view(0, -1), neighbour_view(1, 0), neighbour_view(-1, 0)
 ne, nw, se, sw = neighbour_view(1, 1), neighbour_view(1, -1), neighbour_view(-1, 1), neighbour_view(-1, -1)

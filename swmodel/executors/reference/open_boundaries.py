@@ -1,4 +1,4 @@
-"""Water outside open boundaries, on lists of single faces, as for all exceptional points of the PeriodicDomain."""
+"""Open boundaries, as lists of single faces, like all exceptional points of the PeriodicDomain."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import numpy as np
 from ...ocean.constituents import constituents_at
 from .forces import ramp
 
-#: Constituents of the tides outside.
+#: Constituents of boundary tides.
 CONSTITUENTS = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
 
 
 class BoundaryFaces:
-    """The faces between the water outside and the first cells inside.
+    """The faces of open boundaries, between the outermost cells and the first cells inside.
 
-    All places are flat indices into padded fields, of u for faces in x, of v in y. `faces` has an array [6, faces] for
-    x, and for y. Its rows are the faces, the cells outside, inside, and beyond these, the inward direction (+1 or -1),
-    and the weight of the cell beyond (1/2, or 0 on land).
+    `faces` has an array [6, faces] for faces in x ("x") and one for faces in y ("y"). Its rows are flat indices into
+    padded fields of the face (of u or v), the cell outside, the cell inside, and the next cell inwards; then the inward
+    direction (+1 or -1), and the weight of that next cell (1/2, or 0 on land).
     """
 
     def __init__(self, domain, wet, water):
@@ -63,7 +63,7 @@ class BoundaryFaces:
         self.faces = {axis: np.array(faces).T for axis, faces in faces_by_axis.items() if faces}
 
     def padded(self, values):
-        """Values [R, C] or fewer on the whole padded domain, flat, float64."""
+        """Values that broadcast to [R, C], on the whole padded domain, flat, float64."""
         whole = np.broadcast_to(values, tuple(n - 2 for n in self.domain.shape)).astype(np.float64)
         return np.pad(whole, 1, mode="wrap").reshape(-1)
 
@@ -77,11 +77,11 @@ class BoundaryFaces:
         return self.boundary_data["level"](step_start, time) + self.tide("level", time)
 
     def level(self, step_start, time):
-        """The same with the effect of air pressure; padded and flat."""
+        """As `level_without_air_pressure`, with the effect of air pressure; padded and flat."""
         return self.level_without_air_pressure(step_start, time) - self.air_pressure_head(step_start, time)
 
     def tide(self, quantity, time):
-        """The tide of sea level, or of the transport, for "level", "transport_x" or "transport_y", padded and flat."""
+        """The tide of a quantity, "level", "transport_x" or "transport_y", padded and flat."""
         total = 0.0
         for tide_quantity, each, cosine, sine in self.tides:
             if tide_quantity == quantity:
@@ -90,14 +90,14 @@ class BoundaryFaces:
         return total * ramp(self.config.tide.ramp, time)
 
     def transport(self, axis, level, step_start, time):
-        """Transport outside along an axis, m2 s-1, padded and flat; the last row or column is arbitrary."""
+        """Transport in the boundary data along an axis, m2 s-1, padded, flat; the last row or column is arbitrary."""
         h = self.depth + level
         h = 0.5 * (h + np.roll(h, -1 if axis == "x" else -self.domain.shape[1]))
         total = self.boundary_data[f"transport_{axis}"](step_start, time) + self.tide(f"transport_{axis}", time)
         return total + self.boundary_data[f"current_{axis}"](step_start, time) * h
 
     def boundary_flows(self, x, step_start, time):
-        """For x and y the open faces, the transports per length, m2 s-1, and the thicknesses there, m."""
+        """Yield each axis, its open faces, and the transports per length, m2 s-1, and thicknesses, m, there."""
         level, air = (
             self.level_without_air_pressure(step_start, time),
             np.zeros(self.depth.shape) + self.air_pressure_head(step_start, time),

@@ -1,7 +1,7 @@
-"""The domain as a doubly periodic ring of cells, with one row and column of neighbours around it.
+"""The domain as a doubly periodic array of cells, padded by one row or column of neighbours on each side.
 
-A wall is an explicit row (south of row 0) or column (west of column 0) of land. The ring closes over it, so the same
-land lies beyond the wall in the north or the east. Stencils treat coasts and walls alike.
+A wall is an explicit row (south of row 0) or column (west of column 0) of land. As the array is periodic, the same land
+lies beyond the northern or eastern wall. Stencils treat coasts and walls alike.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from .open_boundaries import BoundaryFaces
 
 
 def east(a):
-    """East neighbour of every point of a ring without padding [R or 1, C or 1] (for setting up)."""
+    """East neighbour of every point of an array without padding [R or 1, C or 1] (used only in the setup)."""
     return np.roll(a, -1, axis=1)
 
 
 def north(a):
-    """North neighbour of every point of a ring without padding [R or 1, C or 1] (for setting up)."""
+    """North neighbour of every point of an array without padding [R or 1, C or 1] (used only in the setup)."""
     return np.roll(a, -1, axis=0)
 
 
 class PeriodicDomain:
     """The static fields of the domain: masks as lists of exceptional points, depth, Coriolis parameter, coefficients.
 
-    Masks are flat indices into padded arrays, which cost nothing in a domain without coasts.
+    Masks are stored as flat indices into padded arrays, so they cost nothing in a domain without coasts.
 
     Attributes:
         shape: shape of a padded field, (R+2, C+2). R is ny, or ny + 1 with walls in the south and north; C likewise.
         depth: H at centres, m, broadcasts to [R, C].
         closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
-        land: the first of them, flat indices into a padded field.
+        land: land cells, flat indices into a padded field.
         resting_values: values of [h, u, v] at `closed`: (H, 0, 0).
         boundary_corners: boundary corners, flat indices into a padded field.
         corner_cells: the four cells of each of them [4, boundary], flat indices into a padded field.
-        corner_weights: 1/wet cells for the wet ones of these, 0 for land [4, boundary].
-        is_coast: 0 for boundary corners beside water outside, else 1 [boundary].
-        open_boundaries: `BoundaryFaces`, the faces beside water outside.
+        corner_weights: 1/(number of wet cells) for the wet ones of these, 0 for land [4, boundary].
+        is_coast: 0 for boundary corners at open boundaries, else 1 [boundary].
+        open_boundaries: the faces of open boundaries.
         corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [boundary].
     """
 
@@ -66,7 +66,7 @@ class PeriodicDomain:
         self.open_boundaries = BoundaryFaces(self, wet, water)
 
     def field(self, name):
-        """Values of a field of the case or of a file, broadcast to [R, C]; irrelevant on the land of walls."""
+        """Values of a field of the case or of a file, which broadcast to [R, C]; those beyond walls are not used."""
         return evaluate(self.config, name, self.rows, self.columns).astype(self.dtype)
 
     def _find_closed(self, wet):
@@ -91,12 +91,12 @@ class PeriodicDomain:
         self.is_coast = np.where(is_at_open_boundary[row, column], 0, 1).astype(self.dtype)
 
     def coriolis(self):
-        """f = f0 + beta y at corners, s-1, [R, 1] or a number; without both 2 Omega sin(latitude) on a sphere."""
+        """f at corners, s-1, an array or a number: f0 + beta y, or 2 Omega sin(latitude) on a sphere if both are 0."""
         physics, grid = self.config.physics, self.config.grid
         if grid.kind == "latlon" and physics.f0 == physics.beta == 0:
             north = np.radians(grid.south + (self.rows[:, None] + 1) * grid.dlat)
             sine = np.sin(north)
-            if grid.pole:  # the side from the Earth's pole in the triangle of point, this pole and that of the grid
+            if grid.pole:  # law of cosines in the spherical triangle of the point and the poles of Earth and grid
                 away, east = np.radians(grid.pole[1]), np.radians(grid.west + (self.columns + 1) * grid.dlon)
                 sine = np.sin(away) * sine + np.cos(away) * np.cos(north) * np.cos(east)
             return (2 * grid.rotation * sine).astype(self.dtype)
@@ -142,7 +142,7 @@ class PeriodicDomain:
         return at
 
     def clear_records(self):
-        """Read all records in time again."""
+        """Discard all records in time, so that they are read again."""
         for records in self._record_caches:
             records.cache_clear()
 
@@ -163,10 +163,7 @@ class PeriodicDomain:
         return c(corners)
 
     def embed(self, state, at_closed):
-        """A padded copy [h, u, v, ...] of a State of [ny, nx] arrays, with the given values on land and closed faces.
-
-        Contents of dissolved substances are zero on land.
-        """
+        """A padded copy of a State of [ny, nx] arrays, `at_closed` on land and closed faces; tracers are 0 on land."""
         x = np.zeros((len(state), *self.shape), self.dtype)
         for padded, values in zip(x, state, strict=True):
             self.inside(padded)[...] = values
@@ -176,7 +173,7 @@ class PeriodicDomain:
         return x
 
     def inside(self, a):
-        """The domain's part [..., ny, nx] of a padded array."""
+        """The part [..., ny, nx] of a padded array, without padding and the land beyond walls."""
         return c(a)[..., self.walls[0] :, self.walls[1] :]
 
     def extract(self, x):

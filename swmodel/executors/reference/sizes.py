@@ -9,7 +9,7 @@ MIN_COSINE = 1e-6
 
 
 class CellSizes:
-    """Numbers on a plane; on a sphere one number in each row, [R, 1], except those of dy.
+    """Sizes of cells: numbers on a plane; on a sphere one number per row, [R, 1], except inverse_dy and dx_over_dy.
 
     On a sphere the cosine of latitude weights transports in y, as it weights lengths in x: V = h^y v cos. Below, e is
     R dlon, the length of a cell at the equator; cos_c is at the middle of a row, cos_v at its northern edge.

@@ -1,7 +1,7 @@
-"""The time steppers of docs/numerics.md on x = [h, u, v], one array: functions that take a range of steps.
+"""The time steppers of docs/numerics.md: functions that advance one array x = [h, u, v, ...] over a range of steps.
 
-`tendency(x, F, step_start, stage_time)` writes dx/dt into F, `stage_time` seconds after a step began at `step_start`.
-The steppers overwrite their arguments, and return x and the new memory.
+`tendency(x, F, step_start, stage_time)` writes dx/dt into F, at `stage_time` seconds after the start of the step,
+`step_start`. The steppers overwrite their arguments, and return x and the new memory.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ def adams_bashforth(tendency, x, memory, steps, dt, weights):
 
 
 def ab2(tendency, x, memory, steps, dt, options):
-    """Adams-Bashforth of order 2, with its weights moved by epsilon; the first step is Euler's."""
+    """Adams-Bashforth of order 2, with weights shifted by epsilon; the first step is a forward Euler step."""
     weights = (1.0,), (1.5 + options.ab2_epsilon, -0.5 - options.ab2_epsilon)
     return adams_bashforth(tendency, x, memory, steps, dt, weights)
 
 
 def ab3(tendency, x, memory, steps, dt, options):
-    """Adams-Bashforth of order 3; the first step is Euler's, the second of order 2."""
+    """Adams-Bashforth of order 3; the first step is a forward Euler step, the second is of order 2."""
     return adams_bashforth(tendency, x, memory, steps, dt, ((1.0,), (1.5, -0.5), (23 / 12, -16 / 12, 5 / 12)))
 
 
@@ -63,7 +63,7 @@ def rk4(tendency, x, memory, steps, dt, options):
 
 
 def leapfrog(tendency, x, memory, steps, dt, options):
-    """x_{n+1} = x_{n-1} + 2 dt F_n, then x_n += a (x_{n-1} - 2 x_n + x_{n+1}); the first step is Euler's."""
+    """x_{n+1} = x_{n-1} + 2 dt F_n, then x_n += a (x_{n-1} - 2 x_n + x_{n+1}); the first step is forward Euler."""
     (past,), a = memory, options.robert_asselin
     future, increment = np.zeros_like(x), np.empty_like(x)
     for step in steps:
@@ -80,10 +80,10 @@ def leapfrog(tendency, x, memory, steps, dt, options):
 
 
 def gfb(tendency, x, memory, steps, dt, options):
-    """Forward-backward: h first, from x* at n + 1/2; then u and v with the pressure of h^, a mean of four levels.
+    """Forward-backward: first h, from x* at n + 1/2; then u and v, with the pressure of h^, a mean of four time levels.
 
     x* = 1.781105 x_n - 1.06221 x_{n-1} + 0.281105 x_{n-2};  h^ = 0.614 h_{n+1} + 0.285 h_n + 0.088 h_{n-1} + 0.013
-    h_{n-2}. The first two steps have x* = x_n, and h^ = h_{n+1}, (13 h_{n+1} - 2 h_n + h_{n-1}) / 12.
+    h_{n-2}. In the first two steps x* = x_n; h^ is first h_{n+1}, then (13 h_{n+1} - 2 h_n + h_{n-1}) / 12.
     """
     (last, before), middle, F = memory, np.empty_like(x), np.zeros_like(x)
     for step in steps:
@@ -106,6 +106,6 @@ def gfb(tendency, x, memory, steps, dt, options):
 
 STEPPERS = {"ab2": ab2, "ab3": ab3, "rk3": rk3, "rk4": rk4, "leapfrog": leapfrog, "gfb": gfb}
 
-#: How many tendencies and how many states a stepper remembers.
+#: Numbers of earlier tendencies and of earlier states that a stepper stores.
 TENDENCIES_IN_MEMORY = {"ab2": 1, "ab3": 2}
 STATES_IN_MEMORY = {"leapfrog": 1, "gfb": 2}

@@ -1,7 +1,7 @@
 """The tendencies of docs/numerics.md, one function for each physical term.
 
-Every field is a padded array on the PeriodicDomain. The list of terms has only those of the configuration. Intermediate
-results use arrays that are made once: at 3600 x 1800 an operation on new memory costs up to twice as much.
+Every field is a padded array on the PeriodicDomain. Only the terms of the configuration are computed. Intermediate
+results use arrays that are allocated once, as an operation on new memory costs up to twice as much at 3600 x 1800.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from .tracer import tracer
 from .tracer_advection import advection
 from .vorticity_flux import FLUXES
 
-#: Optional terms: functions of the Tendency that return the function (x, F) which adds the term to F, or the function
-#: of x to a head.
+#: Optional terms: functions of the Tendency that return a function (x, F), which adds the term to F, or a function of
+#: x, which returns a potential to add to the Bernoulli function.
 TERMS = {
     "wind": forces.wind,
     "wind_drag": forces.wind_drag,
     "body_force": forces.body_force,
     "air_pressure": forces.air_pressure,
     "tide": forces.tide,
+    "rain": forces.rain,
+    "infiltration": forces.infiltration,
     "self_attraction": forces.self_attraction,
     "linear_drag": friction.linear_drag,
     "quadratic_drag": friction.quadratic_drag,
@@ -44,19 +46,20 @@ TERMS = {
 
 
 class Tendency:
-    """Writes dx/dt into F and wraps x round the domain.
+    """A function that writes dx/dt into F and fills the padding of x.
 
     Its arguments are x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], the start of the step and the time
-    since, s.
+    since then, s.
 
     Attributes:
         step_start, time: start of the step, and time of this tendency, s.
-        gfb_step: x at the start of a step of `gfb`, and its length, s.
-        drying: the parts of a run with drying, else None.
+        freshwater: the part of dh/dt that has no dissolved substances, m s-1.
+        gfb_step: x at the start of a step of `gfb`, and the length of the step, s.
+        drying: the terms of a run with drying, else None.
         face_thickness: functions of padded h to the thickness on u and on v faces.
         U, V, P, q: transports, Bernoulli function, potential vorticity, padded.
-        slip: factor of the stress at each boundary corner: 0 free slip, 2 no slip, 0 beside outside water.
-        padded, work: for intermediate results, [R+2, C+2] and [R, C].
+        slip: factor of the stress at each boundary corner: 0 for free slip, 2 for no slip, 0 at open boundaries.
+        padded, work: arrays for intermediate results, [R+2, C+2] and [R, C].
     """
 
     def __init__(self, domain):
@@ -68,6 +71,7 @@ class Tendency:
         self.work = np.zeros_like(c(self.U))
         self.face_thickness = FACE_THICKNESS[config.scheme.face_thickness]
         self.step_start = self.time = 0.0
+        self.freshwater = 0.0
         self.heads, added = [], []
         self.drying = DryingTerms(self) if domain.scheme.drying else None
         tracers = {each.name: each for each in config.physics.tracers}
@@ -150,7 +154,7 @@ class Tendency:
         difference(P, n(self.P), sizes.inverse_dy, out=c(F[2]))
 
     def kinetic_energy(self, u, v, P):
-        """K = ((u²)^x + (v²)^y) / 2, by area, into P."""
+        """Write K = ((u²)^x + (v²)^y) / 2, weighted by area, into P."""
         sizes = self.sizes
         squares = np.multiply(u, u, out=self.padded)
         np.add(c(squares), w(squares), out=P)
@@ -166,7 +170,7 @@ class Tendency:
         P *= 0.25
 
     def replace_pressure(self, x, h, F):
-        """Take the slope of the pressure of another thickness h, padded, in place of that of x: g h and the heads."""
+        """Replace the pressure gradient (g h and heads) of x in F by that of another thickness h, padded."""
         if self.drying:
             return self.drying.accelerate(x, h, F)
         change, sizes = c(self.P), self.sizes
@@ -184,7 +188,7 @@ class Tendency:
         F.reshape(-1)[self.domain.closed] = 0
 
     def step_tracers(self, x, middle, F, dt):
-        """Write the rates over a step from x of the tracers whose fields are concentrations; F[0] is known."""
+        """Write into F the rates, over a step from x, of tracers that are stored as concentrations; F[0] is known."""
         for write in self.tracer_steps:
             write(x, middle, F, dt)
 

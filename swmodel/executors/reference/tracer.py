@@ -37,7 +37,7 @@ def tracer(T, options):
 
 
 def advective_fluxes(T, concentration, flux_x, flux_y):
-    """U c and V c into the fluxes, c of the upwind cell; beside open boundaries c is that inside. All are padded."""
+    """Write U c and V c into padded fluxes, c of the upwind cell, or of the cell inside at open boundaries."""
     for _, outside, inside, *_ in T.domain.open_boundaries.faces.values():
         concentration.reshape(-1)[outside.astype(int)] = concentration.reshape(-1)[inside.astype(int)]
     for flux, transport, beyond in ((flux_x, T.U, e), (flux_y, T.V, n)):

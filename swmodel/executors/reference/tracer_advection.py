@@ -7,14 +7,14 @@ import numpy as np
 from .neighbours import c
 from .weno import shift
 
-#: A rate near the smallest numbers; the neighbours that bound the concentration of a cell.
+#: A rate near the smallest positive numbers; offsets of the cells whose concentrations bound that of a cell.
 MIN_RATE, NEIGHBOURHOOD = 1e-30, [(j, i) for j in (-1, 0, 1) for i in (-1, 0, 1)]
 
 
 def upstream_cells(values, opened, axis, direction):
-    """The values at k = -2 to 2 from the last cell before each face, k counted with the flow; none beyond land.
+    """The values k = -2 to 2 cells downstream of the last cell before each face; beyond land the nearest is repeated.
 
-    The face of a cell is the one ahead of it along the axis. `way` is 1 for flow along the axis, else -1.
+    The face of a cell is the one ahead of it along the axis. `direction` is 1 for flow along the axis, else -1.
     """
     first = 0 if direction > 0 else 1  # the cell upwind of the face
 
@@ -32,7 +32,7 @@ def upstream_cells(values, opened, axis, direction):
 
 
 def face_values(values, flow, opened, axis):
-    """The value on each face, of fifth order from the cells upwind."""
+    """The fifth-order upwind value on each face."""
     both_directions = []
     for direction in (1, -1):
         v = upstream_cells(values, opened, axis, direction)
@@ -41,7 +41,7 @@ def face_values(values, flow, opened, axis):
 
 
 def advection(T, options):
-    """The function (x, middle, F, dt) that writes dc/dt over the step from x, carried by transports of `middle`.
+    """Make the function (x, middle, F, dt) that writes dc/dt over the step from x, with the transports of `middle`.
 
     Args:
         options: the table [[tracer]].
@@ -49,9 +49,8 @@ def advection(T, options):
     domain, sizes, row = T.domain, T.sizes, T.domain.state._fields.index(options.name)
     is_open = np.ones((3, *domain.shape), bool)
     is_open.reshape(-1)[domain.closed] = False
-    safety_factor = 1 - 4 * float(
-        np.finfo(domain.dtype).eps
-    )  # dt times the rate rounds to no more than the way to the extreme
+    # Rounding must not let dt times the rate exceed the distance to the extreme.
+    safety_factor = 1 - 4 * float(np.finfo(domain.dtype).eps)
     wet, *opened = (c(mask) for mask in is_open)
     inverse_lengths, outflow_factors = [sizes.inverse_dx, sizes.inverse_dy], [sizes.outflow_x, sizes.outflow_y]
     if sizes.cos_v is not None:
@@ -85,13 +84,13 @@ def advection(T, options):
             )
         low, high = ((far - now) * (safety_factor / dt) for far in (min_concentration, max_concentration))
         rate = np.clip((content / after - now) / dt, np.minimum(low + MIN_RATE, 0), np.maximum(high - MIN_RATE, 0))
-        c(F[row])[...] = np.where(wet, rate, 0)
+        c(F[row])[...] = np.where(wet, rate - now * T.freshwater / after, 0)
 
     return write
 
 
 def limit_fluxes(axes, fluxes, rise, fall, dt):
-    """What the fluxes `more` add to contents over a step, with shares such that none rises or falls by more."""
+    """The change of contents by fluxes over a step, limited so that they rise and fall at most by `rise` and `fall`."""
     gain = loss = change = 0
     for (axis, _, _, outflow), flux in zip(axes, fluxes, strict=True):
         inward, outward = np.maximum(shift(flux, -1, axis), 0), np.maximum(flux, 0)

@@ -9,7 +9,7 @@ from .neighbours import c, e, mean, n, nw, s, se, sw, w, wrap
 
 
 def as_force_on_u(T, flux):
-    """A flux of V, in place, as it acts on u: on a sphere divided by the cosine that weights V."""
+    """Convert a flux of V in place to its effect on u: on a sphere, divide it by the cosine that weights V."""
     if T.sizes.inverse_cos_c is not None:
         flux *= T.sizes.inverse_cos_c
     return flux

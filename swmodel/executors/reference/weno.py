@@ -1,4 +1,4 @@
-"""WENO fluxes of potential vorticity and their kinetic energy, from values; docs/numerics.md."""
+"""WENO fluxes of potential vorticity, and the kinetic energy that belongs to them; docs/numerics.md."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from .neighbours import c, e, n, nw, s, se, w
 
-#: Least roughness beside the sum of squared differences, what counts as a difference beside a square, the least sum.
+#: Offsets that avoid division by zero: of the scaled roughness, of squared differences per squared value, of the scale.
 MIN_ROUGHNESS, RELATIVE_DIFFERENCE, MIN_SQUARES = 1e-4, 1e-6, 1e-32
 
 
 def shift(a, cells, axis):
-    """The values so many cells further along an axis of the domain [R, C]."""
+    """The values `cells` cells further along an axis of the domain [R, C]."""
     return np.roll(a, -cells, axis)
 
 
 def third_order(v):
-    """Candidates and roughness of the stencils of two values; v[k] is k values downstream of the last upwind one."""
+    """Candidates and roughness of the two-value stencils; v[k] is k values downstream of the last upwind value."""
     return (
         [(v[0] + v[1]) / 2, (3 * v[0] - v[-1]) / 2],
         [(v[1] - v[0]) ** 2, (v[0] - v[-1]) ** 2],
@@ -26,7 +26,7 @@ def third_order(v):
 
 
 def fifth_order(v):
-    """As `third_order`, of three values (Jiang and Shu 1996), the roughness times 3."""
+    """As `third_order`, for three-value stencils (Jiang and Shu 1996); the roughness is multiplied by 3."""
     return (
         [(2 * v[0] + 5 * v[1] - v[2]) / 6, (5 * v[0] - v[-1] + 2 * v[1]) / 6, (2 * v[-2] - 7 * v[-1] + 11 * v[0]) / 6],
         [
@@ -37,8 +37,8 @@ def fifth_order(v):
     )
 
 
-#: Roughness of the outer and the inner stencils of four values times 240: factors of a a, a b, a c, a d, b b, b c, ...
-#: (Balsara and Shu 2000). The middle lies at d, and at c.
+#: Factors of a a, a b, a c, a d, b b, b c, ... in the roughness (times 240) of the outer and the inner stencils of four
+#: values a, b, c, d (Balsara and Shu 2000). v[0] is d in the outer ones, c in the inner ones.
 OUTER_FACTORS = (547, -3882, 4642, -1854, 7043, -17246, 7042, 11003, -9402, 2107)
 INNER_FACTORS = (267, -1642, 1602, -494, 2843, -5966, 1922, 3443, -2522, 547)
 
@@ -49,9 +49,7 @@ def quadratic(factors, *values):
 
 
 def seventh_order(v):
-    """As `third_order`, of four values. The roughness is that of differences to the middle, which loses fewer
-    digits.
-    """
+    """As `third_order`, for four-value stencils, with roughness from differences to v[0], which lose fewer digits."""
     z = {k: v[k] - v[0] for k in v}
     return (
         [
@@ -65,7 +63,7 @@ def seventh_order(v):
     )  # fmt: skip
 
 
-#: Values of a stencil: (function, ideal weights, tau as a sum of roughnesses, largest factor of a square).
+#: {values of a stencil: (function, ideal weights, factors of the roughness in tau, largest factor of a square)}
 STENCILS = {
     2: (third_order, (2 / 3, 1 / 3), (1, -1), 1),
     3: (fifth_order, (0.3, 0.6, 0.1), (1, 0, -1), 10),
@@ -86,7 +84,7 @@ def reconstruct(v, points):
 
 
 def upwind(q, flow, opened, axis, points):
-    """q between each corner and the one before it, from upwind."""
+    """q between each corner and the previous one along the axis, reconstructed from upwind."""
     both_directions = []
     for direction in (1, -1):
         values = {k: shift(q, k - 1 if direction > 0 else -k, axis) for k in range(1 - points, points)}
@@ -102,7 +100,7 @@ def upwind(q, flow, opened, axis, points):
 
 
 def flux(T, F):
-    """QV = q (V^x)^y and QU = q (U^y)^x with q from upwind."""
+    """QV = q (V^x)^y and QU = q (U^y)^x with upwind q."""
     points = STENCIL_POINTS[T.domain.config.scheme.vorticity_flux]
     opened = np.ones((3, *T.domain.shape), bool)
     opened.reshape(-1)[T.domain.closed] = False
@@ -121,7 +119,7 @@ def kinetic_energy(u, v):
 
 
 def inflow_squares(u, axis):
-    """The squares of the positive part from the face behind, and of the negative part from the face ahead."""
+    """The sum of squares of the positive part, from the faces behind, and the negative part, from the faces ahead."""
     second_behind, upstream_face, downstream_face = (shift(u, cells, axis) for cells in (-2, -1, 1))
     return (
         np.clip(u / 3 + upstream_face * 5 / 6 - second_behind / 6, 0, None) ** 2

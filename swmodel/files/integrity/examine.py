@@ -1,4 +1,4 @@
-"""The contents of a file of a run, and its damaged parts; also the program that `guard` starts."""
+"""Find the contents of a file of a run and its damaged parts; also the program that `guard` starts."""
 
 from __future__ import annotations
 
@@ -13,20 +13,17 @@ from ..restart.examine import examine as examine_restart
 from ..store.examine import examine as examine_store
 from . import checksums
 
-#: Limit of CPU time for a file without reading of values, s, and least speed of reading, bytes/s.
+#: Limit of the CPU time for a file, apart from reading values, s, and minimum speed of reading, bytes/s.
 BASE_CPU_SECONDS, MIN_BYTES_PER_SECOND = 10.0, 2e7
 
-#: The largest compression ratio of deflate.
 MAX_DEFLATE_RATIO = 1032
 
-#: The damaged part if names, attributes or their checksum have changed.
+#: The damaged part that stands for changed names, attributes or their checksum.
 DAMAGED_HEADER = ["header", None]
 
 
 def main(jobs: str) -> None:
-    """Print the facts about each file of `jobs` (JSON, see `guard.ExaminationJob`), as JSON, within limits of CPU
-    time.
-    """
+    """Print facts about each file of `jobs` (JSON, see `guard.ExaminationJob`) as JSON, with limited CPU time."""
     end_with_parent()
     for path, kind in json.loads(jobs):
         limit_cpu_time(0)
@@ -34,7 +31,7 @@ def main(jobs: str) -> None:
 
 
 def limit_cpu_time(nbytes: int) -> None:
-    """Limit the further CPU time of this process to that for a file with `nbytes` of values."""
+    """Limit the further CPU time of this process to what a file with `nbytes` of values needs."""
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     with contextlib.suppress(ValueError, OSError):  # the system allows less, or has no limits
         limit_seconds = int(used + BASE_CPU_SECONDS + nbytes / MIN_BYTES_PER_SECOND) + 1
@@ -42,7 +39,7 @@ def limit_cpu_time(nbytes: int) -> None:
 
 
 def examine_safely(path, kind: str, before_read=lambda nbytes: None) -> dict:
-    """The facts about a file (`guard.ExaminationJob`), or its "problem"; calls `before_read` before it reads values."""
+    """Facts about a file (`guard.ExaminationJob`), or its "problem"; calls `before_read` before it reads values."""
     try:
         if not os.path.exists(path):
             return {"problem": "there is no such file"}
@@ -60,8 +57,8 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
     """Facts about a file of records or maps, which this process can read safely afterwards.
 
     Args:
-        full: whether to verify all values. Else skip fields [..., y, x], which take long. netCDF4, which has its own
-            HDF5, opens the file in any case.
+        full: whether to verify all values, or to skip fields [..., y, x], which take long. netCDF4, which has its own
+            HDF5, opens the file in either case.
 
     Returns:
         checksums: whether the file has any.
@@ -92,7 +89,7 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
 
 
 def require_within_file(name: str, variable, size: int) -> int:
-    """Uncompressed size of a variable's values, bytes. ValueError: chunks of its index are not in the file."""
+    """Uncompressed size of a variable's values, bytes. ValueError: its chunks overlap, or lie beyond the file."""
     ends, n_bytes = [], 0
     if variable.chunks is not None:
         variable.id.chunk_iter(lambda chunk: ends.append(chunk.byte_offset + chunk.size))
@@ -108,7 +105,7 @@ def require_within_file(name: str, variable, size: int) -> int:
 
 
 def static_damage(file, variables: dict) -> list:
-    """The damaged constant parts. A file whose writer was killed before the first record has no seal."""
+    """The damaged constant parts. A file whose writer was killed before the first record has no header checksum."""
     if checksums.HEADER_ATTRIBUTE not in file.attrs:
         return [DAMAGED_HEADER] if len(file["time"]) else []
     damaged = (
@@ -158,7 +155,7 @@ def record_checksums(variable) -> list[int | None]:
 
 
 def read_with_netcdf4(path) -> None:
-    """Read all metadata of the file with netCDF4, with series and checksums."""
+    """Read all metadata, series and checksums of the file with netCDF4."""
     import netCDF4
 
     with netCDF4.Dataset(path) as data:

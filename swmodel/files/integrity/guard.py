@@ -1,4 +1,4 @@
-"""Examination of files in another process, as HDF5 may crash, hang or exhaust the memory on a damaged file."""
+"""Examine files in another process, because HDF5 may crash, hang or exhaust the memory on a damaged file."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from ...extras import require_package
 from ..journal import journal_path, recover
 from .examine import DAMAGED_HEADER
 
-#: Most attempts to read a file that is being written.
+#: Maximum number of attempts to read a file that is being written.
 MAX_ATTEMPTS = 3
 
-#: Most damaged places in a message.
 MAX_NAMED_PARTS = 3
 
-#: The shell ignores signals to all processes of a job, and limits the memory, KiB. The program needs some 100 MB.
+#: The shell ignores signals to all processes of a job, and limits the memory, KiB. The program needs about 100 MB.
 SHELL_SCRIPT = 'trap "" INT TERM HUP; ulimit -c 0; ulimit -v 4194304; exec "$@"'
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from swmodel.files.integrity.examine import main; main(sys.argv[2])"
 )
 PACKAGE_PARENT = Path(__file__).parents[3]
 
-#: Differences in a file that another program has rewritten: xarray rounds times.
+#: Parts that may differ in a file that another program has rewritten; for example, xarray rounds times.
 PARTS_CHANGED_BY_REWRITING = ("header", "time", "time_bounds")
 
 
@@ -40,9 +39,9 @@ class ExaminationJob(NamedTuple):
 
 
 def examine_files(jobs: list[ExaminationJob]) -> list[dict]:
-    """The facts of one process about each file; "problem" has the reason if a file cannot be used.
+    """Facts about each file, found by another process; "problem" says why a file cannot be used.
 
-    ModuleNotFoundError: one is a store of Zarr, and the package zarr is missing.
+    ModuleNotFoundError: a file is a Zarr store, and the package zarr is missing.
     """
     for store in (job.path for job in jobs if os.path.isdir(job.path)):
         require_package(store, "zarr")
@@ -60,7 +59,7 @@ def examine_files(jobs: list[ExaminationJob]) -> list[dict]:
 
 
 def run_examiner(jobs: list[ExaminationJob]) -> list[dict]:
-    """The facts of the program about each file; if it ends at a file, another process continues with the next."""
+    """Facts about each file from the program; if it fails at a file, another process continues with the next."""
     if not jobs:
         return []
     jobs_json = json.dumps([(str(job.path), job.kind) for job in jobs])
@@ -76,10 +75,7 @@ def run_examiner(jobs: list[ExaminationJob]) -> list[dict]:
 
 
 def warning_for(path, facts: dict) -> str | None:
-    """A warning about a file whose intact values are usable; None for none.
-
-    FilesError: a "problem" other than changed names and attributes.
-    """
+    """A warning if names or attributes have changed, or None. FilesError: the file has another "problem"."""
     if "problem" not in facts:
         return None
     damaged = facts.get("damaged", ())
@@ -89,7 +85,6 @@ def warning_for(path, facts: dict) -> str | None:
 
 
 def describe_damage(facts: dict) -> str:
-    """The damaged parts, in words."""
     damaged = facts["damaged"]
     descriptions = [
         describe_damaged_part(name, record, facts.get("steps", ())) for name, record in damaged[:MAX_NAMED_PARTS]
@@ -99,7 +94,6 @@ def describe_damage(facts: dict) -> str:
 
 
 def describe_damaged_part(name: str, record: int | None, steps=()) -> str:
-    """A damaged part, in words."""
     part = name if name == "header" else f"variable {name}"
     if record is None:
         return part

@@ -1,4 +1,4 @@
-"""Checks of an existing file before a run continues it."""
+"""Check an existing file before a run continues it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ from ..integrity import checksums, guard
 from ..run_folder import CONFIG, folder_contents
 from .metadata import history_line
 
-#: Variables that must be intact in every record, as they decide which records are kept.
+#: Variables that must be intact in every record, because they decide which records are kept.
 ALWAYS_INTACT = (checksums.VARIABLE, "step")
 
-#: Lines of the history that are kept besides the first, as HDF5 allows 64 KiB.
+#: Lines of the history that are kept besides the first, because HDF5 attributes are limited to 64 KiB.
 MAX_HISTORY_LINES = 100
 
 
 def require_intact(files: dict, transport) -> None:
-    """Raise FilesError on all ranks unless existing files are intact in the records that are kept.
-
-    `files`: {path: function of a record's step, whether the record is kept}.
-    """
+    """Raise FilesError on all ranks if `files`, {path: keep}, are damaged, except in records that are not kept."""
     problems = []
     if transport.rank == 0:
         paths = [path for path in files if path.exists()]
@@ -38,7 +35,7 @@ def require_intact(files: dict, transport) -> None:
 
 
 def problem_of(facts: dict, keep) -> str | None:
-    """The problem of an examined file, apart from dropped records; None for none."""
+    """The problem of an examined file in the records that are kept, or None."""
     if "damaged" not in facts:
         return facts["problem"]
     steps = facts["steps"]
@@ -51,7 +48,7 @@ def problem_of(facts: dict, keep) -> str | None:
 
 
 def resume(records, keep, config, command_line: str) -> None:
-    """Keep the records whose step is in `keep`, and record the configuration and the command line."""
+    """Keep the records for which `keep(step)` is true, and record the configuration and the command line."""
     records.select(keep)
     file = records.file
     set_text_attribute(file, "history", extend_history(text_attribute(file, "history"), command_line))
@@ -63,7 +60,7 @@ def resume(records, keep, config, command_line: str) -> None:
 
 
 def extend_history(history: str, command_line: str) -> str:
-    """The history of a file that a command continues."""
+    """The history of a file after a command continues it, without old lines except the first."""
     lines = history.splitlines()
     return "\n".join([*lines[:1], *lines[1:][-MAX_HISTORY_LINES:], history_line(command_line)])
 
@@ -76,7 +73,6 @@ def configuration_differences(text: str | None, config) -> list[str]:
 
 
 def differences(file, config) -> list[str]:
-    """The differences between a file and `config`, in words."""
     if configuration_changes := configuration_differences(text_attribute(file, "configuration"), config):
         return configuration_changes
     record_fields = {name: file[name] for name in list(file) if file[name].ndim > 2}
@@ -89,7 +85,7 @@ def differences(file, config) -> list[str]:
 
 
 def text_attribute(file, name: str) -> str:
-    """A global attribute as text; empty without one."""
+    """A global attribute as text; "" if there is none."""
     return checksums.to_text(file.attrs[name]) if name in file.attrs else ""
 
 

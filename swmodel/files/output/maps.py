@@ -15,7 +15,7 @@ from .static import define_static, fill_land, land_masks, write_static
 
 
 class LargestValue(NamedTuple):
-    """The value of a map with the largest size, and its row and column."""
+    """The value of a map with the largest magnitude, and its row and column."""
 
     value: float
     row: int
@@ -32,7 +32,7 @@ def write_maps(
     maps_on_boundary: Collection[str] = (),
     leading_dimension: str = "",
 ) -> dict[str, LargestValue]:
-    """Write a file of maps, whole or not at all; all processes call it together.
+    """Write a file of maps atomically; all processes call it together.
 
     The data do not depend on the number of processes. Maps have no value on land. FilesError: it could not be written.
 
@@ -41,7 +41,7 @@ def write_maps(
             nx].
         define: function of the netCDF4.Dataset that adds other contents.
         maps_on_boundary: names of maps that also have values on the water outside open boundaries.
-        leading_dimension: the name of a dimension from `define`.
+        leading_dimension: the name of a dimension that `define` makes.
 
     Returns:
         {name of a map: its LargestValue} on rank 0.
@@ -58,7 +58,6 @@ def write_maps(
             define_field(dataset, entry, config, (leading_dimension,) if local.ndim == 3 else ())
 
     def write_rows(records, model_variable: Variable, leading_indices: tuple[int, ...], first: int, rows: np.ndarray):
-        """Write rows of a map at an index of its axis, and keep its LargestValue."""
         rows_and_columns = np.arange(first, first + len(rows)), np.arange(config.grid.nx)
         is_land = land_masks(config, *rows_and_columns, with_boundary_cells=model_variable.name in maps_on_boundary)[
             model_variable.location

@@ -41,17 +41,15 @@ TIME_ATTRIBUTES = {
 
 STEP_ATTRIBUTES = {"long_name": "number of time steps", "units": "1"}
 
-#: The fill value of netCDF, for float32 and float64; how fields are compressed.
+#: NetCDF's fill value for float32 and float64, and the compression of fields.
 FILL_VALUE = 9.969209968386869e36
 COMPRESSION = {"compression": "zlib", "complevel": 1, "shuffle": True}
 
-#: The dimension of the two ends of an interval.
 BOUNDS_DIMENSION = "bounds"
 
 #: The variable that describes the figure of the Earth for longitudes and latitudes.
 GRID_MAPPING = "crs"
 
-#: Standard names and units of the coordinates.
 COORDINATES_IN_METRES = {axis: (f"projection_{axis}_coordinate", axis, "m") for axis in "xy"}
 COORDINATES_IN_DEGREES = {
     "x": ("longitude", "longitude", "degrees_east"),
@@ -59,22 +57,20 @@ COORDINATES_IN_DEGREES = {
 }
 
 ROTATED_COORDINATES = {
-    "x": ("grid_longitude", "longitude about the pole of the grid", "degrees"),
-    "y": ("grid_latitude", "latitude about the pole of the grid", "degrees"),
+    "x": ("grid_longitude", "rotated longitude", "degrees"),
+    "y": ("grid_latitude", "rotated latitude", "degrees"),
 }
 
 #: The endings of the names of longitudes and latitudes that vary along both axes, by location.
 LOCATION_SUFFIXES = {"centre": "", "u": "_u", "v": "_v", "corner": "_f"}
 
-#: Size of a chunk of checksums: a page.
+#: Size of a chunk of checksums, bytes: a page.
 CHECKSUM_CHUNK_BYTES = 4096
 
-#: Packages whose versions are recorded.
 PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
 
 
 def define_provenance(dataset, config, transport, command_line: str) -> None:
-    """Set the global attributes: title, references, and origin of the file."""
     title, references = title_and_references(config)
     packages = versions()
     dataset.setncatts(
@@ -120,7 +116,6 @@ def title_and_references(config) -> tuple[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the PACKAGES that are installed."""
     version_of_package = {"Python": platform.python_version()} | {name: package_version(name) for name in PACKAGES}
     return {name: version for name, version in version_of_package.items() if version}
 
@@ -133,10 +128,7 @@ def time_attributes(time) -> dict[str, str]:
 def define_variable(
     dataset, name: str, dimensions, attrs: dict, values=None, datatype="f8", fill_value=False, **storage
 ):
-    """Make a variable of a netCDF4.Dataset with its attributes `attrs`, and its values if known.
-
-    `fill_value`: its fill value; False: none, as all values are written.
-    """
+    """Make a variable of a netCDF4.Dataset, with its values if known; `fill_value=False` if all values are written."""
     variable = dataset.createVariable(name, datatype, dimensions, fill_value=fill_value, **storage)
     variable.setncatts(attrs)
     if values is not None:
@@ -154,10 +146,7 @@ def define_field(
     fill_value=FILL_VALUE,
     **about,
 ) -> None:
-    """Make the compressed variable of a field on the grid from its row in the table, in chunks of rows.
-
-    `leading_dimensions`: the dimensions before those of the grid, with one index in a chunk.
-    """
+    """Make the compressed variable of a field on the grid; chunks have one index of each of `leading_dimensions`."""
     name, dtype, columns = name or model_variable.name, np.dtype(config.run.dtype), config.grid.nx
     chunk = *(1 for _ in leading_dimensions), chunk_rows((config.grid.ny, columns), dtype.itemsize), columns
     dimensions, attrs = (
@@ -171,7 +160,7 @@ def define_field(
 
 
 def flag_attributes(model_variable, datatype) -> dict:
-    """CF's attributes of a flag, whose values are 0 and 1 of a type; none of other fields."""
+    """The CF attributes of a flag with values 0 and 1 of a type; {} for other fields."""
     return (
         {"flag_values": np.array([0, 1], datatype), "flag_meanings": model_variable.flag_meanings}
         if model_variable.flag_meanings
@@ -182,10 +171,7 @@ def flag_attributes(model_variable, datatype) -> dict:
 def define_time(
     dataset, time_attrs: dict[str, str], with_bounds: bool = False, records_per_chunk: int | None = None
 ) -> None:
-    """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds.
-
-    `records_per_chunk`: records of a chunk; None: netCDF's choice.
-    """
+    """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds."""
     dataset.createDimension("time")
     storage = {"chunksizes": (records_per_chunk,)} if records_per_chunk else {}
     define_variable(dataset, "time", ("time",), TIME_ATTRIBUTES | time_attrs, **storage)
@@ -195,7 +181,6 @@ def define_time(
 
 
 def define_bounds(dataset, name: str, values=None) -> None:
-    """Make the bounds of the intervals around the values of a coordinate."""
     if BOUNDS_DIMENSION not in dataset.dimensions:
         dataset.createDimension(BOUNDS_DIMENSION, 2)
     dataset[name].bounds = f"{name}_bounds"
@@ -236,7 +221,6 @@ def define_grid(dataset, grid) -> None:
 
 
 def grid_mapping_attributes(grid) -> dict:
-    """The grid mapping: the kind of longitudes and latitudes along the axes."""
     if not has_rotated_pole(grid):
         return {"grid_mapping_name": "latitude_longitude"}
     return {

@@ -1,4 +1,4 @@
-"""The base of files of records: their definition and continuation."""
+"""The base of files of records: define a new file, or continue an existing one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .static import static_differences, write_static
 class RecordFile(BackgroundFile, ABC):
     """Base of the files with records in time. All processes call all methods together.
 
-    `keep`: function of a step, whether its record of an existing file is kept; None: a new file.
+    `keep`: function that says whether the record of a step in an existing file is kept; None: a new file.
     FilesError, on all processes: the file cannot be written, or belongs to another run.
     """
 
-    #: Whether the file has fields, and also constant ones, whether it has intervals of means, and records in a chunk.
+    #: Whether the file has fields (then also constant ones), whether it has intervals of means; records per chunk.
     has_fields, has_bounds, records_per_chunk = True, False, None
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
@@ -49,10 +49,10 @@ class RecordFile(BackgroundFile, ABC):
             self.submit(RecordWriter.write_static_checksums)
 
     def write_field(self, name: str, local: np.ndarray, member: int = 0) -> None:
-        """Write a field of the new record from all parts [y, x]; empty on processes without a part of the member."""
+        """Write a field of the new record from all parts [y, x], empty on processes without a part of the member."""
         for first, rows in gather_row_blocks(self.transport, local, member):
             if rows is not None:
-                rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again
+                rows = np.array(rows, self.dtype)  # a copy, because the model may reuse the memory
                 self.submit(RecordWriter.write_rows, name, first, rows)
 
     @abstractmethod

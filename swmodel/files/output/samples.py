@@ -1,4 +1,4 @@
-"""Series at places, with many records in each write: stations.nc, sections.nc and drifters.nc of a run."""
+"""Time series at places: stations.nc, sections.nc and drifters.nc of a run, with many records per write."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from ...setup.setup import setup_of
 from .metadata import COORDINATES_IN_DEGREES, COORDINATES_IN_METRES, define_variable
 from .record_file import RecordFile
 
-#: Records of a chunk, and its most values, which limit the records for many places.
+#: Records per chunk, and the maximum number of its values, which limits the records if there are many places.
 RECORDS_PER_CHUNK, MAX_CHUNK_VALUES = 1024, 2**20
 
 
 class PointSeriesFile(RecordFile):
-    """A file of series at places; see `RecordFile`."""
+    """A file of time series at places; see `RecordFile`."""
 
     has_fields, records_per_chunk = False, RECORDS_PER_CHUNK
-    #: The name of the dimension of the places.
     dimension = ""
 
     def write(self, steps: np.ndarray, seconds: np.ndarray, values: dict[str, np.ndarray]) -> None:
@@ -30,7 +29,6 @@ class PointSeriesFile(RecordFile):
             self.append({"step": np.asarray(steps), "time": np.asarray(seconds), **values})
 
     def define_names(self, dataset, names: list[str], **about: str) -> None:
-        """Make the dimension of the places, and the variable of their names."""
         encoded = [name.encode() for name in names]
         size = max(map(len, encoded))
         dataset.createDimension(self.dimension, len(names))
@@ -43,22 +41,18 @@ class PointSeriesFile(RecordFile):
         variable[:] = letters
 
     def define_numbers(self, dataset, name: str, values: np.ndarray, attrs: dict) -> None:
-        """Make a variable with a number for each place."""
         define_variable(dataset, name, (self.dimension,), attrs, values)
 
     def define_series(
         self, dataset, name: str, attrs: dict, coordinates: str, fill_value: float | bool = False
     ) -> None:
-        """Make a variable with time for all places."""
         n_places = len(dataset.dimensions[self.dimension])
         attrs = attrs | {"coordinates": coordinates, "cell_methods": "time: point"}
         chunk = max(1, min(RECORDS_PER_CHUNK, MAX_CHUNK_VALUES // n_places)), n_places
         define_variable(dataset, name, ("time", self.dimension), attrs, fill_value=fill_value, chunksizes=chunk)
 
     def define_positions(self, dataset, config, places, name_prefix: str = "", description_suffix: str = "") -> str:
-        """Make the coordinates of places; returns their names. `name_prefix` precedes names, `description_suffix`
-        follows long names.
-        """
+        """Make the coordinates of places, with these additions to names and long names; returns the names."""
         descriptions, names = COORDINATES_IN_DEGREES if is_spherical(config.grid) else COORDINATES_IN_METRES, []
         for letter, key, values in zip("xy", coordinate_names_and_unit(config.grid)[0], places, strict=True):
             standard_name, description, units = descriptions[letter]
@@ -81,7 +75,7 @@ class StationsFile(PointSeriesFile):
         self.define_numbers(
             dataset, "depth", gauges_of_run.depth, {**quantity_attributes("depth", config), "coordinates": names}
         )
-        attrs = {"long_name": "distance of the nearest centre of a cell with water", "units": "m", "coordinates": names}
+        attrs = {"long_name": "distance to the centre of the nearest water cell", "units": "m", "coordinates": names}
         self.define_numbers(dataset, "distance", gauges_of_run.distance_to_water, attrs)
         for name in gauges_of_run.prognostic_names:
             may_lack = gauges_of_run.wet_thickness is not None and name not in ("h", "u", "v")
@@ -107,7 +101,7 @@ class SectionsFile(PointSeriesFile):
             "standard_name": "ocean_volume_transport_across_line",
             "long_name": "volume transport",
             "units": "m3 s-1",
-            "comment": "positive to the right of the way from start to end",
+            "comment": "positive to the right of the direction from start to end",
         }
         self.define_series(dataset, "transport", attrs, names)
 
@@ -130,7 +124,7 @@ class DriftersFile(PointSeriesFile):
         for letter, key in zip("xy", coordinate_names_and_unit(config.grid)[0], strict=True):
             attrs = dict(zip(("standard_name", "long_name", "units"), descriptions[letter], strict=True))
             define_variable(dataset, key, ("time", self.dimension), attrs, fill_value=np.nan, chunksizes=chunk)
-        dataset.comment = "Positions are missing after a drifter left through an open boundary."
+        dataset.comment = "Positions are missing after a drifter has left through an open boundary."
 
 
 def quantity_attributes(name: str, config) -> dict[str, str]:

@@ -17,7 +17,6 @@ class DomainSeriesFile(RecordFile):
     has_fields = False
 
     def write(self, step: int, seconds: float, values: dict) -> None:
-        """Append the values at one time, by the names of their variables."""
         values = {"step": step, "time": seconds} | values
         self.append({name: np.asarray(each)[None] for name, each in values.items()})
 
@@ -49,14 +48,14 @@ def define_wavenumbers(dataset, grid) -> None:
             {"long_name": f"angular wavenumber{SPECTRUM_AXES[along]}", "units": "rad m-1"},
         )
         if not along:
-            attrs["comment"] = "rings as wide as the spacing, whole up to largest_whole; beyond, the grid cuts them"
+            attrs["comment"] = "bins as wide as the spacing; those beyond largest_whole are incomplete on the grid"
             attrs["largest_whole"] = axis.spacing * axis.last_resolved
         dataset.createDimension(name, axis.n_wavenumbers)
         define_variable(dataset, name, (name,), attrs, axis.wavenumbers)
 
 
 def define_spectra(dataset, names, tendency_parts=None, **about: str) -> None:
-    """Make the variables of spectra; `tendency_parts`: {quantity: parts of the tendency with an effect in the file}."""
+    """Make the variables of spectra; `tendency_parts`: {quantity: parts of its tendency that are in the file}."""
     for name in names:
         square, parts_of_quantity = spectral_quantity(name), (tendency_parts or {}).get(name, ())
         for along, words in SPECTRUM_AXES.items():
@@ -64,14 +63,14 @@ def define_spectra(dataset, names, tendency_parts=None, **about: str) -> None:
             descriptions = {name: (density, square.units[0])}
             for part in parts_of_quantity:
                 descriptions[f"{name}_by_{part}"] = (
-                    f"change of the {density}, by {part.replace('_', ' ')}",
+                    f"rate of change of the {density}, due to {part.replace('_', ' ')}",
                     square.units[1],
                 )
             for each, (long_name, units) in descriptions.items():
                 attrs = {"long_name": long_name, "units": units} | about
                 define_variable(dataset, each + along, ("time", f"wavenumber{along}"), attrs)
         if square.transfer_part in parts_of_quantity:
-            words = f"flux of {square.long_name} through the upper edge of a ring to larger wavenumbers, by "
+            words = f"flux of {square.long_name} across the upper edge of a bin to larger wavenumbers, due to "
             attrs = {"long_name": words + square.transfer_part, "units": square.units[2]} | about
             define_variable(dataset, f"{name}_flux", ("time", "wavenumber"), attrs)
     dataset.comment = "The sum over wavenumbers of a density, times their spacing, is the mean over the domain."

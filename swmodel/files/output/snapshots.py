@@ -19,7 +19,7 @@ class Snapshots:
     """The records of a run: CF-1.12 and SGRID-0.3; the data do not depend on the number of processes.
 
     `output.fields`, `means`, `maxima` and `arrival` of the configuration choose the contents. A subclass also derives
-    from what stores them: a `RecordFile`, or a `store.record_store.RecordStore`.
+    from the class that stores them: `RecordFile`, or `store.record_store.RecordStore`.
     """
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
@@ -32,7 +32,7 @@ class Snapshots:
     def write(self, step: int, seconds: float, fields: dict, **member: int) -> None:
         """Append a record of the fields [y, x] of `record_variables` on this rank's block, by name.
 
-        NaN is missing in times and largest values. Means are missing before the first step. `member=` is that of an
+        NaN marks missing times and largest values. Means are missing before the first step. `member`: the member of an
         ensemble, for an `OutputFile`; fields are empty on processes without a part of it.
         """
         variables_and_fields = {
@@ -60,7 +60,7 @@ class OutputFile(Snapshots, RecordFile):
 
 
 def record_variables(config) -> dict[str, tuple[Variable, str]]:
-    """The fields of each record by name: row and cell methods (CF)."""
+    """{name of a field in each record: its variable and CF cell methods}."""
     rows = {name: variable_in_run(name, config.physics) for name in (*config.output.fields, *config.output.means)}
     variables = {name: (rows[name], "time: point") for name in config.output.fields}
     variables |= {name + MEAN_SUFFIX: (rows[name], "time: mean") for name in config.output.means}

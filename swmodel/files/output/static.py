@@ -1,4 +1,4 @@
-"""The constant fields: depth, mask, Coriolis parameter, coefficients of terms, and the sizes of cells."""
+"""The constant fields: depth, mask, Coriolis parameter, coefficients of terms, and sizes of cells."""
 
 from __future__ import annotations
 
@@ -22,25 +22,23 @@ CELL_AREA = Variable("cell_area", "centre", "m2", "cell_area", "area of the cell
 #: Grid spacing along one axis, at the points of one dimension: name -> (dimension, description).
 SPACING = {
     "dx_c": ("x_c", "size of the cells in x"),
-    "dx_f": ("x_f", "distance in x of the centres on both sides of the faces"),
+    "dx_f": ("x_f", "distance in x between the centres on both sides of the faces"),
     "dy_c": ("y_c", "size of the cells in y"),
-    "dy_f": ("y_f", "distance in y of the centres on both sides of the faces"),
+    "dy_f": ("y_f", "distance in y between the centres on both sides of the faces"),
 }
 
 #: Spacings that differ on a sphere, where lengths in x vary from row to row.
 SPACING_ON_SPHERE = {
-    "dx_c": ("y_c", "size of the cells in x, distance in x of their centres"),
+    "dx_c": ("y_c", "size of the cells in x, and distance in x between their centres"),
     "dx_f": ("y_f", "length of the cells' northern edges"),
 }
 
-
-#: The axes of the tide outside: constituents of the open boundaries, and the parts of an oscillation.
-TIDE_AXES = {"boundary_constituent": "constituent of the tide outside", "boundary_part": "part of the oscillation"}
+#: The axes of the boundary tide: its constituents, and the parts of an oscillation.
+TIDE_AXES = {"boundary_constituent": "constituent of the boundary tide", "boundary_part": "part of the oscillation"}
 
 #: The name of the angle of the x axis of a rotated-pole grid.
 ANGLE_NAME = "angle"
 
-#: Further fields on a rotated-pole grid.
 ROTATED_FIELDS = {
     f"{short}{LOCATION_SUFFIXES[location]}": Variable(
         f"{short}{LOCATION_SUFFIXES[location]}", location, f"degrees_{way}", word, f"{word} of the {what}"
@@ -55,9 +53,9 @@ ROTATED_FIELDS = {
 
 
 def land_masks(config, rows, columns, with_boundary_cells: bool = False) -> dict[str, np.ndarray | None]:
-    """For each location, the points without adjacent water of the model, on [rows, columns]; None: none.
+    """{location: mask of the points on [rows, columns] without adjacent water of the model, or None if there are none}.
 
-    Water outside open boundaries counts only for fields with values `with_boundary_cells`, as depth.
+    Water outside open boundaries counts only `with_boundary_cells`, for fields that have values there, such as depth.
     """
     extended = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
     water = fields.water_mask if with_boundary_cells else fields.wet_mask
@@ -73,12 +71,11 @@ def land_mask(config, rows, columns) -> np.ndarray:
 
 
 def fill_land(values: np.ndarray, is_land: np.ndarray | None) -> np.ndarray:
-    """The values with FILL_VALUE on land."""
     return values if is_land is None else np.where(is_land, np.asarray(FILL_VALUE, values.dtype), values)
 
 
 def define_static(dataset, config) -> None:
-    """Make the constant fields in a netCDF4.Dataset with a grid; write those with one axis."""
+    """Define the constant fields in a netCDF4.Dataset with a grid, and write those with one axis."""
     lengths = metrics(config.grid, range(config.grid.ny))
     for name, (dimension, description) in (SPACING | (SPACING_ON_SPHERE if is_spherical(config.grid) else {})).items():
         length_at_points = lengths[name[:2]]
@@ -99,20 +96,20 @@ def define_static(dataset, config) -> None:
         )
         attrs = dict.fromkeys(without_coordinates, "")
         if index_of(row.name):
-            attrs["long_name"] = f"tide of the outside {ARRAYS[name][2]}"
+            attrs["long_name"] = f"boundary tide of the {ARRAYS[name][2]}"
         define_field(
             dataset, row, config, tuple(TIDE_AXES) if index_of(row.name) else (), name, datatype, fill_value, **attrs
         )
 
 
 def write_static(records, config, first: int, last: int) -> None:
-    """Write rows first to last of the constant fields into a file by its RecordWriter, in rising order."""
+    """Write rows [first, last) of the constant fields with a file's RecordWriter, in ascending order."""
     for name, values in static_rows(config, first, last):
         records.write_static_rows(*array_and_indices(config, name), first, values)
 
 
 def static_differences(file, config, row_blocks) -> list[str]:
-    """The constant fields that differ in the file, in words; read in blocks of rows (first, last)."""
+    """The constant fields that differ in the file, in words; read in blocks of rows [first, last)."""
 
     def differs(name: str, first: int, last: int, values: np.ndarray) -> bool:
         array, at = array_and_indices(config, name)
@@ -124,19 +121,18 @@ def static_differences(file, config, row_blocks) -> list[str]:
 
 
 def tide_axis_names(config) -> tuple[tuple[str, ...], ...]:
-    """The names along the TIDE_AXES."""
     return tuple(config.open_boundaries.constituents), tuple(PARTS)
 
 
 def array_and_indices(config, name: str) -> tuple[str, tuple[int, ...]]:
-    """The variable in the file with a field [y, x], and its index along the TIDE_AXES."""
+    """The variable in the file that contains a field [y, x], and the indices of the field along the TIDE_AXES."""
     return array_of(name), tuple(
         axis.index(at) for axis, at in zip(tide_axis_names(config), index_of(name), strict=False)
     )
 
 
 def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Rows first to last of the constant fields, as in the file."""
+    """Rows [first, last) of the constant fields, as in the file."""
     return static_cells(config, (first, last, 0, config.grid.nx))
 
 
@@ -151,12 +147,11 @@ def static_cells(config, part: tuple[int, int, int, int]) -> Iterator[tuple[str,
 
 
 def is_missing_on_land(name: str) -> bool:
-    """Whether a constant field has no value on land."""
     return name == "depth" or name in COEFFICIENTS
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The constant fields [y, x], with coefficients of terms that are fields without records."""
+    """The constant fields [y, x], including coefficients of terms that are fields but do not vary in time."""
     with_records = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies_in_time(config, name)))
     coefficients = (name for name in COEFFICIENTS if name not in with_records and fields.has_field_source(config, name))
     variables = {name: variable_in_run(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}

@@ -1,4 +1,4 @@
-"""harmonics.nc of a run: amplitude and phase lag of each constituent, and the mean, of its fields."""
+"""harmonics.nc of a run: amplitude and phase lag of each constituent of its fields, and their means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from .metadata import define_variable
 #: The dimension and coordinate of the constituents, by their names.
 CONSTITUENT_DIMENSION = "constituent"
 
-#: A comment for readers of the file.
 COMMENT = (
     "x(t) = mean + sum of f amplitude cos(2 pi (t - start) / period + V + u - phase), by least squares. f, V and u "
     "refer to the start of the run."
@@ -22,7 +21,7 @@ COMMENT = (
 
 
 def write_harmonics(path, config, transport, constants: dict[str, tuple], command_line: str = "") -> None:
-    """Write the file of `HarmonicsAccumulator.constants`, whole or not at all; all processes call it together."""
+    """Write the file of `HarmonicsAccumulator.constants` atomically; all processes call it together."""
     tides, maps = harmonic_analysis(config), []
     for name, (mean, pairs) in constants.items():
         model_variable = variable_in_run(name, config.physics)
@@ -42,7 +41,7 @@ def write_harmonics(path, config, transport, constants: dict[str, tuple], comman
         )
         for what, words, units, values in (
             ("amplitude", "amplitude", model_variable.units, [amplitude for amplitude, _ in pairs]),
-            ("phase", "phase lag behind Greenwich", "degrees", [phase for _, phase in pairs]),
+            ("phase", "phase lag relative to Greenwich", "degrees", [phase for _, phase in pairs]),
         ):
             map_variable = Variable(
                 f"{name}_{what}",

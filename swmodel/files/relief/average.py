@@ -1,8 +1,8 @@
-"""Depth, share of sea and height of land of the cells of a grid: means of a relief over their area.
+"""Depth, sea fraction and height of land in the cells of a grid: means of a relief over their area.
 
-On longitudes and latitudes each value of the relief belongs to the cell that reaches half way to its neighbours. Its
-weight is the exact area on the sphere of the overlap with a cell of the grid. Cells on a rotated-pole grid, or smaller
-than the steps of the relief, use the mean over places in them, with bilinear interpolation.
+On grids of longitude and latitude, each value of the relief stands for a cell that reaches half way to its neighbours.
+Its weight is the exact area on the sphere of the overlap with a grid cell. Cells of a rotated-pole grid, or smaller
+than the spacing of the relief, use the mean over samples in them, interpolated bilinearly.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ...ocean.coordinates import FULL_CIRCLE_DEGREES, axes, has_rotated_pole
 from ...ocean.rotated_pole import to_earth
 from .source import Relief, ReliefAxis, ReliefError
 
-#: Most values of the relief, or places in cells of the grid, in memory at a time.
+#: Maximum number of values of the relief, or of samples, in memory at a time.
 MAX_VALUES = 2**24
 
-#: Number of places along a side of a cell: at least, and for each step of the relief in it.
+#: Number of samples along a side of a cell: the minimum, and the number per step of the relief in it.
 MIN_SAMPLES_PER_SIDE, SAMPLES_PER_RELIEF_STEP = 3, 2
 
 #: Largest relative difference of equal numbers.
@@ -27,7 +27,7 @@ RELATIVE_TOLERANCE = 1e-6
 
 
 def average_over_cells(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean depth of the sea in each cell, share of sea, mean height of its land [ny, nx], m, float64; zero for none."""
+    """Mean depth of the sea, m, sea fraction and mean height of land, m, of each cell [ny, nx]; zero for none."""
     integrate = integrate_samples if has_rotated_pole(grid) or is_coarse(relief, grid) else integrate_overlaps
     volume, sea, land_volume, whole = (np.concatenate(each) for each in zip(*integrate(relief, grid), strict=True))
     land = whole - sea
@@ -36,7 +36,7 @@ def average_over_cells(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray, np
 
 
 def is_coarse(relief: Relief, grid) -> bool:
-    """Whether the steps of the relief are longer than the cells of the grid."""
+    """Whether the spacing of the relief is wider than the cells of the grid."""
     x, y = axes(grid)
     return (
         x.spacing < (1 - RELATIVE_TOLERANCE) * relief.x.max_spacing
@@ -59,10 +59,10 @@ def integrate_overlaps(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]
 
 
 def overlap_weights(relief: Relief, name: str, cell_edges: np.ndarray):
-    """The overlaps of cells with those of the relief's points along "lon" or "lat", and the points' numbers.
+    """The overlaps of grid cells with cells around the relief's points along "lon" or "lat", and the points' indices.
 
-    A sparse matrix [cells, points]; along latitudes with differences of sines, which are proportional to areas on a
-    sphere. `cell_edges`: edges of the cells, degrees, rising. ReliefError: cells lie beyond the relief.
+    The overlaps are a sparse matrix [cells, points]; those along latitudes are differences of sines, which are
+    proportional to areas on a sphere. `cell_edges`: ascending, degrees. ReliefError: cells lie beyond the relief.
     """
     from scipy.sparse import coo_array
 
@@ -71,7 +71,7 @@ def overlap_weights(relief: Relief, name: str, cell_edges: np.ndarray):
     if name == "lat":
         edges = np.clip(edges, -90.0, 90.0)
     else:
-        edges = edges + full_circles_to(cell_edges[0], axis)  # the first one before the grid
+        edges = edges + full_circles_to(cell_edges[0], axis)  # so that the first edge is not east of the grid
         if axis.is_full_circle:
             edges = np.concatenate([edges[:-1], edges[:-1] + FULL_CIRCLE_DEGREES, edges[:1] + 2 * FULL_CIRCLE_DEGREES])
             point_numbers = np.tile(point_numbers, 2)
@@ -92,7 +92,7 @@ def overlap_weights(relief: Relief, name: str, cell_edges: np.ndarray):
 
 
 def full_circles_to(position, axis: ReliefAxis):
-    """The full circles from the first edge of longitudes to the last one at or before a position, degrees."""
+    """The multiple of 360 degrees that moves the first edge of longitudes to at most one circle before a position."""
     return FULL_CIRCLE_DEGREES * np.floor(
         (position - axis.edges[0]) / FULL_CIRCLE_DEGREES + RELATIVE_TOLERANCE * axis.max_spacing / FULL_CIRCLE_DEGREES
     )
@@ -114,7 +114,7 @@ def raise_not_covered(relief: Relief, name: str, position: float):
 
 
 def integrate_samples(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
-    """As `integrate_overlaps`, by places spread over the cells."""
+    """Like `integrate_overlaps`, from samples spread over the cells."""
     n_samples = samples_per_side(relief, grid)
     for samples_shape, y, lon, lat in sample_points(
         grid, n_samples, max(1, MAX_VALUES // (grid.nx * n_samples[0] * n_samples[1]))
@@ -126,7 +126,6 @@ def integrate_samples(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
 
 
 def samples_per_side(relief: Relief, grid) -> list[int]:
-    """The number of places along x and y in a cell."""
     pairs = zip(axes(grid), (relief.x, relief.y), strict=True)
     return [
         max(MIN_SAMPLES_PER_SIDE, math.ceil(SAMPLES_PER_RELIEF_STEP * axis.spacing / np.diff(line.points).min()))
@@ -135,9 +134,7 @@ def samples_per_side(relief: Relief, grid) -> list[int]:
 
 
 def sample_points(grid, n_samples, rows_per_band: int) -> Iterator[tuple]:
-    """Bands of `rows_per_band`: shape [rows, ky, nx, kx], y of the places, their longitudes and latitudes [y, x],
-    degrees.
-    """
+    """For each band of rows, the shape [rows, ky, nx, kx], y, longitudes and latitudes [y, x] of samples, degrees."""
     grid_axes = axes(grid)
     x = grid_axes.x.edges[0] + (np.arange(grid.nx * n_samples[0]) + 0.5) * grid_axes.x.spacing / n_samples[0]
     for first in range(0, grid.ny, rows_per_band):
@@ -151,7 +148,7 @@ def sample_points(grid, n_samples, rows_per_band: int) -> Iterator[tuple]:
 
 
 def sample_sea(relief: Relief, grid) -> np.ndarray:
-    """Whether the relief's point nearest to each place in the cells is sea, [ny, ky, nx, kx]."""
+    """Whether the relief's point nearest to each sample is sea, [ny, ky, nx, kx]."""
     max_samples = max(1, math.isqrt(MAX_VALUES // (grid.nx * grid.ny)))
     n_samples = [min(number, max_samples) for number in samples_per_side(relief, grid)]
     rows_per_band = max(1, MAX_VALUES // int(len(relief.x.points) * (axes(grid).y.spacing / relief.y.max_spacing + 2)))
@@ -164,7 +161,7 @@ def sample_sea(relief: Relief, grid) -> np.ndarray:
 
 
 def is_sea(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
-    """Whether the nearest points of the relief to true longitudes and latitudes [y, x] are sea, by half or more."""
+    """Whether the relief's points nearest to true longitudes and latitudes [y, x] are at least half sea."""
     brackets = bracket(relief, "lat", lat), bracket(relief, "lon", lon)
     j, i = (np.where(part < 0.5, low, high) for low, high, part in brackets)
     rows, columns = np.unique(j), np.unique(i)
@@ -172,7 +169,7 @@ def is_sea(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
 
 
 def interpolate(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Depth, share of sea and height of land at true longitudes and latitudes [y, x], interpolated bilinearly."""
+    """Depth, sea fraction and height of land at true longitudes and latitudes [y, x], interpolated bilinearly."""
     i0, i1, fraction_x = bracket(relief, "lon", lon)
     j0, j1, fraction_y = bracket(relief, "lat", lat)
     rows, columns = np.arange(j0.min(), j1.max() + 1), np.unique([i0, i1])
@@ -186,7 +183,7 @@ def interpolate(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.nd
 
 
 def bracket(relief: Relief, name: str, positions: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The numbers of the relief's points on both sides of positions, and the fraction of the step after the first."""
+    """Indices of the relief's points before and after positions, and the fraction of the step from the first."""
     axis = relief.x if name == "lon" else relief.y
     points, edges, count = axis.points, axis.edges, len(axis.points)
     if name == "lon":

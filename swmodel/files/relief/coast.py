@@ -20,11 +20,11 @@ class MaskChange(NamedTuple):
 
 
 def close_seas_and_bays(wet: np.ndarray, is_periodic: bool, cells_to_keep=()) -> tuple[np.ndarray, list[MaskChange]]:
-    """The mask without bays and seas that are cut off from the largest, and the changes.
+    """The mask without bays and without seas that are cut off from the largest, and the changes.
 
-    Both seas of a region with two large ones are kept, as in Central America, and so are seas of the `cells_to_keep`. A
-    bay is a cell with water on one side only; narrow inlets are closed bay by bay. `is_periodic`: whether the last
-    column is a neighbour of the first.
+    Both seas of a region with two large ones are kept, as around Central America, and so are seas that contain
+    `cells_to_keep`. A bay is a cell with water on one side only; narrow inlets are closed cell by cell. `is_periodic`:
+    whether the last column is a neighbour of the first.
     """
     seas = label_connected(wet, is_periodic)
     sizes = np.bincount(seas.ravel())
@@ -67,7 +67,7 @@ def label_connected(wet: np.ndarray, is_periodic: bool) -> np.ndarray:
 
 
 def remove_bays(wet: np.ndarray, is_periodic: bool) -> np.ndarray:
-    """The mask without cells that have water on at most one side, repeatedly; beyond its edges is water."""
+    """The mask after cells with water on at most one side are removed repeatedly; water continues beyond its edges."""
     from scipy.ndimage import convolve1d
 
     while True:
@@ -80,14 +80,14 @@ def remove_bays(wet: np.ndarray, is_periodic: bool) -> np.ndarray:
 
 
 def floodable_land(wet: np.ndarray, height: np.ndarray, max_height: float, is_periodic: bool) -> np.ndarray:
-    """Cells of land at most so high, m, that are connected with water through such cells."""
+    """Land cells no higher than `max_height`, m, that are connected to water through such cells."""
     low = ~wet & (height <= max_height)
     labels = label_connected(wet | low, is_periodic)
     return low & np.isin(labels, labels[wet])
 
 
 def smooth_depth(depth: np.ndarray, wet: np.ndarray, is_periodic: bool, n_passes: int) -> np.ndarray:
-    """Depths with weights 1, 2, 1 along x and along y, applied `n_passes` times; cells not `wet` have no weight."""
+    """Depths smoothed `n_passes` times with weights 1, 2, 1 along x and y; cells not `wet` have no weight."""
 
     def weighted_sum(field, axis):
         mode = "wrap" if is_periodic and axis == 1 else "constant"

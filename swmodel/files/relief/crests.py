@@ -1,8 +1,8 @@
 """Crests of dikes, walls and narrow ridges: the height at which water passes a cell that is wider than they are.
 
 The mean height of a cell hides what stops water in it. A cell has a crest if every path through it along x, or along y,
-through places of the relief that share sides, rises above both of its ends. Oblique walls, which need not close a cell,
-part neighbouring cells: one of both is raised to the lowest pass between the low grounds of both.
+from sample to neighbouring sample of the relief, rises above both of its ends. Oblique walls need not close a cell, but
+they separate neighbouring cells: one of the two is raised to the lowest pass between the low grounds of both.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import numpy as np
 from .average import MAX_VALUES, bracket, sample_points, samples_per_side
 from .source import Relief
 
-#: Least height of a crest above the mean height of its cell, and above both ends of the way through it, m.
+#: Minimum height of a crest above the mean height of its cell, and above both ends of the path through it, m.
 MIN_CREST_METRES = 0.5
 
-#: The neighbours of a place in a stack of windows [n, y, x]: those that share sides.
+#: The neighbours of a sample in a stack of windows [n, y, x]: those that share sides.
 SIDE_NEIGHBOURS = np.array([[[0, 0, 0]] * 3, [[0, 1, 0], [1, 1, 1], [0, 1, 0]], [[0, 0, 0]] * 3])
 
 
 def crest_heights(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, floodable: np.ndarray) -> np.ndarray:
     """The height of the crest in each cell of low land, m [ny, nx]; NaN in cells without one.
 
-    Of both directions the larger height counts. The crest between the sea and the land in a cell of water is that of
-    its neighbour on the side of the land. Crests below sea level are left out. After this no way from cell to cell is
-    lower than in the relief by more than MIN_CREST_METRES (`lowest_passes`).
+    The larger height of both directions counts. A crest between sea and land within a water cell is assigned to the
+    neighbour on the landward side. Crests below sea level are left out. Afterwards no path from cell to cell is lower
+    than in the relief by more than MIN_CREST_METRES (`lowest_passes`).
 
     Args:
         height: mean height of the land of each cell, m.
-        wet, floodable: the cells of water, and those of low land that water may flood.
+        wet, floodable: the water cells, and the cells of low land that may flood.
     """
     crest_height, n_samples, pair_passes = np.full(wet.shape, np.nan), samples_per_side(relief, grid), []
     rows_per_band = max(1, MAX_VALUES // (grid.nx * n_samples[0] * n_samples[1]))
@@ -69,9 +69,7 @@ def crest_heights(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, flo
 def raise_to_passes(
     crest_height: np.ndarray, ground: np.ndarray, floodable: np.ndarray, pair_passes: np.ndarray
 ) -> np.ndarray:
-    """Crests, m [ny, nx], that also keep the `lowest_passes` in `pair_passes`: of two cells of low land the walled
-    one.
-    """
+    """Raise crests, m [ny, nx], to the `lowest_passes`: of two floodable cells, the one with more high samples."""
     level = np.fmax(ground, crest_height)
     for one, other, top, fraction_of_one, fraction_of_other in pair_passes[
         np.argsort(-pair_passes[:, 2], kind="stable")
@@ -86,18 +84,18 @@ def raise_to_passes(
 def lowest_passes(
     heights, ground, wet, floodable, is_periodic: bool, first_row: int, row_range: tuple[int, int]
 ) -> np.ndarray:
-    """Pairs of neighbouring cells, one of them low land, whose low grounds lie on two sides of something higher.
+    """Pairs of neighbouring cells, at least one of them low land, with higher ground between their low grounds.
 
-    The pass is the least height of a path between both grounds in these cells and those around them.
+    The pass is the height of the lowest path between both low grounds through these cells and those around them.
 
     Args:
-        heights: of the places in the cells, m [rows, ky, nx, kx].
+        heights: of the samples in the cells, m [rows, ky, nx, kx].
         ground: of the cells, m [rows, nx], zero for water.
         first_row: the row of the grid that is the first one of these arrays.
         row_range: the first row of the grid, and the one after the last, whose pairs with the next rows are wanted.
 
     Returns:
-        [n, 5]: both cells as numbers in the flat grid, height of the pass, m, share of places that high in each.
+        [n, 5]: flat indices of both cells, height of the pass, m, and the fraction of samples that high in each.
     """
     (rows, ky, nx, kx), low_points, tables = heights.shape, low_ground_points(heights, ground, wet), [np.zeros((0, 5))]
     padded = np.pad(heights, ((2, 2), (0, 0), (0, 0), (0, 0)), constant_values=np.inf)
@@ -132,7 +130,7 @@ def lowest_passes(
 
 
 def low_ground_points(heights: np.ndarray, ground: np.ndarray, wet: np.ndarray) -> np.ndarray:
-    """A place, as number in its cell, of the largest low ground of each cell, in cells `wet` of the largest water."""
+    """The index within its cell of a sample in the largest low ground, or in `wet` cells the largest water."""
     from scipy import ndimage
 
     _, ky, _, kx = heights.shape
@@ -149,14 +147,14 @@ def low_ground_points(heights: np.ndarray, ground: np.ndarray, wet: np.ndarray) 
 
 
 def cell_windows(padded: np.ndarray, j: np.ndarray, i: np.ndarray, step: tuple[int, int], margin: int) -> np.ndarray:
-    """Heights [n, y, x] of cells, their neighbours one `step` on, and `margin` more on all sides, of padded places."""
+    """Heights [n, y, x] of cells, their neighbours one `step` on, and `margin` more cells around, from `padded`."""
     rows, columns = (np.arange(-margin, margin + 1 + each) + 2 for each in step)
     heights = padded[(j[:, None] + rows)[:, :, None], :, (i[:, None] + columns)[:, None, :]].transpose(0, 1, 3, 2, 4)
     return heights.reshape(len(j), len(rows) * padded.shape[1], len(columns) * padded.shape[3])
 
 
 def are_connected(window: np.ndarray, ends: list[np.ndarray], level: np.ndarray) -> np.ndarray:
-    """Whether two places of each window [n, y, x] are connected by places at most `level` [n] high, m."""
+    """Whether two samples of each window [n, y, x] are connected by samples no higher than `level` [n], m."""
     from scipy import ndimage
 
     labels = ndimage.label(window <= level[:, None, None], SIDE_NEIGHBOURS)[0].reshape(len(window), window[:1].size)
@@ -165,7 +163,7 @@ def are_connected(window: np.ndarray, ends: list[np.ndarray], level: np.ndarray)
 
 
 def lowest_pass(window: np.ndarray, ends: list[np.ndarray]) -> np.ndarray:
-    """The least height, m [n], of a path between two places of each window [n, y, x]."""
+    """The height, m [n], of the lowest path between two samples of each window [n, y, x]."""
     levels = np.sort(window.reshape(len(window), window[:1].size), axis=1)
     low, high = np.zeros(len(window), int), np.full(len(window), levels.shape[1] - 1)
     while (low < high).any():
@@ -177,7 +175,7 @@ def lowest_pass(window: np.ndarray, ends: list[np.ndarray]) -> np.ndarray:
 
 
 def nearest_heights(relief: Relief, shape, y, lon, lat) -> np.ndarray:
-    """The height of the point of the relief nearest to each place, m, below zero at sea, [rows, ky, nx, kx]."""
+    """The height of the point of the relief nearest to each sample, m, below zero at sea, [rows, ky, nx, kx]."""
     (j0, j1, fraction_y), (i0, i1, fraction_x) = bracket(relief, "lat", lat), bracket(relief, "lon", lon)
     j, i = np.where(fraction_y < 0.5, j0, j1), np.where(fraction_x < 0.5, i0, i1)
     rows, columns = np.unique(j), np.unique(i)
@@ -189,11 +187,10 @@ def nearest_heights(relief: Relief, shape, y, lon, lat) -> np.ndarray:
 def crests_along(
     heights: np.ndarray, is_candidate: np.ndarray, step: tuple[int, int], is_periodic: bool
 ) -> Iterator[tuple]:
-    """The crests of the cells `is_candidate` [rows, nx] along a `step` (rows, columns), between the middles of their
-    neighbours.
+    """Find the crests of the cells `is_candidate` [rows, nx] along a `step` (rows, columns).
 
-    Yields rows, columns, heights of the crests, lowest heights before and after them, m. A crest is the least height of
-    a path through the cell, if it lies in it and above both ends.
+    Yields rows, columns, heights of the crests, lowest heights before and after them, m. A crest is the height of the
+    lowest path between the middles of both neighbours, if it lies in the cell and above both ends.
     """
     _, ky, nx, kx = heights.shape
     if step[0]:
@@ -221,13 +218,11 @@ def crests_along(
 
 
 def with_open_ends(heights: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Windows [n, y, x] with a column of no height before and after; and a place in each of both, as `are_connected`
-    takes.
-    """
+    """Windows [n, y, x] with a column of height -inf at both ends, and a sample in each of these as `ends`."""
     wider = np.pad(heights, ((0, 0), (0, 0), (1, 1)), constant_values=-np.inf)
     return wider, [np.full(len(heights), at) for at in (0, wider.shape[2] - 1)]
 
 
 def lowest_crossing(heights: np.ndarray) -> np.ndarray:
-    """The least height, m [n], over which a path leads from the first to the last column of each window [n, y, x]."""
+    """The height, m [n], of the lowest path from the first to the last column of each window [n, y, x]."""
     return lowest_pass(*with_open_ends(heights))

@@ -28,14 +28,13 @@ from ..output.metadata import (
 from ..output.static import ROTATED_FIELDS, rotated_coordinate
 from .coast import MaskChange
 
-#: Keys of [grid] in a file.
 GRID_KEYS = ("kind", "nx", "ny", "west", "south", "dlon", "dlat", "pole", "periodic_x", "periodic_y")
 
 #: Variables of a file besides depth and mask.
-SEA_FRACTION = Variable("sea_area_fraction", "centre", "1", "sea_area_fraction", "share of the cell that is sea")
+SEA_FRACTION = Variable("sea_area_fraction", "centre", "1", "sea_area_fraction", "fraction of the cell that is sea")
 CLOSED = Variable("closed", "centre", "1", "", "water of the relief that became land")
 
-#: Most changes of each kind in the terminal output.
+#: Maximum number of changes of each kind in the terminal output.
 MAX_NAMED_CHANGES = 8
 
 
@@ -48,10 +47,10 @@ class GeneratedGrid:
         depth: m [ny, nx].
         wet: whether cells are water, [ny, nx].
         floodable: whether they are land that may flood, with a depth that is not positive, [ny, nx].
-        sea_fraction: of the cells by the relief, [ny, nx].
-        became_land: water by the relief that became land, [ny, nx].
-        changes: parts of it, straits that were opened, and crests that were kept.
-        min_depth, n_deepened: the least depth, m, and how many cells of water were shallower.
+        sea_fraction: of the cells in the relief, [ny, nx].
+        became_land: water of the relief that became land, [ny, nx].
+        changes: connected parts of `became_land`, straits that were opened, and crests that were kept.
+        min_depth, n_deepened: the minimum depth, m, and how many water cells were shallower.
     """
 
     grid: GridOptions
@@ -65,7 +64,6 @@ class GeneratedGrid:
     n_deepened: int
 
     def describe(self) -> Iterable[str]:
-        """Lines about the grid and its changes, for the terminal."""
         x, y = axes(self.grid)
         area = np.broadcast_to(metrics(self.grid, range(y.cells))["area"].centre, self.wet.shape)
         depth, sea = self.depth[self.wet], area[self.wet]
@@ -94,7 +92,6 @@ class GeneratedGrid:
             yield f"{verb} {len(changes_of_kind)} {kind}{plural}, at longitude and latitude {positions}{more}"
 
     def describe_change(self, change: MaskChange) -> str:
-        """Place and size of a part, in words."""
         at = points(self.grid, "centre", [change.row], [change.column])
         height = f", {-self.depth[change.row, change.column]:.3g} m high" if change.kind == "crest" else ""
         return f"{at.lon.item():.5g} {at.lat.item():.5g} ({change.n_cells} cell{'s' * (change.n_cells > 1)}{height})"
@@ -107,11 +104,13 @@ def check_overwritable(target, force: bool) -> None:
     target = Path(target)
     picture = target.with_suffix(".png")
     if picture == target:
-        raise UsageError(f"{target} is the name of a picture; give the grid another, as {target.with_suffix('.nc')}")
+        raise UsageError(
+            f"{target} is the name of a picture; give the grid another, such as {target.with_suffix('.nc')}"
+        )
     if not target.parent.is_dir():
         raise FilesError(f"{target} cannot be written: no such folder: {target.parent}")
     if target.is_dir():
-        raise UsageError(f"{target} is a folder; give the name of a file in it, as {target / 'grid.nc'}")
+        raise UsageError(f"{target} is a folder; give the name of a file in it, such as {target / 'grid.nc'}")
     if target.exists():
         try:
             with netCDF4.Dataset(target) as data:
@@ -119,14 +118,14 @@ def check_overwritable(target, force: bool) -> None:
         except OSError as error:
             raise FilesError(f"{target} cannot be read: {error.strerror or error}") from None
         if is_foreign:
-            raise FilesError(f"{target} is no file of `swmodel grid`; give another name, or remove it")
+            raise FilesError(f"{target} was not written by `swmodel grid`; give another name, or remove it")
     existing = [str(file) for file in (target, picture) if file.exists()]
     if existing and not force:
         raise UsageError(f"{existing[0]} already exists; give --force to replace it, or another name")
 
 
 def write_grid_file(target, generated_grid: GeneratedGrid, source: str, command_line: str) -> None:
-    """Write the file of a grid; `source`: that of the relief. FilesError: it cannot be written."""
+    """Write the file of a grid; `source`: the file and origin of the relief. FilesError: it cannot be written."""
     import netCDF4
 
     grid = generated_grid.grid

@@ -25,19 +25,19 @@ from .average import average_over_cells, interpolate, is_coarse, sample_sea
 from .coast import close_seas_and_bays, floodable_land, list_changes, smooth_depth
 from .crests import crest_heights
 from .grid_file import GeneratedGrid, check_overwritable, write_grid_file
+from .mosaic import ReliefMosaic
 from .source import Relief, ReliefError, open_relief
 from .straits import connect_seas
 
-#: Least share of sea of a cell of water.
+#: Minimum sea fraction of a water cell.
 MIN_SEA_FRACTION = 0.5
 
-#: Least depth of water unless it is given, m.
 DEFAULT_MIN_DEPTH_METRES = 10.0
 
-#: Most places along each axis for the comparison with the package's relief.
+#: Maximum number of points along each axis for the comparison with the package's relief.
 MAX_SAMPLES_PER_AXIS = 100
 
-#: Memory for a grid and its picture for each cell, bytes, measured with 3000 x 3000 cells.
+#: Memory for a grid and its picture, bytes per cell, measured with 3000 x 3000 cells.
 BYTES_PER_CELL = 200
 
 #: Largest values of options, m and passes.
@@ -49,14 +49,14 @@ class GridRequest:
     """The specification of a grid.
 
     Attributes:
-        region: west, east, south and north edge, degrees, about the pole of the grid.
+        region: west, east, south and north edge, degrees, with respect to the pole of the grid.
         resolution: size of the cells, degrees, adjusted so that a whole number of cells fits the region.
         pole: longitude and latitude of the grid's north pole, degrees.
-        min_depth: least depth of water, m; shallower water is deepened. None: DEFAULT_MIN_DEPTH_METRES, or 0 with
+        min_depth: minimum depth of water, m; shallower water is deepened. None: DEFAULT_MIN_DEPTH_METRES, or 0 with
             `land_up_to`.
-        land_up_to: greatest height of land that may flood, m; None: no land does.
+        land_up_to: maximum height of land that may flood, m; None: no land floods.
         smooth: number of smoothing passes of the depth (`coast.smooth_depth`).
-        keep: (longitude, latitude) of places in seas to keep although they are cut off from the largest.
+        keep: (longitude, latitude) of points in seas to keep although they are cut off from the largest.
     """
 
     region: tuple[float, float, float, float]
@@ -69,7 +69,9 @@ class GridRequest:
 
 
 def make_grid(target, request: GridRequest, relief=None, command_line: str = "", force: bool = False) -> GeneratedGrid:
-    """Make the file of a grid from a relief, "FILE" or "FILE:NAME"; without it, that of the package.
+    """Make the file of a grid from a relief, "FILE" or "FILE:NAME"; None: the relief of the package.
+
+    Of several reliefs the first one that has a value at a point counts, so the finest one comes first.
 
     `force`: replace an existing grid. ReliefError: the relief is invalid, does not cover the region, or has no water
     there. UsageError: the region cannot be a grid, or the file exists. FilesError: it cannot be written.
@@ -77,7 +79,9 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
     check_overwritable(target, force)
     grid = make_grid_section(request)
     with ExitStack() as stack:
-        relief_data = open_relief(relief, stack)
+        entries = [relief] if isinstance(relief, str | os.PathLike | None) else [*relief] or [None]
+        reliefs = [open_relief(entry, stack) for entry in entries]
+        relief_data = reliefs[0] if len(reliefs) == 1 else ReliefMosaic(reliefs)
         depth, sea_fraction, height = average_over_cells(relief_data, grid)
         remedy = relief_data.sign_remedy()
         warn_if_sign_flipped(relief_data, grid, sea_fraction >= MIN_SEA_FRACTION)
@@ -86,7 +90,7 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
             log_once(
                 f"cells of {grid.dlon:.4g} by {grid.dlat:.4g} degrees are finer than {relief_data.path}, which has "
                 f"points every {relief_data.x.max_spacing:.4g} by {relief_data.y.max_spacing:.4g} degrees; give a "
-                "finer one as --relief"
+                "finer relief with --relief"
             )
         grid, rows = drop_polar_rows(grid, sea_fraction >= MIN_SEA_FRACTION)
         depth, sea_fraction, height = depth[rows], sea_fraction[rows], height[rows]
@@ -107,7 +111,7 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
                 if sea_samples is None
                 else crest_heights(relief_data, grid, np.where(is_sea, 0.0, height), wet, floodable)
             )
-    source = ", ".join(filter(None, [os.path.basename(relief_data.path), relief_data.origin]))
+    source = ", ".join(filter(None, [", ".join(os.path.basename(each.path) for each in reliefs), relief_data.origin]))
     has_crest = np.isfinite(crest_height)
     changes = [
         *list_changes(isthmus & ~has_crest, is_periodic, "isthmus"),
@@ -168,7 +172,7 @@ def make_grid_section(request: GridRequest) -> GridOptions:
 def check_region(west: float, east: float, south: float, north: float, resolution: float) -> None:
     """Raise UsageError if the region, degrees, is invalid, or cells of this size do not fit into it or the memory."""
     if not 0 < resolution < math.inf:
-        raise UsageError(f"--resolution: cells of {resolution:g} degrees: it must be above 0")
+        raise UsageError(f"--resolution: must be above 0 degrees, but is {resolution:g}")
     width, height = east - west, north - south
     if not (0 < width < math.inf and 0 < height < math.inf and max(-south, north) <= POLE_LATITUDE):
         raise UsageError(
@@ -186,7 +190,7 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
 
 
 def drop_polar_rows(grid: GridOptions, wet: np.ndarray) -> tuple[GridOptions, slice]:
-    """The grid without rows of land at a pole, except one beside the water; and the remaining rows."""
+    """The grid without rows of land at a pole, except one next to the water; and the remaining rows."""
     rows, first, last = np.flatnonzero(wet.any(axis=1)), 0, grid.ny
     for name, latitude in (("south", grid.south), ("north", grid.south + grid.ny * grid.dlat)):
         if abs(latitude) <= POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:
@@ -204,7 +208,7 @@ def drop_polar_rows(grid: GridOptions, wet: np.ndarray) -> tuple[GridOptions, sl
 
 
 def water_cell_at(grid: GridOptions, position: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
-    """Row and column of the cell of water around a longitude and latitude. UsageError: no water there."""
+    """Row and column of the water cell around a longitude and latitude. UsageError: there is no water."""
     grid_axes, (x, y) = axes(grid), to_grid_axes(grid, *position)
     row, column = (
         int(np.rint(axis.fractional_index(axis.wrap(at)))) for axis, at in ((grid_axes.y, y), (grid_axes.x, x))
@@ -215,7 +219,7 @@ def water_cell_at(grid: GridOptions, position: tuple[float, float], wet: np.ndar
 
 
 def warn_if_sign_flipped(relief: Relief, grid, is_sea: np.ndarray) -> None:
-    """Log a line if sea and land [ny, nx] agree better with the package's relief when exchanged."""
+    """Log a warning if sea and land [ny, nx] agree better with the package's relief when they are swapped."""
     if relief.fraction_variable is not None:
         return
     rows, columns = (np.arange(0, cells, -(-cells // MAX_SAMPLES_PER_AXIS)) for cells in (grid.ny, grid.nx))
@@ -225,6 +229,6 @@ def warn_if_sign_flipped(relief: Relief, grid, is_sea: np.ndarray) -> None:
     fraction_different = np.mean((sea_fraction >= 0.5) != is_sea[np.ix_(rows, columns)])
     if fraction_different > 0.5:
         log_once(
-            f"{relief.path} and the relief of the package differ between sea and land in "
+            f"{relief.path} and the relief of the package disagree about sea and land in "
             f"{100 * fraction_different:.0f} % of the region{relief.sign_remedy()}"
         )

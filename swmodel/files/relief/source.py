@@ -1,4 +1,4 @@
-"""Relief in a CF file: the variables with height or depth, and the share of sea, and windows of both."""
+"""A relief in a CF file: find the variables with height or depth and with the sea fraction, and read them."""
 
 from __future__ import annotations
 
@@ -29,32 +29,31 @@ DEPTHS = (
     "sea_floor_depth_below_geopotential_datum", "sea_floor_depth", "model_sea_floor_depth_below_geoid", "depth",
 )  # fmt: skip
 
-#: Names of either without a standard name, in lower case.
+#: Names of heights and depths without a standard name, in lower case, and their signs.
 SIGN_BY_NAME = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "topobathy"), 1.0)
 SIGN_BY_NAME |= dict.fromkeys(("depth", *COMMON_NAMES["depth"]), -1.0)
 
-#: Standard names and names of the share of a cell that is sea, and of the share that is land.
+#: Standard names and names of the fraction of a cell that is sea, and of the fraction that is land.
 SEA_FRACTION_NAMES = {"sea_area_fraction", "sea_binary_mask", "sea"}
 LAND_FRACTION_NAMES = {"land_area_fraction", "land_binary_mask", "land"}
 
-#: Name of the points that connect seas (`Relief.strait`).
+#: Name of the variable that marks points which connect seas (`Relief.strait`).
 STRAIT_NAME = "strait"
 
-#: The divisors of shares, by units.
+#: Divisors of fractions, by their units.
 FRACTION_DIVISORS = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
-
 
 #: The range of heights on the Earth, m.
 HEIGHT_RANGE_METRES = (-12000.0, 9000.0)
 
-#: Numbers within it that mark missing values, as they stand in files.
+#: Numbers within this range that often mark missing values in files.
 MISSING_VALUES = (-999.0, -9999.0, 9999.0, -9999.9, float(np.float32(-9999.9)))
 
-#: A number is a mark if more values equal it than this fraction of those that differ by at most
-#: `NEARBY_RELATIVE_DISTANCE` times it.
+#: A number marks missing values if the ratio of values equal to it to other values that differ by at most
+#: `NEARBY_RELATIVE_DISTANCE` times it is larger than this.
 MIN_MISSING_FRACTION, NEARBY_RELATIVE_DISTANCE = 0.1, 0.05
 
-#: So many values -999 may be depths.
+#: Up to this number of values -999 may be real depths.
 MAX_REAL_COUNT = 3
 
 #: Height of land where a relief has none, m.
@@ -66,12 +65,12 @@ class ReliefError(InputError):
 
 
 class ReliefAxis(NamedTuple):
-    """Positions along one axis of a relief, rising, degrees.
+    """Ascending positions along one axis of a relief, degrees.
 
     Attributes:
-        points: positions of the values; longitudes round the sphere have each place once.
-        order: the numbers of the points in the file.
-        is_full_circle: whether they go round the sphere.
+        points: positions of the values; longitudes of a full circle contain each position once.
+        order: the indices of the points in the file.
+        is_full_circle: whether the points go round the sphere.
     """
 
     points: np.ndarray
@@ -80,7 +79,7 @@ class ReliefAxis(NamedTuple):
 
     @property
     def max_spacing(self) -> float:
-        """The largest distance of two neighbours, degrees."""
+        """The largest distance between neighbouring points, degrees."""
         return float(np.diff(self.points).max())
 
     @property
@@ -95,15 +94,14 @@ class Relief(NamedTuple):
     """An open relief.
 
     Attributes:
-        path: path of its file.
         origin: its origin, from the file; may be empty.
         height: the variable, a DataArray.
-        metres_per_unit: metres upward in a unit of the height; below zero for depths.
-        fraction_variable: the variable with the share of sea or land; None: sea is below zero.
-        fraction_transform: factor and offset that turn the share into that of sea.
-        strait: the variable with points that connect seas of a finer relief, though less than half is sea; or None.
-        x, y: the positions along both axes.
+        metres_per_unit: metres upward per unit of the height; negative for depths.
+        fraction_variable: the variable with the sea or land fraction; None: sea is below zero.
+        fraction_transform: factor and offset that turn this fraction into the sea fraction.
+        strait: the variable that marks points which connect seas in a finer relief, but are mostly land; or None.
         is_transposed: whether the last axis is y.
+        may_lack_values: whether another relief has the values that are missing here.
     """
 
     path: str
@@ -116,39 +114,44 @@ class Relief(NamedTuple):
     x: ReliefAxis
     y: ReliefAxis
     is_transposed: bool
+    may_lack_values: bool = False
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Depth, m, zero on land, share of sea, and height of land, m, of points [rows, columns]."""
+        """Depth, m, zero on land, sea fraction, and height of land, m, of points [rows, columns]."""
         values = self.read(self.height, rows, columns)
         self.refuse_missing_values(values, rows, columns)
         z = self.metres_per_unit * values
         is_missing, sea_fraction = np.isnan(z), z < 0
         beyond = (z < HEIGHT_RANGE_METRES[0]) | (z > HEIGHT_RANGE_METRES[1])
         if beyond.any():
-            self.refuse_values(values, beyond, "no height or depth on the Earth", rows, columns)
+            self.refuse_values(values, beyond, "which is not a height or depth on the Earth", rows, columns)
         is_wrong = is_missing
         if self.fraction_variable is not None:
             sea_fraction = self.fraction_transform[1] + self.fraction_transform[0] * self.read(
                 self.fraction_variable, rows, columns
             )
             self.refuse_first(
-                f"{self.fraction_variable.name} is no share of sea or land",
+                f"{self.fraction_variable.name} is not a fraction between 0 and 1",
                 ~((sea_fraction >= 0) & (sea_fraction <= 1)),
                 rows,
                 columns,
             )
             is_wrong = is_missing & (sea_fraction > 0)
+        if self.may_lack_values:
+            return tuple(
+                np.where(is_missing, np.nan, each) for each in (np.maximum(-z, 0.0), sea_fraction, np.maximum(z, 0.0))
+            )
         if (
             GDAL_BAND_PATTERN.fullmatch(self.height.name) and is_wrong.any() and not (z > 0).any()
-        ):  # of a survey of the sea floor
-            log_once(f"{self.path}: missing values of {self.height.name} count as land, as it has no heights of land")
+        ):  # a survey of the sea floor
+            log_once(f"{self.path}: missing values of {self.height.name} count as land, because it has no land heights")
         elif self.metres_per_unit > 0:
-            self.refuse_first(f"{self.height.name} has no height", is_wrong, rows, columns)
+            self.refuse_first(f"{self.height.name} is missing", is_wrong, rows, columns)
         height = np.where(is_missing, UNKNOWN_LAND_HEIGHT_METRES, np.maximum(z, 0.0))
         return np.where(is_missing, 0.0, np.maximum(-z, 0.0)), np.where(is_missing, 0.0, sea_fraction), height
 
     def refuse_missing_values(self, values: np.ndarray, rows, columns):
-        """Raise ReliefError if values [rows, columns], as they stand in the file, hold a number that marks missing."""
+        """Raise ReliefError if values [rows, columns] of the file contain a number that marks missing values."""
         for missing_value in MISSING_VALUES:
             same = values == missing_value
             count = np.count_nonzero(same)
@@ -157,23 +160,23 @@ class Relief(NamedTuple):
             n_nearby = (
                 np.count_nonzero(np.abs(values - missing_value) <= NEARBY_RELATIVE_DISTANCE * abs(missing_value))
                 - count
-            )  # whole metres of a deep sea
+            )  # for example depths in whole metres
             if count > MIN_MISSING_FRACTION * n_nearby and (count > MAX_REAL_COUNT or abs(missing_value) > 999):
-                self.refuse_values(values, same, "a usual mark of missing values", rows, columns)
+                self.refuse_values(values, same, "which usually marks missing values", rows, columns)
 
     def refuse_values(self, values: np.ndarray, is_wrong: np.ndarray, what: str, rows, columns):
-        """Raise ReliefError about the first of `wrong` values and those that equal it, with a remedy."""
+        """Raise ReliefError about the first wrong value and those that equal it, with a remedy."""
         value = float(values[is_wrong][0])
         n_values = np.count_nonzero(values == value)
         remedy = f"give it the attribute _FillValue = {value:.7g}, or change the value if it is real"
         if GDAL_BAND_PATTERN.fullmatch(self.height.name):
             command = f"gdal_translate -a_nodata {value:.7g} {self.path} NEW.tif"
             remedy = f"convert it with `{command}`, or change the value if it is real"
-        words = f"{self.height.name} has {n_values} value{'s' if n_values > 1 else ''} {value:.7g}, {what},"
+        words = f"{self.height.name} has {n_values} value{'s' if n_values > 1 else ''} of {value:.7g}, {what},"
         self.refuse_first(words, is_wrong, rows, columns, f"; {remedy}")
 
     def sign_remedy(self) -> str:
-        """The remedy for a wrong sign, as the end of a message; "" where a share defines the sea."""
+        """The remedy for a wrong sign, as the end of a message; "" if a sea or land fraction defines the sea."""
         direction, name = "up" if self.metres_per_unit < 0 else "down", self.height.name
         instruction = f'give it the attribute positive = "{direction}"'
         if GDAL_BAND_PATTERN.fullmatch(name):
@@ -182,7 +185,7 @@ class Relief(NamedTuple):
         return words if self.fraction_variable is None else ""
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Whether points [rows, columns] are sea, by half or more, or straits."""
+        """Whether points [rows, columns] are at least half sea, or straits."""
         sea = self.window(rows, columns)[1] >= 0.5
         return sea if self.strait is None else sea | (self.read(self.strait, rows, columns) > 0)
 
@@ -195,36 +198,32 @@ class Relief(NamedTuple):
         return values[np.ix_(y - window[0].start, x - window[1].start)]
 
     def refuse_first(self, what: str, is_wrong: np.ndarray, rows, columns, remedy: str = ""):
-        """Raise ReliefError at the first place of a mask [rows, columns], if any; `remedy` ends the message."""
+        """Raise ReliefError for the first point of a mask [rows, columns], if any; `remedy` ends the message."""
         for j, i in np.argwhere(is_wrong)[:1]:
             lon, lat = self.x.points[columns[i]], self.y.points[rows[j]]
             raise ReliefError(f"{self.path}: {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees{remedy}")
 
 
 def open_relief(entry: str | os.PathLike | None, stack) -> Relief:
-    """The Relief of "FILE", "FILE:NAME" or, with the other sign, "FILE:-NAME"; without one that of the package.
-
-    `stack` closes it.
-    """
+    """Open "FILE", "FILE:NAME" or, with the sign reversed, "FILE:-NAME", or the package's relief; `stack` closes it."""
     source = parse_entry(str(entry or PACKAGE_RELIEF))
     return make_relief(stack.enter_context(open_file(source.path, "--relief: ", ReliefError)), source)
 
 
 def make_relief(dataset: CFDataset, source: InputEntry) -> Relief:
-    """The Relief of an open file; `source` names it."""
     height = find_height(dataset, source)
     context, units = f"{source.path}: {height.name}", height.attrs.get("units", "")
     sign = sign_of(height)
     if sign is None:
         raise ReliefError(f'{context} may be height or depth; give it the attribute positive, "up" or "down"')
     if not units and GDAL_BAND_PATTERN.fullmatch(height.name):
-        log_once(f'{context} has no units, as rasters have none; "m" is taken')
+        log_once(f'{context} has no units, as is usual for rasters; "m" is assumed')
         units = "m"
     if (size := conversion_factor(units, "m")) is None:
         remedy = 'give it the attribute units, "m" or "km"'
         if GDAL_BAND_PATTERN.fullmatch(height.name):
             remedy = f'convert it, from feet with `gdal_calc.py -A {source.path} --outfile NEW.tif --calc "0.3048*A"`'
-        raise ReliefError(f'{context} is in "{units}"; a relief is in m or km: {remedy}')
+        raise ReliefError(f'{context} is in "{units}"; a relief must be in m or km: {remedy}')
     strait = dataset.data.get(STRAIT_NAME)
     is_transposed = [dataset.axis_of(one) for one in dataset.coordinates_along(height.dims[-1])][:1] == ["y"]
     return Relief(
@@ -258,7 +257,7 @@ def find_height(dataset: CFDataset, source: InputEntry):
 
 
 def sign_of(variable) -> float | None:
-    """1 for heights, -1 for depths, by the attribute positive, the standard name or the name; None: unknown."""
+    """1 for heights, -1 for depths, from the attribute positive, the standard name or the name; None: unknown."""
     standard = dict.fromkeys(HEIGHTS, 1.0) | dict.fromkeys(DEPTHS, -1.0)
     by_attribute = {"up": 1.0, "down": -1.0}.get(variable.attrs.get("positive", "").lower())
     by_name = 1.0 if GDAL_BAND_PATTERN.fullmatch(variable.name) else SIGN_BY_NAME.get(variable.name.lower())
@@ -266,7 +265,7 @@ def sign_of(variable) -> float | None:
 
 
 def make_axis(dataset: CFDataset, variable, axis: str, context: str) -> ReliefAxis:
-    """The ReliefAxis of a field's points along an axis. InputError: no positions, or not in one direction."""
+    """The ReliefAxis of a field's points along an axis. InputError: positions are missing or not monotonic."""
     coordinates = [
         one for name in variable.dims[-2:] for one in dataset.coordinates_along(name) if dataset.axis_of(one) == axis
     ]
@@ -289,7 +288,7 @@ def make_axis(dataset: CFDataset, variable, axis: str, context: str) -> ReliefAx
 
 
 def find_fraction(dataset: CFDataset, height) -> tuple[Any, tuple[float, float]]:
-    """The variable with the share of sea or land, and the factor and offset that make it the share of sea."""
+    """The variable with the sea or land fraction, and the factor and offset that turn it into the sea fraction."""
     for name, one in dataset.data.variables.items():
         units = one.attrs.get("units", "")
         if one.dims[-2:] != height.dims[-2:] or not is_numeric(one) or units not in FRACTION_DIVISORS:

@@ -1,8 +1,8 @@
 """Straits and isthmuses narrower than a cell: water of a grid is connected where water of its relief is.
 
-Each cell is divided into places, each water or land like the nearest point of the relief. A body is connected water
-within a cell. Bodies of neighbouring cells that share sides are the edges of a graph, whose connected parts are the
-seas of the relief. The largest body of a cell of water represents it.
+Each cell is divided into samples, which are water or land like the nearest point of the relief. A body is connected
+water within a cell. Bodies are the nodes of a graph, with edges between those of neighbouring cells that touch; its
+connected parts are the seas of the relief. The largest body of a water cell represents it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from .coast import label_connected
 
-#: Cost of a path through a cell of land, in cells of water.
+#: Cost of a path through a land cell, in water cells.
 LAND_CELL_COST = 1000.0
 
 
@@ -22,11 +22,10 @@ def connect_seas(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The mask with closed isthmuses and opened straits, and the closed isthmuses, both [ny, nx].
 
-    If bodies of neighbouring cells of water are not connected within one cell around both, the cell with less sea
-    becomes land. Then seas that are cut off from the largest, but not in the relief, are connected with it. The path
-    has the fewest cells of land, and must not join waters with land between them.
-    `sea_samples`: whether the places in the cells are water, [ny, ky, nx, kx]. `sea_fraction`: fraction of sea in
-    cells.
+    If the bodies of two neighbouring water cells are not connected within one cell around both, the cell with less sea
+    becomes land. Then seas that are cut off from the largest on the grid, but not in the relief, are connected to it
+    along the path with the fewest land cells. The path must not join waters that land separates in the relief.
+    `sea_samples`: whether samples are water, [ny, ky, nx, kx]. `sea_fraction`: sea fraction of each cell.
     """
     bodies = WaterBodies(sea_samples, is_periodic)
     wet = wet.copy()
@@ -53,9 +52,9 @@ class WaterBodies:
     """The bodies of water in the cells of a grid, numbered from 1 on.
 
     Attributes:
-        cell_of_body: the cell of each body, as number in the flat grid.
+        cell_of_body: the flat index of the cell of each body.
         largest_body: the largest body of each cell, 0 for none, [ny, nx].
-        body_pairs: pairs of bodies that share sides, [n, 2].
+        body_pairs: pairs of bodies in neighbouring cells that touch, [n, 2].
     """
 
     def __init__(self, sea_samples: np.ndarray, is_periodic: bool):
@@ -83,13 +82,12 @@ class WaterBodies:
 
     @cached_property
     def adjacent_bodies(self) -> list[np.ndarray]:
-        """The bodies that share sides with each."""
         ends = np.concatenate([self.body_pairs, self.body_pairs[:, ::-1]])
         ends = ends[np.argsort(ends[:, 0], kind="stable")]
         return np.split(ends[:, 1], np.searchsorted(ends[:, 0], np.arange(1, len(self.cell_of_body))))
 
     def neighbouring_cells(self, wet: np.ndarray) -> np.ndarray:
-        """Pairs of numbers of cells of water that share a side and have bodies, [n, 2]."""
+        """Flat indices of pairs of water cells that share a side and contain bodies, [n, 2]."""
         has_water = wet & (self.largest_body > 0)
         numbers = np.arange(wet.size).reshape(wet.shape)
         east = numbers, np.roll(numbers, -1, axis=1)
@@ -99,7 +97,7 @@ class WaterBodies:
         return pairs[has_water.flat[pairs].all(axis=1)]
 
     def are_near(self, one: int, other: int) -> bool:
-        """Whether two bodies are connected within one cell around theirs."""
+        """Whether two bodies are connected through cells at most one cell away from theirs."""
         (j, i), (north, east) = (np.divmod(self.cell_of_body[body], self.shape[1]) for body in (one, other))
         visited, new = {one}, [one]
         while new and other not in visited:
@@ -113,12 +111,12 @@ class WaterBodies:
         return other in visited
 
     def column_distance(self, cell: int, column: int) -> int:
-        """The distance of a cell from another in columns, on a ring the shorter way round."""
+        """The distance of a cell from a column, in columns; on a periodic axis the shorter way round."""
         distance = abs(int(cell) % self.shape[1] - int(column))
         return min(distance, self.shape[1] - distance) if self.is_periodic else distance
 
     def joins_separate_waters(self, body: int, wet: np.ndarray) -> bool:
-        """Whether the cell of a body, as water, would join it with water of a neighbour that is not near it."""
+        """Whether opening the cell of a body would join the body with water of a neighbour that is not near it."""
         with_cell = wet.copy()
         with_cell.flat[self.cell_of_body[body]] = True
         pairs = self.neighbouring_cells(with_cell)
@@ -127,7 +125,7 @@ class WaterBodies:
         return not all(self.are_near(body, int(other)) for other in others)
 
     def bodies_on_paths(self, wet: np.ndarray, isthmus: np.ndarray, excluded: set[int]) -> set[int]:
-        """Bodies in cells of land that connect cut-off seas with the largest, without `isthmus` and `excluded`."""
+        """Bodies in land cells that connect cut-off seas to the largest, without `isthmus` and `excluded`."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
 

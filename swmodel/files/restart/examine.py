@@ -22,9 +22,7 @@ HEADER_ATTRIBUTES = ("step", "seconds", "mean_steps", "configuration_sha256", "s
 
 
 def header_checksum(attributes: dict, checksums: dict[str, str]) -> str:
-    """The checksum of a file's header: those of the HEADER_ATTRIBUTES in it, and the checksums of the fields by
-    name.
-    """
+    """The checksum of a file's header: of the HEADER_ATTRIBUTES that it has, and of {field: checksum}."""
     values = [to_text(attributes[name]) for name in HEADER_ATTRIBUTES if name in attributes]
     return hashlib.sha256(
         "\n".join([*values, *(f"{k} {v}" for k, v in sorted(checksums.items()))]).encode()
@@ -32,7 +30,6 @@ def header_checksum(attributes: dict, checksums: dict[str, str]) -> str:
 
 
 def field_checksum(variable) -> str:
-    """The checksum of a field, read in blocks of rows."""
     total = hashlib.sha256()
     rows = max(1, BYTES_PER_READ // (math.prod(variable.shape[1:]) * variable.dtype.itemsize))
     for first in range(0, variable.shape[0], rows):
@@ -65,7 +62,7 @@ def examine(path, before_read=lambda nbytes: None) -> dict:
 
 
 def examine_store(path, before_read) -> dict:
-    """As `examine`, of a store of Zarr, whose chunks and metadata have checksums."""
+    """Like `examine`, for a Zarr store, whose chunks and metadata have checksums."""
     damaged = store.examine(path, before_read=before_read)["damaged"]
     attributes, documents = arrays.read_store_metadata(Path(path))
     attributes = {name: to_text(value) for name, value in attributes.items()}
@@ -77,12 +74,10 @@ def examine_store(path, before_read) -> dict:
 
 
 def is_configuration_intact(attributes: dict) -> bool:
-    """Whether the configuration has its checksum."""
     return hashlib.sha256(attributes["configuration"].encode()).hexdigest() == attributes["configuration_sha256"]
 
 
 def facts_from_attributes(attributes: dict[str, str], fields: list[str], members: int, damaged: list) -> dict:
-    """The facts of `examine`, from the attributes of a file."""
     return {
         "step": int(attributes["step"]),
         "seconds": float(attributes["seconds"]),

@@ -17,18 +17,18 @@ from ..store.draft_store import EARLIER_SUFFIX
 
 NAME_PATTERN = re.compile(r"step-(\d+)\.(nc|zarr)")
 
-#: Endings of unused files: of a run that died while writing, or set aside by a resumed run.
+#: Suffixes of unused files: of a run that died while writing, or set aside by a resumed run.
 TEMPORARY_SUFFIX, UNUSED_SUFFIX = DRAFT_SUFFIX, ".unused"
 RESTART_OR_LEFTOVER_PATTERN = re.compile(
     rf"{NAME_PATTERN.pattern}({TEMPORARY_SUFFIX}(\.journal)?|{UNUSED_SUFFIX}|{EARLIER_SUFFIX})?"
 )
 
-#: The ending of a restart file by `restart.format`.
+#: The suffix of a restart file, by `restart.format`.
 SUFFIXES = {"netcdf": ".nc", "zarr": ZARR_SUFFIX}
 
 
 class RestartFile(NamedTuple):
-    """An intact restart file: step, configuration (TOML), members (1 for a run), text of a user's case, notes."""
+    """An intact restart file: step, configuration (TOML), members (1 for a run), user's case, notes on records."""
 
     path: Path
     step: int = 0
@@ -39,7 +39,6 @@ class RestartFile(NamedTuple):
 
 
 def restart_path(directory, step: int, file_format: str = "netcdf") -> Path:
-    """The restart file of the run in `directory` after `step` steps, in a format."""
     return Path(directory) / RESTART_FOLDER / f"step-{step:010d}{SUFFIXES[file_format]}"
 
 
@@ -57,25 +56,24 @@ def list_restart_files(directory) -> list[Path]:
 
 
 def resume_hint(directory) -> str:
-    """The newest restart file in the folder and the command that continues, in words; empty without one."""
+    """The newest restart file in the folder and the command that continues from it, in words; "" if none exists."""
     paths = list_restart_files(directory)
     return f"; last restart: {paths[0]}, continue with `swmodel resume {directory}`" if paths else ""
 
 
 def examine_restart(path) -> dict:
-    """The facts of `examine.examine`, from another process; "problem" has the reason if the file cannot be used."""
+    """The facts of `examine.examine`, from another process; "problem" says why the file cannot be used."""
     return guard.examine_files([examination_job(path)])[0]
 
 
 def examination_job(path) -> guard.ExaminationJob:
-    """The examination of a restart file."""
     return guard.ExaminationJob(Path(path), "restart")
 
 
 def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, list[str]]:
     """The restart file to continue from, and remarks on newer damaged ones.
 
-    `name`: a path, or the name of a file in the folder's restart/; None: the newest intact one. FilesError: none.
+    `name`: a path, or the name of a file in restart/; None: the newest intact one. FilesError: no file is intact.
     """
     if name is not None:
         path_in_folder = Path(directory) / RESTART_FOLDER / name
@@ -87,7 +85,7 @@ def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, lis
         facts = examine_restart(path)
         if "problem" not in facts:
             restart = RestartFile(path, *(facts[name] for name in RestartFile._fields[1:]))
-            return restart, [f"{problem}; continues from {path.name}" for problem in problems]
+            return restart, [f"{problem}; the run continues from {path.name}" for problem in problems]
         problems.append(f"{path}: {facts['problem']}")
     if name is not None or not paths:
         other_paths = [path for path in list_restart_files(directory) if path not in paths]
@@ -102,10 +100,7 @@ def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, lis
 
 
 def check_initial_restart(path, directory) -> None:
-    """Make sure that a run into `directory` can start from a restart file: it is intact, and is not replaced.
-
-    FilesError, UsageError: it cannot.
-    """
+    """Raise UsageError if a run into `directory` would replace a restart file, and FilesError if it is damaged."""
     if Path(directory).resolve() in Path(path).resolve().parents:
         raise UsageError(f"{directory} holds {path}, from which the run starts; give another folder with --output")
     if "problem" in (facts := examine_restart(path)):
@@ -124,7 +119,7 @@ def require_same_run(config, restart: RestartFile, task: str = "run") -> None:
 
 
 def set_aside_later_files(directory, step: int) -> None:
-    """Rename the restart files beyond `step`, from which the run continues and writes them again."""
+    """Rename the restart files beyond `step`, because the run continues from there and writes them again."""
     for path in list_restart_files(directory):
         if step_of(path) > step:
             unused = path.with_name(path.name + UNUSED_SUFFIX)
@@ -133,7 +128,7 @@ def set_aside_later_files(directory, step: int) -> None:
 
 
 def remove_old_files(directory, step: int) -> None:
-    """Keep the restart file of `step` and the one before; remove all others, also unfinished ones."""
+    """Keep the restart file of `step` and the one before; remove all others, including unfinished ones."""
     latest = [path for path in list_restart_files(directory) if step_of(path) <= step][:2]
     for path in (Path(directory) / RESTART_FOLDER).iterdir():
         if RESTART_OR_LEFTOVER_PATTERN.fullmatch(path.name) and path not in latest:

@@ -1,4 +1,4 @@
-"""Opening of a restart file in either format."""
+"""Open a restart file in either format."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from ..store import arrays
 
 @contextlib.contextmanager
 def open_restart(path) -> Iterator:
-    """The open h5py.File, or the arrays of a store by name; both have values by an index, `ndim` and `attrs`.
-
-    OSError: it cannot be read.
-    """
+    """Yield the h5py.File, or {name: zarr.Array}; values support indices, `ndim` and `attrs`. OSError: unreadable."""
     path = Path(path)
     if is_zarr_store(path):
         _, documents = arrays.read_store_metadata(path)

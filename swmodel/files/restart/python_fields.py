@@ -17,15 +17,12 @@ from ...setup.fields.record_notes import IN_TIME_LABEL
 from ..integrity.checksums import to_text
 from .open import open_restart
 
-#: The start of the name of such a field in a file, and its attribute with the recorded checksum.
+#: The prefix of the name of such a field in a file, and its attribute with the recorded checksum.
 FIELD_PREFIX, RECORDED_CHECKSUM_ATTRIBUTE = "python_", "recorded_sha256"
 
 
 def with_stored_fields(config, path):
-    """The configuration with the fields from Python of the run, read from a restart file if missing.
-
-    FilesError: the file cannot be read, or lacks a field.
-    """
+    """The configuration with fields from Python, if missing from a restart file. FilesError: it has no such field."""
     python = config.python
     if not (missing := [name for name in python.names if name not in python._sources]):
         return config
@@ -34,13 +31,13 @@ def with_stored_fields(config, path):
     for name in (words[0] for words in map(str.split, python.fields) if IN_TIME_LABEL in words):
         if name in missing and name not in sources:
             raise FilesError(
-                f"{path}: {name} varies in time and comes from Python; continue the run there, as "
+                f"{path}: {name} varies in time and comes from Python; continue the run from Python, with "
                 f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS of its case'
             )
     with translate_os_errors(path, "read"), open_restart(path) as file:
         for name in (name for name in missing if name not in sources):
             if any(key not in file for key in names_in_file(config, name)):
-                raise FilesError(f"{path}: has no field {name}, which came from Python when the run began")
+                raise FilesError(f"{path} has no field {name}, which came from Python when the run started")
             values = {location: file[key][:] for key, location in names_in_file(config, name).items()}
             attrs = file[FIELD_PREFIX + name].attrs
             sources[name] = PythonField(
@@ -50,10 +47,7 @@ def with_stored_fields(config, path):
 
 
 def names_in_file(config, name: str) -> dict[str, str]:
-    """{name in the file: location} of a field from Python.
-
-    On a rotated-pole grid a component of a vector also has values at the location of the other one.
-    """
+    """{name in the file: location} of a field; both locations for a vector component on a rotated-pole grid."""
     key = FIELD_PREFIX + name
     main_location = location_of(name)
     other_components = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_pole(config.grid) else ()
@@ -79,14 +73,12 @@ def local_fields(config, block) -> dict[str, np.ndarray]:
 
 
 def variable_of(config, key: str) -> Variable:
-    """The row in the table of variables of such a field, by its name in the file."""
     name, location = field_names(config)[key]
     model_variable = user_coefficients(user_terms_of(config)).get(name) or variable_in_run(name, config.physics)
     return model_variable._replace(location=location)
 
 
 def attributes_of(config, key: str) -> dict:
-    """The attributes of such a field in the file, besides those of its row."""
     name, _ = field_names(config)[key]
     (recorded,) = [text.split()[-1] for text in config.python.fields if text.split()[0] == name]
     return {

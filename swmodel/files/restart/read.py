@@ -1,4 +1,4 @@
-"""Reading a restart file: rank 0 checks that it is intact; then each rank reads its block, or its members."""
+"""Read a restart file: rank 0 checks that it is intact; then each rank reads its block, or its members."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LoadedRestart(NamedTuple):
     """A process's part of the fields in a restart file, in the form of `transport.make_arrays`.
 
     Attributes:
-        carry: state and memory, fields [y, x], those of an ensemble [members, y, x], and step number.
+        carry: state and memory, fields [y, x] or those of an ensemble [members, y, x], and step number.
         accumulator_fields: fields of accumulators, and the number of steps in the means, by the names in the file.
         config: the configuration of the run that wrote it, without its case.
         substeps: number of substeps that the memory is for, see `model.substeps`.
@@ -37,7 +37,7 @@ class LoadedRestart(NamedTuple):
 
 
 def read(path, setup: Setup, transport) -> LoadedRestart:
-    """The fields of this rank, read block by block; all ranks call it together, with the path on rank 0.
+    """Read the fields of this rank; all ranks call it together, with the path on rank 0.
 
     FilesError, on all ranks: the file is damaged, or has other cells, precision or time stepping.
     """
@@ -69,7 +69,7 @@ def read(path, setup: Setup, transport) -> LoadedRestart:
 
 
 def _examine(path, setup: Setup, members: int) -> tuple[dict | None, str | None]:
-    """The facts about the file, and why it cannot be used, or None."""
+    """The facts about the file, and why it cannot be used, or None if it can."""
     facts = examine_restart(path)
     if "problem" in facts:
         return None, f"{path}: {facts['problem']}"

@@ -29,7 +29,6 @@ class RestartWriter:
         return step == self._schedule.last_step or (step > 0 and self._schedule.is_regular(step))
 
     def next(self, step: int) -> int:
-        """The first step after `step` at which a restart file is due."""
         return self._schedule.next(step)
 
     def is_overdue(self) -> bool:
@@ -38,10 +37,7 @@ class RestartWriter:
         return every is not None and time.monotonic() - self._last_write_time >= every
 
     def write(self, accumulator_fields: dict) -> float:
-        """Write the file of the present step, unless it exists, by all ranks; returns the seconds.
-
-        `accumulator_fields`: fields of accumulators, by name in the file.
-        """
+        """Write the file of the current step unless it exists; all ranks call it. Returns the seconds that it took."""
         start, step = time.monotonic(), self.model.step
         if step != self.newest_step:
             path = folder.restart_path(self.directory, step, self.options.format)

@@ -1,7 +1,7 @@
-"""Write a restart file, which is verified and appears whole or not at all.
+"""Write a restart file, which is verified and appears complete or not at all.
 
-A NetCDF file is written by rank 0, which gathers blocks of rows; a store of Zarr by all processes. That of an ensemble
-has the carries of all members, along a leading axis.
+A NetCDF file is written by rank 0, which gathers blocks of rows; a Zarr store is written by all processes. The file of
+an ensemble has the carries of all members, along a leading axis.
 """
 
 from __future__ import annotations
@@ -30,20 +30,19 @@ from .examine import CHECKSUM_ATTRIBUTE, HEADER_CHECKSUM_ATTRIBUTE, examine, hea
 
 MEMORY_SUFFIX = "_memory"
 
-#: Extremes of a field since the start of the run, by the ending of the name; the pattern of such names.
+#: Extremes of a field since the start of the run, by the suffix of their names; the pattern of such names.
 EXTREMES = {
     MAXIMUM_SUFFIX: "largest value",
     f"{MAXIMUM_SUFFIX}_step": "step of the largest value",
-    f"{ARRIVAL_SUFFIX}_step": "first step of a size, -1 for none,",
+    f"{ARRIVAL_SUFFIX}_step": "step of the arrival (-1: none)",
 }
 EXTREME_PATTERN = re.compile(f"(.*?)({'|'.join(sorted(EXTREMES, key=len, reverse=True))})?")
 
-#: The dimension of the members.
 MEMBERS_DIMENSION = "realization"
 
 
 class RestartContents(NamedTuple):
-    """The contents of a restart file: numbers, and fields for `get`, by their names in the file.
+    """The contents of a restart file: numbers, and fields by their names in the file.
 
     Attributes:
         fields: h, u, v, memories of the time stepper (h_memory1), means since the last record (eta_mean), extremes
@@ -65,7 +64,6 @@ class RestartContents(NamedTuple):
 
 
 def contents_of(carry: Carry, step: int, seconds: float, accumulator_fields: dict) -> RestartContents:
-    """The contents of a restart file from a carry, and from fields of accumulators by name."""
     states = [("", carry.state), *((f"{MEMORY_SUFFIX}{k}", past) for k, past in enumerate(carry.memory, 1))]
     fields = {f"{name}{suffix}": field for suffix, state in states for name, field in state._asdict().items()}
     fields |= {name: field for name, field in accumulator_fields.items() if name != MEAN_STEPS}
@@ -95,7 +93,7 @@ def write(path, contents: RestartContents, config, transport, command_line: str 
 
 
 def write_store(path, local_fields, names: list[str], config, transport, define, needed_bytes: int) -> None:
-    """Write a store of Zarr by all processes; `local_fields`: pairs of a name and this process's part of a field."""
+    """Write a Zarr store by all processes; `local_fields`: pairs of a name and this process's part of a field."""
 
     def define_all(dataset):
         define(dataset)
@@ -117,7 +115,7 @@ def write_file(path, local_fields, names: list[str], transport, define, needed_b
     digests = {name: hashlib.sha256() for name in names}
 
     def write_piece(records, name: str, index: tuple[slice, ...], values: np.ndarray):
-        """Write a piece of a field; pieces come in rising order."""
+        """Write a piece of a field; pieces come in ascending order, as the checksum requires."""
         values = np.ascontiguousarray(values)
         digests[name].update(values)
         records.file[name][index] = values
@@ -168,7 +166,7 @@ def define_contents(contents: RestartContents, config, transport, command_line: 
         if local.ndim == 1:
             if "trajectory" not in dataset.dimensions:
                 dataset.createDimension("trajectory", len(local))
-            attrs = {"long_name": name.replace("_", " ") + " of each drifter, -1 after it left"}
+            attrs = {"long_name": name.replace("_", " ") + " of each drifter, -1 after it has left"}
             define_variable(dataset, name, ("trajectory",), attrs, datatype=local.dtype, contiguous=True)
             continue
         model_variable, attrs = describe_field(name, contents.mean_steps, config)
@@ -189,7 +187,6 @@ def define_contents(contents: RestartContents, config, transport, command_line: 
 
 
 def describe_field(name: str, mean_steps: int, config) -> tuple[Variable, dict]:
-    """The row in the table of variables of a field in the file, and its attributes."""
     base, extreme = EXTREME_PATTERN.fullmatch(name).groups()
     base, _, basis_function = base.partition(HARMONIC_SUFFIX)
     base, _, memory = base.removesuffix(MEAN_SUFFIX).partition(MEMORY_SUFFIX)

@@ -1,9 +1,9 @@
 """The arrays of a store and their metadata.
 
-The same functions define the contents of NetCDF files and of stores: those of `files.output`, of a netCDF4.Dataset. For
-a store they define one in memory, which is translated. The files of arrays, zarr.json and chunks, appear whole. The
-zarr.json of the store has the metadata of all arrays (consolidated). It is written last, and shows a new record in
-all of them at once.
+The functions of `files.output` define the contents of NetCDF files and of stores in a netCDF4.Dataset, which for a
+store is in memory and is translated. The files of arrays (zarr.json and chunks) are written atomically. The zarr.json
+of the store contains the consolidated metadata of all arrays. It is written last, and so makes a new record visible in
+all arrays at once.
 """
 
 from __future__ import annotations
@@ -26,19 +26,17 @@ from ...parallel.worker import NETCDF_LOCK
 from ..draft import DRAFT_SUFFIX
 from ..gather import CHUNK_BYTES
 
-#: The file of metadata of a store or an array.
 METADATA_FILE = "zarr.json"
 
-#: Records of a chunk of a variable without cells.
+#: Records per chunk of a variable that is not on the grid.
 RECORDS_PER_CHUNK = 1024
 
-#: The ending of files that zarr has not finished.
+#: The suffix of files that zarr has not finished.
 PARTIAL_SUFFIX = ".partial"
 
-#: The attribute with the checksum of the metadata.
 CHECKSUM_ATTRIBUTE = "header_crc32"
 
-#: Chunks of fill values are written, too: a missing file is a damage.
+#: Chunks of fill values are written, too, because a missing file counts as damage.
 WRITE_ALL_CHUNKS = {"write_empty_chunks": True}
 
 #: More records than any store has.
@@ -46,7 +44,7 @@ MAX_RECORDS = 2**40
 
 
 def create_arrays(path: Path, define: Callable, shape: tuple[int, int]) -> tuple[dict, list[str]]:
-    """Make the arrays of a store from a function that defines them in a netCDF4.Dataset, with the values it has there.
+    """Make the arrays of a store, and their values, from a function that defines them in a netCDF4.Dataset.
 
     `shape`: rows and columns of a file of a field. Returns the global attributes and the names of the arrays.
     """
@@ -63,7 +61,6 @@ def create_arrays(path: Path, define: Callable, shape: tuple[int, int]) -> tuple
 
 
 def create_array(path: Path, variable, shape: tuple[int, int]):
-    """Make one array from a netCDF4.Variable."""
     import zarr
     from zarr.codecs import BloscCodec, Crc32cCodec
 
@@ -78,7 +75,7 @@ def create_array(path: Path, variable, shape: tuple[int, int]):
     attrs = {name: variable.getncattr(name) for name in variable.ncattrs()}
     fill = attrs.get("_FillValue")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # texts have no place in the specification yet
+        warnings.simplefilter("ignore")  # strings are not in the specification yet
         return zarr.create_array(
             path,
             shape=tuple(size),
@@ -96,28 +93,24 @@ def create_array(path: Path, variable, shape: tuple[int, int]):
 
 
 def rows_per_chunk(shape: tuple[int, int], itemsize: int) -> int:
-    """Rows of a chunk: the divisor of the rows of a file with which a chunk is nearest to CHUNK_BYTES."""
+    """Rows per chunk: the divisor of a file's rows that brings the size of a chunk closest to CHUNK_BYTES."""
     divisors = (n for n in range(1, shape[0] + 1) if shape[0] % n == 0)
     return min(divisors, key=lambda n: abs(math.log(n * shape[1] * itemsize / CHUNK_BYTES)))
 
 
 def is_on_grid(dimensions: tuple[str, ...]) -> bool:
-    """Whether a variable is a field on the grid."""
     return [name[:2] for name in dimensions[-2:]] == ["y_", "x_"]
 
 
 def dimensions_of(document: dict) -> tuple[str, ...]:
-    """The dimensions of an array, from its metadata."""
     return tuple(document.get("dimension_names") or ())
 
 
 def has_records(dimensions: tuple[str, ...]) -> bool:
-    """Whether a variable has records."""
     return dimensions[:1] == ("time",)
 
 
 def to_json_value(value):
-    """An attribute of NetCDF as a value of JSON."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -129,21 +122,20 @@ def encode_fill_value(fill) -> str | int:
 
 
 def decode_fill_value(value, dtype: np.dtype):
-    """The inverse of `encode_fill_value`."""
     if dtype.kind == "f":
         return dtype.type(struct.unpack("<d", base64.standard_b64decode(value))[0])
     return dtype.type(value)
 
 
 def open_for_writing(path: Path, document: dict):
-    """An array for writing; one with records takes them at any place, without a change of its metadata."""
+    """Open an array for writing; records can be written at any index without a change of its metadata."""
     if has_records(dimensions_of(document)):
         document = document | {"shape": [MAX_RECORDS, *document["shape"][1:]]}
     return open_array(path, document, read_only=False).with_config(WRITE_ALL_CHUNKS)
 
 
 def open_array(path: Path, document: dict, read_only: bool = True):
-    """An array with the records that its metadata in the store shows."""
+    """Open an array with the number of records in `document`, its metadata."""
     import zarr
     from zarr.storage import LocalStore, StorePath
 
@@ -152,7 +144,7 @@ def open_array(path: Path, document: dict, read_only: bool = True):
 
 
 def chunk_files(path: Path, document: dict, records: Iterable[int] | None = None) -> Iterator[Path]:
-    """The files of an array, of these records or all."""
+    """The files of an array, of these records or of all."""
     n_files = [math.ceil(n / size) for n, size in zip(document["shape"], shape_of_files(document), strict=True)]
     ranges = [range(count) for count in n_files]
     if records is not None:
@@ -161,24 +153,22 @@ def chunk_files(path: Path, document: dict, records: Iterable[int] | None = None
 
 
 def read_document(path: Path) -> dict:
-    """The metadata in the folder of a store or an array."""
     return json.loads((path / METADATA_FILE).read_text())
 
 
 def read_values(path: Path, document: dict, name: str) -> list:
-    """All values of an array of a store."""
     return open_array(path / name, document)[...].tolist()
 
 
 def read_documents(path: Path) -> dict[str, dict]:
-    """The metadata of the arrays in a folder, by name: those of the store, or before these are written, of each."""
+    """{array: metadata} from the metadata of the store or, before these are written, from those of each array."""
     if (path / METADATA_FILE).is_file():
         return read_store_metadata(path)[1]
     return {file.parent.name: read_document(file.parent) for file in sorted(path.glob(f"*/{METADATA_FILE}"))}
 
 
 def read_store_metadata(path: Path) -> tuple[dict, dict[str, dict]]:
-    """The global attributes of a store, and the metadata of its arrays by name. ValueError: no run has written it."""
+    """The global attributes of a store, and {array: metadata}. ValueError: the store was not written by a run."""
     document = read_document(path)
     try:
         return document["attributes"], document["consolidated_metadata"]["metadata"]
@@ -187,7 +177,7 @@ def read_store_metadata(path: Path) -> tuple[dict, dict[str, dict]]:
 
 
 def remove_records_beyond(path: Path, document: dict, n_records: int) -> None:
-    """Remove the files of an array that belong to records beyond these, or that a killed writer has left."""
+    """Remove the files of an array that belong to records from `n_records` on, or that a killed writer has left."""
     if not has_records(dimensions_of(document)) or not (path / "c").is_dir():
         return
     for each in (path / "c").iterdir():
@@ -209,7 +199,7 @@ def series_files(path: Path, documents: dict[str, dict], record: int) -> list[Pa
 
 
 def publish_records(path: Path, attributes: dict, documents: dict[str, dict], n_records: int) -> Path:
-    """Show this number of records to readers of a store; returns the file, which is the old or the new one."""
+    """Make this number of records visible to readers of a store, atomically; returns the metadata file."""
     for one in documents.values():
         if has_records(dimensions_of(one)):
             one["shape"][0] = n_records
@@ -227,13 +217,12 @@ def write_array_documents(path: Path, documents: dict[str, dict]) -> None:
 
 
 def metadata_checksum(attributes: dict, documents: dict[str, dict]) -> int:
-    """The CRC-32 of the metadata of a store."""
     attributes = {name: value for name, value in attributes.items() if name != CHECKSUM_ATTRIBUTE}
     return zlib.crc32(json.dumps([attributes, documents], sort_keys=True).encode())
 
 
 def write_document(path: Path, document: dict) -> Path:
-    """Write a file of metadata, which appears whole; returns its path."""
+    """Write a metadata file atomically; returns its path."""
     draft = path.with_name(path.name + DRAFT_SUFFIX)
     with draft.open("w") as file:
         json.dump(document, file)
@@ -245,11 +234,10 @@ def write_document(path: Path, document: dict) -> Path:
 def field_files(
     path: Path, name: str, leading_indices: tuple[int, ...], file_indices: Iterable[tuple[int, int]]
 ) -> list[Path]:
-    """The files of a field in the folder of a store, at the indices `leading_indices` before those of the grid."""
+    """The files of a field in the folder of a store; `leading_indices`: its indices before those of the grid."""
     folder = path.joinpath(name, "c", *map(str, leading_indices))
     return [folder / str(row) / str(column) for row, column in file_indices]
 
 
 def shape_of_files(document: dict) -> tuple[int, ...]:
-    """The shape of a file of an array, from its metadata."""
     return tuple(document["chunk_grid"]["configuration"]["chunk_shape"])

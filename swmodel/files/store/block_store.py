@@ -1,6 +1,6 @@
-"""A store of Zarr whose fields all processes write at once: each the files of its part of the grid, in its own thread.
+"""A Zarr store whose fields all processes write at once: each writes the files of its part of the grid, in a thread.
 
-A file on the parts of several processes (`tiling`) is put together by its owner, from pieces in a folder.
+A file on the parts of several processes (`tiling`) is joined by one of them, its owner, from pieces in a folder.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..queue import CallQueue
 from ..run_folder import remove_path
 from . import arrays, tiling
 
-#: Longest time for which a process waits for files of others, while it has nothing else to do, or when all are
-#: written, s. Time between two looks, s.
+#: Longest time, s, that a process waits for files of others while it is idle or when all have been written, and time
+#: between two checks, s.
 MAX_WAIT_SECONDS, POLL_SECONDS = 20.0, 0.01
 
 #: A field in a store: its name, and its indices before those of the grid.
@@ -33,9 +33,9 @@ class PendingFields(NamedTuple):
     """Fields that are being written by all processes.
 
     Attributes:
-        record: the argument of `_on_complete` when they are there.
-        shared_files: the files that this process has to put together.
-        awaited_files: the files of all processes that were not there yet, on a process that waits for them.
+        record: the argument of `_on_complete` when they are complete.
+        shared_files: the files that this process has to join.
+        awaited_files: the files of all processes that did not exist yet, on a process that waits for them.
     """
 
     record: Any
@@ -46,12 +46,11 @@ class PendingFields(NamedTuple):
 class BlockStore:
     """Base of stores; all processes make and close one together, and write without messages.
 
-    The parts are those of the processes with the same members of an ensemble.
+    The grid is divided into the parts of the processes with the same members of an ensemble.
 
     Args:
-        path: folder of the store.
-        pieces_folder: folder for pieces.
-        target: the path of the store in messages; None: that of the folder.
+        pieces_folder: folder for the pieces of files on several parts.
+        target: the path of the store in messages; None: `path`.
         shape: rows and columns of the grid.
     """
 
@@ -69,20 +68,19 @@ class BlockStore:
         self._part_number = ranks.index(transport.rank)
 
     def has_failed(self) -> bool:
-        """Whether this process alone knows of a failure."""
+        """Whether only this process knows of a failure."""
         return self._error is not None and not self._error_raised
 
     def finish_thread(self) -> None:
-        """Write the queue and end the thread."""
         self._queue.finish()
         self._worker.end()
 
     def make_durable(self) -> None:
-        """Have all fields so far in their files, durably; all processes call it together."""
+        """Make all fields so far durable; all processes call it together."""
         self._call_on_all_ranks(self._sync)
         if not tiling.has_no_shared_files(self._parts, self._file_shape):
-            self._call_on_all_ranks(self._complete_pending)  # all pieces are there
-        self._call_on_rank_0(self._complete_pending)  # all files are there
+            self._call_on_all_ranks(self._complete_pending)  # all pieces exist
+        self._call_on_rank_0(self._complete_pending)  # all files exist
 
     def _submit(self, function, *arguments, nbytes: int = 0) -> None:
         self._queue.submit(self._call_unless_failed, function, arguments, nbytes=nbytes)
@@ -104,16 +102,15 @@ class BlockStore:
             raise errors[0]
 
     def _call_on_rank_0(self, function, *arguments) -> None:
-        """Call a function on rank 0, as `_call_on_all_ranks`."""
         if self.transport.rank == 0:
             self._call_on_all_ranks(function, *arguments)
         else:
             self._call_on_all_ranks(lambda: None)
 
-    # In the thread
+    # The following methods run in the thread.
 
     def _create_arrays(self, define) -> None:
-        """Make the folder and its arrays, from a function that defines them in a netCDF4.Dataset."""
+        """Make the folder and its arrays, which `define` defines in a netCDF4.Dataset."""
         remove_path(self.path)
         remove_path(self._pieces_folder)
         self.path.mkdir()
@@ -121,7 +118,6 @@ class BlockStore:
         self._attributes, self._names = arrays.create_arrays(self.path, define, file_shape)
 
     def _open_arrays(self) -> None:
-        """Open the arrays, and find out which files this process writes."""
         documents = arrays.read_documents(self.path)
         names = self._names or list(documents)
         self._documents = {name: documents[name] for name in names}
@@ -163,7 +159,7 @@ class BlockStore:
         return self._pieces_folder / "-".join(map(str, (name, *leading_indices, *shared_file.file_index, writer)))
 
     def _add_pending(self, record, field_slices: list[FieldSlice]) -> None:
-        """Note fields of which this process has written its part."""
+        """Register fields of which this process has written its part."""
         files_to_join = [(*each, piece) for each in field_slices for piece in self._files_to_join]
         new_files = [file for each in field_slices for file in arrays.field_files(self.path, *each, self._file_indices)]
         self._unsynced_files |= set(new_files)
@@ -175,10 +171,10 @@ class BlockStore:
         return []
 
     def _on_complete(self, record) -> None:
-        """Act when all files of fields are there."""
+        """Called when all files of the fields of a record exist."""
 
     def _process_pending(self, max_wait: float, while_idle: bool = False) -> None:
-        """Put files together, and act on fields, in their order, as far as pieces and files of others are there."""
+        """Join files and complete fields, in order, as far as the pieces and files of others exist."""
         deadline = time.monotonic() + max_wait
         while self._pending:
             one = self._pending[0]
@@ -195,7 +191,7 @@ class BlockStore:
                 time.sleep(POLL_SECONDS)
 
     def _try_to_join(self, name: str, leading_indices: tuple[int, ...], shared_file: tiling.SharedFile) -> bool:
-        """Put a file together from its pieces; false if they are not all there."""
+        """Join a file from its pieces; False if some do not exist yet."""
         paths = {writer: self._piece_path(name, leading_indices, shared_file, writer) for writer in shared_file.writers}
         if not all(path.exists() for path in paths.values()):
             return False
@@ -212,7 +208,7 @@ class BlockStore:
         return True
 
     def _complete_pending(self) -> None:
-        """Settle all fields, as the processes have written all that it takes."""
+        """Complete all fields, after the processes have written everything that this requires."""
         self._process_pending(MAX_WAIT_SECONDS)
         if self._pending:
             one = self._pending[0]
@@ -226,7 +222,7 @@ class BlockStore:
         self._sync()
 
     def _sync(self) -> None:
-        """Sync the files written since the last call that are there, and their folders."""
+        """Sync the existing files among those written since the last call, and their folders."""
         existing = {file for file in self._unsynced_files if file.exists()}  # others are still in pieces
         for file in sorted(existing):
             sync_file(file)
@@ -236,7 +232,6 @@ class BlockStore:
 
 
 def sync_file(path: Path) -> None:
-    """Sync a file that another call has written."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Reading of a run's snapshots in either format: a store of Zarr has what readers use of netCDF4's interface."""
+"""Read a run's snapshots in either format: a Zarr store gets the part of netCDF4's interface that readers use."""
 
 from __future__ import annotations
 
@@ -13,15 +13,11 @@ from ...extras import require_package
 from ..run_folder import is_zarr_store
 from . import arrays
 
-#: The attribute of values that are missing.
 FILL_VALUE_ATTRIBUTE = "_FillValue"
 
 
 def open_netcdf_or_zarr(path):
-    """A NetCDF file or a store, to be used in a `with`.
-
-    FilesError: it cannot be read. ModuleNotFoundError: it is a store, and the package zarr is missing.
-    """
+    """Open a file or store for a `with`. FilesError: it is unreadable. ModuleNotFoundError: zarr is missing."""
     if is_zarr_store(path):
         require_package(path, "zarr")
         return StoreDataset(path)
@@ -32,7 +28,7 @@ def open_netcdf_or_zarr(path):
 
 
 class AttributeAccess:
-    """Base of what has attributes, as those of Python and by `ncattrs` and `getncattr`."""
+    """Base of objects whose attributes are read as in Python, or with `ncattrs` and `getncattr`."""
 
     def __init__(self, attributes: dict):
         self._attributes = attributes
@@ -87,10 +83,7 @@ class StoreVariable(AttributeAccess):
 
 
 class StoreDataset(AttributeAccess):
-    """The open store at a path, with the records that it had then; to be used in a `with`.
-
-    FilesError: the path is no store that a run has written.
-    """
+    """A store with the records that it had when it was opened, for a `with`. FilesError: no run has written it."""
 
     def __init__(self, path):
         self._path = Path(path)
@@ -100,7 +93,7 @@ class StoreDataset(AttributeAccess):
             super().__init__(attributes)
             self.variables = {name: StoreVariable(name, one, self._path / name) for name, one in documents.items()}
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise FilesError(f"{path} cannot be read: it is no store of Zarr of a run ({error})") from None
+            raise FilesError(f"{path} cannot be read: it is not a Zarr store of a run ({error})") from None
         sizes = (zip(each.dimensions, each.shape, strict=True) for each in self.variables.values())
         self.dimensions = {name: range(size) for each in sizes for name, size in each}
 
@@ -118,7 +111,7 @@ class StoreDataset(AttributeAccess):
 
 
 def require_files(path: Path, document: dict, record: tuple) -> None:
-    """OSError: a file of a field is missing, in one record or in all; zarr would read fill values."""
+    """Raise OSError if a file of a field is missing, in one record or in all, because zarr would read fill values."""
     if not arrays.is_on_grid(arrays.dimensions_of(document)):
         return
     has_one_record = record and isinstance(record[0], int | np.integer)
@@ -130,7 +123,6 @@ def require_files(path: Path, document: dict, record: tuple) -> None:
 
 @contextmanager
 def zarr_errors(name: str):
-    """A context in which errors of zarr become OSErrors."""
     try:
         yield
     except (ValueError, RuntimeError, TypeError, KeyError) as error:

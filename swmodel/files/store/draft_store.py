@@ -1,4 +1,4 @@
-"""A store of constant fields that all processes write, and that appears whole or not at all."""
+"""A store of constant fields that all processes write, and that appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from ..run_folder import remove_path
 from . import arrays
 from .block_store import BlockStore, FieldSlice
 
-#: The ending of an earlier store while a new one takes its name, and the folder of pieces within a store.
+#: The suffix of an earlier store while a new one takes its name, and the folder of pieces within a store.
 EARLIER_SUFFIX, PIECES_FOLDER = ".earlier", "pieces"
 
 
 class DraftStore(BlockStore):
-    """A context that writes a store; its end verifies and renames it. An error leaves an earlier one as it is.
+    """A context that writes a store, and verifies and renames it at the end. An error leaves an earlier one unchanged.
 
-    Args:
-        define: function of a netCDF4.Dataset that defines the contents.
-        needed_bytes: bytes that the store may need.
+    `define`: function of a netCDF4.Dataset that defines the contents.
     """
 
     def __init__(self, path, transport, shape: tuple[int, int], define: Callable, needed_bytes: int):
@@ -71,7 +69,7 @@ class DraftStore(BlockStore):
         self._unsynced_files |= set(arrays.chunk_files(self.path / name, self._documents[name]))
 
     def _verify(self) -> None:
-        """Read back the files of this process, which have checksums."""
+        """Read back the files of this process, so that zarr verifies their checksums."""
         cells = [self._whole_file_cells] if self._whole_file_cells else []
         cells += [piece.cells for piece in self._files_to_join]
         for name, lead in self._field_slices:
@@ -98,7 +96,7 @@ class DraftStore(BlockStore):
         remove_path(earlier)
 
     def _finish(self) -> None:
-        """End the thread, and remove what did not appear."""
+        """End the thread, and remove the draft if it was not published."""
         self.finish_thread()
         if self.transport.rank == 0:
             remove_path(self.path)

@@ -1,4 +1,4 @@
-"""The check of a store of Zarr against its checksums: CRC-32C of each chunk, and a CRC-32 of the metadata."""
+"""Check a Zarr store against its checksums: CRC-32C of each chunk, and a CRC-32 of the metadata."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from . import arrays
 
 
 def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
-    """Facts about a store, as those of `integrity.examine`; any error: it cannot be read.
+    """Facts about a store, like those of `integrity.examine`; any error: it cannot be read.
 
-    Args:
-        full: whether to verify all values; else skip fields.
-        before_read: receives the size of the values before they are read.
+    `full`: whether to verify all values, or to skip fields. `before_read`: is called with the size of the values.
     """
     path = Path(path)
     if not (path / arrays.METADATA_FILE).is_file():
         raise OSError(
-            f"it has no {arrays.METADATA_FILE}: it is no store of Zarr, or its writer was killed before the start"
+            f"it has no {arrays.METADATA_FILE}: it is not a Zarr store, or its writer was killed at the start"
         )
     attributes, documents = arrays.read_store_metadata(path)
     has_checksum = arrays.CHECKSUM_ATTRIBUTE in attributes
@@ -44,13 +42,12 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
 
 
 def value_bytes(document: dict) -> int:
-    """Bytes of a value."""
     datatype = document["data_type"]
     return 1 if datatype == "string" else np.dtype(datatype).itemsize
 
 
 def has_published_document(path: Path, document: dict) -> bool:
-    """Whether an array has its metadata, apart from the number of records, which may grow meanwhile."""
+    """Whether an array has these metadata, apart from the number of records, which may grow meanwhile."""
     try:
         document_of_array = arrays.read_document(path)
         n_ignored = arrays.has_records(arrays.dimensions_of(document))
@@ -62,7 +59,7 @@ def has_published_document(path: Path, document: dict) -> bool:
 
 
 def damaged_records(path: Path, document: dict):
-    """The records of an array with a damaged or missing chunk; None stands for an array without records."""
+    """The records of a field in time with a damaged or missing chunk; [None] for any other damaged array."""
     records = range(document["shape"][0]) if arrays.has_records(arrays.dimensions_of(document)) else [None]
     array = arrays.open_array(path, document)
     is_field = arrays.is_on_grid(arrays.dimensions_of(document))
@@ -79,7 +76,7 @@ def damaged_records(path: Path, document: dict):
 
 
 def is_readable(array, index: tuple) -> bool:
-    """Whether the chunks of a part have their checksums."""
+    """Whether the chunks at an index match their checksums."""
     try:
         array[index]
     except Exception:  # of the codecs

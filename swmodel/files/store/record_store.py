@@ -1,8 +1,8 @@
-"""Records in a store of Zarr that all processes write at once: output.zarr of a run.
+"""Records in a Zarr store that all processes write at once: output.zarr of a run.
 
-Rank 0 shows a record when it finds the files of all processes in the folder. So a record is whole or absent, also if a
-process is killed at any moment, and it needs no message. Processes exchange messages when a store is opened, before
-restart files, and at the end.
+Rank 0 makes a record visible when it finds the files of all processes in the folder. So a record is complete or absent,
+even if a process is killed at any moment, and it needs no message. Processes exchange messages only when a store is
+opened, before restart files, and at the end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..run_folder import remove_path
 from . import arrays, tiling
 from .block_store import BlockStore, FieldSlice, sync_file
 
-#: Longest delay of a record that is whole while further ones wait, s.
+#: Longest delay of a complete record while further ones wait, s.
 MAX_PUBLISH_DELAY_SECONDS = 0.2
 
 #: Upper bound of the bytes of metadata of a record.
@@ -36,7 +36,7 @@ class RecordStore(BlockStore):
     `begin`, `write_field` and `complete` send no messages. After a failure of one process `has_failed` is true there,
     and all raise FilesError at the next `flush` or `close`; complete records stay.
 
-    `keep`: function of a step, whether its record of an existing store is kept; None: a new store.
+    `keep`: function that says whether the record of a step in an existing store is kept; None: a new store.
     FilesError, on all processes: the store cannot be written, or belongs to another run.
     """
 
@@ -46,7 +46,7 @@ class RecordStore(BlockStore):
         self.config, self.dtype = config, np.dtype(config.run.dtype)
         pieces_folder = Path(path).with_name(Path(path).name + DRAFT_SUFFIX)
         super().__init__(path, pieces_folder, transport, (config.grid.ny, config.grid.nx))
-        self._unwritten_fields: dict[str, None] = {}  # fields of the record in work
+        self._unwritten_fields: dict[str, None] = {}  # of the current record
         self._unpublished_records: list[tuple[int, float]] = []  # steps and times that readers do not see yet
         self._n_published, self._last_time, self._publish_clock = 0, 0.0, 0.0
         try:
@@ -69,14 +69,14 @@ class RecordStore(BlockStore):
         self.close(collective=kind is None)
 
     def begin(self, nbytes: int) -> None:
-        """Begin a record of up to `nbytes` of all processes."""
+        """Start a record of up to `nbytes` of all processes."""
         self._submit(self._require_disk_space, nbytes + MAX_RECORD_METADATA_BYTES)
         self._unwritten_fields = dict.fromkeys(self._record_fields)
 
     def write_field(self, name: str, local: np.ndarray) -> None:
         """Write this process's part [y, x] of a field."""
         del self._unwritten_fields[name]
-        local = np.array(local, self.dtype)  # a copy: the model may use the memory again
+        local = np.array(local, self.dtype)  # a copy, because the model may reuse the memory
         self._submit(self._write, name, (self._n_records,), local, nbytes=local.nbytes)
 
     def complete(self, step: int, seconds: float) -> None:
@@ -92,7 +92,7 @@ class RecordStore(BlockStore):
         self.make_durable()
 
     def close(self, collective: bool = True) -> None:
-        """Write the queue and end; `collective=False` if the processes may no longer act together."""
+        """Process the queue and close the store; `collective=False` if the processes can no longer communicate."""
         try:
             if collective:
                 self.flush()
@@ -116,7 +116,7 @@ class RecordStore(BlockStore):
         self._create_arrays(define)
 
     def _require_same_run(self) -> None:
-        """FilesError: the store is not that of this run, at this process's part of the grid."""
+        """Raise FilesError unless the store is that of this run, on this process's part of the grid."""
         if not (self.path / arrays.METADATA_FILE).is_file():
             raise FilesError(f"{self.path} cannot be continued: there is no such store")
         try:
@@ -127,7 +127,7 @@ class RecordStore(BlockStore):
                 for name, values in static_cells(self.config, self._part)
                 if self._differs(documents, *array_and_indices(self.config, name), values)
             ]
-        except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # a foreign store
+        except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # foreign store
             reason = getattr(error, "strerror", None) or error
             raise FilesError(f"{self.path} cannot be continued: {reason}") from None
         if differences:
@@ -141,7 +141,7 @@ class RecordStore(BlockStore):
         return not np.array_equal(stored_values, values)
 
     def _resume(self, keep: Callable, command_line: str) -> None:
-        """Keep the first records, remove all files of others, and record the configuration and the command line."""
+        """Keep the first records, those for `keep`, remove all files of others, and update the global attributes."""
         self._attributes, documents = arrays.read_store_metadata(self.path)
         self._names = list(documents)
         steps, times = (arrays.read_values(self.path, documents[name], name) for name in ("step", "time"))
@@ -174,7 +174,7 @@ class RecordStore(BlockStore):
         return [file for each in field_slices for file in arrays.field_files(self.path, *each, file_indices)]
 
     def _on_complete(self, record: tuple[int, float] | None) -> None:
-        """Note a record that is whole, or with None the constant fields, and show it, unless further ones wait."""
+        """Publish a complete record, or with None the constant fields, unless further ones wait."""
         if self.transport.rank:
             return
         self._unpublished_records += [record] if record else []
@@ -194,7 +194,7 @@ class RecordStore(BlockStore):
             self._sync()
 
     def _publish(self) -> None:
-        """Write the times of whole records, then the metadata that show them to readers."""
+        """Write the times of complete records, then the metadata that make them visible to readers."""
         first, last = self._n_published, self._n_published + len(self._unpublished_records)
         if first < last:
             steps, times = zip(*self._unpublished_records, strict=True)

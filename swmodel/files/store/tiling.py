@@ -1,8 +1,8 @@
-"""How a grid is cut into the files of a store, and which process writes each: integers only.
+"""How a grid is divided into the files of a store, and which process writes each: integers only.
 
 A file holds a rectangle of cells of one variable in one record. All files have one size, except at the northern and
-eastern edge. At the creation of a store they fit the processes' parts of the grid if the parts allow it. Else, and if a
-run continues on other parts, some files lie on several parts. Of these one process, the owner, puts the file together.
+eastern edge. When a store is created, they fit the processes' parts of the grid if possible. Otherwise, and if a run
+continues with other parts, some files lie on several parts; one process, the owner, joins such a file.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import NamedTuple
 #: A rectangle of cells: first row, end of rows, first column, end of columns.
 Rectangle = tuple[int, int, int, int]
 
-#: Files along the longest part on one axis, and their least cells, where files do not fit the parts.
+#: Number of files along the longest part on an axis, and their minimum cells, if files do not fit the parts.
 FILES_PER_PART, MIN_FILE_CELLS = 8, 64
 
 
 class SharedFile(NamedTuple):
-    """A file on several parts: its place (row and column of files), its cells, and its writers, the owner first."""
+    """A file on several parts: its index (row and column of files), its cells, and its writers, the owner first."""
 
     file_index: tuple[int, int]
     cells: Rectangle
@@ -32,7 +32,7 @@ def choose_file_shape(parts: Sequence[Rectangle], ny: int, nx: int) -> tuple[int
 
 
 def choose_file_length(spans, size: int) -> int:
-    """Cells of a file on one axis: the largest number that divides all parts, unless it is very small."""
+    """Cells of a file on one axis: the greatest common divisor of all parts, unless it is very small."""
     spans = sorted(set(spans))
     common_divisor = math.gcd(*(start for start, _ in spans)) or size
     longest = max(stop - start for start, stop in spans)
@@ -41,12 +41,11 @@ def choose_file_length(spans, size: int) -> int:
 
 
 def has_no_shared_files(parts: Sequence[Rectangle], shape: tuple[int, int]) -> bool:
-    """Whether no file lies on several parts."""
     return all(part[0] % shape[0] == part[2] % shape[1] == 0 for part in parts)
 
 
 def file_indices(cells: Rectangle | None, shape: tuple[int, int]) -> list[tuple[int, int]]:
-    """The places of the files of one variable that hold these cells, which begin with those of a file."""
+    """The indices of the files of one variable that hold these cells, which start at the edge of a file."""
     if cells is None:
         return []
     rows = range(cells[0] // shape[0], math.ceil(cells[1] / shape[0]))
@@ -63,7 +62,7 @@ def cells_of_whole_files(part: Rectangle, ny: int, nx: int, shape: tuple[int, in
 
 
 def range_of_whole_files(span: Sequence[int], size: int, length: int) -> tuple[int, int]:
-    """The range of complete files of a length within a span of an axis with `size` cells."""
+    """The cells of complete files of a length within a span of an axis with `size` cells."""
     start, stop = span
     return math.ceil(start / length) * length, stop if stop == size else stop // length * length
 
@@ -90,5 +89,4 @@ def intersection(one: Rectangle, other: Rectangle) -> Rectangle | None:
 
 
 def index_in_part(cells: Rectangle, part: Rectangle) -> tuple[slice, slice]:
-    """The index of cells in an array of a part."""
     return slice(cells[0] - part[0], cells[1] - part[0]), slice(cells[2] - part[2], cells[3] - part[2])

@@ -1,4 +1,4 @@
-"""Accumulators of the states after each step: means, largest values, harmonic sums, series at points, drifters."""
+"""Summaries of the states of a run, updated after each step: means, maxima, harmonic sums, series and drifters."""
 
 from .accumulator import NO_ACCUMULATORS, Accumulator, Accumulators
 from .drifters import DrifterAccumulator

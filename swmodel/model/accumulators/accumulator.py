@@ -1,4 +1,4 @@
-"""The Accumulator and the list of those of a run; the state of a block with its halo, and its derived fields."""
+"""The base class of accumulators, the list of those of a run, and functions that give them derived fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...ocean.state import State
 from ...parallel.transport.halo import make_add_halo
 from ...parallel.transport.programs import cached_jit
 
-#: Derived fields of single points, which need no halo; with `has_diagnosed_velocity` velocities depend on neighbours.
+#: Derived fields that need no halo. Velocities depend on neighbours if the scheme `has_diagnosed_velocity`.
 POINTWISE_FIELDS, VELOCITIES = ("h", "eta", "sea_level", "wet"), ("u", "v")
 
 
@@ -26,8 +26,8 @@ class Accumulator:
     """A summary of the states of a run, updated after each step within the compiled loop.
 
     Attributes:
-        update: (make, *parts), hashable; make(*parts, transport) is the traceable function (summary, inputs, State,
-            step) -> summary with one more state, of one block.
+        update: (make, *parts), hashable. make(*parts, transport) returns the traceable function
+            (summary, inputs, State, step) -> summary, which adds a state to the summary of one block.
         summary: the present summary, a tree of arrays on the devices.
     """
 
@@ -38,38 +38,38 @@ class Accumulator:
         self.simulation = simulation
 
     def inputs(self) -> Any:
-        """The second argument of `update` for the next steps from the present state on, a tree of arrays."""
+        """The `inputs` of the function of `update` for the steps from the present state on, a tree of arrays."""
         raise NotImplementedError
 
     def start(self, restart_fields: dict[str, Any]) -> None:
-        """Begin at the present state, or continue from the contents of a restart file of this step; {} without one."""
+        """Start at the present state, or continue from the fields of a restart file of this step; {}: there is none."""
 
     def next_collection(self, max_step: int) -> int:
         """The step, at most `max_step`, at which `collect` must be called."""
         return max_step
 
     def collect(self) -> None:
-        """Take the values that are due at the present step from the devices; all processes call it together."""
+        """Copy the values that are due at the present step to the host; all processes call it together."""
 
     def restart_fields(self) -> dict[str, Any]:
-        """The fields and numbers for a restart file, by name."""
+        """The fields and numbers that a restart file must contain, by name."""
         return {}
 
     def output_fields(self) -> dict[str, np.ndarray]:
-        """The fields of this process for a record of output.nc, by name."""
+        """The fields of this process that a record of output.nc contains, by name."""
         return {}
 
     def start_next_record(self) -> None:
-        """Begin the next record of output.nc after one was written."""
+        """Start a new interval after a record of output.nc has been written."""
 
     def add_state(self, state: Any) -> None:
-        """Add a state at the present step, outside the loop over steps."""
+        """Add a state at the present step, outside the time loop."""
         program = cached_jit(*self.update, self.simulation.transport)
         self.summary = program(self.summary, self.inputs(), state, jnp.asarray(self.simulation.step, jnp.int32))
 
 
 def make_updates(updates: tuple, transport):
-    """The `update` of several Accumulators, with tuples of their `summary` and `inputs`."""
+    """The update function of several Accumulators, whose `summary` and `inputs` are tuples of theirs."""
     functions = [make(*parts, transport) for make, *parts in updates]
 
     def update(summary, inputs, state, step):
@@ -79,14 +79,11 @@ def make_updates(updates: tuple, transport):
 
 
 class Accumulators(list):
-    """The Accumulators of a run, for the loop over steps, restart files and output."""
-
     def next_collection(self, max_step: int) -> int:
-        """The step, at most `max_step`, of the next `collect`."""
         return min([max_step, *(each.next_collection(max_step) for each in self)])
 
     def advance(self, executor, carry, steps: int):
-        """The executor's carry `steps` later; each step was added."""
+        """The executor's carry after `steps` more steps, each of which is added to the summaries."""
         if not self:
             return executor.advance(carry, steps)
         update = make_updates, tuple(each.update for each in self)
@@ -114,15 +111,13 @@ class Accumulators(list):
         return reduce(or_, (each.output_fields() for each in self), {})
 
 
-#: The list of a run without accumulators.
 NO_ACCUMULATORS = Accumulators()
 
 
 def make_padded_state(scheme, transport):
-    """The function (State, Grid, Params, step) -> State with a halo, and Grid, in Patches; of one block.
+    """The function (State, Grid, Params, step) -> (State with a halo, Grid) of one block, in Patches.
 
-    Faces of open boundaries are open, and the state has the current through them, which depends on Params and step.
-    With drying it has none through faces without water.
+    The velocity includes that through open boundaries; with drying it is zero on faces without water.
     """
     width, margin, with_halo = scheme.halo_width, scheme.margin, make_add_halo(scheme.halo_width, transport)
 
@@ -139,7 +134,7 @@ def make_padded_state(scheme, transport):
 
 
 def make_fields(names, physics, grid_options, wet_thickness, scheme, transport):
-    """The function (State, Grid, Params, step) -> dict of the derived fields `names`, [y, x] of a block.
+    """The function (State, Grid, Params, step) -> {name: derived field [y, x]} of one block.
 
     Args:
         physics, grid_options: sections [physics] and [grid] of the configuration.

@@ -1,4 +1,4 @@
-"""Drifters: floats that the surface current carries, moved after each step within the compiled loop."""
+"""Drifters: floating particles that the current carries, moved after each step within the compiled loop."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from ...setup.positions.drifters import (
 )
 from .accumulator import Accumulator, make_padded_state
 
-#: Cells around a block in which the stages of a step read: a stage lies within a cell of the drifter's own.
+#: Cells around a block that the stages of a step read: each stage lies within one cell of the drifter's cell.
 HALO_WIDTH = 2
 
-#: Longest displacement in a stage or a step, cells, which a stable time step keeps to.
+#: Largest displacement in a stage or a step, cells; with a stable time step no drifter reaches it.
 MAX_DISPLACEMENT_CELLS = 0.999
 
-#: The parts of a step, and of the displacement before, of the stages of Runge-Kutta's method of order 4.
+#: Stage times of the fourth-order Runge-Kutta method, as parts of a step; also the factors of the last displacement.
 STAGE_TIMES = np.array([0.0, 0.5, 0.5, 1.0])
 
-#: The names of the displacements of a step by the current, cells, at the faces of a block and REACH around it.
+#: The names of the displacements by the current in a step, cells, at the faces of a block and HALO_WIDTH around it.
 EAST_DISPLACEMENT, NORTH_DISPLACEMENT = "across", "up"
 
 
 def make_displacements(scheme, transport):
-    """The function (inputs, State, step) -> {ACROSS, UP}: u dt/dx and v dt/dy at the faces of one block, NaN if closed.
+    """The function (inputs, State, step) -> {EAST_DISPLACEMENT: u dt/dx, NORTH_DISPLACEMENT: v dt/dy} of one block.
 
-    `scheme`: the Scheme of a run with open boundaries; else None.
+    They are on faces; closed faces have NaN. `scheme` is that of the run if it `has_diagnosed_velocity`, else None.
     """
     padded, shape = scheme and make_padded_state(scheme, transport), transport.shape
 
@@ -48,21 +48,22 @@ def make_displacements(scheme, transport):
         u, v = add_halo((u, v), HALO_WIDTH, transport)
         east = jnp.where(inputs["open_u"], u * inputs["per_u"], jnp.nan)
         north = jnp.where(inputs["open_v"], v * inputs["per_v"], jnp.nan)
-        # The barrier rounds the products, so that each reader has the same numbers.
+        # The barrier rounds the products, so that all programs read the same numbers.
         return jax.lax.optimization_barrier({EAST_DISPLACEMENT: east, NORTH_DISPLACEMENT: north})
 
     return displacements
 
 
 def make_drift(ny: int, nx: int, scheme, transport):
-    """The `update` of Drifters, summary = the NAMES and the displacements before the step: see `make_displacements`.
+    """The update function of drifters; their summary has FIELD_NAMES and the displacements before the step.
 
-    Runge-Kutta's method of order 4 with a displacement D linear in time over the step, in units of cells and steps:
+    The fourth-order Runge-Kutta method, in units of cells and steps; the displacement D is linear in time over a step:
 
         k1 = D(0, p),  k2 = D(1/2, p + k1/2),  k3 = D(1/2, p + k2/2),  k4 = D(1, p + k3)
         p' = p + (k1 + 2 k2 + 2 k3 + k4)/6
 
-    The block with the drifter computes it. All blocks add up the results; every other block adds zero.
+    The block that contains a drifter computes its position p; a sum over blocks, to which the others add zero, gives it
+    to all of them.
     """
     displacements = make_displacements(scheme, transport)
 
@@ -83,7 +84,7 @@ def make_drift(ny: int, nx: int, scheme, transport):
             ]
 
         def stage(displacement, weight):
-            """The displacement where `weight` times the last one leads, at this part of the step."""
+            """The displacement at time `weight`, at the position that `weight` times the last displacement reaches."""
             reached = moved_by([weight * k for k in displacement])
             pairs = zip(
                 interpolate_current(before, cell, reached), interpolate_current(after, cell, reached), strict=True
@@ -91,13 +92,13 @@ def make_drift(ny: int, nx: int, scheme, transport):
             found = jnp.stack([(1 - weight) * b + weight * a for b, a in pairs])
             return found, found
 
-        # A loop over stages: XLA compiles one of them, and computes none again in every reader of the next one.
+        # In a loop XLA compiles one stage only, and does not recompute a stage wherever the next one reads it.
         _, (k1, k2, k3, k4) = jax.lax.scan(
             stage, jnp.zeros_like(jnp.stack(position)), STAGE_TIMES.astype(position[0].dtype)
         )
         displacement = (k1 + 2 * (k2 + k3) + k4) / 6
         moved = stop_at_coasts(moved_by(displacement), after, cell)
-        # NaN: it has left the water.
+        # NaN marks a drifter that has left the water.
         is_wet = inputs["wet"][
             tuple(c + jnp.floor(m + 0.5).astype(jnp.int32) for c, m in zip(cell, moved, strict=True))
         ]
@@ -115,12 +116,11 @@ def make_drift(ny: int, nx: int, scheme, transport):
 
 
 def interpolate_current(fields, cell, position):
-    """Both components at `position` = (north, east) of the centres of cells, in cells, bilinear between their own
-    faces.
+    """Both components of the current at `position` = (north, east) relative to the centres of cells, in cells.
 
-    Along its own direction a component is linear between both faces of a cell. A closed face of the cell has zero, as
-    far as the cell reaches. An open one is linear towards the next face beside it, if that is open. So nothing flows
-    through coasts and walls, and the current along a straight coast is that of the nearest faces.
+    Along its own direction a component is linear between the two faces of a cell. Across it, the value on an open face
+    is linear towards the adjacent face if that is open too, else constant; on a closed face it is zero. So nothing
+    flows through coasts and walls, and the current along a straight coast is that of the nearest faces.
     """
     steps = [jnp.floor(away + 0.5) for away in position]
     indices = [c + step.astype(jnp.int32) for c, step in zip(cell, steps, strict=True)]
@@ -142,9 +142,9 @@ def interpolate_current(fields, cell, position):
 
 
 def stop_at_coasts(position, fields, cell):
-    """The place (north, east) up to 1.5 cells from the centres of cells, moved back to the last closed face on the way.
+    """Move positions (north, east), up to 1.5 cells from cell centres, back to the first closed face on their way.
 
-    The way goes to the next column first, then to the next row: through open faces, which have water on both sides.
+    The way leads to the next column first, then to the next row, through open faces, which have water on both sides.
     """
     north, east = position
     min_offset, max_offset = offset_limits(east.dtype)
@@ -158,7 +158,7 @@ def stop_at_coasts(position, fields, cell):
 
 
 class DrifterAccumulator(Accumulator):
-    """The drifters of a run: their cells and distances from the centres, the same on all blocks; see `make_drift`."""
+    """The drifters of a run: their cells and offsets from the centres, the same on all blocks; see `make_drift`."""
 
     def __init__(self, simulation):
         super().__init__(simulation)
@@ -183,7 +183,7 @@ class DrifterAccumulator(Accumulator):
         self._static = transport.make_arrays(static, HALO_WIDTH)
 
     def inputs(self) -> dict:
-        """See `Accumulator`; takes the current before the next step from the state, which a user may have set."""
+        """See `Accumulator`. Computes the current before the next step anew, as a user may have set the state."""
         simulation = self.simulation
         program_inputs = self._static
         program_inputs = program_inputs | (
@@ -203,10 +203,10 @@ class DrifterAccumulator(Accumulator):
         self.summary = positions if FIELD_NAMES[0] in restart_fields else transport.make_arrays(lambda block: positions)
 
     def restart_fields(self) -> dict[str, np.ndarray]:
-        """See `Accumulator`; NumPy arrays [n], which all processes have."""
+        """See `Accumulator`; NumPy arrays [n], the same on all processes."""
         pieces = self.simulation.transport.get_blocks({name: self.summary[name] for name in FIELD_NAMES}, None)
         return pieces[0]
 
     def values(self) -> dict[str, np.ndarray]:
-        """The present places, by the names of their coordinates: see `drifter_positions`."""
+        """The present positions, by the names of their coordinates: see `drifter_positions`."""
         return drifter_positions(self.simulation.config.grid, self.restart_fields())

@@ -22,23 +22,23 @@ from ...ocean.table import (
 from ...setup.tidal_analysis import harmonic_analysis
 from .accumulator import Accumulator, make_fields
 
-#: Times are numbers of steps here, seconds in output.nc; NEVER: none.
+#: Times are numbers of steps here and seconds in output.nc; NEVER marks cells without such a time.
 STEP_SUFFIX, NEVER = "_step", -1
-#: In place of the first step with water: the ground had water at the start.
+#: In place of the first step with water, for cells that were wet at the start.
 AT_START = -2
 
-#: The names of the fields of first steps.
+#: Fields with the step of the first arrival, and of the first flooding, of a cell.
 ARRIVAL_STEP, FLOOD_STEP = f"eta{ARRIVAL_SUFFIX}{STEP_SUFFIX}", f"{INUNDATION}{STEP_SUFFIX}"
 
-#: Samples of harmonic sums whose basis functions are inputs of a program.
+#: Samples of harmonic sums whose basis functions are the input of one call of a program.
 SAMPLES_PER_CALL = 256
 
 
 class FieldAccumulator(Accumulator):
-    """Base of the accumulators of fields, which have their names in restart files.
+    """Base of accumulators of fields; the names in their summaries are also those in restart files.
 
-    `make` makes `update` from the names of the fields, `parts` and the further arguments of `make_fields`.
-    `initial_values` has the initial number of fields of each type.
+    `make` makes the update function from the names of the fields, `parts` and the further arguments of `make_fields`.
+    `initial_values` has the initial value of each field, in its data type.
     """
 
     def __init__(self, simulation, names, make, parts: tuple, initial_values: dict[str, Any]):
@@ -56,14 +56,13 @@ class FieldAccumulator(Accumulator):
         self.reset()
 
     def reset(self) -> None:
-        """Forget all states."""
         initial_values = self._initial_values
         self.summary = self.simulation.transport.make_arrays(
             lambda block: {name: np.full(block.shape, number) for name, number in initial_values.items()}
         )
 
     def take_restart_fields(self, restart_fields: dict) -> bool:
-        """Take all values from a restart file; false if one is missing there."""
+        """Take all values from a restart file; returns False, and takes none, if one is missing there."""
         is_complete = self.summary.keys() <= restart_fields.keys()
         if is_complete:
             self.summary = {name: restart_fields[name] for name in self.summary}
@@ -77,10 +76,10 @@ class FieldAccumulator(Accumulator):
 
 
 def make_mean(names, *parts):
-    """The `update` of Mean; its `parts` are further arguments of `make_fields`, `inputs` are Grid and Params.
+    """The update function of means; `parts` are the further arguments of `make_fields`, `inputs` are Grid and Params.
 
-    The bits must be the same on any layout. So only the weight is divided, as compilers may multiply by the reciprocal.
-    Products pass through a maximum, which rounds them before the addition.
+    The bits must be the same on any layout. So only the weight is a quotient, because compilers may replace a division
+    of fields by a product with the reciprocal, and products pass through a maximum, which rounds them before the sum.
     """
     fields = make_fields(names, *parts)
 
@@ -100,7 +99,7 @@ def make_mean(names, *parts):
 
 
 class MeanAccumulator(FieldAccumulator):
-    """Running means of derived fields since the last record, in the precision of the run; {} before the first step."""
+    """Running means of derived fields since the last record, in the precision of the run."""
 
     def __init__(self, simulation, names):
         zero = np.dtype(simulation.config.run.dtype).type(0)
@@ -127,12 +126,12 @@ class MeanAccumulator(FieldAccumulator):
         self.reset()
 
     def values(self) -> dict[str, np.ndarray]:
-        """The means on this process's block, by name."""
+        """The means on this process's block, by name; {} before the first step."""
         return {name.removesuffix(MEAN_SUFFIX): field for name, field in self.output_fields().items()}
 
 
 def make_extremes(names, arrival, inundation: bool, *parts):
-    """The `update` of Extremes: arguments as for `make_mean`, the size of eta that counts as arrival, floods or not."""
+    """The update function of extremes: as `make_mean`; `arrival`: least |eta| of an arrival, m; None: no arrivals."""
     drying = parts[-2].drying
     needed = [*names, *["eta"] * (arrival is not None), *["wet"] * drying]
     fields = make_fields(tuple(dict.fromkeys(needed)), *parts)
@@ -156,10 +155,7 @@ def make_extremes(names, arrival, inundation: bool, *parts):
 
 
 class ExtremesAccumulator(FieldAccumulator):
-    """The largest values of fields since the start, their times, first times of a sea level and of floods: `output`.
-
-    On ground that floods they count while it is wet.
-    """
+    """Maxima since the start and their times, first arrivals and floodings; values in dry cells do not count."""
 
     def __init__(self, simulation):
         output, dtype = simulation.config.output, np.dtype(simulation.config.run.dtype)
@@ -177,7 +173,7 @@ class ExtremesAccumulator(FieldAccumulator):
                 self.summary[FLOOD_STEP] = jnp.where(first == NEVER, first, AT_START).astype(first.dtype)
 
     def output_fields(self) -> dict[str, np.ndarray]:
-        """See `Accumulator`: times are in s, NaN for none."""
+        """See `Accumulator`; times are in s, NaN where there is none."""
         config, found = self.simulation.config, self.simulation.get(self.summary)
         found |= {
             name: np.where(np.isneginf(most), np.nan, most)
@@ -192,9 +188,9 @@ class ExtremesAccumulator(FieldAccumulator):
 
 
 def make_harmonic_sums(names, n_functions: int, samples: range, *parts):
-    """The `update` of Harmonics: arguments as for `make_mean`, the number of basis functions, steps to add.
+    """The update function of harmonic sums, with `n_functions` basis functions, which adds the steps of `samples`.
 
-    `inputs` are Grid, Params, the values of the basis functions at some samples, and the number of the first sample.
+    `inputs` are Grid, Params, the basis functions at some samples, and the number of the first of these samples.
     """
     fields = make_fields(names, *parts)
 
@@ -217,7 +213,7 @@ def make_harmonic_sums(names, n_functions: int, samples: range, *parts):
 
 
 class HarmonicsAccumulator(FieldAccumulator):
-    """Sums over the run of fields times basis functions, every few steps, for a harmonic analysis."""
+    """Sums over time of fields times basis functions, sampled every few steps, for a harmonic analysis."""
 
     def __init__(self, simulation):
         self.analysis = tidal_analysis = harmonic_analysis(simulation.config)
@@ -231,7 +227,7 @@ class HarmonicsAccumulator(FieldAccumulator):
         )
 
     def start(self, restart_fields: dict) -> None:
-        """UsageError: the restart file lacks the sums of earlier steps."""
+        """See `Accumulator`. UsageError: the restart file lacks the sums of earlier steps."""
         if not self.take_restart_fields(restart_fields) and (step := self.simulation.step) >= self.sample_steps.start:
             raise UsageError(
                 f"output.harmonics: the restart file lacks the sums of the steps up to {step}; "

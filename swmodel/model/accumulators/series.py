@@ -1,4 +1,4 @@
-"""Series at points of the grid: values every few steps, which the compiled loop keeps until the host writes them."""
+"""Time series at grid points: values every few steps, kept on the devices until the host writes them."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from .accumulator import Accumulator
 
 log = logging.getLogger(__name__)
 
-#: Most bytes and most times in memory; smaller limits mean more frequent transfers to the host.
+#: Largest number of bytes, and of times, kept on the devices; with less, transfers to the host are more frequent.
 MAX_BYTES, MAX_TIMES = 4 << 20, 4096
 
 
 def make_series(every: int, scheme, transport):
-    """The `update` of Series, of values at points: the function (summary, inputs, state, step) -> summary of one block.
+    """The update function of values at points.
 
-    summary = values [times points], steps [times]. Row 0 belongs to the first multiple of `every` after
-    inputs["host_step"]. Each step overwrites the row of the next multiple, so a row ends with its own step.
+    Its summary is (values [times * points], steps [times]). Row 0 belongs to the first multiple of `every` after
+    inputs["host_step"]. Each step overwrites the row of the next multiple, so that a row finally holds its own step.
 
     Args:
-        scheme: the Scheme of the run, if some points are faces of open boundaries or may close; else None.
+        scheme: the Scheme of the run if some points are faces of open boundaries, or faces that may close; else None.
     """
     with_halo, shape = scheme and make_add_halo(scheme.halo_width, transport), transport.shape
 
     def update(summary, inputs, state, step):
         if scheme:
-            # XLA compiles a branch by itself: so its bits do not depend on what surrounds it.
+            # XLA compiles a branch separately, so that its bits do not depend on the code around it.
             with_current_of_step = partial(fields_with_current, scheme, shape, inputs, type(state), step)
             state = jax.lax.cond(step >= 0, with_current_of_step, lambda _: list(state), list(with_halo(state)))
-        fields = jnp.stack(state)  # never written out: XLA reads points only
+        fields = jnp.stack(state)  # not written to memory: XLA only reads the points
         values = fields[inputs["field"], inputs["row"], inputs["column"]]
         values = jnp.where(inputs["in_block"], values, 0)
         (rows, steps), step = summary, jnp.asarray(step, jnp.int32)
@@ -50,7 +50,7 @@ def make_series(every: int, scheme, transport):
 
 
 def fields_with_current(scheme, shape, inputs, state_class, step, fields) -> list:
-    """The fields [ny, nx] of a State of this kind with the current through open boundaries, from those with a halo."""
+    """The fields [ny, nx] of a State, with the velocity through open boundaries, from `fields` with a halo."""
     state = state_class._make(Patch(field, (-scheme.halo_width, -scheme.halo_width)) for field in fields)
     grid, params = (as_patches(inputs[name], scheme.margin) for name in ("grid", "params"))
     found, _ = with_boundary_velocity(flow_at_step(state, grid, params, scheme, step))
@@ -58,17 +58,17 @@ def fields_with_current(scheme, shape, inputs, state_class, step, fields) -> lis
 
 
 class SeriesAccumulator(Accumulator):
-    """Values of a run's state at points, after each `every` steps and the last, written into a file.
+    """Values of a run's state at points, every `every` steps and at the last one, written into a file.
 
     Args:
         positions: `setup.positions.gauges.Gauges` or `cross_sections.CrossSections`, which convert the values.
         every: steps between values.
-        file: of `files.output`, open.
+        file: an open file of `files.output`.
 
     Attributes:
-        summary: the values in memory, and the step of each row, on the devices.
+        summary: the values that are not yet written, and the step of each row, on the devices.
         host_step: the step up to which the host has the values; rows count from it.
-        is_always_dry: which places have had no sea level yet, as their cells were dry.
+        is_always_dry: whether each position has been dry so far, and thus has had no sea level.
     """
 
     def __init__(self, simulation, positions, every: int, file):
@@ -92,17 +92,13 @@ class SeriesAccumulator(Accumulator):
         return min(max_step, (self.host_step // self.every + self.times) * self.every)
 
     def write_present_values(self) -> None:
-        """Write the values at the present step, the start of the recording."""
+        """Write the values at the present step, with which the series starts."""
         self.host_step = self.simulation.step - 1
         self.add_state(self.simulation.carry.state)
         self.collect(is_last=True)
 
     def collect(self, is_last: bool = False) -> None:
-        """Write the values at multiples of `every` since the last call, and at the last step of the run, or if
-        `is_last`.
-
-        RuntimeError: a step was taken without the accumulator.
-        """
+        """Write all values since the last call. RuntimeError: a step was taken without this accumulator."""
         simulation, step, every = self.simulation, self.simulation.step, self.every
         steps = np.arange(self.host_step // every + 1, step // every + 1) * every
         if step % every and (is_last or step == simulation.config.run.steps):
@@ -119,11 +115,11 @@ class SeriesAccumulator(Accumulator):
             self.is_always_dry &= np.isnan(values["eta"]).all(axis=0)
             if step == simulation.config.run.steps and self.is_always_dry.any() and simulation.transport.rank == 0:
                 names = [name for name, dry in zip(self.positions.names, self.is_always_dry, strict=True) if dry]
-                log.warning("stations without any eta, as they are dry all the time: %s", shorten(", ".join(names)))
+                log.warning("stations without sea level, because they were always dry: %s", shorten(", ".join(names)))
 
 
 def point_indices(points, block) -> dict[str, np.ndarray]:
-    """The indices of the points in the fields of a block, and which points lie in it."""
+    """The indices of the points in the fields of a block, and whether each point lies in it."""
     rows, columns = points.rows - block.y.start, points.columns - block.x.start
     in_block = (rows >= 0) & (rows < block.shape[0]) & (columns >= 0) & (columns < block.shape[1])
     index = {"field": points.fields, "row": np.where(in_block, rows, 0), "column": np.where(in_block, columns, 0)}

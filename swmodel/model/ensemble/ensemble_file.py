@@ -1,7 +1,7 @@
 """ensemble.nc: mean and spread of the members, some members, and time series of all; CF-1.12 and SGRID-0.3.
 
-Rank 0 gathers fields member by member and computes mean and spread in that order, in double precision (Welford 1962):
-the same bits for any distribution of members.
+Rank 0 gathers fields member by member and computes mean and spread in that order, in double precision (Welford 1962),
+so that the bits do not depend on the distribution of members.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ LONG_NAMES_AND_METHODS = {
 
 
 def define_members(dataset, config) -> None:
-    """Define the dimensions of all members and of those with fields, their coordinates, and all time series."""
+    """Define the dimensions and coordinates of all members and of those whose fields are written, and time series."""
     coordinates = {
-        "member": ("number of the member in realization, for members with fields in the file", written_members(config))
+        "member": ("number in realization of the members whose fields are in the file", written_members(config))
     }
-    realization_name = "number of the member; 0 is not perturbed; some members have fields along member"
+    realization_name = "number of the member; 0 is not perturbed; member lists those whose fields are in the file"
     coordinates["realization"] = realization_name, range(config.ensemble.members)
     for name, (words, values) in coordinates.items():
         dataset.createDimension(name, len(values))
@@ -47,7 +47,7 @@ def define_members(dataset, config) -> None:
     factors = {"viscosity": viscosity_factors(config)} if config.ensemble.viscosity else {}
     factors |= {"wind": wind_factors(config)} if config.ensemble.wind and not config.ensemble.wind_length else {}
     for name, values in factors.items():
-        attributes = {"long_name": f"factor of the {name} of each member", "units": "1"}
+        attributes = {"long_name": f"factor by which the {name} of each member is multiplied", "units": "1"}
         define_variable(dataset, f"{name}_factor", ("realization",), attributes, values)
     for name, quantity in quantities_by_name(setup_of(config).scheme, config.open_boundaries.sides).items():
         attributes = {"long_name": f"{quantity.long_name}, of each member", "units": quantity.units}
@@ -55,7 +55,7 @@ def define_members(dataset, config) -> None:
 
 
 def quantities_by_name(scheme, sides) -> dict[str, Diagnostic]:
-    """The `diagnostics.diagnostics_of_run` by their names in ensemble.nc, where contents differ from concentrations."""
+    """`diagnostics.diagnostics_of_run`, by names in ensemble.nc; total contents of tracers end in `_content` there."""
     return {
         f"{name}_content" if name in scheme.initial_fields else name: of
         for name, of in diagnostics_of_run(scheme, sides).items()
@@ -63,7 +63,7 @@ def quantities_by_name(scheme, sides) -> dict[str, Diagnostic]:
 
 
 class RunningMoments:
-    """Mean and sample standard deviation of fields that come one by one."""
+    """Mean and sample standard deviation of fields that are added one by one."""
 
     def __init__(self, shape):
         self.count, self.mean, self._squares = 0, np.zeros(shape), np.zeros(shape)
@@ -110,7 +110,7 @@ class EnsembleFile(RecordFile):
             define_variable(dataset, name + RMS, ("time",), about)
 
     def write(self, members) -> dict[str, np.ndarray]:
-        """Append a record; returns its diagnostics, [all members] by name."""
+        """Append a record; returns its diagnostics {name: [members]}."""
         nbytes = len(self.names) * (len(self.written_members) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self.begin(nbytes + nbytes // 100)
         moments = {name: RunningMoments(self.shape) for name in self.names}
@@ -135,9 +135,9 @@ class EnsembleFile(RecordFile):
         return numbers
 
     def _add_member(self, members, member: int, moments: dict) -> dict[str, float]:
-        """Write the fields of a chosen member, and add all to the moments; returns its diagnostics, {} elsewhere.
+        """Add a member to the moments and, if it is chosen, write its fields; returns its diagnostics on its process.
 
-        All processes call it for all members in turn, so that rank 0 gathers the fields of one member at a time.
+        All processes call it for all members in turn, so that rank 0 holds the fields of one member at a time.
         """
         fields, numbers = members.evaluate(member, self.names) if member in members.local_members else ({}, {})
         for name in self.names:
@@ -152,22 +152,20 @@ class EnsembleFile(RecordFile):
         return numbers
 
     def _put_field(self, name: str, values: np.ndarray, leading_indices: tuple[int, ...] = ()) -> None:
-        values = np.array(values, self.dtype)  # a copy: the model may use the memory again
+        values = np.array(values, self.dtype)  # a copy, as the model may reuse the memory
         self.submit(RecordWriter.write_rows, name, 0, values, leading_indices)
 
 
 class EnsembleResults(Results):
-    """The records of an ensemble."""
-
     def write(self) -> None:
         if self.files_due():
             diagnostics = self.files[ENSEMBLE].write(self.model)
-            self.numbers = {"cfl": diagnostics["cfl"].max(), "energy": diagnostics["energy"].mean()}
+            self.latest_numbers = {"cfl": diagnostics["cfl"].max(), "energy": diagnostics["energy"].mean()}
 
 
 @contextmanager
 def open_results(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of an ensemble; its end closes the file. See `TimeLoopModel.results`."""
+    """A context with the Results of an ensemble, at whose end the file is closed; see `TimeLoopModel`."""
     path, keep = Path(directory) / ENSEMBLE, record_filters(members)[OUTPUT] if resume else None
     if resume:
         require_intact({path: keep}, members.transport)

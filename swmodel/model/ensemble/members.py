@@ -1,7 +1,7 @@
-"""The members of a process on its devices, which one compiled program advances.
+"""The members of a process, which one compiled program advances on its devices.
 
-Carries and perturbed static fields have a leading axis of members; members share all other fields. Several devices
-divide the axis. A member has the whole grid, so that no device waits for another.
+Carries and perturbed static fields have a leading axis of members, which is divided among several devices. Members
+share all other fields. Each has the whole grid on one device, so that no device waits for another.
 """
 
 from __future__ import annotations
@@ -45,13 +45,10 @@ class MemberDevices(tuple):
 
     @property
     def mesh(self) -> Mesh:
-        """The devices in a row."""
         return Mesh(np.array(self), (MEMBER_AXIS,))
 
     def jit(self, program, n_member_arguments: int = 1, **options):
-        """jax.jit of a program whose first `n_member_arguments` arguments have an axis of members; they share the last
-        one.
-        """
+        """jax.jit of a program; the first `n_member_arguments` arguments have an axis of members, the last has none."""
         if len(self) > 1:
             member_spec = PartitionSpec(MEMBER_AXIS)
             specs = (*[member_spec] * n_member_arguments, PartitionSpec())
@@ -60,9 +57,9 @@ class MemberDevices(tuple):
 
 
 def make_loop(loop, transport, tree, is_perturbed, uses_vmap: bool, devices):
-    """The program (carry, own, shared and dt, n) -> carry n steps later, of the members of each device.
+    """The program (carries, member fields, (shared fields, dt, n)) -> carries n steps later, for each device's members.
 
-    `tree` and `is_perturbed` describe the executor's static fields: their structure, and which ones differ by member.
+    `tree` is the structure of the executor's static fields; `is_perturbed` says of each whether members differ in it.
     """
     loop = loop[0](*loop[1:], transport)
 
@@ -92,18 +89,18 @@ def make_loop(loop, transport, tree, is_perturbed, uses_vmap: bool, devices):
 
 
 class Members(TimeLoopModel):
-    """The members of a process, a Model. All processes construct theirs together.
+    """The members of a process. All processes construct theirs together.
 
     Args:
         config: a configuration from `settings.check_ensemble`.
-        restart: a restart file of the ensemble to continue from; None: the initial states.
-        corrections: names of corrections in time (`gradients.corrections`) that differ by member, see
+        restart: a restart file of the ensemble; None: start from the initial states.
+        corrections: names of corrections in time (`gradients.corrections`) that differ between members; see
             `set_corrections`.
 
     Attributes:
         transport: the transport between processes, each of which has the whole grid and some of the members.
         local_members: IndexRange of the members of this process.
-        domain, setup: Domain of a member, with the transport of a single process, and its Setup.
+        domain, setup: the Domain of a member, with the transport of a single process, and its Setup.
         carry: Carry with a leading axis of members.
     """
 
@@ -133,7 +130,7 @@ class Members(TimeLoopModel):
         if run.executor == "cuda":
             options = {"steps_per_sweep": 1}
         if run.executor == "native":
-            # One step in a sweep: the coefficients of members have the margin of one step.
+            # One step per sweep, as the coefficients of members have the margin of one step.
             options = {
                 "steps_per_sweep": 1,
                 "threads": max(1, n_cores_per_process() // run.devices) if run.devices > 1 else 0,
@@ -151,23 +148,20 @@ class Members(TimeLoopModel):
         self.compile_seconds = time.perf_counter() - start_time
 
     def set_carry(self, carry: Carry, step: int) -> None:
-        """Continue from a carry after `step` steps, NumPy arrays with a leading axis of this process's members."""
+        """Continue from the carry of step `step`, NumPy arrays with a leading axis of this process's members."""
         self._clear_state()
         self.carry = self._put_members(jax.tree.map(lambda leaf, old: np.asarray(leaf, old.dtype), carry, self.carry))
         self._step = self.first_step = step
 
     def set_state(self, state: State) -> None:
-        """Take another state, NumPy arrays [members, y, x] of this process's members.
-
-        For the memory of the time stepper see `change.carry_with_state`.
-        """
+        """Set the state, NumPy arrays [members, y, x] of this process's members; see `change.carry_with_state`."""
         fields = (np.asarray(new, old.dtype) for new, old in zip(state, self.carry.state, strict=True))
         steps, carry = self.carry.step, carry_with_state(self, self._executor, self._put_members(state._make(fields)))
         self._clear_state()
         self.carry = carry._replace(step=steps)
 
     def set_corrections(self, corrections: dict) -> None:
-        """Take the corrections {name: [members, records, ny, nx]} of this process's members, from the next step on."""
+        """Use the corrections {name: [members, records, ny, nx]} for this process's members from the next step on."""
         members = range(self.local_members.start, self.local_members.stop)
         self._perturbations.corrections = {
             name: dict(zip(members, series, strict=True)) for name, series in corrections.items()
@@ -180,11 +174,11 @@ class Members(TimeLoopModel):
         return self.get(self.carry.state)
 
     def get(self, tree):
-        """Arrays with an axis of members, as NumPy arrays of this process's members."""
+        """Arrays from the devices, with an axis of members, as NumPy arrays of this process's members."""
         return jax.tree.map(lambda leaf: np.asarray(leaf)[: self.local_members.length], tree)
 
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        """The fields `names` (DERIVED or FORCING), [y, x], and the diagnostics of a member of this process."""
+        """The derived or forcing fields `names`, [y, x], and the diagnostics, of a member of this process."""
         member_domain, needs_memory = (
             self.domain,
             self.domain.scheme.forward_backward and bool(self.domain.config.open_boundaries.sides),
@@ -215,7 +209,7 @@ class Members(TimeLoopModel):
         return open_results(self, directory, command_line, resume)
 
     def _draw_members(self) -> None:
-        """Draw the members one by one, into the carry and the perturbed static fields."""
+        """Draw the members one by one; sets the carry and the perturbed static fields."""
         static_of, grid = self._executor.static_of, self._perturbations.grid
         leaves, self._tree = jax.tree.flatten(static_of(grid, self._perturbations.coefficients(0, None)))
         leaves_with_nan = jax.tree.leaves(static_of(grid, self._perturbations.coefficients_with_nan()))
@@ -230,7 +224,6 @@ class Members(TimeLoopModel):
         self._shared_static = self._put_on_devices(shared, PartitionSpec())
 
     def _take_coefficients(self) -> None:
-        """Take the coefficients of the present step, in all members."""
         taken = self._forcing.load(self.step)
         self.domain.params.update(taken)
         self._perturbations.params |= self.domain.transport.get(taken)
@@ -242,7 +235,7 @@ class Members(TimeLoopModel):
         self._shared_static = self._put_on_devices(self._static_of(first, perturbed=False), PartitionSpec())
 
     def _static_of(self, params, perturbed: bool) -> list:
-        """The perturbed static fields of a member (`perturbed`), or the fields that all members share."""
+        """The static fields of a member that are perturbed or, if not `perturbed`, those that all members share."""
         leaves = jax.tree.leaves(self._executor.static_of(self._perturbations.grid, params))
         return [leaf for leaf, differs in zip(leaves, self._is_perturbed, strict=True) if differs == perturbed]
 
@@ -254,7 +247,7 @@ class Members(TimeLoopModel):
             arrays = arrays or [np.empty((self.local_members.length, *leaf.shape), leaf.dtype) for leaf in leaves]
             for array, leaf in zip(arrays, leaves, strict=True):
                 array[number] = leaf
-        # Each array is freed before the next is copied.
+        # Each array is freed before the next is copied to the devices.
         return tree.unflatten([self._put_members(arrays.pop(0)) for _ in range(len(arrays))])
 
     def _advance(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
@@ -263,7 +256,7 @@ class Members(TimeLoopModel):
         self.carry = jax.block_until_ready(self._loop(self.carry, self._member_static, shared_arguments))
 
     def _put_members(self, tree):
-        """NumPy arrays [members, ...] on the devices; the last member is repeated to fill all devices."""
+        """NumPy arrays [members, ...] on the devices; copies of the last member fill up the last device."""
         n_missing = -self.local_members.length % len(self.devices)
 
         def fill(leaf):
@@ -283,21 +276,21 @@ class Members(TimeLoopModel):
 def uses_vmap(config) -> bool:
     """Whether the members of a device take each step together, rather than one member after the other.
 
-    On CPUs one after the other is faster with the native step, which has no batches: the state of a member stays in the
-    cache. With XLA neither is always faster.
+    On CPUs one after the other is faster with the native step, which cannot be batched, as the state of a member stays
+    in the cache. With XLA neither is always faster.
     """
     choice = config.ensemble.advance
     return choice == "vmap" or (choice == "auto" and jax.default_backend() != "cpu")
 
 
 def make_vmapped(make, *parts):
-    """The function make(*parts) of State and static fields for many members; the last part has their devices."""
+    """The function make(*parts[:-1]) of State and static fields, for many members; the last part is their devices."""
     program = make(*parts[:-1])
     return lambda states, static: jax.vmap(lambda state: program(state, static))(states)
 
 
 class EnsembleHealth(Health):
-    """The Health of Members; see `health.verdict`."""
+    """The health of Members; see `health.verdict`."""
 
     remedy, remedy_at_start = ", more friction or smaller perturbations", "; choose smaller perturbations"
 
@@ -308,6 +301,6 @@ class EnsembleHealth(Health):
         super().__init__(members, directory, members.domain, params)
 
     def measure_blocks(self) -> np.ndarray:
-        """The Measures of each member of this process, [members here, 1, Measures]."""
+        """The Measures of each member of this process, [local members, 1, Measures]."""
         program = cached_jit(make_vmapped, *self.measure_program, self.model.devices)
         return self.model.get(program(self.model.carry.state, self.static))[:, None]

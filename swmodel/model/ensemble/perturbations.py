@@ -5,7 +5,7 @@
     viscosity   *= exp(size e)    e: one number
 
 e is standard normal and depends only on (seed, name, member) (`ocean.noise`), not on the distribution of members.
-Fields are smoothed like errors of a first guess (`assimilation.background`).
+Fields are smoothed like background errors (`assimilation.background`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ...ocean.records import record_names, record_param_kinds
 from ...ocean.terms.tracer import concentration_of
 from .settings import viscosity_factors, wind_factors
 
-#: The controls of a Background for the fields; both components of the wind have the same factor.
+#: The controls of BackgroundErrors that are perturbed as fields; both components of the wind have the same factor.
 ETA, WIND = "eta", "wind_x"
 
 
 def with_thickness(state, h, scheme):
-    """A State with another thickness; ground that is dry stays so, and fields of terms keep their concentrations."""
+    """A State with another thickness; dry cells stay dry, and concentrations do not change."""
     if scheme.drying:
         h = np.where(state.h > 0, np.maximum(h, 0), state.h)
     changed = state._replace(h=h)
@@ -37,8 +37,8 @@ class Perturbations:
     """Draws members, from the Domain of the whole grid (`settings.member_config`).
 
     Attributes:
-        corrections: of coefficients, at records in time (`gradients.corrections`), {name: {member: [records, ny, nx]}};
-            zero after the last record.
+        corrections: additive corrections of coefficients at records in time (`gradients.corrections`),
+            {name: {member: [records, ny, nx]}}; they are zero after the last record.
     """
 
     def __init__(self, domain, corrections=()):
@@ -52,11 +52,11 @@ class Perturbations:
         fields = {name: (size, length) for name, (size, length) in fields.items() if size > 0 and length > 0}
         self.background = BackgroundErrors(domain.setup, domain.transport, self.grid, fields) if fields else None
         self.step = 0
-        self.relative_winds = {}  # relative changes of a wind that varies in time, [ny, nx] by member
+        self.relative_winds = {}  # {member: relative change [ny, nx]} of a wind that varies in time
         self.viscosity_factors, self.wind_factors = viscosity_factors(domain.config), wind_factors(domain.config)
 
     def draw(self, member: int):
-        """State and Params of a member, NumPy arrays; member 0 is the configuration."""
+        """State and Params of a member, NumPy arrays; member 0 is not perturbed."""
         noise = self.background.draw(self.seed, member) if self.background and member else {}
         if WIND in noise and self.scheme.varying:
             self.relative_winds[member] = noise[WIND]
@@ -90,7 +90,6 @@ class Perturbations:
         return self.params | perturbed | self.correction_records(member)
 
     def correction_records(self, member: int) -> dict[str, np.ndarray]:
-        """The records of the corrections around the present step."""
         records_by_name, zero = {}, np.zeros(self.initial_state.h.shape)
         for name, series in self.corrections.items():
             records = series.get(member, ())
@@ -100,7 +99,7 @@ class Perturbations:
         return records_by_name
 
     def pad_with_margin(self, field) -> np.ndarray:
-        """A field with the margin: values across a ring, or the last one at a wall."""
+        """A field with the margin: periodic, or constant beyond a wall."""
         field = np.asarray(field, np.float64)
         for axis, is_periodic in enumerate((self.config.grid.periodic_y, self.config.grid.periodic_x)):
             widths = [(self.margin, self.margin) if axis == along else (0, 0) for along in (0, 1)]
@@ -108,17 +107,17 @@ class Perturbations:
         return field
 
     def wind_names(self) -> list[str]:
-        """The names of the wind stress in the Params, or of its records in time."""
+        """The names of the wind stress in the Params, or those of its records if it varies in time."""
         constant = [name for name in ("wind_x", "wind_y") if name not in self.scheme.varying]
         varying = {"wind_x", "wind_y"} - set(constant)
         return constant + [name for name, field in record_param_kinds(sorted(varying)).items() if field]
 
     def recompute_coefficients(self, member: int):
-        """Params of an earlier drawn member, from the configuration's present ones."""
+        """Params of a member that was drawn earlier, from the present ones of the configuration."""
         return self.coefficients(member, self.relative_winds.get(member))
 
     def coefficients_with_nan(self):
-        """Params of member 0, with NaN in those that differ in other members."""
+        """Params of member 0, with NaN in those that differ between members."""
         options = self.config.ensemble
         names = ["viscosity"] * (options.viscosity > 0) + self.wind_names() * (options.wind > 0)
         names += [part for name in self.corrections for part in record_names(name)[:2]]

@@ -1,4 +1,4 @@
-"""Checks of the section [ensemble] of the configuration, and its random numbers. No JAX."""
+"""Checks of the section [ensemble] of the configuration, and its random numbers. Does not use JAX."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ...setup.fields import has_field_source
 from ...setup.setup import Setup, setup_of
 from .. import validate
 
-#: Default perturbation of the initial eta: standard deviation relative to the depth, and length relative to the shorter
-#: side of the domain, at least CELLS.
+#: Default perturbation of the initial eta: standard deviation relative to the depth, and correlation length relative to
+#: the shorter side of the domain, at least MIN_LENGTH_CELLS.
 DEFAULT_ETA_FRACTION, DEFAULT_LENGTH_FRACTION = 1e-4, 0.1
 
-#: Cells in the shortest correlation length that the grid resolves.
+#: Shortest correlation length that the grid resolves, cells.
 MIN_LENGTH_CELLS = 3
 
-#: Largest standard deviation of the logarithm of a factor, where a sixth of the members exceeds a factor of 20 000.
+#: Largest standard deviation of the logarithm of a factor; already then a sixth of the factors exceed 20 000.
 MAX_LOG_DEVIATION = 10
 
-#: Options of [output] without use for an ensemble, and their values then.
+#: Options of [output] that have no effect on an ensemble, and the values that they get.
 UNUSED_OUTPUT_OPTIONS = {"means": (), "diagnostics_every_steps": None, "spectra": None, "spectra_every_steps": None}
 UNUSED_OUTPUT_OPTIONS |= {
     "maxima": (),
@@ -43,7 +43,7 @@ UNUSED_OUTPUT_OPTIONS |= {"drifters_every": None, "drifters_every_steps": None}
 #: Default number of members whose fields are written.
 DEFAULT_WRITTEN_MEMBERS = 4
 
-#: States in the memory of a member, by time stepper.
+#: States that a member keeps in memory, by time stepper.
 STATES_IN_MEMORY = {"rk3": 1, "rk4": 1, "ab2": 2, "leapfrog": 2, "ab3": 3, "gfb": 3}
 
 
@@ -51,12 +51,12 @@ def member_config(config: Config) -> Config:
     """The configuration of one member: the whole grid on one device of one process."""
     one_process = {"nproc": 1, "devices": 1, "layout": "", "transport": "serial"}
     member = config.model_copy(update={"run": config.run.model_copy(update=one_process)})
-    member._checked = config._checked  # `check_ensemble` checks that of a member
+    member._checked = config._checked  # `check_ensemble` has checked this configuration of a member
     return member
 
 
 def check_ensemble(config: Config) -> Config:
-    """The resolved configuration; run.nproc and run.devices distribute the members, without a layout."""
+    """The resolved configuration; run.nproc and run.devices distribute members. ConfigError: all problems."""
     config = with_default_perturbation(config)
     problems_found = list(problems(setup_of(config)))
     config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED_OUTPUT_OPTIONS)})
@@ -72,7 +72,7 @@ def check_ensemble(config: Config) -> Config:
 
 
 def with_default_perturbation(config: Config) -> Config:
-    """The configuration, with the default perturbation of the initial eta if it has none."""
+    """The configuration, with the default perturbation of the initial eta if it has no perturbation at all."""
     if config.ensemble.initial_eta or config.ensemble.wind or config.ensemble.viscosity:
         return config
     cell, (shorter, longer) = max_cell_size(config.grid), sorted(domain_size(config.grid))
@@ -82,26 +82,26 @@ def with_default_perturbation(config: Config) -> Config:
 
 
 def problems(setup: Setup) -> Iterator[str]:
-    """The problems of processes and devices, perturbations and output, one line each."""
+    """A message about each problem of processes and devices, perturbations and output."""
     config = setup.config
     run, options, members = config.run, config.ensemble, config.ensemble.members
     if run.layout not in ("", "1x1") or run.transport not in ("auto", "serial"):
         key = "layout" if run.layout not in ("", "1x1") else "transport"
         yield (
-            f"run.{key}: {getattr(run, key)} cuts the grid into blocks, but a member of an ensemble has the whole grid "
-            "on one device; distribute members over processes (--nproc) or devices (--devices)"
+            f"run.{key}: {getattr(run, key)} divides the grid into blocks, but a member of an ensemble has the whole "
+            "grid on one device; distribute members over processes (--nproc) or devices (--devices)"
         )
     if run.nproc > 1 and run.devices > 1:
-        yield f"run.devices: distribute members over processes or devices; give 1 with run.nproc = {run.nproc}"
+        yield f"run.devices: distribute members over processes or devices, not both; set 1 with run.nproc = {run.nproc}"
     for key, what in (("nproc", "processes"), ("devices", "devices")):
         if getattr(run, key) > members:
             yield f"run.{key}: {getattr(run, key)} {what} are too many for {members} members; at most {members}"
     if run.executor == "reference":
-        yield "run.executor: the reference computes one run; choose native or xla"
+        yield "run.executor: the reference cannot compute ensembles; choose native or xla"
     if config.time.max_substeps > 1:
-        yield "time.max_substeps: members take steps of one length; set it to 1"
+        yield "time.max_substeps: all members need equal time steps; set it to 1"
     if config.output.format != "netcdf":
-        yield 'output.format: an ensemble is written as NetCDF; leave it "netcdf"'
+        yield 'output.format: an ensemble is written as NetCDF; set "netcdf"'
     longest_side = max(domain_size(config.grid))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
         yield (
@@ -111,7 +111,7 @@ def problems(setup: Setup) -> Iterator[str]:
     for key in ("initial_eta", "wind"):
         length = getattr(options, f"{key}_length")
         if length > 0 and getattr(options, key) == 0:
-            yield f"ensemble.{key}: must be above 0 for a perturbation with a correlation length"
+            yield f"ensemble.{key}: must be above 0 if a correlation length is given"
         if length > longest_side:
             yield f"ensemble.{key}_length: {length:g} m is longer than the domain; at most {longest_side:g} m"
     if options.wind > 0 and not any(has_field_source(config, name) for name in ("wind_x", "wind_y")):
@@ -120,12 +120,12 @@ def problems(setup: Setup) -> Iterator[str]:
         yield "ensemble.viscosity: the run has no viscosity to perturb; physics.viscosity is 0 m2 s-1"
     if options.viscosity > MAX_LOG_DEVIATION:
         yield (
-            f"ensemble.viscosity: {options.viscosity:g} is the standard deviation of the logarithm of a factor, not of "
-            f"a viscosity in m2 s-1; at most {MAX_LOG_DEVIATION}"
+            f"ensemble.viscosity: {options.viscosity:g} is the standard deviation of the logarithm of a factor, not a "
+            f"viscosity in m2 s-1; at most {MAX_LOG_DEVIATION}"
         )
     for member in options.write:
         if not 0 <= member < members:
-            yield f"ensemble.write: no member {member}; they are 0 to {members - 1}"
+            yield f"ensemble.write: no member {member}; they are numbered 0 to {members - 1}"
     case_output = load(config.case, environ={}).output
     for key, unused in UNUSED_OUTPUT_OPTIONS.items():
         if getattr(config.output, key) not in (unused, getattr(case_output, key)):
@@ -133,7 +133,7 @@ def problems(setup: Setup) -> Iterator[str]:
 
 
 def unresolved_lengths(config: Config) -> Iterator[str]:
-    """Correlation lengths that are allowed but unusual, one line each."""
+    """A warning about each correlation length that is allowed but too short for the grid."""
     min_length = MIN_LENGTH_CELLS * max_cell_size(config.grid)
     for key in ("initial_eta_length", "wind_length"):
         if 0 < (length := getattr(config.ensemble, key)) < min_length:
@@ -141,19 +141,19 @@ def unresolved_lengths(config: Config) -> Iterator[str]:
 
 
 def memory_problems(setup: Setup, nproc: int) -> Iterator[str]:
-    """A line if the members of one of `nproc` processes do not fit into this machine's memory."""
+    """A message if the members of one of `nproc` processes do not fit into this machine's memory."""
     members_per_process, gigabytes_present = math.ceil(setup.config.ensemble.members / nproc), total_memory() / 1e9
     fields = STATES_IN_MEMORY[setup.config.time.stepper] * len(setup.scheme.state_type._fields)
     gigabytes_needed = members_per_process * math.prod(setup.shape) * fields * setup.dtype.itemsize / 1e9
     if gigabytes_needed > gigabytes_present:
         yield (
-            f"ensemble.members: {members_per_process} members in a process need at least {gigabytes_needed:.3g} GB; "
+            f"ensemble.members: {members_per_process} members on a process need at least {gigabytes_needed:.3g} GB; "
             f"this machine has {gigabytes_present:.3g} GB; use fewer, or more processes on more machines"
         )
 
 
 def friction_problems(setup: Setup) -> Iterator[str]:
-    """A line if the time step is unstable with the largest viscosity of all members."""
+    """A message if the time step is unstable with the largest viscosity of all members."""
     config = setup.config
     factors = viscosity_factors(config)
     member = int(np.argmax(factors))
@@ -173,22 +173,21 @@ def friction_problems(setup: Setup) -> Iterator[str]:
 
 
 def standard_normals(name: str, options) -> np.ndarray:
-    """A standard normal number for each member; 0 for member 0."""
+    """A standard normal random number for each member; 0 for member 0."""
     return np.array([0.0, *(white_number(options.seed, name, member) for member in range(1, options.members))])
 
 
 def viscosity_factors(config: Config) -> np.ndarray:
-    """The factors of the viscosity of all members, exp(size x) of standard normal x; 1 for member 0."""
+    """The factors of the viscosity of all members, exp(size e) with standard normal e; 1 for member 0."""
     return np.exp(config.ensemble.viscosity * standard_normals("viscosity", config.ensemble))
 
 
 def wind_factors(config: Config) -> np.ndarray:
-    """The factors of the wind stress of all members, 1 + size x, if each is one number for the whole domain."""
+    """The factors of the wind stress of all members, 1 + size e; all are 1 if the wind is perturbed by fields."""
     options = config.ensemble
     return 1 + options.wind * standard_normals("wind", options) * (options.wind_length == 0)
 
 
 def written_members(config: Config) -> tuple[int, ...]:
-    """The members whose fields are written, in rising order."""
     options = config.ensemble
     return tuple(sorted(set(options.write))) or tuple(range(min(DEFAULT_WRITTEN_MEMBERS, options.members)))

@@ -1,4 +1,4 @@
-"""The task `ensemble`: all members from their start, or from a restart file, to the end of the configuration."""
+"""The task `ensemble`: all members, from their start or a restart file to the end of the run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from .. import progress
 
 
 def compute(config, directory, options, report, command_line, watch) -> None:
-    """Write ensemble.nc and ensemble.png, by the time loop of runs; see `cli.job.TASK_MODULES`.
-
-    The option `restart` is the path of a restart file.
-    """
+    """Write ensemble.nc and ensemble.png, from the restart file options["restart"] if given; see `cli.job`."""
     from ...plotting.maps import draw_results
     from ..run import run
     from .members import Members
@@ -27,6 +24,6 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
 
 def summary(directory) -> str:
-    """How long it took, how fast it was, and what to type next."""
+    """Files, wall time and speed, and the next commands, in words."""
     spread = f"Spread: swmodel plot {Path(directory) / ENSEMBLE} --field eta_spread"
     return f"{progress.summary(read_status(directory), directory)}\n{spread}"

@@ -1,6 +1,6 @@
-"""Health of runs: finite values, positive thickness, at most a few cells a step, tracers within their bounds.
+"""Health of runs: finite values, positive thickness, no water that crosses many cells per step, bounded tracers.
 
-`measures` is the pass over a state; `verdict` judges its results, and reports a blow-up.
+`measures` computes numbers in one pass over a state; `verdict` judges them and reports a blow-up.
 """
 
 from ...files.run_folder import BLOWUP

@@ -1,4 +1,4 @@
-"""The measures of one pass over the state of a block, as traceable functions."""
+"""Numbers that describe the health of a state, computed in one pass over a block by traceable functions."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ from ...parallel.transport.halo import zero_beyond
 from ...parallel.transport.programs import cached_jit
 from ...setup.checks.extremes import process_rates
 
-#: Cells per step along an axis that water crosses only in a blow-up.
+#: Cells per step along an axis; only in a blow-up does water cross more.
 MAX_CELLS_PER_STEP = 3.0
 
 
 class Measures(NamedTuple):
-    """The largest values on water: numbers of a block, or arrays [runs] of the whole domain of each run."""
+    """The largest values on water: numbers for a block, or arrays [runs] for the whole domain of each run."""
 
     neg_min_h: float  # -min(h), m; infinity where a field is not finite
     max_h: float  # m
     speed: float  # m s-1
-    crossing: float  # s-1, of |u|/dx and |v|/dy: cells that the water crosses
-    wave_rate: float  # s-1, as are the following rates: `setup.checks.extremes.process_rates`
+    crossing: float  # of |u|/dx and |v|/dy, s-1: cells that the water crosses per second
+    wave_rate: float  # this and the following rates in s-1: `setup.checks.extremes.process_rates`
     drag_rate: float
     friction_rate: float
     transport_rate: float
     concentration: float  # largest |C/h| of any dissolved substance
 
 
-#: Added to the thickness of a run with drying, which may be zero, m.
+#: Added to the thickness in runs with drying, which may be zero, m.
 DRYING_OFFSET = 1e-30
-#: The rates among them, which limit the time step.
 RATES = tuple(name for name in Measures._fields if name.endswith("_rate"))
 
 
 def blocks_of(domain):
-    """For each block of this process: its Grid, NumPy arrays in Patches, and its shape."""
+    """For each block of this process its Grid, NumPy arrays in Patches, and its shape."""
     margin = domain.scheme.margin
     pieces = domain.transport.get_blocks(domain.grid, margin)
     return [
@@ -52,10 +51,9 @@ def blocks_of(domain):
 
 
 def make_unusable_count(margin: int, drying: bool, transport):
-    """The function (State, wet) of a block -> number of unusable cells in all blocks.
+    """The function (State, wet) of a block -> number of unusable cells in all blocks; `wet` has a margin.
 
-    These are cells with a field that is not finite, and water without thickness: there `neg_min_h` is not negative.
-    `wet` has `margin` cells around the block.
+    In an unusable cell a field is not finite, or water has no thickness, so that `neg_min_h` is not negative.
     """
 
     def count(state: State, wet):
@@ -69,10 +67,7 @@ def make_unusable_count(margin: int, drying: bool, transport):
 
 
 def count_unusable_cells(state: State, wet, scheme, transport):
-    """The number of cells that `make_unusable_count` counts, in arrays of the blocks.
-
-    NumPy counts states of NumPy arrays, as a copy to a device takes many times longer.
-    """
+    """The number of unusable cells; NumPy counts those of NumPy arrays, as copies to a device take much longer."""
     if not isinstance(state.h, np.ndarray):
         return cached_jit(make_unusable_count, scheme.margin, scheme.drying, transport)(state, wet)
     with np.errstate(invalid="ignore"):
@@ -80,7 +75,7 @@ def count_unusable_cells(state: State, wet, scheme, transport):
 
 
 def make_measures(scheme, margin: int, transport):
-    """The function (State, (Grid, Params)) -> [Measures] of a block; Grid and Params have `margin` cells around it."""
+    """The function (State, (Grid, Params)) -> Measures of a block, as one array; `margin`: that of Grid and Params."""
 
     def measures(state: State, static):
         h = state.h

@@ -1,11 +1,10 @@
 """The verdict on the states of runs.
 
-A run continues while all numbers are finite and all water has thickness. No water may cross more than
-MAX_CELLS_PER_STEP cells in a step along x or y. No concentration may exceed MAX_CONCENTRATION_GROWTH times the largest
-one at the start.
+A run continues while all numbers are finite, all water has thickness, no water crosses more than MAX_CELLS_PER_STEP
+cells per step along x or y, and no concentration exceeds MAX_CONCENTRATION_GROWTH times the largest one at the start.
 
-No stepper is stable where water crosses MAX_CELLS_PER_STEP cells in a step: rk4 has the widest limit of an eigenvalue i
-|u|/dx, 2.83 / dt, with friction 2.95 / dt. Upwind differences keep concentrations between the values at the start.
+No stepper is stable where water crosses MAX_CELLS_PER_STEP cells in a step: the widest limit of an eigenvalue i |u|/dx
+is that of rk4, 2.83 / dt, or 2.95 / dt with friction. Upwind differences keep concentrations within the initial range.
 """
 
 from __future__ import annotations
@@ -41,22 +40,22 @@ ROUNDING_FACTOR = 0.999
 
 
 class Health:
-    """The health of a run: `check` between chunks of steps, one jitted pass over the state and a few small messages.
+    """The health of a run: `check` between chunks of steps takes one jitted pass over the state and a few messages.
 
-    All ranks reach the same verdict. Numbers are arrays [runs], for ensembles (`EnsembleHealth`).
+    All ranks reach the same verdict. Numbers are arrays [runs], because ensembles use them too (`EnsembleHealth`).
     NumericalError: the present state has values that are not finite, or water without thickness.
 
     Args:
         directory: the run folder, for blowup.nc; None: a blow-up leaves no file.
-        domain: scheme, transport, grid and params of one run; None: the model.
-        params: coefficients by name, at values that need the smallest time step; None: those of the domain.
+        domain: scheme, transport, grid and params of one run; None: those of the model.
+        params: coefficients by name, with the values that need the smallest time step; None: those of the domain.
 
     Attributes:
         last_measures: Measures of the last check, at step `last_step`.
-        max_concentration: the largest concentrations that are healthy.
+        max_concentration: the largest concentrations that are considered healthy.
     """
 
-    #: Advice besides a smaller time step, and for an unusable state at the start, in words.
+    #: Advice, in addition to a smaller time step, and for an unusable state at the start.
     remedy, remedy_at_start = " or more friction", ""
 
     def __init__(self, model, directory=None, domain=None, params=None):
@@ -69,7 +68,7 @@ class Health:
         self.inverse_cell_size = float(domain.transport.reduce(np.asarray(local_scale), "max"))
         self.static = domain.grid, domain.params if params is None else params
         self.measure_program = make_measures, domain.scheme, domain.scheme.margin, domain.transport
-        self.stable_rates = (0.0,) * len(RATES)  # rates with a stable time step
+        self.stable_rates = (0.0,) * len(RATES)  # rates for which the time step is stable
         self.has_warned = False
         self.set_start()
 
@@ -79,12 +78,12 @@ class Health:
         return self.config.time.dt / self.model.substeps
 
     def set_start(self) -> None:
-        """Use the present states as those of the start; all processes call it together."""
+        """Use the present states as those at the start; all processes call it together."""
         measures = self.measure_domain()
-        has_user_terms = self.domain.scheme.user_terms  # user-defined terms may have sources
+        has_sources = any(term.acts_at_rest for term in self.domain.scheme.active_terms)
         self.max_concentration = (
             np.full_like(measures.concentration, np.inf)
-            if has_user_terms
+            if has_sources
             else MAX_CONCENTRATION_GROWTH * measures.concentration
         )
         if (bad := ~(measures.neg_min_h < 0)).any():
@@ -94,7 +93,7 @@ class Health:
     def check(self) -> None:
         """Check the states; all processes call it together. Warns once if the time step is above the stable one.
 
-        NumericalError: a solution blew up; the message has the place, the time and advice.
+        NumericalError: a solution blew up; the message has the cell, the time and advice.
         """
         measures = self.measure_domain()
         bad = (
@@ -114,19 +113,19 @@ class Health:
         return Measures(*gather_members(self.transport, found.max(axis=1), "max", -np.inf).T)
 
     def measure_blocks(self) -> np.ndarray:
-        """The Measures of the blocks of this process, [runs here, blocks, Measures]."""
+        """The Measures of the blocks of this process, [local runs, blocks, Measures]."""
         found = cached_jit(*self.measure_program)(self.model.carry.state, self.static)
         return np.stack(self.transport.get_blocks(found))[None]
 
     def check_time_step(self) -> None:
-        """Warn if the time step is above the largest stable one of the present state, and will not be halved."""
+        """Warn if the time step is above the largest stable one of the present state and cannot be halved."""
         max_substeps = self.config.time.max_substeps
         if self.model.substeps < max_substeps:
             return
         rates, dt = [getattr(self.last_measures, name).max() for name in RATES], self.dt
         if all(now <= before for now, before in zip(rates, self.stable_rates, strict=True)):
             return
-        for margin in (1.05, 1.0):  # the limit takes 10 ms, so a margin avoids it for small changes
+        for margin in (1.05, 1.0):  # the limit takes 10 ms; with a margin, small changes need no new one
             largest, process = self.largest_dt(self.last_measures, margin)
             if dt <= largest:
                 self.stable_rates = tuple(margin * rate for rate in rates)
@@ -143,7 +142,7 @@ class Health:
             )
 
     def largest_dt(self, measures: Measures, margin: float = 1.0) -> tuple[float, str]:
-        """The largest time step stable in all runs at `margin` times these rates, s; the process that sets it."""
+        """The largest time step that is stable at `margin` times these rates, s, and the process that limits it."""
         ranges = {name: (0.0, margin * getattr(measures, name).max()) for name in RATES}
         return max_stable_dt(self.config, FieldExtremes(ranges))
 
@@ -155,9 +154,7 @@ class Health:
         )
 
     def raise_blow_up(self, bad: np.ndarray, measures: Measures):
-        """Write blowup.nc of the first of the bad runs, [runs], whose Measures are `measures`, and raise
-        NumericalError.
-        """
+        """Write blowup.nc for the first run that is marked in `bad` [runs], and raise NumericalError."""
         model, dt, run, members_words = self.model, self.dt, int(np.argmax(bad)), describe_members(bad)
         place, files_words = describe_bad_cell(self, run), write_blow_up(self, run)
         when = f"by step {model.step} (day {model.time / 86400:.3f})"
@@ -171,8 +168,8 @@ class Health:
         dry = np.isfinite(measures.neg_min_h[bad]) & (measures.neg_min_h[bad] >= 0)
         if dry.all() and dt <= self.largest_dt(measures)[0]:
             raise NumericalError(
-                f"the water fell dry {when}{members_words}: {place}; set drying.active = true, or choose a larger "
-                f"least depth (physics.depth, input.depth; swmodel grid --min-depth){user_terms_advice}{files_words}"
+                f"a cell fell dry {when}{members_words}: {place}; set drying.active = true, or choose a larger "
+                f"minimum depth (physics.depth, input.depth; swmodel grid --min-depth){user_terms_advice}{files_words}"
             )
         if self.last_measures is None:
             largest = max_stable_dt(self.config, survey(self.domain.setup))[0]
@@ -195,7 +192,7 @@ def state_of_run(health, run: int) -> State:
 
 
 def describe_bad_cell(health, run: int) -> str:
-    """The value in the domain's first unusable cell, in words."""
+    """The value and the position of the domain's first unusable cell, in words."""
     state, domain, block, dt = state_of_run(health, run), health.domain, health.transport.block, health.dt
     parts = [
         tuple(np.broadcast_to(part.block_values(shape), shape) for part in (grid.wet, grid.dx.centre, grid.dy.centre))
@@ -229,7 +226,7 @@ def describe_bad_cell(health, run: int) -> str:
 
 
 def write_blow_up(health, run: int) -> str:
-    """Write blowup.nc; returns words about the files of the run."""
+    """Write blowup.nc; returns the part of the message that names this file and the last restart file."""
     if health.directory is None:
         return ""
     path = Path(health.directory) / BLOWUP
@@ -243,7 +240,6 @@ def write_blow_up(health, run: int) -> str:
 
 
 def write_blow_up_file(health, path, run: int) -> None:
-    """Write the state of a run, as far as possible, as an output file of one record."""
     config, model, state = health.config, health.model, state_of_run(health, run)
     fields = {name: field for name, field in state._asdict().items() if name in OUTPUT_FIELDS}
     with np.errstate(all="ignore"):
@@ -254,6 +250,6 @@ def write_blow_up_file(health, path, run: int) -> None:
 
 
 def describe_members(is_bad) -> str:
-    """The marked members of an ensemble, in words; "" for none."""
+    """The marked members of an ensemble, in words; "" for a single run."""
     numbers = [str(number) for number in np.flatnonzero(is_bad)] if len(is_bad) > 1 else []
     return f" in member{'s' * (len(numbers) > 1)} {', '.join(numbers)}" if numbers else ""

@@ -1,8 +1,8 @@
 """The terms of the equations besides pressure, advection and the Coriolis force.
 
-A new term is a Term in a file here and a line in TERMS. Each tracer of a run is a Term made from its name
-(`tracer.tracer_term`). The Term objects define keys of the configuration, input files, static fields, time-step limits,
-controls, output and tests.
+To add a term, define a Term in a file of this folder and list it in TERMS. Each tracer of a run is a Term made from its
+name (`tracer.tracer_term`). Configuration keys, input files, static fields, time-step limits, controls, output and
+tests follow from the Term objects.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .friction import BIHARMONIC_VISCOSITY, VISCOSITY
 from .leith import LEITH
 from .leith_e import LEITH_E
 from .open_boundaries import OPEN_BOUNDARIES
+from .rain import INFILTRATION_TERM, RAIN_TERM
 from .smagorinsky import BIHARMONIC_SMAGORINSKY, SMAGORINSKY
 from .sponge import SPONGE
 from .term import PROCESSES, Term
@@ -46,6 +47,8 @@ TERMS: dict[str, Term] = {
         SELF_ATTRACTION,
         WIND_DRAG,
         AIR_PRESSURE,
+        RAIN_TERM,
+        INFILTRATION_TERM,
     )
 }
 

@@ -1,12 +1,12 @@
-"""Backscatter with an energy budget: what biharmonic friction takes goes to an energy of unresolved eddies, e.
+"""Backscatter with an energy budget: the energy that biharmonic friction takes becomes that of unresolved eddies, e.
 
-An anti-viscosity nu = - c Delta sqrt(2 max(e, 0)) spends it. With E = h e, the prognostic field:
+A negative viscosity nu = - c Delta sqrt(2 max(e, 0)) returns it. The prognostic field is E = h e:
 
     dE/dt = - div(U e) + nu4 L(h u) L(u) + nu G(h u, u)
 
-The losses are those of the discrete energy, so energy and the sum of A E together change as if there were neither
-(`friction.harmonic_loss`). e travels with the upwind flux of tracers, which keeps the sum and adds the diffusion that
-the scheme was published with. It starts at zero.
+The losses are those of the discrete energy (`friction.harmonic_loss`), so neither friction changes the energy plus the
+sum of A E. e is advected with the upwind flux of tracers, which conserves the sum and adds the diffusion that the
+published scheme has. It starts at zero.
 
 Reference: Jansen and others (2015), doi:10.1016/j.ocemod.2015.07.015; on a double gyre Klöwer and others (2018),
 doi:10.1016/j.ocemod.2018.09.006.
@@ -24,7 +24,7 @@ from .tracer import upwind_flux
 C = coefficient("backscatter", "1", "coefficient of the anti-viscosity, usually 0.1 to 0.4", "number", (0, 0, 0, 0))
 ENERGY = Variable("subgrid_energy", "centre", "m3 s-2", "", "energy of unresolved eddies", dimension=(2, 1, -2, 0))
 
-#: The terms that feed it: functions of (flow, params) to their nu4 at centres.
+#: The terms that feed e, with functions of (flow, params) that return their nu4 at centres.
 FEEDING_TERMS = {
     "biharmonic_viscosity": lambda flow, params: params["biharmonic_viscosity"],
     "biharmonic_smagorinsky": smagorinsky.biharmonic_viscosity,
@@ -44,17 +44,17 @@ def tendency(flow, params, now):
 
 
 def unsupported_reason(scheme):
-    """The line about a run in which nothing feeds the energy."""
+    """The message if nothing feeds e, else ""."""
     names = " or ".join(f"physics.{name}" for name in FEEDING_TERMS)
     return (
         ""
         if {*FEEDING_TERMS} & {*scheme.term_names}
-        else f"physics.backscatter: returns the energy that {names} takes; set one"
+        else f"physics.backscatter: returns the energy that {names} takes; set one of them"
     )
 
 
 def rate(values, dx, dy):
-    """|u|/dx + |v|/dy, of the transport of e."""
+    """|u|/dx + |v|/dy, for the advection of e."""
     return values["u"] / dx + values["v"] / dy
 
 

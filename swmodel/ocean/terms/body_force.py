@@ -1,4 +1,4 @@
-"""A force per mass, the same everywhere, that may vary in time, as in a shaken tank: du/dt = a + b cos(wt + p)."""
+"""A uniform force per mass that may oscillate in time, as in a shaken tank: du/dt = a + b cos(wt + p)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class BodyForceOptions(Section):
     y: float = option(0.0, "m s-2", "mean in y")
     y_amplitude: float = option(0.0, "m s-2", "amplitude of the oscillation in y")
     y_phase: float = option(0.0, "1", "phase of the oscillation in y at the start of the run, radians")
-    period: Duration = option(86400.0, "s", 'period of the oscillations, as seconds or "12.42 h"')
+    period: Duration = option(86400.0, "s", 'period of the oscillations, in seconds or as "12.42 h"')
 
 
 def problems(config):
-    """A line about an oscillation too fast for the time step."""
+    """Report an oscillation that is too fast for the time step."""
     options, dt = config.body_force, config.time.dt
     if dt is not None and options.period <= 2 * dt and (options.x_amplitude or options.y_amplitude):
         yield f"body_force.period: must be above two time steps, 2 x {dt:g} s, not {options.period:g} s"
@@ -41,7 +41,7 @@ def component_params(axis: str) -> list[str]:
 
 
 def build(config, rows, columns):
-    """a, b cos(phase) and - b sin(phase) of each component, and the fraction of the period in a step."""
+    """a, b cos(phase) and - b sin(phase) of each component, and the time step as a fraction of the period."""
     options = config.body_force
     params = dict(zip(PHASE_PARAMS, phase_increment(config.time.dt, options.period), strict=True))
     for axis in COMPONENTS:
@@ -69,7 +69,7 @@ FIELDS = (
         for axis in COMPONENTS
         for name in component_params(axis)
     ),
-    *(Variable(name, "", "1", "", "part of its period that a step takes, in fixed point") for name in PHASE_PARAMS),
+    *(Variable(name, "", "1", "", "time step as a fraction of its period, in fixed point") for name in PHASE_PARAMS),
 )
 BODY_FORCE = Term(
     "body_force",

@@ -1,4 +1,4 @@
-"""The water outside open boundaries: options, rows of coefficients, and the source of each value."""
+"""The boundary data of open boundaries: options, variables, and the source of each value."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from ..option import Section, option
 from ..variable import Variable
 from .tide import date_problem, expand_names, period_problems, ramp_variables, repetition_problems
 
-#: The axis of each side.
 AXIS_OF_SIDE = {"west": "x", "east": "x", "south": "y", "north": "y"}
 
-#: Constituents of the tide outside.
+#: Constituents of the boundary tide.
 CONSTITUENTS = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
 #: The parts of an oscillation a cos(wt - phase): the factors a cos(phase) of cos(wt) and a sin(phase) of sin(wt).
 PARTS = {"cosine": cos, "sine": sin}
 #: The numbers of a constituent in the params; see `phase_params`.
 PHASE_PARTS = ("turns_high", "turns_low", "start_cosine", "start_sine")
-#: The date of the frequencies in runs without a date; they differ by less than 1e-9 from year to year.
+#: The date of the frequencies in runs without a date; frequencies change by less than 1e-9 from year to year.
 DEFAULT_DATE = "2000-01-01"
 
 
 def boundary_variable(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
-    """A field of boundary data; a mean may vary in time, and has a number in the section."""
+    """A field of boundary data. A mean may vary in time, and has a key for a uniform value."""
     is_mean = not index_of(name)
     properties = {
         "key": name.replace("boundary_", "open_boundaries.") if is_mean else "",
@@ -49,7 +48,7 @@ def phase_params(constituent: str) -> list[str]:
 
 
 def transports_param(constituent: str) -> str:
-    """The name in the params of a number that is present if transports also have the tide."""
+    """The name of a number that is in the params if boundary transports have this constituent, too."""
     return element("boundary_tide", constituent, "flows")
 
 
@@ -73,9 +72,9 @@ ARRAYS = {
     "boundary_tide_transport_y": ("v", "m2 s-1", "transport in y", TRANSPORT),
 }
 LEVEL, *TRANSPORTS = ARRAYS
-#: The rows of their elements.
+#: The variables of the elements of these arrays.
 TIDE_VARIABLES = tuple(
-    boundary_variable(field, location, units, f"{part} of the tide {name} of the {what} at open boundaries", dimension)
+    boundary_variable(field, location, units, f"{part} of the {name} tide of the {what} at open boundaries", dimension)
     for array, (location, units, what, dimension) in ARRAYS.items()
     for name in CONSTITUENTS
     for part, field in zip(PARTS, part_names(name, array), strict=True)
@@ -91,21 +90,20 @@ SCALAR_VARIABLES = (
         for number in (*phase_params(name), transports_param(name))
     ),
     *ramp_variables(RAMP_PARAM),
-    Variable(PRESSURE_PARAM, "", "Pa", "", "air pressure that the level of the outside water refers to"),
+    Variable(PRESSURE_PARAM, "", "Pa", "", "air pressure that the boundary level refers to"),
 )
 
 
-#: The reference of phase lags.
-PHASE_HELP = "the lag behind Greenwich, or behind the start without time.start; none: 0"
+PHASE_HELP = "its Greenwich phase lag, or its lag after the start if time.start is not set; none: 0"
 
 
 class OpenBoundaryOptions(Section):
-    """Sides through which water flows where their outermost cells are water, and the water outside."""
+    """Open boundaries: sides of the domain that waves and water pass where the outermost cells are water."""
 
     sides: tuple[Literal["west", "east", "south", "north"], ...] = option((), "", "open boundaries")
-    level: float = option(0.0, "m", "mean sea level outside, where the case or a file gives none")
-    transport_x: float = option(0.0, "m2 s-1", "mean transport outside in x, where the case or a file gives none")
-    transport_y: float = option(0.0, "m2 s-1", "mean transport outside in y, where the case or a file gives none")
+    level: float = option(0.0, "m", "mean sea level outside, if the case or a file gives none")
+    transport_x: float = option(0.0, "m2 s-1", "mean transport outside in x, if the case or a file gives none")
+    transport_y: float = option(0.0, "m2 s-1", "mean transport outside in y, if the case or a file gives none")
     current_x: float = option(0.0, "m s-1", "current outside in x, which is added to the transport")
     current_y: float = option(0.0, "m s-1", "current outside in y, which is added to the transport")
 
@@ -116,26 +114,26 @@ class OpenBoundaryOptions(Section):
         "effect of air pressure, as that of another run does",
     )
     constituents: Annotated[tuple[Literal[CONSTITUENTS], ...], BeforeValidator(expand_names)] = option(
-        (), "", "tidal constituents outside; each list below has an element for each"
+        (), "", "constituents of the boundary tide; each list below has one element per constituent"
     )
-    amplitude: tuple[float, ...] = option((), "m", "amplitude of each constituent, where the case or a file gives none")
+    amplitude: tuple[float, ...] = option((), "m", "amplitude of each constituent, if the case or a file gives none")
     phase: tuple[float, ...] = option((), "degrees", f"phase of each constituent, {PHASE_HELP}")
     tide: str = option(
         "", "", "harmonics.nc of another run, on any grid, which gives level and transports of the tide instead"
     )
-    nodal: bool = option(True, "", "whether the tide varies with the nodes of the Moon's orbit, with time.start")
+    nodal: bool = option(True, "", "whether the tide has nodal corrections, if time.start is set")
 
 
 def missing_sides(key: str, sides, grid):
-    """Lines about sides that a periodic axis does not have."""
+    """Report sides that a periodic axis does not have."""
     for side in sides:
         if getattr(grid, f"periodic_{AXIS_OF_SIDE[side]}"):
             axis = f"grid.periodic_{AXIS_OF_SIDE[side]}"
-            yield f"{key}: there is no {side} side where {axis} is true; leave it out, or set that to false"
+            yield f"{key}: there is no {side} side where {axis} is true; leave out this side, or set that key to false"
 
 
 def problems(config):
-    """Lines about open boundaries of a ring, values without an open boundary, and unsuitable steppers and tides."""
+    """Report open boundaries of a periodic axis, values without an open boundary, unsuitable steppers and tides."""
     options, grid, time, tides = config.open_boundaries, config.grid, config.time, tide_names(config)
     if options.sides and time.stepper == "leapfrog":
         yield (
@@ -157,15 +155,15 @@ def problems(config):
     for key, values in lists.items():
         if values and len(values) != len(options.constituents):
             requirement = f"open_boundaries.constituents has {len(options.constituents)}; give one element for each"
-            yield f"{key}: has {len(values)} elements, and {requirement}"
+            yield f"{key}: has {len(values)} elements, but {requirement}"
     for name in tides:
         if not any(options.amplitude) and not has_values(config, name, *ARRAYS):
             arrays = ", ".join(f"input.{array}" for array in ARRAYS)
             yield f"open_boundaries.constituents: {name} has no values; give open_boundaries.amplitude, or {arrays}"
     if config.tide.ramp and not (config.tide.constituents or tides):
-        yield "tide.ramp: has no effect without tide.constituents, or a tide outside open boundaries"
+        yield "tide.ramp: has no effect without tide.constituents or open_boundaries.constituents"
     if tides and time.start and config.tide.constituents and config.tide.nodal != options.nodal:
-        yield "open_boundaries.nodal: differs from tide.nodal; set both alike"
+        yield "open_boundaries.nodal: differs from tide.nodal; set both to the same value"
     if date_error := date_problem(time) if tides and time.start else "":
         yield date_error
     elif time.dt is not None:
@@ -175,7 +173,7 @@ def problems(config):
 
 
 def uniform_tide(section: OpenBoundaryOptions, name: str) -> float:
-    """A part of a uniform tide: a cos(phase) or a sin(phase) for sea level, m; 0 for flows."""
+    """A part of a uniform tide: a cos(phase) or a sin(phase) for sea level, m; 0 for transports."""
     array, (constituent, part) = array_of(name), index_of(name)
     if array != LEVEL or constituent not in section.constituents or not section.amplitude:
         return 0.0
@@ -189,7 +187,7 @@ def has_values(config, name: str, *arrays: str) -> bool:
 
 
 def tide_names(config) -> list[str]:
-    """The constituents of the tide outside, in the order of CONSTITUENTS."""
+    """The constituents of the boundary tide, in the order of CONSTITUENTS."""
     return [name for name in CONSTITUENTS if name in config.open_boundaries.constituents]
 
 
@@ -211,7 +209,7 @@ def input_file_of(config, name: str) -> str:
 
 
 def uses_air_pressure(config) -> bool:
-    """Whether air pressure acts on the water inside and outside."""
+    """Whether the boundary level is corrected for air pressure."""
     return config.open_boundaries.pressure is not None and has_source(config, "air_pressure")
 
 

@@ -19,12 +19,11 @@ N = coefficient(
 
 
 def linear(flow, params, now):
-    """r^x and r^y."""
+    """The rates r^x and r^y."""
     return {"u": mx_f(params["linear_drag"]), "v": my_f(params["linear_drag"])}
 
 
 def linear_rate(values, dx, dy):
-    """r."""
     return values["linear_drag"]
 
 
@@ -41,7 +40,7 @@ def quadratic_rate(values, dx, dy):
 
 
 def manning(flow, params, now):
-    """g (n^x)² |u| / (h^x)^(4/3), and so for v."""
+    """g (n^x)² |u| / (h^x)^(4/3), likewise for v."""
     g, n = params["gravity"], params["manning"]
     n_u, n_v = mx_f(n), my_f(n)
     return {

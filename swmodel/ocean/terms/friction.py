@@ -1,6 +1,6 @@
 """Friction along the layer: harmonic, du/dt = div(nu grad u), and biharmonic, - div(grad(nu4 div(grad u))).
 
-nu and nu4 are coefficients here, and functions of the flow in the closures of the files beside this one.
+Here nu and nu4 are coefficients; in the closures of this folder they are functions of the flow.
 """
 
 from ..operators import diffusion_u, diffusion_v, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
@@ -13,12 +13,12 @@ NU4 = coefficient("biharmonic_viscosity", "m4 s-1", "biharmonic viscosity", "num
 
 
 def laplacian(u, v, nu, grid) -> tuple[Patch, Patch]:
-    """d_x (nu d_x u) + d_y (nu s d_y u) on open u faces, and so for v, nu at centres."""
+    """d_x (nu d_x u) + d_y (nu s d_y u) on open u faces, likewise for v, with nu at centres."""
     return diffusion_u(u, nu, grid), diffusion_v(v, nu, grid)
 
 
 def harmonic(flow, nu) -> dict[str, Patch]:
-    """du/dt = d_x (nu d_x u) + d_y (nu s d_y u), and so for v: momentum passes through faces, and energy is lost."""
+    """du/dt = d_x (nu d_x u) + d_y (nu s d_y u), likewise for v: momentum passes through faces, and energy is lost."""
     return dict(zip("uv", laplacian(flow.u, flow.v, nu, flow.grid), strict=True))
 
 
@@ -42,7 +42,7 @@ def harmonic_loss(a, b, grid) -> Patch:
 
 
 def biharmonic_loss(La, Lb, grid) -> Patch:
-    """The same of biharmonic friction, from L(a) and L(b): the sum of A nu4 times this is the loss."""
+    """As `harmonic_loss` for biharmonic friction, from L(a) and L(b): the sum of A nu4 times this is the loss."""
     through_x, through_y = (area * p * q for area, p, q in zip((grid.area.u, grid.area.v), La, Lb, strict=True))
     return grid.rarea.centre * (mx_c(through_x) + my_c(through_y))
 
@@ -64,7 +64,7 @@ def biharmonic_rate(nu4, dx, dy):
 
 
 def one_cell_gradients(values, dx, dy):
-    """|d_x u| + |d_y v| and |d_x v| + |d_y u|, s-1, of a current that vanishes in the next cell."""
+    """|d_x u| + |d_y v| and |d_x v| + |d_y u|, s-1, of a current that drops to zero within one cell."""
     u, v = values["u"], values["v"]
     return u / dx + v / dy, v / dx + u / dy
 

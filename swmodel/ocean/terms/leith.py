@@ -1,4 +1,4 @@
-"""Leith's viscosity, nu = (C/pi)³ Delta³ |grad zeta|: it takes enstrophy where two-dimensional turbulence brings it.
+"""Leith's viscosity, nu = (C/pi)³ Delta³ |grad zeta|: it dissipates the enstrophy of the smallest eddies.
 
 It is zero in solid rotation and in uniform shear. The form, with pi, is that of MITgcm; MOM6 does not cube C.
 
@@ -23,7 +23,6 @@ def squared_gradient(zeta, grid):
 
 
 def tendency(flow, params, now):
-    """Harmonic friction with nu = (C/pi)³ Delta³ |grad zeta|."""
     C, grid = params["leith"], flow.grid
     width = squared_width(grid)
     gradient = squared_gradient(relative_vorticity(flow.u, flow.v, grid), grid)

@@ -1,12 +1,12 @@
-"""Leith+E: biharmonic Leith friction, whose energy a harmonic anti-viscosity returns to larger eddies.
+"""Leith+E: biharmonic Leith friction, whose energy a negative harmonic viscosity returns to larger eddies.
 
     nu4 = C (Delta/pi)⁶ sqrt(max(0, (lap zeta)² - m |grad zeta|²)),   nu = - m nu4,   m = min(D4 / G, 4 / Delta²)
 
-The biharmonic friction takes the energy nu4 D4 in a cell, and the anti-viscosity returns nu4 m G there. Where m is
-below its bound no energy is lost. C = Upsilon⁶, with Upsilon the grid scale over that of dissipation.
+In a cell the biharmonic friction takes the energy nu4 D4, and the negative viscosity returns nu4 m G. Where m is below
+its bound, no energy is lost. C = Upsilon⁶, where Upsilon is the ratio of the grid scale to that of dissipation.
 
 MOM6 has m = (|grad zeta| / zeta)², which is D4 / G where the flow has no divergence, and returns energy approximately.
-Here m has the discrete energies. MOM6 also smooths m, nu4 and the currents that nu acts on; here nothing is smoothed.
+Here m follows from the discrete energies. MOM6 also smooths m, nu4 and the currents that nu acts on, unlike this term.
 
 The formulas are those of the source of MOM6 (MOM_hor_visc, USE_LEITHY), where the scheme is attributed to Grooms.
 

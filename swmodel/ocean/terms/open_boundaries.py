@@ -1,14 +1,14 @@
-"""Open boundaries: waves leave through them, on top of the sea level and transport given outside.
+"""Open boundaries: waves leave through them, superposed on the sea level and transport of boundary data.
 
-The outermost row of cells of an open boundary is water outside the model, whose values are given. The transport through
-the face between it and the first cell inside follows from the sea level inside, at each stage of a step,
+The outermost row of cells at an open boundary is outside the model; its values are boundary data. At each stage of a
+step, the transport through the face between it and the first cell inside follows from the sea level inside,
 
     U = U_ext + n sqrt(g H) (eta_ext - eta_b),    n the direction inward, +1 or -1,
 
-with H and the given values averaged over the two cells, and eta_b extrapolated to the face from the two cells inside
-(from one if the second is land). A wave at right angles is reflected with a fraction of order dx⁴ of its energy. The
-face needs no memory. With air pressure, both levels are reduced to `open_boundaries.pressure`, eta + (p - pressure) /
-(rho g), so that a storm that crosses a side pumps no water.
+where H and the boundary data are averages over the two cells, and eta_b is extrapolated to the face from the two cells
+inside (from one if the second is land). A wave at normal incidence is reflected with a fraction of order dx⁴ of its
+energy. The face needs no memory. With air pressure, both levels are reduced to `open_boundaries.pressure`,
+eta + (p - pressure) / (rho g), so that a storm that crosses the boundary pumps no water through it.
 
 Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-164.
 """
@@ -39,12 +39,12 @@ from .boundary_data import (
 from .term import Term
 from .tide import ramp_factor, ramp_params
 
-#: Depth for the speed of waves where the bed is higher, m: land has no open faces, and the root needs a derivative.
+#: Smallest depth for the speed of waves, m. It counts on land only, where the root needs a finite derivative.
 MIN_WAVE_DEPTH = 1e-6
 
 
 class BoundaryData(NamedTuple):
-    """Given values of the water outside at a time: sea level, m, and transports on u and v faces, m2 s-1."""
+    """Boundary data at one time: sea level, m, and transports on u and v faces, m2 s-1."""
 
     level: Patch
     transport_x: Patch
@@ -75,10 +75,10 @@ def boundary_constituents(names, start: str, nodal: bool = True) -> list[Constit
 
 
 def boundary_data_at(flow, params, now) -> BoundaryData:
-    """The given values at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) of each tide.
+    """Boundary data at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) per constituent.
 
-    Tides grow with `tide.ramp`. The level includes the effect of air pressure. Transports include currents times the
-    sum of depth and sea level.
+    The tide grows with `tide.ramp`. The level includes the effect of air pressure. Transports include currents times
+    the sum of depth and sea level.
     """
     *means, u, v = (params[row.name] for row in boundary_data.MEAN_VARIABLES)
     values_by_array = dict(zip(ARRAYS, means, strict=True))
@@ -99,17 +99,17 @@ def boundary_data_at(flow, params, now) -> BoundaryData:
 
 
 def has_inverse_barometer(params) -> bool:
-    """Whether air pressure acts on the water outside."""
+    """Whether the boundary level is corrected for air pressure."""
     return PRESSURE_PARAM in params and "air_pressure" in params
 
 
 def inverse_barometer(params):
-    """The fall of sea level under the air pressure relative to `open_boundaries.pressure`, m."""
+    """The fall of sea level that balances the excess of air pressure over `open_boundaries.pressure`, m."""
     return (params["air_pressure"] - params[PRESSURE_PARAM]) / (params["density"] * params["gravity"])
 
 
 def boundary_flux(flow, params, now):
-    """Transport per length, m2 s-1, and thickness, m, at the open faces in x, and at those in y."""
+    """Transport per length, m2 s-1, and thickness, m, on the faces of open boundaries in x and in y."""
     if not has_inverse_barometer(params):
         return radiation_flux(flow, params, flow.eta, boundary_data_at(flow, params, now))
     barometer, boundary = inverse_barometer(params), boundary_data_at(flow, params, now)
@@ -120,7 +120,7 @@ def boundary_flux(flow, params, now):
 
 
 def radiation_flux(flow, params, eta, boundary: BoundaryData):
-    """As `boundary_flux`, from the sea level inside and the given values outside."""
+    """As `boundary_flux`, from the sea level inside and the boundary data."""
     grid, g, wet = flow.grid, params["gravity"], flow.grid.wet
     from_west = wet * (eta + 0.5 * (west(grid.open_u) * (eta - west(eta))))
     from_east = wet * (eta + 0.5 * (grid.open_u * (eta - east(eta))))

@@ -1,4 +1,4 @@
-"""Relaxation along the sides to rest, or to the water outside open boundaries.
+"""Relaxation along the sides to rest, or to the boundary data of open boundaries.
 
 dh/dt = - s (h - H - eta_ext), du/dt = - s (u - U_ext / h); s falls to zero away from the side.
 """
@@ -20,7 +20,7 @@ LOCATIONS = {"sponge_c": "centre", "sponge_u": "u", "sponge_v": "v"}
 
 
 class SpongeOptions(Section):
-    """Relaxation along the sides of the domain to rest, or to the water outside of [open_boundaries]."""
+    """Relaxation along the sides of the domain to rest, or to the boundary data of [open_boundaries]."""
 
     rate: float = option(0.0, "s-1", "relaxation rate at the side; 0 switches the sponge off", ge=0)
     width: float = option(0.0, "m", "distance over which the rate falls to zero, as a parabola", ge=0)
@@ -30,12 +30,11 @@ class SpongeOptions(Section):
 
 
 def is_active(options) -> bool:
-    """Whether there is a sponge."""
     return options.rate > 0 and options.width > 0 and bool(options.sides)
 
 
 def problems(config):
-    """Lines about a rate without a width, a width without a rate, and sides of a periodic axis."""
+    """Report a rate without a width, a width without a rate, and sides that a periodic axis does not have."""
     rate, width = config.sponge.rate, config.sponge.width
     if rate > 0 and width == 0:
         yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
@@ -46,7 +45,7 @@ def problems(config):
 
 
 def build(config, rows, columns):
-    """The rate at centres and on faces; a ring continues beyond its end."""
+    """The rate at centres and on faces; a periodic axis continues beyond its end."""
     grid = config.grid
     periodic_indices = rows % grid.ny, columns % grid.nx
     return {
@@ -62,11 +61,9 @@ def relaxation_rates(config, at) -> np.ndarray:
 
 
 def tendency(flow, params, now):
-    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; removed water takes dissolved substances with it.
+    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; removed water takes its tracers with it.
 
-    Thin water keeps its thickness.
-
-    With open boundaries the water outside replaces rest: dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u).
+    In thin layers h does not change. With open boundaries dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u).
     """
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
     if flow.has_open_boundaries:

@@ -1,4 +1,4 @@
-"""A term of the equations as one object: its options, its fields, its tendency and its further properties."""
+"""A term of the equations as one object: its options, its fields, its tendency and other properties."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ PROCESSES = ("drag", "friction", "transport")
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """One term, equal only to itself.
+    """A term of the equations, equal only to itself.
 
-    A Scheme has its name, and so has its section of the configuration.
+    A Scheme refers to it by its name, which is also that of its section of the configuration.
 
     Attributes:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
         rate_over_step: in place of a tendency, function of (flow, params, step: timestep.WholeStep) to {prognostic
             field: Patch}, the change over a forward-backward step divided by its length. The step may be None.
         damping: function of the same arguments as `tendency` to {"u": k, "v": k}, rates k, s-1, of its tendency - k u,
-            which wetting and drying makes implicit where they are fast.
+            which wetting and drying treats implicitly where they are fast.
         bernoulli_potential: in place of a tendency, function of the same arguments to a Patch at centres, m2 s-2, which
             is added to the pressure g (h - H).
-        coefficients: its numbers or fields; those with a number are keys of [physics].
+        coefficients: its numbers or fields; those that can be numbers are keys of [physics].
         options: class of its section of the configuration.
         is_active: whether the section switches the term on. Without a section, a coefficient that is not zero does.
-        problems: function of a configuration to lines about wrong options, also of inactive terms.
+        problems: function of a configuration to messages about wrong options, also of inactive terms.
         fields: the fields that `build` makes.
         build: function of (config, rows, columns) to {name of a field: float64 values}, for any rows and columns.
         prognostic: fields that it adds to the State.
-        initial: initial fields that a case or a file gives: prognostic ones, or their contents divided by h.
+        initial: initial fields that a case or a file gives: prognostic ones, or contents divided by h.
         to_prognostic: function of {name: values} of h and of the initial fields to {prognostic field: values}.
-        rate: function of ({name: values}, dx, dy) to its rate, s-1, for the time step. Values are arrays of
+        rate: function of ({name: values}, dx, dy) to its rate, s-1, for the time-step limit. Values are arrays of
             coefficients, gravity, built fields, h and the sizes of u and v in a cell; dx, dy are its lengths, m.
         process: the process with that rate, one of PROCESSES.
-        parameters: `parametric.ParameterLayout` of the parameters of a user-defined term; None for none.
+        parameters: `parametric.ParameterLayout` of the parameters of a user-defined term; None if it has none.
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
-        is_smooth: whether its tendency has continuous derivatives, by which `check-gradient` judges.
+        is_smooth: whether its tendency has continuous derivatives; `check-gradient` depends on it.
         unsupported_reason: function of a Scheme to the reason why the term cannot run with it; "" if it can.
+        is_freshwater: whether the water that its tendency of h adds or takes has no dissolved substances.
+        acts_at_rest: whether it changes dry ground or thin water that stands still, which the native step otherwise
+            leaves out.
         boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open boundaries.
     """
 
@@ -66,3 +69,5 @@ class Term:
     rate_over_step: Callable | None = None
     unsupported_reason: Callable | None = None
     damping: Callable | None = None
+    is_freshwater: bool = False
+    acts_at_rest: bool = False

@@ -5,15 +5,15 @@
 
 A is the amplitude, 1 + k - h the factor for the yielding Earth, m the species. f, u and V refer to the date of the
 start (`constituents_at`). All constituents together need at most five fields: G_0, G_m cos(m lon) and G_m sin(m lon),
-each times a number that varies in time. `tide.ramp` T > 0 multiplies tides, inside and outside, by
-r(t) = (1 - cos(pi t / T)) / 2 up to t = T: so a start from rest raises no waves.
+each times a number that varies in time. `tide.ramp` T > 0 multiplies the potential and the boundary tide by
+r(t) = (1 - cos(pi t / T)) / 2 up to t = T, so that a start from rest raises no waves.
 
 Self-attraction and loading in the scalar approximation: du/dt = + d_x (g beta eta), beta near 0.09. The water of a tide
-attracts itself and presses the sea floor down. Waves are those of a gravity of (1 - beta) g. The energy of the
-diagnostics, which omits this term, stays within 1 / (1 - beta).
+attracts itself and presses the sea floor down. Waves are those of a gravity of (1 - beta) g. The diagnostic `energy`
+omits this term and is therefore conserved only within a factor 1 / (1 - beta).
 
 Reference: Hendershott, M. C. (1972), Geophys. J. R. Astron. Soc. 29, 389-402; Accad, Y. and Pekeris, C. L. (1978),
-Phil. Trans. R. Soc. A 290, 235-266; Arbic, B. K. et al. (2004), Deep-Sea Res. II 51, 3069-3101, table 1; Ssa as
+Phil. Trans. R. Soc. A 290, 235-266; Arbic, B. K. et al. (2004), Deep-Sea Res. II 51, 3069-3101, table 1; Ssa from
 Schwiderski, E. W. (1980), Rev. Geophys. 18, 243-268.
 """
 
@@ -46,7 +46,6 @@ class EquilibriumTide(NamedTuple):
         return self.amplitude * self.elastic_factor
 
 
-#: The equilibrium tides of the constituents.
 EQUILIBRIUM = {
     "M2": EquilibriumTide(0.242334, 0.693),
     "S2": EquilibriumTide(0.112743, 0.693),
@@ -62,7 +61,7 @@ EQUILIBRIUM = {
 }
 ALL_NAMES = "main"
 
-#: Calendars with a known position of the Moon.
+#: Calendars in which the position of the Moon is known.
 CALENDARS = ("proleptic_gregorian", "standard")
 
 
@@ -89,22 +88,20 @@ def expand_names(names):
 
 
 class TideOptions(Section):
-    """Tides raised by the Moon and the Sun in the interior of the ocean, on a sphere, from the date time.start."""
+    """Tides that the Moon and the Sun raise inside the domain; they need a sphere and the date time.start."""
 
     constituents: Annotated[tuple[Literal[tuple(EQUILIBRIUM)], ...], BeforeValidator(expand_names)] = option(
-        (), "", f'constituents of the potential, as ["M2", "K1"]; ["{ALL_NAMES}"] for all {len(EQUILIBRIUM)}'
+        (), "", f'constituents of the potential, such as ["M2", "K1"]; ["{ALL_NAMES}"] for all {len(EQUILIBRIUM)}'
     )
-    nodal: bool = option(
-        True, "", "whether tides vary with the nodes of the Moon's orbit: f and u of the start; false: 1 and 0"
-    )
+    nodal: bool = option(True, "", "whether tides have nodal corrections: f and u of the start; false: 1 and 0")
     factor: float = option(1.0, "1", "factor of the potential")
     ramp: Duration | None = option(
-        None, "s", 'time in which the tide grows from zero, inside and outside, as "1 day"; none: no ramp'
+        None, "s", 'time in which the tide grows from zero, also at open boundaries, as "1 day"; none: no ramp'
     )
 
 
 def problems(config):
-    """Lines about tides on a plane, without a date, named twice, or too fast for the time step."""
+    """Report tides on a plane, without a date, named twice, or too fast for the time step."""
     names, dt, time = config.tide.constituents, config.time.dt, config.time
     if not names:
         return
@@ -120,7 +117,6 @@ def problems(config):
 
 
 def repetition_problems(key: str, names):
-    """A line for each name that is listed more than once."""
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f'{key}: "{name}" is listed {names.count(name)} times'
 
@@ -128,7 +124,7 @@ def repetition_problems(key: str, names):
 def date_problem(time) -> str:
     """The problem of the date of a run that needs the Moon's position; "" for none. `time` is the section."""
     if not time.start:
-        return 'time.start: must be given, as "2020-03-01T06:00", as the phases of tides depend on it'
+        return 'time.start: must be given, such as "2020-03-01T06:00", because the phases of tides depend on it'
     if time.calendar not in CALENDARS:
         return f"time.calendar: must be {' or '.join(CALENDARS)} for tides, not {time.calendar}"
     try:
@@ -139,7 +135,7 @@ def date_problem(time) -> str:
 
 
 def period_problems(key: str, names, time):
-    """A line for each constituent that is too fast for the time step."""
+    """Report each constituent that is too fast for the time step."""
     for each in constituents_at(names, time.start) if names and not date_problem(time) else ():
         if each.period <= 2 * time.dt:
             required = f"must be above two time steps, 2 x {time.dt:g} s"
@@ -171,12 +167,11 @@ def ramp_params(config, name: str) -> dict[str, np.ndarray]:
 
 
 def ramp_variables(name: str) -> tuple[Variable, ...]:
-    """The variables of `ramp_params`."""
     return tuple(Variable(part, "", "1", "", "number of the ramp of the tide") for part in record_names(name)[2:])
 
 
 def ramp_factor(name: str, params, now, dtype):
-    """(1 - cos(pi t / T)) / 2 at an Instant, and 1 after the time T of the ramp of this name; 1 without a ramp."""
+    """(1 - cos(pi t / T)) / 2 at an Instant, and 1 after the time T of this ramp; 1 without a ramp."""
     if record_names(name).rate not in params:
         return 1.0
     ramp_fraction = interpolation_weight(tuple(params[part].values for part in record_names(name)[2:]), now, dtype)

@@ -1,12 +1,12 @@
 """Passive tracers, carried by the current: dC/dt = - div(c u h) + div(kappa h grad c), with C = c h the content.
 
 The flux is first-order upwind: it conserves the content, and a constant stays constant. Where (|u|/dx + |v|/dy) dt <= 1
-Runge-Kutta methods make no new extremes, multistep methods small ones. The numerical diffusivity is |u| dx / 2, to
-which kappa is added. With the stepper gfb the concentration is the prognostic field, and `tracer_advection` computes
-its rate.
+Runge-Kutta methods make no new extremes, and multistep methods only small ones. The numerical diffusivity is
+|u| dx / 2, to which kappa is added. With the stepper gfb the concentration is the prognostic field, and
+`tracer_advection` computes its rate.
 
-`tracer_term` makes a Term for each tracer of a run. Its name gives all others: the concentration `dye`, the content
-`dye_content`, the coefficient `dye_diffusivity`.
+`tracer_term` makes a Term for each tracer of a run. For a tracer called `dye` the concentration is `dye`, the content
+`dye_content` and the coefficient `dye_diffusivity`.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, section 5.5.
 """
@@ -26,7 +26,6 @@ from ..variable import Variable
 from . import tracer_advection
 from .term import Term
 
-#: Endings of the names of a tracer's content and of its diffusivity.
 CONTENT_SUFFIX, DIFFUSIVITY_SUFFIX = "_content", "_diffusivity"
 
 
@@ -42,7 +41,6 @@ class TracerOptions(Section):
 
 
 def content_variable(name: str) -> Variable:
-    """The row of a tracer's content of the water column."""
     long_name = f"{name} in the water column, concentration times thickness"
     return Variable(
         name + CONTENT_SUFFIX, "centre", "m", "", long_name, dimension=(0, 1, 0, 0), concentration_name=name
@@ -50,20 +48,20 @@ def content_variable(name: str) -> Variable:
 
 
 def concentration_variable(name: str) -> Variable:
-    """The row of a tracer's concentration, which is also its initial field."""
+    """The Variable of a tracer's concentration, which is also its initial field."""
     long_name = "concentration of the tracer" + (f" {name}" if name != "tracer" else "")
     return Variable(name, "centre", "1", "", long_name, control="field", dimension=(0, 0, 0, 0))
 
 
 def problems(config):
-    """Lines about tracers that need another stepper."""
+    """Report tracers that need another stepper."""
     names = [each.name for each in config.physics.tracers if each.advection == "weno5"]
     if names and config.time.stepper != "gfb":
         yield f'time.stepper: must be "gfb" for the advection weno5 of {", ".join(names)}, not "{config.time.stepper}"'
 
 
 def tracer_variable(name: str) -> Variable:
-    """The row of a field of a tracer, of its content or its concentration."""
+    """The Variable of a field of a tracer: its content or its concentration."""
     return (
         content_variable(name.removesuffix(CONTENT_SUFFIX))
         if name.endswith(CONTENT_SUFFIX)
@@ -88,7 +86,6 @@ def content_of(name: str, state) -> Any:
 
 
 def tracer_terms(tracers: tuple[TracerOptions, ...], forward_backward: bool) -> tuple[Term, ...]:
-    """The Terms of the tracers of a configuration."""
     return tuple(
         tracer_term(each.name, each.diffusivity > 0, forward_backward, each.advection == "weno5") for each in tracers
     )
@@ -96,7 +93,7 @@ def tracer_terms(tracers: tuple[TracerOptions, ...], forward_backward: bool) -> 
 
 @cache
 def tracer_term(name: str, has_diffusivity: bool, forward_backward: bool, high_order: bool) -> Term:
-    """The Term of a tracer, always the same object; `forward_backward`: of the forward-backward stepper."""
+    """The Term of a tracer, always the same object; `forward_backward`: for the forward-backward stepper."""
     diffusivity = Variable(
         name + DIFFUSIVITY_SUFFIX, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0)
     )
@@ -108,7 +105,6 @@ def tracer_term(name: str, has_diffusivity: bool, forward_backward: bool, high_o
         return {name + CONTENT_SUFFIX: rate + diffusion(flow, c, params[diffusivity.name]) if has_diffusivity else rate}
 
     def over_step(flow, params, step):
-        """dc/dt by `tracer_advection`."""
         kappa = params[diffusivity.name] if has_diffusivity else None
         return {
             name: tracer_advection.concentration_rate(getattr(flow.state, name), flow, step, name, kappa, high_order)
@@ -141,7 +137,7 @@ def tracer_term(name: str, has_diffusivity: bool, forward_backward: bool, high_o
 
 
 def upwind_flux(flow, c: Patch) -> tuple[Patch, Patch]:
-    """The transports of a concentration through the faces; inflow through open boundaries has that of the inside."""
+    """The transports of c through the faces; inflow through open boundaries has the c of the cell inside."""
     along_x = positive_part(flow.U) * c - positive_part(-flow.U) * east(c)
     along_y = positive_part(flow.V) * c - positive_part(-flow.V) * north(c)
     if not flow.has_open_boundaries:

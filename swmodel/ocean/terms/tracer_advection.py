@@ -1,16 +1,17 @@
 """Advection of a tracer without new extremes, of first or fifth order, with the stepper `gfb`.
 
-The prognostic field is the concentration c, on faces c_f. U are the transports of the water, K = kappa h
-length/distance, and s is the sum over the faces of a cell of area A, outward. As A h' = A h - dt s(U),
+The prognostic field is the concentration c, with c_f on faces. U are the transports of water, K = kappa h
+length/distance, and s is the outward sum over the faces of a cell of area A. Because A h' = A h - dt s(U),
 
     A h' c' = A h c - dt s(U c_f - K d c)   is   c' = c - dt s(U (c_f - c) - K d c) / (A h')
 
-So a constant stays the same to the bit. c_f is the c upwind at the start of the step; with `advection = "weno5"` plus a
-share of what fifth order in its middle adds, linear in c. With Zalesak's shares c' lies between the extremes of c in
-the nine cells around, to the bit. The inflow of a step, with K, must be less than the water of the cell.
+So a constant stays the same to the bit. c_f is the upwind c at the start of the step. With `advection = "weno5"` a
+fraction of the correction to fifth order, linear in c in the middle of the step, is added; Zalesak's fractions keep c'
+between the extremes of c in the nine cells around, to the bit. The inflow in a step plus K dt must be less than the
+water of the cell.
 
-Differences across closed faces and open boundaries count as zero. So order falls near coasts, and what comes in through
-an open boundary has the concentration of the cell inside. Derivatives are exact, except where a limit begins to act.
+Differences across closed faces and open boundaries count as zero. So the order falls near coasts, and inflow through an
+open boundary has the concentration of the cell inside. Derivatives are exact, except where a limit starts to act.
 
 References: Zalesak (1979); Wicker and Skamarock (2002) for the reconstruction.
 """
@@ -26,7 +27,7 @@ from ..operators import dx_c, dx_f, dy_c, dy_f, mx_f, my_f, where
 from ..patch import Patch
 from ..weno import neighbour_x, neighbour_y
 
-#: Above all concentrations, below fluxes in m3 s-1, below rates in s-1.
+#: A number above all concentrations, one below all fluxes, m3 s-1, and one below all rates, s-1.
 LARGE, SMALL, TINY = 1e30, 1e-18, 1e-30
 
 
@@ -42,7 +43,7 @@ class AxisFaces(NamedTuple):
 
 
 def axis_faces(flow, kappa) -> tuple[AxisFaces, AxisFaces]:
-    """Those of x and of y; kappa in m2 s-1, or None."""
+    """The AxisFaces of x and of y; kappa in m2 s-1, or None."""
     grid, U, V = flow.grid, flow.U, flow.V
     if flow.has_open_boundaries:
         U, V = flow.open_u * U, flow.open_v * V
@@ -61,7 +62,7 @@ def axis_faces(flow, kappa) -> tuple[AxisFaces, AxisFaces]:
 
 
 def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool) -> Patch:
-    """dc/dt over a step, s-1; `c` is in its middle. Without a step that of the reconstruction, without limits."""
+    """dc/dt over a step, s-1, from `c` in its middle. Without a step (None) there are no limits."""
     grid, axes, c_start = flow.grid, axis_faces(flow, kappa), c if step is None else step.step_start[name]
     net_inflow, antidiffusive = (
         upwind_gain(axes, c_start),
@@ -84,7 +85,7 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool)
 
 
 def upwind_gain(axes, c: Patch) -> Patch:
-    """sum of (U into the cell + K) times what c of the neighbour exceeds that of the cell, m3 s-1."""
+    """The sum over faces of (U into the cell + K) times (c of the neighbour - c of the cell), m3 s-1."""
     gain: Patch | float = 0.0
     for U, K, open_mask, neighbour, _, difference in axes:
         c_step = open_mask * difference(c)
@@ -96,9 +97,9 @@ def upwind_gain(axes, c: Patch) -> Patch:
 
 
 def antidiffusive_flux(axis: AxisFaces, c_start: Patch, c: Patch) -> Patch:
-    """U (c_f - c upwind), c_f of fifth order from c in the middle of the step, m3 s-1.
+    """U (c_f - upwind c), with c_f of fifth order from c in the middle of the step, m3 s-1.
 
-    With the second differences E in the cell upwind of the face, in the one downstream and in the one further upwind
+    With the second differences E in the cells upwind and downstream of the face, and in the next cell upwind (far),
 
         c_f = mean c - (9 E_upwind + 3 E_downstream - 2 E_far) / 60
     """
@@ -116,7 +117,7 @@ def antidiffusive_flux(axis: AxisFaces, c_start: Patch, c: Patch) -> Patch:
 
 
 def local_extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
-    """The largest and the least c of a cell and the water around it."""
+    """The largest and the smallest c of a cell and the wet cells around it."""
     results = []
     for extreme, land in ((np.maximum, -LARGE), (np.minimum, LARGE)):
         a = where(wet > 0, c, land)
@@ -129,8 +130,7 @@ def local_extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
 def limit_fluxes(axes, fluxes, rise: Patch, fall: Patch) -> list[Patch]:
     """The `fluxes` times factors with which no cell gains more than `rise` or loses more than `fall`.
 
-    Both are negative where more water enters a cell in a step than it holds, for example in a film beside deep water;
-    then nothing may be added.
+    Both are negative where more water enters a cell in a step than it holds, as in a thin layer next to deep water.
     """
     positive = [np.maximum(flux, 0.0) for flux in fluxes]
     negative = [part - flux for part, flux in zip(positive, fluxes, strict=True)]

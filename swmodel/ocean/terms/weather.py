@@ -1,11 +1,11 @@
-"""Weather on the sea: wind stress, the stress of a wind 10 m above it, and air pressure at sea level.
+"""Weather: wind stress, the stress of the wind at 10 m, and air pressure at sea level.
 
     stress     du/dt = tau_x / (rho h), with tau given, or tau = rho_a C |U| U of the wind U
     pressure   du/dt = - d_x (p / rho): at rest, 1 hPa more lowers sea level by 9.95 mm
 
-The drag coefficient C is min(most, max(least, rest + growth |U|)):
+The drag coefficient C is min(max_drag, max(min_drag, drag_at_rest + growth |U|)):
 
-    large_pond   C = 1.15e-3, above 10.15 m/s (0.49 + 0.065 |U|) 1e-3; published are 1.2e-3, and 11 m/s
+    large_pond   C = 1.15e-3, above 10.15 m/s (0.49 + 0.065 |U|) 1e-3; published as 1.2e-3, and 11 m/s
     garratt      C = (0.75 + 0.067 |U|) 1e-3, at most 3.5e-3
 
 Reference: Large, W. G. and Pond, S. (1981), J. Phys. Oceanogr. 11, 324-336; Garratt, J. R. (1977), Mon. Wea. Rev. 105,
@@ -36,16 +36,16 @@ PRESSURE = Variable(
     "air_pressure", "centre", "Pa", "air_pressure_at_mean_sea_level", "air pressure at sea level", **AIR
 )
 
-#: The numbers least, most, rest and growth, s m-1, of C.
+#: min_drag, max_drag, drag_at_rest and growth, s m-1, of each law.
 DRAG_LAWS = {
     "large_pond": (1.15e-3, math.inf, 0.49e-3, 0.065e-3),
     "garratt": (0.0, 3.5e-3, 0.75e-3, 0.067e-3),
 }
 DRAG, GROWTH = (-1, 1, 0, 0), (-2, 1, 1, 0)
 DRAG_LAW_VARIABLES = (
-    Variable("wind_drag_min", "", "1", "", "least drag coefficient of the wind", dimension=DRAG),
+    Variable("wind_drag_min", "", "1", "", "smallest drag coefficient of the wind", dimension=DRAG),
     Variable("wind_drag_max", "", "1", "", "largest drag coefficient of the wind", dimension=DRAG),
-    Variable("wind_drag_at_rest", "", "1", "", "drag coefficient of the wind, carried on to no wind", dimension=DRAG),
+    Variable("wind_drag_at_rest", "", "1", "", "drag coefficient of the wind, extrapolated to no wind", dimension=DRAG),
     Variable("wind_drag_growth", "", "s m-1", "", "growth of the drag coefficient with the wind", dimension=GROWTH),
     Variable("air_density", "", "kg m-3", "", "density of the air", dimension=(0, 0, 0, 1)),
 )
@@ -69,12 +69,10 @@ def accelerations(tau_x, tau_y, flow, params):
 
 
 def wind(flow, params, now):
-    """du/dt = wind_x^x / (rho h^x), dv/dt = wind_y^y / (rho h^y)."""
     return accelerations(params["wind_x"], params["wind_y"], flow, params)
 
 
 def drag_law_params(config, rows, columns):
-    """The numbers of the drag law."""
     values = *DRAG_LAWS[config.wind_drag.law], config.wind_drag.air_density
     return {row.name: np.full((1, 1), value) for row, value in zip(DRAG_LAW_VARIABLES, values, strict=True)}
 
@@ -86,7 +84,6 @@ def stress_per_wind(speed, values):
 
 
 def wind_drag(flow, params, now):
-    """du/dt = tau_x^x / (rho h^x), dv/dt = tau_y^y / (rho h^y)."""
     u10, v10 = params["u10"], params["v10"]
     k = stress_per_wind((u10 * u10 + v10 * v10).map(root), params)
     return accelerations(k * u10, k * v10, flow, params)

@@ -3,10 +3,10 @@
     T_xx, T_yy = kappa (-+ zeta S + (zeta² + S² + D²)/2),   T_xy = kappa zeta D,   kappa = - gamma A
 
 with the shear S = d_x v + d_y u, the tension D = d_x u - d_y v and the area A of a cell. du/dt = div(h T) / h, so the
-momentum h u is conserved. Before it is smoothed, T does no work on a flow without divergence. There is no stress T_xy
-along coasts. The form is the conservative one of MOM6. A mean with the weights 1, 2, 1 in x and y smooths T twice.
-Without it the shortest waves grow and drain the large eddies. (Perezhogin and others smooth four times, which reads
-six cells away.) The shortest waves still need a viscosity.
+momentum h u is conserved. Before it is smoothed, T does no work on a flow without divergence. T_xy is zero along
+coasts. The form is the conservative one of MOM6. T is smoothed twice with the weights 1, 2, 1 in x and y; otherwise
+the shortest waves grow and drain the large eddies. (Perezhogin and others smooth four times, which reads six cells
+away.) The shortest waves still need a viscosity.
 
 Reference: Zanna and Bolton (2020), doi:10.1029/2020GL088376; Perezhogin and others (2024), doi:10.1029/2023MS004104.
 """
@@ -19,7 +19,6 @@ from .friction import one_cell_gradients
 from .term import Term
 
 GAMMA = coefficient("zanna_bolton", "1", "scale of Zanna and Bolton's stress, 0.5 to 2.5", "number", (0, 0, 0, 0))
-#: How often the stress is smoothed.
 SMOOTHING_PASSES = 2
 
 
@@ -30,7 +29,7 @@ def stress(flow, params):
     zeta_c, S_c = mx_c(my_c(zeta)), mx_c(my_c(S))
     isotropic = 0.5 * (grid.area.centre * (zeta_c * zeta_c + S_c * S_c + D * D))
     product = mx_c(my_c(grid.area.corner * (zeta * S)))
-    interior = 2 - grid.slip  # with the factor of zeta 1; 0 along coasts
+    interior = 2 - grid.slip  # times the factor `slip` of zeta: 1, and 0 along coasts
     shear_stress = -(at_corners(gamma, grid) * (grid.area.corner * (interior * zeta * mx_f(my_f(D)))))
     return -(gamma * (isotropic - product)), -(gamma * (isotropic + product)), shear_stress
 
@@ -54,10 +53,10 @@ def rate(values, dx, dy):
 
 
 def unsupported_reason(scheme):
-    """The line about a run in which nothing damps the shortest waves."""
+    """The message if nothing damps the shortest waves, else ""."""
     damps = any(term.process == "friction" and term is not ZANNA_BOLTON for term in scheme.active_terms)
     needed = (
-        "physics.zanna_bolton: makes small eddies grow; set a viscosity too, as physics.biharmonic_smagorinsky=0.06"
+        "physics.zanna_bolton: makes small eddies grow; set a viscosity, too, as physics.biharmonic_smagorinsky=0.06"
     )
     return "" if damps or scheme.vorticity_flux in weno.FLUXES else needed
 

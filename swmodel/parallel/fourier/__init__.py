@@ -1,9 +1,9 @@
 """Fourier transforms of fields on blocks: those of scipy.fft, with the same bits on any layout.
 
-    fourier = Fourier.for_location(transport, "u", periodic=(False, True))    # a channel: walls in y, a ring in x
+    fourier = Fourier.for_location(transport, "u", periodic=(False, True))    # a channel: walls in y, periodic in x
     program = transport.jit(lambda u: fourier.backward(fourier.forward(u)))
 
-Whole lines are transformed: along x, then along y. All-to-alls turn blocks into lines and back (`lines.py`).
+Whole lines are transformed, first along x, then along y. All-to-alls turn blocks into lines and back (`lines.py`).
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from ..transport import Transport
 from . import series
 from .lines import LineTransposition, moveaxis_unfused
 
-#: The kinds of series along an axis: periodic, or between two walls cosines (values at centres of cells) or sines
-#: (values on faces, the last one on the wall).
+#: Series along a periodic axis, or between walls: cosines (values at centres), sines (on faces, the last on the wall).
 SERIES_KINDS = ("periodic", "cosine", "sine")
 #: For each location of the C-grid, whether its values lie on the faces of walls in y, and of walls in x.
 ON_WALL_FACES = {"centre": (False, False), "u": (False, True), "v": (True, False), "corner": (True, True)}
 
 
 class SpectralAxis(NamedTuple):
-    """One axis of the whole array of coefficients: NumPy vectors."""
+    """One axis of the whole array of coefficients, described by NumPy vectors."""
 
     modes: np.ndarray  # whole numbers m; the wavenumber is 2 π m/L where the axis is periodic, else π m/L
     pi_factor: int  # the factor of π, 2 or 1
@@ -40,8 +39,8 @@ class SpectralAxis(NamedTuple):
 class Fourier:
     """The transforms of the fields of one grid, and the layout of their coefficients.
 
-    A field [..., y, x] of a block, float32 or float64, becomes coefficients [..., ky, kx]. As in scipy.fft, the factor
-    is 1 forward, and 1/n backward. With NY by NX cells the coefficients are:
+    A field [..., y, x] of a block, float32 or float64, becomes coefficients [..., ky, kx]. As in scipy.fft, the forward
+    transform has the factor 1, the backward one 1/n. With NY by NX cells the coefficients are:
 
     | y, x | | ky | kx | |
     | --- | --- | --- | --- | --- |
@@ -51,12 +50,12 @@ class Fourier:
     | walls, walls | dct or dst along both | NY | NX | real |
 
     "cosine" is the dct of type 2. "sine" is the dst of type 1 of the NX - 1 faces between the walls. Its coefficient of
-    sin(π m x/L) has index m = 1 to NX - 1, as with cosines; index 0 is zero. The last value, on the wall, is ignored
-    forward and zero backward.
+    sin(π m x/L) has index m = 1 to NX - 1, as with cosines; that with index 0 is zero. The forward transform ignores
+    the last value, on the wall; the backward transform sets it to zero.
 
-    Each block has all ky of a few kx: of P blocks, block r = row * PX + column of the layout has the kx of
+    Each block has all ky for some kx: of P blocks, block r = row * PX + column of the layout has the kx of
     `decomposition.split_evenly(NX_k, P)[r]`. In a jitted program the arrays have ceil(NX_k / P) columns in all blocks;
-    columns beyond these kx are zero, and are ignored.
+    columns beyond these kx are zero and ignored.
 
     Attributes:
         kind_y, kind_x: the kind of series along each axis, of SERIES_KINDS.
@@ -70,15 +69,15 @@ class Fourier:
         (py, px), (ny, _), (_, kx) = self.transport.layout, self.grid_shape, self.spectral_shape
         if py * px > min(ny, kx):
             raise UsageError(
-                f"a layout of {py}x{px} has more blocks than lines of a transform: {ny} along x, {kx} along y; "
+                f"a layout of {py}x{px} has more blocks than a transform has lines: {ny} along x, {kx} along y; "
                 f"at most {min(ny, kx)} blocks can share them"
             )
 
     @classmethod
     def for_location(cls, transport: Transport, location: str, periodic: tuple[bool, bool]) -> Fourier:
-        """The Fourier of fields at a location of the C-grid, "centre", "u", "v" or "corner"; `periodic`: in y, in x.
+        """The transforms of fields at a location of the C-grid, "centre", "u", "v" or "corner"; `periodic`: in y, in x.
 
-        At walls, the normal velocity and values on the wall are zero; other fields have no normal gradient.
+        Values on a wall, such as the normal velocity, are zero; other fields have no normal gradient there.
         """
         walls = zip(periodic, ON_WALL_FACES[location], strict=True)
         return cls(
@@ -88,18 +87,17 @@ class Fourier:
 
     @property
     def grid_shape(self) -> tuple[int, int]:
-        """Rows and columns of the grid."""
         return self.transport.block.y.axis_size, self.transport.block.x.axis_size
 
     @property
     def spectral_shape(self) -> tuple[int, int]:
-        """Numbers of ky and kx in all blocks together."""
+        """The numbers of ky and kx in all blocks together."""
         (ny, nx), (y, x) = self.grid_shape, self._periodic
         return (ny // 2 + 1 if y and not x else ny), (nx // 2 + 1 if x else nx)
 
     @property
     def block_shape(self) -> tuple[int, int]:
-        """(ky, kx) of the coefficients in a jitted program, the same in all blocks."""
+        """The numbers of ky and kx in a block of a jitted program, the same in all blocks."""
         return self.spectral_shape[0], -(-self.spectral_shape[1] // self._n_blocks)
 
     @property
@@ -112,7 +110,7 @@ class Fourier:
     def axes(self) -> tuple[SpectralAxis, SpectralAxis]:
         """The axes ky and kx of all coefficients: modes and weights.
 
-        Sum over cells of a b = sum over ky, kx of weight_y weight_x Re(A* B), A and B their coefficients.
+        Sum over cells of a b = sum over ky, kx of weight_y weight_x Re(A* B), with the coefficients A and B.
         """
         (ny, nx), (y, x) = self.grid_shape, self._periodic
         return spectral_axis(ny, self.kind_y, halved=y and not x), spectral_axis(nx, self.kind_x, halved=x)
@@ -123,7 +121,7 @@ class Fourier:
         return tuple(axis.pi_factor * np.pi * axis.modes / (n * spacing) for axis, n, spacing in axes_and_sizes)
 
     def block_part(self, vector):
-        """The block's part of a NumPy array [..., NX_k], zero beyond its kx, in a jitted program."""
+        """In a jitted program, the block's part of a NumPy array [..., NX_k], zero beyond its kx."""
         row, column = self.transport.block_index()
         parts = np.zeros((self._n_blocks, *vector.shape[:-1], self.block_shape[1]), vector.dtype)
         for part, span in zip(parts, split_evenly(self.spectral_shape[1], self._n_blocks), strict=True):
@@ -131,14 +129,12 @@ class Fourier:
         return jnp.asarray(parts)[row * self.transport.layout[1] + column]
 
     def get_blocks(self, coefficients) -> list[np.ndarray]:
-        """Coefficients of a jitted program for each of `transport.blocks`: NumPy arrays [..., ky, kx of
-        `kx_ranges`].
-        """
+        """The coefficients from a jitted program for each of `transport.blocks`: NumPy arrays [..., ky, kx_ranges]."""
         arrays = self.transport.get_blocks(coefficients, margin=None)
         return [array[..., : span.length] for array, span in zip(arrays, self.kx_ranges, strict=True)]
 
     def forward(self, fields):
-        """The coefficients of the fields of a block, in a jitted program."""
+        """In a jitted program, the coefficients of the fields of a block."""
         lines = self._lines.x_lines_to_y_lines(FORWARD[self.kind_x](self._lines.blocks_to_x_lines(fields)))
         return (
             series.complex_fft(lines)
@@ -147,7 +143,7 @@ class Fourier:
         )
 
     def backward(self, coefficients):
-        """The fields of a block with these coefficients, zero beyond its rows and columns, in a jitted program."""
+        """In a jitted program, the fields of a block with these coefficients, zero beyond its rows and columns."""
         ny, nx = self.grid_shape
         if all(self._periodic):
             lines = series.complex_ifft(coefficients, ny)
@@ -156,7 +152,7 @@ class Fourier:
         return self._lines.x_lines_to_blocks(BACKWARD[self.kind_x](self._lines.y_lines_to_x_lines(lines), nx))
 
     def _transform_along_y(self, transforms, lines, *length):
-        """A transform of real lines, applied along y to lines that are complex if x is periodic."""
+        """Apply a transform of real lines along y; if x is periodic, to real and imaginary parts of complex lines."""
         if not self._periodic[1]:
             return transforms[self.kind_y](lines, *length)
         return jax.lax.complex(*transforms[self.kind_y](series.real_and_imaginary(lines), *length))
@@ -174,13 +170,13 @@ class Fourier:
         return LineTransposition(self.transport, *self.grid_shape, self.spectral_shape[1])
 
 
-#: Transforms of whole lines by kind: forward, a function of real lines; back, of coefficients and the number of cells.
+#: Transforms of whole lines by kind: functions of real lines and, backward, of coefficients and the number of cells.
 FORWARD = {"periodic": jnp.fft.rfft, "cosine": series.dct_type2, "sine": series.dst_type1}
 BACKWARD = {"periodic": jnp.fft.irfft, "cosine": series.idct_type2, "sine": series.idst_type1}
 
 
 def spectral_axis(n: int, kind: str, halved: bool) -> SpectralAxis:
-    """The axis of the coefficients of lines of n cells; if `halved`, only the half from 0 on if periodic."""
+    """The axis of the coefficients of lines of n cells; `halved`: a periodic axis has only modes from 0 to n // 2."""
     modes = np.arange(n // 2 + 1 if halved else n)
     if kind == "periodic":
         if not halved:

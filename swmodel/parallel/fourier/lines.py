@@ -1,8 +1,8 @@
-"""Conversion of blocks of the grid to whole lines and back, by all-to-alls on the rings of the layout.
+"""Conversion of blocks of the grid to whole lines and back, by all-to-alls along the axes of the layout.
 
 In a jitted program a block has an array [..., rows, columns]. For lines along x, the blocks of a row of the layout
-divide their rows: each gets a few rows with all columns. For lines along y, all blocks divide the coefficients in x.
-First the blocks of a row of the layout do so and return to their rows, then those of a column.
+divide their rows among themselves: each gets a few rows with all columns. For lines along y, all blocks divide the
+coefficients in x among themselves. An all-to-all in each row of the layout is followed by one in each column.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class LineTransposition(NamedTuple):
 
     @property
     def rows_per_block(self) -> int:
-        """The number of whole rows of a block; the last blocks have fewer, with zeros added."""
+        """The number of whole rows of a block; the last blocks have fewer, padded with zeros."""
         return -(-self.transport.shape[0] // self.transport.layout[1])
 
     def blocks_to_x_lines(self, fields):
@@ -67,13 +67,13 @@ class LineTransposition(NamedTuple):
 
 
 def moveaxis_unfused(array, source: int, destination: int):
-    """jnp.moveaxis as a separate loop: in a fused loop of XLA it would read memory in strides."""
+    """jnp.moveaxis as a separate loop, because a fused loop of XLA would read memory in strides."""
     barrier = jax.lax.optimization_barrier
     return barrier(jnp.moveaxis(barrier(array), source, destination))
 
 
 def split_last_axis(array, n_parts: int):
-    """[..., n] in the parts of `decomposition.split_evenly`, short ones with a zero: [..., parts, ceil(n / parts)]."""
+    """Split [..., n] as `decomposition.split_evenly`, short parts with a zero: [..., parts, ceil(n / parts)]."""
     n, max_length = array.shape[-1], -(-array.shape[-1] // n_parts)
     n_longer = n - n_parts * (max_length - 1)
     first = array[..., : n_longer * max_length].reshape(*array.shape[:-1], n_longer, max_length)
@@ -95,7 +95,6 @@ def join_last_axis(array, n: int):
 
 
 def pad_axis_end(array, axis: int, length: int):
-    """The array with zeros after the end of an axis, up to a length."""
     padding = [(0, 0)] * array.ndim
     padding[axis] = (0, length - array.shape[axis])
     return jnp.pad(array, padding)

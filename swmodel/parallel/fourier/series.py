@@ -1,9 +1,9 @@
-"""The series of whole lines, along the last axis of real arrays: those of scipy.fft, from real FFTs only.
+"""Series of whole lines along the last axis of arrays: those of scipy.fft, computed with real FFTs only.
 
-On CPUs JAX's real FFT of a line has the same bits at any place among other lines. Its complex FFT does not, as lines
-beyond whole vectors use another algorithm. So the FFT of a complex line uses those of its real and imaginary parts.
-Sine and cosine series are FFTs of the line and its mirror image, twice as long. No product is added to anything, as
-compilers may fuse that in some places.
+On CPUs the bits of JAX's real FFT of a line do not depend on its position among other lines. Those of the complex FFT
+do, as lines that do not fill a SIMD vector use another algorithm. So the FFT of a complex line is computed from those
+of its real and imaginary parts. Sine and cosine series are FFTs of the line and its mirror image, twice as long. No
+product is added to anything, because compilers may fuse a multiplication and an addition in some places only.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ def complex_ifft(coefficients, n: int):
 
 
 def real_and_imaginary(numbers):
-    """Real and imaginary parts of complex numbers, before all other axes."""
+    """Real and imaginary parts of complex numbers, stacked along a new first axis."""
     return jnp.stack([jnp.real(numbers), jnp.imag(numbers)])
 
 
 def dct_type2(line):
-    """scipy.fft.dct, type 2: of values at centres between two walls, mirrored at these."""
+    """scipy.fft.dct, type 2: for values at centres between two walls, at which they are mirrored."""
     n = line.shape[-1]
     mirrored = jnp.fft.rfft(jnp.concatenate([line, line[..., ::-1]], -1))[..., :n]
     cos, sin = half_cell_phase(line)
-    use_real_part = cos >= sin  # the larger of a number's two parts
+    use_real_part = cos >= sin  # divide by the larger one
     return jnp.where(use_real_part, jnp.real(mirrored), jnp.imag(mirrored)) * (1 / np.where(use_real_part, cos, sin))
 
 
@@ -57,16 +57,16 @@ def idct_type2(coefficients, n: int):
 
 
 def half_cell_phase(line):
-    """cos and sin of π k/(2n), the phase of coefficients, as the mirror lies half a cell before the line."""
+    """cos and sin of π k/(2n), the phase of coefficient k, as the mirror is half a cell before the first value."""
     n = line.shape[-1]
     angle = np.pi / (2 * n) * np.arange(n).reshape(*[1] * (line.ndim - 1), n)
     return np.cos(angle).astype(line.dtype), np.sin(angle).astype(line.dtype)
 
 
 def dst_type1(line):
-    """scipy.fft.dst, type 1, of all values except the last one, which lies on a wall, as does the one before the first.
+    """scipy.fft.dst, type 1, of all values except the last one, which lies on a wall.
 
-    Coefficient k belongs to sin(π k x/L); coefficient 0 is zero.
+    The other wall is one cell before the first value. Coefficient k belongs to sin(π k x/L); coefficient 0 is zero.
     """
     n, interior = line.shape[-1], line[..., :-1]
     odd = jnp.concatenate([pad_last_axis(-interior, 1, 1), interior[..., ::-1]], -1)
@@ -80,5 +80,4 @@ def idst_type1(coefficients, n: int):
 
 
 def pad_last_axis(array, before: int, after: int):
-    """The array with zeros before and after its last axis."""
     return jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(before, after)])

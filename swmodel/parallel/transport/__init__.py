@@ -24,8 +24,10 @@ def connect(
 ) -> Transport:
     """The transport "serial", "mpi" or "sharded" with this process's part of a grid of ny by nx cells.
 
-    `devices`: number in each process, if sharded. `n_member_groups`: number of groups of an ensemble's members.
-    `exchange`: that of the configuration, for mpi.
+    Args:
+        devices: number of devices per process, if sharded.
+        n_member_groups: number of groups into which an ensemble's members are divided.
+        exchange: `run.exchange` of the configuration, for mpi.
     """
     if name == "serial":
         from .serial import SerialTransport
@@ -38,7 +40,7 @@ def connect(
     n_processes, mpi_size = n_member_groups * layout[0] * layout[1], mpi.HOST_COMM.Get_size()
     if mpi_size != n_processes:
         raise SetupError(
-            f"a run on {n_processes} processes, but MPI knows of {mpi_size}: start the program with mpiexec -n "
+            f"the run needs {n_processes} processes, but MPI knows of {mpi_size}: start the program with mpiexec -n "
             f"{n_processes}, or set run.nproc"
         )
     local_block = block_of_rank(mpi.HOST_COMM.Get_rank(), layout, ny, nx, members, n_member_groups)
@@ -47,7 +49,7 @@ def connect(
 
 @lru_cache(maxsize=8)
 def _sharded(layout: tuple[int, int], ny: int, nx: int, devices: int) -> Transport:
-    """The sharded transport, one object for equal arguments, as programs are stored by their transport."""
+    """The sharded transport; the same object for equal arguments, because programs are cached by their transport."""
     from .sharded import ShardedTransport
 
     return ShardedTransport(layout, ny, nx, devices)
@@ -56,7 +58,7 @@ def _sharded(layout: tuple[int, int], ny: int, nx: int, devices: int) -> Transpo
 def gather_members(
     transport: Transport, values: np.ndarray, operation: str = "sum", neutral: float = 0.0
 ) -> np.ndarray:
-    """Numbers [all members, ...], float64, the same on all processes, from `values` [members here, ...] of each.
+    """Gather `values` [local members, ...] of all processes as [members, ...], float64, the same on all processes.
 
     They are reduced over the processes that share a member; `neutral` is the neutral element of the operation.
     """
@@ -67,7 +69,7 @@ def gather_members(
 
 
 def is_shift_correct(name: str, size: int, devices: int = 1, exchange: str = "auto") -> bool:
-    """Whether a shift gives each of `devices` blocks on `size` processes its neighbour's numbers; all call it."""
+    """Whether `shift` gives each of `devices` blocks on `size` processes the numbers of its neighbour."""
     blocks = size * devices
     transport = connect(name, (1, blocks), 1, blocks, devices, exchange=exchange)
     sent = np.arange(transport.block.x.start, transport.block.x.stop, dtype=np.float32)[None]

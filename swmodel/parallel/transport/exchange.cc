@@ -1,7 +1,7 @@
-// Messages between processes as foreign calls of XLA, by the functions of the MPI that mpi4py has loaded.
+// Messages between processes as foreign calls of XLA, with the functions of the MPI library that mpi4py has loaded.
 //
-// The build needs no MPI. `swmodel_set_mpi_functions` takes the addresses of the functions, whose signatures are those of the standard.
-// Handles are integers of 4 bytes (MPICH) or of 8 (the pointers of Open MPI and of the standard's binary interface).
+// The build needs no MPI. `swmodel_set_mpi_functions` receives the addresses of the functions, whose signatures are
+// those of the MPI standard. Handles are integers of 4 bytes (MPICH) or of 8 (pointers: Open MPI, the standard's ABI).
 
 #include <atomic>
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace swmodel {
 namespace ffi = xla::ffi;
 using Ranks = ffi::Span<const std::int64_t>;
 
-constexpr long ABI_VERSION = 1;  // of the calls; as in foreign.py
+constexpr long ABI_VERSION = 1;  // of the foreign calls; the same as in foreign.py
 
-// The functions of MPI with handles of this type, in the order of ffi_messages.py.
+// The MPI functions with handles of this type, in the order of ffi_messages.py.
 template <class Handle>
 struct Mpi {
   int (*send)(const void*, int, Handle, int, int, Handle, Handle*);
@@ -31,7 +31,7 @@ struct Mpi {
 template <class Handle>
 Mpi<Handle> mpi;
 
-// Messages and bytes that this process has sent by `exchange`.
+// Messages and bytes that this process has sent with `exchange`.
 std::atomic<std::int64_t> messages{0}, bytes{0};
 
 ffi::Error as_error(int code) {
@@ -42,7 +42,7 @@ ffi::Error as_error(int code) {
 template <class Handle>
 ffi::Error exchange(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> result, ffi::Result<ffi::Token>,
                     std::int64_t comm, std::int64_t type, Ranks source, Ranks dest) {
-  constexpr std::size_t STATUS_BYTES = 64;  // those of MPI's implementations have 20 to 32
+  constexpr std::size_t STATUS_BYTES = 64;  // MPI implementations use 20 to 32
   const std::size_t parts = source.size(), count = array.element_count() / parts, size = array.size_bytes() / parts;
   const auto* const send_buffer = static_cast<const std::byte*>(array.untyped_data());
   auto* const receive_buffer = static_cast<std::byte*>(result->untyped_data());
@@ -67,7 +67,7 @@ ffi::Error sum(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> res
                                Handle(operation), Handle(comm)));
 }
 
-// Part k of the array [parts, ...] goes to process k, in exchange for its part for this one.
+// Sends part k of the array [parts, ...] to process k and receives that process's part for this one.
 template <class Handle>
 ffi::Error all_to_all(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> result, ffi::Result<ffi::Token>,
                       std::int64_t comm, std::int64_t type) {
@@ -105,10 +105,10 @@ extern const long swmodel_abi_version = ABI_VERSION;
 extern const char* const swmodel_compiler = __VERSION__;
 extern const char* const swmodel_jaxlib = SWMODEL_JAXLIB;
 
-// Takes the functions of an MPI whose handles have so many bytes.
+// Sets the functions of an MPI library whose handles have this number of bytes.
 void swmodel_set_mpi_functions(void* const* functions, int handle_bytes) { handle_bytes == 4 ? set_functions<std::int32_t>(functions) : set_functions<std::int64_t>(functions); }
 
-// The messages and bytes sent so far.
+// Writes the numbers of messages and bytes sent so far into `counts`.
 void swmodel_sent_messages_and_bytes(std::int64_t* counts) {
   counts[0] = messages;
   counts[1] = bytes;

@@ -1,6 +1,6 @@
-"""Messages by foreign calls of this package (exchange.cc), which use the functions of the MPI of mpi4py.
+"""Messages by foreign calls of this package (exchange.cc), which use the MPI library of mpi4py.
 
-Calls are ordered by an effect of JAX, as in mpi4jax. Several messages of a process are under way at once.
+Calls are ordered by a JAX effect, as in mpi4jax. Several messages of a process are under way at the same time.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from mpi4py import MPI
 from ...errors import SetupError
 from .. import foreign
 
-#: Functions of MPI, in the order of exchange.cc.
+#: MPI functions, in the order of exchange.cc.
 MPI_FUNCTIONS = ("MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Allreduce", "MPI_Alltoall")
 
 
 class MessageEffect(effects.Effect):
-    """The effect of a message: programs keep the order of messages."""
+    """The JAX effect of a message, which makes programs keep the order of messages."""
 
     def __str__(self):
         return "swmodel's messages"
@@ -38,7 +38,7 @@ for allowed in ("lowerable", "ordered", "control_flow_allowed", "custom_derivati
 
 @cache
 def load_exchange_library() -> ctypes.CDLL:
-    """The foreign calls, registered with JAX. SetupError: they cannot be used."""
+    """Load the foreign calls and register them with JAX. SetupError: they cannot be used."""
     if unsupported_reason := foreign.unsupported_reason(*foreign.EXCHANGE_LIBRARY):
         raise SetupError(f"run.exchange: ffi cannot be used: {unsupported_reason}; build it: {foreign.BUILD_COMMANDS}")
     loaded, mpi, size = (
@@ -55,12 +55,12 @@ def load_exchange_library() -> ctypes.CDLL:
 
 
 def int64_handle(mpi_object) -> int:
-    """A handle of MPI as a number of 64 bits with a sign."""
+    """An MPI handle as a signed 64-bit integer."""
     return int(np.uint64(MPI._handleof(mpi_object) % 2**64).astype(np.int64))
 
 
 def communicator_handle(comm) -> int:
-    """The handle of a communicator; an error of MPI then ends all processes, as it may still write into arrays."""
+    """The handle of a communicator; makes MPI errors end all processes, as MPI may still write into arrays."""
     comm.Set_errhandler(MPI.ERRORS_ARE_FATAL)
     return int64_handle(comm)
 
@@ -86,7 +86,7 @@ mlir.register_lowering(message_p, _lower_message, platform="cpu")
 
 
 def sendrecv(slab, source: tuple[int, ...], dest: tuple[int, ...], comm):
-    """Part k from source[k], in exchange for ours to dest[k]: equal parts of the third axis from the end."""
+    """Send part k to dest[k] and receive part k from source[k]; the parts are equal parts of the third-last axis."""
     call = partial(message_p.bind, call="exchange", comm=communicator_handle(comm), source=source, dest=dest)
     if len(source) == 1:
         return call(slab)
@@ -100,12 +100,12 @@ def sum(array, comm):
 
 
 def all_to_all(array, comm):
-    """Part k of the array [parts, ...] goes to process k, in exchange for its part for this one."""
+    """Send part k of the array [parts, ...] to process k and receive that process's part for this one."""
     return message_p.bind(array, call="all_to_all", comm=communicator_handle(comm))
 
 
 def sent_messages_and_bytes() -> tuple[int, int]:
-    """The messages and bytes that this process has sent by `sendrecv` so far."""
+    """The numbers of messages and bytes that this process has sent with `sendrecv` so far."""
     counts = (ctypes.c_int64 * 2)()
     load_exchange_library().swmodel_sent_messages_and_bytes(counts)
     return counts[0], counts[1]

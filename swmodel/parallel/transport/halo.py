@@ -1,4 +1,4 @@
-"""Halo exchange: rows and columns of neighbours around each block, in four messages for all fields together."""
+"""Halo exchange: adds rows and columns of neighbours around each block, with four messages for all fields together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 
 def last_values(field, width: int, axis: int, length=None):
-    """The last `width` of the first `length` values along an axis; None: all values."""
+    """The last `width` of the first `length` values along an axis; length None: of all values."""
     if length is None:
         length = field.shape[axis]
     if isinstance(length, int):
@@ -16,7 +16,7 @@ def last_values(field, width: int, axis: int, length=None):
 
 
 def concatenate_halo(before, field, after, axis: int, length=None):
-    """The first `length` values of a field along an axis (None: all), with `before` and `after` at its ends."""
+    """The first `length` values of a field along an axis (None: all), between `before` and `after`."""
     joined = jnp.concatenate([before, field, after], axis)
     if length is None:
         return joined
@@ -24,7 +24,7 @@ def concatenate_halo(before, field, after, axis: int, length=None):
 
 
 def zero_beyond(field, extent):
-    """The field [..., ny, nx] with zeros beyond the rows and columns of `extent`; None: unchanged."""
+    """The field [..., ny, nx] with zeros beyond the numbers of rows and columns in `extent`; None: unchanged."""
     if extent is None:
         return field
     rows, columns = (jnp.arange(field.shape[axis]) < extent[axis] for axis in (-2, -1))
@@ -32,11 +32,11 @@ def zero_beyond(field, extent):
 
 
 def exchange_halos(fields, width: int, transport) -> tuple:
-    """The fields with `width` rows and columns of the cells around the block on each side, corners included.
+    """The fields with `width` rows and columns of the surrounding cells on each side of the block, corners included.
 
-    All fields form one slab per direction: first to the east and west, then to the north and south, with corners. If
-    the smallest block is narrower than `width`, the exchange is repeated with slabs from neighbours. Arrays
-    [..., ny, nx] of one shape become [..., ny + 2 width, nx + 2 width].
+    All fields form one slab per direction, sent first to the east and west, then to the north and south with corners.
+    If the smallest block is narrower than `width`, the exchange is repeated with the slabs received from neighbours.
+    Arrays [..., ny, nx] of one shape become [..., ny + 2 width, nx + 2 width].
     """
     extent = transport.extent()
     for axis in (-1, -2):
@@ -49,18 +49,17 @@ def exchange_halos(fields, width: int, transport) -> tuple:
             )
             end = None if extent is None else length + 2 * reach
             fields = [concatenate_halo(*parts, axis, end) for parts in zip(before, fields, after, strict=True)]
-    # The barrier keeps XLA from repeating the concatenation in every stencil that reads it, 2 x slower.
+    # The barrier keeps XLA from repeating the concatenation in every stencil that reads it, which would be 2 x slower.
     return jax.lax.optimization_barrier(tuple(fields))
 
 
 def add_halo(state, width: int, transport):
-    """A tree of fields [ny, nx] with `width` rows and columns of the neighbours on each side of each."""
+    """A tree of fields [ny, nx], each with `width` rows and columns of the neighbours on each side."""
     fields, tree = jax.tree.flatten(state)
     return jax.tree.unflatten(tree, exchange_halos(fields, width, transport))
 
 
 def exchange_named_halos(fields_by_name: dict, width: int, transport) -> dict:
-    """`exchange_halos` of fields by name, which may be none."""
     return (
         dict(zip(fields_by_name, exchange_halos(list(fields_by_name.values()), width, transport), strict=True))
         if fields_by_name

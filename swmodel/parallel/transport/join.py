@@ -1,4 +1,4 @@
-"""Connect the processes of a run: by MPI's world, or by JAX's distributed runtime."""
+"""Connect the processes of a run, through MPI's world communicator or JAX's distributed runtime."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .. import streams, watchdog
 from ..environment import RANK_VARIABLE, RankInfo, has_gpu, program_start_time
 from ..spawn import LOCALHOST, free_port
 
-#: Longest wait for the start of others, and for an answer of one, s.
+#: Longest wait for other processes to start, and for an answer from one of them, s.
 START_TIMEOUT_SECONDS, ANSWER_TIMEOUT_SECONDS = 300, 600
-#: A time limit that no process reaches, s.
+#: A time limit that is never reached, s.
 NO_TIMEOUT_SECONDS = 10**9
 
 
 def mpi_world(rank_info: RankInfo):
-    """MPI's communicator of all processes, from mpi4py."""
+    """MPI's communicator of all processes. SetupError: mpi4py fails, or belongs to another MPI than the launcher."""
     clear_shared_memory()
     try:
         with watchdog.exit_if_start_hangs():
@@ -32,17 +32,17 @@ def mpi_world(rank_info: RankInfo):
         library = MPI.Get_library_version().strip().splitlines()[0]
         raise SetupError(
             f"{rank_info.size} processes were started, but MPI here knows of {mpi_size}: mpiexec or srun belongs to "
-            f"another MPI than mpi4py ({library}); start with `swmodel run --nproc {rank_info.size}`, with that MPI's "
-            "mpiexec, or with `srun --mpi=pmix` (pmi2 for MPICH)"
+            f"another MPI than mpi4py ({library}); use `swmodel run --nproc {rank_info.size}`, the mpiexec of that MPI "
+            "or `srun --mpi=pmix` (pmi2 for MPICH)"
         )
     return MPI.COMM_WORLD
 
 
 def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
-    """Remove the shared memory of MPICH from killed ranks of this job on this machine.
+    """Remove the shared memory that killed ranks of this job have left on this machine, if they used MPICH.
 
-    MPICH names it by job and step, which are the same when Slurm requeues a job: MPI_Init would use the old memory, and
-    hang or crash. Only files of this user that are older than this process are removed; mapped memory stays valid.
+    MPICH names it after job and step, which do not change when Slurm requeues a job: MPI_Init would use the old memory
+    and hang or crash. Only files of this user that are older than this process are removed; mapped memory stays valid.
     """
     if "SLURM_RESTART_COUNT" not in os.environ:
         return
@@ -54,7 +54,7 @@ def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
 
 
 def coordinator_address(rank_info: RankInfo) -> str | None:
-    """HOST:PORT of the first process, for JAX, from the environment or by MPI; None: JAX finds it itself."""
+    """HOST:PORT of the first process, for JAX, from the environment or through MPI; None: JAX finds it itself."""
     address = os.environ.get("JAX_COORDINATOR_ADDRESS")
     by_slurm = "SLURM_STEP_NODELIST" in os.environ and os.environ.get("SLURM_STEP_NUM_TASKS") == str(rank_info.size)
     if address or by_slurm or find_spec("mpi4py") is None:
@@ -67,9 +67,9 @@ def coordinator_address(rank_info: RankInfo) -> str | None:
 def initialize_distributed(
     rank_info: RankInfo, devices: int, timeout: float = watchdog.START_TIMEOUT_SECONDS
 ) -> KeyValueMessages:
-    """Connect JAX's devices of all processes, `devices` of them here, before JAX has started.
+    """Connect the JAX devices of all processes, `devices` of them in this one; must be called before JAX starts.
 
-    JAX ends all processes without a message after a silence longer than `timeout`, that of the watchdog, s.
+    If a process is silent much longer than `timeout`, that of the watchdog, s, JAX ends all without a message.
     """
     import jax
 
@@ -81,7 +81,7 @@ def initialize_distributed(
             address,
             rank_info.size,
             rank_info.rank,
-            device_ids or [0],  # any number without GPUs, which JAX would else take from Slurm
+            device_ids or [0],  # without GPUs any number will do; JAX would otherwise take one from Slurm
             "deactivate" if address else None,
             initialization_timeout=START_TIMEOUT_SECONDS,
             heartbeat_timeout_seconds=int(1.5 * max(timeout, watchdog.START_TIMEOUT_SECONDS))
@@ -92,16 +92,16 @@ def initialize_distributed(
     except Exception as error:
         raise SetupError(
             f"the {rank_info.size} processes do not find each other at {address or 'the address from JAX'} "
-            f"({str(error).partition(chr(10))[0]}); give the first one's HOST:PORT in JAX_COORDINATOR_ADDRESS"
+            f"({str(error).partition(chr(10))[0]}); set JAX_COORDINATOR_ADDRESS to HOST:PORT of the first one"
         ) from error
     if device_ids is None:
-        # Gloo, which transfers messages between CPUs, prints in pieces between the lines for the launcher.
+        # Gloo, which transfers messages between CPUs, would print parts of lines between those for the launcher.
         streams.silence_stdout_of_libraries()
     return KeyValueMessages(rank_info)
 
 
 def local_device_ids(rank_info: RankInfo, devices: int) -> list[int] | None:
-    """The numbers of a process's GPUs: its share, or the first if it alone sees them; None: CPUs."""
+    """The numbers of a process's GPUs: its share of the machine's, or all if it sees only its own; None: CPUs."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible == "" or not has_gpu():
         return None
@@ -111,7 +111,7 @@ def local_device_ids(rank_info: RankInfo, devices: int) -> list[int] | None:
 
 
 class KeyValueMessages:
-    """Messages between the processes before JAX has devices, by the key-value store of its runtime."""
+    """Messages between processes before JAX has devices, through the key-value store of its runtime."""
 
     def __init__(self, rank_info: RankInfo):
         from jax._src.distributed import global_state

@@ -1,10 +1,10 @@
-"""Messages inside jitted programs: operations of mpi4jax or of this package, with the rules for JAX's transformations.
+"""Messages inside jitted programs: operations of mpi4jax or of this package, with rules for JAX's transformations.
 
-mpi4jax's sendrecv has no forward-mode derivative and no checkpoint, and its alltoall has no derivative. The transpose
-of its allreduce is the identity, which is right for one loss only. All three maps are linear, so each is a primitive
-here, whose derivative is the map of the tangent. The transpose of a message is the message in the opposite direction. A
-sum over processes is its own transpose, and so is an all-to-all, which transposes a matrix of parts. `total_p` and
-`shared_p` are for a loss that all processes have, in place of the sum of the losses of all.
+mpi4jax's sendrecv has no forward-mode derivative and no checkpoint, its alltoall has no derivative, and the transpose
+of its allreduce is the identity, which is right only for a loss that all processes share. All three maps are linear, so
+each is a primitive here, whose derivative is the map of the tangent. The transpose of a message is the message in the
+opposite direction. A sum over processes is its own transpose, and so is an all-to-all, which transposes a matrix of
+parts. `total_p` and `shared_p` are for one loss that all processes share, instead of the sum of their losses.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mpi4py import MPI
 
 from ..linear import linear_primitive
 
-#: The communicator of messages inside jitted programs, and of no others.
+#: The communicator that is reserved for messages inside jitted programs.
 DEVICE_COMM = MPI.COMM_WORLD.Clone()
 MESSAGE_TAG = 7
 
 
 @cache
 def has_mpi4jax() -> bool:
-    """Whether mpi4jax can be imported: it is there, and JAX takes it."""
+    """Whether mpi4jax is installed and works with this JAX."""
     try:
         importlib.import_module(".mpi4jax_messages", __package__)
     except Exception:  # whatever keeps mpi4jax from working with this JAX
@@ -34,12 +34,11 @@ def has_mpi4jax() -> bool:
 
 
 def has_gpu_support() -> bool:
-    """Whether mpi4jax sends what lies on GPUs."""
-    return has_mpi4jax() and operations_module("mpi4jax").on_gpus()
+    """Whether mpi4jax can send arrays on GPUs."""
+    return has_mpi4jax() and operations_module("mpi4jax").has_gpu_support()
 
 
 def operations_module(exchange: str):
-    """The module with the operations of `exchange`."""
     return importlib.import_module(f".{exchange}_messages", __package__)
 
 
@@ -49,9 +48,7 @@ def message_effects(*, exchange: str, **_) -> set:
 
 @lru_cache
 def _communicator(ranks: tuple[int, ...], comm_handle: int) -> MPI.Intracomm:
-    """The communicator of some ranks of DEVICE_COMM, whose handle is `comm_handle`; all of them make it at
-    compilation.
-    """
+    """The communicator of some ranks of DEVICE_COMM, whose handle is `comm_handle`; they create it at compilation."""
     jax.effects_barrier()
     return DEVICE_COMM.Create_group(DEVICE_COMM.Get_group().Incl(ranks), MESSAGE_TAG)
 
@@ -69,8 +66,7 @@ def _transpose(array: jax.Array, *, ranks: tuple[int, ...], exchange: str) -> ja
     return jnp.moveaxis(operations_module(exchange).all_to_all(parts, _communicator(ranks, DEVICE_COMM.handle)), 0, -3)
 
 
-#: Parts of an array, along its third axis from the end if they are several: part k from source[k], in exchange for ours
-#: to dest[k].
+#: Send part k of an array to dest[k] and receive part k from source[k]; several parts lie along the third-last axis.
 sendrecv_p = linear_primitive(
     "halo_sendrecv",
     _sendrecv,
@@ -83,20 +79,20 @@ sendrecv_p = linear_primitive(
 sum_p = linear_primitive(
     "sum_over_processes", _sum, lambda cotangent, *, exchange: sum_p.bind(cotangent, exchange=exchange), message_effects
 )
-#: The same sum in a loss that all processes have: each gets the cotangent of that one loss.
+#: The same sum in a loss that all processes share: its transpose gives each the cotangent of that one loss.
 total_p = linear_primitive(
     "total_over_processes",
     _sum,
     lambda cotangent, *, exchange: shared_p.bind(cotangent, exchange=exchange),
     message_effects,
 )
-#: An array that all processes have alike; its derivative is the sum of those of all processes.
+#: An array that is the same on all processes; its transpose sums the cotangents of all processes.
 shared_p = linear_primitive(
     "shared_by_processes",
     lambda array, *, exchange: array,
     lambda cotangent, *, exchange: total_p.bind(cotangent, exchange=exchange),
 )
-#: Part k of arrays [..., parts, rows, columns] goes to the k-th rank of the `ranks`, in exchange for its part for us.
+#: Send part k of arrays [..., parts, rows, columns] to the k-th of `ranks`, and receive its part for this rank.
 transpose_p = linear_primitive(
     "transpose_on_ring",
     _transpose,

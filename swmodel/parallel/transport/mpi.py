@@ -1,4 +1,4 @@
-"""Blocks on MPI processes: halo exchange by ordered messages inside jitted programs, other messages by mpi4py."""
+"""Blocks on MPI processes: halo exchange with ordered messages inside jitted programs, other messages with mpi4py."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ..environment import has_gpu
 from .messages import has_gpu_support, has_mpi4jax, sendrecv_p, shared_p, sum_p, total_p, transpose_p
 from .serial import SingleDeviceTransport
 
-#: The communicator of mpi4py, between jitted programs, which have another one.
+#: The communicator for messages of mpi4py outside of jitted programs, which have another one.
 HOST_COMM = MPI.COMM_WORLD.Clone()
 
 REDUCTIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 
 
 def choose_exchange(exchange: str) -> str:
-    """What carries messages: `exchange`; for "auto" ffi where a process cannot import mpi4jax and all have ffi.
+    """The library for messages: `exchange` or, for "auto", ffi if a process cannot import mpi4jax and all have ffi.
 
     All processes call it together, and get the same answer. SetupError: JAX computes on GPUs, but mpi4jax cannot.
     """
     if has_gpu() and (exchange == "ffi" or not has_gpu_support()):
         raise SetupError(
             "run.transport: on GPUs mpi needs an mpi4jax that was built with CUDA; use run.transport=sharded, which "
-            "needs none, or compute on the processors: JAX_PLATFORMS=cpu"
+            "does not need it, or compute on CPUs: JAX_PLATFORMS=cpu"
         )
     if exchange != "auto":
         return exchange
@@ -43,9 +43,9 @@ def choose_exchange(exchange: str) -> str:
 
 @dataclass(frozen=True)
 class MpiTransport(SingleDeviceTransport):
-    """The Transport of a run on the processes of MPI's world, one block each.
+    """The Transport of a run on the processes of MPI's world communicator, each of which has one block.
 
-    `exchange` is what carries messages inside programs: mpi4jax, or ffi, the foreign calls of this package.
+    `exchange` is the library for messages inside programs: mpi4jax, or ffi, the foreign calls of this package.
     """
 
     block: Block

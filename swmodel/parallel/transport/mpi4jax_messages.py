@@ -14,7 +14,7 @@ MESSAGE_TAG = 7
 
 
 def sendrecv(slab, source: tuple[int, ...], dest: tuple[int, ...], comm):
-    """The slab from the only source, in exchange for ours to the only dest."""
+    """Send the slab to the only `dest`, and receive one from the only `source`."""
     (before,), (after,) = source, dest
     return mpi4jax.sendrecv(slab, slab, source=before, dest=after, sendtag=MESSAGE_TAG, recvtag=MESSAGE_TAG, comm=comm)
 
@@ -29,5 +29,5 @@ def sum(array, comm):
 
 
 def all_to_all(array, comm):
-    """Part k of the array [parts, ...] goes to process k, in exchange for its part for this one."""
+    """Send part k of the array [parts, ...] to process k and receive that process's part for this one."""
     return mpi4jax.alltoall(array, comm=comm)

@@ -1,18 +1,18 @@
-"""Cache of compiled programs, by all their inputs."""
+"""Cache of compiled programs."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-#: Most programs in the cache, which drops the least recently used one.
+#: Size of the cache, which drops the least recently used program.
 MAX_PROGRAMS = 64
 
 
 @lru_cache(maxsize=MAX_PROGRAMS, typed=True)
 def cached_jit(make, *parts, **options):
-    """The program make(*parts), jitted by the last part, a transport: one object for equal arguments.
+    """The program make(*parts), jitted by the last part, a transport; the same object for equal arguments.
 
-    So a resumed run, a twin or a member reuses programs. `make` is a function of a module; its result depends only on
-    the hashable parts, and holds no arrays. Grid, Params, carry and dt are arguments of programs.
+    So resumed runs, twin experiments and members reuse programs. `make` is a function of a module; its result depends
+    only on the hashable parts, and holds no arrays. Grid, Params, carry and dt are arguments of programs.
     """
     return parts[-1].jit(make(*parts), **options)

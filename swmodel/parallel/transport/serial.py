@@ -1,4 +1,4 @@
-"""Base of transports with one block in each process, and Serial: one block, the whole domain, without MPI."""
+"""The base of transports with one block per process, and the transport of a single block, the whole domain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .transport import Transport
 
 
 class SingleDeviceTransport(Transport):
-    """Base of Transports whose process has one block, its `block`, on JAX's default device."""
+    """Base of Transports in which each process has one block, its `block`, on JAX's default device."""
 
     devices = 1
 
@@ -66,7 +66,7 @@ class SingleDeviceTransport(Transport):
 
 @dataclass(frozen=True)
 class SerialTransport(SingleDeviceTransport):
-    """The Transport of a run on one process, or of an ensemble."""
+    """The Transport of a run, or of the members of an ensemble, on one process."""
 
     block: Block
     rank: int = 0

@@ -1,8 +1,8 @@
-"""Blocks on the devices of JAX: one program for all by jax.shard_map, halo exchange by lax.ppermute.
+"""Blocks on JAX devices: one program for all with jax.shard_map, halo exchange with lax.ppermute.
 
-An array of a jitted program has the blocks' arrays side by side, in the order of the mesh. It is [..., py ny, px nx]
-for blocks [..., ny, nx]. With one axis it has the blocks' arrays one after the other; numbers are the same for all. All
-blocks have one shape: if the grid does not divide evenly, short blocks have land beyond their last row or column.
+An array of a jitted program consists of the arrays of all blocks, in the order of the mesh: [..., py ny, px nx] for
+blocks [..., ny, nx]. Arrays with one axis are concatenated; numbers are the same for all blocks. All blocks have one
+shape: if the grid cannot be divided evenly, short blocks have land beyond their last row or column.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REDUCTIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 class ShardedTransport(Transport):
     """The Transport of a run on `devices` devices of each process, arranged in the `mesh` [py, px].
 
-    The devices of a process are a rectangle of `local_layout` rows and columns, in `process_layout` rows and columns.
+    Those of a process form a rectangle of `local_layout` rows and columns; `process_layout` is that of the rectangles.
     """
 
     name = "sharded"
@@ -41,7 +41,7 @@ class ShardedTransport(Transport):
         self.process_layout = layout[0] // self.local_layout[0], layout[1] // self.local_layout[1]
         self.mesh = make_mesh(self.local_layout, self.process_layout)
         self.rank, self.size = jax.process_index(), self.process_layout[0] * self.process_layout[1]
-        #: Spans of the rows and columns of the blocks, the longest first.
+        #: Ranges of the rows and of the columns of the blocks, the longest first.
         self.index_ranges = split_evenly(ny, layout[0]), split_evenly(nx, layout[1])
         self.shape, self.min_block_shape = (tuple(spans[end].length for spans in self.index_ranges) for end in (0, -1))
         self.block = self.part_of_process(self.rank)
@@ -52,7 +52,6 @@ class ShardedTransport(Transport):
         self.blocks = [block_of_rank(number, layout, ny, nx) for number in block_numbers]
 
     def part_of_process(self, rank: int) -> Block:
-        """A process's part of the grid."""
         parts = zip(self.index_ranges, divmod(rank, self.process_layout[1]), self.local_layout, strict=True)
         spans = (spans[place * local : (place + 1) * local] for spans, place, local in parts)
         return Block(
@@ -66,7 +65,7 @@ class ShardedTransport(Transport):
         return self._quantity_of_block(lambda span: span.start)
 
     def _quantity_of_block(self, quantity):
-        """`quantity` of the rows and of the columns of the block of a program."""
+        """In a jitted program, `quantity` of the IndexRanges of the block's rows and columns."""
         lists = zip(self.index_ranges, self.block_index(), strict=True)
         return [jnp.asarray([quantity(span) for span in spans])[place] for spans, place in lists]
 
@@ -86,7 +85,7 @@ class ShardedTransport(Transport):
         return jax.lax.psum(array, MESH_AXES)
 
     def require_block(self, array):
-        # Without these types JAX does not know which arrays differ between devices, and derivatives of sums are wrong.
+        # Only varying types tell JAX which arrays differ between devices; without them derivatives of sums are wrong.
         if not jax.typeof(array).manual_axis_type.varying:
             raise UsageError(
                 f"on {self.layout[0] * self.layout[1]} devices, carry and static must be arguments of the function in "
@@ -123,7 +122,7 @@ class ShardedTransport(Transport):
         return jax.jit(on_all_blocks, **options)
 
     def _output_specs(self, on_block, arrays):
-        """The PartitionSpecs of the results of a program of one block, which shard_map needs before it traces."""
+        """The PartitionSpecs of the results of a program of one block, which shard_map needs before tracing."""
 
         def block_shape(array):
             shape = (n // parts for n, parts in zip(array.shape, parts_of_axes(array.ndim, self.layout), strict=True))
@@ -134,11 +133,10 @@ class ShardedTransport(Transport):
         return jax.tree.map(lambda one: partition_spec(one.ndim), results)
 
     def local_nbytes(self, tree) -> int:
-        # An array of a program has those of all blocks.
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) // self.size
 
     def make_arrays(self, build, margin=0):
-        # The host has the arrays of one block at a time.
+        # The host holds the arrays of one block at a time.
         margins = margin if isinstance(margin, tuple) else (margin, margin)
         trees = [
             jax.tree.map(
@@ -149,18 +147,17 @@ class ShardedTransport(Transport):
         return jax.tree.map(lambda *arrays: self._global_array(arrays), *trees)
 
     def _put_on_device(self, array, device, margins):
-        """The array of a block on its device; a short block has zeros, or cells of its margin, at the end."""
+        """The array of a block on its device; a short block is padded with zeros, or with the end of its margin."""
         padding = [(0, 0)] * array.ndim
         for axis in (-2, -1) if array.ndim > 1 else ():
             if array.shape[axis] > 1 or not any(margins):
                 padding[axis] = (0, self.shape[axis] + 2 * margins[axis] - array.shape[axis])
         needs_padding = any(after for _, after in padding)
         padded = np.pad(array, padding, mode="edge" if any(margins) else "constant") if needs_padding else array
-        # Wait for the copy, which needs the array on the host.
+        # Wait for the copy, until which the host must keep the array.
         return jax.block_until_ready(jax.device_put(padded, device, may_alias=False))
 
     def _global_array(self, arrays):
-        """The array of a jitted program, from the arrays of this process's blocks."""
         ndim = arrays[0].ndim
         shape = tuple(
             length * parts for length, parts in zip(arrays[0].shape, parts_of_axes(ndim, self.layout), strict=True)
@@ -207,7 +204,7 @@ class ShardedTransport(Transport):
         return (..., *(slice(of.start - part.start, of.stop - part.start) for of, part in spans))
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
-        # All processes and devices get the rows, as JAX cannot send to a single process.
+        # All processes receive the rows, as JAX cannot send to a single process.
         if self.size == 1:
             return local[first:last]
         blocks = [self.part_of_process(rank) for rank in range(self.size)]
@@ -246,7 +243,7 @@ class ShardedTransport(Transport):
 
 
 def allgather_array(array: np.ndarray) -> np.ndarray:
-    """The stacked arrays of all processes, sent as bytes, as JAX would round double precision."""
+    """The stacked arrays of all processes, sent as bytes because JAX would round double precision."""
     from jax.experimental.multihost_utils import process_allgather
 
     bytes_ = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
@@ -255,15 +252,13 @@ def allgather_array(array: np.ndarray) -> np.ndarray:
 
 
 def make_mesh(local_layout: tuple[int, int], process_layout: tuple[int, int]) -> Mesh:
-    """The first devices of each process, arranged like blocks: `process_layout` rectangles of `local_layout` rows and
-    columns.
-    """
+    """The first devices of each process, arranged like blocks: `process_layout` rectangles of shape `local_layout`."""
     devices, size = local_layout[0] * local_layout[1], process_layout[0] * process_layout[1]
     provide_devices(devices)
     if jax.process_count() != size:
         raise SetupError(
-            f"a run on {size} processes, but JAX knows of {jax.process_count()}: call jax.distributed.initialize in "
-            "each first, or start them by `swmodel run`"
+            f"the run needs {size} processes, but JAX knows of {jax.process_count()}: first call "
+            "jax.distributed.initialize in each, or start them with `swmodel run`"
         )
     devices_by_process = [
         [device for device in jax.devices() if device.process_index == rank][:devices] for rank in range(size)
@@ -276,7 +271,7 @@ def make_mesh(local_layout: tuple[int, int], process_layout: tuple[int, int]) ->
 
 
 def provide_devices(devices: int) -> None:
-    """Provide this number of devices in this process. SetupError: impossible.
+    """Provide this number of devices in this process. SetupError: there are too few.
 
     CPUs are split into devices, unless JAX has already started or JAX_NUM_CPU_DEVICES is set.
     """
@@ -284,23 +279,23 @@ def provide_devices(devices: int) -> None:
         with contextlib.suppress(RuntimeError):  # JAX has already started
             jax.config.update("jax_num_cpu_devices", devices)
     if (n_devices := jax.local_device_count()) < devices:
-        words = "; JAX had started, or JAX_NUM_CPU_DEVICES is set" if jax.default_backend() == "cpu" else ""
+        words = "; JAX had already started, or JAX_NUM_CPU_DEVICES is set" if jax.default_backend() == "cpu" else ""
         raise SetupError(f"the run needs {devices} devices, but there are {n_devices}{words}")
 
 
 def n_processes(devices: int) -> int:
-    """The number of processes in JAX; first provides the devices of each."""
+    """The number of JAX processes; first provides the devices of this one."""
     provide_devices(devices)
     return jax.process_count()
 
 
 def partition_spec(ndim: int) -> PartitionSpec:
-    """The PartitionSpec of an array with `ndim` axes: numbers on all devices, arrays in blocks."""
+    """The PartitionSpec of an array with `ndim` axes: numbers are replicated, arrays are divided into blocks."""
     if ndim < 2:
         return PartitionSpec(MESH_AXES) if ndim else PartitionSpec()
     return PartitionSpec(*[None] * (ndim - 2), *MESH_AXES)
 
 
 def parts_of_axes(ndim: int, layout: tuple[int, int]) -> tuple[int, ...]:
-    """The number of parts of each axis of the array of all blocks: `partition_spec` in numbers."""
+    """The number of parts into which `partition_spec` divides each axis of the array of all blocks."""
     return (*[1] * (ndim - 2), *layout) if ndim > 1 else (layout[0] * layout[1],) * ndim

@@ -22,22 +22,22 @@ from ..info import examine_run_files, find_records_file, list_facts
 from ..titles import run_name
 from .content import encode_drifters, encode_maps, encode_series, encode_spectra
 
-#: The usual fields of the page, as far as the file has them.
+#: The default fields of the page, as far as the file has them.
 PREFERRED_FIELDS = ("zeta", "eta", "speed", "eta_max")
 #: The files of which the page is made.
 TEMPLATE_SUFFIXES = ("html", "css", "js")
 
 
 def view(path, fields=None, output=None) -> Path:
-    """Write the page of a run, beside its data.
+    """Write the page of a run next to its data.
 
-    The page of a large run holds means over blocks of cells, and leaves out records evenly, to stay below about 50 MB.
-    It then reports this.
+    To stay below about 50 MB, the page of a large run holds means over blocks of cells and leaves out records evenly.
+    The page then says so.
 
     Args:
         path: run folder or NetCDF file.
         fields: names of fields; None: vorticity, sea level, speed and highest water, as far as the file has them.
-        output: file to write; None: view.html in the run folder, or NAME.html beside NAME.nc.
+        output: file to write; None: view.html in the run folder, or NAME.html next to NAME.nc.
 
     Returns:
         The file written.
@@ -79,12 +79,10 @@ def default_fields(data: netCDF4.Dataset) -> list[str]:
 
 
 def format_html_rows(pairs) -> str:
-    """Rows of HTML."""
     return "\n".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in pairs)
 
 
 def fill_template(content: dict, texts: dict[str, str]) -> str:
-    """The HTML."""
     html, css, script = (files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in TEMPLATE_SUFFIXES)
     encoded = base64.b64encode(zlib.compress(json.dumps(content, allow_nan=False).encode(), 9)).decode()
     for name, part in (texts | {"style": css, "program": script, "content": encoded}).items():

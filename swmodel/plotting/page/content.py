@@ -1,4 +1,4 @@
-"""What the page of a run shows, as page.js takes it: maps, time series, spectra; evenly thinned out where large."""
+"""The content of the page of a run, as page.js reads it: maps, time series, spectra; evenly thinned out if large."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from ..spectra_figure import MAX_DECADES
 from ..titles import make_title_formatter
 from ..tracks import drifters_file, read_tracks
 
-#: Most bytes of all maps before compression, and most cells of a map along its longer side.
+#: Largest number of bytes of all maps before compression, and of cells of a map along its longer axis.
 MAX_BYTES, MAX_CELLS = 40 * 10**6, 640
 #: Bytes from 0 to MAX_LEVEL are values between the ends of the colours; MISSING is land.
 MAX_LEVEL, MISSING = 253, 255
-#: Most numbers of a time series, and of all spectra together.
+#: Largest number of values of a time series, and of all spectra together.
 MAX_SERIES_POINTS, MAX_SPECTRA_VALUES = 2000, 10**6
-#: The files of series at places: the dimension of the places, and the variable that is shown.
+#: The files of series at stations and sections: the dimension of these, and the variable that is shown.
 SITE_FILES = {STATIONS: ("station", "eta"), SECTIONS: ("section", "transport")}
 
 
 def encode_maps(data: netCDF4.Dataset, names: list[str]) -> dict:
-    """The fields and the words above them; every n-th record, and the last."""
+    """The fields and their titles, for every n-th record and the last."""
     times, shape = record_times(data), data[field_names(data)[0]].shape[-2:]
     block = -(-max(shape) // MAX_CELLS)
     cells = int(np.prod([-(-length // block) for length in shape]))
@@ -49,7 +49,7 @@ def encode_maps(data: netCDF4.Dataset, names: list[str]) -> dict:
 
 
 def encode_field(data: netCDF4.Dataset, name: str, records: Sequence[int], block: int) -> dict:
-    """One field in some records, averaged over blocks: its look, its position, its bytes [record, y, x]."""
+    """One field in some records, averaged over blocks: its style, its position, its bytes [record, y, x]."""
     field_style = style.make_style(read_displayed_field(data, name, record) for record in records)
     low, high = field_style.limits
     levels = [
@@ -78,7 +78,7 @@ def encode_field(data: netCDF4.Dataset, name: str, records: Sequence[int], block
 
 
 def encode_ground(field: FieldMap, block: int) -> dict | None:
-    """The colours of ground, dry or not, [y, x] as three bytes; None: none floods."""
+    """The colours of ground, dry or not, [y, x] as three bytes; None if none floods."""
     if not field.ground:
         return None
     heights = average_blocks(np.ma.masked_array(np.ma.getdata(field.ground.values)), block)
@@ -89,7 +89,7 @@ def encode_ground(field: FieldMap, block: int) -> dict | None:
 
 
 def encode_drifters(data: netCDF4.Dataset, name: str) -> dict | None:
-    """Times and positions [time][drifter] on the axes of a field's map; null after the end. None: no drifters."""
+    """Times and positions [time][drifter] on the axes of a field's map, null after a track; None without tracks."""
     if not drifters_file(data).is_file():
         return None
     times, positions_by_time, count_text = read_tracks(data, read_displayed_field(data, name, 0))
@@ -101,7 +101,7 @@ def encode_drifters(data: netCDF4.Dataset, name: str) -> dict | None:
 
 
 def average_blocks(values: np.ma.MaskedArray, block: int) -> np.ma.MaskedArray:
-    """Means over blocks of cells that are not masked; the last blocks of rows and columns may be smaller."""
+    """Means over the cells of each block that are not masked; the last blocks of rows and columns may be smaller."""
     rows, columns = (np.arange(0, length, block) for length in values.shape)
 
     def block_sums(array):
@@ -113,13 +113,12 @@ def average_blocks(values: np.ma.MaskedArray, block: int) -> np.ma.MaskedArray:
 
 
 def quantise(values: np.ma.MaskedArray, low: float, high: float) -> np.ndarray:
-    """Bytes: the nearest of MAX_LEVEL + 1 values from `low` to `high`; values beyond are put at the ends."""
+    """Bytes: the nearest of MAX_LEVEL + 1 values from `low` to `high`, or the nearer end; MISSING where masked."""
     level = np.clip(np.rint((np.ma.filled(values, low).astype(float) - low) / (high - low) * MAX_LEVEL), 0, MAX_LEVEL)
     return np.where(np.ma.getmaskarray(values), MISSING, level).astype(np.uint8)
 
 
 def strip_math(label: str) -> str:
-    """A label without matplotlib's marks of mathematics."""
     return label.replace(r"$\zeta/f$", "ζ/f")
 
 
@@ -145,12 +144,12 @@ def encode_series(path: Path) -> Iterator[dict]:
 
 
 def evenly_spaced_indices(count: int, max_count: int) -> np.ndarray:
-    """The numbers below `count`, or evenly fewer: the first and the last are among them."""
+    """All integers below `count`, or `max_count` evenly spaced ones that include the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, max_count)).round().astype(int))
 
 
 def site_curves(data: netCDF4.Dataset, dimension: str, field: str) -> Iterator[series.Curve]:
-    """The series of a quantity at each place, of many at the first ones."""
+    """The series of a quantity at each station or section, or at the first MAX_PANELS."""
     indices, total = series.choose_sites(data, dimension), len(data.dimensions[dimension])
     count_text = f" ({len(indices)} of {total} {dimension}s)" if len(indices) < total else ""
     columns, *name_and_units = series.read_sites(data[field], indices)

@@ -12,7 +12,7 @@ async function inflate(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// At most about `most` numbers that read well, from low to high, each with its text.
+// About `most` round numbers from low to high, each with its text.
 function ticks(low, high, most) {
   const raw = (high - low) / most || 1, power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= raw * 0.999);
@@ -26,7 +26,7 @@ function ticks(low, high, most) {
 
 const power = (n) => `10${String(n).replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit])}`;
 
-// Powers of ten from low to high, every so many-th; where there are hardly any, multiples too.
+// At most `most` powers of ten from low to high; if there are hardly any, also 2 and 5 times these.
 function decades(low, high, most) {
   const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
   const every = Math.max(1, Math.ceil((last - first + 1) / most)), found = [];
@@ -41,7 +41,7 @@ function decades(low, high, most) {
 
 const digits = (x) => String(Number(x.toPrecision(4))).replace("-", "−");
 
-// A canvas of a height in pixels of the page, ready to draw on.
+// The drawing context of a canvas whose height is set, in pixels of the page.
 function prepareCanvas(canvas, height) {
   const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
   canvas.style.height = `${height}px`;
@@ -97,7 +97,7 @@ class Maps {
     document.body.dataset.drawn = `${field.name} ${record}`;
   }
 
-  // The record into an image of a pixel a cell, north up.
+  // Paints a record into an image with one pixel per cell, north up.
   paint(field, bytes, record) {
     const { rows, columns } = field, image = this.image, { ground } = this.content;
     image.width = columns;
@@ -116,7 +116,7 @@ class Maps {
     pen.putImageData(pixels, 0, 0);
   }
 
-  // The edge of the water, along the sides of cells.
+  // Draws the edge of the water along the faces of cells.
   coast(pen, { rows, columns }, bytes, record) {
     const { left, top, width, height } = this.box, dx = width / columns, dy = height / rows;
     const dry = (j, i) => bytes[(record * rows + j) * columns + i] === MISSING;
@@ -131,7 +131,7 @@ class Maps {
     pen.stroke();
   }
 
-  // The way of each drifter up to a time, and a dot where it is; lines across the end of a ring are left out.
+  // Draws the track of each drifter up to a time, and a dot where it is; lines across a periodic boundary are left out.
   tracks(pen, field, time) {
     const { drifters } = this.content, [west, east, south, north] = field.axes.edges, { left, top, width, height } = this.box;
     const past = (drifters?.places ?? []).filter((_, k) => drifters.times[k] <= time * (1 + 1e-12));
@@ -188,7 +188,7 @@ class Maps {
     }
   }
 
-  // The value under the pointer.
+  // Shows the value under the pointer.
   async read(event) {
     const { left, top, width, height } = this.box, field = this.field, [west, east, south, north] = field.axes.edges;
     const across = (event.offsetX - left) / width, up = 1 - (event.offsetY - top) / height;
@@ -203,7 +203,7 @@ class Maps {
   }
 }
 
-// A canvas below its label, among the others of a place.
+// Adds a canvas below its label to the element `place`.
 function addChart(place, label, about) {
   const box = document.createElement("div"), canvas = document.createElement("canvas"), name = document.createElement("h3");
   name.textContent = label;
@@ -214,7 +214,7 @@ function addChart(place, label, about) {
   return canvas;
 }
 
-// The frame of a chart with ticks [place in pixels, text] along both axes, and the unit of the axis below.
+// Draws the frame of a chart with ticks [place in pixels, text] along both axes, and the unit of the axis below.
 function frame(pen, { left, top, width, height }, across, up, unit) {
   pen.fillStyle = colour("--quiet");
   pen.textAlign = "right";
@@ -232,7 +232,7 @@ function frame(pen, { left, top, width, height }, across, up, unit) {
   pen.strokeRect(left + 0.5, top + 0.5, width, height);
 }
 
-// A line through points [x, y] in pixels; a gap where y is null.
+// Draws a line through points [x, y] in pixels, with gaps where y is null.
 function curve(pen, points, name) {
   pen.strokeStyle = colour(name);
   pen.lineWidth = 1.5;

@@ -1,4 +1,4 @@
-"""The water outside open boundaries: its cells, missing values, and the rate of waves that leave through it."""
+"""Boundary data: cells along open boundaries, missing values, and the rate at which waves leave through them."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from ...ocean.terms.boundary_data import (
 from .. import fields
 from ..fields import source_of, varies_in_time
 
-#: Largest difference of air pressure from the standard one, Pa; a larger one has other units or another zero.
+#: Largest plausible difference of air pressure from the standard one, Pa: beyond it units or reference are wrong.
 MAX_PRESSURE_DIFFERENCE_PA = 2e4
 
 
-#: With `gfb`, waves of rate w that leave at a rate r are stable to dt (r + WAVE_RATE_WEIGHT w) = 0.64. From eigenvalues
-#: of a linear basin: 0.41 in a corner of two open boundaries, 0.31 along one side, up to 0.35 for cells narrow along
-#: the side.
+#: With `gfb`, waves of rate w that leave at a rate r are stable up to dt (r + WAVE_RATE_WEIGHT w) = 0.64. Eigenvalues
+#: of a linear basin give 0.41 in a corner of two open boundaries, 0.31 along one boundary, and up to 0.35 where cells
+#: are narrow along it.
 WAVE_RATE_WEIGHT = 0.42
 
 
 class BoundaryCells(NamedTuple):
-    """The cells along an open boundary, [cells]: the outermost ones and those inside.
+    """The outermost cells along an open boundary and their inner neighbours, [cells].
 
     Attributes:
-        rows, columns: the numbers of both, [2] and [cells] or vice versa.
-        in_rows: whether both are rows.
-        lower_index: index of the cell in the west or the south, which has the number of the face between both.
+        rows, columns: the indices of both, [2] and [cells] or vice versa.
+        in_rows: whether both are rows: a boundary in the south or north.
+        lower_index: 0 or 1, which of both is the western or southern cell; the face between them has its index.
         is_open: whether both cells are water.
     """
 
@@ -50,7 +50,7 @@ class BoundaryCells(NamedTuple):
     is_open: np.ndarray
 
     def values_of_both(self, config, name: str) -> np.ndarray:
-        """Values of a field, or its first record, in the outermost and the inner cells, NaN if missing, [2, cells]."""
+        """Values of a field, or of its first record, in the outermost and inner cells, NaN if missing, [2, cells]."""
         if varies_in_time(config, name):
             source = source_of(config, name)
             return self.to_two_rows(
@@ -59,12 +59,12 @@ class BoundaryCells(NamedTuple):
         return self.to_two_rows(fields.evaluate(config, name, self.rows, self.columns))
 
     def to_two_rows(self, values) -> np.ndarray:
-        """Values in the rows and columns as [2, cells]."""
+        """Values [rows, columns] as [2, cells]."""
         values = np.broadcast_to(values, (self.rows.size, self.columns.size))
         return values if self.in_rows else values.T
 
     def face_values(self, config, name: str) -> np.ndarray:
-        """Values of a field on the faces between both cells, [cells], at centres their mean; see `values_of_both`."""
+        """Values on the faces between both cells, [cells]; the mean for fields at centres. See `values_of_both`."""
         both = self.values_of_both(config, name)
         return both.mean(axis=0) if location_of(name) == "centre" else both[self.lower_index]
 
@@ -78,7 +78,6 @@ class BoundaryCells(NamedTuple):
 
 
 def boundary_cells(config, name: str) -> BoundaryCells:
-    """The cells along a side."""
     grid, in_rows = config.grid, name in ("south", "north")
     along, last = np.arange(grid.nx if in_rows else grid.ny), (grid.ny if in_rows else grid.nx) - 1
     across = np.array([0, 1] if name in ("west", "south") else [last, last - 1])
@@ -89,12 +88,12 @@ def boundary_cells(config, name: str) -> BoundaryCells:
 
 
 def problems(config) -> Iterator[str]:
-    """Sides of land only, and fields without values where water enters."""
+    """Messages about open boundaries that are all land, and about boundary data without values where water enters."""
     for name, missing, cells in missing_in_sponge(config):
         if 2 * missing > cells:
             yield (
-                f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to it; "
-                "give more of it, or a narrower sponge (sponge.width, sponge.sides)"
+                f"input.{name}: has no value in {missing} of the {cells} cells of the sponge, which relaxes to it; "
+                "extend the field, or use a narrower sponge (sponge.width, sponge.sides)"
             )
     boundary_fields = boundary_data_names(config)
     for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
@@ -104,8 +103,8 @@ def problems(config) -> Iterator[str]:
         shallow = side.is_open & ~((depth[0] > 0) & (depth.mean(axis=0) > 0))
         if shallow.any():
             yield (
-                f"depth: must be above 0 m in the water outside, and in the mean of it and the cell inside, but is not "
-                f"at {side.describe_cells(shallow)}; give it, or make such cells land in input.mask"
+                f"depth: must be above 0 m in the outermost cell, and on average over it and the next one inside, but "
+                f"is not at {side.describe_cells(shallow)}; correct it, or make such cells land in input.mask"
             )
         yield from pressure_problems(config, side)
         for name in (name for name in boundary_fields if location_of(name) in ("centre", "v" if side.in_rows else "u")):
@@ -123,12 +122,12 @@ def problems(config) -> Iterator[str]:
                 )
                 yield (
                     f"input.{name}: has no value at {side.describe_cells(missing)}, where both outermost cells are "
-                    f"water; give it there, or make such cells land in input.mask{nearest}"
+                    f"water; give values there, or make such cells land in input.mask{nearest}"
                 )
 
 
 def pressure_problems(config, side: BoundaryCells) -> Iterator[str]:
-    """Air pressure over a side whose zero is not that of `open_boundaries.pressure`."""
+    """A message about air pressure along an open boundary that is far from `open_boundaries.pressure`."""
     if not uses_air_pressure(config):
         return
     standard, pressure = config.open_boundaries.pressure, side.face_values(config, "air_pressure")
@@ -137,14 +136,12 @@ def pressure_problems(config, side: BoundaryCells) -> Iterator[str]:
         height = difference.max() / (config.physics.density * config.physics.gravity)
         yield (
             f"open_boundaries.pressure: is {standard:g} Pa, but air_pressure is {pressure[difference.argmax()]:g} Pa "
-            f"at {side.describe_cells(np.arange(difference.size) == difference.argmax())}, {height:.3g} m of water "
-            "off; give the pressure "
-            'under which the level outside holds, or "none"'
+            f"at {side.describe_cells(np.arange(difference.size) == difference.argmax())}, a difference of "
+            f'{height:.3g} m of water; give the air pressure to which the boundary level refers, or "none"'
         )
 
 
 def remarks(config) -> Iterator[str]:
-    """Remarks on the water outside."""
     yield from level_without_current(config)
     yield from incomplete_tides(config)
     for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
@@ -152,7 +149,7 @@ def remarks(config) -> Iterator[str]:
 
 
 def filled_from_nearest_water(config, side: BoundaryCells) -> Iterator[str]:
-    """Points of a side that take values from the nearest water of a file, as the file has land there."""
+    """A remark on points of an open boundary where the file has land, which take the values of the nearest water."""
     constant_names = [name for name in boundary_data_names(config) if not varies_in_time(config, name)]
     distances = {
         name: fields.replacement_distances(config, name, side.rows, side.columns)[0] for name in constant_names
@@ -162,49 +159,49 @@ def filled_from_nearest_water(config, side: BoundaryCells) -> Iterator[str]:
         max_distance = max(part.max() for part in distances.values() if part.size)
         yield (
             f"input.{name}: its file has land at {distances[name].size} points of the {side.name} side, which take "
-            f"values of the nearest water, up to {max_distance:.3g} degrees away"
+            f"the values of the nearest water, up to {max_distance:.3g} degrees away"
         )
 
 
 def level_without_current(config) -> Iterator[str]:
-    """Tides, and sea level that varies in time, without a current outside, so that only half enters."""
+    """Remarks on tides and varying sea level at open boundaries without a current, of which only half enters."""
     axes = sorted({AXIS_OF_SIDE[side] for side in config.open_boundaries.sides})
     flows = {axis: [f"boundary_{flow}_{axis}" for flow in ("transport", "current")] for axis in axes}
     axes = [axis for axis in axes if not any(varies_in_time(config, name) for name in flows[axis])]
-    consequence = "a wave that nothing reflects enters with half of its level"
+    consequence = "waves that are not reflected enter with half of their height"
     arrays = [array for array in TRANSPORTS if array[-1] in axes]
     missing = {name: [array for array in arrays if not has_values(config, name, array)] for name in tide_names(config)}
     if without_transport := [name for name in missing if missing[name]]:
         keys = " and ".join(f"input.{array}" for array in missing[without_transport[0]])
         yield (
-            f"open_boundaries: the tide outside has a level and no transport of {', '.join(without_transport)}: "
+            f"open_boundaries: the tide has a level but no transport for {', '.join(without_transport)}: "
             f"{consequence}; give {keys}"
         )
     if axes and varies_in_time(config, "boundary_level"):
         keys = " and ".join(f"input.boundary_current_{axis} (or boundary_transport_{axis})" for axis in axes)
-        yield f"input.boundary_level: varies in time, without a current: {consequence}; give {keys}"
+        yield f"input.boundary_level: varies in time, but there is no boundary current: {consequence}; give {keys}"
 
 
 def incomplete_tides(config) -> Iterator[str]:
-    """Tides with transports only, with amplitudes that files replace, or with lags of files without a date."""
+    """Remarks on tides with transports only, amplitudes that files replace, and phase lags without a start date."""
     options, files = config.open_boundaries, [array for array in ARRAYS if any(getattr(config.input, array))]
     without_level = [
         name for name in tide_names(config) if not any(options.amplitude) and not has_values(config, name, LEVEL)
     ]
     if without_level:
         yield (
-            f"open_boundaries: {', '.join(without_level)} has a transport and no level: half of it enters; give "
-            f"input.{LEVEL}"
+            f"open_boundaries: {', '.join(without_level)} has a transport but no level, so that half of it enters; "
+            f"give input.{LEVEL}"
         )
     if options.amplitude and LEVEL in files:
         replaced = [name for name in tide_names(config) if has_values(config, name, LEVEL)]
-        yield f"open_boundaries.amplitude: has no effect for {', '.join(replaced)}, as input.{LEVEL} gives these tides"
+        yield f"open_boundaries.amplitude: has no effect for {', '.join(replaced)}: input.{LEVEL} gives these tides"
     if files and not config.time.start:
-        yield f"input.{files[0]}: its lags refer to the start of the run; give time.start for lags behind Greenwich"
+        yield f"input.{files[0]}: lags refer to the start of the run; give time.start for lags relative to Greenwich"
 
 
 def missing_in_sponge(config) -> Iterator[tuple[str, int, int]]:
-    """Fields that do not cover their sponge: name, number of cells without a value, number of all its cells."""
+    """Boundary data that do not cover the sponge: name, number of cells without a value, number of all its cells."""
     if not (config.open_boundaries.sides and sponge.is_active(config.sponge)):
         return
     grid, columns = config.grid, np.arange(config.grid.nx)
@@ -223,19 +220,19 @@ def missing_in_sponge(config) -> Iterator[tuple[str, int, int]]:
 
 
 def boundary_data_names(config) -> list[str]:
-    """The fields of the water outside that the run has."""
     return [row.name for row in TERMS["open_boundaries"].coefficients if fields.has_field_source(config, row.name)]
 
 
 def radiation_rate(config, forward: bool) -> float:
-    """The fastest rate at which a cell empties through its faces of open boundaries, s-1.
+    """The fastest rate at which a cell empties through its faces on open boundaries, s-1.
 
-    A face gives sqrt(g H) (3/2 - min(1, H_2/H)/2) / d. Here H is its depth, H_2 that of the next face inside, 0 if it
-    is closed, and d the length of the cell across the side. The level at the face is 3/2 of the cell minus 1/2 of the
-    next one. The next one follows the cell if waves between them are as fast as through the face.
+    A face contributes sqrt(g H) (3/2 - min(1, H_2/H)/2) / d. H is its depth, H_2 that of the next face inside (0 if it
+    is closed), and d the length of the cell across the boundary. This is because the level at the face is 3/2 of that
+    in the cell minus 1/2 of that in the next one, which follows the cell if waves between them are as fast as those
+    through the face.
 
-    The forward-backward stepper (`forward`) is less stable where waves arrive in such a cell: WAVE_RATE_WEIGHT of the
-    rate of the shortest ones, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
+    The forward-backward stepper (`forward`) is less stable where waves arrive in such a cell: WAVE_RATE_WEIGHT times
+    the rate of the shortest waves, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
     """
     grid, rate_of_cell = config.grid, {}
     for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):

@@ -1,4 +1,4 @@
-"""The extremes of a run's fields and their errors, from one sweep over bands of rows."""
+"""The extremes of a run's fields, and values that it cannot use, from one sweep over bands of rows."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from .. import fields
 from ..setup import Setup
 from .boundary_data import radiation_rate
 
-#: Air pressures on the Earth, hPa.
+#: Range of air pressures on the Earth, hPa.
 TYPICAL_HECTOPASCALS = 870.0, 1085.0
 
 
 @dataclass
 class FieldExtremes:
-    """Least and largest values on water and open faces, and errors.
+    """Smallest and largest values on water and open faces, and problems with them.
 
     Attributes:
-        ranges: {field, rate of `process_rates`, dx or dy: (least, largest)}, SI units; with the mask where there is
-            land.
-        problems: {field: line with its first unusable value}.
+        ranges: {field, mask, rate of `process_rates`, dx or dy: (smallest, largest)}, SI units.
+        problems: {field: message about its first unusable value}.
         fastest_cell: the cell with the largest `wave_rate`, in words; "" without water.
     """
 
@@ -40,11 +39,11 @@ class FieldExtremes:
         return any(largest > 1.1 * least for least, largest in (self.ranges[name] for name in ("h", "dx", "dy")))
 
     def max_abs(self, name: str) -> float:
-        """Largest modulus of a field; 0 if no point has a value."""
+        """Largest absolute value of a field; 0 if no point has a value."""
         return max(abs(value) for value in self.ranges.get(name, (0.0,)))
 
     def include(self, name: str, values, water: np.ndarray, first_row: int, variable: Variable | None = None) -> None:
-        """Add a band's values where `water` is not zero; `variable` has their limits, None for a rate."""
+        """Add a band's values where `water` is not zero; `variable` gives their limits (None for a rate)."""
         values = np.atleast_2d(values)
         shape = np.broadcast_shapes(values.shape, water.shape)
         selected = values if water.all() else np.broadcast_to(values, shape)[np.broadcast_to(water > 0, shape)]
@@ -58,7 +57,7 @@ class FieldExtremes:
 
 
 def is_unusable(variable: Variable, values: np.ndarray) -> np.ndarray:
-    """Where values are not finite, below the limit of the entry, or above it."""
+    """Where values are not finite, or outside the limits of the variable."""
     bad = ~np.isfinite(values)
     if variable.min_value is not None:
         bad |= values <= variable.min_value if variable.exclusive_min else values < variable.min_value
@@ -66,7 +65,7 @@ def is_unusable(variable: Variable, values: np.ndarray) -> np.ndarray:
 
 
 def problem_line(variable: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
-    """The line about a field beyond its limits, with the first such cell."""
+    """The message about a field with unusable values, which names the first such cell."""
     comparison = "above" if variable.exclusive_min else "at least"
     bound = "finite" if variable.min_value is None else f"{comparison} {variable.min_value:g} {variable.units}"
     bound += "" if variable.max_value is None else f" and at most {variable.max_value:g}"
@@ -79,11 +78,11 @@ def problem_line(variable: Variable, values: np.ndarray, water: np.ndarray, firs
 
 
 def pressure_unit_problem(name: str, least: float, largest: float) -> str:
-    """The line about an air pressure all over the grid that is typical of hPa, not of Pa; "" for none."""
+    """The message about an air pressure whose values on the whole grid look like hPa, not Pa; "" for none."""
     if name != "air_pressure" or not TYPICAL_HECTOPASCALS[0] <= least <= largest <= TYPICAL_HECTOPASCALS[1]:
         return ""
-    statement = f"is {least:g} to {largest:g} Pa, which look like hPa"
-    return f"input.{name}: {statement}: write that unit, or multiply the values by 100"
+    statement = f"is {least:g} to {largest:g} Pa, which looks like hPa"
+    return f"input.{name}: {statement}: correct the unit, or multiply the values by 100"
 
 
 def survey(setup: Setup) -> FieldExtremes:
@@ -102,13 +101,12 @@ def survey(setup: Setup) -> FieldExtremes:
         extremes.problems["depth"] += "; " + (
             'are they heights? then the variable needs the attribute positive = "up"'
             if extremes.ranges["depth"][1] < 0
-            else "land is where the file has no value, or input.mask is 0; low land floods with drying.active=true"
+            else "mark land by missing values or by input.mask = 0; with drying.active=true low land can flood"
         )
     return extremes
 
 
 def survey_band(setup: Setup, extremes: FieldExtremes, rows: np.ndarray) -> None:
-    """Include one band of rows."""
     config, terms, columns = setup.config, setup.scheme.active_terms, np.arange(setup.shape[1])
     # One row and column more, for the faces on the north and east sides.
     wet = fields.wet_mask(config, [*rows, rows[-1] + 1], [*columns, len(columns)])
@@ -152,18 +150,18 @@ def survey_band(setup: Setup, extremes: FieldExtremes, rows: np.ndarray) -> None
         extremes.fastest_cell = f"{place}, {h:.4g} m of water in a cell of {dx:.4g} by {dy:.4g} m"
 
 
-#: The forward-backward stepper in a current. CURRENT_RATIOS are rates of advection over those of the shortest waves.
-#: DT_REDUCTIONS are by how much the largest time step is shorter than for waves at rest (`stability.stability_limit`,
-#: all wavelengths).
+#: The forward-backward stepper in a current. CURRENT_RATIOS are advection rates over rates of the shortest waves.
+#: DT_REDUCTIONS are the factors by which the largest time step is shorter than without a current
+#: (`stability.stability_limit`, all wavelengths).
 CURRENT_RATIOS = (0.0, 0.03, 0.04, 0.05, 0.1, 0.2, 0.4, 0.5, 0.7, 1.0, 4.0)
 DT_REDUCTIONS = (1.0, 1.006, 1.033, 1.067, 1.235, 1.512, 1.997, 3.462, 4.686, 5.077, 10.17)
 
 
 def effective_wave_rate(waves, advection, forward: bool, xp):
-    """The rate of waves at rest, s-1, whose largest time step is that of `waves` in a current, cell by cell.
+    """The rate of waves without a current that have the largest time step of `waves` in a current, s-1, per cell.
 
-    Waves of length 2 pi / k have the rate sin(k dx / 2) of the shortest waves, and sin(k dx) of advection. For most
-    steppers the largest sum of both counts. The forward-backward stepper has a limit of its own for waves.
+    Waves of length 2 pi / k have sin(k dx / 2) times the rate of the shortest waves, and sin(k dx) times the rate of
+    advection. For most steppers the largest sum of both counts; the forward-backward stepper has a limit of its own.
     """
     ratio = advection / xp.where(waves > 0, waves, xp.inf)
     factor_without_waves = DT_REDUCTIONS[-1] / CURRENT_RATIOS[-1] if forward else 1.0  # for advection without waves
@@ -182,20 +180,21 @@ def effective_wave_rate(waves, advection, forward: bool, xp):
 def process_rates(scheme, values: dict, dx, dy) -> dict:
     """Rates of gravity waves in a current, and of the PROCESSES of terms, in each cell, s-1: {`wave_rate`: ...}.
 
-    The current may be fast where the layer is thin. In the published jet, the largest speed and the largest thickness
-    together would forbid the published time step. `values`: h, |u|, |v|, gravity, coefficients and built fields.
+    Each cell counts by itself, because currents may be fast where the layer is thin: in the published jet, the
+    largest speed and the largest thickness together would forbid the published time step. `values`: h, |u|, |v|,
+    gravity, coefficients and built fields.
     """
     h, terms = values["h"], scheme.active_terms
     xp = h.__array_namespace__()
     waves = xp.sqrt(xp.maximum(h, 0) * (4 * values["gravity"] * (1 / dx**2 + 1 / dy**2)))
     values = values | {"h": xp.where(h > 0, h, xp.inf)}
-    # Along the diagonal |u|/dx + |v|/dy; more where the current runs along an axis, and waves in all directions.
+    # This is |u|/dx + |v|/dy for a diagonal current, and more for one along an axis: waves run in all directions.
     advection = xp.sqrt(2 * ((values["u"] / dx) ** 2 + (values["v"] / dy) ** 2))
     rates = {"wave_rate": effective_wave_rate(waves, advection, scheme.forward_backward, xp)}
     for process in PROCESSES:
         acting = [term for term in terms if term.rate and term.process == process]
-        acting = [term for term in acting if not (scheme.drying and term.damping)]  # implicit where it is fast
-        separate_rates = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # of a separate field
+        acting = [term for term in acting if not (scheme.drying and term.damping)]  # implicit where they are fast
+        separate_rates = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # of fields of their own
         summed_rate = sum(term.rate(values, dx, dy) for term in acting if not term.prognostic)
         rates[f"{process}_rate"] = summed_rate + reduce(xp.maximum, separate_rates, 0.0)
     return rates

@@ -1,8 +1,8 @@
-"""Which time steps are stable: limits of the steppers on linear equations, and the rates of a configuration.
+"""Stable time steps: limits of the steppers for linear equations, and the rates of a configuration.
 
-A Mode of the linear equations is dh/dt = -i w u + l h, du/dt = -i w h + l u: waves of rate w, and everything else at a
-complex rate l: damping on the negative real axis, rotation and advection on the imaginary one. A step of the stepper
-itself multiplies (h, u) and its memory by a matrix; dt is stable where no eigenvalue leaves the unit circle.
+A Mode of the linear equations is dh/dt = -i w u + l h, du/dt = -i w h + l u: waves of rate w, and all other processes
+at a complex rate l, negative for damping, imaginary for rotation and advection. One step of the stepper multiplies
+(h, u) and the memory of the stepper by a matrix; dt is stable if no eigenvalue leaves the unit circle.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, chapters 2 and 3.
 """
@@ -21,33 +21,33 @@ from ...ocean.terms import PROCESSES
 from ...ocean.timestep import ForwardBackwardInputs
 from ..setup import coriolis, method_of_options
 
-#: Rates of upwind differences over |u|/dx, for waves of all lengths along one axis: a circle.
+#: Rates of upwind differences divided by |u|/dx, for waves of all lengths along one axis: they lie on a circle.
 UPWIND_RATES = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
 
-#: The process whose rates depend on the depth and the lengths of a cell.
+#: The process whose rate depends on the depth and the size of a cell.
 WAVE_PROCESS = "gravity waves and advection"
 
-#: The automatic time step over the largest stable one: currents may grow.
+#: Ratio of the automatic time step to the largest stable one, because currents may grow.
 DT_SAFETY_FACTOR = 0.6
 
-#: A time step with at most this many digits is preferred to a longer one, for at most this fraction of more steps.
+#: A time step with at most this many digits is preferred to a longer one if it needs at most this fraction more steps.
 MAX_PREFERRED_DIGITS, MAX_STEP_INCREASE = 8, 0.1
 
-#: Time steps that are tried, and digits of one that need not divide an interval.
+#: Most time steps that are tried, and significant digits of one that need not divide an interval.
 MAX_CANDIDATES, DT_DIGITS = 10_000, 3
 
 #: Unit of intervals in the search for a common divisor, s.
 TICK_SECONDS = 1e-6
 
-#: The number of a step after those that start the stepper.
+#: The number of a step at which the stepper has its full memory.
 STEP_AFTER_START = 9
 
-#: Growth per step that counts as none: round-off of double roots, and growth too slow for any run.
+#: Growth per step that is ignored: round-off of double roots, and growth too slow to matter in any run.
 GROWTH_TOLERANCE = 1e-6
 
 
 class Mode(NamedTuple):
-    """A solution of the linear equations: rates, s-1."""
+    """A solution of the linear equations, given by its rates, s-1."""
 
     wave_rate: float  # of gravity waves
     local_rate: complex = 0.0  # of all that acts on h and u alone
@@ -58,12 +58,12 @@ class Mode(NamedTuple):
         return max(abs(self.wave_rate), abs(self.local_rate))
 
     def scaled(self, factor: float) -> Mode:
-        """The same with its rates multiplied."""
+        """The Mode with both rates multiplied by `factor`."""
         return Mode(self.wave_rate * factor, complex(self.local_rate) * factor)
 
 
 class ModeState(NamedTuple):
-    """The fields of a Mode: a State of which a stepper takes steps."""
+    """The fields of a Mode: a State that a stepper can advance."""
 
     h: np.ndarray
     u: np.ndarray
@@ -104,16 +104,16 @@ def stability_limit(mode: Mode, time) -> float:
 class Rates(NamedTuple):
     """The fastest rates of a run, s-1."""
 
-    waves: float  # gravity waves in a current, 2 c sqrt(1/dx² + 1/dy²) `extremes.effective_wave_rate`
+    waves: float  # gravity waves, 2 c sqrt(1/dx² + 1/dy²), in a current (`extremes.effective_wave_rate`)
     inertial: float  # |f|
     drag: float  # terms that damp all motion: bottom drag and sponge
     friction: float  # terms that damp the shortest waves: 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
     transport: float  # upwind transport by the current, |u|/dx + |v|/dy
-    radiation: float  # waves that leave through open boundaries, `radiation`
+    radiation: float  # waves that leave through open boundaries, `boundary_data.radiation_rate`
 
 
 def fastest_rates(config, extremes) -> Rates:
-    """The fastest rates of a configuration with the given FieldExtremes of its initial state."""
+    """The fastest rates of a configuration, from the FieldExtremes of its initial state."""
     if has_rotated_pole(config.grid) and not (config.physics.f0 or config.physics.beta):
         inertial = 2 * config.grid.rotation
     else:  # |f| is largest at the southern or the northern edge
@@ -123,7 +123,7 @@ def fastest_rates(config, extremes) -> Rates:
 
 
 def max_stable_dt(config, extremes) -> tuple[float, str]:
-    """The largest stable time step, s, and the process that sets it."""
+    """The largest stable time step, s, and the process that limits it."""
     rate, time = fastest_rates(config, extremes), config.time
     damping = rate.friction + rate.drag
     limits = {
@@ -144,7 +144,7 @@ def max_stable_dt(config, extremes) -> tuple[float, str]:
 
 
 def dt_of_waves(config, extremes) -> float:
-    """The time step for the waves of the initial state, s: DT_SAFETY_FACTOR of the largest stable one, or for
+    """The time step for the waves of the initial state, s: DT_SAFETY_FACTOR times the largest stable one, or with
     `time.cfl`
 
         dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²))
@@ -160,7 +160,7 @@ def dt_of_waves(config, extremes) -> float:
 
 
 def dt_from_state(config, extremes) -> float:
-    """`dt_of_waves`, within half the limits of slower processes and 0.8 of that of waves through open boundaries, s."""
+    """`dt_of_waves`, but at most half the limit of slower processes and 0.8 of that of open boundaries, s."""
     rate, dt = fastest_rates(config, extremes), dt_of_waves(config, extremes)
     damping = -rate.friction - rate.drag
     radiation_limit = stable_dt_of_modes(config.time, Mode(0, damping - rate.radiation))
@@ -191,8 +191,8 @@ def automatic_dt(config, extremes) -> float:
 def dividing_dt(every: float, dt: float, records: int) -> tuple[float, int]:
     """A time step of at most dt that divides `every`, and the number of its steps in `every`.
 
-    It is the longest whose multiples have no rounding error in `records` records, or a slightly shorter one with few
-    digits. Model time is such a multiple, and readers show its last bit as a nanosecond.
+    It is the longest whose multiples have no rounding error over `records` records, or a slightly shorter one with few
+    digits. Times in files are such multiples, and programs show an error in the last bit as a nanosecond.
     """
 
     def is_exact(steps: int) -> bool:

@@ -1,4 +1,4 @@
-"""The fields and the land mask of a run in any rows and columns of the grid, so that a rank builds only its block."""
+"""The fields and the land-sea mask of a run in any rows and columns, so that each rank builds only its block."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from .vectors import VECTOR_COMPONENTS as VECTOR_COMPONENTS
 from .vectors import has_field_source as has_field_source
 from .vectors import source_along_axes
 
-#: Most cells in a band of rows, where the whole grid is checked.
+#: Most cells in a band of rows when the whole grid is checked.
 MAX_CELLS_PER_BAND = 2**17
 
-#: What an uplift of a metre at the start adds: water is lifted with the floor, and keeps its thickness.
+#: Changes per metre of uplift at the start: the water is lifted with the sea floor and keeps its thickness.
 CHANGE_PER_UPLIFT = {"depth": -1.0, "eta": 1.0}
 
-#: Step (rows, columns) to the cell across the face, of fields on faces.
+#: For fields on faces: offset (rows, columns) of the cell across the face.
 STEP_ACROSS_FACE = {"u": (0, 1), "v": (1, 0)}
 
 
 def row_bands(grid) -> Iterator[np.ndarray]:
-    """The rows of the grid in bands of at most CELLS cells, which bounds the memory."""
+    """The rows of the grid in bands of at most MAX_CELLS_PER_BAND cells, which bounds the memory."""
     step = max(1, MAX_CELLS_PER_BAND // grid.nx)
     for first in range(0, grid.ny, step):
         yield np.arange(first, min(first + step, grid.ny))
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
-    """Values of a field in the given row and column numbers, wrapped round the rings; float64, SI units.
+    """Values of a field in the given rows and columns; float64, SI units.
 
     On land, missing values and heights of land become `physics.depth` in the depth, zero in other fields. On water
-    they stay, and the check of the configuration reports them. Without a mask, cells without a value in the file of
-    depths are land. Beside open boundaries a missing value of a file on a sphere is the nearest one in it. A field that
+    they stay, and the check of the configuration reports them. Without a mask, cells without a value in the depth file
+    are land. Along open boundaries, a value missing in a file on a sphere is replaced by the nearest one. A field that
     varies in time is zero here: its values come from records (`varying`).
 
     Args:
         name: one of `ocean.table.INPUT_FIELDS`.
-        rows, columns: integer sequences; numbers beyond the grid continue on its other side.
+        rows, columns: integer sequences; numbers beyond the grid wrap around to its other side.
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
     if varies_in_time(config, name):
@@ -59,14 +59,14 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     if name in CHANGE_PER_UPLIFT and has_field_source(config, "uplift"):
         if config.physics.reduced_gravity:
             raise InputError(
-                "uplift: has no meaning with physics.reduced_gravity, whose layer does not touch the floor"
+                "uplift: has no meaning with physics.reduced_gravity, because the layer is not on the sea floor"
             )
         return values + CHANGE_PER_UPLIFT[name] * evaluate(config, "uplift", rows, columns)
     return values
 
 
 def evaluate_record(config, name: str, rows, columns, record: int, source) -> np.ndarray:
-    """See `evaluate`, for a record of a field with a known source; NaN where values are missing on water."""
+    """As `evaluate`, for one record of a field from `source`; NaN where values are missing on water."""
     values = evaluate_unfilled(config, name, rows, columns, record, source)
     if (missing := missing_in_file(config, name, source, values, rows, columns)) is not None:
         values = evaluate_unfilled(config, name, rows, columns, record, source, missing)
@@ -74,16 +74,13 @@ def evaluate_record(config, name: str, rows, columns, record: int, source) -> np
 
 
 def evaluate_unfilled(config, name: str, rows, columns, record: int = 0, source=None, fill=None) -> np.ndarray:
-    """Values of a field along the axes of the grid, wrapped round the rings; NaN where missing.
-
-    `record`, `fill`: see `kinds.FieldSource`. `field`: its source, where that is known.
-    """
+    """As `evaluate_record`, with NaN where values are missing; for `fill` see `FieldSource.read`."""
     grid, (rows, columns) = config.grid, (np.asarray(each) for each in (rows, columns))
     return source_along_axes(config, name, source).read(rows % grid.ny, columns % grid.nx, record, fill=fill)
 
 
 def evaluate_mask(config, source, rows, columns) -> np.ndarray:
-    """1 on water, 0 on land, from a mask, or from a table of depths, where missing values are land."""
+    """1 on water, 0 on land, from a mask, or from a table of depths in which missing values are land."""
     if isinstance(source, ConstantSource) and source_of(config, "depth").is_table:
         return np.isfinite(evaluate_unfilled(config, "depth", rows, columns)).astype(np.float64)
     values = evaluate_unfilled(config, "mask", rows, columns, source=source)
@@ -100,7 +97,7 @@ def evaluate_mask(config, source, rows, columns) -> np.ndarray:
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
-    """The values, where numbers replace NaN and depths that are not positive on land and its closed faces."""
+    """The values with numbers in place of NaN, and of depths that are not positive, on land and closed faces."""
     missing = ~(values > 0) if name == "depth" and not config.drying.active else np.isnan(values)
     if not missing.any():
         return values
@@ -120,7 +117,7 @@ def initial_thickness(config, depth, eta):
 
 
 def missing_in_file(config, name: str, source, values, rows, columns) -> np.ndarray | None:
-    """Points [rows, columns] of the water outside where a file on a sphere lacks a value; None: nowhere."""
+    """Where a file on a sphere lacks values of boundary data, [rows, columns]; None: nowhere."""
     from_file = isinstance(source, FileSource) and not source.varies_in_time
     if not name.startswith("boundary_") or not from_file or not is_spherical(config.grid) or np.isfinite(values).all():
         return None
@@ -129,7 +126,7 @@ def missing_in_file(config, name: str, source, values, rows, columns) -> np.ndar
 
 
 def replacement_distances(config, name: str, rows, columns) -> tuple[np.ndarray, float]:
-    """Distances of the values that replace missing ones of the outside, and their limit, degrees of arc."""
+    """Distances to the values that replace missing boundary data, and their limit, degrees of arc."""
     source = source_of(config, name)
     values = evaluate_unfilled(config, name, rows, columns, source=source)
     if (missing := missing_in_file(config, name, source, values, rows, columns)) is None:
@@ -139,7 +136,7 @@ def replacement_distances(config, name: str, rows, columns) -> tuple[np.ndarray,
 
 
 def open_boundary_mask(config, location: str, rows, columns) -> np.ndarray:
-    """1 on the faces of open boundaries, or at centres beside them, else 0; float64 [rows, columns].
+    """1 on the faces of open boundaries, or at centres next to them, else 0; float64 [rows, columns].
 
     These faces lie between an outermost wet cell and the next wet one, except at corners of two open boundaries.
     """
@@ -160,20 +157,18 @@ def open_boundary_mask(config, location: str, rows, columns) -> np.ndarray:
 
 
 def wet_mask(config, rows, columns) -> np.ndarray:
-    """1 on water, 0 on land, on water outside and beyond walls, [rows, columns] or broadcast to it; float64."""
+    """1 on water, 0 on land, in outermost cells at open boundaries and beyond walls; broadcasts to [rows, columns]."""
     return water_mask(config, rows, columns, 1)
 
 
 def water_mask(config, rows, columns, margin: int = 0) -> np.ndarray:
-    """As `wet`, but 1 on water outside, too, except in `margin` rows along open boundaries."""
+    """As `wet_mask`, but 0 only in the `margin` outermost rows or columns along open boundaries."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     return domain_mask(config, rows, columns, margin) * (evaluate(config, "mask", rows, columns) != 0)
 
 
 def domain_mask(config, rows, columns, margin: int) -> np.ndarray:
-    """1 within the domain, without the `margin` outermost rows or columns along open boundaries; [rows, columns] or
-    less.
-    """
+    """1 in the domain without `margin` rows or columns along open boundaries, else 0; broadcasts to [rows, columns]."""
     grid, masks = config.grid, []
     for numbers, cells, is_periodic, (low, high) in (
         (rows, grid.ny, grid.periodic_y, ("south", "north")),
@@ -186,7 +181,7 @@ def domain_mask(config, rows, columns, margin: int) -> np.ndarray:
 
 
 def boundary_water_masks(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
-    """1 on water outside in the west and east, and in the south and north; [rows, columns], or [1, 1] if none."""
+    """1 on outermost water at open boundaries, in west and east, and in south and north; [1, 1] if there are none."""
     grid, sides, masks = config.grid, config.open_boundaries.sides, []
     rows, columns = np.asarray(rows)[:, None], np.asarray(columns)[None, :]
     for numbers, cells, low, high in ((columns, grid.nx, "west", "east"), (rows, grid.ny, "south", "north")):

@@ -1,6 +1,6 @@
 """Sources of a field: a number, a function of the points, a table, a file, or records in time; `source_of` chooses one.
 
-Each is read in rows and columns within the grid, along its own axes: NaN where it has no value.
+Each is read in rows and columns within the grid, vector components along its own axes; missing values are NaN.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .netcdf_input import InputError, open_variable, series
 from .netcdf_input.input_entry import parse_entry
 from .start_state import read_state_field
 
-#: Largest distance of a record from its step, in time steps, that counts as rounding.
+#: Largest distance between a record and a whole step that counts as rounding, in time steps.
 MAX_RECORD_ROUNDING_STEPS = 1e-6
 
 
@@ -34,28 +34,28 @@ class FieldSource:
     """A kind of source of a field; `label` names it in messages.
 
     Attributes:
-        is_table: whether it is a table of values, where missing depths are land.
-        varies_in_time: whether it has records in time. Then `record_at(step)` has the number of the last record at or
-            before the start of a step, and the Span to the next one. `date(record)` is a date in words.
+        is_table: whether it is a table of values, in which missing depths are land.
+        varies_in_time: whether it has records in time. Then `record_at(step)` returns the number of the last record at
+            or before the start of a step, and the RecordInterval to the next one; `date(record)` returns its date.
     """
 
     is_table: Any = False
     varies_in_time: Any = False
 
     def pole(self, record: int = 0) -> tuple[float, float] | None:
-        """The pole of the axes of a vector component; None: the Earth's, eastward and northward."""
+        """The pole of the axes of a vector component; None: the Earth's, for eastward and northward components."""
         return None
 
     def check(self) -> None:
-        """InputError: a file does not hold the field on this grid."""
+        """Raise InputError if a file does not hold the field on this grid."""
 
     def read(self, rows, columns, record: int = 0, location: str = "", fill=None) -> np.ndarray:
         """Values in rows and columns within the grid, float64 that broadcast to them; NaN where missing.
 
         Args:
-            record: its number in time.
+            record: number of the record in time.
             location: location of the points, if not that of the field.
-            fill: [rows, columns] where the nearest value of a file replaces a missing one; None: nowhere.
+            fill: where the nearest value of a file replaces a missing one, [rows, columns]; None: nowhere.
         """
         raise NotImplementedError
 
@@ -65,11 +65,11 @@ class PythonField:
     """A checked field from Python, part of the configuration.
 
     Attributes:
-        value: function of the points, also of t, or {location: values [ny, nx], "" for any}, or a DataArray with
-            records in time. None: the case's function. An axis of length one has one value for all cells.
-        varies_in_time: whether it varies in time; restart files do not have such fields.
+        value: function of the points (and of t), {location: values [ny, nx]} with "" for any location, or a DataArray
+            with records in time; None: the function of the case. An axis of length one has one value for all cells.
+        varies_in_time: whether it varies in time; restart files do not contain such fields.
         is_table: see FieldSource.
-        checksum: the SHA-256 of its values in the record of a run; "" for none.
+        checksum: the SHA-256 of its values that a run has recorded; "" for none.
     """
 
     value: Any
@@ -91,7 +91,7 @@ class ConstantSource(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class FormulaSource(FieldSource):
-    """A function of the Points; in time also of t, s since the start of the run: a record `every` so many seconds."""
+    """A function of the Points; if it varies in time also of t, s since the start, with a record every `every` s."""
 
     config: Any
     name: str
@@ -138,7 +138,7 @@ class TableSource(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class FileSource(FieldSource):
-    """A variable of a file from an entry of [input]; see `netcdf_input`."""
+    """A variable of a file, named by an entry of [input]; see `netcdf_input`."""
 
     config: Any
     name: str
@@ -158,7 +158,7 @@ class FileSource(FieldSource):
             pass
 
     def variable_at(self, location: str = ""):
-        """The row of the field in the table of variables, at this location."""
+        """The Variable of the field, at this location."""
         variable = variable_in_run(self.name, self.config.physics)
         return variable._replace(location=location or variable.location)
 
@@ -173,7 +173,7 @@ class FileSource(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class RestartSource(FieldSource):
-    """An initial field by the state in a restart file, `input.state`."""
+    """An initial field from the state in a restart file, `input.state`."""
 
     config: Any
     name: str
@@ -192,7 +192,7 @@ class RestartSource(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class RecordsSource(FileSource):
-    """A variable with dates: `text` is the entry of [input], or the name of `array`; without an array, files."""
+    """Records with dates, from files, with `text` the entry of [input], or from a DataArray `array` called `text`."""
 
     array: Any = None
     varies_in_time = True
@@ -223,8 +223,8 @@ class RecordsSource(FileSource):
             time = self.config.time
             needed = cftime.num2date(step * time_step_of(self.config), time_units(time), time.calendar)
             raise InputError(
-                f"{self.label}: its records begin at {dates[0]} and end at {dates[-1]}, and the run needs them at "
-                f"{needed:%Y-%m-%dT%H:%M:%S}; give more of them, another time.start or a shorter run"
+                f"{self.label}: its records begin at {dates[0]} and end at {dates[-1]}, but the run needs them at "
+                f"{needed:%Y-%m-%dT%H:%M:%S}; give more records, another time.start or a shorter run"
             )
         return number, RecordInterval(*record_steps[number : number + 2])
 
@@ -240,20 +240,20 @@ def index_in_array(config, name: str) -> tuple[int, ...]:
 
 
 def time_step_of(config) -> float:
-    """The time step, s; a second before it is known, for callers that need only kinds of fields."""
+    """The time step, s; 1 s before it is known, for callers that need only the kinds of fields."""
     return config.time.dt or 1.0
 
 
 def round_record_steps(record_steps: np.ndarray) -> np.ndarray:
-    """Times of records, in steps; whole numbers without their rounding errors."""
+    """Times of records in steps, without the rounding errors of whole numbers."""
     nearest = np.rint(record_steps)
     return np.where(np.abs(record_steps - nearest) < MAX_RECORD_ROUNDING_STEPS, nearest, record_steps)
 
 
 def source_of(config, name: str) -> FieldSource:
-    """What gives a field: Python before a state, that before a file, a file before the case, else a number.
+    """The source of a field: Python takes precedence over a restart state, then a file, the case, and a number.
 
-    Corrections are zero, until they are controls.
+    Corrections are zero unless they are controls.
     """
     if name in CORRECTIONS:
         every = config.assimilation.correction_every
@@ -271,7 +271,7 @@ def source_of(config, name: str) -> FieldSource:
 
 
 def source_in_python(config, name: str, field: PythonField | None) -> FieldSource:
-    """The source of a field from Python; one that is only recorded (None) cannot be read."""
+    """The source of a field from Python; a field that is only recorded (None) cannot be read."""
     label = f"fields: {name}"
     if field is None:
         return FormulaSource(config, name, partial(raise_missing_field, name), label)
@@ -285,24 +285,23 @@ def source_in_python(config, name: str, field: PythonField | None) -> FieldSourc
 
 
 def source_in_case(config, name: str) -> FormulaSource:
-    """The function of the case for a field."""
     case, function = config.case, partial(getattr(config.case, array_of(name)), config)
     is_varying = is_field_in_time(getattr(type(case), array_of(name)))
     return FormulaSource(config, name, function, f"{name} of the case {case.name}", is_varying, config.forcing.every)
 
 
 def raise_missing_field(name: str, at=None) -> Any:
-    """The function of a field that is only recorded: it raises ConfigError."""
+    """Raise ConfigError, in place of the function of a field that is only recorded."""
     raise ConfigError(
         [
-            f"python.fields: {name} comes from Python and lies in no file except the restart files of its run; "
+            f"python.fields: {name} was given in Python and is stored only in the restart files of its run; "
             'continue that run, or give the field again, as swmodel.Simulation(..., fields={"' + name + '": ...})'
         ]
     )
 
 
 def uniform_value(config, name: str) -> float:
-    """The value of a field without another source: the number of its key, water, or zero."""
+    """The value of a field without another source: the number of its key, 1 for the mask, else zero."""
     if name == "mask":
         return 1.0
     if name in (tracers := {each.name: each.initial for each in config.physics.tracers}):

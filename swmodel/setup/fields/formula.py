@@ -1,4 +1,4 @@
-"""Find, call and check functions of the points that give fields, and functions of terms in the class of a case."""
+"""Find, call and check functions that give fields at points, and functions of a case that define terms."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ...errors import ConfigError, describe_failure
 from ...ocean.coordinates import Points
 from ...ocean.user_term import FIXED_PARAMETERS, source_line_of
 
-#: Parameters of a function for a field, also in time; first parameters of a term.
+#: Parameters of functions for fields and for fields in time; first parameters of functions for terms.
 FIELD_SIGNATURE = ["self", "config", "at"]
 FIELD_IN_TIME_SIGNATURE = [*FIELD_SIGNATURE, "t"]
 TERM_SIGNATURE = ["self", *FIXED_PARAMETERS]
 
-#: Largest difference of a field at the same point, relative to its largest value, that counts as rounding.
+#: Largest difference at the same point that counts as rounding, relative to the largest value of the field.
 ROUND_OFF = 1e-9
 
 
@@ -28,7 +28,7 @@ def evaluate_function(
 ) -> np.ndarray:
     """Values of function(at), or of function(at, t) at t s after the start, float64, that broadcast to the points.
 
-    `index`: the element of an array of constituents and parts that the function returns.
+    `index`: the element to take where the function returns an array of constituents and parts.
     """
     source_line = source_line_of(function)
     if t is not None:
@@ -40,12 +40,12 @@ def evaluate_function(
         values = np.asarray(values)
     except (ConfigError, MemoryError):
         raise
-    except (Exception, SystemExit) as error:  # a rank that ended alone would leave the others waiting
+    except (Exception, SystemExit) as error:  # a rank that exits alone would leave the others waiting
         raise ConfigError([describe_failure(error, source_line.rpartition(":")[0], label)]) from error
     if values.dtype.kind not in "biuf":
         returned = "nothing" if values.dtype == object and values.item() is None else f"values of type {values.dtype}"
         raise ConfigError(
-            [f"{source_line}: {label}: returns {returned}; must be numbers, at the points of at.x and at.y"]
+            [f"{source_line}: {label}: returns {returned}; must return numbers at the points of at.x and at.y"]
         )
     rows, columns = at.j.size, at.i.size
     try:
@@ -57,9 +57,9 @@ def evaluate_function(
 
 
 def position_problems(config: Any, formulas: Iterable) -> Iterator[str]:
-    """Formulas whose values at a point depend on the other points of the call, one line each.
+    """Messages about formulas whose value at a point depends on the other points of the call.
 
-    Examples are a sequence of random numbers, or a mean over the points: each block would have another field.
+    Examples are a sequence of random numbers, or a mean over the points: each block would get a different field.
     """
     rows, columns = (np.array(sorted({0, size // 2})) for size in (config.grid.ny, config.grid.nx))
     for formula in formulas:
@@ -71,7 +71,7 @@ def position_problems(config: Any, formulas: Iterable) -> Iterator[str]:
             if not np.isclose(alone, one, rtol=0, atol=tolerance, equal_nan=True):
                 yield (
                     f"{formula.label}: is {alone:.6g} at row {row}, column {column} alone, but {one:.6g} "
-                    "together with others; must depend on the position of a point only"
+                    "together with other points; must depend only on the position of a point"
                 )
                 break
 
@@ -82,17 +82,17 @@ def parameter_names(value: Any) -> list[str]:
 
 
 def is_field_in_time(value: Any) -> bool:
-    """Whether an attribute of the class of a case is the function of a field that varies in time."""
+    """Whether an attribute of a case class is a function for a field that varies in time, by its parameters."""
     return parameter_names(value) == FIELD_IN_TIME_SIGNATURE
 
 
 def is_term_function(value: Any) -> bool:
-    """Whether an attribute of the class of a case is the function of a term, by its parameters."""
+    """Whether an attribute of a case class is a function for a term, by its parameters."""
     return parameter_names(value)[: len(TERM_SIGNATURE)] == TERM_SIGNATURE
 
 
 @lru_cache
 def term_function_names(case: type) -> tuple[str, ...]:
-    """Names of the functions of terms in the class of a case, those of its base classes first."""
+    """Names of the functions in a case class that define terms, those of its base classes first."""
     names = dict.fromkeys(name for cls in reversed(case.__mro__) for name in vars(cls) if not name.startswith("_"))
     return tuple(name for name in names if is_term_function(getattr(case, name, None)))

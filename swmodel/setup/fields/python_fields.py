@@ -1,4 +1,4 @@
-"""Fields and terms from Python, and terms of the case: checks, and their place in the configuration."""
+"""Fields and terms from Python, and terms of the case: check them and add them to the configuration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class LocalArray:
     """Values [y, x] of the part of the grid that this process has (`swmodel.local`).
 
-    Until all parts are gathered it acts as a `kinds.PythonField`: a table that does not vary in time.
+    Until all parts are gathered it acts as a PythonField: a table that does not vary in time.
     """
 
     values: Any
@@ -39,7 +39,6 @@ class LocalArray:
 
     @property
     def value(self) -> dict[str, Any]:
-        """See `PythonField`."""
         return {"": self.values}
 
 
@@ -48,12 +47,12 @@ Field: TypeAlias = Union[Callable[[Points], ArrayLike], ArrayLike, LocalArray, "
 
 
 def local(values: ArrayLike) -> LocalArray:
-    """An array [y, x] of only this process's part of the grid, `Simulation.block`, in place of the whole grid."""
+    """Mark an array [y, x] as covering only this process's part of the grid, `Simulation.block`, not the whole."""
     return LocalArray(values)
 
 
 def python_field(value: Any, variable: Variable, grid: Any) -> PythonField | LocalArray:
-    """The checked field. ConfigError: the value is no Field, or does not fit the grid.
+    """The checked field. ConfigError: the value is not a Field, or does not fit the grid.
 
     A coefficient may vary in time: a function of (at, t), or a DataArray with several records.
     """
@@ -61,12 +60,12 @@ def python_field(value: Any, variable: Variable, grid: Any) -> PythonField | Loc
     if isinstance(value, LocalArray):
         if hasattr(value.values, "dims"):
             raise ConfigError(
-                [f"{context}: local takes an array, its rows from south to north: DataArray.values is one"]
+                [f"{context}: local takes an array with rows from south to north, such as DataArray.values"]
             )
         return LocalArray(to_float_array(value.values, context))
     if callable(value):
         if (in_time := is_function_of_time(value)) and not variable.varies_in_time:
-            raise ConfigError([f"{context}: does not vary in time; must be a function of (at)"])
+            raise ConfigError([f"{context}: cannot vary in time; must be a function of (at)"])
         return PythonField(value, in_time)
     if hasattr(value, "dims") and hasattr(value, "coords") and not hasattr(value, "data_vars"):
         try:
@@ -79,7 +78,7 @@ def python_field(value: Any, variable: Variable, grid: Any) -> PythonField | Loc
         length not in (1, wanted) for length, wanted in zip(values.shape, grid_shape, strict=True)
     ):
         swapped = "; its axes are swapped" if values.shape == grid_shape[::-1] else ""
-        raise ConfigError([f"{context} has shape {values.shape}, the grid needs {grid_shape} (ny, nx){swapped}"])
+        raise ConfigError([f"{context} has shape {values.shape}, but the grid needs {grid_shape} (ny, nx){swapped}"])
     return field_from_table(values)
 
 
@@ -99,7 +98,7 @@ def field_from_data_array(array: DataArray, variable: Variable, grid: Any, conte
 
 
 def field_from_table(values: np.ndarray) -> PythonField:
-    """The field of a table of values [ny, nx] or less, which becomes read-only."""
+    """The field of a table of values that broadcast to [ny, nx]; the table becomes read-only."""
     values.flags.writeable = False
     return PythonField({"": values}, is_table=True)
 
@@ -116,7 +115,7 @@ def is_function_of_time(function: Callable) -> bool:
 
 
 def to_float_array(value: Any, context: str) -> np.ndarray:
-    """A new array, float64, NaN where values are masked. ConfigError: the values are no numbers."""
+    """A new array, float64, NaN where values are masked. ConfigError: the values are not numbers."""
     try:
         array = np.ma.asarray(value)
     except (ValueError, TypeError):  # lists of unequal lengths, a Dataset
@@ -125,8 +124,8 @@ def to_float_array(value: Any, context: str) -> np.ndarray:
         description = f"values of type {array.dtype}" if array.ndim else f"{value!r:.60}".partition("\n")[0]
         raise ConfigError(
             [
-                f"{context}: {description} cannot be used; needs a function of the points, a number, an array or a "
-                f"DataArray (input.{context.split()[-1]} names a file)"
+                f"{context}: {description} cannot be used; give a function of the points, a number, an array or a "
+                f"DataArray, or name a file in input.{context.split()[-1]}"
             ]
         )
     return np.ma.filled(array.astype(np.float64), np.nan)
@@ -140,7 +139,7 @@ def with_python_inputs(
     objects: Iterable[Term],
     parameters: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The configuration with inputs from Python: texts for records, and the objects."""
+    """The configuration with inputs from Python: the texts that a run records, and the objects themselves."""
     python = type(config.python)(fields=tuple(fields), terms=tuple(terms), calls=config.python.calls)
     python._sources, python._terms = dict(sources), tuple(objects)
     python._parameters = dict(config.python._parameters if parameters is None else parameters)
@@ -148,7 +147,7 @@ def with_python_inputs(
 
 
 def field_names(config: Any) -> tuple[str, ...]:
-    """The fields of the table and the tracers, arrays by their elements: those that a source may give."""
+    """The names that a source may give: fields of the table, arrays by their elements, and tracers."""
     present_constituents = ("", *config.open_boundaries.constituents)
     table_fields = (
         name for name in INPUT_FIELDS if (index_of(name) or present_constituents)[0] in present_constituents
@@ -157,26 +156,24 @@ def field_names(config: Any) -> tuple[str, ...]:
 
 
 def user_coefficients(terms: Iterable[Term]) -> dict[str, Variable]:
-    """The user-defined coefficients of terms, by name."""
     return {row.name: row for term in terms for row in term.coefficients if row.name not in VARIABLES}
 
 
 def case_terms(config: Any) -> list[Term]:
-    """The terms that the case has as functions."""
     case: Any = config.case  # hashable, as it is frozen
     cls: Any = type(case)
     return [case_term(case, getattr(cls, name)) for name in term_function_names(cls)]
 
 
 def user_terms_of(config: Any) -> tuple[Term, ...]:
-    """The user-defined terms: of the case, and from Python."""
+    """The user terms: those of the case, and those from Python."""
     terms = (*case_terms(config), *config.python._terms)
     recorded, names = [text.split()[0] for text in config.python.terms], {term.name for term in terms}
     if missing := [name for name in recorded if name not in names]:
         raise ConfigError(
             [
-                f"python.terms: {', '.join(missing)} comes from Python and lies in no file; continue the run there, as "
-                "swmodel.Simulation.resume(DIR, terms=[...]).run(DIR), or with case=CLASS if a case has it"
+                f"python.terms: {', '.join(missing)} was given in Python and is stored in no file; continue the run "
+                "with swmodel.Simulation.resume(DIR, terms=[...]).run(DIR), or with case=CLASS for the term of a case"
             ]
         )
     return terms

@@ -1,8 +1,8 @@
-"""Records of fields that are not part of the configuration, so that a run does not continue with other ones.
+"""Checksums of fields that are not part of the configuration, so that a run does not continue with other fields.
 
-A field from Python is recorded by the SHA-256 of its values, which processes also compare. A restart file has the dates
-of records in files up to the last step, and a checksum of the two around this step. Only these two are read again and
-compared. Users may add later records.
+A field from Python is recorded by the SHA-256 of its values, which the processes also compare. For records in files, a
+restart file has the dates up to the last step, and checksums of the two records around this step. Only these two are
+read again and compared, so that users may add later records.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .field_sources import FieldSource, PythonField, RecordsSource, input_file_o
 from .netcdf_input import InputError
 from .varying import read_record
 
-#: The text between the name and the SHA-256 of a field in time.
+#: The text between the name and the SHA-256 of a field that varies in time.
 IN_TIME_LABEL = "in-time"
 
 
@@ -56,7 +56,7 @@ def sha256(text: str) -> str:
 
 
 def note_records(config, varying: Iterable[str], step: int, checksum: Callable[[str, int], int]) -> str:
-    """The records of varying coefficients in use after a step, as JSON; "" without such records."""
+    """A note about the records that varying coefficients use after a step, as JSON; "" without such records."""
     notes = {}
     for name in varying:
         if input_file_of(config, name):
@@ -69,20 +69,20 @@ def note_records(config, varying: Iterable[str], step: int, checksum: Callable[[
 
 
 def changed_records(config, text: str) -> Iterator[str]:
-    """Differences of records from the noted ones, a line for each coefficient."""
+    """Messages about records that differ from the noted ones, one for each coefficient."""
     for name, note in json.loads(text or "{}").items():
         try:
             source = source_of(config, name)
             first, count = source.record_at(0)[0], note["records"]
             dates = source.records.dates[first : first + count]
             if sha256("\n".join(dates)) != note["dates"]:
-                yield f"{source.label}: the first {count} records that the run used have other dates now"
+                yield f"{source.label}: the first {count} records, which the run used, now have other dates"
                 continue
             for records_back, checksum in zip((2, 1), note["checksums"], strict=True):
                 if f"{record_checksum(config, name, first + count - records_back, source):016x}" != checksum:
                     yield (
-                        f"{source.label}: the record of {dates[-records_back]} has other values than those that the "
-                        "run used"
+                        f"{source.label}: the values of the record of {dates[-records_back]} differ from those that "
+                        "the run used"
                     )
                     break
         except InputError as error:
@@ -99,14 +99,14 @@ def record_checksum(config, name: str, number: int, source) -> int:
 
 
 def additive_checksum(values: np.ndarray, rows, columns, nx: int) -> int:
-    """The sum over cells of a hash of value and place, modulo 2^64: parts of a grid of nx columns add up."""
+    """The sum over cells of a hash of value and position, modulo 2^64, so that parts of a grid of nx columns add up."""
     cell_numbers = np.asarray(rows)[:, None].astype(np.uint64) * np.uint64(nx) + np.asarray(columns).astype(np.uint64)
     bits = np.ascontiguousarray(values + 0.0).view(f"u{values.dtype.itemsize}").astype(np.uint64)
     return int(hash_bits(bits ^ hash_bits(cell_numbers)).sum(dtype=np.uint64))
 
 
 def hash_bits(bits: np.ndarray) -> np.ndarray:
-    """A hash of 64 bits of each element, the last steps of SplitMix64.
+    """A 64-bit hash of each element, the last steps of SplitMix64.
 
     Reference: Steele, Lea & Flood (2014), Fast splittable pseudorandom number generators, OOPSLA.
     """

@@ -1,4 +1,4 @@
-"""The state of another run, in its restart file: that from which a run with `input.state` starts."""
+"""The state from which a run with `input.state` starts, in the restart file of another run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESTART_FOLDER, RESTART_NAME_PATTERN = "restart", re.compile(r"step-\d+\.(nc|zar
 
 
 def newest_restart_file(path: str) -> str:
-    """A restart file; of a run folder the one after the most steps."""
+    """The restart file at a path, or for a run folder its restart file after the most steps."""
     if not os.path.isdir(path) or os.path.isfile(os.path.join(path, "zarr.json")):
         return path
     folder = os.path.join(path, RESTART_FOLDER)
@@ -32,7 +32,7 @@ def newest_restart_file(path: str) -> str:
         name for name in (os.listdir(folder) if os.path.isdir(folder) else ()) if RESTART_NAME_PATTERN.fullmatch(name)
     ]
     if not found:
-        raise InputError(f"{path} holds no restart file; give the folder of a run, or a restart file")
+        raise InputError(f"{path} contains no restart file; give the folder of a run, or a restart file")
     return os.path.join(folder, max(found))
 
 
@@ -41,13 +41,13 @@ def read_header(path: str) -> tuple[dict[str, Any], float, dict[str, int]]:
     with open_file(path) as dataset:
         attributes, variables = dataset.data.attrs, dataset.data.variables
         if not {"configuration", "seconds", "mean_steps"} <= attributes.keys():
-            raise InputError(f"{path} is no restart file")
+            raise InputError(f"{path} is not a restart file")
         n_dimensions = {str(name): variable.ndim for name, variable in variables.items()}
         return tomllib.loads(str(attributes["configuration"])), float(attributes["seconds"]), n_dimensions
 
 
 def keys_from_state(path: str) -> dict[tuple[str, str], str]:
-    """The keys with which a run goes on at the date of the state: `time.start`; and `tide.ramp`, as that is over."""
+    """The keys for a run from the date of the state: `time.start`, and `tide.ramp` if it is over."""
     tables, seconds, _ = read_header(path)
     time, ramp = SimpleNamespace(**tables["time"]), tables.get("tide", {}).get("ramp", "none")
     found = {("tide", "ramp"): "none"} if ramp != "none" and ramp <= seconds else {}
@@ -68,18 +68,18 @@ def problems(config: Any, names: tuple[str, ...]) -> Iterator[str]:
         key: tables["grid"].get(key) for key, value in grid_keys.items() if tables["grid"].get(key, value) != value
     }
     for key, value in different_keys.items():
-        yield f"input.state: {path} is of another grid: grid.{key} is {value} there and {grid_keys[key]} here"
+        yield f"input.state: {path} has another grid: grid.{key} is {value} there and {grid_keys[key]} here"
     if missing := [name for name in names if name not in n_dimensions and other_tracer_name(name) not in n_dimensions]:
-        yield f"input.state: {path} has no {', '.join(missing)}: its run had other terms or tracers"
+        yield f"input.state: {path} has no {', '.join(missing)}, as its run had other terms or tracers"
     elif n_dimensions["h"] > 2:
         yield f"input.state: {path} is the state of an ensemble; give that of one run"
     for name in (*INITIAL_FIELDS, *(each.name for each in config.physics.tracers)):
         if input_file_of(config, name) or name in config.python.names:
-            yield f"input.state: has {name}, which is also given otherwise; leave out one of both"
+            yield f"input.state: contains {name}, which is also given elsewhere; leave out one of the two"
 
 
 def other_tracer_name(name: str) -> str:
-    """The name under which runs with other steppers store a tracer: its content in place of its concentration."""
+    """The name under which runs with other steppers store a tracer: as content, not concentration, or the reverse."""
     return name.removesuffix(CONTENT_SUFFIX) if name.endswith(CONTENT_SUFFIX) else name + CONTENT_SUFFIX
 
 

@@ -1,4 +1,4 @@
-"""Coefficients that vary in time, in a block and between two of their records."""
+"""Coefficients that vary in time: their records in a block, and values between two records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .field_sources import InputError, source_of
 
 
 def read_record(config, name: str, number: int, rows, columns, source=None) -> np.ndarray:
-    """Values of a coefficient's record in rows and columns, wrapped round the rings, float64; zero on missing land."""
+    """Values of a coefficient's record in rows and columns, which wrap around; float64; zero where missing on land."""
     source, rows, columns = source or source_of(config, name), np.asarray(rows), np.asarray(columns)
     values = np.broadcast_to(evaluate_record(config, name, rows, columns, number, source), (len(rows), len(columns)))
     if not np.isfinite(values).all():
@@ -24,7 +24,7 @@ def read_record(config, name: str, number: int, rows, columns, source=None) -> n
 
 
 def value_at(config, name: str, step: float, rows, columns) -> np.ndarray:
-    """Values of a coefficient at a time, in steps since the start, whether it varies or not; see `record`."""
+    """Values of a coefficient at a time, in steps since the start, whether it varies or not; see `read_record`."""
     source = source_of(config, name)
     if not source.varies_in_time:
         return evaluate(config, name, rows, columns)
@@ -33,20 +33,19 @@ def value_at(config, name: str, step: float, rows, columns) -> np.ndarray:
     return before + min(1.0, (step - span.before) / (span.after - span.before)) * (after - before)
 
 
-#: Numbers of neighbouring rows and columns, which continue round the rings.
+#: Numbers of neighbouring rows and columns, which wrap around the grid.
 Window = tuple[range, range]
 
 
 def contains_window(outer: Window, inner: Window) -> bool:
-    """Whether all rows and columns of a Window are among those of another one."""
     return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(outer, inner, strict=True))
 
 
 class VaryingCoefficients:
-    """The records of the varying coefficients `names` in the course of a run: each is read once.
+    """The records of the varying coefficients `names` during a run; each record is read once.
 
-    It keeps the records around the present step, and those read ahead, in all Windows in use. A Window within another
-    one is a part of that.
+    It keeps the records around the current step, and those read ahead, in all Windows in use. A Window within another
+    one uses the values of that.
     """
 
     def __init__(self, config, names: Iterable[str], dtype=np.float64):
@@ -55,12 +54,12 @@ class VaryingCoefficients:
         self._cache: dict[str, dict[int, dict[Window, np.ndarray]]] = {name: {} for name in self.sources}
 
     def valid_until(self, step: int) -> int | None:
-        """The step until which the `params` of a step hold; None: for ever."""
+        """The step until which the `params` of a step hold; None: forever."""
         ends = [source.record_at(step)[1].after for source in self.sources.values()]
         return min((max(math.ceil(end), step + 1) for end in ends), default=None)
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
-        """The params of these coefficients from a step on; row and column numbers continue round the rings."""
+        """The params of these coefficients from a step on; row and column numbers wrap around the grid."""
         values = {}
         for name, source in self.sources.items():
             number, span = source.record_at(step)

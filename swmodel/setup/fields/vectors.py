@@ -1,4 +1,4 @@
-"""Components of vectors, turned from the axes of their source to those of the grid."""
+"""Components of vectors, rotated from the axes of their source to those of the grid."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ VECTOR_COMPONENTS = {
 
 @dataclass(frozen=True, eq=False)
 class RotatedSource(FieldSource):
-    """A component along the axes of the grid, of a vector whose sources may refer to another pole.
+    """A component along an axis of the grid, of a vector whose sources may refer to another pole.
 
     Functions, and files on true longitudes and latitudes, have eastward and northward components. Tables have those
-    along the axes of the grid, files about a pole those along its axes. `source`, `other_source`: the sources of both
-    components; a Constant counts as zero.
+    along the axes of the grid, files on a rotated-pole grid those along its axes. `source`, `other_source`: sources of
+    this and the other component; a ConstantSource counts as zero.
     """
 
     config: Any
@@ -56,8 +56,8 @@ class RotatedSource(FieldSource):
         pair = VECTOR_COMPONENTS[self.name]
         if not self.can_rotate(poles, record):
             raise InputError(
-                f"{pair[0]} and {pair[1]}: must be turned to the pole of the grid; give both at the same times, "
-                "eastward and northward, or along the axes of one grid"
+                f"{pair[0]} and {pair[1]}: must be rotated to the pole of the grid; give both components at the same "
+                "times, eastward and northward, or along the axes of one grid"
             )
         cosine, sine = axis_angle_from(grid, *poles, point_location, rows, columns)
         component_here, other_component = component(self.source), component(self.other_source)
@@ -85,15 +85,13 @@ class RotatedSource(FieldSource):
 
 
 def has_field_source(config, name: str) -> bool:
-    """Whether a field has a source other than a constant; on a rotated-pole grid, whether one of both components
-    has.
-    """
+    """Whether a field has a source other than a number; on a rotated-pole grid, whether either component has one."""
     names = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_pole(config.grid) else (name,)
     return any(has_source(config, each) for each in names)
 
 
 def source_along_axes(config, name: str, source: FieldSource | None = None) -> FieldSource:
-    """The source of a field along the axes of the grid; `source` is its own, where that is known."""
+    """The source of a field along the axes of the grid; `source`: its own source, if that is known."""
     source = source or source_of(config, name)
     if name not in VECTOR_COMPONENTS or not is_spherical(config.grid) or not has_field_source(config, name):
         return source

@@ -20,7 +20,7 @@ class SectionFaces(NamedTuple):
 
     Attributes:
         axis: 0 for faces of v, through which water flows in y, 1 for faces of u.
-        rows, columns: the cell to the south or the west, whose numbers the face has.
+        rows, columns: the cell to the south or the west, whose indices the face has.
         lengths: lengths of the faces, m; negative where flow to the north or the east goes to the left of the line.
     """
 
@@ -82,7 +82,7 @@ def make_cross_sections(setup: Setup) -> CrossSections | None:
 
 
 def cross_section(config, table) -> CrossSection:
-    """The CrossSection of a table [[section]]: a stair between the corners of cells nearest to its ends."""
+    """The CrossSection of a table [[section]]: a staircase of faces between the cell corners nearest to its ends."""
     label, (of_x, of_y) = f'the section "{table.name}"', axes(config.grid)
     rows, columns = stair_corners(config, table)
     if len(rows) < 2:
@@ -97,10 +97,10 @@ def cross_section(config, table) -> CrossSection:
 def straight_section(
     config, axis: str, position: float, start: float | None = None, end: float | None = None
 ) -> CrossSection:
-    """The CrossSection along the faces nearest to `at` on an axis, from `start` to `end` on the other one.
+    """The CrossSection along the faces nearest to `position` on an axis, from `start` to `end` on the other one.
 
-    Positions are in m or degrees; None: the edge of the domain. Faces at both ends count in part. Flow along the axis
-    is positive.
+    Positions are in m or degrees; None: the edge of the domain. Of faces at both ends only the part inside counts. Flow
+    along the axis is positive.
     """
     axis_across, axis_along = (getattr(axes(config.grid), name) for name in (axis, "y" if axis == "x" else "x"))
     label, domain_ends = f"the section {axis_across.describe_position(position, 6)}", axis_along.edges
@@ -123,17 +123,17 @@ def straight_section(
 
 
 def section_of_faces(faces: SectionFaces, ends: np.ndarray, label: str) -> CrossSection:
-    """The CrossSection of SectionFaces. UsageError: no faces."""
+    """The CrossSection of SectionFaces. UsageError: there are no faces."""
     if not len(faces.axis):
-        raise UsageError(f"{label}: no water flows through it, as it is all land or wall")
+        raise UsageError(f"{label}: no water flows through it, because it is all land or wall")
     return CrossSection(faces, ends)
 
 
 def stair_corners(config, table) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the corners of a stair along a line, from the corner nearest to its start to that of its end.
+    """Rows and columns of the corners of a staircase along a line, from the corner nearest to its start to its end.
 
-    Corner (j, i) is north-east of cell (j, i). A stair keeps its directions in x and y. Across the end of a ring it has
-    numbers beyond the grid.
+    Corner (j, i) is north-east of cell (j, i). A staircase is monotonic in x and y. Across a periodic boundary its
+    numbers continue beyond the grid.
     """
     label = f'the section "{table.name}"'
     ends = zip(
@@ -150,7 +150,7 @@ def stair_corners(config, table) -> tuple[np.ndarray, np.ndarray]:
     step_x, step_y = int(np.sign(i1 - i)), int(np.sign(j1 - j))
     rows, columns, x, y = [j], [i], 0, 0
     while x < n_x or y < n_y:
-        # The next corner is the one whose middle is nearer to the line.
+        # Of both possible steps, take the one whose middle is nearer to the line.
         goes_in_x = y == n_y or (x < n_x and (2 * x + 1) * n_y < (2 * y + 1) * n_x)
         x, y = x + goes_in_x, y + (not goes_in_x)
         rows.append(j + step_y * y)
@@ -159,10 +159,10 @@ def stair_corners(config, table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ends_on_axis(grid, axis, label: str, start: float, end: float) -> tuple[float, float]:
-    """Both ends of a line along an Axis. A line within the domain does not cross the end of a ring.
+    """Both ends of a line along an Axis. A line with both ends in the domain does not cross a periodic boundary.
 
-    It goes the shorter way round if an end lies beyond the ring's end, or the grid has its own pole. Then its end may
-    be beyond the domain.
+    It takes the shorter way if one end is given beyond a periodic boundary, or if the grid has a rotated pole. Then its
+    end may be beyond the domain.
     """
     low, high = axis.edges
     if not axis.is_periodic or (low <= start <= high and low <= end <= high and not has_rotated_pole(grid)):
@@ -173,7 +173,7 @@ def ends_on_axis(grid, axis, label: str, start: float, end: float) -> tuple[floa
 
 
 def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> SectionFaces:
-    """The SectionFaces along the corners of a path, between two wet cells."""
+    """The SectionFaces along a path of corners, only those between two wet cells."""
     grid, d_row, d_column = config.grid, np.diff(rows), np.diff(columns)
     flows_in_x = d_row != 0
     row, column = np.maximum(rows[1:], rows[:-1]), np.maximum(columns[1:], columns[:-1])
@@ -185,7 +185,7 @@ def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> SectionFaces:
     face_lengths = np.where(
         flows_in_x, *(np.broadcast_to(at[:, 0], row.shape) for at in (lengths["dy"].u, lengths["dx"].v))
     )
-    # On the way north the flow to the east goes to the right; on the way east that to the north goes to the left.
+    # Eastward flow crosses a northward path to its right; northward flow crosses an eastward path to its left.
     faces = (
         flows_in_x.astype(int),
         row % grid.ny,
@@ -196,7 +196,6 @@ def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> SectionFaces:
 
 
 def problems(config) -> Iterator[str]:
-    """The problems of the sections of a configuration, one line each."""
     yield from duplicate_names(config, "sections")
     for line in config.output.sections:
         try:

@@ -1,4 +1,4 @@
-"""The drifters of a run: where they start, and their places from their cells. NumPy only."""
+"""The drifters of a run: where they start, and their positions from their cells. NumPy only."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from .stencils import cells_containing, neighbourhood_values
 #: Most drifters of a run.
 MAX_DRIFTERS = 100_000
 
-#: The numbers of each drifter: its cell (the row is -1 after it left), and its distances from the centre, cells.
+#: What locates a drifter: its cell (the row is -1 after it has left), and its offsets from the cell's centre, cells.
 ROW, COLUMN, NORTH, EAST = FIELD_NAMES = tuple(f"drifter_{name}" for name in ("row", "column", "north", "east"))
 
 
 def initial_drifters(config) -> dict[str, np.ndarray]:
-    """The FIELD_NAMES of all drifters at their start, [n], int32 and the precision of the run; the configuration is
-    checked.
+    """The FIELD_NAMES of all drifters at their start, [n], int32 and the run's precision, by a checked configuration.
 
-    A distance is at least -1/2 and below 1/2. In cells it is more exact than a position, which has lost digits.
+    Offsets are at least -1/2 and below 1/2. They are more accurate than positions, which would lose digits.
     """
     (of_x, of_y), (x, y) = axes(config.grid), start_positions(config)[0].T
     rows, columns = cells_containing(config, x, y)
@@ -35,12 +34,12 @@ def initial_drifters(config) -> dict[str, np.ndarray]:
 
 
 def offset_limits(dtype) -> tuple:
-    """The least and the largest distance from the centre of a cell: 1/2 more than the largest is below 1."""
+    """The smallest and the largest offset from the centre of a cell; the largest plus 1/2 is still below 1."""
     return dtype.type(-0.5), dtype.type(0.5 - np.finfo(dtype).eps)
 
 
 def drifter_positions(grid, drifters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """x and y in m, or lon and lat in degrees, of the drifters with these FIELD_NAMES; NaN for those that left."""
+    """x and y in m, or lon and lat in degrees, of the drifters with these FIELD_NAMES; NaN for those that have left."""
     pairs = zip(axes(grid), ((COLUMN, EAST), (ROW, NORTH)), strict=True)
     along = (
         axis.first + (drifters[cell] + drifters[away].astype(np.float64)) * axis.spacing for axis, (cell, away) in pairs
@@ -56,7 +55,7 @@ def start_positions(config) -> tuple[np.ndarray, list[str]]:
     for label, table in tables.items():
         try:
             if table.box is not None and (table.spacing is None or table.at or position_keys(table)):
-                raise UsageError(f"{label}: a box needs a spacing, and no other position")
+                raise UsageError(f"{label}: a box needs a spacing, and excludes other positions")
             if table.box is None:
                 single[label] = start_of_drifter(config, table, label)
             else:
@@ -89,7 +88,7 @@ def lattice_positions(config, table, label: str) -> np.ndarray:
     west, east, south, north = table.box
     counts = [int((high - low) / table.spacing + 1e-9) + 1 for low, high in ((west, east), (south, north))]
     if west > east or south > north:
-        raise UsageError(f"{label}: the box is west, east, south, north, each pair in rising order")
+        raise UsageError(f"{label}: write the box as west, east, south, north, with each pair in rising order")
     if max(counts) > MAX_DRIFTERS or counts[0] * counts[1] > 100 * MAX_DRIFTERS:
         raise UsageError(
             f"{label}: a lattice of {counts[0]} x {counts[1]} drifters is too large; give a larger spacing"
@@ -111,7 +110,6 @@ def lattice_positions(config, table, label: str) -> np.ndarray:
 
 
 def problems(config) -> Iterator[str]:
-    """The problems of the drifters of a configuration, one line each."""
     yield from (f"output.drifters: {line}" for line in start_positions(config)[1])
     for key in ("drifters_every", "drifters_every_steps"):
         if getattr(config.output, key) and not config.output.drifters:

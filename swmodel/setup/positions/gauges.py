@@ -40,7 +40,7 @@ class Station(NamedTuple):
 
 
 def station(config, position: tuple[float, float], label: str = "the station") -> Station:
-    """The Station, for sea level, at a place in m, or at a longitude and latitude."""
+    """The Station for sea level at a position in m, or at a longitude and latitude. UsageError: it is not on water."""
     along, problems = positions_on_water(config, [position], [label])
     if problems:
         raise UsageError(problems[0])
@@ -52,7 +52,7 @@ class StatePoints(NamedTuple):
     """Points of the C-grid, [m] each: the index of a prognostic field in the state, row and column in the grid.
 
     Attributes:
-        at_open_boundary: whether one of them is a face of an open boundary.
+        at_open_boundary: whether any of the points is a face of an open boundary.
     """
 
     fields: np.ndarray
@@ -62,11 +62,11 @@ class StatePoints(NamedTuple):
 
 
 class Gauges(NamedTuple):
-    """Positions with the points around them.
+    """Positions, and the points around them from which their series are interpolated.
 
     Attributes:
         positions: x and y in m, or longitude and latitude, [2, n].
-        depth: resting depth there, m, interpolated as eta, [n].
+        depth: resting depth there, m, interpolated like eta, [n].
         distance_to_water: distance to the nearest centre of a wet cell, m, [n].
         points: points to read from the state: for each field of `prognostic_names`, four for each gauge.
         prognostic_names: {name of a series: its prognostic fields}; a concentration may have content and thickness.
@@ -88,7 +88,7 @@ class Gauges(NamedTuple):
     wet_thickness: float | None = None
 
     def nearest_values(self, values: np.ndarray) -> np.ndarray:
-        """Those of values [..., n, 4] at the four centres that are in the cell of each gauge, [..., n]."""
+        """Of values [..., n, 4] at four centres, those at the centre nearest to each gauge, [..., n]."""
         nearest_centre = np.argmax(self.weights["eta"], axis=-1)
         return np.take_along_axis(values, np.broadcast_to(nearest_centre[..., None], (*values.shape[:-1], 1)), axis=-1)[
             ..., 0
@@ -97,7 +97,7 @@ class Gauges(NamedTuple):
     def values(self, point_values: np.ndarray) -> dict[str, np.ndarray]:
         """The series [k, n], float64, from the values [k, m] of the points at k times.
 
-        Sums over the four points have a fixed order, so bits do not depend on the layout. With drying, levels and
+        Sums over the four points have a fixed order, so that bits do not depend on the layout. With drying, levels and
         concentrations are those of wet cells. While the nearest cell is dry they are NaN, and h, u and v are 0.
         """
         parts = iter(np.split(point_values.astype(np.float64), sum(map(len, self.prognostic_names.values())), axis=1))
@@ -129,16 +129,15 @@ class Gauges(NamedTuple):
 
 
 def sum_of_four(values: np.ndarray) -> np.ndarray:
-    """The sums over the four points of the last axis."""
     return (values[..., 0] + values[..., 1]) + (values[..., 2] + values[..., 3])
 
 
 def make_gauges(setup: Setup) -> Gauges | None:
     """The Gauges of a checked Setup; None without stations.
 
-    eta, u, v, concentrations and with drying h are interpolated bilinearly between the points with a value
-    (`stencils.py`), faces of open boundaries among them. On a sphere u and v are eastward and northward, also on a
-    turned grid.
+    eta, u, v, concentrations and (with drying) h are interpolated bilinearly between points with a value
+    (`stencils.py`), including faces of open boundaries. On a sphere, also on a rotated-pole grid, u and v are eastward
+    and northward.
     """
     config = setup.config
     if not config.output.stations:
@@ -182,7 +181,7 @@ def make_gauges(setup: Setup) -> Gauges | None:
 
 
 def distance_to_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Distances of the nearest centres of wet cells from positions on water, along the axes, m, [n]."""
+    """Distances to the nearest centres of wet cells from positions on water (along the axes), m, [n]."""
     rows, columns = cells_containing(config, x, y)
     wet = neighbourhood_values(config, rows - 1, columns - 1)
     (of_x, of_y), distance = axes(config.grid), np.full(x.shape, np.inf)
@@ -203,12 +202,10 @@ def position_in_table(config, table, label: str) -> tuple[float, float]:
 
 
 def position_keys(table) -> set[str]:
-    """The keys of a position that a table has."""
     return {key for key in ("lon", "lat", "x", "y") if getattr(table, key) is not None}
 
 
 def problems(config) -> Iterator[str]:
-    """The problems of the gauges of a configuration, one line each."""
     yield from duplicate_names(config, "stations")
     station_positions, names = [], []
     for station in config.output.stations:
@@ -221,7 +218,7 @@ def problems(config) -> Iterator[str]:
 
 
 def duplicate_names(config, key: str) -> Iterator[str]:
-    """One line for each name that several tables of a key of `output` share."""
+    """One message for each name that several tables of a key of `output` share."""
     for name, count in Counter(entry.name for entry in getattr(config.output, key)).items():
         if count > 1:
             yield f'output.{key}: {count} tables have the name "{name}"'
@@ -240,7 +237,7 @@ def position_in_domain(axis, label: str, position: float) -> float:
 def positions_on_water(
     config, positions_given: Sequence[tuple[float, float]], labels: Sequence[str]
 ) -> tuple[np.ndarray, list[str]]:
-    """The places on water along the axes of the grid [n, 2], from m, or longitudes and latitudes; and problems."""
+    """Those positions (m, or longitude and latitude) that are on water, along the grid's axes, [n, 2]; and problems."""
     within_domain, problems = [], []
     for position, label in zip(positions_given, labels, strict=True):
         along = zip(axes(config.grid), to_grid_axes(config.grid, *position), strict=True)
@@ -259,7 +256,7 @@ def positions_on_water(
 
 
 def on_land_problem(config, position: tuple[float, float], label: str) -> str:
-    """The line about a place on land, with the nearest water."""
+    """The message about a position on land, with the nearest water."""
     keys, unit = coordinate_names_and_unit(config.grid)
     distance, water = nearest_water(config, position)
     position_text, water_text = (
@@ -272,7 +269,7 @@ def on_land_problem(config, position: tuple[float, float], label: str) -> str:
 
 
 def nearest_water(config, position: tuple[float, float]) -> tuple[float, tuple[float, float]]:
-    """Distance in m, and place in m or degrees, of the centre of a wet cell that is nearest to a place."""
+    """Distance in m, and position in m or degrees, of the nearest centre of a wet cell."""
     grid, columns, best = config.grid, np.arange(config.grid.nx), (np.inf, 0, 0)
     for rows in fields.row_bands(grid):
         away = distances_from(grid, position, points(grid, "centre", rows, columns))

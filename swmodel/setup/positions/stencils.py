@@ -14,7 +14,7 @@ from .. import fields
 #: The quantities that can be observed; an observation has the index of its quantity in this list.
 OBSERVED_QUANTITIES = ("eta", "u", "v")
 
-#: Step (rows, columns) from the cell of a face to the cell across it; sea level is at no face.
+#: Offset (rows, columns) from the cell of a face to the cell across it; sea level is not on faces.
 STEP_ACROSS_FACE = {"eta": (0, 0), "u": (0, 1), "v": (1, 0)}
 
 #: Distance within which a position counts as a point, cells.
@@ -51,10 +51,10 @@ def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False
                     none. Within half a cell of a wall or straight coast, the velocity along it is that of the nearest
                     faces.
 
-    Away from land, the interpolation is exact for linear fields. Rings are closed across their ends.
+    Away from land, the interpolation is exact for linear fields. It continues across periodic boundaries.
 
     Args:
-        quantity: indices in QUANTITIES, [n].
+        quantity: indices in OBSERVED_QUANTITIES, [n].
         x, y: positions, [n], m, or on a sphere longitudes and latitudes.
         with_open_boundaries: whether the current through open boundaries is known, so that their faces are not closed.
     """
@@ -98,7 +98,7 @@ def cells_containing(config, x, y) -> tuple[np.ndarray, np.ndarray]:
 
 
 def split_floor(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Whole numbers at or below the places, and the distances from them, exactly zero within SNAP of one."""
+    """Whole numbers at or below positions, and the distances from them, exactly zero within SNAP_CELLS of one."""
     nearest = np.rint(position)
     position = np.where(np.abs(position - nearest) < SNAP_CELLS, nearest, position)
     lower = np.floor(position)
@@ -108,7 +108,7 @@ def split_floor(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def neighbourhood_values(
     config, rows: np.ndarray, columns: np.ndarray, function: Callable = fields.wet_mask
 ) -> np.ndarray:
-    """Wetness (1 or 0), or `function`, of each cell and the 3 x 3 cells to its north-east, [n, 3, 3]."""
+    """Wetness (1 or 0), or `function`, in 3 x 3 cells with the given one in their south-west corner, [n, 3, 3]."""
     neighbours = np.empty((len(rows), 3, 3))
     order = np.argsort(rows, kind="stable")
     first_column, last_column = (columns.min(), columns.max() + 2) if len(columns) else (0, 0)

@@ -10,7 +10,7 @@ from swmodel.errors import MAX_MESSAGE_LINES, MAX_QUOTE_LENGTH, as_line
 
 
 def problems(source="jet", overrides=(), environ=None):
-    """The lines of the ConfigError that `load` raises."""
+    """The messages of the ConfigError that `load` raises."""
     with pytest.raises(ConfigError) as caught:
         load(source, overrides, environ or {})
     return str(caught.value).split("\n")
@@ -98,7 +98,7 @@ def test_message_names_the_source_of_a_value():
     ("old", "new"),
     [
         ("own.fields=[]", "[python]"), ("tracer.transport='upwind'", "[[tracer]]"),
-        ("open_boundaries.m2_amplitude=1", "open_boundaries.constituents"),
+        ("open_sides.m2_amplitude=1", "open_boundaries.constituents"),
         ("input.outside_k1_sine='a.nc'", "boundary_tide_level"),
     ],
 )  # fmt: skip
@@ -148,7 +148,7 @@ def test_huge_names_files_and_pipes_are_refused_at_once(tmp_path):
 
 @pytest.mark.fault("thousands of problems in a configuration, megabytes and control characters in a message")
 def test_only_the_first_of_many_problems_are_shown(tmp_path, monkeypatch):
-    """Only for these the model searches for a similar name, which takes a comparison with every known name."""
+    """Only for these does the model search for a similar name, because it compares with every known name."""
     suggested, original = [], errors.suggest
     monkeypatch.setattr(errors, "suggest", lambda *given: suggested.append(given) or original(*given))
     path = tmp_path / "many.toml"

@@ -1,4 +1,4 @@
-"""Where the values of a configuration come from, which holds; its text, or that of an earlier version, is read."""
+"""The sources of a configuration, and which one takes precedence; a configuration's text can be read again."""
 
 import math
 import tomllib
@@ -24,7 +24,6 @@ SPHERE = {"grid.kind": "latlon", "grid.south": 0.0, "grid.north": 4.0, "grid.dla
 
 @pytest.fixture
 def write_file(tmp_path):
-    """write(text): the path of a TOML file."""
 
     def write(text):
         path = tmp_path / "my.toml"
@@ -80,7 +79,7 @@ def test_later_of_two_alternatives_removes_the_other(write_file, section, first,
 
 
 def test_cell_size_follows_from_domain_length_and_number(write_file):
-    """Whichever source has their number; of the sizes of domain and cell the later one counts."""
+    """Whichever source gives the number of cells; of domain length and cell size the later one counts."""
     source = write_file("[grid]\nlx = 1e6\nnx = 70\n")
     grid = load(source, environ={}).grid
     assert (grid.nx, grid.dx, grid.dy, grid.lx) == (70, 1e6 / 70, 5e3, None)
@@ -119,7 +118,7 @@ def test_sizes_of_domain_and_cell_agree_or_give_the_number(write_file):
     ],
 )  # fmt: skip
 def test_resumed_run_may_have_other_processes_and_transports(write_file, overrides, expected):
-    """The config.toml of a run on two processes of two devices, with what the command line changes."""
+    """The config.toml of a run on two processes with two devices each, and what the command line changes."""
     source = write_file('[run]\nnproc = 2\ndevices = 2\nlayout = "2x2"\ntransport = "sharded"\nexecutor = "xla"\n')
     run = resolve(load(source, ["grid.ny=360", *overrides], {})).run
     assert (run.transport, run.nproc, run.devices, run.layout) == expected
@@ -199,7 +198,7 @@ STATION_FILE = "name, x, y, note\n# the first one\nold harbour, 2e5, 1e5, steep\
 
 @pytest.mark.fault("the configuration of a run with many gauges cannot be read again")
 def test_station_file_equals_tables_of_stations(write_file, tmp_path):
-    """And so does the configuration of a run, which has them all."""
+    """And so does the configuration of a run, which lists them all."""
     tables = [{"name": "old harbour", "x": 2e5, "y": 1e5}, {"name": "buoy", "x": 3e5, "y": 1.5e5}]
     wanted = load("rest", {"output.stations": tables}, {})
     (tmp_path / "gauges.csv").write_text(STATION_FILE)
@@ -208,7 +207,7 @@ def test_station_file_equals_tables_of_stations(write_file, tmp_path):
     assert load(write_file(to_toml(config)), {}, {}).output == wanted.output
 
 
-@pytest.mark.fault("a bad line in a file of gauges is ignored, or gauges of tables beside it are lost")
+@pytest.mark.fault("a bad line in a file of gauges is ignored, or gauges of tables given with it are lost")
 @pytest.mark.parametrize(
     ("text", "more", "words"),
     [

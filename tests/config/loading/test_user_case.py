@@ -1,4 +1,4 @@
-"""A case of the user's own, from a file or a class: the same configuration; what is wrong with it is refused."""
+"""User-defined cases: a file and a class give the same configuration, and mistakes are refused."""
 
 import hashlib
 
@@ -23,7 +23,7 @@ def bump_file(tmp_path):
 
 
 def options_of(config):
-    """All options but where the case comes from."""
+    """All options except those that name the file of the case."""
     sections = config.model_dump()
     return sections | {"case": {key: x for key, x in sections["case"].items() if key not in ("file", "sha256")}}
 
@@ -64,7 +64,7 @@ def test_last_source_names_the_case(bump_file, tmp_path):
 
 
 def test_user_case_survives_a_round_trip_through_toml(bump_file, tmp_path):
-    """A resolved one names the copy of the file, and its checksum."""
+    """A resolved configuration names the copy of the file, and its checksum."""
     config = load(bump_file, {"case.height": 0.3, "run.executor": "reference"}, {})
     (tmp_path / "elsewhere").mkdir()
     text = to_toml(config, comments=True)
@@ -117,7 +117,7 @@ CLASS_HEADER = b"from swmodel import Case, option\nclass Bad(Case):\n    "
         (b"x = (1,\n", ":1: "), (b"import numpy\nx = nq.zeros(3)\n", ":2: NameError: name 'nq'"),
         (b"from swmodel.cases.jet import Jet\n", ": "),
         (CLASS_HEADER + b"pass\nclass Two(Case): pass\n", ": defines 2 cases"),
-        (b"\xff\xfe", ": cannot be read: "), (b"#" * 50_001, ": is no case: it has more than 50000 bytes"),
+        (b"\xff\xfe", ": cannot be read: "), (b"#" * 50_001, ": is not a case: it has more than 50000 bytes"),
         (CLASS_HEADER + b"height: float = 1.0\n", ": Bad.height: "),
         (CLASS_HEADER + b"eta: int = option(1, '', '')", ": Bad.eta: "),
         (CLASS_HEADER + b"height = option(1.0, 'm', '')\n", ":2: PydanticUserError: Field 'height'"),
@@ -154,7 +154,7 @@ def test_all_unknown_defaults_of_a_class_are_named(tmp_path):
     ],
 )  # fmt: skip
 def test_function_that_returns_no_field_is_refused(tmp_path, returned, place):
-    """Nor may a value depend on the other points, because blocks have different ones."""
+    """Nor may a value depend on other points, because blocks have different points."""
     body = f"    def eta(self, config, at):\n        return {returned}\n"
     path = write_bump(tmp_path, f"import numpy as np\nfrom swmodel import Case\nclass Bad(Case):\n{body}")
     (found,) = problems(path, {"grid.nx": 12, "grid.ny": 8, "run.steps": 1, "time.dt": 1.0})
@@ -170,7 +170,7 @@ def test_random_numbers_of_the_whole_grid_are_accepted(tmp_path):
 
 
 def test_options_may_be_choices_and_lists(tmp_path):
-    """Also where annotations are texts."""
+    """Even if annotations are texts."""
     text = (
         "from __future__ import annotations\nfrom typing import Literal\nfrom swmodel import Case, option\nLIMIT = 3\n"
         'class Shaped(Case):\n    limit = LIMIT\n    form: Literal["flat", "round"] = option("flat", "", "form")\n'

@@ -1,4 +1,4 @@
-"""The section [grid] on a sphere: what gives its size, what comes back from a file, and what is refused."""
+"""The section [grid] on a sphere: what gives its size, what a file preserves, and what is refused."""
 
 import math
 
@@ -60,16 +60,16 @@ def test_wrong_grids_on_a_sphere_are_refused(changes, key, number):
     ("case", "kind", "changes"), [("jet", "latlon", BAND), ("steady_zonal", "plane", {"kind": "plane"})]
 )
 def test_case_for_another_kind_of_grid_is_refused(case, kind, changes):
-    """The message names those for this kind."""
+    """The message names the cases for this kind of grid."""
     with pytest.raises(ConfigError, match=f"^grid.kind: .* case {case} ") as error:
         load(case, {f"grid.{key}": value for key, value in changes.items()}, environ={})
-    offered = str(error.value).split("there are ")[1].removesuffix(": case.name").split(", ")
+    offered = str(error.value).split("there are ")[1].removesuffix(" (case.name)").split(", ")
     assert {"rest", "sea", "hurricane"} < set(offered) < set(cases.names())
     assert all(kind in cases.get(name).kinds for name in offered)
 
 
 def test_time_step_follows_from_the_narrowest_wet_row():
-    """Land in the north leaves a longer step; the automatic one is cfl over the speed on the narrowest row."""
+    """Land in the north allows a longer step; the automatic one is cfl over the speed on the narrowest row."""
     water = {"depth": np.full((12, 36), 1000.0)}
     coast = water | {"mask": np.repeat((np.arange(12) < 9)[:, None], 36, axis=1).astype(float)}
     for case, row in ((water, 11), (coast, 8)):

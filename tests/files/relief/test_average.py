@@ -1,4 +1,4 @@
-"""Depth and share of sea from a relief: exact areas, whatever way the file lies; what cannot be used is refused."""
+"""Depth and sea fraction from a relief have exact areas for any order of its axes; unusable files are refused."""
 
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ def write_relief(tmp_path):
 
 
 def make_averages(path, region, resolution, **wish):
-    """Depth, share of sea, areas of the cells, the grid, height of the land."""
+    """Depth, sea fraction, areas of the cells, the grid, height of the land."""
     grid = make_grid_section(GridRequest(region, resolution, **wish))
     with ExitStack() as stack:
         depth, share, height = average_over_cells(open_relief(path, stack), grid)
@@ -77,7 +77,6 @@ def test_raster_of_depths_is_read_with_a_minus_and_others_name_a_command(tmp_pat
 
 @pytest.mark.parametrize("step", [1 / 240, 0.1, 0.01])
 def test_edges_of_cells_on_edges_of_the_relief_give_whole_areas(step):
-    """A thousand aligned pairs."""
     for west in np.arange(-170.0, 164.0):
         points = ReliefAxis(west + (np.arange(round(4 / step)) + 0.5) * step, np.arange(round(4 / step)))
         wanted = np.linspace(west + 0.2 * (west % 3), west + 3.7, round((3.7 - 0.2 * (west % 3)) / 0.1) + 1)
@@ -91,7 +90,7 @@ ROUGH_HEIGHTS = 1500 * np.random.default_rng(3).standard_normal((len(LAT), len(L
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.parametrize(("resolution", "west"), [(2.0, -180.0), (7.5, 12.1)])
 def test_volume_and_area_of_the_sea_are_those_of_the_relief(write_relief, resolution, west):
-    """Cells cut those of the relief anywhere; both end at 60 degrees, where both have an edge."""
+    """Edges of cells are anywhere between those of the relief, but both have an edge at 60 degrees, where they end."""
     depth, share, area, _, height = make_averages(write_relief(ROUGH_HEIGHTS), (west, west + 360, -60, 60), resolution)
     inside = np.abs(LAT) < 60
     parts = 6371e3**2 * np.radians(2) * np.diff(np.sin(np.radians(np.arange(-90, 91, 2))))[inside, None]
@@ -124,7 +123,7 @@ def test_axes_of_a_relief_may_have_any_order_and_direction(write_relief, way):
 
 
 def test_sea_fraction_of_a_file_decides_instead_of_the_sign(write_relief):
-    """There may be a sea floor that lies dry, and land below sea level."""
+    """The sea floor may be dry, and land may be below sea level."""
     z, sea = np.full((len(LAT), len(LON)), -50.0), np.zeros((len(LAT), len(LON)))
     sea[:, :90] = 1
     for more in ({"sea": sea}, {"land": 1 - sea}):
@@ -135,7 +134,7 @@ def test_sea_fraction_of_a_file_decides_instead_of_the_sign(write_relief):
 
 @pytest.mark.parametrize("pole", [None, (-42.0, 76.0), (100.0, -10.0)])
 def test_rotated_or_fine_cells_have_the_relief_at_their_positions(write_relief, pole):
-    """A smooth relief, to the square of its steps, d²/8 each way, and of cells, c²/24 each way and tan(lat) c²/12."""
+    """Errors are of second order in the steps of a smooth relief, d²/8, and cells, c²/24 each way, tan(lat) c²/12."""
     steep = np.array([500.0, 300.0, -700.0])
 
     def height(lon, lat):
@@ -165,8 +164,8 @@ FLAT_HEIGHTS = np.full((len(LAT), len(LON)), -1000.0)
         ({"values": np.where((LON == 1) & (LAT == -1)[:, None], -9999.0, FLAT_HEIGHTS)},
          "at lon = 1, lat = -1 .*_FillValue"),
         ({"values": np.where(LON > 9, -999.0, FLAT_HEIGHTS)},
-         "has .* values -999, .* lon = 11, lat = -.*_FillValue = -999,"),
-        ({"values": np.where(LON > 9, -9999.0, FLAT_HEIGHTS - 8705)}, "has .* values -9999, .*_FillValue = -9999,"),
+         "has .* values of -999, .* lon = 11, lat = -.*_FillValue = -999,"),
+        ({"values": np.where(LON > 9, -9999.0, FLAT_HEIGHTS - 8705)}, "has .* values of -9999, .*_FillValue = -9999,"),
         ({"more": {"sea": 0 * FLAT_HEIGHTS + 3}}, "relief.nc: sea is .* lon = -19, lat = -29"),
         ({"lon": np.append(np.arange(179.0), 0.0)}, "lon has missing values, or does not run in one direction"),
     ],
@@ -178,7 +177,7 @@ def test_relief_that_cannot_be_used_is_refused(write_relief, change, words):
 
 
 X, Y = np.arange(-1.15, 1.2, 0.1), np.arange(48.85, 51.2, 0.1)
-#: Walls of 10 m, narrower than cells of 0.5 degrees, between a sea and low ground: where their places are.
+#: Where walls of 10 m, narrower than cells of 0.5 degrees, stand between a sea and low ground.
 WALLS = {
     "along y": (X > 0.2) & (X < 0.3) & (Y[:, None] > 0),
     "along x": (X > -9) & (Y[:, None] > 50.1) & (Y[:, None] < 50.2),
@@ -195,7 +194,7 @@ WALLS = {
 @pytest.mark.parametrize("wall", WALLS)
 @pytest.mark.parametrize("gap", [False, True])
 def test_water_passes_a_grid_at_the_height_of_its_relief(write_relief, tmp_path, wall, gap):
-    """Across a wall only over its crest, and through a gap as if there were none."""
+    """It crosses a wall only over the crest, and flows through a gap as if there were no wall."""
     along_x = wall == "along x"
     beyond = (Y[:, None] > 50.1) & (X > -9) if along_x else WALLS[wall].cumsum(axis=1) > 0
     z = np.where(WALLS[wall], 10.0, np.where(beyond, 1.0, -5.0))
@@ -224,7 +223,7 @@ def test_relief_of_a_wrong_or_unknown_sign_is_refused(write_relief, tmp_path, na
 @pytest.mark.slow
 @pytest.mark.fault("a relief of the wrong sign")
 def test_relief_with_sea_on_land_of_the_earth_gives_a_warning(write_relief, tmp_path, caplog):
-    """Heights that are called depth; the same called z are taken without a warning."""
+    """Heights named depth give a warning, the same heights named z do not."""
     with ExitStack() as stack:
         depth, share, _ = interpolate(open_relief(None, stack), *np.meshgrid(LON, LAT))
     z = np.where(share > 0.5, -1.0 - depth, 500.0)

@@ -1,4 +1,4 @@
-"""`swmodel grid` and `[grid] file`: from a region to a run in one command, and whatever is wrong in one line."""
+"""`swmodel grid` and `[grid] file`: one command makes the grid of a run from a region; errors are one-line messages."""
 
 import netCDF4
 import numpy as np
@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sea(folder):
-    """The Mediterranean at one degree, made on the command line; with what was said."""
+    """The Mediterranean at one degree, made on the command line: the path, and what was printed."""
     path = folder / "sea.nc"
     done = invoke_grid(path, "--region", "-6,37,30,46", "--resolution", "1", "--min-depth", "200", "--smooth", "1")
     assert done.exit_code == 0, done.output
@@ -46,7 +46,7 @@ def sea(folder):
 
 @pytest.fixture(scope="module")
 def earth(folder):
-    """All of the Earth about a pole in Greenland, cells of four degrees."""
+    """The whole Earth on a grid with its pole in Greenland and cells of four degrees."""
     path = folder / "earth.nc"
     return path, make_grid(path, GridRequest((-180, 180, -90, 90), 4.0, POLE))
 
@@ -81,7 +81,7 @@ def test_grid_file_satisfies_cf_checker(sea, earth):
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 def test_water_at_rest_over_the_real_relief_stays_at_rest(earth):
-    """On a grid about another pole, beside gravity waves of 250 m/s, over all the Earth with its coasts."""
+    """On a rotated-pole grid of the whole Earth with its coasts, compared with gravity waves of 250 m/s."""
     options = {"grid.file": str(earth[0]), "physics.f0": 0.0, "run.executor": "reference", "run.dtype": "float64"}
     simulation = swmodel.Simulation("rest", options)
     simulation.advance(40)
@@ -90,7 +90,6 @@ def test_water_at_rest_over_the_real_relief_stays_at_rest(earth):
 
 
 def sea_numbers_at(made, *places):
-    """The numbers of the seas in the cells around places."""
     grid, seas = made.grid, label_connected(made.wet, made.grid.periodic_x)
     return [seas[int((lat - grid.south) / grid.dlat), int((lon - grid.west) / grid.dlon)] for lon, lat in places]
 
@@ -107,7 +106,7 @@ def test_panama_is_closed_and_straits_of_europe_are_open(folder, resolution):
 
 
 def test_low_land_by_the_sea_has_its_height_as_negative_depth(folder):
-    """It is connected with the sea through such land; the sea is as without it, but for the least depth."""
+    """Such land is connected to the sea through cells like it, and leaves the sea itself unchanged."""
     region = (-16.0, 20.0, 44.0, 60.0)
     without = make_grid(folder / "high.nc", GridRequest(region, 1.0, min_depth=1.0))
     made = make_grid(folder / "low.nc", GridRequest(region, 1.0, min_depth=1.0, land_up_to=60.0))
@@ -187,5 +186,5 @@ def test_keys_that_contradict_the_grid_file_are_refused(sea):
     for key, value in (("grid.nx", 7), ("grid.kind", "plane"), ("grid.pole", (0.0, 50.0)), ("grid.file", "none.nc")):
         with pytest.raises(ConfigError, match="none.nc" if key == "grid.file" else f"{key}: grid.file gives"):
             load("rest", given | {key: value}, environ={})
-    config = load("rest", given | {"input.mask": ""}, environ={})  # fields may come from elsewhere
+    config = load("rest", given | {"input.mask": ""}, environ={})  # fields may come from other files
     assert (config.input.mask, config.input.depth) == ("", f"{sea[0]}:depth")

@@ -18,7 +18,7 @@ LAKES = mask_from_rows("~~.......~", "~~..~~...~", "......~~..", "..~.......")
 
 
 def test_all_but_the_largest_sea_is_closed():
-    """A sea across the end of a periodic axis is one."""
+    """A sea across the end of a periodic axis counts as one."""
     wet, closed = close_seas_and_bays(LAKES, is_periodic=True)
     seas = [("cut-off sea", 2, 1, 4), ("cut-off sea", 2, 2, 6), ("cut-off sea", 1, 3, 2)]
     assert [(one.kind, one.n_cells, one.row, one.column) for one in closed] == seas
@@ -33,7 +33,7 @@ def test_all_but_the_largest_sea_is_closed():
 
 
 def test_narrow_ends_of_bays_are_closed():
-    """But water goes on beyond the edge."""
+    """But water continues beyond the edge."""
     bays = mask_from_rows("~~~~~~~~~~", "~~.~..~~~~", "~~.~.~~~~~", "~~.~.~~~~~", "~.......~~", ".........~")
     wet, closed = close_seas_and_bays(bays, is_periodic=False)
     assert [(one.kind, one.n_cells, one.column) for one in closed] == [("bay", 3, 3)]
@@ -53,7 +53,7 @@ def test_smoothing_keeps_a_flat_floor_and_the_land():
     assert (smooth_depth(rough, wet, False, 0) == rough).all()
 
 
-#: Two seas with an isthmus across the middle cells; four places along each side of a cell.
+#: Two seas with an isthmus across the middle cells; four samples along each side of a cell.
 ISTHMUS = """
 ~~~~ ~~~~ ~~~~
 ~~~~ ~~~~ ~~~~
@@ -70,7 +70,7 @@ ISTHMUS = """
 ~~~~ ~~~~ ~~~~
 ~~~~ ~~~~ ~~~~
 """
-#: Two seas with a strait through a cell of land; with a dam across it; an island that one can go round.
+#: Two seas with a strait through a land cell; the same with a dam across it; an island in one sea.
 STRAIT = "~~~~ .... ~~~~\n" * 2 + "~~~~ ~~~~ ~~~~\n" + "~~~~ .... ~~~~\n" * 5
 DAM = STRAIT.replace("~~~~ ~~~~ ~~~~", "~~~~ ~~.~ ~~~~")
 ISLAND = "~~~~ ~~~. .~~~\n" * 4 + "~~~~ ~~~~ ~~~~\n" * 8

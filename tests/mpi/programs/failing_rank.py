@@ -1,4 +1,4 @@
-"""The command line of a model in which rank 1 meets a bug after step 100."""
+"""The command line of swmodel, with a bug on rank 1 after step 100."""
 
 import swmodel
 from swmodel.cli import main
@@ -6,7 +6,7 @@ from swmodel.parallel.environment import get_rank_info
 
 
 class FailingSimulation(swmodel.Simulation):
-    """A simulation of which one rank fails while the others wait for its halo."""
+    """A simulation in which rank 1 fails while the others wait for its halo."""
 
     def take_steps(self, steps, *accumulators):
         if get_rank_info().rank == 1 and self.step >= 100:

@@ -1,4 +1,4 @@
-"""A function that only rank 0 computes a sum over all processes in: the others never send their part."""
+"""A callback in which only rank 0 computes a sum over all processes, so that the others never send their part."""
 
 from mpi4py import MPI
 

@@ -49,7 +49,7 @@ def max_growth(time, tendency, shape, dt):
 
 @pytest.mark.parametrize("name", STEPPERS)
 def test_solutions_grow_above_the_limit_and_not_below(name):
-    """The growth that counts as none is 1e-6 a step."""
+    """Growth of 1e-6 per step is ignored."""
     for key in MODES if name == "gfb" else ("waves", "rotation", "damping", "damped waves"):
         if name != "leapfrog" or "damp" not in key:
             waves, other = MODES[key].wave_rate, MODES[key].local_rate
@@ -86,7 +86,7 @@ def von_neumann_growth(time, speed, f, dt):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ab2", "ab3", "rk3", "rk4", "leapfrog, filtered", "gfb"])
 def test_limit_in_a_current_is_that_of_von_neumann(name):
-    """Within two percent, of all waves in both directions, with rotation; along an axis it is up to 5 % below."""
+    """Within two percent, for waves in all directions with rotation; for a current along an axis up to 5 % too low."""
     time, waves = STEPPERS[name], 2 * np.sqrt(2)
     for speed in (0.0, 0.0), (0.05, 0.05), (0.1, 0.0), (0.2, 0.2):
         dt = stability_limit(Mode(1.0), time) / effective_wave_rate(
@@ -137,7 +137,7 @@ def test_advection_and_quadratic_drag_count_where_they_are():
 
 
 def test_process_that_limits_the_time_step_is_named():
-    """The automatic step is that of the CFL number, but at most half the limit of friction."""
+    """The automatic time step is that of the CFL number, but at most half the limit of friction."""
     for overrides, process in (
         ({"physics.viscosity": 2e6}, "friction"),
         ({"physics.f0": 0.1, "time.stepper": "ab3"}, "Coriolis"),
@@ -158,7 +158,7 @@ def test_process_that_limits_the_time_step_is_named():
 @pytest.mark.fault("a time step too long for the narrowest row of a sphere")
 @pytest.mark.parametrize(("south", "dlat"), [(None, None), (-30.0, 3.75), (60.0, 1.5)])
 def test_largest_step_separates_stable_from_unstable(south, dlat):
-    """On a plane and on a sphere; near a pole, where the narrowest row is that at a wall, there is room beyond it."""
+    """On a plane and on a sphere; near a pole, where the narrowest row is at a wall, longer steps may be stable."""
     fields = {"depth": np.full((1, 1), 1000.0), "eta": 1e-3 * np.random.default_rng(1).standard_normal((16, 12))}
     options = {"physics__quadratic_drag": 0.0, "physics__viscosity": 0.0, "physics__f0": 1e-30}
     options |= {"sphere": True, "grid__south": south, "grid__dlat": dlat} if south else {"grid__periodic_y": True}
@@ -180,7 +180,7 @@ def test_largest_step_separates_stable_from_unstable(south, dlat):
 
 @pytest.mark.fault("numbers at which formulas overflow or lose all digits")
 def test_infinite_rate_or_an_emptied_cell_is_never_stable():
-    """The rate of an upwind flux has two faces of a cell; so has that of each neighbour, one of them its own."""
+    """An upwind step moves less than a third of a cell, so that outflow through several faces does not empty it."""
     assert stable_dt_of_modes(STEPPERS["ab3"], Mode(1.0), Mode(0.0, 1j * np.inf)) == 0
     assert stable_dt_of_modes(STEPPERS["ab3"], Mode(np.nan)) == 0
     assert 3 * stable_dt_of_modes(STEPPERS["gfb"], *(Mode(0, z) for z in UPWIND_RATES)) < 1
@@ -194,9 +194,9 @@ OUTERMOST_CELLS = {"west": np.s_[:, 0], "east": np.s_[:, -1], "south": np.s_[0],
 @pytest.mark.parametrize("stepper", ["ab2", *night_params("ab3", "rk3", "rk4", "gfb")])
 @pytest.mark.parametrize("sides", ["west", *night_params("north", "east north")])
 def test_below_the_limit_waves_leave_through_open_boundaries(stepper, sides):
-    """Over a flat floor, one deep in the corner only, and beside deep water outside, whose faces are the fastest.
+    """Over a flat floor, one that is deep only in corners, and next to deep outside water, whose faces are the fastest.
 
-    There a twentieth above the limit the basin blows up.
+    In the last case the basin blows up 5 % above the limit.
     """
     flat = np.full((7, 8), 50.0)
     corner, shelf = flat / 20, flat.copy()

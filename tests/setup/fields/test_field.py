@@ -1,4 +1,4 @@
-"""Fields given in Python: the same field whatever they are given as; what is wrong is refused before a step."""
+"""Fields from Python: all forms give the same field, and mistakes are refused before the first step."""
 
 import hashlib
 
@@ -77,7 +77,7 @@ def test_field_is_the_same_for_every_kind_of_input(way):
 
 
 def test_python_field_replaces_that_of_the_case_and_earlier_ones():
-    """Numbers, rows and columns are for all cells, as when they were given; a configuration is a source of others."""
+    """Numbers, rows and columns fill all cells with the values at the time of the call; a Config can be a source."""
     viscosity = np.arange(NX)[None].copy()
     config = config_with_fields(eta=0.25, wind_x=(Y / 1e5)[:, None], viscosity=viscosity)
     viscosity[...] = -1
@@ -139,7 +139,7 @@ def test_all_problems_of_fields_are_reported_at_once():
 
 
 def test_run_records_the_checksums_of_the_values():
-    """It says where those of two runs differ; its file alone lacks its fields."""
+    """They show where the fields of two runs differ; the file of a run alone does not contain its fields."""
 
     class Deep(Case):
         def depth(self, config, at):

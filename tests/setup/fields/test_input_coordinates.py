@@ -1,4 +1,4 @@
-"""Input files with coordinates: turned, exchanged and in other units the grid has the same field, or it is refused."""
+"""Input files with coordinates: reversed or exchanged axes and other units give the same field, or are refused."""
 
 import logging
 from itertools import product
@@ -50,7 +50,6 @@ def file_with_coordinates(ocean, y=Y, x=X, attributes=METRES, values=VALUES):
 
 
 def logged_lines(caplog, source, name="depth"):
-    """The lines that are logged when a field is read several times."""
     caplog.clear()
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
@@ -143,7 +142,7 @@ def test_of_several_coordinates_that_in_metres_is_compared(write_depth_file, cap
 
 
 def test_north_is_inferred_from_latitudes_of_one_or_two_dimensions(write_depth_file, caplog):
-    """It may be missing on land, and lie on exchanged axes."""
+    """Latitudes may be missing on land, and have exchanged axes."""
     holes, degrees = np.ma.masked_greater(PLANE_Y, 58.0), {"units": "degrees"}
     for name, latitude in (
         *(("nav_lat", ("column row", holes.T, degrees)), ("phi", ("column row", holes.T, NORTH))),
@@ -176,7 +175,7 @@ def test_longitudes_may_exceed_360(write_depth_file):
 
 @pytest.mark.slow
 def test_run_reads_its_own_fields_from_the_file_of_another(tmp_path, caplog):
-    """output.nc has coordinates on centres and faces, land, and records: the state of any is that of a new run."""
+    """output.nc has coordinates on centres and faces, land, and records: any state can start a new run."""
     folder = make_run(tmp_path / "run")
     config = load(folder / "config.toml", environ={})
     names = ("eta", "u", "v", "depth")

@@ -1,4 +1,4 @@
-"""Input with records in time, for example weather: where steps lie among them, stores of Zarr, what is refused."""
+"""Input with records in time, for example weather: interpolation, Zarr stores, and what is refused."""
 
 import shutil
 import sys
@@ -48,7 +48,7 @@ def configuration(path, **more):
 
 
 def wind_at(config, step, stage=0.0):
-    """The wind that the equations of a step take, [NY, NX]."""
+    """The wind that the equations use in a step, [NY, NX]."""
     scheme = setup_of(config).scheme
     params = VaryingCoefficients(config, scheme.varying).params(step, np.arange(NY), np.arange(NX))
     patches = {name: Patch(field, (0, 0)) for name, field in params.items()}
@@ -56,7 +56,7 @@ def wind_at(config, step, stage=0.0):
 
 
 def test_between_two_records_values_are_linear(write_stress_file):
-    """A step takes the records that it begins between."""
+    """A step uses the two records around its start."""
     path = write_stress_file()
     for step, stage in (0, 0.0), (1, 0.5), (71, 1.0), (72, 0.0), (215, 1.0):
         hour = (step + stage) * 300 / 3600
@@ -74,7 +74,7 @@ def test_between_two_records_values_are_linear(write_stress_file):
 @pytest.mark.fault("a step takes values of a formula in time from another interval")
 @pytest.mark.parametrize("steps", [95, 109, 1000.0005])
 def test_step_uses_the_interval_in_which_it_begins(steps):
-    """3600 / (3600 / 95) is above 95, as is the quotient for 109; 1000 steps end just before a value."""
+    """3600 / (3600 / 95) is rounded to more than 95, and likewise for 109; 1000 steps end just before a value."""
 
     class Turning(swmodel.Case):
         def wind_x(self, config, at, t):
@@ -169,7 +169,7 @@ def sea_config(**inputs):
 
 
 def test_all_names_of_units_of_degrees_and_pressure_are_accepted(write_weather_file):
-    """A small anomaly of pressure is none of a pressure in hPa that a file calls Pa."""
+    """A small anomaly of pressure in Pa is not mistaken for a pressure in hPa with wrong units."""
     for degrees in ("degrees_E", "degrees_N"), ("Degrees_East", "degrees north"), ("degrees",) * 2:
         config = sea_config(u10=write_weather_file("u10", 5.0, "m s-1", degrees=degrees))
         assert (read_record(config, "u10", 0, *CELLS) == 5.0).all()
@@ -241,7 +241,7 @@ def write_packed_records(path, values=STRESS, first=0):
 
 @pytest.fixture(params=[2, 3], ids=["format 2", "format 3"])
 def netcdf_and_zarr(request, tmp_path):
-    """stored(name, ...): a NetCDF file, and the store of the same content, arrays as they are packed."""
+    """write(name, ...): a NetCDF file, and a Zarr store of the same content, with packed arrays."""
 
     def write(name="winds", store=None, **given):
         file = write_packed_records(tmp_path / f"{name}.nc", **given)

@@ -1,4 +1,4 @@
-"""Fields on longitudes and latitudes and tides of an atlas or a run: interpolated across the ring, or refused."""
+"""Fields on longitudes and latitudes, and tides of an atlas or a run: how they are interpolated, or refused."""
 
 import re
 
@@ -24,7 +24,7 @@ UNITS = {"lon": "degrees_east", "lat": "degrees_north"}
 
 
 def smooth_field(lon, lat):
-    """A field of which bilinear interpolation is right to the square of the steps."""
+    """A smooth field, for which bilinear interpolation has an error of second order in the steps."""
     return 100 + 10 * np.cos(np.radians(lon)) + 5 * np.sin(np.radians(2 * lat)) + 0 * lon
 
 
@@ -67,7 +67,7 @@ def test_field_is_interpolated_across_the_end_of_its_periodic_axis(write_depth_f
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_points_of_the_grid_keep_their_values(write_depth_file, caplog, turned):
-    """Also if both axes run backwards and are exchanged."""
+    """Even if both axes run backwards and are exchanged."""
     caplog.set_level("INFO")
     grid, way = make_grid(), -1 if turned else 1
     at = points(grid, "centre", range(grid.ny), range(grid.nx))
@@ -123,7 +123,7 @@ def tidal_wave(lon, lat):
 
 @pytest.fixture
 def tide_atlas_file(tmp_path):
-    """A file like those of tides: amplitude and lag in cm and degrees; and complex parts, x first, of other units."""
+    """A file like a tidal atlas: amplitude in cm and lag in degrees; complex parts in other units, with x first."""
     lon, lat = np.arange(0.25, 360, 0.5), np.arange(-40, 40.1, 0.5)
     parts, lags = tidal_wave(lon, lat[:, None]), np.angle(tidal_wave(lon, lat[:, None]))
     return write_netcdf(tmp_path / "m2.nc", {
@@ -139,7 +139,7 @@ def tide_atlas_file(tmp_path):
 
 @pytest.mark.fault("lags are interpolated across 360 degrees; an atlas has other units or signs")
 def test_complex_parts_of_a_tide_are_interpolated_not_phase_lags(tide_atlas_file):
-    """Lags jump from 360 to 0 and meet in a point; bilinear interpolation of parts is right to the square of steps."""
+    """Lags jump from 360 to 0 and meet in a point; the error of interpolated parts is of second order in the steps."""
     grid = make_grid(west=-6.0, east=21.0, south=-8.0, north=9.0, periodic_x=False)
     bound = 2 * np.radians(0.5) ** 2 * 4**2 / 8 * 1.01
     for part, of in (("cosine", np.real), ("sine", np.imag)):
@@ -174,7 +174,7 @@ def tidal_config(atlas, variables, **options):
 
 
 def test_run_has_the_tide_of_an_atlas_at_its_open_boundaries(tide_atlas_file):
-    """The lines of docs/tides.md."""
+    """As in docs/tides.md."""
     config = check_config(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES))
     params = setup_of(config).params(block_of_rank(0, (1, 1), 6, 18), 0)
     assert params["boundary_tide[M2,flows]"] == 1
@@ -224,7 +224,7 @@ def test_missing_part_of_a_tide_is_remarked(tide_atlas_file):
 
 
 def remove_values(path, holes):
-    """Take values of the fields of a file away; the numbers of rows and columns [points, 2]."""
+    """Mask values of the fields of a file; `holes` are rows and columns, [points, 2]."""
     with netCDF4.Dataset(path, "a") as data:
         for name in ("amplitude", "phase", "uRe", "uIm"):
             values = data[name][:].T if name.startswith("u") else data[name][:]
@@ -233,9 +233,9 @@ def remove_values(path, holes):
 
 
 @pytest.mark.slow
-@pytest.mark.fault("water beside an open boundary is land of the atlas, or zero in it")
+@pytest.mark.fault("water next to an open boundary is land in the atlas, or zero in it")
 def test_on_land_of_the_file_the_nearest_water_is_taken(tide_atlas_file):
-    """Where nothing else is known of a point; the same in every block, and no further than two steps."""
+    """Only where a point has no other value; the same in every block, and no further than two steps away."""
     fine = {"grid__nx": 80, "grid__ny": 120}
     config, row = tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES, **fine), 60
     lat = config.grid.south + 0.5 * (row + 0.5)
@@ -284,7 +284,7 @@ def constants_file(path, *names):
 
 @pytest.mark.fault("`open_boundaries.tide` names a file without constants, or omits constituents without a message")
 def test_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
-    """An array that a configuration gives replaces that of the file."""
+    """An array in a configuration replaces that of the file."""
     path = constants_file(tmp_path / "harmonics.nc", "eta_K1", "transport_x_M2", "eta_M2", "eta_MS4")
     (tmp_path / "my.toml").write_text(
         '[open_boundaries]\nsides = ["west"]\ntide = "harmonics.nc"\n'

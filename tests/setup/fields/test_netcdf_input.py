@@ -41,7 +41,7 @@ def read_values(source, name="depth", rows=range(NY), columns=range(NX)):
 
 
 def configuration(path, *names):
-    """A grid of NY x NX with the fields `names` from the file, and no variation otherwise."""
+    """A grid of NY x NX with the fields `names` from the file, and uniform otherwise."""
     still = {"grid.nx": NX, "grid.ny": NY, "case.speed": 0.0, "case.perturbation": 0.0, "time.dt": 1.0, "run.steps": 1}
     still["run.executor"] = "reference"
     return load("jet", still | {f"input.{name}": f"{path}:{name}" for name in names}, {})
@@ -92,7 +92,7 @@ def test_only_band_of_a_raster_needs_no_name_and_no_units(write_netcdf_file):
 
 
 def test_any_number_type_is_unpacked_and_invalid_is_missing(write_netcdf_file):
-    """Also where there is no `_FillValue`; all become double precision."""
+    """Even without `_FillValue`; all become double precision."""
     for units, dtype in ("m", "f8"), ("metres", "f4"), ("meter", "i2"), ("m", "u1"):
         values = read_values(
             write_netcdf_file(z=(VALUES.astype(dtype).reshape(1, 1, NY, NX), DEPTH | {"units": units}))
@@ -191,7 +191,7 @@ def test_cells_without_a_depth_are_land_where_no_mask_is_given(write_netcdf_file
     config = configuration(write_netcdf_file(depth=(with_nan(VALUES, (2, 3), (0, 0)), {"units": "m"})), "depth")
     rows, columns = np.arange(-1, NY + 1), np.arange(-1, NX + 1)
     mask, depth = (fields.evaluate(config, name, rows, columns) for name in ("mask", "depth"))
-    # Rows and columns start at -1, and (0, 0) returns as row 5 and column 7 of the ring.
+    # Rows and columns start at -1, and (0, 0) appears again as row 5 and column 7, wrapped around.
     assert np.argwhere(mask == 0).tolist() == [[1, 1], [1, 8], [3, 4], [6, 1], [6, 8]]
     assert (depth[3, 4], depth[2, 2]) == (config.physics.depth, VALUES[1, 1])
     check_config(config)
@@ -237,7 +237,7 @@ def test_heights_are_refused_as_depths_except_on_land_or_if_declared(write_netcd
 
 @pytest.mark.parametrize("value", [0.5, 255.0, np.nan])
 def test_mask_other_than_0_and_1_is_refused(write_netcdf_file, value):
-    """From a file, where a missing value is land; and of a formula, also where a simulation was not checked."""
+    """From a file, where a missing value is land, and from a formula, even if a simulation was not checked."""
     made = type("Holed", (Case,), {"mask": lambda self, config, at: np.where(at.i == 4, value, 1.0)})
     config = load(made, {"grid.nx": NX, "grid.ny": NY, "time.dt": 1.0, "run.steps": 1}, {})
     for check in check_config, lambda config: fields.wet_mask(config, range(NY), range(NX)):
@@ -310,7 +310,7 @@ def test_record_is_chosen_by_number_or_time(write_eta_file):
     ],
 )  # fmt: skip
 def test_one_of_several_records_must_be_chosen(write_eta_file, units, words):
-    """Where their times are no dates they have numbers only."""
+    """Records whose times are not dates can be chosen only by number."""
     path = write_eta_file(units)
     line = message_of_refusal(path)
     assert "4 records along time" in line

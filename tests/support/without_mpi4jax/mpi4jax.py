@@ -1,3 +1,3 @@
-"""Before the installed mpi4jax on PYTHONPATH: the model then sends messages by its own foreign calls."""
+"""Hides the installed mpi4jax if it comes first on PYTHONPATH, so that the model uses its own foreign calls."""
 
 raise ImportError("left out")

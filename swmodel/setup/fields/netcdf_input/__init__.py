@@ -1,4 +1,4 @@
-"""Fields from files (`docs/input.md`): find, check and turn them by their coordinates, and read parts of them."""
+"""Fields from files (`docs/input.md`): find, check and orient them by their coordinates, and read parts of them."""
 
 from . import series
 from .errors import InputError

@@ -14,10 +14,10 @@ from .errors import InputError, log_once
 from .regridding import Regridder, make_regridder
 from .units import DIMENSIONLESS, conversion_factor
 
-#: Largest distance of a coordinate from its point of the grid, relative to the first ones, cells.
+#: Largest distance between a coordinate and its grid point, once the first points coincide, cells.
 MAX_OFFSET_CELLS = 0.1
 
-#: Largest difference of equal longitudes or latitudes, degrees.
+#: Largest difference between longitudes or latitudes that count as equal, degrees.
 EQUAL_DEGREES = 1e-5
 
 #: Endings of the names of coordinates at each location of a C-grid.
@@ -28,7 +28,7 @@ LOCATION_ENDINGS = {
     "corner": ("_q", "_f", "_psi"),
 }
 
-#: Words for a turned axis, its lines of cells, and the sides at its ends.
+#: Words for a reversed axis, its lines of cells, and the sides at its ends.
 DIRECTION_WORDS = {"y": ("downward", "rows", "south", "north"), "x": ("leftward", "columns", "west", "east")}
 
 
@@ -37,7 +37,7 @@ class VariableAxes(NamedTuple):
 
     Attributes:
         y, x: names of its dimensions.
-        is_transposed: whether that of x comes first.
+        is_transposed: whether the dimension of x comes first.
         is_reversed: whether y runs from north to south, and x from east to west.
         regridder: on a sphere, the positions of the grid's points among those of the file; else None.
     """
@@ -50,23 +50,22 @@ class VariableAxes(NamedTuple):
 
 
 def axes_of_variable(dataset: CFDataset, variable, model_variable, grid, context: str) -> VariableAxes:
-    """The VariableAxes of a variable of a file for a field of the model, found once; logs assumptions."""
+    """The VariableAxes of a variable of a file for a field of the model, cached; logs assumptions."""
     if (key := (variable.name, model_variable, grid)) not in dataset.axes_cache:
         dataset.axes_cache[key] = find_axes(dataset, variable, model_variable, grid, context)
     return dataset.axes_cache[key]
 
 
 def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) -> VariableAxes:
-    """See `axes_of_variable`."""
     if variable.ndim < 2:
-        raise InputError(f"{context} has shape {variable.shape}, the grid needs {grid.ny, grid.nx} (ny, nx)")
+        raise InputError(f"{context} has shape {variable.shape}, but the grid needs {grid.ny, grid.nx} (ny, nx)")
     y, x = find_dimensions(dataset, variable, context)
     is_transposed = variable.dims.index(y) > variable.dims.index(x)
     several = [name for name, size in variable.sizes.items() if name not in (y, x) and size > 1]
     if len(several) > 1:
         raise InputError(
             f"{context} has several records along {' and '.join(several)}, but an entry chooses along one axis only; "
-            "cut the file to one record along the others"
+            "reduce the file to one record along the others"
         )
     coordinates = {
         name: coordinates_of_location(
@@ -88,7 +87,7 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
     shape, grid_shape = (variable.sizes[y], variable.sizes[x]), (grid.ny, grid.nx)
     if shape != grid_shape:
         swapped = "; its axes are swapped" if shape == grid_shape[::-1] else ""
-        raise InputError(f"{context} has shape {variable.shape}, the grid needs {grid_shape} (ny, nx){swapped}")
+        raise InputError(f"{context} has shape {variable.shape}, but the grid needs {grid_shape} (ny, nx){swapped}")
     is_reversed, words, without_coordinates = [], [], []
     for axis, name, grid_axis, offset in zip(
         "yx", (y, x), reversed(axes(grid)), LOCATION_OFFSETS[model_variable.location], strict=True
@@ -97,9 +96,7 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
             without_coordinates.append(name)
             is_reversed.append(False)
         elif is_spherical(grid):
-            raise InputError(
-                f"{context}: {coordinates[name][0].name} alone does not say where the field lies on a sphere"
-            )
+            raise InputError(f"{context}: {coordinates[name][0].name} alone does not locate the field on a sphere")
         else:
             is_axis_reversed, notes = compare_with_grid(
                 dataset, coordinates[name], name, axis, grid_axis, offset, context
@@ -112,16 +109,16 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
         log_once(f"{context}: {'; '.join(words)}")
     if without_coordinates:
         names = ", ".join(without_coordinates)
-        assumption = "its first row and column are taken for the southern and the western one"
+        assumption = "its first row is taken as the southernmost, its first column as the westernmost"
         log_once(f"{dataset.context} has no coordinates along {names}: {assumption}")
     return VariableAxes(y, x, is_transposed, tuple(is_reversed))
 
 
 def coordinates_of_location(coordinates: list, variable, model_variable, context: str) -> list:
-    """The coordinates of a variable among those along a dimension, of which atlases of tides have one per location.
+    """The coordinates along a dimension that belong to a variable; tidal atlases have one for each location.
 
-    Of those in degrees the ones that its attribute `coordinates` names, else those whose names end as the field's
-    location says, else the variable of the dimension's name. InputError: several are left, and differ.
+    Those in degrees are chosen by the variable's attribute `coordinates`, else by endings of names for the location of
+    the field, else by the name of the dimension. InputError: several are left, and differ.
     """
     names_in_attribute = str(variable.attrs.get("coordinates", variable.encoding.get("coordinates", ""))).split()
     coordinates_in_degrees = [one for one in coordinates if is_in_degrees(one)]
@@ -138,9 +135,8 @@ def coordinates_of_location(coordinates: list, variable, model_variable, context
             other, values[0], rtol=0, atol=EQUAL_DEGREES, equal_nan=True
         ):
             raise InputError(
-                f"{context}: {selected[0].name} and {one.name} differ, and either may be its place; give "
-                f"{variable.name} "
-                f'the attribute coordinates, as "{selected[0].name} ...", or leave one in the file'
+                f"{context}: {selected[0].name} and {one.name} differ, and either may locate it; give "
+                f'{variable.name} the attribute coordinates, as "{selected[0].name} ...", or keep only one in the file'
             )
     return [one for one in coordinates if not is_in_degrees(one) or any(one is each for each in selected)]
 
@@ -163,9 +159,9 @@ def find_dimensions(dataset: CFDataset, variable, context: str) -> tuple[str, st
 def compare_with_grid(
     dataset: CFDataset, coordinates, dimension: str, axis: str, grid_axis: Axis, offset: float, context: str
 ):
-    """Whether a field runs downward or leftward by its coordinates of y or x, and words for remarks.
+    """Whether a field runs downward or leftward by its coordinates of y or x, and words for a message.
 
-    `coordinates`: along a dimension, best first. `offset`: offset of the field's points from cell centres, cells.
+    `coordinates`: those along a dimension, best first. `offset`: of the field's points from cell centres, cells.
     InputError: the steps differ from those of the grid, or change direction.
     """
     first, values = coordinates[0], consistent_values(dataset, coordinates, dimension, context)
@@ -195,9 +191,11 @@ def compare_with_grid(
     if not (steps > 0).all():
         raise_mismatch("does not run in one direction")
     if not np.array_equal(shift := first.attrs.get("c_grid_axis_shift", offset), offset):
-        raise_mismatch(f"lies {shift} cells off the centres, but this field {offset:g}")
+        raise_mismatch(f"lies {shift} cells off the centres, but this field needs {offset:g}")
     words = (
-        [f"{name} runs {DIRECTION_WORDS[axis][0]}, so its {DIRECTION_WORDS[axis][1]} are turned"] if is_reversed else []
+        [f"{name} runs {DIRECTION_WORDS[axis][0]}, so its {DIRECTION_WORDS[axis][1]} are reversed"]
+        if is_reversed
+        else []
     )
     if is_degrees:
         return is_reversed, [*words, f"{name} is in degrees, so its steps are not compared with {cell_size:g} m"]
@@ -225,7 +223,7 @@ def compare_with_grid(
 
 
 def consistent_values(dataset: CFDataset, coordinates, dimension: str, context: str) -> np.ndarray:
-    """Values along a dimension of the first of its coordinates, all of which have to run in one direction."""
+    """Values of the first coordinate along a dimension. InputError: the coordinates run in different directions."""
     first = coordinates[0]
     if first.ndim > 1:
         values_of_dimensions = {name: drop_missing(dataset.values_along(first, name)) for name in first.dims}
@@ -239,12 +237,11 @@ def consistent_values(dataset: CFDataset, coordinates, dimension: str, context: 
     ends = np.array([(each[0], each[-1]) for each in values])
     if {1.0, -1.0} <= {*np.sign(ends[:, 1] - ends[:, 0])}:
         names = " and ".join(one.name for one in coordinates)
-        raise InputError(f"{context}: {names} run in opposite directions along {dimension}; leave one in the file")
+        raise InputError(f"{context}: {names} run in opposite directions along {dimension}; keep only one in the file")
     return values[0]
 
 
 def drop_missing(values: np.ndarray) -> np.ndarray:
-    """The values that are not missing."""
     return values[np.isfinite(values)]
 
 

@@ -1,6 +1,6 @@
-"""Variables and coordinates of a NetCDF file, a store of Zarr or a DataArray.
+"""Variables and coordinates of a NetCDF file, a Zarr store or a DataArray.
 
-xarray opens and decodes, cf_xarray finds axes by attributes. Values are read a window at a time.
+xarray opens and decodes them, cf_xarray finds axes by attributes. Values are read window by window.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .units import axis_of_degree_units, conversion_factor
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
 
-#: The axes of cf_xarray; the first that fits counts.
+#: Axes by the criteria of cf_xarray; the first that applies counts.
 AXIS_OF_CRITERION = {"X": "x", "Y": "y", "Z": "z", "T": "t", "longitude": "x", "latitude": "y"}
 
 #: Names of coordinates without attributes, in lower case.
@@ -38,10 +38,10 @@ TEXT_ATTRIBUTES = {"units", "standard_name", "axis", "positive", "calendar", "gr
 #: Attributes of packed values.
 PACKING_ATTRIBUTES = {"scale_factor", "add_offset"}
 
-#: Endings of the names of rasters: ESRI ASCII, GeoTIFF and others of GDAL.
+#: Endings of the names of raster files: ESRI ASCII, GeoTIFF and other formats of GDAL.
 RASTER_ENDINGS = (".asc", ".tif", ".tiff", ".vrt", ".img", ".hgt", ".bil", ".flt")
 
-#: Files of a group of Zarr and of its arrays with their metadata.
+#: Metadata files of a Zarr group and of its arrays.
 ZARR_GROUP_FILES, ZARR_ARRAY_FILES = ("zarr.json", ".zgroup"), ("zarr.json", ".zarray", ".zattrs")
 
 #: Errors of xarray, netCDF4, zarr and codecs for a damaged file or store.
@@ -66,7 +66,7 @@ class CFDataset(NamedTuple):
     axes_cache: dict[Any, Any]
 
     def coordinates_along(self, dimension: str) -> list[DataArray]:
-        """The coordinates along a dimension, all of one kind, best first, with the variable of its name."""
+        """The coordinates along a dimension, all of one kind, best first; the variable of its name may be one."""
         candidates = self.variables_best_first({dimension}, {dimension}, dimension)
         coordinates = [one for one in candidates if one.name == dimension or self.axis_of(one)]
         return [one for one in coordinates if self.axis_of(one) == self.axis_of(coordinates[0])]
@@ -79,8 +79,7 @@ class CFDataset(NamedTuple):
     def variables_best_first(self, required: set, allowed: set, preferred: str = "") -> list[DataArray]:
         """The variables with numbers that have all dimensions of `required`, and none besides `allowed`, best first.
 
-        A known kind comes before an unknown one, m before cells, these before degrees, and the variable `preferred`
-        first.
+        Variables of a known kind come first, then those in m, those in cells, those in degrees, then `preferred`.
         """
         variables = self.data.variables.items()
         return sorted(
@@ -94,11 +93,11 @@ class CFDataset(NamedTuple):
         )
 
     def axis_of(self, coordinate: DataArray) -> str:
-        """x, y, z or t; empty if unknown."""
+        """The kind of a coordinate: x, y, z or t; empty if unknown."""
         return self.axis_by_name.get(coordinate.name, "")
 
     def values_along(self, coordinate: DataArray, dimension: str) -> np.ndarray:
-        """Values along a dimension, float64, NaN where missing, in the middle of others; longitudes may exceed 360."""
+        """Values along a dimension, at the middle of others; float64, NaN where missing; longitudes may exceed 360."""
         middle = {name: size // 2 for name, size in coordinate.sizes.items() if name != dimension}
         values = np.asarray(read_values(coordinate, middle), np.float64)
         is_longitude = is_in_degrees(coordinate) and self.axis_of(coordinate) == "x"
@@ -106,17 +105,15 @@ class CFDataset(NamedTuple):
 
 
 def is_numeric(variable) -> bool:
-    """Whether a variable holds numbers."""
     return variable.dtype.kind in "biuf"
 
 
 def is_in_degrees(coordinate) -> bool:
-    """Whether the units of a coordinate are degrees."""
     return axis_of_degree_units(coordinate.attrs.get("units", "")) is not None
 
 
 def cf_dataset(data: Dataset, context: str) -> CFDataset:
-    """The CFDataset of variables, decoded except for times."""
+    """The CFDataset of a Dataset that is decoded except for times."""
     for variable in data.variables.values():
         variable.attrs |= {text: str(variable.attrs[text]) for text in variable.attrs if text in TEXT_ATTRIBUTES}
     kinds = {name: identify_axis(str(name), one.attrs) for name, one in data.variables.items()}
@@ -140,7 +137,7 @@ def open_file(path: str, context: str = "", error: type[InputError] = InputError
     if not is_folder and not os.path.isfile(path):
         raise error(f"{context}there is no file {path}")
     if is_folder and not any(os.path.isfile(os.path.join(path, name)) for name in ZARR_GROUP_FILES):
-        raise error(f"{context}{path} is a folder, but no store of Zarr: it has neither zarr.json nor .zgroup")
+        raise error(f"{context}{path} is a folder, but not a Zarr store: it has neither zarr.json nor .zgroup")
     package = "zarr" if is_folder else "rioxarray" if path.lower().endswith(RASTER_ENDINGS) else ""
     if package and (line := missing_package_reason(path, package)):
         raise error(f"{context}{line}")
@@ -168,7 +165,7 @@ def file_stamp(path: str) -> tuple:
 
 @lru_cache(maxsize=64)
 def open_cached(path: str, stamp: tuple):
-    """The variables of a file or a store, which reads open, and the function that closes it."""
+    """The variables of a file or a store, which reading them opens again, and the function that closes it."""
     import xarray
 
     is_folder = os.path.isdir(path)
@@ -192,14 +189,14 @@ def open_cached(path: str, stamp: tuple):
 def open_raster(path: str) -> Dataset:
     """The bands of a raster that GDAL reads, `band_1` and so on, NaN where it has no data.
 
-    Without a coordinate system x and y within the ranges of longitude and latitude are these, in degrees.
+    If it has no coordinate system, x and y within the ranges of longitude and latitude are taken as such, in degrees.
     """
     import rioxarray
 
     data = rioxarray.open_rasterio(path, band_as_variable=True, mask_and_scale=True, cache=False)
     crs, may_be_degrees = data.rio.crs, float(abs(data.x).max()) <= 360 and float(abs(data.y).max()) <= 90
     if crs is None and may_be_degrees:
-        log_once(f"{path} names no coordinate system: x and y are taken for longitude and latitude")
+        log_once(f"{path} names no coordinate system: x and y are taken as longitude and latitude")
     if may_be_degrees if crs is None else crs.is_geographic:
         data["x"].attrs |= {"standard_name": "longitude", "units": "degrees_east"}
         data["y"].attrs |= {"standard_name": "latitude", "units": "degrees_north"}
@@ -248,7 +245,7 @@ def read_values(variable: DataArray, index: Any = ()) -> np.ndarray:
 
 
 def unpack_limit(limit: Any, packing: Mapping, default: float) -> float:
-    """An end of a valid range as a value: packed as the variable is if it has an integer type, else a value already."""
+    """An end of a valid range, unpacked: an integer is packed as the variable is, other numbers are values already."""
     if limit is None:
         return default
     limit = np.asarray(limit)

@@ -13,13 +13,13 @@ log = logging.getLogger(__name__)
 
 
 class InputError(ValueError):
-    """A NetCDF file does not have the field that the configuration needs."""
+    """An input file does not hold the field that the configuration needs."""
 
     exit_code = 2
 
 
 @cache
 def log_once(line: str, level: int = logging.WARNING) -> None:
-    """Log a line once, on rank 0, unless the launcher has logged it."""
+    """Log a message once, on rank 0, unless the launcher has logged it."""
     if (get_rank_info() or RankInfo()).rank == 0 and LAUNCHER_VARIABLE not in os.environ:
         log.log(level, "%s", as_line(line))

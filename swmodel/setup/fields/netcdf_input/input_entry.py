@@ -20,13 +20,13 @@ from ....ocean.table import EASTWARD_NAMES, REDUCED_GRAVITY_VARIABLES, variable_
 from .dataset import CFDataset, file_stamp, read_values
 from .errors import InputError, log_once
 from .missing_values import check_missing_values
-from .names import COMMON_NAMES, candidate_names
+from .names import COMMON_NAMES, MASS_STANDARD_NAMES, candidate_names
 from .units import DEGREE_UNITS
 
 if TYPE_CHECKING:
     from xarray import DataArray
 
-#: Text after the name of the file.
+#: The part of an entry after the name of the file.
 NAME_AND_RECORD_PATTERN = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))?")
 
 #: Names of vertical coordinates of winds, and their units.
@@ -35,10 +35,10 @@ METRE_UNITS, PRESSURE_UNITS = (
     ("m", "metre", "metres", "meter", "meters"),
     ("Pa", "hPa", "mb", "mbar", "millibar", "millibars"),
 )
-#: Largest lag of a tide, degrees.
+#: Largest plausible phase lag of a tide, degrees.
 MAX_LAG_DEGREES = 720.0
 
-#: Further standard names, where x is east and y is north.
+#: Further standard names, which count if x is east and y is north.
 GEOGRAPHIC_STANDARD_NAMES = {
     "sea_water_x_velocity": "sea_water_eastward_velocity",
     "sea_water_y_velocity": "sea_water_northward_velocity",
@@ -59,13 +59,12 @@ class InputEntry(NamedTuple):
         return sorted(glob.glob(self.path))
 
     def file_stamps(self) -> tuple:
-        """Each of these files with its stamp."""
         return tuple((path, file_stamp(path)) for path in self.files())
 
 
 def parse_entry(text: str) -> InputEntry:
-    """The InputEntry of an entry; an existing path wins over its other readings."""
-    if os.path.exists(text):  # Path.exists raises where a name is too long
+    """The InputEntry of a text; a reading with an existing path takes precedence."""
+    if os.path.exists(text):  # Path.exists raises if a name is too long
         return InputEntry(text, "", None)
     folder, base = os.path.split(text)
     cuts = [position for position, sign in enumerate(base) if sign in ":@"]
@@ -79,7 +78,7 @@ def parse_entry(text: str) -> InputEntry:
 def find_variable(dataset: CFDataset, entry: InputEntry, model_variable) -> tuple[DataArray, Callable[..., np.ndarray]]:
     """The named variable, or the only one that may hold the field (`names.candidate_names`).
 
-    Returns also a function of an index to its values, or to those from two variables (`tide_part_reader`).
+    Also returns a function from an index to its values, or to those from two variables (`tide_part_reader`).
     """
     context, variables = f"input.{model_variable.name}: {entry.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
@@ -97,7 +96,7 @@ def find_variable(dataset: CFDataset, entry: InputEntry, model_variable) -> tupl
             and variables_named[0].attrs.get("standard_name") == sea_standard_name
         ):
             raise InputError(
-                f'{context}: {parts[0]} has the standard_name "{sea_standard_name}"; with physics.reduced_gravity '
+                f'{context}: {parts[0]} has the standard_name "{sea_standard_name}", but with physics.reduced_gravity '
                 f"{model_variable.name} is the {model_variable.long_name}"
             )
         if len(variables_named) == 2 or index_of(model_variable.name):
@@ -105,12 +104,15 @@ def find_variable(dataset: CFDataset, entry: InputEntry, model_variable) -> tupl
         return variables_named[0], lambda index: signs[0] * read_values(variables_named[0], index)
     standard_names = [
         model_variable.standard_name,
-        *(each.get(model_variable.standard_name, "") for each in (EASTWARD_NAMES, GEOGRAPHIC_STANDARD_NAMES)),
+        *(
+            each.get(model_variable.standard_name, "")
+            for each in (EASTWARD_NAMES, GEOGRAPHIC_STANDARD_NAMES, MASS_STANDARD_NAMES)
+        ),
     ]
     matches = candidate_names(
         dataset, standard_names, (model_variable.name, *COMMON_NAMES.get(model_variable.name, ()))
     )
-    if model_variable.name == "depth":  # the thickness of a layer has the name of ROMS' depth
+    if model_variable.name == "depth":  # the thickness of a layer may be called h, like ROMS' depth
         matches = [name for name in matches if "thick" not in str(variables[name].attrs.get("long_name", "")).lower()]
     wrong_heights = {name: wind_height(name, dataset) for name in matches if model_variable.name in ("u10", "v10")}
     wrong_heights = {name: height for name, height in wrong_heights.items() if height not in ("", "10 m")}
@@ -150,15 +152,15 @@ def wind_height(name: str, dataset: CFDataset) -> str:
 def tide_part_reader(
     both: list[DataArray], signs: list[int], context: str, model_variable
 ) -> Callable[..., np.ndarray]:
-    """The function of an index to a part of a tide, from two variables multiplied by their signs.
+    """A function from an index to a part of a tide, computed from two variables multiplied by their signs.
 
         cosine = amplitude cos(lag) = Re,    sine = amplitude sin(lag) = -Im    of amplitude exp(-i lag)
 
-    Where the amplitude, or both parts, are zero, as atlases write land, the result is missing.
+    The result is missing where the amplitude or both parts are zero, because atlases write zeros on land.
     """
     if len(both) != 2 or not index_of(model_variable.name):
         raise InputError(
-            f"{context}: a tide needs two variables, AMPLITUDE,LAG or REAL,IMAGINARY, other fields need one"
+            f"{context}: a tide needs two variables, AMPLITUDE,LAG or REAL,IMAGINARY; other fields need one"
         )
     cosine, (first, second) = index_of(model_variable.name)[1] == "cosine", both
     if first.dims != second.dims:
@@ -176,7 +178,7 @@ def tide_part_reader(
         if is_lag and (np.abs(other[one != 0]) > MAX_LAG_DEGREES).any():
             found = np.abs(np.where(one != 0, other, 0))
             raise InputError(
-                f"{context}: a lag of {np.nanmax(found):g} degrees is none; missing values need _FillValue"
+                f"{context}: a lag of {np.nanmax(found):g} degrees is impossible; missing values need _FillValue"
             )
         wave = np.cos if cosine else np.sin
         found = one * wave(np.radians(other)) if is_lag else one if cosine else -other

@@ -6,7 +6,7 @@ import numpy as np
 
 from .errors import InputError
 
-#: What programs write for missing values. A number counts as such where no other value is near.
+#: Numbers that programs write for missing values. One counts as a mark only if no other value is close to it.
 MISSING_VALUE_MARKS = (
     -99.0,
     -99.9,
@@ -21,17 +21,17 @@ MISSING_VALUE_MARKS = (
     -99999.0,
     99999.0,
 )
-#: How near, relative to the number; and what is equal to it in single precision.
+#: How close, relative to the number; and the relative difference of equal numbers in single precision.
 NEIGHBOUR_TOLERANCE, EQUAL_TOLERANCE = 0.02, 1e-6
-#: Values beyond this size are no fields of the Earth.
+#: No field of the Earth has larger values.
 MAX_FIELD_VALUE = 1e15
 
 
 def check_missing_values(values: np.ndarray, context: str, row: int = 0, column: int = 0) -> None:
-    """Raise InputError if values, as the file has them, mark missing ones without a `_FillValue`.
+    """Raise InputError if values, in the units of the file, mark missing ones without a `_FillValue`.
 
-    These are exactly one of MISSING_VALUE_MARKS, while no other value is near, or larger than any field of the Earth.
-    `row` and `column` of the file are those of the first value.
+    Such values are one of MISSING_VALUE_MARKS while no other value is close, or exceed MAX_FIELD_VALUE.
+    `row` and `column` are the position of the first value in the file.
     """
     if np.fmax.reduce(np.abs(values), axis=None, initial=0.0) < abs(MISSING_VALUE_MARKS[0]):
         return
@@ -43,12 +43,12 @@ def check_missing_values(values: np.ndarray, context: str, row: int = 0, column:
             continue
         j, i = np.argwhere(wrong)[0]
         raise InputError(
-            f"{context}: {wrong.sum()} of {wrong.size} values are {values[j, i]:g}, a mark of missing values, the "
+            f"{context}: {wrong.sum()} of {wrong.size} values are {values[j, i]:g}, which marks missing values, the "
             f"first at row {row + j}, column {column + i} of the file; give the variable the attribute _FillValue"
         )
 
 
 def has_neighbours(values: np.ndarray, wrong: np.ndarray, mark: float) -> bool:
-    """Whether other values are near a number, or all values are one positive number."""
+    """Whether other values are close to a mark, or all values are this mark and it is positive."""
     near = np.abs(values - mark) <= NEIGHBOUR_TOLERANCE * abs(mark)
     return bool(near.sum() > wrong.sum() or (wrong.all() and mark > 0))

@@ -12,7 +12,7 @@ from .errors import InputError, log_once
 #: The attribute of a file of `swmodel grid` with the keys of [grid], as TOML.
 GRID_ATTRIBUTE = "swmodel_grid"
 
-#: The field whose harmonic constants give an array of the tide outside.
+#: The field whose harmonic constants give each array of the tide at open boundaries.
 HARMONIC_FIELDS = {array: "eta" if array == LEVEL else array.removeprefix("boundary_tide_") for array in ARRAYS}
 
 #: The axis of the constituents, and the attribute with their names in files of earlier versions.
@@ -20,13 +20,13 @@ CONSTITUENT_DIMENSION, OLD_CONSTITUENTS_ATTRIBUTE = "constituent", "constituents
 
 
 def read_grid_keys(path: str) -> dict[str, object]:
-    """The keys of [grid] that a file is for."""
+    """The keys of [grid] in a file of `swmodel grid`."""
     if not os.path.isfile(path):
         raise InputError(f"there is no file {path}; `swmodel grid {os.path.basename(path)}` makes one")
     with open_file(path) as dataset:
         text = str(dataset.data.attrs.get(GRID_ATTRIBUTE, ""))
     if not text:
-        raise InputError(f"{path} is no file of `swmodel grid`; depth and mask of others are named by [input]")
+        raise InputError(f"{path} was not made by `swmodel grid`; name the depth and mask of other files in [input]")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -36,7 +36,7 @@ def read_grid_keys(path: str) -> dict[str, object]:
 def read_harmonic_constants(path: str) -> dict[str, tuple[str, ...]]:
     """{"constituents": their names in the file, array: its entries of [input]}."""
     if not os.path.isfile(path):
-        raise InputError(f"there is no file {path}; a run with output.harmonics, as `swmodel run global_m2`, makes one")
+        raise InputError(f"there is no file {path}; a run with output.harmonics makes one: `swmodel run global_m2`")
     with open_file(path) as dataset:
         variable_names, old_names = (
             {*dataset.data.variables},
@@ -66,6 +66,6 @@ def read_harmonic_constants(path: str) -> dict[str, tuple[str, ...]]:
         )
     if left_out:
         log_once(
-            f"open_boundaries.tide: leaves out {', '.join(left_out)} of {path}; possible are: {', '.join(CONSTITUENTS)}"
+            f"open_boundaries.tide: ignores {', '.join(left_out)} in {path}; possible are {', '.join(CONSTITUENTS)}"
         )
     return {"constituents": tuple(names)} | entries_by_array

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from .dataset import CFDataset, is_numeric
 
-#: Standard names that say nothing.
+#: Standard names that carry no information.
 UNKNOWN_NAMES = ("", "unknown", "none")
 
-#: Names in files besides those of the keys of [input], in lower case: of ERA5, GFS, CMIP, Copernicus, NEMO, ROMS.
+#: Names in files besides those of the keys of [input], in lower case: those of ERA5, GFS, CMIP, Copernicus, NEMO, ROMS.
 COMMON_NAMES = {
     "depth": ("deptho", "bathymetry", "bathy", "model_bathy", "h"),
     "mask": ("tmask", "mask_rho", "wet"),
@@ -19,17 +19,25 @@ COMMON_NAMES = {
     "u10": ("uas", "u10m", "10u", "ugrd_10maboveground", "uwnd"),
     "v10": ("vas", "v10m", "10v", "vgrd_10maboveground", "vwnd"),
     "air_pressure": ("msl", "psl", "mslp", "slp", "prmsl", "prmsl_meansealevel", "mslet_meansealevel"),
+    "rain": ("pr", "mtpr", "avg_tprate", "prate", "tprate", "precipitation"),
+    "evaporation": ("evspsbl",),
     "eta": ("zos", "ssh", "sossheig", "zeta", "adt"),
     "u": ("uo", "vozocrtx", "ssu", "water_u"),
     "v": ("vo", "vomecrty", "ssv", "water_v"),
 }
 
-#: What GDAL calls a raster that it converts.
+#: Standard names of fields as masses of water, by that of the thickness.
+MASS_STANDARD_NAMES = {
+    "lwe_precipitation_rate": "precipitation_flux",
+    "lwe_water_evaporation_rate": "water_evapotranspiration_flux",
+}
+
+#: The name that GDAL gives to a raster that it converts.
 GDAL_BAND_PATTERN = re.compile(r"band_?1", re.IGNORECASE)
 
 
 def candidate_names(dataset: CFDataset, standard_names: Iterable[str], names: Iterable[str]) -> list[str]:
-    """The variables that may hold a field, one if the file is clear.
+    """The variables that may hold a field, only one if the file is unambiguous.
 
     1. those with one of its standard names, 2. those with one of its names in any case and without a standard name,
     3. the only field of the file, if it is a band of GDAL.

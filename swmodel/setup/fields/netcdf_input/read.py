@@ -15,18 +15,19 @@ from .dataset import CFDataset, cf_dataset, is_numeric, open_file, read_values
 from .errors import InputError, log_once
 from .input_entry import find_variable, parse_entry
 from .missing_values import check_missing_values
-from .names import GDAL_BAND_PATTERN
+from .names import GDAL_BAND_PATTERN, MASS_STANDARD_NAMES
 from .regridding import interpolate, nearest_values
 from .times import RecordTimes, choose_record, find_record_times
 from .units import conversion_factor
 
-#: Wide ranges of fields on the Earth, one of which has all values of a file: others mark missing values, or are in
-#: other units. Air pressure is absolute, or relative to some normal one.
+#: Wide ranges of fields on the Earth. All values of a file must lie in one of them; others mark missing values, or are
+#: in other units. Air pressure is absolute, or relative to some standard pressure.
 PLAUSIBLE_RANGES = {
     **dict.fromkeys(("wind_x", "wind_y"), ((-500.0, 500.0),)),
     **dict.fromkeys(("u10", "v10"), ((-150.0, 150.0),)),
     **dict.fromkeys(("u", "v", "boundary_current_x", "boundary_current_y"), ((-500.0, 500.0),)),
     "air_pressure": ((-2e4, 2e4), (8e4, 1.1e5)),
+    **dict.fromkeys(("rain", "evaporation", "infiltration"), ((0.0, 2e-3),)),
     "depth": ((-9000.0, 12000.0),),
     "uplift": ((-100.0, 100.0),),
     "eta": ((-500.0, 500.0),),
@@ -39,6 +40,9 @@ PLAUSIBLE_RANGES = {
     **dict.fromkeys(("quadratic_drag", "manning"), ((0.0, 10.0),)),
 }
 
+#: Density of rain, kg m-3.
+FRESHWATER_DENSITY = 1000.0
+
 #: Largest gap of rows or columns that is read rather than skipped, in a file finer than the grid.
 MAX_READ_GAP = 64
 
@@ -48,7 +52,7 @@ class GridVariable(NamedTuple):
 
     `values`: function of an index by dimension; `fixed_index` has the index along dimensions that the grid lacks.
     `factor`: converts to the model's units; negative if upward is positive in the file, downward in the model.
-    `context`, `model_variable`: what messages call it, and the row of VARIABLES.
+    `context`, `model_variable`: its name in messages, and its Variable.
     """
 
     values: Callable[[dict], np.ndarray]
@@ -61,7 +65,7 @@ class GridVariable(NamedTuple):
 
     @property
     def pole(self) -> tuple[float, float] | None:
-        """The pole of its axes: that of the grid where it has no longitudes; None: that of the Earth."""
+        """The pole of its axes: that of the grid if it has no longitudes; None: that of the Earth."""
         return self.axes.regridder.pole if self.axes.regridder else self.grid.pole
 
     def read(self, rows, columns, fill=None) -> np.ndarray:
@@ -76,13 +80,13 @@ class GridVariable(NamedTuple):
         )
 
     def distances(self, rows, columns, wanted: np.ndarray) -> tuple[np.ndarray, float]:
-        """Distances of the values that replace missing ones at points `wanted`, and their limit, degrees."""
+        """Distances to the values that replace missing ones at points `wanted`, and their limit, degrees."""
         return nearest_values(
             partial(self.read_cells, max_gap=MAX_READ_GAP), self.axes.regridder, rows, columns, wanted
         )[1:]
 
     def read_cells(self, rows: np.ndarray, columns: np.ndarray, max_gap: int = 1) -> np.ndarray:
-        """Values in rows and columns of the file, read in slices with gaps of at most `over`, also round the ring."""
+        """Values in rows and columns of the file, in any order; gaps of less than `max_gap` are read, not skipped."""
         (y, rows), (x, columns) = contiguous_slices(rows, max_gap), contiguous_slices(columns, max_gap)
         return np.block([[read_window(self, j, i) for i in x] for j in y])[np.ix_(rows, columns)]
 
@@ -98,7 +102,7 @@ def read_window(field: GridVariable, rows: slice, columns: slice) -> np.ndarray:
 
 
 def check_range(field: GridVariable, values: np.ndarray, row: int, column: int) -> None:
-    """Raise InputError if values from a row and column of the file on are in none of the RANGES of the field."""
+    """Raise InputError if values are in none of the PLAUSIBLE_RANGES; `row`, `column`: of the first in the file."""
     ranges = PLAUSIBLE_RANGES.get(array_of(field.model_variable.name), ())
     outside = {(lower, upper): (values < lower) | (values > upper) for lower, upper in ranges}
     if not outside or not all(each.any() for each in outside.values()):
@@ -113,7 +117,7 @@ def check_range(field: GridVariable, values: np.ndarray, row: int, column: int) 
 
 
 def contiguous_slices(numbers: np.ndarray, max_gap: int) -> tuple[list[slice], np.ndarray]:
-    """Rising slices that together hold each of `numbers` once, and the indices of these in the joined slices."""
+    """Ascending slices that together hold each of `numbers` once, and the indices of `numbers` in the joined slices."""
     unique = np.unique(numbers)
     parts = np.split(unique, np.flatnonzero(np.diff(unique) > max_gap) + 1)
     joined = np.concatenate([np.arange(part[0], part[-1] + 1) for part in parts])
@@ -122,7 +126,7 @@ def contiguous_slices(numbers: np.ndarray, max_gap: int) -> tuple[list[slice], n
 
 @contextmanager
 def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariable]:
-    """The GridVariable of an entry of [input] for a `row` of VARIABLES; its file is open in `with`."""
+    """The GridVariable of an entry of [input] for a variable of the model; its file is open within `with`."""
     entry = parse_entry(entry_text)
     with open_file(entry.path, f"input.{model_variable.name}: ") as dataset:
         variable, values = find_variable(dataset, entry, model_variable)
@@ -147,15 +151,18 @@ def read_field(entry_text: str, model_variable, grid, rows, columns, fill=None) 
 
 
 def unit_factor(variable, model_variable, context: str, required: bool = True) -> float:
-    """The factor of a GridVariable, which needs units if they are `required`."""
+    """The factor of a GridVariable, whose file must give units if they are `required`."""
     units, sign = variable.attrs.get("units", ""), 1.0
     if model_variable.is_positive_down and variable.attrs.get("positive", "").lower() == "up":
         log_once(f"{context} is positive upward, so its sign is changed")
         sign = -1.0
     if not units and model_variable.units and GDAL_BAND_PATTERN.fullmatch(str(variable.name)):
-        log_once(f'{context} has no units, as rasters have none; "{model_variable.units}" is taken')
+        log_once(f'{context} has no units, like other rasters; "{model_variable.units}" is assumed')
         units = model_variable.units
     factor = conversion_factor(units, model_variable.units)
+    if factor is None and model_variable.standard_name in MASS_STANDARD_NAMES:
+        mass_factor = conversion_factor(units, "kg m-2 s-1")
+        factor = mass_factor and mass_factor / FRESHWATER_DENSITY
     if factor is not None or not (units or required):
         return sign * (factor or 1.0)
     raise InputError(f'{context} is in "{units}"; convert it to "{model_variable.units}"' if units else
@@ -163,14 +170,14 @@ def unit_factor(variable, model_variable, context: str, required: bool = True) -
 
 
 def variable_from_array(array, model_variable, grid, context: str) -> GridVariable:
-    """The GridVariable of a DataArray, at the location and in the units of `row`.
+    """The GridVariable of a DataArray, at the location and in the units of `model_variable`.
 
-    Units are compared where it has any: arithmetic of xarray drops them.
+    Units are compared only if it has any, because xarray's arithmetic drops them.
     """
     dataset = dataset_of_array(array, context)
     variable = dataset.data[context]
     if not is_numeric(variable):
-        raise InputError(f"{context}: values of type {variable.dtype} cannot be used; must be numbers")
+        raise InputError(f"{context}: values of type {variable.dtype} cannot be used; give numbers")
     axes = axes_of_variable(dataset, variable, model_variable, grid, context)
     fixed_index = {name: 0 for name in variable.dims if name not in (axes.y, axes.x)}
     if several := [name for name in fixed_index if variable.sizes[name] != 1]:

@@ -1,6 +1,6 @@
 """Bilinear interpolation of fields on longitudes and latitudes to the points of a grid on a sphere.
 
-Positions of points refer to the pole of the field.
+Positions of points are relative to the pole of the field.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ....ocean.rotated_pole import from_earth, unit_vectors
 from .dataset import CFDataset, is_in_degrees
 from .errors import InputError
 
-#: Distance within which a point counts as one of the file, in its steps.
+#: Distance within which a point counts as a point of the file, in steps of the file.
 SNAP_STEPS = 1e-6
 
 #: Largest distance of a value that replaces a missing one, in steps of the file or cells of the grid.
@@ -22,7 +22,7 @@ MAX_FILL_STEPS = 2.0
 
 
 class Bracket(NamedTuple):
-    """For points of the grid, the numbers of the two positions around each, and its fraction of the way.
+    """For points of the grid, the indices of the two file positions around each, and its fraction of the way between.
 
     Beyond the first and the last position the fraction is 0 or 1.
     """
@@ -33,7 +33,7 @@ class Bracket(NamedTuple):
 
 
 class SortedCoordinate(NamedTuple):
-    """Positions of a file along one axis: rising `values`, degrees, and their numbers in the file, `order`.
+    """Positions in a file along one axis: ascending `values`, degrees, and their indices in the file, `order`.
 
     `is_longitude`: whether they are longitudes, which repeat after a full circle.
     """
@@ -71,7 +71,7 @@ class SortedCoordinate(NamedTuple):
         return Bracket(first % count, (first + 1) % count, fraction), covered
 
     def find_bracket(self, positions: np.ndarray) -> Bracket:
-        """The Bracket of positions, with the numbers in the file."""
+        """The Bracket of positions, with indices in the file."""
         bracket, covered = self.locate(positions)
         if not covered.all():
             first_outside, name = positions[~covered].flat[0], "lon" if self.is_longitude else "lat"
@@ -82,7 +82,6 @@ class SortedCoordinate(NamedTuple):
         return Bracket(self.order[bracket.first], self.order[bracket.second], bracket.fraction)
 
     def contains_all(self, positions: np.ndarray) -> bool:
-        """Whether all positions are among the values."""
         bracket = self.locate(positions)[0]
         nearest = self.values[np.where(bracket.fraction > 0.5, bracket.second, bracket.first)]
         distance = np.abs(
@@ -91,16 +90,16 @@ class SortedCoordinate(NamedTuple):
         return bool(distance.max() < SNAP_STEPS * np.diff(self.values).mean())
 
     def indices_within(self, positions: np.ndarray, distance: float) -> np.ndarray:
-        """Numbers [near, positions] of the values within `distance` on both sides of positions, and one more."""
+        """Indices [neighbours, positions] of the values within `distance` of positions, and one more on each side."""
         count, n_neighbours = len(self.values), int(np.ceil(distance / np.diff(self.values).min())) + 1
         numbers = self.locate(positions)[0].first + np.arange(-n_neighbours, n_neighbours + 1)[: 2 * count + 1, None]
         return numbers % count if self.is_longitude else np.clip(numbers, 0, count - 1)
 
 
 class Regridder(NamedTuple):
-    """The positions of a field's points in a file with coordinates y and x about `pole`; None: the Earth's.
+    """Locates the points of a field in a file with coordinates y and x relative to `pole`; None: the Earth's.
 
-    `takes_nearest`: whether each point takes the value of the nearest one in the file.
+    `takes_nearest`: whether each point takes the value of the nearest point in the file.
     """
 
     y: SortedCoordinate
@@ -111,7 +110,7 @@ class Regridder(NamedTuple):
     takes_nearest: bool
 
     def positions(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Longitudes and latitudes of points about the pole of the file, which broadcast to [rows, columns]."""
+        """Longitudes and latitudes of points relative to the file's pole, which broadcast to [rows, columns]."""
         if self.pole != self.grid.pole:
             x, y = points(self.grid, self.location, rows, columns).lon_lat
             return from_earth(self.pole, x, y) if self.pole else (x, y)
@@ -126,7 +125,7 @@ class Regridder(NamedTuple):
         return tuple(one._replace(fraction=np.rint(one.fraction)) if self.takes_nearest else one for one in brackets)
 
     def describe(self) -> list[str]:
-        """Words about positions that are not points of the file."""
+        """Words about axes along which points of the grid are not points of the file."""
         has_same_pole, notes = self.pole == self.grid.pole, []
         grid_positions = (
             self.positions(np.arange(self.grid.ny), np.arange(self.grid.nx)) if has_same_pole else (None, None)
@@ -140,7 +139,6 @@ class Regridder(NamedTuple):
 
 
 def sorted_coordinate(dataset: CFDataset, coordinate, axis: str, context: str) -> SortedCoordinate:
-    """The SortedCoordinate of a coordinate along x or y."""
     context = f"{context}: {coordinate.name}"
     if not is_in_degrees(coordinate):
         units = coordinate.attrs.get("units")
@@ -167,7 +165,7 @@ def make_regridder(dataset: CFDataset, y, x, field, grid, model_variable, contex
         mapping = dataset.data.variables.get(field.attrs.get("grid_mapping", "").split(":")[0])
         names = ("grid_north_pole_longitude", "grid_north_pole_latitude")
         if mapping is None or not mapping.attrs.keys() >= {*names}:
-            raise InputError(f"{context} has grid_longitude, and no grid_mapping that names the pole")
+            raise InputError(f"{context} has grid_longitude, but no grid_mapping that names the pole")
         pole = tuple(float(mapping.attrs[name]) for name in names)
     regridder = Regridder(*lines, grid, model_variable.location, pole, model_variable.name == "mask")
     if pole == grid.pole:
@@ -176,10 +174,10 @@ def make_regridder(dataset: CFDataset, y, x, field, grid, model_variable, contex
 
 
 def interpolate(read, regridder: Regridder, rows: np.ndarray, columns: np.ndarray, fill=None) -> np.ndarray:
-    """Values in rows and columns of the grid; `read` gives those of the file, NaN where missing.
+    """Values interpolated to rows and columns of the grid; `read` returns those of the file, NaN where missing.
 
-    Missing values have no weight. Where the others have less than half of the weight, the result is missing, or the
-    nearest one where `fill` [rows, columns] holds.
+    Missing values have no weight. Where the others have less than half of the weight, the result is missing, or it is
+    the nearest value where `fill` [rows, columns] is true.
     """
     y, x = regridder.brackets_of(rows, columns)
     needed = [np.unique(np.concatenate([one.first, one.second], axis=None)) for one in (y, x)]
@@ -202,7 +200,7 @@ def interpolate(read, regridder: Regridder, rows: np.ndarray, columns: np.ndarra
 def nearest_values(read, regridder: Regridder, rows: np.ndarray, columns: np.ndarray, is_wanted: np.ndarray):
     """The nearest values of the file for the points `is_wanted`, their distances, and the limit of these, degrees.
 
-    Two arrays [points], NaN and infinity where no value is near enough, and a number.
+    Returns two arrays [points], NaN and infinity where no value is close enough, and a number.
     """
     grid, shape = regridder.grid, (len(rows), len(columns))
     max_distance = MAX_FILL_STEPS * max(

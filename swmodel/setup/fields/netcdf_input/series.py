@@ -17,7 +17,7 @@ from .input_entry import InputEntry, find_variable, parse_entry
 from .read import open_variable, times_of_array, variable_from_array
 from .times import RecordTimes, find_record_times
 
-#: A step between records longer than this many usual ones is reported, as a file may be missing.
+#: Longer intervals between records, relative to the median one, are reported, because a file may be missing.
 MAX_GAP_RATIO = 1.5
 
 
@@ -26,9 +26,9 @@ class VariableRecords(NamedTuple):
 
     Attributes:
         label: the name of the variable in messages.
-        seconds: times since the start of the run, s, rising.
+        seconds: times since the start of the run, s, ascending.
         dates: the date of each record, in words.
-        fields: for each record a function (row of VARIABLES, grid) to a context with its GridVariable (`read.opened`).
+        fields: for each record a function of (variable, grid) that opens its GridVariable (`read.open_variable`).
     """
 
     label: str
@@ -46,8 +46,8 @@ def join_records(label: str, parts: list[tuple]) -> VariableRecords:
         raise InputError(f"{label}: times must rise, but {dates[number + 1]} follows {dates[number]}")
     for number in np.flatnonzero(steps > MAX_GAP_RATIO * np.median(steps))[:1] if steps.size else ():
         log_once(
-            f"{label}: no record between {dates[number]} and {dates[number + 1]}, elsewhere every "
-            f"{np.median(steps):.10g} s; values are interpolated linearly between records"
+            f"{label}: no record between {dates[number]} and {dates[number + 1]}, but elsewhere every "
+            f"{np.median(steps):.10g} s; values are interpolated linearly across the gap"
         )
     return records
 
@@ -62,7 +62,7 @@ def has_records_in_time(text: str, model_variable) -> bool:
 
 @lru_cache(maxsize=64)
 def has_several_times(source: InputEntry, model_variable, stamps) -> bool:
-    """Whether the variable of a file has several records with times; False also where it cannot be read."""
+    """Whether the variable of a file has several records with times; False also if the file cannot be read."""
     try:
         with open_file(source.path) as dataset:
             variable, _ = find_variable(dataset, source, model_variable)
@@ -77,7 +77,7 @@ def records_of_entry(text: str, model_variable, grid, time, stamps) -> VariableR
     """The VariableRecords of an entry, checked except for their values; `stamps` are those of its files."""
     source, context = parse_entry(text), f"input.{model_variable.name}"
     if not stamps:
-        raise InputError(f"{context}: no file fits {source.path}")
+        raise InputError(f"{context}: no file matches {source.path}")
     parts = []
     for path, _ in stamps:
         with open_file(path, f"{context}: ") as dataset:
@@ -85,10 +85,10 @@ def records_of_entry(text: str, model_variable, grid, time, stamps) -> VariableR
             file_context, record_times = f"{context}: {variable.name} in {path}", find_record_times(dataset, variable)
             if record_times is None:
                 raise InputError(
-                    f'{file_context} has no times; a coordinate along its records needs units as "hours since ..."'
+                    f'{file_context} has no times; a coordinate along its records needs units such as "hours since ..."'
                 )
             _, times = record_times
-            name = f"{path}:{source.name or variable.name}"  # may log that its sign is changed
+            name = f"{path}:{source.name or variable.name}"  # source.name may change the sign
             fields = [partial(open_variable, f"{name}@{number}") for number in range(times.count)]
             parts.append((*seconds_and_dates(times, time, file_context), fields))
             with fields[0](model_variable, grid):
@@ -97,7 +97,7 @@ def records_of_entry(text: str, model_variable, grid, time, stamps) -> VariableR
 
 
 def records_of_array(array, time, context: str) -> VariableRecords:
-    """The VariableRecords of a DataArray in time, each a `variable_from_array`."""
+    """The VariableRecords of a DataArray, each of which is a `variable_from_array`."""
     dimension, times = times_of_array(array, context)
 
     def record(number: int, model_variable, grid):
@@ -117,7 +117,7 @@ def seconds_and_dates(times: RecordTimes, time, context: str) -> tuple[np.ndarra
         )
     if not have_same_days(times.calendar, time.calendar):
         raise InputError(
-            f'{context} has the calendar "{times.calendar}", the run {time.calendar}; '
+            f'{context} has the calendar "{times.calendar}", but the run has {time.calendar}; '
             f'set time.calendar = "{CALENDAR_ALIASES.get(times.calendar, times.calendar)}", or change that of the file'
         )
     if not np.isfinite(times.values).all():

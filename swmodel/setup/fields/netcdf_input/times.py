@@ -12,7 +12,7 @@ from .dataset import CFDataset, is_numeric, read_values, translate_read_errors
 from .errors import InputError
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-#: Units of time since a date; the zone is hours and minutes from UTC, without it UTC.
+#: Units of time since a date; the time zone is given in hours and minutes from UTC, and is UTC by default.
 TIME_UNITS_PATTERN = re.compile(
     r"(?P<unit>\w+)\s+since\s+"
     r"(?:(?P<year>[-+]?\d{1,6})-(?P<month>\d\d?)-(?P<day>\d\d?)"
@@ -25,10 +25,10 @@ TIME_UNITS_PATTERN = re.compile(
 #: Largest difference of a zone from UTC, hours.
 MAX_ZONE_HOURS = 14
 
-#: Names of variables with the names of constituents.
+#: Names of variables that hold the names of constituents.
 CONSTITUENT_VARIABLES = ("con", "cons", "constituent", "constituents", "name")
 
-#: Standard names of times of a forecast that are not those of its records.
+#: Standard names of forecast times other than the times of the records.
 FORECAST_TIMES_PATTERN = re.compile("forecast_reference_time|forecast_period")
 
 #: Largest difference between the time of a record and the one in an entry, s.
@@ -38,11 +38,11 @@ MAX_TIME_DIFFERENCE_SECONDS = 1.0
 def choose_record(
     dataset: CFDataset, other_dimensions: dict[str, int], record: str | None, context: str, constituent: str = ""
 ) -> dict[str, int]:
-    """The index along each dimension of `others`, {name: size}, which the grid lacks.
+    """The index along each of `other_dimensions`, {name: size}, which the grid lacks.
 
-    `record`: None where there is one record only, a number (-1 is the last), a time, or the name of a constituent.
-    `constituent`: the one whose values are wanted, which counts where the file names its constituents. InputError: the
-    file names another one.
+    `record`: None if there is only one record, a number (-1 is the last), a time, or the name of a constituent.
+    `constituent`: the one that is wanted, which counts if the file names its constituents. InputError: the file names
+    another one.
     """
     if not other_dimensions and record is not None:
         raise InputError(f"{context} has no records; leave out @{record}")
@@ -63,9 +63,9 @@ def choose_record(
     if number is not None:
         if constituent and names and names[number] != constituent:
             raise InputError(
-                f"{context}: the file names this constituent {names[number]}, but the entry is that of {constituent}; "
-                "it "
-                f"has {', '.join(names)}" + (f': end the entry with "@{constituent}"' if constituent in names else "")
+                f"{context}: the file calls this constituent {names[number]}, but the entry is for {constituent}; "
+                f"the file has {', '.join(names)}"
+                + (f': end the entry with "@{constituent}"' if constituent in names else "")
             )
         return index | {name: number} if name else index
     if constituent and names:
@@ -73,8 +73,8 @@ def choose_record(
     times = RecordTimes(dataset, name, size)
     if record is None:
         raise InputError(
-            f"{context} has {size} records along {name}{times.describe_range()}, the model needs one; choose it at the "
-            f'end of the entry: "@0" to "@{size - 1}", or "@-1" for the last'
+            f"{context} has {size} records along {name}{times.describe_range()}, but the model needs one; choose it "
+            f'at the end of the entry: "@0" to "@{size - 1}", or "@-1" for the last'
             + (f', or "@{times.date_text(0)}"' if times.has_dates else "")
         )
     number = times.find_record(record)
@@ -84,7 +84,7 @@ def choose_record(
 
 
 def constituent_names(dataset: CFDataset, dimension: str, size: int) -> list[str]:
-    """The names of the constituents along a dimension, in capitals, or of that of a file; empty for no names."""
+    """Names of the constituents along a dimension, or of the only one, in capitals; empty if the file has none."""
     for name, variable in dataset.data.variables.items():
         if str(name).lower() not in CONSTITUENT_VARIABLES or variable.dtype.kind not in "SUO":
             continue
@@ -120,12 +120,11 @@ def utc_units(units: str) -> str:
 
 
 def standard_name_of(attributes) -> str:
-    """The standard name of a variable, from its attributes."""
     return str(attributes.get("standard_name", ""))
 
 
 class RecordTimes:
-    """The times of records along a dimension; none without a coordinate in units of time since a date."""
+    """The times of records along a dimension; empty without a coordinate in units of time since a date."""
 
     def __init__(self, dataset: CFDataset, dimension: str, count: int):
         self.count, self.values = count, np.empty(0)
@@ -162,7 +161,6 @@ class RecordTimes:
 
     @property
     def has_dates(self) -> bool:
-        """Whether the records have dates."""
         return self.values.size > 0
 
     def dates(self, values, units: str = ""):
@@ -172,7 +170,7 @@ class RecordTimes:
         return cftime.num2date(values, units or utc_units(self.units), self.calendar)
 
     def date_text(self, number: int) -> str:
-        """A time as it is written to choose its record, rounded to the second."""
+        """The time of a record as written in an entry to choose it, rounded to the second."""
         date = self.dates(self.values[number]) + timedelta(microseconds=500_000)
         return date.strftime("%Y-%m-%dT%H:%M:%S")
 
@@ -183,10 +181,10 @@ class RecordTimes:
         if self.axis != "t" and "since" not in self.units:
             return ""
         has = f'"{self.units}" of the calendar {self.calendar}' if self.units else "no units"
-        return f', without dates (their times have {has}; as "hours since 2020-01-01" they would be dates)'
+        return f', without dates (their times have {has}; units such as "hours since 2020-01-01" would date them)'
 
     def find_record(self, record: str) -> int | None:
-        """The number of the record at a written time; None without one."""
+        """The number of the record at a time in an entry; None if there is none."""
         import cftime
 
         if not self.has_dates or not format_date(record):
@@ -206,7 +204,7 @@ class RecordTimes:
 
 
 def find_record_times(dataset: CFDataset, variable) -> tuple[str, RecordTimes] | None:
-    """The dimension of a variable whose records have RecordTimes, and these; None without."""
+    """The dimension along which the records of a variable have dates, and their RecordTimes; None without dates."""
     several_first = sorted(variable.sizes.items(), key=lambda item: item[1] == 1)
     candidates = ((name, RecordTimes(dataset, name, size)) for name, size in several_first)
     return next((pair for pair in candidates if pair[1].has_dates), None)

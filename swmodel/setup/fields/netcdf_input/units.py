@@ -15,6 +15,9 @@ UNITS = {
     **dict.fromkeys(("mm", "millimeter", "millimetre"), (1e-3, METRE)),
     **dict.fromkeys(("km", "kilometer", "kilometre"), (1e3, METRE)),
     **dict.fromkeys(("s", "sec", "second"), (1.0, SECOND)),
+    **dict.fromkeys(("min", "minute"), (60.0, SECOND)),
+    **dict.fromkeys(("h", "hr", "hour"), (3600.0, SECOND)),
+    **dict.fromkeys(("d", "day"), (86400.0, SECOND)),
     **dict.fromkeys(("kg", "kilogram"), (1.0, KILOGRAM)),
     **dict.fromkeys(("N", "newton"), (1.0, NEWTON)),
     **dict.fromkeys(("Pa", "pascal"), (1.0, PASCAL)),
@@ -23,7 +26,7 @@ UNITS = {
 }
 #: A unit with its power: "m", "s-1", "meter2", "meter^2", "s**-1".
 UNIT_PATTERN = re.compile(r"([A-Za-z]+)(?:(?:\^|\*\*)?\(?([+-]?\d+)\)?)?")
-#: Units of what is a number.
+#: Units of dimensionless numbers.
 DIMENSIONLESS = {"", "1", "none", "dimensionless"}
 #: Manning's roughness; a file may omit its units, as UDUNITS has no fractional powers.
 MANNING_UNITS = {"", "s m-1/3", "s/m^(1/3)", "s m^(-1/3)", "s m**(-1/3)", "s m-(1/3)", "m-1/3 s", "m^(-1/3) s"}
@@ -37,7 +40,7 @@ DEGREE_UNITS = {
 
 
 def conversion_factor(units: str, wanted: str) -> float | None:
-    """The factor from units to those wanted, one of the units of variables; None: they are of another dimension."""
+    """The factor from `units` to `wanted`, the units of a variable; None: they have different dimensions."""
     if wanted in MANNING_UNITS - {""}:
         return 1.0 if units in MANNING_UNITS else None
     if wanted == "1":
@@ -59,7 +62,7 @@ def parse_units(units: str) -> tuple[float, tuple[int, ...]] | None:
             if not text:
                 continue
             match = UNIT_PATTERN.fullmatch(text)
-            plural = match and len(match[1]) > 3  # "meters"; "ms" is no metre
+            plural = match and len(match[1]) > 3  # "meters", but not "ms"
             unit = match and UNITS.get(match[1].removesuffix("s") if plural else match[1])
             if not unit:
                 return None

@@ -1,16 +1,16 @@
-"""The wind and pressure of a hurricane by Holland (1980), from five numbers: pressure at sea level and wind at 10 m.
+"""The pressure at sea level and the wind at 10 m of a hurricane, by the formulas of Holland (1980).
 
     p = p_c + dp exp(-(R/r)^B)
     V = sqrt(e V_m² (R/r)^B exp(-(R/r)^B) + (r f / 2)²) - r |f| / 2
     B = rho_a e V_m² / dp, within 0.5 and 2.5
 
-V is the wind in balance with the pressure gradient (gradient wind), which is V_m at most. Where the wind and the
-pressure of a track ask for a B outside of these limits, B is the limit: V_m and the pressures stay those of the track,
-and V is not in balance. The wind at 10 m is GRADIENT_TO_SURFACE_WIND times V, turned inward by the angle of
-Bretschneider (1972), plus V / V_m times the velocity that the storm's motion adds: its own, but at most
-MAX_MOTION_FRACTION of the track's wind. V_m is the track's largest wind at 10 m over a minute, less that velocity,
-divided by GRADIENT_TO_SURFACE_WIND. So the wind is nowhere above that of the track. Drag coefficients are for
-ten-minute winds, ONE_TO_TEN_MINUTE_WIND times those over one minute.
+V is the wind in balance with the pressure gradient (gradient wind), which is V_m at most. If the wind and the pressure
+of a track imply a B outside these limits, B is the limit: V_m and the pressures stay those of the track, and V is not
+in balance. The wind at 10 m is GRADIENT_TO_SURFACE_WIND times V, turned inward by the angle of Bretschneider (1972),
+plus V / V_m times the velocity of the storm, which counts with at most MAX_MOTION_FRACTION of the track's wind. V_m is
+the track's largest one-minute wind at 10 m, minus the size of that velocity, divided by GRADIENT_TO_SURFACE_WIND. So
+the wind nowhere exceeds that of the track. Drag coefficients are for ten-minute winds, which are ONE_TO_TEN_MINUTE_WIND
+times one-minute winds.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; for the factors Powell, Houston and Reinhold (1996),
 Weather and Forecasting 11, 304-328.
@@ -26,7 +26,7 @@ import numpy as np
 GRADIENT_TO_SURFACE_WIND, ONE_TO_TEN_MINUTE_WIND = 0.9, 0.88
 #: Smallest and largest B.
 SHAPE_LIMITS = 0.5, 2.5
-#: Largest part of the track's wind that is the storm's motion.
+#: Largest fraction of the track's wind that the storm's motion contributes.
 MAX_MOTION_FRACTION = 0.5
 AIR_DENSITY = 1.15
 #: Smallest distance from the centre in the wind formula, as a fraction of R.
@@ -34,7 +34,7 @@ MIN_RADIUS_FRACTION = 1e-3
 
 
 class Storm(NamedTuple):
-    """A hurricane at an instant."""
+    """A hurricane at one time."""
 
     x: Any  # position of its centre, in the unit of the track: m, or degrees east
     y: Any  # and north
@@ -67,7 +67,6 @@ class Storm(NamedTuple):
 
     @property
     def shape(self) -> float:
-        """B."""
         return min(max(self.balanced_shape, SHAPE_LIMITS[0]), SHAPE_LIMITS[1])
 
 
@@ -89,9 +88,9 @@ def gradient_wind(storm: Storm, r, f):
 
 
 def wind(storm: Storm, east, north, f):
-    """u10 and v10 over ten minutes at places these distances east and north of the centre, m, m s-1.
+    """The ten-minute winds u10 and v10, m s-1, at places these distances, m, east and north of the centre.
 
-    They are turned inward by 10 degrees up to R, by 25 from 1.2 R on; the sign of f, s-1, sets the sense of rotation.
+    They are turned inward by 10 degrees up to R, by 25 beyond 1.2 R; the sign of f, s-1, sets the sense of rotation.
     """
     r = np.hypot(east, north)
     speed, sense = gradient_wind(storm, r, f), np.where(f < 0, -1.0, 1.0)

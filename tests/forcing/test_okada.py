@@ -1,9 +1,9 @@
-"""The displacement by a fault is that of the table of Okada (1985)."""
+"""The displacement by a fault agrees with the table of Okada (1985), and with a sum of point sources."""
 
 import numpy as np
 import pytest
 
-from swmodel.ocean.okada import Fault, displacement
+from swmodel.forcing.okada import Fault, displacement
 from swmodel.verification import VERIFICATION_TESTS
 
 
@@ -31,7 +31,7 @@ DIPS = [0.0, 1e-4, 30.0, 89.99, 90.0, 90.001, -30.0, -89.9999, -90.0]
 @pytest.mark.fault("Okada's formulas lose their digits near the vertical")
 @pytest.mark.parametrize("dip", DIPS)
 def test_fault_of_any_dip_is_sum_of_point_sources(dip):
-    """To 1e-9 of the largest motion at the point: above edges and corners, on the axes and off them."""
+    """To 1e-9 of the largest motion at each point, also above edges and corners and on the axes."""
     x, y = (each.ravel() for each in np.meshgrid([-2.0, 0.0, 1e-6, 1.5, 3.0, 7.0], [-9.0, -1e-6, 0.0, 0.7, 3.0]))
     motions = ("strike_slip", "dip_slip", "opening")
     found = [displacement(Fault(4.0, np.radians(dip), 3.0, 2.0, **{motion: 1.0}), x, y) for motion in motions]

@@ -26,7 +26,7 @@ ARCTANGENT_SERIES = [(-1) ** (n + 1) / (2 * n + 3) for n in range(9)]
 
 
 class Fault(NamedTuple):
-    """A rectangle below the surface; x is along its strike, y to the left, from above the start of its deep edge."""
+    """A rectangle; x is along its strike, y to the left, with the origin above the start of its deep edge."""
 
     depth: float  # depth of the deep edge, m
     dip: float  # angle with the surface, down to the right of the strike, radians
@@ -115,12 +115,12 @@ def i1_to_i5(fault: Fault, xi, eta, q) -> tuple:
 
 
 def sum_without_cancellation(R, addend, rest):
-    """R + part without cancellation, where R² = part² + rest."""
+    """R + addend without cancellation, where R² = addend² + rest."""
     return np.where(addend < 0, rest / (R + np.abs(addend)), R + addend)
 
 
 def reciprocal_or_zero(number):
-    """1 / number, zero where the number is."""
+    """1 / number, or 0 where the number is 0."""
     return np.where(number == 0, 0.0, 1 / np.where(number == 0, 1.0, number))
 
 

@@ -1,0 +1,1 @@
+"""What drives a run from outside the equations: storms along their tracks, and earthquakes."""

@@ -1,0 +1,138 @@
+"""The tracks of IBTrACS, version 4: a row for each fix in CSV, a row for each storm in NetCDF."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+import netCDF4
+import numpy as np
+
+from ..errors import UsageError
+from .fixes import HECTOPASCAL, KNOT, NAUTICAL_MILE, Fix, fix_of_line, parse_number, parse_positive, storm_names
+from .holland import ONE_TO_TEN_MINUTE_WIND
+
+#: Agencies in IBTrACS, in lower case, whose winds are means over ten minutes.
+TEN_MINUTE_AGENCIES = {"tokyo", "reunion", "bom", "nadi", "wellington", "hko"}
+#: Names in IBTrACS that mean "without a name".
+UNNAMED = {"NOT_NAMED", "UNNAMED", "NOT NAMED"}
+#: The first line of IBTrACS, whose second one has the units.
+IBTRACS_HEADER = re.compile(r'"?SID"?,"?SEASON"?,')
+
+
+#: Variables [storm, date_time] with numbers, and those with text.
+NUMBERS = (
+    *("lat", "lon", "usa_wind", "wmo_wind", "usa_pres", "wmo_pres", "usa_poci", "bom_poci"),
+    *("usa_rmw", "bom_rmw", "reunion_rmw"),
+)
+TEXTS = ("iso_time", "wmo_agency")
+
+
+def read_csv_fixes(header: str, lines: Iterator[str], path, storm: str) -> Iterator[Fix]:
+    """The fixes of the storms of IBTrACS that match `storm`, or without it of the first one; of others the first fix.
+
+    So an archive of 700 000 lines is read without keeping them.
+    """
+    columns = {name.strip().lower(): n for n, name in enumerate(next(csv.reader([header])))}
+    lacking = [name for name in ("sid", "season", "name", "iso_time", "lat", "lon") if name not in columns]
+    if lacking:
+        raise UsageError(f"{path}: lacks the columns {', '.join(lacking)} of IBTrACS")
+    is_read: dict[str, bool] = {}
+    for number, line in enumerate(lines, 2):
+        cells = line.split(",") if '"' not in line else next(csv.reader([line]))
+        sid = cells[columns["sid"]].strip()
+        if not sid or is_read.get(sid) is False:
+            continue
+        row = {name: cells[n].strip() if n < len(cells) else "" for name, n in columns.items()}
+        name = "" if row["name"] in UNNAMED else row["name"]
+        if "spur" in row.get("track_type", "").lower():
+            continue
+        if sid not in is_read:
+            is_read[sid] = storm.upper() in storm_names(sid, name, {row["season"]}) if storm else not is_read
+        yield ibtracs_fix(f"{path}:{number}", sid, name, row)
+
+
+def ibtracs_fix(context: str, sid: str, name: str, row: dict[str, str]) -> Fix:
+    """The fix in a row of IBTrACS, {column in lower case: text}."""
+
+    def parse():
+        try:
+            date = datetime.fromisoformat(row["iso_time"])
+        except ValueError:
+            raise ValueError(f'the time is "{row["iso_time"]}"') from None
+        lon, lat = (parse_number(axis, row[axis]) for axis in ("lon", "lat"))
+        return date, [lon, lat, *ibtracs_values({key: text for key, text in row.items() if text})]
+
+    return fix_of_line(context, sid, name, parse, row["season"])
+
+
+def ibtracs_values(row: dict[str, str]) -> tuple[float, float, float, float]:
+    """Wind, pressure in the centre and around, and radius from a row of IBTrACS {column: text}, SI; NaN where missing.
+
+    Those of the American agencies come first, then those of the WMO's agency.
+    """
+
+    def first(columns: Iterable[str], unit: float) -> float:
+        return next((parse_positive(column, row[column], unit) for column in columns if column in row), math.nan)
+
+    is_ten_minute_wind = "usa_wind" not in row and row.get("wmo_agency", "").lower() in TEN_MINUTE_AGENCIES
+    return (
+        first(("usa_wind", "wmo_wind"), KNOT / (ONE_TO_TEN_MINUTE_WIND if is_ten_minute_wind else 1.0)),
+        first(("usa_pres", "wmo_pres"), HECTOPASCAL),
+        first(("usa_poci", "bom_poci"), HECTOPASCAL),
+        first(("usa_rmw", "bom_rmw", "reunion_rmw"), NAUTICAL_MILE),
+    )
+
+
+def read_netcdf_fixes(path, storm: str) -> list[Fix]:
+    """The fixes of the storms that match `storm`, or without it of the first one; of others a Fix without a date.
+
+    UsageError: the file is not one of IBTrACS.
+    """
+    with netCDF4.Dataset(path) as data:
+        lacking = [name for name in ("sid", "name", "season", "iso_time", "lat", "lon") if name not in data.variables]
+        if lacking:
+            raise UsageError(f"{path}: is no NetCDF file of IBTrACS: it lacks {', '.join(lacking)}")
+        sids, names = (texts(data[name][:]) for name in ("sid", "name"))
+        seasons = [str(int(season)) for season in np.ma.filled(data["season"][:], 0)]
+        types = texts(data["track_type"][:]) if "track_type" in data.variables else [""] * len(sids)
+        fixes = []
+        for row, (sid, name, season) in enumerate(zip(sids, names, seasons, strict=True)):
+            name = "" if name in UNNAMED else name
+            if "spur" in types[row].lower():
+                continue
+            is_chosen = storm.upper() in storm_names(sid, name, {season}) if storm else row == 0
+            fixes += (
+                fixes_of_storm(data, path, row, (sid, name, season))
+                if is_chosen
+                else [Fix(f"{path}: storm {row}", sid, name, None, [], season)]
+            )
+    return fixes
+
+
+def fixes_of_storm(data: netCDF4.Dataset, path, row: int, labels: tuple[str, str, str]) -> list[Fix]:
+    """The fixes of a storm, the row with this number."""
+    sid, name, season = labels
+    columns = {each: texts(data[each][row]) for each in TEXTS if each in data.variables}
+    for each in NUMBERS:
+        if each in data.variables:
+            numbers = np.ma.filled(data[each][row].astype(np.float64), np.nan)
+            columns[each] = ["" if np.isnan(number) else repr(float(number)) for number in numbers]
+    return [
+        ibtracs_fix(
+            f"{path}: {sid} at {date}",
+            sid,
+            name,
+            {key: column[n] for key, column in columns.items()} | {"season": season},
+        )
+        for n, date in enumerate(columns["iso_time"])
+        if date
+    ]
+
+
+def texts(characters) -> list[str]:
+    """The texts in an array of characters [n, length]."""
+    return [str(text).strip() for text in netCDF4.chartostring(np.ma.filled(characters, b" "))]

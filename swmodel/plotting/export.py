@@ -1,0 +1,187 @@
+"""Fields of a run for geographic information systems: GeoTIFF, and the extent of a flood as polygons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+
+from ..extras import require_package
+from ..ocean.table import ARRIVAL_SUFFIX, INUNDATION, MAXIMUM_SUFFIX
+from .dataset import PlotError, field_names, find_data_file, find_record, open_data
+from .derived import check_field, read_or_derive
+from .field_map import FieldMap, read_map
+from .files import atomic_write
+from .ground import read_wet_thickness
+
+#: Longitude and latitude on the Earth.
+GEOGRAPHIC_CRS = "EPSG:4326"
+#: The drivers of GDAL for polygons, by the ending of a file.
+POLYGON_DRIVERS = {".gpkg": "GPKG", ".kml": "KML", ".geojson": "GeoJSON"}
+#: Those that are always in longitude and latitude.
+GEOGRAPHIC_FORMATS = (".kml", ".geojson")
+#: The name of the flood hazard rating, and what it is computed from.
+HAZARD, HAZARD_SOURCES = "hazard", (f"h{MAXIMUM_SUFFIX}", f"speed{MAXIMUM_SUFFIX}")
+#: The velocity that is added in the hazard rating, m s-1.
+HAZARD_SPEED = 0.5
+
+
+def export(path, target, names: Sequence[str] = (), record: int = -1, time: float | None = None, crs: str = "") -> Path:
+    """Write fields of a run into a GeoTIFF, or the extent of its flood into a GeoPackage, KML or GeoJSON file.
+
+    Args:
+        path: run folder, or its file of fields.
+        target: the file to write: .tif, .gpkg, .kml or .geojson.
+        names: fields at the centres of cells, each of which is a band of the GeoTIFF; none: all largest values and
+            arrivals, with the flood hazard rating (`hazard_map`) if largest h and speed are there.
+        record, time: number or model time, s, of the record.
+        crs: coordinate reference system of a grid on a plane, as "EPSG:32633".
+
+    Raises:
+        PlotError: the fields are not there, or have no place in a coordinate reference system.
+        FilesError: the file cannot be written.
+        ModuleNotFoundError: an optional package is missing.
+    """
+    target, file = Path(target), find_data_file(path)
+    if target.suffix.lower() not in (".tif", ".tiff", *POLYGON_DRIVERS):
+        raise PlotError(f"{target}: must end with .tif or {', '.join(POLYGON_DRIVERS)}")
+    with open_data(file) as data:
+        record = find_record(data, record, time)
+        if target.suffix.lower() in POLYGON_DRIVERS:
+            if names:
+                raise PlotError(f"{target}: polygons show the extent of the flood; fields go into a .tif")
+            write_extent(target, *flooded_cells(data, record), crs)
+        else:
+            maps = [read_export_map(data, name, record) for name in names or default_names(data)]
+            write_geotiff(target, maps, crs)
+    return target
+
+
+def default_names(data: netCDF4.Dataset) -> list[str]:
+    """The largest values and arrivals of a run, and the hazard rating. PlotError: there are none."""
+    names = [name for name in field_names(data) if name.endswith((MAXIMUM_SUFFIX, ARRIVAL_SUFFIX))]
+    if not names:
+        raise PlotError(
+            f"{data.filepath()} holds no largest values; run with output.maxima, or name fields with --field"
+        )
+    has_hazard = {*HAZARD_SOURCES} <= {*names} and read_wet_thickness(data) is not None
+    return [*names, HAZARD] if has_hazard else names
+
+
+def read_export_map(data: netCDF4.Dataset, name: str, record: int) -> FieldMap:
+    """One record of a field at the centres of cells."""
+    if name == HAZARD:
+        return hazard_map(data, record)
+    check_field(data, name)
+    field = read_or_derive(data, name, record)
+    if field.location != "face":
+        raise PlotError(f"{name} lies on faces or corners, but a raster has values at the centres of cells; give speed")
+    return field
+
+
+def hazard_map(data: netCDF4.Dataset, record: int) -> FieldMap:
+    """The flood hazard rating h (speed + 0.5 m/s), m2 s-1, of the largest h and speed of flooded land.
+
+    It has no debris factor. The largest h and speed may come at different times, so the rating is at least the largest
+    one in time.
+
+    Source: Defra and Environment Agency (2006), Flood risks to people, FD2321/TR1.
+    """
+    missing = [name for name in HAZARD_SOURCES if name not in field_names(data)]
+    if missing:
+        raise PlotError(f"{data.filepath()} holds no {', '.join(missing)}; the hazard needs output.maxima=h,speed")
+    thickness, speed = (read_map(data, name, record) for name in HAZARD_SOURCES)
+    is_flooded = flooded_cells(data, record)[1]
+    rating = np.ma.masked_where(~is_flooded, thickness.values * (speed.values + HAZARD_SPEED))
+    return replace(thickness, name=HAZARD, long_name="flood hazard rating", units="m2 s-1", values=rating)
+
+
+def flooded_cells(data: netCDF4.Dataset, record: int) -> tuple[FieldMap, np.ndarray]:
+    """A map of the grid, and where land, dry at the start, had water up to a record [y, x]."""
+    if INUNDATION in field_names(data):
+        arrival = read_map(data, INUNDATION, record)
+        return arrival, ~np.ma.getmaskarray(arrival.values)
+    wet_thickness = read_wet_thickness(data)
+    if wet_thickness is None or HAZARD_SOURCES[0] not in field_names(data):
+        raise PlotError(
+            f"{data.filepath()} does not tell where land was flooded; run with drying.active and output.inundation"
+        )
+    thickness, depth = (read_map(data, name, record) for name in (HAZARD_SOURCES[0], "depth"))
+    return thickness, np.ma.filled((thickness.values > wet_thickness) & (depth.values < 0), False)
+
+
+def reference_system(field: FieldMap, crs: str):
+    """The coordinate reference system of a map. PlotError: it has none, or `crs` is none."""
+    from rasterio.crs import CRS
+    from rasterio.errors import CRSError
+
+    if field.is_geographic:
+        if field.outside_grid is not None:
+            raise PlotError("a rotated-pole grid has no cells of one size in longitude and latitude; it has no GeoTIFF")
+        if crs:
+            raise PlotError(f"--crs: the grid is in longitudes and latitudes, {GEOGRAPHIC_CRS}")
+        return CRS.from_user_input(GEOGRAPHIC_CRS)
+    if not crs:
+        raise PlotError("the grid is on a plane: give the coordinate reference system of x and y, as --crs EPSG:32633")
+    try:
+        return CRS.from_user_input(crs)
+    except CRSError as error:
+        raise PlotError(f"--crs: {crs} is no coordinate reference system: {error}") from None
+
+
+def transform_of(field: FieldMap):
+    """The affine transform of rows from the north and columns from the west."""
+    from rasterio.transform import from_bounds
+
+    west, east, south, north = field.domain
+    return from_bounds(west, south, east, north, field.values.shape[1], field.values.shape[0])
+
+
+def write_geotiff(target: Path, maps: Sequence[FieldMap], crs: str) -> None:
+    """Write maps of one grid as the bands of a cloud-optimised GeoTIFF; land has no data."""
+    require_package(f"{target}: a GeoTIFF", "rasterio")
+    import rasterio.io
+    import rasterio.shutil
+
+    first = maps[0]
+    profile = {
+        "driver": "GTiff", "dtype": first.values.dtype.name, "count": len(maps), "nodata": np.nan,
+        "height": first.values.shape[0], "width": first.values.shape[1],
+        "crs": reference_system(first, crs), "transform": transform_of(first),
+    }  # fmt: skip
+    with atomic_write(target) as temporary, rasterio.io.MemoryFile() as memory:
+        with memory.open(**profile) as raster:
+            for band, field in enumerate(maps, 1):
+                raster.write(np.ma.filled(field.values, np.nan)[::-1], band)
+                raster.set_band_description(band, field.name)
+                raster.set_band_unit(band, field.units)
+                raster.update_tags(band, long_name=field.long_name)
+        with memory.open() as raster:
+            rasterio.shutil.copy(raster, temporary, driver="COG", compress="deflate")
+
+
+def write_extent(target: Path, field: FieldMap, is_flooded: np.ndarray, crs: str) -> None:
+    """Write the flooded cells as one multipolygon, whose edges are those of cells."""
+    require_package(f"{target}: a file of polygons", "pyogrio")
+    import pyogrio.raw
+    import rasterio.features
+    import rasterio.warp
+    import shapely
+
+    rows = is_flooded[::-1].astype(np.uint8)
+    shapes = rasterio.features.shapes(rows, mask=rows > 0, transform=transform_of(field))
+    system, polygons = reference_system(field, crs), [shape for shape, _ in shapes]
+    if target.suffix.lower() in GEOGRAPHIC_FORMATS:
+        polygons = [rasterio.warp.transform_geom(system, GEOGRAPHIC_CRS, shape) for shape in polygons]
+        system = GEOGRAPHIC_CRS
+    area = shapely.MultiPolygon([shapely.geometry.shape(shape) for shape in polygons])
+    with atomic_write(target) as temporary:
+        temporary.unlink()
+        pyogrio.raw.write(
+            temporary, np.array([shapely.to_wkb(area)], object), [np.array(["flooded"], object)], ["name"],
+            driver=POLYGON_DRIVERS[target.suffix.lower()], geometry_type="MultiPolygon",
+            crs=str(system), layer="extent",
+        )  # fmt: skip

@@ -1,0 +1,192 @@
+"""Archives of storms: the same storm from every format, choice of a storm, rows that are left out, and gaps."""
+
+from datetime import datetime, timedelta
+
+import netCDF4
+import numpy as np
+import pytest
+
+from swmodel.errors import UsageError
+from swmodel.forcing.fixes import KNOT, NAUTICAL_MILE
+from swmodel.forcing.holland import ONE_TO_TEN_MINUTE_WIND
+from swmodel.forcing.track_formats import read_track
+
+#: Date, longitude, latitude, degrees, wind, kt over a minute, pressure, hPa, and radius, nautical miles.
+FIXES = [
+    (datetime(2017, 8, 25, 0) + timedelta(hours=6 * n), -90.0 - 0.5 * n, 20.0 + 1.2 * n, 50 + 10 * n, 990 - 8 * n, 30)
+    for n in range(6)
+]
+IBTRACS_COLUMNS = (
+    "SID,SEASON,NUMBER,BASIN,NAME,ISO_TIME,LAT,LON,WMO_WIND,WMO_PRES,WMO_AGENCY,TRACK_TYPE,USA_WIND,USA_PRES,USA_RMW"
+)
+IBTRACS_UNITS = " ,Year, , , , ,degrees_north,degrees_east,kts,mb, , ,kts,mb,nmile"
+
+
+def table(fixes, name="HARVEY"):
+    lines = ["name,time,lon,lat,wind,pressure,radius"]
+    for date, lon, lat, wind, pressure, radius in fixes:
+        lines.append(f"{name},{date.isoformat()},{lon},{lat},{wind * KNOT},{pressure},{radius * NAUTICAL_MILE / 1e3}")
+    return "\n".join(lines)
+
+
+def hurdat(fixes, name="HARVEY", storm="AL092017"):
+    lines = [f"{storm},            {name},     {len(fixes)},"]
+    for date, lon, lat, wind, pressure, radius in fixes:
+        place = f"{lat:.1f}N, {-lon:5.1f}W"
+        lines.append(f"{date:%Y%m%d, %H%M},  , HU, {place}, {wind}, {pressure}, {', '.join(['-999'] * 12)}, {radius}")
+    return "\n".join(lines)
+
+
+def atcf(fixes, name="HARVEY"):
+    lines = []
+    for date, lon, lat, wind, pressure, radius in fixes:
+        place = f"{10 * lat:.0f}N, {-10 * lon:.0f}W"
+        start = f"AL, 09, {date:%Y%m%d%H},   , {{}},   0, {place}, {wind}, {pressure}, HU"
+        end = f"NEQ, 50, 50, 50, 50, , , {radius}, , , , , , , , {name}"
+        lines += [f"{start.format('BEST')}, {radius_wind}, {end}" for radius_wind in (34, 50)]
+        lines.append(f"{start.format('OFCL')}, 34, {end}")  # a forecast
+    return "\n".join(lines)
+
+
+def jma(fixes, name="HARVEY"):
+    lines = [f"66666 1709  {len(fixes):03} 0009 1709 0 6 {name:>20}              20180101"]
+    for date, lon, lat, wind, pressure, _ in fixes:
+        ten_minute_wind = wind * ONE_TO_TEN_MINUTE_WIND
+        lines.append(
+            f"{date:%y%m%d%H} 002 5 {10 * lat:3.0f} {10 * lon:4.0f} {pressure:4.0f}     {ten_minute_wind:03.0f}"
+        )
+    return "\n".join(lines)
+
+
+def ibtracs_row(fix, name="HARVEY", sid="2017228N14314", usa=True, track_type="main"):
+    date, lon, lat, wind, pressure, radius = fix
+    usa_values = f"{wind},{pressure},{radius}" if usa else " , , "
+    wmo_wind = wind if usa else wind * ONE_TO_TEN_MINUTE_WIND
+    return (
+        f"{sid},{date.year},68,NA,{name},{date:%Y-%m-%d %H:%M:%S},{lat},{lon},{wmo_wind},{pressure},"
+        f"{'hurdat_atl' if usa else 'tokyo'},{track_type},{usa_values}"
+    )
+
+
+def ibtracs(rows):
+    return "\n".join([IBTRACS_COLUMNS, IBTRACS_UNITS, *rows])
+
+
+def write_ibtracs_netcdf(path, storms):
+    """Storms {(sid, name, season, track type): fixes} in the layout of IBTrACS."""
+    longest = max(map(len, storms.values()))
+    with netCDF4.Dataset(path, "w") as data:
+        for name, size in {"storm": len(storms), "date_time": longest, "c13": 13, "c128": 128, "c19": 19}.items():
+            data.createDimension(name, size)
+        text = {"sid": ("storm", "c13"), "name": ("storm", "c128"), "track_type": ("storm", "c128")}
+        text["iso_time"] = ("storm", "date_time", "c19")
+        for name, dimensions in text.items():
+            data.createVariable(name, "S1", dimensions)
+        data.createVariable("season", "i2", "storm")
+        for name in ("lat", "lon", "usa_wind", "usa_pres", "usa_rmw"):
+            data.createVariable(name, "f4", ("storm", "date_time"), fill_value=-9999.0)
+        for row, ((sid, name, season, track_type), fixes) in enumerate(storms.items()):
+            for variable, value in (("sid", sid), ("name", name), ("track_type", track_type)):
+                data[variable][row] = netCDF4.stringtochar(np.array([value], f"S{data[variable].shape[-1]}"))[0]
+            data["season"][row] = season
+            for n, (date, lon, lat, wind, pressure, radius) in enumerate(fixes):
+                words = np.array([date.strftime("%Y-%m-%d %H:%M:%S")], "S19")
+                data["iso_time"][row, n] = netCDF4.stringtochar(words)[0]
+                values = {"lat": lat, "lon": lon, "usa_wind": wind, "usa_pres": pressure, "usa_rmw": radius}
+                for variable, value in values.items():
+                    data[variable][row, n] = value
+
+
+FORMATS = {
+    "table": table(FIXES),
+    "HURDAT2": hurdat(FIXES),
+    "ATCF": atcf(FIXES),
+    "JMA": jma([(date, lon + 360, *others) for date, lon, *others in FIXES]),
+    "IBTrACS": ibtracs(map(ibtracs_row, FIXES)),
+    "IBTrACS, Tokyo": ibtracs(ibtracs_row(fix, usa=False) for fix in FIXES),
+}
+
+
+@pytest.fixture
+def track_file(tmp_path):
+    return tmp_path / "track.txt"
+
+
+@pytest.mark.promise("files of other programs are read and written as they are")
+@pytest.mark.parametrize("text", FORMATS.values(), ids=FORMATS)
+def test_every_archive_has_the_same_storm(track_file, text):
+    """Winds to a knot, as the JMA has whole numbers of its own; radii where a format has them."""
+    track_file.write_text(text + "\n")
+    track = read_track(f"{track_file}")
+    assert track.dates == tuple(fix[0] for fix in FIXES)
+    np.testing.assert_allclose(track.values[:, 0] % 360, [fix[1] % 360 for fix in FIXES], atol=1e-6)
+    np.testing.assert_allclose(track.values[:, 1], [fix[2] for fix in FIXES], atol=1e-6)
+    np.testing.assert_allclose(
+        track.values[:, 2] / KNOT, [fix[3] for fix in FIXES], atol=0.6 if "66666" in text else 1e-6
+    )
+    np.testing.assert_allclose(track.values[:, 3], [100.0 * fix[4] for fix in FIXES])
+    if "radius of the largest wind" not in track.n_estimated:
+        np.testing.assert_allclose(track.values[:, 5], 30 * NAUTICAL_MILE)
+
+
+@pytest.mark.promise("files of other programs are read and written as they are")
+def test_netcdf_and_csv_of_ibtracs_agree(track_file, tmp_path):
+    later = [(date + timedelta(days=3650), *others) for date, *others in FIXES]
+    storms = {
+        ("2017228N14314", "HARVEY", 2017, "main"): FIXES,
+        ("2027226N14314", "HARVEY", 2027, "main"): later,
+        ("2027226N14314", "HARVEY", 2027, "spur"): FIXES,
+        ("2027300N14314", "NOT_NAMED", 2027, "main"): later[:4],
+    }
+    rows = [
+        ibtracs_row(fix, name, sid, track_type=kind) for (sid, name, _, kind), fixes in storms.items() for fix in fixes
+    ]
+    track_file.write_text(ibtracs(rows))
+    netcdf = tmp_path / "ibtracs.nc"
+    write_ibtracs_netcdf(netcdf, storms)
+    for storm in ("2017228N14314", "harvey 2027", "2027226N14314", "2027300N14314"):
+        ours, theirs = (read_track(f"{path}:{storm}") for path in (track_file, netcdf))
+        assert ours.dates == theirs.dates
+        np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-6)
+    for path in (track_file, netcdf):
+        for storm, words in (("", "3 storms"), (":HARVEY", "2 storms"), (":IRMA", "no storm IRMA, but 2017228N14314")):
+            with pytest.raises(UsageError, match=words):
+                read_track(f"{path}{storm}")
+
+
+@pytest.mark.fault("a bad row of a track ends the run, or is dropped without a word")
+def test_bad_rows_are_named_and_left_out(track_file):
+    fixes = [(FIXES[0][0] + timedelta(hours=6 * n), -90.0, 20.0 + 0.2 * n, 50, 990, 30) for n in range(30)]
+    text = table(fixes)
+    for old, new, words in (
+        ("20.6", "twenty", ':5: cannot be read: the lat is "twenty"'),
+        ("-90.0,20.6", "90.0,20.6", ":5: the storm moves"),
+        (",20.6,", ",,", ":5: the latitude is missing"),
+    ):
+        assert old in text
+        track_file.write_text(text.replace(old, new))
+        track = read_track(track_file)
+        assert len(track.dates) == 29
+        (line,) = track.left_out
+        assert words in line
+    half = text.replace(",-90.0,20.", ",-90.0,twenty.")
+    track_file.write_text(half)
+    with pytest.raises(UsageError, match="5 of 30 fixes cannot be used"):
+        read_track(track_file)
+
+
+@pytest.mark.fault("a fix of a track lacks its wind, its pressure or both")
+def test_missing_winds_and_pressures_are_estimated(track_file):
+    rows = [ibtracs_row(fix).split(",") for fix in FIXES]
+    for n, columns in {0: (8, 9, 12, 13), 2: (8, 12), 3: (8, 9, 12, 13), 4: (9, 13)}.items():
+        for column in columns:
+            rows[n][column] = " "
+    track_file.write_text(ibtracs(map(",".join, rows)))
+    track = read_track(track_file)
+    assert len(track.left_out) == 1
+    assert "the wind is missing" in track.left_out[0]
+    assert (track.n_estimated["wind"], track.n_estimated["pressure in the centre"]) == (2, 2)
+    wind, pressure = track.values[:, 2] / KNOT, track.values[:, 3] / 100
+    assert wind[1] == pytest.approx(6.7 * (1010 - FIXES[2][4]) ** 0.644)
+    assert pressure[3] == pytest.approx(1010 - (FIXES[4][3] / 6.7) ** (1 / 0.644))
+    assert (wind[2], pressure[2]) == pytest.approx(((wind[1] + wind[3]) / 2, (pressure[1] + pressure[3]) / 2))

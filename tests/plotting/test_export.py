@@ -1,0 +1,97 @@
+"""Fields of a run as GeoTIFF, and the extent of a flood as polygons, read back by GDAL."""
+
+import netCDF4
+import numpy as np
+import pyogrio
+import pytest
+import rasterio
+import shapely
+from support.command import invoke_swmodel
+
+from swmodel.plotting.dataset import PlotError
+from swmodel.plotting.export import export
+
+
+@pytest.fixture(scope="module")
+def flooded_run(tmp_path_factory):
+    """A run on a plane whose beach is flooded."""
+    folder = tmp_path_factory.mktemp("flood") / "run"
+    options = [
+        "grid.nx=30",
+        "grid.ny=30",
+        "run.executor=reference",
+        "output.inundation=true",
+        'output.maxima=["h","speed"]',
+    ]
+    options = [word for option in options for word in ("-s", option)]
+    done = invoke_swmodel("run", "thacker_planar", *options, "--steps", 60, "-o", folder, "--quiet")
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sphere_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sphere") / "run"
+    options = ["grid.nx=27", "grid.ny=26", "run.executor=reference", 'output.fields=["eta","u","speed"]']
+    options = [word for option in options for word in ("-s", option)]
+    assert invoke_swmodel("run", "chile2010", *options, "--steps", 3, "-o", folder, "--quiet").exit_code == 0
+    return folder
+
+
+@pytest.mark.promise("files of other programs are read and written as they are")
+def test_geotiff_has_the_values_and_the_places_of_the_run(sphere_run, tmp_path):
+    export(sphere_run, tmp_path / "eta.tif", ["eta", "speed"])
+    with netCDF4.Dataset(sphere_run / "output.nc") as data, rasterio.open(tmp_path / "eta.tif") as raster:
+        x, y, eta = data["x_c"][:], data["y_c"][:], data["eta"][-1]
+        assert (raster.crs.to_epsg(), raster.descriptions, raster.units) == (4326, ("eta", "speed"), ("m", "m s-1"))
+        values = raster.read(1)
+        for row, column in ((0, 0), (5, 7), (25, 26)):
+            place = raster.xy(25 - row, column)
+            np.testing.assert_allclose(place, (x[column], y[row]), rtol=1e-12)
+        np.testing.assert_array_equal(values[::-1], np.ma.filled(eta, np.nan))
+
+
+@pytest.mark.promise("files of other programs are read and written as they are")
+@pytest.mark.parametrize("ending", ["gpkg", "kml", "geojson"])
+def test_extent_is_the_area_of_the_flooded_cells(flooded_run, tmp_path, ending):
+    target = tmp_path / f"extent.{ending}"
+    export(flooded_run, target, crs="EPSG:32631")
+    with netCDF4.Dataset(flooded_run / "output.nc") as data:
+        flooded = ~np.ma.getmaskarray(data["wet_arrival"][-1])
+        area = flooded.sum() * np.diff(data["x_c"][:2]) * np.diff(data["y_c"][:2])
+    assert area > 0
+    meta, _, (geometry,), _ = pyogrio.raw.read(target)
+    polygons = shapely.from_wkb(geometry)
+    if ending == "gpkg":
+        assert meta["crs"] == "EPSG:32631"
+        assert polygons.area == pytest.approx(area.item(), rel=1e-12)
+    else:  # longitudes and latitudes: x = 0 lies 500 km west of 3 E, y = 0 on the equator
+        west, south, *_ = polygons.bounds
+        assert (west, south) == pytest.approx((-1.49, 0.0), abs=0.1)
+
+
+@pytest.mark.fault("fields without a place, a reference system or a value become a raster")
+def test_what_has_no_place_in_a_raster_is_refused(flooded_run, sphere_run, tmp_path):
+    for run, target, options, words in (
+        (flooded_run, "a.tif", {}, "--crs"),
+        (flooded_run, "a.tif", {"crs": "EPSG:1"}, "no coordinate reference system"),
+        (sphere_run, "a.tif", {"crs": "EPSG:32631"}, "longitudes and latitudes"),
+        (sphere_run, "a.tif", {"names": ["u"]}, "faces"),
+        (sphere_run, "a.tif", {"names": ["hazard"]}, "output.maxima"),
+        (sphere_run, "a.gpkg", {}, "inundation"),
+        (sphere_run, "a.png", {}, ".gpkg"),
+        (sphere_run, "a.tif", {"names": ["heat"]}, 'no field "heat"'),
+    ):
+        with pytest.raises(PlotError, match=words):
+            export(run, tmp_path / target, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_hazard_is_the_rating_of_largest_depth_and_speed(flooded_run, tmp_path):
+    export(flooded_run, tmp_path / "maxima.tif", crs="EPSG:32631")
+    with rasterio.open(tmp_path / "maxima.tif") as raster:
+        bands = dict(zip(raster.descriptions, raster.read(), strict=True))
+    is_land = np.isfinite(bands["hazard"])
+    assert 0 < is_land.mean() < 1
+    expected = bands["h_max"] * (bands["speed_max"] + 0.5)
+    np.testing.assert_allclose(bands["hazard"][is_land], expected[is_land], rtol=1e-6)
