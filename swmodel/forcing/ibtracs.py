@@ -7,13 +7,16 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-import netCDF4
 import numpy as np
 
 from ..errors import UsageError
 from .fixes import HECTOPASCAL, KNOT, NAUTICAL_MILE, Fix, fix_of_line, parse_number, parse_positive, storm_names
 from .holland import ONE_TO_TEN_MINUTE_WIND
+
+if TYPE_CHECKING:
+    import netCDF4
 
 #: Agencies in IBTrACS, in lower case, whose winds are means over ten minutes.
 TEN_MINUTE_AGENCIES = {"tokyo", "reunion", "bom", "nadi", "wellington", "hko"}
@@ -92,6 +95,8 @@ def read_netcdf_fixes(path, storm: str) -> list[Fix]:
 
     UsageError: the file is not one of IBTrACS.
     """
+    import netCDF4  # builds of the package read cases without it
+
     with netCDF4.Dataset(path) as data:
         lacking = [name for name in ("sid", "name", "season", "iso_time", "lat", "lon") if name not in data.variables]
         if lacking:
@@ -135,4 +140,6 @@ def fixes_of_storm(data: netCDF4.Dataset, path, row: int, labels: tuple[str, str
 
 def texts(characters) -> list[str]:
     """The texts in an array of characters [n, length]."""
+    import netCDF4
+
     return [str(text).strip() for text in netCDF4.chartostring(np.ma.filled(characters, b" "))]
