@@ -62,7 +62,7 @@ def speedup_over_separate_runs(stats: RowStatistics) -> float:
 PROCESSES: TableColumn = ("processes", lambda stats: str(stats.row.nproc))
 GRID: TableColumn = ("grid", lambda stats: f"{stats.row.nx} x {stats.row.ny}")
 LAYOUT: TableColumn = ("layout", lambda stats: "x".join(map(str, stats.entry.get("launch", {}).get("layout", []))))
-SPREAD: TableColumn = (
+SPREAD_COLUMN: TableColumn = (
     "spread",
     lambda stats: format_percent(relative_spread(stats.step_samples or stats.first_step_samples)),
 )
@@ -91,7 +91,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         ("speed-up over NumPy", lambda stats: format_number(stats.speedup)),
         ("published speed-up", lambda stats: format_number(stats.published["speedup"])),
         ("parallel efficiency", lambda stats: format_percent(stats.efficiency)),
-        SPREAD,
+        SPREAD_COLUMN,
     ),
     "limits": (
         *ROW_COLUMNS,
@@ -113,7 +113,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         SENT,
         ("µs/exchange", lambda stats: format_number(1e6 * stats.seconds_per_step)),
         ("GB/s sent", lambda stats: format_number(stats.traffic["bytes"] / stats.seconds_per_step / 1e9)),
-        SPREAD,
+        SPREAD_COLUMN,
     ),
     "output": (
         ("row", describe_row),
@@ -133,7 +133,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
             lambda stats: format_percent(stats.seconds_per_step / seconds_per_step_without_files(stats) - 1),
         ),
         ("MB", lambda stats: format_number(median(stats.sample_values("written_bytes")) / 1e6)),
-        SPREAD,
+        SPREAD_COLUMN,
     ),
     "start": (
         ("row", describe_row),
@@ -144,7 +144,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         ("compilation, s", lambda stats: format_number(stats.part_seconds["compilation"])),
         ("one step, s", lambda stats: format_number(stats.part_seconds["one step"])),
         ("total, s", lambda stats: format_number(median(stats.first_step_samples))),
-        SPREAD,
+        SPREAD_COLUMN,
     ),
     "ensemble": (
         ("row", describe_row),
@@ -156,7 +156,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         ("members x steps/s", lambda stats: format_number(stats.row.members / stats.seconds_per_step)),
         ("over separate runs", lambda stats: format_number(speedup_over_separate_runs(stats))),
         ("Mcells/s", lambda stats: format_number(stats.row.members * stats.cells_per_second / 1e6)),
-        SPREAD,
+        SPREAD_COLUMN,
     ),
     "scaling": (
         PROCESSES,
@@ -173,14 +173,14 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
             lambda stats: format_percent(round(predict_step(stats).seconds_per_step / stats.seconds_per_step - 1, 3)),
         ),
         ("MiB/rank", lambda stats: format_number(stats.memory_bytes / 2**20)),
-        SPREAD,
+        SPREAD_COLUMN,
     ),
     "kernel": (
         ("concurrent processes", PROCESSES[1]),
         GRID,
         ("µs/step", lambda stats: format_number(1e6 * stats.seconds_per_step)),
         ("ns/cell", lambda stats: format_number(1e9 * stats.seconds_per_step / (stats.row.nx * stats.row.ny))),
-        SPREAD,
+        SPREAD_COLUMN,
     ),
     "fft": (
         *ROW_COLUMNS,
@@ -194,7 +194,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         ("messages in theory", lambda stats: format_number(stats.traffic["model"]["messages"])),
         SENT,
         ("bytes in theory", lambda stats: format_bytes(stats.traffic["model"]["bytes"])),
-        SPREAD,
+        SPREAD_COLUMN,
     ),
 }
 

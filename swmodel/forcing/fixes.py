@@ -16,7 +16,7 @@ class Fix(NamedTuple):
     context: str  # of the line, "file:12"
     storm: str  # identifier of the storm, "AL092017"; "" in a table without one
     name: str  # "HARVEY"; "" without one
-    date: datetime | None  # None: the line cannot be read, because of its `problem`
+    date: datetime | None  # None: of a line with a `problem`, or of a storm whose fixes are not read
     values: list[float]  # as in VALUE_LIMITS, NaN where missing
     season: str = ""  # year of the season; "": that of the date
     problem: str = ""

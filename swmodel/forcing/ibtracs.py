@@ -24,8 +24,6 @@ TEN_MINUTE_AGENCIES = {"tokyo", "reunion", "bom", "nadi", "wellington", "hko"}
 UNNAMED = {"NOT_NAMED", "UNNAMED", "NOT NAMED"}
 #: The first line of IBTrACS, whose second one has the units.
 IBTRACS_HEADER = re.compile(r'"?SID"?,"?SEASON"?,')
-
-
 #: Variables [storm, date_time] with numbers, and those with text.
 NUMBERS = (
     *("lat", "lon", "usa_wind", "wmo_wind", "usa_pres", "wmo_pres", "usa_poci", "bom_poci"),
@@ -109,7 +107,7 @@ def read_netcdf_fixes(path, storm: str) -> list[Fix]:
             name = "" if name in UNNAMED else name
             if "spur" in types[row].lower():
                 continue
-            is_chosen = storm.upper() in storm_names(sid, name, {season}) if storm else row == 0
+            is_chosen = storm.upper() in storm_names(sid, name, {season}) if storm else not fixes
             fixes += (
                 fixes_of_storm(data, path, row, (sid, name, season))
                 if is_chosen

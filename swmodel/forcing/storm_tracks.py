@@ -84,7 +84,9 @@ def make_track(fixes: list[Fix], path, storm: str = "") -> Track:
         raise UsageError(f"{path}: a track has 2 to {MAX_TIMES} times, and this one has {len(values_by_date)}")
     file_values = np.array([*values_by_date.values()])
     missing = {name: int(np.isnan(column).sum()) for name, column in zip(VALUE_LIMITS, file_values.T, strict=True)}
-    values = estimate_missing(np.array([date.timestamp() for date in values_by_date]), file_values)
+    first_date = min(values_by_date)
+    times = np.array([(date - first_date).total_seconds() for date in values_by_date])
+    values = estimate_missing(times, file_values)
     values[:, 0] = np.unwrap(values[:, 0], period=360.0)  # 179 E and 179 W are two degrees apart
     n_estimated = {name: count for name, count in missing.items() if count}
     return Track(tuple(values_by_date), values, n_estimated, tuple(left_out))
@@ -112,7 +114,7 @@ def select_storm(fixes: list[Fix], path, storm: str) -> list[Fix]:
     names: dict[str, set[str]] = {}  # a best track may rename its storm
     labels: dict[str, str] = {}
     for fix in fixes:
-        years = {fix.season, str(fix.date.year) if fix.date else ""}
+        years = {fix.season or (str(fix.date.year) if fix.date else "")}
         labels[fix.storm] = f"{fix.storm} {fix.name}".strip() or labels.get(fix.storm, "") or "one without a name"
         names.setdefault(fix.storm, set()).update(storm_names(fix.storm, fix.name, years))
     matching = [one for one in names if not storm or storm.upper() in names[one]]

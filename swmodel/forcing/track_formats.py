@@ -35,7 +35,7 @@ from .storm_tracks import COLUMNS, Track, make_track, split_storm
 IDENTIFIERS = ("sid", "id", "storm", "name")
 #: The first bytes of NetCDF files.
 NETCDF_SIGNATURES = (b"\x89HDF", b"CDF")
-#: The day on which two-digit years of the JMA begin: 51 is 1951, 50 is 2050.
+#: The year with which two-digit years of the JMA begin: 51 is 1951, 50 is 2050.
 FIRST_JMA_YEAR = 51
 
 

@@ -13,7 +13,7 @@ from ..extras import require_package
 from ..ocean.table import ARRIVAL_SUFFIX, INUNDATION, MAXIMUM_SUFFIX
 from .dataset import PlotError, field_names, find_data_file, find_record, open_data
 from .derived import check_field, read_or_derive
-from .field_map import FieldMap, read_map
+from .field_map import FieldMap, read_grid_north_pole, read_map
 from .files import atomic_write
 from .ground import read_wet_thickness
 
@@ -36,7 +36,7 @@ def export(path, target, names: Sequence[str] = (), record: int = -1, time: floa
         path: run folder, or its file of fields.
         target: the file to write: .tif, .gpkg, .kml or .geojson.
         names: fields at the centres of cells, each of which is a band of the GeoTIFF; none: all largest values and
-            arrivals, with the flood hazard rating (`hazard_map`) if largest h and speed are there.
+            arrivals, with the flood hazard rating (`hazard_map`) if largest h and speed of a run with drying are there.
         record, time: number or model time, s, of the record.
         crs: coordinate reference system of a grid on a plane, as "EPSG:32633".
 
@@ -49,6 +49,8 @@ def export(path, target, names: Sequence[str] = (), record: int = -1, time: floa
     if target.suffix.lower() not in (".tif", ".tiff", *POLYGON_DRIVERS):
         raise PlotError(f"{target}: must end with .tif or {', '.join(POLYGON_DRIVERS)}")
     with open_data(file) as data:
+        if read_grid_north_pole(data):
+            raise PlotError("a rotated-pole grid has no cells of one size in longitude and latitude: it cannot be exported")
         record = find_record(data, record, time)
         if target.suffix.lower() in POLYGON_DRIVERS:
             if names:
@@ -119,8 +121,6 @@ def reference_system(field: FieldMap, crs: str):
     from rasterio.errors import CRSError
 
     if field.is_geographic:
-        if field.outside_grid is not None:
-            raise PlotError("a rotated-pole grid has no cells of one size in longitude and latitude; it has no GeoTIFF")
         if crs:
             raise PlotError(f"--crs: the grid is in longitudes and latitudes, {GEOGRAPHIC_CRS}")
         return CRS.from_user_input(GEOGRAPHIC_CRS)

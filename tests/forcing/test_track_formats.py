@@ -190,3 +190,10 @@ def test_missing_winds_and_pressures_are_estimated(track_file):
     assert wind[1] == pytest.approx(6.7 * (1010 - FIXES[2][4]) ** 0.644)
     assert pressure[3] == pytest.approx(1010 - (FIXES[4][3] / 6.7) ** (1 / 0.644))
     assert (wind[2], pressure[2]) == pytest.approx(((wind[1] + wind[3]) / 2, (pressure[1] + pressure[3]) / 2))
+
+
+def test_only_storm_after_a_spur_is_read(tmp_path):
+    path = tmp_path / "ibtracs.nc"
+    harvey = ("2017228N14314", "HARVEY", 2017)
+    write_ibtracs_netcdf(path, {("2017227N14314", "HARVEY", 2017, "spur"): FIXES, (*harvey, "main"): FIXES})
+    assert read_track(path).dates == read_track(f"{path}:{harvey[0]}").dates

@@ -100,6 +100,8 @@ def test_message_names_the_source_of_a_value():
         ("own.fields=[]", "[python]"), ("tracer.transport='upwind'", "[[tracer]]"),
         ("open_sides.m2_amplitude=1", "open_boundaries.constituents"),
         ("input.outside_k1_sine='a.nc'", "boundary_tide_level"),
+        ("open_sides.sides='west'", "open_boundaries.sides"), ("input.outside_level=1", "boundary_level"),
+        ("time.halvings=3", "max_substeps"),
     ],
 )  # fmt: skip
 def test_key_of_an_earlier_version_is_refused_with_what_replaces_it(old, new):
