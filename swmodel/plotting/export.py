@@ -50,7 +50,7 @@ def export(path, target, names: Sequence[str] = (), record: int = -1, time: floa
         raise PlotError(f"{target}: must end with .tif or {', '.join(POLYGON_DRIVERS)}")
     with open_data(file) as data:
         if read_grid_north_pole(data):
-            raise PlotError("a rotated-pole grid has no cells of one size in longitude and latitude: it cannot be exported")
+            raise PlotError("a rotated-pole grid has no rows along parallels and cannot be exported")
         record = find_record(data, record, time)
         if target.suffix.lower() in POLYGON_DRIVERS:
             if names:

@@ -8,6 +8,7 @@ import rasterio
 import shapely
 from support.command import invoke_swmodel
 
+import swmodel
 from swmodel.plotting.dataset import PlotError
 from swmodel.plotting.export import export
 
@@ -95,3 +96,13 @@ def test_hazard_is_the_rating_of_largest_depth_and_speed(flooded_run, tmp_path):
     assert 0 < is_land.mean() < 1
     expected = bands["h_max"] * (bands["speed_max"] + 0.5)
     np.testing.assert_allclose(bands["hazard"][is_land], expected[is_land], rtol=1e-6)
+
+
+@pytest.mark.parametrize("east", [40.0, 320.0])
+def test_grid_about_another_pole_is_refused(tmp_path, east):
+    """Also if it goes around its pole."""
+    grid = {"grid.pole": (-40.0, 50.0), "grid.west": -40.0, "grid.east": east, "grid.south": -30.0, "grid.north": 30.0}
+    grid |= {"grid.nx": 16, "grid.ny": 12, "run.steps": 1, "run.executor": "reference"}
+    swmodel.Simulation("sea", grid).run(tmp_path / "run")
+    with pytest.raises(PlotError, match="rotated-pole"):
+        export(tmp_path / "run", tmp_path / "a.tif", ["eta"])
