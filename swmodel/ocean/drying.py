@@ -113,7 +113,7 @@ class WettingFlow(Flow):
         self.min_mobile_depth = MIN_MOBILE_DEPTH * self.drying_thickness
         self.faces_x = wetting_faces(h, grid.depth, grid.open_u, self.drying_thickness, neighbour_x)
         self.faces_y = wetting_faces(h, grid.depth, grid.open_v, self.drying_thickness, neighbour_y)
-        self.open_u, self.open_v = grid.open_u, grid.open_v
+        self.open_u, self.open_v = self.crossed_u, self.crossed_v = grid.open_u, grid.open_v
         self.breaking_fraction = breaking_fraction(
             h, self.faces_x.level_step, self.faces_y.level_step, self.drying_thickness
         )

@@ -53,7 +53,7 @@ def tendency(
     """
     params = interpolate_records(params, now, scheme.varying, padded_state.h.values.dtype)
     flow = make_flow(padded_state, now, grid, params, scheme, forward)
-    h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
+    grid, h, u, v, U, V = flow.grid, flow.h, flow.u, flow.v, flow.U, flow.V
     explicit_terms = [term for term in scheme.active_terms if not (scheme.drying and term.damping)]
     term_rates = [term.tendency(flow, params, now) for term in explicit_terms]
     for term, each in zip(explicit_terms, term_rates, strict=True):
@@ -83,16 +83,21 @@ def tendency(
         velocity_rates |= flow.apply_drag(
             velocity_rates, sum_rates([term.damping(flow, params, now) for term in scheme.damping_terms])
         )
-    return mask_rates(rates | velocity_rates, padded_state, flow)
+    rates = mask_rates(rates | velocity_rates, padded_state, flow)
+    return add_closed_face_rates(rates, pressure_state, params, now, scheme)
 
 
 def make_flow(
     padded_state: State, now: Instant, grid, params: dict, scheme, forward: ForwardBackwardInputs | None = None
 ) -> Flow | WettingFlow:
     """The Flow of a state at an Instant, with the transports through open boundaries; see `tendency`."""
+    if scheme.barrier_terms:
+        grid = grid._replace(slip=grid.slip * params["away_from_barriers"])
     flow = WettingFlow(padded_state, grid, params, forward) if scheme.drying else Flow(padded_state, grid, scheme)
     for term in scheme.open_boundary_terms:
         flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
+    for term in scheme.barrier_terms:
+        flow.add_transport(*term.transport(flow, params, now))
     if scheme.drying:
         flow.limit_outflow()
     return flow
@@ -113,6 +118,14 @@ def mask_rates(rates: dict[str, Patch], padded_state: State, flow: Flow) -> Stat
     return type(padded_state)._make(water[variable_of(name).location] * rates[name] for name in padded_state._fields)
 
 
+def add_closed_face_rates(rates: State, pressure_state: Flow, params: dict, now: Instant, scheme) -> State:
+    """The State of the rates, with the accelerations on faces that the masks close."""
+    for term in scheme.barrier_terms:
+        for name, rate in term.closed_face_rates(pressure_state, params, now).items():
+            rates = rates._replace(**{name: getattr(rates, name) + rate})
+    return rates
+
+
 def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
     """The tendency by parts, {part: rates of all prognostic fields}; their sum is `tendency`, except for rounding.
 
@@ -127,6 +140,7 @@ def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dic
     """
     params = interpolate_records(params, now, scheme.varying, padded_state.h.values.dtype)
     flow = make_flow(padded_state, now, grid, params, scheme)
+    grid = flow.grid
     K, h_q = kinetic_energy(flow.u, flow.v, grid, scheme), corner_thickness(flow.h, grid)
     gravity_potential, zero_centre, zero_corner = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
     planetary = accelerations(grid.f / h_q, zero_centre, flow, scheme)
@@ -142,4 +156,8 @@ def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dic
     heads = {term.name: term.bernoulli_potential(flow, params, now) for term in scheme.pressure_terms}
     parts |= {name: accelerations(zero_corner, head, flow, scheme) for name, head in heads.items()}
     zero_rates = dict.fromkeys(padded_state._fields, 0.0 * flow.h)
-    return {name: mask_rates(zero_rates | rates, padded_state, flow) for name, rates in parts.items()}
+    masked_parts = {name: mask_rates(zero_rates | rates, padded_state, flow) for name, rates in parts.items()}
+    return masked_parts | {
+        term.name: add_closed_face_rates(masked_parts[term.name], flow, params, now, scheme)
+        for term in scheme.barrier_terms
+    }

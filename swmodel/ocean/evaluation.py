@@ -17,6 +17,7 @@ from .face_thickness import FACE_THICKNESS
 from .flow import Flow
 from .grid import Grid
 from .instant import Instant
+from .operators import where
 from .records import interpolate_records
 from .state import State
 from .table import INFLOW_PREFIX
@@ -87,10 +88,14 @@ def flow_at_step(
 
 
 def with_boundary_velocity(flow: Flow) -> tuple[State, Grid]:
-    """State and Grid of a Flow, with the faces of open boundaries open and with their current."""
-    grid = flow.grid
-    opened = grid._replace(open_u=grid.open_u + grid.open_boundary_u, open_v=grid.open_v + grid.open_boundary_v)
-    return flow.state._replace(u=flow.u, v=flow.v), opened
+    """State and Grid of a Flow, with the faces of open boundaries, and those that barriers let through, open."""
+    grid, u, v = flow.grid, flow.u, flow.v
+    open_u, open_v = grid.open_u + grid.open_boundary_u, grid.open_v + grid.open_boundary_v
+    if flow.closed_faces_u is not None:
+        u, v = u + flow.closed_faces_u, v + flow.closed_faces_v
+        open_u = where(flow.closed_faces_u != 0, 1.0, open_u)
+        open_v = where(flow.closed_faces_v != 0, 1.0, open_v)
+    return flow.state._replace(u=u, v=v), grid._replace(open_u=open_u, open_v=open_v)
 
 
 def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:

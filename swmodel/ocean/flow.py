@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .face_thickness import FACE_THICKNESS, open_faces
 from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f, root, where
 from .patch import Patch
 from .state import State
 from .table import variable_of
+
+#: Smallest thickness used as a divisor of transports, m.
+MIN_THICKNESS = 1e-9
 
 
 class Flow:
@@ -23,6 +28,8 @@ class Flow:
         open_u, open_v: 1 on open faces, else 0.
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
+        crossed_u, crossed_v: 1 on the faces inside the domain that water crosses: open ones, and those over barriers.
+        closed_faces_u, closed_faces_v: velocities, m s-1, of the transports through faces that the masks close.
         has_open_boundaries: whether the domain has open boundaries.
         breaking_fraction: with `drying`, how much a cell breaks or is thin, from 0 to 1.
         min_mobile_depth: with `drying`, the thickness below which water stays in its cell, m.
@@ -40,6 +47,10 @@ class Flow:
     v: Patch
     U: Patch
     V: Patch
+    crossed_u: Any
+    crossed_v: Any
+    closed_faces_u: Any = None
+    closed_faces_v: Any = None
     has_open_boundaries: bool
     breaking_fraction: Any = 0.0
     min_mobile_depth: Any = None
@@ -48,7 +59,7 @@ class Flow:
         self.state, self.grid, self.has_open_boundaries = state, grid, False
         self.content_names = [name for name in state._fields if variable_of(name).concentration_name]
         self.h = state.h
-        self.open_u, self.open_v = open_faces(state, grid)
+        self.open_u, self.open_v = self.crossed_u, self.crossed_v = open_faces(state, grid)
         self.u = self.open_u * state.u
         self.v = self.open_v * state.v
         self.h_u, self.h_v = FACE_THICKNESS[scheme.face_thickness](self.h)
@@ -66,6 +77,14 @@ class Flow:
         self.v = where(grid.open_boundary_v > 0, y[0] / where(grid.open_boundary_v > 0, y[1], 1.0), self.v)
         self.U = where(grid.open_boundary_u > 0, grid.dy.u * x[0], self.U)
         self.V = where(grid.open_boundary_v > 0, grid.dx.v * y[0], self.V)
+
+    def add_transport(self, x: Patch, y: Patch) -> None:
+        """Add transports, m3 s-1, through u and v faces that the masks close."""
+        grid = self.grid
+        self.closed_faces_u = x / (grid.dy.u * np.maximum(self.h_u, MIN_THICKNESS))
+        self.closed_faces_v = y / (grid.dx.v * np.maximum(self.h_v, MIN_THICKNESS))
+        self.crossed_u, self.crossed_v = where(x != 0, 1.0, self.open_u), where(y != 0, 1.0, self.open_v)
+        self.U, self.V = self.U + x, self.V + y
 
     def pressure_state(self, rate: Patch, forward: Any) -> Flow:
         """The Flow with the same currents and the thickness whose pressure drives them; `rate` is dh/dt, m s-1."""

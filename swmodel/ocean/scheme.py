@@ -56,9 +56,14 @@ class Scheme:
         return tuple(term for term in self.active_terms if term.boundary_flux)
 
     @property
+    def barrier_terms(self) -> tuple[Term, ...]:
+        """The terms with transports through faces that the masks close."""
+        return tuple(term for term in self.active_terms if term.transport)
+
+    @property
     def has_diagnosed_velocity(self) -> bool:
-        """Whether the current differs from u and v of the State: at open boundaries, or on faces that drying closes."""
-        return bool(self.open_boundary_terms) or self.drying
+        """Whether the current differs from u and v of the State: at open boundaries and barriers, or with drying."""
+        return bool(self.open_boundary_terms) or bool(self.barrier_terms) or self.drying
 
     @property
     def is_smooth(self) -> bool:

@@ -36,7 +36,7 @@ CORRECTIONS = variables_by_name(
             **{"control": "fields", "dimension": row.dimension, "is_signed": True, "small_change": row.small_change},
         )
         for name, row in COEFFICIENTS.items()
-        if row.varies_in_time
+        if row.varies_in_time and row.is_input
     )
 )
 
@@ -81,7 +81,7 @@ INPUT_FIELDS = (
     "depth",
     "mask",
     "uplift",
-    *(name for name, row in COEFFICIENTS.items() if row.location),
+    *(name for name, row in COEFFICIENTS.items() if row.location and row.is_input),
     *INITIAL_FIELDS,
 )
 
@@ -89,7 +89,11 @@ INPUT_FIELDS = (
 OUTPUT_FIELDS = (*DERIVED, *(row.concentration_name or row.name for term in TERMS.values() for row in term.prognostic))
 
 #: Forcing fields: coefficients that may vary in time, except boundary data; a run may write them in each record.
-FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies_in_time and not name.startswith("boundary_"))
+FORCING = tuple(
+    name
+    for name, row in COEFFICIENTS.items()
+    if row.varies_in_time and row.is_input and not name.startswith("boundary_")
+)
 
 #: Suffixes of names: a field's largest value over a run, its time, and the arrival of a sea level.
 MAXIMUM_SUFFIX, TIME_OF_MAXIMUM_SUFFIX, ARRIVAL_SUFFIX = "_max", "_max_time", "_arrival"

@@ -29,6 +29,7 @@ class Variable(NamedTuple):
         varies_in_time: whether it may have records in time (`ocean.records`).
         formula: the function that computes it from the state, whose parameters name its inputs (`ocean.derived`).
         is_potential: whether `formula` is its Laplacian, not the quantity itself.
+        is_input: whether the case, a file or Python may give it.
         flag_meanings: the meanings of its values 0 and 1, for CF; "": it is no flag.
     """
 
@@ -51,6 +52,7 @@ class Variable(NamedTuple):
     formula: Callable[..., Any] | None = None
     is_potential: bool = False
     flag_meanings: str = ""
+    is_input: bool = True
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UsageError
+from ..ocean.barrier_faces import has_barrier
 from ..ocean.coordinates import has_rotated_pole, is_spherical, metrics, points
 from ..ocean.grid import Grid
 from ..ocean.masks import grid_masks
@@ -89,13 +90,14 @@ class Setup:
             Patch(at, (0, 0))
             for at in (fields.wet_mask(config, *one_cell_more), *fields.boundary_water_masks(config, *one_cell_more))
         )
+        barriers = tuple(Patch(has_barrier(config, axis, *one_cell_more), (0, 0)) for axis in ("x", "y"))
         static = Grid(
             **metrics(config.grid, rows),
             f=coriolis(config, rows, columns),
             depth=fields.evaluate(config, "depth", rows, columns),
             **{
                 name: mask[: len(rows), : len(columns)]
-                for name, mask in grid_masks(wet, config.physics.slip, outside).items()
+                for name, mask in grid_masks(wet, config.physics.slip, outside, barriers).items()
             },
         )
         return cast_floats(static, self.dtype)

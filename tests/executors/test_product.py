@@ -35,6 +35,15 @@ FIFTH_ORDER = {
         {"name": "dye", "initial": 2.0, "diffusivity": 300.0, "advection": "weno5"},
     ),
 }
+#: A sill under water across corners, a dike, and a gate that moves.
+BARRIERS = {
+    "barriers__lines": (
+        {"name": "sill", "line": ((8e3, 5e3), (24e3, 20e3), (36e3, 20e3)), "crests": (-20.0, -1.0, 0.3)},
+        {"name": "dike", "line": ((4e3, 10e3), (4e3, 25e3)), "crest": 5.0},
+        {"name": "gate", "line": ((40e3, 0.0), (40e3, 30e3)), "gate": ((15.0, 1.0), (50.0, -40.0))},
+    ),
+    "barriers__discharge_coefficient": 0.9,
+}
 TERM_OPTIONS = {
     "viscosity": {},
     "no slip": NO_SLIP,
@@ -58,6 +67,10 @@ TERM_OPTIONS = {
     "coefficients as fields": {},
     "weather, garratt": {"in_time": True},
     "weather, large_pond": {"in_time": True, "wind_drag__law": "large_pond"},
+    "barriers, no slip, biharmonic": BARRIERS | NO_SLIP | BIHARMONIC,
+    "barriers, closures": BARRIERS
+    | {"physics__smagorinsky": 0.15, "physics__leith": 1.0, "physics__zanna_bolton": 1.0, "physics__manning": 0.03},
+    "barriers, tracers of fifth order": BARRIERS | FIFTH_ORDER,
 }
 #: Terms whose coefficients are fields.
 FIELD_COEFFICIENTS = {"coefficients as fields": COEFFICIENTS, "closures as fields, no slip": CLOSURES}
@@ -155,6 +168,11 @@ SPHERE_OPTIONS = {
     "tracers of fifth order": FIFTH_ORDER,
     "arakawa_lamb, f plane": {"scheme__vorticity_flux": "arakawa_lamb", "physics__f0": 1e-4, **BIHARMONIC, **NO_SLIP},
     "weno7": {"scheme__vorticity_flux": "weno7", **NO_SLIP},
+    "barriers, weno5": {
+        "barriers__lines": ({"name": "sill", "line": ((310.0, 12.0), (330.0, 30.0)), "crest": -10.0},),
+        "scheme__vorticity_flux": "weno5",
+        **TERM_OPTIONS["tracer, sponge"],
+    },
 }
 
 
@@ -195,6 +213,13 @@ DRYING_OPTIONS = {
         },
     },
     "sphere; tide": {"physics__self_attraction": 0.1, **TIDE, "physics__manning": 0.03},
+    "barriers, tracers of fifth order": {
+        "barriers__lines": (
+            {"name": "dike", "line": ((100.0, 0.0), (100.0, 240.0), (400.0, 300.0)), "crests": (0.4, 1.2, -0.2)},
+            {"name": "gate", "line": ((250.0, 60.0), (450.0, 60.0)), "gate": ((3.0, 0.5), (18.0, -1.0))},
+        ),
+        **FIFTH_ORDER,
+    },
     "sphere, basin; sponge": {"grid__periodic_x": False, "sponge__rate": 1e-2, "sponge__width": 100.0},
 }
 

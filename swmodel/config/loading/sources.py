@@ -24,6 +24,7 @@ LISTS_OF_TABLES = {
     "station": ("output", "stations"),
     "section": ("output", "sections"),
     "tracer": ("physics", "tracers"),
+    "barrier": ("barriers", "lines"),
 }
 LISTS_OF_TABLES |= {"drifters": ("output", "drifters")}
 

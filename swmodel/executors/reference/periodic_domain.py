@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...ocean.barrier_faces import has_barrier
 from ...ocean.coordinates import points
 from ...setup.fields import evaluate, source_of, varies_in_time
 from ...setup.fields.varying import read_record
@@ -37,12 +38,14 @@ class PeriodicDomain:
         shape: shape of a padded field, (R+2, C+2). R is ny, or ny + 1 with walls in the south and north; C likewise.
         depth: H at centres, m, broadcasts to [R, C].
         closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
+        barriers: u faces, and v faces, with a barrier, bool [R, C]; they are in `closed`.
+        always_closed: `closed` without those, of which the state has a velocity, too.
         land: land cells, flat indices into a padded field.
-        resting_values: values of [h, u, v] at `closed`: (H, 0, 0).
+        resting_values: values of [h, u, v] at `always_closed`: (H, 0, 0).
         boundary_corners: boundary corners, flat indices into a padded field.
         corner_cells: the four cells of each of them [4, boundary], flat indices into a padded field.
         corner_weights: 1/(number of wet cells) for the wet ones of these, 0 for land [4, boundary].
-        is_coast: 0 for boundary corners at open boundaries, else 1 [boundary].
+        is_coast: 0 for boundary corners at open boundaries and barriers, else 1 [boundary].
         open_boundaries: the faces of open boundaries.
         corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [boundary].
     """
@@ -61,6 +64,10 @@ class PeriodicDomain:
         outermost_rows = (self.rows == 0) & ("south" in sides) | (self.rows == grid.ny - 1) & ("north" in sides)
         outermost = (self.columns == 0) & ("west" in sides) | (self.columns == grid.nx - 1) & ("east" in sides)
         wet = water & ~(outermost_rows[:, None] | outermost)
+        self.barriers = [
+            wet & beyond(wet) & (has_barrier(setup.config, axis, self.rows, self.columns) > 0)
+            for axis, beyond in (("x", east), ("y", north))
+        ]
         self._find_closed(wet)
         self._find_boundary_corners(wet, water)
         self.open_boundaries = BoundaryFaces(self, wet, water)
@@ -70,10 +77,12 @@ class PeriodicDomain:
         return evaluate(self.config, name, self.rows, self.columns).astype(self.dtype)
 
     def _find_closed(self, wet):
-        is_open = np.stack([wet, wet & east(wet), wet & north(wet)])
+        is_open, barriers = np.stack([wet, wet & east(wet), wet & north(wet)]), np.stack([0 * wet, *self.barriers])
         which, row, column = np.nonzero(~is_open)
-        self.closed = np.ravel_multi_index((which, row + 1, column + 1), (3, *self.shape))
-        self.land = self.closed[which == 0]
+        self.always_closed = np.ravel_multi_index((which, row + 1, column + 1), (3, *self.shape))
+        at_barriers = (axis + shift for axis, shift in zip(np.nonzero(barriers), (0, 1, 1), strict=True))
+        self.closed = np.concatenate([self.always_closed, np.ravel_multi_index((*at_barriers,), (3, *self.shape))])
+        self.land = self.always_closed[which == 0]
         rest = np.where(which == 0, np.broadcast_to(self.depth, wet.shape)[row, column], 0.0)
         self.resting_values = rest.astype(self.dtype)
 
@@ -81,14 +90,16 @@ class PeriodicDomain:
         cells = np.stack([wet, east(wet), north(wet), east(north(wet))])
         outside = water & ~wet
         is_at_open_boundary = (outside | east(outside)) | north(outside | east(outside))
-        row, column = np.nonzero(~cells.all(axis=0))
+        barrier_u, barrier_v = (has_barrier(self.config, axis, self.rows, self.columns) > 0 for axis in "xy")
+        is_at_barrier = barrier_u | north(barrier_u) | barrier_v | east(barrier_v)
+        row, column = np.nonzero(~cells.all(axis=0) | is_at_barrier)
         self.boundary_corners = np.ravel_multi_index((row + 1, column + 1), self.shape)
         self.corner_cells = self.boundary_corners + np.array([[0], [1], [self.shape[1]], [self.shape[1] + 1]])
         wet_cells = cells[:, row, column]
         count = wet_cells.sum(axis=0)
         self.corner_weights = (wet_cells / np.maximum(count, 1)).astype(self.dtype)
         self.corner_dry = (count == 0).astype(self.dtype)
-        self.is_coast = np.where(is_at_open_boundary[row, column], 0, 1).astype(self.dtype)
+        self.is_coast = np.where((is_at_open_boundary | is_at_barrier)[row, column], 0, 1).astype(self.dtype)
 
     def coriolis(self):
         """f at corners, s-1, an array or a number: f0 + beta y, or 2 Omega sin(latitude) on a sphere if both are 0."""
@@ -167,7 +178,7 @@ class PeriodicDomain:
         x = np.zeros((len(state), *self.shape), self.dtype)
         for padded, values in zip(x, state, strict=True):
             self.inside(padded)[...] = values
-        x.reshape(-1)[self.closed] = at_closed
+        x.reshape(-1)[self.always_closed] = at_closed
         for dissolved in x[3:]:
             dissolved.reshape(-1)[self.land] = 0
         return x

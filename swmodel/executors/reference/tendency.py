@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import UsageError
 from . import closures, forces, friction, weno
+from .barriers import Barriers
 from .drying import DryingTerms
 from .neighbours import FACE_THICKNESS, c, difference, e, n, ne, s, w, wrap
 from .sizes import CellSizes
@@ -80,13 +81,16 @@ class Tendency:
             advection(self, tracers[term.name]) for term in domain.scheme.active_terms if term.rate_over_step
         ]
         for term in domain.scheme.active_terms:
-            if term.boundary_flux or term.rate_over_step or (self.drying and term.damping):
+            if term.boundary_flux or term.rate_over_step or term.transport or (self.drying and term.damping):
                 continue
             if (function := (TERMS | of_tracers).get(term.name)) is None:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")
             (self.heads if term.bernoulli_potential else added).append(function(self))
         drying, sides = self.drying, [self.open_boundaries] if domain.open_boundaries.faces else []
+        self.barriers = Barriers(self) if domain.scheme.barrier_terms else None
+        sides += [self.barriers.add_transport] if self.barriers else []
         self.terms = [
+            *([self.barriers.take_velocities] if self.barriers else []),
             *([drying.set_flow, *sides, drying.limit_outflow] if drying else [self.transports, *sides]),
             self.continuity,
             self.pressure,
@@ -103,6 +107,9 @@ class Tendency:
         for term in self.terms:
             term(x, F)
         F.reshape(-1)[self.domain.closed] = 0
+        if self.barriers:
+            self.barriers.accelerate(x[0], F)
+            self.barriers.return_velocities(x)
         velocities = {"x": x[1], "y": x[2]}
         for axis, faces in self.domain.open_boundaries.faces.items():
             velocities[axis].reshape(-1)[faces[0].astype(int)] = 0
@@ -172,7 +179,8 @@ class Tendency:
     def replace_pressure(self, x, h, F):
         """Replace the pressure gradient (g h and heads) of x in F by that of another thickness h, padded."""
         if self.drying:
-            return self.drying.accelerate(x, h, F)
+            self.drying.accelerate(x, h, F)
+            return self.barriers.accelerate(h, F) if self.barriers else None
         change, sizes = c(self.P), self.sizes
         change[...] = self.physics.gravity * (c(h) - c(x[0]))
         for head in self.heads:
@@ -186,6 +194,8 @@ class Tendency:
         for F_k, slope in zip(c(F[1:3]), slopes, strict=True):
             F_k += slope
         F.reshape(-1)[self.domain.closed] = 0
+        if self.barriers:
+            self.barriers.accelerate(h, F)
 
     def step_tracers(self, x, middle, F, dt):
         """Write into F the rates, over a step from x, of tracers that are stored as concentrations; F[0] is known."""

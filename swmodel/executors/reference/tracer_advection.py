@@ -24,10 +24,11 @@ def upstream_cells(values, opened, axis, direction):
     def passable(k):  # the face between the cells k - 1 and k
         return shift(opened, direction * (k - 1), axis)
 
-    upstream_values = {0: cell(0)}
+    upstream_values, is_reached = {0: cell(0)}, {1: True, -1: True}
     for k in (1, 2):
-        upstream_values[k] = np.where(passable(k), cell(k), upstream_values[k - 1])
-        upstream_values[-k] = np.where(passable(1 - k), cell(-k), upstream_values[1 - k])
+        for sign, face in ((1, k), (-1, 1 - k)):
+            is_reached[sign] = is_reached[sign] & passable(face)
+            upstream_values[sign * k] = np.where(is_reached[sign], cell(sign * k), upstream_values[sign * (k - 1)])
     return upstream_values
 
 
@@ -66,8 +67,12 @@ def advection(T, options):
         ]
         max_concentration, min_concentration = np.max(neighbours, axis=0), np.min(neighbours, axis=0)
         content, higher_order_fluxes = after * now, []  # as if all water that enters had the concentration of the cell
-        for (axis, is_open, slope, outflow), U, thickness in zip(axes, (T.U, T.V), T.face_thickness, strict=True):
+        for (axis, is_open, slope, outflow), barrier, U, thickness in zip(
+            axes, domain.barriers, (T.U, T.V), T.face_thickness, strict=True
+        ):
             U, ahead = c(U), shift(now, 1, axis)
+            slope = slope * is_open
+            is_open = is_open | (barrier & (U != 0))
             step = np.where(is_open, ahead - now, 0)
             upwind = np.where(U > 0, now, ahead)
             if options.advection != "upwind":

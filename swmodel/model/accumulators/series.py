@@ -75,7 +75,9 @@ class SeriesAccumulator(Accumulator):
         super().__init__(simulation)
         self.positions, self.every, self.file = positions, every, file
         points, transport = positions.points, simulation.transport
-        self._n_points, self._with_current = len(points.fields), points.at_open_boundary or simulation.scheme.drying
+        scheme = simulation.scheme
+        closes_faces = scheme.drying or bool(scheme.barrier_terms)
+        self._n_points, self._with_current = len(points.fields), points.at_open_boundary or closes_faces
         self.update = make_series, every, simulation.scheme if self._with_current else None
         dtype, self.host_step = np.dtype(simulation.config.run.dtype), simulation.step
         n_times = self.times = max(1, min(MAX_TIMES, MAX_BYTES // (self._n_points * dtype.itemsize)))

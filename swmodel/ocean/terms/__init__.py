@@ -8,6 +8,7 @@ tests follow from the Term objects.
 from __future__ import annotations
 
 from .backscatter import BACKSCATTER
+from .barriers import BARRIERS
 from .body_force import BODY_FORCE
 from .drag import LINEAR_DRAG, MANNING, QUADRATIC_DRAG
 from .friction import BIHARMONIC_VISCOSITY, VISCOSITY
@@ -42,6 +43,7 @@ TERMS: dict[str, Term] = {
         ZANNA_BOLTON,
         BACKSCATTER,
         OPEN_BOUNDARIES,
+        BARRIERS,
         SPONGE,
         TIDE,
         SELF_ATTRACTION,

@@ -45,6 +45,9 @@ class Term:
         is_freshwater: whether the water that its tendency of h adds or takes has no dissolved substances.
         acts_at_rest: whether it changes dry ground or thin water that stands still, which the native step otherwise
             leaves out.
+        transport: function like `tendency` to the transports, m3 s-1, through u and v faces that the masks close.
+        closed_face_rates: function like `tendency` of the Flow whose thickness gives the pressure; the accelerations
+            {"u": ..., "v": ...} on these faces.
         boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open boundaries.
     """
 
@@ -62,6 +65,8 @@ class Term:
     rate: Callable | None = None
     process: str = "drag"
     parameters: Any = None
+    transport: Callable | None = None
+    closed_face_rates: Callable | None = None
     boundary_flux: Callable | None = None
     unused_coefficients: Callable | None = None
     bernoulli_potential: Callable | None = None

@@ -36,7 +36,8 @@ class AxisFaces(NamedTuple):
 
     transport: Patch  # U, m3 s-1, zero on open boundaries
     diffusive: Patch | None  # K, m3 s-1
-    open_mask: Patch  # 1 on open faces, else 0
+    open_mask: Patch  # 1 on faces that water crosses, else 0
+    has_barriers: bool  # whether there may be water beyond a closed face
     neighbour: Callable[[Patch, int], Patch]  # (patch, n): the values n cells further
     mean: Callable[[Patch], Patch]  # from centres
     difference: Callable[[Patch], Patch]  # from centres
@@ -46,18 +47,19 @@ def axis_faces(flow, kappa) -> tuple[AxisFaces, AxisFaces]:
     """The AxisFaces of x and of y; kappa in m2 s-1, or None."""
     grid, U, V = flow.grid, flow.U, flow.V
     if flow.has_open_boundaries:
-        U, V = flow.open_u * U, flow.open_v * V
-    mixing = (None, None)
+        U, V = flow.crossed_u * U, flow.crossed_v * V
+    mixing, has_barriers = (None, None), flow.closed_faces_u is not None
     if kappa is not None:
         h_u, h_v = (
             (flow.h_u, flow.h_v)
             if flow.min_mobile_depth is None
             else (flow.faces_x.open_fraction * flow.h_u, flow.faces_y.open_fraction * flow.h_v)
         )
+        h_u, h_v = (flow.open_u * h_u, flow.open_v * h_v) if has_barriers else (h_u, h_v)
         mixing = kappa * (grid.dy.u * grid.rdx.u * h_u), kappa * (grid.dx.v * grid.rdy.v * h_v)
     return (
-        AxisFaces(U, mixing[0], flow.open_u, neighbour_x, mx_f, dx_f),
-        AxisFaces(V, mixing[1], flow.open_v, neighbour_y, my_f, dy_f),
+        AxisFaces(U, mixing[0], flow.crossed_u, has_barriers, neighbour_x, mx_f, dx_f),
+        AxisFaces(V, mixing[1], flow.crossed_v, has_barriers, neighbour_y, my_f, dy_f),
     )
 
 
@@ -87,7 +89,7 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool)
 def upwind_gain(axes, c: Patch) -> Patch:
     """The sum over faces of (U into the cell + K) times (c of the neighbour - c of the cell), m3 s-1."""
     gain: Patch | float = 0.0
-    for U, K, open_mask, neighbour, _, difference in axes:
+    for U, K, open_mask, _, neighbour, _, difference in axes:
         c_step = open_mask * difference(c)
         westward, eastward = np.maximum(-U, 0.0), np.maximum(U, 0.0)
         if K is not None:
@@ -103,7 +105,7 @@ def antidiffusive_flux(axis: AxisFaces, c_start: Patch, c: Patch) -> Patch:
 
         c_f = mean c - (9 E_upwind + 3 E_downstream - 2 E_far) / 60
     """
-    U, _, open_mask, neighbour, mean, difference = axis
+    U, _, open_mask, has_barriers, neighbour, mean, difference = axis
     slope = open_mask * difference(c)
     second_difference = slope - neighbour(slope, -1)
     is_positive = U > 0
@@ -112,6 +114,7 @@ def antidiffusive_flux(axis: AxisFaces, c_start: Patch, c: Patch) -> Patch:
         where(is_positive, neighbour(second_difference, 1), second_difference),
     )
     far = where(is_positive, neighbour(second_difference, -1), neighbour(second_difference, 2))
+    far = far * where(is_positive, neighbour(open_mask, -1), neighbour(open_mask, 1)) if has_barriers else far
     correction = mean(c - c_start) - (9 * upwind + 3 * downstream - 2 * far) / 60
     return U * correction + abs(U) * (0.5 * (open_mask * difference(c_start)))
 

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import ConfigError
+from ...ocean.barrier_faces import crest_heights, gate_times
 from ...ocean.coordinates import points
 from ...ocean.dates import time_units
 from ...ocean.elements import array_of, index_of
 from ...ocean.records import RecordInterval
 from ...ocean.table import CORRECTIONS, INITIAL_FIELDS, VARIABLES, location_of, variable_in_run
+from ...ocean.terms.barriers import BARRIER_CRESTS
 from ...ocean.terms.boundary_data import PARTS, input_file_of, is_in_case, uniform_tide
 from ...ocean.terms.tracer import content_variable
 from .formula import evaluate_function, is_field_in_time
@@ -232,6 +234,34 @@ class RecordsSource(FileSource):
         return self.records.dates[record]
 
 
+@dataclass(frozen=True, eq=False)
+class BarrierSource(FieldSource):
+    """The height of the crests of barriers along an axis; records in time are the times of gates."""
+
+    config: Any
+    name: str
+    label = "[[barrier]]"
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        return gate_times(self.config.barriers.lines)
+
+    @property
+    def varies_in_time(self):
+        return len(self.times) > 2
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        return crest_heights(self.config, self.name[-1], self.times[record], rows, columns)
+
+    def record_at(self, step: int) -> tuple[int, RecordInterval]:
+        record_steps = round_record_steps(self.times / time_step_of(self.config))
+        number = min(int(np.searchsorted(record_steps, step, side="right")), len(record_steps) - 1) - 1
+        return number, RecordInterval(*record_steps[number : number + 2])
+
+    def date(self, record: int) -> str:
+        return f"t = {self.times[record]:g} s"
+
+
 def index_in_array(config, name: str) -> tuple[int, ...]:
     """The index of an element among the constituents and parts of its array in this run; () for other fields."""
     if not (index := index_of(name)):
@@ -258,6 +288,8 @@ def source_of(config, name: str) -> FieldSource:
     if name in CORRECTIONS:
         every = config.assimilation.correction_every
         return FormulaSource(config, name, lambda at, t: 0.0, f"{name} of [assimilation]", True, every)
+    if name in BARRIER_CRESTS:
+        return BarrierSource(config, name)
     if name in config.python.names:
         return source_in_python(config, name, config.python._sources.get(name))
     if config.input.state and name in (*INITIAL_FIELDS, *(each.name for each in config.physics.tracers)):

@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import UsageError
-from ...ocean.coordinates import axes, from_grid_axes, has_rotated_pole, metrics, to_grid_axes
+from ...ocean.coordinates import axes, from_grid_axes, metrics
+from ...ocean.staircase import faces_between, position_in_domain, stair_corners
 from ...ocean.state import State
 from .. import fields
 from ..setup import Setup
-from .gauges import StatePoints, duplicate_names, position_in_domain
+from .gauges import StatePoints, duplicate_names
 
 
 class SectionFaces(NamedTuple):
@@ -84,7 +85,7 @@ def make_cross_sections(setup: Setup) -> CrossSections | None:
 def cross_section(config, table) -> CrossSection:
     """The CrossSection of a table [[section]]: a staircase of faces between the cell corners nearest to its ends."""
     label, (of_x, of_y) = f'the section "{table.name}"', axes(config.grid)
-    rows, columns = stair_corners(config, table)
+    rows, columns = stair_corners(config.grid, label, table.start, table.end)
     if len(rows) < 2:
         raise UsageError(f"{label} begins and ends at the same corner of the grid; make it longer")
     ends = [
@@ -129,54 +130,10 @@ def section_of_faces(faces: SectionFaces, ends: np.ndarray, label: str) -> Cross
     return CrossSection(faces, ends)
 
 
-def stair_corners(config, table) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the corners of a staircase along a line, from the corner nearest to its start to its end.
-
-    Corner (j, i) is north-east of cell (j, i). A staircase is monotonic in x and y. Across a periodic boundary its
-    numbers continue beyond the grid.
-    """
-    label = f'the section "{table.name}"'
-    ends = zip(
-        axes(config.grid), *(to_grid_axes(config.grid, *place) for place in (table.start, table.end)), strict=True
-    )
-    (i, i1), (j, j1) = (
-        [
-            round(float(axis.fractional_index(at)) - 0.5)
-            for at in ends_on_axis(config.grid, axis, label, float(start), float(end))
-        ]
-        for axis, start, end in ends
-    )
-    n_x, n_y = abs(i1 - i), abs(j1 - j)
-    step_x, step_y = int(np.sign(i1 - i)), int(np.sign(j1 - j))
-    rows, columns, x, y = [j], [i], 0, 0
-    while x < n_x or y < n_y:
-        # Of both possible steps, take the one whose middle is nearer to the line.
-        goes_in_x = y == n_y or (x < n_x and (2 * x + 1) * n_y < (2 * y + 1) * n_x)
-        x, y = x + goes_in_x, y + (not goes_in_x)
-        rows.append(j + step_y * y)
-        columns.append(i + step_x * x)
-    return np.array(rows), np.array(columns)
-
-
-def ends_on_axis(grid, axis, label: str, start: float, end: float) -> tuple[float, float]:
-    """Both ends of a line along an Axis. A line with both ends in the domain does not cross a periodic boundary.
-
-    It takes the shorter way if one end is given beyond a periodic boundary, or if the grid has a rotated pole. Then its
-    end may be beyond the domain.
-    """
-    low, high = axis.edges
-    if not axis.is_periodic or (low <= start <= high and low <= end <= high and not has_rotated_pole(grid)):
-        return position_in_domain(axis, label, start), position_in_domain(axis, label, end)
-    length = high - low
-    start = low + (start - low) % length
-    return start, start + (end - start + length / 2) % length - length / 2
-
-
 def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> SectionFaces:
     """The SectionFaces along a path of corners, only those between two wet cells."""
     grid, d_row, d_column = config.grid, np.diff(rows), np.diff(columns)
-    flows_in_x = d_row != 0
-    row, column = np.maximum(rows[1:], rows[:-1]), np.maximum(columns[1:], columns[:-1])
+    flows_in_x, row, column = faces_between(rows, columns)
     rows_read, columns_read = (np.arange(each.min(), each.max() + 2) for each in (row, column))
     wet = np.broadcast_to(fields.wet_mask(config, rows_read, columns_read) != 0, (len(rows_read), len(columns_read)))
     j, i = row - rows_read[0], column - columns_read[0]

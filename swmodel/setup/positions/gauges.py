@@ -20,6 +20,7 @@ from ...ocean.coordinates import (
     to_grid_axes,
 )
 from ...ocean.rotated_pole import axis_angle
+from ...ocean.staircase import position_in_domain
 from ...ocean.terms.tracer import CONTENT_SUFFIX, tracers_in
 from .. import fields
 from ..setup import Setup
@@ -222,16 +223,6 @@ def duplicate_names(config, key: str) -> Iterator[str]:
     for name, count in Counter(entry.name for entry in getattr(config.output, key)).items():
         if count > 1:
             yield f'output.{key}: {count} tables have the name "{name}"'
-
-
-def position_in_domain(axis, label: str, position: float) -> float:
-    """A position on an Axis; longitudes are shifted by full circles into the domain where possible."""
-    (first, last), within = axis.edges, float(axis.wrap(position))
-    if not first <= within <= last:
-        raise UsageError(
-            f"{label}: {axis.describe_position(position, 6)} is outside the domain, {first:g} to {last:g} {axis.unit}"
-        )
-    return within
 
 
 def positions_on_water(

@@ -1,0 +1,75 @@
+"""Barriers, as lists of single faces, which are closed for all other terms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ocean.barrier_faces import crest_heights
+from .neighbours import wrap
+
+#: Range of ratios of the levels above the crest, below 2/3, in which critical flow becomes flow with a backwater.
+BLENDED_RATIOS = 0.1
+
+
+class Barriers:
+    """The flow over the barriers of a domain: q = l u per length, du/dt = g (A - B) / dx - |u| u / (2 C² dx).
+
+    Attributes:
+        faces: for each axis the flat indices, into padded fields, of the faces and of the cells on both sides.
+        velocities: the velocities over the crests, taken out of x by `take_velocities`, m s-1.
+    """
+
+    def __init__(self, T):
+        self.T, domain, self.config = T, T.domain, T.domain.config
+        self.coefficient, self.faces, self.velocities = self.config.barriers.discharge_coefficient, {}, {}
+        depth = np.pad(np.broadcast_to(domain.depth, T.work.shape), 1, mode="wrap").reshape(-1)
+        for axis, mask, (north, east) in zip("xy", domain.barriers, ((0, 1), (1, 0)), strict=True):
+            row, column = np.nonzero(mask)
+            near = np.ravel_multi_index((row + 1, column + 1), domain.shape)
+            beyond = (row + north) % mask.shape[0], (column + east) % mask.shape[1]
+            far = np.ravel_multi_index((beyond[0] + 1, beyond[1] + 1), domain.shape)
+            per_length = np.broadcast_to(T.sizes.inverse_dx if axis == "x" else T.sizes.inverse_dy, mask.shape)
+            self.faces[axis] = near, far, row, column, per_length[row, column]
+        self.depth = depth
+
+    def take_velocities(self, x, F):
+        """Close the barriers in x, and remember the velocities over their crests."""
+        for velocity, (axis, (face, *_)) in zip(x[1:3], self.faces.items(), strict=True):
+            self.velocities[axis] = velocity.reshape(-1)[face]
+            velocity.reshape(-1)[face] = 0
+            wrap(velocity)
+
+    def return_velocities(self, x):
+        for velocity, (axis, (face, *_)) in zip(x[1:3], self.faces.items(), strict=True):
+            velocity.reshape(-1)[face] = self.velocities[axis]
+            wrap(velocity)
+
+    def levels(self, axis, h):
+        """A, B, the higher and the lower level above the crest, m, and the dtype of h."""
+        near, far, row, column, _ = self.faces[axis]
+        top = crest_heights(self.config, axis, self.T.time, self.T.domain.rows, self.T.domain.columns)[row, column]
+        top = np.maximum(top, np.maximum(-self.depth[near], -self.depth[far]))
+        a, b = (np.clip(h.reshape(-1)[cell] - self.depth[cell] - top, 0, None) for cell in (near, far))
+        return np.maximum(a, 2 / 3 * b), np.maximum(b, 2 / 3 * a), np.maximum(a, b), np.minimum(a, b)
+
+    def add_transport(self, x, F):
+        """U = l u; where the lower level is below two thirds of the higher one, u = ± C sqrt(2 g |A - B|)."""
+        T = self.T
+        for flux, (axis, (face, *_)) in zip((T.U, T.V), self.faces.items(), strict=True):
+            A, B, higher, lower = self.levels(axis, x[0])
+            critical = self.coefficient * np.sign(A - B) * np.sqrt(2 * T.physics.gravity * abs(A - B))
+            part = np.clip((2 / 3 - lower / np.where(higher > 0, higher, 1)) / BLENDED_RATIOS, 0, 1)
+            u = (1 - part) * self.velocities[axis] + part * critical
+            transport = np.minimum(A, B) * u
+            if axis == "y" and T.sizes.cos_v is not None:
+                transport = transport * T.sizes.cos_v.reshape(-1)[face // flux.shape[1]]
+            flux.reshape(-1)[face] = transport
+            wrap(flux)
+
+    def accelerate(self, h, F):
+        """Write the accelerations over the crests into F, with the pressure of h, padded."""
+        for rate, (axis, (face, *_, per_length)) in zip(F[1:3], self.faces.items(), strict=True):
+            A, B, *_ = self.levels(axis, h)
+            u = self.velocities[axis]
+            loss = abs(u) * u / (2 * self.coefficient**2)
+            rate.reshape(-1)[face] = (self.T.physics.gravity * (A - B) - loss) * per_length
