@@ -44,6 +44,7 @@ SHARED_WITH_REFERENCE = {
     ),
     *("ocean.coordinates.points", "ocean.state.Carry", "ocean.state.State", "errors.UsageError"),
     *("ocean.constituents.constituents_at", "ocean.terms.tide.EQUILIBRIUM"),
+    *("ocean.barrier_faces.crest_heights", "ocean.barrier_faces.has_barrier"),
 }
 
 

@@ -39,8 +39,9 @@ def barrier_faces(grid, barrier) -> BarrierFaces:
     UsageError: the line leaves the grid.
     """
     label, parts = f'the barrier "{barrier.name}"', []
-    heights = barrier.crests or (barrier.gate[0][1] if barrier.gate else barrier.crest,) * len(barrier.line)
-    for (start, end), (first, last) in zip(pairwise(barrier.line), pairwise(heights), strict=True):
+    uniform = barrier.gate[0][1] if barrier.gate else barrier.crest
+    points = [(x, y, *(height or (uniform,))) for x, y, *height in barrier.line]
+    for (*start, first), (*end, last) in pairwise(points):
         rows, columns = stair_corners(grid, label, start, end)
         n_faces = len(rows) - 1
         along = (np.arange(n_faces) + 0.5) / max(n_faces, 1)

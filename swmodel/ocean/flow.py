@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .face_thickness import FACE_THICKNESS, open_faces
 from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f, root, where
@@ -81,8 +79,8 @@ class Flow:
     def add_transport(self, x: Patch, y: Patch) -> None:
         """Add transports, m3 s-1, through u and v faces that the masks close."""
         grid = self.grid
-        self.closed_faces_u = x / (grid.dy.u * np.maximum(self.h_u, MIN_THICKNESS))
-        self.closed_faces_v = y / (grid.dx.v * np.maximum(self.h_v, MIN_THICKNESS))
+        h_u, h_v = (where(h > MIN_THICKNESS, h, MIN_THICKNESS) for h in (self.h_u, self.h_v))
+        self.closed_faces_u, self.closed_faces_v = x / (grid.dy.u * h_u), y / (grid.dx.v * h_v)
         self.crossed_u, self.crossed_v = where(x != 0, 1.0, self.open_u), where(y != 0, 1.0, self.open_v)
         self.U, self.V = self.U + x, self.V + y
 

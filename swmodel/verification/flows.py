@@ -152,3 +152,21 @@ def solve_rayleigh(speed: float, width: float, k: float, y: np.ndarray) -> tuple
     fastest = int(np.argmax(c.imag))
     mode = modes[:, fastest]
     return k * float(c[fastest].imag), mode / np.abs(mode).max()
+
+
+@verification_test(
+    "Chow (1959), Open-Channel Hydraulics: broad-crested weir, dH/dt = - (2/3)^(3/2) sqrt(g) H^(3/2) / L"
+)
+def reservoir_behind_a_weir() -> Iterator[Comparison]:
+    """A reservoir drains over a weir: the head H above its crest falls as 1/H^(1/2) grows, linearly in time."""
+    length, head, gravity, seconds = 1000.0, 0.2, 9.81, 3000.0
+    weir = {"name": "weir", "line": [[length, 0.0], [length, 200.0]], "crest": -1.0}
+    fields = {
+        "depth": lambda at: np.where(at.x < length, 6.0, 20.0) + 0.0 * at.y,
+        "eta": lambda at: np.where(at.x < length, head - 1.0, -4.0) + 0.0 * at.y,
+    }
+    options = {"barriers__lines": [weir], "physics__gravity": gravity, "grid__periodic_x": False}
+    simulation = simulate_flat_bottom(40, 4, 50.0, fields, seconds, **options)
+    expected = (head**-0.5 + 0.5 * (2 / 3) ** 1.5 * gravity**0.5 * simulation.time / length) ** -2
+    measured = simulation.field("eta")[:, :20].mean() + 1.0
+    yield Comparison(f"head after {seconds:g} s / initial head", measured / head, expected / head, 0.01)

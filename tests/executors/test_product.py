@@ -38,7 +38,7 @@ FIFTH_ORDER = {
 #: A sill under water across corners, a dike, and a gate that moves.
 BARRIERS = {
     "barriers__lines": (
-        {"name": "sill", "line": ((8e3, 5e3), (24e3, 20e3), (36e3, 20e3)), "crests": (-20.0, -1.0, 0.3)},
+        {"name": "sill", "line": ((8e3, 5e3, -20.0), (24e3, 20e3, -1.0), (36e3, 20e3, 0.3))},
         {"name": "dike", "line": ((4e3, 10e3), (4e3, 25e3)), "crest": 5.0},
         {"name": "gate", "line": ((40e3, 0.0), (40e3, 30e3)), "gate": ((15.0, 1.0), (50.0, -40.0))},
     ),
@@ -215,7 +215,7 @@ DRYING_OPTIONS = {
     "sphere; tide": {"physics__self_attraction": 0.1, **TIDE, "physics__manning": 0.03},
     "barriers, tracers of fifth order": {
         "barriers__lines": (
-            {"name": "dike", "line": ((100.0, 0.0), (100.0, 240.0), (400.0, 300.0)), "crests": (0.4, 1.2, -0.2)},
+            {"name": "dike", "line": ((100.0, 0.0, 0.4), (100.0, 240.0, 1.2), (400.0, 300.0, -0.2))},
             {"name": "gate", "line": ((250.0, 60.0), (450.0, 60.0)), "gate": ((3.0, 0.5), (18.0, -1.0))},
         ),
         **FIFTH_ORDER,

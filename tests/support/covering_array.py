@@ -14,6 +14,8 @@ import numpy as np
 import swmodel
 from support.random_case import COEFFICIENTS, DRYING, DRYING_SPHERE, TIDE, configuration, drying_flats, random_fields
 from swmodel import operators as op
+from swmodel.ocean.coordinates import axes, from_grid_axes
+from swmodel.ocean.terms.barriers import BarrierOptions, BarriersOptions
 
 NY, NX = 19, 23
 SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}
@@ -196,6 +198,20 @@ def user_drag_for_reference(tendency):
     return add
 
 
+def barriers_on(grid) -> BarriersOptions:
+    """A sill below the sea level, with a turn, and a gate that opens, through corners of cells."""
+
+    def line(*corners):
+        of_x, of_y = axes(grid)
+        along = ((of_x.first + (i + 0.5) * of_x.spacing, of_y.first + (j + 0.5) * of_y.spacing) for i, j in corners)
+        return [[*map(float, from_grid_axes(grid, *position))] for position in along]
+
+    points = zip(line((4, 3), (4, 9), (12, 9)), (-0.3, -0.1, 0.2), strict=True)
+    sill = BarrierOptions(name="sill", line=[[*point, crest] for point, crest in points])
+    gate = BarrierOptions(name="gate", line=line((8, 12), (15, 14)), gate=((0.0, 1.0), (60.0, -9.0)))
+    return BarriersOptions(lines=(sill, gate), discharge_coefficient=0.9)
+
+
 @cache
 def configuration_of(name: str) -> swmodel.Config:
     row, options = rows_by_name()[name], overrides_of(name)
@@ -208,6 +224,8 @@ def configuration_of(name: str) -> swmodel.Config:
     else:
         fields = random_fields(NY, NX, coefficients=names, amplitude=0.3)
     config = configuration(NY, NX, fields, **options)
+    if row["force"] == "force":
+        config = config.model_copy(update={"barriers": barriers_on(config.grid)})
     if row["term"] == "user_term":
         return swmodel.load(config, fields={"roughness": roughness}, terms=[user_drag])
     return config

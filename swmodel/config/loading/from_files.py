@@ -12,6 +12,7 @@ from ...setup.fields.netcdf_input import InputError
 from ...setup.fields.netcdf_input.model_files import read_grid_keys, read_harmonic_constants
 from ...setup.fields.start_state import keys_from_state, newest_restart_file
 from ..messages import format_value
+from .barrier_lines import read_barriers
 from .sources import ConfigLayer, ConfigValue, read_text_file
 
 GRID_FILE_KEY, TIDE_FILE_KEY, SIDES = ("grid", "file"), ("open_boundaries", "tide"), ("open_boundaries", "sides")
@@ -19,8 +20,9 @@ STATE_KEY = ("input", "state")
 #: Keys of [grid] that may be given together with `grid.file`, and the fields in its file.
 KEYS_BESIDE_GRID_FILE, FIELDS_OF_GRID_FILE = ("file", "radius", "rotation", "origin"), ("depth", "mask")
 
+BARRIERS_KEY = ("barriers", "lines")
 #: The lists of tables that may come from a file, and their columns besides the positions.
-COLUMNS_OF_LISTS = {("output", "stations"): ["name"], ("output", "drifters"): []}
+COLUMNS_OF_LISTS = {("output", "stations"): ["name"], ("output", "drifters"): [], BARRIERS_KEY: []}
 #: Largest size of such a file, bytes, and most tables in it; columns of the positions.
 MAX_TEXT_FILE_BYTES, MAX_TABLES = 10_000_000, 20_000
 POSITION_COLUMNS = ("lon", "lat"), ("x", "y")
@@ -107,6 +109,10 @@ def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
     """
     names, kind_of_list = COLUMNS_OF_LISTS[list_key], list_key[1]
     path = Path(os.path.abspath(entry.folder / entry.value))
+    if list_key == BARRIERS_KEY:
+        barriers = read_barriers(path)
+        contexts = tuple(f'{path}: the barrier "{each["name"]}"' for each in barriers)
+        return entry._replace(value=barriers, is_text=False, table_contexts=contexts)
     try:
         table = text_table.parse_table(read_text_file(path, MAX_TEXT_FILE_BYTES, f"list of {kind_of_list}"), str(path))
     except UsageError as error:

@@ -19,13 +19,13 @@ Reference: Chow, V. T. (1959), Open-Channel Hydraulics, section 14-2 and chapter
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, model_validator
 
-from ...errors import UsageError
-from ..barrier_faces import NO_CREST, away_from_barriers, barrier_faces
+from ..barrier_faces import NO_CREST, away_from_barriers
 from ..operators import root, where
 from ..option import Section, option, parse_duration
 from ..patch import Patch, east, north
@@ -34,36 +34,53 @@ from .term import Term
 
 #: The smallest crest that counts as no barrier, m.
 MIN_NO_CREST = 0.5 * NO_CREST
+#: The largest distance of a crest from 0, m.
+MAX_CREST = 1e4
 #: The range of ratios of the levels, below 2/3, in which critical flow becomes flow with a backwater.
 BLENDED_RATIOS = 0.1
 #: Smallest level used as a divisor, m.
 MIN_LEVEL = 1e-9
 
 
-def tuple_of_pairs(value: Any) -> Any:
-    if not isinstance(value, list | tuple) or not all(
-        isinstance(each, list | tuple) and len(each) == 2 for each in value
-    ):
-        raise ValueError("must be a list of pairs")
+def to_points(value: Any) -> Any:
+    is_list = isinstance(value, list | tuple) and all(isinstance(each, list | tuple) for each in value)
+    if not is_list or len(value) < 2 or {*map(len, value)} not in ({2}, {3}):
+        raise ValueError("must be at least two points, [x, y] each, or [x, y, crest] each")
     return tuple(tuple(each) for each in value)
 
 
-def tuple_of_times(value: Any) -> Any:
-    return tuple((parse_duration(time), crest) for time, crest in tuple_of_pairs(value))
+def to_gate(value: Any) -> Any:
+    is_list = isinstance(value, list | tuple) and all(isinstance(each, list | tuple) for each in value)
+    if not is_list or {*map(len, value)} - {2}:
+        raise ValueError("must be pairs of a time and a height, [time, crest]")
+    return tuple((parse_duration(time), crest) for time, crest in value)
 
 
 class BarrierOptions(Section):
     """A dike, wall, sill or gate along a line: a table [[barrier]]."""
 
     name: str = option("", "", "name of the barrier")
-    line: Annotated[tuple[tuple[float, float], ...], BeforeValidator(tuple_of_pairs)] = option(
-        ..., "", "its points, [[x, y], ...] in m or [[longitude, latitude], ...]"
+    line: Annotated[tuple[tuple[float, ...], ...], BeforeValidator(to_points)] = option(
+        ..., "", "its points, [x, y] in m or [longitude, latitude]; or [x, y, height of the crest]"
     )
-    crest: float | None = option(None, "m", "height of its crest, like that of the sea level")
-    crests: tuple[float, ...] = option((), "m", "in place of crest: the height at each of its points")
-    gate: Annotated[tuple[tuple[float, float], ...], BeforeValidator(tuple_of_times)] = option(
-        (), "", 'in place of crest: [[time since the start, height], ...], such as [["0 h", 3], ["2 h", -5]]'
+    crest: float | None = option(None, "m", "height of its crest, if it is the same at all points")
+    gate: Annotated[tuple[tuple[float, float], ...], BeforeValidator(to_gate)] = option(
+        (), "", 'heights of its crest in time, [time since the start, height], such as [["0 h", 3], ["2 h", -5]]'
     )
+
+    @model_validator(mode="after")
+    def check_heights(self) -> BarrierOptions:
+        """The barrier. ValueError: it has no height, several, or a wrong one."""
+        line_heights = [point[2] for point in self.line if len(point) == 3]
+        given = [[] if self.crest is None else [self.crest], line_heights, [height for _, height in self.gate]]
+        if sum(map(bool, given)) != 1:
+            raise ValueError("give either crest, a height at each point of line, or gate")
+        for height in (height for heights in given for height in heights):
+            if abs(height) > MAX_CREST:
+                raise ValueError(f"the height of a crest must be within {MAX_CREST:g} m of 0, not {height:g} m")
+        if any(later <= earlier for (earlier, _), (later, _) in pairwise(self.gate)):
+            raise ValueError("the times of gate must increase")
+        return self
 
 
 class BarriersOptions(Section):
@@ -78,26 +95,7 @@ class BarriersOptions(Section):
 
 
 def problems(config):
-    """Report barriers without one kind of crest, with too few points, and a stepper that cannot damp."""
-    for number, each in enumerate(config.barriers.lines, 1):
-        label = f'the barrier "{each.name}"' if each.name else f"barrier {number}"
-        given = [key for key in ("crest", "crests", "gate") if getattr(each, key) not in (None, ())]
-        if len(given) != 1:
-            yield f"barriers.lines: {label} has {' and '.join(given) or 'no crest'}; give crest, crests or gate"
-        if len(each.line) < 2:
-            yield f"barriers.lines: {label} has {len(each.line)} points; must have at least 2"
-        if each.crests and len(each.crests) != len(each.line):
-            yield f"barriers.lines: {label} has {len(each.crests)} crests, but {len(each.line)} points"
-        times = [time for time, _ in each.gate]
-        if any(later <= earlier for earlier, later in zip(times, times[1:], strict=False)):
-            yield f"barriers.lines: {label}: the times of its gate must increase"
-        heights = [*each.crests, *(height for _, height in each.gate), each.crest or 0.0]
-        if max(map(abs, heights)) > 1e4:
-            yield f"barriers.lines: {label} has the crest {max(heights, key=abs):g} m; must be within 10000 m of 0"
-        try:
-            barrier_faces(config.grid, each)
-        except UsageError as error:
-            yield f"barriers.lines: {error}"
+    """Report a stepper that amplifies damped flow."""
     if config.barriers.lines and config.time.stepper == "leapfrog":
         yield "time.stepper: leapfrog amplifies the damped flow over barriers; choose gfb, ab2, ab3, rk3 or rk4"
 

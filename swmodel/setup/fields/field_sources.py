@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError
+from ...errors import ConfigError, UsageError
 from ...ocean.barrier_faces import crest_heights, gate_times
 from ...ocean.coordinates import points
 from ...ocean.dates import time_units
@@ -251,7 +251,10 @@ class BarrierSource(FieldSource):
         return len(self.times) > 2
 
     def read(self, rows, columns, record=0, location="", fill=None):
-        return crest_heights(self.config, self.name[-1], self.times[record], rows, columns)
+        try:
+            return crest_heights(self.config, self.name[-1], self.times[record], rows, columns)
+        except UsageError as error:
+            raise InputError(f"barriers.lines: {error}") from None
 
     def record_at(self, step: int) -> tuple[int, RecordInterval]:
         record_steps = round_record_steps(self.times / time_step_of(self.config))

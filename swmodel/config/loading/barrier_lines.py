@@ -1,0 +1,86 @@
+"""The tables [[barrier]] of a file: polylines with the heights of their crests."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import text_table
+from ...errors import ConfigError, UsageError
+from ...extras import missing_package_reason
+from .sources import read_text_file
+
+#: Largest size of a text file, bytes; columns of the positions of points.
+MAX_TEXT_FILE_BYTES = 10_000_000
+POSITION_COLUMNS = ("lon", "lat"), ("x", "y")
+
+
+def read_barriers(path: Path) -> tuple[dict[str, Any], ...]:
+    """The tables of a file: CSV with the columns name, x, y (or lon, lat) and crest, or any vector file of GDAL.
+
+    In a text table, successive rows with one name are the points of a barrier. In a vector file each line is one; its
+    crest is the attribute `crest`, or the third coordinate of its points. ConfigError: it is another kind of file.
+    """
+    if path.suffix.lower() in (".csv", ".txt", ".tsv"):
+        return barriers_in_table(path)
+    return barriers_in_vector_file(path)
+
+
+def barriers_in_table(path: Path) -> tuple[dict[str, Any], ...]:
+    try:
+        table = text_table.parse_table(read_text_file(path, MAX_TEXT_FILE_BYTES, "list of barriers"), str(path))
+        pair = next((pair for pair in POSITION_COLUMNS if {"name", "crest", *pair} <= set(table.columns)), None)
+        if pair is None:
+            raise UsageError(f"{path}: its first line must name the columns name, x, y (or lon, lat) and crest")
+        rows = [(context, table.row(context)) for context in table.rows]
+        points = [
+            (cells["name"], [number_in(cells, column, context) for column in (*pair, "crest")])
+            for context, cells in rows
+        ]
+    except UsageError as error:
+        raise ConfigError([str(error)]) from None
+    barriers = [(name, [point for _, point in group]) for name, group in groupby(points, key=lambda each: each[0])]
+    if single := [name for name, line in barriers if len(line) < 2]:
+        raise ConfigError([f'{path}: the barrier "{single[0]}" has one point; must have at least 2 in successive rows'])
+    return tuple({"name": name, "line": line} for name, line in barriers)
+
+
+def number_in(cells: dict[str, str], column: str, context: str) -> float:
+    try:
+        return float(cells[column])
+    except ValueError:
+        raise UsageError(f'{context}: {column} must be a number, not "{cells[column]}"') from None
+
+
+def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
+    if reason := missing_package_reason(f"{path}: a file of lines", "pyogrio"):
+        raise ConfigError([reason])
+    import pyogrio.raw
+    import shapely
+
+    if not path.exists():
+        raise ConfigError([f"{path}: there is no such file"])
+    try:
+        meta, _, geometry, columns = pyogrio.raw.read(path)
+    except Exception as error:  # errors of GDAL have several classes
+        raise ConfigError([f"{path}: cannot be read as lines: {error}"]) from None
+    attributes = {str(name).lower(): column for name, column in zip(meta["fields"], columns, strict=True)}
+    tables = []
+    for number, shape in enumerate(shapely.from_wkb(geometry), 1):
+        label = f"{path}: feature {number}"
+        if shape is None or shape.geom_type not in ("LineString", "MultiLineString"):
+            kind = "no geometry" if shape is None else f"a {shape.geom_type}"
+            raise ConfigError([f"{label} is {kind}; barriers are lines"])
+        crest = float(attributes["crest"][number - 1]) if "crest" in attributes else np.nan
+        name = str(attributes["name"][number - 1]) if "name" in attributes else f"feature {number}"
+        for part in getattr(shape, "geoms", [shape]):
+            points = shapely.get_coordinates(part, include_z=part.has_z and np.isnan(crest))
+            if not (np.isfinite(points).all() and (points.shape[1] == 3 or np.isfinite(crest))):
+                raise ConfigError([f"{label} has no height; give an attribute crest, or points with three coordinates"])
+            tables.append({"name": name, "line": points.tolist()} | ({} if points.shape[1] == 3 else {"crest": crest}))
+    if not tables:
+        raise ConfigError([f"{path}: has no lines"])
+    return tuple(tables)

@@ -1,0 +1,148 @@
+"""Barriers: what passes over dikes, sills and gates, and how their lines are given."""
+
+import json
+
+import numpy as np
+import pytest
+
+import swmodel
+from swmodel.config import ConfigError
+from swmodel.gradients import Problem
+
+GRAVITY, DEPTH, SIZE = 9.81, 5.0, 50.0
+CHANNEL = {
+    **{"grid.nx": 40, "grid.ny": 6, "grid.dx": SIZE, "grid.dy": SIZE, "grid.periodic_x": False, "run.dtype": "float64"},
+    **{"physics.depth": DEPTH, "physics.gravity": GRAVITY, "time.dt": 1.0, "run.steps": 1},
+}
+#: A line across the channel through its middle, between columns 19 and 20.
+ACROSS = [[1000.0, 0.0], [1000.0, 300.0]]
+
+
+def channel(level_west, level_east=0.0, options=(), **barrier):
+    """A channel with two levels, m, on the sides of a barrier."""
+    settings = {**CHANNEL, **dict(options), "barriers.lines": [{"name": "dike", "line": ACROSS, **barrier}]}
+    levels = {"eta": lambda at: np.where(at.x < 1000.0, level_west, level_east) + 0.0 * at.y}
+    return swmodel.Simulation(swmodel.Case, settings, fields=levels)
+
+
+def flow_in_first_step(sim):
+    """Transport per length over the barrier in the first step, m2 s-1, from the rise of the water behind it."""
+    before = sim.field("h")[0, 20]
+    sim.advance(1)
+    return float(sim.field("h")[0, 20] - before) * SIZE / sim.config.time.dt
+
+
+@pytest.mark.promise("no water passes a barrier below its crest")
+@pytest.mark.parametrize("executor", ["native", "reference"])
+@pytest.mark.parametrize("drying", [False, True])
+def test_no_water_passes_below_the_crest(executor, drying):
+    """A wall stops a wave, and also one that stands between dry ground and the sea."""
+    options = {"run.executor": executor, "drying.active": drying}
+    sim = channel(2.0, -6.0 if drying else 0.0, options, crest=10.0)
+    sim.advance(60)
+    h = sim.field("h")
+    assert np.ptp(h[:, :20]) == np.ptp(h[:, 20:]) == 0
+    assert h[0, 20] == (0.0 if drying else DEPTH)
+
+
+@pytest.mark.parametrize("stepper", ["ab2", "gfb"])
+@pytest.mark.parametrize(("level_east", "coefficient"), [(0.0, 1.0), (1.4, 0.8), (-2.0, 1.0)])
+def test_overtopping_is_that_of_a_broad_crested_weir(stepper, level_east, coefficient):
+    """q = C (2/3)^(3/2) sqrt(g) H^(3/2) with the head H above the crest, whatever the lower level."""
+    options = {"barriers.discharge_coefficient": coefficient, "time.stepper": stepper}
+    q = flow_in_first_step(channel(2.0, level_east, options, crest=1.0))
+    assert q == pytest.approx(coefficient * (2 / 3) ** 1.5 * GRAVITY**0.5, rel=1e-12)
+
+
+def test_backwater_loses_the_velocity_head_over_the_crest():
+    """In steady flow over a drowned sill the levels differ by u² / (2 g), u the velocity over the crest."""
+    options = {
+        **{"open_boundaries.sides": ("west", "east"), "open_boundaries.transport_x": 2.0, "physics.linear_drag": 0.0},
+        **{"time.dt": 2.0, "barriers.lines": [{"name": "sill", "line": ACROSS, "crest": -1.5}]},
+    }
+    fields = {"u": lambda at: 0.4 + 0.0 * at.x}
+    sim = swmodel.Simulation(swmodel.Case, CHANNEL | options, fields=fields)
+    sim.advance(4000)
+    h, u = sim.field("h")[2], sim.field("u")[2]
+    transports = u[1:38] * (h[1:38] + h[2:39]) / 2
+    assert np.ptp(transports) < 1e-9
+    velocity_over_crest = transports[0] / (h[20] - DEPTH + 1.5)
+    assert velocity_over_crest > 0.5
+    assert h[19] - h[20] == pytest.approx(velocity_over_crest**2 / (2 * GRAVITY), rel=1e-9)
+
+
+def test_gate_opens_in_time_and_water_is_conserved():
+    sim = channel(1.0, 0.0, gate=[["10 s", 3.0], ["20 s", -5.0]])
+    volume = sim.field("h").sum()
+    sim.advance(10)
+    assert sim.field("h")[0, 20] == DEPTH
+    sim.advance(1500)
+    h = sim.field("h")
+    assert h.sum() == pytest.approx(volume, rel=1e-13)
+    assert abs(h[:, :20].mean() - h[:, 20:].mean()) < 0.1
+
+
+def test_derivative_by_the_crest_is_exact():
+    """The adjoint agrees with a central difference of the volume that passed."""
+    sim = channel(2.0, 0.3, {"run.steps": 30}, crest=1.0)
+    problem = Problem(sim.config, ("barrier_crest_x",), lambda view, k: view.state)
+    x = problem.first_guess()
+
+    def value(series):
+        return series.h[-1][:, 20:].sum()
+
+    gradient = problem.value_and_gradient(x, value)[1]["barrier_crest_x"][:, 19]
+    assert (gradient < 0).all()
+    change = 1e-5
+    high, low = (
+        problem.value_and_gradient({"barrier_crest_x": x["barrier_crest_x"] + e}, value)[0] for e in (change, -change)
+    )
+    assert float(gradient.sum()) == pytest.approx(float(high - low) / (2 * change), rel=1e-6)
+
+
+LINES = {
+    "dikes.csv": "name;x;y;crest\nnorth;1000;0;1,5\nnorth;1000;300;1,5\nsouth;200;0;2\nsouth;200;150;2\n",
+    "dikes.geojson": json.dumps(
+        {
+            "type": "FeatureCollection",
+            "features": [
+                {
+                    "type": "Feature",
+                    "properties": {"name": name, "crest": crest},
+                    "geometry": {"type": "LineString", "coordinates": line},
+                }
+                for name, crest, line in (("north", 1.5, ACROSS), ("south", 2.0, [[200.0, 0.0], [200.0, 150.0]]))
+            ],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("file", LINES)
+def test_lines_are_read_from_files(file, tmp_path):
+    if file.endswith("json"):
+        pytest.importorskip("pyogrio")
+    (tmp_path / file).write_text(LINES[file])
+    config = swmodel.load(swmodel.Case, CHANNEL | {"barriers.lines": str(tmp_path / file)}, environ={})
+    tables = config.barriers.lines
+    heights = [{*(point[2:] or (each.crest,) for point in each.line)} for each in tables]
+    assert [each.name for each in tables] == ["north", "south"]
+    assert heights == [{(1.5,)}, {(2.0,)}]
+    assert [point[:2] for point in tables[0].line] == [(1000.0, 0.0), (1000.0, 300.0)]
+
+
+@pytest.mark.parametrize(
+    ("barrier", "named"),
+    [
+        ({"line": ACROSS}, "crest"),
+        ({"line": ACROSS, "crest": 1.0, "gate": [[0, 1.0]]}, "crest"),
+        ({"line": [[0.0, 0.0]], "crest": 1.0}, "two points"),
+        ({"line": [[0.0, 0.0], [9e3, 0.0]], "crest": 1.0}, "outside"),
+        ({"line": [[10.0, 10.0], [11.0, 10.0]], "crest": 1.0}, "same corner"),
+        ({"line": ACROSS, "gate": [[5, 1.0], [5, 2.0]]}, "increase"),
+        ({"line": ACROSS, "crest": 1e6}, "10000"),
+    ],
+)
+def test_wrong_barrier_is_refused_by_name(barrier, named):
+    with pytest.raises(ConfigError, match=named):
+        swmodel.Simulation(swmodel.Case, CHANNEL | {"barriers.lines": [{"name": "dike", **barrier}]})
