@@ -155,7 +155,7 @@ def solve_rayleigh(speed: float, width: float, k: float, y: np.ndarray) -> tuple
 
 
 @verification_test(
-    "Chow (1959), Open-Channel Hydraulics: broad-crested weir, dH/dt = - (2/3)^(3/2) sqrt(g) H^(3/2) / L"
+    "Chow (1959), Open-Channel Hydraulics: broad-crested weir, dH/dt = - (2/3)^(3/2) sqrt(g) H^(3/2) / L", quick=False
 )
 def reservoir_behind_a_weir() -> Iterator[Comparison]:
     """A reservoir drains over a weir: the head H above its crest falls as 1/H^(1/2) grows, linearly in time."""
