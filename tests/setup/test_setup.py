@@ -10,8 +10,9 @@ import swmodel
 from swmodel import ConfigError
 from swmodel.config import load
 from swmodel.model.resolve import resolve_setup
+from swmodel.ocean.staircase import stair_corners
 from swmodel.parallel.decomposition import block_of_rank
-from swmodel.setup.positions.cross_sections import cross_section, stair_corners
+from swmodel.setup.positions.cross_sections import cross_section
 from swmodel.setup.setup import setup_of
 
 SMALL = {"grid.nx": 16, "grid.ny": 12, "run.steps": 5, "run.executor": "xla"}
@@ -46,7 +47,7 @@ def test_slanting_section_follows_cell_faces_near_its_line():
     place = {"name": "a", "start": [8e3, 5e3], "end": [60e3, 50e3]}
     config = swmodel.load(configuration(NY, NX, FIELDS), {"output.sections": [place]})
     (line,) = config.output.sections
-    rows, columns = stair_corners(config, line)
+    rows, columns = stair_corners(config.grid, line.name, line.start, line.end)
     assert (rows[0], columns[0], rows[-1], columns[-1]) == (0, 1, 9, 14)
     assert set(np.abs(np.diff(rows)) + np.abs(np.diff(columns))) == {1}
     away = (rows - 0) * 13 - (columns - 1) * 9  # times the length of the line in cells
