@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import lru_cache, partial
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ocean.dates import CALENDAR_ALIASES, have_same_days, time_units
+from ....ocean.dates import CALENDAR_ALIASES, have_same_days, start_date, time_units
 from .dataset import open_file
 from .errors import InputError, log_once
 from .input_entry import InputEntry, find_variable, parse_entry
@@ -38,15 +39,23 @@ class VariableRecords(NamedTuple):
 
 
 def join_records(label: str, parts: list[tuple]) -> VariableRecords:
-    """The VariableRecords of parts (seconds, dates, fields), whose times must rise; logs gaps."""
-    seconds, dates, fields = zip(*sorted(parts, key=lambda part: part[0][0]), strict=True)
+    """The VariableRecords of parts (seconds, dates, fields, file), whose times must rise; logs gaps."""
+    seconds, dates, fields, files = zip(*sorted(parts, key=lambda part: part[0][0]), strict=True)
     records = VariableRecords(label, np.concatenate(seconds), (*chain(*dates),), (*chain(*fields),))
     steps, dates = np.diff(records.seconds), records.dates
+    last_numbers = np.cumsum([len(each) for each in seconds]) - 1
+
+    def place(number: int) -> str:
+        """The files on both sides of a step between records of different files, in words."""
+        file = int(np.searchsorted(last_numbers, number))
+        between = len(files) > 1 and number == last_numbers[file]
+        return f" ({os.path.basename(files[file])}, {os.path.basename(files[file + 1])})" if between else ""
+
     for number in np.flatnonzero(steps <= 0)[:1]:
-        raise InputError(f"{label}: times must rise, but {dates[number + 1]} follows {dates[number]}")
+        raise InputError(f"{label}: times must rise, but {dates[number + 1]} follows {dates[number]}{place(number)}")
     for number in np.flatnonzero(steps > MAX_GAP_RATIO * np.median(steps))[:1] if steps.size else ():
         log_once(
-            f"{label}: no record between {dates[number]} and {dates[number + 1]}, but elsewhere every "
+            f"{label}: no record between {dates[number]} and {dates[number + 1]}{place(number)}, but elsewhere every "
             f"{np.median(steps):.10g} s; values are interpolated linearly across the gap"
         )
     return records
@@ -73,8 +82,11 @@ def has_several_times(source: InputEntry, model_variable, stamps) -> bool:
 
 
 @lru_cache(maxsize=64)
-def records_of_entry(text: str, model_variable, grid, time, stamps) -> VariableRecords:
-    """The VariableRecords of an entry, checked except for their values; `stamps` are those of its files."""
+def records_of_entry(text: str, model_variable, grid, time, stamps, years: int | None = None) -> VariableRecords:
+    """The VariableRecords of an entry, checked except for their values; `stamps` are those of its files.
+
+    `years`: None, or that of a climatology, see `repeat_every_year`.
+    """
     source, context = parse_entry(text), f"input.{model_variable.name}"
     if not stamps:
         raise InputError(f"{context}: no file matches {source.path}")
@@ -90,21 +102,51 @@ def records_of_entry(text: str, model_variable, grid, time, stamps) -> VariableR
             _, times = record_times
             name = f"{path}:{source.name or variable.name}"  # source.name may change the sign
             fields = [partial(open_variable, f"{name}@{number}") for number in range(times.count)]
-            parts.append((*seconds_and_dates(times, time, file_context), fields))
+            parts.append((*seconds_and_dates(times, time, file_context), fields, path))
             with fields[0](model_variable, grid):
                 pass
-    return join_records(f"{context}: {source.path}", parts)
+    records = join_records(f"{context}: {source.path}", parts)
+    return records if years is None else repeat_every_year(records, time, years)
 
 
-def records_of_array(array, time, context: str) -> VariableRecords:
-    """The VariableRecords of a DataArray, each of which is a `variable_from_array`."""
+def repeat_every_year(records: VariableRecords, time, years: int) -> VariableRecords:
+    """The records of a year in each year, from the one before the start of a run to the one after `years` more.
+
+    A record of 29 February counts in leap years only. InputError: the records cover more than a year.
+    """
+    import cftime
+
+    given = cftime.num2date(records.seconds, time_units(time), time.calendar)
+    year, *in_year = given[0].timetuple()[:6]
+    if given[-1].timetuple()[:6] >= (year + 1, *in_year):
+        raise InputError(
+            f"{records.label}: a climatology has records of one year, but these are {records.dates[0]} to "
+            f"{records.dates[-1]}; leave out others, or the name in forcing.climatology"
+        )
+    first_year = start_date(time).year - 1
+    dates, fields = [], []
+    for shift in range(first_year - year - 1, first_year - year + years + 3):
+        for date, field in zip(given, records.fields, strict=True):
+            try:
+                dates.append(date.replace(year=date.year + shift))
+            except ValueError:  # 29 February
+                continue
+            fields.append(field)
+    seconds = np.asarray(cftime.date2num(dates, time_units(time), time.calendar), np.float64)
+    texts = tuple(date.strftime("%Y-%m-%dT%H:%M:%S") for date in dates)
+    return VariableRecords(records.label, seconds, texts, tuple(fields))
+
+
+def records_of_array(array, time, context: str, years: int | None = None) -> VariableRecords:
+    """The VariableRecords of a DataArray, each a `variable_from_array`; for `years` see `records_of_entry`."""
     dimension, times = times_of_array(array, context)
 
     def record(number: int, model_variable, grid):
         return nullcontext(variable_from_array(array.isel({dimension: number}), model_variable, grid, context))
 
     fields = [partial(record, number) for number in range(times.count)]
-    return join_records(context, [(*seconds_and_dates(times, time, context), fields)])
+    records = join_records(context, [(*seconds_and_dates(times, time, context), fields, "")])
+    return records if years is None else repeat_every_year(records, time, years)
 
 
 def seconds_and_dates(times: RecordTimes, time, context: str) -> tuple[np.ndarray, tuple[str, ...]]:
