@@ -148,7 +148,7 @@ def split_row(line: str, delimiter: str, context: str) -> list[str]:
     return split_cells(line, delimiter, context) if delimiter else line.split()
 
 
-def parse_level(text: str, missing: Sequence[float], factor: float = 1.0) -> float:
+def parse_level(text: str, missing: Sequence[float] = (), factor: float = 1.0) -> float:
     """A level in m; NaN for missing ones. ValueError: the text is not a number."""
     if text.lower() in MISSING_TEXTS:
         return np.nan
@@ -249,7 +249,7 @@ def service_reader(header: Sequence[str]):
 
 def table_reader(header: Sequence[str]):
     """Rows of a table with a column of times, or of dates and of times, and one of levels."""
-    names = [name_of_column(cell) for cell in header]
+    names = [split_column(cell)[0] for cell in header]
     level = next(n for n, name in enumerate(names) if name in LEVEL_NAMES)
     factor = unit_factor(header[level])
     missing = MISSING_IN_TABLES if factor > MIN_FACTOR_OF_MARKS else MISSING_IN_UHSLC
@@ -263,23 +263,21 @@ def table_reader(header: Sequence[str]):
     return read
 
 
-def name_of_column(cell: str) -> str:
-    """The name of a column without its units."""
-    match = COLUMN_PATTERN.fullmatch(cell)
-    return match["name"] if match else cell
+def split_column(column: str) -> tuple[str, str]:
+    """The name and the units of a column: "level (m)" is ("level", "m"); "" for no units."""
+    match = COLUMN_PATTERN.fullmatch(column)
+    return (match["name"], match["units"] or "") if match else (column, "")
 
 
 def check_zone(column: str) -> None:
     """ValueError: the name of a column of times has another zone than UTC."""
-    match = COLUMN_PATTERN.fullmatch(column)
-    if match and (match["units"] or "").lower() not in ZONES:
+    if split_column(column)[1].lower() not in ZONES:
         raise ValueError(f'the column "{column}" must be in UTC or GMT')
 
 
 def unit_factor(column: str) -> float:
     """The factor of the units in the name of a column to m, which are m if it names none. ValueError: others."""
-    match = COLUMN_PATTERN.fullmatch(column)
-    units = (match["units"] if match else "") or "m"
+    units = split_column(column)[1] or "m"
     factor = FOOT if units in ("ft", "feet") else conversion_factor(units, "m")
     if factor is None:
         raise ValueError(f'"{column}" is not in m, cm, mm or ft')
@@ -287,7 +285,7 @@ def unit_factor(column: str) -> float:
 
 
 def is_table(header: Sequence[str]) -> bool:
-    names = {name_of_column(cell) for cell in header}
+    names = {split_column(cell)[0] for cell in header}
     return bool(names & {*TIME_NAMES} and names & {*LEVEL_NAMES})
 
 
