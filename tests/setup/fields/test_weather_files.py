@@ -87,6 +87,14 @@ def test_names_of_gfs_and_icon_are_found(tmp_path, names):
     np.testing.assert_allclose(value_at(config, "v10", 6, CELLS, CELLS), wind_on_grid(1), atol=1e-3)
 
 
+@pytest.mark.parametrize(("start", "word"), [(b"PK\x03\x04", "ZIP"), (b"GRIB", "GRIB"), (b"\x1f\x8b", "gzip")])
+def test_archives_and_grib_are_called_by_their_names(tmp_path, start, word):
+    (tmp_path / "wind.nc").write_bytes(start + bytes(100))
+    config = load(Case, OPTIONS | {"input.u10": str(tmp_path / "wind.nc:u10")}, {})
+    with pytest.raises(InputError, match=f"wind.nc .*{word}"):
+        source_of(config, "u10").check()
+
+
 def write_climatology(path, months=12):
     """Wind stresses of the middle of each month, with the number of the month as value, 0.01 Pa."""
     with netCDF4.Dataset(path, "w") as data:
