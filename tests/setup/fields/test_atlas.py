@@ -67,6 +67,7 @@ def make_tpxo(folder, constituents):
             write_netcdf(folder / "TPXO9_atlas_v5" / f"{file}_{name}_tpxo9_atlas_30_v5.nc", con | coordinates | parts)
 
 
+@pytest.mark.filterwarnings("ignore:You will likely lose important projection information:UserWarning")
 @pytest.mark.fault("constants of an atlas are conjugate, in other units, or at the points of another variable")
 @pytest.mark.parametrize(
     ("name", "database_name", "make", "groups"),

@@ -1,5 +1,6 @@
 """Weather as centres deliver it: monthly files of CDS, names of GFS and ICON, and climatologies."""
 
+import cftime
 import netCDF4
 import numpy as np
 import pytest
@@ -95,30 +96,31 @@ def test_archives_and_grib_are_called_by_their_names(tmp_path, start, word):
         source_of(config, "u10").check()
 
 
-def write_climatology(path, months=12):
-    """Wind stresses of the middle of each month, with the number of the month as value, 0.01 Pa."""
+def write_climatology(path, months=12, year=2001, calendar="standard"):
+    """Wind stresses of the 15th of each month, with the number of the month as value, 0.01 Pa."""
+    dates = [cftime.datetime(year + n // 12, n % 12 + 1, 15, calendar=calendar) for n in range(months)]
+    units = f"days since {year:04d}-01-01"
     with netCDF4.Dataset(path, "w") as data:
-        numbers = np.arange(months)
-        days = (np.datetime64("2001-01") + numbers).astype("M8[D]") + 14 - np.datetime64("2001-01-01")
-        for name, values, units in (
-            ("time", days.astype(float), "days since 2001-01-01"),
+        for name, values, unit in (
+            ("time", cftime.date2num(dates, units, calendar), units),
             ("lat", LAT, "degrees_north"),
             ("lon", LON, "degrees_east"),
         ):
             data.createDimension(name, len(values))
             data.createVariable(name, "f8", (name,))[:] = values
-            data[name].units = units
-        data.createVariable("wind_x", "f8", ("time", "lat", "lon"))[:] = 0.01 * (numbers % 12 + 1)[
-            :, None, None
-        ] + np.zeros((9, 9))
+            data[name].units = unit
+        data["time"].calendar = calendar
+        stress = 0.01 * (np.arange(months) % 12 + 1)
+        data.createVariable("wind_x", "f8", ("time", "lat", "lon"))[:] = stress[:, None, None] + np.zeros((9, 9))
         data["wind_x"].units = "Pa"
     return str(path)
 
 
-@pytest.mark.fault("a climatology ends after a year, or jumps from December to January")
-def test_climatology_repeats_in_every_year(tmp_path):
+@pytest.mark.fault("a climatology ends after a year, jumps from December to January, or shifts with its calendar")
+@pytest.mark.parametrize(("year", "calendar"), [(2001, "standard"), (1, "standard"), (1, "noleap"), (1, "360_day")])
+def test_climatology_repeats_in_every_year(tmp_path, year, calendar):
     """Three years from December on: each 15th has the value of its month; between December and January it is linear."""
-    path = write_climatology(tmp_path / "stress.nc")
+    path = write_climatology(tmp_path / "stress.nc", year=year, calendar=calendar)
     options = OPTIONS | {
         "time.start": "2019-12-15",
         "run.days": 1100,

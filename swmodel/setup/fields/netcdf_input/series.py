@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import lru_cache, partial
@@ -102,7 +103,7 @@ def records_of_entry(text: str, model_variable, grid, time, stamps, years: int |
             _, times = record_times
             name = f"{path}:{source.name or variable.name}"  # source.name may change the sign
             fields = [partial(open_variable, f"{name}@{number}") for number in range(times.count)]
-            parts.append((*seconds_and_dates(times, time, file_context), fields, path))
+            parts.append((*seconds_and_dates(times, time, file_context, years is not None), fields, path))
             with fields[0](model_variable, grid):
                 pass
     records = join_records(f"{context}: {source.path}", parts)
@@ -112,24 +113,25 @@ def records_of_entry(text: str, model_variable, grid, time, stamps, years: int |
 def repeat_every_year(records: VariableRecords, time, years: int) -> VariableRecords:
     """The records of a year in each year, from the one before the start of a run to the one after `years` more.
 
-    A record of 29 February counts in leap years only. InputError: the records cover more than a year.
+    Day and month count, whatever the calendar of the file; records of days that a year lacks, such as 29 February, are
+    left out there. InputError: the records cover more than a year.
     """
     import cftime
 
-    given = cftime.num2date(records.seconds, time_units(time), time.calendar)
-    year, *in_year = given[0].timetuple()[:6]
-    if given[-1].timetuple()[:6] >= (year + 1, *in_year):
+    given = [tuple(map(int, re.findall(r"\d+", date))) for date in records.dates]
+    year = given[0][0]
+    if given[-1] >= (year + 1, *given[0][1:]):
         raise InputError(
             f"{records.label}: a climatology has records of one year, but these are {records.dates[0]} to "
             f"{records.dates[-1]}; leave out others, or the name in forcing.climatology"
         )
-    first_year = start_date(time).year - 1
+    first_shift = start_date(time).year - year - 2
     dates, fields = [], []
-    for shift in range(first_year - year - 1, first_year - year + years + 3):
-        for date, field in zip(given, records.fields, strict=True):
+    for shift in range(first_shift, first_shift + years + 4):
+        for (year, *in_year), field in zip(given, records.fields, strict=True):
             try:
-                dates.append(date.replace(year=date.year + shift))
-            except ValueError:  # 29 February
+                dates.append(cftime.datetime(year + shift, *in_year, calendar=time.calendar))
+            except ValueError:  # no such day
                 continue
             fields.append(field)
     seconds = np.asarray(cftime.date2num(dates, time_units(time), time.calendar), np.float64)
@@ -145,24 +147,27 @@ def records_of_array(array, time, context: str, years: int | None = None) -> Var
         return nullcontext(variable_from_array(array.isel({dimension: number}), model_variable, grid, context))
 
     fields = [partial(record, number) for number in range(times.count)]
-    records = join_records(context, [(*seconds_and_dates(times, time, context), fields, "")])
+    records = join_records(context, [(*seconds_and_dates(times, time, context, years is not None), fields, "")])
     return records if years is None else repeat_every_year(records, time, years)
 
 
-def seconds_and_dates(times: RecordTimes, time, context: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Times of records: s since the start of the run, and dates in words."""
+def seconds_and_dates(
+    times: RecordTimes, time, context: str, is_climatology: bool = False
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Times of records: s since the start of the run, or of year 1 of a climatology, and dates in words."""
     import cftime
 
     if not time.start:
         raise InputError(
             f'{context} has records in time; give the start of the run, as time.start = "{times.date_text(0)}"'
         )
-    if not have_same_days(times.calendar, time.calendar):
+    if not (is_climatology or have_same_days(times.calendar, time.calendar)):
         raise InputError(
             f'{context} has the calendar "{times.calendar}", but the run has {time.calendar}; '
             f'set time.calendar = "{CALENDAR_ALIASES.get(times.calendar, times.calendar)}", or change that of the file'
         )
     if not np.isfinite(times.values).all():
         raise InputError(f"{context}: its times have missing values")
-    seconds = np.asarray(cftime.date2num(times.dates(times.values), time_units(time), times.calendar), np.float64)
+    units = "seconds since 0001-01-01" if is_climatology else time_units(time)
+    seconds = np.asarray(cftime.date2num(times.dates(times.values), units, times.calendar), np.float64)
     return seconds, tuple(map(times.date_text, range(times.count)))
