@@ -5,7 +5,14 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 #: The extra that installs each package.
-EXTRAS = {"bmipy": "bmi", "pyogrio": "gis", "rasterio": "gis", "rioxarray": "gis", "zarr": "zarr"}
+EXTRAS = {
+    "bmipy": "bmi",
+    "pyTMD": "tides",
+    "pyogrio": "gis",
+    "rasterio": "gis",
+    "rioxarray": "gis",
+    "zarr": "zarr",
+}
 
 
 def missing_package_reason(feature: object, package: str) -> str | None:

@@ -29,6 +29,7 @@ IMPORTERS_OF_LIBRARY = {
     "assimilation.observation_file",
     "cf_xarray": "setup.fields.netcdf_input",
     "netCDF4": "setup.fields.netcdf_input files plotting forcing.ibtracs",
+    "pyTMD": "setup.fields.netcdf_input.atlas",
     "zarr": "files.store",
     "matplotlib": "plotting bench.figures model.simulation",
     "cmocean": "plotting",

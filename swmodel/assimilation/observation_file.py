@@ -1,12 +1,16 @@
-"""Reads and writes observation files, in the CF-1.12 discrete sampling geometry "point"."""
+"""Reads observation files, in the CF-1.12 discrete sampling geometry "point" or as tables of text, and writes them."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 
+from .. import text_table
+from ..errors import FilesError, UsageError, translate_os_errors
 from ..files.draft import atomic_write
+from ..files.gauge_series import check_zone, parse_level, parse_time, split_column
 from ..files.output.metadata import TIME_ATTRIBUTES, time_attributes
 from ..files.output.static import FILL_VALUE
 from ..ocean.coordinates import coordinate_names_and_unit, has_rotated_pole, to_grid_axes
@@ -35,6 +39,11 @@ COORDINATES = {
     "lat": {"standard_name": "latitude", "long_name": "latitude", "units": "degrees_north", "axis": "Y"},
 }
 
+#: Endings of the names of tables of text, and their columns with numbers.
+TABLE_ENDINGS = (".csv", ".tsv", ".txt")
+NUMBERS_OF_TABLES = ("lon", "lat", "x", "y", *(name + end for name in OBSERVED_QUANTITIES for end in ("", "_error")))
+EPOCH = datetime(1970, 1, 1)
+
 AXES_OF_DEGREES = {"lon": "x", "lat": "y"}
 
 
@@ -55,10 +64,50 @@ def load_columns(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray
         the run; the platforms as text [obs], or None; one message for each problem.
     """
     try:
+        if str(path).lower().endswith(TABLE_ENDINGS):
+            return columns_of_dataset(dataset_of_table(path), path, config)
         with open_file(str(path)) as dataset:
             return columns_of_dataset(dataset.data, path, config)
+    except (UsageError, FilesError) as error:
+        return {}, None, [str(error)]
     except InputError as error:
         return {}, None, [f"{path}: {str(error).removeprefix(f'{path} ').removesuffix(f' {path}')}"]
+
+
+def dataset_of_table(path):
+    """The Dataset of a table of text, in which `time` is a date in UTC and an empty cell has no value.
+
+    Units may stand behind the names of the columns, as "eta (m)". UsageError: a cell cannot be read; it names the row.
+    """
+    import xarray
+
+    with translate_os_errors(path, "read"):
+        text = Path(path).read_bytes().decode("utf-8-sig", errors="replace")
+    table = text_table.parse_table(text, str(path))
+    rows = {context: table.row(context) for context in table.rows}
+    data = xarray.Dataset()
+    for column in filter(None, table.columns):
+        name, units = split_column(column)
+        cells = {context: cells[column] for context, cells in rows.items()}
+        if name == "time":
+            check_zone(column)
+            units = "seconds since 1970-01-01"
+            values = [(parse_cell(parse_time, *cell) - EPOCH).total_seconds() for cell in cells.items()]
+        elif name in NUMBERS_OF_TABLES:
+            values = [parse_cell(parse_level, *cell) for cell in cells.items()]
+            units = units or COORDINATES.get(name, {}).get("units") or VARIABLES[name.split("_")[0]].units
+        else:
+            values = [str(cell) for cell in cells.values()]
+        data[name] = "obs", np.array(values, dtype=None if values else float), {"units": units} if units else {}
+    return data
+
+
+def parse_cell(parse, context: str, cell: str):
+    """A cell as `parse` reads it. UsageError: it cannot, with the place of its row."""
+    try:
+        return parse(cell)
+    except ValueError as error:
+        raise UsageError(f"{context}: {error}") from None
 
 
 def columns_of_dataset(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:

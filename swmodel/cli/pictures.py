@@ -63,10 +63,16 @@ deprecated_flags = combine_options(
 @member_option
 @map_options("record")
 @click.option("--station", "names", metavar="NAME", multiple=True, help="Gauge to draw; repeatable.")
+@click.option(
+    "--observed",
+    metavar="[NAME=]FILE",
+    multiple=True,
+    help="Observed sea level of a gauge: a table, or a file of UHSLC, CO-OPS or DART; repeatable.",
+)
 @output_option("FILE", "Picture: PNG, PDF or SVG.")
 @deprecated_flags
 @click.pass_context
-def plot(context, path, fields, record, time, member, names, output, kind, **style):
+def plot(context, path, fields, record, time, member, names, observed, output, kind, **style):
     """Draw a picture of a run, an ensemble, a sensitivity or an assimilation.
 
     \b
@@ -75,6 +81,7 @@ def plot(context, path, fields, record, time, member, names, output, kind, **sty
     swmodel plot outputs/jet --field u --field v --range shared --contours eta
     swmodel plot outputs/jet/diagnostics.nc
     swmodel plot outputs/chile2010/stations.nc --field u --station "DART 32412"
+    swmodel plot outputs/chile2010/stations.nc --observed "DART 32412=dart32412.txt"
 
     \b
     Without options the picture of a folder shows
@@ -103,7 +110,7 @@ def plot(context, path, fields, record, time, member, names, output, kind, **sty
         p for p in context.command.params if context.get_parameter_source(p.name).name == "COMMANDLINE"
     ]
     explicit_options = {p.name: p.opts[-1] for p in explicit_parameters if p.name not in ("path", "output", "kind")}
-    kind = kind or (STATIONS if names else default_picture(path, explicit_options))
+    kind = kind or (STATIONS if names or observed else default_picture(path, explicit_options))
     if others := sorted(
         text for name, text in explicit_options.items() if name not in OPTIONS_OF_PICTURE.get(kind, explicit_options)
     ):
@@ -113,7 +120,7 @@ def plot(context, path, fields, record, time, member, names, output, kind, **sty
     if kind == DIAGNOSTICS:
         picture = plotting.plot_diagnostics(path, output=output)
     elif kind == STATIONS:
-        picture = plotting.plot_stations(path, next(iter(fields), None), output, names)
+        picture = plotting.plot_stations(path, next(iter(fields), None), output, names, observed)
     elif kind == SECTIONS:
         picture = plotting.plot_sections(path, output)
     elif kind == MAXIMA:
@@ -142,7 +149,7 @@ MAXIMA = "maxima"
 #: The options that each kind of picture takes; kinds that are not here take all.
 OPTIONS_OF_PICTURE = {
     DIAGNOSTICS: (),
-    STATIONS: ("fields", "names"),
+    STATIONS: ("fields", "names", "observed"),
     SECTIONS: (),
     MAXIMA: ("record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
     DRIFTERS: ("fields", "record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),

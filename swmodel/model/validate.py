@@ -24,7 +24,7 @@ from ..setup.checks import boundary_data
 from ..setup.checks.extremes import FieldExtremes, pressure_unit_problem, survey
 from ..setup.checks.stability import WAVE_PROCESS, automatic_dt, fastest_rates, max_stable_dt
 from ..setup.fields import row_bands, start_state
-from ..setup.fields.field_sources import input_file_of, source_of
+from ..setup.fields.field_sources import RecordsSource, input_file_of, source_of, varies_in_time
 from ..setup.fields.formula import position_problems
 from ..setup.fields.netcdf_input import InputError
 from ..setup.fields.python_fields import field_names, formula_sources
@@ -137,6 +137,9 @@ def check_options(config: Config) -> Iterator[str]:
         yield f'time.max_substeps: needs time.stepper = {steppers}, not "{config.time.stepper}"'
     if config.drying.thickness is not None and not config.drying.active:
         yield "drying.thickness: has no effect unless drying.active is true"
+    for name in config.forcing.climatology:
+        if not (varies_in_time(config, name) and isinstance(source_of(config, name), RecordsSource)):
+            yield f'forcing.climatology: "{name}" has no records in time; give them in input.{name}'
     for term in TERMS.values():
         yield from term.problems(config) if term.problems else ()
     yield from tracer.problems(config)

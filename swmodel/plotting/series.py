@@ -29,6 +29,7 @@ from .dataset import (
 )
 from .field_map import format_degrees, length_unit
 from .files import default_output, save_figure
+from .observed import read_observed
 from .panels import TICK_STEPS, write_caption
 from .titles import run_name, time_axis
 
@@ -80,16 +81,22 @@ def scale_to_power_of_ten(values: np.ndarray, long_name: str, units: str) -> Cur
     return values * 10.0**-exponent, style.axis_label(long_name, units, exponent)
 
 
-def plot_stations(path, field: str | None = None, output=None, names: Sequence[str] = ()) -> Path:
+def plot_stations(
+    path, field: str | None = None, output=None, names: Sequence[str] = (), observed: Sequence[str] = ()
+) -> Path:
     """Draw the series of a run's gauges into a picture next to their file: of `names`, or of the first MAX_PANELS.
+
+    Observed sea level is drawn as dots, with the rms of its difference from the run. If it is relative to a datum of
+    the gauge (`files.gauge_series`), it is shifted to the mean of the run.
 
     Args:
         path: run folder, or its stations.nc.
         field: eta, u, v or tracer; None: eta.
         output: picture to write (PNG, PDF or SVG by its name); None: stations.png next to the data.
         names: names of gauges.
+        observed: files of observed sea level, "NAME=FILE", or FILE if one gauge is drawn.
     """
-    return plot_sites(find_data_file(path, STATIONS), "station", field or "eta", output, names)
+    return plot_sites(find_data_file(path, STATIONS), "station", field or "eta", output, names, observed)
 
 
 def plot_sections(path, output=None) -> Path:
@@ -97,7 +104,9 @@ def plot_sections(path, output=None) -> Path:
     return plot_sites(find_data_file(path, SECTIONS), "section", "transport", output)
 
 
-def plot_sites(file: Path, dimension: str, field: str, output, sites: Sequence[str] = ()) -> Path:
+def plot_sites(
+    file: Path, dimension: str, field: str, output, sites: Sequence[str] = (), observed: Sequence[str] = ()
+) -> Path:
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
         names = [name for name, v in data.variables.items() if v.dimensions == ("time", dimension)]
         names += [CURRENT_FIELD] if {"u", "v"} <= set(names) else []
@@ -105,21 +114,31 @@ def plot_sites(file: Path, dimension: str, field: str, output, sites: Sequence[s
             raise PlotError(f"no {field} in {file}; {suggest(field, names)}")
         if not len(data.dimensions["time"]):
             raise PlotError(f"{file} holds no value yet")
-        figure = draw_sites(data, dimension, field, sites)
+        figure = draw_sites(data, dimension, field, sites, observed)
         return save_figure(figure, output or default_output(file, field if field not in ("eta", "transport") else None))
 
 
-def draw_sites(data: netCDF4.Dataset, dimension: str, field: str, sites: Sequence[str] = ()) -> Figure:
+def draw_sites(
+    data: netCDF4.Dataset, dimension: str, field: str, sites: Sequence[str] = (), observed: Sequence[str] = ()
+) -> Figure:
     """A figure with one panel for each gauge or section, and its name and position above it."""
     indices, total = choose_sites(data, dimension, sites), len(data.dimensions[dimension])
     hint = ": --station NAME draws others" if dimension == "station" else ""
     count_text = f"{len(indices)} of {total} {dimension}s{hint}" if len(indices) < total else ""
     caption, titles = ", ".join(filter(None, (run_name(data), count_text))), site_titles(data, dimension, indices)
+    if observed and field != "eta":
+        raise PlotError(f"observations are sea levels and cannot be compared with {field}; choose the field eta")
     if field == CURRENT_FIELD:
         return draw_hodographs(data, indices, titles, caption)
-    values, label = scale_to_power_of_ten(*read_sites(data[field], indices))
-    curves = [*zip(values.T, titles, strict=True)]
+    values, long_name, unit = read_sites(data[field], indices)
+    comparisons = read_observed(data, indices, values, observed) if observed else {}
+    titles = [f"{each}{comparisons[n].words if n in comparisons else ''}" for n, each in enumerate(titles)]
+    scaled, label = scale_to_power_of_ten(values, long_name, unit)
+    curves = [*zip(scaled.T, titles, strict=True)]
     figure = draw_curves(data, curves, caption, 1 if len(indices) <= MAX_PANELS_IN_COLUMN else 2)
+    exponent = style.power_of_ten(float(np.nanmax(np.abs(values), initial=0.0)))
+    for number, (times, levels, _) in comparisons.items():
+        figure.axes[number].plot(times, levels * 10.0**-exponent, ".", color=style.REFERENCE_COLOUR, markersize=3)
     figure.supylabel(label, fontsize=8)
     return figure
 

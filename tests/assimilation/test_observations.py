@@ -211,3 +211,27 @@ def test_positions_on_a_rotated_grid_are_true_longitudes_and_latitudes(tmp_path)
     again = read_observations(tmp_path / "true.nc", config)
     np.testing.assert_allclose(axis.wrap(again.x), axis.wrap(x), atol=1e-9)
     np.testing.assert_allclose(again.y, y, atol=1e-9)
+
+
+@pytest.mark.fault("a table of a spreadsheet is refused, or its times or decimal commas are misread")
+def test_table_of_a_spreadsheet_has_the_same_observations(tmp_path, config):
+    """Semicolons, decimal commas, a byte-order mark and CRLF; an empty cell has no value."""
+    write_file(tmp_path / "a.nc", VALID_VARIABLES)
+    values = {name: values for name, (values, _) in VALID_VARIABLES.items()}
+    dates = np.datetime64("2000-01-01T00:00:00") + values.pop("time").astype("m8[s]")
+    lines = ["time;x (km);y;eta (m);eta_error;platform"]
+    for date, *row in zip(dates, *values.values(), strict=True):
+        lines.append(
+            ";".join([str(date), *("" if np.isnan(each) else str(each).replace(".", ",") for each in row), "buoy"])
+        )
+    text = "\ufeff" + "\r\n".join(lines) + "\r\n"
+    (tmp_path / "a.csv").write_bytes(text.encode())
+    found, wanted = (read_observations(tmp_path / name, config) for name in ("a.csv", "a.nc"))
+    for one, other in zip(found[:-1], wanted[:-1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert set(found.platform) == {"buoy"}
+    (tmp_path / "b.csv").write_text(text.replace("T00:06:40", "T00:06:xx"))
+    (tmp_path / "c.csv").write_text("2010,2,27,22,1250\n")
+    for name, words in (("b.csv", r"b.csv:\d+: .*00:06:xx"), ("c.csv", "no variable time")):
+        with pytest.raises(ConfigError, match=words):
+            read_observations(tmp_path / name, config)

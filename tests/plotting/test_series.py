@@ -9,8 +9,10 @@ from support.command import invoke_swmodel
 from support.pages import page_content
 from support.small_run import make_run
 
+from swmodel.files.gauge_series import GaugeSeries
 from swmodel.plotting import Overlays, PlotError, maps, maxima, plot_maxima, plot_sections, plot_stations, series, view
 from swmodel.plotting.dataset import open_data
+from swmodel.plotting.observed import compare_series
 from swmodel.plotting.page import content
 
 pytestmark = pytest.mark.slow
@@ -54,6 +56,34 @@ def test_gauges_and_sections_have_their_series_in_panels(run_with_series, tmp_pa
     assert plot_sections(run_with_series, tmp_path / "b.png").stat().st_size > 10_000
     with pytest.raises(PlotError, match="no w in "):
         plot_stations(run_with_series, "w")
+
+
+@pytest.mark.fault("observations are drawn at other times, or shifted without a word")
+def test_observed_levels_are_dots_on_the_curve_of_the_run(run_with_series, tmp_path):
+    """Levels of the run itself, in the layout of UHSLC with a datum 3 m lower, lie on the curve; rms 0."""
+    with open_data(run_with_series / "stations.nc") as data:
+        times, values = data["time"][:].data, data["eta"][:, 1].data
+        rows = {"table.txt": np.stack([times, values + 0.5], 1), "more.txt": np.stack([times + 1e6, values], 1)}
+        for name, table in rows.items():
+            np.savetxt(tmp_path / name, table)
+        figure = series.draw_sites(data, "station", "eta", ["b"], [str(tmp_path / "table.txt")])
+        curve, dots = figure.axes[0].lines
+        scale = np.ptp(curve.get_ydata()) / np.ptp(values)
+        np.testing.assert_allclose(dots.get_ydata(), curve.get_ydata() + 0.5 * scale, atol=1e-6 * scale)
+        np.testing.assert_allclose(dots.get_xdata(), curve.get_xdata())
+        assert "rms of difference 0.5 m" in figure.axes[0].get_title(loc="left")
+        own_datum = GaugeSeries("UHSLC", times, values - 3.0, True)
+        found = compare_series(data, own_datum, values, "h.csv")
+        np.testing.assert_allclose(found.levels, values, atol=1e-12)
+        assert "shifted by 3 m" in found.words
+        for observed, words in (("table.txt", "NAME=FILE"), ("b=more.txt", "none while the run")):
+            name, _, file = observed.rpartition("=")
+            with pytest.raises(PlotError, match=words):
+                series.draw_sites(
+                    data, "station", "eta", [], [f"{name}={tmp_path / file}" if name else str(tmp_path / file)]
+                )
+        with pytest.raises(PlotError, match="cannot be compared with u"):
+            series.draw_sites(data, "station", "u", [], [str(tmp_path / "table.txt")])
 
 
 @pytest.mark.fault("the picture of a thousand gauges takes too long")

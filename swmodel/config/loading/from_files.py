@@ -1,14 +1,18 @@
-"""Keys that name a file: `grid.file`, `input.state`, `open_boundaries.tide`, `output.stations`, `output.drifters`."""
+"""Keys that name files: grid.file, input.state, open_boundaries.tide and atlas, output.stations and drifters."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from ... import text_table
 from ...errors import ConfigError, UsageError
+from ...ocean.terms.boundary_data import CONSTITUENTS
+from ...ocean.terms.tide import expand_names
 from ...setup.fields.netcdf_input import InputError
+from ...setup.fields.netcdf_input.atlas import read_atlas
 from ...setup.fields.netcdf_input.model_files import read_grid_keys, read_harmonic_constants
 from ...setup.fields.start_state import keys_from_state, newest_restart_file
 from ..messages import format_value
@@ -17,6 +21,8 @@ from .sources import ConfigLayer, ConfigValue, read_text_file
 
 GRID_FILE_KEY, TIDE_FILE_KEY, SIDES = ("grid", "file"), ("open_boundaries", "tide"), ("open_boundaries", "sides")
 STATE_KEY = ("input", "state")
+ATLAS_KEY, ATLAS_FOLDER_KEY = ("open_boundaries", "atlas"), ("open_boundaries", "atlas_folder")
+CONSTITUENTS_KEY = ("open_boundaries", "constituents")
 #: Keys of [grid] that may be given together with `grid.file`, and the fields in its file.
 KEYS_BESIDE_GRID_FILE, FIELDS_OF_GRID_FILE = ("file", "radius", "rotation", "origin"), ("depth", "mask")
 
@@ -29,24 +35,30 @@ POSITION_COLUMNS = ("lon", "lat"), ("x", "y")
 
 
 def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: list[str]) -> list[ConfigLayer]:
-    """The layers, with the last `grid.file`, `open_boundaries.tide` and `input.state` replaced by their contents.
+    """The layers, with the last value of each of LAYER_FUNCTIONS replaced by the contents of its files.
 
     Keys of the same layer or a later one take precedence; those of [grid] must agree with the file.
     `convert((section, key), ConfigValue)` returns the value in Python's type.
     """
-    sides = [layer[SIDES].value for layer in layers if SIDES in layer]
-    for file_key in (GRID_FILE_KEY, TIDE_FILE_KEY, STATE_KEY):
-        entry = next((layer[file_key] for layer in reversed(layers) if file_key in layer), None)
+    sides, other_tide = last_value(layers, SIDES), last_value(layers, TIDE_FILE_KEY)
+    for file_key, layer_function in LAYER_FUNCTIONS.items():
+        entry = last_value(layers, file_key)
         layer_index = max((number for number, layer in enumerate(layers) if file_key in layer), default=0)
         layers = [{key: each for key, each in layer.items() if key != file_key} for layer in layers]
         if entry is None or not entry.value:
             continue
-        if file_key == TIDE_FILE_KEY and not (sides and sides[-1]):
+        if file_key in (TIDE_FILE_KEY, ATLAS_KEY) and not (sides and sides.value):
             problems.append(f"{entry.context}: has no effect without open_boundaries.sides")
             continue
-        path = os.path.abspath(entry.folder / str(entry.value))
+        if file_key == ATLAS_KEY and other_tide and other_tide.value:
+            problems.append(f"{entry.context}: give open_boundaries.atlas or open_boundaries.tide, not both")
+            continue
+        if file_key == ATLAS_KEY:
+            folder, names = last_value(layers, ATLAS_FOLDER_KEY), last_value(layers[layer_index:], CONSTITUENTS_KEY)
+            layers = [{key: each for key, each in layer.items() if key != ATLAS_FOLDER_KEY} for layer in layers]
+            layer_function = partial(layer_from_atlas, folder, names and convert(CONSTITUENTS_KEY, names))
         try:
-            layer_of_file = LAYER_FUNCTIONS[file_key](path, entry)
+            layer_of_file = layer_function(entry)
         except InputError as error:
             problems.append(f"{entry.context}: {error}")
             continue
@@ -56,8 +68,17 @@ def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: lis
     return list(layers)
 
 
-def layer_from_grid_file(path: str, entry: ConfigValue) -> ConfigLayer:
+def last_value(layers: Sequence[ConfigLayer], key: tuple[str, str]) -> ConfigValue | None:
+    return next((layer[key] for layer in reversed(layers) if key in layer), None)
+
+
+def absolute_path(entry: ConfigValue) -> str:
+    return os.path.abspath(entry.folder / str(entry.value))
+
+
+def layer_from_grid_file(entry: ConfigValue) -> ConfigLayer:
     """The section [grid] of a file of `swmodel grid`, and its depth and mask."""
+    path = absolute_path(entry)
     layer = {("grid", key): ConfigValue(value, f"{path}: grid.{key}") for key, value in read_grid_keys(path).items()}
     return layer | {("input", name): ConfigValue(f"{path}:{name}", entry.context) for name in FIELDS_OF_GRID_FILE}
 
@@ -78,26 +99,40 @@ def grid_contradictions(file_layer: ConfigLayer, layers: Sequence[ConfigLayer], 
     return problems
 
 
-def layer_from_tide_file(path: str, entry: ConfigValue) -> ConfigLayer:
+def layer_from_tide_file(entry: ConfigValue) -> ConfigLayer:
     """The constituents and the entries of [input] from the harmonics.nc of another run."""
+    return layer_of_tide(read_harmonic_constants(absolute_path(entry)), entry)
+
+
+def layer_from_atlas(folder: ConfigValue | None, constituents, entry: ConfigValue) -> ConfigLayer:
+    """The constituents, those given or all of a tidal atlas, and the entries of [input] for its files."""
+    if not (folder and folder.value):
+        raise InputError("needs open_boundaries.atlas_folder, the folder with the files of the atlas")
+    names = expand_names(constituents)  # the checks of the key refuse what is not a name
+    wanted = [name for name in names if name in CONSTITUENTS] if isinstance(names, tuple) else ()
+    return layer_of_tide(read_atlas(str(entry.value), absolute_path(folder), wanted), entry)
+
+
+def layer_of_tide(values: dict[str, tuple[str, ...]], entry: ConfigValue) -> ConfigLayer:
     return {
         ("open_boundaries" if key == "constituents" else "input", key): ConfigValue(value, entry.context)
-        for key, value in read_harmonic_constants(path).items()
+        for key, value in values.items()
     }
 
 
-def layer_from_restart_file(path: str, entry: ConfigValue) -> ConfigLayer:
+def layer_from_restart_file(entry: ConfigValue) -> ConfigLayer:
     """The restart file, as `input.state`, and the keys for a run that continues from its date."""
-    path = newest_restart_file(path)
+    path = newest_restart_file(absolute_path(entry))
     if not os.path.exists(path):
         raise InputError(f"there is no file or folder {path}")
     return {at: ConfigValue(value, entry.context) for at, value in ({STATE_KEY: path} | keys_from_state(path)).items()}
 
 
 #: Functions that return the layer of a file, by the key that names it.
-LAYER_FUNCTIONS = {
+LAYER_FUNCTIONS: dict[tuple[str, str], Callable[..., ConfigLayer]] = {
     GRID_FILE_KEY: layer_from_grid_file,
     TIDE_FILE_KEY: layer_from_tide_file,
+    ATLAS_KEY: layer_from_atlas,
     STATE_KEY: layer_from_restart_file,
 }
 

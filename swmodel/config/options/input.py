@@ -56,9 +56,12 @@ def input_class(tracers: tuple[str, ...]) -> type[InputOptions]:
 
 
 class ForcingOptions(Section):
-    """Forcing by formulas that vary in time."""
+    """Forcing that varies in time, by formulas and by climatologies."""
 
-    every: Duration = option(3600.0, "s", "model time between the records of these formulas")
+    every: Duration = option(3600.0, "s", "model time between the records of formulas")
+    climatology: tuple[str, ...] = option(
+        (), "", 'fields, such as "u10", whose records of one year are repeated in every year'
+    )
 
 
 class PythonOptions(Section):

@@ -121,6 +121,8 @@ class OpenBoundaryOptions(Section):
     tide: str = option(
         "", "", "harmonics.nc of another run, on any grid, which gives level and transports of the tide instead"
     )
+    atlas: str = option("", "", 'tidal atlas, such as "FES2014" or "TPXO9-atlas-v5", which gives level and transports')
+    atlas_folder: str = option("", "", "folder with the files of the atlas")
     nodal: bool = option(True, "", "whether the tide has nodal corrections, if time.start is set")
 
 
@@ -148,6 +150,8 @@ def problems(config):
     ]
     if used and not options.sides:
         yield f"{used[0]}: has no effect without open_boundaries.sides"
+    if options.atlas_folder:  # the atlas itself has become entries of [input]
+        yield "open_boundaries.atlas_folder: has no effect without open_boundaries.atlas"
     yield from repetition_problems("open_boundaries.sides", options.sides)
     yield from repetition_problems("open_boundaries.constituents", options.constituents)
     lists = {f"open_boundaries.{key}": getattr(options, key) for key in ("amplitude", "phase")}

@@ -11,7 +11,7 @@ from ...ocean.table import location_of
 from ...ocean.terms.boundary_data import has_source as has_source
 from ...ocean.terms.boundary_data import input_file_of as input_file_of
 from ...ocean.terms.boundary_data import is_in_case as is_in_case
-from .field_sources import ConstantSource, FileSource, source_of, varies_in_time
+from .field_sources import STEP_ACROSS_FACE, ConstantSource, FileSource, source_of, varies_in_time
 from .field_sources import RestartSource as RestartSource
 from .field_sources import uniform_value as uniform_value
 from .netcdf_input import InputError
@@ -25,9 +25,6 @@ MAX_CELLS_PER_BAND = 2**17
 
 #: Changes per metre of uplift at the start: the water is lifted with the sea floor and keeps its thickness.
 CHANGE_PER_UPLIFT = {"depth": -1.0, "eta": 1.0}
-
-#: For fields on faces: offset (rows, columns) of the cell across the face.
-STEP_ACROSS_FACE = {"u": (0, 1), "v": (1, 0)}
 
 
 def row_bands(grid) -> Iterator[np.ndarray]:

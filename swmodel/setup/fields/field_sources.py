@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import ConfigError, UsageError
 from ...ocean.barrier_faces import crest_heights, gate_times
+from ...ocean.constituents import DAY_SECONDS
 from ...ocean.coordinates import points
 from ...ocean.dates import time_units
 from ...ocean.elements import array_of, index_of
@@ -30,6 +31,12 @@ from .start_state import read_state_field
 
 #: Largest distance between a record and a whole step that counts as rounding, in time steps.
 MAX_RECORD_ROUNDING_STEPS = 1e-6
+
+#: The length of the shortest year of all calendars, days.
+MIN_YEAR_DAYS = 360.0
+
+#: For fields on faces: offset (rows, columns) of the cell across the face.
+STEP_ACROSS_FACE = {"u": (0, 1), "v": (1, 0)}
 
 
 class FieldSource:
@@ -170,7 +177,18 @@ class FileSource(FieldSource):
 
     def read(self, rows, columns, record=0, location="", fill=None):
         with self.open_variable(record, location) as variable:
-            return variable.read(rows, columns, fill)
+            values = variable.read(rows, columns, fill)
+        if variable.is_current:
+            return values * depth_at_faces(self.config, location or location_of(self.name), rows, columns)
+        return values
+
+
+def depth_at_faces(config, location: str, rows, columns) -> np.ndarray:
+    """The mean depth of both cells at faces in rows and columns, m; the last ones have their first neighbours again."""
+    source, grid, (north, east) = source_of(config, "depth"), config.grid, STEP_ACROSS_FACE[location]
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    across = (rows + north) % grid.ny, (columns + east) % grid.nx
+    return 0.5 * (source.read(rows, columns) + source.read(*across))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,11 +219,13 @@ class RecordsSource(FileSource):
 
     @cached_property
     def records(self) -> series.VariableRecords:
-        """Its records, checked except for their values."""
+        """Its records, checked except for their values; those of a climatology in all years of the run."""
+        config = self.config
+        years = years_of_run(config) if self.name in config.forcing.climatology else None
         if self.array is not None:
-            return series.records_of_array(self.array, self.config.time, self.text)
+            return series.records_of_array(self.array, config.time, self.text, years)
         stamps = parse_entry(self.text).file_stamps()
-        return series.records_of_entry(self.text, self.variable_at(), self.config.grid, self.config.time, stamps)
+        return series.records_of_entry(self.text, self.variable_at(), config.grid, config.time, stamps, years)
 
     @property
     def label(self):
@@ -270,6 +290,12 @@ def index_in_array(config, name: str) -> tuple[int, ...]:
     if not (index := index_of(name)):
         return ()
     return config.open_boundaries.constituents.index(index[0]), [*PARTS].index(index[1])
+
+
+def years_of_run(config) -> int:
+    """The length of the run in years, rounded up."""
+    days = config.run.days or (config.run.steps or 0) * time_step_of(config) / DAY_SECONDS
+    return math.ceil(days / MIN_YEAR_DAYS)
 
 
 def time_step_of(config) -> float:

@@ -44,6 +44,13 @@ RASTER_ENDINGS = (".asc", ".tif", ".tiff", ".vrt", ".img", ".hgt", ".bil", ".flt
 #: Metadata files of a Zarr group and of its arrays.
 ZARR_GROUP_FILES, ZARR_ARRAY_FILES = ("zarr.json", ".zgroup"), ("zarr.json", ".zarray", ".zattrs")
 
+#: The first bytes of files that people take for NetCDF, and what these are.
+FOREIGN_BEGINNINGS = {
+    b"PK": "it is a ZIP archive; unpack it",
+    b"\x1f\x8b": "it is packed with gzip; unpack it",
+    b"GRIB": "it is GRIB; download it as NetCDF, or convert it",
+}
+
 #: Errors of xarray, netCDF4, zarr and codecs for a damaged file or store.
 READ_ERRORS = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError)
 
@@ -150,7 +157,17 @@ def open_file(path: str, context: str = "", error: type[InputError] = InputError
                 close()
     except UnreadableFileError as fault:
         form = {"zarr": "Zarr", "rioxarray": "a raster"}.get(package, "NetCDF")
-        raise error(f"{context}{path} cannot be read as {form} ({fault})") from None
+        raise error(f"{context}{path} cannot be read as {form} ({what_is_foreign(path) or fault})") from None
+
+
+def what_is_foreign(path: str) -> str:
+    """What a file is by its FOREIGN_BEGINNINGS; empty for others, and for folders."""
+    try:
+        with open(path, "rb") as file:
+            first_bytes = file.read(4)
+    except OSError:
+        return ""
+    return next((words for start, words in FOREIGN_BEGINNINGS.items() if first_bytes.startswith(start)), "")
 
 
 def file_stamp(path: str) -> tuple:

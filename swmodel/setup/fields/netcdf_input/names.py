@@ -10,15 +10,18 @@ from .dataset import CFDataset, is_numeric
 #: Standard names that carry no information.
 UNKNOWN_NAMES = ("", "unknown", "none")
 
-#: Names in files besides those of the keys of [input], in lower case: those of ERA5, GFS, CMIP, Copernicus, NEMO, ROMS.
+#: Names in files besides those of the keys of [input], in lower case: ERA5, GFS, ICON, CMIP, Copernicus, NEMO, ROMS.
 COMMON_NAMES = {
     "depth": ("deptho", "bathymetry", "bathy", "model_bathy", "h"),
     "mask": ("tmask", "mask_rho", "wet"),
     "wind_x": ("tauu", "taux", "tauuo", "avg_iews", "sustr"),
     "wind_y": ("tauv", "tauy", "tauvo", "avg_inss", "svstr"),
-    "u10": ("uas", "u10m", "10u", "ugrd_10maboveground", "uwnd"),
-    "v10": ("vas", "v10m", "10v", "vgrd_10maboveground", "vwnd"),
-    "air_pressure": ("msl", "psl", "mslp", "slp", "prmsl", "prmsl_meansealevel", "mslet_meansealevel"),
+    "u10": ("uas", "u10m", "u_10m", "10u", "ugrd10m", "ugrd_10maboveground", "uwnd"),
+    "v10": ("vas", "v10m", "v_10m", "10v", "vgrd10m", "vgrd_10maboveground", "vwnd"),
+    "air_pressure": (
+        *("msl", "psl", "mslp", "slp", "pmsl", "prmsl", "prmslmsl"),
+        *("prmsl_meansealevel", "mslet_meansealevel"),
+    ),
     "rain": ("pr", "mtpr", "avg_tprate", "prate", "tprate", "precipitation"),
     "evaporation": ("evspsbl",),
     "eta": ("zos", "ssh", "sossheig", "zeta", "adt"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....ocean.elements import array_of, index_of
+from ....ocean.terms.boundary_data import TRANSPORTS
 from .axes import VariableAxes, axes_of_variable
 from .dataset import CFDataset, cf_dataset, is_numeric, open_file, read_values
 from .errors import InputError, log_once
@@ -53,6 +55,7 @@ class GridVariable(NamedTuple):
     `values`: function of an index by dimension; `fixed_index` has the index along dimensions that the grid lacks.
     `factor`: converts to the model's units; negative if upward is positive in the file, downward in the model.
     `context`, `model_variable`: its name in messages, and its Variable.
+    `is_current`: whether values are currents, m s-1, whose product with the depth is the transport of a tide.
     """
 
     values: Callable[[dict], np.ndarray]
@@ -62,6 +65,7 @@ class GridVariable(NamedTuple):
     grid: Any
     context: str
     model_variable: Any
+    is_current: bool = False
 
     @property
     def pole(self) -> tuple[float, float] | None:
@@ -139,9 +143,12 @@ def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariabl
         other_dimensions = {name: size for name, size in variable.sizes.items() if name not in (axes.y, axes.x)}
         index = index_of(model_variable.name)
         fixed_index = choose_record(dataset, other_dimensions, entry.record, context, *index[:1])
-        yield GridVariable(
-            values, fixed_index, axes, unit_factor(variable, model_variable, context), grid, context, model_variable
-        )
+        current_factor = conversion_factor(variable.attrs.get("units", ""), "m s-1")
+        is_current = array_of(model_variable.name) in TRANSPORTS and current_factor is not None
+        if is_current:
+            log_once("the currents of the tide are multiplied by the depth of the grid", logging.INFO)
+        factor = current_factor if is_current else unit_factor(variable, model_variable, context)
+        yield GridVariable(values, fixed_index, axes, factor, grid, context, model_variable, is_current)
 
 
 def read_field(entry_text: str, model_variable, grid, rows, columns, fill=None) -> np.ndarray:

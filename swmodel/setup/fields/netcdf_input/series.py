@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import lru_cache, partial
@@ -10,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ocean.dates import CALENDAR_ALIASES, have_same_days, time_units
+from ....ocean.dates import CALENDAR_ALIASES, have_same_days, start_date, time_units
 from .dataset import open_file
 from .errors import InputError, log_once
 from .input_entry import InputEntry, find_variable, parse_entry
@@ -38,15 +40,23 @@ class VariableRecords(NamedTuple):
 
 
 def join_records(label: str, parts: list[tuple]) -> VariableRecords:
-    """The VariableRecords of parts (seconds, dates, fields), whose times must rise; logs gaps."""
-    seconds, dates, fields = zip(*sorted(parts, key=lambda part: part[0][0]), strict=True)
+    """The VariableRecords of parts (seconds, dates, fields, file), whose times must rise; logs gaps."""
+    seconds, dates, fields, files = zip(*sorted(parts, key=lambda part: part[0][0]), strict=True)
     records = VariableRecords(label, np.concatenate(seconds), (*chain(*dates),), (*chain(*fields),))
     steps, dates = np.diff(records.seconds), records.dates
+    last_numbers = np.cumsum([len(each) for each in seconds]) - 1
+
+    def place(number: int) -> str:
+        """The files on both sides of a step between records of different files, in words."""
+        file = int(np.searchsorted(last_numbers, number))
+        between = len(files) > 1 and number == last_numbers[file]
+        return f" ({os.path.basename(files[file])}, {os.path.basename(files[file + 1])})" if between else ""
+
     for number in np.flatnonzero(steps <= 0)[:1]:
-        raise InputError(f"{label}: times must rise, but {dates[number + 1]} follows {dates[number]}")
+        raise InputError(f"{label}: times must rise, but {dates[number + 1]} follows {dates[number]}{place(number)}")
     for number in np.flatnonzero(steps > MAX_GAP_RATIO * np.median(steps))[:1] if steps.size else ():
         log_once(
-            f"{label}: no record between {dates[number]} and {dates[number + 1]}, but elsewhere every "
+            f"{label}: no record between {dates[number]} and {dates[number + 1]}{place(number)}, but elsewhere every "
             f"{np.median(steps):.10g} s; values are interpolated linearly across the gap"
         )
     return records
@@ -73,8 +83,11 @@ def has_several_times(source: InputEntry, model_variable, stamps) -> bool:
 
 
 @lru_cache(maxsize=64)
-def records_of_entry(text: str, model_variable, grid, time, stamps) -> VariableRecords:
-    """The VariableRecords of an entry, checked except for their values; `stamps` are those of its files."""
+def records_of_entry(text: str, model_variable, grid, time, stamps, years: int | None = None) -> VariableRecords:
+    """The VariableRecords of an entry, checked except for their values; `stamps` are those of its files.
+
+    `years`: None, or that of a climatology, see `repeat_every_year`.
+    """
     source, context = parse_entry(text), f"input.{model_variable.name}"
     if not stamps:
         raise InputError(f"{context}: no file matches {source.path}")
@@ -90,37 +103,71 @@ def records_of_entry(text: str, model_variable, grid, time, stamps) -> VariableR
             _, times = record_times
             name = f"{path}:{source.name or variable.name}"  # source.name may change the sign
             fields = [partial(open_variable, f"{name}@{number}") for number in range(times.count)]
-            parts.append((*seconds_and_dates(times, time, file_context), fields))
+            parts.append((*seconds_and_dates(times, time, file_context, years is not None), fields, path))
             with fields[0](model_variable, grid):
                 pass
-    return join_records(f"{context}: {source.path}", parts)
+    records = join_records(f"{context}: {source.path}", parts)
+    return records if years is None else repeat_every_year(records, time, years)
 
 
-def records_of_array(array, time, context: str) -> VariableRecords:
-    """The VariableRecords of a DataArray, each of which is a `variable_from_array`."""
+def repeat_every_year(records: VariableRecords, time, years: int) -> VariableRecords:
+    """The records of a year in each year, from the one before the start of a run to the one after `years` more.
+
+    Day and month count, whatever the calendar of the file; records of days that a year lacks, such as 29 February, are
+    left out there. InputError: the records cover more than a year.
+    """
+    import cftime
+
+    given = [tuple(map(int, re.findall(r"\d+", date))) for date in records.dates]
+    year = given[0][0]
+    if given[-1] >= (year + 1, *given[0][1:]):
+        raise InputError(
+            f"{records.label}: a climatology has records of one year, but these are {records.dates[0]} to "
+            f"{records.dates[-1]}; leave out others, or the name in forcing.climatology"
+        )
+    first_shift = start_date(time).year - year - 2
+    dates, fields = [], []
+    for shift in range(first_shift, first_shift + years + 4):
+        for (year, *in_year), field in zip(given, records.fields, strict=True):
+            try:
+                dates.append(cftime.datetime(year + shift, *in_year, calendar=time.calendar))
+            except ValueError:  # no such day
+                continue
+            fields.append(field)
+    seconds = np.asarray(cftime.date2num(dates, time_units(time), time.calendar), np.float64)
+    texts = tuple(date.strftime("%Y-%m-%dT%H:%M:%S") for date in dates)
+    return VariableRecords(records.label, seconds, texts, tuple(fields))
+
+
+def records_of_array(array, time, context: str, years: int | None = None) -> VariableRecords:
+    """The VariableRecords of a DataArray, each a `variable_from_array`; for `years` see `records_of_entry`."""
     dimension, times = times_of_array(array, context)
 
     def record(number: int, model_variable, grid):
         return nullcontext(variable_from_array(array.isel({dimension: number}), model_variable, grid, context))
 
     fields = [partial(record, number) for number in range(times.count)]
-    return join_records(context, [(*seconds_and_dates(times, time, context), fields)])
+    records = join_records(context, [(*seconds_and_dates(times, time, context, years is not None), fields, "")])
+    return records if years is None else repeat_every_year(records, time, years)
 
 
-def seconds_and_dates(times: RecordTimes, time, context: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Times of records: s since the start of the run, and dates in words."""
+def seconds_and_dates(
+    times: RecordTimes, time, context: str, is_climatology: bool = False
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Times of records: s since the start of the run, or of year 1 of a climatology, and dates in words."""
     import cftime
 
     if not time.start:
         raise InputError(
             f'{context} has records in time; give the start of the run, as time.start = "{times.date_text(0)}"'
         )
-    if not have_same_days(times.calendar, time.calendar):
+    if not (is_climatology or have_same_days(times.calendar, time.calendar)):
         raise InputError(
             f'{context} has the calendar "{times.calendar}", but the run has {time.calendar}; '
             f'set time.calendar = "{CALENDAR_ALIASES.get(times.calendar, times.calendar)}", or change that of the file'
         )
     if not np.isfinite(times.values).all():
         raise InputError(f"{context}: its times have missing values")
-    seconds = np.asarray(cftime.date2num(times.dates(times.values), time_units(time), times.calendar), np.float64)
+    units = "seconds since 0001-01-01" if is_climatology else time_units(time)
+    seconds = np.asarray(cftime.date2num(times.dates(times.values), units, times.calendar), np.float64)
     return seconds, tuple(map(times.date_text, range(times.count)))

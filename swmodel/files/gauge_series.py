@@ -1,0 +1,331 @@
+"""Observed sea level at a gauge, from the text files in which agencies and people keep it: one table of layouts.
+
+Commas, semicolons, tabs or spaces separate the cells; unless they are commas, numbers may have a decimal comma. A
+byte-order mark, empty lines and any ends of lines are accepted. Times are UTC.
+
+Reference: UHSLC, hourly data in CSV (uhslc.soest.hawaii.edu); NOAA CO-OPS, data API and water levels (tidesandcurrents.
+noaa.gov); NOAA NDBC, DART measurement descriptions (ndbc.noaa.gov/dart_stations).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import UsageError, as_line, translate_os_errors
+from ..setup.fields.netcdf_input.errors import log_once
+from ..setup.fields.netcdf_input.units import conversion_factor
+from ..text_table import DELIMITERS, split_cells
+
+#: Sizes of units that are no multiples of metres by powers of ten, m.
+FOOT = 0.3048
+#: Numbers that stand for missing values in each layout, in its units.
+MISSING_IN_UHSLC, MISSING_IN_DART, MISSING_IN_TABLES = (-32767.0,), (9999.0,), (-32767.0, -9999.0, -999.0, 9999.0)
+#: Only in m and feet are these numbers no levels.
+MIN_FACTOR_OF_MARKS = 0.1
+MISSING_TEXTS = ("", "-", "nan", "null", "na")
+
+#: Names of the columns of a table, in lower case and without units; times must be in one of the ZONES.
+TIME_NAMES = ("time", "datetime", "date_time", "date time", "timestamp", "date")
+LEVEL_NAMES = ("eta", "level", "height", "ssh", "sealevel", "sea_level", "sea level", "water_level", "water level")
+ZONES = ("", "utc", "gmt", "z")
+#: A column with its units: "Water Level (m)", "level [cm]".
+COLUMN_PATTERN = re.compile(r"(?P<name>[^(\[]*?)\s*(?:[(\[]\s*(?P<units>[^)\]]*?)\s*[)\]])?")
+
+DATE_PATTERN = re.compile(
+    r"(?:(?P<year>\d{4})[-/](?P<month>\d\d?)[-/](?P<day>\d\d?)|(?P<first>\d\d?)\.(?P<second>\d\d?)\.(?P<last>\d{4}))"
+    r"(?:[T\s]+(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<seconds>\d\d(?:\.\d+)?))?)?\s*(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)?",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+class GaugeSeries(NamedTuple):
+    """Observed sea level.
+
+    Attributes:
+        layout: the name of the layout of its file.
+        times: datetime64 [n], UTC, or s since the start of a run, ascending.
+        level: m, [n], without missing values.
+        has_own_datum: whether levels are relative to a datum of the gauge, so that only their changes compare.
+    """
+
+    layout: str
+    times: np.ndarray
+    level: np.ndarray
+    has_own_datum: bool
+
+
+class Layout(NamedTuple):
+    """A layout of files.
+
+    Attributes:
+        name: its name in messages, and what its rows contain.
+        is_layout: whether the cells of the first line, in lower case, begin such a file.
+        row_reader: from these cells, a function of the cells of a row that returns time and level, m (NaN: missing).
+        has_header: whether the first line holds no values.
+        has_own_datum: see GaugeSeries.
+    """
+
+    name: str
+    rows: str
+    is_layout: Callable[[Sequence[str]], bool]
+    row_reader: Callable[[Sequence[str]], Callable[[Sequence[str]], tuple]]
+    has_header: bool
+    has_own_datum: bool
+
+
+def read_gauge_series(path) -> GaugeSeries:
+    """The series in a file.
+
+    UsageError: the file has none of LAYOUTS, or a row cannot be read; the message names the row. FilesError: there is
+    no such file.
+    """
+    with translate_os_errors(path, "read"):
+        text = Path(path).read_bytes().decode("utf-8-sig", errors="replace")
+    lines = {f"{path}:{number}": line for number, line in enumerate(text.splitlines(), 1) if line.strip()}
+    layout, header, delimiter = find_layout(lines, path)
+    values = []
+    try:
+        read_row = layout.row_reader(header)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+    for context, line in lines.items():
+        if line.startswith("#"):
+            continue
+        cells = split_row(line, delimiter, context)
+        try:
+            if len(cells) != len(header):
+                raise ValueError(f"has {len(cells)} values, not {len(header)}")
+            values.append(read_row(cells))
+        except ValueError as error:
+            raise UsageError(as_line(f"{context}: {error}; {layout.name} has in each row {layout.rows}")) from None
+    values = sorted((pair for pair in values if np.isfinite(pair[1])), key=lambda pair: pair[0])
+    if not values:
+        raise UsageError(f"{path}: has no values")
+    times, level = zip(*values, strict=True)
+    dtype = "M8[ms]" if isinstance(times[0], datetime) else float
+    return GaugeSeries(layout.name, np.array(times, dtype), np.array(level), layout.has_own_datum)
+
+
+def find_layout(lines: dict[str, str], path) -> tuple[Layout, list[str], str]:
+    """The layout, the cells of the first line in lower case, and the delimiter; takes the header out of the lines.
+
+    The header may be a comment, as in DART. A second line with units, as in ERDDAP, joins the names of the columns.
+    """
+    first_lines = []
+    for context, line in lines.items():
+        first_lines.append(context)
+        delimiter = max(DELIMITERS, key=line.count)
+        delimiter = delimiter if delimiter in line else ""
+        header = [cell.strip('" ').lower() for cell in split_row(line.lstrip("# "), delimiter, context)]
+        layout = next((each for each in LAYOUTS if each.is_layout(header)), None)
+        if layout or not line.startswith("#"):
+            break
+    else:
+        raise UsageError(f"{path}: has no rows")
+    if layout is None:
+        known = "; ".join(f"{each.name}: {each.rows}" for each in LAYOUTS)
+        raise UsageError(as_line(f'{context}: "{line.strip()[:60]}" begins no known series of a gauge ({known})'))
+    if layout.has_header:
+        for each in first_lines:
+            del lines[each]
+        second, units = next(iter(lines.items()), ("", ""))
+        if units.strip('" ').upper().startswith("UTC"):
+            del lines[second]
+            in_row = [unit.lower() for unit in split_row(units, delimiter, second)]
+            header = [f"{name} ({unit})" for name, unit in zip_longest(header, in_row, fillvalue="")]
+    return layout, header, delimiter
+
+
+def split_row(line: str, delimiter: str, context: str) -> list[str]:
+    """The cells of a line, separated by `delimiter`, or by spaces if it is empty."""
+    return split_cells(line, delimiter, context) if delimiter else line.split()
+
+
+def parse_level(text: str, missing: Sequence[float] = (), factor: float = 1.0) -> float:
+    """A level in m; NaN for missing ones. ValueError: the text is not a number."""
+    if text.lower() in MISSING_TEXTS:
+        return np.nan
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f'"{text}" is not a number') from None
+    return np.nan if value in missing or not np.isfinite(value) else value * factor
+
+
+def parse_time(text: str) -> datetime:
+    """A date and time, converted to UTC. ValueError: other texts, also those in which month and day may be meant."""
+    match = DATE_PATTERN.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f'"{text}" is not a time such as 2020-03-01 06:00 or 01.03.2020 06:00')
+    date = (
+        (match["year"], match["month"], match["day"])
+        if match["year"]
+        else (match["last"], match["second"], match["first"])
+    )
+    time = make_time(*map(int, date), int(match["hour"] or 0), int(match["minute"] or 0))
+    time += timedelta(seconds=float(match["seconds"] or 0))
+    if zone := re.fullmatch(r"([+-])(\d\d):?(\d\d)", match["zone"] or ""):
+        offset = timedelta(hours=int(zone[2]), minutes=int(zone[3]))
+        return time - offset if zone[1] == "+" else time + offset
+    return time
+
+
+def make_time(*parts: int) -> datetime:
+    """The time of year, month, day, hour, ... ValueError: there is no such time."""
+    try:
+        return datetime(*parts)
+    except ValueError as error:
+        raise ValueError(f"{'-'.join(map(str, parts[:3]))} {':'.join(map(str, parts[3:]))}: {error}") from None
+
+
+def whole_numbers(cells: Sequence[str]) -> list[int]:
+    """ValueError: a cell is not a whole number."""
+    for cell in cells:
+        if not re.fullmatch(r"\d+(\.0*)?", cell.strip()):
+            raise ValueError(f'"{cell}" is not a whole number')
+    return [int(float(cell)) for cell in cells]
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def uhslc_reader(header: Sequence[str]):
+    def read(cells):
+        return make_time(*whole_numbers(cells[:4])), parse_level(cells[4], MISSING_IN_UHSLC, 1e-3)
+
+    return read
+
+
+def seconds_reader(header: Sequence[str]):
+    def read(cells):
+        if not np.isfinite(seconds := float(cells[0])):
+            raise ValueError(f'"{cells[0]}" is not a time')
+        return seconds, parse_level(cells[1], MISSING_IN_TABLES)
+
+    return read
+
+
+def dart_reader(header: Sequence[str]):
+    def read(cells):
+        return make_time(*whole_numbers(cells[:6])), parse_level(cells[7], MISSING_IN_DART)
+
+    return read
+
+
+def page_reader(header: Sequence[str]):
+    """Rows of the pages of CO-OPS: the verified level or, without one, the preliminary one."""
+    date, clock = header.index("date"), next(n for n, name in enumerate(header) if name.startswith("time"))
+    check_zone(header[clock])
+    columns = [header.index(name) for word in ("verified", "preliminary") for name in header if name.startswith(word)]
+    factors = [unit_factor(header[column]) for column in columns]
+
+    def read(cells):
+        levels = [parse_level(cells[n], MISSING_IN_TABLES, factor) for n, factor in zip(columns, factors, strict=True)]
+        return parse_time(f"{cells[date]} {cells[clock]}"), next(filter(np.isfinite, levels), np.nan)
+
+    return read
+
+
+def service_reader(header: Sequence[str]):
+    """Rows of the service of CO-OPS, which does not write the units and the time zone that were asked for."""
+    log_once(
+        "the service of CO-OPS writes neither units nor time zone: m and GMT are assumed (units=metric, time_zone=gmt)"
+    )
+    time, level = header.index("date time"), header.index("water level")
+    return lambda cells: (parse_time(cells[time]), parse_level(cells[level], MISSING_IN_TABLES))
+
+
+def table_reader(header: Sequence[str]):
+    """Rows of a table with a column of times, or of dates and of times, and one of levels."""
+    names = [split_column(cell)[0] for cell in header]
+    level = next(n for n, name in enumerate(names) if name in LEVEL_NAMES)
+    factor = unit_factor(header[level])
+    missing = MISSING_IN_TABLES if factor > MIN_FACTOR_OF_MARKS else MISSING_IN_UHSLC
+    time = [names.index(name) for name in ("date", "time")] if {"date", "time"} <= {*names} else []
+    time = time or [next(n for n, name in enumerate(names) if name in TIME_NAMES)]
+    check_zone(header[time[-1]])
+
+    def read(cells):
+        return parse_time(" ".join(cells[n] for n in time)), parse_level(cells[level], missing, factor)
+
+    return read
+
+
+def split_column(column: str) -> tuple[str, str]:
+    """The name and the units of a column: "level (m)" is ("level", "m"); "" for no units."""
+    match = COLUMN_PATTERN.fullmatch(column)
+    return (match["name"], match["units"] or "") if match else (column, "")
+
+
+def check_zone(column: str) -> None:
+    """ValueError: the name of a column of times has another zone than UTC."""
+    if split_column(column)[1].lower() not in ZONES:
+        raise ValueError(f'the column "{column}" must be in UTC or GMT')
+
+
+def unit_factor(column: str) -> float:
+    """The factor of the units in the name of a column to m, which are m if it names none. ValueError: others."""
+    units = split_column(column)[1] or "m"
+    factor = FOOT if units in ("ft", "feet") else conversion_factor(units, "m")
+    if factor is None:
+        raise ValueError(f'"{column}" is not in m, cm, mm or ft')
+    return factor
+
+
+def is_table(header: Sequence[str]) -> bool:
+    names = {split_column(cell)[0] for cell in header}
+    return bool(names & {*TIME_NAMES} and names & {*LEVEL_NAMES})
+
+
+def is_uhslc(header: Sequence[str]) -> bool:
+    return len(header) == 5 and all(map(is_number, header)) and re.fullmatch(r"(1[89]|20)\d\d", header[0]) is not None
+
+
+def is_dart(header: Sequence[str]) -> bool:
+    return header[1:] == ["mm", "dd", "hh", "mm", "ss", "t", "height"] and header[0] in ("yy", "yyyy")
+
+
+#: The name of the layout of people's own tables.
+TABLE = "a table"
+#: The layouts; the first that fits is used.
+LAYOUTS = (
+    Layout("UHSLC", "year, month, day, hour and level in mm", is_uhslc, uhslc_reader, False, True),
+    Layout("DART", "YY MM DD hh mm ss T HEIGHT in m", is_dart, dart_reader, True, True),
+    Layout(
+        "CO-OPS",
+        "Date Time and Water Level",
+        lambda header: {"date time", "water level"} <= {*header},
+        service_reader,
+        True,
+        True,
+    ),
+    Layout(
+        "a page of CO-OPS",
+        "Date, Time (GMT) and Verified (m)",
+        lambda header: "date" in header and any(name.startswith(("verified", "preliminary")) for name in header),
+        page_reader,
+        True,
+        True,
+    ),
+    Layout(
+        "two columns",
+        "s since the start of the run and level in m",
+        lambda header: len(header) == 2 and all(map(is_number, header)),
+        seconds_reader,
+        False,
+        False,
+    ),
+    Layout(TABLE, "time and level", is_table, table_reader, True, False),
+)

@@ -1,0 +1,146 @@
+"""Weather as centres deliver it: monthly files of CDS, names of GFS and ICON, and climatologies."""
+
+import cftime
+import netCDF4
+import numpy as np
+import pytest
+
+from swmodel import Case, load
+from swmodel.config import ConfigError
+from swmodel.model.validate import check_config
+from swmodel.setup.fields import source_of
+from swmodel.setup.fields.netcdf_input import InputError
+from swmodel.setup.fields.varying import value_at
+
+LAT, LON = np.arange(56, 47.0, -1), np.arange(-2, 7.0)
+CELLS = np.arange(6)
+OPTIONS = {
+    "grid.kind": "latlon", "grid.nx": 6, "grid.ny": 6, "grid.west": 0.0, "grid.south": 50.0, "grid.dlon": 0.5,
+    "grid.dlat": 0.5, "grid.periodic_x": False, "physics.depth": 50.0, "time.dt": 600.0, "time.start": "2020-01-30",
+}  # fmt: skip
+STEPS_PER_HOUR = 6
+
+
+def smooth_wind(hours, lat=LAT, lon=LON):
+    return 5 + 0.1 * np.asarray(hours)[..., None, None] + 0.1 * lat[:, None] + 0.2 * lon
+
+
+def wind_on_grid(hours):
+    return smooth_wind(hours, 50.25 + 0.5 * CELLS, 0.25 + 0.5 * CELLS)
+
+
+def write_cds(path, hours, names=("u10", "v10")):
+    """A file of CDS: hours since 30 January 2020, rows southward, `number`, `expver`, packed by its own extremes."""
+    with netCDF4.Dataset(path, "w") as data:
+        for name, values, attributes in (
+            (
+                "valid_time",
+                1580342400 + 3600 * np.asarray(hours),
+                {"units": "seconds since 1970-01-01", "standard_name": "time"},
+            ),
+            ("latitude", LAT, {"units": "degrees_north", "stored_direction": "decreasing"}),
+            ("longitude", LON, {"units": "degrees_east"}),
+        ):
+            data.createDimension(name, len(values))
+            data.createVariable(name, values.dtype, (name,))[:] = values
+            data[name].setncatts(attributes)
+        data.createVariable("number", "i8", ()).setncatts({"units": "1", "standard_name": "realization"})
+        data.createVariable("expver", str, ("valid_time",))[:] = np.array(["0001"] * len(hours), object)
+        wind = smooth_wind(hours)
+        for name in names:
+            variable = data.createVariable(name, "i2", ("valid_time", "latitude", "longitude"), fill_value=-32767)
+            variable.setncatts({"units": "m s**-1", "standard_name": "unknown", "scale_factor": np.ptp(wind) / 6e4})
+            variable.setncatts(
+                {"add_offset": wind.mean(), "coordinates": "number valid_time latitude longitude expver"}
+            )
+            variable[:] = wind
+    return np.ptp(wind) / 6e4
+
+
+@pytest.mark.fault("files with other packing join with a step")
+def test_packed_monthly_files_of_cds_join_without_a_step(tmp_path):
+    """Values on both sides of the change of file, and between, are those of the smooth wind to half a quantum."""
+    quanta = [write_cds(tmp_path / f"era5_{month}.nc", hours) for month, hours in ((1, range(48)), (2, range(48, 120)))]
+    assert quanta[0] != quanta[1]
+    config = load(
+        Case, OPTIONS | {"input.u10": str(tmp_path / "era5_*.nc"), "input.v10": str(tmp_path / "era5_*.nc")}, {}
+    )
+    for hours in (0, 47, 47.5, 48, 49, 118):
+        found = value_at(config, "u10", hours * STEPS_PER_HOUR, CELLS, CELLS)
+        np.testing.assert_allclose(found, wind_on_grid(hours), rtol=0, atol=0.51 * max(quanta) + 1e-5)
+
+
+def test_files_that_overlap_or_leave_a_gap_are_named(tmp_path, caplog):
+    write_cds(tmp_path / "a.nc", range(48))
+    options = OPTIONS | {"input.u10": str(tmp_path / "*.nc"), "input.v10": str(tmp_path / "*.nc")}
+    write_cds(tmp_path / "b.nc", range(60, 90))
+    assert len(source_of(load(Case, options, {}), "u10").records.dates) == 78
+    assert "2020-01-31T23:00:00 and 2020-02-01T12:00:00 (a.nc, b.nc)" in caplog.text
+    write_cds(tmp_path / "b.nc", range(47, 90))
+    with pytest.raises(InputError, match=r"2020-01-31T23:00:00 follows 2020-01-31T23:00:00 \(a.nc, b.nc\)"):
+        _ = source_of(load(Case, options, {}), "u10").records
+
+
+@pytest.mark.parametrize("names", [("ugrd10m", "vgrd10m"), ("u_10m", "v_10m"), ("U_10M", "V_10M"), ("10u", "10v")])
+def test_names_of_gfs_and_icon_are_found(tmp_path, names):
+    write_cds(tmp_path / "wind.nc", range(3), names)
+    config = load(Case, OPTIONS | dict.fromkeys(("input.u10", "input.v10"), str(tmp_path / "wind.nc")), {})
+    np.testing.assert_allclose(value_at(config, "v10", 6, CELLS, CELLS), wind_on_grid(1), atol=1e-3)
+
+
+@pytest.mark.parametrize(("start", "word"), [(b"PK\x03\x04", "ZIP"), (b"GRIB", "GRIB"), (b"\x1f\x8b", "gzip")])
+def test_archives_and_grib_are_called_by_their_names(tmp_path, start, word):
+    (tmp_path / "wind.nc").write_bytes(start + bytes(100))
+    config = load(Case, OPTIONS | {"input.u10": str(tmp_path / "wind.nc:u10")}, {})
+    with pytest.raises(InputError, match=f"wind.nc .*{word}"):
+        source_of(config, "u10").check()
+
+
+def write_climatology(path, months=12, year=2001, calendar="standard"):
+    """Wind stresses of the 15th of each month, with the number of the month as value, 0.01 Pa."""
+    dates = [cftime.datetime(year + n // 12, n % 12 + 1, 15, calendar=calendar) for n in range(months)]
+    units = f"days since {year:04d}-01-01"
+    with netCDF4.Dataset(path, "w") as data:
+        for name, values, unit in (
+            ("time", cftime.date2num(dates, units, calendar), units),
+            ("lat", LAT, "degrees_north"),
+            ("lon", LON, "degrees_east"),
+        ):
+            data.createDimension(name, len(values))
+            data.createVariable(name, "f8", (name,))[:] = values
+            data[name].units = unit
+        data["time"].calendar = calendar
+        stress = 0.01 * (np.arange(months) % 12 + 1)
+        data.createVariable("wind_x", "f8", ("time", "lat", "lon"))[:] = stress[:, None, None] + np.zeros((9, 9))
+        data["wind_x"].units = "Pa"
+    return str(path)
+
+
+@pytest.mark.fault("a climatology ends after a year, jumps from December to January, or shifts with its calendar")
+@pytest.mark.parametrize(("year", "calendar"), [(2001, "standard"), (1, "standard"), (1, "noleap"), (1, "360_day")])
+def test_climatology_repeats_in_every_year(tmp_path, year, calendar):
+    """Three years from December on: each 15th has the value of its month; between December and January it is linear."""
+    path = write_climatology(tmp_path / "stress.nc", year=year, calendar=calendar)
+    options = OPTIONS | {
+        "time.start": "2019-12-15",
+        "run.days": 1100,
+        "forcing.climatology": ["wind_x"],
+        "input.wind_x": path,
+    }
+    config = check_config(load(Case, options, {}))
+    steps_per_day = 86400 / config.time.dt
+    for date, value in (("2019-12-15", 0.12), ("2020-01-15", 0.01), ("2021-12-15", 0.12), ("2022-12-15", 0.12)):
+        days = (np.datetime64(date) - np.datetime64("2019-12-15")).astype(int)
+        np.testing.assert_allclose(value_at(config, "wind_x", days * steps_per_day, CELLS, CELLS), value, rtol=1e-12)
+    np.testing.assert_allclose(value_at(config, "wind_x", 15.5 * steps_per_day, CELLS, CELLS), 0.065, rtol=1e-12)
+
+
+def test_climatology_without_records_or_of_more_than_a_year_is_refused(tmp_path):
+    path = write_climatology(tmp_path / "stress.nc", months=13)
+    for given, words in (
+        ({"input.wind_x": path, "forcing.climatology": ["wind_x"]}, "2001-01-15.*2002-01-15.*forcing.climatology"),
+        ({"forcing.climatology": ["wind_x"]}, "wind_x.*no records"),
+        ({"forcing.climatology": ["wnd_x"]}, "wnd_x.*no records"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            check_config(load(Case, OPTIONS | {"run.days": 2} | given, {}))
