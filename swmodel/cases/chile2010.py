@@ -24,18 +24,23 @@ low. At a fifth of a degree and finer the crest is a fifth to a quarter too low,
 it is right: one fault with uniform slip makes a broader wave than the earthquake did.
 """
 
+import hashlib
 import logging
 import math
+import os
 from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from ..config.options.case import Case, option
-from ..errors import ConfigError
-from ..forcing.okada import Fault, displacement
-from ..ocean.coordinates import azimuthal_projection, distances_between, edges, to_grid_axes
+from ..errors import ConfigError, UsageError
+from ..forcing import fault_files
+from ..forcing.earthquake import Earthquake
+from ..forcing.finite_fault import Subfaults
+from ..ocean.coordinates import distances_between, edges, to_grid_axes
 from ..ocean.depth_table import DepthTable
+from ..setup.fields import evaluate_unfilled, source_of
 from ..setup.fields.netcdf_input.errors import log_once
 
 #: Depths in m, 0 on land, at half a degree from 120 W 60 S to 66.5 W 4.5 N: those of `swmodel grid` with
@@ -67,6 +72,12 @@ class Chile2010(Case):
     top_lon: float = option(-72.668, "degrees", "longitude of the middle of the upper edge", ge=-360, le=360)
     top_lat: float = option(-35.826, "degrees", "latitude of the middle of the upper edge", ge=-90, le=90)
     top_depth: float = option(35e3, "m", "depth of the upper edge", ge=0, le=700e3)
+    faults: str = option("", "file", "subfaults in place of this fault: a table, or a param or fsp file")
+    faults_sha256: str = option("", "", "SHA-256 of that file, recorded by runs; a changed file is an error")
+    kinematic: bool = option(True, "", "subfaults slip when and as long as their file says; false: at the start")
+    rupture_interval: float = option(10.0, "s", "time between uplifts of a rupture, at least a time step", gt=0)
+    horizontal_motion: bool = option(False, "", "horizontal motion of slopes adds to the uplift")
+    kajiura: bool = option(False, "", "the water smooths the uplift by the filter of Kajiura (1963)")
 
     kinds = ("latlon",)
 
@@ -85,14 +96,33 @@ class Chile2010(Case):
     def mask(self, config, at):
         return load_relief().mask(*relief_row_and_column(at))
 
+    def for_record(self):
+        """The case with the SHA-256 of the file of its subfaults, so that a run can continue only with this file."""
+        return self.model_copy(update={"faults_sha256": file_sha256(self)}) if self.faults else self
+
     def uplift(self, config, at):
         """The vertical displacement of the sea floor, m."""
-        self.check_fault(config.grid)
-        return compute_uplift(self, config.grid, HashablePoints(at))
+        return compute_uplift(earthquake_of(self, config), HashablePoints(at), -1)
+
+    def uplift_times(self, config):
+        earthquake = earthquake_of(self, config) if self.faults else None
+        return earthquake.times if earthquake and earthquake.moves_in_time else ()
+
+    def uplift_at(self, config, at, t):
+        earthquake = earthquake_of(self, config)
+        return compute_uplift(earthquake, HashablePoints(at), earthquake.times.index(t))
+
+    def subfaults(self) -> Subfaults:
+        """The subfaults of the file, or the one fault of the options."""
+        if self.faults:
+            return read_faults(self, modification_time(self))
+        place = self.top_lon, self.top_lat, 0.0, self.top_depth
+        plane = self.strike, self.dip, self.rake, self.slip, self.length, self.width
+        return Subfaults(*(np.array([value]) for value in (*place, *plane, 0.0, 0.0, 0.0)))
 
     def moment(self) -> float:
         """The seismic moment, rigidity times area times slip, N m."""
-        return RIGIDITY * self.length * self.width * abs(self.slip)
+        return RIGIDITY * self.subfaults().area_times_slip()
 
     def check_fault(self, grid):
         """Log moment, magnitude and doubts about width and depth. ConfigError: the depth is in km, or the fault far."""
@@ -110,16 +140,92 @@ class Chile2010(Case):
                         "latitude exchanged, or is a sign missing?"
                     ]
                 )
-            magnitude = (math.log10(self.moment()) - 9.1) / 1.5
             size = f"{self.slip:g} m on {self.length / 1e3:g} km x {self.width / 1e3:g} km"
-            moment_text = f"a moment of {self.moment():.3g} N m, magnitude {magnitude:.1f}"
-            log_once(f"the slip of {size} has {moment_text}", logging.INFO)
+            log_once(f"the slip of {size} has {self.moment_text()}", logging.INFO)
         cell = grid.radius * math.radians(max(grid.dlon * math.cos(math.radians(self.top_lat)), grid.dlat))
         if (width_on_map := self.width * math.cos(math.radians(self.dip))) < MIN_FAULT_CELLS * cell:
             log_once(
                 f"the cells of {cell / 1e3:.3g} km are too coarse for a fault whose horizontal width is "
                 f"{width_on_map / 1e3:.3g} km"
             )
+
+    def check_subfaults(self, grid):
+        """Log number, moment and magnitude of the subfaults. ConfigError: all of them are far from the grid."""
+        faults = self.subfaults()
+        if not faults.slip.any():
+            return
+        reach = MAX_FAULT_DISTANCE * (faults.length + faults.width + faults.top_depth)
+        distance = [distance_from_grid(grid, lon, lat) for lon, lat in zip(faults.lon, faults.lat, strict=True)]
+        if (np.array(distance) > reach).all():
+            raise ConfigError(
+                [
+                    f"case.faults: {self.faults}: its subfaults are {min(distance) / 1e3:.0f} km or more away from the "
+                    "grid, too far to move the sea there; are longitude and latitude exchanged, or is a sign missing?"
+                ]
+            )
+        time = f", in {faults.end:.3g} s" if self.kinematic and faults.end else ""
+        log_once(f"case.faults: {faults.count} subfaults with {self.moment_text()}{time}", logging.INFO)
+
+    def moment_text(self) -> str:
+        """The moment and the magnitude, in words."""
+        moment = self.moment()
+        return f"a moment of {moment:.3g} N m, magnitude {(math.log10(moment) - 9.1) / 1.5:.1f}"
+
+
+def modification_time(case: Chile2010) -> float:
+    return os.path.getmtime(case.faults) if os.path.exists(case.faults) else 0.0
+
+
+@lru_cache(maxsize=4)
+def read_faults(case: Chile2010, modified_time: float) -> Subfaults:
+    """The subfaults in the file of a case. ConfigError: it cannot be read, or has changed since the run began."""
+    try:
+        faults = fault_files.read_faults(case.faults)
+    except UsageError as error:
+        raise ConfigError([f"case.faults: {error}"]) from None
+    if case.faults_sha256 and case.faults_sha256 != file_sha256(case):
+        raise ConfigError([f"case.faults: {case.faults} differs from the file with which the run began"])
+    return faults
+
+
+def file_sha256(case: Chile2010) -> str:
+    """The SHA-256 of the file of the subfaults, as hexadecimal digits."""
+    return hashlib.sha256(Path(case.faults).read_bytes()).hexdigest()
+
+
+class HashableDepth:
+    """The depth before the earthquake, m, NaN where unknown; those of equal sources are equal in a cache."""
+
+    def __init__(self, config):
+        self.config = config
+        self.key = config.input.depth, config.physics.depth, config.python._sources.get("depth")
+
+    def __call__(self, rows, columns):
+        return evaluate_unfilled(self.config, "depth", rows, columns, source=source_of(self.config, "depth"))
+
+    def __eq__(self, other):
+        return self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+
+def earthquake_of(case: Chile2010, config) -> Earthquake:
+    """The Earthquake of a case. ConfigError: see `check_fault` and `check_subfaults`."""
+    if not case.faults:
+        case.check_fault(config.grid)
+    dt = config.time.dt or case.rupture_interval
+    # Whole steps, so that the floor is known at each step.
+    interval = dt * max(1, round(case.rupture_interval / dt)) if case.kinematic else 0.0
+    return make_earthquake(case, config.grid, HashableDepth(config), modification_time(case), interval)
+
+
+@lru_cache(maxsize=4)
+def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: float, interval: float) -> Earthquake:
+    """As `earthquake_of`; kept, with its sums of subfaults."""
+    if case.faults:
+        case.check_subfaults(grid)
+    return Earthquake(case.subfaults(), grid, depth, interval, case.horizontal_motion, case.kajiura)
 
 
 def distance_from_grid(grid, lon: float, lat: float) -> float:
@@ -146,21 +252,9 @@ class HashablePoints:
 
 
 @lru_cache(maxsize=8)
-def compute_uplift(case: Chile2010, grid, points: HashablePoints) -> np.ndarray:
+def compute_uplift(earthquake: Earthquake, points: HashablePoints, number: int) -> np.ndarray:
     """The vertical displacement of the sea floor, m; cached, because each point takes microseconds."""
-    east, north = azimuthal_projection(grid, (case.top_lon, case.top_lat), points.at)
-    strike, dip, rake = np.radians((case.strike, case.dip, case.rake))
-    along = np.sin(strike) * east + np.cos(strike) * north
-    right = np.cos(strike) * east - np.sin(strike) * north
-    fault = Fault(
-        depth=case.top_depth + case.width * np.sin(dip),
-        dip=dip,
-        length=case.length,
-        width=case.width,
-        strike_slip=case.slip * np.cos(rake),
-        dip_slip=case.slip * np.sin(rake),
-    )
-    return displacement(fault, along + case.length / 2, case.width * np.cos(dip) - right)[2]
+    return earthquake.uplift(points.at.j[:, 0], points.at.i[0], number)
 
 
 @cache

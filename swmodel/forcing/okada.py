@@ -37,20 +37,24 @@ class Fault(NamedTuple):
     opening: float = 0.0  # m
 
 
-def displacement(fault: Fault, x, y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Displacement of the surface at (x, y), m: along x, along y and upwards, arrays of the shape of x and y."""
+def displacement(fault: Fault, x, y, is_vertical: bool = False) -> tuple[np.ndarray, ...]:
+    """Displacement of the surface at (x, y), m: along x, along y and upwards, arrays of the shape of x and y.
+
+    The values of a Fault may be arrays that broadcast with x and y. With `is_vertical` only the upward displacement is
+    computed, with the same bits, and returned as a tuple of one.
+    """
     x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     p, q = y * cosine + fault.depth * sine, y * sine - fault.depth * cosine
     corners = ((x, p, 1), (x, p - fault.width, -1), (x - fault.length, p, -1), (x - fault.length, p - fault.width, 1))
-    components = np.zeros((3, *x.shape))
+    components = np.zeros((1 if is_vertical else 3, *x.shape))
     for xi, eta, sign in corners:
-        components += sign * corner_integrals(fault, xi, eta, q)
+        components += sign * corner_integrals(fault, xi, eta, q, is_vertical)
     return tuple(components / (2 * np.pi))
 
 
-def corner_integrals(fault: Fault, xi, eta, q) -> np.ndarray:
-    """The indefinite integrals of the three components at a corner, times 2 pi, [3, ...]."""
+def corner_integrals(fault: Fault, xi, eta, q, is_vertical: bool) -> np.ndarray:
+    """The indefinite integrals of the components at a corner, times 2 pi, [1 or 3, ...]."""
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     R = np.sqrt(xi**2 + eta**2 + q**2)
     y, d = eta * cosine + q * sine, eta * sine - q * cosine
@@ -60,23 +64,23 @@ def corner_integrals(fault: Fault, xi, eta, q) -> np.ndarray:
         for each, rest in ((eta, xi**2 + q**2), (xi, eta**2 + q**2))
     )
     angle = np.arctan2(xi * eta * np.sign(q), np.abs(q) * R) * (q != 0)
-    I1, I2, I3, I4, I5 = i1_to_i5(fault, xi, eta, q)
-    strike_slip = (
-        xi * q / R * per_eta + angle + I1 * sine,
-        q * cosine / R + q * q / R * per_eta * sine + I2 * sine,
-        q * sine / R - q * q / R * per_eta * cosine + I4 * sine,
-    )
-    dip_slip = (
-        q / R - I3 * sine * cosine,
-        y * q / R * per_xi + cosine * angle - I1 * sine * cosine,
-        d * q / R * per_xi + sine * angle - I5 * sine * cosine,
-    )
     aside = xi * q / R * per_eta - angle
-    opening = (
-        q * q / R * per_eta - I3 * sine**2,
-        -d * q / R * per_xi - sine * aside - I1 * sine**2,
-        y * q / R * per_xi + cosine * aside - I5 * sine**2,
-    )
+    I1, I2, I3, I4, I5 = i1_to_i5(fault, xi, eta, q, is_vertical)
+    strike_slip = [q * sine / R - q * q / R * per_eta * cosine + I4 * sine]
+    dip_slip = [d * q / R * per_xi + sine * angle - I5 * sine * cosine]
+    opening = [y * q / R * per_xi + cosine * aside - I5 * sine**2]
+    if not is_vertical:
+        strike_slip = [
+            xi * q / R * per_eta + angle + I1 * sine,
+            q * cosine / R + q * q / R * per_eta * sine + I2 * sine,
+            *strike_slip,
+        ]
+        dip_slip = [
+            q / R - I3 * sine * cosine,
+            y * q / R * per_xi + cosine * angle - I1 * sine * cosine,
+            *dip_slip,
+        ]
+        opening = [q * q / R * per_eta - I3 * sine**2, -d * q / R * per_xi - sine * aside - I1 * sine**2, *opening]
     return (
         fault.opening * np.stack(opening)
         - fault.strike_slip * np.stack(strike_slip)
@@ -84,8 +88,8 @@ def corner_integrals(fault: Fault, xi, eta, q) -> np.ndarray:
     )
 
 
-def i1_to_i5(fault: Fault, xi, eta, q) -> tuple:
-    """I1 to I5 of equations 28 and 29, except for functions of xi and q.
+def i1_to_i5(fault: Fault, xi, eta, q, is_vertical: bool) -> tuple:
+    """I1 to I5 of equations 28 and 29, except for functions of xi and q; the first three are 0 if `is_vertical`.
 
     A negative dip uses the positive one at -eta: ln(R + eta) and -ln(R - eta) differ by ln(xi² + q²).
     """
@@ -99,16 +103,19 @@ def i1_to_i5(fault: Fault, xi, eta, q) -> tuple:
     # (R + d) / (R + eta) = 1 + z
     slope = (q + eta * cosine / (1 + sine)) * per
     z = -cosine * slope
-    remainder = logarithm_remainder(z)
-    I4 = MEDIUM_CONSTANT * (cosine / (1 + sine) * log - slope * (1 + z * remainder))
-    I3 = eta / (R + d) + sine * (q * slope / (R + d) - eta * per / (1 + sine) + remainder * slope**2) - log / (1 + sine)
-    I3 = sign * MEDIUM_CONSTANT * I3
+    log_remainder = logarithm_remainder(z)
+    I4 = MEDIUM_CONSTANT * (cosine / (1 + sine) * log - slope * (1 + z * log_remainder))
     # k = tan(a / 2) of the angle a with eta = R sin(a); X m = 1 - k. The angle of I5 is taken from that at k = 1.
     k, m = eta / (R + X), (1 + X * per) / (R + X)
-    F, H = (1 + k) * (1 + sine) - cosine * q * m, 1 + k * k + 2 * k * sine - (1 + k) * cosine * q * m
+    F = (1 + k) * (1 + sine) - cosine * q * m
     t = xi * m / F
     remainder = arctangent_remainder(cosine * t)
     I5 = -sign * 2 * MEDIUM_CONSTANT * t * (1 + (cosine * t) ** 2 * remainder)
+    if is_vertical:
+        return 0.0, 0.0, 0.0, I4, I5
+    I3 = q * slope / (R + d) - eta * per / (1 + sine) + log_remainder * slope**2
+    I3 = sign * MEDIUM_CONSTANT * (eta / (R + d) + sine * I3 - log / (1 + sine))
+    H = 1 + k * k + 2 * k * sine - (1 + k) * cosine * q * m
     I1 = cosine * ((X * m) ** 2 / (1 + sine) + 4 * k) + q * m * (1 + k) * (2 * sine - 1)
     I1 = MEDIUM_CONSTANT * (2 * sine * cosine * t**3 * remainder - t * I1 / H)
     return I1, -sign * MEDIUM_CONSTANT * log - I3, I3, I4, I5

@@ -23,9 +23,11 @@ from ..ocean.patch import Patch
 from ..ocean.spectra import SpectralDomain, compute_spectra
 from ..ocean.state import Carry, State
 from ..ocean.table import FORCING
+from ..ocean.terms.bed_motion import has_moving_floor, moving_grid
 from ..ocean.timestep import ForwardBackwardInputs
 from ..parallel.transport.halo import make_add_halo
 from ..parallel.transport.programs import cached_jit
+from ..setup.fields.varying import VaryingCoefficients
 
 
 def as_padded_patches(state: State, width: int) -> State:
@@ -41,6 +43,8 @@ class PresentState:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        has_floor = has_moving_floor(model.scheme)
+        self._floor = VaryingCoefficients(model.config, ("uplift",), model.setup.dtype) if has_floor else None
         self._pad = cached_jit(make_add_halo, model.scheme.halo_width, cast(Hashable, model.transport))
         self.clear()
 
@@ -92,9 +96,18 @@ class PresentState:
         return flows
 
     def _params_of_blocks(self) -> list[dict]:
-        """The Params of each block of this process, NumPy arrays in Patches."""
+        """The Params of each block of this process, NumPy arrays in Patches.
+
+        The model holds the records of its last step; the present floor may be between later ones.
+        """
         model, margin = self._model, self._model.scheme.margin
-        return [as_patches(each, margin) for each in model.transport.get_blocks(model.params, margin)]
+        params = model.transport.get_blocks(model.params, margin)
+        if self._floor:
+            present = (
+                model.setup.varying_params(self._floor, block, margin, model.step) for block in model.transport.blocks
+            )
+            params = [each | floor for each, floor in zip(params, present, strict=True)]
+        return [as_patches(each, margin) for each in params]
 
     def _closed_blocks(self) -> list[tuple]:
         """As `blocks`, but without velocity through open boundaries."""
@@ -102,10 +115,15 @@ class PresentState:
             model, transport = self._model, self._model.transport
             width, margin = model.scheme.halo_width, model.scheme.margin
             states = transport.get_blocks(self._pad(model.carry.state), width)
-            parts = zip(states, transport.get_blocks(model.grid, margin), transport.blocks, strict=True)
-            self._blocks = [
-                (as_padded_patches(state, width), as_patches(grid, margin), block.shape) for state, grid, block in parts
-            ]
+            grids = [as_patches(grid, margin) for grid in transport.get_blocks(model.grid, margin)]
+            if self._floor:
+                step = np.full((1, 1), model.step, np.int32)
+                grids = [
+                    moving_grid(grid, params, model.scheme, step)
+                    for grid, params in zip(grids, self._params_of_blocks(), strict=True)
+                ]
+            parts = zip(states, grids, transport.blocks, strict=True)
+            self._blocks = [(as_padded_patches(state, width), grid, block.shape) for state, grid, block in parts]
         return self._blocks
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:

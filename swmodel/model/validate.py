@@ -321,9 +321,11 @@ def require_length(config: Config) -> None:
 
 
 def require_derivatives(config: Config) -> None:
-    """Raise UsageError if the executor of a configuration has no derivatives."""
+    """Raise UsageError if the executor of a configuration has no derivatives, or the sea floor moves in time."""
     if config.run.executor == "reference":
         raise UsageError("executor reference has no derivatives; choose native or xla")
+    if varies_in_time(config, "uplift"):
+        raise UsageError("uplift: derivatives and assimilation need a sea floor that does not move in time")
     require_equal_steps(config)
 
 

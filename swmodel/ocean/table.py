@@ -15,9 +15,6 @@ CORE_VARIABLES = (
     *DERIVED.values(),
     Variable("depth", "centre", "m", "sea_floor_depth_below_geoid", "resting depth", **DEPTH),
     Variable(
-        "uplift", "centre", "m", "", "uplift of the sea floor at the start", dimension=(0, 1, 0, 0), is_signed=True
-    ),
-    Variable(
         "mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0), flag_meanings="land sea"
     ),
     Variable("f", "corner", "s-1", "coriolis_parameter", "Coriolis parameter", dimension=(0, 0, -1, 0)),
@@ -36,7 +33,7 @@ CORRECTIONS = variables_by_name(
             **{"control": "fields", "dimension": row.dimension, "is_signed": True, "small_change": row.small_change},
         )
         for name, row in COEFFICIENTS.items()
-        if row.varies_in_time and row.is_input
+        if row.varies_in_time and row.is_input and row.control
     )
 )
 
@@ -80,7 +77,6 @@ INITIAL_FIELDS = ("eta", *State._fields[1:])
 INPUT_FIELDS = (
     "depth",
     "mask",
-    "uplift",
     *(name for name, row in COEFFICIENTS.items() if row.location and row.is_input),
     *INITIAL_FIELDS,
 )

@@ -27,6 +27,7 @@ class Variable(NamedTuple):
         is_positive_down: whether it is positive downward; files may have the opposite sign.
         small_change: a small change of it, in its units.
         varies_in_time: whether it may have records in time (`ocean.records`).
+        keeps_last_record: whether it stays as it is at the last record, for ever.
         formula: the function that computes it from the state, whose parameters name its inputs (`ocean.derived`).
         is_potential: whether `formula` is its Laplacian, not the quantity itself.
         is_input: whether the case, a file or Python may give it.
@@ -49,6 +50,7 @@ class Variable(NamedTuple):
     small_change: float = 1.0
     max_value: float | None = None
     varies_in_time: bool = False
+    keeps_last_record: bool = False
     formula: Callable[..., Any] | None = None
     is_potential: bool = False
     flag_meanings: str = ""

@@ -116,6 +116,8 @@ class Setup:
         values = {name: np.full((1, 1), getattr(config.physics, name)) for name in ("gravity", "density")}
         if self.scheme.drying:
             values["drying_thickness"] = np.full((1, 1), config.drying.thickness)
+        if "uplift" in self.scheme.varying:
+            values["final_uplift"] = fields.final_uplift(config, rows, columns)
         for term in self.scheme.active_terms:
             constant_names = [row.name for row in term.coefficients if row.name not in self.scheme.varying]
             values |= {name: fields.evaluate(config, name, rows, columns) for name in constant_names}
@@ -201,6 +203,8 @@ def is_active(config, term: Term) -> bool:
     """Whether a term is switched on by its own section, or by a coefficient that is a field or not zero."""
     if term.is_active:
         return term.is_active(getattr(config, term.name))
+    if term.acts_only_in_time:
+        return any(fields.varies_in_time(config, row.name) for row in term.coefficients)
     return any(
         fields.has_field_source(config, row.name) or fields.uniform_value(config, row.name) for row in term.coefficients
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..cases import chile2010, gulf_tide
 from ..config import Case
+from ..forcing.kajiura import kajiura_filter
 from ..forcing.okada import Fault, displacement
 from ..ocean.constituents import constituents_at
 from ..ocean.terms.tide import EQUILIBRIUM
@@ -154,6 +155,33 @@ def okada_table() -> Iterator[Comparison]:
             yield Comparison(
                 f"case 2, {motion.replace('_', ' ')}, {axis}", float(value), expected_value, 0.5 * last_digit
             )
+
+
+@verification_test("Hammack (1973), J. Fluid Mech. 60, 769-799, in long waves; Kajiura (1963): 1 / cosh(k h)")
+def rising_sea_floor() -> Iterator[Comparison]:
+    """A floor that rises steadily in a time T lifts the water as in theory, and the water above smooths it.
+
+    eta = U cos(k x) (sin(w t) - sin(w (t - T))) / (w T) after the rise U cos(k x), with w² = g H k².
+    """
+    size, length, errors = 1e-4, 40e3, []
+    k = 2 * np.pi / length
+    w = k * math.sqrt(GRAVITY * DEPTH)
+    rise, until = 1.0 / w, 2.0 / w
+    for cells in (32, 64):
+        every = until / (2 * cells)
+        fields = {"uplift": lambda at, t: size * np.cos(k * at.x) * np.minimum(t / rise, 1.0) + 0 * at.y}
+        steps = {"time__dt": every, "forcing__every": every}
+        simulation = simulate_flat_bottom(cells, 3, length / cells, fields, until, **COMMON_OPTIONS, **steps)
+        t, x = simulation.time, grid_points(simulation.config).x
+        exact = size * np.cos(k * x) * (math.sin(w * t) - math.sin(w * (t - rise))) / (w * rise)
+        errors.append(max_abs(simulation.field("eta") - exact) / size)
+    yield Comparison("largest error / uplift", errors[1], 0.0, 2e-3)
+    yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.1)
+    x, depth = (np.arange(50) + 0.5) * 1e3, 4e3
+    mode = np.cos(6 * np.pi * x / 50e3) + np.zeros((2, 1))
+    surface, factor = kajiura_filter(mode, depth, 1e3, 1e3), 1 / math.cosh(6 * np.pi / 50e3 * depth)
+    yield Comparison("surface / uplift of a mode in 4 km of water", surface[0, 0] / mode[0, 0], factor, 1e-12)
+    yield Comparison("largest difference of all others / uplift", max_abs(surface - factor * mode), 0.0, 1e-12)
 
 
 @verification_test("NOAA National Data Buoy Center, DART 32412, 27 February 2010", quick=False)

@@ -66,6 +66,7 @@ TERM_OPTIONS = {
     "tracers of fifth order, sponge": FIFTH_ORDER | SPONGE,
     "coefficients as fields": {},
     "weather, garratt": {"in_time": True},
+    "moving floor": {"has_moving_floor": True},
     "weather, large_pond": {"in_time": True, "wind_drag__law": "large_pond"},
     "barriers, no slip, biharmonic": BARRIERS | NO_SLIP | BIHARMONIC,
     "barriers, closures": BARRIERS

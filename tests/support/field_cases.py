@@ -15,10 +15,15 @@ def case_with_fields(fields, name="Made"):
         if np.ndim(field) == 4:
             return lambda self, config, at: field[..., at.j, at.i]
         if np.ndim(field) == 3:
-            return lambda self, config, at, t: field[round(t / config.forcing.every) % len(field)][at.j, at.i]
+            return lambda self, config, at, t: field[record_number(t, config, len(field))][at.j, at.i]
         return lambda self, config, at: np.broadcast_to(field, (config.grid.ny, config.grid.nx))[at.j, at.i]
 
     return type(name, (Case,), {key: formula(field) for key, field in fields.items()})()
+
+
+def record_number(t, config, records):
+    """The number of the record at a time; the last one for ever."""
+    return round(t / config.forcing.every) % records if t < np.inf else -1
 
 
 def class_with_fields(case, **formulas):

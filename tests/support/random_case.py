@@ -71,17 +71,21 @@ def random_weather(ny, nx, records=3, seed=5):
     return weather | {name: size * rng.random((records, ny, nx)) for name, size in water.items()}
 
 
-def configuration(ny, nx, fields=None, sphere=False, in_time=False, **overrides):
+def configuration(ny, nx, fields=None, sphere=False, in_time=False, has_moving_floor=False, **overrides):
     """A configuration of ny by nx cells with every term switched on; overrides as section__key=value.
 
     The case has the given fields, arrays [ny, nx] by name, or `random_fields`, except those that an override sets to a
-    number; with `in_time` also `random_weather`, with records at times between steps. On a sphere the cells have about
+    number; with `in_time` also `random_weather`, with records at times between steps, and with `has_moving_floor` an
+    uplift in time. On a sphere the cells have about
     the same size.
     """
     fields = random_fields(ny, nx) if fields is None else fields
     fields = {name: values for name, values in fields.items() if f"physics__{name}" not in overrides}
+    fields = fields | (random_weather(ny, nx) if in_time else {})
+    if has_moving_floor:
+        fields["uplift"] = 0.3 * np.random.default_rng(6).standard_normal((3, ny, nx))
     sections = {
-        "case": case_with_fields(fields | (random_weather(ny, nx) if in_time else {}), "Random"),
+        "case": case_with_fields(fields, "Random"),
         "forcing": {"every": 33.0},
         "grid": {"ny": ny, "nx": nx} | (SPHERE if sphere else {"dx": 4e3, "dy": 5e3}),
         "physics": {"f0": 0.0 if sphere else 1e-4, "viscosity": 300.0, "quadratic_drag": 2e-3, "gravity": 9.81},

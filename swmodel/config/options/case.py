@@ -44,6 +44,14 @@ class Case(Section):
         """The default of `time.start`, as "2020-03-01T06:00"; "" for none."""
         return ""
 
+    def uplift_times(self, config: Any) -> tuple[float, ...]:
+        """Times at which `uplift_at` gives the uplift of the sea floor, s since the start; (): it does not move."""
+        return ()
+
+    def uplift_at(self, config: Any, at: Any, t: float) -> Any:
+        """The uplift of the sea floor at one of `uplift_times`, m, if it moves in time."""
+        raise NotImplementedError
+
     def analytic_solution(self, config: Any, at: Any, t: float) -> dict[str, Any]:
         """The analytic solution {name of a field: values at the given Points} at t s since the start.
 

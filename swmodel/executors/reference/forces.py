@@ -65,6 +65,13 @@ def air_pressure(T):
     return lambda x: pressure(T.step_start, T.time)
 
 
+def bed_motion(T):
+    """g (u(t) - U), with the uplift u of the floor and its last value U."""
+    uplift, final = T.domain.in_time("uplift"), T.domain.last_record("uplift")
+
+    return lambda x: T.physics.gravity * (uplift(T.step_start, T.time) - final)
+
+
 def rain(T):
     """dh/dt = rain - evaporation w, with w = min(1, h / h_dry) where land may flood."""
     rain, evaporation = T.domain.in_time("rain"), T.domain.in_time("evaporation")

@@ -152,6 +152,11 @@ class PeriodicDomain:
 
         return at
 
+    def last_record(self, name):
+        """The last record of a field that varies in time, [R, C]."""
+        source = source_of(self.config, name)
+        return read_record(self.config, name, source.last_record, self.rows, self.columns).astype(self.dtype)
+
     def clear_records(self):
         """Discard all records in time, so that they are read again."""
         for records in self._record_caches:

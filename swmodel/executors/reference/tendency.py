@@ -28,6 +28,7 @@ TERMS = {
     "body_force": forces.body_force,
     "air_pressure": forces.air_pressure,
     "tide": forces.tide,
+    "bed_motion": forces.bed_motion,
     "rain": forces.rain,
     "infiltration": forces.infiltration,
     "self_attraction": forces.self_attraction,

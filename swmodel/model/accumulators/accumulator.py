@@ -15,6 +15,7 @@ from ...ocean.evaluation import evaluate_fields, flow_at_step, with_boundary_vel
 from ...ocean.grid import Grid, as_patches
 from ...ocean.patch import Patch
 from ...ocean.state import State
+from ...ocean.terms.bed_motion import moving_grid
 from ...parallel.transport.halo import make_add_halo
 from ...parallel.transport.programs import cached_jit
 
@@ -123,9 +124,10 @@ def make_padded_state(scheme, transport):
 
     def padded(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
         patches = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state))
-        state_and_grid = patches, as_patches(grid, margin)
+        params = as_patches(params, margin)
+        state_and_grid = patches, moving_grid(as_patches(grid, margin), params, scheme, step)
         return (
-            with_boundary_velocity(flow_at_step(*state_and_grid, as_patches(params, margin), scheme, step))
+            with_boundary_velocity(flow_at_step(*state_and_grid, params, scheme, step))
             if scheme.has_diagnosed_velocity
             else state_and_grid
         )
@@ -148,7 +150,8 @@ def make_fields(names, physics, grid_options, wet_thickness, scheme, transport):
         return [HelmholtzEquation(location, grid_options).solve_block(source, transport) for source in sources]
 
     def fields(state: State, grid, params, step) -> dict:
-        unpadded = type(state)._make(Patch(field, (0, 0)) for field in state), as_patches(grid, scheme.margin)
+        grid_now = moving_grid(as_patches(grid, scheme.margin), as_patches(params, scheme.margin), scheme, step)
+        unpadded = type(state)._make(Patch(field, (0, 0)) for field in state), grid_now
         derived = evaluate_fields(
             pointwise, [(*unpadded, shape)], physics, scheme.face_thickness, invert, wet_thickness
         )[0]

@@ -19,6 +19,7 @@ from ...ocean.table import (
     MEAN_SUFFIX,
     maxima_variables,
 )
+from ...ocean.terms.bed_motion import has_moving_floor
 from ...setup.tidal_analysis import harmonic_analysis
 from .accumulator import Accumulator, make_fields
 
@@ -69,7 +70,9 @@ class FieldAccumulator(Accumulator):
         return is_complete
 
     def inputs(self):
-        return self.simulation.grid, self.simulation.params if self.simulation.scheme.has_diagnosed_velocity else {}
+        scheme = self.simulation.scheme
+        needs_params = scheme.has_diagnosed_velocity or has_moving_floor(scheme)
+        return self.simulation.grid, self.simulation.params if needs_params else {}
 
     def restart_fields(self) -> dict:
         return self.summary

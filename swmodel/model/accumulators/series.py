@@ -111,7 +111,7 @@ class SeriesAccumulator(Accumulator):
                 raise RuntimeError(f"the values of some of the steps {steps} were not recorded")
         rows = np.sum([each[: len(steps) * self._n_points] for each, _ in pieces], axis=0, dtype=pieces[0][0].dtype)
         rows = simulation.transport.reduce(rows.reshape(len(steps), self._n_points), "sum")
-        values = self.positions.values(rows + rows.dtype.type(0))  # -0 becomes 0 for any number of blocks
+        values = self.positions.values(rows + rows.dtype.type(0), steps)  # -0 becomes 0 for any number of blocks
         self.file.write(steps, steps * simulation.dt, values)
         if "eta" in values:
             self.is_always_dry &= np.isnan(values["eta"]).all(axis=0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .backscatter import BACKSCATTER
 from .barriers import BARRIERS
+from .bed_motion import BED_MOTION
 from .body_force import BODY_FORCE
 from .drag import LINEAR_DRAG, MANNING, QUADRATIC_DRAG
 from .friction import BIHARMONIC_VISCOSITY, VISCOSITY
@@ -49,6 +50,7 @@ TERMS: dict[str, Term] = {
         SELF_ATTRACTION,
         WIND_DRAG,
         AIR_PRESSURE,
+        BED_MOTION,
         RAIN_TERM,
         INFILTRATION_TERM,
     )

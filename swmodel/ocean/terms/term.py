@@ -48,6 +48,7 @@ class Term:
         transport: function like `tendency` to the transports, m3 s-1, through u and v faces that the masks close.
         closed_face_rates: function like `tendency` of the Flow whose thickness gives the pressure; the accelerations
             {"u": ..., "v": ...} on these faces.
+        acts_only_in_time: whether it acts only where a coefficient varies in time.
         boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open boundaries.
     """
 
@@ -76,3 +77,4 @@ class Term:
     damping: Callable | None = None
     is_freshwater: bool = False
     acts_at_rest: bool = False
+    acts_only_in_time: bool = False

@@ -23,7 +23,7 @@ from .vectors import source_along_axes
 #: Most cells in a band of rows when the whole grid is checked.
 MAX_CELLS_PER_BAND = 2**17
 
-#: Changes per metre of uplift at the start: the water is lifted with the sea floor and keeps its thickness.
+#: Changes per metre of the last uplift: the water is lifted with the sea floor and keeps its thickness.
 CHANGE_PER_UPLIFT = {"depth": -1.0, "eta": 1.0}
 
 
@@ -58,8 +58,14 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
             raise InputError(
                 "uplift: has no meaning with physics.reduced_gravity, because the layer is not on the sea floor"
             )
-        return values + CHANGE_PER_UPLIFT[name] * evaluate(config, "uplift", rows, columns)
+        return values + CHANGE_PER_UPLIFT[name] * final_uplift(config, rows, columns)
     return values
+
+
+def final_uplift(config, rows, columns) -> np.ndarray:
+    """The uplift of the sea floor, m; that of the last record if it moves in time. Zero where missing on land."""
+    source = source_of(config, "uplift")
+    return evaluate_record(config, "uplift", rows, columns, source.last_record, source)
 
 
 def evaluate_record(config, name: str, rows, columns, record: int, source) -> np.ndarray:

@@ -31,6 +31,8 @@ from .start_state import read_state_field
 
 #: Largest distance between a record and a whole step that counts as rounding, in time steps.
 MAX_RECORD_ROUNDING_STEPS = 1e-6
+#: Steps that a value which stays for ever is kept: all that a run may have.
+FOREVER_STEPS = 2.0**31
 
 #: The length of the shortest year of all calendars, days.
 MIN_YEAR_DAYS = 360.0
@@ -50,6 +52,11 @@ class FieldSource:
 
     is_table: Any = False
     varies_in_time: Any = False
+
+    @property
+    def last_record(self) -> float:
+        """The number of the last record; infinite for a function of time that goes on for ever."""
+        return 0
 
     def pole(self, record: int = 0) -> tuple[float, float] | None:
         """The pole of the axes of a vector component; None: the Earth's, for eastward and northward components."""
@@ -100,7 +107,10 @@ class ConstantSource(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class FormulaSource(FieldSource):
-    """A function of the Points; if it varies in time also of t, s since the start, with a record every `every` s."""
+    """A function of the Points; if it varies in time also of t, s since the start, with a record every `every` s.
+
+    With `times`, s, it has records at these times only, and stays as it is at the last one.
+    """
 
     config: Any
     name: str
@@ -108,23 +118,33 @@ class FormulaSource(FieldSource):
     label: str
     varies_in_time: bool = False
     every: float = 0.0
+    times: tuple[float, ...] = ()
+
+    @property
+    def last_record(self):
+        return len(self.times) - 1 if self.times else math.inf if self.varies_in_time else 0
+
+    def time_of(self, record: float) -> float:
+        """The time of a record, s since the start."""
+        return self.times[min(int(record), len(self.times) - 1)] if self.times else record * self.every
 
     def read(self, rows, columns, record=0, location="", fill=None):
         at = points(self.config.grid, location or location_of(self.name), rows, columns)
-        t = record * self.every if self.varies_in_time else None
+        t = self.time_of(record) if self.varies_in_time else None
         return evaluate_function(self.function, at, self.label, t, index_in_array(self.config, self.name))
 
     def record_at(self, step: int) -> tuple[int, RecordInterval]:
+        if self.times:
+            return interval_at(np.append(np.array(self.times) / time_step_of(self.config), np.inf), step)
         record_interval_steps = self.every / time_step_of(self.config)
         record_numbers = math.floor(step / record_interval_steps) + np.arange(
             -1, 3
         )  # a quotient may be rounded to the next number
-        record_steps = round_record_steps(record_numbers * record_interval_steps)
-        position = int(np.searchsorted(record_steps, step, side="right")) - 1
-        return int(record_numbers[position]), RecordInterval(*record_steps[position : position + 2])
+        position, interval = interval_at(record_numbers * record_interval_steps, step)
+        return int(record_numbers[position]), interval
 
     def date(self, record: int) -> str:
-        return f"t = {record * self.every:g} s"
+        return f"t = {self.time_of(record):g} s"
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,11 +251,17 @@ class RecordsSource(FileSource):
     def label(self):
         return self.records.label
 
+    @property
+    def last_record(self):
+        return len(self.records.dates) - 1
+
     def open_variable(self, record=0, location=""):
-        return self.records.fields[record](self.variable_at(location), self.config.grid)
+        return self.records.fields[min(record, self.last_record)](self.variable_at(location), self.config.grid)
 
     def record_at(self, step: int) -> tuple[int, RecordInterval]:
         record_steps, dates = round_record_steps(self.records.seconds / time_step_of(self.config)), self.records.dates
+        if self.variable_at().keeps_last_record:
+            record_steps = np.append(record_steps, np.inf)
         number = int(np.searchsorted(record_steps, step, side="right")) - 1
         if number == len(record_steps) - 1 and step - record_steps[-1] < 1 and number:
             number -= 1
@@ -248,10 +274,10 @@ class RecordsSource(FileSource):
                 f"{self.label}: its records begin at {dates[0]} and end at {dates[-1]}, but the run needs them at "
                 f"{needed:%Y-%m-%dT%H:%M:%S}; give more records, another time.start or a shorter run"
             )
-        return number, RecordInterval(*record_steps[number : number + 2])
+        return number, finite_interval(*record_steps[number : number + 2])
 
     def date(self, record: int) -> str:
-        return self.records.dates[record]
+        return self.records.dates[min(record, self.last_record)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,10 +329,24 @@ def time_step_of(config) -> float:
     return config.time.dt or 1.0
 
 
+def interval_at(record_steps: np.ndarray, step: int) -> tuple[int, RecordInterval]:
+    """The number of the last record at or before a step, and the RecordInterval to the next one."""
+    record_steps = round_record_steps(record_steps)
+    number = int(np.searchsorted(record_steps, step, side="right")) - 1
+    return number, finite_interval(*record_steps[number : number + 2])
+
+
+def finite_interval(before: float, after: float) -> RecordInterval:
+    """The RecordInterval; in place of an infinite one, one that no run exceeds."""
+    return RecordInterval(before, before + FOREVER_STEPS if after == np.inf else after)
+
+
 def round_record_steps(record_steps: np.ndarray) -> np.ndarray:
     """Times of records in steps, without the rounding errors of whole numbers."""
     nearest = np.rint(record_steps)
-    return np.where(np.abs(record_steps - nearest) < MAX_RECORD_ROUNDING_STEPS, nearest, record_steps)
+    with np.errstate(invalid="ignore"):  # an infinite time is its own nearest one
+        difference = np.abs(record_steps - nearest)
+    return np.where(difference < MAX_RECORD_ROUNDING_STEPS, nearest, record_steps)
 
 
 def source_of(config, name: str) -> FieldSource:
@@ -347,6 +387,10 @@ def source_in_python(config, name: str, field: PythonField | None) -> FieldSourc
 
 def source_in_case(config, name: str) -> FormulaSource:
     case, function = config.case, partial(getattr(config.case, array_of(name)), config)
+    if name == "uplift" and (times := case.uplift_times(config)):
+        return FormulaSource(
+            config, name, partial(case.uplift_at, config), f"{name} of the case {case.name}", True, times=times
+        )
     is_varying = is_field_in_time(getattr(type(case), array_of(name)))
     return FormulaSource(config, name, function, f"{name} of the case {case.name}", is_varying, config.forcing.every)
 

@@ -61,7 +61,7 @@ def note_records(config, varying: Iterable[str], step: int, checksum: Callable[[
     for name in varying:
         if input_file_of(config, name):
             source = source_of(config, name)
-            first, number = (source.record_at(at)[0] for at in (0, max(0, step - 1)))
+            first, number = (min(source.record_at(at)[0], source.last_record - 1) for at in (0, max(0, step - 1)))
             dates = source.records.dates[first : number + 2]
             sums = [f"{checksum(name, number + more):016x}" for more in (0, 1)]
             notes[name] = {"records": len(dates), "dates": sha256("\n".join(dates)), "checksums": sums}

@@ -54,7 +54,7 @@ class CrossSections(NamedTuple):
     first_faces: np.ndarray
     points: StatePoints
 
-    def values(self, point_values: np.ndarray) -> dict[str, np.ndarray]:
+    def values(self, point_values: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
         """{"transport": sum over faces of length times velocity times mean thickness, m3 s-1} [k, n].
 
         `point_values`: values of the points at k times, [k, 3 faces].

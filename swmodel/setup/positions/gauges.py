@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from ...ocean.rotated_pole import axis_angle
 from ...ocean.staircase import position_in_domain
 from ...ocean.terms.tracer import CONTENT_SUFFIX, tracers_in
 from .. import fields
+from ..fields.varying import read_record
 from ..setup import Setup
 from .stencils import OBSERVED_QUANTITIES, bilinear_stencils, cells_containing, neighbourhood_values
 
@@ -75,6 +77,8 @@ class Gauges(NamedTuple):
         centre_depths: depths at the four centres, in the precision of the run, [n, 4].
         rotation: cosine and sine of the angle from eastward to the first axis of the grid, [n]; None if it is zero.
         wet_thickness: thickness above which a cell counts as wet, m; None without drying.
+        remaining_uplift: function of steps [k] to the uplift of the sea floor that is still to come at the four
+            centres, m, [k, n, 4]; None if the floor does not move in time.
     """
 
     names: list[str]
@@ -87,6 +91,7 @@ class Gauges(NamedTuple):
     centre_depths: np.ndarray
     rotation: tuple[np.ndarray, np.ndarray] | None
     wet_thickness: float | None = None
+    remaining_uplift: Callable[[np.ndarray], np.ndarray] | None = None
 
     def nearest_values(self, values: np.ndarray) -> np.ndarray:
         """Of values [..., n, 4] at four centres, those at the centre nearest to each gauge, [..., n]."""
@@ -95,14 +100,15 @@ class Gauges(NamedTuple):
             ..., 0
         ]
 
-    def values(self, point_values: np.ndarray) -> dict[str, np.ndarray]:
-        """The series [k, n], float64, from the values [k, m] of the points at k times.
+    def values(self, point_values: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
+        """The series [k, n], float64, from the values [k, m] of the points after k numbers of steps.
 
         Sums over the four points have a fixed order, so that bits do not depend on the layout. With drying, levels and
         concentrations are those of wet cells. While the nearest cell is dry they are NaN, and h, u and v are 0.
         """
         parts = iter(np.split(point_values.astype(np.float64), sum(map(len, self.prognostic_names.values())), axis=1))
         series, wet, dry = {}, None, None
+        depth_now = self.centre_depths + (self.remaining_uplift(steps) if self.remaining_uplift else 0.0)
         for name, prognostic in self.prognostic_names.items():
             corner_values = [next(parts).reshape(len(point_values), len(self.names), 4) for _ in prognostic]
             if self.wet_thickness is not None and dry is None:  # the first series is that of the level
@@ -110,7 +116,7 @@ class Gauges(NamedTuple):
                 dry = ~self.nearest_values(wet)
             with np.errstate(divide="ignore", invalid="ignore"):
                 each = (
-                    corner_values[0] - self.centre_depths
+                    corner_values[0] - depth_now
                     if name == "eta"
                     else corner_values[0] / corner_values[1]
                     if len(corner_values) > 1
@@ -178,7 +184,31 @@ def make_gauges(setup: Setup) -> Gauges | None:
         depth.astype(config.run.dtype).astype(np.float64),
         axis_angle(grid.pole, x, y) if has_rotated_pole(grid) else None,
         config.drying.wet_thickness_in(config.run.dtype),
+        make_remaining_uplift(config, stencil) if fields.varies_in_time(config, "uplift") else None,
     )
+
+
+def make_remaining_uplift(config, stencil) -> Callable[[np.ndarray], np.ndarray]:
+    """`Gauges.remaining_uplift` for bilinear stencils."""
+    source = fields.source_of(config, "uplift")
+
+    @cache
+    def record_values(number: int) -> np.ndarray:
+        def values_of(config, rows, columns):
+            return read_record(config, "uplift", number, rows, columns, source)
+
+        values = neighbourhood_values(config, stencil.rows[:, 0], stencil.columns[:, 0], values_of)
+        return values[:, :2, :2].reshape(-1, 4)
+
+    def remaining_uplift(steps: np.ndarray) -> np.ndarray:
+        values = []
+        for step in steps.tolist():
+            number, span = source.record_at(step)
+            before, after = record_values(number), record_values(number + 1)
+            values.append(before + (step - span.before) / (span.after - span.before) * (after - before))
+        return record_values(source.last_record) - np.reshape(values, (len(steps), *stencil.rows.shape))
+
+    return remaining_uplift
 
 
 def distance_to_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:

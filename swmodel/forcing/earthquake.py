@@ -1,0 +1,137 @@
+"""The uplift of the sea floor by an earthquake, in any cells of a grid: subfaults, slopes and Kajiura's filter.
+
+Sums of many subfaults are computed in squares of SQUARE x SQUARE cells of the grid and kept, so that the value of a
+cell has the same bits whichever cells are asked for, on any number of processes.
+
+References: `finite_fault`; Tanioka, Y. and Satake, K. (1996), Geophys. Res. Lett. 23, 861-864.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from ..ocean.coordinates import points
+from .finite_fault import MIN_INTERPOLATED, Subfaults, slip_fraction, sum_of_displacements
+
+#: Rows and columns of a square of the grid in which a sum is computed at once.
+SQUARE = 128
+#: Most bytes of the sums of squares that are kept.
+MAX_KEPT_BYTES = 2**29
+
+
+class Earthquake:
+    """An earthquake under a grid of longitudes and latitudes.
+
+    Attributes:
+        times: times of the uplifts, s after the origin time; only the first counts if all slip is at once.
+    """
+
+    def __init__(
+        self,
+        faults: Subfaults,
+        grid: Any,
+        depth: Callable,
+        interval: float = 0.0,
+        is_horizontal: bool = False,
+        is_filtered: bool = False,
+    ):
+        """Make an earthquake.
+
+        Args:
+            faults: its subfaults.
+            grid: the section [grid] of a configuration.
+            depth: function of row and column numbers to the depth before the earthquake, m, NaN where unknown.
+            interval: time between uplifts while the rupture spreads, s; 0: all subfaults slip at once.
+            is_horizontal: whether the horizontal motion of slopes adds to the uplift.
+            is_filtered: whether the uplift is that of the water's surface (`kajiura`).
+        """
+        self.faults, self.grid, self.depth = faults, grid, depth
+        self.is_horizontal, self.is_filtered = is_horizontal, is_filtered
+        self.times, weights = (0.0,), np.ones((faults.count, 1))
+        if interval and faults.end > 0:
+            self.times = tuple((interval * np.arange(1 + int(np.ceil(faults.end / interval)))).tolist())
+            weights = slip_fraction(faults, self.times)
+        self._weights, self._squares, self._kept_bytes = weights, {}, 0
+        self._lock = RLock()  # a thread reads records ahead
+
+    @property
+    def moves_in_time(self) -> bool:
+        return len(self.times) > 1
+
+    def uplift(self, rows, columns, number: int = -1) -> np.ndarray:
+        """The uplift at one of the `times`, m, in rows and columns of the grid."""
+        rows, columns = np.asarray(rows), np.asarray(columns)
+        with self._lock:
+            return (
+                self._filtered[number][np.ix_(rows, columns)] if self.is_filtered else self._sum(rows, columns, number)
+            )
+
+    @cached_property
+    def _filtered(self) -> list[np.ndarray]:
+        """The filtered uplifts of the whole grid, [rows, columns] at each of the `times`."""
+        from .kajiura import kajiura_filter
+
+        rows, columns = np.arange(self.grid.ny), np.arange(self.grid.nx)
+        at = points(self.grid, "centre", rows, columns)
+        depth = np.nan_to_num(np.broadcast_to(self.depth(rows, columns), (len(rows), len(columns))))
+        return [
+            kajiura_filter(self._sum(rows, columns, number), depth, at.dx, at.dy, (self.grid.periodic_x, False))
+            for number in range(len(self.times))
+        ]
+
+    def _sum(self, rows, columns, number: int) -> np.ndarray:
+        """The uplift without the filter."""
+        if self.faults.count < MIN_INTERPOLATED:
+            return self._sums(rows, columns, self._weights[:, [number]])[0]
+        found = np.empty((len(rows), len(columns)))
+        for j in np.unique(rows // SQUARE).tolist():
+            for i in np.unique(columns // SQUARE).tolist():
+                (here_y,), (here_x,) = np.nonzero(rows // SQUARE == j), np.nonzero(columns // SQUARE == i)
+                square = self._square(j, i)[number]
+                found[np.ix_(here_y, here_x)] = square[np.ix_(rows[here_y] - j * SQUARE, columns[here_x] - i * SQUARE)]
+        return found
+
+    def _square(self, j: int, i: int) -> np.ndarray:
+        """The uplifts in a square of the grid at all `times`, [times, rows, columns]."""
+        if (j, i) not in self._squares:
+            rows, columns = (
+                np.arange(n * SQUARE, min((n + 1) * SQUARE, cells))
+                for n, cells in ((j, self.grid.ny), (i, self.grid.nx))
+            )
+            square = self._sums(rows, columns, self._weights)
+            while self._squares and self._kept_bytes + square.nbytes > MAX_KEPT_BYTES:
+                self._kept_bytes -= self._squares.pop(next(iter(self._squares))).nbytes
+            self._squares[j, i] = square
+            self._kept_bytes += square.nbytes
+        return self._squares[j, i]
+
+    def _sums(self, rows, columns, weights) -> np.ndarray:
+        """The uplifts by the subfaults times each column of `weights`, [columns of weights, rows, columns]."""
+        at = points(self.grid, "centre", rows, columns)
+        motion = sum_of_displacements(self.faults, weights, at, self.grid, self.is_horizontal)
+        if not self.is_horizontal:
+            return motion[:, 0]
+        (up, east, north), (slope_x, slope_y) = np.moveaxis(motion, 1, 0), self._slopes(rows, columns)
+        cosine, sine = at.axis_angle or (1.0, 0.0)
+        return up + (cosine * east + sine * north) * slope_x + (cosine * north - sine * east) * slope_y
+
+    def _slopes(self, rows, columns) -> list[np.ndarray]:
+        """The slopes of the depth along x and y, 1, between neighbouring cells; zero where a depth is unknown."""
+        grid, at, slopes = self.grid, points(self.grid, "centre", rows, columns), []
+        for axis, (numbers, cells, is_periodic, length) in enumerate(
+            ((columns, grid.nx, grid.periodic_x, at.dx), (rows, grid.ny, False, at.dy))
+        ):
+            lower, upper = numbers - 1, numbers + 1
+            if not is_periodic:
+                lower, upper = np.maximum(lower, 0), np.minimum(upper, cells - 1)
+            distance = (upper - lower)[(slice(None), None) if axis else (None, slice(None))] * length
+            behind, ahead = (
+                self.depth(*((each % cells, columns) if axis else (rows, each % cells))) for each in (lower, upper)
+            )
+            slopes.append(np.nan_to_num((ahead - behind) / np.where(distance > 0, distance, np.inf)))
+        return slopes

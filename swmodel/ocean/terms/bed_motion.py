@@ -1,0 +1,55 @@
+"""A sea floor that moves in time: the uplift of the floor and of the water on it, at records.
+
+    depth(t) = depth + U - uplift(t)
+    du/dt = - d_x (g (uplift(t) - U)),    dv/dt likewise
+
+`depth` is the resting depth after the motion, and U the last uplift. The floor lifts the water, so the thickness h
+stays the same, and only the pressure g (h - depth(t)) changes. So the volume of water is exact, dry ground stays dry,
+and the momentum equation is that of the moving floor. Only wetting and drying, open boundaries and sponges, which
+compare levels h - depth, use the floor after the motion while it moves.
+"""
+
+from __future__ import annotations
+
+from ..instant import Instant
+from ..records import interpolate_records
+from ..variable import Variable
+from .term import Term
+
+UPLIFT = Variable(
+    "uplift", "centre", "m", "", "uplift of the sea floor", dimension=(0, 1, 0, 0), is_signed=True,
+    varies_in_time=True, keeps_last_record=True,
+)  # fmt: skip
+FINAL_UPLIFT = Variable("final_uplift", "centre", "m", "", "uplift of the sea floor after its motion")
+
+
+def remaining_uplift(params):
+    """U - uplift(t) from interpolated params, m."""
+    return params["final_uplift"] - params["uplift"]
+
+
+def has_moving_floor(scheme) -> bool:
+    """Whether the floor moves in time in a run with this Scheme."""
+    return UPLIFT.name in scheme.varying
+
+
+def moving_grid(grid, params: dict, scheme, step):
+    """A Grid of Patches with the depth after a number of steps; the same Grid if the floor does not move in time.
+
+    Args:
+        params: coefficients by name, Patches; not interpolated.
+        step: int32, [1, 1] or [].
+    """
+    if not has_moving_floor(scheme):
+        return grid
+    now = interpolate_records(params, Instant(step), (UPLIFT.name,), params["gravity"].values.dtype)
+    return grid._replace(depth=grid.depth + remaining_uplift(now))
+
+
+BED_MOTION = Term(
+    "bed_motion",
+    coefficients=(UPLIFT,),
+    fields=(FINAL_UPLIFT,),
+    bernoulli_potential=lambda flow, params, now: -params["gravity"] * remaining_uplift(params),
+    acts_only_in_time=True,
+)
