@@ -12,10 +12,11 @@ from .barriers import BARRIERS
 from .body_force import BODY_FORCE
 from .drag import LINEAR_DRAG, MANNING, QUADRATIC_DRAG
 from .friction import BIHARMONIC_VISCOSITY, VISCOSITY
+from .green_ampt import GREEN_AMPT
 from .leith import LEITH
 from .leith_e import LEITH_E
 from .open_boundaries import OPEN_BOUNDARIES
-from .rain import INFILTRATION_TERM, RAIN_TERM
+from .rain import DRAINS_TERM, INFILTRATION_TERM, RAIN_TERM, RIVERS_TERM
 from .smagorinsky import BIHARMONIC_SMAGORINSKY, SMAGORINSKY
 from .sponge import SPONGE
 from .term import PROCESSES, Term
@@ -51,6 +52,9 @@ TERMS: dict[str, Term] = {
         AIR_PRESSURE,
         RAIN_TERM,
         INFILTRATION_TERM,
+        RIVERS_TERM,
+        DRAINS_TERM,
+        GREEN_AMPT,
     )
 }
 
