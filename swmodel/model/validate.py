@@ -29,7 +29,7 @@ from ..setup.fields.formula import position_problems
 from ..setup.fields.netcdf_input import InputError
 from ..setup.fields.python_fields import field_names, formula_sources
 from ..setup.fields.varying import read_record
-from ..setup.positions import cross_sections, drifters, gauges
+from ..setup.positions import cross_sections, drifters, gauges, rivers
 from ..setup.setup import Setup, setup_of
 from .resolve import find_layout, resolve_setup
 
@@ -65,6 +65,7 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
     problems += [*check_length(config), *check_calls(config)] if unattended else []
     problems += check_output(setup)
     resource_problems, extremes = [*check_files(setup), *check_memory(setup)], None
+    resource_problems = resource_problems or list(check_rivers(config))
     problems += resource_problems
     if not resource_problems:
         extremes, value_problems = survey_fields(setup)
@@ -199,6 +200,14 @@ def check_files(setup: Setup) -> Iterator[str]:
                 source_of(config, name).check()
             except InputError as error:
                 yield str(error)
+
+
+def check_rivers(config: Config) -> Iterator[str]:
+    """Rivers that cannot be used."""
+    try:
+        yield from rivers.problems(config)
+    except InputError as error:
+        yield str(error)
 
 
 def check_records(setup: Setup, read_values: bool) -> Iterator[str]:

@@ -14,7 +14,7 @@ from .staircase import faces_between, stair_corners
 #: The crest on faces without a barrier, m.
 NO_CREST = 1e5
 #: Time after which a gate stays as it is, s.
-FAR_FUTURE = 1e15
+FAR_FUTURE = np.inf
 
 
 class BarrierFaces(NamedTuple):

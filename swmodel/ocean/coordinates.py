@@ -154,6 +154,14 @@ def from_grid_axes(grid, x, y) -> tuple:
     return to_earth(grid.pole, x, y) if has_rotated_pole(grid) else (x, y)
 
 
+def cells_containing(grid, x, y) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the cells around positions within the domain, [n]; its far edge belongs to the last cells."""
+    along = axes(grid)
+    rows, columns = along.y.fractional_index(np.asarray(y)), along.x.fractional_index(along.x.wrap(np.asarray(x)))
+    numbers = (np.floor(place + 0.5).astype(np.int64) for place in (rows, columns))
+    return tuple(np.clip(place, 0, most - 1) for place, most in zip(numbers, (grid.ny, grid.nx), strict=True))
+
+
 def axis_angle_from(grid, pole, location: str, rows, columns) -> tuple[np.ndarray, np.ndarray]:
     """Cosine and sine, at points of the grid, of the angle from the x axis of a grid with another pole to that of this.
 

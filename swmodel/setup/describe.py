@@ -60,6 +60,8 @@ def describe_source(config, name: str) -> str:
         return f"state {config.input.state}"
     if text := fields.input_file_of(config, name):
         return f"file {text}{in_time}"
+    if rivers := fields.rivers_of_field(config, name):
+        return f"[[river]] {', '.join(river.name for river in rivers)}{in_time}"
     if fields.is_in_case(config, name):
         return f"formula of the case{in_time}"
     units = variable_in_run(name, config.physics).units if name in VARIABLES else ""

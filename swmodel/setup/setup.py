@@ -181,7 +181,7 @@ def setup_of(config) -> Setup:
     options = config.scheme
     is_forward_backward = isinstance(method_of_options(config.time), ForwardBackward)
     user_terms, drying = user_terms_of(config), config.drying.active
-    tracers = tracer_terms(config.physics.tracers, is_forward_backward)
+    tracers = tracer_terms(config.physics.tracers, is_forward_backward, fields.tracers_in_rivers(config))
     scheme = Scheme(
         options.vorticity_flux, active, user_terms, (), options.face_thickness, tracers, is_forward_backward, drying
     )

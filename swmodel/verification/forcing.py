@@ -229,3 +229,75 @@ def rain_in_a_bathtub() -> Iterator[Comparison]:
     simulation.advance(until=hour)
     gain = simulation.field("h").mean() - start
     yield Comparison("rain on water and banks, mm", 1e3 * gain, 1e3 * rain * simulation.time, 1e-9)
+
+
+@verification_test("conservation: d(volume)/dt = Q, d(content)/dt = c Q")
+def river_in_a_bathtub() -> Iterator[Comparison]:
+    """A river fills the deep half of a basin and then floods its shelf, and its dye stays in the water."""
+    discharge, spacing, cells = 90.0, 50.0, 20
+    river = {"name": "river", "x": 225.0, "y": 325.0, "discharge": discharge, "radius": 60.0, "tracers": {"dye": 2.0}}
+    fields = {"depth": lambda at: np.where(at.x < 500.0, 1.0, 0.0) + 0 * at.y, "eta": lambda at: -0.5 + 0 * at.x}
+    options = {"drying__active": True, "grid__periodic_x": False, "time__stepper": "gfb", "physics__linear_drag": 1e-2}
+    options |= {"forcing__rivers": (river,), "physics__tracers": ({"name": "dye"},)}
+    simulation = simulate_flat_bottom(cells, cells, spacing, fields, 1800.0, **options)
+    rise, area = simulation.field("eta")[:, : cells // 2].mean() + 0.5, (cells * spacing) ** 2
+    yield Comparison("rise of the level, mm", 1e3 * rise, 1e3 * discharge * simulation.time / (area / 2), 1e-9)
+    simulation.advance(until=4200.0)
+    h, brought = simulation.field("h"), discharge * simulation.time / area
+    yield Comparison("water with that on the shelf, per area, m", h.mean(), 0.25 + brought, 1e-12)
+    yield Comparison("dye per area, m", (h * simulation.field("dye")).mean(), 2.0 * brought, 1e-12)
+
+
+@verification_test("Henderson (1966), Open Channel Flow, chapter 2: head over a sill 3/2 (q²/g)^(1/3)", quick=False)
+def river_over_a_sill() -> Iterator[Comparison]:
+    """A steady river passes a sill with critical flow: the level stays that of Bernoulli's equation upstream."""
+    q, sill, spacing, cells = 1.0, 300.0, 5.0, 120  # m2 s-1, m, m
+    critical = (q**2 / GRAVITY) ** (1 / 3)
+
+    def depth(x):
+        return 2.0 * (1 - np.exp(-(((x - sill) / 100.0) ** 2)))
+
+    def thickness(x):
+        """h > 0 of h + q²/(2 g h²) = 3/2 critical + depth: the larger one upstream of the sill, else the other one."""
+        roots = [np.sort(np.roots([1, -1.5 * critical - H, 0, critical**3 / 2]).real) for H in depth(x)]
+        return np.where(x < sill, [each[2] for each in roots], [each[1] for each in roots])
+
+    fields = {
+        "depth": lambda at: depth(at.x) + 0 * at.y,
+        "eta": lambda at: np.where(at.x < 450.0, thickness(at.x[0]) - depth(at.x), -1.0) + 0 * at.y,
+        "u": lambda at: q / np.where(at.x < 450.0, thickness(at.x[0]), 1.0) + 0 * at.y,
+    }
+    options = {"drying__active": True, "grid__periodic_x": False, "time__stepper": "gfb", "time__cfl": 0.4}
+    options |= {"open_boundaries__sides": ("east",), "open_boundaries__level": -1.0}
+    options["forcing__rivers"] = tuple(
+        {"name": f"row {row}", "x": spacing / 2, "y": (row + 0.5) * spacing, "discharge": q * spacing}
+        for row in range(5)
+    )
+    simulation = simulate_flat_bottom(cells, 5, spacing, fields, 300.0, **options)
+    x, stored = grid_points(simulation.config).x[0], []
+    for until in (300.0, 600.0):
+        simulation.advance(until=until)
+        stored.append(simulation.field("h")[2, x < sill].sum() * spacing)
+    level, exact = simulation.field("eta")[2, cells // 4], (thickness(x) - depth(x))[cells // 4]
+    yield Comparison("level above the crest upstream, m", level, exact, 0.01 * exact)
+    yield Comparison(
+        "discharge over the sill / that of the river", 1 - (stored[1] - stored[0]) / (q * 300.0), 1.0, 0.01
+    )
+
+
+@verification_test(
+    "Green and Ampt (1911): F - S ln(1 + F/S) = (1 - d) K t, S = (psi + h) d/(1 - d) with h at the start"
+)
+def ponded_column() -> Iterator[Comparison]:
+    """Standing water sinks into the ground, fast at first, and none is lost."""
+    K, suction, deficit, depth, errors = 1e-5, 0.1, 0.3, 0.2, []
+    options = {"drying__active": True, "drying__thickness": 1e-3, "time__stepper": "gfb"}
+    options |= {"physics__hydraulic_conductivity": K, "physics__wetting_front_suction": suction}
+    options |= {"physics__moisture_deficit": deficit, "physics__depth": depth}
+    for dt in (60.0, 30.0):
+        simulation = simulate_flat_bottom(6, 6, 1e3, {}, 3600.0, time__dt=dt, **options)
+        F, S = simulation.field("infiltrated_depth").mean(), (suction + depth) * deficit / (1 - deficit)
+        errors.append(abs((F - S * math.log(1 + F / S)) / ((1 - deficit) * K * simulation.time) - 1))
+    yield Comparison("relative error of the time after an hour", errors[1], 0.0, 2e-4)
+    yield Comparison("order of the error", convergence_order(*errors), 1.5, 0.2)
+    yield Comparison("water on and in the ground, m", simulation.field("h").mean() + F, depth, 1e-14)

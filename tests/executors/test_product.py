@@ -44,6 +44,21 @@ BARRIERS = {
     ),
     "barriers__discharge_coefficient": 0.9,
 }
+RIVERS = {
+    "forcing__rivers": (
+        {"name": "in a cell", "x": 18.5e3, "y": 12e3, "discharge": 900.0, "tracers": {"tracer": 3.0}},
+        {"name": "wide", "x": 30e3, "y": 22e3, "discharge": 5e3, "radius": 6e3},
+        {"name": "drain", "x": 10e3, "y": 17e3, "discharge": -4e3},
+    ),
+    "physics__tracers": ({"name": "tracer"},),
+}
+#: The same in the small cells of DRYING.
+SMALL_RIVERS = RIVERS | {
+    "forcing__rivers": tuple(
+        each | {"x": each["x"] / 80, "y": each["y"] / 83, "radius": 80.0 * ("radius" in each)}
+        for each in RIVERS["forcing__rivers"]
+    )
+}
 TERM_OPTIONS = {
     "viscosity": {},
     "no slip": NO_SLIP,
@@ -64,6 +79,7 @@ TERM_OPTIONS = {
     "body force": {"body_force__x": 1e-5, "body_force__y_amplitude": 1e-4, "body_force__y_phase": 0.4},
     "tracer, sponge": {"physics__tracers": ({"name": "tracer"},), **SPONGE},
     "tracers of fifth order, sponge": FIFTH_ORDER | SPONGE,
+    "rivers": RIVERS,
     "coefficients as fields": {},
     "weather, garratt": {"in_time": True},
     "moving floor": {"has_moving_floor": True},
@@ -204,6 +220,11 @@ DRYING_OPTIONS = {
     "rings": {"grid__periodic_y": True},
     "basin, weno5, no slip": {"grid__periodic_x": False, "scheme__vorticity_flux": "weno5", **NO_SLIP},
     "basin, tracers of fifth order": {"grid__periodic_x": False, **FIFTH_ORDER},
+    "basin, rivers": {"grid__periodic_x": False, **SMALL_RIVERS},
+    "ground": {
+        **{"physics__hydraulic_conductivity": 1e-3, "physics__wetting_front_suction": 0.2},
+        **{"physics__moisture_deficit": 0.3, **FIFTH_ORDER},
+    },
     "west, north; weather": {
         **{"grid__periodic_x": False, "open_boundaries__sides": ("west", "north"), "open_boundaries__level": 0.3},
         **{

@@ -143,6 +143,32 @@ def test_layouts_have_same_bits(ranks, name, layout):
     assert ranks(layout, state_after, name)[0] == one
 
 
+def state_with_rivers(layout, series):
+    """As `state_after`, with a river over several cells, which blocks share, and a drain, across a periodic edge."""
+    rivers = (
+        {"name": "wide", "x": 1e3, "y": 27e3, "series": series, "radius": 9e3, "tracers": {"tracer": 2.0}},
+        {"name": "drain", "x": 26e3, "y": 23e3, "discharge": -3e3},
+    )
+    options = {"forcing__rivers": rivers, "physics__tracers": ({"name": "tracer"},)}
+    setup = setup_of(configuration(11, 13, random_fields(11, 13, land=0.0), **options))
+    transport = connect("mpi", layout, *setup.shape)
+    model = EXECUTORS["native"](setup, transport, *setup.static(transport.block))
+    forcing, carry = VaryingParams(setup, transport), model.start(setup.state(transport.block))
+    while (step := int(carry.step)) < 6:
+        update_params(model, forcing, step)
+        carry = model.advance(carry, forcing.next_change(6) - step)
+    whole = [transport.gather_rows(np.asarray(field), 0, 11) for field in carry.state]
+    return transport.rank or [field.tobytes() for field in whole]
+
+
+@pytest.mark.promise("the number of ranks and their layout change nothing")
+def test_layouts_have_same_bits_with_rivers(ranks, tmp_path):
+    path = tmp_path / "river.csv"
+    path.write_text("time,discharge\n0,4000\n50,9000\n130,1000\n")
+    (one,), (two, _) = (ranks(layout, state_with_rivers, str(path)) for layout in ((1, 1), (1, 2)))
+    assert two == one
+
+
 @pytest.mark.promise("the number of ranks and their layout change nothing")
 @pytest.mark.promise("chunk length does not change the answer")
 @pytest.mark.parametrize(

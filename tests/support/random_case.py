@@ -67,7 +67,7 @@ def random_weather(ny, nx, records=3, seed=5):
     rng = np.random.default_rng(seed)
     sizes = {"wind_x": 0.3, "wind_y": 0.3, "u10": 20.0, "v10": 20.0, "air_pressure": 300.0}
     weather = {name: size * rng.standard_normal((records, ny, nx)) for name, size in sizes.items()}
-    water = {"rain": 2e-4, "evaporation": 1e-4, "infiltration": 5e-5}
+    water = {"rain": 2e-4, "evaporation": 1e-4, "infiltration": 5e-5, "river_inflow": 1e-4, "drainage": 3e-5}
     return weather | {name: size * rng.random((records, ny, nx)) for name, size in water.items()}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import TracerOptions
 from ...setup.fields.record_notes import sha256
+from ..options.input import RiverOptions
 from ..options.model import section_class
 
 TERM_SECTIONS = tuple(term.name for term in TERMS.values() if term.options)
@@ -39,6 +40,10 @@ def values_fixed_on_resume(text: str) -> dict:
             elif section == "input" and value:
                 names = [Path(each).name for each in ([value] if isinstance(value, str) else value)]
                 values[f"input.{key}"] = ", ".join(names)
+            elif (section, key) == ("forcing", "rivers"):
+                rivers = [RiverOptions(**each) for each in value]
+                names = [each.model_copy(update={"series": Path(each.series).name}) for each in rivers]
+                values["forcing.rivers"] = [each.model_dump(mode="json") for each in names]
             elif (section, key) == ("physics", "tracers"):  # an earlier version has fewer keys
                 values["physics.tracers"] = [TracerOptions(**each).model_dump(mode="json") for each in value]
             elif section in FIXED_SECTIONS or (section == "output" and key in FIXED_OUTPUT_KEYS):

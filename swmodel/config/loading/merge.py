@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from ... import cases
 from ...errors import ConfigError, add_unknown_name, suggest
+from ...ocean.option import unit_of
 from ..messages import base_type, describe_mistake, element_types
 from ..options.case import Case, case_name
 from ..options.grid import CORIOLIS_KEYS, EXTENT_KEYS, KEYS_BY_KIND, GridOptions, cells_between
@@ -170,11 +171,23 @@ def convert(given: ConfigValue, section: str, field) -> Any:
             value = parsed
     is_file = field.json_schema_extra["unit"] == "file"
     if base_type_of_field is tuple and isinstance(value, list | tuple):
-        return tuple(absolute_path(each, given) if is_file and each else each for each in value)
+        file_keys = file_keys_of_tables(field.annotation)
+        tables = (with_absolute_paths(each, file_keys, given) if isinstance(each, dict) else each for each in value)
+        return tuple(absolute_path(each, given) if is_file and each else each for each in tables)
     if base_type_of_field is int and isinstance(value, float) and value.is_integer():
         return int(value)
     is_file = is_file or section == "input"
     return absolute_path(value, given) if is_file and field.annotation is str and value else value
+
+
+def file_keys_of_tables(annotation: Any) -> list[str]:
+    """The keys that name files in the tables of a list of tables."""
+    tables = [each for each in element_types(annotation) if isinstance(each, type) and issubclass(each, Section)]
+    return [key for table in tables for key, field in table.model_fields.items() if unit_of(field) == "file"]
+
+
+def with_absolute_paths(table: dict, keys: list[str], given: ConfigValue) -> dict:
+    return table | {key: absolute_path(table[key], given) for key in keys if table.get(key)}
 
 
 def absolute_path(value: Any, given: ConfigValue) -> Any:

@@ -25,6 +25,7 @@ LISTS_OF_TABLES = {
     "section": ("output", "sections"),
     "tracer": ("physics", "tracers"),
     "barrier": ("barriers", "lines"),
+    "river": ("forcing", "rivers"),
 }
 LISTS_OF_TABLES |= {"drifters": ("output", "drifters")}
 

@@ -110,8 +110,10 @@ def toml_value(item: Any) -> str:
         tables = item and isinstance(item[0], Section)  # one per line
         parts = (",\n  " if tables else ", ").join(toml_value(part) for part in item)
         return f"[\n  {parts}\n]" if tables else f"[{parts}]"
-    if isinstance(item, Section):
-        items = ((key, getattr(item, key)) for key in type(item).model_fields)
+    if isinstance(item, Section | dict):
+        items = (
+            item.items() if isinstance(item, dict) else ((key, getattr(item, key)) for key in type(item).model_fields)
+        )
         return f"{{{', '.join(f'{key} = {toml_value(part)}' for key, part in items if part is not None)}}}"
     return repr(item)
 

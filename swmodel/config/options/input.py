@@ -1,4 +1,4 @@
-"""The tables [input], [forcing] and [python]: files and Python inputs that give fields and terms."""
+"""The tables [input], [forcing], [[river]] and [python]: files and Python inputs that give fields and terms."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ...ocean.elements import index_of
 from ...ocean.option import Duration, Section, option
 from ...ocean.table import INPUT_FIELDS, VARIABLES
 from ...ocean.terms.boundary_data import ARRAYS
+from .output import PlaceName
 
 #: Words for the location of a field.
 LOCATION_WORDS = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}
@@ -55,13 +56,30 @@ def input_class(tracers: tuple[str, ...]) -> type[InputOptions]:
     )
 
 
+class RiverOptions(Section):
+    """A river, a source or a drain: a table [[river]]."""
+
+    name: PlaceName = option(..., "", "name of the river")
+    lon: float | None = option(None, "degrees", "longitude of its mouth, on a sphere")
+    lat: float | None = option(None, "degrees", "latitude of its mouth, on a sphere")
+    x: float | None = option(None, "m", "position of its mouth in x, on a plane")
+    y: float | None = option(None, "m", "position of its mouth in y, on a plane")
+    discharge: float | None = option(
+        None, "m3 s-1", "water that it brings; negative: a drain or a pump (or give series)"
+    )
+    series: str = option("", "file", 'table with the columns time and discharge, or NetCDF, "FILE.nc:variable"')
+    radius: float = option(0.0, "m", "distance up to which cells share the water evenly; 0: one cell", ge=0)
+    tracers: dict[str, float] = option(dict, "1", "concentrations in its water, {dye = 1.0}; 0 for other tracers")
+
+
 class ForcingOptions(Section):
-    """Forcing that varies in time, by formulas and by climatologies."""
+    """Forcing that varies in time, by formulas and by climatologies, and rivers."""
 
     every: Duration = option(3600.0, "s", "model time between the records of formulas")
     climatology: tuple[str, ...] = option(
         (), "", 'fields, such as "u10", whose records of one year are repeated in every year'
     )
+    rivers: tuple[RiverOptions, ...] = option((), "", "rivers and drains, each a table [[river]]")
 
 
 class PythonOptions(Section):

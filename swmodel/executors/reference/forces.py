@@ -10,7 +10,7 @@ import numpy as np
 from ...ocean.constituents import constituents_at
 from ...ocean.coordinates import points
 from ...ocean.terms.tide import EQUILIBRIUM
-from .neighbours import c, difference
+from .neighbours import c, difference, s, w
 
 
 def wind(T):
@@ -73,30 +73,69 @@ def bed_motion(T):
 
 
 def rain(T):
-    """dh/dt = rain - evaporation w, with w = min(1, h / h_dry) where land may flood."""
+    """dh/dt = rain - evaporation."""
     rain, evaporation = T.domain.in_time("rain"), T.domain.in_time("evaporation")
 
     def add(x, F):
-        T.freshwater = rain(T.step_start, T.time) - evaporation(T.step_start, T.time) * wet_fraction(T, x)
-        c(F[0])[...] += T.freshwater
+        add_freshwater(T, F, rain(T.step_start, T.time) - limited_sink(T, evaporation(T.step_start, T.time)))
 
     return add
 
 
-def infiltration(T):
-    """dh/dt = - infiltration w."""
-    rate = T.domain.in_time("infiltration")
+def rivers(T):
+    """dh/dt = Q/A."""
+    inflow = T.domain.in_time("river_inflow")
+    return lambda x, F: add_freshwater(T, F, inflow(T.step_start, T.time))
+
+
+def add_freshwater(T, F, rate):
+    T.freshwater = T.freshwater + rate
+    c(F[0])[...] += rate
+
+
+def loss_of_water(T, name):
+    """dh/dt = - sink, dC/dt = - C/h sink: the water takes its tracers along."""
+    rate = T.domain.in_time(name)
+    contents = [k for k, field in enumerate(T.domain.state._fields) if field.endswith("_content")]
 
     def add(x, F):
-        c(F[0])[...] -= rate(T.step_start, T.time) * wet_fraction(T, x)
+        sink = limited_sink(T, rate(T.step_start, T.time))
+        c(F[0])[...] -= sink
+        for k in contents:
+            c(F[k])[...] -= sink * c(x[k]) / c(x[0])
 
     return add
 
 
-def wet_fraction(T, x):
-    """min(1, h / h_dry) where land may flood, else 1."""
+def limited_sink(T, rate):
+    """The rate of a sink; where land may flood, at most w times it, and a fifth of the water that currents leave.
+
+    w = min(1, h / h_dry) at the start of the step.
+    """
     drying = T.domain.config.drying
-    return np.minimum(1.0, c(x[0]) / drying.thickness) if drying.active else 1.0
+    if not drying.active:
+        return rate
+    (h, *_), dt = T.drying.start_fields, T.gfb_step[1]
+    left = h / dt - T.sizes.outflow_x * (c(T.U) - w(T.U)) - T.sizes.outflow_y * (c(T.V) - s(T.V))
+    return np.minimum(rate * np.minimum(1.0, h / drying.thickness), np.maximum(left, 0.0) / 5)
+
+
+def green_ampt(T):
+    """dh/dt = - dF/dt; over a step M (F' - F) = K dt (M + (psi + h - (F' - F) / 2) d), with the mean M of F and F'."""
+    row = T.domain.state._fields.index("infiltrated_depth")
+    names = "hydraulic_conductivity", "wetting_front_suction", "moisture_deficit"
+    conductivity, suction, deficit = (T.domain.field(name) for name in names)
+
+    def add(x, F):
+        (now, dt), h = T.gfb_step, T.drying.start_fields[0]
+        before, front = c(now[row]), conductivity * dt
+        pull, half = np.maximum((suction + h) * deficit, 1e-9), front * (1 - deficit) / 2
+        after = half + np.sqrt(half**2 + before**2 + front * ((1 + deficit) * before + 2 * pull))
+        sink = limited_sink(T, (after - before) / dt)
+        c(F[0])[...] -= sink
+        c(F[row])[...] += sink
+
+    return add
 
 
 def tide(T):

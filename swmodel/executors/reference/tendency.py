@@ -30,7 +30,10 @@ TERMS = {
     "tide": forces.tide,
     "bed_motion": forces.bed_motion,
     "rain": forces.rain,
-    "infiltration": forces.infiltration,
+    "infiltration": partial(forces.loss_of_water, name="infiltration"),
+    "rivers": forces.rivers,
+    "green_ampt": forces.green_ampt,
+    "drains": partial(forces.loss_of_water, name="drainage"),
     "self_attraction": forces.self_attraction,
     "linear_drag": friction.linear_drag,
     "quadratic_drag": friction.quadratic_drag,
@@ -79,10 +82,13 @@ class Tendency:
         tracers = {each.name: each for each in config.physics.tracers}
         of_tracers = {name: partial(tracer, options=each) for name, each in tracers.items()}
         self.tracer_steps = [
-            advection(self, tracers[term.name]) for term in domain.scheme.active_terms if term.rate_over_step
+            advection(self, tracers[term.name])
+            for term in domain.scheme.active_terms
+            if term.rate_over_step and term.name in tracers
         ]
         for term in domain.scheme.active_terms:
-            if term.boundary_flux or term.rate_over_step or term.transport or (self.drying and term.damping):
+            is_tracer_of_gfb = term.rate_over_step and term.name in tracers
+            if term.boundary_flux or is_tracer_of_gfb or term.transport or (self.drying and term.damping):
                 continue
             if (function := (TERMS | of_tracers).get(term.name)) is None:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")
@@ -102,7 +108,7 @@ class Tendency:
         ]
 
     def __call__(self, x, F, step_start=0.0, stage_time=0.0):
-        self.step_start, self.time = step_start, step_start + stage_time
+        self.step_start, self.time, self.freshwater = step_start, step_start + stage_time, 0.0
         F[3:] = 0
         wrap(x)
         for term in self.terms:

@@ -15,6 +15,7 @@ def tracer(T, options):
     """
     domain, sizes, row = T.domain, T.sizes, T.domain.state._fields.index(f"{options.name}_content")
     concentration, flux_x, flux_y = np.zeros((3, *domain.shape), domain.dtype)
+    source = source_from_rivers(T, options.name)
     is_open = np.ones((3, *domain.shape), domain.dtype)
     is_open.reshape(-1)[domain.closed] = 0
     kappa_x, kappa_y = (options.diffusivity * c(faces) for faces in is_open[1:])
@@ -32,8 +33,18 @@ def tracer(T, options):
             ):
                 c(flux)[...] -= kappa * thickness(x[0], out=T.work) * (beyond(concentration) - here)
         add_convergence(T, flux_x, flux_y, c(F[row]))
+        if source:
+            c(F[row])[...] += source()
 
     return add
+
+
+def source_from_rivers(T, name):
+    """The function that returns c Q/A, m s-1, with the concentration c of rivers; None if they bring no such tracer."""
+    if f"{name}_in_rivers" not in {row.name for term in T.domain.scheme.active_terms for row in term.coefficients}:
+        return None
+    concentration, inflow = T.domain.field(f"{name}_in_rivers"), T.domain.in_time("river_inflow")
+    return lambda: concentration * inflow(T.step_start, T.time)
 
 
 def advective_fluxes(T, concentration, flux_x, flux_y):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .neighbours import c
+from .tracer import source_from_rivers
 from .weno import shift
 
 #: A rate near the smallest positive numbers; offsets of the cells whose concentrations bound that of a cell.
@@ -57,6 +58,7 @@ def advection(T, options):
     if sizes.cos_v is not None:
         inverse_lengths[1] = inverse_lengths[1] * c(np.broadcast_to(sizes.cos_v, domain.shape))
     axes = list(zip((1, 0), opened, inverse_lengths, outflow_factors, strict=True))
+    source = source_from_rivers(T, options.name) or (lambda: 0.0)
 
     def write(x, middle, F, dt):
         now, half, after = c(x[row]), c(middle[row]), c(x[0]) + dt * c(F[0])
@@ -89,7 +91,7 @@ def advection(T, options):
             )
         low, high = ((far - now) * (safety_factor / dt) for far in (min_concentration, max_concentration))
         rate = np.clip((content / after - now) / dt, np.minimum(low + MIN_RATE, 0), np.maximum(high - MIN_RATE, 0))
-        c(F[row])[...] = np.where(wet, rate - now * T.freshwater / after, 0)
+        c(F[row])[...] = np.where(wet, rate + (source() - now * T.freshwater) / after, 0)
 
     return write
 

@@ -13,10 +13,11 @@ from .bed_motion import BED_MOTION
 from .body_force import BODY_FORCE
 from .drag import LINEAR_DRAG, MANNING, QUADRATIC_DRAG
 from .friction import BIHARMONIC_VISCOSITY, VISCOSITY
+from .green_ampt import GREEN_AMPT
 from .leith import LEITH
 from .leith_e import LEITH_E
 from .open_boundaries import OPEN_BOUNDARIES
-from .rain import INFILTRATION_TERM, RAIN_TERM
+from .rain import DRAINS_TERM, INFILTRATION_TERM, RAIN_TERM, RIVERS_TERM
 from .smagorinsky import BIHARMONIC_SMAGORINSKY, SMAGORINSKY
 from .sponge import SPONGE
 from .term import PROCESSES, Term
@@ -53,6 +54,9 @@ TERMS: dict[str, Term] = {
         BED_MOTION,
         RAIN_TERM,
         INFILTRATION_TERM,
+        RIVERS_TERM,
+        DRAINS_TERM,
+        GREEN_AMPT,
     )
 }
 

@@ -6,13 +6,14 @@ Runge-Kutta methods make no new extremes, and multistep methods only small ones.
 `tracer_advection` computes its rate.
 
 `tracer_term` makes a Term for each tracer of a run. For a tracer called `dye` the concentration is `dye`, the content
-`dye_content` and the coefficient `dye_diffusivity`.
+`dye_content`, the coefficient `dye_diffusivity`, and the concentration in the water of rivers `dye_in_rivers`.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, section 5.5.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ from ..variable import Variable
 from . import tracer_advection
 from .term import Term
 
-CONTENT_SUFFIX, DIFFUSIVITY_SUFFIX = "_content", "_diffusivity"
+CONTENT_SUFFIX, DIFFUSIVITY_SUFFIX, RIVERS_SUFFIX = "_content", "_diffusivity", "_in_rivers"
 
 
 class TracerOptions(Section):
@@ -85,14 +86,27 @@ def content_of(name: str, state) -> Any:
     return getattr(state, name) * state.h if name in state._fields else getattr(state, name + CONTENT_SUFFIX)
 
 
-def tracer_terms(tracers: tuple[TracerOptions, ...], forward_backward: bool) -> tuple[Term, ...]:
+def river_concentration(name: str) -> Variable:
+    """The Variable of a tracer's concentration in the water of rivers."""
+    return Variable(name + RIVERS_SUFFIX, "centre", "1", "", f"{name} in the water of rivers", dimension=(0, 0, 0, 0))
+
+
+def tracer_terms(
+    tracers: tuple[TracerOptions, ...], forward_backward: bool, in_rivers: Collection[str]
+) -> tuple[Term, ...]:
+    """The Terms of tracers; `in_rivers`: the names of those that rivers bring."""
     return tuple(
-        tracer_term(each.name, each.diffusivity > 0, forward_backward, each.advection == "weno5") for each in tracers
+        tracer_term(
+            each.name, each.diffusivity > 0, forward_backward, each.advection == "weno5", each.name in in_rivers
+        )
+        for each in tracers
     )
 
 
 @cache
-def tracer_term(name: str, has_diffusivity: bool, forward_backward: bool, high_order: bool) -> Term:
+def tracer_term(
+    name: str, has_diffusivity: bool, forward_backward: bool, high_order: bool, in_rivers: bool = False
+) -> Term:
     """The Term of a tracer, always the same object; `forward_backward`: for the forward-backward stepper."""
     diffusivity = Variable(
         name + DIFFUSIVITY_SUFFIX, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0)
@@ -102,13 +116,17 @@ def tracer_term(name: str, has_diffusivity: bool, forward_backward: bool, high_o
         """dC/dt = - (d_x (U c_upwind) + d_y (V c_upwind)) / area, and div(kappa h grad c)."""
         c = getattr(flow.state, name + CONTENT_SUFFIX) / flow.h
         rate = -divergence(*upwind_flux(flow, c), flow.grid)
-        return {name + CONTENT_SUFFIX: rate + diffusion(flow, c, params[diffusivity.name]) if has_diffusivity else rate}
+        rate = rate + diffusion(flow, c, params[diffusivity.name]) if has_diffusivity else rate
+        return {name + CONTENT_SUFFIX: rate + from_rivers(params) if in_rivers else rate}
 
     def over_step(flow, params, step):
-        kappa = params[diffusivity.name] if has_diffusivity else None
-        return {
-            name: tracer_advection.concentration_rate(getattr(flow.state, name), flow, step, name, kappa, high_order)
-        }
+        kappa, c = params[diffusivity.name] if has_diffusivity else None, getattr(flow.state, name)
+        source = from_rivers(params) if in_rivers else None
+        return {name: tracer_advection.concentration_rate(c, flow, step, name, kappa, high_order, source)}
+
+    def from_rivers(params):
+        """dC/dt = c of the rivers times their inflow, m s-1."""
+        return params[name + RIVERS_SUFFIX] * params["river_inflow"]
 
     def build(config, rows, columns):
         (value,) = (each.diffusivity for each in config.physics.tracers if each.name == name)
@@ -126,6 +144,7 @@ def tracer_term(name: str, has_diffusivity: bool, forward_backward: bool, high_o
         term_fields["to_prognostic"] = lambda values: {name: values[name] + 0 * values["h"]}
     return Term(
         name,
+        coefficients=(river_concentration(name),) if in_rivers else (),
         fields=(diffusivity,) if has_diffusivity else (),
         build=build if has_diffusivity else None,
         initial=(concentration_variable(name),),

@@ -63,8 +63,11 @@ def axis_faces(flow, kappa) -> tuple[AxisFaces, AxisFaces]:
     )
 
 
-def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool) -> Patch:
-    """dc/dt over a step, s-1, from `c` in its middle. Without a step (None) there are no limits."""
+def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool, source=None) -> Patch:
+    """dc/dt over a step, s-1, from `c` in its middle. Without a step (None) there are no limits.
+
+    `source` is a source of the content c h, m s-1; None: there is none.
+    """
     grid, axes, c_start = flow.grid, axis_faces(flow, kappa), c if step is None else step.step_start[name]
     net_inflow, antidiffusive = (
         upwind_gain(axes, c_start),
@@ -72,7 +75,8 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool)
     )
     if step is None:
         net_inflow = net_inflow - (dx_c(antidiffusive[0]) + dy_c(antidiffusive[1])) if antidiffusive else net_inflow
-        return net_inflow * grid.rarea.centre / flow.h
+        c_rate = net_inflow * grid.rarea.centre / flow.h
+        return c_rate if source is None else c_rate + source / flow.h
     h = step.h if flow.min_mobile_depth is None else np.maximum(step.h, flow.min_mobile_depth)
     max_rise, max_fall = (rise - c_start for rise in local_extremes(c_start, grid.wet))
     if antidiffusive:
@@ -83,7 +87,8 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool)
     inverse_dt = (1 - 4 * np.finfo(step.dt.dtype).eps) / step.dt
     max_rate, min_rate = np.maximum(max_rise * inverse_dt - TINY, 0.0), np.minimum(max_fall * inverse_dt + TINY, 0.0)
     c_rate = where(c_rate > max_rate, max_rate, where(c_rate < min_rate, min_rate, c_rate))
-    return c_rate if step.freshwater_rate is None else c_rate - c_start * (step.freshwater_rate / h)
+    c_rate = c_rate if step.freshwater_rate is None else c_rate - c_start * (step.freshwater_rate / h)
+    return c_rate if source is None else c_rate + source / h
 
 
 def upwind_gain(axes, c: Patch) -> Patch:

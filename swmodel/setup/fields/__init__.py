@@ -11,10 +11,13 @@ from ...ocean.table import location_of
 from ...ocean.terms.boundary_data import has_source as has_source
 from ...ocean.terms.boundary_data import input_file_of as input_file_of
 from ...ocean.terms.boundary_data import is_in_case as is_in_case
-from .field_sources import STEP_ACROSS_FACE, ConstantSource, FileSource, source_of, varies_in_time
+from .domain import domain_mask
+from .field_sources import STEP_ACROSS_FACE, FileSource, read_mask, source_of, varies_in_time
 from .field_sources import RestartSource as RestartSource
 from .field_sources import uniform_value as uniform_value
 from .netcdf_input import InputError
+from .rivers import rivers_of_field as rivers_of_field
+from .rivers import tracers_in_rivers as tracers_in_rivers
 from .start_state import read_state_field as read_state_field
 from .vectors import VECTOR_COMPONENTS as VECTOR_COMPONENTS
 from .vectors import has_field_source as has_field_source
@@ -51,7 +54,7 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
         return np.zeros((1, 1))
     source = source_of(config, name)
     if name == "mask":
-        return evaluate_mask(config, source, rows, columns)
+        return read_mask(config, rows, columns)
     values = evaluate_record(config, name, rows, columns, 0, source)
     if name in CHANGE_PER_UPLIFT and has_field_source(config, "uplift"):
         if config.physics.reduced_gravity:
@@ -80,23 +83,6 @@ def evaluate_unfilled(config, name: str, rows, columns, record: int = 0, source=
     """As `evaluate_record`, with NaN where values are missing; for `fill` see `FieldSource.read`."""
     grid, (rows, columns) = config.grid, (np.asarray(each) for each in (rows, columns))
     return source_along_axes(config, name, source).read(rows % grid.ny, columns % grid.nx, record, fill=fill)
-
-
-def evaluate_mask(config, source, rows, columns) -> np.ndarray:
-    """1 on water, 0 on land, from a mask, or from a table of depths in which missing values are land."""
-    if isinstance(source, ConstantSource) and source_of(config, "depth").is_table:
-        return np.isfinite(evaluate_unfilled(config, "depth", rows, columns)).astype(np.float64)
-    values = evaluate_unfilled(config, "mask", rows, columns, source=source)
-    values = np.where(np.isnan(values), 0.0, values) if source.is_table else values
-    wrong = np.broadcast_to((values != 0) & (values != 1), (len(rows), len(columns)))
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        value = np.broadcast_to(values, wrong.shape)[row, column]
-        raise InputError(
-            f"{source.label}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
-            f"column {columns[column] % config.grid.nx}; round fractions of water to 0 or 1"
-        )
-    return values
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
@@ -168,19 +154,6 @@ def water_mask(config, rows, columns, margin: int = 0) -> np.ndarray:
     """As `wet_mask`, but 0 only in the `margin` outermost rows or columns along open boundaries."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     return domain_mask(config, rows, columns, margin) * (evaluate(config, "mask", rows, columns) != 0)
-
-
-def domain_mask(config, rows, columns, margin: int) -> np.ndarray:
-    """1 in the domain without `margin` rows or columns along open boundaries, else 0; broadcasts to [rows, columns]."""
-    grid, masks = config.grid, []
-    for numbers, cells, is_periodic, (low, high) in (
-        (rows, grid.ny, grid.periodic_y, ("south", "north")),
-        (columns, grid.nx, grid.periodic_x, ("west", "east")),
-    ):
-        first, last = (margin * (side in config.open_boundaries.sides) for side in (low, high))
-        inside = (numbers >= first) & (numbers < cells - last)
-        masks.append(np.ones(1) if is_periodic else inside.astype(float))
-    return masks[0][:, None] * masks[1][None, :]
 
 
 def boundary_water_masks(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:

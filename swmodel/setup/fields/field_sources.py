@@ -15,27 +15,20 @@ import numpy as np
 
 from ...errors import ConfigError, UsageError
 from ...ocean.barrier_faces import crest_heights, gate_times
-from ...ocean.constituents import DAY_SECONDS
 from ...ocean.coordinates import points
-from ...ocean.dates import time_units
 from ...ocean.elements import array_of, index_of
 from ...ocean.records import RecordInterval
 from ...ocean.table import CORRECTIONS, INITIAL_FIELDS, VARIABLES, location_of, variable_in_run
 from ...ocean.terms.barriers import BARRIER_CRESTS
 from ...ocean.terms.boundary_data import PARTS, input_file_of, is_in_case, uniform_tide
-from ...ocean.terms.tracer import content_variable
+from ...ocean.terms.tracer import RIVERS_SUFFIX, content_variable
+from . import rivers
+from .domain import domain_mask
 from .formula import evaluate_function, is_field_in_time
 from .netcdf_input import InputError, open_variable, series
 from .netcdf_input.input_entry import parse_entry
+from .record_times import describe_time, find_record, interval_at, time_step_of, years_of_run
 from .start_state import read_state_field
-
-#: Largest distance between a record and a whole step that counts as rounding, in time steps.
-MAX_RECORD_ROUNDING_STEPS = 1e-6
-#: Steps that a value which stays for ever is kept: all that a run may have.
-FOREVER_STEPS = 2.0**31
-
-#: The length of the shortest year of all calendars, days.
-MIN_YEAR_DAYS = 360.0
 
 #: For fields on faces: offset (rows, columns) of the cell across the face.
 STEP_ACROSS_FACE = {"u": (0, 1), "v": (1, 0)}
@@ -50,6 +43,7 @@ class FieldSource:
             or before the start of a step, and the RecordInterval to the next one; `date(record)` returns its date.
     """
 
+    label: Any
     is_table: Any = False
     varies_in_time: Any = False
 
@@ -259,22 +253,9 @@ class RecordsSource(FileSource):
         return self.records.fields[min(record, self.last_record)](self.variable_at(location), self.config.grid)
 
     def record_at(self, step: int) -> tuple[int, RecordInterval]:
-        record_steps, dates = round_record_steps(self.records.seconds / time_step_of(self.config)), self.records.dates
-        if self.variable_at().keeps_last_record:
-            record_steps = np.append(record_steps, np.inf)
-        number = int(np.searchsorted(record_steps, step, side="right")) - 1
-        if number == len(record_steps) - 1 and step - record_steps[-1] < 1 and number:
-            number -= 1
-        if not 0 <= number < len(record_steps) - 1:
-            import cftime
-
-            time = self.config.time
-            needed = cftime.num2date(step * time_step_of(self.config), time_units(time), time.calendar)
-            raise InputError(
-                f"{self.label}: its records begin at {dates[0]} and end at {dates[-1]}, but the run needs them at "
-                f"{needed:%Y-%m-%dT%H:%M:%S}; give more records, another time.start or a shorter run"
-            )
-        return number, finite_interval(*record_steps[number : number + 2])
+        records = self.records
+        forever = self.variable_at().keeps_last_record
+        return find_record(self.config, self.label, records.seconds, records.dates, step, forever)
 
     def date(self, record: int) -> str:
         return self.records.dates[min(record, self.last_record)]
@@ -303,12 +284,69 @@ class BarrierSource(FieldSource):
             raise InputError(f"barriers.lines: {error}") from None
 
     def record_at(self, step: int) -> tuple[int, RecordInterval]:
-        record_steps = round_record_steps(self.times / time_step_of(self.config))
-        number = min(int(np.searchsorted(record_steps, step, side="right")), len(record_steps) - 1) - 1
-        return number, RecordInterval(*record_steps[number : number + 2])
+        return interval_at(self.times / time_step_of(self.config), step)
 
     def date(self, record: int) -> str:
         return f"t = {self.times[record]:g} s"
+
+
+@dataclass(frozen=True, eq=False)
+class RiversSource(RecordsSource):
+    """A field of the tables [[river]]: inflow and drainage in m s-1, or the concentration of a tracer in their water.
+
+    Its records are at the times of the rows of all series.
+    """
+
+    text: str = ""
+
+    @cached_property
+    def tables(self) -> list[Any]:
+        return rivers.rivers_of_field(self.config, self.name)
+
+    @property
+    def varies_in_time(self):
+        return self.name in rivers.SIGNS and any(river.series for river in self.tables)
+
+    @property
+    def label(self):
+        return f"forcing.rivers: {', '.join(river.name for river in self.tables)}"
+
+    @cached_property
+    def cells(self) -> list[rivers.RiverCells]:
+        return [rivers.cells_of_river(self.config, river, is_wet) for river in self.tables]
+
+    @cached_property
+    def records(self) -> series.VariableRecords:
+        times = rivers.joint_times(self.config, self.tables)
+        dates = tuple(describe_time(at, self.config.time) for at in times)
+        return series.VariableRecords(self.label, times, dates, ())
+
+    def pole(self, record=0):
+        return None
+
+    def check(self) -> None:
+        """Its files are checked with their tables (`positions.rivers`)."""
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        values, nx = np.zeros((len(rows), len(columns))), self.config.grid.nx
+        seconds = self.records.seconds[record] if self.varies_in_time else 0.0
+        for river, cells in zip(self.tables, self.cells, strict=True):
+            j, i = np.flatnonzero(np.isin(rows, cells.rows)), np.flatnonzero(np.isin(columns, cells.columns))
+            is_here = np.isin(rows[j][:, None] * nx + columns[i], cells.rows * nx + cells.columns)
+            before = values[np.ix_(j, i)]
+            if self.name in rivers.SIGNS:
+                discharge = rivers.discharge_at(self.config, river, seconds, rivers.SIGNS[self.name])
+                values[np.ix_(j, i)] = before + is_here * (discharge / cells.area)
+            else:
+                concentration = river.tracers[self.name.removesuffix(RIVERS_SUFFIX)]
+                values[np.ix_(j, i)] = np.where(is_here, concentration, before)
+        return values
+
+    def record_at(self, step: int) -> tuple[int, RecordInterval]:
+        for river in (river for river in self.tables if river.series):
+            label, seconds, _, dates = rivers.series_of_river(self.config, river)
+            find_record(self.config, label, seconds, dates, step)
+        return super().record_at(step)
 
 
 def index_in_array(config, name: str) -> tuple[int, ...]:
@@ -318,39 +356,8 @@ def index_in_array(config, name: str) -> tuple[int, ...]:
     return config.open_boundaries.constituents.index(index[0]), [*PARTS].index(index[1])
 
 
-def years_of_run(config) -> int:
-    """The length of the run in years, rounded up."""
-    days = config.run.days or (config.run.steps or 0) * time_step_of(config) / DAY_SECONDS
-    return math.ceil(days / MIN_YEAR_DAYS)
-
-
-def time_step_of(config) -> float:
-    """The time step, s; 1 s before it is known, for callers that need only the kinds of fields."""
-    return config.time.dt or 1.0
-
-
-def interval_at(record_steps: np.ndarray, step: int) -> tuple[int, RecordInterval]:
-    """The number of the last record at or before a step, and the RecordInterval to the next one."""
-    record_steps = round_record_steps(record_steps)
-    number = int(np.searchsorted(record_steps, step, side="right")) - 1
-    return number, finite_interval(*record_steps[number : number + 2])
-
-
-def finite_interval(before: float, after: float) -> RecordInterval:
-    """The RecordInterval; in place of an infinite one, one that no run exceeds."""
-    return RecordInterval(before, before + FOREVER_STEPS if after == np.inf else after)
-
-
-def round_record_steps(record_steps: np.ndarray) -> np.ndarray:
-    """Times of records in steps, without the rounding errors of whole numbers."""
-    nearest = np.rint(record_steps)
-    with np.errstate(invalid="ignore"):  # an infinite time is its own nearest one
-        difference = np.abs(record_steps - nearest)
-    return np.where(difference < MAX_RECORD_ROUNDING_STEPS, nearest, record_steps)
-
-
 def source_of(config, name: str) -> FieldSource:
-    """The source of a field: Python takes precedence over a restart state, then a file, the case, and a number.
+    """The source of a field: Python takes precedence over a restart state, then a file, rivers, the case, a number.
 
     Corrections are zero unless they are controls.
     """
@@ -368,6 +375,8 @@ def source_of(config, name: str) -> FieldSource:
         return (
             RecordsSource if variable.varies_in_time and series.has_records_in_time(text, variable) else FileSource
         )(config, name, text)
+    if rivers.rivers_of_field(config, name):
+        return RiversSource(config, name)
     return source_in_case(config, name) if is_in_case(config, name) else ConstantSource(uniform_value(config, name))
 
 
@@ -420,3 +429,30 @@ def uniform_value(config, name: str) -> float:
 def varies_in_time(config, name: str) -> bool:
     """Whether a coefficient has records in time."""
     return name in VARIABLES and VARIABLES[name].varies_in_time and source_of(config, name).varies_in_time
+
+
+def read_mask(config, rows, columns) -> np.ndarray:
+    """1 on water, 0 on land, from a mask, or from a table of depths in which missing values are land.
+
+    Row and column numbers beyond the grid wrap around to its other side.
+    """
+    rows, columns = np.asarray(rows) % config.grid.ny, np.asarray(columns) % config.grid.nx
+    source, depth = source_of(config, "mask"), source_of(config, "depth")
+    if isinstance(source, ConstantSource) and depth.is_table:
+        return np.isfinite(depth.read(rows, columns)).astype(np.float64)
+    values = source.read(rows, columns)
+    values = np.where(np.isnan(values), 0.0, values) if source.is_table else values
+    wrong = np.broadcast_to((values != 0) & (values != 1), (len(rows), len(columns)))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        value = np.broadcast_to(values, wrong.shape)[row, column]
+        raise InputError(
+            f"{source.label}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row]}, column "
+            f"{columns[column]}; round fractions of water to 0 or 1"
+        )
+    return values
+
+
+def is_wet(config, rows, columns) -> np.ndarray:
+    """Whether the model computes the level in cells: water that is not at an open boundary, [rows, columns]."""
+    return (domain_mask(config, rows, columns, 1) * read_mask(config, rows, columns)) != 0

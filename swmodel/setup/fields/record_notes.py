@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import ConfigError
 from . import row_bands
-from .field_sources import FieldSource, PythonField, RecordsSource, input_file_of, source_in_python, source_of
+from .field_sources import FieldSource, PythonField, RecordsSource, source_in_python, source_of
 from .netcdf_input import InputError
 from .varying import read_record
 
@@ -59,8 +59,8 @@ def note_records(config, varying: Iterable[str], step: int, checksum: Callable[[
     """A note about the records that varying coefficients use after a step, as JSON; "" without such records."""
     notes = {}
     for name in varying:
-        if input_file_of(config, name):
-            source = source_of(config, name)
+        source = source_of(config, name)
+        if isinstance(source, RecordsSource) and name not in config.python.names:
             first, number = (min(source.record_at(at)[0], source.last_record - 1) for at in (0, max(0, step - 1)))
             dates = source.records.dates[first : number + 2]
             sums = [f"{checksum(name, number + more):016x}" for more in (0, 1)]

@@ -11,6 +11,7 @@ from ...ocean.coordinates import axis_angle_from, has_rotated_pole, is_spherical
 from ...ocean.table import CONTROL_VECTORS, location_of
 from ...ocean.terms.boundary_data import CONSTITUENTS, TRANSPORTS, has_source, part_names
 from .field_sources import ConstantSource, FieldSource, InputError, source_of
+from .rivers import rivers_of_field
 
 #: The pair of components along x and y, by the name of each.
 VECTOR_COMPONENTS = {
@@ -87,7 +88,7 @@ class RotatedSource(FieldSource):
 def has_field_source(config, name: str) -> bool:
     """Whether a field has a source other than a number; on a rotated-pole grid, whether either component has one."""
     names = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_pole(config.grid) else (name,)
-    return any(has_source(config, each) for each in names)
+    return any(has_source(config, each) for each in names) or bool(rivers_of_field(config, name))
 
 
 def source_along_axes(config, name: str, source: FieldSource | None = None) -> FieldSource:

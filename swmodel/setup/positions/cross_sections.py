@@ -153,7 +153,7 @@ def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> SectionFaces:
 
 
 def problems(config) -> Iterator[str]:
-    yield from duplicate_names(config, "sections")
+    yield from duplicate_names(config.output.sections, "output.sections")
     for line in config.output.sections:
         try:
             cross_section(config, line)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...errors import UsageError
-from ...ocean.coordinates import axes, coordinate_names_and_unit, from_grid_axes, to_grid_axes
+from ...ocean.coordinates import axes, cells_containing, coordinate_names_and_unit, from_grid_axes, to_grid_axes
 from .gauges import position_in_table, position_keys, positions_on_water
-from .stencils import cells_containing, neighbourhood_values
+from .stencils import neighbourhood_values
 
 #: Most drifters of a run.
 MAX_DRIFTERS = 100_000
@@ -24,7 +24,7 @@ def initial_drifters(config) -> dict[str, np.ndarray]:
     Offsets are at least -1/2 and below 1/2. They are more accurate than positions, which would lose digits.
     """
     (of_x, of_y), (x, y) = axes(config.grid), start_positions(config)[0].T
-    rows, columns = cells_containing(config, x, y)
+    rows, columns = cells_containing(config.grid, x, y)
     dtype = np.dtype(config.run.dtype)
     north, east = (
         np.clip(at.astype(dtype), *offset_limits(dtype))
@@ -103,7 +103,7 @@ def lattice_positions(config, table, label: str) -> np.ndarray:
         ]
     )
     found = np.stack([x, y], axis=1)[is_inside]
-    found = found[neighbourhood_values(config, *cells_containing(config, *found.T))[:, 0, 0] != 0]
+    found = found[neighbourhood_values(config, *cells_containing(config.grid, *found.T))[:, 0, 0] != 0]
     if not len(found):
         raise UsageError(f"{label}: the box has no water")
     return found

@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import UsageError
 from ...ocean.coordinates import (
     axes,
+    cells_containing,
     coordinate_names_and_unit,
     distances_between,
     distances_from,
@@ -26,7 +27,7 @@ from ...ocean.terms.tracer import CONTENT_SUFFIX, tracers_in
 from .. import fields
 from ..fields.varying import read_record
 from ..setup import Setup
-from .stencils import OBSERVED_QUANTITIES, bilinear_stencils, cells_containing, neighbourhood_values
+from .stencils import OBSERVED_QUANTITIES, bilinear_stencils, neighbourhood_values
 
 #: Most positions on land for which a message names the nearest water, as the search covers the whole grid.
 MAX_WATER_SEARCHES = 10
@@ -213,7 +214,7 @@ def make_remaining_uplift(config, stencil) -> Callable[[np.ndarray], np.ndarray]
 
 def distance_to_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Distances to the nearest centres of wet cells from positions on water (along the axes), m, [n]."""
-    rows, columns = cells_containing(config, x, y)
+    rows, columns = cells_containing(config.grid, x, y)
     wet = neighbourhood_values(config, rows - 1, columns - 1)
     (of_x, of_y), distance = axes(config.grid), np.full(x.shape, np.inf)
     for j, i in np.ndindex(3, 3):
@@ -225,7 +226,7 @@ def distance_to_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def position_in_table(config, table, label: str) -> tuple[float, float]:
-    """x and y of a table [[station]] or [[drifters]] in m, or its longitude and latitude."""
+    """x and y of a table [[station]], [[drifters]] or [[river]] in m, or its longitude and latitude."""
     keys, unit = coordinate_names_and_unit(config.grid)
     if position_keys(table) != set(keys):
         raise UsageError(f"{label} needs {keys[0]} and {keys[1]}, in {unit}, and no other position")
@@ -237,7 +238,7 @@ def position_keys(table) -> set[str]:
 
 
 def problems(config) -> Iterator[str]:
-    yield from duplicate_names(config, "stations")
+    yield from duplicate_names(config.output.stations, "output.stations")
     station_positions, names = [], []
     for station in config.output.stations:
         try:
@@ -248,11 +249,11 @@ def problems(config) -> Iterator[str]:
     yield from (f"output.stations: {line}" for line in positions_on_water(config, station_positions, names)[1])
 
 
-def duplicate_names(config, key: str) -> Iterator[str]:
-    """One message for each name that several tables of a key of `output` share."""
-    for name, count in Counter(entry.name for entry in getattr(config.output, key)).items():
+def duplicate_names(tables, key: str) -> Iterator[str]:
+    """One message for each name that several tables of a key share."""
+    for name, count in Counter(entry.name for entry in tables).items():
         if count > 1:
-            yield f'output.{key}: {count} tables have the name "{name}"'
+            yield f'{key}: {count} tables have the name "{name}"'
 
 
 def positions_on_water(
@@ -267,7 +268,7 @@ def positions_on_water(
         except UsageError as error:
             problems.append(str(error))
     along = np.array([at for at, _, _ in within_domain], dtype=np.float64).reshape(-1, 2)
-    wet = neighbourhood_values(config, *cells_containing(config, *along.T))[:, 0, 0] != 0
+    wet = neighbourhood_values(config, *cells_containing(config.grid, *along.T))[:, 0, 0] != 0
     for count, number in enumerate(np.flatnonzero(~wet)):
         _, position, label = within_domain[number]
         problems.append(

@@ -89,14 +89,6 @@ def open_boundary_faces(config, name: str, rows, columns, here: np.ndarray, beyo
     return here * far + near * beyond
 
 
-def cells_containing(config, x, y) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the cells around positions within the domain, [n]; its far edge belongs to the last cells."""
-    grid, along = config.grid, axes(config.grid)
-    rows, columns = along.y.fractional_index(np.asarray(y)), along.x.fractional_index(along.x.wrap(np.asarray(x)))
-    numbers = (np.floor(place + 0.5).astype(np.int64) for place in (rows, columns))
-    return tuple(np.clip(place, 0, most - 1) for place, most in zip(numbers, (grid.ny, grid.nx), strict=True))
-
-
 def split_floor(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers at or below positions, and the distances from them, exactly zero within SNAP_CELLS of one."""
     nearest = np.rint(position)

@@ -1,0 +1,64 @@
+"""Infiltration by Green and Ampt: a wet front sinks into the ground, fast at first, and finally at the speed K.
+
+    dF/dt = f,   dh/dt = - f,   f = K (1 + (psi + h) d / F)
+
+F is the water that the ground has taken, m, zero at the start; K its conductivity, psi the suction of the front, d the
+moisture deficit, the volume of air that water can replace. With F and h in the middle of a step, where h has fallen by
+half of the loss x, the step solves
+
+    x² + (2 F - (1 - d) K dt) x = 2 K dt (F + (psi + h) d),   f = x / dt
+
+which is accurate also from F = 0, where f is infinite. `rain.limited_sink` limits f to the water that
+there is. It needs `drying`, and dissolved substances go along with the water.
+
+Reference: Green and Ampt (1911); Chow, Maidment and Mays (1988), Applied Hydrology, section 4.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..operators import root
+from ..variable import Variable, coefficient
+from .rain import limited_sink
+from .term import Term
+
+K = coefficient("hydraulic_conductivity", "m s-1", "hydraulic conductivity of the ground", "field", (0, 1, -1, 0), 1e-8)
+PSI = coefficient("wetting_front_suction", "m", "suction at the wetting front", "field", (0, 1, 0, 0), 1e-3)
+DEFICIT = coefficient("moisture_deficit", "1", "moisture deficit of the ground", "field", (0, 0, 0, 0), 1e-3)
+DEFICIT = DEFICIT._replace(max_value=1.0)
+INFILTRATED = Variable(
+    "infiltrated_depth", "centre", "m", "", "water that the ground has taken", dimension=(0, 1, 0, 0)
+)
+
+#: Smallest (psi + h) d, and smallest divisor, m; without a deficit f is K.
+MIN_SUCTION, MIN_DIVISOR = 1e-9, 1e-30
+
+
+def infiltration_rate(flow, params):
+    """f at centres, m s-1."""
+    F, h, dt, deficit = flow.step_start[INFILTRATED.name], flow.step_start["h"], flow.dt, params[DEFICIT.name]
+    S = np.maximum((params[PSI.name] + h) * deficit, MIN_SUCTION)
+    if dt is None:
+        return limited_sink(params[K.name] * (1 + S / np.maximum(F, MIN_SUCTION)), flow)
+    front = params[K.name] * dt  # m, how far the front would sink without suction
+    b = 2 * F - (1 - deficit) * front
+    total = b + (b * b + 8 * (front * (F + S))).map(root)
+    return limited_sink(4 * (front * (F + S)) / np.maximum(total, MIN_DIVISOR) * (1 / dt), flow)
+
+
+def unsupported_reason(scheme) -> str:
+    return "" if scheme.drying else f"physics.{K.name}: needs drying.active = true"
+
+
+GREEN_AMPT = Term(
+    "green_ampt",
+    lambda flow, params, now: {"h": -infiltration_rate(flow, params)},
+    (K, PSI, DEFICIT),
+    prognostic=(INFILTRATED,),
+    to_prognostic=lambda values: {INFILTRATED.name: 0.0 * values["h"]},
+    rate_over_step=lambda flow, params, step: {INFILTRATED.name: infiltration_rate(flow, params)},
+    is_smooth=False,
+    unsupported_reason=unsupported_reason,
+    acts_at_rest=True,
+)

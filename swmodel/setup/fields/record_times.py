@@ -1,0 +1,81 @@
+"""The times of records in time steps, and in words."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+import numpy as np
+
+from ...ocean.constituents import DAY_SECONDS
+from ...ocean.dates import start_date
+from ...ocean.records import RecordInterval
+from .netcdf_input import InputError
+
+#: Largest distance between a record and a whole step that counts as rounding, in time steps.
+MAX_RECORD_ROUNDING_STEPS = 1e-6
+#: Steps that a value which stays for ever is kept: all that a run may have.
+FOREVER_STEPS = 2.0**31
+#: The length of the shortest year of all calendars, days.
+MIN_YEAR_DAYS = 360.0
+
+
+def find_record(
+    config, label: str, seconds: np.ndarray, dates, step: int, keeps_last: bool = False
+) -> tuple[int, RecordInterval]:
+    """The number of the last record at or before the start of a step, and the interval to the next, from their times.
+
+    `keeps_last`: whether the last record holds for the rest of the run. InputError: the records, which messages call
+    `label`, do not cover the step; a record at its start is enough.
+    """
+    record_steps = round_record_steps(seconds / time_step_of(config))
+    if keeps_last:
+        record_steps = np.append(record_steps, np.inf)
+    number = int(np.searchsorted(record_steps, step, side="right")) - 1
+    if number == len(record_steps) - 1 and step - record_steps[-1] < 1 and number:
+        number -= 1
+    if not 0 <= number < len(record_steps) - 1:
+        needed = describe_time(step * time_step_of(config), config.time)
+        raise InputError(
+            f"{label}: its records begin at {dates[0]} and end at {dates[-1]}, but the run needs them at "
+            f"{needed}; give more records, another time.start or a shorter run"
+        )
+    return number, finite_interval(*record_steps[number : number + 2])
+
+
+def interval_at(record_steps: np.ndarray, step: int) -> tuple[int, RecordInterval]:
+    """The number of the last record at or before a step, and the RecordInterval to the next one."""
+    record_steps = round_record_steps(record_steps)
+    number = int(np.searchsorted(record_steps, step, side="right")) - 1
+    return number, finite_interval(*record_steps[number : number + 2])
+
+
+def finite_interval(before: float, after: float) -> RecordInterval:
+    """The RecordInterval; in place of an infinite one, one that no run exceeds."""
+    return RecordInterval(before, before + FOREVER_STEPS if after == np.inf else after)
+
+
+def time_step_of(config) -> float:
+    """The time step, s; 1 s before it is known, for callers that need only the kinds of fields."""
+    return config.time.dt or 1.0
+
+
+def round_record_steps(record_steps: np.ndarray) -> np.ndarray:
+    """Times of records in steps, without the rounding errors of whole numbers."""
+    nearest = np.rint(record_steps)
+    with np.errstate(invalid="ignore"):  # an infinite time is its own nearest one
+        difference = np.abs(record_steps - nearest)
+    return np.where(difference < MAX_RECORD_ROUNDING_STEPS, nearest, record_steps)
+
+
+def years_of_run(config) -> int:
+    """The length of the run in years, rounded up."""
+    days = config.run.days or (config.run.steps or 0) * time_step_of(config) / DAY_SECONDS
+    return math.ceil(days / MIN_YEAR_DAYS)
+
+
+def describe_time(seconds: float, time) -> str:
+    """A time of the run in words: its date, or s since the start."""
+    if not time.start:
+        return f"t = {seconds:g} s"
+    return (start_date(time) + timedelta(seconds=float(seconds))).strftime("%Y-%m-%dT%H:%M:%S")

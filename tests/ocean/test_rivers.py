@@ -1,0 +1,211 @@
+"""Rivers, drains and other sinks: water and dye add up to their sources, sinks leave water, wrong tables are named."""
+
+import re
+
+import numpy as np
+import pytest
+from support.command import invoke_swmodel
+from support.marks import night_params
+from support.netcdf import write_netcdf
+
+import swmodel
+from swmodel.errors import ConfigError
+from swmodel.gradients import Problem
+from swmodel.model.validate import check_config
+from swmodel.setup import fields
+from swmodel.setup.fields.varying import value_at
+from swmodel.setup.setup import setup_of
+
+NY, NX, DX = 8, 9, 100.0
+DISCHARGE = {"2020-03-01": 20.0, "2020-03-01 00:10": 60.0, "2020-03-01T00:40:00Z": -15.0, "2020-03-02": 5.0}
+CSV = "\ufefftime;discharge;remark\n" + "".join(f"{at};{str(q).replace('.', ',')};\n" for at, q in DISCHARGE.items())
+COMMON_OPTIONS = {
+    **{"grid.nx": NX, "grid.ny": NY, "grid.dx": DX, "grid.dy": DX, "grid.periodic_x": False, "physics.depth": 5.0},
+    **{"time.start": "2020-03-01", "time.dt": 5.0, "time.stepper": "gfb", "run.dtype": "float64", "run.steps": 300},
+    **{"run.executor": "reference", "case.island": 0.0},
+}
+DYE = {"name": "dye", "initial": 0.5}
+#: The western half is water, the eastern half land at 1 m.
+SHELF = {"depth": lambda at: np.where(at.x < 500.0, 5.0, -1.0) + 0 * at.y, "eta": lambda at: 0 * at.x}
+
+
+def config(*rivers, terrain=None, **options):
+    given = {name.replace("__", "."): value for name, value in options.items()}
+    return swmodel.load("rest", COMMON_OPTIONS | {"forcing.rivers": rivers} | given, {}, fields=terrain)
+
+
+def river(name="Elbe", x=250.0, y=350.0, **more):
+    return {"name": name, "x": x, "y": y} | more
+
+
+@pytest.fixture
+def series(tmp_path):
+    path = tmp_path / "elbe.csv"
+    path.write_text(CSV)
+    return str(path)
+
+
+def volume(model):
+    return float(model.field("h").sum()) * DX**2
+
+
+@pytest.mark.promise("water and dye add up to what rivers bring")
+@pytest.mark.parametrize("stepper", ["gfb", "rk4", "drying"])
+def test_volume_and_dye_are_those_that_rivers_brought(series, stepper):
+    """Until the first row after ten minutes Q = 20 + t/15; the other rivers are constant, one in several cells."""
+    rivers = (
+        river(series=series, tracers={"dye": 2.0}),
+        river("land", x=750.0, discharge=8.0, radius=120.0),
+        river("drain", x=150.0, y=150.0, discharge=-3.0),
+    )
+    options = {"drying__active": True, "terrain": SHELF} if stepper == "drying" else {"time__stepper": stepper}
+    model = swmodel.Simulation(config(*rivers, physics__tracers=[DYE | {"initial": 0.0}], **options))
+    before = volume(model)
+    model.advance(120)
+    brought = 600 * (20 + 60) / 2
+    assert volume(model) - before == pytest.approx(brought + 600 * (8.0 - 3.0), rel=1e-9)
+    model = swmodel.Simulation(config(*rivers[:2], physics__tracers=[DYE | {"initial": 0.0}], **options))
+    model.advance(120)
+    assert float((model.field("dye") * model.field("h")).sum()) * DX**2 == pytest.approx(2 * brought, rel=1e-9)
+
+
+@pytest.mark.promise("a sink takes no more water than there is")
+def test_sinks_leave_water_and_take_dye_along():
+    """Three strong sinks at once drain a sloping basin; without drying the concentration stays that of the water."""
+    bowl = {"depth": lambda at: 0.5 - at.x / 1e3 + 0 * at.y, "eta": lambda at: -0.1 + 0 * at.x}
+    sinks = {name: lambda at: 1e-3 + 0 * at.x for name in ("infiltration", "evaporation")}
+    pump = river("pump", x=50.0, discharge=-50.0)
+    model = swmodel.Simulation(config(pump, terrain=bowl | sinks, drying__active=True))
+    before = volume(model)
+    for _ in range(10):
+        model.advance(30)
+        assert model.field("h").min() >= 0
+    assert volume(model) < 1e-3 * before
+    for stepper in ("gfb", "rk4"):
+        sinks = {"infiltration": lambda at: 1e-3 * (at.x < 500) + 0 * at.y}
+        model = swmodel.Simulation(
+            config(river("pump", discharge=-9.0), terrain=sinks, time__stepper=stepper, physics__tracers=[DYE])
+        )
+        model.advance(40)
+        np.testing.assert_allclose(model.field("dye"), 0.5, rtol=1e-12)
+
+
+def test_series_are_the_same_from_text_and_netcdf(series, tmp_path):
+    """Also between rows, and where the discharge changes its sign, which a drain then has."""
+    hours = ("time", np.array([0.0, 1 / 6, 2 / 3, 24.0]), {"units": "hours since 2020-03-01"})
+    flow = ("time", 1e3 * np.array([*DISCHARGE.values()]), {"units": "kg s-1"})
+    litres = ("time", np.array([*DISCHARGE.values()]) * 86400, {"units": "m3 day-1"})
+    write_netcdf(tmp_path / "elbe.nc", {"time": hours, "mass": flow, "Q": litres})
+    (tmp_path / "seconds.csv").write_text("time,discharge\n0,20\n600,60\n2400,-15\n86400,5\n")
+    for step in (0, 60, 300, 450.5, 480, 9000):
+        found = []
+        for name in (series, str(tmp_path / "elbe.nc"), str(tmp_path / "elbe.nc:Q"), str(tmp_path / "seconds.csv")):
+            sources = (
+                value_at(config(river(series=name)), field, step, range(NY), range(NX))
+                for field in ("river_inflow", "drainage")
+            )
+            inflow, outflow = (values[3, 2] * DX**2 for values in sources)
+            found.append((inflow, outflow))
+        seconds = 5 * step
+        expected = np.interp(seconds, (0, 600, 2400, 86400), [*DISCHARGE.values()])
+        np.testing.assert_allclose(found, [(max(expected, 0), max(-expected, 0))] * len(found), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.promise("a restart changes nothing, also of an ensemble")
+def test_run_with_a_river_continues_with_same_bits_and_refuses_another_series(series, tmp_path):
+    given = config(river(series=series, tracers={"dye": 2.0}), physics__tracers=[DYE])
+    swmodel.Simulation(given).run(tmp_path / "whole")
+    swmodel.Simulation(given.model_copy(update={"run": given.run.model_copy(update={"steps": 200})})).run(
+        tmp_path / "run"
+    )
+    with open(series, "a", encoding="utf-8") as file:
+        file.write("2020-03-03;9;later rows may come\n")
+    assert invoke_swmodel("resume", tmp_path / "run", "--steps", "300").exit_code == 0
+    ends = [swmodel.Simulation.resume(tmp_path / folder).state for folder in ("whole", "run")]
+    assert all(np.array_equal(a, b) for a, b in zip(*ends, strict=True))
+    (tmp_path / "elbe.csv").write_text(CSV.replace("60,0", "70,0"))
+    done = invoke_swmodel("resume", tmp_path / "run", "--steps", "310")
+    assert done.exit_code == 2
+    assert re.search(r"forcing.rivers: Elbe.* the run used", done.output)
+
+
+@pytest.mark.slow
+@pytest.mark.promise("derivatives are exact")
+@pytest.mark.parametrize("executor", ["native", *night_params(("xla",))])
+def test_derivative_by_the_discharge_is_exact(series, executor):
+    """Taylor's remainder falls as s²; a change of the discharge is one of the field in its cell, over the area."""
+    given = config(river(series=series), run__steps=12, run__executor=executor)
+    problem = Problem(given, ["river_inflow"], lambda view, k: view.state)
+    x = problem.first_guess()["river_inflow"]
+
+    def squares(series):
+        return problem.transport.sum((series.h[-1] ** 2).sum() + 1e3 * (series.u[-1] ** 2).sum())
+
+    def value_at(s):
+        return float(problem.value({"river_inflow": x + s * d}, squares))
+
+    d = np.random.default_rng(0).random((NY, NX))
+    J, gradient = problem.value_and_gradient({"river_inflow": x}, squares)
+    slope = problem.dot(gradient, {"river_inflow": d})
+    remainders = [abs(value_at(s) - float(J) - s * slope) for s in (4e-4, 1e-4)]
+    assert np.log(remainders[0] / remainders[1]) / np.log(4) == pytest.approx(2, abs=0.02)
+    more = {"river_inflow": x.at[3, 2].add(3.0 / DX**2)}
+    model = swmodel.Simulation(config(river(series=series), river("more", discharge=3.0), run__steps=12))
+    model.advance(12)
+    np.testing.assert_allclose(problem.series(more).h[-1], model.field("h"), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("rivers", "named"),
+    [
+        ([river()], ["Elbe", "discharge", "series"]),
+        ([river(discharge=1.0, series="x.csv")], ["Elbe", "discharge", "series"]),
+        ([river(discharge=1.0), river(discharge=2.0)], ["2 tables", '"Elbe"']),
+        ([river(x=5000.0, discharge=1.0)], ["Elbe", "5000", "outside", "0 to 900"]),
+        ([river(x=850.0, discharge=1.0)], ["Elbe", "850", "on land", "km away"]),
+        ([{"name": "Elbe", "lon": 8.0, "lat": 54.0, "discharge": 1.0}], ["Elbe", "x and y"]),
+        ([river(discharge=1.0, tracers={"salt": 1.0})], ["Elbe", "no tracer salt", "dye"]),
+        ([river(discharge=-1.0, tracers={"dye": 1.0})], ["Elbe", "no effect"]),
+        (
+            [river(discharge=1.0, tracers={"dye": 1.0}), river("Rhine", discharge=1.0)],
+            ["Elbe", "Rhine", "row 3, column 2"],
+        ),
+        ([river(series="time,discharge\n0,1\n")], ["Elbe", "1 row"]),
+        ([river(series="time,discharge\n0,1\n9,1\n9,2\n")], ["Elbe", "9 follows 9"]),
+        ([river(series="time,discharge\n0,1\n9,much\n")], ["elbe.csv:3", '"much"', "m3 s-1"]),
+        ([river(series="time,discharge\n0,1\n1.3.2020,2\n")], ["elbe.csv:3", '"1.3.2020"', "2020-03-01T06:00"]),
+        ([river(series="time,discharge\n0,1\n9,nan\n")], ["Elbe", "9 is missing"]),
+        ([river(series="time,flow\n0,1\n")], ["Elbe", "discharge"]),
+        ([river(series="time,discharge\n0,1\n1000,2\n")], ["Elbe", "begin at 0", "end at 1000", "2020-03-01T00:24:55"]),
+        ([river(series="")], ["Elbe", "series"]),
+    ],
+)
+def test_wrong_rivers_are_named(rivers, named, tmp_path):
+    """In one line: what was found, and where."""
+    path = tmp_path / "elbe.csv"
+    for each in (each for each in rivers if "\n" in each.get("series", "")):
+        path.write_text(each["series"])
+        each["series"] = str(path)
+    land = {"mask": lambda at: 1.0 * (at.x < 800) + 0 * at.y}
+    with pytest.raises(ConfigError) as caught:
+        check_config(config(*rivers, terrain=land, physics__tracers=[DYE]))
+    (line,) = caught.value.problems
+    assert all(words in line for words in named), line
+
+
+def test_field_of_rivers_needs_one_source():
+    with pytest.raises(ConfigError, match="river_inflow has another source"):
+        check_config(config(river(discharge=1.0), terrain={"river_inflow": lambda at: 0 * at.x}))
+
+
+def test_table_names_its_file_beside_the_configuration(tmp_path):
+    """Only the fields that rivers need are switched on: a drain is no source."""
+    (tmp_path / "q.csv").write_text("time,discharge\n0,1\n9999,2\n")
+    (tmp_path / "run.toml").write_text(
+        '[case]\nname = "rest"\n[[river]]\nname = "Elbe"\nx = 9.0\ny = 9.0\nseries = "q.csv"\n'
+    )
+    loaded = swmodel.load(tmp_path / "run.toml", environ={})
+    assert loaded.forcing.rivers[0].series == str(tmp_path / "q.csv")
+    assert setup_of(loaded).scheme.term_names[-1:] == ("rivers",)
+    assert fields.varies_in_time(loaded, "river_inflow")
+    assert "rivers" not in setup_of(config(river(discharge=-1.0))).scheme.term_names
