@@ -9,6 +9,7 @@ EXTRAS = {
     "bmipy": "bmi",
     "pyTMD": "tides",
     "pyogrio": "gis",
+    "pyproj": "gis",
     "rasterio": "gis",
     "rioxarray": "gis",
     "zarr": "zarr",

@@ -38,7 +38,15 @@ from ..errors import ConfigError, UsageError
 from ..forcing import fault_files
 from ..forcing.earthquake import Earthquake
 from ..forcing.finite_fault import Subfaults
-from ..ocean.coordinates import distances_between, edges, to_grid_axes
+from ..ocean.coordinates import (
+    axes,
+    azimuthal_projection,
+    distances_between,
+    edges,
+    metres_per_unit,
+    spread_centres,
+    to_grid_axes,
+)
 from ..ocean.depth_table import DepthTable
 from ..setup.fields import evaluate_unfilled, source_of
 from ..setup.fields.netcdf_input.errors import log_once
@@ -79,7 +87,7 @@ class Chile2010(Case):
     horizontal_motion: bool = option(False, "", "horizontal motion of slopes adds to the uplift")
     kajiura: bool = option(False, "", "the water smooths the uplift by the filter of Kajiura (1963)")
 
-    kinds = ("latlon",)
+    kinds = ("latlon", "projected")
 
     defaults = {
         "grid": {"kind": "latlon", "nx": 108, "ny": 130, "west": -120.25, "east": -66.25, "south": -60.25,
@@ -142,7 +150,9 @@ class Chile2010(Case):
                 )
             size = f"{self.slip:g} m on {self.length / 1e3:g} km x {self.width / 1e3:g} km"
             log_once(f"the slip of {size} has {self.moment_text()}", logging.INFO)
-        cell = grid.radius * math.radians(max(grid.dlon * math.cos(math.radians(self.top_lat)), grid.dlat))
+        cell = max(
+            metres_per_unit(grid, axis, self.top_lat) * at.spacing for axis, at in zip("xy", axes(grid), strict=True)
+        )
         if (width_on_map := self.width * math.cos(math.radians(self.dip))) < MIN_FAULT_CELLS * cell:
             log_once(
                 f"the cells of {cell / 1e3:.3g} km are too coarse for a fault whose horizontal width is "
@@ -229,7 +239,9 @@ def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: 
 
 
 def distance_from_grid(grid, lon: float, lat: float) -> float:
-    """How far a place lies outside a grid, m; 0 inside."""
+    """How far a place lies outside a grid, m; 0 inside, or on a projected grid at most some cells."""
+    if grid.crs:
+        return float(np.hypot(*azimuthal_projection(grid, (lon, lat), spread_centres(grid))).min())
     west, east, south, north = edges(grid)
     x, y = to_grid_axes(grid, lon, lat)
     middle = 0.5 * (west + east)

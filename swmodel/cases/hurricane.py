@@ -4,8 +4,9 @@ Physics: a vortex of Holland (1980) moves northward over a closed basin whose sh
 wind piles up water on the shelf, to the right of its track (in the northern hemisphere), and sea level rises under its
 low pressure. Sea level starts in balance with the pressure. Wind and pressure are functions of time, evaluated every
 `forcing.every`. With `case.beach` and `drying.active` the coast floods. With `case.track` the storm comes from a file:
-HURDAT2, a best track of ATCF or a table (docs/weather.md). Then the grid must be in degrees, depth and land come from
-`input.depth`, and the default of `time.start` is the first time of the track, beyond which no run may reach.
+HURDAT2, a best track of ATCF or a table (docs/weather.md). Then the grid needs longitudes and latitudes (grid.kind =
+"latlon", or grid.crs), depth and land come from `input.depth`, and the default of `time.start` is the first time of the
+track, beyond which no run may reach.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; Pugh, D. and Woodworth, P. (2014), Sea-Level Science,
 Cambridge, chapter 7.
@@ -36,14 +37,14 @@ from ..config.options.case import Case, option
 from ..errors import ConfigError, UsageError
 from ..forcing import holland, storm_tracks, track_formats
 from ..ocean.constituents import parse_date
-from ..ocean.coordinates import is_spherical, points
+from ..ocean.coordinates import has_lon_lat, points, spread_centres
 from ..setup.fields.netcdf_input.errors import log_once
 
 DATE_FORMAT = "%Y-%m-%dT%H:%M"
 #: A degree in radians, and depth at the edge of the shelf as a fraction of that of the deep water.
 RADIANS_PER_DEGREE, SHELF_EDGE_FRACTION = math.pi / 180, 0.1
-#: Largest distance, m, of a track from a grid, and how many rows and columns it is measured from.
-MAX_TRACK_DISTANCE, MAX_SAMPLED_LINES = 2e6, 33
+#: Largest distance, m, of a track from a grid.
+MAX_TRACK_DISTANCE = 2e6
 
 
 class Hurricane(Case):
@@ -129,8 +130,9 @@ class Hurricane(Case):
         """The storm at a time, s since the start of the run."""
         if self.track or self.storm:
             return storm_of(self, config, t)
-        if is_spherical(config.grid):
-            raise ConfigError(["case.track: on a sphere the case hurricane needs a file with a track"])
+        if has_lon_lat(config.grid):
+            where = "with grid.crs" if config.grid.crs else "on a sphere"
+            raise ConfigError([f"case.track: {where} the case hurricane needs a file with a track"])
         north = points(config.grid, "centre", [config.grid.ny - 1], [0])
         coast = north.y.item() + 0.5 * north.dy - self._land_width()
         y = coast - self.speed * (self.landfall - t) if self.speed else 0.0
@@ -145,7 +147,7 @@ def distance_to_coast(at):
 
 def offset_from_storm(config, at, storm):
     """Distances of points to the east and to the north of a storm's centre, m."""
-    if not is_spherical(config.grid):
+    if not has_lon_lat(config.grid):
         return at.x - storm.x, at.y - storm.y
     east = (at.lon - storm.x + 180.0) % 360.0 - 180.0
     cosine = np.cos(np.radians(0.5 * (at.lat + storm.y)))
@@ -154,7 +156,7 @@ def offset_from_storm(config, at, storm):
 
 def coriolis(config, at):
     """The Coriolis parameter at points, s-1."""
-    if is_spherical(config.grid):
+    if has_lon_lat(config.grid):
         return 2 * config.grid.rotation * np.sin(np.radians(at.lat))
     return config.physics.f0 + config.physics.beta * at.y
 
@@ -162,8 +164,10 @@ def coriolis(config, at):
 def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
     """The storm of a track at a time, s since the start of the run."""
     track, name = read_track(*track_source(case)), case.track or "the track"
-    if not is_spherical(config.grid):
-        raise ConfigError(["case.track: a track is in degrees, so it needs a grid on a sphere, grid.kind=latlon"])
+    if not has_lon_lat(config.grid):
+        raise ConfigError(
+            ["case.track: a track is in degrees, so it needs a grid on a sphere, grid.kind=latlon, or grid.crs"]
+        )
     start = parse_date(config.time.start) if config.time.start else track.dates[0]
     run, dt = config.run, config.time.dt or 0.0
     length = run.days * 86400.0 if run.days is not None else (run.steps or 0) * dt
@@ -197,10 +201,7 @@ def track_source(case: Hurricane) -> tuple[str, tuple[str, ...], float]:
 @functools.lru_cache(maxsize=4)
 def distance_to_track(grid, path: str, lines: tuple[str, ...], modified_time: float) -> float:
     """The smallest distance, m, of a track from a sample of cells all over a grid."""
-    rows, columns = (
-        np.unique(np.linspace(0, n - 1, min(n, MAX_SAMPLED_LINES)).astype(int)) for n in (grid.ny, grid.nx)
-    )
-    at, (lon, lat) = points(grid, "centre", rows, columns), read_track(path, lines, modified_time).values[:, :2].T
+    at, (lon, lat) = spread_centres(grid), read_track(path, lines, modified_time).values[:, :2].T
     lon, lat = lon[:, None, None], lat[:, None, None]
     return float(storm_tracks.distance(lon, lat, at.lon, at.lat).min())
 

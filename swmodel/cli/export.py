@@ -13,7 +13,7 @@ from .options import PATH, time_option
 @click.option("--field", "names", metavar="NAME", multiple=True, help="Field of a band; repeatable.  [largest values]")
 @click.option("--record", type=int, default=-1, help="Number of the record; -1 is the last.")
 @time_option()
-@click.option("--crs", metavar="EPSG:CODE", default="", help="Coordinate reference system of a plane.")
+@click.option("--crs", metavar="EPSG:CODE", default="", help="Coordinate reference system of a plane without grid.crs.")
 def export(path, target, names, record, time, crs):
     """Write fields as GeoTIFF, or the extent of a flood as GeoPackage, KML or GeoJSON.
 

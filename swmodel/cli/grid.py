@@ -10,9 +10,15 @@ from .options import PATH, get_command_line, number_list_type
 @click.command()
 @click.argument("target", metavar="NAME.nc", type=PATH)
 @click.option(
-    "--region", metavar="W,E,S,N", type=number_list_type("W,E,S,N"), required=True, help="Edges of the region, degrees."
+    "--region",
+    metavar="W,E,S,N",
+    type=number_list_type("W,E,S,N"),
+    required=True,
+    help="Edges of the region, degrees, or m with --crs.",
 )
-@click.option("--resolution", metavar="DEGREES", type=float, required=True, help="Size of the cells, degrees.")
+@click.option(
+    "--resolution", metavar="SIZE", type=float, required=True, help="Size of the cells, degrees, or m with --crs."
+)
 @click.option(
     "--relief",
     metavar="FILE[:[-]NAME]",
@@ -29,8 +35,9 @@ from .options import PATH, get_command_line, number_list_type
 @click.option(
     "--pole", metavar="LON,LAT", type=number_list_type("LON,LAT"), help="North pole of the grid.  [that of the Earth]"
 )
+@click.option("--crs", metavar="EPSG:CODE", help="Projected coordinate reference system of the grid, in m.  [degrees]")
 @click.option("--keep", metavar="LON,LAT", type=number_list_type("LON,LAT"), multiple=True,
-              help="Keep the cut-off sea at this place; repeatable.")  # fmt: skip
+              help="Keep the cut-off sea at this place (X,Y with --crs); repeatable.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an existing grid file and its picture.")
 def grid(target, relief, force, **request):
     """Make depth and mask of a region from a relief of the Earth.
@@ -40,6 +47,7 @@ def grid(target, relief, force, **request):
     swmodel grid atlantic.nc --region -100,20,-70,70 --resolution 1 --keep -80,25
     swmodel grid delta.nc --region -94,-87,28,31.5 --resolution 0.1 --land-up-to 20 --relief topography.nc
     swmodel grid earth.nc --region -180,180,-90,90 --resolution 1 --pole -42,76
+    swmodel grid bay.nc --crs EPSG:32610 --region 480000,520000,5340000,5380000 --resolution 200 --relief survey.tif
     swmodel run sea -s grid.file=earth.nc
 
     The command writes a file for `grid.file`, and a picture of it. A cell is water if at least half of it is sea; its
@@ -47,7 +55,7 @@ def grid(target, relief, force, **request):
     are cut off, and bays of one cell, become land; the command lists them. With --land-up-to, low land connected with
     the sea has a negative depth, for runs with drying.active. With --pole, the longitudes and latitudes of the region
     are relative to that pole: -42,76 and its antipode lie on land, so the grid covers all oceans. A region may end at a
-    pole that lies on land.
+    pole that lies on land. With --crs the cells are squares in m of that projection.
     """
     from ..files.relief import GridRequest, make_grid
     from ..plotting import plot_grid

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..ocean.coordinates import is_spherical
+from ..ocean.coordinates import has_lon_lat
 from ..ocean.table import FORCING
 from ..ocean.terms.boundary_data import CONSTITUENTS
 from ..ocean.terms.tide import EQUILIBRIUM
@@ -221,11 +221,12 @@ def output_within_ramp(config: Config) -> Iterator[str]:
 
 
 def replaced_rotation(config: Config) -> Iterator[str]:
-    """Remarks on keys of a plane's Coriolis parameter that replace the rotation of a sphere."""
-    for key in CORIOLIS_KEYS if is_spherical(config.grid) else ():
+    """Remarks on keys of a plane's Coriolis parameter that replace the rotation of the planet."""
+    planet = "planet" if config.grid.crs else "sphere"
+    for key in CORIOLIS_KEYS if has_lon_lat(config.grid) else ():
         if coriolis_value := getattr(config.physics, key):
             yield (
-                f"physics.{key} = {coriolis_value:g} replaces the rotation of the sphere; physics.{key}=0 gives "
+                f"physics.{key} = {coriolis_value:g} replaces the rotation of the {planet}; physics.{key}=0 gives "
                 "f = 2 rotation sin(latitude)"
             )
 

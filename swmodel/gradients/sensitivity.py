@@ -13,7 +13,7 @@ from ..errors import NumericalError, UsageError, join_names, suggest
 from ..files.run_folder import SENSITIVITY, write_config
 from ..files.status import read_status, write_status
 from ..model.validate import require_derivatives
-from ..ocean.coordinates import coordinate_names_and_unit, points
+from ..ocean.coordinates import coordinate_names_and_unit, is_spherical, points
 from ..ocean.table import CONTROLS, INITIAL_FIELDS, variable_in_run
 from ..ocean.variable import Variable
 from ..parallel.environment import peak_memory
@@ -151,7 +151,7 @@ def status_entry(quantity: ScalarQuantity, name: str, derivative, largest: dict,
     peak = largest[entry.name]
     at = points(config.grid, entry.location, [peak.row], [peak.column])
     names, unit = coordinate_names_and_unit(config.grid)
-    coordinates = (at.lon, at.lat) if at.lon_lat else (at.x, at.y)
+    coordinates = (at.lon, at.lat) if is_spherical(config.grid) else (at.x, at.y)
     position = {name: float(place[0, 0]) for name, place in zip(names, coordinates, strict=True)}
     return status | {"largest": peak.value, "unit": unit} | position
 

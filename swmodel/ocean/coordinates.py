@@ -1,16 +1,24 @@
 """Positions of the points of the C-grid, their distances, and the sizes of cells: on a plane or on a sphere.
 
-Positions are in m on a plane, in degrees on a sphere (`axes`); lengths are in m along the surface on both.
+Positions are in m on a plane, in degrees on a sphere (`axes`); lengths are in m along the surface on both. On a
+projected grid, a plane with `grid.crs`, positions are eastings and northings, and points also have longitudes and
+latitudes; lengths are those of the projection.
+
+A frame is what the directions of axes, and positions along them, refer to: None for longitude and latitude, a pole
+(longitude, latitude) of a rotated-pole grid, or the text of a projected coordinate reference system.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from math import radians
 from typing import NamedTuple
 
 import numpy as np
 
+from . import projection
 from .grid import Metric, plane_metrics, sphere_metrics
 from .rotated_pole import axis_angle, from_earth, to_earth, unit_vectors
 
@@ -18,6 +26,12 @@ from .rotated_pole import axis_angle, from_earth, to_earth, unit_vectors
 LOCATION_OFFSETS = {"centre": (0.0, 0.0), "u": (0.0, 0.5), "v": (0.5, 0.0), "corner": (0.5, 0.5)}
 
 FULL_CIRCLE_DEGREES = 360.0
+
+#: Most rows and columns of `spread_centres`.
+MAX_SPREAD_LINES = 33
+
+#: See the description of this module.
+Frame = str | tuple[float, float] | None
 
 
 class Axis(NamedTuple):
@@ -70,9 +84,8 @@ class Points:
         i, j: column and row numbers in the grid, [1, columns] and [rows, 1].
         origin: position (x0, y0) of the centre of cell (0, 0), m.
         length_x, length_y, dx, dy: sizes of the domain, and of the cells, m.
-        lon_lat: longitude [1, columns] and latitude [rows, 1]; both [rows, columns] on a rotated-pole grid.
-        axis_angle: cosine and sine [rows, columns] of the angle from eastward to the x axis; None: the axis is
-            eastward.
+        find_lon_lat: function that returns `lon_lat`; None: the points have no longitudes and latitudes.
+        find_axis_angle: function that returns `axis_angle`; None: the x axis is eastward.
     """
 
     x: np.ndarray
@@ -84,8 +97,18 @@ class Points:
     length_y: float
     dx: float | np.ndarray
     dy: float
-    lon_lat: tuple[np.ndarray, np.ndarray] | None = None
-    axis_angle: tuple[np.ndarray, np.ndarray] | None = None
+    find_lon_lat: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+    find_axis_angle: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+
+    @cached_property
+    def lon_lat(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Longitude [1, columns] and latitude [rows, 1], both [rows, columns] where axes are rotated; or None."""
+        return self.find_lon_lat() if self.find_lon_lat else None
+
+    @cached_property
+    def axis_angle(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Cosine and sine [rows, columns] of the angle from eastward to the x axis; None: the axis is eastward."""
+        return self.find_axis_angle() if self.find_axis_angle else None
 
     @property
     def lon(self) -> np.ndarray:
@@ -99,12 +122,30 @@ class Points:
 
     def _require_lon_lat(self, name: str):
         if self.lon_lat is None:
-            raise AttributeError(f"at.{name}: a plane has no longitudes and latitudes; use grid.kind=latlon")
+            raise AttributeError(
+                f"at.{name}: a plane has no longitudes and latitudes; use grid.kind=latlon or grid.crs"
+            )
         return self.lon_lat
 
 
 def is_spherical(grid) -> bool:
+    """Whether the axes of a grid are in degrees."""
     return grid.kind == "latlon"
+
+
+def has_lon_lat(grid) -> bool:
+    """Whether the points of a grid have longitudes and latitudes: on a sphere, and on a projected grid."""
+    return is_spherical(grid) or bool(grid.crs)
+
+
+def frame_of(grid) -> Frame:
+    """The frame of a grid that has longitudes and latitudes."""
+    return grid.crs or grid.pole
+
+
+def has_rotated_axes(grid) -> bool:
+    """Whether the axes are not eastward and northward although points have longitudes and latitudes."""
+    return bool(grid.crs) or has_rotated_pole(grid)
 
 
 def has_rotated_pole(grid) -> bool:
@@ -113,18 +154,22 @@ def has_rotated_pole(grid) -> bool:
 
 
 def axes(grid) -> Axes:
-    """The axes of a grid; on a plane `grid.origin` sets the origin of x and y."""
+    """The axes of a grid; on a plane `grid.crs` or `grid.origin` sets the origin of x and y."""
     if is_spherical(grid):
         lon, lat = ("rlon", "rlat") if has_rotated_pole(grid) else ("lon", "lat")
         return Axes(
             Axis(lon, "degrees", grid.west + 0.5 * grid.dlon, grid.dlon, grid.nx, grid.periodic_x, True),
             Axis(lat, "degrees", grid.south + 0.5 * grid.dlat, grid.dlat, grid.ny, False),
         )
-    x0, y0 = {
-        "edge": (0.5 * grid.dx, 0.5 * grid.dy),
-        "centre": (0.0, 0.0),
-        "middle": (-0.5 * (grid.nx - 1) * grid.dx, -0.5 * (grid.ny - 1) * grid.dy),
-    }[grid.origin]
+    x0, y0 = (
+        (grid.easting + 0.5 * grid.dx, grid.northing + 0.5 * grid.dy)
+        if grid.crs
+        else {
+            "edge": (0.5 * grid.dx, 0.5 * grid.dy),
+            "centre": (0.0, 0.0),
+            "middle": (-0.5 * (grid.nx - 1) * grid.dx, -0.5 * (grid.ny - 1) * grid.dy),
+        }[grid.origin]
+    )
     return Axes(
         Axis("x", "m", x0, grid.dx, grid.nx, grid.periodic_x), Axis("y", "m", y0, grid.dy, grid.ny, grid.periodic_y)
     )
@@ -162,16 +207,49 @@ def cells_containing(grid, x, y) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.clip(place, 0, most - 1) for place, most in zip(numbers, (grid.ny, grid.nx), strict=True))
 
 
-def axis_angle_from(grid, pole, location: str, rows, columns) -> tuple[np.ndarray, np.ndarray]:
-    """Cosine and sine, at points of the grid, of the angle from the x axis of a grid with another pole to that of this.
+def to_frame(frame: Frame, lon, lat) -> tuple:
+    """Positions along the axes of a frame, degrees or m, from longitudes and latitudes."""
+    if frame is None:
+        return lon, lat
+    return projection.eastings_northings(frame, lon, lat) if isinstance(frame, str) else from_earth(frame, lon, lat)
 
-    A vector with the components (a, b) on the other grid has (c a + s b, -s a + c b) on this one; None: the Earth's.
+
+def from_frame(frame: Frame, x, y) -> tuple:
+    """Longitudes and latitudes of positions along the axes of a frame: the inverse of `to_frame`."""
+    if frame is None:
+        return x, y
+    return projection.lon_lat(frame, x, y) if isinstance(frame, str) else to_earth(frame, x, y)
+
+
+def agree(frame: Frame, other: Frame) -> bool:
+    """Whether positions are the same in two frames."""
+    return frame == other or (isinstance(frame, str) and isinstance(other, str) and projection.are_equal(frame, other))
+
+
+def angle_in_frame(frame: str | tuple[float, float], lon, lat) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine and sine of the angle from eastward to the x axis of a frame, at longitudes and latitudes."""
+    if isinstance(frame, str):
+        return projection.axis_angle(frame, lon, lat)
+    return axis_angle(frame, *from_earth(frame, lon, lat))
+
+
+def axis_angle_along(grid, x, y) -> tuple[np.ndarray, np.ndarray] | None:
+    """Cosine and sine of the angle from eastward to the x axis, at positions along the axes; None: it is zero."""
+    if grid.crs:
+        return projection.axis_angle(grid.crs, *projection.lon_lat(grid.crs, x, y))
+    return axis_angle(grid.pole, x, y) if has_rotated_pole(grid) else None
+
+
+def axis_angle_from(grid, frame: Frame, location: str, rows, columns) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine and sine, at points of the grid, of the angle from the x axis of another frame to that of the grid.
+
+    A vector with the components (a, b) in the other frame has (c a + s b, -s a + c b) on this grid.
     """
     at = points(grid, location, rows, columns)
     cosine, sine = at.axis_angle or (np.ones((1, 1)), np.zeros((1, 1)))
-    if not pole:
+    if not frame:
         return cosine, sine
-    c, s = axis_angle(pole, *from_earth(pole, at.lon, at.lat))
+    c, s = angle_in_frame(frame, at.lon, at.lat)
     return cosine * c + sine * s, sine * c - cosine * s
 
 
@@ -184,7 +262,18 @@ def points(grid, location: str, rows, columns) -> Points:
     x, y = x_axis.first + (i + east) * x_axis.spacing, y_axis.first + (j + north) * y_axis.spacing
     if is_spherical(grid):
         return points_on_sphere(grid, x, y, i, j)
-    return Points(x, y, i, j, (x_axis.first, y_axis.first), grid.nx * grid.dx, grid.ny * grid.dy, grid.dx, grid.dy)
+    lattice = projection.Lattice(grid.crs, x, y) if grid.crs else None
+    return Points(
+        *(x, y, i, j, (x_axis.first, y_axis.first), grid.nx * grid.dx, grid.ny * grid.dy, grid.dx, grid.dy),
+        lattice.lon_lat if lattice else None,
+        lattice.axis_angle if lattice else None,
+    )
+
+
+def spread_centres(grid) -> Points:
+    """Centres of cells of at most MAX_SPREAD_LINES rows and columns all over a grid."""
+    rows, columns = (np.unique(np.linspace(0, n - 1, min(n, MAX_SPREAD_LINES)).astype(int)) for n in (grid.ny, grid.nx))
+    return points(grid, "centre", rows, columns)
 
 
 def points_on_sphere(grid, lon, lat, i, j) -> Points:
@@ -207,8 +296,8 @@ def points_on_sphere(grid, lon, lat, i, j) -> Points:
         length_y=metres_per_lat * (grid.ny * grid.dlat),
         dx=metres_per_lon * grid.dlon,
         dy=metres_per_lat * grid.dlat,
-        lon_lat=to_earth(grid.pole, lon, lat) if has_rotated_pole(grid) else (lon, lat),
-        axis_angle=axis_angle(grid.pole, lon, lat) if has_rotated_pole(grid) else None,
+        find_lon_lat=partial(to_earth, grid.pole, lon, lat) if has_rotated_pole(grid) else lambda: (lon, lat),
+        find_axis_angle=partial(axis_angle, grid.pole, lon, lat) if has_rotated_pole(grid) else None,
     )
 
 
@@ -272,7 +361,7 @@ def distances_from(grid, position: tuple[float, float], at: Points) -> np.ndarra
 
 
 def azimuthal_projection(grid, centre: tuple[float, float], at: Points) -> tuple[np.ndarray, np.ndarray]:
-    """Points of a sphere in the azimuthal equidistant projection about a longitude and latitude: east, north, m."""
+    """Points in the azimuthal equidistant projection about a longitude and latitude, on a sphere: east, north, m."""
     vectors = unit_vectors(at.lon, at.lat)
     lon, lat = np.radians(centre)
     east = vectors @ np.array([-np.sin(lon), np.cos(lon), 0.0])

@@ -38,7 +38,7 @@ def export(path, target, names: Sequence[str] = (), record: int = -1, time: floa
         names: fields at the centres of cells, each of which is a band of the GeoTIFF; none: all largest values and
             arrivals, with the flood hazard rating (`hazard_map`) if largest h and speed of a run with drying are there.
         record, time: number or model time, s, of the record.
-        crs: coordinate reference system of a grid on a plane, as "EPSG:32633".
+        crs: coordinate reference system of a grid on a plane without grid.crs, as "EPSG:32633".
 
     Raises:
         PlotError: the fields are not there, or have no place in a coordinate reference system.
@@ -124,6 +124,10 @@ def reference_system(field: FieldMap, crs: str):
         if crs:
             raise PlotError(f"--crs: the grid is in longitudes and latitudes, {GEOGRAPHIC_CRS}")
         return CRS.from_user_input(GEOGRAPHIC_CRS)
+    if field.crs:
+        if crs:
+            raise PlotError("--crs: the grid has a coordinate reference system, grid.crs; leave out the option")
+        return CRS.from_user_input(field.crs)
     if not crs:
         raise PlotError("the grid is on a plane: give the coordinate reference system of x and y, as --crs EPSG:32633")
     try:

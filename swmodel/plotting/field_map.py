@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import netCDF4
 import numpy as np
 
+from ..ocean import projection
 from ..ocean.rotated_pole import axis_angle, from_earth, to_earth
 from .dataset import find_field, long_name_and_units, member_label, read_configuration, read_field, read_verified
 from .rotated_pole import interpolate_to_map, make_map_points
@@ -28,6 +29,7 @@ class FieldMap:
         x, y: positions of the points, m, or longitudes and latitudes.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
         is_geographic: whether positions are longitudes and latitudes.
+        crs: the projected coordinate reference system of positions in m; "": none is known.
         outside_grid: points [y, x] that lie beyond the grid; None: there are none.
         analytic: the analytic solution at the points of `values`; None: there is none, or it is not drawn.
         ground: heights of the ground at centres, m, masked where there is water; None: no ground floods.
@@ -44,6 +46,7 @@ class FieldMap:
     outside_grid: np.ndarray | None = None
     analytic: np.ma.MaskedArray | None = None
     ground: FieldMap | None = None
+    crs: str = ""
 
     @property
     def domain(self) -> tuple[float, float, float, float]:
@@ -70,7 +73,9 @@ class FieldMap:
 
     @property
     def axis_names(self) -> tuple[str, str]:
-        return ("longitude", "latitude") if self.is_geographic else ("x", "y")
+        if self.is_geographic:
+            return "longitude", "latitude"
+        return ("easting", "northing") if self.crs else ("x", "y")
 
     @property
     def aspect(self) -> float:
@@ -101,6 +106,11 @@ def wrap_to_domain(field: FieldMap, x, y) -> tuple:
     """Positions x, y in m, or longitudes and latitudes with the longitudes moved into the domain of a map."""
     west = field.domain[0]
     return (west + (x - west) % 360.0 if field.is_geographic else x), y
+
+
+def positions_of_lon_lat(field: FieldMap, lon, lat) -> tuple:
+    """Positions as `wrap_to_domain` returns them, of longitudes and latitudes."""
+    return projection.eastings_northings(field.crs, lon, lat) if field.crs else wrap_to_domain(field, lon, lat)
 
 
 def read_map(
@@ -141,7 +151,14 @@ def make_map(
         values = interpolate_to_map(values, points, is_angle=units.startswith("degree"))
         return FieldMap(name, long_name, units, values, points.x, points.y, "face", True, points.outside_grid)
     in_degrees = getattr(data[dimensions[1]], "units", "").startswith("degree")
-    return FieldMap(name, long_name, units, values, x, y, location, in_degrees)
+    crs = "" if in_degrees else read_crs(data)
+    return FieldMap(name, long_name, units, values, x, y, location, in_degrees, crs=crs)
+
+
+def read_crs(data: netCDF4.Dataset) -> str:
+    """The projected coordinate reference system of the grid; "" for none."""
+    in_file = (variable.crs_wkt for variable in data.variables.values() if hasattr(variable, "crs_wkt"))
+    return next(in_file, "") or read_configuration(data).get("grid", {}).get("crs", "")
 
 
 def read_grid_north_pole(data: netCDF4.Dataset) -> tuple[float, float] | None:

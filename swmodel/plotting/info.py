@@ -149,6 +149,8 @@ def config_facts(config: dict) -> LabelledTexts:
     else:
         scale, unit = length_unit(max(grid.nx * grid.dx, grid.ny * grid.dy))
         size = f"{grid.nx * grid.dx / scale:g} by {grid.ny * grid.dy / scale:g} {unit}"
+        if grid.crs:
+            size += f", {axes(grid).x.describe_extent()}, {axes(grid).y.describe_extent()} in {grid.crs}"
     yield "grid", f"{grid.nx} columns by {grid.ny} rows, {size}"
     yield "scheme", f"{time['stepper']}, dt = {time['dt']:.6g} s, vorticity flux {config['scheme']['vorticity_flux']}"
 

@@ -229,6 +229,7 @@ def plot_grid(file) -> Path:
         depth, closed = read_depth_with_ground(data), read_field(data, "closed", -1, None)
         rows, columns = np.nonzero(np.ma.filled(closed, 0))
         positions = wrap_to_domain(depth, *to_geographic(data, data["x_c"][:][columns], data["y_c"][:][rows]))
+        positions = [each / depth.axis_unit[0] for each in positions]
         closed_cells_text = f"; red: {rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
         figure = draw_maps(data, [depth], [f"{file.name}{closed_cells_text}"])
         figure.axes[0].scatter(*positions, s=5, marker="s", color=CLOSED_CELL_COLOUR, linewidths=0)

@@ -10,12 +10,13 @@ import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..ocean.coordinates import has_lon_lat
 from ..ocean.table import ARRIVAL_SUFFIX, INUNDATION, MAXIMUM_SUFFIX
 from . import style
 from .analytic_solutions import read_shipped_config
 from .dataset import PlotError, field_names, find_data_file, find_record, open_data, read_configuration, record_times
 from .derived import read_displayed_field
-from .field_map import FieldMap, read_map, wrap_to_domain
+from .field_map import FieldMap, positions_of_lon_lat, read_map
 from .files import default_output, save_figure
 from .ground import ground_legend
 from .overlays import NO_OVERLAYS, Overlays, draw_layers
@@ -147,7 +148,10 @@ def mark_stations(axes, data: netCDF4.Dataset, panel: FieldMap) -> None:
     """Draw a mark and the name of each gauge of the run on a map, at most MAX_PANELS."""
     scale, _ = panel.axis_unit
     for station in read_configuration(data).get("output", {}).get("stations", [])[:MAX_PANELS]:
-        x, y = wrap_to_domain(panel, *(station[key] for key in (("lon", "lat") if "lon" in station else ("x", "y"))))
+        if "lon" in station:
+            x, y = positions_of_lon_lat(panel, station["lon"], station["lat"])
+        else:
+            x, y = station["x"], station["y"]
         if x > panel.domain[1]:
             continue
         axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.DARK_GREY, mew=0.8)
@@ -164,7 +168,8 @@ def mark_track(axes, data: netCDF4.Dataset, panel: FieldMap, record: int) -> Non
     track = np.array(
         [config.case.centre(config, t) for t in [*np.linspace(0.0, times[-1], N_TRACK_POINTS), times[record]]]
     ).T
-    x, y = (each / scale for each in wrap_to_domain(panel, *track))
+    is_on_earth = has_lon_lat(config.grid)
+    x, y = (each / scale for each in (positions_of_lon_lat(panel, *track) if is_on_earth else track))
     line_options = {"color": style.TRACK_COLOUR, "path_effects": style.WHITE_OUTLINE, "scalex": False, "scaley": False}
     axes.plot(x[:-1], y[:-1], linewidth=1.2, linestyle=(0, (4, 2)), **line_options)
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()

@@ -120,6 +120,8 @@ def add_map(axes, panel: FieldMap, field_style: style.FieldStyle, width: float) 
                 steps=DEGREE_TICK_STEPS if panel.is_geographic and axis_span >= WIDE_MAP_DEGREES else TICK_STEPS,
             )
         )
+        if panel.crs:
+            axis.get_major_formatter().set_useOffset(False)
         if panel.is_geographic:
             axis.set_major_formatter(
                 FuncFormatter(lambda at, _, hemispheres=hemispheres: format_degrees(round(at, 9), hemispheres))
@@ -168,7 +170,7 @@ def draw_image(axes, panel: FieldMap, field_style: style.FieldStyle) -> tuple[Ax
     image = axes.imshow(cell_values(panel, field_style), origin="lower", extent=np.array(edges) / scale, aspect="auto")
     image.set(clim=field_style.limits, cmap=field_style.colormap)
     coast = LineCollection([], colors=style.DARK_GREY, linewidths=0.8 if panel.ground else 0.5)
-    if panel.ground or panel.is_geographic:
+    if panel.ground or panel.is_geographic or panel.crs:
         axes.add_collection(coast, autolim=False)
     if panel.outside_grid is not None:
         outside_grid = panel.outside_grid | panel.ground.outside_grid if panel.ground else panel.outside_grid

@@ -34,7 +34,8 @@ def format_extent(grid) -> str:
     x, y = axes(grid)
     if is_spherical(grid):
         return f"{x.describe_extent()}, {y.describe_extent()}"
-    return f"{x.cells * x.spacing / 1e3:.6g} by {y.cells * y.spacing / 1e3:.6g} km"
+    extent = f", {x.describe_extent()}, {y.describe_extent()} in {grid.crs}" if grid.crs else ""
+    return f"{x.cells * x.spacing / 1e3:.6g} by {y.cells * y.spacing / 1e3:.6g} km{extent}"
 
 
 def fields_to_describe(setup: Setup) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..ocean.barrier_faces import has_barrier
-from ..ocean.coordinates import has_rotated_pole, is_spherical, metrics, points
+from ..ocean.coordinates import has_lon_lat, has_rotated_axes, metrics, points
 from ..ocean.grid import Grid
 from ..ocean.masks import grid_masks
 from ..ocean.patch import Patch, east, north
@@ -218,12 +218,12 @@ def rows_and_columns(block, margin: int) -> tuple[np.ndarray, ...]:
 def coriolis(config, rows, columns) -> np.ndarray:
     """The Coriolis parameter at the corners in the given rows and columns, s-1, float64.
 
-    f0 + beta y, or on a sphere, if both are zero, 2 Omega sin(latitude). [rows, 1], or [rows, columns] where the
-    latitude varies along rows.
+    f0 + beta y, or if both are zero and points have latitudes, 2 Omega sin(latitude). [rows, 1], or [rows, columns]
+    where the latitude varies along rows.
     """
     grid, physics = config.grid, config.physics
-    corner = points(grid, "corner", rows, columns if has_rotated_pole(grid) else [0])
-    if is_spherical(grid) and not (physics.f0 or physics.beta):
+    corner = points(grid, "corner", rows, columns if has_rotated_axes(grid) else [0])
+    if has_lon_lat(grid) and not (physics.f0 or physics.beta):
         return 2 * grid.rotation * np.sin(np.radians(corner.lat))
     return physics.f0 + physics.beta * corner.y
 

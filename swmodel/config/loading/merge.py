@@ -22,7 +22,7 @@ from .from_files import COLUMNS_OF_LISTS, read_tables
 from .old_keys import replacement_of_old_key
 from .sources import ConfigLayer, ConfigValue, parse_value
 
-GRID_KIND_KEY = ("grid", "kind")
+GRID_KIND_KEY, GRID_CRS_KEY = ("grid", "kind"), ("grid", "crs")
 
 
 class ConfigSources(NamedTuple):
@@ -61,11 +61,12 @@ def merge(sources: ConfigSources, complete: bool = False) -> Config:
         contradictions = sections["grid"].contradictions()
         contexts = {key: given.context for (section, key), given in merged.items() if section == "grid"}
         problems += [f"{contexts.get(key, f'grid.{key}')}: {words}" for key, words in contradictions.items()]
-        grid_kind = sections["grid"].kind
-        if not contradictions and grid_kind not in case.kinds:
-            names = ", ".join(name for name in cases.names() if grid_kind in cases.get(name).kinds)
+        geometry = sections["grid"].geometry
+        if not contradictions and geometry not in case.kinds:
+            names = ", ".join(name for name in cases.names() if geometry in cases.get(name).kinds)
             reason = f"the formulas of the case {case_name(case)} are made for {' or '.join(case.kinds)} only"
-            problems.append(f"grid.kind: {reason}; for {grid_kind} there are {names} (case.name)")
+            key = "crs" if sections["grid"].crs else "kind"
+            problems.append(f"grid.{key}: {reason}; for {geometry} there are {names} (case.name)")
     if problems:
         raise ConfigError(dict.fromkeys(problems))
     if sources.python is not None:
@@ -128,6 +129,9 @@ def resize_grid(merged: ConfigLayer, accepted: ConfigLayer) -> None:
         )
         if (kind_before, grid_kind) == ("plane", "latlon"):
             remove_keys(merged, "physics", *CORIOLIS_KEYS)
+    if GRID_CRS_KEY in accepted and GRID_CRS_KEY not in merged:
+        remove_keys(merged, "physics", *CORIOLIS_KEYS)
+        remove_keys(merged, "grid", "origin")
     for extent in (extent for extents in EXTENT_KEYS.values() for extent in extents):
         both = [accepted[at] for key in (extent.size, extent.end) if (at := ("grid", key)) in accepted]
         if any(each.value is not None for each in both):

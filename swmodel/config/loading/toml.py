@@ -10,7 +10,7 @@ from ...ocean.option import unit_of
 from ...setup.fields.record_notes import sha256
 from ..messages import choices
 from ..options.case import Case
-from ..options.grid import KEYS_BY_KIND, GridOptions
+from ..options.grid import GridOptions
 from ..options.model import EXCLUSIVE_KEYS, Config, Section
 
 #: Most choices that the help of a key lists in a template.
@@ -94,7 +94,7 @@ def omitted_keys(name: str, section: Section) -> list[str]:
     if isinstance(section, GridOptions):
         pairs += [(extent.size, extent.end) for extent in section.extents]
         unused = [key for key in ("file", "pole") if not getattr(section, key)]
-        unused += [key for kind, keys in KEYS_BY_KIND.items() if kind != section.kind for key in keys]
+        unused += section.unused_keys
     return unused + [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]
 
 

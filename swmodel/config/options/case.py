@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, model_validator
 
 from ...ocean.option import Section, option
-from .grid import EXTENT_KEYS
+from .grid import GEOMETRIES
 
 
 class Case(Section):
@@ -21,14 +21,14 @@ class Case(Section):
     has the name of its class: DoubleGyre is `double_gyre`.
 
     Attributes:
-        kinds: the kinds of grid that its formulas are made for.
+        kinds: the kinds of grid that its formulas are made for: plane, latlon, projected (a plane with `grid.crs`).
         file_text: text of the user's file with the case; "" for other cases.
     """
 
     model_config = ConfigDict(ignored_types=(dict, tuple, str, int, float))  # constants, `defaults` among them
 
     defaults: ClassVar[dict[str, dict[str, Any]]] = {}
-    kinds: ClassVar[tuple[str, ...]] = tuple(EXTENT_KEYS)
+    kinds: ClassVar[tuple[str, ...]] = GEOMETRIES
     file_text: ClassVar[str] = ""
 
     name: str = option("", "", "name of the case, one of `swmodel cases`")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+from ...ocean import projection
 from ...ocean.option import Section, option
 
 #: Most cells along one axis; their products stay exact in 64 bits.
@@ -50,9 +51,16 @@ EXTENT_KEYS = {
 
 #: Keys that only one kind of grid has.
 KEYS_BY_KIND = {
-    "plane": ("dx", "dy", "lx", "ly"),
+    "plane": ("dx", "dy", "lx", "ly", "crs", "easting", "northing"),
     "latlon": ("west", "south", "dlon", "dlat", "east", "north", "pole", "radius", "rotation"),
 }
+
+#: Keys of the corner of a projected grid, and keys of the planet, which all grids with longitudes and latitudes have.
+CORNER_KEYS, PLANET_KEYS = ("easting", "northing"), ("radius", "rotation")
+
+#: The geometries that the formulas of a case may be made for: the kinds of grid, and a plane with `crs`.
+PROJECTED = "projected"
+GEOMETRIES = (*EXTENT_KEYS, PROJECTED)
 
 
 def cells_between(size: Any, end: Any, start: Any = 0.0) -> int | None:
@@ -92,38 +100,77 @@ class GridOptions(Section):
         "degrees",
         "longitude and latitude of the grid's north pole (latlon); edges and cell sizes refer to this pole",
     )
+    crs: str | None = option(
+        None, "", 'projected coordinate reference system in m of x and y, such as "EPSG:32633" (plane); none: a plane'
+    )
+    easting: float | None = option(None, "m", "easting of the western edge (plane with crs)")
+    northing: float | None = option(None, "m", "northing of the southern edge (plane with crs)")
     radius: float | None = option(
-        None, "m", f"radius of the sphere (latlon); none: {EARTH_RADIUS:g}", ge=MIN_CELL_SIZE, le=MAX_CELL_SIZE
+        None,
+        "m",
+        f"radius of the sphere (latlon; with crs only for distances on the Earth); none: {EARTH_RADIUS:g}",
+        ge=MIN_CELL_SIZE,
+        le=MAX_CELL_SIZE,
     )
     rotation: float | None = option(
         None,
         "s-1",
-        "rotation rate of the planet (latlon), f = 2 rotation sin(latitude) where physics.f0 and physics.beta are 0; "
-        f"none: {EARTH_ROTATION_RATE:g}",
+        "rotation rate of the planet (latlon, or crs), f = 2 rotation sin(latitude) where physics.f0 and physics.beta "
+        f"are 0; none: {EARTH_ROTATION_RATE:g}",
     )
     periodic_x: bool = option(True, "", "whether x is periodic; false: walls in the west and the east")
     periodic_y: bool = option(False, "", "whether y is periodic; false: walls in the south and the north")
     origin: Literal["edge", "centre", "middle"] = option(
-        "edge", "", "place of x = y = 0: south-west edge, centre of the first cell, or middle of the domain"
+        "edge",
+        "",
+        "place of x = y = 0: south-west edge, centre of the first cell, or middle of the domain; not with crs",
     )
 
     @property
     def extents(self) -> tuple[ExtentKeys, ExtentKeys]:
         return EXTENT_KEYS[self.kind]
 
+    @property
+    def geometry(self) -> str:
+        """What the grid is for the formulas of a case: one of GEOMETRIES."""
+        return PROJECTED if self.crs else self.kind
+
+    @property
+    def unused_keys(self) -> list[str]:
+        """Keys that this grid does not have."""
+        unused = [key for kind, keys in KEYS_BY_KIND.items() if kind != self.kind for key in keys]
+        if self.crs:
+            return [key for key in unused if key not in PLANET_KEYS]
+        return unused + (["crs", *CORNER_KEYS] if self.kind == "plane" else [])
+
     def is_set(self, key: str) -> bool:
         return key in self.model_fields_set and getattr(self, key) is not None
 
     def contradictions(self) -> dict[str, str]:
         """{key: problem} of keys that contradict each other."""
-        return dict(self.keys_of_another_kind()) or dict(self.size_problems()) or dict(self.sphere_problems())
+        return (
+            dict(self.keys_of_another_kind())
+            or dict(self.size_problems())
+            or dict(self.sphere_problems())
+            or dict(self.projection_problems())
+        )
 
     def keys_of_another_kind(self) -> Iterator[tuple[str, str]]:
         """Keys that this kind of grid does not have, or values that it does not allow."""
         for kind, keys in KEYS_BY_KIND.items():
-            for key in (key for key in keys if kind != self.kind and self.is_set(key)):
+            for key in (key for key in keys if kind != self.kind and key in self.unused_keys and self.is_set(key)):
                 has = ", ".join(KEYS_BY_KIND[self.kind])
                 yield key, f'belongs to grid.kind = "{kind}"; this grid is "{self.kind}", which has {has}'
+        for key in CORNER_KEYS if self.kind == "plane" else ():
+            if self.is_set(key) and not self.crs:
+                yield key, "has no effect without grid.crs"
+            elif self.crs and not self.is_set(key):
+                yield key, "must be given, in m, where grid.crs is given"
+        for key in ("periodic_x", "periodic_y") if self.crs else ():
+            if getattr(self, key):
+                yield key, "must be false where grid.crs is given: places on the Earth do not repeat"
+        if self.crs and self.origin != "edge":
+            yield "origin", "has no effect where grid.crs is given: x and y are those of this system; leave it out"
         if self.kind == "latlon" and self.periodic_y:
             yield "periodic_y", "must be false on a sphere: latitudes are not periodic"
         if self.pole is not None and abs(self.pole[1]) > POLE_LATITUDE:
@@ -184,13 +231,26 @@ class GridOptions(Section):
                 "the west and the east",
             )
 
+    def projection_problems(self) -> Iterator[tuple[str, str]]:
+        """A coordinate reference system that is none for this model, or a domain that has no place in it."""
+        if not self.crs:
+            return
+        if problem := projection.find_problem(self.crs):
+            yield "crs", problem
+            return
+        grid: Any = self.with_cell_sizes()
+        east, north = grid.easting + grid.nx * grid.dx, grid.northing + grid.ny * grid.dy
+        if problem := projection.find_problem_of_domain(grid.crs, grid.easting, east, grid.northing, north):
+            yield "easting", problem
+
     def with_cell_sizes(self) -> GridOptions:
         """The grid with cell sizes in place of its ends, and without keys of other kinds."""
-        sizes = dict.fromkeys(key for kind, keys in KEYS_BY_KIND.items() if kind != self.kind for key in keys)
-        if self.kind == "latlon":
-            sizes["west"] = 0.0 if self.west is None else self.west
+        sizes: dict[str, Any] = dict.fromkeys(self.unused_keys)
+        if self.kind == "latlon" or self.crs:
             sizes["radius"] = self.radius or EARTH_RADIUS
             sizes["rotation"] = EARTH_ROTATION_RATE if self.rotation is None else self.rotation
+        if self.kind == "latlon":
+            sizes["west"] = 0.0 if self.west is None else self.west
             sizes["dlon"] = FULL_CIRCLE_DEGREES / self.nx if self.dlon is None else self.dlon
         for cells, size, end, start in self.extents:
             if (end_position := getattr(self, end)) is not None:

@@ -102,8 +102,11 @@ class PeriodicDomain:
         self.is_coast = np.where((is_at_open_boundary | is_at_barrier)[row, column], 0, 1).astype(self.dtype)
 
     def coriolis(self):
-        """f at corners, s-1, an array or a number: f0 + beta y, or 2 Omega sin(latitude) on a sphere if both are 0."""
+        """f at corners, s-1, an array or a number: f0 + beta y, or 2 Omega sin(latitude) if both are 0 on the Earth."""
         physics, grid = self.config.physics, self.config.grid
+        if grid.crs and physics.f0 == physics.beta == 0:
+            latitude = points(grid, "corner", self.rows, self.columns).lat
+            return (2 * grid.rotation * np.sin(np.radians(latitude))).astype(self.dtype)
         if grid.kind == "latlon" and physics.f0 == physics.beta == 0:
             north = np.radians(grid.south + (self.rows[:, None] + 1) * grid.dlat)
             sine = np.sin(north)

@@ -11,7 +11,8 @@ import numpy as np
 from ... import cases
 from ...config import config_hash, to_toml
 from ...config.loading.case_file import IDENTITY_KEYS
-from ...ocean.coordinates import LOCATION_OFFSETS, axes, has_rotated_pole, is_spherical
+from ...ocean import projection
+from ...ocean.coordinates import LOCATION_OFFSETS, axes, has_lon_lat, has_rotated_axes, has_rotated_pole, is_spherical
 from ...ocean.dates import time_units
 from ...ocean.table import with_axis_names
 from ...parallel.environment import package_version
@@ -47,10 +48,14 @@ COMPRESSION = {"compression": "zlib", "complevel": 1, "shuffle": True}
 
 BOUNDS_DIMENSION = "bounds"
 
-#: The variable that describes the figure of the Earth for longitudes and latitudes.
+#: The variable that describes the figure of the Earth for longitudes and latitudes, or the projection.
 GRID_MAPPING = "crs"
 
 COORDINATES_IN_METRES = {axis: (f"projection_{axis}_coordinate", axis, "m") for axis in "xy"}
+PROJECTED_COORDINATES = {
+    "x": ("projection_x_coordinate", "easting", "m"),
+    "y": ("projection_y_coordinate", "northing", "m"),
+}
 COORDINATES_IN_DEGREES = {
     "x": ("longitude", "longitude", "degrees_east"),
     "y": ("latitude", "latitude", "degrees_north"),
@@ -201,7 +206,7 @@ def define_checksums(dataset) -> None:
 
 
 def define_grid(dataset, grid) -> None:
-    """Make the dimensions of the grid and their coordinates, its topology, and on a sphere a grid mapping."""
+    """Make the dimensions of the grid and their coordinates, its topology, and on the Earth a grid mapping."""
     for name, values, attrs in grid_coordinates(grid):
         dataset.createDimension(name, len(values))
         define_variable(dataset, name, (name,), attrs, values)
@@ -209,37 +214,34 @@ def define_grid(dataset, grid) -> None:
             half = 0.5 * axes(grid)["xy".index(name[0])].spacing
             define_bounds(dataset, name, values[:, None] + half * np.array([-1, 1]))
     define_variable(dataset, "grid", (), TOPOLOGY_ATTRIBUTES, 0, "i4")
-    if is_spherical(grid):
-        define_variable(
-            dataset,
-            GRID_MAPPING,
-            (),
-            grid_mapping_attributes(grid) | {"earth_radius": np.float64(grid.radius)},
-            0,
-            "i4",
-        )
+    if has_lon_lat(grid):
+        define_variable(dataset, GRID_MAPPING, (), grid_mapping_attributes(grid), 0, "i4")
 
 
 def grid_mapping_attributes(grid) -> dict:
-    if not has_rotated_pole(grid):
-        return {"grid_mapping_name": "latitude_longitude"}
-    return {
-        "grid_mapping_name": "rotated_latitude_longitude",
-        "grid_north_pole_longitude": np.float64(grid.pole[0]),
-        "grid_north_pole_latitude": np.float64(grid.pole[1]),
-        "north_pole_grid_longitude": np.float64(0),
-    }
+    if grid.crs:
+        return projection.cf_attributes(grid.crs)
+    name = {"grid_mapping_name": "latitude_longitude"}
+    if has_rotated_pole(grid):
+        name = {
+            "grid_mapping_name": "rotated_latitude_longitude",
+            "grid_north_pole_longitude": np.float64(grid.pole[0]),
+            "grid_north_pole_latitude": np.float64(grid.pole[1]),
+            "north_pole_grid_longitude": np.float64(0),
+        }
+    return name | {"earth_radius": np.float64(grid.radius)}
 
 
 def coordinate_descriptions(grid) -> dict:
     """{axis: (standard name, description, units)} of the coordinates."""
-    return (
-        ROTATED_COORDINATES
-        if has_rotated_pole(grid)
-        else COORDINATES_IN_DEGREES
-        if is_spherical(grid)
-        else COORDINATES_IN_METRES
-    )
+    return ROTATED_COORDINATES if has_rotated_pole(grid) else coordinates_of_places(grid)
+
+
+def coordinates_of_places(grid) -> dict:
+    """As `coordinate_descriptions`, of the coordinates of places."""
+    if is_spherical(grid):
+        return COORDINATES_IN_DEGREES
+    return PROJECTED_COORDINATES if grid.crs else COORDINATES_IN_METRES
 
 
 def grid_coordinates(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
@@ -273,7 +275,7 @@ def field_attributes(variable, grid, /, name: str | None = None, **more) -> dict
         "grid": "grid",
         "location": SGRID_LOCATIONS[variable.location],
         "cell_measures": "area: cell_area" if variable.location == "centre" and name != "cell_area" else "",
-        "grid_mapping": GRID_MAPPING if is_spherical(grid) else "",
-        "coordinates": "lon{0} lat{0}".format(LOCATION_SUFFIXES[variable.location]) if has_rotated_pole(grid) else "",
+        "grid_mapping": GRID_MAPPING if has_lon_lat(grid) else "",
+        "coordinates": "lon{0} lat{0}".format(LOCATION_SUFFIXES[variable.location]) if has_rotated_axes(grid) else "",
     }
     return {key: text for key, text in (attrs | more).items() if text}

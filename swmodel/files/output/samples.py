@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.coordinates import coordinate_names_and_unit, is_spherical
+from ...ocean.coordinates import coordinate_names_and_unit, has_lon_lat
 from ...ocean.table import variable_in_run, with_eastward_names
 from ...setup.positions.cross_sections import make_cross_sections
 from ...setup.positions.drifters import start_positions
 from ...setup.positions.gauges import make_gauges
 from ...setup.setup import setup_of
-from .metadata import COORDINATES_IN_DEGREES, COORDINATES_IN_METRES, define_variable
+from .metadata import coordinates_of_places, define_variable
 from .record_file import RecordFile
 
 #: Records per chunk, and the maximum number of its values, which limits the records if there are many places.
@@ -53,7 +53,7 @@ class PointSeriesFile(RecordFile):
 
     def define_positions(self, dataset, config, places, name_prefix: str = "", description_suffix: str = "") -> str:
         """Make the coordinates of places, with these additions to names and long names; returns the names."""
-        descriptions, names = COORDINATES_IN_DEGREES if is_spherical(config.grid) else COORDINATES_IN_METRES, []
+        descriptions, names = coordinates_of_places(config.grid), []
         for letter, key, values in zip("xy", coordinate_names_and_unit(config.grid)[0], places, strict=True):
             standard_name, description, units = descriptions[letter]
             attrs = {"standard_name": standard_name, "long_name": description + description_suffix, "units": units}
@@ -118,7 +118,7 @@ class DriftersFile(PointSeriesFile):
         attrs = {"long_name": "number of the drifter", "cf_role": "trajectory_id"}
         define_variable(dataset, self.dimension, (self.dimension,), attrs, np.arange(1, n_drifters + 1), "i4")
         descriptions, chunk = (
-            COORDINATES_IN_DEGREES if is_spherical(config.grid) else COORDINATES_IN_METRES,
+            coordinates_of_places(config.grid),
             (max(1, min(RECORDS_PER_CHUNK, MAX_CHUNK_VALUES // n_drifters)), n_drifters),
         )
         for letter, key in zip("xy", coordinate_names_and_unit(config.grid)[0], strict=True):
@@ -131,7 +131,7 @@ def quantity_attributes(name: str, config) -> dict[str, str]:
     """Attributes of a quantity at a place from its entry in VARIABLES; empty ones are left out."""
     model_variable = (
         with_eastward_names(variable_in_run(name, config.physics))
-        if is_spherical(config.grid)
+        if has_lon_lat(config.grid)
         else variable_in_run(name, config.physics)
     )
     attrs = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...ocean.coordinates import has_rotated_pole, is_spherical, metrics, points
+from ...ocean.coordinates import has_rotated_axes, is_spherical, metrics, points
 from ...ocean.elements import array_of, index_of
 from ...ocean.masks import wet_fractions
 from ...ocean.patch import Patch
@@ -36,7 +36,7 @@ SPACING_ON_SPHERE = {
 #: The axes of the boundary tide: its constituents, and the parts of an oscillation.
 TIDE_AXES = {"boundary_constituent": "constituent of the boundary tide", "boundary_part": "part of the oscillation"}
 
-#: The name of the angle of the x axis of a rotated-pole grid.
+#: The name of the angle of the x axis from eastward.
 ANGLE_NAME = "angle"
 
 ROTATED_FIELDS = {
@@ -155,7 +155,7 @@ def static_fields(config) -> dict[str, Variable]:
     with_records = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies_in_time(config, name)))
     coefficients = (name for name in COEFFICIENTS if name not in with_records and fields.has_field_source(config, name))
     variables = {name: variable_in_run(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}
-    return variables | {"cell_area": CELL_AREA} | (ROTATED_FIELDS if has_rotated_pole(config.grid) else {})
+    return variables | {"cell_area": CELL_AREA} | (ROTATED_FIELDS if has_rotated_axes(config.grid) else {})
 
 
 def rotated_coordinate(grid, name: str, rows, columns) -> np.ndarray:

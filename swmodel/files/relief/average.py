@@ -1,8 +1,9 @@
 """Depth, sea fraction and height of land in the cells of a grid: means of a relief over their area.
 
-On grids of longitude and latitude, each value of the relief stands for a cell that reaches half way to its neighbours.
-Its weight is the exact area on the sphere of the overlap with a grid cell. Cells of a rotated-pole grid, or smaller
-than the spacing of the relief, use the mean over samples in them, interpolated bilinearly.
+Where grid and relief are both in longitude and latitude, or in one projection, each value of the relief stands for a
+cell that reaches half way to its neighbours. Its weight is the exact area, on the sphere or in the projection, of the
+overlap with a grid cell. Cells whose axes are not those of the relief, or smaller than the spacing of the relief, use
+the mean over samples in them, interpolated bilinearly at their positions in the relief.
 """
 
 from __future__ import annotations
@@ -12,8 +13,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...ocean.coordinates import FULL_CIRCLE_DEGREES, axes, has_rotated_pole
-from ...ocean.rotated_pole import to_earth
+from ...ocean.coordinates import (
+    FULL_CIRCLE_DEGREES,
+    agree,
+    axes,
+    frame_of,
+    from_frame,
+    is_spherical,
+    spread_centres,
+    to_frame,
+)
 from .source import Relief, ReliefAxis, ReliefError
 
 #: Maximum number of values of the relief, or of samples, in memory at a time.
@@ -28,7 +37,8 @@ RELATIVE_TOLERANCE = 1e-6
 
 def average_over_cells(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean depth of the sea, m, sea fraction and mean height of land, m, of each cell [ny, nx]; zero for none."""
-    integrate = integrate_samples if has_rotated_pole(grid) or is_coarse(relief, grid) else integrate_overlaps
+    has_same_axes = agree(frame_of(grid), relief.frame)
+    integrate = integrate_overlaps if has_same_axes and not is_coarse(relief, grid) else integrate_samples
     volume, sea, land_volume, whole = (np.concatenate(each) for each in zip(*integrate(relief, grid), strict=True))
     land = whole - sea
     height = np.divide(land_volume, land, out=np.zeros_like(sea), where=land > RELATIVE_TOLERANCE * whole)
@@ -37,18 +47,30 @@ def average_over_cells(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray, np
 
 def is_coarse(relief: Relief, grid) -> bool:
     """Whether the spacing of the relief is wider than the cells of the grid."""
-    x, y = axes(grid)
-    return (
-        x.spacing < (1 - RELATIVE_TOLERANCE) * relief.x.max_spacing
-        or y.spacing < (1 - RELATIVE_TOLERANCE) * relief.y.max_spacing
+    sizes = zip(cell_sizes(relief, grid), (relief.x, relief.y), strict=True)
+    return any(size < (1 - RELATIVE_TOLERANCE) * line.max_spacing for size, line in sizes)
+
+
+def cell_sizes(relief: Relief, grid) -> list[float]:
+    """The size of cells along x and y, in the unit of the relief's positions; about that in the middle of the grid."""
+    sizes = [axis.spacing for axis in axes(grid)]
+    if axes(grid).x.unit == relief.x.unit:
+        return sizes
+    metres_per_degree = grid.radius * math.radians(1.0)
+    x_factor, y_factor = (
+        metres_per_degree * math.cos(math.radians(np.mean(spread_centres(grid).lat))),
+        metres_per_degree,
     )
+    if is_spherical(grid):
+        return [sizes[0] * x_factor, sizes[1] * y_factor]
+    return [sizes[0] / x_factor, sizes[1] / y_factor]
 
 
 def integrate_overlaps(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
     """For each band of rows, volume and area of the sea, volume of the land and the whole area of each cell."""
     along_x, along_y = axes(grid)
-    weights_x, columns = overlap_weights(relief, "lon", np.linspace(*along_x.edges, along_x.cells + 1))
-    weights_y, rows = overlap_weights(relief, "lat", np.linspace(*along_y.edges, along_y.cells + 1))
+    weights_x, columns = overlap_weights(relief, "x", np.linspace(*along_x.edges, along_x.cells + 1))
+    weights_y, rows = overlap_weights(relief, "y", np.linspace(*along_y.edges, along_y.cells + 1))
     rows_per_band = max(1, int(MAX_VALUES / len(columns) / (along_y.spacing / relief.y.max_spacing + 2)))
     for first in range(0, grid.ny, rows_per_band):
         weights = weights_y[first : first + rows_per_band]
@@ -59,18 +81,19 @@ def integrate_overlaps(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]
 
 
 def overlap_weights(relief: Relief, name: str, cell_edges: np.ndarray):
-    """The overlaps of grid cells with cells around the relief's points along "lon" or "lat", and the points' indices.
+    """The overlaps of grid cells with cells around the relief's points along "x" or "y", and the points' indices.
 
     The overlaps are a sparse matrix [cells, points]; those along latitudes are differences of sines, which are
-    proportional to areas on a sphere. `cell_edges`: ascending, degrees. ReliefError: cells lie beyond the relief.
+    proportional to areas on a sphere. `cell_edges`: ascending, in the unit of the relief. ReliefError: cells lie beyond
+    the relief.
     """
     from scipy.sparse import coo_array
 
-    axis = relief.x if name == "lon" else relief.y
+    axis = getattr(relief, name)
     edges, point_numbers = axis.edges, np.arange(len(axis.points))
-    if name == "lat":
+    if axis.name == "lat":
         edges = np.clip(edges, -90.0, 90.0)
-    else:
+    elif axis.name == "lon":
         edges = edges + full_circles_to(cell_edges[0], axis)  # so that the first edge is not east of the grid
         if axis.is_full_circle:
             edges = np.concatenate([edges[:-1], edges[:-1] + FULL_CIRCLE_DEGREES, edges[:1] + 2 * FULL_CIRCLE_DEGREES])
@@ -81,7 +104,7 @@ def overlap_weights(relief: Relief, name: str, cell_edges: np.ndarray):
         raise_not_covered(relief, name, outside[0])
     nearest = cell_edges[np.searchsorted(0.5 * (cell_edges[1:] + cell_edges[:-1]), edges)]
     edges = np.where(np.abs(edges - nearest) <= tolerance, nearest, edges)
-    measure = (lambda at: np.sin(np.radians(at))) if name == "lat" else np.asarray
+    measure = (lambda at: np.sin(np.radians(at))) if axis.name == "lat" else np.asarray
     cuts = np.unique(np.concatenate([cell_edges, edges[(edges > cell_edges[0]) & (edges < cell_edges[-1])]]))
     middles = 0.5 * (cuts[1:] + cuts[:-1])
     cell = np.clip(np.searchsorted(cell_edges, middles, side="right") - 1, 0, len(cell_edges) - 2)
@@ -99,43 +122,52 @@ def full_circles_to(position, axis: ReliefAxis):
 
 
 def raise_not_covered(relief: Relief, name: str, position: float):
-    """Raise ReliefError for a position beyond the relief."""
-    axis = relief.x if name == "lon" else relief.y
+    """Raise ReliefError for a position along "x" or "y" beyond the relief."""
+    axis = getattr(relief, name)
     shift = (
         FULL_CIRCLE_DEGREES * np.rint((position - axis.edges[[0, -1]].mean()) / FULL_CIRCLE_DEGREES)
-        if name == "lon"
+        if axis.name == "lon"
         else 0.0
     )
     position, low, high = np.round([position, *(axis.edges[[0, -1]] + shift)], 9) + 0.0
     raise ReliefError(
-        f"{relief.path} does not cover the region, which needs {name} = {position:.10g} degrees; its {name} runs "
-        f"from {low:.10g} to {high:.10g} degrees"
+        f"{relief.path} does not cover the region, which needs {axis.name} = {position:.10g} {axis.unit}; its "
+        f"{axis.name} runs from {low:.10g} to {high:.10g} {axis.unit}"
     )
 
 
 def integrate_samples(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
     """Like `integrate_overlaps`, from samples spread over the cells."""
     n_samples = samples_per_side(relief, grid)
-    for samples_shape, y, lon, lat in sample_points(
-        grid, n_samples, max(1, MAX_VALUES // (grid.nx * n_samples[0] * n_samples[1]))
-    ):
-        depth, sea_fraction, height = interpolate(relief, lon, lat)
-        area = np.broadcast_to(np.cos(np.radians(y))[:, None], sea_fraction.shape)
+    rows_per_band = max(1, MAX_VALUES // (grid.nx * n_samples[0] * n_samples[1]))
+    for samples_shape, y, *positions in sample_points(relief, grid, n_samples, rows_per_band):
+        depth, sea_fraction, height = interpolate(relief, *positions)
+        width = np.cos(np.radians(y)) if is_spherical(grid) else np.ones_like(y)
+        area = np.broadcast_to(width[:, None], sea_fraction.shape)
         densities = area * depth * sea_fraction, area * sea_fraction, area * height * (1 - sea_fraction), area
         yield tuple(each.reshape(samples_shape).sum(axis=(1, 3)) for each in densities)
 
 
+def part_of_grid(grid, first: int, last: int):
+    """The rows [first, last) of a grid, as a grid."""
+    start, size = ("northing", "dy") if grid.crs else ("south", "dlat")
+    position = getattr(grid, start) + int(first) * getattr(grid, size)
+    return grid.model_copy(update={start: position, "ny": int(last - first)})
+
+
 def samples_per_side(relief: Relief, grid) -> list[int]:
-    pairs = zip(axes(grid), (relief.x, relief.y), strict=True)
+    sizes = zip(cell_sizes(relief, grid), (relief.x, relief.y), strict=True)
     return [
-        max(MIN_SAMPLES_PER_SIDE, math.ceil(SAMPLES_PER_RELIEF_STEP * axis.spacing / np.diff(line.points).min()))
-        for axis, line in pairs
+        max(MIN_SAMPLES_PER_SIDE, math.ceil(SAMPLES_PER_RELIEF_STEP * size / np.diff(line.points).min()))
+        for size, line in sizes
     ]
 
 
-def sample_points(grid, n_samples, rows_per_band: int) -> Iterator[tuple]:
-    """For each band of rows, the shape [rows, ky, nx, kx], y, longitudes and latitudes [y, x] of samples, degrees."""
-    grid_axes = axes(grid)
+def sample_points(relief: Relief, grid, n_samples, rows_per_band: int) -> Iterator[tuple]:
+    """For each band of rows, the shape [rows, ky, nx, kx] of samples, their y along the grid's axis, and their
+    positions along x and y of the relief [y, x].
+    """
+    grid_axes, frame = axes(grid), frame_of(grid)
     x = grid_axes.x.edges[0] + (np.arange(grid.nx * n_samples[0]) + 0.5) * grid_axes.x.spacing / n_samples[0]
     for first in range(0, grid.ny, rows_per_band):
         n_rows = min(rows_per_band, grid.ny - first)
@@ -143,35 +175,38 @@ def sample_points(grid, n_samples, rows_per_band: int) -> Iterator[tuple]:
             grid_axes.y.edges[0]
             + (first * n_samples[1] + np.arange(n_rows * n_samples[1]) + 0.5) * grid_axes.y.spacing / n_samples[1]
         )
-        lon, lat = to_earth(grid.pole, x, y[:, None]) if has_rotated_pole(grid) else np.broadcast_arrays(x, y[:, None])
-        yield (n_rows, n_samples[1], grid.nx, n_samples[0]), y, lon, lat
+        positions = x, y[:, None]
+        if not agree(frame, relief.frame):
+            positions = to_frame(relief.frame, *from_frame(frame, *positions))
+        yield (n_rows, n_samples[1], grid.nx, n_samples[0]), y, *np.broadcast_arrays(*positions)
 
 
 def sample_sea(relief: Relief, grid) -> np.ndarray:
     """Whether the relief's point nearest to each sample is sea, [ny, ky, nx, kx]."""
     max_samples = max(1, math.isqrt(MAX_VALUES // (grid.nx * grid.ny)))
     n_samples = [min(number, max_samples) for number in samples_per_side(relief, grid)]
-    rows_per_band = max(1, MAX_VALUES // int(len(relief.x.points) * (axes(grid).y.spacing / relief.y.max_spacing + 2)))
+    rows_per_cell = cell_sizes(relief, grid)[1] / relief.y.max_spacing
+    rows_per_band = max(1, MAX_VALUES // int(len(relief.x.points) * (rows_per_cell + 2)))
     return np.concatenate(
         [
-            is_sea(relief, lon, lat).reshape(cells)
-            for cells, _, lon, lat in sample_points(grid, n_samples, rows_per_band)
+            is_sea(relief, *positions).reshape(cells)
+            for cells, _, *positions in sample_points(relief, grid, n_samples, rows_per_band)
         ]
     )
 
 
-def is_sea(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
-    """Whether the relief's points nearest to true longitudes and latitudes [y, x] are at least half sea."""
-    brackets = bracket(relief, "lat", lat), bracket(relief, "lon", lon)
+def is_sea(relief: Relief, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Whether the relief's points nearest to positions [y, x] are at least half sea."""
+    brackets = bracket(relief, "y", y), bracket(relief, "x", x)
     j, i = (np.where(part < 0.5, low, high) for low, high, part in brackets)
     rows, columns = np.unique(j), np.unique(i)
     return relief.is_sea(rows, columns)[np.searchsorted(rows, j), np.searchsorted(columns, i)]
 
 
-def interpolate(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Depth, sea fraction and height of land at true longitudes and latitudes [y, x], interpolated bilinearly."""
-    i0, i1, fraction_x = bracket(relief, "lon", lon)
-    j0, j1, fraction_y = bracket(relief, "lat", lat)
+def interpolate(relief: Relief, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Depth, sea fraction and height of land at positions in the relief, of any shape, interpolated bilinearly."""
+    i0, i1, fraction_x = bracket(relief, "x", x)
+    j0, j1, fraction_y = bracket(relief, "y", y)
     rows, columns = np.arange(j0.min(), j1.max() + 1), np.unique([i0, i1])
     i0, i1 = np.searchsorted(columns, i0), np.searchsorted(columns, i1)
     corners = relief.window(rows, columns)
@@ -184,16 +219,19 @@ def interpolate(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.nd
 
 def bracket(relief: Relief, name: str, positions: np.ndarray) -> tuple[np.ndarray, ...]:
     """Indices of the relief's points before and after positions, and the fraction of the step from the first."""
-    axis = relief.x if name == "lon" else relief.y
+    axis = getattr(relief, name)
     points, edges, count = axis.points, axis.edges, len(axis.points)
-    if name == "lon":
+    if axis.name == "lon":
         positions = positions - full_circles_to(positions, axis)
         is_beyond = positions > edges[-1] + RELATIVE_TOLERANCE * axis.max_spacing
         if axis.is_full_circle:
             points = np.concatenate([points[-1:] - FULL_CIRCLE_DEGREES, points, points[:1] + FULL_CIRCLE_DEGREES])
             is_beyond[...] = False
-    else:
+    elif axis.name == "lat":
         is_beyond = ((positions < edges[0]) | (positions > edges[-1])) & (np.abs(positions) < 90.0 - axis.max_spacing)
+    else:
+        tolerance = RELATIVE_TOLERANCE * axis.max_spacing
+        is_beyond = ~((positions >= edges[0] - tolerance) & (positions <= edges[-1] + tolerance))
     if is_beyond.any():
         raise_not_covered(relief, name, positions[is_beyond][0])
     first = np.clip(np.searchsorted(points, positions, side="right") - 1, 0, len(points) - 2)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .average import MAX_VALUES, bracket, sample_points, samples_per_side
+from .average import MAX_VALUES, bracket, part_of_grid, sample_points, samples_per_side
 from .source import Relief
 
 #: Minimum height of a crest above the mean height of its cell, and above both ends of the path through it, m.
@@ -36,9 +36,9 @@ def crest_heights(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, flo
     rows_per_band = max(1, MAX_VALUES // (grid.nx * n_samples[0] * n_samples[1]))
     for first in range(0, grid.ny, rows_per_band):
         band_start, band_end = max(first - 2, 0), min(first + rows_per_band + 2, grid.ny)
-        band = grid.model_copy(update={"south": grid.south + band_start * grid.dlat, "ny": band_end - band_start})
+        band = part_of_grid(grid, band_start, band_end)
         heights = np.concatenate(
-            [nearest_heights(relief, *part) for part in sample_points(band, n_samples, band_end - band_start)]
+            [nearest_heights(relief, *part) for part in sample_points(relief, band, n_samples, band_end - band_start)]
         )
         ground = np.where(wet, 0.0, height)[band_start:band_end]
         row_range = (first, min(first + rows_per_band, grid.ny))
@@ -174,9 +174,9 @@ def lowest_pass(window: np.ndarray, ends: list[np.ndarray]) -> np.ndarray:
     return levels[np.arange(len(window)), low]
 
 
-def nearest_heights(relief: Relief, shape, y, lon, lat) -> np.ndarray:
+def nearest_heights(relief: Relief, shape, y_along_grid, x, y) -> np.ndarray:
     """The height of the point of the relief nearest to each sample, m, below zero at sea, [rows, ky, nx, kx]."""
-    (j0, j1, fraction_y), (i0, i1, fraction_x) = bracket(relief, "lat", lat), bracket(relief, "lon", lon)
+    (j0, j1, fraction_y), (i0, i1, fraction_x) = bracket(relief, "y", y), bracket(relief, "x", x)
     j, i = np.where(fraction_y < 0.5, j0, j1), np.where(fraction_x < 0.5, i0, i1)
     rows, columns = np.unique(j), np.unique(i)
     depth, sea, height = relief.window(rows, columns)

@@ -11,7 +11,7 @@ import numpy as np
 from ...config.loading.toml import toml_value
 from ...config.options.grid import GridOptions
 from ...errors import FilesError, UsageError
-from ...ocean.coordinates import axes, has_rotated_pole, metrics, points
+from ...ocean.coordinates import axes, has_rotated_axes, is_spherical, metrics, points
 from ...ocean.table import VARIABLES
 from ...ocean.variable import Variable
 from ...setup.fields.netcdf_input.model_files import GRID_ATTRIBUTE
@@ -28,7 +28,10 @@ from ..output.metadata import (
 from ..output.static import ROTATED_FIELDS, rotated_coordinate
 from .coast import MaskChange
 
-GRID_KEYS = ("kind", "nx", "ny", "west", "south", "dlon", "dlat", "pole", "periodic_x", "periodic_y")
+GRID_KEYS = (
+    *("kind", "nx", "ny", "west", "south", "dlon", "dlat", "pole", "periodic_x", "periodic_y"),
+    *("crs", "easting", "northing", "dx", "dy"),
+)
 
 #: Variables of a file besides depth and mask.
 SEA_FRACTION = Variable("sea_area_fraction", "centre", "1", "sea_area_fraction", "fraction of the cell that is sea")
@@ -65,11 +68,12 @@ class GeneratedGrid:
 
     def describe(self) -> Iterable[str]:
         x, y = axes(self.grid)
+        digits = 6 if is_spherical(self.grid) else 10
         area = np.broadcast_to(metrics(self.grid, range(y.cells))["area"].centre, self.wet.shape)
         depth, sea = self.depth[self.wet], area[self.wet]
         yield (
-            f"{x.cells} x {y.cells} cells of {x.spacing:.6g} by {y.spacing:.6g} degrees, {x.describe_extent(6)}, "
-            f"{y.describe_extent(6)}; {100 * sea.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to "
+            f"{x.cells} x {y.cells} cells of {x.spacing:.6g} by {y.spacing:.6g} {x.unit}, {x.describe_extent(digits)}, "
+            f"{y.describe_extent(digits)}; {100 * sea.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to "
             f"{depth.max():.4g} m deep, {(depth * sea).sum() / sea.sum():.4g} m on average"
         )
         if self.min_depth:
@@ -89,12 +93,18 @@ class GeneratedGrid:
             positions = ", ".join(map(self.describe_change, changes_of_kind[:MAX_NAMED_CHANGES]))
             plural = "" if len(changes_of_kind) == 1 else "es" if kind.endswith("s") else "s"
             verb = {"strait": "opened", "crest": "kept"}.get(kind, "closed")
-            yield f"{verb} {len(changes_of_kind)} {kind}{plural}, at longitude and latitude {positions}{more}"
+            words = "longitude and latitude" if is_spherical(self.grid) else "x and y"
+            yield f"{verb} {len(changes_of_kind)} {kind}{plural}, at {words} {positions}{more}"
 
     def describe_change(self, change: MaskChange) -> str:
         at = points(self.grid, "centre", [change.row], [change.column])
         height = f", {-self.depth[change.row, change.column]:.3g} m high" if change.kind == "crest" else ""
-        return f"{at.lon.item():.5g} {at.lat.item():.5g} ({change.n_cells} cell{'s' * (change.n_cells > 1)}{height})"
+        place = (
+            f"{at.lon.item():.5g} {at.lat.item():.5g}"
+            if is_spherical(self.grid)
+            else f"{at.x.item():.10g} {at.y.item():.10g}"
+        )
+        return f"{place} ({change.n_cells} cell{'s' * (change.n_cells > 1)}{height})"
 
 
 def check_overwritable(target, force: bool) -> None:
@@ -140,7 +150,7 @@ def write_grid_file(target, generated_grid: GeneratedGrid, source: str, command_
         (SEA_FRACTION, "f4", generated_grid.sea_fraction, ""),
         (CLOSED, "i1", generated_grid.became_land, "as_in_the_relief closed"),
     ]
-    if has_rotated_pole(grid):
+    if has_rotated_axes(grid):
         rows_and_columns = np.arange(grid.ny), np.arange(grid.nx)
         fields += [
             (ROTATED_FIELDS[name], "f8", rotated_coordinate(grid, name, *rows_and_columns), "")

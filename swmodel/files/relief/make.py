@@ -6,6 +6,7 @@ import math
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ...errors import UsageError
 from ...ocean.coordinates import axes, points, to_grid_axes
 from ...parallel.environment import total_memory
 from ...setup.fields.netcdf_input.errors import log_once
-from .average import average_over_cells, interpolate, is_coarse, sample_sea
+from .average import average_over_cells, interpolate, is_coarse, part_of_grid, sample_sea
 from .coast import close_seas_and_bays, floodable_land, list_changes, smooth_depth
 from .crests import crest_heights
 from .grid_file import GeneratedGrid, check_overwritable, write_grid_file
@@ -49,19 +50,22 @@ class GridRequest:
     """The specification of a grid.
 
     Attributes:
-        region: west, east, south and north edge, degrees, with respect to the pole of the grid.
-        resolution: size of the cells, degrees, adjusted so that a whole number of cells fits the region.
+        region: west, east, south and north edge, degrees with respect to the pole of the grid, or m in `crs`.
+        resolution: size of the cells, degrees or m, adjusted so that a whole number of cells fits the region.
         pole: longitude and latitude of the grid's north pole, degrees.
+        crs: projected coordinate reference system of the grid; None: the grid is in longitudes and latitudes.
         min_depth: minimum depth of water, m; shallower water is deepened. None: DEFAULT_MIN_DEPTH_METRES, or 0 with
             `land_up_to`.
         land_up_to: maximum height of land that may flood, m; None: no land floods.
         smooth: number of smoothing passes of the depth (`coast.smooth_depth`).
-        keep: (longitude, latitude) of points in seas to keep although they are cut off from the largest.
+        keep: (longitude, latitude), or (x, y) in `crs`, of points in seas to keep although they are cut off from the
+            largest.
     """
 
     region: tuple[float, float, float, float]
     resolution: float
     pole: tuple[float, float] | None = None
+    crs: str | None = None
     min_depth: float | None = None
     land_up_to: float | None = None
     smooth: int = 0
@@ -81,16 +85,17 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
     with ExitStack() as stack:
         entries = [relief] if isinstance(relief, str | os.PathLike | None) else [*relief] or [None]
         reliefs = [open_relief(entry, stack) for entry in entries]
-        relief_data = reliefs[0] if len(reliefs) == 1 else ReliefMosaic(reliefs)
+        relief_data = reliefs[0] if len(reliefs) == 1 else ReliefMosaic(reliefs, grid)
         depth, sea_fraction, height = average_over_cells(relief_data, grid)
         remedy = relief_data.sign_remedy()
         warn_if_sign_flipped(relief_data, grid, sea_fraction >= MIN_SEA_FRACTION)
         sea_samples = None if is_coarse(relief_data, grid) else sample_sea(relief_data, grid)
         if sea_samples is None:
+            (x, y), (of_x, of_y) = axes(grid), (relief_data.x, relief_data.y)
             log_once(
-                f"cells of {grid.dlon:.4g} by {grid.dlat:.4g} degrees are finer than {relief_data.path}, which has "
-                f"points every {relief_data.x.max_spacing:.4g} by {relief_data.y.max_spacing:.4g} degrees; give a "
-                "finer relief with --relief"
+                f"cells of {x.spacing:.4g} by {y.spacing:.4g} {x.unit} are finer than {relief_data.path}, which has "
+                f"points every {of_x.max_spacing:.4g} by {of_y.max_spacing:.4g} {of_x.unit}; give a finer relief with "
+                "--relief"
             )
         grid, rows = drop_polar_rows(grid, sea_fraction >= MIN_SEA_FRACTION)
         depth, sea_fraction, height = depth[rows], sea_fraction[rows], height[rows]
@@ -120,8 +125,7 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
     ]
     changes += list_changes(has_crest, is_periodic, "crest")
     if not wet.any():
-        west, east, south, north = request.region
-        raise ReliefError(f"the region {west:g},{east:g},{south:g},{north:g} is all land{remedy}")
+        raise ReliefError(f"the region {','.join(f'{edge:.10g}' for edge in request.region)} is all land{remedy}")
     min_depth = (
         request.min_depth
         if request.min_depth is not None
@@ -142,44 +146,52 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
 def make_grid_section(request: GridRequest) -> GridOptions:
     """The section [grid]; an edge may still lie on a pole (`drop_polar_rows`). UsageError: an impossible grid."""
     west, east, south, north = request.region
-    check_region(*request.region, request.resolution)
+    if request.crs and request.pole:
+        raise UsageError("--pole: a grid in a projection, --crs, has no pole; leave out one of the two")
+    check_region(*request.region, request.resolution, "m" if request.crs else "degrees")
     numbers = {"--min-depth": request.min_depth, "--land-up-to": request.land_up_to, "--smooth": request.smooth}
     for option, number in numbers.items():
         if number is not None and not abs(number) <= MAX_OPTION_VALUES[option]:
             raise UsageError(f"{option}: must be at most {MAX_OPTION_VALUES[option]:g} in size, but is {number:g}")
-    for option, places in (("--pole", [request.pole] if request.pole else []), ("--keep", request.keep)):
+    places_in_degrees = {
+        "--pole": [request.pole] if request.pole else [],
+        "--keep": () if request.crs else request.keep,
+    }
+    for option, places in places_in_degrees.items():
         for place in places:
             if not all(abs(degrees) <= FULL_CIRCLE_DEGREES for degrees in place):
                 raise UsageError(f"{option}: must be a longitude and a latitude, but is {place[0]:g},{place[1]:g}")
     nx, ny = (max(1, round((high - low) / request.resolution)) for low, high in ((west, east), (south, north)))
-    grid = GridOptions(
-        kind="latlon",
-        nx=nx,
-        ny=ny,
-        west=west,
-        south=south,
-        dlon=(east - west) / nx,
-        dlat=(north - south) / ny,
-        pole=request.pole,
-        periodic_x=abs(east - west - FULL_CIRCLE_DEGREES) < FULL_CIRCLE_DEGREES * ROUND_OFF,
-    )
+    width, height = (east - west) / nx, (north - south) / ny
+    keys: dict[str, Any] = {"kind": "latlon", "west": west, "south": south, "dlon": width, "dlat": height}
+    keys |= {
+        "pole": request.pole,
+        "periodic_x": abs(east - west - FULL_CIRCLE_DEGREES) < FULL_CIRCLE_DEGREES * ROUND_OFF,
+    }
+    if request.crs:
+        keys = {"kind": "plane", "easting": west, "northing": south, "dx": width, "dy": height}
+        keys |= {"crs": request.crs, "periodic_x": False, "periodic_y": False}
+    grid = GridOptions(nx=nx, ny=ny, **keys)
     for key, message in grid.contradictions().items():
         if key not in ("south", "north", "dlat"):
-            raise UsageError(f"--{'pole' if key == 'pole' else 'region'}: {message}")
+            raise UsageError(f"--{key if key in ('pole', 'crs') else 'region'}: {message}")
     return grid.with_cell_sizes()
 
 
-def check_region(west: float, east: float, south: float, north: float, resolution: float) -> None:
-    """Raise UsageError if the region, degrees, is invalid, or cells of this size do not fit into it or the memory."""
+def check_region(west: float, east: float, south: float, north: float, resolution: float, unit: str) -> None:
+    """Raise UsageError if the region is invalid, or cells of this size do not fit into it or the memory."""
     if not 0 < resolution < math.inf:
-        raise UsageError(f"--resolution: must be above 0 degrees, but is {resolution:g}")
+        raise UsageError(f"--resolution: must be above 0 {unit}, but is {resolution:g}")
     width, height = east - west, north - south
-    if not (0 < width < math.inf and 0 < height < math.inf and max(-south, north) <= POLE_LATITUDE):
+    is_on_earth = unit == "m" or max(-south, north) <= POLE_LATITUDE
+    if not (0 < width < math.inf and 0 < height < math.inf and is_on_earth):
+        limits = "" if unit == "m" else ", from -90 to 90"
+        longitudes = "" if unit == "m" else ", where longitudes may exceed 180,"
         raise UsageError(
-            "--region: must be W,E,S,N with W below E, where longitudes may exceed 180, and S below N, from -90 "
-            f"to 90; it is {west:g},{east:g},{south:g},{north:g}"
+            f"--region: must be W,E,S,N, in {unit}, with W below E{longitudes} and S below N{limits}; it is "
+            f"{west:.10g},{east:.10g},{south:.10g},{north:.10g}"
         )
-    cells = f"--resolution: cells of {resolution:g} degrees in a region of {width:g} by {height:g} degrees"
+    cells = f"--resolution: cells of {resolution:g} {unit} in a region of {width:g} by {height:g} {unit}"
     if resolution > min(width, height) * (1 + ROUND_OFF):
         raise UsageError(f"{cells}: must not be wider than the region")
     needed_bytes, memory_bytes = width * height / resolution**2 * BYTES_PER_CELL, total_memory()
@@ -192,6 +204,8 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
 def drop_polar_rows(grid: GridOptions, wet: np.ndarray) -> tuple[GridOptions, slice]:
     """The grid without rows of land at a pole, except one next to the water; and the remaining rows."""
     rows, first, last = np.flatnonzero(wet.any(axis=1)), 0, grid.ny
+    if grid.crs:
+        return grid, slice(first, last)
     for name, latitude in (("south", grid.south), ("north", grid.south + grid.ny * grid.dlat)):
         if abs(latitude) <= POLE_LATITUDE - MIN_POLE_DISTANCE_DEGREES:
             continue
@@ -203,18 +217,17 @@ def drop_polar_rows(grid: GridOptions, wet: np.ndarray) -> tuple[GridOptions, sl
         if rows.size:
             start, stop = max(rows[0] - 1, 1), min(rows[-1] + 2, grid.ny - 1)
             first, last = (start, last) if name == "south" else (first, stop)
-    changes = {"south": grid.south + int(first) * grid.dlat, "ny": int(last - first)}
-    return grid.model_copy(update=changes), slice(int(first), int(last))
+    return part_of_grid(grid, first, last), slice(int(first), int(last))
 
 
 def water_cell_at(grid: GridOptions, position: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
-    """Row and column of the water cell around a longitude and latitude. UsageError: there is no water."""
+    """Row and column of the water cell around a place. UsageError: there is no water."""
     grid_axes, (x, y) = axes(grid), to_grid_axes(grid, *position)
     row, column = (
         int(np.rint(axis.fractional_index(axis.wrap(at)))) for axis, at in ((grid_axes.y, y), (grid_axes.x, x))
     )
     if not (0 <= row < grid.ny and 0 <= column < grid.nx and wet[row, column]):
-        raise UsageError(f"--keep: there is no water at {position[0]:g},{position[1]:g} in the region")
+        raise UsageError(f"--keep: there is no water at {position[0]:.10g},{position[1]:.10g} in the region")
     return row, column
 
 

@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.coordinates import FULL_CIRCLE_DEGREES
+from ...ocean.coordinates import FULL_CIRCLE_DEGREES, Frame, agree, edges, frame_of, from_frame, to_frame
 from .average import full_circles_to, interpolate, raise_not_covered
 from .source import Relief, ReliefAxis
+
+#: Metres per degree of latitude, to compare the spacings of reliefs.
+METRES_PER_DEGREE = 111e3
+
+#: Number of places along each side of a grid that are sought in the frame of the finest relief, and the margin around
+#: them, as a fraction of the extent that they have there.
+PLACES_PER_SIDE, RELATIVE_MARGIN = 33, 0.02
 
 
 class ReliefMosaic:
     """Reliefs, the finest ones first, on the points of the finest one, which are continued over the last one.
 
-    Values of the other reliefs are interpolated bilinearly to these points. It serves as a `source.Relief`.
+    Values of the other reliefs are interpolated bilinearly to these points. It serves as a `source.Relief`. If the last
+    relief is in another projection than the finest one, the points are continued over the `grid`.
 
     Attributes:
         path, origin: of all reliefs.
         x, y: the positions along both axes.
+        crs, frame: those of the finest relief.
         fraction_variable: the variable with the share of sea or land of the last relief, or None.
     """
 
-    def __init__(self, reliefs: list[Relief]):
+    def __init__(self, reliefs: list[Relief], grid):
         *finer, self.last = reliefs
         self.reliefs = [*(relief._replace(may_lack_values=True) for relief in finer), self.last]
         self.path = ", ".join(relief.path for relief in reliefs)
         self.origin = ", ".join(filter(None, (relief.origin for relief in reliefs)))
         self.fraction_variable = self.last.fraction_variable
-        finest = min(reliefs, key=lambda relief: relief.y.max_spacing)
-        self.x, self.y = (
-            continue_axis(fine, wide) for fine, wide in ((finest.x, self.last.x), (finest.y, self.last.y))
-        )
+        finest = min(reliefs, key=spacing_in_metres)
+        self.crs, self.frame = finest.crs, finest.frame
+        extents = self.last.x, self.last.y
+        if not agree(finest.frame, self.last.frame):
+            extents = extents_in_frame(finest.frame, grid)
+        self.x, self.y = (continue_axis(fine, wide) for fine, wide in zip((finest.x, finest.y), extents, strict=True))
 
     def sign_remedy(self) -> str:
         """See `Relief.sign_remedy`."""
@@ -37,44 +48,79 @@ class ReliefMosaic:
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """See `Relief.window`."""
-        lat, lon = self.y.points[rows], self.x.points[columns]
+        y, x = self.y.points[rows], self.x.points[columns]
         fields = np.full((3, len(rows), len(columns)), np.nan)
         for relief in self.reliefs:
             is_missing = np.isnan(fields[0])
-            j = np.flatnonzero(is_missing.any(axis=1) & covers(relief, "lat", lat))
-            i = np.flatnonzero(is_missing.any(axis=0) & covers(relief, "lon", lon))
+            if not agree(self.frame, relief.frame):
+                is_missing = is_missing & self.covers_positions(relief, x, y[:, None])
+                if is_missing.any():
+                    positions = (each[is_missing] for each in self.positions_in(relief, x, y[:, None]))
+                    fields[:, is_missing] = interpolate(relief, *positions)
+                continue
+            j = np.flatnonzero(is_missing.any(axis=1) & covers(relief, "y", y))
+            i = np.flatnonzero(is_missing.any(axis=0) & covers(relief, "x", x))
             if not (j.size and i.size):
                 continue
-            part = np.stack(interpolate(relief, *np.broadcast_arrays(lon[i], lat[j, None])))
+            part = np.stack(interpolate(relief, *np.broadcast_arrays(x[i], y[j, None])))
             cells = np.ix_(range(3), j, i)
             fields[cells] = np.where(np.isnan(fields[cells]), part, fields[cells])
         for row, column in np.argwhere(np.isnan(fields[0]))[:1]:
-            if covers(self.last, "lat", lat[row]):
-                raise_not_covered(self.last, "lon", lon[column])
-            raise_not_covered(self.last, "lat", lat[row])
+            at_x, at_y = (float(each) for each in self.positions_in(self.last, x[column], y[row]))
+            if covers(self.last, "y", at_y):
+                raise_not_covered(self.last, "x", at_x)
+            raise_not_covered(self.last, "y", at_y)
         return tuple(fields)
+
+    def positions_in(self, relief: Relief, x, y) -> tuple[np.ndarray, np.ndarray]:
+        """Positions in another relief, which may have another frame."""
+        if not agree(self.frame, relief.frame):
+            x, y = to_frame(relief.frame, *from_frame(self.frame, x, y))
+        return tuple(np.broadcast_arrays(x, y))
+
+    def covers_positions(self, relief: Relief, x, y) -> np.ndarray:
+        """Whether positions of any shape lie within the edges of another relief."""
+        x, y = self.positions_in(relief, x, y)
+        return covers(relief, "x", x) & covers(relief, "y", y)
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """See `Relief.is_sea`."""
         return self.window(rows, columns)[1] >= 0.5
 
 
+def spacing_in_metres(relief: Relief) -> float:
+    """The largest distance of the points of a relief along y, about."""
+    return relief.y.max_spacing * (1.0 if relief.crs else METRES_PER_DEGREE)
+
+
+def extents_in_frame(frame: Frame, grid) -> list[ReliefAxis]:
+    """For x and y of a frame, a ReliefAxis with the ends of the part that contains a grid, with a margin."""
+    west, east, south, north = edges(grid)
+    x, y = np.meshgrid(np.linspace(west, east, PLACES_PER_SIDE), np.linspace(south, north, PLACES_PER_SIDE))
+    ends = []
+    for positions in to_frame(frame, *from_frame(frame_of(grid), x, y)):
+        low, high = positions.min(), positions.max()
+        margin = RELATIVE_MARGIN * (high - low)
+        ends.append(ReliefAxis(np.array([low - margin, high + margin]), np.arange(2)))
+    return ends
+
+
 def continue_axis(fine: ReliefAxis, wide: ReliefAxis) -> ReliefAxis:
-    """The points of `fine`, continued evenly from end to end of `wide`."""
+    """The points of `fine`, continued evenly from end to end of `wide`, of which only the points count."""
     spacing = float(np.diff(fine.points).mean())
     if wide.is_full_circle:
         count = round(FULL_CIRCLE_DEGREES / spacing)
         return ReliefAxis(fine.points[0] + np.arange(count) * (FULL_CIRCLE_DEGREES / count), np.arange(count), True)
-    start = fine.points[0] + FULL_CIRCLE_DEGREES * np.rint(
-        (wide.points.mean() - fine.points.mean()) / FULL_CIRCLE_DEGREES
-    )
+    start = fine.points[0]
+    if fine.unit == "degrees":
+        start += FULL_CIRCLE_DEGREES * np.rint((wide.points.mean() - fine.points.mean()) / FULL_CIRCLE_DEGREES)
     first, last = (round((end - start) / spacing) for end in wide.points[[0, -1]])
-    return ReliefAxis(start + np.arange(first, last + 1) * spacing, np.arange(last + 1 - first))
+    return ReliefAxis(start + np.arange(first, last + 1) * spacing, np.arange(last + 1 - first), name=fine.name)
 
 
 def covers(relief: Relief, name: str, positions) -> np.ndarray:
-    """Whether "lon" or "lat", degrees, lie within the edges of a relief; longitudes may differ by whole circles."""
-    axis = relief.x if name == "lon" else relief.y
-    if name == "lon":
+    """Whether positions along "x" or "y" lie within the edges of a relief; longitudes may differ by whole circles."""
+    axis = getattr(relief, name)
+    if axis.name == "lon":
         positions = positions - full_circles_to(positions, axis)
     return axis.is_full_circle | (positions >= axis.edges[0]) & (positions <= axis.edges[-1])

@@ -1,4 +1,4 @@
-"""A relief in a CF file: find the variables with height or depth and with the sea fraction, and read them."""
+"""A relief in a CF file or raster: find the variables with height or depth and with the sea fraction, and read them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import FULL_CIRCLE_DEGREES
+from ...ocean.coordinates import FULL_CIRCLE_DEGREES, Frame
 from ...setup.fields.netcdf_input import InputError, conversion_factor
 from ...setup.fields.netcdf_input.dataset import CFDataset, is_in_degrees, is_numeric, open_file, read_values
 from ...setup.fields.netcdf_input.errors import log_once
 from ...setup.fields.netcdf_input.input_entry import InputEntry, parse_entry
 from ...setup.fields.netcdf_input.names import COMMON_NAMES, GDAL_BAND_PATTERN, candidate_names
-from ...setup.fields.netcdf_input.regridding import sorted_coordinate as sphere_line
+from ...setup.fields.netcdf_input.regridding import sorted_coordinate
 
 #: The default relief (tools/relief.py).
 PACKAGE_RELIEF = Path(__file__).with_name("relief.nc")
@@ -65,21 +65,27 @@ class ReliefError(InputError):
 
 
 class ReliefAxis(NamedTuple):
-    """Ascending positions along one axis of a relief, degrees.
+    """Ascending positions along one axis of a relief.
 
     Attributes:
         points: positions of the values; longitudes of a full circle contain each position once.
         order: the indices of the points in the file.
         is_full_circle: whether the points go round the sphere.
+        name: lon or lat, in degrees; x or y, in m in a projection.
     """
 
     points: np.ndarray
     order: np.ndarray
     is_full_circle: bool = False
+    name: str = "lon"
+
+    @property
+    def unit(self) -> str:
+        return "degrees" if self.name in ("lon", "lat") else "m"
 
     @property
     def max_spacing(self) -> float:
-        """The largest distance between neighbouring points, degrees."""
+        """The largest distance between neighbouring points, degrees or m."""
         return float(np.diff(self.points).max())
 
     @property
@@ -101,6 +107,7 @@ class Relief(NamedTuple):
         fraction_transform: factor and offset that turn this fraction into the sea fraction.
         strait: the variable that marks points which connect seas in a finer relief, but are mostly land; or None.
         is_transposed: whether the last axis is y.
+        crs: the projected coordinate reference system of x and y; "" for longitudes and latitudes.
         may_lack_values: whether another relief has the values that are missing here.
     """
 
@@ -114,7 +121,13 @@ class Relief(NamedTuple):
     x: ReliefAxis
     y: ReliefAxis
     is_transposed: bool
+    crs: str = ""
     may_lack_values: bool = False
+
+    @property
+    def frame(self) -> Frame:
+        """The frame of its positions (`ocean.coordinates`)."""
+        return self.crs or None
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Depth, m, zero on land, sea fraction, and height of land, m, of points [rows, columns]."""
@@ -200,8 +213,9 @@ class Relief(NamedTuple):
     def refuse_first(self, what: str, is_wrong: np.ndarray, rows, columns, remedy: str = ""):
         """Raise ReliefError for the first point of a mask [rows, columns], if any; `remedy` ends the message."""
         for j, i in np.argwhere(is_wrong)[:1]:
-            lon, lat = self.x.points[columns[i]], self.y.points[rows[j]]
-            raise ReliefError(f"{self.path}: {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees{remedy}")
+            x, y = self.x.points[columns[i]], self.y.points[rows[j]]
+            place = f"{self.x.name} = {x:.10g}, {self.y.name} = {y:.10g} {self.x.unit}"
+            raise ReliefError(f"{self.path}: {what} at {place}{remedy}")
 
 
 def open_relief(entry: str | os.PathLike | None, stack) -> Relief:
@@ -225,6 +239,7 @@ def make_relief(dataset: CFDataset, source: InputEntry) -> Relief:
             remedy = f'convert it, from feet with `gdal_calc.py -A {source.path} --outfile NEW.tif --calc "0.3048*A"`'
         raise ReliefError(f'{context} is in "{units}"; a relief must be in m or km: {remedy}')
     strait = dataset.data.get(STRAIT_NAME)
+    crs = projection_of(dataset, height)
     is_transposed = [dataset.axis_of(one) for one in dataset.coordinates_along(height.dims[-1])][:1] == ["y"]
     return Relief(
         source.path,
@@ -233,9 +248,23 @@ def make_relief(dataset: CFDataset, source: InputEntry) -> Relief:
         -sign * size if source.name.startswith("-") else sign * size,
         *find_fraction(dataset, height),
         None if strait is None or strait.dims != height.dims else strait,
-        *(make_axis(dataset, height, axis, context) for axis in "xy"),
+        *(make_axis(dataset, height, axis, context, crs) for axis in "xy"),
         is_transposed,
+        crs,
     )
+
+
+def projection_of(dataset: CFDataset, variable) -> str:
+    """The projection of a field whose coordinates are in m; "" if they are not, or the file names none."""
+    along_axes = [one for axis in "xy" for one in horizontal_coordinates(dataset, variable, axis)]
+    return "" if any(map(is_in_degrees, along_axes)) else dataset.projection_of(variable)
+
+
+def horizontal_coordinates(dataset: CFDataset, variable, axis: str) -> list:
+    """The coordinates of x or y along one of the last two dimensions of a variable."""
+    return [
+        one for name in variable.dims[-2:] for one in dataset.coordinates_along(name) if dataset.axis_of(one) == axis
+    ]
 
 
 def find_height(dataset: CFDataset, source: InputEntry):
@@ -264,11 +293,16 @@ def sign_of(variable) -> float | None:
     return by_attribute or standard.get(variable.attrs.get("standard_name")) or by_name
 
 
-def make_axis(dataset: CFDataset, variable, axis: str, context: str) -> ReliefAxis:
-    """The ReliefAxis of a field's points along an axis. InputError: positions are missing or not monotonic."""
-    coordinates = [
-        one for name in variable.dims[-2:] for one in dataset.coordinates_along(name) if dataset.axis_of(one) == axis
-    ]
+def make_axis(dataset: CFDataset, variable, axis: str, context: str, crs: str = "") -> ReliefAxis:
+    """The ReliefAxis of a field's points along an axis. InputError: positions are missing or not monotonic.
+
+    `crs`: the projection of positions in m; "" for longitudes or latitudes.
+    """
+    coordinates = horizontal_coordinates(dataset, variable, axis)
+    in_metres = [one for one in coordinates if conversion_factor(one.attrs.get("units", ""), "m") is not None]
+    if crs and in_metres:
+        values, order, *_ = sorted_coordinate(dataset, in_metres[0], axis, context, in_metres=True)
+        return ReliefAxis(values, order, name=axis)
     in_degree_units = [one for one in coordinates if is_in_degrees(one)]
     if not in_degree_units:
         word = {"x": "longitudes", "y": "latitudes"}[axis]
@@ -277,10 +311,13 @@ def make_axis(dataset: CFDataset, variable, axis: str, context: str) -> ReliefAx
             if GDAL_BAND_PATTERN.fullmatch(variable.name)
             else ""
         )
-        raise ReliefError(f"{context} has no {word} in degrees along one of its last two axes{remedy}")
-    values, order, *_ = sphere_line(dataset, in_degree_units[0], axis, context)
+        raise ReliefError(
+            f"{context} has no {word} in degrees, and no {axis} in m in a projection that it names, along one of its "
+            f"last two axes{remedy}"
+        )
+    values, order, *_ = sorted_coordinate(dataset, in_degree_units[0], axis, context)
     if axis == "y":
-        return ReliefAxis(values, order)
+        return ReliefAxis(values, order, name="lat")
     steps = np.diff(values)
     is_in_first_circle = values < values[0] + FULL_CIRCLE_DEGREES - 0.5 * steps.min()
     values, order = values[is_in_first_circle], order[is_in_first_circle]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import FilesError, translate_os_errors
-from ...ocean.coordinates import has_rotated_pole
+from ...ocean.coordinates import has_rotated_axes
 from ...ocean.elements import array_of
 from ...ocean.table import location_of, variable_in_run
 from ...ocean.variable import Variable
@@ -47,10 +47,10 @@ def with_stored_fields(config, path):
 
 
 def names_in_file(config, name: str) -> dict[str, str]:
-    """{name in the file: location} of a field; both locations for a vector component on a rotated-pole grid."""
+    """{name in the file: location} of a field; both locations for a vector component with rotated axes."""
     key = FIELD_PREFIX + name
     main_location = location_of(name)
-    other_components = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_pole(config.grid) else ()
+    other_components = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_axes(config.grid) else ()
     other_locations = [location for location in map(location_of, other_components) if location != main_location]
     return {key: main_location} | {f"{key}_at_{location}": location for location in other_locations}
 

@@ -26,7 +26,7 @@ import numpy as np
 from pydantic import BeforeValidator
 
 from ..constituents import constituents_at, parse_date
-from ..coordinates import is_spherical, points
+from ..coordinates import has_lon_lat, points
 from ..elements import element
 from ..instant import PhaseIncrement, phase_angle, phase_increment
 from ..option import Duration, Section, option
@@ -88,7 +88,7 @@ def expand_names(names):
 
 
 class TideOptions(Section):
-    """Tides that the Moon and the Sun raise inside the domain; they need a sphere and the date time.start."""
+    """Tides that the Moon and the Sun raise inside the domain; they need longitudes and the date time.start."""
 
     constituents: Annotated[tuple[Literal[tuple(EQUILIBRIUM)], ...], BeforeValidator(expand_names)] = option(
         (), "", f'constituents of the potential, such as ["M2", "K1"]; ["{ALL_NAMES}"] for all {len(EQUILIBRIUM)}'
@@ -101,12 +101,15 @@ class TideOptions(Section):
 
 
 def problems(config):
-    """Report tides on a plane, without a date, named twice, or too fast for the time step."""
+    """Report tides without longitudes, without a date, named twice, or too fast for the time step."""
     names, dt, time = config.tide.constituents, config.time.dt, config.time
     if not names:
         return
-    if not is_spherical(config.grid):
-        yield f"tide.constituents: tides need a sphere, grid.kind=latlon, but grid.kind is {config.grid.kind}"
+    if not has_lon_lat(config.grid):
+        yield (
+            "tide.constituents: tides need longitudes and latitudes, of grid.kind=latlon or of grid.crs, but "
+            f"grid.kind is {config.grid.kind}"
+        )
     if config.physics.reduced_gravity:
         yield "tide.constituents: tides move the whole water column; physics.reduced_gravity must be false"
     yield from repetition_problems("tide.constituents", names)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import has_rotated_pole
+from ...ocean.coordinates import has_rotated_axes
 from ...ocean.state import Carry
 from ...ocean.terms import PROCESSES
 from ...ocean.timestep import ForwardBackwardInputs
@@ -114,7 +114,7 @@ class Rates(NamedTuple):
 
 def fastest_rates(config, extremes) -> Rates:
     """The fastest rates of a configuration, from the FieldExtremes of its initial state."""
-    if has_rotated_pole(config.grid) and not (config.physics.f0 or config.physics.beta):
+    if has_rotated_axes(config.grid) and not (config.physics.f0 or config.physics.beta):
         inertial = 2 * config.grid.rotation
     else:  # |f| is largest at the southern or the northern edge
         inertial = float(np.abs(coriolis(config, [-1, config.grid.ny - 1], [0])).max())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...ocean.coordinates import is_spherical
+from ...ocean.coordinates import has_lon_lat
 from ...ocean.table import location_of
 from ...ocean.terms.boundary_data import has_source as has_source
 from ...ocean.terms.boundary_data import input_file_of as input_file_of
@@ -108,7 +108,7 @@ def initial_thickness(config, depth, eta):
 def missing_in_file(config, name: str, source, values, rows, columns) -> np.ndarray | None:
     """Where a file on a sphere lacks values of boundary data, [rows, columns]; None: nowhere."""
     from_file = isinstance(source, FileSource) and not source.varies_in_time
-    if not name.startswith("boundary_") or not from_file or not is_spherical(config.grid) or np.isfinite(values).all():
+    if not name.startswith("boundary_") or not from_file or not has_lon_lat(config.grid) or np.isfinite(values).all():
         return None
     missing = np.isnan(values) & (open_boundary_mask(config, location_of(name), rows, columns) > 0)
     return missing if missing.any() else None

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import ConfigError, UsageError
 from ...ocean.barrier_faces import crest_heights, gate_times
-from ...ocean.coordinates import points
+from ...ocean.coordinates import Frame, frame_of, points
 from ...ocean.elements import array_of, index_of
 from ...ocean.records import RecordInterval
 from ...ocean.table import CORRECTIONS, INITIAL_FIELDS, VARIABLES, location_of, variable_in_run
@@ -52,8 +52,8 @@ class FieldSource:
         """The number of the last record; infinite for a function of time that goes on for ever."""
         return 0
 
-    def pole(self, record: int = 0) -> tuple[float, float] | None:
-        """The pole of the axes of a vector component; None: the Earth's, for eastward and northward components."""
+    def frame(self, record: int = 0) -> Frame:
+        """The frame of the axes of a vector component; None: components are eastward and northward."""
         return None
 
     def check(self) -> None:
@@ -150,8 +150,8 @@ class TableSource(FieldSource):
     values: dict[str, np.ndarray]
     is_table: bool = True
 
-    def pole(self, record=0):
-        return self.config.grid.pole if self.is_table else None
+    def frame(self, record=0):
+        return frame_of(self.config.grid) if self.is_table else None
 
     def read(self, rows, columns, record=0, location="", fill=None):
         values = self.values.get(location, next(iter(self.values.values())))
@@ -185,9 +185,9 @@ class FileSource(FieldSource):
         variable = variable_in_run(self.name, self.config.physics)
         return variable._replace(location=location or variable.location)
 
-    def pole(self, record=0):
+    def frame(self, record=0):
         with self.open_variable(record) as variable:
-            return variable.pole
+            return variable.frame
 
     def read(self, rows, columns, record=0, location="", fill=None):
         with self.open_variable(record, location) as variable:
@@ -212,8 +212,8 @@ class RestartSource(FieldSource):
     config: Any
     name: str
 
-    def pole(self, record=0):
-        return self.config.grid.pole
+    def frame(self, record=0):
+        return frame_of(self.config.grid)
 
     def read(self, rows, columns, record=0, location="", fill=None):
         if self.name in ("u", "v"):
@@ -321,7 +321,7 @@ class RiversSource(RecordsSource):
         dates = tuple(describe_time(at, self.config.time) for at in times)
         return series.VariableRecords(self.label, times, dates, ())
 
-    def pole(self, record=0):
+    def frame(self, record=0):
         return None
 
     def check(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
-from ...ocean.coordinates import Points
+from ...ocean.coordinates import Points, frame_of
 from ...ocean.elements import index_of
 from ...ocean.table import INPUT_FIELDS, VARIABLES
 from ...ocean.terms import Term
@@ -88,9 +88,9 @@ def field_from_data_array(array: DataArray, variable: Variable, grid: Any, conte
     grid_variable = variable_from_array(
         array.isel({record_times[0]: 0}) if record_times else array, variable, grid, context
     )
-    if variable.name in VECTOR_COMPONENTS and grid_variable.pole != grid.pole:
+    if variable.name in VECTOR_COMPONENTS and grid_variable.frame != frame_of(grid):
         raise InputError(
-            f"{context}: its axes and the grid's have different poles; "
+            f"{context}: its axes and the grid's have different {'directions' if grid.crs else 'poles'}; "
             f"write it to a file for input.{variable.name}, or give a function of the points"
         )
     values = np.ascontiguousarray(grid_variable.read(range(grid.ny), range(grid.nx)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ocean.coordinates import axis_angle_from, has_rotated_pole, is_spherical
+from ...ocean.coordinates import Frame, axis_angle_from, frame_of, has_lon_lat, has_rotated_axes
 from ...ocean.table import CONTROL_VECTORS, location_of
 from ...ocean.terms.boundary_data import CONSTITUENTS, TRANSPORTS, has_source, part_names
 from .field_sources import ConstantSource, FieldSource, InputError, source_of
@@ -29,11 +29,11 @@ VECTOR_COMPONENTS = {
 
 @dataclass(frozen=True, eq=False)
 class RotatedSource(FieldSource):
-    """A component along an axis of the grid, of a vector whose sources may refer to another pole.
+    """A component along an axis of the grid, of a vector whose sources may refer to another frame.
 
     Functions, and files on true longitudes and latitudes, have eastward and northward components. Tables have those
-    along the axes of the grid, files on a rotated-pole grid those along its axes. `source`, `other_source`: sources of
-    this and the other component; a ConstantSource counts as zero.
+    along the axes of the grid, files on a rotated-pole or projected grid those along its axes. `source`,
+    `other_source`: sources of this and the other component; a ConstantSource counts as zero.
     """
 
     config: Any
@@ -43,7 +43,7 @@ class RotatedSource(FieldSource):
 
     def read(self, rows, columns, record=0, location="", fill=None):
         grid, point_location = self.config.grid, location or location_of(self.name)
-        poles = self.poles(record)
+        frames = self.frames(record)
 
         def component(of: FieldSource) -> np.ndarray:
             return (
@@ -52,15 +52,15 @@ class RotatedSource(FieldSource):
                 else of.read(rows, columns, record, point_location, fill)
             )
 
-        if poles == {grid.pole}:
+        if frames == {frame_of(grid)}:
             return component(self.source)
         pair = VECTOR_COMPONENTS[self.name]
-        if not self.can_rotate(poles, record):
+        if not self.can_rotate(frames, record):
             raise InputError(
-                f"{pair[0]} and {pair[1]}: must be rotated to the pole of the grid; give both components at the same "
-                "times, eastward and northward, or along the axes of one grid"
+                f"{pair[0]} and {pair[1]}: must be rotated to the {'axes' if grid.crs else 'pole'} of the grid; give "
+                "both components at the same times, eastward and northward, or along the axes of one grid"
             )
-        cosine, sine = axis_angle_from(grid, *poles, point_location, rows, columns)
+        cosine, sine = axis_angle_from(grid, *frames, point_location, rows, columns)
         component_here, other_component = component(self.source), component(self.other_source)
         return (
             cosine * component_here + sine * other_component
@@ -68,33 +68,33 @@ class RotatedSource(FieldSource):
             else cosine * component_here - sine * other_component
         )
 
-    def poles(self, record: int) -> set[tuple[float, float] | None]:
-        """The poles of the axes of both components, at one record."""
+    def frames(self, record: int) -> set[Frame]:
+        """The frames of the axes of both components, at one record."""
         if self.source.varies_in_time:
-            return {self.source.pole(record)}
-        return {each.pole() for each in (self.source, self.other_source) if not isinstance(each, ConstantSource)}
+            return {self.source.frame(record)}
+        return {each.frame() for each in (self.source, self.other_source) if not isinstance(each, ConstantSource)}
 
-    def can_rotate(self, poles: set, record: int) -> bool:
-        """Whether both components refer to one pole and one time; one of two functions may be zero."""
+    def can_rotate(self, frames: set[Frame], record: int) -> bool:
+        """Whether both components refer to one frame and one time; one of two functions may be zero."""
         source, other_source = self.source, self.other_source
         if source.varies_in_time:
-            same_pole = other_source.varies_in_time and {other_source.pole(record)} == poles
-            return same_pole and other_source.date(record) == source.date(record)
-        return len(poles) == 1 and (
-            poles == {None} or not any(isinstance(each, ConstantSource) for each in (source, other_source))
+            same_frame = other_source.varies_in_time and {other_source.frame(record)} == frames
+            return same_frame and other_source.date(record) == source.date(record)
+        return len(frames) == 1 and (
+            frames == {None} or not any(isinstance(each, ConstantSource) for each in (source, other_source))
         )
 
 
 def has_field_source(config, name: str) -> bool:
-    """Whether a field has a source other than a number; on a rotated-pole grid, whether either component has one."""
-    names = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_pole(config.grid) else (name,)
+    """Whether a field has a source other than a number; with rotated axes, whether either component has one."""
+    names = VECTOR_COMPONENTS[name] if name in VECTOR_COMPONENTS and has_rotated_axes(config.grid) else (name,)
     return any(has_source(config, each) for each in names) or bool(rivers_of_field(config, name))
 
 
 def source_along_axes(config, name: str, source: FieldSource | None = None) -> FieldSource:
     """The source of a field along the axes of the grid; `source`: its own source, if that is known."""
     source = source or source_of(config, name)
-    if name not in VECTOR_COMPONENTS or not is_spherical(config.grid) or not has_field_source(config, name):
+    if name not in VECTOR_COMPONENTS or not has_lon_lat(config.grid) or not has_field_source(config, name):
         return source
     first, second = VECTOR_COMPONENTS[name]
     return RotatedSource(config, name, source, source_of(config, second if name == first else first))

@@ -10,18 +10,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import UsageError
+from ...ocean import projection
 from ...ocean.coordinates import (
     axes,
+    axis_angle_along,
     cells_containing,
     coordinate_names_and_unit,
     distances_between,
     distances_from,
     from_grid_axes,
-    has_rotated_pole,
     points,
     to_grid_axes,
 )
-from ...ocean.rotated_pole import axis_angle
 from ...ocean.staircase import position_in_domain
 from ...ocean.terms.tracer import CONTENT_SUFFIX, tracers_in
 from .. import fields
@@ -144,8 +144,8 @@ def make_gauges(setup: Setup) -> Gauges | None:
     """The Gauges of a checked Setup; None without stations.
 
     eta, u, v, concentrations and (with drying) h are interpolated bilinearly between points with a value
-    (`stencils.py`), including faces of open boundaries. On a sphere, also on a rotated-pole grid, u and v are eastward
-    and northward.
+    (`stencils.py`), including faces of open boundaries. Where points have longitudes, also with rotated axes, u and v
+    are eastward and northward.
     """
     config = setup.config
     if not config.output.stations:
@@ -183,7 +183,7 @@ def make_gauges(setup: Setup) -> Gauges | None:
         prognostic_names,
         {name: stencil_of[name].weights for name in prognostic_names},
         depth.astype(config.run.dtype).astype(np.float64),
-        axis_angle(grid.pole, x, y) if has_rotated_pole(grid) else None,
+        axis_angle_along(grid, x, y),
         config.drying.wet_thickness_in(config.run.dtype),
         make_remaining_uplift(config, stencil) if fields.varies_in_time(config, "uplift") else None,
     )
@@ -226,8 +226,13 @@ def distance_to_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def position_in_table(config, table, label: str) -> tuple[float, float]:
-    """x and y of a table [[station]], [[drifters]] or [[river]] in m, or its longitude and latitude."""
+    """x and y of a table [[station]], [[drifters]] or [[river]] in m, or its longitude and latitude.
+
+    On a projected grid a longitude and latitude become x and y.
+    """
     keys, unit = coordinate_names_and_unit(config.grid)
+    if config.grid.crs and position_keys(table) == {"lon", "lat"}:
+        return tuple(map(float, projection.eastings_northings(config.grid.crs, table.lon, table.lat)))
     if position_keys(table) != set(keys):
         raise UsageError(f"{label} needs {keys[0]} and {keys[1]}, in {unit}, and no other position")
     return tuple(getattr(table, key) for key in keys)

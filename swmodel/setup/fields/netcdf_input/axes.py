@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ocean.coordinates import LOCATION_OFFSETS, Axis, axes, is_spherical
+from ....ocean import projection
+from ....ocean.coordinates import LOCATION_OFFSETS, Axis, axes, has_lon_lat, is_spherical
 from ....ocean.elements import index_of
 from .dataset import AXIS_OF_NAME, CFDataset, is_in_degrees, read_values
 from .errors import InputError, log_once
@@ -39,7 +40,8 @@ class VariableAxes(NamedTuple):
         y, x: names of its dimensions.
         is_transposed: whether the dimension of x comes first.
         is_reversed: whether y runs from north to south, and x from east to west.
-        regridder: on a sphere, the positions of the grid's points among those of the file; else None.
+        regridder: where longitudes, or x and y in a projection, locate the field, the positions of the grid's points
+            among those of the file; else None.
     """
 
     y: str
@@ -76,10 +78,12 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
         )
         for axis, name in (("y", y), ("x", x))
     }
-    if is_spherical(grid) and all(coordinates.values()):
-        regridder = make_regridder(
-            dataset, *(coordinates[name][-1] for name in (y, x)), variable, grid, model_variable, context
-        )
+    if has_lon_lat(grid) and all(coordinates.values()):
+        pair, crs = locating_coordinates(dataset, coordinates[y], coordinates[x], variable, grid, context)
+    else:
+        pair, crs = (), ""
+    if pair:
+        regridder = make_regridder(dataset, *pair, variable, grid, model_variable, context, crs)
         if words := regridder.describe():
             tide = f"the tide in {dataset.context} is interpolated"
             log_once(tide if index_of(model_variable.name) else f"{context}: {'; '.join(words)}", logging.INFO)
@@ -95,8 +99,9 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
         if not coordinates[name]:
             without_coordinates.append(name)
             is_reversed.append(False)
-        elif is_spherical(grid):
-            raise InputError(f"{context}: {coordinates[name][0].name} alone does not locate the field on a sphere")
+        elif is_spherical(grid) or (grid.crs and is_position(dataset, coordinates[name][0], name)):
+            where = "on a sphere" if is_spherical(grid) else f"in {grid.crs}"
+            raise InputError(f"{context}: {coordinates[name][0].name} alone does not locate the field {where}")
         else:
             is_axis_reversed, notes = compare_with_grid(
                 dataset, coordinates[name], name, axis, grid_axis, offset, context
@@ -112,6 +117,36 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
         assumption = "its first row is taken as the southernmost, its first column as the westernmost"
         log_once(f"{dataset.context} has no coordinates along {names}: {assumption}")
     return VariableAxes(y, x, is_transposed, tuple(is_reversed))
+
+
+def locating_coordinates(dataset: CFDataset, along_y: list, along_x: list, variable, grid, context: str):
+    """The coordinates of y and x that locate a field on the Earth, and their projection ("": they are in degrees).
+
+    Empty if they only number cells. A file in m that names no projection has that of the grid.
+    """
+    in_degrees, in_metres = (along_y[-1], along_x[-1]), (along_y[0], along_x[0])
+    has_degrees = all(map(is_in_degrees, in_degrees))
+    may_be_metres = all(is_position(dataset, one, *one.dims) for one in in_metres if one.ndim == 1)
+    if (is_spherical(grid) and has_degrees) or not (may_be_metres and not any(map(is_in_degrees, in_metres))):
+        return (in_degrees if is_spherical(grid) or has_degrees else ()), ""
+    file_crs = dataset.projection_of(variable)
+    if not file_crs and not grid.crs:
+        return in_degrees, ""
+    if not file_crs:
+        log_once(f"{context} names no coordinate reference system: its x and y are taken as those of {grid.crs}")
+    is_that_of_grid = grid.crs and (not file_crs or projection.are_equal(file_crs, grid.crs))
+    return in_metres, grid.crs if is_that_of_grid else file_crs
+
+
+def is_position(dataset: CFDataset, coordinate, dimension: str) -> bool:
+    """Whether a coordinate is a longitude, latitude or length, not the number of cells from 0 or 1 on."""
+    if is_in_degrees(coordinate):
+        return True
+    units = coordinate.attrs.get("units", "")
+    if units not in DIMENSIONLESS:
+        return conversion_factor(units, "m") is not None
+    values = dataset.values_along(coordinate, dimension)
+    return not (np.allclose(np.diff(values), 1.0) and abs(values[0]) <= 1)
 
 
 def coordinates_of_location(coordinates: list, variable, model_variable, context: str) -> list:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ....extras import missing_package_reason
+from ....ocean import projection
 from ....parallel.worker import NETCDF_LOCK
 from .errors import InputError, log_once
 from .units import axis_of_degree_units, conversion_factor
@@ -37,6 +38,9 @@ TEXT_ATTRIBUTES = {"units", "standard_name", "axis", "positive", "calendar", "gr
 
 #: Attributes of packed values.
 PACKING_ATTRIBUTES = {"scale_factor", "add_offset"}
+
+#: Attributes of a grid mapping.
+PROJECTION_ATTRIBUTES = {"crs_wkt", "spatial_ref", "grid_mapping_name"}
 
 #: Endings of the names of raster files: ESRI ASCII, GeoTIFF and other formats of GDAL.
 RASTER_ENDINGS = (".asc", ".tif", ".tiff", ".vrt", ".img", ".hgt", ".bil", ".flt")
@@ -98,6 +102,23 @@ class CFDataset(NamedTuple):
                 v.name != preferred,
             ),
         )
+
+    def projection_of(self, field: DataArray) -> str:
+        """The projected coordinate reference system of a field, as WKT; "" for none."""
+        name = str(field.attrs.get("grid_mapping", field.encoding.get("grid_mapping", ""))).split(":")[0]
+        mappings = [one.attrs for one in self.data.variables.values() if one.attrs.keys() & PROJECTION_ATTRIBUTES]
+        if name in self.data.variables:
+            mappings = [self.data.variables[name].attrs]
+        if len(mappings) != 1:
+            return ""
+        if reason := missing_package_reason(self.context, "pyproj"):
+            raise InputError(reason)
+        try:
+            return projection.crs_of_attributes(mappings[0])
+        except ValueError as error:
+            raise InputError(
+                f"{self.context}: the projection of {field.name} is not known: {error}; give its grid_mapping crs_wkt"
+            ) from None
 
     def axis_of(self, coordinate: DataArray) -> str:
         """The kind of a coordinate: x, y, z or t; empty if unknown."""
@@ -217,6 +238,10 @@ def open_raster(path: str) -> Dataset:
     if may_be_degrees if crs is None else crs.is_geographic:
         data["x"].attrs |= {"standard_name": "longitude", "units": "degrees_east"}
         data["y"].attrs |= {"standard_name": "latitude", "units": "degrees_north"}
+    elif crs is not None and crs.is_projected:
+        unit, metres = crs.linear_units_factor
+        for axis in "xy":
+            data[axis].attrs["units"] = "m" if metres == 1 else unit
     return data
 
 

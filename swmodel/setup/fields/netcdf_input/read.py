@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....ocean.coordinates import Frame, frame_of
 from ....ocean.elements import array_of, index_of
 from ....ocean.terms.boundary_data import TRANSPORTS
 from .axes import VariableAxes, axes_of_variable
@@ -68,9 +69,9 @@ class GridVariable(NamedTuple):
     is_current: bool = False
 
     @property
-    def pole(self) -> tuple[float, float] | None:
-        """The pole of its axes: that of the grid if it has no longitudes; None: that of the Earth."""
-        return self.axes.regridder.pole if self.axes.regridder else self.grid.pole
+    def frame(self) -> Frame:
+        """The frame of its axes: that of the grid if they do not locate it; None: eastward and northward."""
+        return self.axes.regridder.frame if self.axes.regridder else frame_of(self.grid)
 
     def read(self, rows, columns, fill=None) -> np.ndarray:
         """Values in rows and columns of the grid, in any order, NaN where missing; for `fill` see `interpolate`."""
@@ -85,6 +86,8 @@ class GridVariable(NamedTuple):
 
     def distances(self, rows, columns, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """Distances to the values that replace missing ones at points `wanted`, and their limit, degrees."""
+        if not self.axes.regridder:
+            return np.zeros(0), 0.0
         return nearest_values(
             partial(self.read_cells, max_gap=MAX_READ_GAP), self.axes.regridder, rows, columns, wanted
         )[1:]

@@ -1,6 +1,6 @@
-"""Bilinear interpolation of fields on longitudes and latitudes to the points of a grid on a sphere.
+"""Bilinear interpolation of fields on longitudes and latitudes, or in a projection, to the points of a grid.
 
-Positions of points are relative to the pole of the field.
+Positions of points are those in the frame of the field (`ocean.coordinates`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....ocean.coordinates import FULL_CIRCLE_DEGREES, LOCATION_OFFSETS, axes, points
-from ....ocean.rotated_pole import from_earth, unit_vectors
+from ....ocean.coordinates import (
+    FULL_CIRCLE_DEGREES,
+    LOCATION_OFFSETS,
+    Frame,
+    axes,
+    frame_of,
+    is_spherical,
+    points,
+    to_frame,
+)
+from ....ocean.rotated_pole import unit_vectors
 from .dataset import CFDataset, is_in_degrees
 from .errors import InputError
+from .units import conversion_factor
 
 #: Distance within which a point counts as a point of the file, in steps of the file.
 SNAP_STEPS = 1e-6
@@ -33,15 +43,23 @@ class Bracket(NamedTuple):
 
 
 class SortedCoordinate(NamedTuple):
-    """Positions in a file along one axis: ascending `values`, degrees, and their indices in the file, `order`.
+    """Positions in a file along one axis: ascending `values` in a unit, and their indices in the file, `order`.
 
-    `is_longitude`: whether they are longitudes, which repeat after a full circle.
+    `name`: lon or lat, in degrees, x or y, in m. Longitudes repeat after a full circle.
     """
 
     values: np.ndarray
     order: np.ndarray
-    is_longitude: bool
+    name: str
     context: str
+
+    @property
+    def is_longitude(self) -> bool:
+        return self.name == "lon"
+
+    @property
+    def unit(self) -> str:
+        return "m" if self.name in ("x", "y") else "degrees"
 
     def locate(self, positions: np.ndarray) -> tuple[Bracket, np.ndarray]:
         """The Bracket of positions, and whether the values cover each, up to half a step beyond both ends.
@@ -74,20 +92,20 @@ class SortedCoordinate(NamedTuple):
         """The Bracket of positions, with indices in the file."""
         bracket, covered = self.locate(positions)
         if not covered.all():
-            first_outside, name = positions[~covered].flat[0], "lon" if self.is_longitude else "lat"
+            first_outside = positions[~covered].flat[0]
             raise InputError(
-                f"{self.context} runs from {self.values.min():.10g} to {self.values.max():.10g} degrees and does not "
-                f"cover the grid, which needs {name} = {first_outside:.10g} degrees"
+                f"{self.context} runs from {self.values.min():.10g} to {self.values.max():.10g} {self.unit} and does "
+                f"not cover the grid, which needs {self.name} = {first_outside:.10g} {self.unit}"
             )
         return Bracket(self.order[bracket.first], self.order[bracket.second], bracket.fraction)
 
     def contains_all(self, positions: np.ndarray) -> bool:
         bracket = self.locate(positions)[0]
         nearest = self.values[np.where(bracket.fraction > 0.5, bracket.second, bracket.first)]
-        distance = np.abs(
-            (positions - nearest + FULL_CIRCLE_DEGREES / 2) % FULL_CIRCLE_DEGREES - FULL_CIRCLE_DEGREES / 2
-        )
-        return bool(distance.max() < SNAP_STEPS * np.diff(self.values).mean())
+        distance = positions - nearest
+        if self.is_longitude:
+            distance = (distance + FULL_CIRCLE_DEGREES / 2) % FULL_CIRCLE_DEGREES - FULL_CIRCLE_DEGREES / 2
+        return bool(np.abs(distance).max() < SNAP_STEPS * np.diff(self.values).mean())
 
     def indices_within(self, positions: np.ndarray, distance: float) -> np.ndarray:
         """Indices [neighbours, positions] of the values within `distance` of positions, and one more on each side."""
@@ -97,7 +115,7 @@ class SortedCoordinate(NamedTuple):
 
 
 class Regridder(NamedTuple):
-    """Locates the points of a field in a file with coordinates y and x relative to `pole`; None: the Earth's.
+    """Locates the points of a field in a file with coordinates y and x in a frame.
 
     `takes_nearest`: whether each point takes the value of the nearest point in the file.
     """
@@ -106,14 +124,13 @@ class Regridder(NamedTuple):
     x: SortedCoordinate
     grid: Any
     location: str
-    pole: tuple[float, float] | None
+    frame: Frame
     takes_nearest: bool
 
     def positions(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Longitudes and latitudes of points relative to the file's pole, which broadcast to [rows, columns]."""
-        if self.pole != self.grid.pole:
-            x, y = points(self.grid, self.location, rows, columns).lon_lat
-            return from_earth(self.pole, x, y) if self.pole else (x, y)
+        """Positions of points along x and y in the file's frame, which broadcast to [rows, columns]."""
+        if self.frame != frame_of(self.grid):
+            return to_frame(self.frame, *points(self.grid, self.location, rows, columns).lon_lat)
         along, (north, east) = axes(self.grid), LOCATION_OFFSETS[self.location]
         x = along.x.first + (columns[None, :] + east) * along.x.spacing
         return x, along.y.first + (rows[:, None] + north) * along.y.spacing
@@ -126,21 +143,24 @@ class Regridder(NamedTuple):
 
     def describe(self) -> list[str]:
         """Words about axes along which points of the grid are not points of the file."""
-        has_same_pole, notes = self.pole == self.grid.pole, []
+        has_same_frame, notes = self.frame == frame_of(self.grid), []
         grid_positions = (
-            self.positions(np.arange(self.grid.ny), np.arange(self.grid.nx)) if has_same_pole else (None, None)
+            self.positions(np.arange(self.grid.ny), np.arange(self.grid.nx)) if has_same_frame else (None, None)
         )
         how = "the nearest value is taken" if self.takes_nearest else "values are interpolated"
         for line, positions in zip((self.y, self.x), reversed(grid_positions), strict=True):
-            if not has_same_pole or not line.contains_all(positions):
+            if not has_same_frame or not line.contains_all(positions):
                 name, step = line.context.rpartition(" ")[2], np.diff(line.values).mean()
-                notes.append(f"{name} has steps of {step:.4g} degrees, {how}")
+                notes.append(f"{name} has steps of {step:.4g} {line.unit}, {how}")
         return notes
 
 
-def sorted_coordinate(dataset: CFDataset, coordinate, axis: str, context: str) -> SortedCoordinate:
+def sorted_coordinate(
+    dataset: CFDataset, coordinate, axis: str, context: str, in_metres: bool = False
+) -> SortedCoordinate:
+    """The SortedCoordinate of longitudes or latitudes, or of x or y `in_metres` in a projection."""
     context = f"{context}: {coordinate.name}"
-    if not is_in_degrees(coordinate):
+    if not in_metres and not is_in_degrees(coordinate):
         units = coordinate.attrs.get("units")
         has = f'is in "{units}"' if units else "has no units"
         needed = {"x": "degrees_east", "y": "degrees_north"}[axis]
@@ -151,24 +171,30 @@ def sorted_coordinate(dataset: CFDataset, coordinate, axis: str, context: str) -
             "longitudes vary along one axis and latitudes along the other"
         )
     values = dataset.values_along(coordinate, *coordinate.dims)
+    if in_metres:
+        values = values * (conversion_factor(coordinate.attrs.get("units", ""), "m") or 1.0)
     steps = np.diff(values)
     if not ((steps > 0).all() or (steps < 0).all()) or len(values) < 2:
         raise InputError(f"{context} has missing values, or does not run in one direction")
     order = np.argsort(values)
-    return SortedCoordinate(values[order], order, axis == "x", context)
+    return SortedCoordinate(values[order], order, axis if in_metres else {"x": "lon", "y": "lat"}[axis], context)
 
 
-def make_regridder(dataset: CFDataset, y, x, field, grid, model_variable, context: str) -> Regridder:
-    """The Regridder of a variable with coordinates y and x for a field of the model; masks take the nearest point."""
-    lines, pole = (sorted_coordinate(dataset, y, "y", context), sorted_coordinate(dataset, x, "x", context)), None
-    if x.attrs.get("standard_name") == "grid_longitude":
+def make_regridder(dataset: CFDataset, y, x, field, grid, model_variable, context: str, crs: str = "") -> Regridder:
+    """The Regridder of a variable with coordinates y and x for a field of the model; masks take the nearest point.
+
+    `crs`: the coordinate reference system of x and y in m; "" for longitudes and latitudes.
+    """
+    lines = tuple(sorted_coordinate(dataset, one, axis, context, bool(crs)) for axis, one in (("y", y), ("x", x)))
+    frame: Frame = crs or None
+    if not crs and x.attrs.get("standard_name") == "grid_longitude":
         mapping = dataset.data.variables.get(field.attrs.get("grid_mapping", "").split(":")[0])
         names = ("grid_north_pole_longitude", "grid_north_pole_latitude")
         if mapping is None or not mapping.attrs.keys() >= {*names}:
             raise InputError(f"{context} has grid_longitude, but no grid_mapping that names the pole")
-        pole = tuple(float(mapping.attrs[name]) for name in names)
-    regridder = Regridder(*lines, grid, model_variable.location, pole, model_variable.name == "mask")
-    if pole == grid.pole:
+        frame = tuple(float(mapping.attrs[name]) for name in names)
+    regridder = Regridder(*lines, grid, model_variable.location, frame, model_variable.name == "mask")
+    if frame == frame_of(grid):
         regridder.brackets_of(np.arange(grid.ny), np.arange(grid.nx))
     return regridder
 
@@ -202,12 +228,16 @@ def nearest_values(read, regridder: Regridder, rows: np.ndarray, columns: np.nda
 
     Returns two arrays [points], NaN and infinity where no value is close enough, and a number.
     """
-    grid, shape = regridder.grid, (len(rows), len(columns))
+    grid, shape, in_degrees = regridder.grid, (len(rows), len(columns)), regridder.y.unit == "degrees"
+    metres_per_degree = grid.radius * np.radians(1.0)
+    units_per_step = (metres_per_degree if is_spherical(grid) else 1.0) / (metres_per_degree if in_degrees else 1.0)
     max_distance = MAX_FILL_STEPS * max(
-        *(np.diff(line.values).max() for line in (regridder.y, regridder.x)), grid.dlon, grid.dlat
+        *(np.diff(line.values).max() for line in (regridder.y, regridder.x)),
+        *(axis.spacing * units_per_step for axis in axes(grid)),
     )
     x, y = (np.broadcast_to(each, shape)[is_wanted] for each in regridder.positions(rows, columns))
-    min_cosine = max(np.cos(np.radians(np.abs(y).max())), 0.1)  # degrees of longitude are shorter there
+    # Degrees of longitude are shorter than those of latitude.
+    min_cosine = max(np.cos(np.radians(np.abs(y).max())), 0.1) if in_degrees else 1.0
     nearby_indices = (
         regridder.y.indices_within(y, max_distance),
         regridder.x.indices_within(x, max_distance / min_cosine),
@@ -215,7 +245,9 @@ def nearest_values(read, regridder: Regridder, rows: np.ndarray, columns: np.nda
     needed = [
         np.unique(line.order[numbers]) for line, numbers in zip((regridder.y, regridder.x), nearby_indices, strict=True)
     ]
-    window, points_of = read(*needed), unit_vectors(x, y)
+    window = read(*needed)
+    if not in_degrees:
+        max_distance /= metres_per_degree
     min_distances, values = np.full(len(x), np.inf), np.full(len(x), np.nan)
     for row in nearby_indices[0]:
         for column in nearby_indices[1]:
@@ -223,10 +255,12 @@ def nearest_values(read, regridder: Regridder, rows: np.ndarray, columns: np.nda
                 np.searchsorted(needed[0], regridder.y.order[row]),
                 np.searchsorted(needed[1], regridder.x.order[column]),
             )
-            chord = np.linalg.norm(
-                unit_vectors(regridder.x.values[column], regridder.y.values[row]) - points_of, axis=-1
-            )
-            distances = np.degrees(2 * np.arcsin(np.minimum(0.5 * chord, 1.0)))
+            at = regridder.x.values[column], regridder.y.values[row]
+            if in_degrees:
+                chord = np.linalg.norm(unit_vectors(*at) - unit_vectors(x, y), axis=-1)
+                distances = np.degrees(2 * np.arcsin(np.minimum(0.5 * chord, 1.0)))
+            else:
+                distances = np.hypot(at[0] - x, at[1] - y) / metres_per_degree
             is_closer = np.isfinite(window[j, i]) & (
                 distances < np.minimum(min_distances, max_distance * (1 + SNAP_STEPS))
             )

@@ -1,0 +1,290 @@
+"""Projected grids: places, f, directions, files in any projection, reliefs, output for GDAL, blocks and resuming."""
+
+import netCDF4
+import numpy as np
+import pyproj
+import pytest
+import rasterio
+from support.command import invoke_swmodel
+from support.netcdf import write_netcdf
+
+import swmodel
+from swmodel import ConfigError, load
+from swmodel.files.relief import GridRequest, ReliefError, make_grid
+from swmodel.ocean.coordinates import points
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.plotting.export import export
+from swmodel.setup import fields
+from swmodel.setup.fields.netcdf_input import InputError
+from swmodel.setup.positions.gauges import make_gauges
+from swmodel.setup.setup import coriolis, setup_of
+
+WEST, SOUTH, STEP, NY, NX = 4e5, 5.4e6, 500.0, 10, 20
+GRID = {"grid.crs": "EPSG:32633", "grid.easting": WEST, "grid.northing": SOUTH, "grid.nx": NX, "grid.ny": NY,
+        "grid.dx": STEP, "grid.dy": STEP, "grid.periodic_x": False}  # fmt: skip
+ROWS, COLUMNS = np.arange(NY), np.arange(NX)
+X, Y = WEST + STEP * (COLUMNS + 0.5), SOUTH + STEP * (ROWS[:, None] + 0.5)
+TO_LON_LAT = pyproj.Transformer.from_crs("EPSG:32633", "EPSG:4326", always_xy=True)
+
+
+def make_config(case="rest", **changes):
+    return load(case, GRID | changes, environ={})
+
+
+def height(x, y):
+    """A sloping sea floor, m, above sea level, at eastings and northings of EPSG:32633."""
+    return -200 + 1e-3 * (x - WEST) + 2e-3 * (y - SOUTH)
+
+
+def write_raster(path, values, west, north, step, crs):
+    form = {"driver": "GTiff", "count": 1, "dtype": "float64", "height": values.shape[0], "width": values.shape[1]}
+    with rasterio.open(path, "w", crs=crs, transform=rasterio.Affine(step, 0, west, 0, -step, north), **form) as raster:
+        raster.write(values, 1)
+    return str(path)
+
+
+def write_sea_floor(path, crs="EPSG:32633", west=WEST - 5e3, north=SOUTH + 25e3, step=100.0, cells=400, sign=1):
+    """A raster of `height`, with pixels in any projection."""
+    x, y = np.meshgrid(west + step * (np.arange(cells) + 0.5), north - step * (np.arange(cells) + 0.5))
+    return write_raster(path, sign * height(*in_utm(crs, x, y)), west, north, step, crs)
+
+
+def in_utm(crs, x, y):
+    return pyproj.Transformer.from_crs(crs, "EPSG:32633", always_xy=True).transform(*np.broadcast_arrays(x, y))
+
+
+def write_wind(path, angle=0.0):
+    """A wind stress of 0.1 Pa towards an angle from east, on longitudes and latitudes."""
+    lon, lat = np.arange(13.0, 15.0, 0.1), np.arange(48.0, 50.0, 0.1)
+    variables = {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
+    for name, size in (("east", np.cos(angle)), ("north", np.sin(angle))):
+        variables[name] = ("lat lon", np.full((20, 20), 0.1 * size), {"units": "Pa"})
+    return {
+        f"input.wind_{axis}": f"{write_netcdf(path, variables)}:{of}" for axis, of in (("x", "east"), ("y", "north"))
+    }
+
+
+def angle_of_x_axis(location):
+    """The angle from eastward to the x axis, degrees, by a geodesic from each point to another 50 m to the east."""
+    at = points(make_config().grid, location, ROWS, COLUMNS)
+    here, there = (TO_LON_LAT.transform(*np.broadcast_arrays(at.x + shift, at.y)) for shift in (0.0, 50.0))
+    return 90.0 - pyproj.Geod(ellps="WGS84").inv(*here, *there)[0]
+
+
+@pytest.mark.parametrize("location", ["centre", "u", "v", "corner"])
+def test_points_have_the_longitudes_and_latitudes_of_pyproj(location):
+    at = points(make_config().grid, location, ROWS, COLUMNS)
+    east, north = {"centre": (0, 0), "u": (0.5, 0), "v": (0, 0.5), "corner": (0.5, 0.5)}[location]
+    expected = TO_LON_LAT.transform(*np.broadcast_arrays(X + east * STEP, Y + north * STEP))
+    np.testing.assert_allclose(at.lon_lat, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.degrees(np.arctan2(*at.axis_angle[::-1])), angle_of_x_axis(location), atol=1e-6)
+
+
+def test_f_is_that_of_latitude_unless_it_is_given():
+    config, latitude = (
+        make_config("hurricane"),
+        TO_LON_LAT.transform(*np.broadcast_arrays(X + STEP / 2, Y + STEP / 2))[1],
+    )
+    expected = 2 * 7.292115e-5 * np.sin(np.radians(latitude))
+    np.testing.assert_allclose(coriolis(config, ROWS, COLUMNS), expected, rtol=1e-14)
+    given = make_config(**{"physics.f0": 3e-5})
+    np.testing.assert_array_equal(coriolis(given, ROWS, COLUMNS), np.full((NY, 1), 3e-5))
+
+
+@pytest.mark.fault("a projection that no grid in metres has; a domain that is not on the Earth")
+@pytest.mark.parametrize(
+    ("changes", "key", "words"),
+    [
+        ({"crs": "EPSG:4326"}, "crs", "WGS 84"), ({"crs": "EPSG:2227"}, "crs", "US survey foot"),
+        ({"crs": "EPSG:999999"}, "crs", "EPSG:999999"), ({"crs": None}, "easting", "grid.crs"),
+        ({"crs": "EPSG:3857", "northing": 6e6}, "easting", "47.[0-9] %"), ({"easting": None}, "easting", "in m"),
+        ({"easting": SOUTH, "northing": WEST}, "easting", "exchanged"), ({"easting": 1e9}, "easting", "1000000000"),
+        ({"crs": "EPSG:5513", "easting": 5e5, "northing": 1e6}, "easting", "axes"),
+        ({"periodic_x": True}, "periodic_x", "false"), ({"origin": "middle"}, "origin", "grid.crs"),
+    ],
+    ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
+)  # fmt: skip
+def test_wrong_projections_are_refused(changes, key, words):
+    with pytest.raises(ConfigError, match=words) as error:
+        make_config(**{f"grid.{name}": value for name, value in changes.items()})
+    assert any(line.startswith(f"grid.{key}: ") for line in error.value.problems)
+
+
+def test_case_for_a_plane_is_refused_and_others_are_named():
+    with pytest.raises(ConfigError, match="grid.crs: .*jet.*chile2010.*rest"):
+        make_config("jet")
+
+
+def test_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr("swmodel.extras.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pyproj: pip install .*gis"):
+        make_config()
+
+
+@pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
+def test_wind_on_longitudes_and_latitudes_is_rotated_to_the_axes(tmp_path):
+    """Also that of functions; a table has components along the axes."""
+    config = make_config(**write_wind(tmp_path / "wind.nc", np.radians(20.0)))
+    functions = {"wind_x": lambda at: 0.1 * np.cos(np.radians(20.0)) + 0 * at.lon,
+                 "wind_y": lambda at: 0.1 * np.sin(np.radians(20.0)) + 0 * at.lon}  # fmt: skip
+    for source in (config, load("rest", GRID, environ={}, fields=functions)):
+        x, y = (fields.evaluate(source, f"wind_{axis}", ROWS, COLUMNS) for axis in "xy")
+        np.testing.assert_allclose(np.hypot(x, y), 0.1, rtol=1e-12)
+        np.testing.assert_allclose(np.degrees(np.arctan2(y, x)), 20.0 - angle_of_x_axis("centre"), atol=1e-6)
+    table = load("rest", GRID, environ={}, fields={"wind_x": np.full((NY, NX), 0.1), "wind_y": np.zeros((NY, NX))})
+    np.testing.assert_array_equal(fields.evaluate(table, "wind_x", ROWS, COLUMNS), np.full((NY, NX), 0.1))
+
+
+@pytest.mark.promise("files of other programs are read and written as they are")
+@pytest.mark.parametrize(
+    ("crs", "west", "north"), [("EPSG:32633", WEST - 5e3, SOUTH + 25e3), ("EPSG:32634", -45e3, 5.435e6)]
+)
+def test_raster_in_any_projection_is_read_at_the_places_of_the_grid(tmp_path, crs, west, north):
+    """Also on a grid of longitudes and latitudes."""
+    path = write_sea_floor(tmp_path / "depth.tif", crs, west, north, sign=-1)
+    depth = fields.evaluate(make_config(**{"input.depth": path}), "depth", ROWS, COLUMNS)
+    np.testing.assert_allclose(depth, -height(X, Y), rtol=1e-9)
+    sphere = {"grid.kind": "latlon", "grid.west": 13.65, "grid.south": 48.75, "grid.dlon": 0.002, "grid.dlat": 0.002}
+    config = load(
+        "rest", sphere | {"grid.nx": NX, "grid.ny": NY, "grid.periodic_x": False, "input.depth": path}, environ={}
+    )
+    places = in_utm("EPSG:4326", *points(config.grid, "centre", ROWS, COLUMNS).lon_lat)
+    np.testing.assert_allclose(fields.evaluate(config, "depth", ROWS, COLUMNS), -height(*places), rtol=1e-9)
+
+
+@pytest.mark.fault("a file in metres that lies elsewhere is taken to begin at the corner of the grid")
+@pytest.mark.parametrize("units", ["m", "km", ""])
+def test_file_in_metres_must_cover_the_grid(tmp_path, units):
+    """A file that names no projection is taken to be in that of the grid."""
+    size = {"km": 1e3}.get(units, 1.0)
+    for shift, is_refused in ((0.0, False), (WEST, True)):
+        x, y = WEST - shift + 250.0 * np.arange(-2, 44), SOUTH + 250.0 * np.arange(-2, 44)
+        variables = {name: (name, at / size, {"units": units}) for name, at in (("x", x), ("y", y))}
+        variables["depth"] = ("y x", -height(x + shift, y[:, None]), {"units": "m"})
+        config = {"input.depth": write_netcdf(tmp_path / "depth.nc", variables)}
+        if is_refused:
+            with pytest.raises(InputError, match="does not cover the grid, which needs x = 4"):
+                fields.evaluate(make_config(**config), "depth", ROWS, COLUMNS)
+            variables["depth"][2]["grid_mapping"] = "map"
+            variables["map"] = ("", np.int32(0), {"grid_mapping_name": "no_projection"})
+            write_netcdf(tmp_path / "depth.nc", variables)
+            with pytest.raises(InputError, match="the projection of depth is not known"):
+                fields.evaluate(make_config(**config), "depth", ROWS, COLUMNS)
+        else:
+            np.testing.assert_allclose(fields.evaluate(make_config(**config), "depth", ROWS, COLUMNS), -height(X, Y))
+
+
+@pytest.mark.slow
+@pytest.mark.promise("files of other programs are read and written as they are")
+@pytest.mark.parametrize("crs", ["EPSG:32633", "EPSG:25833", "EPSG:32634"])
+@pytest.mark.parametrize("resolution", [STEP, 70.0])
+def test_sloping_relief_comes_back_at_centres(tmp_path, crs, resolution):
+    """From a raster in the projection of the grid or another one, finer or coarser than the cells."""
+    corner = (-45e3, 5.435e6) if crs == "EPSG:32634" else (WEST - 5e3, SOUTH + 25e3)
+    path = write_sea_floor(tmp_path / "relief.tif", crs, *corner)
+    region = (WEST, WEST + 7e3, SOUTH, SOUTH + 3500.0)
+    grid = make_grid(tmp_path / "grid.nc", GridRequest(region, resolution, crs="EPSG:32633", min_depth=1.0), path)
+    at = points(grid.grid, "centre", np.arange(grid.grid.ny), np.arange(grid.grid.nx))
+    np.testing.assert_allclose(grid.depth, -height(at.x, at.y), rtol=1e-8)
+    config = load("sea", {"grid.file": str(tmp_path / "grid.nc")}, environ={})
+    assert (config.grid, config.physics.f0) == (grid.grid, 0.0)
+    np.testing.assert_array_equal(
+        fields.evaluate(config, "depth", range(grid.grid.ny), range(grid.grid.nx)), grid.depth
+    )
+
+
+@pytest.mark.slow
+def test_survey_in_a_projection_is_joined_with_a_relief_in_degrees(tmp_path):
+    """The survey is 500 m deeper and ends in the middle of the grid."""
+    survey = write_sea_floor(tmp_path / "survey.tif", west=WEST + STEP * NX / 2)
+    with rasterio.open(survey, "r+") as raster:
+        raster.write(raster.read() - 500.0)
+    lon, lat = np.arange(13.0, 14.5, 0.002), np.arange(48.5, 49.1, 0.002)
+    variables = {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
+    variables["z"] = ("lat lon", height(*in_utm("EPSG:4326", lon, lat[:, None])), {"units": "m"})
+    coarse = write_netcdf(tmp_path / "coarse.nc", variables)
+    region, files = (WEST, WEST + NX * STEP, SOUTH, SOUTH + NY * STEP), [survey, coarse]
+    grid = make_grid(tmp_path / "grid.nc", GridRequest(region, STEP, crs="EPSG:32633"), files)
+    expected = -height(X, Y) + np.where(X > WEST + STEP * NX / 2, 500.0, 0.0)
+    np.testing.assert_allclose(grid.depth, expected, rtol=1e-4)
+    with pytest.raises(ReliefError, match="survey.tif does not cover the region, which needs x = 400"):
+        make_grid(tmp_path / "other.nc", GridRequest(region, STEP, crs="EPSG:32633"), survey)
+
+
+@pytest.mark.promise("the number of ranks and their layout change nothing")
+def test_static_fields_of_blocks_are_parts_of_those_of_the_domain(tmp_path):
+    tide = {"tide.constituents": "M2", "time.start": "2020-01-01", "time.dt": 10.0}
+    setup = setup_of(make_config(**write_wind(tmp_path / "wind.nc"), **tide))
+    whole_grid, whole_params = setup.static(block_of_rank(0, (1, 1), NY, NX), 0)
+    for rank in range(6):
+        block = block_of_rank(rank, (2, 3), NY, NX)
+        part = np.s_[block.y.start : block.y.stop, block.x.start : block.x.stop]
+        grid, params = setup.static(block, 0)
+        np.testing.assert_array_equal(grid.f, whole_grid.f[part])
+        full = [name for name, values in params.items() if values.shape == block.shape]
+        assert {"wind_x", "wind_y", "tide_semidiurnal_cosine"} <= {*full}
+        for name in full:
+            np.testing.assert_array_equal(params[name], whole_params[name][part])
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A folder with a run of the reference, four steps in two parts, and the options of the run."""
+    folder = tmp_path_factory.mktemp("projected")
+    options = GRID | write_wind(folder / "wind.nc", 0.5) | {"run.executor": "reference", "run.dtype": "float64"}
+    options |= {"time.dt": 5.0, "output.every_steps": 2, "output.maxima": ("eta",), "physics.depth": 50.0}
+    options["output.stations"] = (
+        {"name": "A", "lon": 13.7, "lat": 48.77},
+        {"name": "B", "x": WEST + 5e3, "y": SOUTH + 3e3},
+    )
+    swmodel.Simulation("rest", options | {"run.steps": 2}).run(folder / "run")
+    done = invoke_swmodel("resume", folder / "run", "--steps", 4)
+    assert done.exit_code == 0, done.output
+    return folder / "run", options
+
+
+def test_run_continues_with_the_same_bits(run, tmp_path):
+    swmodel.Simulation("rest", run[1] | {"run.steps": 4}).run(tmp_path / "run")
+    with netCDF4.Dataset(run[0] / "output.nc") as data, netCDF4.Dataset(tmp_path / "run" / "output.nc") as expected:
+        for name in ("h", "u", "v", "f", "lon_f"):
+            np.testing.assert_array_equal(data[name][:], expected[name][:])
+
+
+@pytest.mark.promise("files of other programs are read and written as they are")
+def test_gdal_places_output_and_export(run, tmp_path):
+    export(run[0], tmp_path / "eta.tif", ["eta"])
+    expected = rasterio.Affine(STEP, 0, WEST, 0, -STEP, SOUTH + NY * STEP)
+    with netCDF4.Dataset(run[0] / "output.nc") as data:
+        for source in (f"netcdf:{run[0] / 'output.nc'}:eta", tmp_path / "eta.tif"):
+            with rasterio.open(source) as raster:
+                assert (raster.crs.to_epsg(), raster.transform) == (32633, expected)
+                np.testing.assert_array_equal(raster.read(raster.count)[::-1], data["eta"][-1])
+        assert data[data["eta"].grid_mapping].grid_mapping_name == "transverse_mercator"
+        assert pyproj.CRS.from_cf(data["crs"].__dict__).to_epsg() == 32633
+        np.testing.assert_allclose([data["lon"][:], data["lat"][:]], TO_LON_LAT.transform(*np.broadcast_arrays(X, Y)))
+        assert (data["x_c"].standard_name, data["y_c"].standard_name) == tuple(
+            f"projection_{a}_coordinate" for a in "xy"
+        )
+
+
+def test_gauge_is_at_its_longitude_and_measures_eastward(run):
+    setup = setup_of(load("rest", run[1] | {"run.steps": 1}, environ={}))
+    gauges = make_gauges(setup)
+    np.testing.assert_allclose(gauges.positions[:, 0], TO_LON_LAT.transform(13.7, 48.77, direction="INVERSE"))
+    with netCDF4.Dataset(run[0] / "stations.nc") as series, netCDF4.Dataset(run[0] / "output.nc") as data:
+        assert series["u"].standard_name == "eastward_sea_water_velocity"
+        along_axes = [data["u"][-1, 5:7, 9].mean(), data["v"][-1, 5, 9:11].mean()]
+        rotated = np.radians(angle_of_x_axis("corner")[5, 9])
+        found = np.array([series["u"][-1, 1], series["v"][-1, 1]])
+    assert np.hypot(*found) > 0
+    assert np.arctan2(*found[::-1]) == pytest.approx(np.arctan2(*along_axes[::-1]) + rotated, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_native_step_agrees_with_the_reference(run):
+    fields_of = {}
+    for executor in ("native", "reference"):
+        model = swmodel.Simulation("rest", run[1] | {"run.executor": executor, "run.steps": 4})
+        model.advance(4)
+        fields_of[executor] = np.stack([model.field(name) for name in ("eta", "u", "v")])
+    np.testing.assert_allclose(*fields_of.values(), rtol=0, atol=1e-12 * np.abs(fields_of["reference"]).max())
