@@ -24,8 +24,9 @@ from PIL import Image
 
 import swmodel
 from swmodel import cases
-from swmodel.cases import chile2010, conical_island, monai
+from swmodel.cases import beach, chile2010, conical_island, laboratory_beach, monai
 from swmodel.plotting import style
+from swmodel.verification.comparison import grid_points, simulate
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: For each page with its own pictures, the names of these and the files that the commands of the page write.
@@ -87,7 +88,9 @@ def draw_case(name: str, images: Path) -> None:
         if name == "jet":
             shutil.copy(images / "cases" / "jet.png", images / "jet.png")
         if name in ("chile2010", "monai", "conical_island"):
-            draw_gauges(name, folder / "outputs" / name / "stations.nc", images / f"{name}_gauge.png")
+            draw_gauges(name, folder / "outputs" / name, images / f"{name}_gauge.png")
+        if name == "laboratory_beach":
+            draw_laboratory_beach(images / "laboratory_beach_profiles.png")
 
 
 def gauge_records(name: str) -> tuple[dict[str, tuple], str, float, str]:
@@ -102,10 +105,15 @@ def gauge_records(name: str) -> tuple[dict[str, tuple], str, float, str]:
     return {f"gauge {each}": (time, level) for each, level in levels.items()}, "laboratory", 1.0, "time (s)"
 
 
-def draw_gauges(name: str, stations: Path, target: Path) -> None:
+def draw_gauges(name: str, run: Path, target: Path) -> None:
+    """Draw the sea level at the gauges of a case and, for the island, the highest water around it."""
     records, where, unit, axis = gauge_records(name)
-    with netCDF4.Dataset(stations) as data, mpl.rc_context(style.RC_PARAMS):
-        figure = style.NotebookFigure(figsize=(7.2, 1.2 + 1.4 * len(records)), layout="constrained")
+    has_run_up = name == "conical_island"
+    with netCDF4.Dataset(run / "stations.nc") as data, mpl.rc_context(style.RC_PARAMS):
+        figure = style.NotebookFigure(figsize=(7.2, 1.2 + 1.4 * len(records) + 2.0 * has_run_up), layout="constrained")
+        figure, *others = figure.subfigures(2, height_ratios=(3, 1)) if has_run_up else [figure]
+        if others:
+            draw_run_up(run / "output.nc", others[0].subplots())
         rows = figure.subplots(len(records), sharex=True, squeeze=False)[:, 0]
         for k, (axes, (gauge, (time, level))) in enumerate(zip(rows, records.items(), strict=True)):
             axes.plot(data["time"][:] / unit, data["eta"][:, k], color=style.LINE_COLOUR, label="model")
@@ -117,7 +125,71 @@ def draw_gauges(name: str, stations: Path, target: Path) -> None:
         rows[-1].set(xlabel=axis)
         figure.supylabel("Sea level (m)", fontsize="medium")
         rows[0].legend(frameon=False, fontsize=8)
+        figure.figure.savefig(target)
+
+
+def draw_run_up(output: Path, axes) -> None:
+    """Draw the highest water around the conical island against the direction from its centre."""
+    config, record = swmodel.load("conical_island", environ={}), conical_island.load_record("B")
+    with netCDF4.Dataset(output) as data:
+        max_level = data["eta_max"][-1].filled(float("nan"))
+    run_up = conical_island.run_up(config, grid_points(config), max_level)
+    order = record.angles.argsort()
+    axes.plot(record.angles[order], run_up[order], color=style.LINE_COLOUR, label="model")
+    axes.plot(record.angles, record.run_up, "o", ms=4, color=style.REFERENCE_COLOUR, label="laboratory")
+    axes.set(xlabel="direction from the centre of the island (degrees; 270: front)", ylabel="Highest water (m)")
+    axes.set(xticks=range(0, 361, 45), ylim=(0, None))
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_laboratory_beach(target: Path) -> None:
+    """Draw profiles of the waves with records, and the run-up against the height of waves."""
+    with mpl.rc_context(style.RC_PARAMS):
+        figure = style.NotebookFigure(figsize=(9.0, 8.5), layout="constrained")
+        grid = figure.subplots(5, 2)
+        for column, height in zip(grid.T, laboratory_beach.PROFILE_HEIGHTS, strict=True):
+            simulation = simulate("laboratory_beach", {"case.height": height})
+            config, at = simulation.config, grid_points(simulation.config)
+            x, bed = beach.offshore_distance(config, at)[0], -config.case.depth(config, at)[0]
+            for axes, (time, (distance, level)) in zip(
+                column, laboratory_beach.load_profiles(height).items(), strict=False
+            ):
+                simulation.advance(until=time * beach.TIME_UNIT)
+                h = simulation.field("h")[1]
+                axes.plot(x, bed, color="0.6", lw=1)
+                axes.plot(x[h > 1e-3], (h + bed)[h > 1e-3], color=style.LINE_COLOUR, label="model")
+                axes.plot(distance, level, ".", ms=3, color=style.REFERENCE_COLOUR, label="laboratory")
+                axes.set(xlim=(-10, 20), ylim=(-0.03, 0.08) if height < 0.1 else (-0.1, 0.45))
+                axes.set_title(f"H/d = {height:g}, t = {time:g} $\\sqrt{{d/g}}$", loc="left")
+                axes.set(ylabel="η/d")
+        grid[0, 0].legend(frameon=False, fontsize=8)
+        draw_run_up_of_waves(grid[4, 1])
+        for axes in (grid[4, 0], grid[3, 1]):
+            axes.set(xlabel="x/d")
+        for axes in grid.flat:
+            axes.spines[["top", "right"]].set_visible(False)
         figure.savefig(target)
+
+
+def draw_run_up_of_waves(axes) -> None:
+    heights, run_up = laboratory_beach.load_run_up()
+    model_heights = [0.005, 0.01, 0.0185, 0.03, 0.045, 0.075, 0.12, 0.2, 0.3, 0.45, 0.63]
+    found = [max_run_up(height) for height in model_heights]
+    axes.loglog(model_heights, found, color=style.LINE_COLOUR)
+    axes.loglog(heights, run_up, ".", ms=4, color=style.REFERENCE_COLOUR)
+    axes.set_title("Run-up", loc="left")
+    axes.set(xlabel="H/d", ylabel="R/d")
+
+
+def max_run_up(height: float) -> float:
+    """The largest height of water on the beach, in depths, in the model."""
+    simulation = simulate("laboratory_beach", {"case.height": height})
+    bed, found = -simulation.config.case.depth(simulation.config, grid_points(simulation.config))[0], 0.0
+    for n in range(1, 2 * laboratory_beach.DURATION + 1):
+        simulation.advance(until=0.5 * n * beach.TIME_UNIT)
+        h = simulation.field("h")[1]
+        found = max(found, (h + bed)[h > 1e-3][0])
+    return found
 
 
 def draw_page(name: str, images: Path) -> None:

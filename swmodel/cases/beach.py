@@ -21,6 +21,7 @@ waves are lower than 0.818 slope^(-10/9) depths.
 """
 
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,9 +32,6 @@ from ..config.options.case import Case, option
 SOLUTION_FILE = Path(__file__).with_name("beach.npz")
 NEAR_GAUGE, FAR_GAUGE = 0.25, 9.95
 
-#: Distance of the still-water line from the western side, as a fraction of the domain.
-LAND_FRACTION = 1 / 17
-
 TIME_UNIT = 1 / np.sqrt(9.81)
 
 
@@ -42,6 +40,8 @@ class Beach(Case):
     slope: float = option(19.85, "1", "horizontal distance over which the beach rises by 1", gt=0)
 
     kinds = ("plane",)
+    #: Distance of the still-water line from the western side, as a fraction of the domain.
+    land_fraction: ClassVar[float] = 1 / 17
 
     defaults = {
         "grid": {"nx": 850, "ny": 4, "dx": 0.1, "dy": 0.1, "periodic_x": False, "periodic_y": False},
@@ -69,7 +69,7 @@ class Beach(Case):
 
 def offshore_distance(config, at):
     """Distance east of the still-water line, in depths."""
-    return (at.x - at.origin[0] + at.dx / 2 - LAND_FRACTION * at.length_x) / config.physics.depth
+    return (at.x - at.origin[0] + at.dx / 2 - config.case.land_fraction * at.length_x) / config.physics.depth
 
 
 def solitary_wave(config, at):

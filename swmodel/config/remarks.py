@@ -73,11 +73,11 @@ def gauges_above_sea_level(config: Config) -> Iterator[str]:
 
 
 def wind_over_thin_layers(config: Config) -> Iterator[str]:
-    """A remark on wind over coasts that flood, which accelerates thin layers without bound if there is no drag."""
+    """A remark on wind over coasts that flood without drag, where nothing but gravity slows thin water."""
     terms = {*setup_of(config).scheme.term_names} if config.drying.active else set()
     if terms & {"wind", "wind_drag"} and not terms & {"linear_drag", "quadratic_drag", "manning"}:
         yield (
-            "without bottom drag, wind accelerates thin layers of water without bound on coasts that flood; "
+            "without bottom drag, wind drives thin water over coasts that flood at up to tens of metres per second; "
             "physics.manning=0.025 or physics.quadratic_drag=0.003 is common"
         )
 

@@ -17,6 +17,10 @@ MAX_OUTFLOW_FRACTION h / outflow), so h >= 0 without clipping. Drag is implicit 
 k dt - 1/2)), where R are all other accelerations. A lake stays at rest around dry islands. The step is that of
 `timestep.ForwardBackward`.
 
+Wind moves water through a face as far as there is water above the sill on the side that it blows from. If that is less
+than 20 h_dry, the wind's acceleration is multiplied by 1 - m² (3 - 2 m), where m = 1 - water/(20 h_dry). So a stress
+tau accelerates films by at most 2.25 tau/(20 rho h_dry), and pushes no water against a step of the bed above it.
+
 References: Stelling and Duinmeijer (2003) for faces and momentum. docs/decisions.md describes what else was tried.
 """
 
@@ -60,6 +64,12 @@ class WettingFaces(NamedTuple):
             velocity > 0, self.water_near, where(velocity < 0, self.water_far, 0.5 * (self.water_near + self.water_far))
         )
         return water + np.minimum(0.5 * self.bed_step, water)
+
+    def sheltered_fraction(self, wind: Patch, drying_thickness: Any) -> Patch:
+        """m² (3 - 2 m) with the water on the side that the wind blows from, 0 from THIN_LAYER_LIMITS[1] h_dry on."""
+        water = where(wind > 0, self.water_near, self.water_far)
+        missing = np.maximum(1 - water * (1 / (THIN_LAYER_LIMITS[1] * drying_thickness)), 0.0)
+        return missing * missing * (3 - 2 * missing)
 
     def arriving_velocity(self, velocity: Patch) -> Patch:
         """The velocity of the water that flows towards a face from its two neighbours along the axis, m s-1."""
@@ -130,6 +140,14 @@ class WettingFlow(Flow):
         self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
         self.U = grid.dy.u * (blend(self.h_u, self.faces_x.upwind_thickness(self.u), self.breaking_fraction_u) * self.u)
         self.V = grid.dx.v * (blend(self.h_v, self.faces_y.upwind_thickness(self.v), self.breaking_fraction_v) * self.v)
+
+    def shelter(self, wind: dict[str, Patch]) -> dict[str, Patch]:
+        """What thin water and steps of the bed take away from the accelerations by the wind, m s-2; zero elsewhere."""
+        return {
+            name: -faces.sheltered_fraction(wind[name], self.drying_thickness) * wind[name]
+            for name, faces in (("u", self.faces_x), ("v", self.faces_y))
+            if name in wind
+        }
 
     def limit_outflow(self) -> None:
         """Where s > 0, multiply the transports out of each cell by min(1, MAX_OUTFLOW_FRACTION h / outflow)."""

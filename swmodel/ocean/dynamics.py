@@ -62,6 +62,10 @@ def tendency(
             raise UsageError(
                 f"{term.name} returns a tendency of {', '.join(unknown)}; prognostic fields are {prognostic}"
             )
+
+    def rates_of(is_chosen):
+        return [each for term, each in zip(explicit_terms, term_rates, strict=True) if is_chosen(term)]
+
     rates = sum_rates([{"h": -divergence(U, V, grid)}, *({"h": each["h"]} for each in term_rates if "h" in each)])
     pressure_state = flow.pressure_state(rates["h"], forward)
     K, q = kinetic_energy(u, v, grid, scheme), potential_vorticity(h, u, v, grid)
@@ -75,9 +79,10 @@ def tendency(
         core = accelerations(q, sum(heads, start=P), flow, scheme)
     others = [{name: rate for name, rate in each.items() if name != "h"} for each in term_rates]
     if scheme.step_start_fields:
-        freshwater_rates = [each for term, each in zip(explicit_terms, term_rates, strict=True) if term.is_freshwater]
-        step = forward and forward.whole_step(rates["h"], sum_rates(freshwater_rates).get("h"))
+        step = forward and forward.whole_step(rates["h"], sum_rates(rates_of(lambda term: term.is_freshwater)).get("h"))
         others += [term.rate_over_step(flow, params, step) for term in scheme.active_terms if term.rate_over_step]
+    if scheme.drying:
+        others.append(flow.shelter(sum_rates(rates_of(lambda term: term.is_wind))))
     velocity_rates = sum_rates([core, *others])
     if scheme.drying:
         velocity_rates |= flow.apply_drag(

@@ -11,6 +11,7 @@ from ..cases import (
     conical_island,
     dam_break_dry,
     dam_break_wet,
+    laboratory_beach,
     monai,
     thacker_curved,
     thacker_planar,
@@ -141,6 +142,40 @@ def run_up_of_a_solitary_wave() -> Iterator[Comparison]:
     yield Comparison("mean error of the profiles / their ranges", np.mean(profile_errors), 0.0, 0.01)
     expected_max_level = np.nanmax(solution["profiles"])
     yield Comparison("highest water, m", max_level, expected_max_level, 0.1 * expected_max_level)
+
+
+@verification_test("Synolakis (1987), J. Fluid Mech. 185, 523-545: NTHMP benchmark 4", quick=False)
+def run_up_in_the_laboratory() -> Iterator[Comparison]:
+    """Solitary waves, most of which break, run up a plane beach as in the laboratory."""
+    heights, run_up = laboratory_beach.load_run_up()
+    for height in (0.0185, 0.039, 0.075, 0.16, 0.3, 0.6):
+        simulation = simulate("laboratory_beach", {"case.height": height})
+        config, at = simulation.config, grid_points(simulation.config)
+        x, tau = beach.offshore_distance(config, at)[0], np.sqrt(config.physics.depth / config.physics.gravity)
+        depth, max_level = config.case.depth(config, at)[0], 0.0
+        profiles = laboratory_beach.load_profiles(height) if height in laboratory_beach.PROFILE_HEIGHTS else {}
+        for n in range(1, 2 * laboratory_beach.DURATION + 1):
+            simulation.advance(until=0.5 * n * tau)
+            h = simulation.field("h")[1]
+            level, is_wet = (h - depth) / config.physics.depth, h > WET_THICKNESS
+            max_level = max(max_level, level[is_wet][0])
+            if 0.5 * n in profiles:
+                distance, expected = profiles[0.5 * n]
+                is_compared = distance >= x[is_wet][0]
+                error = np.interp(distance, x[is_wet], level[is_wet]) - expected
+                yield Comparison(
+                    f"H/d {height:g}, profile at {0.5 * n:g} sqrt(d/g): error / its range",
+                    root_mean_square(error[is_compared]) / np.ptp(expected),
+                    0.0,
+                    0.15 if height < laboratory_beach.BREAKING_HEIGHT else 0.25,
+                )
+        similar = run_up[np.abs(heights / height - 1) < 0.05]
+        yield Comparison(
+            f"H/d {height:g}: run-up / mean of {similar.size} measured",
+            max_level / similar.mean(),
+            1.0,
+            0.1,
+        )
 
 
 @verification_test("Briggs et al. (1995), Pure Appl. Geophys. 144, 569-593: NTHMP benchmark 6", quick=False)

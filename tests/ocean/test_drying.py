@@ -1,4 +1,4 @@
-"""Wetting and drying: lakes at rest, mass and tracers, h >= 0, the smooth sea, momentum, and drag."""
+"""Wetting and drying: lakes at rest, mass and tracers, h >= 0, the smooth sea, momentum, drag, and wind."""
 
 import math
 
@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 from support.numpy_dynamics import state_and_memory_after_start
-from support.random_case import DRYING, configuration, random_fields
+from support.random_case import DRYING, configuration, drying_flats, random_fields
 from support.stepping import make_executor, run_chunks
 
 pytestmark = pytest.mark.slow
@@ -119,3 +119,57 @@ def test_drag_in_thin_layers_never_reverses_a_current():
     np.testing.assert_allclose(once, 0.3 * (1 - rates * dt / np.maximum(1, 0.5 + rates * dt)), rtol=0, atol=1e-16)
     assert (later > -1e-16).all()
     assert (later < once + 1e-16).all()
+
+
+#: Wind to the west over cells of 100 m, with h_dry = 1 mm; most that the wind can accelerate water, m s-2.
+WIND, DRY = -3.0, 1e-3
+MAX_WIND_ACCELERATION = 2.25 * abs(WIND) / (1000 * 20 * DRY)
+
+
+def windy_coast(depth, eta, wind=WIND, **options):
+    fields = {"depth": depth, "eta": eta, "wind_x": wind + 0 * depth}
+    drying = BASIN | WITHOUT_FORCES | {"drying__thickness": DRY, "physics__density": 1000.0, "physics__manning": 0.0}
+    more = {"grid__dx": 100.0, "grid__dy": 100.0, "time__dt": 4.0}
+    return configuration(*depth.shape, fields, **drying | more | options)
+
+
+def test_acceleration_by_wind_is_bounded_over_thin_water():
+    """Over films and puddles on a rough bed; without the bound it would be three times as large."""
+    fields = drying_flats(NY, NX)
+    eta = np.maximum(fields["eta"], 2.5 * DRY - fields["depth"])
+    with_wind, without = (
+        run_chunks("reference", windy_coast(fields["depth"], eta, wind), 1)[1] for wind in (WIND, 0.0)
+    )
+    largest = abs(with_wind - without).max() / 4.0
+    assert 0.1 * MAX_WIND_ACCELERATION < largest <= MAX_WIND_ACCELERATION
+    assert abs(WIND) / (1000 * 2.5 * DRY) > 3 * MAX_WIND_ACCELERATION
+
+
+def test_wind_pushes_no_water_up_a_step_that_it_does_not_reach():
+    """So the water on the step drains into the lower pool, against the wind, until the face closes."""
+    depth = np.array([-0.25, 0.0, -9.0]) + np.zeros((3, 1))
+    config = windy_coast(depth, np.array([0.3, 0.1, -9.0]) + 0 * depth)
+    h, u, _ = run_chunks("reference", config, 300)[:3]
+    assert (u >= 0).all()
+    assert (h[:, 0] < 2 * DRY).all()
+
+
+@pytest.mark.parametrize("manning", [0.0, 0.025])
+def test_wind_drives_water_up_steps_of_the_bed(manning):
+    """Wherever the set-up over a cell, tau dx/(rho g h), exceeds the step; and no faster than its work allows."""
+    n_land, step = 8, 0.05
+    depth = step * (np.arange(3 * n_land) - n_land) + np.zeros((3, 1))
+    config = windy_coast(depth, np.maximum(-depth, 0.0), physics__manning=manning)
+    h, u, _ = run_chunks("reference", config, 600)[:3]
+    assert (h[:, :n_land] > 20 * DRY).all()
+    assert abs(u).max() < math.sqrt(2 * MAX_WIND_ACCELERATION * depth.shape[1] * 100.0)
+
+
+def test_wind_over_deep_water_does_not_depend_on_drying():
+    """To the bit, where 20 h_dry of water stand above all sills."""
+    depth = 2 + 0.3 * np.random.default_rng(6).random((NY, NX))
+    eta = 1e-3 * np.random.default_rng(7).standard_normal((NY, NX))
+    runs = [run_chunks("reference", windy_coast(depth, eta, drying__thickness=h), 30) for h in (1e-3, 0.08)]
+    assert np.ptp(runs[0][1]) > 0.01
+    for one, other in zip(*runs, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -27,6 +27,8 @@ class DryingTerms:
         bed_rise: rise of the bed from the cell behind a face to the cell ahead, m; for u and for v, as all pairs are.
         is_open: 1 on faces between two cells that are water in the mask, else 0.
         start_fields: h, u and v at the start of the step.
+        water_levels: water above the sill of a face behind and ahead of it, m.
+        stress: the stress of the wind divided by the density, m2 s-2, on faces.
         breaking_fraction, face_breaking_fraction: how much water breaks or is thin, 0 to 1, at centres; on faces.
         face_opening: how far faces are open, 0 to 1.
         smooth_acceleration: accelerations by the flux of vorticity and the slope of kinetic energy, m s-2.
@@ -54,14 +56,14 @@ class DryingTerms:
         """Make x the flow in the middle of the step, or, where water breaks, at its start; then compute U and V."""
         T = self.T
         self.start_fields = h, *now = c(T.gfb_step[0][:3])
-        water_levels, bends, self.face_opening = [], [], []
+        self.water_levels, bends, self.face_opening, self.stress = [], [], [], [0, 0]
         for axis, rise, is_open in zip(AXES, self.bed_rise, self.is_open, strict=True):
             near = np.clip(h - np.clip(rise, 0, None), 0, None)
             far = np.clip(shift(h, 1, axis) + np.clip(rise, None, 0), 0, None)
             self.face_opening.append(is_open * np.clip(np.maximum(near, far) / self.drying_thickness - 1, 0, 1))
             jump = self.face_opening[-1] * (far - near)
             bends.append(abs(jump - shift(jump, -1, axis)))
-            water_levels.append((near, far))
+            self.water_levels.append((near, far))
         thin_layer = (20 * self.drying_thickness - h) / (15 * self.drying_thickness)
         breaking = (np.maximum(*bends) - 0.01 * h) / (0.05 * h + self.drying_thickness)
         self.breaking_fraction = np.clip(np.maximum(thin_layer, breaking), 0, 1)
@@ -74,7 +76,7 @@ class DryingTerms:
         )
         wrap(x)
         for k, flux in enumerate((T.U, T.V)):
-            (near, far), share, u = water_levels[k], self.face_breaking_fraction[k], c(x[1 + k])
+            (near, far), share, u = self.water_levels[k], self.face_breaking_fraction[k], c(x[1 + k])
             u[...] = self.face_opening[k] * blend(u, now[k], share)
             upwind_thickness = np.where(u == 0, (near + far) / 2, np.where(u > 0, near, far))
             upwind_thickness = np.minimum(2 * upwind_thickness, upwind_thickness + abs(self.bed_rise[k]) / 2)
@@ -82,6 +84,12 @@ class DryingTerms:
         if T.sizes.cos_v is not None:
             T.V *= T.sizes.cos_v
         wrap(x, T.U, T.V)
+
+    def lost_wind(self, k, h):
+        """What is lost of the wind's acceleration of u or v; nothing with 20 h_dry of water where it comes from."""
+        tau, (near, far) = self.stress[k], self.water_levels[k]
+        p = np.clip(np.where(tau > 0, near, far) / (20 * self.drying_thickness), 0, 1)
+        return (1 - (3 * p**2 - 2 * p**3)) * tau / self.T.face_thickness[k](h, out=self.T.work)
 
     def limit_outflow(self, x, F):
         """Reduce the outflow of cells where water breaks, so that some water remains."""
@@ -141,6 +149,7 @@ class DryingTerms:
                 blend(self.smooth_acceleration[k], breaking, self.face_breaking_fraction[k])
                 + (P - shift(P, 1, axis)) * per
                 + c(F[1 + k])
+                - self.lost_wind(k, x[0])
             )
             rate = (rate - damping * now) / np.maximum(1, 0.5 + damping * dt)
             open_velocity = self.face_opening[k] * now

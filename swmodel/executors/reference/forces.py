@@ -43,6 +43,8 @@ def wind_drag(T):
 
 def add_stress(T, h, stress, F):
     """Add to F the acceleration by a stress divided by the density, m2 s-2."""
+    if T.drying:
+        T.drying.stress = [total + tau for total, tau in zip(T.drying.stress, stress, strict=True)]
     for F_k, tau, thickness in zip(c(F[1:3]), stress, T.face_thickness, strict=True):
         F_k += np.divide(tau, thickness(h, out=T.work), out=T.work)
 

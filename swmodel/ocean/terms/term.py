@@ -43,6 +43,7 @@ class Term:
         is_smooth: whether its tendency has continuous derivatives; `check-gradient` depends on it.
         unsupported_reason: function of a Scheme to the reason why the term cannot run with it; "" if it can.
         is_freshwater: whether the water that its tendency of h adds or takes has no dissolved substances.
+        is_wind: whether its tendency is an acceleration by the wind, which wetting and drying reduces over thin water.
         acts_at_rest: whether it changes dry ground or thin water that stands still, which the native step otherwise
             leaves out.
         transport: function like `tendency` to the transports, m3 s-1, through u and v faces that the masks close.
@@ -76,5 +77,6 @@ class Term:
     unsupported_reason: Callable | None = None
     damping: Callable | None = None
     is_freshwater: bool = False
+    is_wind: bool = False
     acts_at_rest: bool = False
     acts_only_in_time: bool = False

@@ -89,7 +89,7 @@ def wind_drag(flow, params, now):
     return accelerations(k * u10, k * v10, flow, params)
 
 
-WIND = Term("wind", wind, (WIND_X, WIND_Y))
+WIND = Term("wind", wind, (WIND_X, WIND_Y), is_wind=True)
 WIND_DRAG = Term(
     "wind_drag",
     wind_drag,
@@ -97,6 +97,7 @@ WIND_DRAG = Term(
     options=WindDragOptions,
     fields=DRAG_LAW_VARIABLES,
     build=drag_law_params,
+    is_wind=True,
 )
 AIR_PRESSURE = Term(
     "air_pressure",
