@@ -61,7 +61,9 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
             time must be read now.
     """
     config = setup.config
-    problems = [*check_processes(setup), *check_options(config), *check_terms(setup.scheme)]
+    if problems := list(check_terms(setup.scheme)):  # the halo of such a scheme cannot be found
+        raise ConfigError([*check_options(config), *problems])
+    problems = [*check_processes(setup), *check_options(config)]
     problems += [*check_length(config), *check_calls(config)] if unattended else []
     problems += check_output(setup)
     resource_problems, extremes = [*check_files(setup), *check_memory(setup)], None

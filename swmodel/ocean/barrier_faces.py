@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import UsageError
+from . import projection
+from .coordinates import has_lon_lat
 from .staircase import faces_between, stair_corners
 
 #: The crest on faces without a barrier, m.
@@ -36,11 +38,15 @@ class BarrierFaces(NamedTuple):
 def barrier_faces(grid, barrier) -> BarrierFaces:
     """The BarrierFaces of a table [[barrier]], with crests interpolated along its line.
 
-    UsageError: the line leaves the grid.
+    UsageError: the line leaves the grid, or its coordinate reference system is unknown.
     """
     label, parts = f'the barrier "{barrier.name}"', []
     uniform = barrier.gate[0][1] if barrier.gate else barrier.crest
-    points = [(x, y, *(height or (uniform,))) for x, y, *height in barrier.line]
+    try:
+        xs, ys = in_system_of_grid(grid, barrier.crs, *np.array([point[:2] for point in barrier.line]).T)
+    except ValueError as error:
+        raise UsageError(f"{label}: {error}") from None
+    points = [(x, y, *(point[2:] or (uniform,))) for x, y, point in zip(xs, ys, barrier.line, strict=True)]
     for (*start, first), (*end, last) in pairwise(points):
         rows, columns = stair_corners(grid, label, start, end)
         n_faces = len(rows) - 1
@@ -50,6 +56,17 @@ def barrier_faces(grid, barrier) -> BarrierFaces:
     if not len(rows):
         raise UsageError(f"{label} begins and ends at the same corner of the grid; make it longer")
     return BarrierFaces(is_u.astype(bool), rows % grid.ny, columns % grid.nx, crest)
+
+
+def in_system_of_grid(grid, crs: str, x, y) -> tuple:
+    """Places in a coordinate reference system, as x and y in m, or as longitudes and latitudes, of the grid.
+
+    On a plane without a system, and without a `crs`, they are those of the grid already.
+    """
+    if not crs or not has_lon_lat(grid) or (grid.crs and projection.are_equal(crs, grid.crs)):
+        return x, y
+    lon, lat = projection.lon_lat(crs, x, y)
+    return projection.eastings_northings(grid.crs, lon, lat) if grid.crs else (lon, lat)
 
 
 def gate_times(barriers) -> np.ndarray:

@@ -8,6 +8,8 @@ import pytest
 import swmodel
 from swmodel.config import ConfigError
 from swmodel.gradients import Problem
+from swmodel.ocean.barrier_faces import barrier_faces
+from swmodel.ocean.terms.barriers import BarrierOptions
 
 GRAVITY, DEPTH, SIZE = 9.81, 5.0, 50.0
 CHANNEL = {
@@ -129,6 +131,21 @@ def test_lines_are_read_from_files(file, tmp_path):
     assert [each.name for each in tables] == ["north", "south"]
     assert heights == [{(1.5,)}, {(2.0,)}]
     assert [point[:2] for point in tables[0].line] == [(1000.0, 0.0), (1000.0, 300.0)]
+
+
+def test_line_may_be_in_another_reference_system_than_the_grid():
+    projection = pytest.importorskip("pyproj").Transformer.from_crs("EPSG:32633", "EPSG:4326", always_xy=True)
+    corner = {"grid.crs": "EPSG:32633", "grid.easting": 4e5, "grid.northing": 5e6}
+    grid = swmodel.load(swmodel.Case, CHANNEL | corner, environ={}).grid
+    line = [(4e5 + x, 5e6 + y) for x, y in ACROSS]
+    degrees = [projection.transform(*point) for point in line]
+    ours, theirs = (
+        barrier_faces(grid, BarrierOptions(line=points, crest=1.0, crs=crs))
+        for points, crs in ((line, ""), (degrees, "EPSG:4326"))
+    )
+    assert len(ours.rows) == 6
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(

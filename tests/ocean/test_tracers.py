@@ -169,7 +169,7 @@ def test_reconstruction_is_of_fifth_order(way):
         edges = np.arange(n + 1) * 2 * np.pi / n
         means = (np.cos(edges[:-1]) - np.cos(edges[1:]))[None] * n / (2 * np.pi)
         c, one = Patch(np.pad(means, ((0, 0), (6, 6)), mode="wrap"), (0, -6)), Patch(np.ones((1, 1)), (0, 0))
-        axis = AxisFaces(way * one, None, one, neighbour_x, mx_f, lambda a: neighbour_x(a, 1) - a)
+        axis = AxisFaces(way * one, None, one, False, neighbour_x, mx_f, lambda a: neighbour_x(a, 1) - a)
         upwind = c if way > 0 else neighbour_x(c, 1)
         found = (way * antidiffusive_flux(axis, c, c) + upwind).block_values((1, n))
         return np.abs(found - np.sin(edges[1:])).max()

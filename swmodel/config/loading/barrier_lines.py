@@ -80,7 +80,8 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
             points = shapely.get_coordinates(part, include_z=part.has_z and np.isnan(crest))
             if not (np.isfinite(points).all() and (points.shape[1] == 3 or np.isfinite(crest))):
                 raise ConfigError([f"{label} has no height; give an attribute crest, or points with three coordinates"])
-            tables.append({"name": name, "line": points.tolist()} | ({} if points.shape[1] == 3 else {"crest": crest}))
+            table = {"name": name, "line": points.tolist(), "crs": meta["crs"] or ""}
+            tables.append(table | ({} if points.shape[1] == 3 else {"crest": crest}))
     if not tables:
         raise ConfigError([f"{path}: has no lines"])
     return tuple(tables)

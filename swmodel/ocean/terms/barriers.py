@@ -63,6 +63,7 @@ class BarrierOptions(Section):
     line: Annotated[tuple[tuple[float, ...], ...], BeforeValidator(to_points)] = option(
         ..., "", "its points, [x, y] in m or [longitude, latitude]; or [x, y, height of the crest]"
     )
+    crs: str = option("", "", 'coordinate reference system of its points, such as "EPSG:4326"; none: that of the grid')
     crest: float | None = option(None, "m", "height of its crest, if it is the same at all points")
     gate: Annotated[tuple[tuple[float, float], ...], BeforeValidator(to_gate)] = option(
         (), "", 'heights of its crest in time, [time since the start, height], such as [["0 h", 3], ["2 h", -5]]'
