@@ -62,15 +62,8 @@ def test_filter_has_same_bits_on_ranks(ranks, tmp_path, case, members, settings,
 def test_minimisation_has_same_bits_on_ranks(ranks, tmp_path, dtype, resumed):
     """Also when one rank continues what two have started."""
     one, two = tmp_path / "one", tmp_path / "two"
-    words = (
-        "-s",
-        f"run.dtype={dtype}",
-        *WIDE_OPTIONS,
-        "-s",
-        f"assimilation.outer={1 + resumed}",
-        "-s",
-        "case.forecast=0",
-    )
+    words = ("-s", f"run.dtype={dtype}", *WIDE_OPTIONS, "-s", f"assimilation.outer={1 + resumed}")
+    words += ("-s", "case.forecast=0")
     assimilate(ranks, one, 1, *words)
     if resumed:
         assert "--resume" in assimilate(ranks, two, 2, *words, "--walltime", "0.1", code=75)

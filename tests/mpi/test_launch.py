@@ -102,18 +102,7 @@ def test_several_processes_without_mpiexec_are_refused(tmp_path):
     python.parent.mkdir()
     python.symlink_to(sys.executable)
     environ = {"PATH": "", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))}
-    line = [
-        str(python),
-        str(ROOT / "cli.py"),
-        "run",
-        "jet",
-        *SMALL_OPTIONS,
-        "-s",
-        "time.dt=18",
-        "--steps",
-        "1",
-        "--nproc",
-    ]
+    line = [str(python), PROGRAM[1], "run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--steps", "1", "--nproc"]
     refused = run_command(tmp_path, [*line, "2"], environ)
     assert refused.returncode == 3
     assert "mpiexec" in refused.stderr

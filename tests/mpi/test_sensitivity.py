@@ -10,9 +10,7 @@ pytestmark = [pytest.mark.mpi, pytest.mark.night]
 SETTINGS = ("grid.nx=13", "grid.ny=11", "grid.dx=100e3", "grid.dy=200e3", "physics.viscosity=1e4")
 SIZE_OPTIONS = [word for setting in SETTINGS for word in ("-s", setting)]
 SIZE_OPTIONS += ["-s", 'output.sections=[{name="slant", start=[3e5, 4e5], end=[10e5, 18e5]}]']
-WRT_OPTIONS = [
-    word for name in ("eta", "u", "v", "depth", "wind_x", "linear_drag", "viscosity") for word in ("--to", name)
-]
+CONTROLS = ("eta", "u", "v", "depth", "wind_x", "linear_drag", "viscosity")
 
 
 def contents(path):
@@ -34,14 +32,13 @@ def test_two_blocks_give_sensitivity_of_one(ranks, tmp_path, of, nproc, where):
         "sensitivity",
         "double_gyre",
         *SIZE_OPTIONS,
-        *WRT_OPTIONS,
+        *(f"--to={name}" for name in CONTROLS),
         "--steps",
         "30",
         "--dtype",
         "float64",
-        "--of",
-        *of,
     ]
+    line += ["--of", *of]
     run_on_ranks(ranks, 1, *line, "--output", tmp_path / "one")
     run_on_ranks(ranks, nproc, *line, *where, "--output", tmp_path / "two")
     one, two = (contents(tmp_path / name / "sensitivity.nc") for name in ("one", "two"))

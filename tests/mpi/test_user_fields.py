@@ -1,9 +1,7 @@
 """A script writes the same files on one process and on several; if they differ in what they do, all raise an error."""
 
 import re
-from functools import partial
 
-import jax
 import netCDF4
 import numpy as np
 import pytest
@@ -133,11 +131,6 @@ def test_gradient_of_pure_step_on_ranks_and_devices(ranks):
             np.testing.assert_allclose(whole, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
     for curvature, value in ranks(2, second_derivative):
         assert curvature == pytest.approx(12.0 * value, rel=1e-12)
-
-
-@pytest.mark.night
-def test_pure_step_on_ranks_refuses_checkpoint(ranks):
-    assert ranks(2, message_and_exit_code, partial(loss_and_gradient, transform=jax.checkpoint))[0][1] == 70
 
 
 def advance_with_functions(*functions):

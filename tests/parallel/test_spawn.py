@@ -90,4 +90,5 @@ def test_processes_end_with_their_launcher(killed):
     parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     (pid,) = {int(parent.stdout.readline()) for _ in range(2)}
     os.kill(pid if killed == "spawn" else parent.pid, signal.SIGKILL)
-    parent.communicate(timeout=50)  # returns when no process is left that could write
+    assert parent.communicate(timeout=50)[0] == ""  # returns when no process is left that could write
+    assert parent.returncode == (0 if killed == "spawn" else -signal.SIGKILL)

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from swmodel.parallel.decomposition import block_of_rank
-from swmodel.parallel.fixed_point import FixedPoint
 from swmodel.parallel.fourier import SERIES_KINDS, Fourier
 from swmodel.parallel.transport.halo import zero_beyond
 from swmodel.parallel.transport.serial import SerialTransport
@@ -81,28 +80,6 @@ def pairs_with_other_bits(transport, dtype, pairs):
         if transport.any(not same):
             others.append(pair)
     return others
-
-
-def exact_spectrum(transport):
-    """Mean squares of a field by integer wavenumber, summed exactly, so that the bits do not depend on the layout."""
-    cells = transport.block.y.axis_size, transport.block.x.axis_size
-    fourier = Fourier(transport)
-    pieces = fourier.get_blocks(transport.jit(fourier.forward)(scatter(transport, random_arrays(*cells, "float64", 1))))
-    ky, kx = (axis.modes for axis in fourier.axes)
-    weight_y, weight_x = (axis.weights for axis in fourier.axes)
-    numbers = np.rint(np.hypot(ky[:, None], kx)).astype(int)
-    parts = [slice(columns.start, columns.stop) for columns in fourier.kx_ranges]
-    squares = [
-        weight_y[:, None] * weight_x[part] * (piece[0].real ** 2 + piece[0].imag ** 2) / np.prod(cells)
-        for part, piece in zip(parts, pieces, strict=True)
-    ]
-    exact = FixedPoint(float(transport.reduce(np.asarray(max(each.max() for each in squares)), "max")))
-    found = []
-    for number in range(numbers.max() + 1):
-        pairs = zip(parts, squares, strict=True)
-        shares = [exact.high_and_low_sums(square[numbers[:, part] == number]) for part, square in pairs]
-        found.append(exact.value(transport.reduce(np.sum(shares, axis=0, dtype=np.int64), "sum")))
-    return found
 
 
 def derivatives(transport, pairs, state, direction, weight):

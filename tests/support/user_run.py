@@ -40,7 +40,7 @@ def change_state(model):
     model.set(eta=swmodel.local(0.5 * model.field("eta")))
 
 
-def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0, transform=lambda step: step):
+def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0):
     """A loss, and its derivatives with respect to initial thickness, depth, viscosity and an amplitude.
 
     The loss and the numbers are the same on all processes; fields are this process's part. `depth` and `viscosity` are
@@ -50,7 +50,7 @@ def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0, transform=lam
     carry, static, step = swmodel.functional(
         swmodel.Case, options | dict(layout_options), fields={"eta": bump, "depth": DEPTH}
     )
-    transformed_step, transport, block = transform(step), step.transport, step.transport.block
+    transport, block = step.transport, step.transport.block
     whole = (DEPTH.values[::-1] + depth)[block.y.start : block.y.stop, block.x.start : block.x.stop]
     values = {"depth": transport.put(whole), "viscosity": static.params["viscosity"] + viscosity}
     values["amplitude"] = jnp.ones_like(values["viscosity"])
@@ -58,7 +58,7 @@ def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0, transform=lam
     def loss(carry, static, values):
         amplitude = step.shared(values["amplitude"])
         static = step.with_values(static, depth=amplitude * values["depth"], viscosity=values["viscosity"])
-        carry, _ = jax.lax.scan(lambda carry, t: (transformed_step(carry, static, t), None), carry, jnp.arange(3))
+        carry, _ = jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry, jnp.arange(3))
         h, u, v = carry.state
         return step.total(h * (u**2 + v**2)) ** 2
 
