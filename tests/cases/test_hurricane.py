@@ -73,19 +73,6 @@ def test_beach_floods_up_to_the_height_of_the_surge():
         check_config(load("hurricane", SMALL | {"case.beach": 3.0}, environ={}))
 
 
-@pytest.mark.parametrize("text", [BEST_TRACK, HURDAT, TABLE_TRACK], ids=["ATCF", "HURDAT2", "table"])
-def test_every_kind_of_track_gives_the_same_storm(track_file, text):
-    track_file.write_text(text)
-    track = track_formats.read_track(track_file)
-    assert [f"{date:%d %H}" for date in track.dates] == ["25 12", "25 18"]
-    known = [[-90.0, 20.0, 25.72222, 99000.0], [-90.5, 21.2, 51.44444, 95000.0]]
-    np.testing.assert_allclose(track.values[:, :4], known, rtol=1e-6)
-    np.testing.assert_allclose(track.values[:, 5], [55560.0, 37040.0])
-    storm = storm_tracks.storm_at(np.array([0.0, 21600.0]), track.values, 10800.0, 1.1e5)
-    assert (storm.x, storm.y) == pytest.approx((-90.25, 20.6))
-    assert (storm.u, storm.v) == pytest.approx((-0.55e5 * math.cos(math.radians(20.6)) / 21600, 1.32e5 / 21600))
-
-
 @pytest.mark.fault("a table with a byte-order mark, comments, capitals, semicolons, decimal commas or missing values")
 @pytest.mark.parametrize(
     "change",

@@ -16,21 +16,6 @@ from swmodel.setup.setup import Setup, setup_of
 pytestmark = pytest.mark.slow
 
 NY, NX = 9, 20
-ALL_TERM_OPTIONS = {
-    "physics__biharmonic_viscosity": 1e8,
-    "physics__manning": 0.03,
-    "physics__tracers": ({"name": "tracer"},),
-    "sponge__rate": 1e-4,
-    "sponge__width": 2e4,
-    "physics__slip": "no",
-}
-
-
-@pytest.mark.parametrize("flux", ["energy", "enstrophy", "arakawa_lamb"])
-@pytest.mark.parametrize("options", [{}, ALL_TERM_OPTIONS], ids=["plain", "everything"])
-def test_graph_reads_the_width_of_the_scheme(flux, options):
-    setup = setup_of(configuration(NY, NX, scheme__vorticity_flux=flux, **options))
-    assert request_of(setup).step_code.width == setup.scheme.halo_width
 
 
 def with_term(monkeypatch, tendency):

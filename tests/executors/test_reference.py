@@ -103,15 +103,6 @@ def test_mass_and_energy_are_conserved_on_a_sphere(ring, slip, flux):
     )
 
 
-@pytest.mark.promise("chunk length does not change the answer")
-def test_chunks_have_same_bits():
-    rng = np.random.default_rng(4)
-    reference = make_reference(all_term_fields(rng), physics=ALL_TERM_OPTIONS, time={"stepper": "ab3"})
-    start = reference.start(random_state(rng))
-    once, parted = reference.advance(start, 5, 0.01), reference.advance(reference.advance(start, 2, 0.01), 3, 0.01)
-    np.testing.assert_equal(parted.state._asdict(), once.state._asdict())
-
-
 # Symmetries
 
 

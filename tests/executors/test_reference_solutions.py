@@ -32,19 +32,6 @@ def uniform_state(u, v, h=100.0):
     return State(*(np.full((NY, NX), value) for value in (h, u, v)))
 
 
-@pytest.mark.parametrize("flux", FLUXES)
-def test_inertial_oscillation(flux):
-    """u = U cos ft, v = - U sin ft, with the error U (f dt)^5 t / (120 dt) of rk4."""
-    f, dt, steps = 1e-4, 100.0, 300
-    physics, time = {"f0": f}, {"stepper": "rk4"}
-    reference = make_reference(grid={"periodic_y": True}, physics=physics, scheme={"vorticity_flux": flux}, time=time)
-    state = reference.advance(reference.start(uniform_state(0.5, 0)), steps, dt).state
-    bound = 0.5 * (f * dt) ** 5 * steps / 120 * 1.01
-    np.testing.assert_allclose(state.u, 0.5 * np.cos(f * dt * steps), rtol=0, atol=bound)
-    np.testing.assert_allclose(state.v, -0.5 * np.sin(f * dt * steps), rtol=0, atol=bound)
-    np.testing.assert_allclose(state.h, 100, rtol=1e-15)
-
-
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("along", ["u", "v"])
 @pytest.mark.parametrize("wall", ["periodic", "free", "no"])

@@ -17,7 +17,6 @@ from swmodel.model import resolve
 pytestmark = [pytest.mark.slow, pytest.mark.compiled_quickly]
 
 SMALL = {"grid.nx": 14, "grid.ny": 11, "grid.dx": 2e4, "grid.dy": 2e4, "run.dtype": "float64", "physics.viscosity": 50}
-PERIOD = 5e3
 
 
 def drag_rate(at):
@@ -26,10 +25,6 @@ def drag_rate(at):
 
 def slow(state, grid, t, damping):
     return {"u": -(op.mx_f(damping) * state.u), "v": -(op.my_f(damping) * state.v)}
-
-
-def shaken(state, grid, t):
-    return {"u": 1e-5 + 2e-5 * np.cos(2 * np.pi * t / PERIOD + 0.3)}
 
 
 def simulation(executor, fields=None, terms=(), **options):
@@ -59,17 +54,6 @@ def test_user_drag_has_bits_of_built_in_drag(executor):
     without = simulation("reference", **none)
     without.advance(25)
     assert np.abs(without.state.u - theirs.state.u).max() > 1e-3 * np.abs(theirs.state.u).max()
-
-
-@pytest.mark.parametrize(("executor", "stepper"), [("xla", "rk3"), ("native", "rk3"), ("xla", "ab2")])
-def test_user_term_gets_the_time_of_its_stage(executor, stepper):
-    """An oscillating force in a user term acts as the body force of the reference does."""
-    ours = simulation(executor, terms=[shaken], time__stepper=stepper)
-    force = {"x": 1e-5, "x_amplitude": 2e-5, "x_phase": 0.3, "period": PERIOD}
-    theirs = simulation("reference", time__stepper=stepper, **{f"body_force__{name}": x for name, x in force.items()})
-    for model in (ours, theirs):
-        model.advance(20)
-    assert_same(ours, theirs, 1e-11)
 
 
 @pytest.mark.fault("a user's term is redefined under its name in one process")

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-import warnings
 
 import h5py
 import netCDF4
@@ -74,19 +73,6 @@ def change_units(store, name):
 def test_missing_chunk_and_changed_metadata_are_named(store_copy, harm, name, words):
     harm(store_copy, name)
     assert verdicts(store_copy) == {"output.zarr": f"damaged: {words}"}
-
-
-@pytest.mark.slow
-def test_copy_by_xarray_is_used_with_a_warning(store_copy, tmp_path, caplog):
-    copy = tmp_path / "copy.zarr"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # zarr warns about consolidated metadata
-        xarray.open_zarr(store_copy).to_zarr(copy, write_empty_chunks=True)
-    with open_data(copy) as ours, open_data(store_copy) as theirs:
-        for name in ("h", "zeta", "eta_mean"):
-            np.testing.assert_array_equal(read_verified(ours, name, 1), read_verified(theirs, name, 1))
-    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [str(copy)]
-    assert verdicts(copy) == {"copy.zarr": "damaged: header"}
 
 
 #: Metadata that other programs may leave: those of xarray's `to_zarr(consolidated=False)`, or even less.

@@ -19,7 +19,6 @@ from support.snapshots import (
     RANDOM_FIELDS,
     make_config,
     steps_in,
-    write_and_be_killed,
     write_record,
     write_records,
     write_until_killed,
@@ -142,18 +141,6 @@ def test_killed_store_has_whole_records_and_continues(tmp_path, kills):
         assert len(steps) >= kept
         kept = int(chance.integers(max(kept, len(steps) - 2), len(steps) + 1))
     assert kept > 0
-
-
-def test_readers_find_whole_records_also_of_a_killed_run(tmp_path):
-    path, written, read = tmp_path / "output.nc", FORKSERVER.Event(), FORKSERVER.Event()
-    process = FORKSERVER.Process(target=write_and_be_killed, args=(path, written, read))
-    process.start()
-    assert written.wait(60)
-    assert steps_in(path) == [0, 1, 2]
-    read.set()
-    process.join(60)
-    assert process.exitcode == -9
-    assert steps_in(path) == [0, 1, 2]
 
 
 @pytest.mark.fault("the disk of one rank is full while all write a store")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xarray
 from support.restarts import read_variables
-from support.stormy_sea import NX, NY, STATIONS, STEPS, FixedChunkLengths, make_config, run
+from support.stormy_sea import NX, NY, STATIONS, STEPS, make_config, run
 
 import swmodel
 from swmodel.assimilation.interpolation import make_operator
@@ -19,8 +19,6 @@ from swmodel.errors import Stopped
 from swmodel.gradients import Problem
 from swmodel.gradients.quantities import parse_quantity
 from swmodel.model import run as loop
-from swmodel.model.ensemble.members import Members
-from swmodel.model.ensemble.settings import check_ensemble
 from swmodel.setup.positions.cross_sections import make_cross_sections
 from swmodel.setup.positions.gauges import make_gauges
 from swmodel.setup.setup import setup_of
@@ -215,33 +213,6 @@ def test_other_chunks_and_interruptions_leave_same_values(runs_with_all_outputs,
             np.testing.assert_allclose(
                 ours[name], theirs[name], **runs_with_all_outputs.tolerance, err_msg=f"{path.name} {name}"
             )
-
-
-@pytest.mark.fault("an ensemble with a tracer among its fields cannot be written")
-@pytest.mark.night
-def test_member_has_fields_and_diagnostics_of_run(tmp_path):
-    """Member 0 is that run; there are no stations or sections, which an ensemble does not write."""
-    none = {f"output__{name}": () for name in ("stations", "sections", "maxima", "harmonics")}
-    none |= {
-        "output__arrival": None,
-        "run__executor": "native",
-        "output__every_steps": OUTPUT_INTERVAL_STEPS,
-        "output__fields": FIELDS,
-    }
-    config = make_config("recorded", tmp_path, **none, ensemble__members=2, ensemble__wind=0.3)
-    run(swmodel.Simulation(config), tmp_path / "run", [50])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "CHUNK_SECONDS", FixedChunkLengths([4, 1, 23]))
-        loop.run(Members(check_ensemble(config)), tmp_path / "members")
-    alone, numbers = (load_file(tmp_path / "run", name) for name in ("output.nc", "diagnostics.nc"))
-    members = load_file(tmp_path / "members", "ensemble.nc")
-    assert members.step.values.tolist() == alone.step.values.tolist()
-    for name in FIELDS:
-        np.testing.assert_array_equal(members[name][:, 0], alone[name], err_msg=name)
-        np.testing.assert_allclose(members[f"{name}_mean"], members[name].mean("member"), rtol=1e-12, err_msg=name)
-    for name in numbers.data_vars.keys() - {"step", "crc32"}:
-        ours = members["tracer_content" if name == "tracer" else name]
-        np.testing.assert_array_equal(ours[:, 0], numbers[name], err_msg=name)
 
 
 @pytest.mark.fault("a gauge and a derivative or observation at its place differ")

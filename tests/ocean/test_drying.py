@@ -11,7 +11,7 @@ from support.stepping import make_executor, run_chunks
 
 pytestmark = pytest.mark.slow
 
-G, NY, NX = 9.81, 9, 13
+NY, NX = 9, 13
 BASIN = DRYING | {"grid__periodic_x": False}
 WITHOUT_FORCES = {"physics__f0": 0.0, "physics__viscosity": 0.0, "physics__quadratic_drag": 0.0}
 TRACERS = tuple({"name": name, "advection": "weno5"} for name in ("dye", "even"))

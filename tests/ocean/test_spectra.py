@@ -61,19 +61,15 @@ def test_sums_over_wavenumbers_are_means_over_domain(walls, dtype):
         "tracer_variance": np.mean(c**2),
     }
 
-    assert found.keys() == {
-        name + along for name in (*SPECTRAL_QUANTITIES, "tracer_variance") for along in SPECTRUM_AXES
-    }
+    names = (*SPECTRAL_QUANTITIES, "tracer_variance")
+    assert found.keys() == {name + along for name in names for along in SPECTRUM_AXES}
     for name, value in expected.items():
         # The sizes of cells are in the precision of the run.
         rounding = 1e-6 if dtype == "float32" and name in ("enstrophy", "tracer_variance") else 1e-12
         assert total_over_wavenumbers(found, name, config) == pytest.approx([value] * 3, rel=rounding), name
     energy = simulation.diagnostics()["energy"] / (config.physics.density * NY * NX * 2e7 * mean_depth)
-    both = (
-        total_over_wavenumbers(found, "kinetic_energy", config)[0]
-        + total_over_wavenumbers(found, "potential_energy", config)[0]
-    )
-    assert both == pytest.approx(energy, rel=1e-12 if dtype == "float64" else 1e-7)
+    both = [total_over_wavenumbers(found, name, config)[0] for name in ("kinetic_energy", "potential_energy")]
+    assert sum(both) == pytest.approx(energy, rel=1e-12 if dtype == "float64" else 1e-7)
 
 
 @pytest.mark.parametrize("walls", PERIODIC_YX)
@@ -132,9 +128,8 @@ def spectra_and_changes(config):
     for name, rate in whole_rate._asdict().items():
         parts = [getattr(part, name).block_values(whole.shape) for part in rates.values()]
         largest = max(np.abs(part).max() for part in parts)
-        np.testing.assert_allclose(
-            sum(parts), rate.block_values(whole.shape), rtol=0, atol=1e-14 * largest, err_msg=name
-        )
+        together = rate.block_values(whole.shape)
+        np.testing.assert_allclose(sum(parts), together, rtol=0, atol=1e-14 * largest, err_msg=name)
     blocks = [(patches, grid, whole.shape)]
     by_parts = compute_spectra(blocks, config.physics.gravity, sea, rates=[rates])
     zero = whole_rate._make(0.0 * field for field in whole_rate)
@@ -305,10 +300,8 @@ def test_balanced_flow_comes_back_and_waves_do_not(walls):
 
 @pytest.mark.fault("spectra or potentials of a sea with land, or on a sphere")
 def test_spectra_with_land_and_balance_off_f_plane_are_refused():
-    land, asked = (
-        make_config((True, True), random_fields(NY, NX, land=0.2), output__spectra=60.0),
-        {"output__spectra": 60.0},
-    )
+    asked = {"output__spectra": 60.0}
+    land = make_config((True, True), random_fields(NY, NX, land=0.2), **asked)
     simulation = swmodel.Simulation(resolve_without_checks(land))
     with pytest.raises(UsageError, match="seas without land"):
         simulation.spectra()
@@ -316,10 +309,8 @@ def test_spectra_with_land_and_balance_off_f_plane_are_refused():
         with pytest.raises(UsageError, match="seas without land"):
             ask(["streamfunction"])
     split = {"run__executor": "xla", "run__nproc": 8, "run__layout": "8x1", "time__stepper": "ab3"}
-    for config, words in (
-        (land, "seas without land"),
-        (make_config((True, True), **split | asked), "8 blocks .* 7 lines"),
-    ):
+    blocks = make_config((True, True), **split | asked)
+    for config, words in ((land, "seas without land"), (blocks, "8 blocks .* 7 lines")):
         with pytest.raises(ConfigError, match=rf"^output.spectra: .*{words}"):
             check_config(config)
     for fields, options in ((CASE, {}), (FLAT_DEPTH, {"physics__beta": 1e-11}), (FLAT_DEPTH, {"physics__f0": 0.0})):

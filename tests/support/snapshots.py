@@ -1,7 +1,6 @@
 """Write records of random fields as NetCDF or Zarr, by ranks that are threads."""
 
 import multiprocessing
-import os
 
 import numpy as np
 
@@ -11,8 +10,6 @@ from swmodel.files.output import DiagnosticsFile, OutputFile
 from swmodel.files.store.snapshots import OutputStore
 from swmodel.model.resolve import resolve
 from swmodel.ocean.diagnostics import DIAGNOSTICS
-from swmodel.parallel.decomposition import block_of_rank
-from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.plotting.dataset import open_netcdf_or_zarr
 
 NY, NX = 21, 26
@@ -83,15 +80,3 @@ def write_until_killed(path, first_step, layout, started):
                 started.set()
 
     run_rank_threads(rank, layout, NY, NX)
-
-
-def write_and_be_killed(path, written, read):
-    """Write three records, wait until they have been read, and kill this process while it writes the fourth."""
-    output = CLASS_OF_FILE[path.name](path, make_config(), SerialTransport(block_of_rank(0, (1, 1), NY, NX)))
-    for step in range(3):
-        write_record(output, make_config(), step)
-    output.submit(lambda file: (written.set(), read.wait(60)))
-    output.submit(lambda records: records.file["h"].resize(4, axis=0))
-    output.submit(lambda records: records.file["h"].__setitem__(3, 3.0))
-    output.submit(lambda file: os.kill(os.getpid(), 9))
-    output._queue.finish()

@@ -4,7 +4,6 @@ import math
 import tomllib
 
 import pytest
-from support.processes import run_python
 
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, to_toml
@@ -168,16 +167,6 @@ def test_resolved_run_has_steps_layout_and_executor():
     ):
         with pytest.raises(ConfigError, match=f"^{place}"):
             resolve(load("jet", overrides, {}))
-
-
-@pytest.mark.slow
-def test_configuring_imports_neither_jax_nor_mpi_nor_netcdf():
-    program = (
-        "import sys; from swmodel.config import load; from swmodel.model.validate import check_config; "
-        "check_config(load('jet', ['grid.nx=9', 'grid.ny=9', 'time.cfl=0.1'], {})); "
-        "print({'jax', 'mpi4py', 'mpi4jax', 'netCDF4', 'matplotlib', 'xarray'} & set(sys.modules))"
-    )
-    assert run_python(program) == ["set()"]
 
 
 @pytest.mark.fault("records miss the requested times")

@@ -80,6 +80,7 @@ def test_grid_file_satisfies_cf_checker(sea, earth):
 
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
+@pytest.mark.fault("a sea over a real relief moves by itself")
 def test_water_at_rest_over_the_real_relief_stays_at_rest(earth):
     """On a rotated-pole grid of the whole Earth with its coasts, compared with gravity waves of 250 m/s."""
     options = {"grid.file": str(earth[0]), "physics.f0": 0.0, "run.executor": "reference", "run.dtype": "float64"}
