@@ -56,7 +56,7 @@ def record_compilations():
 
 
 #: Operations that exchange messages between devices.
-COLLECTIVES = (
+COLLECTIVES = [
     "all-gather",
     "all-reduce",
     "all-to-all",
@@ -64,9 +64,8 @@ COLLECTIVES = (
     "collective-permute",
     "ragged-all-to-all",
     "recv",
-    "reduce-scatter",
-    "send",
-)
+]
+COLLECTIVES += ["reduce-scatter", "send"]
 
 
 def count_collectives(program: str) -> dict[str, int]:
