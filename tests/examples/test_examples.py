@@ -1,5 +1,6 @@
 """The programs of examples/ on few cells: they run, and their parts agree with exact results."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -9,7 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.example import import_example
+from conftest import ROOT
+
+
+def import_example(name):
+    """The module of a script, which may import other scripts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "examples")
+        return importlib.import_module(name)
 
 
 @pytest.mark.promise("derivatives with respect to a network are exact")

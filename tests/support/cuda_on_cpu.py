@@ -42,12 +42,8 @@ def register_foreign_call() -> None:
     headers = f"-I{CUDA_SOURCES}", f"-I{jax.ffi.include_dir()}"
     job = (CUDA_SOURCES / "job.h").read_text()
     driver = build_library((SUPPORT_FOLDER / "driver.cc").read_text())
-    call = build_library(
-        f"// {job!r}\n" + (CUDA_SOURCES / "launch.cc").read_text(),
-        *headers,
-        "-DSWMODEL_ON_PROCESSOR",
-        '-DSWMODEL_JAXLIB=""',
-    )
+    launch = f"// {job!r}\n" + (CUDA_SOURCES / "launch.cc").read_text()
+    call = build_library(launch, *headers, "-DSWMODEL_ON_PROCESSOR", '-DSWMODEL_JAXLIB=""')
     loaded = ctypes.CDLL(str(call))
     loaded.swmodel_use_driver(str(driver).encode())
     jax.ffi.register_ffi_target("swmodel_cuda_step", jax.ffi.pycapsule(loaded.swmodel_cuda_step), platform="cpu")

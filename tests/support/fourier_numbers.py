@@ -58,12 +58,8 @@ def transforms_of_blocks(transport, whole, pairs):
 
 @lru_cache
 def transforms_on_one_process(ny, nx, dtype, pairs):
-    return [
-        blocks[0]
-        for blocks in transforms_of_blocks(
-            SerialTransport(block_of_rank(0, (1, 1), ny, nx)), random_arrays(ny, nx, dtype), pairs
-        )
-    ]
+    serial = SerialTransport(block_of_rank(0, (1, 1), ny, nx))
+    return [blocks[0] for blocks in transforms_of_blocks(serial, random_arrays(ny, nx, dtype), pairs)]
 
 
 def pairs_with_other_bits(transport, dtype, pairs):
