@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from support import random_case
+from support.numpy_dynamics import FLUXES
 from support.random_case import DRYING, DRYING_SPHERE, TIDE, configuration, drying_flats, random_fields, section
 from support.recorded_steps import RecordedSteps
 from support.stepping import STEPPERS
@@ -15,7 +16,6 @@ from support.stepping import STEPPERS
 from swmodel.executors.reference import ReferenceModel
 from swmodel.setup.setup import setup_of
 
-FLUXES = ("energy", "enstrophy", "arakawa_lamb", "weno5", "weno7")
 #: Whether y and x are periodic.
 PERIODIC_YX = {"rings": (True, True), "y ring": (True, False), "channel": (False, True), "basin": (False, False)}
 SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}

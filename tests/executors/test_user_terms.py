@@ -28,11 +28,8 @@ def slow(state, grid, t, damping):
 
 
 def simulation(executor, fields=None, terms=(), **options):
-    overrides = (
-        SMALL
-        | {"run.executor": executor, "time.dt": 600.0}
-        | {name.replace("__", "."): x for name, x in options.items()}
-    )
+    options = {name.replace("__", "."): x for name, x in options.items()}
+    overrides = SMALL | {"run.executor": executor, "time.dt": 600.0} | options
     return swmodel.Simulation("double_gyre", overrides, fields=fields, terms=terms)
 
 
@@ -141,10 +138,11 @@ def result_of_six_steps(way, case, terms):
 @pytest.fixture(scope="module")
 def results_for_rates():
     """{way: the results with a separate function for each rate}."""
-    ways = ("native", "xla", "functional", "problem")
-    return {
-        way: [result_of_six_steps(way, "double_gyre", [constant(drag_rate)]) for drag_rate in RATES[:2]] for way in ways
-    }
+
+    def results(way):
+        return [result_of_six_steps(way, "double_gyre", [constant(rate)]) for rate in RATES[:2]]
+
+    return {way: results(way) for way in ("native", "xla", "functional", "problem")}
 
 
 @pytest.mark.fault("a sweep over a value that a term reads (global, dict, method, case) always gives the first answer")
