@@ -132,10 +132,8 @@ def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_fu
     inputs, _ = prepared_experiment
     problem, observations, config = inputs.problem, inputs.observations, inputs.problem.config
     w = find_minimum(cost_function, cost_function.hessian, cost_function.zero_vector())
-    found, x = (
-        observation_impact(inputs, cost_function, w, cost_function.hessian, ignore_event, residual_ratio=1e-11),
-        cost_function.controls_at(w),
-    )
+    found = observation_impact(inputs, cost_function, w, cost_function.hessian, ignore_event, residual_ratio=1e-11)
+    x = cost_function.controls_at(w)
 
     # The run until half a day after the window, which observes the quantity, as a function of its controls.
     longer = config.model_copy(update={"run": config.run.model_copy(update={"steps": config.run.steps + 6})})
@@ -172,9 +170,8 @@ def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_fu
 @pytest.mark.night
 def test_stopped_assimilation_continues_and_leaves_its_files(tmp_path):
     """A signal stops it after its first outer iteration; the stations' impacts on a quadratic quantity add up."""
-    config = weather_twin(
-        **IMPACT_OPTIONS | {"assimilation.impact": "energy", "assimilation.outer": 2, "case.forecast": 0.0}
-    )
+    options = {"assimilation.impact": "energy", "assimilation.outer": 2, "case.forecast": 0.0}
+    config = weather_twin(**IMPACT_OPTIONS | options)
 
     def interrupt(event):
         if event["step"] == 1 and event["words"].startswith("J"):
@@ -221,18 +218,12 @@ REFUSED = [
     (weather_twin, {"assimilation.correction_every": "3 days"}, "assimilation.correction_every"),
     (weather_twin, {"assimilation.sigma_wind_correction": 0.0}, "wind_x_correction and wind_y_correction"),
     (weather_twin, {"assimilation.correction_length": 0.0, "assimilation.length": 0.0}, "eta, u, v, wind_x_correction"),
-    *(
-        (weather_twin, {"assimilation.impact": of}, f"^assimilation.impact {of}")
-        for of in ("speed", "eta:no", "eta:-1e9,0")
-    ),
+    (weather_twin, {"assimilation.impact": "speed"}, "^assimilation.impact speed"),
+    (weather_twin, {"assimilation.impact": "eta:-1e9,0"}, "^assimilation.impact eta:-1e9,0"),
     (letkf_config, {"assimilation.cycle_steps": 7}, "assimilation.cycle_steps: 7 "),
     (letkf_config, {"assimilation.cycle_steps": 5}, "assimilation.cycle_steps: 5 .*every_steps"),
     (letkf_config, {"assimilation.localisation": 0.0}, "assimilation.localisation"),
-    (
-        letkf_config,
-        {"assimilation.controls": ("eta", "gravity"), "assimilation.balanced": False},
-        "controls: .*gravity",
-    ),
+    (letkf_config, {"assimilation.controls": ("eta", "gravity"), "assimilation.balanced": False}, "ls: .*gravity"),
     (letkf_config, {"assimilation.inflation": 0.9}, "assimilation.inflation"),
     (letkf_config, {"ensemble.members": 1}, "ensemble.members"),
     (letkf_config, {"ensemble.initial_eta": 1.0, "ensemble.initial_eta_length": 3e5}, "ensemble.initial_eta"),

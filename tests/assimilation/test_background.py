@@ -175,13 +175,8 @@ def test_correlations_on_a_sphere_are_of_distances_in_metres():
     ny, nx, radius = 24, 28, 60e3
     grid = {"grid__south": 20.0, "grid__dlat": 1.5, "grid__dlon": 2.0, "grid__radius": radius}
     length = 6 * radius * np.radians(1.5)
-    options = {
-        "controls": dict.fromkeys(STATE_CONTROLS, (1.0, length)),
-        "balanced": False,
-        "land": False,
-        "sphere": True,
-    }
-    background = make_background(ny, nx, **options, **grid, grid__periodic_x=False)
+    options = {"controls": dict.fromkeys(STATE_CONTROLS, (1.0, length)), "balanced": False, "land": False}
+    background = make_background(ny, nx, sphere=True, **options, **grid, grid__periodic_x=False)
     covariance = jax.jit(lambda w: background.apply(background.transpose(w)))
 
     def with_point(row, column):

@@ -133,10 +133,8 @@ def test_blocks_have_the_bits_of_one_and_the_exact_adjoint():
     history, depth = State(*rng.standard_normal((3, STEPS // EVERY + 1, NY, NX))), rng.random((NY, NX))
 
     def pulled(part):
-        observe, cut = (
-            make_operator(at, config, part, EVERY),
-            (..., *(slice(a.start, a.stop) for a in (part.y, part.x))),
-        )
+        observe = make_operator(at, config, part, EVERY)
+        cut = (..., *(slice(a.start, a.stop) for a in (part.y, part.x)))
         states = jax.tree.map(lambda field: jnp.asarray(field[cut]), history)
         series, pull = jax.vjp(lambda states: observe_series(observe, states, depth[cut]), states)
         bar = np.random.default_rng(5).standard_normal(series.shape)

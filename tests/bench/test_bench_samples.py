@@ -24,10 +24,8 @@ TRANSFORM = SweepRow("fft", "xla", 1, 24, 16, seconds=0.01)
 def task_of_row(row: SweepRow, folder, factor=1.0) -> dict:
     """The task of a row, with the state of the reference, whose u is multiplied by a factor."""
     path = folder / "answer.npy"
-    np.save(
-        path,
-        reference_check.compute_reference(reference_check.make_config(row)) * np.array([1, factor, 1])[:, None, None],
-    )
+    reference = reference_check.compute_reference(reference_check.make_config(row))
+    np.save(path, reference * np.array([1, factor, 1])[:, None, None])
     return {"launched": 0.0, "reference_file": path, "steps": None, "check": True}
 
 

@@ -25,11 +25,7 @@ from swmodel.model.run import run
 
 pytestmark = pytest.mark.slow
 
-WITHOUT_PERTURBED_FIELDS = {
-    "ensemble__initial_eta": 0.0,
-    "ensemble__initial_eta_length": 0.0,
-    "ensemble__wind_length": 0.0,
-}
+WITHOUT_PERTURBED_FIELDS = {f"ensemble__{key}": 0.0 for key in ("initial_eta", "initial_eta_length", "wind_length")}
 
 
 def members_with_other_bits(executor, advance):

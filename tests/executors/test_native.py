@@ -14,9 +14,7 @@ from support.random_case import configuration, random_fields
 from support.stepping import has_same_bits
 
 from swmodel.executors.native import calls
-from swmodel.executors.native.kernel import choose_steps_per_sweep
-from swmodel.ocean.timestep import method_of
-from swmodel.parallel.decomposition import block_of_rank, blocks_of_layout
+from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
@@ -55,29 +53,6 @@ def test_compiled_loop_copies_no_field(stepper, steps_per_sweep):
     assert not copies
     assert "custom-call" in program
     assert compiled.memory_analysis().alias_size_in_bytes == sum(x.nbytes for x in jax.tree.leaves(carry))
-
-
-@pytest.mark.parametrize(
-    ("ny", "nx", "layout", "stepper", "width", "itemsize", "steps_per_sweep"),
-    [
-        (1800, 3600, (1, 1), "ab2", 1, 4, 4),
-        (1800, 3600, (4, 2), "ab2", 1, 4, 1),  # 19 MB per block
-        (900, 1800, (2, 1), "ab2", 1, 4, 1),
-        (900, 1800, (2, 1), "ab3", 1, 8, 4),
-        (1800, 3600, (1, 1), "leapfrog", 1, 4, 4),
-        (1800, 3600, (1, 1), "rk3", 1, 4, 1),
-        (7, 10**6, (1, 1), "ab2", 2, 8, 3),  # as far as the halo fits into the block
-        (7, 10**6, (2, 1), "ab2", 2, 8, 1),
-        (10**7, 11, (1, 3), "ab3", 1, 8, 3),
-    ],
-)
-def test_steps_in_a_sweep_follow_from_smallest_block(ny, nx, layout, stepper, width, itemsize, steps_per_sweep):
-    method = method_of(stepper)
-    chosen = {
-        choose_steps_per_sweep(b.min_block_shape, width, method, itemsize, False)
-        for b in blocks_of_layout(layout, ny, nx)
-    }
-    assert chosen == {steps_per_sweep}
 
 
 def continent_case(stepper, sides=()):

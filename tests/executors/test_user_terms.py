@@ -195,27 +195,3 @@ def test_term_without_native_step_runs_on_jax(caplog):
         simulation("native", terms=[tanh])
     with pytest.raises(UsageError, match="^run.executor: the reference does not have the term tanh"):
         simulation("reference", terms=[tanh])
-
-
-def branching(state, grid, t):
-    return {"u": -state.u if t.values.sum() > 1e9 or bool(t.values[0, 0] > 5) else 0.0 * state.u}
-
-
-def double(state, grid, t):
-    return {"u": state.u.map(lambda u: u.astype("float32"))}
-
-
-@pytest.mark.fault("a term from Python that returns no tendency, a wrong shape or precision, or raises")
-@pytest.mark.parametrize(
-    ("term", "message"),
-    [
-        (branching, r"test_user_terms.py:\d+: branching cannot be traced: TracerBoolConversionError: .*, in: return {"),
-        (double, r"test_user_terms.py:\d+: double returns float32 of shape"),
-        (swmodel.Term("odd", lambda flow, params, now: {"dye": flow.u}), "odd .*dye"),
-    ],
-)
-def test_invalid_term_is_refused_before_the_first_step(monkeypatch, term, message):
-    for first in ("python_inputs.term_checksum", "user_terms.check_term"):  # these would raise the error earlier
-        monkeypatch.setattr(f"swmodel.config.loading.{first}", lambda term, scheme, parameters: "0" * 64)
-    with pytest.raises(UsageError, match=message):
-        simulation("xla", terms=[term], time__stepper="gfb")

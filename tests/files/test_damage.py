@@ -165,10 +165,8 @@ def test_program_that_examines_ends_with_its_parent(halfway_run, tmp_path):
     told = tmp_path / "pid"
     os.mkfifo(told)
     program = PROGRAM_WITH_ACTION.format(action=f"open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
-    job = (
-        f"guard.PROGRAM = {program!r}; "
-        f"guard.examine_files([guard.ExaminationJob({str(halfway_run / 'diagnostics.nc')!r})])"
-    )
+    path = str(halfway_run / "diagnostics.nc")
+    job = f"guard.PROGRAM = {program!r}; guard.examine_files([guard.ExaminationJob({path!r})])"
     line = [sys.executable, "-c", f"from swmodel.files.integrity import guard; {job}"]
     with subprocess.Popen(line, cwd=ROOT) as parent:
         pipe = os.open(told, os.O_RDONLY | os.O_NONBLOCK)

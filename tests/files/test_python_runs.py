@@ -41,11 +41,9 @@ def resume(folder, steps=9):
 @pytest.mark.parametrize(("format", "ends"), [("netcdf", (9, 15)), ("zarr", (15,))])
 def test_run_with_python_fields_continues_any_number_of_times(tmp_path, format, ends):
     """Even after the restart files from which it has read the fields have been removed; with drifters."""
-    run, whole, drifters = (
-        tmp_path / "run",
-        tmp_path / "whole",
-        {"output__drifters": [[30e3, 20e3]], "restart__every_steps": 6},
-    )
+    run = tmp_path / "run"
+    whole = tmp_path / "whole"
+    drifters = {"output__drifters": [[30e3, 20e3]], "restart__every_steps": 6}
     simulation(restart__format=format, **drifters).run(run)
     for steps in ends:
         done = resume(run, steps)
@@ -150,18 +148,13 @@ def run_without_case_file(tmp_path):
 def test_files_of_a_run_hold_its_case(run_without_case_file, tmp_path):
     assert (run_without_case_file / "case.py").read_text(encoding="utf-8") == BUMP_CODE
     assert 'name = "bump"\nfile = "case.py"\nsha256 = "' in (run_without_case_file / "config.toml").read_text()
-    for path in (
-        run_without_case_file / "output.nc",
-        run_without_case_file / "diagnostics.nc",
-        restart_path(run_without_case_file, 3),
-    ):
+    files = [run_without_case_file / name for name in ("output.nc", "diagnostics.nc")]
+    for path in (*files, restart_path(run_without_case_file, 3)):
         with netCDF4.Dataset(path) as data:
             assert data.case_file == BUMP_CODE
             assert "bump" in data.title
-    alone, whole = (
-        shutil.copy(restart_path(run_without_case_file, 3), tmp_path / "alone.nc"),
-        swmodel.Simulation.from_restart(run_without_case_file),
-    )
+    alone = shutil.copy(restart_path(run_without_case_file, 3), tmp_path / "alone.nc")
+    whole = swmodel.Simulation.from_restart(run_without_case_file)
     shutil.rmtree(run_without_case_file)
     other = swmodel.Simulation.from_restart(alone)
     assert (other.step, other.config) == (3, whole.config)
@@ -171,10 +164,8 @@ def test_files_of_a_run_hold_its_case(run_without_case_file, tmp_path):
 
 @pytest.mark.fault("the case file of a run has changed, or is gone")
 def test_resume_refuses_another_case(run_without_case_file):
-    was, config = (
-        (run_without_case_file / "output.nc").read_bytes(),
-        (run_without_case_file / "config.toml").read_text(),
-    )
+    was = (run_without_case_file / "output.nc").read_bytes()
+    config = (run_without_case_file / "config.toml").read_text()
     unsigned = "".join(line for line in config.splitlines(True) if not line.startswith("sha256"))
     for case, text, words in (
         (

@@ -169,12 +169,10 @@ def raise_disk_full(*arguments):
 @pytest.mark.parametrize("format", ["zarr"])
 @pytest.mark.parametrize(("name", "rank"), [("_write", 1), ("_sync", 1), ("_verify", 0)])
 def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run_copy, format, monkeypatch, name, rank):
-    path, settings, before, truth = (
-        folder.restart_path(run_copy, 7, format),
-        config(),
-        restart_file_contents(run_copy),
-        getattr(DraftStore, name),
-    )
+    path = folder.restart_path(run_copy, 7, format)
+    settings = config()
+    before = restart_file_contents(run_copy)
+    truth = getattr(DraftStore, name)
 
     def broken(store, *arguments):
         (raise_disk_full if store.transport.rank == rank else truth)(store, *arguments)
@@ -197,12 +195,7 @@ def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run_copy, format, 
     ("owner", "name", "act", "words"),
     [
         (Path, "replace", raise_disk_full, "No space left on device"),
-        (
-            write,
-            "examine",
-            lambda path, real=write.examine: flip_bit_of_variable(path, "h") or real(path),
-            "verification",
-        ),
+        (write, "examine", lambda path, do=write.examine: flip_bit_of_variable(path, "h") or do(path), "verification"),
     ],
 )
 def test_file_that_fails_at_its_end_is_not_put_in_place(run_folder, monkeypatch, owner, name, act, words):

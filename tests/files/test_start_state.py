@@ -30,14 +30,14 @@ def restart_and_continuation(tmp_path, case, options):
     return tmp_path / "four.nc", simulation
 
 
+NO_TIDE = {"open_boundaries.constituents": [], "open_boundaries.amplitude": []}
+
+
 @pytest.mark.parametrize(
     ("case", "options"),
     [
         ("jet", JET | TRACER),
-        (
-            "gulf_tide",
-            {"open_boundaries.constituents": [], "open_boundaries.amplitude": [], "run.executor": "reference"},
-        ),
+        ("gulf_tide", NO_TIDE | {"run.executor": "reference"}),
         ("steady_zonal", SPHERE),
     ],
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray
 from support.cf_checker import assert_satisfies_cf
-from support.random_case import SPHERE, configuration, random_fields
+from support.random_case import SPHERE, configuration, random_fields, section
 
 import swmodel
 from swmodel import ConfigError
@@ -25,11 +25,7 @@ del FIELDS["tracer"]
 DX, DY = 4e3, 5e3
 DRIFTERS_EVERYWHERE = {"box": (500.0, NX * DX, 500.0, NY * DY), "spacing": 1700.0}
 #: An open boundary through which a tide drives water out.
-OPEN_BOUNDARY_OPTIONS = {
-    "grid__periodic_x": False,
-    "open_boundaries__sides": ("east",),
-    "open_boundaries__phase": (180.0,),
-}
+OPEN_BOUNDARY_OPTIONS = {"grid__periodic_x": False} | section("open_boundaries", sides=("east",), phase=(180.0,))
 OPEN_BOUNDARY_OPTIONS |= {"open_boundaries__constituents": ("M2",), "open_boundaries__amplitude": (20.0,)}
 
 

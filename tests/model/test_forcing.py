@@ -225,14 +225,8 @@ def test_interrupt_does_not_wait_for_hanging_thread(monkeypatch):
         other.join()
 
 
-DATED_OPTIONS = {
-    "time.start": "2020-02-28",
-    "time.dt": 300.0,
-    "grid.nx": NX,
-    "grid.ny": NY,
-    "grid.dx": 1e5,
-    "grid.dy": 1e5,
-}
+DATED_OPTIONS = {"grid.nx": NX, "grid.ny": NY, "grid.dx": 1e5, "grid.dy": 1e5}
+DATED_OPTIONS |= {"time.start": "2020-02-28", "time.dt": 300.0}
 HOURS = 7
 
 

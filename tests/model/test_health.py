@@ -235,11 +235,8 @@ def test_drying_is_distinguished_from_blow_up(tmp_path):
     options = {
         **{"case.ridge": 0.0, "case.island": 0.0, "case.level": 0.0, "physics.f0": 0.0, "run.executor": "reference"},
         **{"grid.nx": 12, "grid.ny": 4, "grid.dx": 4e3, "grid.dy": 4e3, "time.stepper": "rk3", "run.days": 1.0},
-        **{
-            "open_boundaries.sides": ["west"],
-            "open_boundaries.constituents": ("M2",),
-            "open_boundaries.amplitude": (1.0,),
-        },
+        **{f"open_boundaries.{key}": (value,) for key, value in [("sides", "west"), ("constituents", "M2")]},
+        "open_boundaries.amplitude": (1.0,),
         **{"physics.quadratic_drag": 2.5e-3, "run.check_every_steps": 20, "output.every_steps": 10**6},
     }
     fields = {"depth": lambda at: np.maximum(20 * (1 - at.i / 11), 0.6) + 0 * at.y}

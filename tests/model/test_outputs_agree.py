@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import xarray
+from support.marks import night_params
 from support.restarts import read_variables
 from support.stormy_sea import NX, NY, STATIONS, STEPS, make_config, run
 
@@ -31,11 +32,7 @@ OUTPUT_INTERVAL_STEPS, INTERRUPTION_STEPS = 7, (13, 17)
 FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q", "kinetic_energy", "okubo_weiss")
 MEANS = ("eta", "speed")
 #: Executors and their weather; xla is compared at night.
-VARIANTS = [
-    ("reference", "formula"),
-    ("native", "recorded"),
-    pytest.param(("xla", "recorded"), marks=pytest.mark.night),
-]
+VARIANTS = [("reference", "formula"), ("native", "recorded"), *night_params(("xla", "recorded"))]
 
 
 def load_file(folder, name):
@@ -87,10 +84,8 @@ def test_gauges_and_sections_have_fields_of_every_step(runs_with_all_outputs):
         np.testing.assert_allclose(
             records[name], each[name][records.step.values], **runs_with_all_outputs.tolerance, err_msg=name
         )
-    found, places = (
-        load_file(runs_with_all_outputs.folder, "stations.nc"),
-        make_gauges(setup_of(runs_with_all_outputs.config)),
-    )
+    found = load_file(runs_with_all_outputs.folder, "stations.nc")
+    places = make_gauges(setup_of(runs_with_all_outputs.config))
     assert found.step.values.tolist() == list(range(STEPS + 1))
     for fields, steps, exact in (
         (runs_with_all_outputs.each, slice(None), runs_with_all_outputs.tolerance["rtol"] == 0),
@@ -105,10 +100,8 @@ def test_gauges_and_sections_have_fields_of_every_step(runs_with_all_outputs):
     np.testing.assert_array_equal(found.eta[runs_with_all_outputs.records.step.values, 0], on_a_centre)
     assert float(found.eta.std("time").min()) > 1e-3
     assert float(abs(found.u[1:, 1]).max()) > 1e-3  # within a cell of the open boundary
-    found, places = (
-        load_file(runs_with_all_outputs.folder, "sections.nc"),
-        make_cross_sections(setup_of(runs_with_all_outputs.config)),
-    )
+    found = load_file(runs_with_all_outputs.folder, "sections.nc")
+    places = make_cross_sections(setup_of(runs_with_all_outputs.config))
     assert found.step.values.tolist() == [*range(0, STEPS, 2), STEPS]
     truth = places.values(values_at_points(field_values(runs_with_all_outputs.each), places.points))["transport"]
     np.testing.assert_allclose(found.transport, truth[found.step.values], rtol=runs_with_all_outputs.tolerance["rtol"])
@@ -148,10 +141,8 @@ def test_largest_values_and_arrivals_are_those_of_all_steps(runs_with_all_output
 
 @pytest.mark.fault("harmonic constants are not those of the fields")
 def test_constants_of_tides_are_those_of_fields(runs_with_all_outputs):
-    series, found = (
-        harmonic_analysis(runs_with_all_outputs.config),
-        load_file(runs_with_all_outputs.folder, "harmonics.nc"),
-    )
+    series = harmonic_analysis(runs_with_all_outputs.config)
+    found = load_file(runs_with_all_outputs.folder, "harmonics.nc")
     steps, (tide,) = np.array(series.steps), series.constituents
     phase = 2 * np.pi * steps * runs_with_all_outputs.config.time.dt / tide.period + tide.phase
     basis = np.stack(

@@ -196,12 +196,8 @@ def test_run_does_not_continue_without_its_functions(run_with_function, tmp_path
     saved = swmodel.Simulation.resume(tmp_path / "saved.nc", longer)
     other.every("2 min", raise_sea_level)
     anew = swmodel.Simulation("jet", SMALL, restart=newest)  # its configuration contains no function
-    for go_on, given in (
-        (model.run, run_with_function),
-        (saved.advance, 1),
-        (other.advance, 1),
-        (anew.run, run_with_function),
-    ):
+    folder = run_with_function
+    for go_on, given in ((model.run, folder), (saved.advance, 1), (other.advance, 1), (anew.run, folder)):
         with pytest.raises(UsageError, match=r"raise_sea_level every 60.0 s"):
             go_on(given)
     assert read_status(run_with_function)["steps"] == 10

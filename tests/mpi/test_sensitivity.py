@@ -28,16 +28,8 @@ def contents(path):
 )
 def test_two_blocks_give_sensitivity_of_one(ranks, tmp_path, of, nproc, where):
     """For a section across both blocks and for a gauge; on ranks, and on devices of one process."""
-    line = [
-        "sensitivity",
-        "double_gyre",
-        *SIZE_OPTIONS,
-        *(f"--to={name}" for name in CONTROLS),
-        "--steps",
-        "30",
-        "--dtype",
-        "float64",
-    ]
+    options = *SIZE_OPTIONS, *(f"--to={name}" for name in CONTROLS), "--steps=30", "--dtype=float64"
+    line = ["sensitivity", "double_gyre", *options]
     line += ["--of", *of]
     run_on_ranks(ranks, 1, *line, "--output", tmp_path / "one")
     run_on_ranks(ranks, nproc, *line, *where, "--output", tmp_path / "two")

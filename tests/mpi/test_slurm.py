@@ -60,12 +60,8 @@ def fake_cluster(tmp_path):
 
 def start_job(cluster, **environ):
     """Start job 7, as Slurm does each time."""
-    slurm = {
-        "SLURM_JOB_ID": "7",
-        "SLURM_SUBMIT_DIR": str(cluster),
-        "SLURM_CPUS_PER_TASK": "1",
-        TAG_VARIABLE: str(cluster),
-    }
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "1"}
+    slurm |= dict.fromkeys(("SLURM_SUBMIT_DIR", TAG_VARIABLE), str(cluster))
     with (cluster / "log.txt").open("a") as log:
         return subprocess.Popen(
             ["bash", ROOT / "examples/slurm-resume.sh", *CASE],

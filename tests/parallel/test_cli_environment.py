@@ -9,6 +9,7 @@ from swmodel.parallel import environment
 from swmodel.parallel.environment import RankInfo
 
 #: Variables of srun: the second process on the second of two machines, with four on each.
+OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
 SRUN = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_STEP_TASKS_PER_NODE": "4(x2)", "SLURM_LOCALID": "1"}
 
 
@@ -29,10 +30,7 @@ def environ(monkeypatch):
         ({"PMI_RANK": "2", "PMI_SIZE": "6", "MPI_LOCALNRANKS": "3"}, RankInfo(2, 6, 3)),
         ({"SWMODEL_RANK": "1", "SWMODEL_SIZE": "2", "PMI_RANK": "0", "PMI_SIZE": "4"}, RankInfo(1, 2, 2, 1)),
         ({"PMI_RANK": "0", "PMI_SIZE": "1"}, None),  # one process, or srun around another launcher
-        (
-            {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
-            RankInfo(1, 4, 2),
-        ),
+        (OPEN_MPI, RankInfo(1, 4, 2)),
         (SRUN, RankInfo(5, 8, 4, 1)),
         (SRUN | {"PMI_RANK": "5", "PMI_SIZE": "8"}, RankInfo(5, 8, 4, 1)),  # srun --mpi=pmi2: local ranks from Slurm
         (  # mpiexec that srun has started on each node

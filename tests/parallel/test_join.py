@@ -35,15 +35,8 @@ def slurm_environment(rank, job):
 
 
 def test_processes_of_slurm_find_each_other_and_agree():
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-c", AGREEMENT_PROGRAM],
-            env=slurm_environment(rank, os.getpid()),
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
+    line, pipe = [sys.executable, "-c", AGREEMENT_PROGRAM], {"stdout": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen(line, env=slurm_environment(rank, os.getpid()), **pipe) for rank in range(2)]
     try:
         found = [json.loads(process.communicate(timeout=60)[0]) for process in both]
     finally:
@@ -66,11 +59,7 @@ def test_wrong_key_is_named_also_where_mpi_knows_no_others():
         (SLURM_VARIABLES, "", None),  # for JAX to find
         ({}, "aabb", "a:1"),  # from MPI
         ({}, "aaaa", "127.0.0.1:1"),
-        (
-            SLURM_VARIABLES | {"SLURM_STEP_NUM_TASKS": "2"},
-            "aabb",
-            "a:1",
-        ),  # under an mpiexec that srun has started on each node
+        (SLURM_VARIABLES | {"SLURM_STEP_NUM_TASKS": "2"}, "aabb", "a:1"),  # under an mpiexec that srun has started
     ],
 )
 def test_first_process_is_where_environment_or_mpi_says(monkeypatch, environ, hosts, address):

@@ -7,6 +7,7 @@ import pytest
 import xarray
 from support.command import invoke_swmodel
 from support.pages import page_content
+from support.random_case import section
 from support.small_run import make_run
 
 from swmodel.plotting import Overlays, PlotError, maps, maxima, plot_maxima, plot_sections, plot_stations, series, view
@@ -22,15 +23,9 @@ DRIFTERS = [[10e3, 20e3], [60e3, 22e3], [30e3, 35e3]]
 @pytest.fixture(scope="module")
 def run_with_series(tmp_path_factory):
     """A run with two gauges, a section, drifters and largest values."""
-    options = {
-        "output__stations": STATIONS,
-        "output__sections": ({"name": "cut", "start": (3e4, -1e3), "end": (3e4, 3.6e4)},),
-        "output__maxima": ("eta",),
-        "output__arrival": 6.0,
-        "output__drifters": DRIFTERS,
-        "output__drifters_every_steps": 1,
-    }
-    return make_run(tmp_path_factory.mktemp("places") / "run", **options)
+    options = {"stations": STATIONS, "sections": ({"name": "cut", "start": (3e4, -1e3), "end": (3e4, 3.6e4)},)}
+    options |= {"maxima": ("eta",), "arrival": 6.0, "drifters": DRIFTERS, "drifters_every_steps": 1}
+    return make_run(tmp_path_factory.mktemp("places") / "run", **section("output", **options))
 
 
 def titles_and_curves(figure):

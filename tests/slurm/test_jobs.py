@@ -166,17 +166,8 @@ def test_job_with_published_grid_completes(slurm_node, submit_folder):
 
 
 def test_srun_starts_run_on_devices_without_mpi(slurm_node, submit_folder):
-    job = SlurmJob(
-        slurm_node,
-        submit_folder,
-        "examples/slurm.sh",
-        *CASE,
-        "--transport",
-        "sharded",
-        "--steps",
-        "500",
-        SLURM_MPI_TYPE="none",
-    )
+    options = "--transport=sharded", "--steps=500"
+    job = SlurmJob(slurm_node, submit_folder, "examples/slurm.sh", *CASE, *options, SLURM_MPI_TYPE="none")
     assert job.wait_for_state("COMPLETED", "FAILED", seconds=90) == "COMPLETED", job.log
     status = read_status(job.run)
     assert (status["state"], status["transport"], status["nproc"]) == ("completed", "sharded", 2)

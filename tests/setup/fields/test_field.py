@@ -31,12 +31,8 @@ def labelled_array(values=VALUES, y=Y, x=X, dims=("y", "x"), **attributes):
 
 
 FIELD_VARIANTS = {
-    **{
-        "function": depth_function,
-        "array": VALUES,
-        "masked": np.ma.masked_array(VALUES, False),
-        "DataArray": labelled_array(),
-    },
+    **{"function": depth_function, "array": VALUES, "DataArray": labelled_array()},
+    "masked": np.ma.masked_array(VALUES, False),
     "from the north, exchanged": labelled_array(VALUES[::-1].T, Y[::-1], dims=("x", "y")),
     "exchanged, by its names": xr.DataArray(VALUES.T, dims=("x", "y")),
     "km": labelled_array(x=xr.DataArray(X / 1e3, dims="x", attrs={"units": "km"})),
@@ -178,10 +174,7 @@ def wind_records(first="2020-02-28", calendar=None, hours=HOURS, **attributes):
 RECORD_VARIANTS = {
     "dates of NumPy": (wind_records(units="Pa"), {}),
     "from the north, exchanged": (wind_records()[:, ::-1].transpose("x", "time", "y"), {}),
-    "dates of cftime": (
-        wind_records("2020-02-30", "360_day"),
-        {"time.start": "2020-02-30", "time.calendar": "360_day"},
-    ),
+    "cftime": (wind_records("2020-02-30", "360_day"), {"time.start": "2020-02-30", "time.calendar": "360_day"}),
     "numbers": (wind_records().assign_coords(time=("time", HOURS, {"units": "hours since 2020-02-28"})), {}),
 }
 

@@ -149,25 +149,16 @@ def test_complex_parts_of_a_tide_are_interpolated_not_phase_lags(tide_atlas_file
             np.testing.assert_allclose(found, of(tidal_wave(at.lon, at.lat)), atol=bound)
 
 
-LEVEL_VARIABLES, TRANSPORT_VARIABLES = (
-    {"boundary_tide_level": "amplitude,phase"},
-    {"boundary_tide_transport_x": "uRe,uIm"},
-)
-OPEN_BOUNDARY_OPTIONS = {
-    "grid.periodic_x": False,
-    "grid.east": 20.0,
-    "open_boundaries.sides": ["west"],
-    "physics.depth": 80.0,
-}
+LEVEL_VARIABLES = {"boundary_tide_level": "amplitude,phase"}
+TRANSPORT_VARIABLES = {"boundary_tide_transport_x": "uRe,uIm"}
+OPEN_BOUNDARY_OPTIONS = {"grid.periodic_x": False, "grid.east": 20.0, "physics.depth": 80.0}
+OPEN_BOUNDARY_OPTIONS |= {"open_boundaries.sides": ["west"]}
 
 
 def tidal_config(atlas, variables, **options):
     """A configuration with the tide M2 of a file, by the variables that give each array."""
-    found = (
-        BAND
-        | OPEN_BOUNDARY_OPTIONS
-        | {"time.dt": 100.0, "time.start": "2012-03-01", "open_boundaries.constituents": ["M2"]}
-    )
+    found = BAND | OPEN_BOUNDARY_OPTIONS | {"time.dt": 100.0, "time.start": "2012-03-01"}
+    found |= {"open_boundaries.constituents": ["M2"]}
     found["run.executor"] = "reference"
     found |= {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
     return load("rest", found | {key.replace("__", "."): value for key, value in options.items()}, environ={})
@@ -192,11 +183,7 @@ def test_missing_part_of_a_tide_is_remarked(tide_atlas_file):
         (LEVEL_VARIABLES, {}, "give input.boundary_tide_transport_x"),
         (TRANSPORT_VARIABLES, {}, "give input.boundary_tide_level"),
         (LEVEL_VARIABLES | TRANSPORT_VARIABLES, {"time__start": ""}, "start of the run"),
-        (
-            LEVEL_VARIABLES | TRANSPORT_VARIABLES,
-            {"open_boundaries__amplitude": [1.0]},
-            "open_boundaries.amplitude: has no effect for M2",
-        ),
+        (LEVEL_VARIABLES | TRANSPORT_VARIABLES, {"open_boundaries__amplitude": [1.0]}, "has no effect for M2"),
     ):
         (line,) = boundary_data.remarks(check_config(tidal_config(tide_atlas_file, given, **options)))
         assert words in line
@@ -325,10 +312,8 @@ def write_tpxo_atlas(tmp_path):
     "u of an atlas is read at the points of v, a constituent under another's name, zeros on land as tides"
 )
 def test_atlas_is_read_at_its_locations_and_by_names(write_tpxo_atlas):
-    grid, path = (
-        make_grid(west=20.0, south=34.0, north=None, nx=12, ny=12, dlon=0.5, dlat=0.5, periodic_x=False),
-        write_tpxo_atlas(),
-    )
+    grid = make_grid(west=20.0, south=34.0, north=None, nx=12, ny=12, dlon=0.5, dlat=0.5, periodic_x=False)
+    path = write_tpxo_atlas()
 
     def constants(path, axis, record=""):
         name = f"boundary_tide_transport_{'xy'['uv'.index(axis)]}"

@@ -48,10 +48,8 @@ def configuration(path, *names):
 
 
 def test_field_in_wrong_units_is_refused(write_netcdf_file):
-    names, values = (
-        {VARIABLES[name].units: name for name in INPUT_FIELDS if not index_of(name)}.values(),
-        np.ones((NY, NX)),
-    )
+    names = {VARIABLES[name].units: name for name in INPUT_FIELDS if not index_of(name)}.values()
+    values = np.ones((NY, NX))
     variables = {name: (values, {"units": VARIABLES[name].units}) for name in names}
     path = write_netcdf_file(**variables, other=(values, {"units": "kelvin"}))
     for name in names:
