@@ -66,9 +66,8 @@ def test_continued_minimisation_has_the_same_bits(cost_function, prepared_experi
 
     def run(start, outer, save=ignore_event):
         limits = Limits(max_outer=outer, max_inner=3)
-        return minimise(
-            cost_function.cost_and_gradient, cost_function.hessian, cost_function.dot, start, limits, report=save
-        )
+        functions = cost_function.cost_and_gradient, cost_function.hessian, cost_function.dot
+        return minimise(*functions, start, limits, report=save)
 
     def save(event):
         if event.inner_iterations and event.step_fraction > 0:
@@ -78,16 +77,13 @@ def test_continued_minimisation_has_the_same_bits(cost_function, prepared_experi
 
     whole = run(MinimiserState(cost_function.zero_vector()), 2)
     run(MinimiserState(cost_function.zero_vector()), 1, save)
-    longer = weather_twin(**{"assimilation.outer": 7})
-    start, history = assimilate.from_checkpoint(
-        *checkpoint.load(tmp_path, longer, cost_function.observations, transport)
-    )
+    longer, others = weather_twin(**{"assimilation.outer": 7}), weather_twin(**{"assimilation.sigma_eta": 3.0})
+    kept = checkpoint.load(tmp_path, longer, cost_function.observations, transport)
+    start, history = assimilate.from_checkpoint(*kept)
     assert (saved, history) == ([1], [{"cost": 1.0}])
     jax.tree.map(np.testing.assert_array_equal, run(start, 2).state.w, whole.state.w)
     with pytest.raises(UsageError, match=r"assimilation.sigma_eta"):
-        checkpoint.load(
-            tmp_path, weather_twin(**{"assimilation.sigma_eta": 3.0}), cost_function.observations, transport
-        )
+        checkpoint.load(tmp_path, others, cost_function.observations, transport)
     with pytest.raises(UsageError, match="observations differ"):
         checkpoint.load(tmp_path, weather_twin(), cost_function.observations.select(slice(5)), transport)
     with pytest.raises(UsageError, match=r"(?s)twin.h5 .*case.lead"):
@@ -142,14 +138,11 @@ def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_fu
 
     _, back = jax.vjp(inputs.operator.collect, problem.series(x))
     unit = np.eye(observations.size)
-    rows = np.stack(
-        [flatten(cost_function.background_transpose(problem.adjoint(x, back(one)[0]))) for one in unit]
-    )  # H M L
+    columns = (cost_function.background_transpose(problem.adjoint(x, back(one)[0])) for one in unit)
+    rows = np.stack([*map(flatten, columns)])  # H M L
     covariance = rows @ rows.T + np.diag(observations.error**2)
-    both = [
-        forecast.value_and_gradient(extend_corrections(at, forecast.domain.setup), last_value)[1]
-        for at in (inputs.first_guess, x)
-    ]
+    extended = (extend_corrections(at, forecast.domain.setup) for at in (inputs.first_guess, x))
+    both = [forecast.value_and_gradient(at, last_value)[1] for at in extended]
     slope = {name: 0.5 * (both[0][name] + both[1][name])[: len(x[name])] for name in x}  # without later records
     expected = np.linalg.solve(covariance, rows @ flatten(cost_function.background_transpose(slope)))
     np.testing.assert_allclose(found.sensitivity, expected, rtol=0, atol=1e-8 * np.abs(expected).max())

@@ -144,9 +144,8 @@ def test_current_towards_coast_ends_before_it(dtype):
     u, v = np.full((NY, NX), 250.0), np.full((NY, NX), 3.0)
     v[-1] = 0.0
     u, v = (a * water * np.roll(water, -1, axis) for a, axis in ((u, 1), (v, 0)))
-    _, floats, _ = drifters_after(
-        u, v, 200, (DRIFTERS_EVERYWHERE,), fields_at_rest() | {"mask": water}, run__dtype=dtype
-    )
+    fields = fields_at_rest() | {"mask": water}
+    _, floats, _ = drifters_after(u, v, 200, (DRIFTERS_EVERYWHERE,), fields, run__dtype=dtype)
     cells = floats.restart_fields()
     assert (water[cells[ROW], cells[COLUMN]] > 0).all()
     assert (cells[COLUMN] >= 4).all()

@@ -105,11 +105,8 @@ def test_unusable_field_is_reported_with_its_place(monkeypatch):
         case = class_with_fields(Jet, **{field: one_cell_field(7, 3, value, otherwise)})
         (line,) = problems({}, case)
         assert line.endswith(f"{words} at row 7, column 3")
-        check_config(
-            load(
-                class_with_fields(case, mask=one_cell_field(7, 3, 0.0, 1.0)), {**SMALL, "run.executor": "reference"}, {}
-            )
-        )
+        on_land = class_with_fields(case, mask=one_cell_field(7, 3, 0.0, 1.0))
+        check_config(load(on_land, {**SMALL, "run.executor": "reference"}, {}))
 
 
 def test_closed_faces_need_no_velocity_and_domain_needs_water():
@@ -127,10 +124,7 @@ def test_closed_faces_need_no_velocity_and_domain_needs_water():
 
 def test_fields_are_checked_in_bands_of_rows():
     shapes = []
-    case = class_with_fields(
-        Jet,
-        wind_x=lambda config, at: shapes.append(at.i.size * at.j.size) or at.x * at.y,
-    )
+    case = class_with_fields(Jet, wind_x=lambda config, at: shapes.append(at.i.size * at.j.size) or at.x * at.y)
     survey(setup_of(load(case, {"grid.nx": 1000, "grid.ny": 1000}, {})))
     assert sum(shapes) == 10**6
     assert max(shapes) <= 2**17

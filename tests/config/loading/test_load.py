@@ -71,10 +71,9 @@ def test_overrides_are_toml_or_bare_words(text, value):
 )
 def test_later_of_two_alternatives_removes_the_other(write_file, section, first, low, second, high):
     for one, value, other, later in ((first, low, second, high), (second, high, first, low)):
-        config = getattr(
-            load(write_file(f"[{section}]\n{one} = {value}\n"), {f"{section}.{other}": later}, {}), section
-        )
-        assert (getattr(config, other), getattr(config, one)) == (later, None)
+        config = load(write_file(f"[{section}]\n{one} = {value}\n"), {f"{section}.{other}": later}, {})
+        options = getattr(config, section)
+        assert (getattr(options, other), getattr(options, one)) == (later, None)
 
 
 def test_cell_size_follows_from_domain_length_and_number(write_file):

@@ -64,10 +64,8 @@ def test_between_two_records_values_are_linear(write_stress_file):
         np.testing.assert_allclose(wind_at(configuration(path), step, stage), expected, rtol=0, atol=1e-13)
     config = configuration(write_stress_file(hours=[0.0, 0.9, 18.0]))  # 10.8 steps
     for step, number, end in (0, 0, 11), (10, 0, 11), (11, 1, 216), (215, 1, 216):
-        assert (
-            source_of(config, "wind_x").record_at(step)[0],
-            VaryingCoefficients(config, ["wind_x"]).valid_until(step),
-        ) == (number, end)
+        assert source_of(config, "wind_x").record_at(step)[0] == number
+        assert VaryingCoefficients(config, ["wind_x"]).valid_until(step) == end
     np.testing.assert_array_equal(wind_at(config, 10, 1.0), VALUES[1])
 
 
