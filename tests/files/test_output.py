@@ -5,7 +5,6 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib.quiver import Quiver
 from support.cf_checker import assert_satisfies_cf
 from support.field_cases import case_with_fields
 from support.marks import night_params
@@ -17,9 +16,6 @@ from swmodel.gradients.quantities import parse_quantity
 from swmodel.ocean.coordinates import metrics
 from swmodel.ocean.diagnostics import DIAGNOSTICS
 from swmodel.ocean.table import VARIABLES
-from swmodel.plotting.dataset import open_data
-from swmodel.plotting.maps import draw_fields
-from swmodel.plotting.overlays import Overlays
 from swmodel.setup.positions.cross_sections import straight_section
 from swmodel.setup.positions.gauges import station
 
@@ -72,9 +68,8 @@ def test_fields_means_and_times_are_read_as_written(data):
         assert data[name].attrs["cell_methods"] == ("time: mean" if mean else "time: point")
         for record, step in enumerate(STEPS):
             missing = dry[location] | (mean and step == 0)
-            np.testing.assert_array_equal(
-                data[name][record], np.where(missing, np.nan, random_field(CONFIG, name, step))
-            )
+            expected = np.where(missing, np.nan, random_field(CONFIG, name, step))
+            np.testing.assert_array_equal(data[name][record], expected)
     axes = {name: set(found) for name, found in data.cf.axes.items()}
     assert axes == {"X": {"x_c", "x_f"}, "Y": {"y_c", "y_f"}, "T": {"time"}}
 
@@ -161,15 +156,6 @@ def test_divergence_by_xgcm_conserves_mass(sphere):
     up = grid.diff(v * grid.interp(h, "Y", padding="fill") * data.dx_f, "Y")
     content = (-(across + up) / data.cell_area).isel(time=1).where(data.mask == 1)
     assert abs(float((content * data.cell_area).sum())) < 1e-9 * float((abs(content) * data.cell_area).sum())
-
-
-@pytest.mark.slow
-def test_arrows_of_a_picture_point_as_the_current_goes(sphere):
-    """Though a degree of longitude is shorter than one of latitude."""
-    with open_data(sphere) as data:
-        figure = draw_fields(data, ["eta"], overlays=Overlays(arrows=True))
-    (arrows,) = (each for axes in figure.axes for each in axes.collections if isinstance(each, Quiver))
-    assert (arrows.angles, figure.axes[0].get_xlim()) == ("uv", (20.0, 380.0))
 
 
 def test_stations_and_sections_are_in_degrees_and_metres():

@@ -32,7 +32,7 @@ OUTPUT_INTERVAL_STEPS, INTERRUPTION_STEPS = 7, (13, 17)
 FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q", "kinetic_energy", "okubo_weiss")
 MEANS = ("eta", "speed")
 #: Executors and their weather; xla is compared at night.
-VARIANTS = [("reference", "formula"), ("native", "recorded"), *night_params(("xla", "recorded"))]
+VARIANTS = [("reference", "formula"), ("native", "recorded"), *night_params((("xla", "recorded"),))]
 
 
 def load_file(folder, name):

@@ -140,9 +140,10 @@ def test_blowup_of_member_on_one_rank_ends_all(ranks, tmp_path):
     assert np.isclose(read_variables(tmp_path / "blowup.nc")["h"][-1, row, column], float(found[1]), rtol=1e-5)
 
 
-SETTINGS = ("grid.nx=13", "grid.ny=11", "grid.dx=100e3", "grid.dy=200e3", "physics.viscosity=1e4")
-SIZE_OPTIONS = [word for setting in SETTINGS for word in ("-s", setting)]
-SIZE_OPTIONS += ["-s", 'output.sections=[{name="slant", start=[3e5, 4e5], end=[10e5, 18e5]}]']
+#: Options of a small basin with a section.
+BASIN_OPTIONS = ["-s", "grid.nx=13", "-s", "grid.ny=11", "-s", "grid.dx=100e3", "-s", "grid.dy=200e3"]
+BASIN_OPTIONS += ["-s", 'output.sections=[{name="slant", start=[3e5, 4e5], end=[10e5, 18e5]}]']
+BASIN_OPTIONS += ["-s", "physics.viscosity=1e4", "--steps=30", "--dtype=float64"]
 CONTROLS = ("eta", "u", "v", "depth", "wind_x", "linear_drag", "viscosity")
 
 
@@ -162,9 +163,7 @@ def contents(path):
 )
 def test_two_blocks_give_sensitivity_of_one(ranks, tmp_path, of, nproc, where):
     """For a section across both blocks and for a gauge; on ranks, and on devices of one process."""
-    options = *SIZE_OPTIONS, *(f"--to={name}" for name in CONTROLS), "--steps=30", "--dtype=float64"
-    line = ["sensitivity", "double_gyre", *options]
-    line += ["--of", *of]
+    line = ["sensitivity", "double_gyre", *BASIN_OPTIONS, *(f"--to={name}" for name in CONTROLS), "--of", *of]
     run_on_ranks(ranks, 1, *line, "--output", tmp_path / "one")
     run_on_ranks(ranks, nproc, *line, *where, "--output", tmp_path / "two")
     one, two = (contents(tmp_path / name / "sensitivity.nc") for name in ("one", "two"))

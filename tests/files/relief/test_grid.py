@@ -170,11 +170,8 @@ def test_grid_and_its_picture_are_replaced_only_by_force(tmp_path):
 def test_missing_folder_and_foreign_file_are_refused(tmp_path):
     netCDF4.Dataset(tmp_path / "other.nc", "w").close()
     before = (tmp_path / "other.nc").read_bytes()
-    for path, words in (
-        (tmp_path / "none" / "sea.nc", f"no such folder: {tmp_path}/none"),
-        (tmp_path / "other.nc", "other.nc"),
-    ):
-        code, told = invoke_refused_grid(path, *COARSE)
+    for name, words in (("none/sea.nc", f"no such folder: {tmp_path}/none"), ("other.nc", "other.nc")):
+        code, told = invoke_refused_grid(tmp_path / name, *COARSE)
         assert (code, words in told) == (5, True)
     assert (tmp_path / "other.nc").read_bytes() == before
 

@@ -26,9 +26,8 @@ def test_all_but_the_largest_sea_is_closed():
     basin, closed = close_seas_and_bays(LAKES, is_periodic=False)
     assert basin.sum() == 4
     assert (*closed[0][:2], closed[0].column) == ("cut-off sea", 2, 9)
-    kept, closed = close_seas_and_bays(
-        mask_from_rows("~~~~....", "~~~~.~~.", "~~~~.~~."), is_periodic=False, cells_to_keep=[(1, 5)]
-    )
+    two_seas = mask_from_rows("~~~~....", "~~~~.~~.", "~~~~.~~.")
+    kept, closed = close_seas_and_bays(two_seas, is_periodic=False, cells_to_keep=[(1, 5)])
     assert (kept.sum(), closed) == (16, [])
 
 
