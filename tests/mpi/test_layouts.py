@@ -22,7 +22,7 @@ from support.layouts import with_layout
 from support.marks import night_params
 from support.network import initial_parameters, stress
 from support.quick_compilation import compile_quickly
-from support.random_case import TIDE, configuration, random_fields
+from support.random_case import TIDE, configuration, random_fields, section
 from support.rank_client import REPRODUCIBLE_ENVIRONMENT
 from support.spectral_case import field_digest, spectral_bits
 from support.stepping import update_params

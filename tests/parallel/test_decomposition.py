@@ -27,18 +27,6 @@ def test_spans_cover_the_axis_and_differ_by_at_most_one(size, parts):
     assert max(s.length for s in spans) - min(s.length for s in spans) <= 1
 
 
-@pytest.mark.parametrize("layout", [(1, 1), (2, 3), (4, 1)])
-@pytest.mark.parametrize("axis", [0, 1])
-def test_neighbours_are_listed_in_order(layout, axis):
-    everyone = blocks_of_layout(layout, 9, 11, members=2, n_member_groups=2)
-    for here in everyone:
-        ring = here.ranks_along(axis)
-        assert ring[here.block_index[axis]] == here.rank
-        assert [everyone[rank].block_index[axis] for rank in ring] == list(range(layout[axis]))
-        assert [everyone[rank].neighbour(axis, 1) for rank in ring] == [*ring[1:], ring[0]]
-        assert [everyone[rank].neighbour(axis, -1) for rank in ring] == [ring[-1], *ring[:-1]]
-
-
 @pytest.mark.parametrize(("layout", "members", "shares"), [((1, 1), 5, 2), ((1, 1), 3, 3), ((2, 1), 5, 2)])
 def test_every_row_of_every_member_is_on_one_rank(layout, members, shares):
     everyone = blocks_of_layout(layout, 6, 4, members, shares)

@@ -72,12 +72,9 @@ def test_transforms_agree_with_scipy_and_are_inverted(size, dtype):
         truth = coefficients_by_scipy(field, *pair)
         assert numbers.dtype == truth.dtype
         assert numbers.shape[1:] == Fourier(serial_transport(*size), *pair).spectral_shape
-        np.testing.assert_allclose(
-            numbers, truth, rtol=0, atol=MAX_ROUNDING_ERROR[dtype] * np.abs(truth).max(), err_msg=str(pair)
-        )
-        np.testing.assert_allclose(
-            back, zero_on_walls(field, *pair), rtol=0, atol=4 * MAX_ROUNDING_ERROR[dtype], err_msg=str(pair)
-        )
+        error = MAX_ROUNDING_ERROR[dtype]
+        np.testing.assert_allclose(numbers, truth, rtol=0, atol=error * np.abs(truth).max(), err_msg=str(pair))
+        np.testing.assert_allclose(back, zero_on_walls(field, *pair), rtol=0, atol=4 * error, err_msg=str(pair))
 
 
 @pytest.mark.promise("transforms of blocks equal those of one process")

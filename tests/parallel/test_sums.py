@@ -1,6 +1,5 @@
 """Global sums have the same bits however the domain is divided: numbers of any size and sign, in any order."""
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -39,11 +38,8 @@ def test_any_order_and_splitting_gives_same_bits(numbers, data):
     bound = float(np.abs(numbers).max(initial=0.0))
     order = data.draw(st.permutations(range(len(numbers))))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(numbers)), max_size=6)))
-    parts = np.split(numbers[order] if len(numbers) else numbers, cuts)
+    parts = [*np.split(numbers[order] if len(numbers) else numbers, cuts), np.array([])]
     assert float_bits(fixed_point_sum(parts, bound)) == float_bits(fixed_point_sum([numbers], bound))
-    assert float_bits(fixed_point_sum(itertools.chain(parts, [np.array([])]), bound)) == float_bits(
-        fixed_point_sum([numbers], bound)
-    )
 
 
 def exact_sum(numbers):

@@ -1,6 +1,5 @@
 """Ctrl-C outside of a run, and standard streams that nobody reads, that are full or closed."""
 
-import contextlib
 import io
 import os
 import signal
@@ -52,28 +51,20 @@ def test_ignored_interrupt_stays_ignored(tmp_path):
 RUN = ["run", "jet", *SMALL_OPTIONS, "--steps", "3", "--executor", "reference", "--output", "run"]
 
 
-def unread_pipe() -> int:
+def unread_pipe():
     ours, theirs = os.pipe()
     os.close(ours)
-    return theirs
+    return open(theirs, "wb")
 
 
-def full_disk() -> int:
-    return os.open("/dev/full", os.O_WRONLY)
-
-
-@contextlib.contextmanager
-def opened_descriptor(make):
-    """A context with the descriptor from `make()`, which is closed at its end."""
-    descriptor = make()
-    yield descriptor
-    os.close(descriptor)
+def full_disk():
+    return open("/dev/full", "wb")
 
 
 @pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
 @pytest.mark.parametrize("make", [unread_pipe, full_disk])
 def test_run_completes_when_its_output_is_closed_or_full(tmp_path, make):
-    with opened_descriptor(make) as gone:
+    with make() as gone:
         assert run_swmodel(tmp_path, *RUN, stdout=gone, stderr=gone).returncode == 0
     assert (read_status(tmp_path / "run")["state"], read_status(tmp_path / "run")["steps"]) == ("completed", 3)
 
@@ -87,14 +78,14 @@ def test_run_without_any_stream_completes(tmp_path):
 
 @pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
 def test_program_ends_silently_if_reader_has_gone(tmp_path):
-    with opened_descriptor(unread_pipe) as gone:
+    with unread_pipe() as gone:
         done = run_swmodel(tmp_path, "cases", stdout=gone)
     assert (done.returncode, done.stderr) == (141, "")
 
 
 @pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
 def test_result_that_cannot_be_written_is_an_error(tmp_path):
-    with opened_descriptor(full_disk) as gone:
+    with full_disk() as gone:
         done = run_swmodel(tmp_path, "init", "jet", stdout=gone)
     assert (done.returncode, "standard output" in done.stderr) == (5, True)
 
