@@ -18,11 +18,6 @@ from swmodel.config.options.model import Config
 from tools.notebooks import execute_notebook
 from tools.page import PAGES, ROOT, RUN_LANGUAGES, read_blocks
 
-#: `swmodel COMMAND` and the words after it, in code blocks, tables and text.
-COMMAND = re.compile(r"\bswmodel ([a-z][a-z-]*)((?:\\\n|[^\n|`#&>\"])*)")
-OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
-SETTING = re.compile(r"(?:-s|--set) '?([a-z_]+)\.([a-z_0-9]+)[.=]")
-
 #: Programs that check the results of a page, with the variables of its blocks.
 CHECKS = {
     "README": "assert eta.shape == (45, 90) and simulation.step == 100",
@@ -48,42 +43,17 @@ SHORT = {"assimilation", "bmi", "cluster", "drying", "python"}
 RUNNING = {page.stem: page for page in PAGES if read_blocks(page, *RUN_LANGUAGES)}
 
 
-@pytest.mark.parametrize(
-    "page", [*night_params(*sorted(SHORT)), *night_params(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)]
-)
+LONG = night_params(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)
+
+
+@pytest.mark.parametrize("page", [*night_params(*sorted(SHORT)), *LONG])
 def test_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
     words = [sys.executable, ROOT / "tools" / "page.py", RUNNING[page], CHECKS.get(page, "")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_option_and_key_on_a_page_exists(page, tmp_path):
-    """And every block of TOML is a configuration, apart from files of the reader that do not exist."""
-    text = page.read_text(encoding="utf-8")
-    for name, words in COMMAND.findall(text):
-        assert not {*OPTION.findall(words)} - options_of(main.commands.get(name)), name
-    for section, key in SETTING.findall(text):
-        assert section in ("case", "section") or key in type(getattr(Config(), section)).model_fields, (section, key)
-    problems = []
-    for block in read_blocks(page, "toml"):
-        (tmp_path / "my.toml").write_text(block.text)
-        try:
-            swmodel.load(tmp_path / "my.toml", environ={})
-        except swmodel.ConfigError as error:
-            problems += error.problems
-    assert all(re.search(r"there is no (such )?file", each) for each in problems), problems
-
-
-def options_of(command):
-    """The options of a command and of its subcommands."""
-    commands = [command, *getattr(command, "commands", {}).values()] if command else []
-    return {"-h", "--help"}.union(*(option.opts for each in commands for option in each.params))
-
-
-ENVIRON = QUICK_ENVIRONMENT | {
-    "MPLBACKEND": "module://matplotlib_inline.backend_inline"
-}  # as a kernel sets it when it starts
+ENVIRON = QUICK_ENVIRONMENT | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as a kernel sets it
 SHORTEST_NOTEBOOK = "first_run"
 OTHER_NOTEBOOKS = sorted({path.stem for path in (ROOT / "examples").glob("*.ipynb")} - {SHORTEST_NOTEBOOK})
 

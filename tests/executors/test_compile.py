@@ -243,9 +243,8 @@ def test_many_processes_compile_once(empty_cache, counting_compiler):
 @pytest.mark.night
 def test_compilation_continues_after_a_killed_process(empty_cache, request_of_jet):
     lock = steps.cache_folder() / request_of_jet.library_name(steps.instructions()).replace(".so", ".lock")
-    program = (
-        f"import fcntl, time; file = open({str(lock)!r}, 'a'); fcntl.flock(file, 2); print(flush=True); time.sleep(600)"
-    )
+    program = f"import fcntl, time; file = open({str(lock)!r}, 'a'); fcntl.flock(file, 2); print(flush=True)"
+    program += "; time.sleep(600)"
     first = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     first.stdout.readline()
     threading.Timer(0.3, first.kill).start()

@@ -95,12 +95,11 @@ def test_kernels_of_the_benchmark_fit_into_the_registers(options):
 ARCHITECTURES = "sm_70", "sm_80", "sm_90"
 DEFAULT_BUILDS = list(zip(ROWS, ARCHITECTURES, strict=False))
 OTHER_BUILDS = [(row, each) for row in ROWS for each in ARCHITECTURES if (row, each) not in DEFAULT_BUILDS]
+OTHER_BUILDS = night_params(*OTHER_BUILDS, mark=pytest.mark.release)
 
 
 @pytest.mark.parametrize("derivative", [(), ("adjoint",)], ids=["forward", "adjoint"])
-@pytest.mark.parametrize(
-    ("row", "architecture"), [*DEFAULT_BUILDS, *night_params(*OTHER_BUILDS, mark=pytest.mark.release)]
-)
+@pytest.mark.parametrize(("row", "architecture"), [*DEFAULT_BUILDS, *OTHER_BUILDS])
 def test_kernels_of_all_options_fit_into_the_registers(row, architecture, derivative, monkeypatch):
     """A pass is split if a single kernel for it does not fit."""
     spills, compiled = [], library.compile_text

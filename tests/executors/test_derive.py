@@ -37,10 +37,9 @@ class TorusStep:
     """The step of a scheme on a doubly periodic sea, differentiated with respect to its state and `steady` fields."""
 
     def __init__(self, scheme, method):
-        coefficients, fields = (
-            [row.name for name in scheme.term_names for row in getattr(terms.TERMS[name], kind)]
-            for kind in ("coefficients", "fields")
-        )
+        used = [terms.TERMS[name] for name in scheme.term_names]
+        coefficients = [row.name for term in used for row in term.coefficients]
+        fields = [row.name for term in used for row in term.fields]
         self.steady = ["gravity", "depth", *coefficients]
         names = ["gravity", "density", "f", "depth", *coefficients, *fields]
         kinds = {name: "static" if name in self.steady else "number" for name in names}
@@ -119,9 +118,8 @@ def test_folding_of_zeros_and_ones_keeps_values(op):
         graph = Graph(np.dtype(float))
         args = [Ref(graph.leaf("field" if each == "x" else "number", each)) for each in operands]
         node = graph.node(op, tuple(args), Coefficient(3.0) if op == "axpy" else None, False, False)
-        ours, plain = (
-            evaluate({"y": ref}, {"x": x}, {}, np)["y"] for ref in (fold_constants(graph, node, args), Ref(node))
-        )
+        both = fold_constants(graph, node, args), Ref(node)
+        ours, plain = (evaluate({"y": ref}, {"x": x}, {}, np)["y"] for ref in both)
         np.testing.assert_array_equal(np.broadcast_to(ours, x.shape), np.broadcast_to(plain, x.shape), str(operands))
 
 

@@ -87,17 +87,6 @@ def test_animation_has_all_records(run, monkeypatch):
     assert plotting.animate(run, "eta") == run / "output-eta.gif"
 
 
-def test_arrows_are_where_there_is_a_current():
-    size = {"grid.nx": 20, "grid.ny": 16, "run.executor": "reference"}
-    model = Simulation("rest", size, fields={"u": lambda at: np.where(at.i < 10, 1e-3, 0.5)})
-    figure, land = model.plot("depth", arrows=True), model.dataset("mask").mask.values == 0
-    (quiver,) = (each for each in figure.axes[0].collections if isinstance(each, Quiver))
-    x, y = (quiver.XY // 10).astype(int).T
-    apart = x != 10  # there the current is the mean of both values
-    assert land.any()
-    np.testing.assert_array_equal(~quiver.Umask[apart], ((x > 10) & ~land[y, x])[apart])
-
-
 def test_contours_are_where_the_field_has_their_values(data):
     lines = maps.draw_fields(data, ["v"], overlays=Overlays(contours="eta")).axes[0].collections[-1]
     eta = derived.read_displayed_field(data, "eta", -1)
