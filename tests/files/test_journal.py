@@ -13,7 +13,7 @@ from support.journal_states import (
     TRIALS,
     InterceptedOs,
     open_kind,
-    steps_in,
+    steps_in_intact,
     write,
     write_through_states,
 )
@@ -42,10 +42,10 @@ def records_after_reopening(kind, path, found):
         copy = shutil.copytree(path.parent, path.parent / "copy")
         assert recover(copy / path.name)
         assert [file.name for file in copy.iterdir()] == [path.name]
-        steps = steps_in(copy / path.name)
+        steps = steps_in_intact(copy / path.name)
         with open_kind(kind, path, keep=(lambda step: True) if steps else None) as file:
             write(file, 9)
-        assert steps_in(path) == (*steps, 9)
+        assert steps_in_intact(path) == (*steps, 9)
         found[contents] = steps
     return found[contents]
 
@@ -121,7 +121,7 @@ def test_record_begun_before_an_error_is_not_in_the_file(tmp_path):
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert steps_in(path) == (0,)
+    assert steps_in_intact(path) == (0,)
 
 
 def test_file_being_written_is_not_repaired_or_continued(tmp_path):
@@ -138,7 +138,7 @@ def test_file_being_written_is_not_repaired_or_continued(tmp_path):
             open_kind("diagnostics", path, keep=lambda step: True)
         assert (path.read_bytes(), journal.journal_path(path).read_bytes()) == before
     assert recover(path)
-    assert steps_in(path) == (0,)
+    assert steps_in_intact(path) == (0,)
 
 
 def test_file_reads_as_it_was_written_at_any_place(tmp_path):

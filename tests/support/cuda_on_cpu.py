@@ -52,13 +52,11 @@ def register_foreign_call() -> None:
 @lru_cache(maxsize=8)
 def load_kernels(request, max_values=None) -> library.LoadedKernels:
     """As `library.load`, for the CPU; kernels compute at most `max_values` values per cell."""
-    made = kernels.write_kernels(
-        request.step_code, request.dtype, 1 if max_values else kernels.CELLS_PER_THREAD, max_values
-    )
+    rows = 1 if max_values else kernels.CELLS_PER_THREAD
+    made = kernels.write_kernels(request.step_code, request.dtype, rows, max_values)
     words = "".join((CUDA_SOURCES / name).read_text() for name in ("device_functions.h", "job.h"))
-    loaded = ctypes.CDLL(
-        str(build_library(f"// {hashlib.sha256(words.encode()).hexdigest()}\n{made.source}", f"-I{CUDA_SOURCES}"))
-    )
+    source = f"// {hashlib.sha256(words.encode()).hexdigest()}\n{made.source}"
+    loaded = ctypes.CDLL(str(build_library(source, f"-I{CUDA_SOURCES}")))
     return library.LoadedKernels(loaded._handle, made)
 
 

@@ -50,10 +50,9 @@ def forward_and_backward(transport, pairs, field):
 def transforms_of_blocks(transport, whole, pairs):
     """Coefficients and inverse transforms as NumPy arrays, for each pair of kinds and each block of the process."""
     found = transport.jit(partial(forward_and_backward, transport, pairs))(scatter(transport, whole))
-    return [
-        list(zip(Fourier(transport, *pair).get_blocks(coefficients), transport.get_blocks(back), strict=True))
-        for pair, (coefficients, back) in zip(pairs, found, strict=True)
-    ]
+    spectral = (Fourier(transport, *pair).get_blocks(each) for pair, (each, _) in zip(pairs, found, strict=True))
+    fields = (transport.get_blocks(back) for _, back in found)
+    return [list(zip(*both, strict=True)) for both in zip(spectral, fields, strict=True)]
 
 
 @lru_cache
@@ -66,9 +65,8 @@ def pairs_with_other_bits(transport, dtype, pairs):
     """The pairs of kinds whose bits differ, on any process, from those on one process."""
     ny, nx = transport.block.y.axis_size, transport.block.x.axis_size
     mine, others = transforms_of_blocks(transport, random_arrays(ny, nx, dtype), pairs), []
-    for pair, blocks, (coefficients, back) in zip(
-        pairs, mine, transforms_on_one_process(ny, nx, dtype, pairs), strict=True
-    ):
+    alone = transforms_on_one_process(ny, nx, dtype, pairs)
+    for pair, blocks, (coefficients, back) in zip(pairs, mine, alone, strict=True):
         same = True
         for part, columns, found in zip(transport.blocks, Fourier(transport, *pair).kx_ranges, blocks, strict=True):
             truth = coefficients[..., columns.start : columns.stop], back[..., *block_slices(part)]
@@ -115,11 +113,9 @@ def derivatives_on_one_process(pairs, cells):
 
 def error_of_derivatives(transport, pairs=PERIODIC_AND_WALLS):
     """Largest difference of derivatives from those on one process, relative to the largest value of each."""
-    cells = transport.block.y.axis_size, transport.block.x.axis_size
-    worst = 0.0
-    for blocks, truth in zip(
-        derivatives_of_blocks(transport, pairs, cells), derivatives_on_one_process(pairs, cells), strict=True
-    ):
+    cells, worst = (transport.block.y.axis_size, transport.block.x.axis_size), 0.0
+    mine, alone = derivatives_of_blocks(transport, pairs, cells), derivatives_on_one_process(pairs, cells)
+    for blocks, truth in zip(mine, alone, strict=True):
         for part, found in zip(transport.blocks, blocks, strict=True):
             worst = max(worst, np.abs(found - truth[block_slices(part)]).max() / np.abs(truth).max())
     return float(transport.reduce(np.asarray(worst), "max"))
