@@ -81,10 +81,9 @@ def imported_modules(name: str) -> set[str]:
 
 
 def test_imports_go_to_lower_layers_without_cycles():
-    level = {
-        name: next(LEVEL_OF_ROOM[prefix] for prefix in enclosing_packages(name) if prefix in LEVEL_OF_ROOM)
-        for name in imports_of_modules()
-    }
+    level = {}
+    for name in imports_of_modules():
+        level[name] = next(LEVEL_OF_ROOM[each] for each in enclosing_packages(name) if each in LEVEL_OF_ROOM)
     pairs = [(name, other) for name in imports_of_modules() for other in imported_modules(name)]
     assert [(name, other) for name, other in pairs if level[other] > level[name]] == []
     graphlib.TopologicalSorter({name: imported_modules(name) for name in imports_of_modules()}).prepare()
@@ -99,9 +98,8 @@ def test_dynamics_import_no_configuration():
 
 def test_libraries_are_imported_by_few_modules():
     for library, doors in IMPORTERS_OF_LIBRARY.items():
-        users = {
-            name for name, used in imports_of_modules().items() if any(full.split(".")[0] == library for full in used)
-        }
+        modules = imports_of_modules().items()
+        users = {name for name, used in modules if library in {full.split(".")[0] for full in used}}
         assert [name for name in users if not set(enclosing_packages(name)) & set(doors.split())] == [], library
 
 

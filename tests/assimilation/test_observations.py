@@ -109,9 +109,8 @@ def test_rows_without_a_value_are_left_out_and_units_converted(tmp_path, config)
         np.testing.assert_allclose(found.time, TIMES[COMPLETE_ROWS], rtol=0, atol=1e-3)
         assert 0 <= found.time.min() <= found.time.max() <= STEPS * DT
     for platform in (np.arange(N), np.array([list(f"{k:<2}") for k in range(N)], "S1")):
-        found = read_observations(
-            write_file(tmp_path / "obs.nc", VALID_VARIABLES | {"platform": (platform, {})}), config
-        )
+        path = write_file(tmp_path / "obs.nc", VALID_VARIABLES | {"platform": (platform, {})})
+        found = read_observations(path, config)
         assert list(found.platform) == [str(row) for row in COMPLETE_ROWS]
 
 
@@ -156,9 +155,7 @@ WRONG_VARIABLES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("change", "words"), WRONG_VARIABLES, ids=lambda value: value if isinstance(value, str) else ""
-)
+@pytest.mark.parametrize(("change", "words"), WRONG_VARIABLES, ids=lambda each: each if type(each) is str else "")
 def test_unusable_observations_are_counted_and_the_first_named(tmp_path, config, change, words):
     (message,) = problems_of_file(write_file(tmp_path / "obs.nc", VALID_VARIABLES | change), config)
     assert [part for part in words.split("; ") if part not in message] == []

@@ -82,9 +82,8 @@ def linear_fields(config):
 def test_linear_fields_are_interpolated_exactly(origin):
     config = make_config(grid__origin=origin)
     at = random_observations(config, 200, margin=1.0)
-    expected = np.array(
-        [linear_field(OBSERVED_QUANTITIES[q], x, y) for q, x, y in zip(at.quantity, at.x, at.y, strict=True)]
-    )
+    places = zip(at.quantity, at.x, at.y, strict=True)
+    expected = np.array([linear_field(OBSERVED_QUANTITIES[q], x, y) for q, x, y in places])
     np.testing.assert_allclose(observed_values(at, config, linear_fields(config)), expected, rtol=0, atol=1e-13)
 
 

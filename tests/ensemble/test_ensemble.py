@@ -116,10 +116,9 @@ def test_resume_refuses_another_ensemble_and_a_run(ensemble_folder, halfway_run)
     assert "single run" in invoke_with_code("resume", ensemble_folder, "--from", restart_path(halfway_run, 7), code=2)
     assert "ensemble" in invoke_with_code("resume", halfway_run, "--from", restart_path(ensemble_folder, 12), code=2)
     assert (ensemble_folder / "config.toml").read_text() == before
+    member = settings.member_config(configuration(run__dtype="float64"))
     with pytest.raises(FilesError, match="members is 5, not 1"):
-        swmodel.Simulation(
-            settings.member_config(configuration(run__dtype="float64")), restart=restart_path(ensemble_folder, 12)
-        )
+        swmodel.Simulation(member, restart=restart_path(ensemble_folder, 12))
 
 
 def test_perturb_options_become_configuration_keys():

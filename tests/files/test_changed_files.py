@@ -22,6 +22,8 @@ from swmodel.model.validate import check_config
 from swmodel.plotting import plot
 from swmodel.plotting.dataset import open_data, read_verified
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def store_original(tmp_path_factory):
@@ -36,7 +38,6 @@ def store_copy(store_original, tmp_path):
 
 
 @pytest.mark.promise("damage to restart files, records and static fields is found")
-@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, -1])
 def test_flipped_bit_in_chunk_is_named_with_its_variable(store_copy, place):
     chunks = [each for each in sorted(store_copy.rglob("*")) if each.is_file() and each.name != "zarr.json"]
@@ -118,7 +119,6 @@ def test_drawing_verifies_records_of_a_store(store_copy):
                 read_verified(data, name, record)
 
 
-@pytest.mark.slow
 def test_run_continues_in_a_store_only_after_intact_records(tmp_path):
     """Damage in records that are computed again does no harm."""
     options, store = {"output__format": "zarr"}, tmp_path / "output.zarr"
@@ -142,7 +142,6 @@ def remove_checksums(path):
             variable.attrs.pop("crc32", None)
 
 
-@pytest.mark.slow
 def test_files_without_checksums_are_read_and_continued(run_folder, undisturbed_run):
     for name in FILES:
         remove_checksums(run_folder / name)
@@ -155,7 +154,6 @@ def test_files_without_checksums_are_read_and_continued(run_folder, undisturbed_
         assert {key: value.tobytes() for key, value in ours.items()} == {k: v.tobytes() for k, v in theirs.items()}
 
 
-@pytest.mark.slow
 def test_additions_by_another_program_are_no_damage(run_folder):
     with netCDF4.Dataset(run_folder / "output.nc", "a") as file:
         file.comment = "of Tuesday"
@@ -166,7 +164,6 @@ def test_additions_by_another_program_are_no_damage(run_folder):
         assert (read_verified(file, "vorticity", 1) == 1.0).all()
 
 
-@pytest.mark.slow
 def test_records_selected_by_xarray_are_verified(run_folder):
     path = run_folder / "part.nc"
     with xarray.open_dataset(run_folder / "output.nc", decode_times=False) as whole:
@@ -179,7 +176,6 @@ def test_records_selected_by_xarray_are_verified(run_folder):
         plot(path, fields=["h"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("take", [lambda whole: whole.isel(time=slice(0, 2)), lambda whole: whole[["h"]]])
 def test_file_rewritten_by_xarray_is_read_with_a_warning(run_folder, caplog, take):
     """Because xarray rounds times, changes their units, and may leave checksums out."""

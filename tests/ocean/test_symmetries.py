@@ -169,12 +169,11 @@ def exponents_of(units: str):
 @pytest.mark.promise("the equations are dimensionally consistent")
 def test_every_number_of_configuration_has_its_dimension():
     terms = (term.name for term in TERMS_OF_THE_MODEL.values() if term.options)
-    found = {
-        f"{section}.{key}": field.json_schema_extra["unit"]
-        for section in ("drying", "grid", "physics", "scheme", "time", *terms)
-        for key, field in Config.model_fields[section].annotation.model_fields.items()
-        if "float" in str(field.annotation)
-    }
+    found = {}
+    for room in ("drying", "grid", "physics", "scheme", "time", *terms):
+        keys = Config.model_fields[room].annotation.model_fields.items()
+        numbers = ((key, field) for key, field in keys if "float" in str(field.annotation))
+        found |= {f"{room}.{key}": field.json_schema_extra["unit"] for key, field in numbers}
     assert found.keys() == EXPONENTS_OF_KEY.keys()
     fields = (*VARIABLES, "tracer", "tracer_content")
     units = found | {name: variable_of(name).units for name in fields}

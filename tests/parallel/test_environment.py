@@ -17,6 +17,8 @@ from swmodel.parallel.transport import join
 #: Variables of srun: the second process on the second of two machines, with four on each.
 OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
 SRUN = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_STEP_TASKS_PER_NODE": "4(x2)", "SLURM_LOCALID": "1"}
+#: mpiexec that srun has started on each node.
+MPIEXEC_OF_SRUN = {"SLURM_STEP_NUM_TASKS": "2", "PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALNRANKS": "2"}
 
 
 @pytest.fixture
@@ -39,10 +41,7 @@ def environ(monkeypatch):
         (OPEN_MPI, RankInfo(1, 4, 2)),
         (SRUN, RankInfo(5, 8, 4, 1)),
         (SRUN | {"PMI_RANK": "5", "PMI_SIZE": "8"}, RankInfo(5, 8, 4, 1)),  # srun --mpi=pmi2: local ranks from Slurm
-        (  # mpiexec that srun has started on each node
-            SRUN | {"SLURM_STEP_NUM_TASKS": "2", "PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALNRANKS": "2"},
-            RankInfo(3, 8, 2),
-        ),
+        (SRUN | MPIEXEC_OF_SRUN, RankInfo(3, 8, 2)),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "1"}, None),  # a batch script, outside srun
     ],
 )
