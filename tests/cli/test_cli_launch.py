@@ -13,7 +13,6 @@ from swmodel.errors import SetupError, UsageError
 from swmodel.files.run_folder import check_overwritable, prepare
 from swmodel.files.status import read_status, write_status
 from swmodel.model import launch, progress
-from swmodel.parallel import environment
 
 HYDRA_MESSAGE = f"""
 {83 * "="}
@@ -143,21 +142,3 @@ def test_force_removes_the_run_and_nothing_else(tmp_path):
     check_overwritable(tmp_path, force=True)
     prepare(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-
-
-PROGRESS_EVENT = {
-    **{"step": 50, "steps": 200, "model_seconds": 43200.0, "cell_updates_per_second": 2.5e8, "cfl": 0.125},
-    **{"energy": 1.5e15, "wall_seconds": 30.0, "remaining_seconds": 90.0},
-}
-
-
-def test_events_pass_from_rank_to_launcher(monkeypatch):
-    monkeypatch.delenv(environment.LAUNCHER_VARIABLE, raising=False)
-    for lines in 0, 1:
-        stream = io.StringIO()
-        with progress.make_reporter(quiet=True, stream=stream) as report:
-            report(PROGRESS_EVENT)
-        assert len(stream.getvalue().splitlines()) == lines
-        monkeypatch.setenv(environment.LAUNCHER_VARIABLE, "1")
-    assert progress.parse_message(stream.getvalue()) == PROGRESS_EVENT
-    assert progress.parse_message("any other line\n") is None

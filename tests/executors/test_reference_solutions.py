@@ -51,18 +51,6 @@ def test_viscous_decay(order, along, wall):
     np.testing.assert_allclose(tendency, -decay * field, rtol=0, atol=2e-14)
 
 
-def test_poiseuille_flow_is_steady_with_no_slip():
-    """u = G (y (L - y) + dy²/4) / 2 nu: the parabola of the continuum, except for the dy²/4."""
-    ny, dy, nu, tau = 13, 0.7, 0.3, 2.0
-    y, L = (np.arange(ny) + 0.5) * dy, ny * dy
-    G = tau / (1000.0 * 50.0)
-    u = np.repeat((G * (y * (L - y) + dy**2 / 4) / (2 * nu))[:, None], NX, 1)
-    physics = {"viscosity": nu, "slip": "no", "density": 1000.0}
-    reference = make_reference({"wind_x": np.full((ny, NX), tau)}, grid={"ny": ny, "dy": dy}, physics=physics)
-    tendency = reference.tendency(State(np.full((ny, NX), 50.0), u, 0 * u)).u
-    np.testing.assert_allclose(tendency, 0, atol=1e-14 * nu * u.max() / dy**2 * 10)
-
-
 def test_sponge_rate_depends_on_distance_of_each_point():
     rate, width, dx, dy = 0.3, 2.0, 0.9, 0.7
     sponge = {"rate": rate, "width": width, "sides": ("east", "south")}

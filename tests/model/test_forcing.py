@@ -24,7 +24,6 @@ from swmodel.model.ensemble.settings import check_ensemble, wind_factors
 from swmodel.model.varying_params import VaryingParams
 from swmodel.setup.fields import varying
 from swmodel.setup.fields.netcdf_input import InputError
-from swmodel.setup.fields.record_notes import additive_checksum
 
 pytestmark = pytest.mark.slow
 
@@ -266,11 +265,3 @@ def test_run_refuses_other_weather_and_takes_more_records(tmp_path):
     swmodel.Simulation(windy_config(path, run__steps=80)).run(tmp_path / "whole")
     with xarray.open_dataset(folder / "output.nc") as ours, xarray.open_dataset(tmp_path / "whole/output.nc") as theirs:
         np.testing.assert_array_equal(ours.u[-1], theirs.u[-1])
-
-
-def test_checksums_of_blocks_add_up_to_that_of_record():
-    values = WINDS[0]
-    parts = [(np.arange(*rows), np.arange(*columns)) for rows in ((0, 3), (3, NY)) for columns in ((0, 5), (5, NX))]
-    total = sum(additive_checksum(values[np.ix_(*part)], *part, NX) for part in parts)
-    whole = additive_checksum(values, np.arange(NY), np.arange(NX), NX)
-    assert total % 2**64 == whole != additive_checksum(np.roll(values, 1), np.arange(NY), np.arange(NX), NX)

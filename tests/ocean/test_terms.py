@@ -211,12 +211,8 @@ def test_backscatter_conserves_resolved_and_subgrid_energy(slip, sphere):
 
     g = config.physics.gravity
     K = bernoulli_kinetic_energy(x.u, x.v, grid)
-    parts = [
-        at(mx_f(x.h) * x.u * F.u, "u"),
-        at(my_f(x.h) * x.v * F.v, "v"),
-        at((g * (x.h - grid.depth) + K) * F.h, "centre"),
-        at(F.subgrid_energy, "centre"),
-    ]
+    parts = [at(mx_f(x.h) * x.u * F.u, "u"), at(my_f(x.h) * x.v * F.v, "v")]
+    parts += [at((g * (x.h - grid.depth) + K) * F.h, "centre"), at(F.subgrid_energy, "centre")]
     assert np.abs(parts[3]).sum() > 1e-3 * np.abs(parts[0]).sum()
     assert abs(np.sum(parts)) < 1e-13 * np.abs(parts).sum()
 
@@ -249,20 +245,6 @@ def interpolation_error(n, r):
 @pytest.mark.parametrize(("r", "n"), [(3, 40), (4, 24)])
 def test_value_between_is_of_high_order(r, n):
     assert np.log2(interpolation_error(n, r) / interpolation_error(2 * n, r)) > 2 * r - 1.3
-
-
-@pytest.mark.parametrize("r", [2, 3, 4])
-def test_ideal_mean_is_exact_for_polynomials(r):
-    """The factors of each stencil are exact for polynomials up to the degree of the stencil."""
-    for power in range(1, 2 * r):
-        means = {k: ((k + 0.5) ** (power + 1) - (k - 0.5) ** (power + 1)) / (power + 1) for k in range(-r, r + 1)}
-        D = {k: means[k + 1] - means[k] for k in range(1 - r, r)}
-        changes = [sum(factor * D[k] for k, factor in each.items()) for each in weno.CANDIDATE_STENCILS[r]]
-        exact = 0.5**power - means[0]
-        if power < 2 * r - 1:
-            assert np.dot(weno.OPTIMAL_WEIGHTS[r], changes) == pytest.approx(exact, rel=1e-12)
-        if power < r:
-            assert changes == pytest.approx([exact] * r, rel=1e-12)
 
 
 @pytest.mark.parametrize(("r", "dtype"), [(2, "float64"), (3, "float32"), (4, "float32")])

@@ -75,11 +75,6 @@ def test_numbers_of_a_product_of_matrices_do_not_depend_on_the_others():
         np.testing.assert_array_equal(exact_product(a, b[:, part], bounds), whole[:, part])
 
 
-@pytest.mark.parametrize("bound", [math.inf, math.nan])
-def test_sum_without_bound_is_nan(bound):
-    assert math.isnan(fixed_point_sum([np.array([1.0])], bound))
-
-
 def test_largest_strip_of_largest_numbers_does_not_overflow():
     cells = 2**19
     strip = np.full(cells, 1.75)
