@@ -1,4 +1,4 @@
-"""The metadata of the package is right, and `make setup` reports what is missing before it changes anything."""
+"""The metadata of the package, and its wheel, installed in an otherwise empty Python, as users get it."""
 
 import ast
 import importlib.metadata
@@ -6,20 +6,17 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 
 import pytest
-import yaml
 from conftest import ROOT
 
 from swmodel.extras import EXTRAS
 
-PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PROJECT = PYPROJECT["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DEPENDENCIES, OPTIONAL_DEPENDENCIES = PROJECT["dependencies"], PROJECT["optional-dependencies"]
-
-#: Packages with a different name in conda-forge.
-CONDA = {"isal": "python-isal", "matplotlib": "matplotlib-base", "netCDF4": "netcdf4"}
 
 
 def package_names(requirements) -> set[str]:
@@ -41,17 +38,10 @@ def imported_packages(folder: str) -> set[str]:
 @pytest.mark.slow
 def test_imported_packages_are_the_declared_ones():
     extras = "mpi", "animate", "bmi", "gis", "zarr"
-    assert imported_packages("swmodel") == package_names(
-        sum((OPTIONAL_DEPENDENCIES[name] for name in extras), DEPENDENCIES)
-    )
+    declared = sum((OPTIONAL_DEPENDENCIES[name] for name in extras), DEPENDENCIES)
+    assert imported_packages("swmodel") == package_names(declared)
     assert imported_packages("tests") <= package_names(sum(OPTIONAL_DEPENDENCIES.values(), DEPENDENCIES))
     assert all(package in package_names(OPTIONAL_DEPENDENCIES[extra]) for package, extra in EXTRAS.items())
-
-
-def test_versions_agree():
-    version = PROJECT["version"]
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
-    assert all(version in (ROOT / page).read_text() for page in ("README.md", "CHANGELOG.md"))
 
 
 def run_command(*line, **variables):
@@ -67,27 +57,64 @@ def test_set_up_without_compiler_or_python_installs_nothing(lacking, named, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def conda_requirements(requirements) -> set[str]:
-    """Requirements as conda recipes write them: "jax>=0.10,<0.12" becomes "jax >=0.10,<0.12"."""
-    found = (re.fullmatch(r"([\w.-]+)(.*)", each).groups() for each in requirements)
-    return {f"{CONDA.get(name, name)} {bounds}" for name, bounds in found}
+RUN_COMMAND = ["run", "jet", "-s", "grid.nx=24", "-s", "grid.ny=12", "--steps", "5", "--force"]
+FALLBACK_MESSAGE = "uses xla"
+
+
+def run_isolated(*line, where, **variables):
+    """Run a program in a folder, isolated from this checkout and this environment; it must succeed."""
+    left_out = ("PYTHON", "SWMODEL", "VIRTUAL_ENV", "XLA_", "JAX_")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    environ |= {"SWMODEL_CXXFLAGS": os.environ["SWMODEL_CXXFLAGS"], "SWMODEL_CACHE": str(where / "cache")} | variables
+    done = subprocess.run([*map(str, line)], cwd=where, env=environ, capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+    return done
+
+
+def executor(folder) -> str:
+    return tomllib.loads((folder / "outputs/jet/config.toml").read_text())["run"]["executor"]
+
+
+@pytest.fixture(scope="module")
+def wheel_folder(tmp_path_factory):
+    """A folder with the source distribution and its wheel in `dist`, and in `bare` a Python with only the wheel."""
+    folder = tmp_path_factory.mktemp("packages")
+    run_isolated(sys.executable, "-m", "venv", "bare", where=folder)
+    run_isolated(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT, where=folder)
+    run_isolated(folder / "bare/bin/pip", "install", *(folder / "dist").glob("*.whl"), where=folder)
+    return folder
+
+
+@pytest.mark.night
+def test_wheel_in_bare_python_runs_native_steps(wheel_folder):
+    (sdist,), (wheel,) = (wheel_folder / "dist").glob("*.tar.gz"), (wheel_folder / "dist").glob("*.whl")
+    with tarfile.open(sdist) as found:
+        names = {name.partition("/")[2] for name in found.getnames()}
+    assert {str(each.relative_to(ROOT)) for each in (ROOT / "swmodel").rglob("*.py")} <= names
+    assert not [name for name in names if name.startswith(("outputs", ".venv", "build")) or name.endswith(".so")]
+    assert "-py3-none-" in wheel.name
+    with zipfile.ZipFile(wheel) as found:
+        names = set(found.namelist())
+    assert {"swmodel/executors/native/_step.so", "swmodel/parallel/transport/_exchange.so"} <= names
+    assert {"swmodel/executors/cuda/_launch.so", "swmodel/executors/cuda/device_functions.h"} <= names
+    assert len([name for name in names if name.startswith("swmodel/executors/native/built/")]) > 10
+    assert not [name for name in names if name.endswith(".cc") or name.startswith(("tests", "docs"))]
+    done = run_isolated(wheel_folder / "bare/bin/swmodel", *RUN_COMMAND, where=wheel_folder)
+    assert executor(wheel_folder) == "native"
+    assert not (wheel_folder / "cache").exists()
+    assert FALLBACK_MESSAGE not in done.stderr
 
 
 @pytest.mark.release
-@pytest.mark.parametrize("system", ["linux-64", "osx-arm64"])
-def test_conda_recipe_has_requirements_and_variant_per_mpi(system):
-    build = pytest.importorskip("rattler_build")
-    folder, platform = ROOT / "tools" / "conda", build.PlatformConfig(target_platform=system)
-    options = build.VariantConfig.from_file_with_context(folder / "variants.yaml", build.JinjaConfig(platform=platform))
-    recipe = build.Stage0Recipe.from_file(folder / "recipe.yaml")
-    variants = [each.recipe.to_dict() for each in recipe.render(options, build.RenderConfig(platform=platform))]
-    assert len({each["build"]["string"] for each in variants}) == len(variants)
-    numbers = {"nompi": [], "mpich": [], "openmpi": []}
-    for each in variants:
-        needs, mpi = each["requirements"], each["build"]["string"].split("_py")[0].removeprefix("mpi_")
-        numbers[mpi].append(each["build"]["number"])
-        extra = {mpi, *conda_requirements(OPTIONAL_DEPENDENCIES["mpi"])} if mpi != "nompi" else set()
-        assert set(needs["run"]) == {"python", *conda_requirements(DEPENDENCIES), *extra}
-        assert set(needs["host"]) == {"python", "pip", *conda_requirements(PYPROJECT["build-system"]["requires"])}
-        assert each["package"] == {"name": "swmodel", "version": PROJECT["version"]}
-    assert min(numbers["nompi"]) > max(numbers["mpich"] + numbers["openmpi"])  # preferred
+def test_steps_outside_the_wheel_use_xla_without_compiler(wheel_folder):
+    def swmodel(*words):
+        done = run_isolated(wheel_folder / "bare/bin/swmodel", *RUN_COMMAND, *words, where=wheel_folder, **without)
+        return executor(wheel_folder), done.stderr.count(FALLBACK_MESSAGE)
+
+    without = {"PATH": str(wheel_folder / "bare/bin"), "CC": "no-such-compiler", "CXX": "no-such-compiler"}
+    assert swmodel("-s", "physics.manning=0.02") == ("xla", 1)
+    assert swmodel() == ("native", 0)
+    (sdist,) = (wheel_folder / "dist").glob("*.tar.gz")
+    options = "--no-deps", "--force-reinstall"
+    run_isolated(wheel_folder / "bare/bin/pip", "install", *options, sdist, where=wheel_folder, **without)
+    assert swmodel() == ("xla", 1)

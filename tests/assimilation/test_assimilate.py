@@ -66,9 +66,8 @@ def test_continued_minimisation_has_the_same_bits(cost_function, prepared_experi
 
     def run(start, outer, save=ignore_event):
         limits = Limits(max_outer=outer, max_inner=3)
-        return minimise(
-            cost_function.cost_and_gradient, cost_function.hessian, cost_function.dot, start, limits, report=save
-        )
+        functions = cost_function.cost_and_gradient, cost_function.hessian, cost_function.dot
+        return minimise(*functions, start, limits, report=save)
 
     def save(event):
         if event.inner_iterations and event.step_fraction > 0:
@@ -78,16 +77,13 @@ def test_continued_minimisation_has_the_same_bits(cost_function, prepared_experi
 
     whole = run(MinimiserState(cost_function.zero_vector()), 2)
     run(MinimiserState(cost_function.zero_vector()), 1, save)
-    longer = weather_twin(**{"assimilation.outer": 7})
-    start, history = assimilate.from_checkpoint(
-        *checkpoint.load(tmp_path, longer, cost_function.observations, transport)
-    )
+    longer, others = weather_twin(**{"assimilation.outer": 7}), weather_twin(**{"assimilation.sigma_eta": 3.0})
+    kept = checkpoint.load(tmp_path, longer, cost_function.observations, transport)
+    start, history = assimilate.from_checkpoint(*kept)
     assert (saved, history) == ([1], [{"cost": 1.0}])
     jax.tree.map(np.testing.assert_array_equal, run(start, 2).state.w, whole.state.w)
     with pytest.raises(UsageError, match=r"assimilation.sigma_eta"):
-        checkpoint.load(
-            tmp_path, weather_twin(**{"assimilation.sigma_eta": 3.0}), cost_function.observations, transport
-        )
+        checkpoint.load(tmp_path, others, cost_function.observations, transport)
     with pytest.raises(UsageError, match="observations differ"):
         checkpoint.load(tmp_path, weather_twin(), cost_function.observations.select(slice(5)), transport)
     with pytest.raises(UsageError, match=r"(?s)twin.h5 .*case.lead"):
@@ -132,10 +128,8 @@ def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_fu
     inputs, _ = prepared_experiment
     problem, observations, config = inputs.problem, inputs.observations, inputs.problem.config
     w = find_minimum(cost_function, cost_function.hessian, cost_function.zero_vector())
-    found, x = (
-        observation_impact(inputs, cost_function, w, cost_function.hessian, ignore_event, residual_ratio=1e-11),
-        cost_function.controls_at(w),
-    )
+    found = observation_impact(inputs, cost_function, w, cost_function.hessian, ignore_event, residual_ratio=1e-11)
+    x = cost_function.controls_at(w)
 
     # The run until half a day after the window, which observes the quantity, as a function of its controls.
     longer = config.model_copy(update={"run": config.run.model_copy(update={"steps": config.run.steps + 6})})
@@ -144,14 +138,11 @@ def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_fu
 
     _, back = jax.vjp(inputs.operator.collect, problem.series(x))
     unit = np.eye(observations.size)
-    rows = np.stack(
-        [flatten(cost_function.background_transpose(problem.adjoint(x, back(one)[0]))) for one in unit]
-    )  # H M L
+    columns = (cost_function.background_transpose(problem.adjoint(x, back(one)[0])) for one in unit)
+    rows = np.stack([*map(flatten, columns)])  # H M L
     covariance = rows @ rows.T + np.diag(observations.error**2)
-    both = [
-        forecast.value_and_gradient(extend_corrections(at, forecast.domain.setup), last_value)[1]
-        for at in (inputs.first_guess, x)
-    ]
+    extended = (extend_corrections(at, forecast.domain.setup) for at in (inputs.first_guess, x))
+    both = [forecast.value_and_gradient(at, last_value)[1] for at in extended]
     slope = {name: 0.5 * (both[0][name] + both[1][name])[: len(x[name])] for name in x}  # without later records
     expected = np.linalg.solve(covariance, rows @ flatten(cost_function.background_transpose(slope)))
     np.testing.assert_allclose(found.sensitivity, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
@@ -172,9 +163,8 @@ def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_fu
 @pytest.mark.night
 def test_stopped_assimilation_continues_and_leaves_its_files(tmp_path):
     """A signal stops it after its first outer iteration; the stations' impacts on a quadratic quantity add up."""
-    config = weather_twin(
-        **IMPACT_OPTIONS | {"assimilation.impact": "energy", "assimilation.outer": 2, "case.forecast": 0.0}
-    )
+    options = {"assimilation.impact": "energy", "assimilation.outer": 2, "case.forecast": 0.0}
+    config = weather_twin(**IMPACT_OPTIONS | options)
 
     def interrupt(event):
         if event["step"] == 1 and event["words"].startswith("J"):
@@ -221,18 +211,12 @@ REFUSED = [
     (weather_twin, {"assimilation.correction_every": "3 days"}, "assimilation.correction_every"),
     (weather_twin, {"assimilation.sigma_wind_correction": 0.0}, "wind_x_correction and wind_y_correction"),
     (weather_twin, {"assimilation.correction_length": 0.0, "assimilation.length": 0.0}, "eta, u, v, wind_x_correction"),
-    *(
-        (weather_twin, {"assimilation.impact": of}, f"^assimilation.impact {of}")
-        for of in ("speed", "eta:no", "eta:-1e9,0")
-    ),
+    (weather_twin, {"assimilation.impact": "speed"}, "^assimilation.impact speed"),
+    (weather_twin, {"assimilation.impact": "eta:-1e9,0"}, "^assimilation.impact eta:-1e9,0"),
     (letkf_config, {"assimilation.cycle_steps": 7}, "assimilation.cycle_steps: 7 "),
     (letkf_config, {"assimilation.cycle_steps": 5}, "assimilation.cycle_steps: 5 .*every_steps"),
     (letkf_config, {"assimilation.localisation": 0.0}, "assimilation.localisation"),
-    (
-        letkf_config,
-        {"assimilation.controls": ("eta", "gravity"), "assimilation.balanced": False},
-        "controls: .*gravity",
-    ),
+    (letkf_config, {"assimilation.controls": ("eta", "gravity"), "assimilation.balanced": False}, "ls: .*gravity"),
     (letkf_config, {"assimilation.inflation": 0.9}, "assimilation.inflation"),
     (letkf_config, {"ensemble.members": 1}, "ensemble.members"),
     (letkf_config, {"ensemble.initial_eta": 1.0, "ensemble.initial_eta_length": 3e5}, "ensemble.initial_eta"),

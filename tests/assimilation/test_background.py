@@ -107,9 +107,7 @@ def test_balance_fades_at_the_equator_only():
     assert np.all(np.diff(part[f >= 0]) >= -1e-15)
 
 
-@pytest.mark.parametrize(
-    "options", [PERIODICITY_OPTIONS[3], PERIODICITY_OPTIONS[1] | SPECTRUM], ids=["diffusion", "spectrum"]
-)
+@pytest.mark.parametrize("options", [PERIODICITY_OPTIONS[3], PERIODICITY_OPTIONS[1] | SPECTRUM], ids=len)
 def test_transpose_of_errors_is_exact_and_that_of_jax(options):
     background = make_background(**options)
     w, x = background.noise(1, 0), background.noise(1, 1)
@@ -125,9 +123,8 @@ def test_errors_are_zero_on_land_and_closed_faces_only():
     background, _, _, grid = background_case((1, 1), NY, NX)
     margin, dx = (grid.wet.shape[0] - NY) // 2, background.draw(3, 0)
     for name, mask in (("eta", grid.wet), ("u", grid.open_u), ("v", grid.open_v), ("wind_x", grid.wet)):
-        np.testing.assert_array_equal(
-            dx[name] != 0, mask[margin : margin + NY, margin : margin + NX] != 0, err_msg=name
-        )
+        is_open = mask[margin : margin + NY, margin : margin + NX] != 0
+        np.testing.assert_array_equal(dx[name] != 0, is_open, err_msg=name)
 
 
 def test_error_records_have_their_correlation_in_time():
@@ -175,13 +172,8 @@ def test_correlations_on_a_sphere_are_of_distances_in_metres():
     ny, nx, radius = 24, 28, 60e3
     grid = {"grid__south": 20.0, "grid__dlat": 1.5, "grid__dlon": 2.0, "grid__radius": radius}
     length = 6 * radius * np.radians(1.5)
-    options = {
-        "controls": dict.fromkeys(STATE_CONTROLS, (1.0, length)),
-        "balanced": False,
-        "land": False,
-        "sphere": True,
-    }
-    background = make_background(ny, nx, **options, **grid, grid__periodic_x=False)
+    options = {"controls": dict.fromkeys(STATE_CONTROLS, (1.0, length)), "balanced": False, "land": False}
+    background = make_background(ny, nx, sphere=True, **options, **grid, grid__periodic_x=False)
     covariance = jax.jit(lambda w: background.apply(background.transpose(w)))
 
     def with_point(row, column):
@@ -223,9 +215,7 @@ def standard_deviations(background, size):
     return {name: field[field > 0] for name, field in deviations.items()}
 
 
-@pytest.mark.parametrize(
-    ("size", "ring"), [((9, 1), PERIODICITY_OPTIONS[2]), ((2, 5), PERIODICITY_OPTIONS[3])], ids=str
-)
+@pytest.mark.parametrize(("size", "ring"), [((9, 1), PERIODICITY_OPTIONS[2]), ((2, 5), PERIODICITY_OPTIONS[3])])
 def test_variance_is_exactly_one_without_land(size, ring):
     background = make_background(*size, land=False, **UNBALANCED_OPTIONS, **ring)
     for name, deviation in standard_deviations(background, size).items():
@@ -274,9 +264,8 @@ def test_spectrum_gives_the_gaussian_with_its_images(name, ring):
     units = jnp.eye(ny * nx).reshape(-1, ny, nx)
     rows = jax.jit(jax.vmap(lambda x: background.apply(background.transpose({name: x}))[name]))(units)
     B = np.asarray(rows).reshape(ny * nx, ny * nx)
-    C = np.kron(
-        gaussian_with_images(ny, DY, length, in_y, name == "v"), gaussian_with_images(nx, DX, length, in_x, name == "u")
-    )
+    along_y = gaussian_with_images(ny, DY, length, in_y, name == "v")
+    C = np.kron(along_y, gaussian_with_images(nx, DX, length, in_x, name == "u"))
     open_ = np.ones((ny, nx), bool)
     open_[-1] = in_y or name != "v"
     open_[:, -1] &= in_x or name != "u"

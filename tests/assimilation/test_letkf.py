@@ -62,11 +62,9 @@ def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, we
 def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
     """The root is (1 + Aᵀ A / (N - 1))^-1/2; relaxation restores part of the spread; infinite errors change no bit."""
     x, H, y, error = random_case(*sizes)
-    seen, around, departures = (
-        scale_observations(x @ H.T, y, error),
-        all_observations_at_all_points(*sizes),
-        x - x.mean(axis=0),
-    )
+    seen = scale_observations(x @ H.T, y, error)
+    around = all_observations_at_all_points(*sizes)
+    departures = x - x.mean(axis=0)
     A = (departures @ H.T / error).T
     s, V = np.linalg.eigh(np.eye(len(x)) + A.T @ A / (len(x) - 1))
     plain = analyse(x, seen, around)

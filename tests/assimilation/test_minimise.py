@@ -135,9 +135,8 @@ def test_step_too_long_is_halved(bound):
         return Cost(0.0, 0.5 * dot(w, w) if np.abs(w).max() <= bound else np.inf), w
 
     events = []
-    result = minimise(
-        cost, lambda w, dw: 0.25 * dw, dot, MinimiserState(np.ones(3)), TIGHT_LIMITS, report=events.append
-    )
+    start = MinimiserState(np.ones(3))
+    result = minimise(cost, lambda w, dw: 0.25 * dw, dot, start, TIGHT_LIMITS, report=events.append)
     assert [event.step_fraction for event in events[1:]] == [0.25]
     assert result.outcome == "converged"
     np.testing.assert_array_equal(result.state.w, 0)
@@ -145,13 +144,8 @@ def test_step_too_long_is_halved(bound):
 
 @pytest.mark.parametrize(
     ("cost", "gradient", "curvature", "outcome"),
-    [
-        (np.nan, 1.0, 1.0, "not finite"),
-        (1.0, np.nan, 1.0, "not finite"),
-        (1.0, 1.0, -1.0, "indefinite"),
-        (1.0, 1.0, np.inf, "indefinite"),
-        (1.0, 0.0, 1.0, "converged"),
-    ],
+    [*((*each, 1.0, "not finite") for each in ((np.nan, 1.0), (1.0, np.nan))), (1.0, 0.0, 1.0, "converged")]
+    + [(1.0, 1.0, curvature, "indefinite") for curvature in (-1.0, np.inf)],
 )
 def test_minimisation_that_cannot_start_names_the_reason(cost, gradient, curvature, outcome):
     start = MinimiserState(np.ones(3))

@@ -82,9 +82,8 @@ def linear_fields(config):
 def test_linear_fields_are_interpolated_exactly(origin):
     config = make_config(grid__origin=origin)
     at = random_observations(config, 200, margin=1.0)
-    expected = np.array(
-        [linear_field(OBSERVED_QUANTITIES[q], x, y) for q, x, y in zip(at.quantity, at.x, at.y, strict=True)]
-    )
+    places = zip(at.quantity, at.x, at.y, strict=True)
+    expected = np.array([linear_field(OBSERVED_QUANTITIES[q], x, y) for q, x, y in places])
     np.testing.assert_allclose(observed_values(at, config, linear_fields(config)), expected, rtol=0, atol=1e-13)
 
 
@@ -133,10 +132,8 @@ def test_blocks_have_the_bits_of_one_and_the_exact_adjoint():
     history, depth = State(*rng.standard_normal((3, STEPS // EVERY + 1, NY, NX))), rng.random((NY, NX))
 
     def pulled(part):
-        observe, cut = (
-            make_operator(at, config, part, EVERY),
-            (..., *(slice(a.start, a.stop) for a in (part.y, part.x))),
-        )
+        observe = make_operator(at, config, part, EVERY)
+        cut = (..., *(slice(a.start, a.stop) for a in (part.y, part.x)))
         states = jax.tree.map(lambda field: jnp.asarray(field[cut]), history)
         series, pull = jax.vjp(lambda states: observe_series(observe, states, depth[cut]), states)
         bar = np.random.default_rng(5).standard_normal(series.shape)

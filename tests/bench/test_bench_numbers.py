@@ -1,19 +1,28 @@
-"""Numbers, tables, comparisons, predictions and figures that are computed from made-up samples."""
+"""Samples are times of right results on few cells; numbers, tables and figures are computed from made-up samples."""
 
+import dataclasses
 import math
+import time
 from copy import deepcopy
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.bench_record import make_record
 
-from swmodel.bench import results
+from swmodel.bench import model_samples, reference_check, results
 from swmodel.bench.compare import compare_report as compared
 from swmodel.bench.compare import verdict
 from swmodel.bench.figures import draw_figures
+from swmodel.bench.part_samples import count_all_to_alls, measure_transforms, pencil_traffic
 from swmodel.bench.row_statistics import row_statistics
+from swmodel.bench.sweeps import SweepRow
 from swmodel.bench.tables import make_report as tables
+from swmodel.gradients import Problem
+from swmodel.parallel.decomposition import block_of_rank
+from swmodel.parallel.fourier import Fourier, series
+from swmodel.parallel.transport.mpi import MpiTransport
 
 CELLS = 3600 * 1800
 NOISE = (0.98, 1.0, 1.03)
@@ -62,17 +71,11 @@ def test_noise_seldom_counts_as_a_difference(samples, most):
     assert alarms / trials < most
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "found"),
-    [
-        ((1.0, 1.01, 1.02), (1.1, 1.11, 1.12), "slower"),
-        ((1.1, 1.11, 1.12), (1.0, 1.01, 1.02), "faster"),
-        ((1.0, 1.01, 1.02), (1.015, 1.02, 1.03), "within noise"),
-        ((1.0, 1.0), (9.0, 9.0), "too few samples"),
-    ],
-)
-def test_verdict_compares_times_with_noise(old, new, found):
-    assert verdict(old, new) == found
+def test_verdict_compares_times_with_noise():
+    few, many = (1.0, 1.01, 1.02), (1.1, 1.11, 1.12)
+    assert (verdict(few, many), verdict(many, few)) == ("slower", "faster")
+    assert verdict(few, (1.015, 1.02, 1.03)) == "within noise"
+    assert verdict((1.0, 1.0), (9.0, 9.0)) == "too few samples"
 
 
 def test_rows_are_matched_and_unmatched_rows_are_named():
@@ -90,3 +93,70 @@ def test_published_results_are_compared():
         record = results.read_record(path)
         assert compared(record, record).count("within noise") == len(record["rows"])
         assert len(row_statistics(record)) == len(record["rows"])
+
+
+JET = SweepRow("model", "xla", 1, 48, 24, steps=4)
+TRANSFORM = SweepRow("fft", "xla", 1, 24, 16, seconds=0.01)
+
+
+def task_of_row(row: SweepRow, folder, factor=1.0) -> dict:
+    """The task of a row, with the state of the reference, whose u is multiplied by a factor."""
+    path = folder / "answer.npy"
+    reference = reference_check.compute_reference(reference_check.make_config(row))
+    np.save(path, reference * np.array([1, factor, 1])[:, None, None])
+    return {"launched": 0.0, "reference_file": path, "steps": None, "check": True}
+
+
+@pytest.mark.slow
+def test_right_answer_is_timed(tmp_path):
+    row = dataclasses.replace(JET, fields=True, settings=("physics.linear_drag=1e-6",))
+    found = model_samples.measure_model(row, task_of_row(row, tmp_path))
+    assert (found["reason"], found["sample"]["steps"]) == ("", 4)
+    assert max(found["differences"].values()) <= reference_check.MAX_ROUNDINGS
+    assert max(found["differences_small"].values()) <= reference_check.MAX_ROUNDINGS
+    assert found["traffic"] == {"messages": 0, "bytes": 0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("factor", "where"), [(1.0001, "at this size"), (1.0, "in double precision")])
+def test_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, factor, where):
+    """One answer is wrong by one part in 10⁴: that of the row, or that of a small run in double precision."""
+    given, right = task_of_row(JET, tmp_path, factor), reference_check.compute_reference
+    monkeypatch.setattr(reference_check, "compute_reference", lambda config: right(config) * 1.0001)
+    found = model_samples.measure_model(JET, given)
+    assert found["reason"].startswith(f"wrong answer {where}")
+    assert ("seconds" in found["sample"]) == (where == "in double precision")
+
+
+@pytest.mark.slow
+def test_gradient_is_measured_only_where_the_adjoint_is_exact(monkeypatch):
+    row, given = dataclasses.replace(JET, measure="gradient"), {"launched": 0.0, "check": True}
+    found = model_samples.measure_gradient(row, given)
+    assert (found["reason"], found["sample"]["steps"]) == ("", 4)
+    assert found["sample"]["seconds"] > 0
+    adjoint = Problem.adjoint
+    monkeypatch.setattr(
+        Problem, "adjoint", lambda *given: {name: 1.01 * field for name, field in adjoint(*given).items()}
+    )
+    assert "wrong answer" in model_samples.measure_gradient(row, given)["reason"]
+
+
+@pytest.mark.slow
+@pytest.mark.fault("a benchmark times a transform with a wrong result")
+def test_transform_is_measured_only_where_it_is_right(monkeypatch):
+    for row in (TRANSFORM, dataclasses.replace(TRANSFORM, executor="reference")):
+        found = measure_transforms(row, {"launched": time.time(), "steps": 3})
+        assert "reason" not in found
+        assert found["sample"]["steps"] == 3
+        assert found["sample"]["seconds"] > 0
+        assert max(found.get("differences", {"none": 0}).values()) < 8
+    monkeypatch.setattr(series, "complex_fft", lambda lines: jnp.conj(jnp.swapaxes(lines, -1, -2)))
+    assert "wrong answer" in measure_transforms(TRANSFORM, {"launched": time.time(), "steps": 3})["reason"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", [(2, 2), (4, 1), (2, 1), (1, 2)])
+def test_counted_messages_and_bytes_are_those_of_the_model(layout):
+    """Half spectra have 8 columns, so that they divide evenly among the blocks."""
+    fourier = Fourier(MpiTransport(block_of_rank(0, layout, 8, 14), rank=0, size=layout[0] * layout[1]))
+    assert count_all_to_alls(fourier, "float32") == pencil_traffic(layout, 8, 14, 4)

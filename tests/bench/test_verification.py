@@ -13,12 +13,11 @@ from swmodel.verification import VERIFICATION_TESTS, Comparison, VerificationTes
 pytestmark = pytest.mark.slow
 
 QUICK_SOLUTIONS = [name for name in VERIFICATION_TESTS if VERIFICATION_TESTS[name].quick]
+OTHER_SOLUTIONS = night_params(*(name for name in VERIFICATION_TESTS if name not in QUICK_SOLUTIONS))
 
 
 @pytest.mark.promise("the model agrees with analytic and benchmark solutions")
-@pytest.mark.parametrize(
-    "name", [*QUICK_SOLUTIONS, *night_params(*(name for name in VERIFICATION_TESTS if name not in QUICK_SOLUTIONS))]
-)
+@pytest.mark.parametrize("name", [*QUICK_SOLUTIONS, *OTHER_SOLUTIONS])
 def test_model_agrees_with_the_analytic_solution(name, optimised):
     assert [answer for answer in VERIFICATION_TESTS[name].compute() if not answer.passed] == []
 
@@ -36,9 +35,8 @@ def test_verify_prints_draws_and_records_its_results(tmp_path):
 @pytest.mark.promise("the model agrees with analytic and benchmark solutions")
 @pytest.mark.parametrize("measured", [2.0, float("nan"), np.float32(2.0)])
 def test_wrong_answer_has_its_exit_code(monkeypatch, tmp_path, measured):
-    wrong = VerificationTest(
-        "wrong", "A wrong answer", "nobody", True, lambda: iter([Comparison("a number", measured, 1.0, 0.1)])
-    )
+    answers = [Comparison("a number", measured, 1.0, 0.1)]
+    wrong = VerificationTest("wrong", "A wrong answer", "nobody", True, lambda: iter(answers))
     monkeypatch.setitem(verification.VERIFICATION_TESTS, "wrong", wrong)
     done = invoke_swmodel("verify", "wrong", "-o", tmp_path)
     assert (done.exit_code, "a number" in done.stderr) == (6, True)

@@ -1,4 +1,4 @@
-"""Seas with the Earth's relief: the tide of all oceans, that of a strait, and a sea at rest."""
+"""Seas with the Earth's relief: the tide of all oceans, and that of a strait."""
 
 import netCDF4
 import numpy as np
@@ -6,22 +6,17 @@ import pytest
 
 import swmodel
 from swmodel.cases import global_m2
-from swmodel.files.relief import GridRequest, make_grid
 from swmodel.ocean.rotated_pole import from_earth
 from swmodel.ocean.terms.boundary_data import LEVEL, part_names
 from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup import fields
 from swmodel.setup.setup import setup_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.night
 
 #: Drag so strong that the initial waves decay soon.
-STRONG_DRAG_OPTIONS = {
-    "physics.linear_drag": 2e-5,
-    "output.every": "5 days",
-    "output.harmonics_from": "4 days",
-    "run.days": 6.0,
-}
+STRONG_DRAG_OPTIONS = {"physics.linear_drag": 2e-5, "output.every": "5 days"}
+STRONG_DRAG_OPTIONS |= {"output.harmonics_from": "4 days", "run.days": 6.0}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +28,6 @@ def global_tide_run(tmp_path_factory):
     return config, folder
 
 
-@pytest.mark.night
 def test_drag_dissipates_the_power_of_the_tidal_forcing(global_tide_run):
     """When the tide no longer grows; the tolerance allows for the errors of bays as narrow as a cell."""
     config, folder = global_tide_run
@@ -43,9 +37,8 @@ def test_drag_dissipates_the_power_of_the_tidal_forcing(global_tide_run):
     whole = block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx)
     grid = setup_of(config).grid(whole, 0)
     wet, area = grid.wet > 0, np.broadcast_to(grid.area.centre, grid.wet.shape)
-    given = global_m2.tidal_power_input(
-        config, found["eta_amplitude"][0], found["eta_phase"][0], found["lon"], found["lat"]
-    )
+    tide = (found[name][0] for name in ("eta_amplitude", "eta_phase"))
+    given = global_m2.tidal_power_input(config, *tide, found["lon"], found["lat"])
     pairs = [[np.where(wet, found[f"{name}_{what}"][0], 0.0) for what in ("amplitude", "phase")] for name in "uv"]
     currents = [[np.where(np.abs(field) < 1e9, field, 0.0) for field in pair] for pair in pairs]  # closed faces
     taken = sum(global_m2.drag_dissipation(config, grid.depth, *currents))
@@ -55,7 +48,6 @@ def test_drag_dissipates_the_power_of_the_tidal_forcing(global_tide_run):
 
 
 @pytest.mark.fault("the tide of one run differs from the one that drives a region on another grid")
-@pytest.mark.night
 @pytest.mark.parametrize("pole", [None, (-40.0, -80.0)])
 def test_global_tide_drives_a_regional_grid_at_its_open_boundaries(global_tide_run, tmp_path, pole):
     """The South Atlantic at 2.5 degrees, with the Earth's pole or another one, has the tide of the global run."""
@@ -75,7 +67,6 @@ def test_global_tide_drives_a_regional_grid_at_its_open_boundaries(global_tide_r
     assert (abs(found - known) ** 2).mean() < 0.01 * (abs(known) ** 2).mean()
 
 
-@pytest.mark.night
 def test_tide_of_the_salish_sea_is_that_observed():
     """The tide is lowest near Victoria, and high and late in the Strait of Georgia."""
     places = ((40, 3), (16, 78), (58, 81))  # rows and columns in the ocean, near Victoria and near Vancouver
@@ -95,16 +86,3 @@ def test_tide_of_the_salish_sea_is_that_observed():
     assert victoria < 0.6 * ocean
     assert vancouver > 1.5 * victoria
     assert 4 < (late[2] - late[0]) % 12.42 < 7
-
-
-@pytest.mark.fault("a sea over a real relief moves by itself")
-def test_sea_with_real_coasts_stays_at_rest(tmp_path):
-    make_grid(tmp_path / "sea.nc", GridRequest(region=(-30.0, 10.0, 30.0, 60.0), resolution=2.0))
-    options = {"grid.file": str(tmp_path / "sea.nc"), "run.dtype": "float32", "run.executor": "reference"}
-    simulation = swmodel.Simulation("sea", options)
-    depth, water = (fields.evaluate(simulation.config, name, range(15), range(20)) for name in ("depth", "mask"))
-    assert np.ptp(depth[water > 0]) > 4000
-    assert 0.2 < water.mean() < 0.8
-    simulation.advance(50)
-    for name in ("eta", "u", "v"):
-        assert (simulation.field(name) == 0).all(), name

@@ -142,22 +142,22 @@ for line in {lines}:
 
 
 def parse_line(line):
-    """The name and the options of the command in a line, as click parses them; the command is not executed."""
+    """The name of the command in a line; click parses its options, but does not execute it."""
     words = shlex.split(line)
     words = words[words.index("swmodel") + 1 :] if "swmodel" in words else words
     command, context = main, click.Context(main)
     while isinstance(command, click.Group):
         name, *words = words
         command = command.get_command(context, name)
-    return name, command.make_context(name, words, parent=context).params
+    command.make_context(name, words, parent=context)
+    return name
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_examples_of_the_help_are_accepted(name):
+@pytest.mark.parametrize("name", COMMANDS.keys() - {"doctor", "bench"})
+def test_help_has_accepted_examples_of_its_command(name):
     context = click.Context(COMMANDS[name], info_name=name, parent=click.Context(main))
-    for line in map(str.strip, COMMANDS[name].get_help(context).splitlines()):
-        if line.startswith(("swmodel ", "mpiexec ")) and "DIR..." not in line and "swmodel bench" not in line:
-            parse_line(line)
+    lines = map(str.strip, COMMANDS[name].get_help(context).splitlines())
+    assert name in {parse_line(line) for line in lines if line.startswith(("swmodel ", "mpiexec "))}
 
 
 @pytest.mark.parametrize(("version", "tested"), [("0.9.2", False), ("0.10", True), ("0.12.0", True), ("0.13", False)])

@@ -2,7 +2,6 @@
 
 import io
 import os
-import re
 import signal
 import socket
 import sys
@@ -14,7 +13,6 @@ from swmodel.errors import SetupError, UsageError
 from swmodel.files.run_folder import check_overwritable, prepare
 from swmodel.files.status import read_status, write_status
 from swmodel.model import launch, progress
-from swmodel.parallel import environment
 
 HYDRA_MESSAGE = f"""
 {83 * "="}
@@ -91,12 +89,9 @@ def test_more_processes_than_memory_are_refused(monkeypatch):
 
 
 def test_exit_code_is_the_one_in_status_json(tmp_path):
-    for state, exit_code, mpiexec_code, code in (
-        ("completed", 0, 0, 0),
-        ("failed", 4, 0, 4),  # mpiexec may return 0 although a rank failed
-        ("stopped", 75, 1, 75),
-        ("running", 0, 0, 70),
-    ):
+    """For mpiexec may return 0 although a rank failed."""
+    cases = ("completed", 0, 0, 0), ("failed", 4, 0, 4), ("stopped", 75, 1, 75), ("running", 0, 0, 70)
+    for state, exit_code, mpiexec_code, code in cases:
         write_status(tmp_path, state=state, exit_code=exit_code)
         assert launch_statements(tmp_path, f"sys.exit({mpiexec_code})") == code
 
@@ -106,9 +101,8 @@ def test_rank_that_died_is_named(tmp_path, capfd, words):
     """And no output of mpiexec itself is shown."""
     message = "rank 3 ended: Killed (signal 9)"
     hello = message_line({"rank": 3, "pid": 4711, "host": "sea"})
-    code = launch_statements(
-        tmp_path, f"print({hello!r})", "print('before')", f"print({words!r})", "print('after')", "sys.exit(9)"
-    )
+    lines = [f"print({hello!r})", "print('before')", f"print({words!r})", "print('after')", "sys.exit(9)"]
+    code = launch_statements(tmp_path, *lines)
     assert (code, *capfd.readouterr()) == (70, "before\nafter\n", f"Error: {message}\n")
     assert read_status(tmp_path)["message"] == message
 
@@ -118,19 +112,13 @@ PRINT_STEP = f"print({message_line({'step': 1})!r}, flush=True)"
 
 @pytest.mark.slow
 def test_signal_is_passed_on_once_all_ranks_are_there(tmp_path):
-    code = launch_statements(
-        tmp_path,
-        "import signal",
-        "signal.signal(15, lambda *_: (open(folder + '/heard', 'w').close(), sys.exit()))",
-        f"{PRINT_STEP}; time.sleep(0.5)",  # the signal comes before the ranks report that they have started
-        *(
-            f"print({message_line({'rank': rank, 'pid': 'PID', 'host': host})!r}.replace('PID', str(os.getpid())), "
-            "flush=True)"
-            for rank, host in enumerate((socket.gethostname(), "elsewhere"))
-        ),
-        "time.sleep(60)",
-        report=lambda event: signal.raise_signal(signal.SIGTERM),
-    )
+    lines = ["import signal", "signal.signal(15, lambda *_: (open(folder + '/heard', 'w').close(), sys.exit()))"]
+    lines += [f"{PRINT_STEP}; time.sleep(0.5)"]  # the signal comes before the ranks report that they have started
+    for rank, host in enumerate((socket.gethostname(), "elsewhere")):
+        hello = message_line({"rank": rank, "pid": "PID", "host": host})
+        lines += [f"print({hello!r}.replace('PID', str(os.getpid())), flush=True)"]
+    lines += ["time.sleep(60)"]
+    code = launch_statements(tmp_path, *lines, report=lambda event: signal.raise_signal(signal.SIGTERM))
     assert (tmp_path / "heard").exists()
     assert (code, read_status(tmp_path)["state"]) == (75, "stopped")
 
@@ -154,32 +142,3 @@ def test_force_removes_the_run_and_nothing_else(tmp_path):
     check_overwritable(tmp_path, force=True)
     prepare(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-
-
-PROGRESS_EVENT = {
-    **{"step": 50, "steps": 200, "model_seconds": 43200.0, "cell_updates_per_second": 2.5e8, "cfl": 0.125},
-    **{"energy": 1.5e15, "wall_seconds": 30.0, "remaining_seconds": 90.0},
-}
-
-
-def test_events_pass_from_rank_to_launcher(monkeypatch):
-    monkeypatch.delenv(environment.LAUNCHER_VARIABLE, raising=False)
-    for lines in 0, 1:
-        stream = io.StringIO()
-        with progress.make_reporter(quiet=True, stream=stream) as report:
-            report(PROGRESS_EVENT)
-        assert len(stream.getvalue().splitlines()) == lines
-        monkeypatch.setenv(environment.LAUNCHER_VARIABLE, "1")
-    assert progress.parse_message(stream.getvalue()) == PROGRESS_EVENT
-    assert progress.parse_message("any other line\n") is None
-
-
-def test_without_terminal_progress_is_a_line_every_ten_seconds():
-    """And another line at the end."""
-    stream, now = io.StringIO(), 0.0
-    with progress.LineReporter(stream, clock=lambda: now) as report:
-        for step in range(0, 201, 8):
-            now = step / 4  # seconds: 50 in all
-            report(PROGRESS_EVENT | {"step": step})
-    steps = [int(number) for number in re.findall(r"step (\d+)/", stream.getvalue())]
-    assert steps == [0, 40, 80, 120, 160, 200]

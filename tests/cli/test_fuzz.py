@@ -136,25 +136,20 @@ def test_numbers_that_fuzzing_has_found_are_refused(file_folder):
 
 
 @pytest.mark.fault("environment variables that are wrong or belong to other programs")
-@pytest.mark.night
-def test_any_environment_works_or_is_refused(file_folder):
-    lines = [RUN_COMMAND, ("info", "whole"), ("plot", "whole", "--output", "out.png"), ("cases",)]
-    check_examples(
-        3,
-        lambda environ, line: run_swmodel_process(environ, *line) and None,
-        fuzz.environments(),
-        st.sampled_from(lines),
-    )
-
-
-@pytest.mark.fault("environment variables that are wrong or belong to other programs")
 @pytest.mark.parametrize(
     ("environ", "line", "code", "words"),
     [
         ({"JAX_ENABLE_X64": "junk"}, RUN_COMMAND, 3, "JAX_ENABLE_X64"),
-        *night_params(({"MPLBACKEND": "module://missing", "PYTHONWARNINGS": "error"}, ("plot", "whole"), 0, "")),
+        *night_params(
+            ({"MPLBACKEND": "module://missing", "PYTHONWARNINGS": "error"}, ("plot", "whole"), 0, ""),
+            ({"HOME": "/proc/nope", "MPLCONFIGDIR": "garbage.nc", "TZ": "junk"}, ("plot", "whole"), 0, ""),
+            ({"PYTHONIOENCODING": "utf-16", "TERM": "", "COLUMNS": "-1"}, ("info", "whole"), 0, ""),
+            ({"XLA_FLAGS": "", "OMP_NUM_THREADS": "junk", "NPROC": "-1"}, RUN_COMMAND, 0, ""),
+            ({"SWMODEL_TIME_DT": "nan", "NO_COLOR": "junk"}, RUN_COMMAND, 2, "SWMODEL_TIME_DT"),
+            ({"TMPDIR": "missing", "LC_ALL": "ü", "SWMODEL_GRID_": "1"}, RUN_COMMAND, 2, "SWMODEL_GRID_"),
+        ),
     ],
 )
-def test_environment_variables_of_other_programs_have_no_effect_or_are_refused(file_folder, environ, line, code, words):
+def test_odd_environment_has_no_effect_or_is_named(file_folder, environ, line, code, words):
     found, said = run_swmodel_process(environ, *line)
     assert (found, words in said) == (code, True)

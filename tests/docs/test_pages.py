@@ -1,21 +1,22 @@
-"""The commands and programs on every page of docs/ and in README.md and CONTRIBUTING.md run as printed."""
+"""Commands and programs on every page run as printed, notebooks give their stored output, and the site is complete."""
 
 import re
 import subprocess
 import sys
+from html import unescape
+from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 from support.marks import night_params
+from support.quick_compilation import QUICK_ENVIRONMENT
 
 import swmodel
+from swmodel import cases
 from swmodel.cli import main
 from swmodel.config.options.model import Config
+from tools.notebooks import execute_notebook
 from tools.page import PAGES, ROOT, RUN_LANGUAGES, read_blocks
-
-#: `swmodel COMMAND` and the words after it, in code blocks, tables and text.
-COMMAND = re.compile(r"\bswmodel ([a-z][a-z-]*)((?:\\\n|[^\n|`#&>\"])*)")
-OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
-SETTING = re.compile(r"(?:-s|--set) '?([a-z_]+)\.([a-z_0-9]+)[.=]")
 
 #: Programs that check the results of a page, with the variables of its blocks.
 CHECKS = {
@@ -42,34 +43,76 @@ SHORT = {"assimilation", "bmi", "cluster", "drying", "python"}
 RUNNING = {page.stem: page for page in PAGES if read_blocks(page, *RUN_LANGUAGES)}
 
 
-@pytest.mark.parametrize(
-    "page", [*night_params(*sorted(SHORT)), *night_params(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)]
-)
+LONG = night_params(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)
+
+
+@pytest.mark.parametrize("page", [*night_params(*sorted(SHORT)), *LONG])
 def test_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
     words = [sys.executable, ROOT / "tools" / "page.py", RUNNING[page], CHECKS.get(page, "")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_option_and_key_on_a_page_exists(page, tmp_path):
-    """And every block of TOML is a configuration, apart from files of the reader that do not exist."""
-    text = page.read_text(encoding="utf-8")
-    for name, words in COMMAND.findall(text):
-        assert not {*OPTION.findall(words)} - options_of(main.commands.get(name)), name
-    for section, key in SETTING.findall(text):
-        assert section in ("case", "section") or key in type(getattr(Config(), section)).model_fields, (section, key)
-    problems = []
-    for block in read_blocks(page, "toml"):
-        (tmp_path / "my.toml").write_text(block.text)
-        try:
-            swmodel.load(tmp_path / "my.toml", environ={})
-        except swmodel.ConfigError as error:
-            problems += error.problems
-    assert all(re.search(r"there is no (such )?file", each) for each in problems), problems
+ENVIRON = QUICK_ENVIRONMENT | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as a kernel sets it
+SHORTEST_NOTEBOOK = "first_run"
+OTHER_NOTEBOOKS = sorted({path.stem for path in (ROOT / "examples").glob("*.ipynb")} - {SHORTEST_NOTEBOOK})
 
 
-def options_of(command):
-    """The options of a command and of its subcommands."""
-    commands = [command, *getattr(command, "commands", {}).values()] if command else []
-    return {"-h", "--help"}.union(*(option.opts for each in commands for option in each.params))
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def words_of_output(notebook):
+    """The output of each code cell: the words of texts, without numbers and checksums, and the kinds of other output.
+
+    The words are sorted, because versions of xarray list coordinates in different orders.
+    """
+
+    def kind(output):
+        if "text" not in output:
+            return sorted(output.data)
+        return output.name, sorted(re.findall(r"[^\W\d]{2,}", re.sub(r"\b[0-9a-f]{12}\b", "", output.text)))
+
+    return [[kind(output) for output in cell.outputs] for cell in code_cells(notebook)]
+
+
+@pytest.mark.slow
+@pytest.mark.promise("notebooks show computed output")
+@pytest.mark.parametrize("name", [SHORTEST_NOTEBOOK, *night_params(*OTHER_NOTEBOOKS, mark=pytest.mark.release)])
+def test_notebook_runs_and_shows_its_output(name, tmp_path, monkeypatch, optimised):
+    path = ROOT / "examples" / f"{name}.ipynb"
+    kept = nbformat.read(path, as_version=4)
+    assert any("image/png" in output.get("data", ()) for cell in code_cells(kept) for output in cell.outputs)
+    for variable, value in ENVIRON.items():
+        monkeypatch.setenv(variable, value)
+    assert words_of_output(execute_notebook(path, tmp_path)) == words_of_output(kept), (
+        "python tools/notebooks.py --write saves the new output"
+    )
+
+
+@pytest.mark.night
+def test_site_is_complete_without_broken_links(tmp_path):
+    line = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "docs", str(tmp_path)]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+    pages, broken = {path: path.read_text("utf-8") for path in tmp_path.rglob("*.html")}, []
+    anchors = {path: {"", *re.findall(r'\bid="([^"]+)"', text)} for path, text in pages.items()}
+    links = {(path, unescape(link)) for path in pages for link in re.findall(r'\b(?:href|src)="([^"]+)"', pages[path])}
+    for path, link in links:
+        parts = urlsplit(link)
+        target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        if parts.scheme or parts.netloc:
+            good = not link.endswith((".js", ".css", ".png"))  # pages must not load files from other sites
+        else:
+            good = target.exists() and (target not in pages or unquote(parts.fragment) in anchors[target])
+        broken += [] if good else [(path, link)]
+    assert broken == []
+
+    keys = {f"{name}.{key}" for name in Config.model_fields for key in type(getattr(Config(), name)).model_fields}
+    written = re.findall(r'<span class="pre">(\w+\.\w+)</span>', pages[tmp_path / "reference/configuration.html"])
+    assert keys <= set(written)
+    assert {f"swmodel.{name}" for name in swmodel.__all__} <= anchors[tmp_path / "reference/python.html"]
+    commands = {f"swmodel-{name}" for name, command in main.commands.items() if not command.hidden}
+    assert commands <= anchors[tmp_path / "reference/commands.html"]
+    assert {name.replace("_", "-") for name in cases.names()} <= anchors[tmp_path / "gallery.html"]

@@ -1,5 +1,6 @@
 """The programs of examples/ on few cells: they run, and their parts agree with exact results."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -9,7 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.example import import_example
+from conftest import ROOT
+
+
+def import_example(name):
+    """The module of a script, which may import other scripts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "examples")
+        return importlib.import_module(name)
 
 
 @pytest.mark.promise("derivatives with respect to a network are exact")
@@ -42,9 +50,8 @@ def test_laboratory_filters_spectra_and_scores_are_exact():
     """
     pytest.importorskip("equinox")
     laboratory = import_example("eddy_laboratory")
-    for found, given in zip(
-        laboratory.filter_to_coarse(laboratory.refine(random_state(6), 3), 3), random_state(6), strict=True
-    ):
+    there_and_back = laboratory.filter_to_coarse(laboratory.refine(random_state(6), 3), 3)
+    for found, given in zip(there_and_back, random_state(6), strict=True):
         np.testing.assert_allclose(found, given, rtol=1e-12, atol=1e-12)
     v = np.broadcast_to(np.cos(2 * np.pi * 9 * np.arange(64) / 64), (128, 64))
     energy, statistics = laboratory.spectrum([0 * v, 0 * v, v]), laboratory.RunningAverages(4)
@@ -74,12 +81,8 @@ def test_laboratory_runs_on_few_cells(tmp_path):
 @pytest.mark.night
 def test_eddies_are_drawn_and_gain_no_energy(tmp_path, monkeypatch):
     eddies, told = import_example("eddies"), []
-    for name, value in {
-        "FOLDER": tmp_path,
-        "JET_DAYS": 1,
-        "TURBULENCE_DAYS": 0.5,
-        "BIHARMONIC_VISCOSITIES": {40: 5e11},
-    }.items():
+    small = {"FOLDER": tmp_path, "JET_DAYS": 1, "TURBULENCE_DAYS": 0.5, "BIHARMONIC_VISCOSITIES": {40: 5e11}}
+    for name, value in small.items():
         monkeypatch.setattr(eddies, name, value)
     eddies.draw_jet(told.append)
     eddies.draw_spectra(told.append)

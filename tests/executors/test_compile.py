@@ -86,9 +86,8 @@ def test_library_depends_on_processor_scheme_and_source(empty_cache, monkeypatch
     changes = {"run.dtype": "float64", "time.stepper": "rk3", "physics.manning": 0.02, "time.ab2_epsilon": 0.2}
     *others, weights = (request_of(setup_of(load("jet", SMALL | {k: v}, environ={}))) for k, v in changes.items())
     assert weights.library_name("") == request_of_jet.library_name("")
-    names = {request.library_name("") for request in (request_of_jet, *others)} | {
-        request_of_jet.library_name("x86-64-v3")
-    }
+    names = {request.library_name("") for request in (request_of_jet, *others)}
+    names.add(request_of_jet.library_name("x86-64-v3"))
     monkeypatch.setenv("CXX", "another-compiler -O0")
     names.add(request_of_jet.library_name(""))
     monkeypatch.setattr(steps, "HERE", empty_cache)
@@ -244,9 +243,8 @@ def test_many_processes_compile_once(empty_cache, counting_compiler):
 @pytest.mark.night
 def test_compilation_continues_after_a_killed_process(empty_cache, request_of_jet):
     lock = steps.cache_folder() / request_of_jet.library_name(steps.instructions()).replace(".so", ".lock")
-    program = (
-        f"import fcntl, time; file = open({str(lock)!r}, 'a'); fcntl.flock(file, 2); print(flush=True); time.sleep(600)"
-    )
+    program = f"import fcntl, time; file = open({str(lock)!r}, 'a'); fcntl.flock(file, 2); print(flush=True)"
+    program += "; time.sleep(600)"
     first = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     first.stdout.readline()
     threading.Timer(0.3, first.kill).start()

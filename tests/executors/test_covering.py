@@ -23,7 +23,8 @@ from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
 
-for_each_row = pytest.mark.parametrize("row", covering_array.rows_by_name())
+ROWS = list(covering_array.rows_by_name())
+for_each_row = pytest.mark.parametrize("row", ROWS)
 #: Largest errors relative to the largest value of a field.
 MAX_RELATIVE_ERROR = {"float64": 1e-12, "float32": 1e-5}
 STEPS = 4
@@ -40,26 +41,18 @@ def test_pairs_that_the_array_lacks_are_refused():
     for pair in covering_array.FORBIDDEN:
         options = {"time__stepper": "gfb"}
         for level in pair:
-            options |= (
-                covering_array.ALTERNATING_OPTIONS[level][0]
-                if level in covering_array.ALTERNATING_OPTIONS
-                else covering_array.FACTORS[level[0]][level[1]]
-            )
+            options |= covering_array.options_of_level(level)
+        config = covering_array.configuration(covering_array.NY, covering_array.NX, **options)
         with pytest.raises(ConfigError):
-            check_config(
-                swmodel.load(covering_array.configuration(covering_array.NY, covering_array.NX, **options), environ={})
-            )
+            check_config(swmodel.load(config, environ={}))
 
 
 def test_array_has_every_flux_stepper_and_term():
     """A new one must be added to FACTORS."""
-    configs = [covering_array.configuration_of(row) for row in covering_array.rows_by_name()]
-    fluxes, steppers = (
-        set(options.model_fields[name].annotation.__args__)
-        for options, name in ((SchemeOptions, "vorticity_flux"), (TimeOptions, "stepper"))
-    )
-    assert {config.scheme.vorticity_flux for config in configs} == fluxes
-    assert {config.time.stepper for config in configs} == steppers
+    configs = [covering_array.configuration_of(row) for row in ROWS]
+    fluxes, steppers = SchemeOptions.model_fields["vorticity_flux"], TimeOptions.model_fields["stepper"]
+    assert {config.scheme.vorticity_flux for config in configs} == {*fluxes.annotation.__args__}
+    assert {config.time.stepper for config in configs} == {*steppers.annotation.__args__}
     assert {name for config in configs for name in setup_of(config).scheme.term_names} == set(TERMS)
 
 
@@ -78,7 +71,7 @@ KEYS_WITHOUT_FACTOR = {
 
 def test_array_sets_every_key_of_the_equations():
     """A new key must be added to FACTORS, or to KEYS_WITHOUT_FACTOR."""
-    given = {key for row in covering_array.rows_by_name() for key in covering_array.overrides_of(row)}
+    given = {key for row in ROWS for key in covering_array.overrides_of(row)}
     for section, others in KEYS_WITHOUT_FACTOR.items():
         keys = Config.model_fields[section].annotation.model_fields
         assert {key for key in keys if f"{section}__{key}" not in given} == {*others.split()}, section
@@ -101,9 +94,7 @@ def test_native_step_agrees_with_reference(row, monkeypatch):
 
 
 @pytest.mark.promise("the executor does not change the answer")
-@pytest.mark.parametrize(
-    "row", [*list(covering_array.rows_by_name())[::2], *night_params(*list(covering_array.rows_by_name())[1::2])]
-)
+@pytest.mark.parametrize("row", [*ROWS[::2], *night_params(*ROWS[1::2])])
 @pytest.mark.parametrize("executor", ["xla"])
 def test_xla_step_agrees(row, executor):
     config = covering_array.configuration_of(row)
@@ -141,12 +132,8 @@ def advance(model, carry, config, steps):
     return carry
 
 
-ROWS_WITH_SWEEPS = [
-    row
-    for row in covering_array.rows_by_name()
-    if not row.startswith("drying")
-    and not isinstance(setup_of(covering_array.configuration_of(row)).method, RungeKutta)
-]
+METHODS = {row: setup_of(covering_array.configuration_of(row)).method for row in ROWS}
+ROWS_WITH_SWEEPS = [row for row in ROWS if row[:6] != "drying" and not isinstance(METHODS[row], RungeKutta)]
 
 
 @pytest.mark.parametrize("row", ROWS_WITH_SWEEPS)
@@ -160,20 +147,15 @@ def test_several_steps_in_a_sweep_have_same_bits(row):
 
 
 #: Rows of three steppers; test_derive.py checks derivatives of more options without a compiler.
-ROWS_WITH_DERIVATIVES = [list(covering_array.rows_by_name())[number] for number in (15, 17, 20)]
+ROWS_WITH_DERIVATIVES = [ROWS[number] for number in (15, 17, 20)]
+OTHER_ROWS = [row for row in ROWS if row not in ROWS_WITH_DERIVATIVES]
 
 
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.promise(
     "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
-@pytest.mark.parametrize(
-    "row",
-    [
-        *ROWS_WITH_DERIVATIVES,
-        *night_params(*(row for row in covering_array.rows_by_name() if row not in ROWS_WITH_DERIVATIVES)),
-    ],
-)
+@pytest.mark.parametrize("row", [*ROWS_WITH_DERIVATIVES, *night_params(*OTHER_ROWS)])
 def test_native_derivatives_are_exact(row):
     """The Taylor slope is 2, or a difference quotient agrees if the scheme has kinks; tangent and adjoint agree.
 

@@ -30,9 +30,7 @@ from swmodel.parallel.decomposition import block_of_rank
 from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.setup.setup import setup_of
 
-ROWS = [
-    row for row in covering_array.rows_by_name() if not setup_of(covering_array.configuration_of(row)).scheme.drying
-]
+ROWS = [row for row in covering_array.rows_by_name() if not row.startswith("drying")]
 
 
 @pytest.fixture(autouse=True)
@@ -75,9 +73,8 @@ def digests_of_run(name, layout, sharded, by):
 def test_kernels_on_several_blocks_have_the_bits_of_the_native_step(ranks, layout, sharded):
     """State and gradient agree on devices of one process and on several processes; JAX or MPI exchanges halos."""
     for name in ROWS[1], ROWS[12]:
-        ours, theirs = (
-            ranks(1 if sharded else 2, digests_of_run, name, layout, sharded, by) for by in ("cuda", "native")
-        )
+        processes = 1 if sharded else 2
+        ours, theirs = (ranks(processes, digests_of_run, name, layout, sharded, by) for by in ("cuda", "native"))
         assert ours == theirs
 
 
@@ -98,21 +95,18 @@ def test_kernels_of_the_benchmark_fit_into_the_registers(options):
 ARCHITECTURES = "sm_70", "sm_80", "sm_90"
 DEFAULT_BUILDS = list(zip(ROWS, ARCHITECTURES, strict=False))
 OTHER_BUILDS = [(row, each) for row in ROWS for each in ARCHITECTURES if (row, each) not in DEFAULT_BUILDS]
+OTHER_BUILDS = night_params(*OTHER_BUILDS, mark=pytest.mark.release)
 
 
 @pytest.mark.parametrize("derivative", [(), ("adjoint",)], ids=["forward", "adjoint"])
-@pytest.mark.parametrize(
-    ("row", "architecture"),
-    [*DEFAULT_BUILDS, *night_params(*OTHER_BUILDS, mark=pytest.mark.release)],
-)
+@pytest.mark.parametrize(("row", "architecture"), [*DEFAULT_BUILDS, *OTHER_BUILDS])
 def test_kernels_of_all_options_fit_into_the_registers(row, architecture, derivative, monkeypatch):
     """A pass is split if a single kernel for it does not fit."""
     spills, compiled = [], library.compile_text
     monkeypatch.setattr(library, "read_or_make", lambda name, make: make())
     monkeypatch.setattr(library, "compile_text", lambda *given: spills.append(compiled(*given)) or spills[-1])
-    library.compile_kernels(
-        request_of(setup_of(covering_array.configuration_of(row)))._replace(derivative=derivative), architecture
-    )
+    request = request_of(setup_of(covering_array.configuration_of(row)))
+    library.compile_kernels(request._replace(derivative=derivative), architecture)
     assert spills[-1][1] == 0
 
 
@@ -169,21 +163,13 @@ def test_gradient_is_lowered_for_gpus(ranks, layout):
 
 #: Rows whose derivatives are compared by default, and at night; the others, which take minutes, before a release.
 DEFAULT_DERIVATIVE_ROWS = ROWS[1:2]
-NIGHT_DERIVATIVE_ROWS = [
-    row for row in ROWS if row.startswith(("ab", "leapfrog")) and row not in DEFAULT_DERIVATIVE_ROWS
-][::2]
-RELEASE_DERIVATIVE_ROWS = [row for row in ROWS if row not in DEFAULT_DERIVATIVE_ROWS + NIGHT_DERIVATIVE_ROWS]
+QUICK_ROWS = [row for row in ROWS if row.startswith(("ab", "leapfrog")) and row not in DEFAULT_DERIVATIVE_ROWS][::2]
+SLOW_ROWS = [row for row in ROWS if row not in DEFAULT_DERIVATIVE_ROWS + QUICK_ROWS]
+NIGHT_DERIVATIVES, RELEASE_DERIVATIVES = night_params(*QUICK_ROWS), night_params(*SLOW_ROWS, mark=pytest.mark.release)
 
 
 @pytest.mark.promise("derivatives are exact")
-@pytest.mark.parametrize(
-    "row",
-    [
-        *DEFAULT_DERIVATIVE_ROWS,
-        *night_params(*NIGHT_DERIVATIVE_ROWS),
-        *night_params(*RELEASE_DERIVATIVE_ROWS, mark=pytest.mark.release),
-    ],
-)
+@pytest.mark.parametrize("row", [*DEFAULT_DERIVATIVE_ROWS, *NIGHT_DERIVATIVES, *RELEASE_DERIVATIVES])
 def test_derivatives_of_kernels_have_the_bits_of_the_native_step(row, monkeypatch):
     """Gradient and Hessian product agree, with passes that are split into kernels; zeros may differ in sign."""
     monkeypatch.setattr(library, "load", partial(cuda_on_cpu.load_kernels, max_values=400))

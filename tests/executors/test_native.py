@@ -1,7 +1,9 @@
-"""The native step: thin domains, sweeps, and skipped land. test_covering.py checks its results."""
+"""The native step: thin domains, sweeps and skipped land; without it everything runs on JAX."""
 
+import logging
 import re
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -13,13 +15,19 @@ from support.quick_compilation import cleared_program_cache
 from support.random_case import configuration, random_fields
 from support.stepping import has_same_bits
 
+from swmodel.cli.doctor import findings
+from swmodel.config import Config, ConfigError, load
+from swmodel.executors import native as kernels
 from swmodel.executors.native import calls
-from swmodel.executors.native.kernel import choose_steps_per_sweep
-from swmodel.ocean.timestep import method_of
-from swmodel.parallel.decomposition import block_of_rank, blocks_of_layout
+from swmodel.executors.native import kernel as native
+from swmodel.model.resolve import log_slower_executor, resolve
+from swmodel.model.validate import check_config
+from swmodel.parallel import environment, foreign
+from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
+
 
 build, after = partial(stepping.make_executor, "native"), partial(stepping.run_chunks, "native")
 
@@ -55,29 +63,6 @@ def test_compiled_loop_copies_no_field(stepper, steps_per_sweep):
     assert not copies
     assert "custom-call" in program
     assert compiled.memory_analysis().alias_size_in_bytes == sum(x.nbytes for x in jax.tree.leaves(carry))
-
-
-@pytest.mark.parametrize(
-    ("ny", "nx", "layout", "stepper", "width", "itemsize", "steps_per_sweep"),
-    [
-        (1800, 3600, (1, 1), "ab2", 1, 4, 4),
-        (1800, 3600, (4, 2), "ab2", 1, 4, 1),  # 19 MB per block
-        (900, 1800, (2, 1), "ab2", 1, 4, 1),
-        (900, 1800, (2, 1), "ab3", 1, 8, 4),
-        (1800, 3600, (1, 1), "leapfrog", 1, 4, 4),
-        (1800, 3600, (1, 1), "rk3", 1, 4, 1),
-        (7, 10**6, (1, 1), "ab2", 2, 8, 3),  # as far as the halo fits into the block
-        (7, 10**6, (2, 1), "ab2", 2, 8, 1),
-        (10**7, 11, (1, 3), "ab3", 1, 8, 3),
-    ],
-)
-def test_steps_in_a_sweep_follow_from_smallest_block(ny, nx, layout, stepper, width, itemsize, steps_per_sweep):
-    method = method_of(stepper)
-    chosen = {
-        choose_steps_per_sweep(b.min_block_shape, width, method, itemsize, False)
-        for b in blocks_of_layout(layout, ny, nx)
-    }
-    assert chosen == {steps_per_sweep}
 
 
 def continent_case(stepper, sides=()):
@@ -121,3 +106,76 @@ def test_skipping_land_far_from_water_changes_no_bit(stepper, many, sides, monke
     near = after(config, 7, threads=2, **options)
     for ours, other, all_near in zip(fewer, others, near, strict=True):
         assert ours.tobytes() == other.tobytes() == all_near.tobytes()
+
+
+needs_native_step = pytest.mark.skipif(not kernels.LIBRARY.exists(), reason="the native step was not built")
+SMALL = {"grid": {"nx": 8, "ny": 6}, "run": {"steps": 1}, "time": {"dt": 1.0}}
+
+
+@pytest.fixture
+def without_native_step(monkeypatch):
+    monkeypatch.setattr(kernels, "LIBRARY", Path("none"))
+    monkeypatch.setattr(environment, "has_gpu", lambda: False)
+    log_slower_executor.cache_clear()
+    yield
+    log_slower_executor.cache_clear()
+
+
+def test_auto_chooses_xla_and_names_the_remedy_once(without_native_step, caplog):
+    with caplog.at_level(logging.INFO, "swmodel"):
+        assert [resolve(Config(**SMALL)).run.executor for _ in range(3)] == ["xla"] * 3
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "it was not compiled when swmodel was installed; build it: tools/build-native" in record.getMessage()
+
+
+@pytest.mark.fault("on a machine with a GPU, JAX_PLATFORMS=cpu takes the native step away")
+@pytest.mark.parametrize(("platforms", "native_step"), [("cpu", True), ("", False), ("cuda,cpu", False)])
+@needs_native_step
+def test_processors_keep_the_native_step_beside_a_gpu(monkeypatch, platforms, native_step):
+    monkeypatch.setattr(environment, "is_gpu_usable", lambda: True)
+    monkeypatch.setenv("JAX_PLATFORMS", platforms)
+    assert (kernels.machine_unsupported_reason() == "") == native_step
+
+
+def test_native_without_library_is_refused(without_native_step):
+    with pytest.raises(ConfigError, match="build it: tools/build-native"):
+        check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
+
+
+def test_unloadable_library_names_the_remedy(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernels, "LIBRARY", tmp_path / "_step.so")
+    kernels.LIBRARY.write_text("for another machine")
+    with pytest.raises(ImportError, match=r"the native step cannot be used: .*_step.so.*; tools/build-native"):
+        native.register()
+
+
+def fake_build_info(monkeypatch, **changes):
+    other = kernels.load_foreign_calls()._replace(**changes)
+    monkeypatch.setattr(foreign, "load_library", lambda library: other)
+
+
+@pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
+@needs_native_step
+def test_library_of_another_version_is_refused(monkeypatch):
+    monkeypatch.setattr(environment, "has_gpu", lambda: False)
+    assert kernels.machine_unsupported_reason() == ""
+    fake_build_info(monkeypatch, abi_version=kernels.ABI_VERSION - 1)
+    with pytest.raises(ImportError, match="from another version of swmodel; tools/build-native"):
+        native.register()
+
+
+@pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
+@needs_native_step
+def test_library_for_a_newer_jax_is_refused(monkeypatch):
+    """JAX accepts foreign calls that were built for an older jaxlib, but not for a newer one."""
+    monkeypatch.setattr(environment, "has_gpu", lambda: False)
+    assert findings.check_native_step().advice == ""
+    fake_build_info(monkeypatch, jaxlib="0.1.2")
+    assert kernels.machine_unsupported_reason() == ""
+    finding = findings.check_native_step()
+    assert "built for jaxlib 0.1.2" in finding.result
+    assert "tools/build-native" in finding.advice
+    fake_build_info(monkeypatch, jaxlib="99.1.2")
+    assert "compiled for jaxlib 99.1.2, newer than the" in kernels.machine_unsupported_reason()
+    assert resolve(Config(**SMALL)).run.executor == "xla"

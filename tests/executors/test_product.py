@@ -7,34 +7,22 @@ import itertools
 
 import numpy as np
 import pytest
-from support.random_case import (
-    CLOSURES,
-    COEFFICIENTS,
-    DRYING,
-    DRYING_SPHERE,
-    TIDE,
-    configuration,
-    drying_flats,
-    random_fields,
-)
+from support import random_case
+from support.numpy_dynamics import FLUXES
+from support.random_case import DRYING, DRYING_SPHERE, TIDE, configuration, drying_flats, random_fields, section
 from support.recorded_steps import RecordedSteps
 from support.stepping import STEPPERS
 
 from swmodel.executors.reference import ReferenceModel
 from swmodel.setup.setup import setup_of
 
-FLUXES = ("energy", "enstrophy", "arakawa_lamb", "weno5", "weno7")
 #: Whether y and x are periodic.
 PERIODIC_YX = {"rings": (True, True), "y ring": (True, False), "channel": (False, True), "basin": (False, False)}
 SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}
 NO_SLIP = {"physics__slip": "no"}
 BIHARMONIC = {"physics__biharmonic_viscosity": 1e8}
-FIFTH_ORDER = {
-    "physics__tracers": (
-        {"name": "tracer", "advection": "weno5"},
-        {"name": "dye", "initial": 2.0, "diffusivity": 300.0, "advection": "weno5"},
-    ),
-}
+TRACER, DYE = {"name": "tracer"}, {"name": "dye", "initial": 2.0, "diffusivity": 300.0}
+FIFTH_ORDER = {"physics__tracers": tuple(each | {"advection": "weno5"} for each in (TRACER, DYE))}
 #: A sill under water across corners, a dike, and a gate that moves.
 BARRIERS = {
     "barriers__lines": (
@@ -69,15 +57,15 @@ TERM_OPTIONS = {
     "leith": {"physics__leith": 1.0},
     "leith_e": {"physics__leith_e": 8.0},
     "zanna_bolton, no slip": {"physics__zanna_bolton": 1.0, **NO_SLIP},
-    "backscatter": {"physics__backscatter": 0.3, "physics__biharmonic_smagorinsky": 0.06} | BIHARMONIC | SPONGE,
+    "backscatter": section("physics", backscatter=0.3, biharmonic_smagorinsky=0.06) | BIHARMONIC | SPONGE,
     "closures as fields, no slip": NO_SLIP,
     "beta plane": {"physics__beta": 2e-11},
     "sponge": SPONGE,
-    "gravity 1, f 0, linear drag": {"physics__gravity": 1.0, "physics__f0": 0.0, "physics__linear_drag": 1e-5},
+    "gravity 1, f 0, linear drag": section("physics", gravity=1.0, f0=0.0, linear_drag=1e-5),
     "manning": {"physics__manning": 0.03},
     "self-attraction": {"physics__self_attraction": 0.1},
-    "body force": {"body_force__x": 1e-5, "body_force__y_amplitude": 1e-4, "body_force__y_phase": 0.4},
-    "tracer, sponge": {"physics__tracers": ({"name": "tracer"},), **SPONGE},
+    "body force": section("body_force", x=1e-5, y_amplitude=1e-4, y_phase=0.4),
+    "tracer, sponge": {"physics__tracers": (TRACER,), **SPONGE},
     "tracers of fifth order, sponge": FIFTH_ORDER | SPONGE,
     "rivers": RIVERS,
     "coefficients as fields": {},
@@ -90,7 +78,8 @@ TERM_OPTIONS = {
     "barriers, tracers of fifth order": BARRIERS | FIFTH_ORDER,
 }
 #: Terms whose coefficients are fields.
-FIELD_COEFFICIENTS = {"coefficients as fields": COEFFICIENTS, "closures as fields, no slip": CLOSURES}
+FIELD_COEFFICIENTS = {"coefficients as fields": random_case.COEFFICIENTS}
+FIELD_COEFFICIENTS |= {"closures as fields, no slip": random_case.CLOSURES}
 
 
 def assert_agrees(config, steps=2):
@@ -142,21 +131,15 @@ def test_term_with_boundary_agrees(boundary, term):
 #: Options by the sides with open boundaries; boundary data are numbers, fields, or a tide.
 OPEN_BOUNDARY_OPTIONS = {
     "west": {},
-    "east, north": {"open_boundaries__level": 0.3, "open_boundaries__transport_x": 5.0, **BIHARMONIC, **NO_SLIP},
+    "east, north": section("open_boundaries", level=0.3, transport_x=5.0) | BIHARMONIC | NO_SLIP,
     "west, east, south, north": {
-        **{"open_boundaries__constituents": ("M2", "K1"), "open_boundaries__amplitude": (0.5, 0.2)},
-        **{"open_boundaries__phase": (70.0, -30.0), "tide__ramp": 50.0, "scheme__vorticity_flux": "arakawa_lamb"},
+        **section("open_boundaries", constituents=("M2", "K1"), amplitude=(0.5, 0.2), phase=(70.0, -30.0)),
+        **{"tide__ramp": 50.0, "scheme__vorticity_flux": "arakawa_lamb"},
         **TERM_OPTIONS["tracer, sponge"],
     },
     "west, east": FIFTH_ORDER | SPONGE,
-    "south, east": {
-        "open_boundaries__transport_y": 3.0,
-        "open_boundaries__constituents": ("K1", "M2"),
-        "outside": "fields",
-    },
-    "west, north": {
-        **{"in_time": True, "open_boundaries__pressure": 50.0, "open_boundaries__current_x": 0.1, **SPONGE},
-    },
+    "south, east": section("open_boundaries", transport_y=3.0, constituents=("K1", "M2")) | {"outside": "fields"},
+    "west, north": section("open_boundaries", pressure=50.0, current_x=0.1) | {"in_time": True} | SPONGE,
 }
 
 
@@ -196,11 +179,8 @@ SPHERE_OPTIONS = {
 @pytest.mark.promise("the sphere's geometry is exact")
 @pytest.mark.parametrize("option", SPHERE_OPTIONS)
 def test_sphere_agrees(option):
-    assert_agrees(
-        configuration(
-            7, 11, random_fields(7, 11, coefficients=FIELD_COEFFICIENTS.get(option, ())), True, **SPHERE_OPTIONS[option]
-        )
-    )
+    fields = random_fields(7, 11, coefficients=FIELD_COEFFICIENTS.get(option, ()))
+    assert_agrees(configuration(7, 11, fields, True, **SPHERE_OPTIONS[option]))
 
 
 @pytest.mark.parametrize("beta", [0.0, 2e-11])
@@ -226,13 +206,8 @@ DRYING_OPTIONS = {
         **{"physics__moisture_deficit": 0.3, **FIFTH_ORDER},
     },
     "west, north; weather": {
-        **{"grid__periodic_x": False, "open_boundaries__sides": ("west", "north"), "open_boundaries__level": 0.3},
-        **{
-            "in_time": True,
-            "open_boundaries__pressure": 50.0,
-            "open_boundaries__current_y": -0.1,
-            "physics__manning": 0.03,
-        },
+        **section("open_boundaries", sides=("west", "north"), level=0.3, pressure=50.0, current_y=-0.1),
+        **{"grid__periodic_x": False, "in_time": True, "physics__manning": 0.03},
     },
     "sphere; tide": {"physics__self_attraction": 0.1, **TIDE, "physics__manning": 0.03},
     "barriers, tracers of fifth order": {

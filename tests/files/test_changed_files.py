@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-import warnings
 
 import h5py
 import netCDF4
@@ -23,6 +22,8 @@ from swmodel.model.validate import check_config
 from swmodel.plotting import plot
 from swmodel.plotting.dataset import open_data, read_verified
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def store_original(tmp_path_factory):
@@ -37,16 +38,14 @@ def store_copy(store_original, tmp_path):
 
 
 @pytest.mark.promise("damage to restart files, records and static fields is found")
-@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, -1])
 def test_flipped_bit_in_chunk_is_named_with_its_variable(store_copy, place):
     chunks = [each for each in sorted(store_copy.rglob("*")) if each.is_file() and each.name != "zarr.json"]
     for file in chunks[:: max(1, len(chunks) // 8)]:
         before = file.read_bytes()
         flip_bit(file, place)
-        assert verdicts(store_copy)["output.zarr"].startswith(
-            f"damaged: variable {file.relative_to(store_copy).parts[0]}"
-        )
+        name = file.relative_to(store_copy).parts[0]
+        assert verdicts(store_copy)["output.zarr"].startswith(f"damaged: variable {name}")
         file.write_bytes(before)
     assert verdicts(store_copy) == {"output.zarr": "intact"}
 
@@ -74,19 +73,6 @@ def change_units(store, name):
 def test_missing_chunk_and_changed_metadata_are_named(store_copy, harm, name, words):
     harm(store_copy, name)
     assert verdicts(store_copy) == {"output.zarr": f"damaged: {words}"}
-
-
-@pytest.mark.slow
-def test_copy_by_xarray_is_used_with_a_warning(store_copy, tmp_path, caplog):
-    copy = tmp_path / "copy.zarr"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # zarr warns about consolidated metadata
-        xarray.open_zarr(store_copy).to_zarr(copy, write_empty_chunks=True)
-    with open_data(copy) as ours, open_data(store_copy) as theirs:
-        for name in ("h", "zeta", "eta_mean"):
-            np.testing.assert_array_equal(read_verified(ours, name, 1), read_verified(theirs, name, 1))
-    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [str(copy)]
-    assert verdicts(copy) == {"copy.zarr": "damaged: header"}
 
 
 #: Metadata that other programs may leave: those of xarray's `to_zarr(consolidated=False)`, or even less.
@@ -133,7 +119,6 @@ def test_drawing_verifies_records_of_a_store(store_copy):
                 read_verified(data, name, record)
 
 
-@pytest.mark.slow
 def test_run_continues_in_a_store_only_after_intact_records(tmp_path):
     """Damage in records that are computed again does no harm."""
     options, store = {"output__format": "zarr"}, tmp_path / "output.zarr"
@@ -157,7 +142,6 @@ def remove_checksums(path):
             variable.attrs.pop("crc32", None)
 
 
-@pytest.mark.slow
 def test_files_without_checksums_are_read_and_continued(run_folder, undisturbed_run):
     for name in FILES:
         remove_checksums(run_folder / name)
@@ -170,7 +154,6 @@ def test_files_without_checksums_are_read_and_continued(run_folder, undisturbed_
         assert {key: value.tobytes() for key, value in ours.items()} == {k: v.tobytes() for k, v in theirs.items()}
 
 
-@pytest.mark.slow
 def test_additions_by_another_program_are_no_damage(run_folder):
     with netCDF4.Dataset(run_folder / "output.nc", "a") as file:
         file.comment = "of Tuesday"
@@ -181,7 +164,6 @@ def test_additions_by_another_program_are_no_damage(run_folder):
         assert (read_verified(file, "vorticity", 1) == 1.0).all()
 
 
-@pytest.mark.slow
 def test_records_selected_by_xarray_are_verified(run_folder):
     path = run_folder / "part.nc"
     with xarray.open_dataset(run_folder / "output.nc", decode_times=False) as whole:
@@ -194,7 +176,6 @@ def test_records_selected_by_xarray_are_verified(run_folder):
         plot(path, fields=["h"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("take", [lambda whole: whole.isel(time=slice(0, 2)), lambda whole: whole[["h"]]])
 def test_file_rewritten_by_xarray_is_read_with_a_warning(run_folder, caplog, take):
     """Because xarray rounds times, changes their units, and may leave checksums out."""

@@ -25,6 +25,8 @@ from swmodel.files.verify import verdicts
 from swmodel.plotting import animate, plot
 from tools.damage import DamageCheck
 
+pytestmark = pytest.mark.slow
+
 VERDICTS_OF_INTACT_FILES = {"intact", "can be read; it holds no checksums"}
 
 
@@ -89,7 +91,6 @@ def test_damaged_record_that_is_computed_again_does_no_harm(run_folder, undistur
     assert set(verdicts(run_folder).values()) == VERDICTS_OF_INTACT_FILES
 
 
-@pytest.mark.slow
 @pytest.mark.fault("damaged values, index or attributes in the records of a run")
 def test_plot_refuses_damaged_records(run_folder):
     remove_record_from_index(run_folder / "output.nc", "h", 1)
@@ -135,7 +136,6 @@ examine.main(sys.argv[2])
 """
 
 
-@pytest.mark.slow
 @pytest.mark.fault("a file on which HDF5 crashes, hangs or asks for memory")
 @pytest.mark.parametrize(
     ("action", "words"),
@@ -152,7 +152,6 @@ def test_file_on_which_hdf5_fails_is_named_and_others_are_read(run_folder, monke
     assert set(found.values()) == VERDICTS_OF_INTACT_FILES
 
 
-@pytest.mark.slow
 def test_signal_to_all_processes_of_a_job_damages_no_file(halfway_run, monkeypatch):
     """A signal to the processes of a terminal does not reach the program at all."""
     action = f"assert os.getsid(0) == os.getpid(); os.kill(os.getpid(), {signal.SIGTERM:d})"
@@ -160,15 +159,12 @@ def test_signal_to_all_processes_of_a_job_damages_no_file(halfway_run, monkeypat
     assert verdicts(halfway_run / "diagnostics.nc") == {"diagnostics.nc": "intact"}
 
 
-@pytest.mark.slow
 def test_program_that_examines_ends_with_its_parent(halfway_run, tmp_path):
     told = tmp_path / "pid"
     os.mkfifo(told)
     program = PROGRAM_WITH_ACTION.format(action=f"open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
-    job = (
-        f"guard.PROGRAM = {program!r}; "
-        f"guard.examine_files([guard.ExaminationJob({str(halfway_run / 'diagnostics.nc')!r})])"
-    )
+    path = str(halfway_run / "diagnostics.nc")
+    job = f"guard.PROGRAM = {program!r}; guard.examine_files([guard.ExaminationJob({path!r})])"
     line = [sys.executable, "-c", f"from swmodel.files.integrity import guard; {job}"]
     with subprocess.Popen(line, cwd=ROOT) as parent:
         pipe = os.open(told, os.O_RDONLY | os.O_NONBLOCK)
@@ -207,7 +203,6 @@ _WRITER.submit(time.sleep, 1e6)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.fault("any error in the thread that writes")
 @pytest.mark.parametrize("error", ["AttributeError('maxshape')", *night_params("SystemExit(3)")])
 def test_error_in_the_thread_that_writes_ends_the_program(tmp_path, error):
@@ -271,7 +266,6 @@ def damage_check(tmp_path_factory):
     return DamageCheck(tmp_path_factory.mktemp("damage"))
 
 
-@pytest.mark.slow
 @pytest.mark.fault("any damage to any file of a run (`make damage` tries 500)")
 @pytest.mark.parametrize("seed", [0, 1, *night_params(*range(2, 8))])
 def test_any_damage_is_named_or_does_no_harm(damage_check, seed):

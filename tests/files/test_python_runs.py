@@ -41,11 +41,9 @@ def resume(folder, steps=9):
 @pytest.mark.parametrize(("format", "ends"), [("netcdf", (9, 15)), ("zarr", (15,))])
 def test_run_with_python_fields_continues_any_number_of_times(tmp_path, format, ends):
     """Even after the restart files from which it has read the fields have been removed; with drifters."""
-    run, whole, drifters = (
-        tmp_path / "run",
-        tmp_path / "whole",
-        {"output__drifters": [[30e3, 20e3]], "restart__every_steps": 6},
-    )
+    run = tmp_path / "run"
+    whole = tmp_path / "whole"
+    drifters = {"output__drifters": [[30e3, 20e3]], "restart__every_steps": 6}
     simulation(restart__format=format, **drifters).run(run)
     for steps in ends:
         done = resume(run, steps)
@@ -138,7 +136,7 @@ COUNTING_CASE = "import os\nos.environ['EXECUTED'] = str(int(os.environ.get('EXE
 
 
 @pytest.fixture
-def run_without_case_file(tmp_path):
+def bump_run(tmp_path):
     """A run of the example of docs/cases.md, of six steps with restart files at three and six; its file is gone."""
     path = write_bump(tmp_path)
     swmodel.Simulation(swmodel.load(path, SHORT_RUN_OPTIONS, {})).run(tmp_path / "run")
@@ -147,22 +145,17 @@ def run_without_case_file(tmp_path):
 
 
 @pytest.mark.fault("the case file of a run has changed, or is gone")
-def test_files_of_a_run_hold_its_case(run_without_case_file, tmp_path):
-    assert (run_without_case_file / "case.py").read_text(encoding="utf-8") == BUMP_CODE
-    assert 'name = "bump"\nfile = "case.py"\nsha256 = "' in (run_without_case_file / "config.toml").read_text()
-    for path in (
-        run_without_case_file / "output.nc",
-        run_without_case_file / "diagnostics.nc",
-        restart_path(run_without_case_file, 3),
-    ):
+def test_files_of_a_run_hold_its_case(bump_run, tmp_path):
+    assert (bump_run / "case.py").read_text(encoding="utf-8") == BUMP_CODE
+    assert 'name = "bump"\nfile = "case.py"\nsha256 = "' in (bump_run / "config.toml").read_text()
+    files = [bump_run / name for name in ("output.nc", "diagnostics.nc")]
+    for path in (*files, restart_path(bump_run, 3)):
         with netCDF4.Dataset(path) as data:
             assert data.case_file == BUMP_CODE
             assert "bump" in data.title
-    alone, whole = (
-        shutil.copy(restart_path(run_without_case_file, 3), tmp_path / "alone.nc"),
-        swmodel.Simulation.from_restart(run_without_case_file),
-    )
-    shutil.rmtree(run_without_case_file)
+    alone = shutil.copy(restart_path(bump_run, 3), tmp_path / "alone.nc")
+    whole = swmodel.Simulation.from_restart(bump_run)
+    shutil.rmtree(bump_run)
     other = swmodel.Simulation.from_restart(alone)
     assert (other.step, other.config) == (3, whole.config)
     other.advance(3)
@@ -170,31 +163,22 @@ def test_files_of_a_run_hold_its_case(run_without_case_file, tmp_path):
 
 
 @pytest.mark.fault("the case file of a run has changed, or is gone")
-def test_resume_refuses_another_case(run_without_case_file):
-    was, config = (
-        (run_without_case_file / "output.nc").read_bytes(),
-        (run_without_case_file / "config.toml").read_text(),
-    )
+def test_resume_refuses_another_case(bump_run):
+    was = (bump_run / "output.nc").read_bytes()
+    config = (bump_run / "config.toml").read_text()
     unsigned = "".join(line for line in config.splitlines(True) if not line.startswith("sha256"))
+    changed, place = BUMP_CODE + "# as before\n", (f"{bump_run}/config.toml:3:", f"{bump_run}/case.py")
     for case, text, words in (
-        (
-            BUMP_CODE + "# as before\n",
-            config,
-            (f"{run_without_case_file}/config.toml:3:", f"{run_without_case_file}/case.py", "SHA-256"),
-        ),
-        (BUMP_CODE + "# as before\n", unsigned, ("another run", "SHA-256")),
-        (
-            None,
-            unsigned,
-            (f"{run_without_case_file}/config.toml:3:", f"{run_without_case_file}/case.py: there is no such file"),
-        ),
+        (changed, config, (*place, "SHA-256")),
+        (changed, unsigned, ("another run", "SHA-256")),
+        (None, unsigned, (*place, "case.py: there is no such file")),
     ):
-        (run_without_case_file / "case.py").write_text(case) if case else (run_without_case_file / "case.py").unlink()
-        (run_without_case_file / "config.toml").write_text(text)
-        done = resume(run_without_case_file)
+        (bump_run / "case.py").write_text(case) if case else (bump_run / "case.py").unlink()
+        (bump_run / "config.toml").write_text(text)
+        done = resume(bump_run)
         assert done.exit_code == 2
         assert all(each in done.stderr for each in ("case.file: ", *words)), done.stderr
-    assert (run_without_case_file / "output.nc").read_bytes() == was
+    assert (bump_run / "output.nc").read_bytes() == was
 
 
 @pytest.mark.fault("a folder from someone else holds a case file")
@@ -206,11 +190,8 @@ def test_reading_a_run_does_not_execute_its_case(tmp_path, monkeypatch):
     (folder / "case.py").write_text(COUNTING_CASE + "# changed\n")
     assert "bump, case.py\n" in invoke_swmodel("info", folder).stdout
     assert invoke_swmodel("plot", folder, "--output", tmp_path / "plot.png").exit_code == 0
-    for text, verdict in (
-        (COUNTING_CASE + "# changed\n", "damaged: "),
-        (COUNTING_CASE, "intact"),
-        (None, "cannot be read: "),
-    ):
+    verdicts = {COUNTING_CASE + "# changed\n": "damaged: ", COUNTING_CASE: "intact", "": "cannot be read: "}
+    for text, verdict in verdicts.items():
         (folder / "case.py").write_text(text) if text else (folder / "case.py").unlink()
         told = invoke_swmodel("info", "--verify", folder)
         assert told.exit_code == (0 if verdict == "intact" else 5)

@@ -19,7 +19,6 @@ from support.snapshots import (
     RANDOM_FIELDS,
     make_config,
     steps_in,
-    write_and_be_killed,
     write_record,
     write_records,
     write_until_killed,
@@ -44,9 +43,8 @@ def comparable_dataset(opened):
     found = opened.drop_vars("crc32", errors="ignore").load()
     for each in found.variables.values():
         each.attrs.pop("crc32", None)
-    return found.drop_attrs(deep=False).assign_attrs(
-        {k: v for k, v in found.attrs.items() if k not in ATTRIBUTES_OF_LAYOUT}
-    )
+    kept = {name: value for name, value in found.attrs.items() if name not in ATTRIBUTES_OF_LAYOUT}
+    return found.drop_attrs(deep=False).assign_attrs(kept)
 
 
 @pytest.mark.fault("a store has other values than the NetCDF file, or a run goes on in it on other blocks")
@@ -144,18 +142,6 @@ def test_killed_store_has_whole_records_and_continues(tmp_path, kills):
     assert kept > 0
 
 
-def test_readers_find_whole_records_also_of_a_killed_run(tmp_path):
-    path, written, read = tmp_path / "output.nc", FORKSERVER.Event(), FORKSERVER.Event()
-    process = FORKSERVER.Process(target=write_and_be_killed, args=(path, written, read))
-    process.start()
-    assert written.wait(60)
-    assert steps_in(path) == [0, 1, 2]
-    read.set()
-    process.join(60)
-    assert process.exitcode == -9
-    assert steps_in(path) == [0, 1, 2]
-
-
 @pytest.mark.fault("the disk of one rank is full while all write a store")
 @pytest.mark.parametrize(
     ("name", "module", "size"), [("output.nc", background, 1 << 19), ("output.zarr", block_store, 1 << 18)]
@@ -202,9 +188,8 @@ def test_write_queue_stays_within_byte_budget(tmp_path, monkeypatch):
         time.sleep(0.002)
         done[0] += size
 
-    file = background.BackgroundFile(
-        tmp_path / "file.nc", SerialTransport(block_of_rank(0, (1, 1), NY, NX)), lambda samples: None
-    )
+    transport = SerialTransport(block_of_rank(0, (1, 1), NY, NX))
+    file = background.BackgroundFile(tmp_path / "file.nc", transport, lambda samples: None)
     for size in [30, 50, 40, 250, 10, 20, 100, 30] * 3:
         file.submit(slow, size, nbytes=size)
         asked += size
@@ -243,12 +228,3 @@ def test_files_of_a_new_store_are_the_blocks_if_these_are_equal(py, px, rows, co
     parts = block_bounds((py, px), py * rows, px * columns)
     assert tiling.choose_file_shape(parts, py * rows, px * columns) == (rows, columns)
     assert tiling.has_no_shared_files(parts, (rows, columns))
-
-
-def test_files_are_few_if_blocks_are_not_equal():
-    """Blocks of 600 and 599 rows have no common divisor: files have an eighth of the rows; one in eight is shared."""
-    ny, nx = 599 * 7 + 3, 40
-    parts = block_bounds((7, 1), ny, nx)
-    shape = tiling.choose_file_shape(parts, ny, nx)
-    assert shape == (75, 40)
-    assert max(len(list(tiling.shared_files(rank, parts, ny, nx, shape))) for rank in range(7)) <= 2

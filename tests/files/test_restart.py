@@ -6,12 +6,11 @@ import jax
 import numpy as np
 import pytest
 from support.command import invoke_swmodel
-from support.restarts import assert_same_data, assert_same_run, config, read_variables, resume_run, simulation
-from support.unchecked_config import resolve_without_checks
+from support.restarts import assert_same_data, assert_same_run, read_variables, resume_run, simulation
 
 import swmodel
 from swmodel.config import from_toml
-from swmodel.errors import NumericalError, Stopped, UsageError
+from swmodel.errors import Stopped, UsageError
 from swmodel.files.restart import folder, restarts, write
 from swmodel.files.status import read_status
 
@@ -105,19 +104,6 @@ def test_restart_files_are_written_at_their_intervals(tmp_path, monkeypatch, opt
     assert written == steps
     assert steps_in(tmp_path / "run") == steps[:-3:-1]
     assert len(names_in(tmp_path / "run")) == len(steps[:-3:-1])
-
-
-@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
-def test_state_that_has_blown_up_is_not_written(tmp_path):
-    unstable = swmodel.Simulation(
-        resolve_without_checks(config(time__dt=400.0, run__steps=400, restart__every_steps=1))
-    )
-    with pytest.raises(NumericalError):
-        unstable.run(tmp_path)
-    newest = folder.list_restart_files(tmp_path)[0]
-    assert 0 < folder.step_of(newest) == unstable.step - 1
-    assert "problem" not in folder.examine_restart(newest)
-    assert all(np.isfinite(read_variables(newest)[name]).all() for name in "huv")
 
 
 def test_resume_from_older_restart_renames_newer_ones(run_folder, tmp_path):

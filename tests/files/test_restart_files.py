@@ -108,10 +108,8 @@ def test_restart_refuses_another_grid_physics_and_precision(run_folder):
 @pytest.mark.fault("a run of an earlier version, which lacked an option, continues")
 def test_run_of_an_earlier_version_keeps_its_old_defaults(tmp_path):
     """A double gyre from before the option `physics.reduced_gravity` has sea level in its files."""
-    now, gyre = (
-        "".join(line for line in to_toml(each).splitlines(True) if not re.match("(reduced|full)_gravity", line))
-        for each in (config(), load("double_gyre", {}, {}))
-    )
+    both = (to_toml(each) for each in (config(), load("double_gyre", {}, {})))
+    now, gyre = (re.sub("^(reduced|full)_gravity.*\n", "", text, flags=re.M) for text in both)
     assert fixed_on_resume.differences(now, to_toml(config())) == []
     (difference,) = fixed_on_resume.differences(now, to_toml(config(physics__reduced_gravity=True)))
     assert difference.startswith("physics.reduced_gravity: False before")
@@ -169,12 +167,8 @@ def raise_disk_full(*arguments):
 @pytest.mark.parametrize("format", ["zarr"])
 @pytest.mark.parametrize(("name", "rank"), [("_write", 1), ("_sync", 1), ("_verify", 0)])
 def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run_copy, format, monkeypatch, name, rank):
-    path, settings, before, truth = (
-        folder.restart_path(run_copy, 7, format),
-        config(),
-        restart_file_contents(run_copy),
-        getattr(DraftStore, name),
-    )
+    path, before = folder.restart_path(run_copy, 7, format), restart_file_contents(run_copy)
+    settings, truth = config(), getattr(DraftStore, name)
 
     def broken(store, *arguments):
         (raise_disk_full if store.transport.rank == rank else truth)(store, *arguments)
@@ -197,12 +191,7 @@ def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run_copy, format, 
     ("owner", "name", "act", "words"),
     [
         (Path, "replace", raise_disk_full, "No space left on device"),
-        (
-            write,
-            "examine",
-            lambda path, real=write.examine: flip_bit_of_variable(path, "h") or real(path),
-            "verification",
-        ),
+        (write, "examine", lambda path, do=write.examine: flip_bit_of_variable(path, "h") or do(path), "verification"),
     ],
 )
 def test_file_that_fails_at_its_end_is_not_put_in_place(run_folder, monkeypatch, owner, name, act, words):

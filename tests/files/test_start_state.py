@@ -30,16 +30,12 @@ def restart_and_continuation(tmp_path, case, options):
     return tmp_path / "four.nc", simulation
 
 
+NO_TIDE = {"open_boundaries.constituents": [], "open_boundaries.amplitude": []}
+
+
 @pytest.mark.parametrize(
     ("case", "options"),
-    [
-        ("jet", JET | TRACER),
-        (
-            "gulf_tide",
-            {"open_boundaries.constituents": [], "open_boundaries.amplitude": [], "run.executor": "reference"},
-        ),
-        ("steady_zonal", SPHERE),
-    ],
+    [("jet", JET | TRACER), ("gulf_tide", NO_TIDE | {"run.executor": "reference"}), ("steady_zonal", SPHERE)],
 )
 def test_unforced_runge_kutta_run_continues_with_same_bits(tmp_path, case, options):
     path, whole = restart_and_continuation(tmp_path, case, options)

@@ -77,9 +77,8 @@ def test_tangent_adjoint_and_finite_differences_agree(make, size, bound):
 def test_constant_correction_is_a_change_of_the_wind(case):
     """The wind itself varies in time, or does not."""
     options = {"run.steps": 9, "run.days": None, "run.dtype": "float64", "run.executor": "xla"}
-    config = (
-        weather_twin(**STRONG_WIND_OPTIONS | options) if case == "weather" else swmodel.load(case, options, environ={})
-    )
+    config = weather_twin(**STRONG_WIND_OPTIONS | options)
+    config = config if case == "weather" else swmodel.load(case, options, environ={})
 
     def moved(name):
         problem = Problem(config, [name], thickness)
@@ -101,9 +100,8 @@ def test_first_guess_with_its_corrections_runs_as_the_truth():
 @pytest.mark.parametrize("steps", [20, 21, 25])
 def test_records_reach_as_far_as_the_steps(steps):
     """The last step begins before, at, and after a record."""
-    problem = Problem(
-        weather_twin(**STRONG_WIND_OPTIONS, **{"run.steps": steps, "assimilation.every_steps": 1}), WINDS, thickness
-    )
+    options = STRONG_WIND_OPTIONS | {"run.steps": steps, "assimilation.every_steps": 1}
+    problem = Problem(weather_twin(**options), WINDS, thickness)
     times = corrections.record_times(problem.domain.setup, "wind_x_correction")
     assert len(problem.first_guess()["wind_x_correction"]) == len(times)
     assert times[-2] <= (steps - 1) * 7200 < times[-1]

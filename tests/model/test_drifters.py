@@ -6,8 +6,8 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray
-from support.cf_checker import check_cf
-from support.random_case import SPHERE, configuration, random_fields
+from support.cf_checker import assert_satisfies_cf
+from support.random_case import SPHERE, configuration, random_fields, section
 
 import swmodel
 from swmodel import ConfigError
@@ -25,11 +25,7 @@ del FIELDS["tracer"]
 DX, DY = 4e3, 5e3
 DRIFTERS_EVERYWHERE = {"box": (500.0, NX * DX, 500.0, NY * DY), "spacing": 1700.0}
 #: An open boundary through which a tide drives water out.
-OPEN_BOUNDARY_OPTIONS = {
-    "grid__periodic_x": False,
-    "open_boundaries__sides": ("east",),
-    "open_boundaries__phase": (180.0,),
-}
+OPEN_BOUNDARY_OPTIONS = {"grid__periodic_x": False} | section("open_boundaries", sides=("east",), phase=(180.0,))
 OPEN_BOUNDARY_OPTIONS |= {"open_boundaries__constituents": ("M2",), "open_boundaries__amplitude": (20.0,)}
 
 
@@ -148,9 +144,8 @@ def test_current_towards_coast_ends_before_it(dtype):
     u, v = np.full((NY, NX), 250.0), np.full((NY, NX), 3.0)
     v[-1] = 0.0
     u, v = (a * water * np.roll(water, -1, axis) for a, axis in ((u, 1), (v, 0)))
-    _, floats, _ = drifters_after(
-        u, v, 200, (DRIFTERS_EVERYWHERE,), fields_at_rest() | {"mask": water}, run__dtype=dtype
-    )
+    fields = fields_at_rest() | {"mask": water}
+    _, floats, _ = drifters_after(u, v, 200, (DRIFTERS_EVERYWHERE,), fields, run__dtype=dtype)
     cells = floats.restart_fields()
     assert (water[cells[ROW], cells[COLUMN]] > 0).all()
     assert (cells[COLUMN] >= 4).all()
@@ -199,8 +194,7 @@ def test_file_is_one_of_trajectories(tmp_path):
     assert found.featureType == "trajectory"
     assert found.trajectory.cf_role == "trajectory_id"
     assert found.x.shape == (2, 2)
-    errors, report = check_cf(tmp_path / "run" / "drifters.nc")
-    assert not errors, report
+    assert_satisfies_cf(tmp_path / "run" / "drifters.nc")
 
 
 ON_LAND = [(place + 0.5) * size for place, size in zip(np.argwhere(FIELDS["mask"] == 0)[0], (DY, DX), strict=True)]

@@ -114,13 +114,8 @@ def test_limited_faces_are_counted():
 
 
 def test_floods_are_refused_without_drying():
-    dry = {
-        "time__dt": 10.0,
-        "run__executor": "reference",
-        "drying__active": False,
-        "drying__thickness": None,
-        "output__inundation": False,
-    }
+    dry = {"drying__active": False, "drying__thickness": None, "output__inundation": False}
+    dry |= {"time__dt": 10.0, "run__executor": "reference"}
     case = case_with_fields(beach() | {"depth": beach()["depth"] + 5.0}, "Random")
     for key, value in (("fields", ("eta", "wet")), ("means", ("wet",)), ("inundation", True)):
         options = dry | {"output__fields": ("eta",)} | {f"output__{key}": value}

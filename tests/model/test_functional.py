@@ -49,24 +49,6 @@ def test_pure_step_is_that_of_model():
     assert [float(jnp.abs(field).max()) > 0 for field in found.state] == [True] * 3
 
 
-@pytest.mark.night
-def test_vmap_and_checkpoint_change_nothing():
-    carry, static, step = make_functional(time__stepper="ab2")
-    one = jax.jit(advance_by_scan(step))
-    plain, kept = (
-        jax.grad(lambda c, go=go: energy(go(c, static)))(carry) for go in (one, advance_by_scan(step, jax.checkpoint))
-    )
-    assert_close(kept, plain)
-
-    def faster(k):
-        return one(carry._replace(state=carry.state._replace(u=k * carry.state.u + k)), static)
-
-    factors = jnp.array([1.0, 1.5, 0.5])
-    many = jax.vmap(faster)(factors)
-    for number, k in enumerate(factors):
-        assert_close(jax.tree.map(lambda x, number=number: x[number], many), faster(k))
-
-
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.parametrize(("every", "segment"), [(None, None), (2, None), (2, 3), (None, 1)])
 def test_trajectory_and_its_derivative_are_those_of_the_steps(every, segment):

@@ -101,12 +101,8 @@ def test_blow_up_is_raised_by_advance_and_leaves_no_file(tmp_path, monkeypatch, 
 
 @pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
 def test_blow_up_is_raised_at_first_use_of_state(tmp_path):
-    for use in (
-        lambda model: model.advance(1),
-        lambda model: model.field("eta"),
-        lambda model: model.state,
-        lambda model: model.write_restart(tmp_path / "restart.nc"),
-    ):
+    uses = [lambda model: model.advance(1), lambda model: model.field("eta"), lambda model: model.state]
+    for use in (*uses, lambda model: model.write_restart(tmp_path / "restart.nc")):
         model = simulation(run__executor="reference")
         set_value(model, "h", np.nan, 4, 5)
         for _ in range(CHECK_EVERY_STEPS - 1):
@@ -146,10 +142,8 @@ def test_no_stepper_is_stable_beyond_three_cells_a_step():
     for stepper in ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"):
         one = time.model_copy(update={"stepper": stepper})
         angles = np.linspace(np.pi / 2, np.pi, 100)
-        assert (
-            max(stability_limit(Mode(0.0, complex(np.exp(1j * angle))), one) * np.sin(angle) for angle in angles)
-            < MAX_CELLS_PER_STEP
-        )
+        limits = [stability_limit(Mode(0.0, complex(np.exp(1j * angle))), one) for angle in angles]
+        assert max(limits * np.sin(angles)) < MAX_CELLS_PER_STEP
 
 
 @pytest.mark.fault("the time step becomes too long")
@@ -193,9 +187,8 @@ TRACER_PATCH = {"tracer": lambda at: np.exp(-((at.i - 10.0) ** 2) / 8) + 0 * at.
 
 def tracer_run(dt, steps, executor="reference", **more):
     options = TRACER_OPTIONS | {"time.dt": dt, "run.steps": steps, "run.executor": executor}
-    return swmodel.Simulation(
-        resolve_without_checks(swmodel.load("rest", options, environ={}, fields=TRACER_PATCH, **more))
-    )
+    config = swmodel.load("rest", options, environ={}, fields=TRACER_PATCH, **more)
+    return swmodel.Simulation(resolve_without_checks(config))
 
 
 @pytest.mark.fault("a tracer leaves its bounds without a message")
@@ -235,11 +228,8 @@ def test_drying_is_distinguished_from_blow_up(tmp_path):
     options = {
         **{"case.ridge": 0.0, "case.island": 0.0, "case.level": 0.0, "physics.f0": 0.0, "run.executor": "reference"},
         **{"grid.nx": 12, "grid.ny": 4, "grid.dx": 4e3, "grid.dy": 4e3, "time.stepper": "rk3", "run.days": 1.0},
-        **{
-            "open_boundaries.sides": ["west"],
-            "open_boundaries.constituents": ("M2",),
-            "open_boundaries.amplitude": (1.0,),
-        },
+        **{f"open_boundaries.{key}": (value,) for key, value in [("sides", "west"), ("constituents", "M2")]},
+        "open_boundaries.amplitude": (1.0,),
         **{"physics.quadratic_drag": 2.5e-3, "run.check_every_steps": 20, "output.every_steps": 10**6},
     }
     fields = {"depth": lambda at: np.maximum(20 * (1 - at.i / 11), 0.6) + 0 * at.y}

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import xarray
+from support.marks import night_params
 from support.restarts import read_variables
-from support.stormy_sea import NX, NY, STATIONS, STEPS, FixedChunkLengths, make_config, run
+from support.stormy_sea import NX, NY, STATIONS, STEPS, make_config, run
 
 import swmodel
 from swmodel.assimilation.interpolation import make_operator
@@ -19,8 +20,6 @@ from swmodel.errors import Stopped
 from swmodel.gradients import Problem
 from swmodel.gradients.quantities import parse_quantity
 from swmodel.model import run as loop
-from swmodel.model.ensemble.members import Members
-from swmodel.model.ensemble.settings import check_ensemble
 from swmodel.setup.positions.cross_sections import make_cross_sections
 from swmodel.setup.positions.gauges import make_gauges
 from swmodel.setup.setup import setup_of
@@ -33,11 +32,7 @@ OUTPUT_INTERVAL_STEPS, INTERRUPTION_STEPS = 7, (13, 17)
 FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q", "kinetic_energy", "okubo_weiss")
 MEANS = ("eta", "speed")
 #: Executors and their weather; xla is compared at night.
-VARIANTS = [
-    ("reference", "formula"),
-    ("native", "recorded"),
-    pytest.param(("xla", "recorded"), marks=pytest.mark.night),
-]
+VARIANTS = [("reference", "formula"), ("native", "recorded"), *night_params((("xla", "recorded"),))]
 
 
 def load_file(folder, name):
@@ -45,7 +40,7 @@ def load_file(folder, name):
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=" ".join)
-def runs_with_all_outputs(request, tmp_path_factory):
+def runs(request, tmp_path_factory):
     """A run with records of every step, one with few records, and what a function of `every` saw in the latter."""
     executor, forcing = request.param
     folder, seen = tmp_path_factory.mktemp("outputs"), {}
@@ -81,39 +76,31 @@ def field_values(dataset):
 
 @pytest.mark.fault("a record of the weather cuts a chunk, and the series of a gauge or a section lacks values")
 @pytest.mark.fault("gauges and largest speeds beside open boundaries show no current")
-def test_gauges_and_sections_have_fields_of_every_step(runs_with_all_outputs):
+def test_gauges_and_sections_have_fields_of_every_step(runs):
     """Records have the values of their steps; a section has those of every second step."""
-    each, records = runs_with_all_outputs.each, runs_with_all_outputs.records
+    each, records = runs.each, runs.records
     assert records.step.values.tolist() == [*range(0, STEPS, OUTPUT_INTERVAL_STEPS), STEPS]
     for name in FIELDS:
-        np.testing.assert_allclose(
-            records[name], each[name][records.step.values], **runs_with_all_outputs.tolerance, err_msg=name
-        )
-    found, places = (
-        load_file(runs_with_all_outputs.folder, "stations.nc"),
-        make_gauges(setup_of(runs_with_all_outputs.config)),
-    )
+        np.testing.assert_allclose(records[name], each[name][records.step.values], **runs.tolerance, err_msg=name)
+    found = load_file(runs.folder, "stations.nc")
+    places = make_gauges(setup_of(runs.config))
     assert found.step.values.tolist() == list(range(STEPS + 1))
-    for fields, steps, exact in (
-        (runs_with_all_outputs.each, slice(None), runs_with_all_outputs.tolerance["rtol"] == 0),
-        (runs_with_all_outputs.records, runs_with_all_outputs.records.step.values, True),
-    ):
+    every_step = (each, slice(None), runs.tolerance["rtol"] == 0)
+    for fields, steps, exact in (every_step, (records, records.step.values, True)):
         truth = places.values(values_at_points(field_values(fields), places.points))
         for name in ("eta", "u", "v", "tracer"):
             # NumPy computes the inflow through open boundaries for output.nc, the run's program that for the gauges.
             tolerance = {"rtol": 0, "atol": 0} if exact and name == "eta" else {"rtol": 1e-9, "atol": 1e-10}
             np.testing.assert_allclose(found[name][steps], truth[name], **tolerance, err_msg=name)
-    on_a_centre = runs_with_all_outputs.records.eta[:, 1, 3]
-    np.testing.assert_array_equal(found.eta[runs_with_all_outputs.records.step.values, 0], on_a_centre)
+    on_a_centre = runs.records.eta[:, 1, 3]
+    np.testing.assert_array_equal(found.eta[runs.records.step.values, 0], on_a_centre)
     assert float(found.eta.std("time").min()) > 1e-3
     assert float(abs(found.u[1:, 1]).max()) > 1e-3  # within a cell of the open boundary
-    found, places = (
-        load_file(runs_with_all_outputs.folder, "sections.nc"),
-        make_cross_sections(setup_of(runs_with_all_outputs.config)),
-    )
+    found = load_file(runs.folder, "sections.nc")
+    places = make_cross_sections(setup_of(runs.config))
     assert found.step.values.tolist() == [*range(0, STEPS, 2), STEPS]
-    truth = places.values(values_at_points(field_values(runs_with_all_outputs.each), places.points))["transport"]
-    np.testing.assert_allclose(found.transport, truth[found.step.values], rtol=runs_with_all_outputs.tolerance["rtol"])
+    truth = places.values(values_at_points(field_values(runs.each), places.points))["transport"]
+    np.testing.assert_allclose(found.transport, truth[found.step.values], rtol=runs.tolerance["rtol"])
     assert float(abs(found.transport).min()) > 0
 
 
@@ -128,14 +115,14 @@ def test_steps_without_record_are_no_values_of_gauges(tmp_path):
 
 
 @pytest.mark.fault("largest values, their times or arrivals miss a step")
-def test_largest_values_and_arrivals_are_those_of_all_steps(runs_with_all_outputs):
+def test_largest_values_and_arrivals_are_those_of_all_steps(runs):
     """Their times are those at which they were reached first. The speed comes from another program."""
-    dt = runs_with_all_outputs.config.time.dt
-    for number, step in enumerate(runs_with_all_outputs.records.step.values):
-        record = runs_with_all_outputs.records.isel(time=number)
+    dt = runs.config.time.dt
+    for number, step in enumerate(runs.records.step.values):
+        record = runs.records.isel(time=number)
         for name in ("eta", "speed"):
-            tolerance = runs_with_all_outputs.tolerance if name == "eta" else {"rtol": 1e-9, "atol": 1e-10}
-            there = runs_with_all_outputs.each[name].values[: step + 1]
+            tolerance = runs.tolerance if name == "eta" else {"rtol": 1e-9, "atol": 1e-10}
+            there = runs.each[name].values[: step + 1]
             most = there.max(axis=0)
             np.testing.assert_allclose(record[f"{name}_max"], most, **tolerance)
             wet = np.isfinite(most)
@@ -143,24 +130,21 @@ def test_largest_values_and_arrivals_are_those_of_all_steps(runs_with_all_output
             np.testing.assert_allclose(there[:, wet][steps, np.arange(wet.sum())], most[wet], **tolerance)
             if not tolerance["rtol"]:
                 np.testing.assert_array_equal(steps, there[:, wet].argmax(axis=0))
-        high = np.abs(runs_with_all_outputs.each.eta.values[: step + 1]) >= runs_with_all_outputs.config.output.arrival
+        high = np.abs(runs.each.eta.values[: step + 1]) >= runs.config.output.arrival
         expected = np.where(high.any(axis=0), high.argmax(axis=0) * dt, np.nan)
         np.testing.assert_array_equal(record.eta_arrival, expected)
 
 
 @pytest.mark.fault("harmonic constants are not those of the fields")
-def test_constants_of_tides_are_those_of_fields(runs_with_all_outputs):
-    series, found = (
-        harmonic_analysis(runs_with_all_outputs.config),
-        load_file(runs_with_all_outputs.folder, "harmonics.nc"),
-    )
+def test_constants_of_tides_are_those_of_fields(runs):
+    series = harmonic_analysis(runs.config)
+    found = load_file(runs.folder, "harmonics.nc")
     steps, (tide,) = np.array(series.steps), series.constituents
-    phase = 2 * np.pi * steps * runs_with_all_outputs.config.time.dt / tide.period + tide.phase
-    basis = np.stack(
-        [np.ones(len(steps)), tide.nodal_factor * np.cos(phase), tide.nodal_factor * np.sin(phase)], axis=1
-    )
+    phase = 2 * np.pi * steps * runs.config.time.dt / tide.period + tide.phase
+    wave = tide.nodal_factor * np.exp(1j * phase)
+    basis = np.stack([np.ones(len(steps)), wave.real, wave.imag], axis=1)
     for name in ("eta", "u", "v"):
-        values = runs_with_all_outputs.each[name].values[steps].reshape(len(steps), -1)
+        values = runs.each[name].values[steps].reshape(len(steps), -1)
         mean, cosine, sine = np.linalg.lstsq(basis, np.nan_to_num(values))[0].reshape(3, NY, NX)
         (ours,) = (found[f"{name}_amplitude"] * np.exp(1j * np.radians(found[f"{name}_phase"]))).values
         there = np.isfinite(ours)
@@ -169,11 +153,11 @@ def test_constants_of_tides_are_those_of_fields(runs_with_all_outputs):
 
 
 @pytest.mark.fault("a function of `every`, or `dataset()`, gets other numbers than the files have")
-def test_functions_called_at_intervals_get_the_written_fields(runs_with_all_outputs):
-    numbers = load_file(runs_with_all_outputs.folder, "diagnostics.nc")
-    assert sorted(runs_with_all_outputs.seen) == list(range(OUTPUT_INTERVAL_STEPS, STEPS, OUTPUT_INTERVAL_STEPS))
-    for step, (fields, dataset, diagnostics) in runs_with_all_outputs.seen.items():
-        record = runs_with_all_outputs.records.isel(time=step // OUTPUT_INTERVAL_STEPS)
+def test_functions_called_at_intervals_get_the_written_fields(runs):
+    numbers = load_file(runs.folder, "diagnostics.nc")
+    assert sorted(runs.seen) == list(range(OUTPUT_INTERVAL_STEPS, STEPS, OUTPUT_INTERVAL_STEPS))
+    for step, (fields, dataset, diagnostics) in runs.seen.items():
+        record = runs.records.isel(time=step // OUTPUT_INTERVAL_STEPS)
         for name, values in fields.items():
             there = np.isfinite(record[name].values)
             np.testing.assert_array_equal(values[there], record[name].values[there], err_msg=name)
@@ -183,11 +167,11 @@ def test_functions_called_at_intervals_get_the_written_fields(runs_with_all_outp
             assert number == numbers[name].values[step // OUTPUT_INTERVAL_STEPS], name
 
 
-def test_means_are_those_of_steps(runs_with_all_outputs):
-    found = runs_with_all_outputs.records
+def test_means_are_those_of_steps(runs):
+    found = runs.records
     for name, number in itertools.product(MEANS, range(1, len(found.step))):
         first, last = found.step.values[number - 1 : number + 1]
-        expected = runs_with_all_outputs.each[name][first + 1 : last + 1].mean("time")
+        expected = runs.each[name][first + 1 : last + 1].mean("time")
         np.testing.assert_allclose(found[f"{name}_mean"][number], expected, rtol=1e-9, atol=1e-10)
 
 
@@ -195,8 +179,8 @@ def test_means_are_those_of_steps(runs_with_all_outputs):
 @pytest.mark.fault("two runs differ because the clock cuts them into other chunks")
 @pytest.mark.night
 @pytest.mark.parametrize("stops", [(), INTERRUPTION_STEPS], ids=["other chunks", "interrupted"])
-def test_other_chunks_and_interruptions_leave_same_values(runs_with_all_outputs, tmp_path, monkeypatch, stops):
-    model, folder = runs_with_all_outputs.made(OUTPUT_INTERVAL_STEPS, output__means=MEANS), tmp_path / "run"
+def test_other_chunks_and_interruptions_leave_same_values(runs, tmp_path, monkeypatch, stops):
+    model, folder = runs.made(OUTPUT_INTERVAL_STEPS, output__means=MEANS), tmp_path / "run"
     for stop, chunks in zip(stops, ([50], [3]), strict=False):
         late = lambda self, transport, failed, now=model, stop=stop: "hand" if now.step >= stop else None  # noqa: E731
         with monkeypatch.context() as patch:
@@ -206,42 +190,13 @@ def test_other_chunks_and_interruptions_leave_same_values(runs_with_all_outputs,
         assert stop <= model.step < STEPS
         model = swmodel.Simulation.from_restart(folder, case=type(model.config.case))
     run(model, folder, [2, 11])
-    paths = [*runs_with_all_outputs.folder.glob("*.nc"), runs_with_all_outputs.folder / f"restart/step-{STEPS:010d}.nc"]
+    paths = [*runs.folder.glob("*.nc"), runs.folder / f"restart/step-{STEPS:010d}.nc"]
     assert len(paths) == 6
     for path in paths:
-        ours, theirs = read_variables(folder / path.relative_to(runs_with_all_outputs.folder)), read_variables(path)
+        ours, theirs = read_variables(folder / path.relative_to(runs.folder)), read_variables(path)
         assert ours.keys() == theirs.keys()
         for name in (name for name, values in theirs.items() if values.dtype.kind == "f"):
-            np.testing.assert_allclose(
-                ours[name], theirs[name], **runs_with_all_outputs.tolerance, err_msg=f"{path.name} {name}"
-            )
-
-
-@pytest.mark.fault("an ensemble with a tracer among its fields cannot be written")
-@pytest.mark.night
-def test_member_has_fields_and_diagnostics_of_run(tmp_path):
-    """Member 0 is that run; there are no stations or sections, which an ensemble does not write."""
-    none = {f"output__{name}": () for name in ("stations", "sections", "maxima", "harmonics")}
-    none |= {
-        "output__arrival": None,
-        "run__executor": "native",
-        "output__every_steps": OUTPUT_INTERVAL_STEPS,
-        "output__fields": FIELDS,
-    }
-    config = make_config("recorded", tmp_path, **none, ensemble__members=2, ensemble__wind=0.3)
-    run(swmodel.Simulation(config), tmp_path / "run", [50])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "CHUNK_SECONDS", FixedChunkLengths([4, 1, 23]))
-        loop.run(Members(check_ensemble(config)), tmp_path / "members")
-    alone, numbers = (load_file(tmp_path / "run", name) for name in ("output.nc", "diagnostics.nc"))
-    members = load_file(tmp_path / "members", "ensemble.nc")
-    assert members.step.values.tolist() == alone.step.values.tolist()
-    for name in FIELDS:
-        np.testing.assert_array_equal(members[name][:, 0], alone[name], err_msg=name)
-        np.testing.assert_allclose(members[f"{name}_mean"], members[name].mean("member"), rtol=1e-12, err_msg=name)
-    for name in numbers.data_vars.keys() - {"step", "crc32"}:
-        ours = members["tracer_content" if name == "tracer" else name]
-        np.testing.assert_array_equal(ours[:, 0], numbers[name], err_msg=name)
+            np.testing.assert_allclose(ours[name], theirs[name], **runs.tolerance, err_msg=f"{path.name} {name}")
 
 
 @pytest.mark.fault("a gauge and a derivative or observation at its place differ")

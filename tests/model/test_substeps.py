@@ -64,10 +64,8 @@ def test_constant_substeps_have_bits_of_shorter_steps():
     options = {"sphere": True, "time__stepper": "gfb", "tide__ramp": 500.0, "run__executor": "native", **TIDE}
     options |= {"forcing__every": 80.0, "run__steps": 12}
     longer = {"time__dt": 80.0, "time__max_substeps": 4, "time__substeps_every_steps": 4}
-    long, config = (
-        configuration(9, 12, {"wind_x": wind, "eta": wind[0]}, **options | given)
-        for given in (longer, {"time__dt": 20.0})
-    )
+    fields = {"wind_x": wind, "eta": wind[0]}
+    long, config = (configuration(9, 12, fields, **options | given) for given in (longer, {"time__dt": 20.0}))
     model, other = swmodel.Simulation(long, terms=[grow]), swmodel.Simulation(config, terms=[grow])
     model._substep_chooser.choose = lambda: 1.0  # as many as at the start
     model._substep_chooser.substeps, model._substep_chooser.valid_until = 4, 100

@@ -23,29 +23,26 @@ MEASURE_TRIAD = cache(session.measure_triad)
 
 
 @pytest.fixture
-def run_bench(tmp_path, monkeypatch):
-    """run_bench(sweep, *words) runs `swmodel bench` in an empty folder; returns the result and the record as text."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NPROC", "1")
-    monkeypatch.setattr(session, "measure_triad", MEASURE_TRIAD)
-    on_sigterm = signal.getsignal(signal.SIGTERM)
-
-    def run(name, *words, code=0):
-        done = invoke_swmodel("bench", name, "--quick", "--oversubscribe", *words)
-        assert done.exit_code == code, done.output
-        return done, (tmp_path / f"outputs/bench-{name}-quick/results.json").read_text()
-
-    yield run
-    signal.signal(signal.SIGTERM, on_sigterm)
+def kept_sigterm():
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, handler)
 
 
 @pytest.mark.parametrize(
     "name", [*night_params("weak"), *night_params(*list(FIGURES_OF_SWEEP)[1:], mark=pytest.mark.release)]
 )
-def test_quick_sweep_is_right_and_complete(run_bench, name):
+def test_quick_sweep_is_right_and_complete(kept_sigterm, tmp_path, monkeypatch, name):
     """All files are there, rows are right, and messages have the right size."""
-    done, text = run_bench(name, *(["--executor", "xla"] if name == "strong" else []))
-    folder, record = Path("outputs") / f"bench-{name}-quick", json.loads(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NPROC", "1")
+    monkeypatch.setattr(session, "measure_triad", MEASURE_TRIAD)
+    executor = ["--executor", "xla"] if name == "strong" else []
+    done = invoke_swmodel("bench", name, "--quick", "--oversubscribe", *executor)
+    assert done.exit_code == 0, done.output
+    folder = Path("outputs") / f"bench-{name}-quick"
+    text = (folder / "results.json").read_text()
+    record = json.loads(text)
     files = {f"{figure}.{kind}" for figure in FIGURES_OF_SWEEP[name] for kind in ("png", "pdf")}
     assert {path.name for path in folder.iterdir()} == {"results.json", "table.md"} | files
     assert (folder / "table.md").read_text() in done.stdout

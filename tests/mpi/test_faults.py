@@ -103,10 +103,8 @@ def test_restart_that_cannot_be_written_leaves_the_last(ranks, tmp_path):
 
 @pytest.mark.fault("functions of `every` differ between processes, or one waits for the other processes")
 def test_function_in_which_one_rank_waits_for_others_ends_run(tmp_path):
-    environ = {"PYTHONPATH": str(ROOT)}
-    done = run_command(
-        tmp_path, [find_mpiexec(), "-n", "2", sys.executable, str(PROGRAMS / "waits_in_function.py")], environ
-    )
+    line = [find_mpiexec(), "-n", "2", sys.executable, str(PROGRAMS / "waits_in_function.py")]
+    done = run_command(tmp_path, line, {"PYTHONPATH": str(ROOT)})
     assert done.returncode == 70
     assert "Traceback" not in done.stderr
     assert len(re.findall(r"Error: .*\b2 s\b.*rank \d.*sum_on_rank_0", done.stderr)) == 1

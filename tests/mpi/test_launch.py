@@ -38,14 +38,6 @@ def test_two_processes_leave_complete_run(tmp_path):
     assert "nproc = 2" in (folder / CONFIG).read_text()
 
 
-@pytest.mark.fault("a layout for another number of ranks")
-def test_ranks_of_mpiexec_refuse_wrong_input_once(tmp_path):
-    done = run_swmodel(tmp_path, "run", "jet", *SMALL_OPTIONS, "--layout", "3x1", before=mpiexec_command(2))
-    assert done.returncode == 2
-    assert done.stderr.count("3x1") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.promise("devices and hosts do not change the answer")
 def test_processes_of_devices_have_bits_of_one(ranks, tmp_path):
     section = 'output.sections=[{name="a", start=[20e3, 0], end=[90e3, 50e3]}]'
@@ -102,18 +94,7 @@ def test_several_processes_without_mpiexec_are_refused(tmp_path):
     python.parent.mkdir()
     python.symlink_to(sys.executable)
     environ = {"PATH": "", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))}
-    line = [
-        str(python),
-        str(ROOT / "cli.py"),
-        "run",
-        "jet",
-        *SMALL_OPTIONS,
-        "-s",
-        "time.dt=18",
-        "--steps",
-        "1",
-        "--nproc",
-    ]
+    line = [str(python), PROGRAM[1], "run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--steps", "1", "--nproc"]
     refused = run_command(tmp_path, [*line, "2"], environ)
     assert refused.returncode == 3
     assert "mpiexec" in refused.stderr
@@ -186,9 +167,8 @@ def test_other_jax_on_one_rank_is_refused(tmp_path):
 @pytest.mark.night
 def test_missing_gpu_is_named_once(tmp_path):
     absent = "tpu" if environment.has_gpu() else "cuda"
-    done = run_swmodel(
-        tmp_path, "run", "jet", *SMALL_OPTIONS, "-o", "run", "--quiet", environ={"JAX_PLATFORMS": absent}
-    )
+    case = ["run", "jet", *SMALL_OPTIONS, "-o", "run", "--quiet"]
+    done = run_swmodel(tmp_path, *case, environ={"JAX_PLATFORMS": absent})
     assert (done.returncode, done.stderr.count(f"JAX_PLATFORMS={absent}")) == (3, 1)
     assert read_status(tmp_path / "run")["exit_code"] == 3
 
@@ -209,10 +189,8 @@ def run_with_fake_mpi4jax(tmp_path, text, exchange="auto"):
 @pytest.mark.release
 def test_two_mpi_libraries_are_refused(tmp_path):
     """The mpi4jax loads its own library, as if it had been compiled with another mpicc."""
-    program = (
-        "from mpi4py import MPI; from swmodel.parallel import environment; print(*environment.loaded_mpi_libraries())"
-    )
-    (library,) = run_python(program)
+    imports = "from mpi4py import MPI; from swmodel.parallel import environment"
+    (library,) = run_python(f"{imports}; print(*environment.loaded_mpi_libraries())")
     other = Path(shutil.copy(library, tmp_path))
     code, (said,) = run_with_fake_mpi4jax(tmp_path, f"import ctypes\nctypes.CDLL({str(other)!r})\n")
     assert (code, str(other) in said, library in said) == (3, True, True)

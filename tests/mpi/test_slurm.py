@@ -50,9 +50,8 @@ def fake_cluster(tmp_path):
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/activate").write_text('export PATH="$PWD/bin:$PATH"\n')
     write_executable(tmp_path / "bin/srun", FAKE_SRUN.format(mpiexec=find_mpiexec()))
-    write_executable(
-        tmp_path / "bin/scancel", FAKE_SCANCEL.format(python=sys.executable, tests=str(ROOT / "tests"), root=str(ROOT))
-    )
+    scancel = FAKE_SCANCEL.format(python=sys.executable, tests=str(ROOT / "tests"), root=str(ROOT))
+    write_executable(tmp_path / "bin/scancel", scancel)
     write_executable(tmp_path / "bin/scontrol", FAKE_SCONTROL)
     write_executable(tmp_path / "bin/swmodel", '#!/bin/sh\nexec {} {} "$@"\n'.format(*PROGRAM))
     return tmp_path
@@ -60,20 +59,11 @@ def fake_cluster(tmp_path):
 
 def start_job(cluster, **environ):
     """Start job 7, as Slurm does each time."""
-    slurm = {
-        "SLURM_JOB_ID": "7",
-        "SLURM_SUBMIT_DIR": str(cluster),
-        "SLURM_CPUS_PER_TASK": "1",
-        TAG_VARIABLE: str(cluster),
-    }
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "1"}
+    slurm |= dict.fromkeys(("SLURM_SUBMIT_DIR", TAG_VARIABLE), str(cluster))
+    line = ["bash", ROOT / "examples/slurm-resume.sh", *CASE]
     with (cluster / "log.txt").open("a") as log:
-        return subprocess.Popen(
-            ["bash", ROOT / "examples/slurm-resume.sh", *CASE],
-            cwd=cluster,
-            env=os.environ | slurm | environ,
-            stdout=log,
-            stderr=log,
-        )
+        return subprocess.Popen(line, cwd=cluster, env=os.environ | slurm | environ, stdout=log, stderr=log)
 
 
 def n_requeues(cluster):

@@ -27,9 +27,7 @@ DEVICE_OPTIONS = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "-
 
 def assert_stopped(run, code, err, reason):
     """Assert that the run ended resumable, with a message that says why, and an intact restart of the named step."""
-    own = "".join(
-        line for line in err.splitlines(True) if not LAUNCHER_NOISE.match(line)
-    )  # without the output of mpiexec
+    own = "".join(line for line in err.splitlines(True) if not LAUNCHER_NOISE.match(line))  # without that of mpiexec
     match = re.fullmatch(rf".*{reason} .*step (\d+) .*swmodel resume run.*\n", own)
     assert (code, bool(match)) == (75, True), err
     newest = list_restart_files(run.folder)[0]
@@ -174,10 +172,8 @@ def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
 @pytest.mark.fault("SIGINT")
 @pytest.mark.night
 def test_signal_ends_sensitivity_on_all_ranks(tmp_path):
-    words = (
-        "double_gyre -s grid.nx=13 -s grid.ny=11 --of mass --to eta --steps 3000000 --memory 3GB --nproc 2 --output run"
-    )
-    line = [*PROGRAM, "sensitivity", *words.split()]
+    line = [*PROGRAM, "sensitivity", "double_gyre", "-s", "grid.nx=13", "-s", "grid.ny=11", "--of=mass", "--to=eta"]
+    line += ["--steps", "3000000", "--memory", "3GB", "--nproc", "2", "--output", "run"]
     said = tmp_path / "out.txt"
     with said.open("w") as out:
         environ = os.environ | {TAG_VARIABLE: str(tmp_path)}

@@ -58,9 +58,10 @@ def test_reduced_gravity_scales_sea_level_alone():
 
 
 def diagnostics_on_layout(config, layout, state=None):
-    results = run_rank_threads(
-        lambda t: diagnose([(*patches(config, t.block, state), t.block.shape)], config, t), layout, NY, NX
-    )
+    def diagnose_block(transport):
+        return diagnose([(*patches(config, transport.block, state), transport.block.shape)], config, transport)
+
+    results = run_rank_threads(diagnose_block, layout, NY, NX)
     assert all(result == results[0] for result in results) or math.isnan(results[0]["mass"])
     return results[0]
 

@@ -63,9 +63,8 @@ def test_native_sweep_reads_declared_halo_and_margin():
     halo = setup.scheme.halo_width * STEPS
 
     def called(padded, beyond=0):
-        static = jax.tree.map(
-            lambda field: with_nan_beyond_margin(field, beyond), setup.static(CENTRAL_BLOCK, halo + 1)
-        )
+        given = setup.static(CENTRAL_BLOCK, halo + 1)
+        static = jax.tree.map(lambda field: with_nan_beyond_margin(field, beyond), given)
         kernel = native.StepKernel(setup.scheme, setup.method, halo + 1 + beyond, STEPS)
         inner = padded[:, halo:-halo, halo:-halo]
         carry, window = Carry(State(*inner[:3]), (State(*inner[3:]),), jnp.int32(7)), OneBlockTransport(padded, halo)

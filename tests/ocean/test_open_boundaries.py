@@ -2,42 +2,23 @@
 
 import numpy as np
 import pytest
-from support.open_boundaries import LINEAR_OPTIONS, WAVE_SPEED, G, H
-from support.random_case import configuration, random_fields
+from support.random_case import configuration, random_fields, section
 from support.stepping import run_chunks
 
 import swmodel
 from swmodel.cases.gulf_tide import M2_PERIOD
-from swmodel.verification.comparison import convergence_order
+
+G, H = 9.81, 100.0
+WAVE_SPEED = np.sqrt(G * H)
+#: Options for linear waves.
+LINEAR_OPTIONS = section("physics", viscosity=0.0, quadratic_drag=0.0, f0=0.0)
+LINEAR_OPTIONS |= {"time__stepper": "rk4", "grid__periodic_x": False}
 
 
 def state_after(ny, nx, fields, steps, **options):
     """h, u, v after this number of steps of the reference executor."""
     fields = {"depth": np.full((ny, nx), H)} | fields
     return run_chunks("reference", configuration(ny, nx, fields, **LINEAR_OPTIONS | options), steps)[:3]
-
-
-def linear_energy(h, u, v):
-    """The sum of g eta²/2 + H (u² + v²)/2 over all cells."""
-    return (0.5 * G * (h - H) ** 2 + 0.5 * H * (u**2 + v**2)).sum()
-
-
-def remaining_energy_of_pulse(ny):
-    """The fraction of a pulse's energy that is left after it has left through both open boundaries."""
-    spacing, length = 200e3 / ny, 200e3
-    across = (np.arange(ny)[:, None] + 0.5) * spacing + np.zeros(3)
-    eta, dt = 1e-5 * np.exp(-0.5 * ((across - length / 2) / 8e3) ** 2), 0.5 * spacing / WAVE_SPEED
-    options = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": dt, "open_boundaries__sides": ("south", "north")}
-    now = state_after(ny, 3, {"eta": eta}, round(0.8 * length / WAVE_SPEED / dt), **options, grid__periodic_x=True)
-    return linear_energy(*now) / (0.5 * G * (eta**2).sum())
-
-
-@pytest.mark.slow
-def test_pulse_leaves_with_fourth_order_reflection():
-    """In y; the verification test `open_boundary` is in x. At the finer spacing (8 cells per width) 6e-6 is left."""
-    coarse, fine = remaining_energy_of_pulse(100), remaining_energy_of_pulse(200)
-    assert fine < 7e-6
-    assert convergence_order(coarse, fine) == pytest.approx(4, abs=0.15)
 
 
 @pytest.mark.slow
@@ -67,15 +48,9 @@ def test_tide_with_its_transport_enters_unchanged():
 
 def test_phases_of_boundary_tide_are_degrees():
     """360 degrees change nothing, 180 degrees the sign of the tide."""
-    sides = {
-        "open_boundaries__sides": ("west",),
-        "open_boundaries__constituents": ("M2",),
-        "open_boundaries__amplitude": (1e-3,),
-    }
-    found = [
-        state_after(2, 9, {"eta": np.zeros((2, 9))}, 5, **sides, open_boundaries__phase=(p,))[0] - H
-        for p in (0, 360, 180)
-    ]
+    tide, rest = {"constituents": ("M2",), "sides": ("west",), "amplitude": (1e-3,)}, {"eta": np.zeros((2, 9))}
+    options = [section("open_boundaries", **tide, phase=(p,)) for p in (0, 360, 180)]
+    found = [state_after(2, 9, rest, 5, **each)[0] - H for each in options]
     assert np.abs(found[0]).max() > 1e-6
     np.testing.assert_allclose(found[1], found[0], atol=1e-9 * np.abs(found[0]).max() + 1e-13)
     np.testing.assert_allclose(found[2], -found[0], atol=1e-3 * np.abs(found[0]).max())
@@ -97,11 +72,8 @@ def test_sea_at_rest_stays_at_rest_with_open_boundaries(more):
 
 #: Water comes in through all sides, between islands.
 SIDES = ("west", "east", "south", "north")
-BASIN = {
-    **{"grid__periodic_x": False, "grid__periodic_y": False, "time__stepper": "ab2", "physics__f0": 1e-4},
-    **{"open_boundaries__sides": SIDES, "open_boundaries__constituents": ("M2",), "open_boundaries__amplitude": (0.4,)},
-    **{"open_boundaries__transport_x": 3.0, "open_boundaries__current_y": 0.05, "run__executor": "reference"},
-}
+BASIN = section("open_boundaries", sides=SIDES, constituents=("M2",), amplitude=(0.4,), transport_x=3.0, current_y=0.05)
+BASIN |= {"grid__periodic_x": False, "grid__periodic_y": False, "run__executor": "reference"}
 
 
 @pytest.mark.promise("open boundaries let waves in and out")
@@ -110,7 +82,7 @@ BASIN = {
 def test_volume_changes_by_inflow_of_the_series(stepper):
     """The inflow is weighted as the stepper does; that in the west also follows from the fields u and eta."""
     fields = random_fields(9, 11, amplitude=0.1)
-    model = swmodel.Simulation(configuration(9, 11, fields, **BASIN | {"time__stepper": stepper}))
+    model = swmodel.Simulation(configuration(9, 11, fields, **BASIN, time__stepper=stepper))
     density, epsilon, before = model.config.physics.density, model.config.time.ab2_epsilon, 0.0
     for step in range(4):
         numbers = model.diagnostics()
@@ -163,11 +135,8 @@ def test_oblique_waves_are_reflected_as_theory_says():
         return 1e-6 * np.exp(-0.5 * ((x - 70e3) / 18e3) ** 2) * np.cos(k * (cos * x + sin * y))
 
     x, y = (np.arange(nx)[None, :] + 0.5) * dx, (np.arange(ny)[:, None] + 0.5) * dy
-    fields = {
-        "u": G / WAVE_SPEED * cos * wave(x + dx / 2, y),
-        "v": G / WAVE_SPEED * sin * wave(x, y + dy / 2),
-        "eta": wave(x, y),
-    }
+    u, v = G / WAVE_SPEED * cos * wave(x + dx / 2, y), G / WAVE_SPEED * sin * wave(x, y + dy / 2)
+    fields = {"u": u, "v": v, "eta": wave(x, y)}
     size = {"grid__dx": dx, "grid__dy": dy, "time__dt": dt, "grid__periodic_y": True}
     steps = round(1.7 * (nx * dx - 70e3) / (WAVE_SPEED * cos) / dt)
     h, *_ = state_after(ny, nx, fields, steps, open_boundaries__sides=("east",), **size)

@@ -11,8 +11,8 @@ from swmodel.model.validate import check_config
 
 pytestmark = pytest.mark.slow
 
-M2_BOUNDARY_TIDE = {"open_boundaries.constituents": ["M2"], "open_boundaries.amplitude": [0.1]}
-SOUTHERN_OPEN_BOUNDARY = {"open_boundaries.sides": ["south"]}
+SOUTH = {"open_boundaries.sides": ["south"]}
+M2_IN_SOUTH = SOUTH | {"open_boundaries.constituents": ["M2"], "open_boundaries.amplitude": [0.1]}
 SMALL = {"time.dt": 20.0, "grid.nx": 30, "grid.ny": 20, "run.executor": "reference"}
 SPHERE = {"grid.kind": "latlon", "grid.west": 0, "grid.east": 120, "grid.south": -60, "grid.north": 60, "time.dt": 60.0}
 PLANE_TIDE = {"tide.constituents": ["M2"], "time.start": "2012-03-01"}
@@ -41,26 +41,14 @@ REFUSED = [
     ("open_boundaries.level", "open_boundaries.sides", {"open_boundaries.level": 0.1}),
     ("open_boundaries.constituents", "open_boundaries.sides", {"open_boundaries.constituents": ["M2"]}),
     ("open_boundaries.sides", '"south"', {"open_boundaries.sides": ["south", "south"]}),
-    (
-        "open_boundaries.constituents",
-        '"K1"',
-        SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_boundaries.constituents": ["K1", "K1"]},
-    ),
-    ("open_boundaries.constituents", "K1", SOUTHERN_OPEN_BOUNDARY | {"open_boundaries.constituents": ["K1"]}),
-    (
-        "open_boundaries.amplitude",
-        "2",
-        SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_boundaries.amplitude": [0.1, 0.2]},
-    ),
+    ("open_boundaries.constituents", '"K1"', M2_IN_SOUTH | {"open_boundaries.constituents": ["K1", "K1"]}),
+    ("open_boundaries.constituents", "K1", SOUTH | {"open_boundaries.constituents": ["K1"]}),
+    ("open_boundaries.amplitude", "2", M2_IN_SOUTH | {"open_boundaries.amplitude": [0.1, 0.2]}),
     ("open_boundaries.sides", "grid.periodic_x", {"open_boundaries.sides": ["west"], "grid.periodic_x": True}),
     ("sponge.sides", "grid.periodic_x", {"sponge.rate": 1e-3, "sponge.width": 2e4, "grid.periodic_x": True}),
-    ("open_boundaries", "44714.2 s", SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"time.dt": "8 h"}),
-    ("time.stepper", "leapfrog", SOUTHERN_OPEN_BOUNDARY | {"time.stepper": "leapfrog"}),
-    (
-        "open_boundaries.nodal",
-        "tide.nodal",
-        SOUTHERN_OPEN_BOUNDARY | M2_BOUNDARY_TIDE | {"open_boundaries.nodal": False} | PLANE_TIDE,
-    ),
+    ("open_boundaries", "44714.2 s", M2_IN_SOUTH | {"time.dt": "8 h"}),
+    ("time.stepper", "leapfrog", SOUTH | {"time.stepper": "leapfrog"}),
+    ("open_boundaries.nodal", "tide.nodal", M2_IN_SOUTH | {"open_boundaries.nodal": False} | PLANE_TIDE),
 ]
 
 
@@ -123,9 +111,8 @@ def test_boundary_data_may_be_missing_at_open_corner():
     level = np.zeros((2, 5, 6))
     level[:, [0, 0, -1, -1], [0, -1, 0, -1]] = np.nan
     for given in (level[0], level):
-        model = swmodel.Simulation(
-            sea_with_open_boundaries(6, {"boundary_level": given}, "west", "east", "south", "north")
-        )
+        sea = sea_with_open_boundaries(6, {"boundary_level": given}, "west", "east", "south", "north")
+        model = swmodel.Simulation(sea)
         model.advance(1)
         assert np.isfinite(model.field("eta")).all()
 

@@ -58,9 +58,8 @@ def test_distances_from_sides_are_those_on_sphere(origin):
     np.testing.assert_allclose(found["west"], along * np.radians(at.lon + 30), rtol=1e-12)
     np.testing.assert_allclose(found["east"], along * np.radians(90 - at.lon), rtol=1e-12, atol=1e-6)
     np.testing.assert_allclose(found["south"], great_circle_distance(grid.radius, 0, at.lat, 0, -50), rtol=1e-12)
-    np.testing.assert_allclose(
-        found["north"], great_circle_distance(grid.radius, 0, at.lat, 0, 70), rtol=1e-12, atol=1e-6
-    )
+    to_north = great_circle_distance(grid.radius, 0, at.lat, 0, 70)
+    np.testing.assert_allclose(found["north"], to_north, rtol=1e-12, atol=1e-6)
     middle = {"edge": (-30, -50), "middle": (30, 10)}[origin]
     np.testing.assert_allclose(at.x, along * np.radians(at.lon - middle[0]), rtol=1e-12, atol=1e-6)
     np.testing.assert_allclose(at.y, grid.radius * np.radians(at.lat - middle[1]), rtol=1e-12, atol=1e-6)

@@ -23,7 +23,7 @@ from support.numpy_dynamics import (
     options_of,
     state_and_memory_after_start,
 )
-from support.random_case import configuration
+from support.random_case import configuration, section
 from support.stepping import has_same_bits, run_chunks
 from support.unchecked_config import resolve_without_checks
 
@@ -63,16 +63,10 @@ EXPONENTS_OF_DIAGNOSTIC |= {"max_speed": (1, 0, -1, 0), "min_h": (0, 1, 0, 0), "
 UNIT_EXPONENTS = {"L": (5, 0, 0, 0), "H": (0, -3, 0, 0), "T": (0, 0, 7, 0), "R": (0, 0, 0, 4), "all": (-5, 3, -4, 6)}
 
 #: A tracer, and a force that varies in time.
-FORCING_OPTIONS = {
-    **{"body_force__x": 1e-5, "body_force__y_amplitude": 2e-5, "body_force__y_phase": 0.3, "body_force__period": 300.0},
-    "physics__tracers": ({"name": "tracer", "diffusivity": 300.0},),
-}
-OPEN_BOUNDARY_OPTIONS = {
-    "open_boundaries__sides": ("west", "north"),
-    "open_boundaries__level": 0.2,
-    "grid__periodic_x": False,
-}
-OPEN_BOUNDARY_OPTIONS |= {"open_boundaries__transport_x": 3.0, "open_boundaries__transport_y": -2.0}
+FORCING_OPTIONS = {"physics__tracers": ({"name": "tracer", "diffusivity": 300.0},)}
+FORCING_OPTIONS |= section("body_force", x=1e-5, y_amplitude=2e-5, y_phase=0.3, period=300.0)
+OPEN_BOUNDARY_OPTIONS = section("open_boundaries", sides=("west", "north"), transport_x=3.0, transport_y=-2.0)
+OPEN_BOUNDARY_OPTIONS |= {"open_boundaries__level": 0.2, "grid__periodic_x": False}
 BETA_PLANE = FRICTION_OPTIONS | {"grid__periodic_x": True, "grid__periodic_y": False, "physics__beta": 2e-10}
 
 
@@ -156,9 +150,8 @@ def test_diagnostics_and_time_steps_are_same_in_other_units():
     old, new = found
     for name, powers in EXPONENTS_OF_DIAGNOSTIC.items():
         assert new[0][name] / scale_factor(powers, units) == old[0][name], name
-    assert has_same_bits(
-        [field / scale_factor(variable_of(name).dimension, units) for name, field in new[1].items()], old[1].values()
-    )
+    fields = [field / scale_factor(variable_of(name).dimension, units) for name, field in new[1].items()]
+    assert has_same_bits(fields, old[1].values())
     np.testing.assert_allclose(new[2], old[2] * scale_factor((0, 0, 1, 0), units), rtol=1e-12)
 
 
@@ -176,12 +169,11 @@ def exponents_of(units: str):
 @pytest.mark.promise("the equations are dimensionally consistent")
 def test_every_number_of_configuration_has_its_dimension():
     terms = (term.name for term in TERMS_OF_THE_MODEL.values() if term.options)
-    found = {
-        f"{section}.{key}": field.json_schema_extra["unit"]
-        for section in ("drying", "grid", "physics", "scheme", "time", *terms)
-        for key, field in Config.model_fields[section].annotation.model_fields.items()
-        if "float" in str(field.annotation)
-    }
+    found = {}
+    for room in ("drying", "grid", "physics", "scheme", "time", *terms):
+        keys = Config.model_fields[room].annotation.model_fields.items()
+        numbers = ((key, field) for key, field in keys if "float" in str(field.annotation))
+        found |= {f"{room}.{key}": field.json_schema_extra["unit"] for key, field in numbers}
     assert found.keys() == EXPONENTS_OF_KEY.keys()
     fields = (*VARIABLES, "tracer", "tracer_content")
     units = found | {name: variable_of(name).units for name in fields}
@@ -208,12 +200,7 @@ def rotate_current(u, v):
 def rotate_fields(fields):
     u, v = rotate_current(fields["u"], fields["v"])
     found = {name: rotate_centres(values) for name, values in fields.items()}
-    return found | {
-        "u": u,
-        "v": v,
-        "wind_x": rotate_centres(fields["wind_y"]),
-        "wind_y": -rotate_centres(fields["wind_x"]),
-    }
+    return found | {"u": u, "v": v, "wind_x": found["wind_y"], "wind_y": -found["wind_x"]}
 
 
 def rotate_options(options):

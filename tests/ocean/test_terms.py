@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from support.numpy_dynamics import state_and_memory_after_start
-from support.random_case import CLOSURES, COEFFICIENTS, configuration, random_fields
+from support.random_case import CLOSURES, COEFFICIENTS, configuration, random_fields, section
 from support.stepping import has_same_bits, initial_tendency, run_chunks
 
 import swmodel
@@ -23,13 +23,8 @@ from swmodel.setup.setup import setup_of
 NY, NX = SIZE = 9, 11
 DOUBLY_PERIODIC = {"grid__periodic_x": True, "grid__periodic_y": True}
 #: Numbers that switch on terms that cannot add energy, besides those of CLOSURES.
-DAMPING = {
-    "linear_drag": 1e-5,
-    "quadratic_drag": 2e-3,
-    "manning": 0.03,
-    "viscosity": 300.0,
-    "biharmonic_viscosity": 1e8,
-}
+DAMPING = {"linear_drag": 1e-5, "quadratic_drag": 2e-3, "manning": 0.03}
+DAMPING |= {"viscosity": 300.0, "biharmonic_viscosity": 1e8}
 DISSIPATIVE_TERMS = (*DAMPING, "smagorinsky", "biharmonic_smagorinsky", "leith", "sponge")
 
 
@@ -62,11 +57,8 @@ def test_damping_terms_take_energy(name, as_field, slip):
     change, padded, grid = tendency_of_terms(config, name)
     h_u, h_v = (1.0, 1.0) if TERMS[name].process == "friction" else (mx_f(padded.h), my_f(padded.h))
     eta = padded.h - grid.depth
-    power = (
-        (h_u * padded.u).block_values(SIZE) * change["u"] + (h_v * padded.v).block_values(SIZE) * change["v"]
-    ).sum()
-    power += (9.81 * eta.block_values(SIZE) * change["h"]).sum()
-    assert power < 0
+    momentum = {"u": h_u * padded.u, "v": h_v * padded.v, "h": 9.81 * eta}
+    assert sum((field.block_values(SIZE) * change[name]).sum() for name, field in momentum.items()) < 0
 
 
 @pytest.mark.promise("each term follows its formula")
@@ -75,9 +67,8 @@ def test_damping_terms_take_energy(name, as_field, slip):
 )
 def test_friction_conserves_momentum_without_walls(name):
     """The sums of the tendencies of u and v are zero, whatever the viscosity is: momentum passes through faces."""
-    change, *_ = tendency_of_terms(
-        config_with_damping(random_fields(NY, NX, land=0.0, coefficients=(name,)), **DOUBLY_PERIODIC), name
-    )
+    fields = random_fields(NY, NX, land=0.0, coefficients=(name,))
+    change, *_ = tendency_of_terms(config_with_damping(fields, **DOUBLY_PERIODIC), name)
     for field in "uv":
         assert abs(change[field].sum()) < 1e-12 * np.abs(change[field]).sum()
 
@@ -96,9 +87,7 @@ def test_manning_drag_follows_its_formula():
 def test_body_force_follows_its_formula():
     """u = u0 + a t + b (sin(w t + p) - sin p) / w without rotation; v likewise."""
     force = {"x": 1e-5, "x_amplitude": 3e-4, "x_phase": 0.7, "y_amplitude": 2e-4, "y_phase": -1.0, "period": 1000.0}
-    config = flat_flow(
-        **{f"body_force__{key}": value for key, value in force.items()}, time__stepper="rk4", time__dt=10.0
-    )
+    config = flat_flow(**section("body_force", **force), time__stepper="rk4", time__dt=10.0)
     _, u, v = run_chunks("reference", config, 150)
     w, t = 2 * np.pi / 1000.0, 1500.0
     np.testing.assert_allclose(u, 2.0 + 1e-5 * t + 3e-4 * (np.sin(w * t + 0.7) - np.sin(0.7)) / w, rtol=1e-8)
@@ -148,12 +137,10 @@ def linear_flow(along, across):
 @pytest.mark.parametrize("name", [name for name in CLOSURES if name != "backscatter"])
 def test_closures_vanish_in_solid_rotation_and_uniform_flow(name):
     """In the middle, five cells from the periodic edges, where Zanna and Bolton's stress is uniform."""
-    for fields in (
-        linear_flow(0.0, 1e-5),
-        linear_flow(0.0, 0.0) | {"u": np.full((NY, NX), 0.7), "v": np.full((NY, NX), 0.2)},
-    ):
+    strained = tendency_of_terms(config_with_damping(random_fields(NY, NX, land=0.0), **DOUBLY_PERIODIC), name)[0]
+    uniform = linear_flow(0.0, 0.0) | {"u": np.full((NY, NX), 0.7), "v": np.full((NY, NX), 0.2)}
+    for fields in (linear_flow(0.0, 1e-5), uniform):
         found = tendency_of_terms(config_with_damping(fields, **DOUBLY_PERIODIC), name)[0]
-        strained = tendency_of_terms(config_with_damping(random_fields(NY, NX, land=0.0), **DOUBLY_PERIODIC), name)[0]
         for field in "uv":
             assert abs(found[field][4, 5]) < 1e-10 * np.abs(strained[field]).max(), field
 
@@ -161,30 +148,24 @@ def test_closures_vanish_in_solid_rotation_and_uniform_flow(name):
 def test_smagorinsky_follows_its_formula():
     """u = a x + b x²/2 has |D| = a + b x: du/dt = d_x ((C Delta)² |D| d_x u) = 2 (C Delta)² b (a + b x)."""
     x = 4e3 * (np.arange(NX) + 1.0)
-    u = np.broadcast_to(1e-5 * x + 1e-10 * x * x / 2, (NY, NX))
-    found = tendency_of_terms(config_with_damping(linear_flow(0.0, 0.0) | {"u": u}, **DOUBLY_PERIODIC), "smagorinsky")[
-        0
-    ]
+    fields = linear_flow(0.0, 0.0) | {"u": np.broadcast_to(1e-5 * x + 1e-10 * x * x / 2, (NY, NX))}
+    found, *_ = tendency_of_terms(config_with_damping(fields, **DOUBLY_PERIODIC), "smagorinsky")
     width = 2 / (1 / 4e3**2 + 1 / 5e3**2)
     assert found["u"][4, 5] == pytest.approx(2 * 0.15**2 * width * 1e-10 * (1e-5 + 1e-10 * x[5]), rel=1e-12)
 
 
-def work_of_tendency(found, padded, grid):
+def work_of_leith_e(fields, **options):
     """A u du/dt and A v dv/dt, the change of the energy per mass."""
-    places = {"u": grid.area.u, "v": grid.area.v}
-    return [
-        area.block_values(SIZE) * getattr(padded, name).block_values(SIZE) * found[name]
-        for name, area in places.items()
-    ]
+    found, padded, grid = tendency_of_terms(config_with_damping(fields, **options), "leith_e")
+    parts = (("u", padded.u, grid.area.u), ("v", padded.v, grid.area.v))
+    return [area.block_values(SIZE) * field.block_values(SIZE) * found[name] for name, field, area in parts]
 
 
 def test_leith_e_returns_the_energy_that_it_dissipates():
     """In a current of constant speed whose direction turns with y, and slightly with x."""
     y, x = np.mgrid[:NY, :NX] * 2 * np.pi / np.array([NY, NX])[:, None, None]
     turning = {"u": np.sin(y + 0.1 * np.sin(x)), "v": np.cos(y + 0.1 * np.sin(x))}
-    work = work_of_tendency(
-        *tendency_of_terms(config_with_damping(random_fields(NY, NX, land=0.0) | turning, **DOUBLY_PERIODIC), "leith_e")
-    )
+    work = work_of_leith_e(random_fields(NY, NX, land=0.0) | turning, **DOUBLY_PERIODIC)
     assert abs(np.sum(work)) < 1e-11 * np.abs(work).sum()
 
 
@@ -192,21 +173,13 @@ def test_leith_e_returns_the_energy_that_it_dissipates():
 def test_leith_e_never_adds_energy(seed, slip, sphere):
     """With coasts, and with the shortest waves, for which m is at its bound."""
     fields = random_fields(NY, NX, seed=seed, land=0.2)
-    assert (
-        np.sum(
-            work_of_tendency(
-                *tendency_of_terms(config_with_damping(fields, sphere=sphere, physics__slip=slip), "leith_e")
-            )
-        )
-        < 0
-    )
+    assert np.sum(work_of_leith_e(fields, sphere=sphere, physics__slip=slip)) < 0
 
 
 def test_zanna_bolton_conserves_momentum():
     """The sum of h^x du/dt is zero for any depth."""
-    found, padded, _ = tendency_of_terms(
-        config_with_damping(random_fields(NY, NX, land=0.0), **DOUBLY_PERIODIC), "zanna_bolton"
-    )
+    config = config_with_damping(random_fields(NY, NX, land=0.0), **DOUBLY_PERIODIC)
+    found, padded, _ = tendency_of_terms(config, "zanna_bolton")
     for name, h in (("u", mx_f(padded.h)), ("v", my_f(padded.h))):
         force = h.block_values(SIZE) * found[name]
         assert abs(force.sum()) < 1e-14 * np.abs(force).sum()
@@ -220,9 +193,8 @@ def test_zanna_bolton_does_no_work_by_vorticity():
     flow = Flow(x, grid, scheme)
     xx, yy, xy = zanna_bolton.stress(flow, {"zanna_bolton": 1.0})
     work = 0.5 * (xx - yy) * tension(x.u, x.v, grid), xy * shear(x.u, x.v, grid)
-    assert abs(sum(each.block_values(SIZE).sum() for each in work)) < 1e-13 * sum(
-        np.abs(each.block_values(SIZE)).sum() for each in work
-    )
+    work = np.stack([each.block_values(SIZE) for each in work])
+    assert abs(work.sum()) < 1e-13 * np.abs(work).sum()
 
 
 @pytest.mark.parametrize(("slip", "sphere"), [("free", False), ("no", True)])
@@ -239,12 +211,8 @@ def test_backscatter_conserves_resolved_and_subgrid_energy(slip, sphere):
 
     g = config.physics.gravity
     K = bernoulli_kinetic_energy(x.u, x.v, grid)
-    parts = [
-        at(mx_f(x.h) * x.u * F.u, "u"),
-        at(my_f(x.h) * x.v * F.v, "v"),
-        at((g * (x.h - grid.depth) + K) * F.h, "centre"),
-        at(F.subgrid_energy, "centre"),
-    ]
+    parts = [at(mx_f(x.h) * x.u * F.u, "u"), at(my_f(x.h) * x.v * F.v, "v")]
+    parts += [at((g * (x.h - grid.depth) + K) * F.h, "centre"), at(F.subgrid_energy, "centre")]
     assert np.abs(parts[3]).sum() > 1e-3 * np.abs(parts[0]).sum()
     assert abs(np.sum(parts)) < 1e-13 * np.abs(parts).sum()
 
@@ -279,20 +247,6 @@ def test_value_between_is_of_high_order(r, n):
     assert np.log2(interpolation_error(n, r) / interpolation_error(2 * n, r)) > 2 * r - 1.3
 
 
-@pytest.mark.parametrize("r", [2, 3, 4])
-def test_ideal_mean_is_exact_for_polynomials(r):
-    """The factors of each stencil are exact for polynomials up to the degree of the stencil."""
-    for power in range(1, 2 * r):
-        means = {k: ((k + 0.5) ** (power + 1) - (k - 0.5) ** (power + 1)) / (power + 1) for k in range(-r, r + 1)}
-        D = {k: means[k + 1] - means[k] for k in range(1 - r, r)}
-        changes = [sum(factor * D[k] for k, factor in each.items()) for each in weno.CANDIDATE_STENCILS[r]]
-        exact = 0.5**power - means[0]
-        if power < 2 * r - 1:
-            assert np.dot(weno.OPTIMAL_WEIGHTS[r], changes) == pytest.approx(exact, rel=1e-12)
-        if power < r:
-            assert changes == pytest.approx([exact] * r, rel=1e-12)
-
-
 @pytest.mark.parametrize(("r", "dtype"), [(2, "float64"), (3, "float32"), (4, "float32")])
 def test_front_gives_values_between_its_sides(r, dtype):
     rng = np.random.default_rng(3)
@@ -323,6 +277,5 @@ def test_weno_dissipates_potential_enstrophy_and_energy_of_jet():
 def test_sea_at_rest_stays_at_rest_to_the_bit(flux):
     fields = {name: values for name, values in random_fields(9, 11).items() if name in ("depth", "mask")}
     config = configuration(9, 11, fields, scheme__vorticity_flux=flux, grid__periodic_x=False)
-    assert has_same_bits(
-        state_and_memory_after_start(config)[:3], setup_of(config).state(block_of_rank(0, (1, 1), 9, 11))
-    )
+    start = setup_of(config).state(block_of_rank(0, (1, 1), 9, 11))
+    assert has_same_bits(state_and_memory_after_start(config)[:3], start)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from support.canal import DATE, DEPTH, RADIUS, equatorial_canal
+from support.canal import DATE, DEPTH, equatorial_canal
 from support.stepping import run_chunks
 
 import swmodel
@@ -131,13 +131,6 @@ def test_harmonic_analysis_or_end_within_ramp_is_reported():
         given = options | {"tide.ramp": ramp, "output.harmonics_from": begins}
         found = remarks(resolve(swmodel.load("rest", given, {})), gather_sources("rest", given, {}), records=False)
         assert sum("tide.ramp" in line for line in found) == said
-
-
-def test_canal_converges_to_airy_with_second_order():
-    (tide,) = constituents_at(("M2",), DATE)
-    speed = 2 * np.pi * tide.frequency * RADIUS / 2
-    errors = [abs(equatorial_canal(nx, 0.0)[2] * (1 - speed**2 / (9.81 * DEPTH)) - 1) for nx in (24, 48)]
-    assert math.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.05)
 
 
 def test_main_constituents_are_those_of_equilibrium_tide():

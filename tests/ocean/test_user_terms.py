@@ -214,9 +214,8 @@ def test_patches_are_combined_on_common_cells():
     a, b = (Patch(values, (0, 0)) for values in RANDOM_VALUES)
     found = np.where(north(a) > 1.0, east(b), a)
     assert found.start == (0, 0)
-    np.testing.assert_array_equal(
-        found.values, np.where(RANDOM_VALUES[0, 1:, :-1] > 1, RANDOM_VALUES[1, :-1, 1:], RANDOM_VALUES[0, :-1, :-1])
-    )
+    a, b = RANDOM_VALUES[:2]
+    np.testing.assert_array_equal(found.values, np.where(a[1:, :-1] > 1, b[:-1, 1:], a[:-1, :-1]))
 
 
 REFUSED_OPERATIONS = {

@@ -1,21 +1,28 @@
-"""Blocks tile the grid evenly, neighbours agree, each block is built separately; impossible layouts are refused."""
+"""Blocks tile the grid and are built separately; halos have the cells around; messages of a step; refused layouts."""
 
-import itertools
 import tracemalloc
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.random_case import configuration
 
 import swmodel
 from swmodel import cases
+from swmodel.executors.xla import make_step
+from swmodel.ocean.state import Carry
+from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import (
     LayoutError,
     block_of_rank,
-    blocks_of_layout,
     choose_layout,
     parse_layout,
     split_evenly,
 )
+from swmodel.parallel.transport.halo import exchange_halos
+from swmodel.parallel.transport.mpi import MpiTransport
+from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.setup.setup import setup_of
 
 
@@ -25,29 +32,6 @@ def test_spans_cover_the_axis_and_differ_by_at_most_one(size, parts):
     spans = split_evenly(size, parts)
     assert [cell for span in spans for cell in range(span.start, span.stop)] == list(range(size))
     assert max(s.length for s in spans) - min(s.length for s in spans) <= 1
-
-
-@pytest.mark.parametrize("layout", [(1, 1), (2, 3), (4, 1)])
-@pytest.mark.parametrize("axis", [0, 1])
-def test_neighbours_are_listed_in_order(layout, axis):
-    everyone = blocks_of_layout(layout, 9, 11, members=2, n_member_groups=2)
-    for here in everyone:
-        ring = here.ranks_along(axis)
-        assert ring[here.block_index[axis]] == here.rank
-        assert [everyone[rank].block_index[axis] for rank in ring] == list(range(layout[axis]))
-        assert [everyone[rank].neighbour(axis, 1) for rank in ring] == [*ring[1:], ring[0]]
-        assert [everyone[rank].neighbour(axis, -1) for rank in ring] == [ring[-1], *ring[:-1]]
-
-
-@pytest.mark.parametrize(("layout", "members", "shares"), [((1, 1), 5, 2), ((1, 1), 3, 3), ((2, 1), 5, 2)])
-def test_every_row_of_every_member_is_on_one_rank(layout, members, shares):
-    everyone = blocks_of_layout(layout, 6, 4, members, shares)
-    assert [each.rank for each in everyone] == list(range(shares * layout[0] * layout[1]))
-    for member, row in itertools.product(range(members), range(6)):
-        assert sum(each.overlapping_rows(row, row + 1, member) == (row, row + 1) for each in everyone) == layout[1]
-    for here, axis in itertools.product(everyone, (0, 1)):
-        assert everyone[here.neighbour(axis, 1)].members == here.members
-        assert here.blocks_of_all_ranks() == everyone
 
 
 def test_chosen_layout_has_shortest_halos_and_longest_rows():
@@ -87,3 +71,38 @@ def test_case_builds_block_without_whole_grid(name):
         tracemalloc.stop()
     assert peak < CELLS**2 // 4
     assert max(np.size(field) for field in fields if field is not None) <= (CELLS // BLOCKS + 1 + 2 * MARGIN) ** 2
+
+
+class CountingTransport(SerialTransport):
+    sent = 0
+
+    def shift(self, value, axis, step):
+        self.sent += 1
+        return super().shift(value, axis, step)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "width", "messages"), [((5, 7), 2, 4), ((5, 4), 5, 2 + 4), ((3, 2), 5, 4 + 6)])
+def test_halo_equals_periodic_padding(shape, width, messages):
+    """This holds for any width; each direction takes one message per exchange."""
+    transport = CountingTransport(block_of_rank(0, (1, 1), *shape))
+    fields = np.random.default_rng(1).random((3, *shape))
+    around = exchange_halos([jnp.asarray(field) for field in fields], width, transport)
+    for ours, field in zip(around, fields, strict=True):
+        np.testing.assert_array_equal(ours, np.pad(field, width, mode="wrap"))
+    assert transport.sent == messages
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("stepper", "stages"), [("ab2", 1), ("ab3", 1), ("leapfrog", 1), ("rk3", 3), ("rk4", 4), ("gfb", 1)]
+)
+def test_each_tendency_takes_four_messages(stepper, stages):
+    config = configuration(8, 10, time__stepper=stepper)
+    transport = MpiTransport(block_of_rank(0, (2, 2), 8, 10), rank=0, size=4)
+    grid, params = setup_of(config).static(transport.block)
+    method = method_of(stepper)
+    state = jax.tree.map(jnp.asarray, setup_of(config).state(transport.block))
+    carry = Carry(state, method.initial_memory(state), jnp.zeros((), jnp.int32))
+    step = make_step(setup_of(config).scheme, method, transport)
+    assert str(jax.make_jaxpr(step)(carry, grid, params, jnp.asarray(1.0))).count("halo_sendrecv[") == 4 * stages

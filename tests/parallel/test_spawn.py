@@ -45,10 +45,8 @@ def test_each_process_finds_its_rank_and_rank_0():
 )
 def test_process_that_ends_early_ends_all_and_is_named(end, code, word, least):
     program = RANK_1_ENDS.format(end)
-    line = (
-        "import sys; from swmodel.parallel import spawn; spawn.GRACE_SECONDS = 1.0; "
-        f"sys.exit(spawn.main(2, [sys.executable, '-c', {program!r}]))"
-    )
+    line = "import sys; from swmodel.parallel import spawn; spawn.GRACE_SECONDS = 1.0; "
+    line += f"sys.exit(spawn.main(2, [sys.executable, '-c', {program!r}]))"
     begin = time.monotonic()
     done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, timeout=50, cwd=ROOT)
     assert time.monotonic() - begin > least
@@ -90,4 +88,5 @@ def test_processes_end_with_their_launcher(killed):
     parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     (pid,) = {int(parent.stdout.readline()) for _ in range(2)}
     os.kill(pid if killed == "spawn" else parent.pid, signal.SIGKILL)
-    parent.communicate(timeout=50)  # returns when no process is left that could write
+    assert parent.communicate(timeout=50)[0] == ""  # returns when no process is left that could write
+    assert parent.returncode == (0 if killed == "spawn" else -signal.SIGKILL)

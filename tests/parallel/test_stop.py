@@ -2,15 +2,12 @@
 
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
 from support.rank_threads import run_rank_threads
 
-from swmodel.errors import EXIT_STOPPED
 from swmodel.parallel import environment, stop, watchdog
 from swmodel.parallel.decomposition import block_of_rank
 from swmodel.parallel.stop import StopRequests, format_duration
@@ -36,20 +33,6 @@ def test_signal_before_time_loop_counts_and_its_repeat_does_not():
         with StopRequests() as inner:
             signal.raise_signal(signal.SIGTERM)
             assert inner.reason(SERIAL) == "SIGTERM"
-
-
-@pytest.mark.slow
-def test_second_signal_ends_process_at_once():
-    program = (
-        "import signal, time; from swmodel.parallel.stop import StopRequests, SAME_REQUEST_SECONDS\n"
-        "with StopRequests():\n"
-        "    signal.raise_signal(signal.SIGTERM)\n"
-        "    time.sleep(SAME_REQUEST_SECONDS + 0.1)\n"
-        "    signal.raise_signal(signal.SIGINT)\n"
-        "    print('still there')"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr.count("SIGINT")) == (EXIT_STOPPED, "", 1)
 
 
 @pytest.mark.parametrize(("received", "reason"), [([0, 0, 0], None), ([2, 0, 0], "SIGINT"), ([2, 15, 2], "SIGTERM")])

@@ -1,6 +1,5 @@
 """Global sums have the same bits however the domain is divided: numbers of any size and sign, in any order."""
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -39,11 +38,8 @@ def test_any_order_and_splitting_gives_same_bits(numbers, data):
     bound = float(np.abs(numbers).max(initial=0.0))
     order = data.draw(st.permutations(range(len(numbers))))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(numbers)), max_size=6)))
-    parts = np.split(numbers[order] if len(numbers) else numbers, cuts)
+    parts = [*np.split(numbers[order] if len(numbers) else numbers, cuts), np.array([])]
     assert float_bits(fixed_point_sum(parts, bound)) == float_bits(fixed_point_sum([numbers], bound))
-    assert float_bits(fixed_point_sum(itertools.chain(parts, [np.array([])]), bound)) == float_bits(
-        fixed_point_sum([numbers], bound)
-    )
 
 
 def exact_sum(numbers):
@@ -77,11 +73,6 @@ def test_numbers_of_a_product_of_matrices_do_not_depend_on_the_others():
     for part in (slice(0, 1), slice(3, 50), slice(69, 70)):
         np.testing.assert_array_equal(exact_product(a[part], b, bounds), whole[part])
         np.testing.assert_array_equal(exact_product(a, b[:, part], bounds), whole[:, part])
-
-
-@pytest.mark.parametrize("bound", [math.inf, math.nan])
-def test_sum_without_bound_is_nan(bound):
-    assert math.isnan(fixed_point_sum([np.array([1.0])], bound))
 
 
 def test_largest_strip_of_largest_numbers_does_not_overflow():

@@ -6,7 +6,6 @@ import pyogrio
 import pytest
 import rasterio
 import shapely
-from support.command import invoke_swmodel
 
 import swmodel
 from swmodel.plotting.dataset import PlotError
@@ -17,25 +16,16 @@ from swmodel.plotting.export import export
 def flooded_run(tmp_path_factory):
     """A run on a plane whose beach is flooded."""
     folder = tmp_path_factory.mktemp("flood") / "run"
-    options = [
-        "grid.nx=30",
-        "grid.ny=30",
-        "run.executor=reference",
-        "output.inundation=true",
-        'output.maxima=["h","speed"]',
-    ]
-    options = [word for option in options for word in ("-s", option)]
-    done = invoke_swmodel("run", "thacker_planar", *options, "--steps", 60, "-o", folder, "--quiet")
-    assert done.exit_code == 0, done.output
+    options = {"grid.nx": 30, "grid.ny": 30, "run.executor": "reference", "run.steps": 60, "output.inundation": True}
+    swmodel.Simulation("thacker_planar", options | {"output.maxima": ["h", "speed"]}).run(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def sphere_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sphere") / "run"
-    options = ["grid.nx=27", "grid.ny=26", "run.executor=reference", 'output.fields=["eta","u","speed"]']
-    options = [word for option in options for word in ("-s", option)]
-    assert invoke_swmodel("run", "chile2010", *options, "--steps", 3, "-o", folder, "--quiet").exit_code == 0
+    options = {"grid.nx": 27, "grid.ny": 26, "run.executor": "reference", "run.steps": 3}
+    swmodel.Simulation("chile2010", options | {"output.fields": ["eta", "u", "speed"]}).run(folder)
     return folder
 
 

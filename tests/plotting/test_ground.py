@@ -57,9 +57,8 @@ def test_fields_have_values_where_it_is_wet(data):
     wet = np.pad(wet, ((0, 1), (0, 1)))  # faces next to a wet cell have values
     beside = {"u": wet[:-1, :-1] | wet[:-1, 1:], "v": wet[:-1, :-1] | wet[1:, :-1]}
     for name, there in beside.items():
-        np.testing.assert_array_equal(
-            ~np.ma.getmaskarray(derived.read_displayed_field(data, name, RECORD).values), there
-        )
+        shown = derived.read_displayed_field(data, name, RECORD).values
+        np.testing.assert_array_equal(~np.ma.getmaskarray(shown), there)
 
 
 def test_coast_of_each_record_is_drawn(data):
@@ -67,18 +66,14 @@ def test_coast_of_each_record_is_drawn(data):
     (panel,) = (axes for axes in figure.axes if axes.images)
     (lines,) = (each for each in panel.collections if isinstance(each, LineCollection))
     assert n_inner_lines(lines.get_segments()) == n_coast_faces(wet_in(data))
-    assert (
-        f"to {ground.max_floodable_height(derived.read_displayed_field(data, 'eta', 0).ground):.3g} m"
-        in figure.texts[0].get_text()
-    )
+    highest = ground.max_floodable_height(derived.read_displayed_field(data, "eta", 0).ground)
+    assert f"to {highest:.3g} m" in figure.texts[0].get_text()
 
 
 def test_floods_are_drawn_on_what_was_dry_at_the_start(data):
     start, last = wet_in(data, 0), len(data["time"]) - 1
-    shown = [
-        maxima.to_flood_map(derived.read_displayed_field(data, f"{name}", last))
-        for name in ("h_max", "eta_max", "wet_arrival")
-    ]
+    names = ("h_max", "eta_max", "wet_arrival")
+    shown = [maxima.to_flood_map(derived.read_displayed_field(data, name, last)) for name in names]
     for each in shown:
         np.testing.assert_array_equal(np.ma.getmaskarray(each.ground.values), start)
     flooded = ~np.ma.getmaskarray(shown[0].values)
@@ -88,10 +83,8 @@ def test_floods_are_drawn_on_what_was_dry_at_the_start(data):
     np.testing.assert_array_equal(~np.ma.getmaskarray(shown[1].values) & ~start, flooded)
     assert len([axes for axes in maxima.draw_maxima(data, last).axes if axes.images]) == 4
     flooded = replace(shown[0].ground, values=np.ma.masked_all_like(shown[0].ground.values))
-    assert [len(ground.ground_legend([replace(shown[0], ground=each)])) for each in (shown[0].ground, flooded)] == [
-        1,
-        0,
-    ]
+    legends = [ground.ground_legend([replace(shown[0], ground=each)]) for each in (shown[0].ground, flooded)]
+    assert list(map(len, legends)) == [1, 0]
 
 
 def test_page_has_ground_and_coasts(data):

@@ -98,13 +98,8 @@ def test_refused_page_leaves_nothing(run):
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on PATH")
 def test_browser_without_network_draws_the_chosen_record(run, tmp_path):
     page = view(run, ["eta", "speed"])
-    line = [
-        BROWSER,
-        *BROWSER_OPTIONS,
-        f"--user-data-dir={tmp_path / 'profile'}",
-        "--virtual-time-budget=10000",
-        "--dump-dom",
-    ]
+    options = f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=10000", "--dump-dom"
+    line = [BROWSER, *BROWSER_OPTIONS, *options]
     line += ["--host-resolver-rules=MAP * ~NOTFOUND", f"{page.as_uri()}#field=speed&record=1"]
     found = subprocess.run(line, capture_output=True, text=True, timeout=120, check=True).stdout
     assert 'data-drawn="speed 1"' in found

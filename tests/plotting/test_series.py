@@ -4,13 +4,12 @@ from datetime import datetime
 
 import numpy as np
 import pytest
-import xarray
 from support.command import invoke_swmodel
-from support.pages import page_content
+from support.random_case import section
 from support.small_run import make_run
 
 from swmodel.files.gauge_series import GaugeSeries
-from swmodel.plotting import Overlays, PlotError, maps, maxima, plot_maxima, plot_sections, plot_stations, series, view
+from swmodel.plotting import Overlays, PlotError, maps, maxima, plot_maxima, plot_sections, plot_stations, series
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.observed import compare_series
 from swmodel.plotting.page import content
@@ -24,15 +23,9 @@ DRIFTERS = [[10e3, 20e3], [60e3, 22e3], [30e3, 35e3]]
 @pytest.fixture(scope="module")
 def run_with_series(tmp_path_factory):
     """A run with two gauges, a section, drifters and largest values."""
-    options = {
-        "output__stations": STATIONS,
-        "output__sections": ({"name": "cut", "start": (3e4, -1e3), "end": (3e4, 3.6e4)},),
-        "output__maxima": ("eta",),
-        "output__arrival": 6.0,
-        "output__drifters": DRIFTERS,
-        "output__drifters_every_steps": 1,
-    }
-    return make_run(tmp_path_factory.mktemp("places") / "run", **options)
+    options = {"stations": STATIONS, "sections": ({"name": "cut", "start": (3e4, -1e3), "end": (3e4, 3.6e4)},)}
+    options |= {"maxima": ("eta",), "arrival": 6.0, "drifters": DRIFTERS, "drifters_every_steps": 1}
+    return make_run(tmp_path_factory.mktemp("places") / "run", **section("output", **options))
 
 
 def titles_and_curves(figure):
@@ -95,16 +88,6 @@ def test_first_of_many_gauges_are_drawn_and_others_by_name(run_with_series, monk
             assert title.startswith(first)
     refused = invoke_swmodel("plot", run_with_series, "--station", "c")
     assert (refused.exit_code, '"c"' in refused.output) == (2, True)
-
-
-def test_page_has_series_of_gauges_and_sections(run_with_series, tmp_path):
-    page = page_content(view(run_with_series, output=tmp_path / "page.html"))
-    shown = next(each for each in page["series"] if each["label"].startswith("Côte: "))
-    with xarray.open_dataset(run_with_series / "stations.nc", decode_times=False) as data:
-        np.testing.assert_allclose(shown["values"], data.eta[:, 0])
-        np.testing.assert_array_equal(shown["times"], data.time)
-    assert any(each["label"].startswith("cut: ") for each in page["series"])
-    assert "eta_max" in [field["name"] for field in page["fields"]]
 
 
 def test_gauge_is_marked_at_its_true_position_on_a_rotated_grid(tmp_path):

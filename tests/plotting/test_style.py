@@ -68,15 +68,6 @@ def test_limits_ignore_a_single_extreme_and_span_all_records():
     assert style.make_style(records).limits == style.make_style(records[1:2]).limits
 
 
-@pytest.mark.parametrize(
-    ("amplitude", "units", "label"), [(2e-5, "s-1", "(10⁻⁵ s⁻¹)"), (3e17, "J", "(10¹⁷ J)"), (0.5, "1", "Sea level")]
-)
-def test_labels_have_units_and_a_power_of_ten(amplitude, units, label):
-    shown = style.make_style([make_map(wave_field(amplitude=amplitude * 1.01), units=units)])
-    assert shown.label.endswith(label)
-    assert abs(shown.limits[1]) * 10.0**shown.exponent == pytest.approx(1.01 * amplitude, rel=0.01)
-
-
 @pytest.mark.parametrize("location", ["face", "edge1", "edge2", "node"])
 def test_points_of_every_location_lie_in_their_cells(location):
     values = np.ma.masked_less(np.arange(48.0).reshape(6, 8), 3)

@@ -11,7 +11,6 @@ from swmodel import ConfigError
 from swmodel.config import load
 from swmodel.model.resolve import resolve_setup
 from swmodel.ocean.staircase import stair_corners
-from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup.positions.cross_sections import cross_section
 from swmodel.setup.setup import setup_of
 
@@ -27,15 +26,6 @@ def test_setup_can_be_pickled_and_compared(case):
     made = resolved_setup(case)
     assert pickle.loads(pickle.dumps(made)) == made == resolved_setup(case)
     assert made != resolved_setup(case, **{"physics.viscosity": 7.0})
-
-
-def test_wider_margin_has_the_same_values_around_the_block():
-    made, part = resolved_setup("stommel"), block_of_rank(1, (2, 2), 12, 16)
-    for near, far in zip(made.static(part), made.static(part, made.margin + 3), strict=True):
-        near, far = (each if isinstance(each, dict) else {"depth": each.depth, "wet": each.wet} for each in (near, far))
-        for name, values in near.items():
-            inner = tuple(slice(3, -3) if size > 1 else slice(None) for size in far[name].shape)
-            np.testing.assert_array_equal(far[name][inner], values)
 
 
 NY, NX = 13, 17

@@ -69,9 +69,8 @@ class SlurmJob:
             pytest.fail(f"{self.job_properties()}\n{self.log}\n{error}")
 
     def wait_for_state(self, *states, seconds=60):
-        return self.wait_until(
-            lambda: self.job_properties().get("JobState") in states and self.job_properties()["JobState"], seconds
-        )
+        self.wait_until(lambda: self.job_properties().get("JobState") in states, seconds)
+        return self.job_properties()["JobState"]
 
     def wait_for_restart(self, above_step=0, seconds=60):
         """Wait for a restart file of a step above `above_step`; returns the newest step."""
@@ -85,16 +84,12 @@ class SlurmJob:
     def processes(self) -> dict[int, bytes]:
         """{process id: environment} of the batch script, the ranks and all other processes of the job."""
         mark = f"SLURM_JOB_ID={self.number}".encode()
-        return {
-            pid: environ
-            for pid, environ in self.node.environment_of_processes().items()
-            if mark in environ.split(b"\0")
-        }
+        found = self.node.environment_of_processes()
+        return {pid: environ for pid, environ in found.items() if mark in environ.split(b"\0")}
 
     def ranks(self) -> list[int]:
-        return [
-            pid for pid, environ in self.processes().items() if b"\0SLURM_PROCID=" in environ and b"\0PMI" in environ
-        ]
+        found = self.processes()
+        return [pid for pid in found if b"\0SLURM_PROCID=" in found[pid] and b"\0PMI" in found[pid]]
 
     def continue_job(self) -> int:
         """Let the requeued job start soon, instead of after two minutes; returns the step at which its run ends.
@@ -112,11 +107,10 @@ class SlurmJob:
 
     def assert_undisturbed(self, steps):
         """Assert that records and the last restart have the bits of an undisturbed run."""
-        done = run_swmodel(
-            self.folder, "run", *CASE, "--steps", steps, "--nproc", 2, "--quiet", "-o", f"alone-{self.number}"
-        )
+        alone = f"alone-{self.number}"
+        done = run_swmodel(self.folder, "run", *CASE, "--steps", steps, "--nproc", 2, "--quiet", "-o", alone)
         assert done.returncode == 0, done.stderr
-        assert_same_run(self.run, self.folder / f"alone-{self.number}", steps)
+        assert_same_run(self.run, self.folder / alone, steps)
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +124,8 @@ def submit_folder(tmp_path_factory):
 @pytest.fixture(scope="module", autouse=True)
 def jobs_with_limit(slurm_node, submit_folder):
     """Two endless jobs with a limit of one minute: Slurm warns the first, but not the second."""
-    warned = SlurmJob(
-        slurm_node, submit_folder, "examples/slurm-resume.sh", *ENDLESS_RUN, options=["--time=1", "--signal=B:TERM@10"]
-    )
+    limits = ["--time=1", "--signal=B:TERM@10"]
+    warned = SlurmJob(slurm_node, submit_folder, "examples/slurm-resume.sh", *ENDLESS_RUN, options=limits)
     return warned, SlurmJob(slurm_node, submit_folder, "examples/slurm.sh", *ENDLESS_RUN, options=["--time=1"])
 
 
@@ -166,17 +159,8 @@ def test_job_with_published_grid_completes(slurm_node, submit_folder):
 
 
 def test_srun_starts_run_on_devices_without_mpi(slurm_node, submit_folder):
-    job = SlurmJob(
-        slurm_node,
-        submit_folder,
-        "examples/slurm.sh",
-        *CASE,
-        "--transport",
-        "sharded",
-        "--steps",
-        "500",
-        SLURM_MPI_TYPE="none",
-    )
+    options = "--transport=sharded", "--steps=500"
+    job = SlurmJob(slurm_node, submit_folder, "examples/slurm.sh", *CASE, *options, SLURM_MPI_TYPE="none")
     assert job.wait_for_state("COMPLETED", "FAILED", seconds=90) == "COMPLETED", job.log
     status = read_status(job.run)
     assert (status["state"], status["transport"], status["nproc"]) == ("completed", "sharded", 2)

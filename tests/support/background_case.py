@@ -10,13 +10,8 @@ from swmodel.setup.setup import setup_of
 DX, DY = 4e3, 5e3
 
 #: name -> (sigma, length in m): several lengths, and two numbers.
-CONTROLS = {
-    "eta": (0.3, 3.2 * DX),
-    "u": (0.1, 3.2 * DX),
-    "v": (0.2, 2.5 * DX),
-    "wind_x": (0.05, 5.1 * DX),
-    "gravity": (0.02, None),
-}
+CONTROLS = {"eta": (0.3, 3.2 * DX), "u": (0.1, 3.2 * DX), "v": (0.2, 2.5 * DX)}
+CONTROLS |= {"wind_x": (0.05, 5.1 * DX), "gravity": (0.02, None)}
 
 
 def island_mask(ny, nx):

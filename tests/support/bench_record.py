@@ -16,20 +16,16 @@ def new_record(sweep, rows, skipped, quick=False, **machine):
     return results.make_record(sweep, rows, skipped, MACHINE_RECORD | machine, "swmodel bench", **more)
 
 
-def make_record(
-    sweep="table", cores=1, times=(), steps=(), wrong_keys=(), size=(3600, 1800), bandwidth=50.0, noise=(1.0,)
-):
+def make_record(sweep="table", cores=1, times=(), wrong_keys=(), bandwidth=50.0, noise=(1.0,)):
     """A finished record of the xla executor.
 
     Args:
         times: seconds per step, by "reference", "xla-t1" (one core) or number of processes; other rows are left out.
-        steps: number of timed steps, by the same keys; default 500.
         wrong_keys: keys of rows with a wrong answer.
         noise: a factor of the time of each sample.
     """
-    sweep_definition = read_sweep(sweep, executors=("xla",), sizes=(size,), rounds=len(noise))
+    sweep_definition = read_sweep(sweep, executors=("xla",), sizes=((3600, 1800),), rounds=len(noise))
     all_rows, skipped = make_rows(sweep_definition, cores, oversubscribe=False)
-    times, steps = dict(times), dict(steps)
     timed_rows = [row for row in all_rows if row_key(row, sweep) in times]
     record = new_record(sweep_definition, timed_rows, skipped, cores=cores)
     record["bandwidth"] = [{"gigabytes_per_second": bandwidth, "by": "nothing"}]
@@ -39,9 +35,8 @@ def make_record(
         if key in wrong_keys:
             entry |= {"state": results.FAILED, "reason": "wrong answer at this size"}
             continue
-        n = steps.get(key, 500)
-        sample = {"steps": n, "first_step_seconds": 2.0, "memory_bytes": 5e8, "others": 0.0}
-        entry["samples"] = [sample | {"seconds": times[key] * n * factor} for factor in noise]
+        sample = {"steps": 500, "first_step_seconds": 2.0, "memory_bytes": 5e8, "others": 0.0}
+        entry["samples"] = [sample | {"seconds": times[key] * 500 * factor} for factor in noise]
         entry |= {"state": results.OK, "launch": {"threads_of_a_rank": max(1, cores // row.nproc), "mpi": "MPI"}}
     return record
 

@@ -1,8 +1,8 @@
 """The CF checker of compliance-checker."""
 
 
-def check_cf(path):
-    """The errors in a file, and the text of the report."""
+def assert_satisfies_cf(path, on_sphere=False):
+    """The checker finds no error except what it does not know: SGRID's role, and longitudes of centres and faces."""
     from compliance_checker.runner import CheckSuite, ComplianceChecker
 
     CheckSuite.load_all_available_checkers()
@@ -10,5 +10,8 @@ def check_cf(path):
     options = {"output_filename": str(report), "output_format": "text"}
     ComplianceChecker.run_checker(str(path), ["cf:1.11"], 0, "normal", **options)
     text = report.read_text()
-    errors = text.partition("Errors")[2].partition("Warnings")[0]
-    return [line for line in errors.splitlines() if line.startswith("*")], text
+    assert "cf:1.11" in text
+    known = ("grid_topology is not a valid cf_role", "requires exactly one variable with standard_name")
+    lines = text.partition("Errors")[2].partition("Warnings")[0].splitlines()
+    errors = [line for line in lines if line.startswith("*")]
+    assert [line for line in errors if not any(words in line for words in known[: 1 + on_sphere])] == [], text

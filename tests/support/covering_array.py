@@ -12,65 +12,40 @@ from functools import cache
 import numpy as np
 
 import swmodel
-from support.random_case import COEFFICIENTS, DRYING, DRYING_SPHERE, TIDE, configuration, drying_flats, random_fields
+from support import random_case
+from support.random_case import DRYING, DRYING_SPHERE, TIDE, configuration, drying_flats, random_fields, section
 from swmodel import operators as op
 from swmodel.ocean.coordinates import axes, from_grid_axes
 from swmodel.ocean.terms.barriers import BarrierOptions, BarriersOptions
 
 NY, NX = 19, 23
-SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}
-OPEN_BOUNDARIES = {
-    **{"grid__periodic_x": False, "open_boundaries__sides": ("west", "south"), "open_boundaries__transport_x": 2.0},
-    **{
-        "open_boundaries__constituents": ("M2", "K1"),
-        "open_boundaries__amplitude": (0.3, 0.2),
-        "open_boundaries__phase": (70, -30),
-    },
-}
+SPONGE = section("sponge", rate=1e-4, width=2e4)
+OPEN_BOUNDARIES = section("open_boundaries", constituents=("M2", "K1"), amplitude=(0.3, 0.2), phase=(70, -30))
+OPEN_BOUNDARIES |= section("open_boundaries", sides=("west", "south"), transport_x=2.0) | {"grid__periodic_x": False}
+OTHER_BOUNDARIES = OPEN_BOUNDARIES | section("open_boundaries", sides=("east", "north"), current_x=0.1)
 SPHERE = {"sphere": True, "grid__south": -40.0}
 TRACER, DYE = {"name": "tracer", "diffusivity": 100.0}, {"name": "dye", "initial": 2.0}
 WENO5_TRACERS = tuple(each | {"advection": "weno5"} for each in (TRACER, DYE))
-BODY_FORCE = {
-    "body_force__x": 1e-5,
-    "body_force__y_amplitude": 1e-4,
-    "body_force__y_phase": 0.4,
-    "body_force__period": 300.0,
-}
+BODY_FORCE = section("body_force", x=1e-5, y_amplitude=1e-4, y_phase=0.4, period=300.0)
+BACKSCATTER = section("physics", backscatter=0.3, zanna_bolton=1.0, biharmonic_smagorinsky=0.06)
 #: The levels of each factor, and the keys that they set.
 FACTORS = {
     "stepper": {name: {"time__stepper": name} for name in ("ab2", "ab3", "rk", "leapfrog", "gfb")} | {"drying": {}},
     "flux": {name: {"scheme__vorticity_flux": name} for name in ("energy", "enstrophy", "arakawa_lamb", "weno")},
-    "boundary": {
-        "rings": {"grid__periodic_y": True},
-        "channel": {},
-        "basin": {"grid__periodic_x": False},
-        "open": OPEN_BOUNDARIES,
-    },
-    "ground": {
-        "f_plane": {},
-        "beta_plane": {"physics__beta": 2e-10},
-        "sphere": {},
-    },
-    "friction": {
-        "viscosity": {},
-        "biharmonic": {"physics__viscosity": 0.0, "physics__biharmonic_viscosity": 1e8},
-        "inviscid": {"physics__viscosity": 0.0},
-    },
+    "boundary": {"rings": {"grid__periodic_y": True}, "channel": {}}
+    | {"basin": {"grid__periodic_x": False}, "open": OPEN_BOUNDARIES},
+    "ground": {"f_plane": {}, "beta_plane": {"physics__beta": 2e-10}, "sphere": {}},
+    "friction": {"viscosity": {}, "inviscid": {"physics__viscosity": 0.0}}
+    | {"biharmonic": section("physics", viscosity=0.0, biharmonic_viscosity=1e8)},
     "closure": {
         "-": {},
-        "smagorinsky": {"physics__smagorinsky": 0.15, "physics__biharmonic_smagorinsky": 0.06},
-        "leith": {"physics__leith": 1.0, "physics__leith_e": 8.0},
-        "backscatter": {
-            **{"physics__backscatter": 0.3, "physics__zanna_bolton": 1.0},
-            **{"physics__biharmonic_smagorinsky": 0.06, "physics__biharmonic_viscosity": 1e7},
-        },
+        "smagorinsky": section("physics", smagorinsky=0.15, biharmonic_smagorinsky=0.06),
+        "leith": section("physics", leith=1.0, leith_e=8.0),
+        "backscatter": BACKSCATTER | {"physics__biharmonic_viscosity": 1e7},
     },
-    "drag": {"quadratic": {}, "manning": {"physics__manning": 0.03, "physics__quadratic_drag": 0.0}},
-    "tracers": {
-        "-": {},
-        "two": {"physics__tracers": (TRACER, DYE)},
-        "fifth_order": {"physics__tracers": WENO5_TRACERS},
-    },
+    "drag": {"quadratic": {}, "manning": section("physics", manning=0.03, quadratic_drag=0.0)},
+    "tracers": {"-": {}, "two": {"physics__tracers": (TRACER, DYE)}}
+    | {"fifth_order": {"physics__tracers": WENO5_TRACERS}},
     "coefficients": {"numbers": {}, "fields": {}},
     "slip": {"free": {}, "no": {"physics__slip": "no"}},
     "dtype": {name: {"run__dtype": name} for name in ("float64", "float32")},
@@ -92,16 +67,11 @@ FORBIDDEN = {
 }
 #: The two sets of options between which a level alternates from one of its rows to the next.
 ALTERNATING_OPTIONS = {
-    **{("stepper", "rk"): ({"time__stepper": "rk3"}, {"time__stepper": "rk4"})},
-    **{("flux", "weno"): tuple({"scheme__vorticity_flux": name} for name in ("weno5", "weno7"))},
-    **{("weather", "weather"): ({"in_time": True}, {"in_time": True, "wind_drag__law": "large_pond"})},
-    **{
-        ("boundary", "open"): (
-            OPEN_BOUNDARIES,
-            OPEN_BOUNDARIES | {"open_boundaries__sides": ("east", "north"), "open_boundaries__current_x": 0.1},
-        )
-    },
-    **{("ground", "sphere"): (SPHERE, SPHERE | {"grid__pole": (-42.0, 76.0)})},
+    ("stepper", "rk"): ({"time__stepper": "rk3"}, {"time__stepper": "rk4"}),
+    ("flux", "weno"): ({"scheme__vorticity_flux": "weno5"}, {"scheme__vorticity_flux": "weno7"}),
+    ("weather", "weather"): ({"in_time": True}, {"in_time": True, "wind_drag__law": "large_pond"}),
+    ("boundary", "open"): (OPEN_BOUNDARIES, OTHER_BOUNDARIES),
+    ("ground", "sphere"): (SPHERE, SPHERE | {"grid__pole": (-42.0, 76.0)}),
 }
 TABLE = """
 ab2 energy basin f_plane viscosity smagorinsky quadratic - fields free float64 - - sponge force user_term
@@ -151,6 +121,10 @@ def rows_by_name() -> dict[str, dict[str, str]]:
     return {"-".join([*row.values()][:4]): row for row in rows()}
 
 
+def options_of_level(level: tuple[str, str], occurrence=0) -> dict:
+    return ALTERNATING_OPTIONS[level][occurrence] if level in ALTERNATING_OPTIONS else FACTORS[level[0]][level[1]]
+
+
 def overrides_of(name: str) -> dict:
     """The overrides that a row sets, for `random_case.configuration`."""
     row, earlier_rows = rows_by_name()[name], rows()[: [*rows_by_name()].index(name)]
@@ -159,9 +133,7 @@ def overrides_of(name: str) -> dict:
         options = (DRYING_SPHERE if row["ground"] == "sphere" else DRYING) | {"time__dt": 0.5, "forcing__every": 0.8}
     for level in row.items():
         occurrence = sum(level in other.items() for other in earlier_rows) % 2
-        options |= (
-            ALTERNATING_OPTIONS[level][occurrence] if level in ALTERNATING_OPTIONS else FACTORS[level[0]][level[1]]
-        )
+        options |= options_of_level(level, occurrence)
     if (row["boundary"], row["sponge"]) == ("channel", "sponge"):
         options |= {"sponge__sides": ("south", "north")}
     if (row["boundary"], row["weather"]) == ("open", "weather"):
@@ -215,7 +187,11 @@ def barriers_on(grid) -> BarriersOptions:
 @cache
 def configuration_of(name: str) -> swmodel.Config:
     row, options = rows_by_name()[name], overrides_of(name)
-    names = [key for key in COEFFICIENTS if options.get(f"physics__{key}", key in ("viscosity", "quadratic_drag"))]
+    names = [
+        key
+        for key in random_case.COEFFICIENTS
+        if options.get(f"physics__{key}", key in ("viscosity", "quadratic_drag"))
+    ]
     names = names if row["coefficients"] == "fields" else []
     options = {key: value for key, value in options.items() if key.removeprefix("physics__") not in names}
     if row["stepper"] == "drying":

@@ -42,12 +42,8 @@ def register_foreign_call() -> None:
     headers = f"-I{CUDA_SOURCES}", f"-I{jax.ffi.include_dir()}"
     job = (CUDA_SOURCES / "job.h").read_text()
     driver = build_library((SUPPORT_FOLDER / "driver.cc").read_text())
-    call = build_library(
-        f"// {job!r}\n" + (CUDA_SOURCES / "launch.cc").read_text(),
-        *headers,
-        "-DSWMODEL_ON_PROCESSOR",
-        '-DSWMODEL_JAXLIB=""',
-    )
+    launch = f"// {job!r}\n" + (CUDA_SOURCES / "launch.cc").read_text()
+    call = build_library(launch, *headers, "-DSWMODEL_ON_PROCESSOR", '-DSWMODEL_JAXLIB=""')
     loaded = ctypes.CDLL(str(call))
     loaded.swmodel_use_driver(str(driver).encode())
     jax.ffi.register_ffi_target("swmodel_cuda_step", jax.ffi.pycapsule(loaded.swmodel_cuda_step), platform="cpu")
@@ -56,13 +52,11 @@ def register_foreign_call() -> None:
 @lru_cache(maxsize=8)
 def load_kernels(request, max_values=None) -> library.LoadedKernels:
     """As `library.load`, for the CPU; kernels compute at most `max_values` values per cell."""
-    made = kernels.write_kernels(
-        request.step_code, request.dtype, 1 if max_values else kernels.CELLS_PER_THREAD, max_values
-    )
+    rows = 1 if max_values else kernels.CELLS_PER_THREAD
+    made = kernels.write_kernels(request.step_code, request.dtype, rows, max_values)
     words = "".join((CUDA_SOURCES / name).read_text() for name in ("device_functions.h", "job.h"))
-    loaded = ctypes.CDLL(
-        str(build_library(f"// {hashlib.sha256(words.encode()).hexdigest()}\n{made.source}", f"-I{CUDA_SOURCES}"))
-    )
+    source = f"// {hashlib.sha256(words.encode()).hexdigest()}\n{made.source}"
+    loaded = ctypes.CDLL(str(build_library(source, f"-I{CUDA_SOURCES}")))
     return library.LoadedKernels(loaded._handle, made)
 
 

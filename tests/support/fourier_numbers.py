@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from swmodel.parallel.decomposition import block_of_rank
-from swmodel.parallel.fixed_point import FixedPoint
 from swmodel.parallel.fourier import SERIES_KINDS, Fourier
 from swmodel.parallel.transport.halo import zero_beyond
 from swmodel.parallel.transport.serial import SerialTransport
@@ -51,29 +50,23 @@ def forward_and_backward(transport, pairs, field):
 def transforms_of_blocks(transport, whole, pairs):
     """Coefficients and inverse transforms as NumPy arrays, for each pair of kinds and each block of the process."""
     found = transport.jit(partial(forward_and_backward, transport, pairs))(scatter(transport, whole))
-    return [
-        list(zip(Fourier(transport, *pair).get_blocks(coefficients), transport.get_blocks(back), strict=True))
-        for pair, (coefficients, back) in zip(pairs, found, strict=True)
-    ]
+    spectral = (Fourier(transport, *pair).get_blocks(each) for pair, (each, _) in zip(pairs, found, strict=True))
+    fields = (transport.get_blocks(back) for _, back in found)
+    return [list(zip(*both, strict=True)) for both in zip(spectral, fields, strict=True)]
 
 
 @lru_cache
 def transforms_on_one_process(ny, nx, dtype, pairs):
-    return [
-        blocks[0]
-        for blocks in transforms_of_blocks(
-            SerialTransport(block_of_rank(0, (1, 1), ny, nx)), random_arrays(ny, nx, dtype), pairs
-        )
-    ]
+    serial = SerialTransport(block_of_rank(0, (1, 1), ny, nx))
+    return [blocks[0] for blocks in transforms_of_blocks(serial, random_arrays(ny, nx, dtype), pairs)]
 
 
 def pairs_with_other_bits(transport, dtype, pairs):
     """The pairs of kinds whose bits differ, on any process, from those on one process."""
     ny, nx = transport.block.y.axis_size, transport.block.x.axis_size
     mine, others = transforms_of_blocks(transport, random_arrays(ny, nx, dtype), pairs), []
-    for pair, blocks, (coefficients, back) in zip(
-        pairs, mine, transforms_on_one_process(ny, nx, dtype, pairs), strict=True
-    ):
+    alone = transforms_on_one_process(ny, nx, dtype, pairs)
+    for pair, blocks, (coefficients, back) in zip(pairs, mine, alone, strict=True):
         same = True
         for part, columns, found in zip(transport.blocks, Fourier(transport, *pair).kx_ranges, blocks, strict=True):
             truth = coefficients[..., columns.start : columns.stop], back[..., *block_slices(part)]
@@ -81,28 +74,6 @@ def pairs_with_other_bits(transport, dtype, pairs):
         if transport.any(not same):
             others.append(pair)
     return others
-
-
-def exact_spectrum(transport):
-    """Mean squares of a field by integer wavenumber, summed exactly, so that the bits do not depend on the layout."""
-    cells = transport.block.y.axis_size, transport.block.x.axis_size
-    fourier = Fourier(transport)
-    pieces = fourier.get_blocks(transport.jit(fourier.forward)(scatter(transport, random_arrays(*cells, "float64", 1))))
-    ky, kx = (axis.modes for axis in fourier.axes)
-    weight_y, weight_x = (axis.weights for axis in fourier.axes)
-    numbers = np.rint(np.hypot(ky[:, None], kx)).astype(int)
-    parts = [slice(columns.start, columns.stop) for columns in fourier.kx_ranges]
-    squares = [
-        weight_y[:, None] * weight_x[part] * (piece[0].real ** 2 + piece[0].imag ** 2) / np.prod(cells)
-        for part, piece in zip(parts, pieces, strict=True)
-    ]
-    exact = FixedPoint(float(transport.reduce(np.asarray(max(each.max() for each in squares)), "max")))
-    found = []
-    for number in range(numbers.max() + 1):
-        pairs = zip(parts, squares, strict=True)
-        shares = [exact.high_and_low_sums(square[numbers[:, part] == number]) for part, square in pairs]
-        found.append(exact.value(transport.reduce(np.sum(shares, axis=0, dtype=np.int64), "sum")))
-    return found
 
 
 def derivatives(transport, pairs, state, direction, weight):
@@ -142,11 +113,9 @@ def derivatives_on_one_process(pairs, cells):
 
 def error_of_derivatives(transport, pairs=PERIODIC_AND_WALLS):
     """Largest difference of derivatives from those on one process, relative to the largest value of each."""
-    cells = transport.block.y.axis_size, transport.block.x.axis_size
-    worst = 0.0
-    for blocks, truth in zip(
-        derivatives_of_blocks(transport, pairs, cells), derivatives_on_one_process(pairs, cells), strict=True
-    ):
+    cells, worst = (transport.block.y.axis_size, transport.block.x.axis_size), 0.0
+    mine, alone = derivatives_of_blocks(transport, pairs, cells), derivatives_on_one_process(pairs, cells)
+    for blocks, truth in zip(mine, alone, strict=True):
         for part, found in zip(transport.blocks, blocks, strict=True):
             worst = max(worst, np.abs(found - truth[block_slices(part)]).max() / np.abs(truth).max())
     return float(transport.reduce(np.asarray(worst), "max"))

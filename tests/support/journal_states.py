@@ -1,122 +1,39 @@
 """Write, shorten and continue a file of records through its journal, and check its contents at each moment."""
 
 import os
-from functools import cache
 from pathlib import Path
 
-import h5py
-import numpy as np
-
-from swmodel.config import load
-from swmodel.files import journal
+from support.marks import night_params
+from support.snapshots import CLASS_OF_FILE, CONFIG, NX, NY, steps_in, write_record
 from swmodel.files.integrity.examine import examine
-from swmodel.files.output import DiagnosticsFile, OutputFile
-from swmodel.model.resolve import resolve
-from swmodel.ocean.diagnostics import DIAGNOSTICS
 from swmodel.parallel.decomposition import block_of_rank
 from swmodel.parallel.transport.serial import SerialTransport
 
-NY, NX = 6, 8
-#: For each kind of file, the number of changes of the disk between two moments that are tried.
-CHANGES_PER_TRIAL = {"small": 1, "output": 12}
-
+#: Kinds of files, and the number of changes of the disk between two moments that are tried; at night it is 1.
+TRIALS = [("diagnostics", 5), ("output", 12), *night_params(("diagnostics", 1))]
 #: Steps of the records before and after each action of `write_through_states`: write three, drop one, write two more.
 EXPECTED_RECORDS = ((), (0,), (0, 1), (0, 1, 2), (0, 1), (0, 1, 5), (0, 1, 5, 6))
 
 
-@cache
-def config():
-    return resolve(load("jet", {"grid.nx": NX, "grid.ny": NY, "output.fields": ["h", "u"], "output.means": ["eta"]}))
-
-
-def serial():
-    return SerialTransport(block_of_rank(0, (1, 1), NY, NX))
-
-
 def open_kind(kind, path, keep=None):
-    if kind == "small":
-        return HdfRecords(path, keep)
-    make = OutputFile if kind == "output" else DiagnosticsFile
-    return make(path, config(), serial(), keep=keep)
-
-
-class HdfRecords:
-    """A minimal HDF5 file of records, written through the journal."""
-
-    def __init__(self, path, keep=None):
-        if keep is None:
-            journal.remove_with_journal(path)
-            with h5py.File(path, "w") as file:
-                for name, shape, kind in (("step", (), "i8"), ("time", (), "f8"), ("h", (NY, NX), "f4")):
-                    file.create_dataset(name, (0, *shape), kind, maxshape=(None, *shape), chunks=(1, *shape))
-        self.journal = journal.JournaledFile(path)
-        self.file = h5py.File(self.journal, "r+")
-        try:
-            for data in self.file.values():
-                data.resize(sum(map(keep, self.file["step"][:])) if keep else 0, axis=0)
-            self.flush()
-        except OSError:
-            self.__exit__(OSError)
-            raise
-
-    def write(self, step):
-        for name, value in {"time": step, "h": random_field("h", step), "step": step}.items():
-            self.file[name].resize(len(self.file[name]) + 1, axis=0)
-            self.file[name][-1] = value
-
-    def flush(self):
-        self.file.flush()
-        self.journal.commit()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *error):
-        self.file.close()
-        try:
-            if kind is None:
-                self.journal.commit()
-        finally:
-            self.journal.close()
-
-
-def random_number(name, step):
-    return float(np.random.default_rng([step, *name.encode()]).standard_normal())
+    transport = SerialTransport(block_of_rank(0, (1, 1), NY, NX))
+    return CLASS_OF_FILE[f"{kind}.nc"](path, CONFIG, transport, keep=keep)
 
 
 def write(file, step):
-    if isinstance(file, HdfRecords):
-        file.write(step)
-    elif isinstance(file, DiagnosticsFile):
-        file.write(step, float(step), {name: random_number(name, step) for name in DIAGNOSTICS})
-    else:
-        fields = {name: random_field(name, step) for name in ("h", "u")}
-        file.write(step, float(step), fields | {"eta_mean": random_field("eta_mean", step)})
-
-
-def random_field(name, step):
-    return np.random.default_rng([step, *name.encode()]).standard_normal((NY, NX)).astype(np.float32)
+    write_record(file, CONFIG, step)
 
 
 STEPS_OF_CONTENTS = {}  # {contents of a file: the steps in it}
 
 
-def steps_in(path):
-    """The steps of the records in a file; asserts that each record has the bits that were written."""
+def steps_in_intact(path):
+    """The steps of the records in a file, which has no damage and the values that were written."""
     contents = Path(path).read_bytes()
-    if contents in STEPS_OF_CONTENTS:
-        return STEPS_OF_CONTENTS[contents]
-    with h5py.File(path, "r", locking=False) as file:
-        steps = file["step"][:].tolist()
-        assert file["time"][:].tolist() == [float(step) for step in steps]
-        for name in {"h", "u", "eta_mean", *DIAGNOSTICS} & set(file):
-            written = random_number if name in DIAGNOSTICS else random_field
-            expected = np.array([written(name, step) for step in steps], file[name].dtype)
-            assert file[name][...].tobytes() == expected.tobytes(), (name, steps)
-        if "depth" in file and steps:
-            assert (file["depth"][:] == config().physics.depth).all()
-    assert examine(path)["damaged"] == []
-    return STEPS_OF_CONTENTS.setdefault(contents, tuple(steps))
+    if contents not in STEPS_OF_CONTENTS:
+        assert examine(path)["damaged"] == []
+        STEPS_OF_CONTENTS[contents] = tuple(steps_in(path))
+    return STEPS_OF_CONTENTS[contents]
 
 
 def write_through_states(kind, path, callback):

@@ -55,11 +55,10 @@ class LongRun:
         command = [*PROGRAM, task, *CASE, *interval_options, "--days", "10000", "--output", "run", *map(str, arguments)]
         if mpiexec:
             command = [find_mpiexec(), "-n", str(mpiexec), *command]
-        environ = os.environ | {TAG_VARIABLE: str(folder), "MPIEXEC_TIMEOUT": "100"}
+        options = {"cwd": folder, "env": os.environ | {TAG_VARIABLE: str(folder), "MPIEXEC_TIMEOUT": "100"}}
         with self.out.open("w") as out, self.err.open("w") as err:
-            self.process = subprocess.Popen(
-                command, cwd=folder, env=environ, stdout=out, stderr=err, process_group=0, preexec_fn=preexec_fn
-            )
+            streams = {"stdout": out, "stderr": err}
+            self.process = subprocess.Popen(command, **options, **streams, process_group=0, preexec_fn=preexec_fn)
 
     def __enter__(self):
         deadline = time.monotonic() + 60

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from support.random_case import CLOSURES, DRYING, drying_flats, random_fields
+from support.random_case import CLOSURES, DRYING, drying_flats, random_fields, section
 from support.stepping import STEPPERS, arrays_of_carry
 from swmodel.ocean import timestep
 from swmodel.ocean.dynamics import tendency
@@ -17,16 +17,15 @@ from swmodel.setup.setup import setup_of
 FLUXES = ("energy", "enstrophy", "arakawa_lamb", "weno5", "weno7")
 TRACERS = tuple({"name": name, "advection": name, "diffusivity": 300.0, "initial": 2.0} for name in ("upwind", "weno5"))
 #: Friction, drag and a sponge between walls.
-FRICTION_OPTIONS = {
-    **{"grid__periodic_x": False, "grid__periodic_y": True, "physics__slip": "no", "physics__linear_drag": 1e-5},
-    **{"physics__viscosity": 300.0, "physics__biharmonic_viscosity": 1e8, "sponge__rate": 1e-4},
-    "sponge__width": 1.6e4,  # small enough that sponges do not overlap, as the sum of three rates depends on the order
-}
+FRICTION_OPTIONS = section("physics", slip="no", linear_drag=1e-5, viscosity=300.0, biharmonic_viscosity=1e8)
+FRICTION_OPTIONS |= section("grid", periodic_x=False, periodic_y=True)
+#: So narrow that sponges do not overlap, as the sum of three rates depends on the order.
+FRICTION_OPTIONS |= section("sponge", rate=1e-4, width=1.6e4)
 #: Groups of options that take different paths through the dynamics, by name.
 OPTION_GROUPS = {
     "friction": FRICTION_OPTIONS,
-    "closures": {f"physics__{name}": value for name, value in CLOSURES.items()},
-    "closures, no slip": {f"physics__{name}": value for name, value in CLOSURES.items()} | {"physics__slip": "no"},
+    "closures": section("physics", **CLOSURES),
+    "closures, no slip": section("physics", **CLOSURES, slip="no"),
     "self-attraction": {"physics__self_attraction": 0.1, "grid__periodic_y": False},
     "tracer": {"physics__tracers": TRACERS[:1], "grid__periodic_x": False},
 }

@@ -5,6 +5,12 @@ import numpy as np
 from support.field_cases import case_with_fields
 from swmodel import config
 
+
+def section(name, **values):
+    """Overrides of the keys of a section, for `configuration`."""
+    return {f"{name}__{key}": value for key, value in values.items()}
+
+
 #: A grid on a sphere whose northern rows are half as wide as its southern ones.
 SPHERE = {"kind": "latlon", "west": 300.0, "south": 10.0, "dlat": 5.0, "radius": 50e3}
 
@@ -12,15 +18,11 @@ SPHERE = {"kind": "latlon", "west": 300.0, "south": 10.0, "dlat": 5.0, "radius":
 TIDE = {"tide__constituents": ("M2", "K1", "MF"), "tide__factor": 30.0, "time__start": "2020-03-01", "tide__ramp": 50.0}
 
 #: Largest values of the coefficients that can be random fields.
-COEFFICIENTS = {
-    "quadratic_drag": 2e-3, "manning": 0.03, "viscosity": 300.0, "biharmonic_viscosity": 1e8,
-    "self_attraction": 0.2,
-}  # fmt: skip
+COEFFICIENTS = {"quadratic_drag": 2e-3, "manning": 0.03, "self_attraction": 0.2}
+COEFFICIENTS |= {"viscosity": 300.0, "biharmonic_viscosity": 1e8}
 #: The coefficients of the closures.
-CLOSURES = {
-    "smagorinsky": 0.15, "biharmonic_smagorinsky": 0.06, "leith": 1.0, "leith_e": 8.0, "zanna_bolton": 1.0,
-    "backscatter": 0.3,
-}  # fmt: skip
+CLOSURES = {"smagorinsky": 0.15, "biharmonic_smagorinsky": 0.06, "leith": 1.0, "leith_e": 8.0}
+CLOSURES |= {"zanna_bolton": 1.0, "backscatter": 0.3}
 
 
 def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
@@ -39,16 +41,11 @@ def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
     } | {name: (COEFFICIENTS | CLOSURES)[name] * rng.random((ny, nx)) for name in coefficients}
 
 
-#: Small cells and short steps, in which cells of `drying_flats` flood and fall dry at once, and water breaks.
-DRYING = {
-    **{"drying__active": True, "drying__thickness": 0.05, "time__stepper": "gfb", "time__dt": 4.0},
-    **{"grid__dx": 50.0, "grid__dy": 60.0, "physics__f0": 1e-2, "physics__viscosity": 1.0},
-}
-#: The same on a sphere.
-DRYING_SPHERE = {
-    **{name: value for name, value in DRYING.items() if name not in ("grid__dx", "grid__dy", "physics__f0")},
-    **{"sphere": True, "grid__radius": 600.0, "grid__rotation": 1e-2},
-}
+#: Small cells and short steps, in which cells of `drying_flats` flood and fall dry at once, and water breaks: on a
+#: plane, and on a sphere.
+DRYING = section("drying", active=True, thickness=0.05) | section("time", stepper="gfb", dt=4.0)
+DRYING_SPHERE = DRYING | {"physics__viscosity": 1.0, "sphere": True, "grid__radius": 600.0, "grid__rotation": 1e-2}
+DRYING |= section("grid", dx=50.0, dy=60.0) | section("physics", f0=1e-2, viscosity=1.0)
 
 
 def drying_flats(ny, nx, seed=2, sides=0, coefficients=()):

@@ -10,7 +10,7 @@ import time
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 
-from support.quick_compilation import QUICK_ENVIRONMENT
+from support.quick_compilation import QUICK_ENVIRONMENT, XLA_FLAGS
 from swmodel.model.launch import find_mpiexec
 from swmodel.parallel import environment
 
@@ -81,9 +81,7 @@ class RankServerClient:
 
     def start_server(self) -> subprocess.Popen:
         """Start the server, which compiles programs quickly; its ranks share the cores with other processes."""
-        quick = QUICK_ENVIRONMENT | {
-            "XLA_FLAGS": f"{QUICK_ENVIRONMENT['XLA_FLAGS']} --xla_cpu_max_isa=AVX"
-        }  # as with `--reproducible`
+        quick = QUICK_ENVIRONMENT | {"XLA_FLAGS": f"{XLA_FLAGS} --xla_cpu_max_isa=AVX"}  # as with `--reproducible`
         environ = os.environ | environment.OVERSUBSCRIPTION_VARIABLES | quick | self.environ
         path = os.pathsep.join([str(TESTS.parent), str(TESTS), os.environ.get("PYTHONPATH", "")])
         environ |= {"NPROC": "1", "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "PYTHONPATH": path}

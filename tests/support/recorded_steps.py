@@ -53,9 +53,8 @@ class RecordedSteps:
 
     def with_halo(self, field):
         """A field with its halo; both axes are periodic, as masks close those that are not."""
-        rows, columns = (
-            at % n for at, n in zip(rows_and_columns(self.block, self.padding), self.setup.shape, strict=True)
-        )
+        around = zip(rows_and_columns(self.block, self.padding), self.setup.shape, strict=True)
+        rows, columns = (at % cells for at, cells in around)
         return self.with_nan_beyond(field[np.ix_(rows, columns)], self.halo)
 
     def start(self) -> Carry:

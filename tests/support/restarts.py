@@ -12,12 +12,8 @@ from swmodel.files.run_folder import DIAGNOSTICS, SNAPSHOT_FILES
 from swmodel.plotting.dataset import open_netcdf_or_zarr
 
 SMALL = {"grid.nx": 14, "grid.ny": 9, "time.dt": 18.0, "run.executor": "reference", "run.steps": 11}
-RECORDS = {
-    "output.every_steps": 4,
-    "output.diagnostics_every_steps": 3,
-    "output.means": ["eta", "speed"],
-    "output.fields": ["h", "u", "v", "zeta"],
-}
+RECORDS = {"output.every_steps": 4, "output.diagnostics_every_steps": 3}
+RECORDS |= {"output.means": ["eta", "speed"], "output.fields": ["h", "u", "v", "zeta"]}
 FILES = ("output.nc", "diagnostics.nc")
 
 

@@ -61,10 +61,8 @@ def run_chunks(name, config, *chunks, **options):
 def update_params(model, forcing, step):
     """Give an executor the coefficients that are valid at a step."""
     if not forcing.is_valid_at(step):
-        new_params = forcing.load(step)
-        model.replace_params(
-            model.static[1] | new_params if model.name == "xla" else new_params, forcing.params_of_block
-        )
+        params = forcing.load(step)
+        model.replace_params(model.static[1] | params if model.name == "xla" else params, forcing.params_of_block)
 
 
 def run_single_steps(name, config, steps):

@@ -14,9 +14,7 @@ NY, NX = 11, 23
 SIZES = {"grid.nx": NX, "grid.ny": NY, "grid.dx": 1e4, "grid.dy": 1e4, "grid.periodic_x": False, "time.dt": 20.0}
 OPTIONS = SIZES | {"run.executor": "native", "run.steps": 9, "restart.every_steps": 4, "output.every_steps": 3}
 X, Y = (np.arange(NX) + 0.5) * 1e4, (np.arange(NY) + 0.5) * 1e4
-DEPTH = xr.DataArray(100 + np.cos(X / 4e4) * np.sin(Y / 3e4)[:, None], {"y": Y, "x": X}, ("y", "x")).isel(
-    y=slice(None, None, -1)
-)
+DEPTH = xr.DataArray(100 + np.cos(X / 4e4) * np.sin(Y / 3e4)[:, None], {"y": Y, "x": X}, ("y", "x"))[::-1]
 WIND = 0.1 * np.random.default_rng(4).standard_normal((NY, NX))
 
 
@@ -40,17 +38,16 @@ def change_state(model):
     model.set(eta=swmodel.local(0.5 * model.field("eta")))
 
 
-def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0, transform=lambda step: step):
+def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0):
     """A loss, and its derivatives with respect to initial thickness, depth, viscosity and an amplitude.
 
     The loss and the numbers are the same on all processes; fields are this process's part. `depth` and `viscosity` are
     added to those of the run.
     """
     options = SIZES | {"run.dtype": "float64", "time.stepper": "rk3", "physics.viscosity": 500.0}
-    carry, static, step = swmodel.functional(
-        swmodel.Case, options | dict(layout_options), fields={"eta": bump, "depth": DEPTH}
-    )
-    transformed_step, transport, block = transform(step), step.transport, step.transport.block
+    fields = {"eta": bump, "depth": DEPTH}
+    carry, static, step = swmodel.functional(swmodel.Case, options | dict(layout_options), fields=fields)
+    transport, block = step.transport, step.transport.block
     whole = (DEPTH.values[::-1] + depth)[block.y.start : block.y.stop, block.x.start : block.x.stop]
     values = {"depth": transport.put(whole), "viscosity": static.params["viscosity"] + viscosity}
     values["amplitude"] = jnp.ones_like(values["viscosity"])
@@ -58,7 +55,7 @@ def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0, transform=lam
     def loss(carry, static, values):
         amplitude = step.shared(values["amplitude"])
         static = step.with_values(static, depth=amplitude * values["depth"], viscosity=values["viscosity"])
-        carry, _ = jax.lax.scan(lambda carry, t: (transformed_step(carry, static, t), None), carry, jnp.arange(3))
+        carry, _ = jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry, jnp.arange(3))
         h, u, v = carry.state
         return step.total(h * (u**2 + v**2)) ** 2
 

@@ -115,11 +115,10 @@ AXIS_VARIANTS = {
 @pytest.mark.parametrize("way", AXIS_VARIANTS)
 def test_axes_of_a_relief_may_have_any_order_and_direction(write_relief, way):
     region = (-20, 31, -33, 40)
-    truth = make_averages(write_relief(ROUGH_HEIGHTS), region, 4.3)
-    for ours, expected in zip(
-        make_averages(write_relief(**AXIS_VARIANTS[way]), region, 4.3)[:2], truth[:2], strict=True
-    ):
-        np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-9)
+    depth, share, *_ = make_averages(write_relief(ROUGH_HEIGHTS), region, 4.3)
+    ours, our_share, *_ = make_averages(write_relief(**AXIS_VARIANTS[way]), region, 4.3)
+    np.testing.assert_allclose(ours, depth, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(our_share, share, rtol=1e-9, atol=1e-9)
 
 
 def test_sea_fraction_of_a_file_decides_instead_of_the_sign(write_relief):
@@ -182,12 +181,10 @@ WALLS = {
     "along y": (X > 0.2) & (X < 0.3) & (Y[:, None] > 0),
     "along x": (X > -9) & (Y[:, None] > 50.1) & (Y[:, None] < 50.2),
     "slanting": (np.abs(np.round((X - 0.45 * (Y[:, None] - 50.0)) * 10) - 1) < 1.1),
-    **{
-        f"at slope {slope}": np.abs(X + 0.05 - slope * (Y[:, None] - 50)) < 0.05 * (1 + abs(slope))
-        for slope in (0.8, 0.6, -0.6)
-    },
     "on the edge of cells": (X > -0.1) & (X < 0.1) & (Y[:, None] > 0),
 }
+for s in (0.8, 0.6, -0.6):
+    WALLS[f"at slope {s}"] = np.abs(X + 0.05 - s * (Y[:, None] - 50)) < 0.05 * (1 + abs(s))
 
 
 @pytest.mark.fault("the crest of a dike is averaged away in the cells of a grid")
@@ -200,9 +197,8 @@ def test_water_passes_a_grid_at_the_height_of_its_relief(write_relief, tmp_path,
     z = np.where(WALLS[wall], 10.0, np.where(beyond, 1.0, -5.0))
     if gap:
         z[(slice(None), slice(12, 14)) if along_x else (slice(12, 14), slice(None))] = -1.0
-    made = make_grid(
-        tmp_path / "g.nc", GridRequest((-1, 1, 49, 51), 0.5, land_up_to=20.0), write_relief(z, lon=X, lat=Y)
-    )
+    request = GridRequest((-1, 1, 49, 51), 0.5, land_up_to=20.0)
+    made = make_grid(tmp_path / "g.nc", request, write_relief(z, lon=X, lat=Y))
     bed = np.where(made.wet | made.floodable, -made.depth, 100.0)
     turned = (lambda field: field.T) if along_x else np.asarray
     height = lowest_crossing(turned(bed)[None])[0]

@@ -1,11 +1,10 @@
-"""Water of a grid is connected where that of its relief is; lakes and bays become land; depths are smoothed in water.
-
-`~` is water, `.` is land.
-"""
+"""Seas of a grid are connected as those of its relief; of several reliefs the finer counts where it has values."""
 
 import numpy as np
 import pytest
+from support.netcdf import write_netcdf
 
+from swmodel.files.relief import GridRequest, ReliefError, make_grid
 from swmodel.files.relief.coast import close_seas_and_bays, label_connected, smooth_depth
 from swmodel.files.relief.straits import connect_seas
 
@@ -26,9 +25,8 @@ def test_all_but_the_largest_sea_is_closed():
     basin, closed = close_seas_and_bays(LAKES, is_periodic=False)
     assert basin.sum() == 4
     assert (*closed[0][:2], closed[0].column) == ("cut-off sea", 2, 9)
-    kept, closed = close_seas_and_bays(
-        mask_from_rows("~~~~....", "~~~~.~~.", "~~~~.~~."), is_periodic=False, cells_to_keep=[(1, 5)]
-    )
+    two_seas = mask_from_rows("~~~~....", "~~~~.~~.", "~~~~.~~.")
+    kept, closed = close_seas_and_bays(two_seas, is_periodic=False, cells_to_keep=[(1, 5)])
     assert (kept.sum(), closed) == (16, [])
 
 
@@ -91,3 +89,60 @@ def test_seas_are_connected_as_in_the_relief(text, before, after, cells, turned)
     assert (label_connected(share >= 0.5, False).max(), label_connected(wet, False).max()) == (before, after)
     changed = (wet != (share >= 0.5)).sum()
     assert changed == cells if cells is not None else changed == isthmus.sum() > 0
+
+
+def write_relief(path, lon, lat, depth):
+    variables = {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
+    variables["z"] = ("lat lon", -np.ma.masked_invalid(depth(lon, lat[:, None])), {"units": "m"})
+    return write_netcdf(path, variables)
+
+
+def plane(lon, lat):
+    """A depth that is the same for longitudes 360 degrees apart."""
+    return 1000.0 + 10.0 * ((lon + 180) % 360 - 180) + 3.0 * lat
+
+
+def survey(lon, lat):
+    """The plane, 500 m deeper, with a hole in the middle."""
+    hole = (np.abs(lon % 360 - 2.0) < 0.5) & (np.abs(lat - 50.0) < 0.5)
+    return np.where(hole, np.nan, plane(lon, lat) + 500.0)
+
+
+@pytest.mark.promise("files of other programs are read and written as they are")
+@pytest.mark.parametrize("circle", [0.0, 360.0, -360.0], ids=["0", "+360", "-360"])
+def test_finer_relief_counts_where_it_has_values(tmp_path, circle):
+    coarse = write_relief(tmp_path / "coarse.nc", np.arange(-10.0, 15.1, 0.5), np.arange(40.0, 60.1, 0.5), plane)
+    fine_lon = np.arange(0.05, 4.0, 0.1)
+    fine = write_relief(tmp_path / "fine.nc", fine_lon + circle, np.arange(48.05, 52.0, 0.1), survey)
+    grid = make_grid(tmp_path / "grid.nc", GridRequest((-4.0, 8.0, 46.0, 54.0), 0.5), [str(fine), str(coarse)])
+    lon, lat = -4.0 + 0.5 * (np.arange(24) + 0.5), 46.0 + 0.5 * (np.arange(16) + 0.5)
+    inside = ((lon > 0.2) & (lon < 3.8)) & ((lat > 48.2) & (lat < 51.8))[:, None]
+    hole = (np.abs(lon - 2.0) < 0.5) & (np.abs(lat - 50.0) < 0.5)[:, None]
+    outside = ~(((lon > -0.3) & (lon < 4.3)) & ((lat > 47.7) & (lat < 52.3))[:, None])
+    expected = plane(lon, lat[:, None])
+    np.testing.assert_allclose(grid.depth[outside], expected[outside], rtol=1e-4)
+    away = inside & ~((np.abs(lon - 2.0) < 1.0) & (np.abs(lat - 50.0) < 1.0)[:, None])
+    np.testing.assert_allclose(grid.depth[away], expected[away] + 500.0, rtol=1e-4)
+    assert (grid.depth[hole] < expected[hole] + 250.0).all()
+
+
+@pytest.mark.promise("files of other programs are read and written as they are")
+def test_mosaic_of_one_plane_is_the_plane(tmp_path):
+    """Exactly at the centres of cells, up to the rounding of areas on the sphere, with the date line in the region."""
+
+    def flat_plane(lon, lat):
+        return 1000.0 + 3.0 * lat + 0.0 * lon
+
+    coarse = write_relief(tmp_path / "coarse.nc", np.arange(0.0, 360.0, 0.5), np.arange(-20.0, 20.1, 0.5), flat_plane)
+    fine = write_relief(tmp_path / "fine.nc", np.arange(-181.0, -178.9, 0.1), np.arange(-2.0, 2.1, 0.1), flat_plane)
+    grid = make_grid(tmp_path / "grid.nc", GridRequest((170.0, 190.0, -10.0, 10.0), 1.0), [str(fine), str(coarse)])
+    lat = -10.0 + np.arange(20) + 0.5
+    np.testing.assert_allclose(grid.depth, np.broadcast_to(flat_plane(0.0, lat[:, None]), grid.depth.shape), rtol=1e-5)
+
+
+@pytest.mark.fault("reliefs that together do not cover the region")
+def test_region_beyond_the_last_relief_is_refused(tmp_path):
+    fine = write_relief(tmp_path / "fine.nc", np.arange(0.05, 4.0, 0.1), np.arange(48.05, 52.0, 0.1), plane)
+    coarse = write_relief(tmp_path / "coarse.nc", np.arange(-1.0, 5.1, 0.5), np.arange(47.0, 53.1, 0.5), plane)
+    with pytest.raises(ReliefError, match="does not cover the region"):
+        make_grid(tmp_path / "grid.nc", GridRequest((-4.0, 8.0, 46.0, 54.0), 0.5), [str(fine), str(coarse)])

@@ -31,12 +31,8 @@ def labelled_array(values=VALUES, y=Y, x=X, dims=("y", "x"), **attributes):
 
 
 FIELD_VARIANTS = {
-    **{
-        "function": depth_function,
-        "array": VALUES,
-        "masked": np.ma.masked_array(VALUES, False),
-        "DataArray": labelled_array(),
-    },
+    **{"function": depth_function, "array": VALUES, "DataArray": labelled_array()},
+    "masked": np.ma.masked_array(VALUES, False),
     "from the north, exchanged": labelled_array(VALUES[::-1].T, Y[::-1], dims=("x", "y")),
     "exchanged, by its names": xr.DataArray(VALUES.T, dims=("x", "y")),
     "km": labelled_array(x=xr.DataArray(X / 1e3, dims="x", attrs={"units": "km"})),
@@ -150,9 +146,8 @@ def test_run_records_the_checksums_of_the_values():
     assert first.python.fields[0] == f"depth {expected}"
     for same in (first, config_with_fields(depth=labelled_array(), eta=0.1)):
         assert resolve(same).python.fields == first.python.fields
-    assert (
-        resolve(load(Deep, SMALL, {})).python.fields == resolve(config_with_fields(depth=depth_function)).python.fields
-    )
+    of_case, of_function = load(Deep, SMALL, {}), config_with_fields(depth=depth_function)
+    assert resolve(of_case).python.fields == resolve(of_function).python.fields
     (told,) = differences(to_toml(first), to_toml(second))
     assert told.startswith(f"python.depth: SHA-256 {expected[:12]}")
     for config in (from_toml(to_toml(first), Case), load("jet", {"python.fields": "depth 0.0"}, environ={})):
@@ -178,10 +173,7 @@ def wind_records(first="2020-02-28", calendar=None, hours=HOURS, **attributes):
 RECORD_VARIANTS = {
     "dates of NumPy": (wind_records(units="Pa"), {}),
     "from the north, exchanged": (wind_records()[:, ::-1].transpose("x", "time", "y"), {}),
-    "dates of cftime": (
-        wind_records("2020-02-30", "360_day"),
-        {"time.start": "2020-02-30", "time.calendar": "360_day"},
-    ),
+    "cftime": (wind_records("2020-02-30", "360_day"), {"time.start": "2020-02-30", "time.calendar": "360_day"}),
     "numbers": (wind_records().assign_coords(time=("time", HOURS, {"units": "hours since 2020-02-28"})), {}),
 }
 
@@ -210,9 +202,8 @@ def test_function_of_points_and_time_is_that_of_a_case():
     theirs = resolve(load(Turning, IN_TIME, {}))
     assert config.python.fields[0].split()[1:] == theirs.python.fields[0].split()[1:]
     for step in (0, 719, 720):
-        np.testing.assert_equal(
-            *(VaryingCoefficients(each, ["wind_x"]).params(step, [0, 1], [0]) for each in (config, theirs))
-        )
+        both = (VaryingCoefficients(each, ["wind_x"]).params(step, [0, 1], [0]) for each in (config, theirs))
+        np.testing.assert_equal(*both)
 
 
 @pytest.mark.fault("values in time from Python that cannot be used")

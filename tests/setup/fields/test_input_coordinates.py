@@ -79,9 +79,8 @@ def test_only_the_block_is_read_of_a_field_with_exchanged_axes(write_depth_file,
 
 def test_coordinate_is_identified_by_attributes_or_name(write_depth_file):
     for name, attributes in ("y", {}), ("LAT", {}), ("row", {"axis": "Y"}), ("row", NORTHING), ("row", NORTH):
-        source = write_depth_file(
-            VALUES[::-1].T, {"column": (X, {"axis": "X", "units": "m"}), name: (Y[::-1], attributes)}
-        )
+        axes = {"column": (X, {"axis": "X", "units": "m"}), name: (Y[::-1], attributes)}
+        source = write_depth_file(VALUES[::-1].T, axes)
         np.testing.assert_array_equal(read(source), VALUES)
     times = [0.0, 1.0], {"units": "days since 2000-01-01"}  # not the first axis
     source = write_depth_file(np.stack([VALUES, -VALUES], axis=-1), {"y": (Y, METRES), "x": (X, METRES), "time": times})

@@ -59,9 +59,8 @@ def test_field_is_interpolated_across_the_end_of_its_periodic_axis(write_depth_f
     grid = make_grid()
     caplog.set_level("INFO")
     found = read(write_depth_file(lon, lat, smooth_field(lon, lat[:, None]), name), grid, name)
-    np.testing.assert_allclose(
-        found, smooth_field_on_grid(grid, name), atol=30 * np.radians(step) ** 2 / 8 * 1.01 + 1e-12
-    )
+    bound = 30 * np.radians(step) ** 2 / 8 * 1.01 + 1e-12
+    np.testing.assert_allclose(found, smooth_field_on_grid(grid, name), atol=bound)
     assert f"lon has steps of {step:g} degrees, values are interpolated" in caplog.text
 
 
@@ -85,9 +84,8 @@ def test_missing_values_have_no_weight_and_masks_are_nearest(write_depth_file):
     values[:, 10:20] = np.nan  # 100 to 190 degrees: points of the grid lie half way
     expected = np.full((6, 36), 7.0)
     expected[:, 10:19] = np.nan
-    np.testing.assert_array_equal(
-        read(write_depth_file(lon, lat, values), make_grid(west=0.0, nx=36, dlon=None)), expected
-    )
+    grid = make_grid(west=0.0, nx=36, dlon=None)
+    np.testing.assert_array_equal(read(write_depth_file(lon, lat, values), grid), expected)
     lon, lat = np.arange(0.0, 360, 4), np.arange(-40.0, 41, 4)
     land = (lon[None, :] > 100) & (lat[:, None] > 2)
     config = load(Case, BAND | {"input.mask": write_depth_file(lon, lat, 1.0 - land, "mask")}, environ={})
@@ -149,25 +147,16 @@ def test_complex_parts_of_a_tide_are_interpolated_not_phase_lags(tide_atlas_file
             np.testing.assert_allclose(found, of(tidal_wave(at.lon, at.lat)), atol=bound)
 
 
-LEVEL_VARIABLES, TRANSPORT_VARIABLES = (
-    {"boundary_tide_level": "amplitude,phase"},
-    {"boundary_tide_transport_x": "uRe,uIm"},
-)
-OPEN_BOUNDARY_OPTIONS = {
-    "grid.periodic_x": False,
-    "grid.east": 20.0,
-    "open_boundaries.sides": ["west"],
-    "physics.depth": 80.0,
-}
+LEVEL_VARIABLES = {"boundary_tide_level": "amplitude,phase"}
+TRANSPORT_VARIABLES = {"boundary_tide_transport_x": "uRe,uIm"}
+OPEN_BOUNDARY_OPTIONS = {"grid.periodic_x": False, "grid.east": 20.0, "physics.depth": 80.0}
+OPEN_BOUNDARY_OPTIONS |= {"open_boundaries.sides": ["west"]}
 
 
 def tidal_config(atlas, variables, **options):
     """A configuration with the tide M2 of a file, by the variables that give each array."""
-    found = (
-        BAND
-        | OPEN_BOUNDARY_OPTIONS
-        | {"time.dt": 100.0, "time.start": "2012-03-01", "open_boundaries.constituents": ["M2"]}
-    )
+    found = BAND | OPEN_BOUNDARY_OPTIONS | {"time.dt": 100.0, "time.start": "2012-03-01"}
+    found |= {"open_boundaries.constituents": ["M2"]}
     found["run.executor"] = "reference"
     found |= {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
     return load("rest", found | {key.replace("__", "."): value for key, value in options.items()}, environ={})
@@ -192,23 +181,16 @@ def test_missing_part_of_a_tide_is_remarked(tide_atlas_file):
         (LEVEL_VARIABLES, {}, "give input.boundary_tide_transport_x"),
         (TRANSPORT_VARIABLES, {}, "give input.boundary_tide_level"),
         (LEVEL_VARIABLES | TRANSPORT_VARIABLES, {"time__start": ""}, "start of the run"),
-        (
-            LEVEL_VARIABLES | TRANSPORT_VARIABLES,
-            {"open_boundaries__amplitude": [1.0]},
-            "open_boundaries.amplitude: has no effect for M2",
-        ),
+        (LEVEL_VARIABLES | TRANSPORT_VARIABLES, {"open_boundaries__amplitude": [1.0]}, "has no effect for M2"),
     ):
         (line,) = boundary_data.remarks(check_config(tidal_config(tide_atlas_file, given, **options)))
         assert words in line
     config = check_config(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES))
     assert [*boundary_data.remarks(config)] == []
-    with netCDF4.Dataset(
-        tide_atlas_file, "a"
-    ) as data:  # an amplitude of zero is land: the tide of the nearest water comes in
-        data["amplitude"][60:100] = 0.0
-    assert "land at 4 points of the west side" in "".join(
-        boundary_data.remarks(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES))
-    )
+    with netCDF4.Dataset(tide_atlas_file, "a") as data:
+        data["amplitude"][60:100] = 0.0  # this is land, where the tide of the nearest water comes in
+    config = tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES)
+    assert "land at 4 points of the west side" in "".join(boundary_data.remarks(config))
 
     class Surge(Case):
         def boundary_level(self, config, at, t):
@@ -325,10 +307,8 @@ def write_tpxo_atlas(tmp_path):
     "u of an atlas is read at the points of v, a constituent under another's name, zeros on land as tides"
 )
 def test_atlas_is_read_at_its_locations_and_by_names(write_tpxo_atlas):
-    grid, path = (
-        make_grid(west=20.0, south=34.0, north=None, nx=12, ny=12, dlon=0.5, dlat=0.5, periodic_x=False),
-        write_tpxo_atlas(),
-    )
+    grid = make_grid(west=20.0, south=34.0, north=None, nx=12, ny=12, dlon=0.5, dlat=0.5, periodic_x=False)
+    path = write_tpxo_atlas()
 
     def constants(path, axis, record=""):
         name = f"boundary_tide_transport_{'xy'['uv'.index(axis)]}"
@@ -339,9 +319,8 @@ def test_atlas_is_read_at_its_locations_and_by_names(write_tpxo_atlas):
         for record in "", "@M2", "@1":
             np.testing.assert_allclose(constants(path, axis, record)[0], at.lon + 0 * at.lat, rtol=1e-12)
         np.testing.assert_allclose(constants(path, axis)[1], -at.lat - 0 * at.lon, rtol=1e-12)
-    np.testing.assert_allclose(
-        constants(write_tpxo_atlas(east=22.1), "u")[0][0, :4], [20.5, 21, 21, np.nan]
-    )  # nothing is mixed
+    mixed = constants(write_tpxo_atlas(east=22.1), "u")[0][0, :4]  # of no point, as zeros have no weight
+    np.testing.assert_allclose(mixed, [20.5, 21, 21, np.nan])
     with pytest.raises(InputError, match="K1, .*M2"):
         constants(path, "u", "@0")
     with pytest.raises(InputError, match="coordinates"):

@@ -48,10 +48,8 @@ def configuration(path, *names):
 
 
 def test_field_in_wrong_units_is_refused(write_netcdf_file):
-    names, values = (
-        {VARIABLES[name].units: name for name in INPUT_FIELDS if not index_of(name)}.values(),
-        np.ones((NY, NX)),
-    )
+    names = {VARIABLES[name].units: name for name in INPUT_FIELDS if not index_of(name)}.values()
+    values = np.ones((NY, NX))
     variables = {name: (values, {"units": VARIABLES[name].units}) for name in names}
     path = write_netcdf_file(**variables, other=(values, {"units": "kelvin"}))
     for name in names:
@@ -94,9 +92,8 @@ def test_only_band_of_a_raster_needs_no_name_and_no_units(write_netcdf_file):
 def test_any_number_type_is_unpacked_and_invalid_is_missing(write_netcdf_file):
     """Even without `_FillValue`; all become double precision."""
     for units, dtype in ("m", "f8"), ("metres", "f4"), ("meter", "i2"), ("m", "u1"):
-        values = read_values(
-            write_netcdf_file(z=(VALUES.astype(dtype).reshape(1, 1, NY, NX), DEPTH | {"units": units}))
-        )
+        stored = VALUES.astype(dtype).reshape(1, 1, NY, NX)
+        values = read_values(write_netcdf_file(z=(stored, DEPTH | {"units": units})))
         assert values.dtype == np.float64
         np.testing.assert_array_equal(values, VALUES)
     path, below = write_netcdf_file(z=(VALUES, DEPTH)), np.where(np.arange(NY)[:, None] < 2, VALUES, np.nan)

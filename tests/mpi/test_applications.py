@@ -1,6 +1,7 @@
-"""Assimilation on several ranks has the bits of one process, also if it is stopped and resumed."""
+"""Assimilation, ensembles and sensitivities on several ranks have the bits of one process, also after a stop."""
 
 import json
+import re
 from pathlib import Path
 
 import netCDF4
@@ -8,10 +9,16 @@ import numpy as np
 import pytest
 from support.marks import night_params
 from support.rank_commands import run_on_ranks
+from support.restarts import assert_same_data, read_variables
+from support.small_ensemble import command_options
 from support.small_twin import SETTINGS
 from support.small_winds_twin import SETTINGS as WEATHER
 
+from swmodel.files.restart.folder import restart_path
+from swmodel.files.status import read_status
+
 pytestmark = pytest.mark.mpi
+
 
 #: Blocks must not be narrower than the stencil of the adjoint step.
 WIDE_OPTIONS = ("-s", "grid.nx=20", "-s", "grid.ny=20")
@@ -62,15 +69,8 @@ def test_filter_has_same_bits_on_ranks(ranks, tmp_path, case, members, settings,
 def test_minimisation_has_same_bits_on_ranks(ranks, tmp_path, dtype, resumed):
     """Also when one rank continues what two have started."""
     one, two = tmp_path / "one", tmp_path / "two"
-    words = (
-        "-s",
-        f"run.dtype={dtype}",
-        *WIDE_OPTIONS,
-        "-s",
-        f"assimilation.outer={1 + resumed}",
-        "-s",
-        "case.forecast=0",
-    )
+    words = ("-s", f"run.dtype={dtype}", *WIDE_OPTIONS, "-s", f"assimilation.outer={1 + resumed}")
+    words += ("-s", "case.forecast=0")
     assimilate(ranks, one, 1, *words)
     if resumed:
         assert "--resume" in assimilate(ranks, two, 2, *words, "--walltime", "0.1", code=75)
@@ -107,3 +107,69 @@ def test_sea_level_before_flooded_coast_is_found_on_ranks(ranks, tmp_path):
     errors = results["twin"]["controls"]["eta"]
     assert errors["analysis"]["everywhere"] < 0.4 * errors["background"]["everywhere"]
     assert results["misfit"]["analysis"] < 2
+
+
+ENSEMBLE_COMMAND = ["ensemble", "double_gyre", *command_options()]
+
+
+@pytest.mark.promise("a restart changes nothing, also of an ensemble")
+@pytest.mark.promise("a member of an ensemble equals a run alone")
+@pytest.mark.fault("a run continues on another number of ranks")
+def test_ensemble_of_ranks_continues_on_devices(ranks, tmp_path):
+    """Five members on two ranks soon reach the wall-clock limit; two devices continue, with the bits of one process."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    run_on_ranks(ranks, 2, *ENSEMBLE_COMMAND, "--steps", 1000000, "--walltime", "0.1", "--output", two, code=75)
+    done = read_status(two)
+    assert (done["transport"], done["nproc"], done["layout"]) == ("mpi", 2, [1, 1])
+    steps = done["steps"] + 7
+    more = ["--devices", 2, "--steps", steps, "-s", "run.walltime=none"]
+    run_on_ranks(ranks, 1, "resume", two, *more)
+    run_on_ranks(ranks, 1, *ENSEMBLE_COMMAND, "--steps", steps, "--output", one)
+    assert_same_data(two / "ensemble.nc", one / "ensemble.nc")
+    assert_same_data(restart_path(two, steps), restart_path(one, steps))
+
+
+@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
+@pytest.mark.night
+def test_blowup_of_member_on_one_rank_ends_all(ranks, tmp_path):
+    options = "-s", "ensemble.initial_eta=200", "-s", "ensemble.seed=4"
+    text = run_on_ranks(ranks, 2, *ENSEMBLE_COMMAND, *options, "--output", tmp_path, code=4)
+    assert text.count("Error") == 1
+    found = re.search(r"in member 4: h is (\S+) m at row (\d+), column (\d+)", text)
+    row, column = int(found[2]), int(found[3])
+    assert np.isclose(read_variables(tmp_path / "blowup.nc")["h"][-1, row, column], float(found[1]), rtol=1e-5)
+
+
+#: Options of a small basin with a section.
+BASIN_OPTIONS = ["-s", "grid.nx=13", "-s", "grid.ny=11", "-s", "grid.dx=100e3", "-s", "grid.dy=200e3"]
+BASIN_OPTIONS += ["-s", 'output.sections=[{name="slant", start=[3e5, 4e5], end=[10e5, 18e5]}]']
+BASIN_OPTIONS += ["-s", "physics.viscosity=1e4", "--steps=30", "--dtype=float64"]
+CONTROLS = ("eta", "u", "v", "depth", "wind_x", "linear_drag", "viscosity")
+
+
+def contents(path):
+    with netCDF4.Dataset(path) as data:
+        data.set_auto_mask(False)
+        return {name: (data[name][...], str(data[name].__dict__)) for name in data.variables}
+
+
+@pytest.mark.night
+@pytest.mark.parametrize(
+    ("of", "nproc", "where"),
+    [
+        (["transport:slant", "--mean"], 2, ["--layout", "1x2"]),
+        (["sea_level:6e5,1.1e6"], 1, ["--layout", "2x1", "--transport", "sharded", "--devices", "2"]),
+    ],
+)
+def test_two_blocks_give_sensitivity_of_one(ranks, tmp_path, of, nproc, where):
+    """For a section across both blocks and for a gauge; on ranks, and on devices of one process."""
+    line = ["sensitivity", "double_gyre", *BASIN_OPTIONS, *(f"--to={name}" for name in CONTROLS), "--of", *of]
+    run_on_ranks(ranks, 1, *line, "--output", tmp_path / "one")
+    run_on_ranks(ranks, nproc, *line, *where, "--output", tmp_path / "two")
+    one, two = (contents(tmp_path / name / "sensitivity.nc") for name in ("one", "two"))
+    assert two.keys() == one.keys()
+    for name, (values, attributes) in one.items():
+        tolerance = 1e-12 * np.abs(values[values < 9e36]).max(initial=0)
+        np.testing.assert_allclose(two[name][0], values, rtol=1e-12, atol=tolerance, err_msg=name)
+        assert two[name][1] == attributes
+    assert (tmp_path / "two" / "sensitivity.png").exists()

@@ -1,45 +1,70 @@
-"""Standard streams that nobody reads, that are full or closed: a run continues, a command with a result fails."""
+"""Ctrl-C outside of a run, and standard streams that nobody reads, that are full or closed."""
 
-import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 import threading
 
 import pytest
-from support.faults import SMALL_OPTIONS, run_swmodel
+from support.faults import PROGRAM, ROOT, SMALL_OPTIONS, run_command, run_swmodel
 
+from swmodel.errors import EXIT_STOPPED
 from swmodel.files.status import read_status
 from swmodel.parallel import streams
+from swmodel.parallel.interrupt import INTERRUPT_MESSAGE
 
 pytestmark = pytest.mark.night
+
+
+RAISE_SIGINT = "import signal; signal.raise_signal(signal.SIGINT)\n"
+
+
+def run_program(folder, line, path):
+    """(exit code, stdout, stderr) of a program with the default SIGINT, which background jobs of a shell ignore."""
+    environ = {"PYTHONPATH": str(path)}
+    done = run_command(folder, line, environ, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.fault("Ctrl-C before a run, while modules are imported")
+@pytest.mark.parametrize("module", ["click", "pydantic"])
+def test_interrupt_during_imports_ends_program(tmp_path, module):
+    """This holds for the program and for its command; an exception would be raised in the middle of the import."""
+    (tmp_path / "site").mkdir()
+    text = f"try:\n    {RAISE_SIGINT}except BaseException:\n    print('an exception')\n"
+    (tmp_path / "site" / f"{module}.py").write_text(text if module == "click" else RAISE_SIGINT)
+    found = run_program(tmp_path, [*PROGRAM, "run", "jet", "--steps", "1"], tmp_path / "site")
+    assert found == (EXIT_STOPPED, "", f"{INTERRUPT_MESSAGE}\n")
+
+
+def test_ignored_interrupt_stays_ignored(tmp_path):
+    """A shell that starts the program in the background (&) ignores it."""
+    (tmp_path / "program.py").write_text(
+        f"from swmodel.parallel import interrupt\ninterrupt.install_sigint_handler()\n{RAISE_SIGINT}print('there')\n"
+    )
+    line = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", sys.executable, "program.py"]
+    assert run_program(tmp_path, line, ROOT) == (0, "there\n", "")
+
 
 RUN = ["run", "jet", *SMALL_OPTIONS, "--steps", "3", "--executor", "reference", "--output", "run"]
 
 
-def unread_pipe() -> int:
+def unread_pipe():
     ours, theirs = os.pipe()
     os.close(ours)
-    return theirs
+    return open(theirs, "wb")
 
 
-def full_disk() -> int:
-    return os.open("/dev/full", os.O_WRONLY)
-
-
-@contextlib.contextmanager
-def opened_descriptor(make):
-    """A context with the descriptor from `make()`, which is closed at its end."""
-    descriptor = make()
-    yield descriptor
-    os.close(descriptor)
+def full_disk():
+    return open("/dev/full", "wb")
 
 
 @pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
 @pytest.mark.parametrize("make", [unread_pipe, full_disk])
 def test_run_completes_when_its_output_is_closed_or_full(tmp_path, make):
-    with opened_descriptor(make) as gone:
+    with make() as gone:
         assert run_swmodel(tmp_path, *RUN, stdout=gone, stderr=gone).returncode == 0
     assert (read_status(tmp_path / "run")["state"], read_status(tmp_path / "run")["steps"]) == ("completed", 3)
 
@@ -53,14 +78,14 @@ def test_run_without_any_stream_completes(tmp_path):
 
 @pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
 def test_program_ends_silently_if_reader_has_gone(tmp_path):
-    with opened_descriptor(unread_pipe) as gone:
+    with unread_pipe() as gone:
         done = run_swmodel(tmp_path, "cases", stdout=gone)
     assert (done.returncode, done.stderr) == (141, "")
 
 
 @pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
 def test_result_that_cannot_be_written_is_an_error(tmp_path):
-    with opened_descriptor(full_disk) as gone:
+    with full_disk() as gone:
         done = run_swmodel(tmp_path, "init", "jet", stdout=gone)
     assert (done.returncode, "standard output" in done.stderr) == (5, True)
 

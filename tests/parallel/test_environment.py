@@ -1,4 +1,4 @@
-"""How processes of the sharded transport find each other, and which devices each of them uses."""
+"""The rank that launchers give a process, how processes of the sharded transport find each other, and their devices."""
 
 import json
 import os
@@ -9,10 +9,68 @@ from types import SimpleNamespace
 import pytest
 from conftest import ROOT
 
+from swmodel.errors import SetupError
+from swmodel.parallel import environment
 from swmodel.parallel.environment import RankInfo
 from swmodel.parallel.transport import join
 
-pytestmark = pytest.mark.night
+#: Variables of srun: the second process on the second of two machines, with four on each.
+OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+SRUN = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_STEP_TASKS_PER_NODE": "4(x2)", "SLURM_LOCALID": "1"}
+#: mpiexec that srun has started on each node.
+MPIEXEC_OF_SRUN = {"SLURM_STEP_NUM_TASKS": "2", "PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALNRANKS": "2"}
+
+
+@pytest.fixture
+def environ(monkeypatch):
+    """A separate, empty environment of this process, as a dict."""
+    values = {}
+    monkeypatch.setattr(os, "environ", values)
+    monkeypatch.setattr(environment, "n_cores", lambda: 8)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    return values
+
+
+@pytest.mark.parametrize(
+    ("environ", "place"),
+    [
+        ({}, None),
+        ({"PMI_RANK": "2", "PMI_SIZE": "6", "MPI_LOCALNRANKS": "3"}, RankInfo(2, 6, 3)),
+        ({"SWMODEL_RANK": "1", "SWMODEL_SIZE": "2", "PMI_RANK": "0", "PMI_SIZE": "4"}, RankInfo(1, 2, 2, 1)),
+        ({"PMI_RANK": "0", "PMI_SIZE": "1"}, None),  # one process, or srun around another launcher
+        (OPEN_MPI, RankInfo(1, 4, 2)),
+        (SRUN, RankInfo(5, 8, 4, 1)),
+        (SRUN | {"PMI_RANK": "5", "PMI_SIZE": "8"}, RankInfo(5, 8, 4, 1)),  # srun --mpi=pmi2: local ranks from Slurm
+        (SRUN | MPIEXEC_OF_SRUN, RankInfo(3, 8, 2)),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "1"}, None),  # a batch script, outside srun
+    ],
+)
+def test_rank_and_size_are_those_of_the_launcher(environ, place):
+    assert environment.get_rank_info(environ) == place
+
+
+@pytest.mark.fault("an environment variable of a launcher that is no number")
+@pytest.mark.parametrize("wrong", [{"PMI_RANK": "junk", "PMI_SIZE": "2"}, {"PMI_RANK": "0", "PMI_SIZE": "junk"}])
+def test_variable_of_launcher_that_is_no_number_is_named(wrong):
+    with pytest.raises(SetupError, match="=junk"):
+        environment.get_rank_info(wrong)
+
+
+@pytest.mark.parametrize(("local_size", "threads"), [(8, "1"), (3, "2"), (16, "1"), (1, None)])
+def test_ranks_share_cores_and_process_alone_keeps_all(environ, local_size, threads):
+    environment.prepare_environment(rank_info=RankInfo(0, local_size, local_size))
+    assert environ.get("NPROC") == threads
+    assert environ.get("JAX_CPU_ENABLE_ASYNC_DISPATCH") == (threads and "false")
+    assert ("MPIR_CVAR_POLLS_BEFORE_YIELD" in environ) == (local_size > 8)
+
+
+def test_environment_set_by_user_is_not_overwritten(environ):
+    environ |= {"NPROC": "3", "JAX_PLATFORMS": "cuda", "XLA_FLAGS": "--xla_dump_to=/tmp/dump"}
+    for _ in range(2):
+        environment.prepare_environment(reproducible=True, rank_info=RankInfo(0, 8, 8))
+        assert (environ["NPROC"], environ["JAX_PLATFORMS"]) == ("3", "cuda")
+        assert {"--xla_dump_to=/tmp/dump", "--xla_cpu_max_isa=AVX"} <= set(environ["XLA_FLAGS"].split())
+
 
 SLURM_VARIABLES = {"SLURM_STEP_NODELIST": "node[007-008]", "SLURM_STEP_NUM_TASKS": "4"}
 
@@ -34,16 +92,10 @@ def slurm_environment(rank, job):
     return os.environ | {f"SLURM_{name}": str(value) for name, value in environ.items()} | {"PYTHONPATH": str(ROOT)}
 
 
+@pytest.mark.night
 def test_processes_of_slurm_find_each_other_and_agree():
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-c", AGREEMENT_PROGRAM],
-            env=slurm_environment(rank, os.getpid()),
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
+    line, pipe = [sys.executable, "-c", AGREEMENT_PROGRAM], {"stdout": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen(line, env=slurm_environment(rank, os.getpid()), **pipe) for rank in range(2)]
     try:
         found = [json.loads(process.communicate(timeout=60)[0]) for process in both]
     finally:
@@ -52,6 +104,7 @@ def test_processes_of_slurm_find_each_other_and_agree():
     assert found == 2 * [[[[0, {"a": None}], [1, {"a": None}]], ["0", "1"], [100_001, 100_001]]]
 
 
+@pytest.mark.night
 def test_wrong_key_is_named_also_where_mpi_knows_no_others():
     line = [sys.executable, "-m", "swmodel", "run", "jet", "--transport", "sharded", "-s", "grid.nz=3"]
     done = subprocess.run(line, env=slurm_environment(0, 7), capture_output=True, text=True, timeout=60)
@@ -59,6 +112,7 @@ def test_wrong_key_is_named_also_where_mpi_knows_no_others():
     assert (done.stderr.count("-s grid.nz=3"), len(done.stderr.splitlines())) == (1, 1)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("environ", "hosts", "address"),
     [
@@ -66,11 +120,7 @@ def test_wrong_key_is_named_also_where_mpi_knows_no_others():
         (SLURM_VARIABLES, "", None),  # for JAX to find
         ({}, "aabb", "a:1"),  # from MPI
         ({}, "aaaa", "127.0.0.1:1"),
-        (
-            SLURM_VARIABLES | {"SLURM_STEP_NUM_TASKS": "2"},
-            "aabb",
-            "a:1",
-        ),  # under an mpiexec that srun has started on each node
+        (SLURM_VARIABLES | {"SLURM_STEP_NUM_TASKS": "2"}, "aabb", "a:1"),  # under an mpiexec that srun has started
     ],
 )
 def test_first_process_is_where_environment_or_mpi_says(monkeypatch, environ, hosts, address):
@@ -80,6 +130,7 @@ def test_first_process_is_where_environment_or_mpi_says(monkeypatch, environ, ho
     assert join.coordinator_address(RankInfo(1, 4)) == address
 
 
+@pytest.mark.night
 @pytest.mark.fault("killed ranks left MPICH's shared memory, and Slurm requeues the job")
 def test_shared_memory_of_killed_ranks_is_removed(monkeypatch, tmp_path):
     """In a requeued job MPICH's shared memory has the same name: MPI_Init hangs or crashes with the old one."""
@@ -96,6 +147,7 @@ def test_shared_memory_of_killed_ranks_is_removed(monkeypatch, tmp_path):
     assert sorted(tmp_path.iterdir()) == sorted((others, young))
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("environ", "own"),
     [
