@@ -55,6 +55,11 @@ FACTORS = {
     "force": {"-": {}, "force": BODY_FORCE},
     "term": {"-": {}, "user_term": {}},
 }
+#: The ground of the rows with drying and a force.
+GREEN_AMPT = {
+    **{"physics__hydraulic_conductivity": 1e-3, "physics__wetting_front_suction": 0.2},
+    "physics__moisture_deficit": 0.3,
+}
 #: Factors of coefficients on the small cells of the rows with drying.
 DRYING_SCALE = {"viscosity": (50 / 4e3) ** 2, "biharmonic_viscosity": (50 / 4e3) ** 4}
 #: Pairs of levels that no run can have together.
@@ -138,6 +143,8 @@ def overrides_of(name: str) -> dict:
         options |= {"sponge__sides": ("south", "north")}
     if (row["boundary"], row["weather"]) == ("open", "weather"):
         options |= {"open_boundaries__pressure": 50.0}
+    if (row["stepper"], row["force"]) == ("drying", "force"):
+        options |= GREEN_AMPT
     for key, scale in DRYING_SCALE.items() if row["stepper"] == "drying" else ():
         if f"physics__{key}" in options:
             options[f"physics__{key}"] *= scale
