@@ -37,7 +37,7 @@ def imported_packages(folder: str) -> set[str]:
 
 @pytest.mark.slow
 def test_imported_packages_are_the_declared_ones():
-    extras = "mpi", "animate", "bmi", "gis", "zarr"
+    extras = "mpi", "animate", "bmi", "gis", "tides", "zarr"
     declared = sum((OPTIONAL_DEPENDENCIES[name] for name in extras), DEPENDENCIES)
     assert imported_packages("swmodel") == package_names(declared)
     assert imported_packages("tests") <= package_names(sum(OPTIONAL_DEPENDENCIES.values(), DEPENDENCIES))
