@@ -185,7 +185,7 @@ def test_transport_of_a_section_is_that_of_its_series(make_basin, tmp_path):
     config = load(make_basin(run__steps=0), {"output.sections": lines})
     found, (state, *_) = make_cross_sections(setup_of(config)), states(config)
     raw = np.asarray(state)[found.points.fields, found.points.rows, found.points.columns]
-    slant, x = found.values(raw[None])["transport"][0]
+    slant, x = found.values(raw[None], np.zeros(1))["transport"][0]
     names = ("slant", "x", "x=16e3", "y=1e4", "y=1e4,from=0,to=9e3", "y=1e4,from=9e3,to=36e3")
     transports = quantities_of_run(config, *((f"transport:{name}", False) for name in names))
     by_name = dict(zip(names, transports, strict=True))

@@ -31,7 +31,7 @@ REFUSED = [
     ("physics.backscatter", "", {"physics.backscatter": 1.0}),
     ("tide.constituents", 'did you mean "M2"', TIDE | {"tide.constituents": ["M22"]}),
     ("tide.constituents", '"M2"', TIDE | {"tide.constituents": ["M2", "m2"]}),
-    ("tide.constituents", "sphere", PLANE_TIDE),
+    ("tide.constituents", "latlon", PLANE_TIDE),
     ("tide.constituents", "44714.2 s", TIDE | {"time.dt": 30000.0}),
     ("tide.constituents", "water column", TIDE | {"physics.reduced_gravity": True}),
     ("time.start", "must be given", TIDE | {"time.start": ""}),

@@ -42,7 +42,7 @@ NY, NX = 7, 9
 
 #: The numbers of a configuration by their exponents of L, H, T and R.
 DIMENSIONS = {
-    (1, 0, 0, 0): "grid.dx grid.dy grid.lx grid.ly grid.radius sponge.width",
+    (1, 0, 0, 0): "grid.dx grid.dy grid.lx grid.ly grid.radius grid.easting grid.northing sponge.width",
     (0, 1, 0, 0): "physics.depth open_boundaries.amplitude drying.thickness",
     (0, 0, 1, 0): "time.dt tide.ramp body_force.period",
     (0, 0, 0, 1): "physics.density wind_drag.air_density",
@@ -52,7 +52,8 @@ DIMENSIONS = {
     (2, -1, -2, 0): "physics.gravity physics.full_gravity",
     (2, 0, -2, 1): "open_boundaries.pressure",
     (0, 0, 0, 0): "grid.west grid.south grid.east grid.north grid.dlon grid.dlat grid.pole body_force.x_phase "
-    "body_force.y_phase open_boundaries.phase time.cfl time.ab2_epsilon time.robert_asselin",
+    "body_force.y_phase open_boundaries.phase barriers.discharge_coefficient time.cfl time.ab2_epsilon "
+    "time.robert_asselin",
 }
 EXPONENTS_OF_KEY = {key: powers for powers, keys in DIMENSIONS.items() for key in keys.split()}
 EXPONENTS_OF_KEY |= {row.key: row.dimension for row in COEFFICIENTS.values() if row.key}
