@@ -160,10 +160,9 @@ def test_gradient_of_a_larger_loss_is_the_same_on_two_processes(ranks):
 @pytest.mark.parametrize("step", [0.5, 1.0, 1.05, 2.5])
 @pytest.mark.parametrize("steps", [1, 7, 1000])
 def test_checkpoint_plan_stays_within_memory_bound(steps, step):
-    """Nothing is recomputed if all carries fit, and at most once if twice the square root of their number fits.
+    """All steps run once if all carries fit, and at most twice if twice the square root of their number fits.
 
-    A step takes the memory of `step` carries: less than one if the carry includes memory of the stepper, which the
-    native step does not record, and more than one otherwise.
+    A step takes the memory of `step` carries: less than one if a carry has memory of the stepper.
     """
     least = 1 + math.ceil(step)
     for room in (least, 8, 15, 300, 2000):

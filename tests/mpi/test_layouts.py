@@ -163,8 +163,7 @@ def test_layouts_have_same_bits_with_rivers(ranks, tmp_path):
 @pytest.mark.promise("the number of ranks and their layout change nothing")
 @pytest.mark.promise("chunk length does not change the answer")
 @pytest.mark.parametrize(
-    ("name", "layout"),
-    [("ab2-energy-basin-f_plane", (1, 2)), ("leapfrog-energy-channel-f_plane", (2, 1))],
+    ("name", "layout"), [("ab2-energy-basin-f_plane", (1, 2)), ("leapfrog-energy-channel-f_plane", (2, 1))]
 )
 def test_layouts_and_chunks_have_same_bits_in_xla(ranks, name, layout):
     """Without fused multiply-adds, as with `--reproducible`."""
