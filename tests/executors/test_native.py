@@ -119,12 +119,15 @@ def without_native_step(monkeypatch):
     log_slower_executor.cache_clear()
 
 
-def test_auto_chooses_xla_and_names_the_remedy_once(without_native_step, caplog):
+def test_without_the_library_auto_chooses_xla_and_native_is_refused(without_native_step, caplog):
+    """A warning, logged once, and the refusal name the remedy."""
     with caplog.at_level(logging.INFO, "swmodel"):
         assert [resolve(Config(**SMALL)).run.executor for _ in range(3)] == ["xla"] * 3
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "it was not compiled when swmodel was installed; build it: tools/build-native" in record.getMessage()
+    with pytest.raises(ConfigError, match="build it: tools/build-native"):
+        check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
 
 
 @pytest.mark.fault("on a machine with a GPU, JAX_PLATFORMS=cpu takes the native step away")
@@ -134,11 +137,6 @@ def test_processors_keep_the_native_step_beside_a_gpu(monkeypatch, platforms, na
     monkeypatch.setattr(environment, "is_gpu_usable", lambda: True)
     monkeypatch.setenv("JAX_PLATFORMS", platforms)
     assert (kernels.machine_unsupported_reason() == "") == native_step
-
-
-def test_native_without_library_is_refused(without_native_step):
-    with pytest.raises(ConfigError, match="build it: tools/build-native"):
-        check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
 
 
 def test_unloadable_library_names_the_remedy(monkeypatch, tmp_path):

@@ -178,9 +178,8 @@ def test_checkpoint_plan_stays_within_memory_bound(steps, step):
         make_plan(1000, least - 1, step)
 
 
-CELLS, N_STEPS = 400, 64
-#: h, u, v before each step, float64: 245 MB.
-TRAJECTORY_BYTES = N_STEPS * 3 * 8 * CELLS**2
+#: Cells each way, steps, and the bytes of h, u, v before each step, float64: 245 MB.
+CELLS, N_STEPS, TRAJECTORY_BYTES = 400, 64, 64 * 3 * 8 * 400**2
 MEMORY_PROGRAM = """
 import sys
 from swmodel.parallel import environment

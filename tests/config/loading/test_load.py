@@ -23,7 +23,6 @@ SPHERE = {"grid.kind": "latlon", "grid.south": 0.0, "grid.north": 4.0, "grid.dla
 
 @pytest.fixture
 def write_file(tmp_path):
-
     def write(text):
         path = tmp_path / "my.toml"
         path.write_text(text)
