@@ -231,7 +231,7 @@ def test_narrow_blocks_use_the_adjoint_step_of_jax(caplog):
 
 
 @pytest.mark.fault("derivatives with a time step that is not stable, or controls that were not declared")
-def test_problem_refuses_what_has_no_derivatives():
+def test_unstable_step_and_undeclared_controls_are_refused():
     with pytest.raises(ConfigError, match=r"^time.dt: 3000 s"):
         Problem(make_config(time__dt=3000.0), ["eta"], last_state)
     with pytest.raises(UsageError, match=r"salinity"):

@@ -33,7 +33,7 @@ def simulation(fields=None, **options):
 
 
 @pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
-def test_simulation_refuses_what_has_no_effect(tmp_path):
+def test_assignments_without_effect_are_refused(tmp_path):
     model = simulation()
     for name in ("config", "dt", "step", "viscosity"):
         with pytest.raises(UsageError, match=name):
@@ -51,7 +51,7 @@ def test_simulation_refuses_what_has_no_effect(tmp_path):
 
 
 @pytest.mark.fault("a configuration for several processes in a single Python process")
-def test_more_processes_than_there_are_end_no_interpreter():
+def test_layout_for_more_processes_raises_an_error():
     with pytest.raises(SetupError, match="4 processes, .* mpiexec -n 4"):
         connect("mpi", (4, 1), 12, 12)
 
