@@ -77,10 +77,9 @@ def imports_of_modules() -> dict[str, set[str]]:
 
 
 def imported_modules(name: str) -> set[str]:
-    inside = [full.removeprefix("swmodel.") for full in imports_of_modules()[name] if full.startswith("swmodel.")]
-    return {
-        next(prefix for prefix in enclosing_packages(full) if prefix in imports_of_modules()) for full in inside
-    } - {name}
+    modules = imports_of_modules()
+    inside = [full.removeprefix("swmodel.") for full in modules[name] if full.startswith("swmodel.")]
+    return {next(prefix for prefix in enclosing_packages(full) if prefix in modules) for full in inside} - {name}
 
 
 def test_imports_go_to_lower_layers_without_cycles():

@@ -34,9 +34,8 @@ def test_links_of_pages_lead_to_files():
 def test_names_of_the_package_on_pages_exist():
     written = "\n".join(page.read_text() for page in PAGES)
     names = set(re.findall(r"\bswmodel\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", written))
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT_NAMES_PROGRAM, *sorted(names)], capture_output=True, text=True, timeout=120
-    )
+    line = [sys.executable, "-c", IMPORT_NAMES_PROGRAM, *sorted(names)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

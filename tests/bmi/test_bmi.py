@@ -41,8 +41,7 @@ def values_of_variable(model, name):
     return model.get_value(name, np.empty(NY * NX, model.get_var_type(name))).reshape(NY, NX)
 
 
-def test_module_implements_all_of_bmi_and_prepares_jax(monkeypatch):
-    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+def test_module_implements_all_of_bmi_and_prepares_jax():
     assert bmi.Model.__abstractmethods__ == frozenset()
     environ = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     program = "import importlib, os; importlib.import_module('swmodel.bmi'); print('JAX_PLATFORMS' in os.environ)"

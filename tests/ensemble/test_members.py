@@ -186,7 +186,6 @@ def test_bad_members_are_named_with_the_place_of_the_first(tmp_path):
     assert read_variables(tmp_path / "blowup.nc")["h"][-1, 7, 3] == -4.0
 
 
-MEMORY_TEST_CELLS = 300
 MEMORY_PROGRAM = """
 import sys
 from swmodel.parallel import environment
@@ -213,8 +212,7 @@ def test_members_take_the_memory_that_the_check_predicts(tmp_path):
     """The check before the start counts fields per member; steps must not allocate more."""
     # Arenas of threads would keep megabytes, and memory would depend on the load if the program did not wait for steps.
     environment = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
-    few, many = (
-        int(*run_python(MEMORY_PROGRAM, MEMORY_TEST_CELLS, n, tmp_path / f"{n}.nc", **environment)) for n in (2, 42)
-    )
-    fields = (many - few) / (40 * MEMORY_TEST_CELLS**2 * 4)
+    cells = 300
+    few, many = (int(*run_python(MEMORY_PROGRAM, cells, n, tmp_path / f"{n}.nc", **environment)) for n in (2, 42))
+    fields = (many - few) / (40 * cells**2 * 4)
     assert 3 * settings.STATES_IN_MEMORY["ab3"] - 1.5 < fields < 3 * settings.STATES_IN_MEMORY["ab3"] + 4

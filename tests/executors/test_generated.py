@@ -36,10 +36,9 @@ def tendency_of_all_functions(flow, params, now):
     squared = x
     for _ in range(12):  # so that the coefficient in front is squared, too
         squared = squared * squared * flow.grid.dx.u / 8e3 + 0.1
-    here = flow.grid.depth.map(
-        lambda a: xp.where(a > 50, a, 1.0) + xp.where(a <= 50, a, 2.0) + xp.where(a != 3, a, 1.0)
-    )
-    fixed = params["gravity"] * flow.grid.depth + flow.grid.f
+    depth = flow.grid.depth
+    here = depth.map(lambda a: xp.where(a > 50, a, 1.0) + xp.where(a <= 50, a, 2.0) + xp.where(a != 3, a, 1.0))
+    fixed = params["gravity"] * depth + flow.grid.f
     beyond = flow.h.map(lambda a: xp.where(params["gravity"].values >= 1, 2.0, a))
     return {
         "u": 1e-4 * (bump * edge * flow.u + 0.1 * far + squared * flow.u) + 1e-7 * mx_f(here * fixed) * flow.u,

@@ -33,8 +33,7 @@ build, after = partial(stepping.make_executor, "native"), partial(stepping.run_c
 
 
 @pytest.mark.parametrize(
-    ("size", "steps_per_sweep"),
-    [((1, 41), 1), ((41, 1), 1), ((2, 37), 2), ((37, 3), 3), ((5, 53), 4), ((19, 17), 4)],
+    ("size", "steps_per_sweep"), [((1, 41), 1), ((41, 1), 1), ((2, 37), 2), ((37, 3), 3), ((5, 53), 4), ((19, 17), 4)]
 )
 def test_thin_domains_have_same_bits_in_any_sweep(size, steps_per_sweep):
     config = configuration(*size, grid__periodic_y=True, physics__slip="no", time__stepper="ab2")
@@ -51,8 +50,7 @@ def test_streaming_stores_have_same_bits(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("stepper", "steps_per_sweep"),
-    [("gfb", 1), *night_params(("ab2", 4), ("rk3", 1), ("leapfrog", 4), ("gfb", 4))],
+    ("stepper", "steps_per_sweep"), [("gfb", 1), *night_params(("ab2", 4), ("rk3", 1), ("leapfrog", 4), ("gfb", 4))]
 )
 @pytest.mark.fully_optimised
 def test_compiled_loop_copies_no_field(stepper, steps_per_sweep):
@@ -121,12 +119,15 @@ def without_native_step(monkeypatch):
     log_slower_executor.cache_clear()
 
 
-def test_auto_chooses_xla_and_names_the_remedy_once(without_native_step, caplog):
+def test_without_the_library_auto_chooses_xla_and_native_is_refused(without_native_step, caplog):
+    """A warning, logged once, and the refusal name the remedy."""
     with caplog.at_level(logging.INFO, "swmodel"):
         assert [resolve(Config(**SMALL)).run.executor for _ in range(3)] == ["xla"] * 3
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "it was not compiled when swmodel was installed; build it: tools/build-native" in record.getMessage()
+    with pytest.raises(ConfigError, match="build it: tools/build-native"):
+        check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
 
 
 @pytest.mark.fault("on a machine with a GPU, JAX_PLATFORMS=cpu takes the native step away")
@@ -136,11 +137,6 @@ def test_processors_keep_the_native_step_beside_a_gpu(monkeypatch, platforms, na
     monkeypatch.setattr(environment, "is_gpu_usable", lambda: True)
     monkeypatch.setenv("JAX_PLATFORMS", platforms)
     assert (kernels.machine_unsupported_reason() == "") == native_step
-
-
-def test_native_without_library_is_refused(without_native_step):
-    with pytest.raises(ConfigError, match="build it: tools/build-native"):
-        check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
 
 
 def test_unloadable_library_names_the_remedy(monkeypatch, tmp_path):
@@ -157,17 +153,7 @@ def fake_build_info(monkeypatch, **changes):
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 @needs_native_step
-def test_library_of_another_version_is_refused(monkeypatch):
-    monkeypatch.setattr(environment, "has_gpu", lambda: False)
-    assert kernels.machine_unsupported_reason() == ""
-    fake_build_info(monkeypatch, abi_version=kernels.ABI_VERSION - 1)
-    with pytest.raises(ImportError, match="from another version of swmodel; tools/build-native"):
-        native.register()
-
-
-@pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
-@needs_native_step
-def test_library_for_a_newer_jax_is_refused(monkeypatch):
+def test_library_for_another_version_or_newer_jax_is_refused(monkeypatch):
     """JAX accepts foreign calls that were built for an older jaxlib, but not for a newer one."""
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     assert findings.check_native_step().advice == ""
@@ -179,3 +165,6 @@ def test_library_for_a_newer_jax_is_refused(monkeypatch):
     fake_build_info(monkeypatch, jaxlib="99.1.2")
     assert "compiled for jaxlib 99.1.2, newer than the" in kernels.machine_unsupported_reason()
     assert resolve(Config(**SMALL)).run.executor == "xla"
+    fake_build_info(monkeypatch, abi_version=kernels.ABI_VERSION - 1)
+    with pytest.raises(ImportError, match="from another version of swmodel; tools/build-native"):
+        native.register()

@@ -81,7 +81,7 @@ def smooth_flow(stepper, **options):
 
 
 @pytest.mark.parametrize(("stepper", "options", "order"), ORDER_OF_STEPPERS)
-def test_order_of_each_stepper(stepper, options, order):
+def test_error_of_a_stepper_falls_with_its_order(stepper, options, order):
     exact, state = smooth_flow("rk4")
     end = exact.advance(exact.start(state), 256, 0.2 / 256).state
     reference, _ = smooth_flow(stepper, **options)

@@ -159,7 +159,7 @@ def test_signal_to_all_processes_of_a_job_damages_no_file(halfway_run, monkeypat
     assert verdicts(halfway_run / "diagnostics.nc") == {"diagnostics.nc": "intact"}
 
 
-def test_program_that_examines_ends_with_its_parent(halfway_run, tmp_path):
+def test_examining_process_ends_with_its_parent(halfway_run, tmp_path):
     told = tmp_path / "pid"
     os.mkfifo(told)
     program = PROGRAM_WITH_ACTION.format(action=f"open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)")

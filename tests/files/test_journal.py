@@ -141,7 +141,7 @@ def test_file_being_written_is_not_repaired_or_continued(tmp_path):
     assert steps_in_intact(path) == (0,)
 
 
-def test_file_reads_as_it_was_written_at_any_place(tmp_path):
+def test_journaled_file_equals_an_array_of_bytes(tmp_path):
     """Random writes, truncations and reads before and after the committed end are compared with an array of bytes."""
     path, random = tmp_path / "file", np.random.default_rng(0)
     path.write_bytes(random.bytes(9000))

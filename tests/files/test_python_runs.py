@@ -207,7 +207,7 @@ class Bump(swmodel.Case):
 
 
 @pytest.mark.fault("the term or class differs when a run continues")
-def test_run_of_a_class_continues_without_it_but_not_with_another(tmp_path, monkeypatch):
+def test_run_of_a_class_continues_unless_its_fields_change(tmp_path, monkeypatch):
     """It continues because its files contain the fields."""
     options, folder = SHORT_RUN_OPTIONS | {"case.height": 0.2, "time.dt": 10.0}, tmp_path / "run"
     swmodel.Simulation(swmodel.load(Bump, options, {})).run(folder)

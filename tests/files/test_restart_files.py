@@ -147,7 +147,7 @@ def test_file_system_that_refuses_leaves_the_earlier_file(tmp_path, nbytes):
 
 
 @pytest.mark.fault("the disk fills up with output")
-def test_full_disk_or_its_lack_of_inodes_and_the_last_restart_are_named(tmp_path, monkeypatch):
+def test_disk_without_space_or_inodes_is_named_with_the_last_restart(tmp_path, monkeypatch):
     options = "-s", "grid.nx=20", "-s", "grid.ny=16", "-s", "restart.every_steps=5", "-s", "output.every_steps=1"
     with limit_file_size(300_000):
         result = invoke_swmodel("run", "jet", *options, "-s", "run.steps=200", "-o", tmp_path / "run")
@@ -194,7 +194,7 @@ def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run_copy, format, 
         (write, "examine", lambda path, do=write.examine: flip_bit_of_variable(path, "h") or do(path), "verification"),
     ],
 )
-def test_file_that_fails_at_its_end_is_not_put_in_place(run_folder, monkeypatch, owner, name, act, words):
+def test_restart_file_that_cannot_be_closed_replaces_no_other(run_folder, monkeypatch, owner, name, act, words):
     path, before = folder.restart_path(run_folder, 7), restart_file_contents(run_folder)
     model = simulation(path)
     with monkeypatch.context() as broken:

@@ -160,10 +160,9 @@ def test_gradient_of_a_larger_loss_is_the_same_on_two_processes(ranks):
 @pytest.mark.parametrize("step", [0.5, 1.0, 1.05, 2.5])
 @pytest.mark.parametrize("steps", [1, 7, 1000])
 def test_checkpoint_plan_stays_within_memory_bound(steps, step):
-    """Nothing is recomputed if all carries fit, and at most once if twice the square root of their number fits.
+    """All steps run once if all carries fit, and at most twice if twice the square root of their number fits.
 
-    A step takes the memory of `step` carries: less than one if the carry includes memory of the stepper, which the
-    native step does not record, and more than one otherwise.
+    A step takes the memory of `step` carries: less than one if a carry has memory of the stepper.
     """
     least = 1 + math.ceil(step)
     for room in (least, 8, 15, 300, 2000):
@@ -179,9 +178,8 @@ def test_checkpoint_plan_stays_within_memory_bound(steps, step):
         make_plan(1000, least - 1, step)
 
 
-CELLS, N_STEPS = 400, 64
-#: h, u, v before each step, float64: 245 MB.
-TRAJECTORY_BYTES = N_STEPS * 3 * 8 * CELLS**2
+#: Cells each way, steps, and the bytes of h, u, v before each step, float64: 245 MB.
+CELLS, N_STEPS, TRAJECTORY_BYTES = 400, 64, 64 * 3 * 8 * 400**2
 MEMORY_PROGRAM = """
 import sys
 from swmodel.parallel import environment
@@ -233,7 +231,7 @@ def test_narrow_blocks_use_the_adjoint_step_of_jax(caplog):
 
 
 @pytest.mark.fault("derivatives with a time step that is not stable, or controls that were not declared")
-def test_problem_refuses_what_has_no_derivatives():
+def test_unstable_step_and_undeclared_controls_are_refused():
     with pytest.raises(ConfigError, match=r"^time.dt: 3000 s"):
         Problem(make_config(time__dt=3000.0), ["eta"], last_state)
     with pytest.raises(UsageError, match=r"salinity"):

@@ -202,7 +202,7 @@ def test_transport_of_a_section_is_that_of_its_series(make_basin, tmp_path):
     assert (np.ma.filled(by_v, 0) != 0).sum() == len(j)
 
 
-def test_run_that_blows_up_leaves_nothing(make_basin, tmp_path):
+def test_sensitivity_of_a_run_that_blows_up_writes_no_file(make_basin, tmp_path):
     config = resolve_without_checks(make_basin(time__dt=2e3, run__steps=300))
     with pytest.raises(NumericalError, match="blew up by step"):
         compute_sensitivity(tmp_path, config, STATION, CONTROLS)

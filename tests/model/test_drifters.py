@@ -189,7 +189,7 @@ def test_tracks_within_loop_have_bits_of_single_steps(tmp_path, given):
         np.testing.assert_array_equal(together[name], alone[name][::4])
 
 
-def test_file_is_one_of_trajectories(tmp_path):
+def test_drifter_file_is_a_cf_file_of_trajectories(tmp_path):
     found, _ = run(tmp_path / "run", fields_at_rest(), ((10e3, 12e3), (30e3, 21e3)), run__steps=1)
     assert found.featureType == "trajectory"
     assert found.trajectory.cf_role == "trajectory_id"

@@ -55,9 +55,8 @@ def test_processes_of_devices_have_bits_of_one(ranks, tmp_path):
 @pytest.mark.night
 def test_processes_of_mpiexec_join_with_their_devices(ranks, tmp_path):
     case = ["run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--executor", "native", "--quiet", "--steps", 8]
-    done = run_swmodel(
-        tmp_path, *case, "--transport", "sharded", "--devices", 2, "-o", "joined", before=mpiexec_command(2)
-    )
+    where = ["--transport", "sharded", "--devices", 2, "-o", "joined"]
+    done = run_swmodel(tmp_path, *case, *where, before=mpiexec_command(2))
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert read_status(tmp_path / "joined")["nproc"] == 2
     run_on_ranks(ranks, 1, *case, "-o", tmp_path / "one")

@@ -48,9 +48,6 @@ ROWS_WITH_LAYOUT = list(zip(rows_by_name(), cycle(LAYOUTS), strict=False))
 ROWS_WITH_OTHER_LAYOUT = set(zip(rows_by_name(), cycle(LAYOUTS[::-1]), strict=False)) - {*ROWS_WITH_LAYOUT}
 
 
-# Messages
-
-
 def digests_by_both_backends(layout):
     return {by: digests(connect("mpi", layout, 9, 14, exchange=by)) for by in ("mpi4jax", "ffi")}
 
@@ -107,9 +104,6 @@ def test_halo_wider_than_a_block_is_exact(ranks, layout):
     assert max(ranks(layout, error_of_wide_halo)) == 0
 
 
-# States
-
-
 def state_after(layout, name, executor="native", ends=(2, 5)):
     """The bits of the whole fields on the first rank after steps in calls that end at `ends`; other ranks: the rank."""
     compile_quickly(executor == "native")
@@ -163,8 +157,7 @@ def test_layouts_have_same_bits_with_rivers(ranks, tmp_path):
 @pytest.mark.promise("the number of ranks and their layout change nothing")
 @pytest.mark.promise("chunk length does not change the answer")
 @pytest.mark.parametrize(
-    ("name", "layout"),
-    [("ab2-energy-basin-f_plane", (1, 2)), ("leapfrog-energy-channel-f_plane", (2, 1))],
+    ("name", "layout"), [("ab2-energy-basin-f_plane", (1, 2)), ("leapfrog-energy-channel-f_plane", (2, 1))]
 )
 def test_layouts_and_chunks_have_same_bits_in_xla(ranks, name, layout):
     """Without fused multiply-adds, as with `--reproducible`."""
@@ -180,8 +173,6 @@ def test_layouts_have_same_bits_in_xla_if_reproducible(ranks, name):
     one, four, three = (reproducible(layout, state_after, name, "xla")[0] for layout in ((1, 1), (2, 2), (1, 3)))
     assert one == four == three
 
-
-# Derivatives
 
 #: Domains whose forcing consists of control variables: tides inside and at open boundaries, weather; with islands.
 OPEN_BOUNDARY_OPTIONS = section("open_boundaries", sides=("west", "north"), constituents=("M2",), amplitude=(0.3,))
@@ -343,9 +334,6 @@ def test_members_on_ranks_have_their_gradients(ranks):
     (together,) = ranks(1, partial(gradient_by_network, (1, 1), "eta", factors=MEMBERS))
     for (ours,), one in zip(ranks(2, gradient_of_member), together, strict=True):
         assert_close(ours, one, 1e-13)
-
-
-# Transforms
 
 
 def digests_of_spectra(layout):

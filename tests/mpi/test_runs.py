@@ -74,9 +74,7 @@ def assert_same_files(run, truth, steps=20):
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.promise("gauges, sections and largest values see every step")
 @pytest.mark.fault("a run continues on another number of ranks")
-@pytest.mark.fault(
-    "two tracers on two processes: their sums are exchanged, as the order of a set differs between ranks"
-)
+@pytest.mark.fault("the sums of two tracers are exchanged, as the order of a set differs between ranks")
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 @pytest.mark.parametrize(("form", "nproc"), [("zarr", 3), *night_params(("netcdf", 1), ("netcdf", 3))])
 def test_run_continues_on_other_number_of_ranks(ranks, undisturbed_run, stopped_runs, tmp_path, form, nproc):

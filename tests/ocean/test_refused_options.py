@@ -52,9 +52,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.fault(
-    "boundary data without an open boundary, an open boundary of a periodic axis, a tide too fast for the steps"
-)
+@pytest.mark.fault("boundary data without an open boundary, an open periodic side, a tide too fast for the steps")
 @pytest.mark.fault("an analysis has other nodal factors than the tide")
 @pytest.mark.fault("a leapfrog with open boundaries")
 @pytest.mark.fault("a tide without a date, on a plane, of an unknown or too fast constituent")
@@ -86,9 +84,7 @@ def test_depth_at_open_boundary_must_be_positive(column, value):
         check_config(config)
 
 
-@pytest.mark.fault(
-    "an open boundary that is land, a field that does not cover the side, or the sponge that relaxes to it"
-)
+@pytest.mark.fault("an open boundary on land, a field that does not cover the side, or the sponge that relaxes to it")
 def test_open_boundary_must_be_water_and_have_boundary_data():
     fields = {"mask": np.ones((5, 6)), "boundary_level": np.zeros((5, 6))}
     fields["mask"][:, 0] = 0
@@ -103,9 +99,7 @@ def test_open_boundary_must_be_water_and_have_boundary_data():
         check_config(sea_with_open_boundaries(6, fields | {"mask": mask}, "east"))
 
 
-@pytest.mark.fault(
-    "an open boundary that is land, a field that does not cover the side, or the sponge that relaxes to it"
-)
+@pytest.mark.fault("an open boundary on land, a field that does not cover the side, or the sponge that relaxes to it")
 def test_boundary_data_may_be_missing_at_open_corner():
     """No water enters through a corner, whether the field is steady or has records in time."""
     level = np.zeros((2, 5, 6))
@@ -127,9 +121,7 @@ def test_air_pressure_at_open_boundaries_must_be_absolute():
         check_config(sea_with_open_boundaries(6, fields, "west", open_boundaries__pressure=pressure))
 
 
-@pytest.mark.fault(
-    "an open boundary that is land, a field that does not cover the side, or the sponge that relaxes to it"
-)
+@pytest.mark.fault("an open boundary on land, a field that does not cover the side, or the sponge that relaxes to it")
 @pytest.mark.parametrize(("columns", "missing"), [(2, 15), (4, 5), (5, 0)])
 def test_sponge_needs_its_field_in_most_of_it(columns, missing):
     """Of the sponge's 20 cells, `missing` have no value; if they are few, they relax to zero, with a remark."""

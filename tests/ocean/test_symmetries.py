@@ -3,13 +3,11 @@
 A run in other units has the same bits: every field and parameter is multiplied by the powers of L (horizontal length),
 H (height), T (time) and R (density) that its dimension has, stepped, and divided again. With powers of two no rounding
 changes, so that one wrong dimension, or one number in the code that should have a dimension, changes the answer.
-Lengths and heights are of different kinds in shallow water: u ~ L/T, h ~ H, f ~ 1/T, gravity ~ L2/(H T2), wind stress ~
-R L H/T2, and the coefficient C of quadratic drag ~ H/L, because C |u| u / h ~ L/T2.
+Lengths and heights are of different kinds in shallow water: u ~ L/T, h ~ H, f ~ 1/T, gravity ~ L2/(H T2).
 
-An f plane turned by 90 degrees, stepped and turned back equals the f plane stepped. Turned clockwise, x' = y and
-y' = -x: u' = v and v' = -u. East faces become south faces, which the grid counts as north faces of the cell below,
-hence the shift by one. Answers agree to round-off, because terms add the same numbers in another order. A sponge on one
-side of a periodic axis is not turned: the face where the axis closes counts as its east or north end.
+An f plane turned by 90 degrees, stepped and turned back equals the f plane stepped, to round-off. Turned clockwise,
+x' = y and y' = -x: u' = v and v' = -u. East faces become south faces, which are north faces of the cell below. A sponge
+on one side of a periodic axis is not turned: the face where the axis closes counts as its east or north end.
 """
 
 import re

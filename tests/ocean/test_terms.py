@@ -62,13 +62,11 @@ def test_damping_terms_take_energy(name, as_field, slip):
 
 
 @pytest.mark.promise("each term follows its formula")
-@pytest.mark.parametrize(
-    "name", ["viscosity", "biharmonic_viscosity", "smagorinsky", "biharmonic_smagorinsky", "leith"]
-)
-def test_friction_conserves_momentum_without_walls(name):
+@pytest.mark.parametrize("law", ["viscosity", "biharmonic_viscosity", "smagorinsky", "biharmonic_smagorinsky", "leith"])
+def test_friction_conserves_momentum_without_walls(law):
     """The sums of the tendencies of u and v are zero, whatever the viscosity is: momentum passes through faces."""
-    fields = random_fields(NY, NX, land=0.0, coefficients=(name,))
-    change, *_ = tendency_of_terms(config_with_damping(fields, **DOUBLY_PERIODIC), name)
+    fields = random_fields(NY, NX, land=0.0, coefficients=(law,))
+    change, *_ = tendency_of_terms(config_with_damping(fields, **DOUBLY_PERIODIC), law)
     for field in "uv":
         assert abs(change[field].sum()) < 1e-12 * np.abs(change[field]).sum()
 

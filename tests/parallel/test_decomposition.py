@@ -13,13 +13,7 @@ from swmodel import cases
 from swmodel.executors.xla import make_step
 from swmodel.ocean.state import Carry
 from swmodel.ocean.timestep import method_of
-from swmodel.parallel.decomposition import (
-    LayoutError,
-    block_of_rank,
-    choose_layout,
-    parse_layout,
-    split_evenly,
-)
+from swmodel.parallel.decomposition import LayoutError, block_of_rank, choose_layout, parse_layout, split_evenly
 from swmodel.parallel.transport.halo import exchange_halos
 from swmodel.parallel.transport.mpi import MpiTransport
 from swmodel.parallel.transport.serial import SerialTransport

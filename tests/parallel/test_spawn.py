@@ -40,8 +40,7 @@ def test_each_process_finds_its_rank_and_rank_0():
 
 
 @pytest.mark.parametrize(
-    ("end", "code", "word", "least"),
-    [("os.kill(os.getpid(), 9)", 9, "signal 9", 0), ("sys.exit(7)", 7, "7", 1)],
+    ("end", "code", "word", "least"), [("os.kill(os.getpid(), 9)", 9, "signal 9", 0), ("sys.exit(7)", 7, "7", 1)]
 )
 def test_process_that_ends_early_ends_all_and_is_named(end, code, word, least):
     program = RANK_1_ENDS.format(end)

@@ -27,7 +27,7 @@ def test_signal_is_reason_to_stop_and_handlers_are_restored(number):
     assert signal.getsignal(number) == before
 
 
-def test_signal_before_time_loop_counts_and_its_repeat_does_not():
+def test_signal_before_and_in_time_loop_is_one_request():
     with StopRequests():
         signal.raise_signal(signal.SIGTERM)
         with StopRequests() as inner:
@@ -99,7 +99,7 @@ def test_too_short_walltime_warns_and_takes_two_chunks(monkeypatch, caplog, limi
     assert caplog.messages == []
 
 
-def test_in_another_thread_only_the_limit_counts():
+def test_run_in_another_thread_stops_at_the_limit_only():
     found = []
 
     def enter():
@@ -112,7 +112,7 @@ def test_in_another_thread_only_the_limit_counts():
     assert found == ["the wall-clock limit of 1e-06 s"]
 
 
-def test_run_has_time_of_start_until_its_first_step(tmp_path, monkeypatch):
+def test_watchdog_waits_for_the_start_until_the_first_step(tmp_path, monkeypatch):
     """The step is None until there is a simulation; after that, the files of the resumed run are verified."""
     monkeypatch.setattr(watchdog, "START_TIMEOUT_SECONDS", 100.0)
     steps, answers = [None, 40, 40, 40, 45, 45, 45], []

@@ -65,7 +65,7 @@ def test_sum_is_that_of_fsum_to_stated_precision(numbers, slack):
 
 
 @pytest.mark.promise("global sums do not depend on the layout")
-def test_numbers_of_a_product_of_matrices_do_not_depend_on_the_others():
+def test_part_of_a_matrix_product_has_bits_of_the_whole():
     a, b = np.random.default_rng(1).normal(size=(2, 70, 70))
     bounds = np.abs(a).max(), np.abs(b).max()
     whole = exact_product(a, b, bounds)

@@ -114,11 +114,9 @@ def test_frame_of_animation_equals_picture_of_its_record(data, name):
 @pytest.mark.parametrize(
     ("draw", "arguments", "named"),
     [
-        ("animate", {"field": "depth"}, "depth"),
-        ("animate", {"output": "film.avi"}, "film.avi"),
+        *(("animate", {"field": "depth"}, "depth"), ("animate", {"output": "film.avi"}, "film.avi")),
+        *(("plot", {"output": "nowhere/eta.png"}, "nowhere/eta.png"), ("plot", {"fields": "zeeta"}, "zeta")),
         ("animate", {"fps": 0}, "fps"),
-        ("plot", {"output": "nowhere/eta.png"}, "nowhere/eta.png"),
-        ("plot", {"fields": "zeeta"}, "zeta"),
     ],
 )
 def test_wrong_fields_files_and_options_are_named(finished_run, tmp_path, monkeypatch, draw, arguments, named):

@@ -1,6 +1,7 @@
 """The page of a run, and `swmodel info`: they show what the files hold; a browser needs nothing but the page."""
 
 import base64
+import json
 import re
 import shutil
 import subprocess
@@ -9,7 +10,6 @@ import zlib
 import netCDF4
 import numpy as np
 import pytest
-from support.pages import page_content
 
 from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, derived, view
@@ -21,6 +21,11 @@ pytestmark = pytest.mark.slow
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 BROWSER_OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+
+
+def page_content(page):
+    (text,) = re.findall(r'<script type="text/plain" id="content">(.*?)</script>', page.read_text("utf-8"))
+    return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
 def decode_levels(field):

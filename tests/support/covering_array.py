@@ -194,11 +194,8 @@ def barriers_on(grid) -> BarriersOptions:
 @cache
 def configuration_of(name: str) -> swmodel.Config:
     row, options = rows_by_name()[name], overrides_of(name)
-    names = [
-        key
-        for key in random_case.COEFFICIENTS
-        if options.get(f"physics__{key}", key in ("viscosity", "quadratic_drag"))
-    ]
+    usual = dict.fromkeys(("physics__viscosity", "physics__quadratic_drag"), True)
+    names = [key for key in random_case.COEFFICIENTS if (usual | options).get(f"physics__{key}")]
     names = names if row["coefficients"] == "fields" else []
     options = {key: value for key, value in options.items() if key.removeprefix("physics__") not in names}
     if row["stepper"] == "drying":

@@ -19,7 +19,7 @@ from swmodel.executors.native.step_library import cache_folder, compiler, lock_f
 
 CUDA_SOURCES = ROOT / "swmodel" / "executors" / "cuda"
 SUPPORT_FOLDER = Path(__file__).parent
-COMPILER_FLAGS = "-std=c++17 -O1 -march=native -ffp-contract=off -fno-math-errno "
+COMPILER_FLAGS = "-std=c++17 -O0 -march=native -ffp-contract=off -fno-math-errno "
 COMPILER_FLAGS += "-fno-strict-aliasing -shared -fPIC -w"
 
 

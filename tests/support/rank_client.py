@@ -89,6 +89,5 @@ class RankServerClient:
         line = [find_mpiexec(), "-n", "4", "sh", "-c", HASH_SEED_COMMAND, "sh", sys.executable, str(SERVER)]
         line += [str(self.address), str(self.owner)]
         with self.log.open("a") as log:
-            return subprocess.Popen(
-                line, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+            streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+            return subprocess.Popen(line, env=environ, start_new_session=True, **streams)

@@ -44,7 +44,7 @@ def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0):
     The loss and the numbers are the same on all processes; fields are this process's part. `depth` and `viscosity` are
     added to those of the run.
     """
-    options = SIZES | {"run.dtype": "float64", "time.stepper": "rk3", "physics.viscosity": 500.0}
+    options = SIZES | {"run.dtype": "float64", "time.stepper": "ab2", "physics.viscosity": 500.0}
     fields = {"eta": bump, "depth": DEPTH}
     carry, static, step = swmodel.functional(swmodel.Case, options | dict(layout_options), fields=fields)
     transport, block = step.transport, step.transport.block

@@ -23,7 +23,6 @@ SPHERE = {"grid.kind": "latlon", "grid.south": 0.0, "grid.north": 4.0, "grid.dla
 
 @pytest.fixture
 def write_file(tmp_path):
-
     def write(text):
         path = tmp_path / "my.toml"
         path.write_text(text)
@@ -170,10 +169,10 @@ def test_resolved_run_has_steps_layout_and_executor():
 
 @pytest.mark.fault("records miss the requested times")
 @pytest.mark.parametrize(
-    "overrides", [{"output.every": 3600.0, "restart.every": 5400.0}, {"output.every_steps": 5, "run.days": 0.7}]
+    "given", [{"output.every": 3600.0, "restart.every": 5400.0}, {"output.every_steps": 5, "run.days": 0.7}]
 )
-def test_automatic_time_step_divides_intervals_of_output(overrides):
-    bare, given = {"output.every_steps": 1, "run.steps": 1}, overrides
+def test_automatic_time_step_divides_intervals_of_output(given):
+    bare = {"output.every_steps": 1, "run.steps": 1}
     bare, given = (load("rest", each | {"run.executor": "reference"}, {}) for each in (bare, given))
     dt, longest = resolve(given).time.dt, dt_from_state(bare, survey(setup_of(bare)))
     assert 0.5 * longest < dt <= longest

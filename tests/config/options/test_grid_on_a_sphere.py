@@ -56,16 +56,14 @@ def test_wrong_grids_on_a_sphere_are_refused(changes, key, number):
 
 
 @pytest.mark.fault("a case for the plane on a sphere, or the reverse")
-@pytest.mark.parametrize(
-    ("case", "kind", "changes"), [("jet", "latlon", BAND), ("steady_zonal", "plane", {"kind": "plane"})]
-)
-def test_case_for_another_kind_of_grid_is_refused(case, kind, changes):
+@pytest.mark.parametrize(("case", "grid"), [("jet", BAND), ("steady_zonal", {"kind": "plane"})])
+def test_case_for_another_kind_of_grid_is_refused(case, grid):
     """The message names the cases for this kind of grid."""
     with pytest.raises(ConfigError, match=f"^grid.kind: .* case {case} ") as error:
-        load(case, {f"grid.{key}": value for key, value in changes.items()}, environ={})
+        load(case, {f"grid.{key}": value for key, value in grid.items()}, environ={})
     offered = str(error.value).split("there are ")[1].removesuffix(" (case.name)").split(", ")
     assert {"rest", "sea", "hurricane"} < set(offered) < set(cases.names())
-    assert all(kind in cases.get(name).kinds for name in offered)
+    assert all(grid["kind"] in cases.get(name).kinds for name in offered)
 
 
 def test_time_step_follows_from_the_narrowest_wet_row():

@@ -55,7 +55,7 @@ def test_raster_is_read_as_netcdf(write_relief, tmp_path, name):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
-def test_raster_of_depths_is_read_with_a_minus_and_others_name_a_command(tmp_path):
+def test_raster_of_depths_needs_a_minus_and_unusable_rasters_a_command(tmp_path):
     rasterio, path = pytest.importorskip("rasterio"), tmp_path / "relief.tif"
     straight, rotated = rasterio.Affine(0.1, 0, -1, 0, -0.1, 54), rasterio.Affine(0.1, 0.02, -1, 0.02, -0.1, 54)
     for change, words in (
@@ -190,7 +190,7 @@ for s in (0.8, 0.6, -0.6):
 @pytest.mark.fault("the crest of a dike is averaged away in the cells of a grid")
 @pytest.mark.parametrize("wall", WALLS)
 @pytest.mark.parametrize("gap", [False, True])
-def test_water_passes_a_grid_at_the_height_of_its_relief(write_relief, tmp_path, wall, gap):
+def test_grid_keeps_crests_and_gaps_of_walls_in_the_relief(write_relief, tmp_path, wall, gap):
     """It crosses a wall only over the crest, and flows through a gap as if there were no wall."""
     along_x = wall == "along x"
     beyond = (Y[:, None] > 50.1) & (X > -9) if along_x else WALLS[wall].cumsum(axis=1) > 0

@@ -303,9 +303,7 @@ def write_tpxo_atlas(tmp_path):
     return write
 
 
-@pytest.mark.fault(
-    "u of an atlas is read at the points of v, a constituent under another's name, zeros on land as tides"
-)
+@pytest.mark.fault("u of an atlas is read at points of v, a constituent under another's name, zeros on land as tides")
 def test_atlas_is_read_at_its_locations_and_by_names(write_tpxo_atlas):
     grid = make_grid(west=20.0, south=34.0, north=None, nx=12, ny=12, dlon=0.5, dlat=0.5, periodic_x=False)
     path = write_tpxo_atlas()
