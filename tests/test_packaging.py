@@ -41,7 +41,7 @@ def test_imported_packages_are_the_declared_ones():
     declared = sum((OPTIONAL_DEPENDENCIES[name] for name in extras), DEPENDENCIES)
     assert imported_packages("swmodel") == package_names(declared)
     assert imported_packages("tests") <= package_names(sum(OPTIONAL_DEPENDENCIES.values(), DEPENDENCIES))
-    assert all(package in package_names(OPTIONAL_DEPENDENCIES[extra]) for package, extra in EXTRAS.items())
+    assert all(package.lower() in package_names(OPTIONAL_DEPENDENCIES[extra]) for package, extra in EXTRAS.items())
 
 
 def run_command(*line, **variables):
