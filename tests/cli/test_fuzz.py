@@ -146,7 +146,7 @@ def test_numbers_that_fuzzing_has_found_are_refused(file_folder):
             ({"PYTHONIOENCODING": "utf-16", "TERM": "", "COLUMNS": "-1"}, ("info", "whole"), 0, ""),
             ({"XLA_FLAGS": "", "OMP_NUM_THREADS": "junk", "NPROC": "-1"}, RUN_COMMAND, 0, ""),
             ({"SWMODEL_TIME_DT": "nan", "NO_COLOR": "junk"}, RUN_COMMAND, 2, "SWMODEL_TIME_DT"),
-            ({"TMPDIR": "missing", "LC_ALL": "ü", "SWMODEL_GRID_": "1"}, RUN_COMMAND, 2, "SWMODEL_GRID_"),
+            ({"TMPDIR": "missing", "LC_ALL": "ü", "SWMODEL_GRID_N": "1"}, RUN_COMMAND, 2, "SWMODEL_GRID_N"),
         ),
     ],
 )

@@ -64,8 +64,8 @@ def run_examiner(jobs: list[ExaminationJob]) -> list[dict]:
         return []
     jobs_json = json.dumps([(str(job.path), job.kind) for job in jobs])
     command = ["sh", "-c", SHELL_SCRIPT, "sh", sys.executable, "-P", "-c", PROGRAM, str(PACKAGE_PARENT), jobs_json]
-    environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    process = run(command, capture_output=True, text=True, stdin=DEVNULL, env=environ, start_new_session=True)
+    environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
+    process = run(command, capture_output=True, encoding="utf-8", stdin=DEVNULL, env=environ, start_new_session=True)
     results = [json.loads(each) for each in process.stdout.splitlines(keepends=True) if each.endswith("\n")]
     if len(results) == len(jobs):
         return results
