@@ -28,7 +28,7 @@ DEVICE_OPTIONS = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "-
 def assert_stopped(run, code, err, reason):
     """Assert that the run ended resumable, with a message that says why, and an intact restart of the named step."""
     own = "".join(line for line in err.splitlines(True) if not LAUNCHER_NOISE.match(line))  # without that of mpiexec
-    match = re.fullmatch(rf".*{reason} .*step (\d+) .*swmodel resume run.*\n", own)
+    match = re.fullmatch(rf"(?:INFO: compiling .*\n)?.*{reason} .*step (\d+) .*swmodel resume run.*\n", own)
     assert (code, bool(match)) == (75, True), err
     newest = list_restart_files(run.folder)[0]
     assert step_of(newest) == int(match[1])
