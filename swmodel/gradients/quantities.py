@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from ..config.messages import format_length
 from ..errors import UsageError, suggest
+from ..ocean.barrier_faces import is_barrier
 from ..ocean.coordinates import axes, coordinate_names_and_unit, to_grid_axes
+from ..ocean.places import position_in_table
 from ..ocean.table import variable_in_run
-from ..setup.positions.cross_sections import cross_section, straight_section
-from ..setup.positions.gauges import position_in_table, station
+from ..setup.positions.cross_sections import CrossSection, cross_section, straight_section
+from ..setup.positions.gauges import station
 
 
 class ScalarQuantity(NamedTuple):
@@ -50,7 +52,7 @@ def parse_at_station(name: str, place: str, config) -> ScalarQuantity:
     format_position = position_formatter(unit)
     gauge = next((each for each in config.output.stations if each.name == place), None)
     try:
-        x, y = at = position_in_table(config, gauge, gauge.name) if gauge else tuple(map(float, place.split(",")))
+        x, y = at = position_in_table(config.grid, gauge, gauge.name) if gauge else tuple(map(float, place.split(",")))
     except ValueError:
         raise UsageError(f'"{place}" is no position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y') from None
     at, physics = station(config, at), config.physics
@@ -74,7 +76,7 @@ def parse_transport(name: str, place: str, config) -> ScalarQuantity:
     On a sphere the section is "lon=X" or "lat=Y", in degrees. The place may also be a name in `output.sections`.
     """
     if line := next((each for each in config.output.sections if each.name == place), None):
-        named_section = cross_section(config, line)
+        named_section = require_no_barrier(config, name, cross_section(config, line))
         ends = tuple(tuple(map(float, to_grid_axes(config.grid, *end))) for end in named_section.ends)
         return ScalarQuantity(
             name, "m3 s-1", f'volume transport through "{place}"', ends, {"faces": named_section.faces}
@@ -92,6 +94,7 @@ def parse_transport(name: str, place: str, config) -> ScalarQuantity:
         raise UsageError(message)
     along_x = axis == names[0]
     line_section = straight_section(config, "x" if along_x else "y", parts[axis], parts.get("from"), parts.get("to"))
+    require_no_barrier(config, name, line_section)
     (at, _), (start, end) = line_section.ends.T if along_x else line_section.ends.T[::-1]
     part = f", {names[along_x]} from {format_position(start)} to {format_position(end)}" if len(parts) > 1 else ""
     long_name = f"volume transport through {axis} = {format_position(at)}{part}"
@@ -102,6 +105,14 @@ def parse_transport(name: str, place: str, config) -> ScalarQuantity:
         tuple(tuple(map(float, end)) for end in line_section.ends),
         {"faces": line_section.faces},
     )
+
+
+def require_no_barrier(config, name: str, section: CrossSection) -> CrossSection:
+    """The section. UsageError: a part of it follows a barrier, whose transport is not that of the currents u and v."""
+    faces = section.faces
+    if is_barrier(config, faces.axis == 1, faces.rows, faces.columns).any():
+        raise UsageError(f"{name} follows a barrier; take a section beside it")
+    return section
 
 
 def make_integral_parser(units: str, long_name: str, mass: bool = True) -> Callable:

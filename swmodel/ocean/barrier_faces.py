@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import UsageError
+from ..extras import missing_package_reason
 from . import projection
-from .coordinates import has_lon_lat
+from .coordinates import has_lon_lat, is_spherical
 from .staircase import faces_between, stair_corners
 
 #: The crest on faces without a barrier, m.
 NO_CREST = 1e5
-#: Time after which a gate stays as it is, s.
-FAR_FUTURE = np.inf
 
 
 class BarrierFaces(NamedTuple):
@@ -34,45 +33,58 @@ class BarrierFaces(NamedTuple):
     crest: np.ndarray
 
 
-@lru_cache(maxsize=32)
-def barrier_faces(grid, barrier) -> BarrierFaces:
+@lru_cache(maxsize=4)
+def faces_of_barriers(grid, barriers) -> tuple[BarrierFaces, ...]:
+    """The BarrierFaces of tables [[barrier]]. UsageError: see `faces_of_barrier`."""
+    return tuple(faces_of_barrier(grid, each) for each in barriers)
+
+
+def faces_of_barrier(grid, barrier) -> BarrierFaces:
     """The BarrierFaces of a table [[barrier]], with crests interpolated along its line.
 
-    UsageError: the line leaves the grid, or its coordinate reference system is unknown.
+    UsageError: the line leaves the grid, or its coordinate reference system is unknown or has no place on the grid.
     """
-    label, parts = f'the barrier "{barrier.name}"', []
-    uniform = barrier.gate[0][1] if barrier.gate else barrier.crest
-    try:
-        xs, ys = in_system_of_grid(grid, barrier.crs, *np.array([point[:2] for point in barrier.line]).T)
-    except ValueError as error:
-        raise UsageError(f"{label}: {error}") from None
+    name = f'the barrier "{barrier.name}"' if barrier.name else f"the barrier that begins at {barrier.line[0]}"
+    uniform, parts = barrier.gate[0][1] if barrier.gate else barrier.crest, []
+    xs, ys = in_system_of_grid(grid, name, barrier.crs, *np.array([point[:2] for point in barrier.line]).T)
     points = [(x, y, *(point[2:] or (uniform,))) for x, y, point in zip(xs, ys, barrier.line, strict=True)]
     for (*start, first), (*end, last) in pairwise(points):
-        rows, columns = stair_corners(grid, label, start, end)
+        rows, columns = stair_corners(grid, name, start, end)
         n_faces = len(rows) - 1
         along = (np.arange(n_faces) + 0.5) / max(n_faces, 1)
         parts.append((*faces_between(rows, columns), first + (last - first) * along))
     is_u, rows, columns, crest = (np.concatenate(each) for each in zip(*parts, strict=True))
     if not len(rows):
-        raise UsageError(f"{label} begins and ends at the same corner of the grid; make it longer")
+        raise UsageError(f"{name} begins and ends at the same corner of the grid; make it longer")
     return BarrierFaces(is_u.astype(bool), rows % grid.ny, columns % grid.nx, crest)
 
 
-def in_system_of_grid(grid, crs: str, x, y) -> tuple:
-    """Places in a coordinate reference system, as x and y in m, or as longitudes and latitudes, of the grid.
+def in_system_of_grid(grid, name: str, crs: str, x, y) -> tuple:
+    """Places in a coordinate reference system (none: that of the grid), as x and y, or longitudes and latitudes, of it.
 
-    On a plane without a system, and without a `crs`, they are those of the grid already.
+    UsageError: `name` has no place on the grid, because the grid is a plane, or there is no such system.
     """
-    if not crs or not has_lon_lat(grid) or (grid.crs and projection.are_equal(crs, grid.crs)):
+    if not crs or crs == grid.crs or (is_spherical(grid) and crs == projection.GEOGRAPHIC_CRS):
         return x, y
-    lon, lat = projection.lon_lat(crs, x, y)
+    if not has_lon_lat(grid):
+        raise UsageError(
+            f"{name} is in {crs}, which has no place on a plane without grid.crs; give x and y in m, without a system"
+        )
+    if reason := missing_package_reason(f"{name} in {crs}", "pyproj"):
+        raise UsageError(reason)
+    try:
+        if grid.crs and projection.are_equal(crs, grid.crs):
+            return x, y
+        lon, lat = projection.lon_lat(crs, x, y)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None
     return projection.eastings_northings(grid.crs, lon, lat) if grid.crs else (lon, lat)
 
 
 def gate_times(barriers) -> np.ndarray:
-    """The times between which gates move linearly, s; two if there is no gate."""
+    """The times between which gates move linearly, s, the last infinite; two if there is no gate."""
     times = {time for barrier in barriers for time, _ in barrier.gate}
-    return np.array(sorted({min([0.0, *times]), *times, FAR_FUTURE}))
+    return np.array(sorted({min([0.0, *times]), *times, np.inf}))
 
 
 def crest_heights(config, axis: str, time: float, rows, columns) -> np.ndarray:
@@ -83,8 +95,8 @@ def crest_heights(config, axis: str, time: float, rows, columns) -> np.ndarray:
     grid = config.grid
     rows_read, row_numbers = np.unique(np.asarray(rows) % grid.ny, return_inverse=True)
     highest = np.full((len(rows_read), grid.nx), -np.inf)
-    for barrier in config.barriers.lines:
-        faces = barrier_faces(grid, barrier)
+    barriers = config.barriers.lines
+    for barrier, faces in zip(barriers, faces_of_barriers(grid, barriers), strict=True):
         crest = np.interp(time, *zip(*barrier.gate, strict=True)) if barrier.gate else faces.crest
         here = (faces.is_u == (axis == "x")) & np.isin(faces.rows, rows_read)
         at = np.searchsorted(rows_read, faces.rows[here]), faces.columns[here]
@@ -100,8 +112,15 @@ def has_barrier(config, axis: str, rows, columns) -> np.ndarray:
     return (crest_heights(config, axis, 0.0, rows, columns) < NO_CREST).astype(np.float64)
 
 
+def is_barrier(config, is_u: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Whether faces have a barrier, [n]; `is_u`: whether each is a u face."""
+    faces = faces_of_barriers(config.grid, config.barriers.lines)
+    found = {face for each in faces for face in zip(each.is_u, each.rows, each.columns, strict=True)}
+    return np.array([face in found for face in zip(is_u, rows, columns, strict=True)], dtype=bool)
+
+
 def away_from_barriers(config, rows, columns) -> np.ndarray:
-    """0 at the corners at which a barrier ends or turns or passes, else 1."""
+    """0 at corners of faces with a barrier, else 1."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     touching = has_barrier(config, "x", rows, columns) + has_barrier(config, "x", rows + 1, columns)
     touching = touching + has_barrier(config, "y", rows, columns) + has_barrier(config, "y", rows, columns + 1)

@@ -89,20 +89,20 @@ def tendency(
             velocity_rates, sum_rates([term.damping(flow, params, now) for term in scheme.damping_terms])
         )
     rates = mask_rates(rates | velocity_rates, padded_state, flow)
-    return add_closed_face_rates(rates, pressure_state, params, now, scheme)
+    return add_barrier_accelerations(rates, pressure_state, params, now, scheme)
 
 
 def make_flow(
     padded_state: State, now: Instant, grid, params: dict, scheme, forward: ForwardBackwardInputs | None = None
 ) -> Flow | WettingFlow:
-    """The Flow of a state at an Instant, with the transports through open boundaries; see `tendency`."""
+    """The Flow of a state at an Instant, with transports through open boundaries and over barriers; see `tendency`."""
     if scheme.barrier_terms:
         grid = grid._replace(slip=grid.slip * params["away_from_barriers"])
     flow = WettingFlow(padded_state, grid, params, forward) if scheme.drying else Flow(padded_state, grid, scheme)
     for term in scheme.open_boundary_terms:
         flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
     for term in scheme.barrier_terms:
-        flow.add_transport(*term.transport(flow, params, now))
+        flow.add_barrier_flux(*term.barrier_flux(flow, params, now))
     if scheme.drying:
         flow.limit_outflow()
     return flow
@@ -123,10 +123,10 @@ def mask_rates(rates: dict[str, Patch], padded_state: State, flow: Flow) -> Stat
     return type(padded_state)._make(water[variable_of(name).location] * rates[name] for name in padded_state._fields)
 
 
-def add_closed_face_rates(rates: State, pressure_state: Flow, params: dict, now: Instant, scheme) -> State:
-    """The State of the rates, with the accelerations on faces that the masks close."""
+def add_barrier_accelerations(rates: State, pressure_state: Flow, params: dict, now: Instant, scheme) -> State:
+    """The State of the rates, with the accelerations over barriers, where the masks close the faces."""
     for term in scheme.barrier_terms:
-        for name, rate in term.closed_face_rates(pressure_state, params, now).items():
+        for name, rate in term.barrier_accelerations(pressure_state, params, now).items():
             rates = rates._replace(**{name: getattr(rates, name) + rate})
     return rates
 
@@ -163,6 +163,6 @@ def budget(padded_state: State, now: Instant, grid, params: dict, scheme) -> dic
     zero_rates = dict.fromkeys(padded_state._fields, 0.0 * flow.h)
     masked_parts = {name: mask_rates(zero_rates | rates, padded_state, flow) for name, rates in parts.items()}
     return masked_parts | {
-        term.name: add_closed_face_rates(masked_parts[term.name], flow, params, now, scheme)
+        term.name: add_barrier_accelerations(masked_parts[term.name], flow, params, now, scheme)
         for term in scheme.barrier_terms
     }

@@ -24,6 +24,8 @@ from .table import INFLOW_PREFIX
 from .terms.tracer import concentration_of
 from .timestep import ForwardBackwardInputs
 
+#: Smallest thickness used as a divisor of transports, m.
+MIN_THICKNESS = 1e-9
 #: Row or column of the faces on each side, and the sign of a transport into the domain.
 SIDE_FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
@@ -88,14 +90,18 @@ def flow_at_step(
 
 
 def with_boundary_velocity(flow: Flow) -> tuple[State, Grid]:
-    """State and Grid of a Flow, with the faces of open boundaries, and those that barriers let through, open."""
-    grid, u, v = flow.grid, flow.u, flow.v
-    open_u, open_v = grid.open_u + grid.open_boundary_u, grid.open_v + grid.open_boundary_v
-    if flow.closed_faces_u is not None:
-        u, v = u + flow.closed_faces_u, v + flow.closed_faces_v
-        open_u = where(flow.closed_faces_u != 0, 1.0, open_u)
-        open_v = where(flow.closed_faces_v != 0, 1.0, open_v)
-    return flow.state._replace(u=u, v=v), grid._replace(open_u=open_u, open_v=open_v)
+    """State and Grid of a Flow, with the faces of open boundaries and of barriers open and with their current.
+
+    The current over a barrier is the transport divided by the mean thickness of both cells.
+    """
+    grid, u, v, open_u, open_v = flow.grid, flow.u, flow.v, flow.open_u, flow.open_v
+    if flow.has_barriers:
+        h_u, h_v = (where(h > MIN_THICKNESS, h, MIN_THICKNESS) for h in (flow.h_u, flow.h_v))
+        u = where(flow.crossed_u > open_u, flow.U / (grid.dy.u * h_u), u)
+        v = where(flow.crossed_v > open_v, flow.V / (grid.dx.v * h_v), v)
+        open_u, open_v = flow.crossed_u, flow.crossed_v
+    opened = grid._replace(open_u=open_u + grid.open_boundary_u, open_v=open_v + grid.open_boundary_v)
+    return flow.state._replace(u=u, v=v), opened
 
 
 def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:

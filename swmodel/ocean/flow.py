@@ -11,9 +11,6 @@ from .patch import Patch
 from .state import State
 from .table import variable_of
 
-#: Smallest thickness used as a divisor of transports, m.
-MIN_THICKNESS = 1e-9
-
 
 class Flow:
     """A state as the terms of the equations use it, in Patches.
@@ -27,7 +24,7 @@ class Flow:
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
         crossed_u, crossed_v: 1 on the faces inside the domain that water crosses: open ones, and those over barriers.
-        closed_faces_u, closed_faces_v: velocities, m s-1, of the transports through faces that the masks close.
+        has_barriers: whether there are barriers.
         has_open_boundaries: whether the domain has open boundaries.
         breaking_fraction: with `drying`, how much a cell breaks or is thin, from 0 to 1.
         min_mobile_depth: with `drying`, the thickness below which water stays in its cell, m.
@@ -47,8 +44,7 @@ class Flow:
     V: Patch
     crossed_u: Any
     crossed_v: Any
-    closed_faces_u: Any = None
-    closed_faces_v: Any = None
+    has_barriers: bool = False
     has_open_boundaries: bool
     breaking_fraction: Any = 0.0
     min_mobile_depth: Any = None
@@ -76,11 +72,9 @@ class Flow:
         self.U = where(grid.open_boundary_u > 0, grid.dy.u * x[0], self.U)
         self.V = where(grid.open_boundary_v > 0, grid.dx.v * y[0], self.V)
 
-    def add_transport(self, x: Patch, y: Patch) -> None:
-        """Add transports, m3 s-1, through u and v faces that the masks close."""
-        grid = self.grid
-        h_u, h_v = (where(h > MIN_THICKNESS, h, MIN_THICKNESS) for h in (self.h_u, self.h_v))
-        self.closed_faces_u, self.closed_faces_v = x / (grid.dy.u * h_u), y / (grid.dx.v * h_v)
+    def add_barrier_flux(self, x: Patch, y: Patch) -> None:
+        """Add transports over the barriers on u and on v faces, m3 s-1."""
+        self.has_barriers = True
         self.crossed_u, self.crossed_v = where(x != 0, 1.0, self.open_u), where(y != 0, 1.0, self.open_v)
         self.U, self.V = self.U + x, self.V + y
 

@@ -57,8 +57,7 @@ class Scheme:
 
     @property
     def barrier_terms(self) -> tuple[Term, ...]:
-        """The terms with transports through faces that the masks close."""
-        return tuple(term for term in self.active_terms if term.transport)
+        return tuple(term for term in self.active_terms if term.barrier_flux)
 
     @property
     def has_diagnosed_velocity(self) -> bool:

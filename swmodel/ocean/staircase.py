@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import UsageError
 from .coordinates import axes, has_rotated_pole, to_grid_axes
-
-
-def position_in_domain(axis, label: str, position: float) -> float:
-    """A position on an Axis; longitudes are shifted by full circles into the domain where possible."""
-    (first, last), within = axis.edges, float(axis.wrap(position))
-    if not first <= within <= last:
-        raise UsageError(
-            f"{label}: {axis.describe_position(position, 6)} is outside the domain, {first:g} to {last:g} {axis.unit}"
-        )
-    return within
+from .places import position_in_domain
 
 
 def stair_corners(grid, label: str, start, end) -> tuple[np.ndarray, np.ndarray]:

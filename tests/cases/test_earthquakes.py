@@ -98,7 +98,7 @@ def test_wrong_files_are_refused(text, named):
         parse_faults(text, "file")
 
 
-def test_sum_of_many_subfaults_is_exact_and_has_the_same_bits_in_all_parts_of_a_grid():
+def test_blocks_of_a_finite_fault_have_the_bits_of_the_whole_sum():
     """To 1e-7 of the largest slip, on a grid with squares that are far from all subfaults and near some."""
     faults, grid = many_subfaults(), configuration().grid.model_copy(update={"nx": 150, "ny": 140, "dlon": 0.05})
     grid = grid.model_copy(update={"dlat": 0.05})

@@ -7,8 +7,11 @@ import pytest
 
 import swmodel
 from swmodel.config import ConfigError
+from swmodel.errors import UsageError
 from swmodel.gradients import Problem
-from swmodel.ocean.barrier_faces import barrier_faces
+from swmodel.gradients.quantities import parse_transport
+from swmodel.ocean.barrier_faces import faces_of_barrier
+from swmodel.ocean.coordinates import points
 from swmodel.ocean.terms.barriers import BarrierOptions
 
 GRAVITY, DEPTH, SIZE = 9.81, 5.0, 50.0
@@ -140,12 +143,35 @@ def test_line_may_be_in_another_reference_system_than_the_grid():
     line = [(4e5 + x, 5e6 + y) for x, y in ACROSS]
     degrees = [projection.transform(*point) for point in line]
     ours, theirs = (
-        barrier_faces(grid, BarrierOptions(line=points, crest=1.0, crs=crs))
+        faces_of_barrier(grid, BarrierOptions(line=points, crest=1.0, crs=crs))
         for points, crs in ((line, ""), (degrees, "EPSG:4326"))
     )
     assert len(ours.rows) == 6
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_table_of_longitudes_needs_a_grid_that_has_them(tmp_path):
+    (tmp_path / "dikes.csv").write_text("name,lon,lat,crest\na,13.74,45.1442,2\na,13.74,45.16,2\n")
+    table = {"barriers.lines": str(tmp_path / "dikes.csv")}
+    projected = {"grid.crs": "EPSG:32633", "grid.easting": 4e5, "grid.northing": 4.99e6, "grid.ny": 400, "grid.nx": 100}
+    sphere = {"grid.kind": "latlon", "grid.west": 13.0, "grid.south": 45.0, "grid.dlon": 0.02, "grid.dlat": 0.005}
+    options = {key: value for key, value in CHANNEL.items() if key not in ("grid.dx", "grid.dy")} | sphere
+    for given in (CHANNEL | projected, options | {"grid.ny": 40}):
+        config = swmodel.load(swmodel.Case, given | table, environ={})
+        faces = faces_of_barrier(config.grid, *config.barriers.lines)
+        corner = points(config.grid, "corner", faces.rows[:1] - 1, faces.columns[:1])
+        assert float(corner.lat.item()) == pytest.approx(45.1442, abs=0.005)
+        assert float(corner.lon.item()) == pytest.approx(13.74, abs=0.01)
+    with pytest.raises(ConfigError, match="plane"):
+        swmodel.Simulation(swmodel.Case, CHANNEL | table)
+
+
+def test_derivative_of_a_transport_along_a_barrier_is_refused():
+    config = channel(2.0, crest=1.0).config
+    with pytest.raises(UsageError, match="barrier"):
+        parse_transport("transport:x=1000", "x=1000", config)
+    assert parse_transport("transport:x=500", "x=500", config).units == "m3 s-1"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import swmodel
 from swmodel.errors import ConfigError
 from swmodel.gradients import Problem
 from swmodel.model.validate import check_config
+from swmodel.ocean.projection import lon_lat
 from swmodel.setup import fields
 from swmodel.setup.fields.varying import value_at
 from swmodel.setup.setup import setup_of
@@ -112,7 +113,7 @@ def test_series_are_the_same_from_text_and_netcdf(series, tmp_path):
 
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
-def test_run_with_a_river_continues_with_same_bits_and_refuses_another_series(series, tmp_path):
+def test_run_with_river_continues_with_same_bits(series, tmp_path):
     given = config(river(series=series, tracers={"dye": 2.0}), physics__tracers=[DYE])
     swmodel.Simulation(given).run(tmp_path / "whole")
     swmodel.Simulation(given.model_copy(update={"run": given.run.model_copy(update={"steps": 200})})).run(
@@ -209,3 +210,15 @@ def test_table_names_its_file_beside_the_configuration(tmp_path):
     assert setup_of(loaded).scheme.term_names[-1:] == ("rivers",)
     assert fields.varies_in_time(loaded, "river_inflow")
     assert "rivers" not in setup_of(config(river(discharge=-1.0))).scheme.term_names
+
+
+def test_river_at_a_longitude_enters_a_projected_grid():
+    pytest.importorskip("pyproj")
+    corner = {"grid__crs": "EPSG:32633", "grid__easting": 4e5, "grid__northing": 5e6, "grid__nx": 300, "grid__ny": 300}
+    place = {"x": 404_960.0, "y": 5_006_960.0}
+    by_metres = config(river(discharge=9.0, **place), **corner)
+    lon, lat = (float(at) for at in lon_lat("EPSG:32633", *place.values()))
+    by_degrees = config({"name": "Elbe", "lon": lon, "lat": lat, "discharge": 9.0}, **corner)
+    inflow, other = (fields.evaluate(each, "river_inflow", range(300), range(300)) for each in (by_metres, by_degrees))
+    np.testing.assert_array_equal(inflow, other)
+    assert inflow.sum() * DX**2 == pytest.approx(9.0)

@@ -11,6 +11,7 @@ import numpy as np
 from ... import text_table
 from ...errors import ConfigError, UsageError
 from ...extras import missing_package_reason
+from ...ocean.projection import GEOGRAPHIC_CRS
 from .sources import read_text_file
 
 #: Largest size of a text file, bytes; columns of the positions of points.
@@ -36,16 +37,15 @@ def barriers_in_table(path: Path) -> tuple[dict[str, Any], ...]:
         if pair is None:
             raise UsageError(f"{path}: its first line must name the columns name, x, y (or lon, lat) and crest")
         rows = [(context, table.row(context)) for context in table.rows]
-        points = [
-            (cells["name"], [number_in(cells, column, context) for column in (*pair, "crest")])
-            for context, cells in rows
-        ]
+        columns = (*pair, "crest")
+        points = [(cells["name"], [number_in(cells, name, context) for name in columns]) for context, cells in rows]
     except UsageError as error:
         raise ConfigError([str(error)]) from None
     barriers = [(name, [point for _, point in group]) for name, group in groupby(points, key=lambda each: each[0])]
     if single := [name for name, line in barriers if len(line) < 2]:
         raise ConfigError([f'{path}: the barrier "{single[0]}" has one point; must have at least 2 in successive rows'])
-    return tuple({"name": name, "line": line} for name, line in barriers)
+    crs = GEOGRAPHIC_CRS if pair == ("lon", "lat") else ""
+    return tuple({"name": name, "line": line, "crs": crs} for name, line in barriers)
 
 
 def number_in(cells: dict[str, str], column: str, context: str) -> float:
@@ -80,8 +80,13 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
             points = shapely.get_coordinates(part, include_z=part.has_z and np.isnan(crest))
             if not (np.isfinite(points).all() and (points.shape[1] == 3 or np.isfinite(crest))):
                 raise ConfigError([f"{label} has no height; give an attribute crest, or points with three coordinates"])
-            table = {"name": name, "line": points.tolist(), "crs": meta["crs"] or ""}
+            table = {"name": name, "line": points.tolist(), "crs": system_of(meta["crs"], points)}
             tables.append(table | ({} if points.shape[1] == 3 else {"crest": crest}))
     if not tables:
         raise ConfigError([f"{path}: has no lines"])
     return tuple(tables)
+
+
+def system_of(crs: str | None, points: np.ndarray) -> str:
+    """The system of a file; "" where GDAL assumes degrees, as for GeoJSON that names none, but numbers are in m."""
+    return "" if crs == GEOGRAPHIC_CRS and np.abs(points[:, :2]).max() > 360 else crs or ""

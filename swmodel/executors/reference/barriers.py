@@ -45,7 +45,7 @@ class Barriers:
             wrap(velocity)
 
     def levels(self, axis, h):
-        """A, B, the higher and the lower level above the crest, m, and the dtype of h."""
+        """A, B, and the higher and the lower level above the crest, m, from the padded thickness h."""
         near, far, row, column, _ = self.faces[axis]
         top = crest_heights(self.config, axis, self.T.time, self.T.domain.rows, self.T.domain.columns)[row, column]
         top = np.maximum(top, np.maximum(-self.depth[near], -self.depth[far]))

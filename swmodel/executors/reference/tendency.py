@@ -88,7 +88,7 @@ class Tendency:
         ]
         for term in domain.scheme.active_terms:
             is_tracer_of_gfb = term.rate_over_step and term.name in tracers
-            if term.boundary_flux or is_tracer_of_gfb or term.transport or (self.drying and term.damping):
+            if term.boundary_flux or is_tracer_of_gfb or term.barrier_flux or (self.drying and term.damping):
                 continue
             if (function := (TERMS | of_tracers).get(term.name)) is None:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")

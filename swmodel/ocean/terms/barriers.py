@@ -149,7 +149,7 @@ def flows_over_crests(flow, params) -> tuple[FlowOverCrest, FlowOverCrest]:
     )
 
 
-def transport(flow, params, now):
+def barrier_flux(flow, params, now):
     """Transport over the barriers through u and v faces, m3 s-1."""
     x, y = flows_over_crests(flow, params)
     return (
@@ -158,7 +158,7 @@ def transport(flow, params, now):
     )
 
 
-def closed_face_rates(flow, params, now):
+def barrier_accelerations(flow, params, now):
     """du/dt and dv/dt over the crests, m s-2."""
     x, y = flows_over_crests(flow, params)
     return {
@@ -187,7 +187,7 @@ BARRIERS = Term(
         Variable("away_from_barriers", "corner", "1", "", "0 at the corners of barriers, else 1"),
     ),
     build=build,
-    transport=transport,
-    closed_face_rates=closed_face_rates,
+    barrier_flux=barrier_flux,
+    barrier_accelerations=barrier_accelerations,
     is_smooth=False,
 )

@@ -46,9 +46,9 @@ class Term:
         is_wind: whether its tendency is an acceleration by the wind, which wetting and drying reduces over thin water.
         acts_at_rest: whether it changes dry ground or thin water that stands still, which the native step otherwise
             leaves out.
-        transport: function like `tendency` to the transports, m3 s-1, through u and v faces that the masks close.
-        closed_face_rates: function like `tendency` of the Flow whose thickness gives the pressure; the accelerations
-            {"u": ..., "v": ...} on these faces.
+        barrier_flux: function like `tendency` to the transports over barriers on u and on v faces, m3 s-1.
+        barrier_accelerations: function like `tendency`, of the Flow whose thickness gives the pressure, to the
+            accelerations {"u": ..., "v": ...} of the velocities over their crests.
         acts_only_in_time: whether it acts only where a coefficient varies in time.
         boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open boundaries.
     """
@@ -67,8 +67,8 @@ class Term:
     rate: Callable | None = None
     process: str = "drag"
     parameters: Any = None
-    transport: Callable | None = None
-    closed_face_rates: Callable | None = None
+    barrier_flux: Callable | None = None
+    barrier_accelerations: Callable | None = None
     boundary_flux: Callable | None = None
     unused_coefficients: Callable | None = None
     bernoulli_potential: Callable | None = None

@@ -48,7 +48,7 @@ def axis_faces(flow, kappa) -> tuple[AxisFaces, AxisFaces]:
     grid, U, V = flow.grid, flow.U, flow.V
     if flow.has_open_boundaries:
         U, V = flow.crossed_u * U, flow.crossed_v * V
-    mixing, has_barriers = (None, None), flow.closed_faces_u is not None
+    mixing, has_barriers = (None, None), flow.has_barriers
     if kappa is not None:
         h_u, h_v = (
             (flow.h_u, flow.h_v)

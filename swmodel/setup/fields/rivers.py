@@ -14,13 +14,13 @@ from ... import text_table
 from ...errors import UsageError
 from ...ocean.coordinates import (
     cells_containing,
-    coordinate_names_and_unit,
     distances_from,
     metrics,
     points,
     to_grid_axes,
 )
 from ...ocean.dates import format_date, time_units
+from ...ocean.places import position_in_table
 from ...ocean.terms.rain import DRAINAGE, RIVER_INFLOW
 from ...ocean.terms.tracer import RIVERS_SUFFIX
 from .netcdf_input import InputError
@@ -102,7 +102,7 @@ def cells_of_river(config, river, is_wet: Callable) -> RiverCells:
     `is_wet`: function of (config, rows, columns).
     """
     grid = config.grid
-    place = tuple(getattr(river, key) for key in coordinate_names_and_unit(grid)[0])
+    place = position_in_table(grid, river, f'the river "{river.name}"')
     (row,), (column,) = cells_containing(grid, *(np.atleast_1d(at) for at in to_grid_axes(grid, *place)))
     rows_away, columns = np.abs(np.arange(grid.ny) - row), np.arange(grid.nx)
     rows_away = np.minimum(rows_away, grid.ny - rows_away) if grid.periodic_y else rows_away

@@ -9,7 +9,8 @@ import numpy as np
 
 from ...errors import UsageError
 from ...ocean.coordinates import axes, from_grid_axes, metrics
-from ...ocean.staircase import faces_between, position_in_domain, stair_corners
+from ...ocean.places import position_in_domain
+from ...ocean.staircase import faces_between, stair_corners
 from ...ocean.state import State
 from .. import fields
 from ..setup import Setup

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...errors import UsageError
 from ...ocean.coordinates import axes, cells_containing, coordinate_names_and_unit, from_grid_axes, to_grid_axes
-from .gauges import position_in_table, position_keys, positions_on_water
+from ...ocean.places import position_in_table, position_keys
+from .gauges import positions_on_water
 from .stencils import neighbourhood_values
 
 #: Most drifters of a run.
@@ -77,7 +78,7 @@ def start_of_drifter(config, table, label: str) -> tuple[float, float]:
         raise UsageError(
             f"{label}: give at, or {' and '.join(coordinate_names_and_unit(config.grid)[0])}, or box and spacing"
         )
-    return table.at or position_in_table(config, table, label)
+    return table.at or position_in_table(config.grid, table, label)
 
 
 def lattice_positions(config, table, label: str) -> np.ndarray:

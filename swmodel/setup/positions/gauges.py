@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import UsageError
-from ...ocean import projection
 from ...ocean.coordinates import (
     axes,
     axis_angle_along,
@@ -22,7 +21,7 @@ from ...ocean.coordinates import (
     points,
     to_grid_axes,
 )
-from ...ocean.staircase import position_in_domain
+from ...ocean.places import position_in_domain, position_in_table
 from ...ocean.terms.tracer import CONTENT_SUFFIX, tracers_in
 from .. import fields
 from ..fields.varying import read_record
@@ -151,7 +150,7 @@ def make_gauges(setup: Setup) -> Gauges | None:
     if not config.output.stations:
         return None
     grid, stations = config.grid, config.output.stations
-    station_positions = np.array([position_in_table(config, at, at.name) for at in stations]).T
+    station_positions = np.array([position_in_table(config.grid, at, at.name) for at in stations]).T
     x, y = positions_on_water(config, station_positions.T, [each.name for each in stations])[0].T
     state = setup.scheme.state_type._fields
     prognostic_names = {"eta": ("h",), **({"h": ("h",)} if setup.scheme.drying else {}), "u": ("u",), "v": ("v",)}
@@ -225,29 +224,12 @@ def distance_to_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return distance
 
 
-def position_in_table(config, table, label: str) -> tuple[float, float]:
-    """x and y of a table [[station]], [[drifters]] or [[river]] in m, or its longitude and latitude.
-
-    On a projected grid a longitude and latitude become x and y.
-    """
-    keys, unit = coordinate_names_and_unit(config.grid)
-    if config.grid.crs and position_keys(table) == {"lon", "lat"}:
-        return tuple(map(float, projection.eastings_northings(config.grid.crs, table.lon, table.lat)))
-    if position_keys(table) != set(keys):
-        raise UsageError(f"{label} needs {keys[0]} and {keys[1]}, in {unit}, and no other position")
-    return tuple(getattr(table, key) for key in keys)
-
-
-def position_keys(table) -> set[str]:
-    return {key for key in ("lon", "lat", "x", "y") if getattr(table, key) is not None}
-
-
 def problems(config) -> Iterator[str]:
     yield from duplicate_names(config.output.stations, "output.stations")
     station_positions, names = [], []
     for station in config.output.stations:
         try:
-            station_positions.append(position_in_table(config, station, f'"{station.name}"'))
+            station_positions.append(position_in_table(config.grid, station, f'"{station.name}"'))
             names.append(f'the station "{station.name}"')
         except UsageError as error:
             yield f"output.stations: {error}"

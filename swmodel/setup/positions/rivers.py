@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import UsageError
+from ...ocean.places import position_in_table
 from ...ocean.terms.boundary_data import has_source
 from ..fields import InputError
 from ..fields.field_sources import is_wet
 from ..fields.rivers import SIGNS, conflicting_cells, contributes, series_of_river
-from .gauges import duplicate_names, position_in_table, positions_on_water
+from .gauges import duplicate_names, positions_on_water
 
 
 def problems(config) -> Iterator[str]:
@@ -22,7 +23,7 @@ def problems(config) -> Iterator[str]:
     for river in rivers:
         label = f'the river "{river.name}"'
         try:
-            positions.append(position_in_table(config, river, label))
+            positions.append(position_in_table(config.grid, river, label))
             labels.append(label)
         except UsageError as error:
             yield f"forcing.rivers: {error}"

@@ -1,0 +1,34 @@
+"""Places that tables of the configuration name: x and y in m, or longitude and latitude."""
+
+from __future__ import annotations
+
+from ..errors import UsageError
+from . import projection
+from .coordinates import coordinate_names_and_unit
+
+
+def position_in_domain(axis, label: str, position: float) -> float:
+    """A position on an Axis; longitudes are shifted by full circles into the domain where possible."""
+    (first, last), within = axis.edges, float(axis.wrap(position))
+    if not first <= within <= last:
+        raise UsageError(
+            f"{label}: {axis.describe_position(position, 6)} is outside the domain, {first:g} to {last:g} {axis.unit}"
+        )
+    return within
+
+
+def position_in_table(grid, table, label: str) -> tuple[float, float]:
+    """x and y of a table [[station]], [[drifters]] or [[river]] in m, or its longitude and latitude.
+
+    On a projected grid a longitude and latitude become x and y.
+    """
+    keys, unit = coordinate_names_and_unit(grid)
+    if grid.crs and position_keys(table) == {"lon", "lat"}:
+        return tuple(map(float, projection.eastings_northings(grid.crs, table.lon, table.lat)))
+    if position_keys(table) != set(keys):
+        raise UsageError(f"{label} needs {keys[0]} and {keys[1]}, in {unit}, and no other position")
+    return tuple(getattr(table, key) for key in keys)
+
+
+def position_keys(table) -> set[str]:
+    return {key for key in ("lon", "lat", "x", "y") if getattr(table, key) is not None}
