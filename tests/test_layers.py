@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 #: The layers of packages, from the lowest: a file may import from its own layer and from lower ones. Some packages are
 #: listed in parts that belong to different layers.
 LAYERS = (
-    "errors extras text_table | parallel | ocean forcing | setup | config.messages config.options | cases | "
+    "errors extras text_table | parallel | ocean forcing | config.messages config.options | setup | cases | "
     "config.loading | config.remarks | config typing | files | executors | model | plotting | gradients | "
     "assimilation.background assimilation.diffusion assimilation.spectral assimilation.variance | "
     "model.ensemble | assimilation | bmi | "
@@ -60,12 +60,14 @@ def enclosing_packages(name: str) -> list[str]:
 
 @cache
 def imports_of_modules() -> dict[str, set[str]]:
-    """{module of swmodel: all names that it imports, anywhere in the file}."""
+    """{module of swmodel: all names that it imports, anywhere in the file but for `if TYPE_CHECKING`}."""
     found = {}
     for path in sorted((ROOT / "swmodel").rglob("*.py")):
         *package, name = path.relative_to(ROOT).with_suffix("").parts
         names = found[".".join([*package[1:], name]).removesuffix(".__init__")] = set()
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        tree.body = [node for node in tree.body if ast.unparse(getattr(node, "test", node)) != "TYPE_CHECKING"]
+        for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):

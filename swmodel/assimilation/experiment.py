@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..config import to_toml
+from ..config import Config, to_toml
 from ..config.loading.fixed_on_resume import differences
 from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
@@ -80,7 +80,7 @@ class Experiment(NamedTuple):
     observations: Any
     operator: Any
     truth: dict | None = None
-    true_config: Any = None
+    true_config: Config | None = None
 
     @property
     def controls(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ Meteorol. Soc. 124, 1783-1807.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -25,12 +25,15 @@ import numpy as np
 from ..ocean.random_flow import cosine_and_sine
 from ..parallel.fourier import Fourier
 
+if TYPE_CHECKING:
+    from ..config.options.grid import GridOptions
+
 
 class SpectralFilters(NamedTuple):
     """F for several fields, each given by its location and L, m; `grid` is the section of the configuration."""
 
     fields: tuple[tuple[str, float], ...]
-    grid: Any
+    grid: GridOptions
 
     def smooth(self, fields, transport):
         """F of the fields [fields, ny, nx] of a block, not normalised; call it in a jitted program."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..files.output.static import static_fields
 from ..ocean.table import variable_in_run
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 THICKNESS_NAME, LEVEL = "sea_water__depth", "sea_surface__elevation"
 VELOCITY_NAMES = {"u": "sea_water_flow__x_component_of_velocity", "v": "sea_water_flow__y_component_of_velocity"}
@@ -50,7 +53,7 @@ class InterfaceVariable(NamedTuple):
     is_output: bool = True
 
 
-def variables_of_run(config: Any, initial: Iterable[str], forcings: Iterable[str]) -> dict[str, InterfaceVariable]:
+def variables_of_run(config: Config, initial: Iterable[str], forcings: Iterable[str]) -> dict[str, InterfaceVariable]:
     """The variables of a run, by standard name.
 
     Args:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ..config.options.model import Config
 
 #: The module of each task. It has two functions, which all processes of a job call together:
 #:
@@ -27,7 +30,7 @@ NON_RESUMABLE_TASKS = ("check-gradient", "sensitivity")
 class Job(NamedTuple):
     """A task to start, or a run to continue from a restart file."""
 
-    config: Any  # complete and checked
+    config: Config  # complete and checked
     directory: Path
     restart: Any = None  # a `restart.folder.RestartFile`, which counts on rank 0 only; None: start at step 0
     task: str = "run"

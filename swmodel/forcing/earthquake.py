@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..ocean.coordinates import points
 from .finite_fault import MIN_INTERPOLATED, Subfaults, slip_fraction, sum_of_displacements
+
+if TYPE_CHECKING:
+    from ..config.options.grid import GridOptions
 
 #: Rows and columns of a square of the grid in which a sum is computed at once.
 SQUARE = 128
@@ -34,7 +37,7 @@ class Earthquake:
     def __init__(
         self,
         faults: Subfaults,
-        grid: Any,
+        grid: GridOptions,
         depth: Callable,
         interval: float = 0.0,
         is_horizontal: bool = False,

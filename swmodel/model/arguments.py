@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..config import Case, Config, from_toml, load
-from ..config.loading.load import is_source
+from ..config.loading.load import Source, is_source
 from ..errors import UsageError
 from ..files.restart.folder import choose_restart
 from ..files.restart.python_fields import with_stored_fields
@@ -37,7 +37,7 @@ ROUND_OFF_STEPS = 1e-6
 
 
 def build_config(
-    config: Any, overrides: Overrides, fields: Fields, terms: Terms, restart: PathLike | None = None
+    config: Source, overrides: Overrides, fields: Fields, terms: Terms, restart: PathLike | None = None
 ) -> Any:
     """The configuration of a Simulation, with the Python fields of the restart file; other objects are unchanged."""
     if overrides and not isinstance(overrides, Mapping):

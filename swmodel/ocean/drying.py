@@ -27,7 +27,7 @@ References: Stelling and Duinmeijer (2003) for faces and momentum. docs/decision
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from .operators import mx_c, mx_f, my_c, my_f, slope_x, slope_y, where, zero_out
 from .patch import Patch, south, west
 from .state import State
 from .weno import neighbour_x, neighbour_y
+
+if TYPE_CHECKING:
+    from .grid import Grid
 
 #: Largest fraction of its water that leaves a cell in a step.
 MAX_OUTFLOW_FRACTION = 0.999
@@ -116,7 +119,7 @@ class WettingFlow(Flow):
     breaking_fraction_u: Patch
     breaking_fraction_v: Patch
 
-    def __init__(self, state: State, grid: Any, params: dict, forward: Any) -> None:
+    def __init__(self, state: State, grid: Grid, params: dict, forward: Any) -> None:
         self.state, self.grid, self.has_open_boundaries, self.content_names = state, grid, False, []
         self.step_start, self.dt = (forward.step_start, forward.step_length) if forward else (state._asdict(), None)
         self.drying_thickness, h = params["drying_thickness"], self.step_start["h"]

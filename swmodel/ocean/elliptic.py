@@ -18,7 +18,7 @@ Reference: Hoskins, McIntyre and Robertson (1985), Q. J. R. Meteorol. Soc. 111, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +32,9 @@ from .operators import curl, dx_c, dy_c, mx_c, mx_f, my_c, my_f
 from .patch import Patch
 from .state import State
 
+if TYPE_CHECKING:
+    from ..config.options.grid import GridOptions
+
 
 class HelmholtzEquation(NamedTuple):
     """(laplacian - b M) x = y for x; M takes the mean over the four points half a cell away, twice.
@@ -40,7 +43,7 @@ class HelmholtzEquation(NamedTuple):
     """
 
     location: str  # of the fields on the C-grid
-    grid: Any  # section [grid] of the configuration
+    grid: GridOptions  # section [grid] of the configuration
     b: float = 0.0  # not negative, m-2
 
     def solve_block(self, y, transport):

@@ -6,10 +6,13 @@ stresses.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .operators import mx_f, my_f
 from .patch import Patch
+
+if TYPE_CHECKING:
+    from .grid import Grid
 
 
 def centred(h: Patch) -> tuple[Patch, Patch]:
@@ -20,6 +23,6 @@ def centred(h: Patch) -> tuple[Patch, Patch]:
 FACE_THICKNESS = {"centred": centred}
 
 
-def open_faces(state: Any, grid: Any) -> tuple[Patch, Patch]:
+def open_faces(state: Any, grid: Grid) -> tuple[Patch, Patch]:
     """1 on the u and v faces between two cells that are water in the mask, else 0."""
     return grid.open_u, grid.open_v

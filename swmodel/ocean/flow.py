@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .face_thickness import FACE_THICKNESS, open_faces
 from .grid import Grid
@@ -10,6 +10,9 @@ from .operators import mx_c, mx_f, my_c, my_f, root, where
 from .patch import Patch
 from .state import State
 from .table import variable_of
+
+if TYPE_CHECKING:
+    from .scheme import Scheme
 
 
 class Flow:
@@ -49,7 +52,7 @@ class Flow:
     breaking_fraction: Any = 0.0
     min_mobile_depth: Any = None
 
-    def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
+    def __init__(self, state: State, grid: Grid, scheme: Scheme) -> None:
         self.state, self.grid, self.has_open_boundaries = state, grid, False
         self.content_names = [name for name in state._fields if variable_of(name).concentration_name]
         self.h = state.h

@@ -13,7 +13,7 @@ Reference: docs/numerics.md, "Spectra".
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import numpy as np
@@ -21,9 +21,13 @@ import numpy as np
 from ..parallel.fixed_point import FixedPoint
 from ..parallel.fourier import Fourier
 from ..parallel.transport.programs import cached_jit
+from ..parallel.transport.transport import Transport
 from .diagnostics import to_double_precision
 from .elliptic import require_rectangle
 from .spectral_quantities import SPECTRUM_AXES, MeanLayer, radial_bin, spectral_quantities_of, wavenumber_axes
+
+if TYPE_CHECKING:
+    from ..config.options.grid import GridOptions
 
 
 class WaveBins(NamedTuple):
@@ -36,8 +40,8 @@ class WaveBins(NamedTuple):
 class SpectralDomain(NamedTuple):
     """A domain without land: section [grid] of its configuration, and the transport of its blocks."""
 
-    grid: Any
-    transport: Any
+    grid: GridOptions
+    transport: Transport
 
     def fourier(self, location: str) -> Fourier:
         return Fourier.for_location(self.transport, location, (self.grid.periodic_y, self.grid.periodic_x))

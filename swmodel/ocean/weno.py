@@ -19,12 +19,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .operators import mx_c, mx_f, my_c, my_f, where
 from .patch import Patch
+
+if TYPE_CHECKING:
+    from .grid import Grid
 
 #: For r points per stencil: c_m as {k: factor of D_k}, starting with the stencil that reaches furthest downstream.
 CANDIDATE_STENCILS: dict[int, list[dict[int, float]]] = {
@@ -120,7 +123,7 @@ def vorticity_flux(q: Patch, flow: Any, r: int) -> tuple[Patch, Patch]:
     return upwind_value(q, V, flow.open_u, neighbour_y, r) * V, upwind_value(q, U, flow.open_v, neighbour_x, r) * U
 
 
-def kinetic_energy(u: Patch, v: Patch, grid: Any) -> Patch:
+def kinetic_energy(u: Patch, v: Patch, grid: Grid) -> Patch:
     """K at centres, m2 s-2: half the squares of the velocities into the cell; it has continuous derivatives."""
     return 0.5 * (upwind_square(u, neighbour_x) + upwind_square(v, neighbour_y))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,12 +25,15 @@ from . import fields
 from .fields.python_fields import user_terms_of
 from .fields.varying import VaryingCoefficients
 
+if TYPE_CHECKING:
+    from ..config.options.model import Config
+
 
 @dataclass(frozen=True)
 class Setup:
     """The configuration and the scheme of a run, used by executors, files and all other parts; `setup_of` makes it."""
 
-    config: Any
+    config: Config
     scheme: Scheme
 
     @property

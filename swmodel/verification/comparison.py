@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..config import load
+from ..config import Config, load
 from ..model.simulation import Simulation
 from ..ocean.coordinates import points
 
@@ -96,7 +96,7 @@ def simulate_flat_bottom(nx: int, ny: int, dx: float, fields: dict, seconds: flo
     return simulate("inertial", {**grid, **time_step, **options}, seconds, fields)
 
 
-def grid_points(config: Any, location: str = "centre") -> Any:
+def grid_points(config: Config, location: str = "centre") -> Any:
     return points(config.grid, location, range(config.grid.ny), range(config.grid.nx))
 
 

@@ -21,7 +21,7 @@ from ...errors import ConfigError, describe_failure, suggest
 from ...setup.fields.record_notes import sha256
 from ..messages import format_value
 from ..options.case import Case, case_name, option
-from ..options.case_check import declaration_problems
+from .case_check import declaration_problems
 from .sources import ConfigLayer, ConfigValue, parse_value, read_text_file
 
 #: The copy in a run folder, next to its config.toml.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict, model_validator
 
 from ...ocean.option import Section, option
 from .grid import GEOMETRIES
+
+if TYPE_CHECKING:
+    from .model import Config
 
 
 class Case(Section):
@@ -44,22 +47,22 @@ class Case(Section):
         """The default of `time.start`, as "2020-03-01T06:00"; "" for none."""
         return ""
 
-    def uplift_times(self, config: Any) -> tuple[float, ...]:
+    def uplift_times(self, config: Config) -> tuple[float, ...]:
         """Times at which `uplift_at` gives the uplift of the sea floor, s since the start; (): it does not move."""
         return ()
 
-    def uplift_at(self, config: Any, at: Any, t: float) -> Any:
+    def uplift_at(self, config: Config, at: Any, t: float) -> Any:
         """The uplift of the sea floor at one of `uplift_times`, m, if it moves in time."""
         raise NotImplementedError
 
-    def analytic_solution(self, config: Any, at: Any, t: float) -> dict[str, Any]:
+    def analytic_solution(self, config: Config, at: Any, t: float) -> dict[str, Any]:
         """The analytic solution {name of a field: values at the given Points} at t s since the start.
 
         Pictures of the package's cases show it; user-defined cases are not executed for pictures.
         """
         return {}
 
-    def centre(self, config: Any, t: float) -> tuple[float, float] | None:
+    def centre(self, config: Config, t: float) -> tuple[float, float] | None:
         """Position of the case's storm at t s since the start, in m or degrees; None: there is no storm."""
         return None
 
@@ -71,13 +74,13 @@ class Case(Section):
 class CaseFromTheory(Case):
     """A case that starts from its analytic solution."""
 
-    def eta(self, config: Any, at: Any) -> Any:
+    def eta(self, config: Config, at: Any) -> Any:
         return self.analytic_solution(config, at, 0.0)["eta"]
 
-    def u(self, config: Any, at: Any) -> Any:
+    def u(self, config: Config, at: Any) -> Any:
         return self.analytic_solution(config, at, 0.0)["u"]
 
-    def v(self, config: Any, at: Any) -> Any:
+    def v(self, config: Config, at: Any) -> Any:
         return self.analytic_solution(config, at, 0.0)["v"]
 
 

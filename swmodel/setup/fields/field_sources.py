@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from .netcdf_input import InputError, open_variable, series
 from .netcdf_input.input_entry import parse_entry
 from .record_times import describe_time, find_record, interval_at, time_step_of, years_of_run
 from .start_state import read_state_field
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: For fields on faces: offset (rows, columns) of the cell across the face.
 STEP_ACROSS_FACE = {"u": (0, 1), "v": (1, 0)}
@@ -106,7 +109,7 @@ class FormulaSource(FieldSource):
     With `times`, s, it has records at these times only, and stays as it is at the last one.
     """
 
-    config: Any
+    config: Config
     name: str
     function: Callable
     label: str
@@ -145,7 +148,7 @@ class FormulaSource(FieldSource):
 class TableSource(FieldSource):
     """Values of the whole grid from Python, by location; see PythonField."""
 
-    config: Any
+    config: Config
     label: str
     values: dict[str, np.ndarray]
     is_table: bool = True
@@ -163,7 +166,7 @@ class TableSource(FieldSource):
 class FileSource(FieldSource):
     """A variable of a file, named by an entry of [input]; see `netcdf_input`."""
 
-    config: Any
+    config: Config
     name: str
     text: str
     is_table = True
@@ -209,7 +212,7 @@ def depth_at_faces(config, location: str, rows, columns) -> np.ndarray:
 class RestartSource(FieldSource):
     """An initial field from the state in a restart file, `input.state`."""
 
-    config: Any
+    config: Config
     name: str
 
     def frame(self, record=0):
@@ -265,7 +268,7 @@ class RecordsSource(FileSource):
 class BarrierSource(FieldSource):
     """The height of the crests of barriers along an axis; records in time are the times of gates."""
 
-    config: Any
+    config: Config
     name: str
     label = "[[barrier]]"
 

@@ -6,13 +6,16 @@ import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ConfigError, describe_failure
 from ...ocean.coordinates import Points
 from ...ocean.user_term import FIXED_PARAMETERS, source_line_of
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: Parameters of functions for fields and for fields in time; first parameters of functions for terms.
 FIELD_SIGNATURE = ["self", "config", "at"]
@@ -56,7 +59,7 @@ def evaluate_function(
     return np.atleast_2d(values.astype(np.float64, copy=False))
 
 
-def position_problems(config: Any, formulas: Iterable) -> Iterator[str]:
+def position_problems(config: Config, formulas: Iterable) -> Iterator[str]:
     """Messages about formulas whose value at a point depends on the other points of the call.
 
     Examples are a sequence of random numbers, or a mean over the points: each block would get a different field.

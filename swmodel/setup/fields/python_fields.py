@@ -25,6 +25,9 @@ from .vectors import VECTOR_COMPONENTS
 if TYPE_CHECKING:
     from xarray import DataArray
 
+    from ...config.options.grid import GridOptions
+    from ...config.options.model import Config
+
 
 @dataclass(frozen=True, eq=False)
 class LocalArray:
@@ -51,7 +54,7 @@ def local(values: ArrayLike) -> LocalArray:
     return LocalArray(values)
 
 
-def python_field(value: Any, variable: Variable, grid: Any) -> PythonField | LocalArray:
+def python_field(value: Any, variable: Variable, grid: GridOptions) -> PythonField | LocalArray:
     """The checked field. ConfigError: the value is not a Field, or does not fit the grid.
 
     A coefficient may vary in time: a function of (at, t), or a DataArray with several records.
@@ -82,7 +85,7 @@ def python_field(value: Any, variable: Variable, grid: Any) -> PythonField | Loc
     return field_from_table(values)
 
 
-def field_from_data_array(array: DataArray, variable: Variable, grid: Any, context: str) -> PythonField:
+def field_from_data_array(array: DataArray, variable: Variable, grid: GridOptions, context: str) -> PythonField:
     """The field of a DataArray; without records in time it becomes a table."""
     record_times = times_of_array(array, context) if variable.varies_in_time else None
     grid_variable = variable_from_array(
@@ -132,7 +135,7 @@ def to_float_array(value: Any, context: str) -> np.ndarray:
 
 
 def with_python_inputs(
-    config: Any,
+    config: Config,
     fields: Iterable[str],
     terms: Iterable[str],
     sources: Mapping[str, Any],
@@ -146,7 +149,7 @@ def with_python_inputs(
     return config.model_copy(update={"python": python})
 
 
-def field_names(config: Any) -> tuple[str, ...]:
+def field_names(config: Config) -> tuple[str, ...]:
     """The names that a source may give: fields of the table, arrays by their elements, and tracers."""
     present_constituents = ("", *config.open_boundaries.constituents)
     table_fields = (
@@ -159,13 +162,13 @@ def user_coefficients(terms: Iterable[Term]) -> dict[str, Variable]:
     return {row.name: row for term in terms for row in term.coefficients if row.name not in VARIABLES}
 
 
-def case_terms(config: Any) -> list[Term]:
+def case_terms(config: Config) -> list[Term]:
     case: Any = config.case  # hashable, as it is frozen
     cls: Any = type(case)
     return [case_term(case, getattr(cls, name)) for name in term_function_names(cls)]
 
 
-def user_terms_of(config: Any) -> tuple[Term, ...]:
+def user_terms_of(config: Config) -> tuple[Term, ...]:
     """The user terms: those of the case, and those from Python."""
     terms = (*case_terms(config), *config.python._terms)
     recorded, names = [text.split()[0] for text in config.python.terms], {term.name for term in terms}
@@ -179,7 +182,7 @@ def user_terms_of(config: Any) -> tuple[Term, ...]:
     return terms
 
 
-def formula_sources(config: Any) -> list[FormulaSource]:
+def formula_sources(config: Config) -> list[FormulaSource]:
     """The functions of the points that give fields, from the case or from Python."""
     python, of_case = config.python, [*field_names(config), *user_coefficients(case_terms(config))]
     names = dict.fromkeys([*(name for name in of_case if name not in python.names), *python._sources])

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from datetime import timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ...ocean.terms.boundary_data import input_file_of
 from ...ocean.terms.tracer import CONTENT_SUFFIX
 from .netcdf_input import InputError
 from .netcdf_input.dataset import open_file, read_values
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: Where a run keeps its restart files, and their names.
 RESTART_FOLDER, RESTART_NAME_PATTERN = "restart", re.compile(r"step-\d+\.(nc|zarr)")
@@ -55,7 +58,7 @@ def keys_from_state(path: str) -> dict[tuple[str, str], str]:
     return found | ({("time", "start"): date} if date else {})
 
 
-def problems(config: Any, names: tuple[str, ...]) -> Iterator[str]:
+def problems(config: Config, names: tuple[str, ...]) -> Iterator[str]:
     """Why a run with the state fields `names` cannot start from the state, one line each."""
     path = config.input.state
     try:
@@ -83,7 +86,7 @@ def other_tracer_name(name: str) -> str:
     return name.removesuffix(CONTENT_SUFFIX) if name.endswith(CONTENT_SUFFIX) else name + CONTENT_SUFFIX
 
 
-def read_state_field(config: Any, name: str, rows, columns) -> np.ndarray:
+def read_state_field(config: Config, name: str, rows, columns) -> np.ndarray:
     """Values of a state field in rows and columns within the grid, float64."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     y, x = (slice(int(numbers.min()), int(numbers.max()) + 1) for numbers in (rows, columns))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from ...ocean.table import CONTROL_VECTORS, location_of
 from ...ocean.terms.boundary_data import CONSTITUENTS, TRANSPORTS, has_source, part_names
 from .field_sources import ConstantSource, FieldSource, InputError, source_of
 from .rivers import rivers_of_field
+
+if TYPE_CHECKING:
+    from ...config.options.model import Config
 
 #: The pair of components along x and y, by the name of each.
 VECTOR_COMPONENTS = {
@@ -36,7 +39,7 @@ class RotatedSource(FieldSource):
     `other_source`: sources of this and the other component; a ConstantSource counts as zero.
     """
 
-    config: Any
+    config: Config
     name: str
     source: Any
     other_source: Any

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from .names import GDAL_BAND_PATTERN, MASS_STANDARD_NAMES
 from .regridding import interpolate, nearest_values
 from .times import RecordTimes, choose_record, find_record_times
 from .units import conversion_factor
+
+if TYPE_CHECKING:
+    from ....config.options.grid import GridOptions
 
 #: Wide ranges of fields on the Earth. All values of a file must lie in one of them; others mark missing values, or are
 #: in other units. Air pressure is absolute, or relative to some standard pressure.
@@ -63,7 +66,7 @@ class GridVariable(NamedTuple):
     fixed_index: dict[str, int]
     axes: VariableAxes
     factor: float
-    grid: Any
+    grid: GridOptions
     context: str
     model_variable: Any
     is_current: bool = False

@@ -5,7 +5,7 @@ Positions of points are those in the frame of the field (`ocean.coordinates`).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from ....ocean.rotated_pole import unit_vectors
 from .dataset import CFDataset, is_in_degrees
 from .errors import InputError
 from .units import conversion_factor
+
+if TYPE_CHECKING:
+    from ....config.options.grid import GridOptions
 
 #: Distance within which a point counts as a point of the file, in steps of the file.
 SNAP_STEPS = 1e-6
@@ -122,7 +125,7 @@ class Regridder(NamedTuple):
 
     y: SortedCoordinate
     x: SortedCoordinate
-    grid: Any
+    grid: GridOptions
     location: str
     frame: Frame
     takes_nearest: bool

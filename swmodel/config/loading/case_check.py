@@ -20,7 +20,7 @@ from ...setup.fields.formula import (
     term_function_names,
 )
 from ..messages import base_type
-from .case import Case
+from ..options.case import Case
 
 #: Types of options, as TOML has them.
 OPTION_TYPES = (bool, int, float, str, tuple)
