@@ -24,6 +24,7 @@ OPEN_BOUNDARIES = section("open_boundaries", constituents=("M2", "K1"), amplitud
 OPEN_BOUNDARIES |= section("open_boundaries", sides=("west", "south"), transport_x=2.0) | {"grid__periodic_x": False}
 OTHER_BOUNDARIES = OPEN_BOUNDARIES | section("open_boundaries", sides=("east", "north"), current_x=0.1)
 SPHERE = {"sphere": True, "grid__south": -40.0}
+PROJECTED = {"grid__crs": "EPSG:32633", "grid__easting": 4e5, "grid__northing": 5.9e6}
 TRACER, DYE = {"name": "tracer", "diffusivity": 100.0}, {"name": "dye", "initial": 2.0}
 WENO5_TRACERS = tuple(each | {"advection": "weno5"} for each in (TRACER, DYE))
 BODY_FORCE = section("body_force", x=1e-5, y_amplitude=1e-4, y_phase=0.4, period=300.0)
@@ -76,6 +77,7 @@ ALTERNATING_OPTIONS = {
     ("flux", "weno"): ({"scheme__vorticity_flux": "weno5"}, {"scheme__vorticity_flux": "weno7"}),
     ("weather", "weather"): ({"in_time": True}, {"in_time": True, "wind_drag__law": "large_pond"}),
     ("boundary", "open"): (OPEN_BOUNDARIES, OTHER_BOUNDARIES),
+    ("ground", "beta_plane"): ({"physics__beta": 2e-10}, PROJECTED),
     ("ground", "sphere"): (SPHERE, SPHERE | {"grid__pole": (-42.0, 76.0)}),
 }
 TABLE = """
