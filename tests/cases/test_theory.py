@@ -1,4 +1,4 @@
-"""Waves, vortices and turbulence follow theory that `swmodel verify` does not cover; first guesses of twins."""
+"""Waves, vortices and turbulence follow theory that `swmodel verify` does not cover; unknown winds of a twin."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from support.marks import night_params
 
 import swmodel
 from swmodel.assimilation.experiment import prior_config
-from swmodel.cases import inertial, seamount, seiche, turbulence
+from swmodel.cases import seamount, seiche, turbulence
 from swmodel.ocean.coordinates import points
 from swmodel.setup import fields
 from swmodel.verification.comparison import grid_points, simulate
@@ -16,7 +16,6 @@ pytestmark = pytest.mark.slow
 DAY = 86400.0
 #: The double gyre on few cells, and on those of the twin experiments.
 COARSE = {"grid.nx": 25, "grid.ny": 50, "grid.dx": 40e3, "grid.dy": 40e3}
-FINE = {"grid.nx": 50, "grid.ny": 100, "grid.dx": 20e3, "grid.dy": 20e3}
 
 
 @pytest.mark.promise("tides are those of the Moon and the Sun")
@@ -43,22 +42,6 @@ def test_seiche_has_frequency_of_its_mode_on_the_c_grid(nodes):
         assert 1 - seiche.grid_frequency(config) / seiche.frequency(config) == pytest.approx(slower, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    "forces",
-    [
-        {"physics.linear_drag": 2e-5, "physics.quadratic_drag": 0.02, "physics.f0": -1e-4},
-        {"physics.linear_drag": 3e-5, "case.wind": 0.2, "physics.gravity": 1.0},
-    ],
-)
-def test_inertial_current_obeys_drag_and_wind(forces):
-    grid = {"grid.nx": 5, "grid.ny": 3, "grid.dx": 1e6, "grid.dy": 1e6, "time.dt": inertial.INERTIAL_PERIOD / 100}
-    simulation = simulate("inertial", grid | forces | {"run.executor": "reference"}, inertial.INERTIAL_PERIOD)
-    expected, config = inertial.velocity(simulation.config, simulation.time), simulation.config
-    for current, known in zip(simulation.state[1:], expected, strict=True):
-        assert np.abs(current - known).max() < 1e-6 * config.case.speed
-    assert np.abs(simulation.field("eta")).max() < 1e-12 * config.physics.depth
-
-
 @pytest.mark.night
 def test_potential_vorticity_is_conserved_over_a_seamount():
     """After seven days it has its upstream value over the upper two thirds of the seamount; the cyclone drifts away."""
@@ -79,17 +62,6 @@ def test_potential_vorticity_is_conserved_over_a_seamount():
 def whole_field(config, name):
     grid = config.grid
     return np.broadcast_to(fields.evaluate(config, name, range(grid.ny), range(grid.nx)), (grid.ny, grid.nx))
-
-
-@pytest.mark.parametrize("case", ["double_gyre_twin", "double_gyre_drag"])
-def test_twin_prior_has_fields_of_double_gyre(case):
-    config, plain = prior_config(swmodel.load(case, environ={})), swmodel.load("double_gyre", FINE, environ={})
-    for name in ("depth", "mask", "wind_x", "wind_y", "linear_drag", "eta", "u", "v"):
-        np.testing.assert_array_equal(whole_field(config, name), whole_field(plain, name))
-    run = swmodel.resolve(swmodel.load(case, environ={}))  # observations are compared with states at their times
-    assert (run.run.steps % 20, 86400 % run.time.dt) == (0, 0)
-    without = {"viscosity": 0.0}
-    assert config.physics.model_copy(update=without) == plain.physics.model_copy(update=without)
 
 
 def test_unknown_winds_are_gaussian_and_correlated_in_time():

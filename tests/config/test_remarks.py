@@ -2,10 +2,8 @@
 
 import re
 
-import netCDF4
 import numpy as np
 import pytest
-from support.command import invoke_swmodel
 
 from swmodel import load
 from swmodel.config import to_toml
@@ -14,6 +12,7 @@ from swmodel.config.remarks import (
     changed_domain_lengths,
     dividing_dt,
     gauges_above_sea_level,
+    late_records,
     missing_wind_components,
     one_sided_constituents,
     remarks,
@@ -137,30 +136,13 @@ def test_tide_without_its_forcing_or_boundary_data_is_remarked():
         assert list(one_sided_constituents(load("sea", tides, environ={}))) == []
 
 
+@pytest.mark.fault("an output interval below a time step, or that no time step divides")
 def test_suggested_time_step_divides_the_output_interval_exactly():
     for every, dt in ((86400.0, 19.9547), (2592000.0, 358.85), (10.0, 11.0), (5e8, 0.3)):
         step, number = dividing_dt(every, dt, 1000)
         assert dt / 1.11 < step <= dt or number <= 20
         assert all((k * number) * step == k * every for k in range(1, 1001))
-
-
-@pytest.mark.slow
-@pytest.mark.fault("an output interval below a time step, or that no time step divides")
-def test_suggested_time_step_puts_records_at_their_times(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    line = "run jet -s time.dt=18 -s grid.nx=24 -s grid.ny=12 -s output.every=10min -s output.fields=h"
-    line += f" --executor reference --days {1 / 48} --force"
-
-    def run(*more):
-        done = invoke_swmodel(*line.split(), *more)
-        assert done.exit_code == 0, done.output
-        with netCDF4.Dataset("outputs/jet/output.nc") as data:
-            return data["time"][:].tolist(), done.stderr
-
-    times, told = run()
-    assert (np.remainder(times[1:], 600) > 0.1).any()
-    (step,) = re.findall(r"does not divide output.every = 600 s: .*; (time\.dt=[\d.]+) divides it", told)
-    times, told = run("-s", step)
-    assert times == [0.0, 600.0, 1200.0, 1800.0]
-    assert "does not divide" not in told
-    assert run("--quiet")[1] == ""
+    options = {"time.dt": 18.0, "output.every": 600.0, "run.executor": "reference"}
+    (line,) = late_records(resolve(load("jet", options, {})))
+    (step,) = re.findall(r"does not divide output.every = 600 s: .*; time.dt=([\d.]+) divides it", line)
+    assert list(late_records(resolve(load("jet", options | {"time.dt": float(step)}, {})))) == []

@@ -1,7 +1,10 @@
-"""The native step: thin domains, sweeps and skipped land; without it everything runs on JAX."""
+"""The native step: thin domains, sweeps, skipped land and new memory; without it everything runs on JAX."""
 
 import logging
+import os
 import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from conftest import ROOT
 from support import stepping
 from support.marks import night_params
 from support.quick_compilation import cleared_program_cache
@@ -106,21 +110,45 @@ def test_skipping_land_far_from_water_changes_no_bit(stepper, many, sides, monke
         assert ours.tobytes() == other.tobytes() == all_near.tobytes()
 
 
+DIGEST_PROGRAM = """
+import hashlib
+import jax, numpy as np
+jax.config.update("jax_enable_x64", True)
+from support.covering_array import configuration_of
+from support.stepping import run_chunks
+print(np.empty(5000).tobytes()[:4000].hex())
+for row in ("ab3-arakawa_lamb-rings-f_plane", "rk-weno-basin-sphere", "gfb-energy-open-sphere"):
+    fields = run_chunks("native", configuration_of(row), 5, threads=2)
+    print(row, hashlib.sha256(b"".join(field.tobytes() for field in fields)).hexdigest())
+"""
+
+
+@pytest.mark.promise("no uninitialised value is read")
+@pytest.mark.night
+@pytest.mark.usefixtures("quickly_compiled")
+def test_native_step_reads_no_uninitialised_memory():
+    """Results are the same if the C library fills new memory with bytes 0x7f (1e306) or 0xfe (-1e303)."""
+    path, outputs = f"{ROOT}{os.pathsep}{ROOT / 'tests'}", []
+    for rubbish in ("128", "1"):
+        environ = os.environ | {"MALLOC_PERTURB_": rubbish, "PYTHONPATH": path}
+        line = [sys.executable, "-c", DIGEST_PROGRAM]
+        done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=120, check=True)
+        outputs.append(done.stdout.splitlines())
+    (memory, *first), (other, *second) = outputs
+    assert memory != other  # memory is filled
+    assert first == second
+    assert len(first) == 3
+
+
 needs_native_step = pytest.mark.skipif(not kernels.LIBRARY.exists(), reason="the native step was not built")
 SMALL = {"grid": {"nx": 8, "ny": 6}, "run": {"steps": 1}, "time": {"dt": 1.0}}
 
 
-@pytest.fixture
-def without_native_step(monkeypatch):
+def test_without_the_library_auto_chooses_xla_and_native_is_refused(monkeypatch, caplog):
+    """A warning, logged once, and the refusal name the remedy."""
     monkeypatch.setattr(kernels, "LIBRARY", Path("none"))
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     log_slower_executor.cache_clear()
-    yield
-    log_slower_executor.cache_clear()
-
-
-def test_without_the_library_auto_chooses_xla_and_native_is_refused(without_native_step, caplog):
-    """A warning, logged once, and the refusal name the remedy."""
     with caplog.at_level(logging.INFO, "swmodel"):
         assert [resolve(Config(**SMALL)).run.executor for _ in range(3)] == ["xla"] * 3
     (record,) = caplog.records

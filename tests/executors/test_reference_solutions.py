@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from support.small_domain import FLUXES, NX, NY, make_reference, random_seabed, random_state
+from support.numpy_dynamics import FLUXES
+from support.small_domain import NX, NY, make_reference, random_seabed, random_state
 
 from swmodel.executors.reference.steppers import STEPPERS
 from swmodel.ocean.state import State
@@ -28,10 +29,6 @@ def test_lake_stays_at_rest(stepper, flux):
         np.testing.assert_allclose(after.state.v, 0, atol=bound)
 
 
-def uniform_state(u, v, h=100.0):
-    return State(*(np.full((NY, NX), value) for value in (h, u, v)))
-
-
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("along", ["u", "v"])
 @pytest.mark.parametrize("wall", ["periodic", "free", "no"])
@@ -55,7 +52,7 @@ def test_sponge_rate_depends_on_distance_of_each_point():
     rate, width, dx, dy = 0.3, 2.0, 0.9, 0.7
     sponge = {"rate": rate, "width": width, "sides": ("east", "south")}
     reference = make_reference(grid={"periodic_x": False}, physics={"depth": 100.0, "gravity": 1e-12}, sponge=sponge)
-    dh = reference.tendency(uniform_state(0, 0, 101.0)).h
+    dh = reference.tendency(State(*(np.full((NY, NX), value) for value in (101.0, 0.0, 0.0)))).h
     from_east, from_south = (np.arange(NX)[::-1] + 0.5) * dx, (np.arange(NY)[:, None] + 0.5) * dy
     expected = rate * (np.clip(1 - from_east / width, 0, 1) ** 2 + np.clip(1 - from_south / width, 0, 1) ** 2)
     np.testing.assert_allclose(dh, -expected, rtol=1e-13)

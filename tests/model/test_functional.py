@@ -1,11 +1,9 @@
-"""The step as a pure function: equal to the model's, under JAX's transformations, on one device and on four."""
+"""The step as a pure function: equal to the model's, under JAX's transformations."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import user_run
-from support.user_run import state_digest
 
 import swmodel
 from swmodel.errors import UsageError
@@ -22,10 +20,9 @@ def make_functional(**options):
     return swmodel.functional("double_gyre", overrides)
 
 
-def advance_by_scan(step, wrap=lambda step: step):
+def advance_by_scan(step):
     """The function (carry, static) -> carry STEPS steps later, by scan."""
-    one = wrap(step)
-    return lambda carry, static: jax.lax.scan(lambda c, t: (one(c, static, t), None), carry, jnp.arange(STEPS))[0]
+    return lambda carry, static: jax.lax.scan(lambda c, t: (step(c, static, t), None), carry, jnp.arange(STEPS))[0]
 
 
 def energy(carry):
@@ -111,44 +108,3 @@ def test_pure_step_refuses_unknown_coefficients_and_fields_without_margin():
     changed = step.values(step.with_values(static, wind_x=field, linear_drag=2.0))
     np.testing.assert_array_equal(changed["wind_x"], field)
     assert changed["linear_drag"] == 2.0
-
-
-FOUR_DEVICES = {"run.devices": 4, "run.layout": "2x2"}
-
-
-def digest_and_gradient(options):
-    """The bits after some steps, and the gradient of the energy at that time."""
-    carry, static, step = make_functional(**options)
-
-    def program(function):
-        if "run.devices" not in options:
-            return jax.jit(function)
-        inputs = step.specs(carry), step.specs(static)
-        return jax.jit(jax.shard_map(function, mesh=step.mesh, in_specs=inputs, out_specs=inputs[0]))
-
-    go, get = advance_by_scan(step), step.transport.get if "run.devices" in options else np.asarray
-    gradient = program(jax.grad(lambda carry, static: energy(go(carry, static))))(carry, static)
-    return state_digest(map(get, program(go)(carry, static).state)), get(gradient.state.h)
-
-
-def on_devices():
-    """Lists of bits that must be the same, and two gradients; four devices do not divide the grid evenly."""
-    options = SMALL | {"grid.ny": 11, "grid.nx": 13, "run.executor": "xla", "time.dt": 300.0}
-    model = swmodel.Simulation("double_gyre", options)
-    model.advance(STEPS)
-    (one, gradient), (four, other) = digest_and_gradient(options), digest_and_gradient(options | FOUR_DEVICES)
-    own = [user_run.simulation(where) for where in ({}, FOUR_DEVICES)]
-    for each in own:
-        each.every("2 steps", user_run.change_state)
-        each.advance(STEPS)
-    return [[state_digest(model.state), one, four], [state_digest(each.state) for each in own]], (other, gradient)
-
-
-@pytest.mark.promise("fields and terms from Python equal those of the model")
-@pytest.mark.night
-@pytest.mark.mpi
-def test_pure_step_on_devices_has_bits_of_one_device(ranks):
-    """Without fused multiply-adds these are the bits of the model, also of one with user fields and a user term."""
-    ((found, gradients),) = ranks.with_environment("avx", XLA_FLAGS="--xla_cpu_max_isa=AVX")(1, on_devices)
-    assert [len(set(each)) for each in found] == [1, 1]
-    assert_close(*gradients)

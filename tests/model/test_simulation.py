@@ -282,23 +282,14 @@ def test_unusable_state_is_refused_and_changes_nothing():
     model.advance(1)
 
 
-NAMES = ["h", "u", "v", "eta", "zeta", "speed", "sea_level"]
-OPTIONS = {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference", "run.steps": 8, "output.fields": NAMES}
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A run around an island, and the record at its end."""
-    folder = tmp_path_factory.mktemp("run") / "rest"
-    model = swmodel.Simulation("rest", OPTIONS, fields={"wind_x": 0.1})
-    model.run(folder)
-    with xr.open_dataset(folder / "output.nc") as stored:
-        yield model, stored.isel(time=-1).load()
-
-
-def test_dataset_equals_file(run):
-    model, stored = run
-    found = model.dataset([*NAMES, "depth", "mask", "f", "wind_x"])
+def test_dataset_equals_file(tmp_path):
+    """At the end of a run around an island."""
+    names = ["h", "u", "v", "eta", "zeta", "speed", "sea_level"]
+    options = {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference", "run.steps": 8, "output.fields": names}
+    model = swmodel.Simulation("rest", options, fields={"wind_x": 0.1})
+    model.run(tmp_path / "rest")
+    stored = xr.load_dataset(tmp_path / "rest" / "output.nc").isel(time=-1)
+    found = model.dataset([*names, "depth", "mask", "f", "wind_x"])
     for name, ours in found.variables.items():
         theirs = stored[name]
         assert ours.dims == theirs.dims, name
@@ -307,7 +298,7 @@ def test_dataset_equals_file(run):
             assert ours.attrs[key] == theirs.attrs[key], (name, key)
     assert np.isnan(found.speed).sum() == (found.mask == 0).sum() > 0
     assert found.attrs["title"] == stored.attrs["title"]
-    assert (list(model.dataset()), list(model.dataset("eta"))) == (NAMES, ["eta"])
+    assert (list(model.dataset()), list(model.dataset("eta"))) == (names, ["eta"])
     with pytest.raises(UsageError, match="nope.* h, .*, depth, mask, f, wind_x"):
         model.dataset(["eta", "nope"])
 

@@ -14,7 +14,6 @@ from swmodel.config import ConfigError, to_toml
 from swmodel.errors import exit_code
 from swmodel.gradients import Problem
 from swmodel.model.ensemble.settings import check_ensemble
-from swmodel.model.resolve import resolve
 from swmodel.model.validate import check_config
 from swmodel.setup.checks.extremes import survey
 from swmodel.setup.setup import setup_of
@@ -27,11 +26,6 @@ def problems(overrides, case=Jet):
     with pytest.raises(ConfigError) as caught:
         check_config(load(case, {**SMALL, **overrides}, {}))
     return list(caught.value.problems)
-
-
-def test_valid_configuration_is_returned_resolved():
-    config = load("jet", SMALL, {})
-    assert check_config(check_config(config)) == check_config(config) == resolve(config)
 
 
 SQUARE = {"grid.nx": 6, "grid.ny": 6}

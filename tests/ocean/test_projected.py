@@ -1,4 +1,4 @@
-"""Projected grids: places, f, directions, files in any projection, reliefs, output for GDAL, blocks and resuming."""
+"""Projected grids: places, f, directions, files in any projection, reliefs, output for GDAL, and gauges."""
 
 import netCDF4
 import numpy as np
@@ -12,7 +12,6 @@ import swmodel
 from swmodel import ConfigError, load
 from swmodel.files.relief import GridRequest, ReliefError, make_grid
 from swmodel.ocean.coordinates import points
-from swmodel.parallel.decomposition import block_of_rank
 from swmodel.plotting.export import export
 from swmodel.setup import fields
 from swmodel.setup.fields.netcdf_input import InputError
@@ -211,22 +210,6 @@ def test_survey_in_a_projection_is_joined_with_a_relief_in_degrees(tmp_path):
         make_grid(tmp_path / "other.nc", GridRequest(region, STEP, crs="EPSG:32633"), survey)
 
 
-@pytest.mark.promise("the number of ranks and their layout change nothing")
-def test_static_fields_of_blocks_are_parts_of_those_of_the_domain(tmp_path):
-    tide = {"tide.constituents": "M2", "time.start": "2020-01-01", "time.dt": 10.0}
-    setup = setup_of(make_config(**write_wind(tmp_path / "wind.nc"), **tide))
-    whole_grid, whole_params = setup.static(block_of_rank(0, (1, 1), NY, NX), 0)
-    for rank in range(6):
-        block = block_of_rank(rank, (2, 3), NY, NX)
-        part = np.s_[block.y.start : block.y.stop, block.x.start : block.x.stop]
-        grid, params = setup.static(block, 0)
-        np.testing.assert_array_equal(grid.f, whole_grid.f[part])
-        full = [name for name, values in params.items() if values.shape == block.shape]
-        assert {"wind_x", "wind_y", "tide_semidiurnal_cosine"} <= {*full}
-        for name in full:
-            np.testing.assert_array_equal(params[name], whole_params[name][part])
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A folder with a run of the reference, four steps in two parts, and the options of the run."""
@@ -241,13 +224,6 @@ def run(tmp_path_factory):
     done = invoke_swmodel("resume", folder / "run", "--steps", 4)
     assert done.exit_code == 0, done.output
     return folder / "run", options
-
-
-def test_run_continues_with_the_same_bits(run, tmp_path):
-    swmodel.Simulation("rest", run[1] | {"run.steps": 4}).run(tmp_path / "run")
-    with netCDF4.Dataset(run[0] / "output.nc") as data, netCDF4.Dataset(tmp_path / "run" / "output.nc") as expected:
-        for name in ("h", "u", "v", "f", "lon_f"):
-            np.testing.assert_array_equal(data[name][:], expected[name][:])
 
 
 @pytest.mark.promise("files of other programs are read and written as they are")
@@ -278,13 +254,3 @@ def test_gauge_is_at_its_longitude_and_measures_eastward(run):
         found = np.array([series["u"][-1, 1], series["v"][-1, 1]])
     assert np.hypot(*found) > 0
     assert np.arctan2(*found[::-1]) == pytest.approx(np.arctan2(*along_axes[::-1]) + rotated, abs=1e-6)
-
-
-@pytest.mark.slow
-def test_native_step_agrees_with_the_reference(run):
-    fields_of = {}
-    for executor in ("native", "reference"):
-        model = swmodel.Simulation("rest", run[1] | {"run.executor": executor, "run.steps": 4})
-        model.advance(4)
-        fields_of[executor] = np.stack([model.field(name) for name in ("eta", "u", "v")])
-    np.testing.assert_allclose(*fields_of.values(), rtol=0, atol=1e-12 * np.abs(fields_of["reference"]).max())

@@ -19,6 +19,11 @@ PLANE_TIDE = {"tide.constituents": ["M2"], "time.start": "2012-03-01"}
 TIDE = SPHERE | PLANE_TIDE
 #: (beginning of the message, words in it, options)
 REFUSED = [
+    ("physics.tracers", 'called "a"', {"physics.tracers": [{"name": "a"}, {"name": "a"}]}),
+    ("physics.tracers", '"eta"', {"physics.tracers": [{"name": "eta"}]}),
+    ("physics.tracers", '"crc32"', {"physics.tracers": [{"name": "crc32"}]}),
+    ("physics.tracers, number 1, name", "letters", {"physics.tracers": [{"name": "a b"}]}),
+    ("physics.tracers, number 1, diffusivity", "-1", {"physics.tracers": [{"name": "a", "diffusivity": -1.0}]}),
     ("output.fields", '"tracer"', {"output.fields": ["h", "tracer"]}),
     ("body_force.period", "", {"body_force.x_amplitude": 1e-5, "body_force.period": 30.0}),
     ("time.stepper", "", {"time.stepper": "ab3", "physics.tracers": [{"name": "a", "advection": "weno5"}]}),

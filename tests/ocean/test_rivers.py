@@ -5,12 +5,10 @@ import re
 import numpy as np
 import pytest
 from support.command import invoke_swmodel
-from support.marks import night_params
 from support.netcdf import write_netcdf
 
 import swmodel
 from swmodel.errors import ConfigError
-from swmodel.gradients import Problem
 from swmodel.model.validate import check_config
 from swmodel.ocean.projection import lon_lat
 from swmodel.setup import fields
@@ -114,11 +112,9 @@ def test_series_are_the_same_from_text_and_netcdf(series, tmp_path):
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 def test_run_with_river_continues_with_same_bits(series, tmp_path):
-    given = config(river(series=series, tracers={"dye": 2.0}), physics__tracers=[DYE])
-    swmodel.Simulation(given).run(tmp_path / "whole")
-    swmodel.Simulation(given.model_copy(update={"run": given.run.model_copy(update={"steps": 200})})).run(
-        tmp_path / "run"
-    )
+    for folder, steps in (("whole", 300), ("run", 200)):
+        given = config(river(series=series, tracers={"dye": 2.0}), physics__tracers=[DYE], run__steps=steps)
+        swmodel.Simulation(given).run(tmp_path / folder)
     with open(series, "a", encoding="utf-8") as file:
         file.write("2020-03-03;9;later rows may come\n")
     assert invoke_swmodel("resume", tmp_path / "run", "--steps", "300").exit_code == 0
@@ -128,32 +124,6 @@ def test_run_with_river_continues_with_same_bits(series, tmp_path):
     done = invoke_swmodel("resume", tmp_path / "run", "--steps", "310")
     assert done.exit_code == 2
     assert re.search(r"forcing.rivers: Elbe.* the run used", done.output)
-
-
-@pytest.mark.slow
-@pytest.mark.promise("derivatives are exact")
-@pytest.mark.parametrize("executor", ["native", *night_params(("xla",))])
-def test_derivative_by_the_discharge_is_exact(series, executor):
-    """Taylor's remainder falls as s²; a change of the discharge is one of the field in its cell, over the area."""
-    given = config(river(series=series), run__steps=12, run__executor=executor)
-    problem = Problem(given, ["river_inflow"], lambda view, k: view.state)
-    x = problem.first_guess()["river_inflow"]
-
-    def squares(series):
-        return problem.transport.sum((series.h[-1] ** 2).sum() + 1e3 * (series.u[-1] ** 2).sum())
-
-    def value_at(s):
-        return float(problem.value({"river_inflow": x + s * d}, squares))
-
-    d = np.random.default_rng(0).random((NY, NX))
-    J, gradient = problem.value_and_gradient({"river_inflow": x}, squares)
-    slope = problem.dot(gradient, {"river_inflow": d})
-    remainders = [abs(value_at(s) - float(J) - s * slope) for s in (4e-4, 1e-4)]
-    assert np.log(remainders[0] / remainders[1]) / np.log(4) == pytest.approx(2, abs=0.02)
-    more = {"river_inflow": x.at[3, 2].add(3.0 / DX**2)}
-    model = swmodel.Simulation(config(river(series=series), river("more", discharge=3.0), run__steps=12))
-    model.advance(12)
-    np.testing.assert_allclose(problem.series(more).h[-1], model.field("h"), rtol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from swmodel.ocean.rotated_pole import from_earth, to_earth
 from swmodel.setup import fields
 from swmodel.setup.fields.netcdf_input import InputError
 from swmodel.setup.fields.varying import read_record
-from swmodel.setup.setup import coriolis
 
 POLE = (-42.0, 76.0)
 GLOBE = {"grid.kind": "latlon", "grid.nx": 24, "grid.ny": 16, "grid.west": -180.0, "grid.south": -80.0,
@@ -45,14 +44,6 @@ def test_rotation_of_positions_has_its_inverse():
     lon, lat = from_earth(POLE, 0.0, [90.0, -90.0])  # the meridian 0 runs over the north pole of the Earth
     np.testing.assert_allclose(lat, [POLE[1], -POLE[1]])
     np.testing.assert_allclose(np.cos(np.radians(lon)), [1, -1])
-
-
-def test_f_is_that_of_true_latitude():
-    config = make_config()
-    at = points(config.grid, "corner", *CELLS)
-    lat = np.broadcast_to(at.lat, (16, 24))
-    assert np.ptp(lat, axis=1).min() > 15
-    np.testing.assert_allclose(coriolis(config, *CELLS), 2 * 7.292115e-5 * np.sin(np.radians(lat)), rtol=1e-12)
 
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")

@@ -133,17 +133,14 @@ def test_budget_by_parts_closes(walls, flux):
     stepped = {name: (after - before[name]) / 1e-5 for name, after in simulation.spectra().items()}
 
     for name, along in ((name, along) for name in (*SPECTRAL_QUANTITIES, "tracer_variance") for along in SPECTRUM_AXES):
-        each = [by_parts[change] for change in names_of_changes(by_parts, name, along)]
+        changes = [change for change in by_parts if change.startswith(f"{name}_by_")]
+        along_changes = [change for change in changes if (change[-2:] if change[-2:] in SPECTRUM_AXES else "") == along]
+        each = [by_parts[change] for change in along_changes]
         whole = by_all[f"{name}_by_advection{along}"] + by_all[f"{name}_by_tracer{along}"]
         largest = max(np.abs(part).max() for part in each)
         assert len(each) >= len(CORE_PARTS | set(setup_of(config).scheme.term_names)) - 1
         np.testing.assert_allclose(sum(each), whole, rtol=0, atol=1e-10 * largest, err_msg=name + along)
         np.testing.assert_allclose(stepped[name + along], whole, rtol=0, atol=1e-5 * largest, err_msg=name + along)
-
-
-def names_of_changes(spectra, name, along):
-    of = [each for each in spectra if each.startswith(f"{name}_by_")]
-    return [each for each in of if (each[-2:] if each[-2:] in SPECTRUM_AXES else "") == along]
 
 
 @pytest.mark.fault("spectra: advection removes or adds energy that it should only move")
@@ -159,19 +156,6 @@ def test_energy_moves_between_wavenumbers_only(walls, flux):
     assert given == pytest.approx(-taken, rel=1e-10)
     size = np.abs(found["kinetic_energy_by_pressure"]).sum()
     assert flux != "energy" or abs(found["kinetic_energy_by_coriolis"].sum()) < 1e-12 * size
-
-
-@pytest.mark.fault("spectra: advection removes or adds energy that it should only move")
-def test_flux_of_tracer_variance_is_what_upwind_takes():
-    """In a uniform current: the sum over x and y of |u| / dx times the mean square difference of neighbours."""
-    fields = {"u": np.full((NY, NX), 0.3), "v": np.full((NY, NX), -0.2), "depth": np.full((NY, NX), 50.0)}
-    tracer = CASE["tracer"]
-    config = make_config((True, True), fields | {"tracer": tracer}, **TRACER)
-    flux = spectra_and_changes(config)[0]["tracer_variance_flux"]
-    across = (0.3 / config.grid.dx, 1), (0.2 / config.grid.dy, 0)
-    taken = sum(rate * np.mean((tracer - np.roll(tracer, 1, axis)) ** 2) for rate, axis in across)
-    assert flux[-1] == pytest.approx(taken, rel=1e-10)
-    assert flux[-1] == flux.max()
 
 
 # Poisson's and Helmholtz's equations: potentials and balance

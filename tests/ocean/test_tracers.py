@@ -9,7 +9,6 @@ from support.random_case import configuration, random_fields
 from support.stepping import has_same_bits, run_chunks, run_single_steps
 
 import swmodel
-from swmodel.config import ConfigError, from_toml, to_toml
 from swmodel.ocean.operators import mx_f
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.terms.tracer_advection import AxisFaces, antidiffusive_flux
@@ -74,42 +73,14 @@ def test_tracers_of_file_are_computed_and_written(tmp_path):
     )
     fields = {"dye": lambda at: at.x / at.length_x + 0 * at.y}
     config = swmodel.load(file, SMALL | {"run.steps": 8, "run.executor": "reference"}, {}, fields=fields)
-    assert from_toml(to_toml(swmodel.load(file, {}, {}))) == swmodel.load(file, {}, {})
     model = swmodel.Simulation(config)
     first = model.field("dye")
     model.run(tmp_path / "run")
     with xarray.open_dataset(tmp_path / "run" / "output.nc") as data:
         np.testing.assert_array_equal(data["dye"][-1], model.field("dye"))
         np.testing.assert_allclose(data["salt"], 35.0)
-    with xarray.open_dataset(tmp_path / "run" / "diagnostics.nc") as data:
-        assert {"dye", "salt"} <= set(data.variables)
     again = SMALL | {"run.executor": "reference", "input.dye": f"{tmp_path}/run/output.nc:dye@0"}
     np.testing.assert_array_equal(swmodel.Simulation(swmodel.load(file, again, {})).field("dye"), first)
-
-
-REFUSED = {
-    '[[tracer]]\nname = "a"\n[[tracer]]\nname = "a"': 'called "a"',
-    '[[tracer]]\nname = "eta"': '"eta"',
-    '[[tracer]]\nname = "corner_weight"': '"corner_weight"',
-    '[[tracer]]\nname = "crc32"': '"crc32"',
-    '[[tracer]]\nname = "a b"': "letters",
-    "[[tracer]]\ninitial = 3.0": "name",
-    '[[tracer]]\nname = "a"\ncolour = "red"': "colour",
-    '[[tracer]]\nname = "a"\ndiffusivity = -1.0': "diffusivity",
-    '[tracer]\ntransport = "diffusion"': "tracer.transport",
-    'output.fields = ["dye"]\n[[tracer]]\nname = "a"': "output.fields",
-}
-
-
-def test_unusable_tables_of_tracers_are_refused(tmp_path):
-    file = tmp_path / "run.toml"
-    for tables, words in REFUSED.items():
-        file.write_text(f'case.name = "rest"\n{tables}\n')
-        with pytest.raises(ConfigError) as caught:
-            swmodel.load(file, {}, {})
-        (line,) = caught.value.problems
-        assert words in line
-        assert f"{file}:" in line
 
 
 WENO5_TRACERS = DYE | {"diffusivity": 0.0, "advection": "weno5"}, SALT | {"initial": 35.1, "advection": "weno5"}

@@ -1,6 +1,4 @@
-"""The Setup of a configuration, and the positions of gauges and sections."""
-
-import pickle
+"""The positions of gauges and sections."""
 
 import numpy as np
 import pytest
@@ -8,25 +6,8 @@ from support.random_case import configuration, random_fields
 
 import swmodel
 from swmodel import ConfigError
-from swmodel.config import load
-from swmodel.model.resolve import resolve_setup
 from swmodel.ocean.staircase import stair_corners
 from swmodel.setup.positions.cross_sections import cross_section
-from swmodel.setup.setup import setup_of
-
-SMALL = {"grid.nx": 16, "grid.ny": 12, "run.steps": 5, "run.executor": "xla"}
-
-
-def resolved_setup(case, **more):
-    return resolve_setup(setup_of(load(case, SMALL | more, environ={})))
-
-
-@pytest.mark.parametrize("case", ["jet", "hurricane", "stommel"])
-def test_setup_can_be_pickled_and_compared(case):
-    made = resolved_setup(case)
-    assert pickle.loads(pickle.dumps(made)) == made == resolved_setup(case)
-    assert made != resolved_setup(case, **{"physics.viscosity": 7.0})
-
 
 NY, NX = 13, 17
 FIELDS = random_fields(NY, NX, land=0.0) | {"mask": np.ones((NY, NX))}

@@ -11,12 +11,7 @@ from swmodel.ocean.state import State
 from swmodel.setup.setup import setup_of
 
 NY, NX = 9, 11
-FLUXES = ("energy", "enstrophy", "arakawa_lamb")
 PERIODICITY_OPTIONS = [{"periodic_y": y, "periodic_x": x} for y, x in product((True, False), repeat=2)]
-
-#: Every term but the sponge, together with the fields of `all_term_fields`.
-ALL_TERM_OPTIONS = {"viscosity": 0.1, "biharmonic_viscosity": 0.02, "quadratic_drag": 0.1, "slip": "no"}
-ALL_TERM_OPTIONS |= {"f0": 1.3, "gravity": 2.0}
 
 
 def make_reference(fields=None, **sections):
@@ -45,8 +40,3 @@ def east(a):
 
 def north(a):
     return np.roll(a, -1, 0)
-
-
-def all_term_fields(rng):
-    centres = {name: rng.standard_normal((NY, NX)) for name in ("wind_x", "wind_y")}
-    return random_seabed(rng) | centres | {"linear_drag": rng.random((NY, NX))}

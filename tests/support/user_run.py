@@ -1,7 +1,5 @@
 """A model with fields of every kind and a user term, made by one script on any number of processes."""
 
-import hashlib
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -75,7 +73,3 @@ def second_derivative():
         return step.total((step.shared(number) * carry.state.h) ** 2) ** 2
 
     return float(jax.grad(jax.grad(loss))(jnp.float64(1.0))), float(loss(jnp.float64(1.0)))
-
-
-def state_digest(state):
-    return hashlib.sha256(b"".join(np.ascontiguousarray(field).tobytes() for field in state)).hexdigest()

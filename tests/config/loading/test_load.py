@@ -9,7 +9,7 @@ from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, to_toml
 from swmodel.config.loading.toml import template
 from swmodel.config.options.model import Config, GridOptions
-from swmodel.model.resolve import choose_executor, config_for_processes, resolve
+from swmodel.model.resolve import choose_executor, resolve
 from swmodel.model.validate import check_config
 from swmodel.setup.checks.extremes import survey
 from swmodel.setup.checks.stability import dt_from_state
@@ -119,13 +119,6 @@ def test_resumed_run_may_have_other_processes_and_transports(write_file, overrid
     source = write_file('[run]\nnproc = 2\ndevices = 2\nlayout = "2x2"\ntransport = "sharded"\nexecutor = "xla"\n')
     run = resolve(load(source, ["grid.ny=360", *overrides], {})).run
     assert (run.transport, run.nproc, run.devices, run.layout) == expected
-
-
-@pytest.mark.parametrize(("before", "now"), [(1, 1), (1, 2), (2, 1), (2, 3)])
-def test_layout_follows_from_requested_or_started_processes(write_file, before, now):
-    for layout in ("1x1", "2x1", "3x1", ""):
-        source = write_file(f'[run]\nnproc = {before}\nlayout = "{layout}"\n')
-        assert load(source, [f"run.nproc={now}"], {}).run == config_for_processes(load(source, environ={}), now).run
 
 
 RUN_VARIANTS = [

@@ -24,6 +24,11 @@ OPTIONS = {
 }  # fmt: skip
 
 
+def load_with_atlas(folder, name, options):
+    atlas_options = {"open_boundaries.atlas": name, "open_boundaries.atlas_folder": folder}
+    return load(swmodel.Case, OPTIONS | atlas_options | options, {})
+
+
 def make_fes(folder, constituents):
     """FES2014 as downloaded: amplitudes in cm and cm/s, and lags in degrees."""
     for part, pair, units in (
@@ -54,15 +59,8 @@ def make_tpxo(folder, constituents):
     for name in constituents:
         con = {"con": ("nct", np.array([name.ljust(4)], "S4").view("S1"), {})}
         for file, groups, units in (("h", "z", "millimeter"), ("u", "uv", "centimeter^2/sec")):
-            parts = {
-                ("h" if group == "z" else group) + part: (
-                    "nx ny",
-                    RANDOM.uniform(-900, 900, SHAPE[::-1]),
-                    {"units": units},
-                )
-                for group in groups
-                for part in ("Re", "Im")
-            }
+            keys = [("h" if group == "z" else group) + part for group in groups for part in ("Re", "Im")]
+            parts = {key: ("nx ny", RANDOM.uniform(-900, 900, SHAPE[::-1]), {"units": units}) for key in keys}
             coordinates = {key: axes[key] for group in groups for key in (f"lon_{group}", f"lat_{group}")}
             write_netcdf(folder / "TPXO9_atlas_v5" / f"{file}_{name}_tpxo9_atlas_30_v5.nc", con | coordinates | parts)
 
@@ -78,12 +76,7 @@ def test_constants_are_those_of_pytmd(tmp_path, name, database_name, make, group
     import pyTMD.io
 
     make(tmp_path, ("m2", "k1"))
-    constituents = {"open_boundaries.constituents": ["M2", "K1"]}
-    config = load(
-        swmodel.Case,
-        OPTIONS | constituents | {"open_boundaries.atlas": name, "open_boundaries.atlas_folder": tmp_path},
-        {},
-    )
+    config = load_with_atlas(tmp_path, name, {"open_boundaries.constituents": ["M2", "K1"]})
     model = pyTMD.io.model(tmp_path, verify=False).from_database(database_name)
     for group in "zuv":
         model[group].model_file = [file for file in model[group].model_file if file.exists()]
@@ -106,11 +99,7 @@ def test_nodal_factors_at_the_boundary_are_those_of_the_potential(tmp_path):
     """f cos(V + u) and f sin(V + u) of the boundary, and those times a height of the potential, have one ratio."""
     make_fes(tmp_path, ("k1",))
     tides = {"open_boundaries.constituents": ["K1"], "tide.constituents": ["K1"]}
-    config = load(
-        swmodel.Case,
-        OPTIONS | tides | {"open_boundaries.atlas": "FES2014", "open_boundaries.atlas_folder": tmp_path},
-        {},
-    )
+    config = load_with_atlas(tmp_path, "FES2014", tides)
     params = setup_of(config).params(block_of_rank(0, (1, 1), 8, 9), 0)
     found = [
         [float(np.squeeze(params[key])) for key in (f"{of}cosine]", f"{of}sine]")]
@@ -121,7 +110,6 @@ def test_nodal_factors_at_the_boundary_are_those_of_the_potential(tmp_path):
 
 def test_wrong_atlases_say_what_there_is(tmp_path, monkeypatch):
     make_fes(tmp_path, ("m2",))
-    wanted = {"open_boundaries.atlas": "FES2014", "open_boundaries.atlas_folder": tmp_path}
     for changes, words in (
         ({"open_boundaries.atlas": "FES2013"}, "FES2013.*FES2014, .*TPXO9-atlas-v5"),
         ({"open_boundaries.atlas_folder": tmp_path / "none"}, "none.*atlas_folder"),
@@ -134,10 +122,10 @@ def test_wrong_atlases_say_what_there_is(tmp_path, monkeypatch):
         ({"open_boundaries.tide": "harmonics.nc"}, "open_boundaries.tide"),
     ):
         with pytest.raises(ConfigError, match=words):
-            load(swmodel.Case, OPTIONS | {"open_boundaries.constituents": ["M2"]} | wanted | changes, {})
+            load_with_atlas(tmp_path, "FES2014", {"open_boundaries.constituents": ["M2"]} | changes)
     monkeypatch.setattr(atlas, "missing_package_reason", lambda *_: 'pip install "swmodel[tides]"')
     with pytest.raises(ConfigError, match="swmodel.tides"):
-        load(swmodel.Case, OPTIONS | wanted, {})
+        load_with_atlas(tmp_path, "FES2014", {})
 
 
 def test_folder_without_currents_gives_levels_alone(tmp_path, caplog):

@@ -190,22 +190,6 @@ def test_records_in_time_are_those_of_a_data_array(way):
     assert records.valid_until(0) == 4320
 
 
-def test_function_of_points_and_time_is_that_of_a_case():
-    def wind(at, t):
-        return 0.1 * np.cos(t / 3600) + 0 * at.x * at.y
-
-    class Turning(Case):
-        def wind_x(self, config, at, t):
-            return wind(at, t)
-
-    config = resolve(load(Case, IN_TIME, {}, fields={"wind_x": wind}))
-    theirs = resolve(load(Turning, IN_TIME, {}))
-    assert config.python.fields[0].split()[1:] == theirs.python.fields[0].split()[1:]
-    for step in (0, 719, 720):
-        both = (VaryingCoefficients(each, ["wind_x"]).params(step, [0, 1], [0]) for each in (config, theirs))
-        np.testing.assert_equal(*both)
-
-
 @pytest.mark.fault("values in time from Python that cannot be used")
 @pytest.mark.parametrize(
     ("fields", "options", "message"),

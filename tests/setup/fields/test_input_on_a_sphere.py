@@ -12,12 +12,9 @@ from swmodel.config import ConfigError
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.table import VARIABLES
-from swmodel.ocean.terms import TERMS
-from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup import fields
 from swmodel.setup.checks import boundary_data
 from swmodel.setup.fields.netcdf_input import InputError, read_field
-from swmodel.setup.setup import setup_of
 
 BAND = {"grid.kind": "latlon", "grid.nx": 18, "grid.ny": 6, "grid.west": -20.0, "grid.south": -30.0, "grid.north": 30.0}
 UNITS = {"lon": "degrees_east", "lat": "degrees_north"}
@@ -160,18 +157,6 @@ def tidal_config(atlas, variables, **options):
     found["run.executor"] = "reference"
     found |= {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
     return load("rest", found | {key.replace("__", "."): value for key, value in options.items()}, environ={})
-
-
-def test_run_has_the_tide_of_an_atlas_at_its_open_boundaries(tide_atlas_file):
-    """As in docs/tides.md."""
-    config = check_config(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES))
-    params = setup_of(config).params(block_of_rank(0, (1, 1), 6, 18), 0)
-    assert params["boundary_tide[M2,flows]"] == 1
-    assert "boundary_tide[K1,turns_high]" not in params
-    at = points(config.grid, "u", range(6), range(18))
-    cosine, sine = (params[f"boundary_tide_transport_x[M2,{part}]"] for part in ("cosine", "sine"))
-    np.testing.assert_allclose((cosine + 1j * sine)[:, 0], tidal_wave(at.lon, at.lat)[:, 0], atol=3e-3)
-    assert TERMS["open_boundaries"].unused_coefficients(config)[0] == "boundary_tide_level[S2,cosine]"
 
 
 @pytest.mark.slow

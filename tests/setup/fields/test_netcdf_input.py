@@ -65,6 +65,8 @@ NAMES_OF_PROGRAMS = [
     ("wind_x", "tauu", {"units": "Pa", "standard_name": "surface_downward_eastward_stress"}),
     ("wind_x", "sustr", {"units": "newton meter-2"}), ("wind_y", "avg_inss", {"units": "N m**-2"}),
     ("u10", "u10", {"units": "m s**-1", "standard_name": "unknown"}), ("v10", "VGRD_10maboveground", {"units": "m/s"}),
+    *(("u10", name, {"units": "m s-1"}) for name in ("ugrd10m", "u_10m", "U_10M", "10u")),
+    *(("v10", name, {"units": "m s-1"}) for name in ("vgrd10m", "v_10m", "V_10M", "10v")),
     ("u10", "uas", {"units": "m s-1", "standard_name": "eastward_wind"}),
     ("air_pressure", "msl", {"units": "Pa", "standard_name": "air_pressure_at_mean_sea_level"}),
     ("air_pressure", "prmsl", {"units": "Pa"}), ("eta", "zos", {"standard_name": "sea_surface_height_above_geoid"}),
