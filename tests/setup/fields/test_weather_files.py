@@ -135,12 +135,20 @@ def test_climatology_repeats_in_every_year(tmp_path, year, calendar):
     np.testing.assert_allclose(value_at(config, "wind_x", 15.5 * steps_per_day, CELLS, CELLS), 0.065, rtol=1e-12)
 
 
+@pytest.mark.fault("a climatology of some months is interpolated across the others without a word")
+def test_climatology_that_lacks_months_is_reported(tmp_path, caplog):
+    path = write_climatology(tmp_path / "stress.nc", months=3)
+    options = {"time.start": "2020-02-01", "run.days": 2, "forcing.climatology": ["wind_x"], "input.wind_x": path}
+    check_config(load(Case, OPTIONS | options, {}))
+    assert "no record between 2001-03-15T00:00:00 and 2001-01-15T00:00:00 a year later" in caplog.text
+
+
 def test_climatology_without_records_or_of_more_than_a_year_is_refused(tmp_path):
     path = write_climatology(tmp_path / "stress.nc", months=13)
     for given, words in (
         ({"input.wind_x": path, "forcing.climatology": ["wind_x"]}, "2001-01-15.*2002-01-15.*forcing.climatology"),
         ({"forcing.climatology": ["wind_x"]}, "wind_x.*no records"),
-        ({"forcing.climatology": ["wnd_x"]}, "wnd_x.*no records"),
+        ({"forcing.climatology": ["wnd_x"]}, "wnd_x.*did you mean .wind_x"),
     ):
         with pytest.raises(ConfigError, match=words):
             check_config(load(Case, OPTIONS | {"run.days": 2} | given, {}))
