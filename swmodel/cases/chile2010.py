@@ -106,7 +106,10 @@ class Chile2010(Case):
 
     def for_record(self):
         """The case with the SHA-256 of the file of its subfaults, so that a run can continue only with this file."""
-        return self.model_copy(update={"faults_sha256": file_sha256(self)}) if self.faults else self
+        if not self.faults:
+            return self
+        self.subfaults()  # refuses a file that cannot be read
+        return self.model_copy(update={"faults_sha256": file_sha256(self)})
 
     def uplift(self, config, at):
         """The vertical displacement of the sea floor, m."""
