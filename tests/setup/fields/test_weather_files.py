@@ -4,11 +4,12 @@ import cftime
 import netCDF4
 import numpy as np
 import pytest
+from support.netcdf import write_netcdf
 
 from swmodel import Case, load
 from swmodel.config import ConfigError
 from swmodel.model.validate import check_config
-from swmodel.setup.fields import source_of
+from swmodel.setup.fields import evaluate, source_of
 from swmodel.setup.fields.netcdf_input import InputError
 from swmodel.setup.fields.varying import value_at
 
@@ -68,6 +69,18 @@ def test_packed_monthly_files_of_cds_join_without_a_step(tmp_path):
     for hours in (0, 47, 47.5, 48, 49, 118):
         found = value_at(config, "u10", hours * STEPS_PER_HOUR, CELLS, CELLS)
         np.testing.assert_allclose(found, wind_on_grid(hours), rtol=0, atol=0.51 * max(quanta) + 1e-5)
+
+
+@pytest.mark.parametrize("rate", [-1e-18, -1e-8])
+def test_rounding_errors_of_packed_rain_are_no_water(tmp_path, rate):
+    axes = {"lat": ("lat", LAT, {"units": "degrees_north"}), "lon": ("lon", LON, {"units": "degrees_east"})}
+    rain = {"rain": ("lat lon", np.full((len(LAT), len(LON)), rate), {"units": "m s-1"})}
+    config = load(Case, OPTIONS | {"input.rain": write_netcdf(tmp_path / "rain.nc", axes | rain)}, {})
+    if rate > -1e-11:
+        assert not evaluate(config, "rain", CELLS, CELLS).any()
+    else:
+        with pytest.raises(InputError, match="values are outside 0 to 0.002"):
+            evaluate(config, "rain", CELLS, CELLS)
 
 
 def test_files_that_overlap_or_leave_a_gap_are_named(tmp_path, caplog):
