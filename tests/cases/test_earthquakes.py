@@ -170,6 +170,8 @@ def test_rupture_of_a_file_moves_the_floor_and_a_changed_file_is_refused(tmp_pat
     path.write_text(TABLE.replace("104", "105"))
     with pytest.raises(swmodel.ConfigError, match=r"faults\.csv differs"):
         recorded.model_copy(update={"rupture_interval": 9.0}).subfaults()
+    with pytest.raises(swmodel.ConfigError, match=r"rupture_interval: 0\.001 s gives 18000 uplifts"):
+        uplift_of(configuration(faults=str(path), rupture_interval=0.001))
     path.unlink()
     with pytest.raises(swmodel.ConfigError, match=r"faults\.csv: cannot be read"):
         swmodel.Simulation("chile2010", options)
