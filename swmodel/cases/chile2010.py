@@ -245,8 +245,8 @@ def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: 
     if interval and faults.end > MAX_UPLIFTS * interval:
         raise ConfigError(
             [
-                f"case.rupture_interval: {interval:g} s gives {faults.end / interval:.0f} uplifts in {faults.end:g} s of "
-                f"rupture; must be at least {faults.end / MAX_UPLIFTS:.3g} s, for {MAX_UPLIFTS} uplifts"
+                f"case.rupture_interval: {interval:g} s gives {faults.end / interval:.0f} uplifts in {faults.end:g} s "
+                f"of rupture; must be at least {faults.end / MAX_UPLIFTS:.3g} s, for {MAX_UPLIFTS} uplifts"
             ]
         )
     return Earthquake(faults, grid, depth, interval, case.horizontal_motion, case.kajiura)
