@@ -65,6 +65,9 @@ MIN_DEPTH_IN_METRES, MIN_SURE_DEPTH_IN_METRES = 100.0, 700.0
 #: below 0.3 % of the slip.
 MAX_FAULT_DISTANCE = 2.0
 
+#: Most uplifts of a rupture, which bounds the memory: one takes 0.1 MB in a square of the grid.
+MAX_UPLIFTS = 1000
+
 #: Seconds since the earthquake, and sea level without the tide, m, of NOAA's National Data Buoy Center, as published
 #: with GeoClaw's example.
 RECORD_FILE = Path(__file__).with_name("chile2010_dart32412.txt")
@@ -106,7 +109,10 @@ class Chile2010(Case):
 
     def for_record(self):
         """The case with the SHA-256 of the file of its subfaults, so that a run can continue only with this file."""
-        return self.model_copy(update={"faults_sha256": file_sha256(self)}) if self.faults else self
+        if not self.faults:
+            return self
+        self.subfaults()  # refuses a file that cannot be read
+        return self.model_copy(update={"faults_sha256": file_sha256(self)})
 
     def uplift(self, config, at):
         """The vertical displacement of the sea floor, m."""
@@ -233,9 +239,17 @@ def earthquake_of(case: Chile2010, config) -> Earthquake:
 @lru_cache(maxsize=4)
 def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: float, interval: float) -> Earthquake:
     """As `earthquake_of`; kept, with its sums of subfaults."""
+    faults = case.subfaults()
     if case.faults:
         case.check_subfaults(grid)
-    return Earthquake(case.subfaults(), grid, depth, interval, case.horizontal_motion, case.kajiura)
+    if interval and faults.end > MAX_UPLIFTS * interval:
+        raise ConfigError(
+            [
+                f"case.rupture_interval: {interval:g} s gives {faults.end / interval:.0f} uplifts in {faults.end:g} s "
+                f"of rupture; must be at least {faults.end / MAX_UPLIFTS:.3g} s, for {MAX_UPLIFTS} uplifts"
+            ]
+        )
+    return Earthquake(faults, grid, depth, interval, case.horizontal_motion, case.kajiura)
 
 
 def distance_from_grid(grid, lon: float, lat: float) -> float:

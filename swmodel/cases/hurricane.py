@@ -4,9 +4,9 @@ Physics: a vortex of Holland (1980) moves northward over a closed basin whose sh
 wind piles up water on the shelf, to the right of its track (in the northern hemisphere), and sea level rises under its
 low pressure. Sea level starts in balance with the pressure. Wind and pressure are functions of time, evaluated every
 `forcing.every`. With `case.beach` and `drying.active` the coast floods. With `case.track` the storm comes from a file:
-HURDAT2, a best track of ATCF or a table (docs/weather.md). Then the grid needs longitudes and latitudes (grid.kind =
-"latlon", or grid.crs), depth and land come from `input.depth`, and the default of `time.start` is the first time of the
-track, beyond which no run may reach.
+IBTrACS, HURDAT2, a best track of ATCF or the JMA, or a table (docs/weather.md). Then the grid needs longitudes and
+latitudes (grid.kind = "latlon", or grid.crs), depth and land come from `input.depth`, and the default of `time.start`
+is the first time of the track, beyond which no run may reach.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; Pugh, D. and Woodworth, P. (2014), Sea-Level Science,
 Cambridge, chapter 7.

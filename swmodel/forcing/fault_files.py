@@ -78,9 +78,9 @@ class FaultFormat(NamedTuple):
 def read_faults(path) -> Subfaults:
     """The Subfaults in a file. UsageError: it cannot be read, with the line and what was expected."""
     try:
-        text = Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+        text = Path(path).read_text(encoding="utf-8", errors="replace")  # headers have names of authors in any encoding
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     return parse_faults(text, str(path))
 
 
@@ -142,7 +142,7 @@ def table_rows(text: str, path: str) -> Iterator[Row]:
     """The rows of a table. UsageError: a column is missing, occurs twice or has an unknown unit."""
     table = text_table.parse_table(text, path)
     columns: dict[str, tuple[str, float]] = {}
-    for cell in table.columns:
+    for cell in filter(None, table.columns):
         name, factor = name_and_factor(cell, path)
         if name in columns:
             raise UsageError(f"{path}: the columns {columns[name][0]} and {cell} are both the {name}; delete one")

@@ -34,7 +34,7 @@ def fix_of_line(context: str, storm: str, name: str, parse: Callable[[], tuple],
         return Fix(context, storm, name, *parse(), season)
     except IndexError:
         problem = "cannot be read: it has too few values"
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         problem = f"cannot be read: {error}"
     return Fix(context, storm, name, None, [], season, problem)
 

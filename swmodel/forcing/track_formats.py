@@ -155,14 +155,20 @@ class AtcfParser:
                 parse_positive("radius", radius, NAUTICAL_MILE),
             ]
 
-        storm, last = self.last_fix.get(number, ("", datetime.min))
+        first = atcf_identifier(number, parts[2]) if len(parts) > 2 and parts[2][:6].isdigit() else ""
+        storm, last = self.last_fix.get(number, (first, datetime.min))
         fix = fix_of_line(context, storm, name, parse)
         if fix.date is None:
             return fix
         if abs(fix.date - last).days > 30:
-            storm = f"{number}{fix.date.year + (number[0] == 'S' and fix.date.month >= 7)}"
+            storm = first
         self.last_fix[number] = storm, fix.date
         return fix._replace(storm=storm)
+
+
+def atcf_identifier(number: str, date: str) -> str:
+    """The identifier of the storm AL09 that begins at a date such as 2017082518; southern seasons begin in July."""
+    return f"{number}{int(date[:4]) + (number[0] == 'S' and date[4:6] >= '07')}"
 
 
 class JmaParser:

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..config import Config, ConfigError
-from ..errors import UsageError
+from ..errors import UsageError, suggest
 from ..executors import availability, cuda
 from ..executors.cuda import library
 from ..extras import missing_package_reason
 from ..ocean.coordinates import is_spherical
 from ..ocean.derived import POTENTIALS
 from ..ocean.evaluation import derived_names
-from ..ocean.table import FORCING
+from ..ocean.table import FORCING, INPUT_FIELDS, VARIABLES
 from ..ocean.terms import TERMS, tracer
 from ..ocean.terms.tide import repetition_problems
 from ..parallel import environment
@@ -140,8 +140,11 @@ def check_options(config: Config) -> Iterator[str]:
         yield f'time.max_substeps: needs time.stepper = {steppers}, not "{config.time.stepper}"'
     if config.drying.thickness is not None and not config.drying.active:
         yield "drying.thickness: has no effect unless drying.active is true"
+    varying = [name for name in INPUT_FIELDS if VARIABLES[name].varies_in_time]
     for name in config.forcing.climatology:
-        if not (varies_in_time(config, name) and isinstance(source_of(config, name), RecordsSource)):
+        if name not in varying:
+            yield f'forcing.climatology: no field "{name}" varies in time; {suggest(name, varying)}'
+        elif not (varies_in_time(config, name) and isinstance(source_of(config, name), RecordsSource)):
             yield f'forcing.climatology: "{name}" has no records in time; give them in input.{name}'
     for term in TERMS.values():
         yield from term.problems(config) if term.problems else ()

@@ -7,7 +7,7 @@ import swmodel
 from swmodel.errors import UsageError
 from swmodel.forcing import finite_fault
 from swmodel.forcing.earthquake import Earthquake
-from swmodel.forcing.fault_files import parse_faults
+from swmodel.forcing.fault_files import parse_faults, read_faults
 from swmodel.forcing.finite_fault import Subfaults, along_earth_axes, slip_fraction, sum_of_displacements
 from swmodel.forcing.kajiura import kajiura_filter
 from swmodel.ocean.coordinates import azimuthal_projection, points
@@ -170,3 +170,17 @@ def test_rupture_of_a_file_moves_the_floor_and_a_changed_file_is_refused(tmp_pat
     path.write_text(TABLE.replace("104", "105"))
     with pytest.raises(swmodel.ConfigError, match=r"faults\.csv differs"):
         recorded.model_copy(update={"rupture_interval": 9.0}).subfaults()
+    with pytest.raises(swmodel.ConfigError, match=r"rupture_interval: 0\.001 s gives 18000 uplifts"):
+        uplift_of(configuration(faults=str(path), rupture_interval=0.001))
+    path.unlink()
+    with pytest.raises(swmodel.ConfigError, match=r"faults\.csv: cannot be read"):
+        swmodel.Simulation("chile2010", options)
+
+
+def test_files_of_spreadsheets_and_authors_are_read(tmp_path):
+    """Empty columns at the end of each row, and a header in another encoding than UTF-8."""
+    (tmp_path / "table.csv").write_text(TABLE.replace("\n", ",,\n") + ",,")
+    (tmp_path / "model.fsp").write_text(FSP.replace("% Mech", "% Author : Béjar\n% Mech"), encoding="latin-1")
+    for file, text in (("table.csv", TABLE), ("model.fsp", FSP)):
+        found, expected = read_faults(tmp_path / file), parse_faults(text, "file")
+        assert all(map(np.array_equal, found, expected))

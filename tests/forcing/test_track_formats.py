@@ -151,6 +151,8 @@ def test_bad_rows_are_named_and_left_out(track_file):
         assert len(track.dates) == 29
         (line,) = track.left_out
         assert words in line
+    track_file.write_text(atcf(FIXES).replace("200N", "20.0", 1))  # the first line, which has no other before it
+    assert len(read_track(track_file).dates) == 6
     half = text.replace(",-90.0,20.", ",-90.0,twenty.")
     track_file.write_text(half)
     with pytest.raises(UsageError, match="5 of 30 fixes cannot be used"):

@@ -141,6 +141,42 @@ def test_table_of_longitudes_needs_a_grid_that_has_them(tmp_path):
         assert float(corner.lon.item()) == pytest.approx(13.74, abs=0.01)
     with pytest.raises(ConfigError, match="plane"):
         swmodel.Simulation(swmodel.Case, CHANNEL | table)
+    (tmp_path / "dikes.csv").write_text("name,x,y,crest\na,13.74,45.1442,2\na,13.74,45.16,2\n")
+    with pytest.raises(ConfigError, match="dikes.csv: .* x and y are in m"):
+        swmodel.load(swmodel.Case, options | {"grid.ny": 40} | table, environ={})
+
+
+def feature(crest, line):
+    properties, geometry = {"name": "a", "crest": crest}, {"type": "LineString", "coordinates": line}
+    return json.dumps({"type": "Feature", "properties": properties, "geometry": geometry})
+
+
+def test_heights_of_points_count_where_the_crest_is_empty(tmp_path):
+    """Also in GeoJSON in m, which GDAL takes for longitude, latitude and height."""
+    pytest.importorskip("pyogrio")
+    (tmp_path / "dikes.geojson").write_text(feature(None, [[1000, 0, 2], [1000, 300, 3]]))
+    (barrier,) = swmodel.load(
+        swmodel.Case, CHANNEL | {"barriers.lines": str(tmp_path / "dikes.geojson")}
+    ).barriers.lines
+    assert (barrier.crs, barrier.line) == ("", ((1000, 0, 2), (1000, 300, 3)))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "named"),
+    [
+        ("dikes.csv", "name,x,y,crest\n", "dikes.csv: has no rows"),
+        ("dikes.csv", "name,x,y,crest\na,0,0,\na,0,100,1\n", "dikes.csv:2: crest"),
+        ("dikes.geojson", feature("3 m", ACROSS), 'feature 1: crest .* "3 m"'),
+        ("dikes.geojson", feature(None, ACROSS), "feature 1 has no height"),
+        ("dikes.geojson", feature(1.0, []), "feature 1 has no points"),
+    ],
+)
+def test_wrong_files_of_barriers_are_named(file, text, named, tmp_path):
+    if file.endswith("json"):
+        pytest.importorskip("pyogrio")
+    (tmp_path / file).write_text(text)
+    with pytest.raises(ConfigError, match=named):
+        swmodel.load(swmodel.Case, CHANNEL | {"barriers.lines": str(tmp_path / file)}, environ={})
 
 
 def test_derivative_of_a_transport_along_a_barrier_is_refused():

@@ -151,6 +151,26 @@ def test_raster_in_any_projection_is_read_at_the_places_of_the_grid(tmp_path, cr
     np.testing.assert_allclose(fields.evaluate(config, "depth", ROWS, COLUMNS), -height(*places), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("crs", "tilt", "words"), [("", 0.0, ""), ("EPSG:2227", 0.0, "US survey foot"), ("EPSG:32633", 5.0, "rotated")]
+)
+def test_raster_without_a_system_has_that_of_the_grid_and_others_are_named(tmp_path, caplog, crs, tilt, words):
+    """A raster in feet, or one that is rotated, is refused."""
+    values = -height(
+        WEST - 5e3 + 100.0 * (np.arange(400) + 0.5), SOUTH + 25e3 - 100.0 * (np.arange(400)[:, None] + 0.5)
+    )
+    path = write_raster(tmp_path / "depth.tif", values, WEST - 5e3, SOUTH + 25e3, 100.0, crs or None)
+    with rasterio.open(path, "r+") as raster:
+        raster.transform = rasterio.Affine(100.0, tilt, WEST - 5e3, tilt, -100.0, SOUTH + 25e3)
+    config = make_config(**{"input.depth": path})
+    if words:
+        with pytest.raises(InputError, match=f"depth.tif .* {words}"):
+            fields.evaluate(config, "depth", ROWS, COLUMNS)
+    else:
+        np.testing.assert_allclose(fields.evaluate(config, "depth", ROWS, COLUMNS), -height(X, Y), rtol=1e-9)
+        assert "taken as those of EPSG:32633" in caplog.text
+
+
 @pytest.mark.fault("a file in metres that lies elsewhere is taken to begin at the corner of the grid")
 @pytest.mark.parametrize("units", ["m", "km", ""])
 def test_file_in_metres_must_cover_the_grid(tmp_path, units):

@@ -146,6 +146,7 @@ def test_run_with_river_continues_with_same_bits(series, tmp_path):
         ([river(series="time,discharge\n0,1\n9,much\n")], ["elbe.csv:3", '"much"', "m3 s-1"]),
         ([river(series="time,discharge\n0,1\n1.3.2020,2\n")], ["elbe.csv:3", '"1.3.2020"', "2020-03-01T06:00"]),
         ([river(series="time,discharge\n0,1\n9,nan\n")], ["Elbe", "9 is missing"]),
+        ([river(series="time,discharge\n0,1\ninf,2\n")], ["elbe.csv:3", '"inf"']),
         ([river(series="time,flow\n0,1\n")], ["Elbe", "discharge"]),
         ([river(series="time,discharge\n0,1\n1000,2\n")], ["Elbe", "begin at 0", "end at 1000", "2020-03-01T00:24:55"]),
         ([river(series="")], ["Elbe", "series"]),
@@ -162,6 +163,13 @@ def test_wrong_rivers_are_named(rivers, named, tmp_path):
         check_config(config(*rivers, terrain=land, physics__tracers=[DYE]))
     (line,) = caught.value.problems
     assert all(words in line for words in named), line
+
+
+@pytest.mark.parametrize("end", [":flow", "@1"])
+def test_end_of_the_name_of_a_series_is_not_ignored(end, tmp_path):
+    (tmp_path / "elbe.csv").write_text("time,discharge,flow\n0,1,2\n1e6,1,2\n")
+    with pytest.raises(ConfigError, match=f"leave out {end}"):
+        check_config(config(river(series=f"{tmp_path / 'elbe.csv'}{end}"), physics__tracers=[DYE]))
 
 
 def test_field_of_rivers_needs_one_source():

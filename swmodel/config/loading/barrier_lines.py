@@ -14,9 +14,11 @@ from ...extras import missing_package_reason
 from ...ocean.projection import GEOGRAPHIC_CRS
 from .sources import read_text_file
 
-#: Largest size of a text file, bytes; columns of the positions of points.
-MAX_TEXT_FILE_BYTES = 10_000_000
+#: Endings of text files, and their largest size, bytes; columns of the positions of points.
+TEXT_ENDINGS, MAX_TEXT_FILE_BYTES = (".csv", ".txt", ".tsv"), 10_000_000
 POSITION_COLUMNS = ("lon", "lat"), ("x", "y")
+#: The system that GDAL gives to GeoJSON with heights: longitude, latitude and height.
+GEOGRAPHIC_CRS_WITH_HEIGHT = "EPSG:4979"
 
 
 def read_barriers(path: Path) -> tuple[dict[str, Any], ...]:
@@ -25,7 +27,7 @@ def read_barriers(path: Path) -> tuple[dict[str, Any], ...]:
     In a text table, successive rows with one name are the points of a barrier. In a vector file each line is one; its
     crest is the attribute `crest`, or the third coordinate of its points. ConfigError: it is another kind of file.
     """
-    if path.suffix.lower() in (".csv", ".txt", ".tsv"):
+    if path.suffix.lower() in TEXT_ENDINGS:
         return barriers_in_table(path)
     return barriers_in_vector_file(path)
 
@@ -41,6 +43,8 @@ def barriers_in_table(path: Path) -> tuple[dict[str, Any], ...]:
         points = [(cells["name"], [number_in(cells, name, context) for name in columns]) for context, cells in rows]
     except UsageError as error:
         raise ConfigError([str(error)]) from None
+    if not points:
+        raise ConfigError([f"{path}: has no rows after its first line, so no barrier"])
     barriers = [(name, [point for _, point in group]) for name, group in groupby(points, key=lambda each: each[0])]
     if single := [name for name, line in barriers if len(line) < 2]:
         raise ConfigError([f'{path}: the barrier "{single[0]}" has one point; must have at least 2 in successive rows'])
@@ -74,10 +78,12 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
         if shape is None or shape.geom_type not in ("LineString", "MultiLineString"):
             kind = "no geometry" if shape is None else f"a {shape.geom_type}"
             raise ConfigError([f"{label} is {kind}; barriers are lines"])
-        crest = float(attributes["crest"][number - 1]) if "crest" in attributes else np.nan
-        name = str(attributes["name"][number - 1]) if "name" in attributes else f"feature {number}"
+        crest = crest_of(attributes["crest"][number - 1], label) if "crest" in attributes else np.nan
+        name = str((attributes["name"][number - 1] if "name" in attributes else None) or f"feature {number}")
         for part in getattr(shape, "geoms", [shape]):
             points = shapely.get_coordinates(part, include_z=part.has_z and np.isnan(crest))
+            if not len(points):
+                raise ConfigError([f"{label} has no points; barriers are lines of at least two"])
             if not (np.isfinite(points).all() and (points.shape[1] == 3 or np.isfinite(crest))):
                 raise ConfigError([f"{label} has no height; give an attribute crest, or points with three coordinates"])
             table = {"name": name, "line": points.tolist(), "crs": system_of(meta["crs"], points)}
@@ -87,6 +93,16 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
     return tuple(tables)
 
 
+def crest_of(value: Any, label: str) -> float:
+    """The attribute `crest` of a feature, NaN where it has none. ConfigError: it is no number."""
+    try:
+        return np.nan if value is None else float(value)
+    except ValueError:
+        raise ConfigError([f'{label}: crest must be a number, in m, not "{value}"']) from None
+
+
 def system_of(crs: str | None, points: np.ndarray) -> str:
     """The system of a file; "" where GDAL assumes degrees, as for GeoJSON that names none, but numbers are in m."""
-    return "" if crs == GEOGRAPHIC_CRS and np.abs(points[:, :2]).max() > 360 else crs or ""
+    if crs not in (GEOGRAPHIC_CRS, GEOGRAPHIC_CRS_WITH_HEIGHT):
+        return crs or ""
+    return "" if np.abs(points[:, :2]).max() > 360 else GEOGRAPHIC_CRS

@@ -16,7 +16,7 @@ from ...setup.fields.netcdf_input.atlas import read_atlas
 from ...setup.fields.netcdf_input.model_files import read_grid_keys, read_harmonic_constants
 from ...setup.fields.start_state import keys_from_state, newest_restart_file
 from ..messages import format_value
-from .barrier_lines import read_barriers
+from .barrier_lines import TEXT_ENDINGS, read_barriers
 from .sources import ConfigLayer, ConfigValue, read_text_file
 
 GRID_FILE_KEY, TIDE_FILE_KEY, SIDES = ("grid", "file"), ("open_boundaries", "tide"), ("open_boundaries", "sides")
@@ -147,7 +147,8 @@ def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
     if list_key == BARRIERS_KEY:
         barriers = read_barriers(path)
         contexts = tuple(f'{path}: the barrier "{each["name"]}"' for each in barriers)
-        return entry._replace(value=barriers, is_text=False, table_contexts=contexts)
+        in_metres = path.suffix.lower() in TEXT_ENDINGS and not barriers[0]["crs"]
+        return entry._replace(value=barriers, is_text=False, table_contexts=contexts, is_in_metres=in_metres)
     try:
         table = text_table.parse_table(read_text_file(path, MAX_TEXT_FILE_BYTES, f"list of {kind_of_list}"), str(path))
     except UsageError as error:

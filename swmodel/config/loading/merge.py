@@ -18,7 +18,7 @@ from ..options.grid import CORIOLIS_KEYS, EXTENT_KEYS, KEYS_BY_KIND, GridOptions
 from ..options.input import PythonOptions
 from ..options.model import EXCLUSIVE_KEYS, Config, Section, section_class
 from ..options.run import RunOptions, keys_to_reset
-from .from_files import COLUMNS_OF_LISTS, read_tables
+from .from_files import BARRIERS_KEY, COLUMNS_OF_LISTS, read_tables
 from .old_keys import replacement_of_old_key
 from .sources import ConfigLayer, ConfigValue, parse_value
 
@@ -67,6 +67,11 @@ def merge(sources: ConfigSources, complete: bool = False) -> Config:
             reason = f"the formulas of the case {case_name(case)} are made for {' or '.join(case.kinds)} only"
             key = "crs" if sections["grid"].crs else "kind"
             problems.append(f"grid.{key}: {reason}; for {geometry} there are {names} (case.name)")
+        barriers = merged.get(BARRIERS_KEY)
+        if barriers and barriers.is_in_metres and sections["grid"].kind == "latlon":
+            problems.append(
+                f"{barriers.table_contexts[0]}: x and y are in m, but the grid is in degrees; give columns lon and lat"
+            )
     if problems:
         raise ConfigError(dict.fromkeys(problems))
     if sources.python is not None:

@@ -43,6 +43,7 @@ class ConfigValue(NamedTuple):
     folder: Path = Path()
     is_text: bool = False  # from a command line or a variable: still to be read as TOML or as a bare word
     table_contexts: tuple[str, ...] = ()  # the context of each table in a list of tables
+    is_in_metres: bool = False  # whether the tables are from a file whose positions are in m
 
 
 #: The values of one source, by section and key.

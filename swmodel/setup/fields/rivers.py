@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,7 +129,11 @@ def read_series(text: str, label: str, time, stamps) -> DischargeSeries:
     """The DischargeSeries of a file; `stamps` identify its version."""
     if not stamps:
         raise InputError(f"{label}: there is no such file")
-    path = parse_entry(text).path
+    path, name, record = parse_entry(text)
+    if record is not None:
+        raise InputError(f"{label}: a series has all records of its file; leave out @{record}")
+    if name and not is_netcdf(path):
+        raise InputError(f"{label}: the discharge is that of the column {COLUMNS[1]}; leave out :{name}")
     seconds, discharge, dates = (
         read_netcdf_series(text, label, time) if is_netcdf(path) else read_text_series(path, label, time)
     )
@@ -199,7 +205,9 @@ def read_text_series(path: str, label: str, time) -> tuple:
         rows = [(context, table.row(context)) for context in table.rows]
     except OSError as error:
         raise InputError(f"{label}: cannot be read: {error.strerror}") from None
-    except (UsageError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise InputError(f"{label}: it is not text in UTF-8") from None
+    except UsageError as error:
         raise InputError(f"{label}: {error}") from None
     seconds = np.array([seconds_of_text(row["time"], context, time) for context, row in rows])
     discharge = np.array([number_of_text(row["discharge"], context) for context, row in rows])
@@ -217,10 +225,9 @@ def seconds_of_text(text: str, context: str, time) -> float:
     """The time of a row in s since the start of the run. InputError: it is neither a number nor a date."""
     import cftime
 
-    try:
-        return float(text)
-    except ValueError:
-        pass
+    with suppress(ValueError):
+        if isfinite(seconds := float(text)):
+            return seconds
     if not time.start:
         raise InputError(
             f'{context}: the time "{text}" is not a number of seconds since the start of the run; for dates, '

@@ -75,6 +75,18 @@ def test_points_of_the_grid_keep_their_values(write_depth_file, caplog, turned):
     assert not caplog.text
 
 
+def test_values_have_the_same_bits_in_all_conventions_of_longitude(write_depth_file):
+    lon, lat = -30 + 0.75 * np.arange(480), np.arange(-40.0, 41, 4)
+    values = np.random.default_rng(1).random((len(lat), len(lon)))
+    found = []
+    for first in (-180.0, 0.0, -30.0):
+        shifted = first + (lon - first) % 360
+        order = np.argsort(shifted)
+        found.append(read(write_depth_file(shifted[order], lat, values[:, order]), make_grid(west=-17.375)))
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
 def test_missing_values_have_no_weight_and_masks_are_nearest(write_depth_file):
     lon, lat = np.arange(0.0, 360, 10), np.arange(-35.0, 36, 10)
     values = np.full((8, 36), 7.0)

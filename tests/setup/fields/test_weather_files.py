@@ -9,7 +9,7 @@ from support.netcdf import write_netcdf
 from swmodel import Case, load
 from swmodel.config import ConfigError
 from swmodel.model.validate import check_config
-from swmodel.setup.fields import source_of
+from swmodel.setup.fields import evaluate, source_of
 from swmodel.setup.fields.netcdf_input import InputError
 from swmodel.setup.fields.varying import value_at
 
@@ -65,6 +65,18 @@ def test_packed_monthly_files_of_cds_join_without_a_step(tmp_path):
         np.testing.assert_allclose(found, wind_on_grid(hours), rtol=0, atol=0.51 * max(quanta) + 1e-5)
 
 
+@pytest.mark.parametrize("rate", [-1e-18, -1e-8])
+def test_rounding_errors_of_packed_rain_are_no_water(tmp_path, rate):
+    axes = {"lat": ("lat", LAT, {"units": "degrees_north"}), "lon": ("lon", LON, {"units": "degrees_east"})}
+    rain = {"rain": ("lat lon", np.full((len(LAT), len(LON)), rate), {"units": "m s-1"})}
+    config = load(Case, OPTIONS | {"input.rain": write_netcdf(tmp_path / "rain.nc", axes | rain)}, {})
+    if rate > -1e-11:
+        assert not evaluate(config, "rain", CELLS, CELLS).any()
+    else:
+        with pytest.raises(InputError, match="values are outside 0 to 0.002"):
+            evaluate(config, "rain", CELLS, CELLS)
+
+
 def test_files_that_overlap_or_leave_a_gap_are_named(tmp_path, caplog):
     write_cds(tmp_path / "a.nc", range(48))
     options = OPTIONS | {"input.u10": str(tmp_path / "*.nc"), "input.v10": str(tmp_path / "*.nc")}
@@ -115,12 +127,20 @@ def test_climatology_repeats_in_every_year(tmp_path, year, calendar):
     np.testing.assert_allclose(value_at(config, "wind_x", 15.5 * steps_per_day, CELLS, CELLS), 0.065, rtol=1e-12)
 
 
+@pytest.mark.fault("a climatology of some months is interpolated across the others without a word")
+def test_climatology_that_lacks_months_is_reported(tmp_path, caplog):
+    path = write_climatology(tmp_path / "stress.nc", months=3)
+    options = {"time.start": "2020-02-01", "run.days": 2, "forcing.climatology": ["wind_x"], "input.wind_x": path}
+    check_config(load(Case, OPTIONS | options, {}))
+    assert "no record between 2001-03-15T00:00:00 and 2001-01-15T00:00:00 a year later" in caplog.text
+
+
 def test_climatology_without_records_or_of_more_than_a_year_is_refused(tmp_path):
     path = write_climatology(tmp_path / "stress.nc", months=13)
     for given, words in (
         ({"input.wind_x": path, "forcing.climatology": ["wind_x"]}, "2001-01-15.*2002-01-15.*forcing.climatology"),
         ({"forcing.climatology": ["wind_x"]}, "wind_x.*no records"),
-        ({"forcing.climatology": ["wnd_x"]}, "wnd_x.*no records"),
+        ({"forcing.climatology": ["wnd_x"]}, "wnd_x.*did you mean .wind_x"),
     ):
         with pytest.raises(ConfigError, match=words):
             check_config(load(Case, OPTIONS | {"run.days": 2} | given, {}))

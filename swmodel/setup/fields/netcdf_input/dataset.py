@@ -109,7 +109,9 @@ class CFDataset(NamedTuple):
         mappings = [one.attrs for one in self.data.variables.values() if one.attrs.keys() & PROJECTION_ATTRIBUTES]
         if name in self.data.variables:
             mappings = [self.data.variables[name].attrs]
-        if len(mappings) != 1:
+        if len(mappings) != 1 or mappings[0].keys() <= {
+            "GeoTransform"
+        }:  # which GDAL gives to a raster without a system
             return ""
         if reason := missing_package_reason(self.context, "pyproj"):
             raise InputError(reason)
@@ -232,6 +234,8 @@ def open_raster(path: str) -> Dataset:
     import rioxarray
 
     data = rioxarray.open_rasterio(path, band_as_variable=True, mask_and_scale=True, cache=False)
+    if not {"x", "y"} <= {*data.coords}:
+        raise UnreadableFileError("it is rotated against x and y; straighten it with gdalwarp")
     crs, may_be_degrees = data.rio.crs, float(abs(data.x).max()) <= 360 and float(abs(data.y).max()) <= 90
     if crs is None and may_be_degrees:
         log_once(f"{path} names no coordinate system: x and y are taken as longitude and latitude")
@@ -240,8 +244,12 @@ def open_raster(path: str) -> Dataset:
         data["y"].attrs |= {"standard_name": "latitude", "units": "degrees_north"}
     elif crs is not None and crs.is_projected:
         unit, metres = crs.linear_units_factor
+        if metres != 1:
+            raise UnreadableFileError(
+                f"its x and y are in {unit}; convert it to a system in metres with gdalwarp -t_srs"
+            )
         for axis in "xy":
-            data[axis].attrs["units"] = "m" if metres == 1 else unit
+            data[axis].attrs["units"] = "m"
     return data
 
 

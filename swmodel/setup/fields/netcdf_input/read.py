@@ -46,6 +46,9 @@ PLAUSIBLE_RANGES = {
     **dict.fromkeys(("quadratic_drag", "manning"), ((0.0, 10.0),)),
 }
 
+#: Fields that are not negative, and the smallest of their values, m s-1, that is 0 with a rounding error of packing.
+NON_NEGATIVE, MIN_PACKED_ZERO = ("rain", "evaporation", "infiltration"), -1e-11
+
 #: Density of rain, kg m-3.
 FRESHWATER_DENSITY = 1000.0
 
@@ -107,8 +110,11 @@ def read_window(field: GridVariable, rows: slice, columns: slice) -> np.ndarray:
     values = np.asarray(field.values(index), np.float64)
     values = values.T if field.axes.is_transposed else values
     check_missing_values(values, field.context, rows.start, columns.start)
-    check_range(field, field.factor * values, rows.start, columns.start)
-    return field.factor * values
+    values = field.factor * values
+    if field.model_variable.name in NON_NEGATIVE:
+        values[(values < 0) & (values >= MIN_PACKED_ZERO)] = 0.0
+    check_range(field, values, rows.start, columns.start)
+    return values
 
 
 def check_range(field: GridVariable, values: np.ndarray, row: int, column: int) -> None:

@@ -71,9 +71,8 @@ class SortedCoordinate(NamedTuple):
         """
         values, count, step = self.values, len(self.values), np.diff(self.values).max()
         if self.is_longitude:
-            positions = (
-                values[0] + (positions - values[0] + SNAP_STEPS * step) % FULL_CIRCLE_DEGREES - SNAP_STEPS * step
-            )
+            circles = np.floor((positions - values[0] + SNAP_STEPS * step) / FULL_CIRCLE_DEGREES)
+            positions = positions - circles * FULL_CIRCLE_DEGREES  # exact, so that bits do not depend on the convention
             is_full_circle = values[0] + FULL_CIRCLE_DEGREES - values[-1] <= 1.5 * step
             positions = (
                 positions

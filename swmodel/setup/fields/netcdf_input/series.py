@@ -21,6 +21,8 @@ from .times import RecordTimes, find_record_times
 
 #: Longer intervals between records, relative to the median one, are reported, because a file may be missing.
 MAX_GAP_RATIO = 1.5
+#: The length of a year, s.
+YEAR_SECONDS = 365 * 86400.0
 
 
 class VariableRecords(NamedTuple):
@@ -114,7 +116,7 @@ def repeat_every_year(records: VariableRecords, time, years: int) -> VariableRec
     """The records of a year in each year, from the one before the start of a run to the one after `years` more.
 
     Day and month count, whatever the calendar of the file; records of days that a year lacks, such as 29 February, are
-    left out there. InputError: the records cover more than a year.
+    left out there. A gap between two years is logged. InputError: the records cover more than a year.
     """
     import cftime
 
@@ -124,6 +126,12 @@ def repeat_every_year(records: VariableRecords, time, years: int) -> VariableRec
         raise InputError(
             f"{records.label}: a climatology has records of one year, but these are {records.dates[0]} to "
             f"{records.dates[-1]}; leave out others, or the name in forcing.climatology"
+        )
+    steps = np.diff(records.seconds)
+    if steps.size and YEAR_SECONDS - steps.sum() > MAX_GAP_RATIO * np.median(steps):
+        log_once(
+            f"{records.label}: the climatology has no record between {records.dates[-1]} and {records.dates[0]} a year "
+            f"later, but elsewhere every {np.median(steps):.10g} s; values are interpolated linearly across the gap"
         )
     first_shift = start_date(time).year - year - 2
     dates, fields = [], []
