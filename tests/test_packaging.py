@@ -1,9 +1,6 @@
-"""The metadata of the package, and its wheel, installed in an otherwise empty Python, as users get it."""
+"""The wheel of the package, installed in an otherwise empty Python, as users get it; `make setup` without its needs."""
 
-import ast
-import importlib.metadata
 import os
-import re
 import subprocess
 import sys
 import tarfile
@@ -13,45 +10,12 @@ import zipfile
 import pytest
 from conftest import ROOT
 
-from swmodel.extras import EXTRAS
-
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-DEPENDENCIES, OPTIONAL_DEPENDENCIES = PROJECT["dependencies"], PROJECT["optional-dependencies"]
-
-
-def package_names(requirements) -> set[str]:
-    """The package names, in lower case, of requirements such as "jax>=0.10"."""
-    return {re.match(r"[\w.-]+", each)[0].lower().replace("_", "-") for each in requirements}
-
-
-def imported_packages(folder: str) -> set[str]:
-    paths = [*(ROOT / folder).rglob("*.py")]
-    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text()))]
-    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    found |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
-    own = {"swmodel", "tools"} | {part for path in paths for part in path.relative_to(ROOT).with_suffix("").parts}
-    names = {name.split(".")[0] for name in found} - set(sys.stdlib_module_names) - own
-    of = importlib.metadata.packages_distributions()
-    return package_names(package for name in names for package in of.get(name, [name]))
-
-
-@pytest.mark.slow
-def test_imported_packages_are_the_declared_ones():
-    extras = "mpi", "animate", "bmi", "gis", "tides", "zarr"
-    declared = sum((OPTIONAL_DEPENDENCIES[name] for name in extras), DEPENDENCIES)
-    assert imported_packages("swmodel") == package_names(declared)
-    assert imported_packages("tests") <= package_names(sum(OPTIONAL_DEPENDENCIES.values(), DEPENDENCIES))
-    assert all(package.lower() in package_names(OPTIONAL_DEPENDENCIES[extra]) for package, extra in EXTRAS.items())
-
-
-def run_command(*line, **variables):
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    return subprocess.run(line, cwd=ROOT, env=environ | variables, capture_output=True, text=True, timeout=60)
-
 
 @pytest.mark.parametrize(("lacking", "named"), [("CC=no-such-compiler", "compiler"), ("PYTHON=", "Python 3.11")])
 def test_set_up_without_compiler_or_python_installs_nothing(lacking, named, tmp_path):
-    done = run_command("make", "setup", f"VENV={tmp_path}/venv", lacking)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    line = ["make", "setup", f"VENV={tmp_path}/venv", lacking]
+    done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert named in done.stderr.splitlines()[0]
     assert list(tmp_path.iterdir()) == []

@@ -209,16 +209,6 @@ def test_tracks_are_straight_and_sampled_over_water(tmp_path, kind):
     np.testing.assert_allclose([again.x, again.y], [found.x, found.y], rtol=1e-12)
 
 
-def test_tracks_repeat_after_their_period():
-    found = tracks(wide_domain(), ALTIMETER)
-    early, later = found.select(found.time < 4 * DAY), found.select(found.time >= 2 * DAY)
-    np.testing.assert_array_equal(early.x, later.x[: early.size])
-    np.testing.assert_array_equal(early.y, later.y[: early.size])
-    np.testing.assert_allclose(early.time + 2 * DAY, later.time[: early.size], rtol=1e-14)
-    np.testing.assert_equal(tracks(wide_domain(), ALTIMETER), found)
-    assert not np.array_equal(tracks(wide_domain(), ALTIMETER, seed=4).x[:50], found.x[:50])
-
-
 def test_moorings_stand_in_water_and_observe_at_regular_times():
     config = wide_domain()
     found = moorings(config, 4, 3, DAY, {"v": 0.1, "eta": 0.02})

@@ -15,14 +15,12 @@ from swmodel.bench import model_samples, reference_check, results
 from swmodel.bench.compare import compare_report as compared
 from swmodel.bench.compare import verdict
 from swmodel.bench.figures import draw_figures
-from swmodel.bench.part_samples import count_all_to_alls, measure_transforms, pencil_traffic
+from swmodel.bench.part_samples import measure_transforms
 from swmodel.bench.row_statistics import row_statistics
 from swmodel.bench.sweeps import SweepRow
 from swmodel.bench.tables import make_report as tables
 from swmodel.gradients import Problem
-from swmodel.parallel.decomposition import block_of_rank
-from swmodel.parallel.fourier import Fourier, series
-from swmodel.parallel.transport.mpi import MpiTransport
+from swmodel.parallel.fourier import series
 
 CELLS = 3600 * 1800
 NOISE = (0.98, 1.0, 1.03)
@@ -59,16 +57,6 @@ def test_wrong_answer_is_a_failed_row_without_a_number(tmp_path):
     record = make_record(cores=1, times={"reference": 1.0, 1: 0.1}, wrong_keys=("reference", 1))
     assert tables([record]).count("FAILED, wrong answer") == 2
     assert row_statistics(record) == draw_figures([record], tmp_path) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("samples", "most"), [(3, 0.05), (5, 0.004)])
-def test_noise_seldom_counts_as_a_difference(samples, most):
-    """The rates of false alarms are those in the documentation, for normal samples."""
-    rng, trials = np.random.default_rng(0), 4000
-    found = [verdict(*(tuple(row) for row in rng.normal(size=(2, samples)))) for _ in range(trials)]
-    alarms = trials - found.count("within noise")
-    assert alarms / trials < most
 
 
 def test_verdict_compares_times_with_noise():
@@ -152,11 +140,3 @@ def test_transform_is_measured_only_where_it_is_right(monkeypatch):
         assert max(found.get("differences", {"none": 0}).values()) < 8
     monkeypatch.setattr(series, "complex_fft", lambda lines: jnp.conj(jnp.swapaxes(lines, -1, -2)))
     assert "wrong answer" in measure_transforms(TRANSFORM, {"launched": time.time(), "steps": 3})["reason"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", [(2, 2), (4, 1), (2, 1), (1, 2)])
-def test_counted_messages_and_bytes_are_those_of_the_model(layout):
-    """Half spectra have 8 columns, so that they divide evenly among the blocks."""
-    fourier = Fourier(MpiTransport(block_of_rank(0, layout, 8, 14), rank=0, size=layout[0] * layout[1]))
-    assert count_all_to_alls(fourier, "float32") == pencil_traffic(layout, 8, 14, 4)

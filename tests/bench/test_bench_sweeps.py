@@ -5,7 +5,7 @@ from support.bench_record import new_record
 from support.command import invoke_swmodel
 
 from swmodel.bench import plan, results, session, worker
-from swmodel.bench.plan import grow_grid, make_rows
+from swmodel.bench.plan import make_rows
 from swmodel.bench.sweeps import SweepRow, read_sweep
 from swmodel.errors import FilesError, UsageError
 
@@ -19,13 +19,6 @@ def test_rows_with_more_processes_than_cores_must_be_requested():
     assert {row.nproc for row in more if row.oversubscribed} == {4, 6, 8, 16}
     made, _ = make_rows(sweep, 2, gpus=2)
     assert [(row.executor, row.nproc) for row in made if row.platform == "gpu"] == [("xla", 1), ("xla", 2)]
-
-
-def test_weak_sweep_grows_with_the_number_of_processes():
-    for n in (2, 6, 16, 64):
-        nx, ny = grow_grid(90, 90, n)
-        assert nx * ny == 8100 * n
-        assert max(nx, ny) <= 3 * min(nx, ny)
 
 
 def test_scaling_sweep_uses_all_cores_and_one_executor():

@@ -14,8 +14,7 @@ from swmodel.cli.options import PERTURBATION_KEYS
 from swmodel.config import ConfigError
 from swmodel.errors import FilesError
 from swmodel.files.output.static import land_masks
-from swmodel.files.restart.folder import restart_path, resume_hint
-from swmodel.files.status import read_status
+from swmodel.files.restart.folder import restart_path
 from swmodel.model.ensemble import settings
 from swmodel.model.ensemble.ensemble_file import EnsembleFile
 from swmodel.model.ensemble.members import Members
@@ -45,13 +44,6 @@ def ensemble_folder(tmp_path_factory):
     text = invoke_ensemble(*command_options(run__dtype="float64"), "--write-members", "4,1", "--output", path)
     assert "5 members, 12 steps" in text
     return path
-
-
-def test_ensemble_leaves_a_status(ensemble_folder):
-    status = read_status(ensemble_folder)
-    assert (status["state"], status["members"], status["steps"]) == ("completed", 5, 12)
-    assert status["cell_updates_per_second"] == pytest.approx(12 * 16 * status["member_steps_per_second"])
-    assert str(restart_path(ensemble_folder, 12)) in resume_hint(ensemble_folder)
 
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")

@@ -6,7 +6,6 @@ import sys
 
 import h5py
 import netCDF4
-import numpy as np
 import pytest
 import xarray
 from support.command import invoke_swmodel
@@ -186,29 +185,3 @@ def test_file_rewritten_by_xarray_is_read_with_a_warning(run_folder, caplog, tak
     (warned,) = [record.getMessage() for record in caplog.records if record.name.startswith("swmodel")]
     assert warned.startswith(f"{path}: damaged: header")
     assert verdicts(path)["part.nc"].startswith("damaged: header")
-
-
-def set_text(path, name, text):
-    """Replace a global attribute by any bytes, or remove it."""
-    with h5py.File(path, "r+") as file:
-        del file.attrs[name]
-        if text is not None:
-            file.attrs.create(name, text)
-
-
-LATIN1_TEXT = np.bytes_("Montag: geändert\nDienstag".encode("latin-1"))
-
-
-def test_resume_ignores_invalid_history_attribute(run_folder):
-    """But it refuses an invalid configuration, even if no checksums could detect it."""
-    for name, text in zip(FILES, (LATIN1_TEXT, None), strict=True):
-        set_text(run_folder / name, "history", text)
-    resume_run(run_folder)
-    for name, lines in zip(FILES, (3, 1), strict=True):
-        with netCDF4.Dataset(run_folder / name) as file:
-            assert file.history.endswith("swmodel.Simulation")
-            assert len(file.history.splitlines()) == lines
-    remove_checksums(run_folder / "output.nc")
-    set_text(run_folder / "output.nc", "configuration", LATIN1_TEXT)
-    with pytest.raises(FilesError, match="output.nc cannot be continued: "):
-        resume_run(run_folder, 12)

@@ -64,21 +64,6 @@ def test_continued_file_is_that_of_the_undisturbed_run(tmp_path, name, before, k
     assert verdicts(paths[1]) == {name: "intact"}
 
 
-def test_store_continues_beside_files_of_killed_writers(tmp_path):
-    """Files of unpublished records, unfinished files, and pieces next to the store."""
-    paths = [tmp_path / folder / "output.zarr" for folder in ("whole", "killed")]
-    for path in paths:
-        path.parent.mkdir()
-        write_records(path, make_config(), (0, 7))
-    for left in ("output.zarr/h/c/2/0/0", "output.zarr/time/c/0.12ab.partial", "output.zarr.writing/h-2-0-0-1"):
-        (paths[1].parent / left).parent.mkdir(parents=True, exist_ok=True)
-        (paths[1].parent / left).write_bytes(b"half a file")
-    for path in paths:
-        write_records(path, make_config(), (14,), keep=lambda step: True, layout=(3, 1))
-    assert file_contents(paths[1]) == file_contents(paths[0])
-    assert [each.name for each in paths[1].parent.iterdir()] == ["output.zarr"]
-
-
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_history_is_bounded_and_configuration_is_the_latest(tmp_path, monkeypatch, name):
     """The history of many runs would exceed the size of an HDF5 attribute."""

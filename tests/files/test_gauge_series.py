@@ -4,7 +4,6 @@ import codecs
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
 from swmodel.errors import UsageError
 from swmodel.files.gauge_series import read_gauge_series
@@ -86,10 +85,3 @@ def test_rows_that_cannot_be_read_are_named(tmp_path, text, words):
     (tmp_path / "gauge.csv").write_text(text)
     with pytest.raises(UsageError, match=words):
         read_gauge_series(tmp_path / "gauge.csv")
-
-
-def test_buoy_of_the_tsunami_off_chile_is_read():
-    series = read_gauge_series(ROOT / "swmodel" / "cases" / "chile2010_dart32412.txt")
-    rows = np.loadtxt(ROOT / "swmodel" / "cases" / "chile2010_dart32412.txt")
-    np.testing.assert_array_equal(series.times, rows[:, 0])
-    np.testing.assert_array_equal(series.level, rows[:, 1])

@@ -6,7 +6,6 @@ import shutil
 from datetime import datetime
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from support.journal_states import (
     EXPECTED_RECORDS,
@@ -110,20 +109,6 @@ def test_disk_full_at_any_moment_costs_no_earlier_record(tmp_path, monkeypatch, 
     assert failures > 50 // every
 
 
-def test_record_begun_before_an_error_is_not_in_the_file(tmp_path):
-    path = tmp_path / "file.nc"
-
-    def fail():
-        with open_kind("output", path) as file:
-            write(file, 0)
-            file.begin()
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert steps_in_intact(path) == (0,)
-
-
 def test_file_being_written_is_not_repaired_or_continued(tmp_path):
     """And the journal of an earlier file does not damage it."""
     path = tmp_path / "file.nc"
@@ -139,29 +124,3 @@ def test_file_being_written_is_not_repaired_or_continued(tmp_path):
         assert (path.read_bytes(), journal.journal_path(path).read_bytes()) == before
     assert recover(path)
     assert steps_in_intact(path) == (0,)
-
-
-def test_journaled_file_equals_an_array_of_bytes(tmp_path):
-    """Random writes, truncations and reads before and after the committed end are compared with an array of bytes."""
-    path, random = tmp_path / "file", np.random.default_rng(0)
-    path.write_bytes(random.bytes(9000))
-    file, model = journal.JournaledFile(path), bytearray(path.read_bytes())
-    for turn in range(1000):
-        begin, data = int(random.integers(len(model) + 1)), random.bytes(int(random.integers(1, 6000)))
-        file.seek(begin)
-        file.write(data)
-        model[begin : begin + len(data)] = data
-        if turn % 7 == 0:
-            model = model[: int(random.integers(4000, 20_000))]
-            file.truncate(len(model))
-        if turn % 11 == 0:
-            file.commit()
-            assert path.read_bytes() == model
-        begin, size = (int(random.integers(len(model))) for _ in range(2))
-        buffer = bytearray(min(size, len(model) - begin))
-        file.seek(begin)
-        assert file.readinto(buffer) == len(buffer)
-        assert buffer == model[begin : begin + len(buffer)]
-    file.commit()
-    file.close()
-    assert path.read_bytes() == model

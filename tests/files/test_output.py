@@ -1,4 +1,4 @@
-"""output.nc and diagnostics.nc hold what users' tools expect, on a plane and on a sphere: CF, SGRID, xgcm."""
+"""output.nc holds what users' tools expect, on a plane and on a sphere: CF, SGRID, xgcm."""
 
 import cf_xarray  # noqa: F401  gives Datasets the attribute cf
 import netCDF4
@@ -14,7 +14,6 @@ from xgcm import Grid
 from swmodel import Simulation, load
 from swmodel.gradients.quantities import parse_quantity
 from swmodel.ocean.coordinates import metrics
-from swmodel.ocean.diagnostics import DIAGNOSTICS
 from swmodel.ocean.table import VARIABLES
 from swmodel.setup.positions.cross_sections import straight_section
 from swmodel.setup.positions.gauges import station
@@ -94,17 +93,6 @@ def test_eta_is_sea_level_or_with_reduced_gravity_the_interface(tmp_path, reduce
         assert ("thickness" in data["depth"].long_name) == reduced
         for name in ("eta_mean", "depth"):
             assert ("standard_name" in data[name].ncattrs()) != reduced
-
-
-def test_diagnostics_are_read_as_written(tmp_path):
-    path = tmp_path / "diagnostics.nc"
-    write_records(path, CONFIG, STEPS, layout=(2, 2))
-    with xr.open_dataset(path) as data:
-        assert data.step.values.tolist() == list(STEPS)
-        units = {"mass": "kg", "energy": "J", "potential_enstrophy": "m s-2", "max_speed": "m s-1", "cfl": "1"}
-        assert {name: data[name].attrs["units"] for name in units} == units
-        for name in DIAGNOSTICS:
-            assert data[name].values.tolist() == [step / 3 + len(name) for step in STEPS]
 
 
 BAND = {"grid.kind": "latlon", "grid.nx": 24, "grid.ny": 10, "grid.west": 20.0, "grid.south": 10.0}

@@ -1,4 +1,4 @@
-"""The parts of every run: its lock, status.json, files of distributed fields, and the schedule of events."""
+"""The parts of every run: its lock, status.json, and the schedule of events."""
 
 import json
 import math
@@ -8,21 +8,15 @@ import socket
 import subprocess
 import sys
 
-import h5py
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.faults import flip_bit, wait_until_free
-from support.rank_threads import run_rank_threads
+from support.faults import wait_until_free
 
 from swmodel.errors import FilesError
 from swmodel.files import lock, run_folder
-from swmodel.files.block_file import read_blocks, write_blocks
 from swmodel.files.schedule import EventSchedule
 from swmodel.files.status import write_status
-from swmodel.parallel.decomposition import block_of_rank
-from swmodel.parallel.transport.serial import SerialTransport
 
 
 @pytest.mark.fault("the folder is in use")
@@ -69,28 +63,6 @@ def test_status_has_null_for_what_is_not_finite(tmp_path):
     write_status(tmp_path, **value)
     read = json.loads((tmp_path / "status.json").read_text(), parse_constant=lambda name: 1 / 0)
     assert read == {"a": [1.5, None, {"b": [None, None, 0]}], "c": None, "d": "nan", "e": True}
-
-
-def test_blocks_of_any_layout_make_one_file_and_damage_is_found(tmp_path):
-    path, shape, rng = tmp_path / "file.h5", (70, 90), np.random.default_rng(0)
-    fields = {"w": rng.standard_normal(shape), "records": rng.standard_normal((3, *shape)), "gravity": np.float64(9.81)}
-
-    def write(transport):
-        here = tuple(slice(span.start, span.stop) for span in (transport.block.y, transport.block.x))
-        parts = {name: values[(..., *here)] if values.ndim else values for name, values in fields.items()}
-        write_blocks(path, parts, "words", shape, transport)
-
-    whole = SerialTransport(block_of_rank(0, (1, 1), *shape))
-    for layout in ((2, 3), (1, 1)):
-        run_rank_threads(write, layout, *shape)
-        found, text = read_blocks(path, whole.block)
-        assert text == "words"
-        assert {name: each.tobytes() for name, each in found.items()} == {k: v.tobytes() for k, v in fields.items()}
-    with h5py.File(path) as file:
-        place = file["w"].id.get_chunk_info(0).byte_offset + 100
-    flip_bit(path, place)
-    with pytest.raises(FilesError, match="file.h5 cannot be read: "):
-        read_blocks(path, whole.block)
 
 
 @settings(max_examples=50)

@@ -19,23 +19,18 @@ from support.unchecked_config import resolve_without_checks
 import swmodel
 from swmodel import ConfigError
 from swmodel.errors import FilesError, UsageError
-from swmodel.executors.reference import ReferenceModel
 from swmodel.files.output import OutputFile
 from swmodel.files.restart.folder import restart_path
 from swmodel.files.verify import verdicts
 from swmodel.model.validate import check_config
 from swmodel.ocean.constituents import constituents_at
-from swmodel.ocean.coordinates import metrics
 from swmodel.ocean.harmonics import basis_functions, harmonic_constants, normal_matrix
 from swmodel.ocean.spectral_quantities import SPECTRUM_AXES
-from swmodel.ocean.state import State
 from swmodel.ocean.terms.tide import EQUILIBRIUM
 from swmodel.parallel.decomposition import block_of_rank
 from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.plotting import PlotError, spectra
 from swmodel.plotting.info import describe_results
-from swmodel.setup.positions.cross_sections import open_faces
-from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
 
@@ -68,30 +63,6 @@ def finished_run(tmp_path_factory):
 
 def open_file(folder, name):
     return xarray.open_dataset(folder / name, decode_times=False).load()
-
-
-@pytest.mark.promise("gauges, sections and largest values see every step")
-def test_transport_is_the_sum_over_faces_of_any_path(finished_run):
-    """The transports of two paths between the same corners differ by the change of volume between the paths."""
-    found, fields = open_file(finished_run, "sections.nc").transport, open_file(finished_run, "output.nc").fillna(0)
-    straight = (fields.u[:, :, -1] * (0.5 * (fields.h[:, :, -1] + fields.h[:, :, 0])))[:, 2:12].sum("y_c") * 5e3
-    np.testing.assert_allclose(found[:, 0], straight, rtol=1e-13)
-    config = configuration(NY, NX, FIELDS, grid__periodic_y=False)
-    reference, state = ReferenceModel(setup_of(config)), State(*swmodel.Simulation.from_restart(finished_run).state[:3])
-    growth = reference.tendency(state).h * metrics(config.grid, range(NY))["area"].centre
-
-    def through(*corners):
-        rows, columns = np.array(corners).T
-        faces = open_faces(config, rows, columns)
-        u, v, h = state.u, state.v, state.h
-        beyond = h[(faces.rows + (faces.axis == 0)) % NY, (faces.columns + faces.axis) % NX]
-        velocity = np.where(faces.axis == 1, u[faces.rows, faces.columns], v[faces.rows, faces.columns])
-        return (faces.lengths * velocity * 0.5 * (h[faces.rows, faces.columns] + beyond)).sum()
-
-    # Around cells (2..4, 3..6) from the south-west corner: north, east, south, west; outward is to the left.
-    ring = [(1 + k, 2) for k in range(4)] + [(4, 3 + k) for k in range(4)]
-    ring += [(3 - k, 6) for k in range(3)] + [(1, 5 - k) for k in range(4)]
-    assert through(*ring) == pytest.approx((growth[2:5, 3:7] * FIELDS["mask"][2:5, 3:7]).sum(), rel=1e-10)
 
 
 @pytest.mark.promise("gauges, sections and largest values see every step")

@@ -9,9 +9,8 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import pytest
-from support.faults import ROOT, SMALL_OPTIONS, obey_permissions, own_messages, run_command, wait_until_free
+from support.faults import ROOT, SMALL_OPTIONS, own_messages, run_command, wait_until_free
 from support.long_run import LongRun
-from support.rank_commands import run_on_ranks, run_swmodel_in_folder
 
 from swmodel.files.restart.folder import examine_restart, list_restart_files, step_of
 from swmodel.files.status import read_status
@@ -47,28 +46,6 @@ def test_bug_on_one_rank_is_one_traceback_and_restart_stays(tmp_path):
     assert all("problem" not in examine_restart(path) for path in list_restart_files(tmp_path / "run"))
 
 
-@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
-@pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
-@pytest.mark.fault("the time step becomes too long")
-def test_unstable_run_of_ranks_warns_and_keeps_good_restart(ranks, tmp_path):
-    storm = ["-s", "case.wind=200", "-s", "physics.viscosity=0", "-s", "time.stepper=ab3", "-s", "time.dt=343"]
-    often = ["-s", "restart.every_steps=5", "-s", "run.check_every_steps=5", "-s", "grid.nx=24", "-s", "grid.ny=16"]
-    line = ["run", "double_gyre", *storm, *often, "--steps", 400, "-o", "run", "--quiet"]
-    done = ranks(2, run_swmodel_in_folder, tmp_path, *line)
-    assert [code for code, _, _ in done] == [4, 4]
-    warning, error = "".join(err for _, _, err in done).splitlines()
-    assert re.match(r"WARNING: step \d+ .*CFL", warning)
-    step, restart = re.search(r"by step (\d+) .*run/blowup\.nc; .*(run/restart/step-\d+\.nc)", error).groups()
-    assert_failed(tmp_path / "run", 4, "blew up")
-    newest = list_restart_files(tmp_path / "run")[0]
-    assert str(newest.relative_to(tmp_path)) == restart
-    assert step_of(newest) < int(step)
-    with netCDF4.Dataset(tmp_path / "run/blowup.nc") as file:
-        assert file["h"][-1].min() <= 0
-    with netCDF4.Dataset(newest) as file:
-        assert (file["h"][...] > 0).all()
-
-
 @pytest.mark.fault("the disk fills up with output")
 def test_output_beyond_quota_leaves_whole_records(tmp_path):
     seldom = ["-s", "restart.every_steps=6000", "-s", "output.diagnostics_every_steps=1000000000"]
@@ -82,23 +59,6 @@ def test_output_beyond_quota_leaves_whole_records(tmp_path):
         assert len(steps) > 5
         assert steps == list(range(0, 300 * len(steps), 300))
         assert np.isfinite(file["eta"][...]).all()
-
-
-@pytest.mark.fault("a restart cannot be written")
-def test_restart_that_cannot_be_written_leaves_the_last(ranks, tmp_path):
-    """And the run continues from there once restarts can be written."""
-    seldom = ["-s", "output.every_steps=1000000000", "-s", "output.diagnostics_every_steps=1000000000"]
-    with LongRun(tmp_path, "--nproc", 2, *seldom, preexec_fn=obey_permissions) as long:
-        (long.folder / "restart").chmod(0o555)
-        code, err = long.wait_for_end(30)
-    newest = list_restart_files(long.folder)[0]
-    assert (code, len(err.splitlines())) == (5, 1)
-    assert re.match(r"Error: run/restart/\S+ .*Permission denied", err), err
-    assert str(newest.relative_to(tmp_path)) in err
-    assert all("problem" not in examine_restart(path) for path in list_restart_files(long.folder))
-    assert_failed(long.folder, 5, "Permission denied")
-    newest.parent.chmod(0o755)
-    run_on_ranks(ranks, 1, "resume", long.folder, "--steps", step_of(newest) + 10, "--quiet")
 
 
 @pytest.mark.fault("functions of `every` differ between processes, or one waits for the other processes")

@@ -1,6 +1,5 @@
 """Real starts of several processes: the files they leave, and how they end if something is wrong from the start."""
 
-import os
 import re
 import shutil
 import sys
@@ -85,22 +84,6 @@ def test_process_started_by_another_mpi_is_refused(tmp_path, names):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault("mpiexec is missing")
-@pytest.mark.night
-def test_several_processes_without_mpiexec_are_refused(tmp_path):
-    """Python is in a folder without mpiexec, and PATH is empty; one process still runs."""
-    python = tmp_path / "bin" / "python"
-    python.parent.mkdir()
-    python.symlink_to(sys.executable)
-    environ = {"PATH": "", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))}
-    line = [str(python), PROGRAM[1], "run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "--steps", "1", "--nproc"]
-    refused = run_command(tmp_path, [*line, "2"], environ)
-    assert refused.returncode == 3
-    assert "mpiexec" in refused.stderr
-    assert not (tmp_path / "outputs").exists()
-    assert run_command(tmp_path, [*line, "1"], environ).returncode == 0
-
-
 @pytest.mark.fault("mpi4py is missing")
 @pytest.mark.night
 def test_several_processes_without_mpi4py_are_refused(tmp_path):
@@ -112,19 +95,6 @@ def test_several_processes_without_mpi4py_are_refused(tmp_path):
     alone = run_command(tmp_path, [*line, "1"], environ)
     assert alone.returncode == 0, alone.stderr
     assert read_status(tmp_path / "run")["state"] == "completed"
-
-
-@pytest.mark.fault("a process ends before MPI starts")
-@pytest.mark.night
-def test_rank_without_mpi4py_leaves_no_other_waiting(tmp_path):
-    program = (
-        "import sys; from swmodel.parallel.environment import get_rank_info\n"
-        "if get_rank_info().rank == 1: sys.modules['mpi4py'] = None\n"
-        f"sys.argv[1:] = ['run', 'jet', '--steps', '1', '--output', {str(tmp_path / 'run')!r}]\n"
-        "from swmodel.__main__ import main; main()"
-    )
-    done = run_command(ROOT, [*mpiexec_command(2), sys.executable, "-c", program])
-    assert (done.returncode, len(own_messages(done)), "mpi4py" in own_messages(done)[0]) == (3, 1, True)
 
 
 @pytest.mark.fault("a process ends before MPI starts")

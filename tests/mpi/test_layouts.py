@@ -105,9 +105,13 @@ def test_halo_wider_than_a_block_is_exact(ranks, layout):
 
 
 def state_after(layout, name, executor="native", ends=(2, 5)):
+    return state_of_config(layout, configuration_of(name), executor, ends)
+
+
+def state_of_config(layout, config, executor, ends):
     """The bits of the whole fields on the first rank after steps in calls that end at `ends`; other ranks: the rank."""
     compile_quickly(executor == "native")
-    setup = setup_of(configuration_of(name))
+    setup = setup_of(config)
     transport, (ny, _) = connect("mpi", layout, *setup.shape), setup.shape
     model = EXECUTORS[executor](setup, transport, *setup.static(transport.block))
     forcing, carry = VaryingParams(setup, transport), model.start(setup.state(transport.block))
@@ -129,21 +133,13 @@ def test_layouts_have_same_bits(ranks, name, layout):
 
 
 def state_with_rivers(layout, series):
-    """As `state_after`, with a river over several cells, which blocks share, and a drain, across a periodic edge."""
+    """The state with a river over several cells, which blocks share, and a drain, across a periodic edge."""
     rivers = (
         {"name": "wide", "x": 1e3, "y": 27e3, "series": series, "radius": 9e3, "tracers": {"tracer": 2.0}},
         {"name": "drain", "x": 26e3, "y": 23e3, "discharge": -3e3},
     )
     options = {"forcing__rivers": rivers, "physics__tracers": ({"name": "tracer"},)}
-    setup = setup_of(configuration(11, 13, random_fields(11, 13, land=0.0), **options))
-    transport = connect("mpi", layout, *setup.shape)
-    model = EXECUTORS["native"](setup, transport, *setup.static(transport.block))
-    forcing, carry = VaryingParams(setup, transport), model.start(setup.state(transport.block))
-    while (step := int(carry.step)) < 6:
-        update_params(model, forcing, step)
-        carry = model.advance(carry, forcing.next_change(6) - step)
-    whole = [transport.gather_rows(np.asarray(field), 0, 11) for field in carry.state]
-    return transport.rank or [field.tobytes() for field in whole]
+    return state_of_config(layout, configuration(11, 13, random_fields(11, 13, land=0.0), **options), "native", (6,))
 
 
 @pytest.mark.promise("the number of ranks and their layout change nothing")
@@ -157,21 +153,16 @@ def test_layouts_have_same_bits_with_rivers(ranks, tmp_path):
 @pytest.mark.promise("the number of ranks and their layout change nothing")
 @pytest.mark.promise("chunk length does not change the answer")
 @pytest.mark.parametrize(
-    ("name", "layout"), [("ab2-energy-basin-f_plane", (1, 2)), ("leapfrog-energy-channel-f_plane", (2, 1))]
+    ("name", "layout", "as_users"),
+    [
+        *(("ab2-energy-basin-f_plane", (1, 2), False), ("leapfrog-energy-channel-f_plane", (2, 1), False)),
+        *night_params(*((*case, True) for case in ROWS_WITH_LAYOUT[1::9])),
+    ],
 )
-def test_layouts_and_chunks_have_same_bits_in_xla(ranks, name, layout):
-    """Without fused multiply-adds, as with `--reproducible`."""
+def test_layouts_and_chunks_have_same_bits_in_xla(ranks, name, layout, as_users):
+    """Without fused multiply-adds; at night on ranks that compile as with `--reproducible` in every respect."""
+    ranks = ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT) if as_users else ranks
     assert ranks(layout, state_after, name, "xla")[0] == ranks((1, 1), state_after, name, "xla", (5,))[0]
-
-
-@pytest.mark.promise("the number of ranks and their layout change nothing")
-@pytest.mark.night
-@pytest.mark.parametrize("name", list(rows_by_name())[1::9])
-def test_layouts_have_same_bits_in_xla_if_reproducible(ranks, name):
-    """On ranks that compile as with `--reproducible`, which chooses the instructions when the program starts."""
-    reproducible = ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT)
-    one, four, three = (reproducible(layout, state_after, name, "xla")[0] for layout in ((1, 1), (2, 2), (1, 3)))
-    assert one == four == three
 
 
 #: Domains whose forcing consists of control variables: tides inside and at open boundaries, weather; with islands.

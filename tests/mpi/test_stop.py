@@ -1,6 +1,5 @@
 """Runs that real signals stop, kill or freeze: their messages, exit codes and files."""
 
-import contextlib
 import os
 import re
 import signal
@@ -9,7 +8,7 @@ import time
 
 import pytest
 from support.faults import PROGRAM
-from support.long_run import CASE, TAG_VARIABLE, LongRun, processes_of
+from support.long_run import CASE, LongRun
 from support.marks import night_params
 from support.rank_commands import run_on_ranks
 from support.restarts import assert_same_run
@@ -86,14 +85,6 @@ def test_run_with_killed_rank_continues(ranks, tmp_path):
     assert_continues(ranks, run)
 
 
-@pytest.mark.fault("a rank is killed")
-@pytest.mark.night
-def test_killed_process_of_devices_is_named(tmp_path):
-    with LongRun(tmp_path, *DEVICE_OPTIONS, chunk=10) as run:
-        os.kill(run.ranks()[0], signal.SIGKILL)
-        assert_killed(run, *run.wait_for_end(40), 0)
-
-
 @pytest.mark.fault("a rank is stuck")
 @pytest.mark.mpich_only
 @pytest.mark.parametrize(
@@ -138,24 +129,6 @@ def test_run_stops_before_its_wall_clock_limit(tmp_path):
         assert 10 < (run.folder / "status.json").stat().st_mtime - begin < 30
 
 
-@pytest.mark.fault("a second SIGINT or SIGTERM")
-@pytest.mark.night
-def test_second_signal_ends_run_at_once(tmp_path):
-    """Also if a rank is frozen, so that the ranks cannot agree."""
-    with LongRun(tmp_path, "--nproc", 2) as run:
-        os.kill(run.ranks()[1], signal.SIGSTOP)
-        run.process.send_signal(signal.SIGTERM)
-        time.sleep(1.0)
-        assert run.process.poll() is None
-        run.process.send_signal(signal.SIGTERM)
-        code, err = run.wait_for_end(20)
-        newest = list_restart_files(run.folder)[0].relative_to(tmp_path)
-        assert (code, len(err.splitlines())) == (75, 1)
-        assert str(newest) in err
-        assert read_status(run.folder)["state"] == "stopped"
-        assert "problem" not in examine_restart(tmp_path / newest)
-
-
 @pytest.mark.fault("the launcher is killed")
 @pytest.mark.night
 def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
@@ -167,32 +140,6 @@ def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
             time.sleep(0.1)
         done = run_swmodel_meanwhile(tmp_path, "run", *CASE, "--steps", "1", "--output", "run", "--force")
         assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.fault("SIGINT")
-@pytest.mark.night
-def test_signal_ends_sensitivity_on_all_ranks(tmp_path):
-    line = [*PROGRAM, "sensitivity", "double_gyre", "-s", "grid.nx=13", "-s", "grid.ny=11", "--of=mass", "--to=eta"]
-    line += ["--steps", "3000000", "--memory", "3GB", "--nproc", "2", "--output", "run"]
-    said = tmp_path / "out.txt"
-    with said.open("w") as out:
-        environ = os.environ | {TAG_VARIABLE: str(tmp_path)}
-        process = subprocess.Popen(line, cwd=tmp_path, env=environ, stdout=out, stderr=out, process_group=0)
-    try:
-        deadline = time.monotonic() + 120
-        while "forward" not in said.read_text():
-            assert process.poll() is None, said.read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 75
-    finally:
-        for pid in (process.pid, *processes_of(tmp_path)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        process.wait()
-    assert "SIGINT" in said.read_text().splitlines()[-1]
-    assert not (tmp_path / "run" / "sensitivity.nc").exists()
 
 
 @pytest.mark.promise("a run survives a kill at any moment")

@@ -1,21 +1,15 @@
-"""Blocks tile the grid and are built separately; halos have the cells around; messages of a step; refused layouts."""
+"""Blocks tile the grid and are built separately; halos have the cells around; refused layouts."""
 
 import tracemalloc
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.random_case import configuration
 
 import swmodel
 from swmodel import cases
-from swmodel.executors.xla import make_step
-from swmodel.ocean.state import Carry
-from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import LayoutError, block_of_rank, choose_layout, parse_layout, split_evenly
 from swmodel.parallel.transport.halo import exchange_halos
-from swmodel.parallel.transport.mpi import MpiTransport
 from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.setup.setup import setup_of
 
@@ -85,18 +79,3 @@ def test_halo_equals_periodic_padding(shape, width, messages):
     for ours, field in zip(around, fields, strict=True):
         np.testing.assert_array_equal(ours, np.pad(field, width, mode="wrap"))
     assert transport.sent == messages
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("stepper", "stages"), [("ab2", 1), ("ab3", 1), ("leapfrog", 1), ("rk3", 3), ("rk4", 4), ("gfb", 1)]
-)
-def test_each_tendency_takes_four_messages(stepper, stages):
-    config = configuration(8, 10, time__stepper=stepper)
-    transport = MpiTransport(block_of_rank(0, (2, 2), 8, 10), rank=0, size=4)
-    grid, params = setup_of(config).static(transport.block)
-    method = method_of(stepper)
-    state = jax.tree.map(jnp.asarray, setup_of(config).state(transport.block))
-    carry = Carry(state, method.initial_memory(state), jnp.zeros((), jnp.int32))
-    step = make_step(setup_of(config).scheme, method, transport)
-    assert str(jax.make_jaxpr(step)(carry, grid, params, jnp.asarray(1.0))).count("halo_sendrecv[") == 4 * stages

@@ -77,28 +77,6 @@ def test_transforms_agree_with_scipy_and_are_inverted(size, dtype):
         np.testing.assert_allclose(back, zero_on_walls(field, *pair), rtol=0, atol=4 * error, err_msg=str(pair))
 
 
-@pytest.mark.promise("transforms of blocks equal those of one process")
-@pytest.mark.night
-@pytest.mark.parametrize("dtype", MAX_ROUNDING_ERROR)
-def test_transform_of_line_does_not_depend_on_other_lines(dtype):
-    """This also holds where SIMD vectors combine several lines and some lines are left over."""
-    given, transforms = [], []
-    for n in (16, 304, 512, 1000):
-        lines = random_arrays(3, n, dtype, 5)
-        given += [lines, np.swapaxes(lines, -1, -2)]
-        transforms += [Fourier(serial_transport(3, n)), Fourier(serial_transport(n, 3))]
-
-    def all_of(given):
-        found = [(fourier, fourier.forward(field)) for fourier, field in zip(transforms, given, strict=True)]
-        return [(numbers, fourier.backward(numbers)) for fourier, numbers in found]
-
-    together = jax.jit(all_of)(given)
-    for number in (0, 4):
-        alone = jax.jit(all_of)([field[number] for field in given])
-        same = jax.tree.map(lambda one, all_five, number=number: bool((one == all_five[number]).all()), alone, together)
-        assert jax.tree.leaves(same) == [True] * 2 * len(given)
-
-
 @pytest.mark.fault("more blocks than lines to transform")
 @pytest.mark.night
 @pytest.mark.parametrize(

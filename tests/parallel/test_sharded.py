@@ -8,7 +8,7 @@ import pytest
 from support.covering_array import configuration_of, rows_by_name
 from support.layouts import with_layout
 from support.marks import night_params
-from support.quick_compilation import compile_quickly, count_collectives, record_compilations
+from support.quick_compilation import compile_quickly, count_collectives
 from support.random_case import configuration
 from support.rank_client import REPRODUCIBLE_ENVIRONMENT
 from support.spectral_case import spectral_bits
@@ -47,23 +47,18 @@ def digests_on_layouts(name, layouts, executor):
     return [digests_of_state(Simulation(resolve_without_checks(config))) for config in configs]
 
 
-CASES = [(name, LAYOUTS[number % 3]) for number, name in enumerate(rows_by_name())]
+CASES = [(name, LAYOUTS[number % 3], "native") for number, name in enumerate(rows_by_name())]
 OTHER_CASES = [case for number, case in enumerate(CASES) if number % 4]
+OTHER_CASES += [(name, layout, "xla") for name, layout, _ in CASES[10::8]]
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
-@pytest.mark.parametrize(("name", "layout"), [*CASES[::4], *night_params(*OTHER_CASES)])
-def test_devices_have_bits_of_one(ranks, name, layout):
-    ((one, four),) = ranks(1, digests_on_layouts, name, [ONE_BLOCK, layout], "native")
-    assert four == one
-
-
-@pytest.mark.promise("devices and hosts do not change the answer")
-@pytest.mark.night
-@pytest.mark.parametrize(("name", "layout"), CASES[10::8])
-def test_devices_have_bits_of_one_in_xla_if_reproducible(ranks, name, layout):
-    reproducible = ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT)
-    ((one, four),) = reproducible(1, digests_on_layouts, name, [ONE_BLOCK, layout], "xla")
+@pytest.mark.parametrize(("name", "layout", "executor"), [*CASES[::4], *night_params(*OTHER_CASES)])
+def test_devices_have_bits_of_one(ranks, name, layout, executor):
+    """With xla, on a rank that compiles as with `--reproducible`."""
+    if executor == "xla":
+        ranks = ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT)
+    ((one, four),) = ranks(1, digests_on_layouts, name, [ONE_BLOCK, layout], executor)
     assert four == one
 
 
@@ -87,22 +82,6 @@ def test_spectra_on_devices_have_bits_of_one_process(ranks):
     ((one, four),) = ranks(1, digests_of_spectra)
     assert len(one) == 8
     assert four == one
-
-
-def recompiled_programs():
-    """The programs compiled for a second simulation of a kind, after one with another layout."""
-    made = [sharded_config(13, 17, layout) for layout in (FOUR_BLOCKS, (1, 4))]
-    for config in made:
-        digests_of_state(Simulation(config))
-    with record_compilations() as found:
-        for config in made:
-            digests_of_state(Simulation(config))
-    return found
-
-
-@pytest.mark.night
-def test_second_simulation_of_a_kind_compiles_nothing(ranks):
-    assert ranks(1, recompiled_programs) == [[]]
 
 
 def compiled_step(ny, nx, executor):

@@ -1,8 +1,5 @@
 """Pictures of floods: fields have no value on dry ground; its height and its edge are those of the record."""
 
-import json
-import zlib
-from base64 import b64decode
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +10,6 @@ from support.flooding import NX, NY, make_config
 import swmodel
 from swmodel.plotting import derived, ground, maps, maxima
 from swmodel.plotting.dataset import open_data
-from swmodel.plotting.page import content
 from swmodel.plotting.panels import coast_lines
 
 pytestmark = pytest.mark.slow
@@ -85,13 +81,3 @@ def test_floods_are_drawn_on_what_was_dry_at_the_start(data):
     flooded = replace(shown[0].ground, values=np.ma.masked_all_like(shown[0].ground.values))
     legends = [ground.ground_legend([replace(shown[0], ground=each)]) for each in (shown[0].ground, flooded)]
     assert list(map(len, legends)) == [1, 0]
-
-
-def test_page_has_ground_and_coasts(data):
-    found = content.encode_maps(data, ["eta"])
-    json.dumps(found)
-    assert len(zlib.decompress(b64decode(found["ground"]["colours"]))) == 3 * NY * NX
-    (field,) = found["fields"]
-    levels = np.frombuffer(zlib.decompress(b64decode(field["bytes"])), np.uint8).reshape(-1, NY, NX)
-    np.testing.assert_array_equal(levels[RECORD] != content.MISSING, wet_in(data))
-    assert field["coast"]

@@ -13,9 +13,8 @@ from support.marks import night_params
 from support.small_run import make_run
 
 import swmodel
-from swmodel import Simulation, cases, plotting
+from swmodel import Simulation, plotting
 from swmodel.errors import FilesError, UsageError
-from swmodel.ocean.coordinates import points
 from swmodel.plotting import ColourRange, Overlays, PlotError, animation, derived, maps, series, titles
 from swmodel.plotting.dataset import find_record, open_data
 from swmodel.plotting.field_map import read_map
@@ -170,12 +169,10 @@ def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
     assert (result.exit_code, "analysis.nc" in result.stderr) == (2, True)
 
 
-# Pictures in notebooks, of files, Datasets and a Simulation; analytic solutions, and the error of a run
+# Pictures in notebooks, of files, Datasets and a Simulation; the error of a run
 
 
 SMALL = {"grid.nx": 12, "grid.ny": 9, "run.executor": "reference", "run.dtype": "float64"}
-#: Cases whose analytic solution only holds later, or for a mean.
-CASES_WITH_LATE_SOLUTION = {"adjustment", "gulf_tide"}
 
 
 def image_arrays(figure):
@@ -205,24 +202,6 @@ def test_simulation_draws_its_present_state():
     assert figure.texts[0].get_text().startswith("kelvin, ")
     with pytest.raises(UsageError, match="foam"):
         model.plot("foam")
-
-
-def test_analytic_solutions_begin_with_the_initial_state():
-    found = set()
-    for name in set(cases.names()) - CASES_WITH_LATE_SOLUTION:
-        config = swmodel.load(name, environ={})
-        for field, location in {"eta": "centre", "u": "u", "v": "v"}.items():
-            at = points(config.grid, location, range(config.grid.ny), range(config.grid.nx))
-            known = config.case.analytic_solution(config, at, 0.0)
-            if field not in (known or ()) or not hasattr(config.case, field):
-                continue
-            known, given = known[field], getattr(config.case, field)(config, at)
-            if field == "eta" and config.drying.active and hasattr(config.case, "depth"):  # no water below the bed
-                known, given = (np.maximum(level, -config.case.depth(config, at)) for level in (known, given))
-            given = np.broadcast_to(given, np.shape(known))
-            np.testing.assert_allclose(known, given, atol=1e-12 + 1e-12 * np.abs(given).max(), err_msg=name)
-            found.add(name)
-    assert len(found) > 10
 
 
 def test_error_is_the_difference_from_the_analytic_solution(run, tmp_path):

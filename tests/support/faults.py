@@ -1,7 +1,6 @@
-"""Real faults for real runs: a disk that fills up, missing permissions, also for root, and missing packages."""
+"""Real faults for real runs: a disk that fills up, missing packages, and damaged files."""
 
 import contextlib
-import ctypes
 import os
 import shutil
 import subprocess
@@ -16,9 +15,6 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, str(ROOT / "cli.py")]
 SMALL_OPTIONS = ["-s", "grid.nx=23", "-s", "grid.ny=11", "-s", "grid.dx=5e3", "-s", "grid.dy=5e3"]
 
-PR_CAPBSET_DROP = 24
-CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
-
 
 def run_swmodel(folder, *arguments, before=(), environ=None, **options):
     """Run the program in `folder`, with the words `before` before it; returns the completed process."""
@@ -31,13 +27,6 @@ def run_command(folder, line, environ=None, **options):
     environ = os.environ | {"MPIEXEC_TIMEOUT": "90"} | (environ or {})
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.run(line, cwd=folder, env=environ, text=True, timeout=100, **streams | options)
-
-
-def obey_permissions():
-    """Make this process and its children obey permissions, even as root; to be called between fork and exec."""
-    libc = ctypes.CDLL(None)
-    for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
-        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 @contextlib.contextmanager

@@ -35,7 +35,7 @@ def ranks_of(folder) -> dict[int, int]:
 
 
 class LongRun:
-    """A context with a run, or another task, of the case jet for 10000 days into `folder`/run.
+    """A context with a run of the case jet for 10000 days into `folder`/run.
 
     The context starts when the run has written its first restart file, and kills all its processes at the end. Chunks
     have 500 steps, about 20 ms, so that a busy machine does not look like a stuck run.
@@ -44,21 +44,29 @@ class LongRun:
         arguments: further arguments of the command.
         mpiexec: number of ranks to start with mpiexec itself; 0: let the launcher start them.
         chunk: steps between two checks, a quarter of the steps between two restart files.
-        task: the command.
-        preexec_fn: called in the new process before the program starts.
     """
 
-    def __init__(self, folder, *arguments, mpiexec=0, chunk=500, task="run", preexec_fn=None):
+    def __init__(self, folder, *arguments, mpiexec=0, chunk=500):
         self.folder = Path(folder) / "run"
         self.out, self.err = Path(folder) / "out.txt", Path(folder) / "err.txt"
         interval_options = ["-s", f"restart.every_steps={4 * chunk}", "-s", f"run.check_every_steps={chunk}"]
-        command = [*PROGRAM, task, *CASE, *interval_options, "--days", "10000", "--output", "run", *map(str, arguments)]
+        command = [
+            *PROGRAM,
+            "run",
+            *CASE,
+            *interval_options,
+            "--days",
+            "10000",
+            "--output",
+            "run",
+            *map(str, arguments),
+        ]
         if mpiexec:
             command = [find_mpiexec(), "-n", str(mpiexec), *command]
         options = {"cwd": folder, "env": os.environ | {TAG_VARIABLE: str(folder), "MPIEXEC_TIMEOUT": "100"}}
         with self.out.open("w") as out, self.err.open("w") as err:
             streams = {"stdout": out, "stderr": err}
-            self.process = subprocess.Popen(command, **options, **streams, process_group=0, preexec_fn=preexec_fn)
+            self.process = subprocess.Popen(command, **options, **streams, process_group=0)
 
     def __enter__(self):
         deadline = time.monotonic() + 60
