@@ -157,6 +157,27 @@ def test_ranks_choose_the_same_substeps(ranks, tmp_path):
     assert len({*read_variables(one / "diagnostics.nc")["time_step"][1:].tolist()}) > 1
 
 
+@pytest.mark.promise("tides are those of the Moon and the Sun")
+@pytest.mark.night
+def test_analysis_of_tides_does_not_depend_on_ranks(ranks, tmp_path):
+    """After a restart, one process continues the sums of two."""
+    two, one = tmp_path / "two", tmp_path / "one"
+    tide = command_options(
+        **{"grid__kind": "latlon", "grid__south": -60, "grid__north": 60, "grid__periodic_x": "true", "grid__nx": 24},
+        **{"grid__ny": 12, "physics__depth": 4000, "time__start": "2012-03-01", "tide__constituents": "M2,K1"},
+        **{"output__harmonics": "M2,M4", "output__harmonics_fields": "eta,u", "time__dt": 900, "run__dtype": "float64"},
+        **{"run__executor": "native", "restart__every_steps": 31},
+    )
+    run_on_ranks(ranks, 2, "run", "rest", *tide, "--steps", 60, "--quiet", "-o", two)
+    shutil.copytree(two, one)
+    files = "restart/step-0000000060.nc", "harmonics.nc"
+    for name in files:
+        (one / name).unlink()
+    run_on_ranks(ranks, 1, "resume", one, "--steps", 60, "--quiet")
+    for name in files:
+        assert_same_data(one / name, two / name)
+
+
 @pytest.mark.night
 def test_ranks_load_user_case_from_run_folder(ranks, tmp_path):
     path, short = write_bump(tmp_path), ["-s", "grid.nx=24", "-s", "grid.ny=17", "--executor", "native", "--quiet"]

@@ -126,6 +126,20 @@ def test_finer_relief_counts_where_it_has_values(tmp_path, circle):
     assert (grid.depth[hole] < expected[hole] + 250.0).all()
 
 
+@pytest.mark.promise("files of other programs are read and written as they are")
+def test_mosaic_of_one_plane_is_the_plane(tmp_path):
+    """Exactly at the centres of cells, up to the rounding of areas on the sphere, with the date line in the region."""
+
+    def flat_plane(lon, lat):
+        return 1000.0 + 3.0 * lat + 0.0 * lon
+
+    coarse = write_relief(tmp_path / "coarse.nc", np.arange(0.0, 360.0, 0.5), np.arange(-20.0, 20.1, 0.5), flat_plane)
+    fine = write_relief(tmp_path / "fine.nc", np.arange(-181.0, -178.9, 0.1), np.arange(-2.0, 2.1, 0.1), flat_plane)
+    grid = make_grid(tmp_path / "grid.nc", GridRequest((170.0, 190.0, -10.0, 10.0), 1.0), [str(fine), str(coarse)])
+    lat = -10.0 + np.arange(20) + 0.5
+    np.testing.assert_allclose(grid.depth, np.broadcast_to(flat_plane(0.0, lat[:, None]), grid.depth.shape), rtol=1e-5)
+
+
 @pytest.mark.fault("reliefs that together do not cover the region")
 def test_region_beyond_the_last_relief_is_refused(tmp_path):
     fine = write_relief(tmp_path / "fine.nc", np.arange(0.05, 4.0, 0.1), np.arange(48.05, 52.0, 0.1), plane)
