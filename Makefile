@@ -27,7 +27,7 @@ help:
 	@echo "make release-check  run what takes hours: wheels, conda, Slurm, Open MPI, soak, damage, sanitizers, notebooks"
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
 	@echo "make pictures   run every case and notebook, and keep their pictures (half an hour)"
-	@echo "make exactness  make the table of docs/gradients.md: derivatives on one to four processes (two minutes)"
+	@echo "make exactness  check how exact derivatives are on one to four processes: docs/gradients.md (two minutes)"
 	@echo "make twins      assimilate in the twin experiments, twice each: is the truth found? (a quarter of an hour)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
 	@echo "make soak       kill and resume a run one hundred times: the same bits as undisturbed (ten minutes)"

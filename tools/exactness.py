@@ -1,4 +1,4 @@
-"""Print the exactness table of docs/gradients.md: derivatives in a basin with an island, on 1 to 4 processes.
+"""Print how exact derivatives are in a basin with an island, on 1 to 4 processes; docs/gradients.md summarises it.
 
     make exactness
     python tools/exactness.py [--layouts 1x1 1x2 ...] [--steps N] [--folder DIR]

@@ -34,7 +34,6 @@ x, y = (xarray.DataArray(np.array(each), dims="particle") for each in (particles
 assert (ds.mask.sel(x_c=x, y_c=y, method="nearest") == 1).all()
 assert np.hypot(x - start.x_c.values, y - start.y_c.values).max() > 0.02
 """,
-    "weather": "assert 0.01 < model.field('eta').max() < 0.5",
     "closures": "assert losses[2] < losses[1] < losses[0]",
 }
 #: The pages whose blocks run for less than 20 s on an idle core.
