@@ -36,11 +36,11 @@ MAX_COMMAND_SECONDS = 300
 INFO_LINES = ("records", "mass", "energy", "potential enstrophy")
 
 COMMANDS = {
-    "info": ("info",),
-    "verify": ("info", "--verify"),
-    "plot": ("plot", "--field", "h", "--field", "f", "--record", "1", "-o", "picture.png"),
-    "series": ("plot", "--diagnostics", "-o", "picture.png"),
-    "resume": ("resume", "--steps", "11"),
+    "info": "info {folder}",
+    "verify": "info {folder} --verify",
+    "plot": "plot {folder} --field h --field f --record 1 -o picture.png",
+    "series": "plot {folder}/diagnostics.nc -o picture.png",
+    "resume": "resume {folder} --steps 11",
 }
 
 
@@ -198,8 +198,7 @@ def run_command(command, folder):
     logging.getLogger("swmodel").handlers.clear()  # a run leaves a handler with the stderr of its own command
     try:
         (folder.parent / "picture.png").unlink(missing_ok=True)
-        first, *more = COMMANDS[command]
-        return run_swmodel(first, folder.name, *more)
+        return run_swmodel(*COMMANDS[command].format(folder=folder.name).split())
     finally:
         os.chdir(before)
 

@@ -46,15 +46,6 @@ def map_options(default_range: str):
     )
 
 
-#: Hidden flags of earlier versions that choose what is drawn.
-deprecated_flags = combine_options(
-    *(
-        click.option(f"--{name.partition('.')[0]}", "kind", flag_value=name, hidden=True)
-        for name in (DIAGNOSTICS, STATIONS, SECTIONS, "maxima")
-    )
-)
-
-
 @click.command()
 @path_argument
 @field_options
@@ -70,7 +61,7 @@ deprecated_flags = combine_options(
     help="Observed sea level of a gauge: a table, or a file of UHSLC, CO-OPS or DART; repeatable.",
 )
 @output_option("FILE", "Picture: PNG, PDF or SVG.")
-@deprecated_flags
+@click.option("--maxima", "kind", flag_value="maxima", help="Draw the highest water and the times of arrival.")
 @click.pass_context
 def plot(context, path, fields, record, time, member, names, observed, output, kind, **style):
     """Draw a picture of a run, an ensemble, a sensitivity or an assimilation.

@@ -102,8 +102,8 @@ def test_plot_refuses_damaged_records(run_folder):
     with pytest.raises(FilesError, match="damaged: variable h in record 1$"):
         animate(run_folder, field="h", output=run_folder / "film.gif")
     set_value(run_folder / "diagnostics.nc", "cfl", 1, 0.0)
-    for line in (["plot", "--diagnostics"], ["info"]):
-        done = invoke_swmodel(*line, run_folder)
+    for line in (["plot", run_folder / "diagnostics.nc"], ["info", run_folder]):
+        done = invoke_swmodel(*line)
         assert done.exit_code == 5
         assert done.output.endswith("diagnostics.nc: damaged: variable cfl in record 1 (step 3)\n")
 
@@ -233,11 +233,11 @@ def replace_by_folder(path):
 def test_folder_link_or_garbage_in_place_of_a_file_ends_with_code_5(run_folder, name, harm):
     """`info` treats an empty configuration as one that is not written yet."""
     harm(run_folder / name)
-    lines = [["info", "--verify"]]
-    lines += [["info"]] if name != "config.toml" or (run_folder / name).lstat().st_size else []
-    lines += {"output.nc": [["plot"]], "diagnostics.nc": [["plot", "--diagnostics"]]}.get(name, [])
+    lines = [["info", "--verify", run_folder]]
+    lines += [["info", run_folder]] if name != "config.toml" or (run_folder / name).lstat().st_size else []
+    lines += {"output.nc": [["plot", run_folder]], "diagnostics.nc": [["plot", run_folder / name]]}.get(name, [])
     for line in lines:
-        done = invoke_swmodel(*line, run_folder)
+        done = invoke_swmodel(*line)
         assert (done.exit_code, done.exception.code) == (5, 5), (line, done.output)
         assert name in done.output
         assert "None" not in done.output
