@@ -30,9 +30,9 @@ def connect_seas(
     bodies = WaterBodies(sea_samples, is_periodic)
     wet = wet.copy()
     isthmus = np.zeros_like(wet)
-    cell_pairs = [
-        pair for pair in bodies.neighbouring_cells(wet) if not bodies.are_near(*bodies.largest_body.flat[list(pair)])
-    ]
+    pairs = bodies.neighbouring_cells(wet)
+    pairs = pairs[~bodies.are_touching(bodies.largest_body.flat[pairs])]
+    cell_pairs = [pair for pair in pairs if not bodies.are_near(*bodies.largest_body.flat[pair])]
     for pair in sorted(cell_pairs, key=lambda pair: sea_fraction.flat[list(pair)].min()):
         if all(wet.flat[cell] for cell in pair):
             drier_cell = min(pair, key=lambda cell: sea_fraction.flat[cell])
@@ -81,10 +81,23 @@ class WaterBodies:
         self.body_pairs = np.unique(np.stack([low[both], high[both]], axis=1), axis=0)
 
     @cached_property
-    def adjacent_bodies(self) -> list[np.ndarray]:
+    def sorted_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bodies that touch others, sorted by these others, and where those of each body begin."""
         ends = np.concatenate([self.body_pairs, self.body_pairs[:, ::-1]])
         ends = ends[np.argsort(ends[:, 0], kind="stable")]
-        return np.split(ends[:, 1], np.searchsorted(ends[:, 0], np.arange(1, len(self.cell_of_body))))
+        return ends[:, 1], np.searchsorted(ends[:, 0], np.arange(len(self.cell_of_body) + 1))
+
+    def adjacent_bodies(self, body: int) -> list[int]:
+        """The bodies that touch a body."""
+        others, starts = self.sorted_pairs
+        return others[starts[body] : starts[body + 1]].tolist()
+
+    def are_touching(self, pairs: np.ndarray) -> np.ndarray:
+        """Whether the bodies of pairs [n, 2] touch."""
+        numbers, touching = (
+            each.min(axis=1) * len(self.cell_of_body) + each.max(axis=1) for each in (pairs, self.body_pairs)
+        )
+        return np.isin(numbers, touching)
 
     def neighbouring_cells(self, wet: np.ndarray) -> np.ndarray:
         """Flat indices of pairs of water cells that share a side and contain bodies, [n, 2]."""
@@ -101,7 +114,7 @@ class WaterBodies:
         (j, i), (north, east) = (np.divmod(self.cell_of_body[body], self.shape[1]) for body in (one, other))
         visited, new = {one}, [one]
         while new and other not in visited:
-            reached = {int(body) for here in new for body in self.adjacent_bodies[here]} - visited
+            reached = {body for here in new for body in self.adjacent_bodies(here)} - visited
             new = [
                 body for body in reached
                 if min(abs(self.cell_of_body[body] // self.shape[1] - row) for row in (j, north)) <= 1
