@@ -130,12 +130,11 @@ class WaterBodies:
 
     def joins_separate_waters(self, body: int, wet: np.ndarray) -> bool:
         """Whether opening the cell of a body would join the body with water of a neighbour that is not near it."""
-        with_cell = wet.copy()
-        with_cell.flat[self.cell_of_body[body]] = True
-        pairs = self.neighbouring_cells(with_cell)
-        pairs = pairs[(pairs == self.cell_of_body[body]).any(axis=1)]
-        others = self.largest_body.flat[pairs[pairs != self.cell_of_body[body]]]
-        return not all(self.are_near(body, int(other)) for other in others)
+        (ny, nx), (row, column) = self.shape, divmod(int(self.cell_of_body[body]), self.shape[1])
+        cells = {(row - 1, column), (row + 1, column)}
+        cells |= {(row, at % nx if self.is_periodic else at) for at in (column - 1, column + 1)} - {(row, column)}
+        others = [int(self.largest_body[j, i]) for j, i in cells if 0 <= j < ny and 0 <= i < nx and wet[j, i]]
+        return not all(self.are_near(body, other) for other in others if other)
 
     def bodies_on_paths(self, wet: np.ndarray, isthmus: np.ndarray, excluded: set[int]) -> set[int]:
         """Bodies in land cells that connect cut-off seas to the largest, without `isthmus` and `excluded`."""
@@ -159,8 +158,10 @@ class WaterBodies:
         start = int(self.largest_body[seas == largest][0])
         distance, predecessor = dijkstra(graph, indices=start, return_predecessors=True)
         opened: set[int] = set()
+        by_sea = self.largest_body.flat[np.argsort(seas, axis=None, kind="stable")]
+        bodies_by_sea = np.split(by_sea, np.cumsum(sizes)[:-1])
         for sea in range(1, len(sizes)):
-            bodies_of_sea = self.largest_body[seas == sea]
+            bodies_of_sea = bodies_by_sea[sea]
             body = int(bodies_of_sea[np.argmin(distance[bodies_of_sea])])
             while sea != largest and predecessor[body] >= 0:
                 opened |= set() if is_in_sea[body] else {body}
