@@ -78,7 +78,7 @@ class WaterBodies:
         sides = zip(east, (labels[:-1, -1], labels[1:, 0]), strict=True)
         low, high = (np.concatenate([part.ravel() for part in side]) for side in sides)
         both = (low > 0) & (high > 0)
-        self.body_pairs = np.unique(np.stack([low[both], high[both]], axis=1), axis=0)
+        self.body_pairs = np.unique(np.stack([low[both], high[both]], axis=1).astype(np.int64), axis=0)
 
     @cached_property
     def sorted_pairs(self) -> tuple[np.ndarray, np.ndarray]:
