@@ -10,6 +10,7 @@ import netCDF4
 import numpy as np
 
 from ..extras import require_package
+from ..ocean import projection
 from ..ocean.table import ARRIVAL_SUFFIX, INUNDATION, MAXIMUM_SUFFIX
 from .dataset import PlotError, field_names, find_data_file, find_record, open_data
 from .derived import check_field, read_or_derive
@@ -17,8 +18,6 @@ from .field_map import FieldMap, read_grid_north_pole, read_map
 from .files import atomic_write
 from .ground import read_wet_thickness
 
-#: Longitude and latitude on the Earth.
-GEOGRAPHIC_CRS = "EPSG:4326"
 #: The drivers of GDAL for polygons, by the ending of a file.
 POLYGON_DRIVERS = {".gpkg": "GPKG", ".kml": "KML", ".geojson": "GeoJSON"}
 #: Those that are always in longitude and latitude.
@@ -116,31 +115,32 @@ def flooded_cells(data: netCDF4.Dataset, record: int) -> tuple[FieldMap, np.ndar
 
 
 def reference_system(field: FieldMap, crs: str):
-    """The coordinate reference system of a map. PlotError: it has none, or `crs` is none."""
+    """The coordinate reference system of a map. PlotError: it has none, or `crs` is not one in m."""
     from rasterio.crs import CRS
-    from rasterio.errors import CRSError
 
     if field.is_geographic:
         if crs:
-            raise PlotError(f"--crs: the grid is in longitudes and latitudes, {GEOGRAPHIC_CRS}")
-        return CRS.from_user_input(GEOGRAPHIC_CRS)
+            raise PlotError(f"--crs: the grid is in longitudes and latitudes, {projection.GEOGRAPHIC_CRS}")
+        return CRS.from_user_input(projection.GEOGRAPHIC_CRS)
     if field.crs:
         if crs:
             raise PlotError("--crs: the grid has a coordinate reference system, grid.crs; leave out the option")
         return CRS.from_user_input(field.crs)
     if not crs:
         raise PlotError("the grid is on a plane: give the coordinate reference system of x and y, as --crs EPSG:32633")
-    try:
-        return CRS.from_user_input(crs)
-    except CRSError as error:
-        raise PlotError(f"--crs: {crs} is no coordinate reference system: {error}") from None
+    if problem := projection.find_problem(crs):
+        raise PlotError(f"--crs: {problem}")
+    return CRS.from_user_input(crs)
 
 
 def transform_of(field: FieldMap):
-    """The affine transform of rows from the north and columns from the west."""
+    """The affine transform of rows from the north and columns from the west; longitudes are about -180 to 180."""
     from rasterio.transform import from_bounds
 
     west, east, south, north = field.domain
+    if field.is_geographic:
+        shift = 360.0 * np.rint((west + east) / 720.0)
+        west, east = west - shift, east - shift
     return from_bounds(west, south, east, north, field.values.shape[1], field.values.shape[0])
 
 
@@ -150,16 +150,16 @@ def write_geotiff(target: Path, maps: Sequence[FieldMap], crs: str) -> None:
     import rasterio.io
     import rasterio.shutil
 
-    first = maps[0]
+    first, dtype = maps[0], np.result_type(np.float32, *(each.values for each in maps))
     profile = {
-        "driver": "GTiff", "dtype": first.values.dtype.name, "count": len(maps), "nodata": np.nan,
+        "driver": "GTiff", "dtype": dtype.name, "count": len(maps), "nodata": np.nan,
         "height": first.values.shape[0], "width": first.values.shape[1],
         "crs": reference_system(first, crs), "transform": transform_of(first),
     }  # fmt: skip
     with atomic_write(target) as temporary, rasterio.io.MemoryFile() as memory:
         with memory.open(**profile) as raster:
             for band, field in enumerate(maps, 1):
-                raster.write(np.ma.filled(field.values, np.nan)[::-1], band)
+                raster.write(np.ma.filled(field.values.astype(dtype), np.nan)[::-1], band)
                 raster.set_band_description(band, field.name)
                 raster.set_band_unit(band, field.units)
                 raster.update_tags(band, long_name=field.long_name)
@@ -179,8 +179,8 @@ def write_extent(target: Path, field: FieldMap, is_flooded: np.ndarray, crs: str
     shapes = rasterio.features.shapes(rows, mask=rows > 0, transform=transform_of(field))
     system, polygons = reference_system(field, crs), [shape for shape, _ in shapes]
     if target.suffix.lower() in GEOGRAPHIC_FORMATS:
-        polygons = [rasterio.warp.transform_geom(system, GEOGRAPHIC_CRS, shape) for shape in polygons]
-        system = GEOGRAPHIC_CRS
+        polygons = [rasterio.warp.transform_geom(system, projection.GEOGRAPHIC_CRS, shape) for shape in polygons]
+        system = projection.GEOGRAPHIC_CRS
     area = shapely.MultiPolygon([shapely.geometry.shape(shape) for shape in polygons])
     with atomic_write(target) as temporary:
         temporary.unlink()

@@ -1,4 +1,4 @@
-"""What can be drawn over maps: lines of equal value of a field, arrows of the current, tracks of drifters."""
+"""What is drawn over maps: barriers, lines of equal value of a field, arrows of the current, tracks of drifters."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from . import style
+from .barriers import make_barrier_layers
 from .dataset import PlotError
 from .derived import read_current, read_displayed_field, read_or_derive
 from .field_map import FieldMap, to_eastward_northward
@@ -33,7 +34,7 @@ OverlayLayer = tuple[str, Callable[[Sequence], Callable[[int], None]]]
 
 @dataclass(frozen=True)
 class Overlays:
-    """What is drawn over each map.
+    """What is drawn over each map, besides the barriers of the run.
 
     Attributes:
         arrows: the current, from u and v.
@@ -53,7 +54,7 @@ class Overlays:
 
     def make_layers(self, data: netCDF4.Dataset, member: int | None, records: Sequence[int]) -> list[OverlayLayer]:
         """The layers to draw; `records` set the values of lines and the length of arrows."""
-        overlay_layers = []
+        overlay_layers = make_barrier_layers(data)
         if self.contours:
             contour_style = style.make_style(
                 read_displayed_field(data, self.contours, each, member) for each in records

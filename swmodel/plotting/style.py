@@ -58,6 +58,8 @@ LINE_COLOUR = "#1f4e79"
 REFERENCE_COLOUR, DASHED_LINE = "#b2182b", {"linewidth": 1.0, "linestyle": (0, (4, 3))}
 #: The colours of a storm's track and of the wind.
 TRACK_COLOUR, WIND_COLOUR = DARK_GREY, "#7a0177"
+#: The colour of barriers.
+BARRIER_COLOUR = "#e66101"
 #: A light outline that makes lines readable on dark colours.
 WHITE_OUTLINE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
 

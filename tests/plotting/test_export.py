@@ -66,6 +66,7 @@ def test_what_has_no_place_in_a_raster_is_refused(flooded_run, sphere_run, tmp_p
     for run, target, options, words in (
         (flooded_run, "a.tif", {}, "--crs"),
         (flooded_run, "a.tif", {"crs": "EPSG:1"}, "no coordinate reference system"),
+        (flooded_run, "a.tif", {"crs": "EPSG:4326"}, "must be in metres"),
         (sphere_run, "a.tif", {"crs": "EPSG:32631"}, "longitudes and latitudes"),
         (sphere_run, "a.tif", {"names": ["u"]}, "faces"),
         (sphere_run, "a.tif", {"names": ["hazard"]}, "output.maxima"),
@@ -84,6 +85,10 @@ def test_hazard_is_the_rating_of_largest_depth_and_speed(flooded_run, tmp_path):
         bands = dict(zip(raster.descriptions, raster.read(), strict=True))
     is_land = np.isfinite(bands["hazard"])
     assert 0 < is_land.mean() < 1
+    export(flooded_run, tmp_path / "mask.tif", ["mask", "depth"], crs="EPSG:32631")
+    with rasterio.open(tmp_path / "mask.tif") as raster, netCDF4.Dataset(flooded_run / "output.nc") as data:
+        for band, name in enumerate(("mask", "depth"), 1):
+            np.testing.assert_array_equal(raster.read(band)[::-1], data[name][:])
     expected = bands["h_max"] * (bands["speed_max"] + 0.5)
     np.testing.assert_allclose(bands["hazard"][is_land], expected[is_land], rtol=1e-6)
 

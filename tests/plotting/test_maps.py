@@ -15,6 +15,7 @@ from support.small_run import make_run
 import swmodel
 from swmodel import Simulation, plotting
 from swmodel.errors import FilesError, UsageError
+from swmodel.ocean.coordinates import axes, points
 from swmodel.plotting import ColourRange, Overlays, PlotError, animation, derived, maps, series, titles
 from swmodel.plotting.dataset import find_record, open_data
 from swmodel.plotting.field_map import read_map
@@ -94,6 +95,21 @@ def test_contours_are_where_the_field_has_their_values(data):
     rows, columns = np.interp(y, eta.y, np.arange(9)), np.interp(x, eta.x, np.arange(14))
     around = eta.values[int(rows) : int(rows) + 2, int(columns) : int(columns) + 2]
     assert around.min() <= level <= around.max()
+
+
+def test_barriers_are_drawn_along_their_faces(tmp_path):
+    """Over a wall along the eastern edges of cells, and on to the east along a northern edge."""
+    x, y = axes(swmodel.load("jet", {"grid.nx": 14, "grid.ny": 9}, environ={}).grid)
+    corners = [(x.edges[0] + i * x.spacing, y.edges[0] + j * y.spacing) for i, j in ((3, 2), (3, 5), (4, 5))]
+    run = make_run(tmp_path / "run", barriers__lines=[{"line": corners, "crest": 1.0}])
+    with open_data(run / "output.nc") as data:
+        figure = maps.draw_fields(data, ["eta"])
+    (lines,) = (each for each in figure.axes[0].collections if len(each.get_segments()) == 4)
+    ends = np.sort(np.array(lines.get_segments()).reshape(-1, 2) * 1e3, axis=0)
+    i, j = np.array([[3, 3, 3, 3, 3, 3, 3, 4], [2, 3, 3, 4, 4, 5, 5, 5]])
+    expected = np.stack([x.edges[0] + i * x.spacing, y.edges[0] + j * y.spacing], axis=1)
+    np.testing.assert_allclose(ends, expected, rtol=1e-12)
+    assert "orange lines: barriers" in figure.texts[0].get_text()
 
 
 @pytest.mark.parametrize("name", ["run", "record"])

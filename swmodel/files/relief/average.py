@@ -9,7 +9,7 @@ the mean over samples in them, interpolated bilinearly at their positions in the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -165,7 +165,7 @@ def samples_per_side(relief: Relief, grid) -> list[int]:
 
 def sample_points(relief: Relief, grid, n_samples, rows_per_band: int) -> Iterator[tuple]:
     """For each band of rows, the shape [rows, ky, nx, kx] of samples, their y along the grid's axis, and their
-    positions along x and y of the relief [y, x].
+    positions along x and y of the relief, which broadcast to [y, x].
     """
     grid_axes, frame = axes(grid), frame_of(grid)
     x = grid_axes.x.edges[0] + (np.arange(grid.nx * n_samples[0]) + 0.5) * grid_axes.x.spacing / n_samples[0]
@@ -175,10 +175,10 @@ def sample_points(relief: Relief, grid, n_samples, rows_per_band: int) -> Iterat
             grid_axes.y.edges[0]
             + (first * n_samples[1] + np.arange(n_rows * n_samples[1]) + 0.5) * grid_axes.y.spacing / n_samples[1]
         )
-        positions = x, y[:, None]
+        positions = x[None], y[:, None]
         if not agree(frame, relief.frame):
             positions = to_frame(relief.frame, *from_frame(frame, *positions))
-        yield (n_rows, n_samples[1], grid.nx, n_samples[0]), y, *np.broadcast_arrays(*positions)
+        yield (n_rows, n_samples[1], grid.nx, n_samples[0]), y, *positions
 
 
 def sample_sea(relief: Relief, grid) -> np.ndarray:
@@ -189,22 +189,22 @@ def sample_sea(relief: Relief, grid) -> np.ndarray:
     rows_per_band = max(1, MAX_VALUES // int(len(relief.x.points) * (rows_per_cell + 2)))
     return np.concatenate(
         [
-            is_sea(relief, *positions).reshape(cells)
+            at_nearest_points(relief.is_sea, relief, *positions).reshape(cells)
             for cells, _, *positions in sample_points(relief, grid, n_samples, rows_per_band)
         ]
     )
 
 
-def is_sea(relief: Relief, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Whether the relief's points nearest to positions [y, x] are at least half sea."""
+def at_nearest_points(read: Callable, relief: Relief, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The values that `read(rows, columns)` has at the relief's points nearest to positions, which may broadcast."""
     brackets = bracket(relief, "y", y), bracket(relief, "x", x)
     j, i = (np.where(part < 0.5, low, high) for low, high, part in brackets)
     rows, columns = np.unique(j), np.unique(i)
-    return relief.is_sea(rows, columns)[np.searchsorted(rows, j), np.searchsorted(columns, i)]
+    return read(rows, columns)[np.searchsorted(rows, j), np.searchsorted(columns, i)]
 
 
 def interpolate(relief: Relief, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Depth, sea fraction and height of land at positions in the relief, of any shape, interpolated bilinearly."""
+    """Depth, sea fraction and height of land at positions, which may broadcast, interpolated bilinearly."""
     i0, i1, fraction_x = bracket(relief, "x", x)
     j0, j1, fraction_y = bracket(relief, "y", y)
     rows, columns = np.arange(j0.min(), j1.max() + 1), np.unique([i0, i1])

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .average import MAX_VALUES, bracket, part_of_grid, sample_points, samples_per_side
+from .average import MAX_VALUES, at_nearest_points, part_of_grid, sample_points, samples_per_side
 from .source import Relief
 
 #: Minimum height of a crest above the mean height of its cell, and above both ends of the path through it, m.
@@ -176,12 +176,12 @@ def lowest_pass(window: np.ndarray, ends: list[np.ndarray]) -> np.ndarray:
 
 def nearest_heights(relief: Relief, shape, y_along_grid, x, y) -> np.ndarray:
     """The height of the point of the relief nearest to each sample, m, below zero at sea, [rows, ky, nx, kx]."""
-    (j0, j1, fraction_y), (i0, i1, fraction_x) = bracket(relief, "y", y), bracket(relief, "x", x)
-    j, i = np.where(fraction_y < 0.5, j0, j1), np.where(fraction_x < 0.5, i0, i1)
-    rows, columns = np.unique(j), np.unique(i)
-    depth, sea, height = relief.window(rows, columns)
-    z = np.where(sea >= 0.5, -depth, height)
-    return z[np.searchsorted(rows, j), np.searchsorted(columns, i)].reshape(shape)
+
+    def read_heights(rows, columns):
+        depth, sea, height = relief.window(rows, columns)
+        return np.where(sea >= 0.5, -depth, height)
+
+    return at_nearest_points(read_heights, relief, x, y).reshape(shape)
 
 
 def crests_along(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ocean.coordinates import FULL_CIRCLE_DEGREES, Frame, agree, edges, frame_of, from_frame, to_frame
-from .average import full_circles_to, interpolate, raise_not_covered
+from .average import at_nearest_points, full_circles_to, interpolate, raise_not_covered
 from .source import Relief, ReliefAxis
 
 #: Metres per degree of latitude, to compare the spacings of reliefs.
@@ -48,6 +48,10 @@ class ReliefMosaic:
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """See `Relief.window`."""
+        return tuple(self.join(rows, columns)[0])
+
+    def join(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The fields of `window`, [3, rows, columns], and whether those of each point are of the last relief."""
         y, x = self.y.points[rows], self.x.points[columns]
         fields = np.full((3, len(rows), len(columns)), np.nan)
         for relief in self.reliefs:
@@ -70,7 +74,7 @@ class ReliefMosaic:
             if covers(self.last, "y", at_y):
                 raise_not_covered(self.last, "x", at_x)
             raise_not_covered(self.last, "y", at_y)
-        return tuple(fields)
+        return fields, is_missing
 
     def positions_in(self, relief: Relief, x, y) -> tuple[np.ndarray, np.ndarray]:
         """Positions in another relief, which may have another frame."""
@@ -84,8 +88,14 @@ class ReliefMosaic:
         return covers(relief, "x", x) & covers(relief, "y", y)
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """See `Relief.is_sea`."""
-        return self.window(rows, columns)[1] >= 0.5
+        """See `Relief.is_sea`; the straits are those of the last relief where the others have no value."""
+        (_, sea_fraction, _), is_of_last = self.join(rows, columns)
+        sea = sea_fraction >= 0.5
+        if self.last.strait is not None and is_of_last.any():
+            positions = self.positions_in(self.last, self.x.points[columns], self.y.points[rows, None])
+            places = (each[is_of_last] for each in positions)
+            sea[is_of_last] |= at_nearest_points(self.last.is_strait, self.last, *places)
+        return sea
 
 
 def spacing_in_metres(relief: Relief) -> float:

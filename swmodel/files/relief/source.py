@@ -91,9 +91,11 @@ class ReliefAxis(NamedTuple):
     @property
     def edges(self) -> np.ndarray:
         """The edges of the cells around the points, half a step beyond the outer ones."""
-        middles = 0.5 * (self.points[1:] + self.points[:-1])
-        ends = 1.5 * self.points[:1] - 0.5 * self.points[1:2], 1.5 * self.points[-1:] - 0.5 * self.points[-2:-1]
-        return np.concatenate([ends[0], middles, ends[1]])
+        before, after = 2.0 * self.points[:1] - self.points[1:2], 2.0 * self.points[-1:] - self.points[-2:-1]
+        if self.is_full_circle:
+            before, after = self.points[-1:] - FULL_CIRCLE_DEGREES, self.points[:1] + FULL_CIRCLE_DEGREES
+        points = np.concatenate([before, self.points, after])
+        return 0.5 * (points[1:] + points[:-1])
 
 
 class Relief(NamedTuple):
@@ -200,7 +202,11 @@ class Relief(NamedTuple):
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Whether points [rows, columns] are at least half sea, or straits."""
         sea = self.window(rows, columns)[1] >= 0.5
-        return sea if self.strait is None else sea | (self.read(self.strait, rows, columns) > 0)
+        return sea if self.strait is None else sea | self.is_strait(rows, columns)
+
+    def is_strait(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Whether points [rows, columns] connect seas, though they are mostly land; `strait` must not be None."""
+        return self.read(self.strait, rows, columns) > 0
 
     def read(self, variable, rows, columns) -> np.ndarray:
         """Values of a variable, float64, NaN where missing."""
@@ -280,6 +286,8 @@ def find_height(dataset: CFDataset, source: InputEntry):
     matches = matches or [name for name in bands if len(bands) == 1 and GDAL_BAND_PATTERN.fullmatch(name)]
     if len(matches) == 1:
         return dataset.data[matches[0]]
+    if not fields:
+        raise ReliefError(f"{source.path} has no field of numbers along two or more axes")
     what = "several fields that may be the relief" if matches else "no known field of height or depth"
     names = ", ".join(matches or fields)
     raise ReliefError(f"{source.path} has {what} ({names}); name it as {source.path}:NAME")

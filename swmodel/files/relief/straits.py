@@ -30,9 +30,9 @@ def connect_seas(
     bodies = WaterBodies(sea_samples, is_periodic)
     wet = wet.copy()
     isthmus = np.zeros_like(wet)
-    cell_pairs = [
-        pair for pair in bodies.neighbouring_cells(wet) if not bodies.are_near(*bodies.largest_body.flat[list(pair)])
-    ]
+    pairs = bodies.neighbouring_cells(wet)
+    pairs = pairs[~bodies.are_touching(bodies.largest_body.flat[pairs])]
+    cell_pairs = [pair for pair in pairs if not bodies.are_near(*bodies.largest_body.flat[pair])]
     for pair in sorted(cell_pairs, key=lambda pair: sea_fraction.flat[list(pair)].min()):
         if all(wet.flat[cell] for cell in pair):
             drier_cell = min(pair, key=lambda cell: sea_fraction.flat[cell])
@@ -78,13 +78,26 @@ class WaterBodies:
         sides = zip(east, (labels[:-1, -1], labels[1:, 0]), strict=True)
         low, high = (np.concatenate([part.ravel() for part in side]) for side in sides)
         both = (low > 0) & (high > 0)
-        self.body_pairs = np.unique(np.stack([low[both], high[both]], axis=1), axis=0)
+        self.body_pairs = np.unique(np.stack([low[both], high[both]], axis=1).astype(np.int64), axis=0)
 
     @cached_property
-    def adjacent_bodies(self) -> list[np.ndarray]:
+    def sorted_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bodies that touch others, sorted by these others, and where those of each body begin."""
         ends = np.concatenate([self.body_pairs, self.body_pairs[:, ::-1]])
         ends = ends[np.argsort(ends[:, 0], kind="stable")]
-        return np.split(ends[:, 1], np.searchsorted(ends[:, 0], np.arange(1, len(self.cell_of_body))))
+        return ends[:, 1], np.searchsorted(ends[:, 0], np.arange(len(self.cell_of_body) + 1))
+
+    def adjacent_bodies(self, body: int) -> list[int]:
+        """The bodies that touch a body."""
+        others, starts = self.sorted_pairs
+        return others[starts[body] : starts[body + 1]].tolist()
+
+    def are_touching(self, pairs: np.ndarray) -> np.ndarray:
+        """Whether the bodies of pairs [n, 2] touch."""
+        numbers, touching = (
+            each.min(axis=1) * len(self.cell_of_body) + each.max(axis=1) for each in (pairs, self.body_pairs)
+        )
+        return np.isin(numbers, touching)
 
     def neighbouring_cells(self, wet: np.ndarray) -> np.ndarray:
         """Flat indices of pairs of water cells that share a side and contain bodies, [n, 2]."""
@@ -101,7 +114,7 @@ class WaterBodies:
         (j, i), (north, east) = (np.divmod(self.cell_of_body[body], self.shape[1]) for body in (one, other))
         visited, new = {one}, [one]
         while new and other not in visited:
-            reached = {int(body) for here in new for body in self.adjacent_bodies[here]} - visited
+            reached = {body for here in new for body in self.adjacent_bodies(here)} - visited
             new = [
                 body for body in reached
                 if min(abs(self.cell_of_body[body] // self.shape[1] - row) for row in (j, north)) <= 1
@@ -117,12 +130,11 @@ class WaterBodies:
 
     def joins_separate_waters(self, body: int, wet: np.ndarray) -> bool:
         """Whether opening the cell of a body would join the body with water of a neighbour that is not near it."""
-        with_cell = wet.copy()
-        with_cell.flat[self.cell_of_body[body]] = True
-        pairs = self.neighbouring_cells(with_cell)
-        pairs = pairs[(pairs == self.cell_of_body[body]).any(axis=1)]
-        others = self.largest_body.flat[pairs[pairs != self.cell_of_body[body]]]
-        return not all(self.are_near(body, int(other)) for other in others)
+        (ny, nx), (row, column) = self.shape, divmod(int(self.cell_of_body[body]), self.shape[1])
+        cells = {(row - 1, column), (row + 1, column)}
+        cells |= {(row, at % nx if self.is_periodic else at) for at in (column - 1, column + 1)} - {(row, column)}
+        others = [int(self.largest_body[j, i]) for j, i in cells if 0 <= j < ny and 0 <= i < nx and wet[j, i]]
+        return not all(self.are_near(body, other) for other in others if other)
 
     def bodies_on_paths(self, wet: np.ndarray, isthmus: np.ndarray, excluded: set[int]) -> set[int]:
         """Bodies in land cells that connect cut-off seas to the largest, without `isthmus` and `excluded`."""
@@ -146,8 +158,10 @@ class WaterBodies:
         start = int(self.largest_body[seas == largest][0])
         distance, predecessor = dijkstra(graph, indices=start, return_predecessors=True)
         opened: set[int] = set()
+        by_sea = self.largest_body.flat[np.argsort(seas, axis=None, kind="stable")]
+        bodies_by_sea = np.split(by_sea, np.cumsum(sizes)[:-1])
         for sea in range(1, len(sizes)):
-            bodies_of_sea = self.largest_body[seas == sea]
+            bodies_of_sea = bodies_by_sea[sea]
             body = int(bodies_of_sea[np.argmin(distance[bodies_of_sea])])
             while sea != largest and predecessor[body] >= 0:
                 opened |= set() if is_in_sea[body] else {body}

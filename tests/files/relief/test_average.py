@@ -60,7 +60,9 @@ def test_raster_of_depths_needs_a_minus_and_unusable_rasters_a_command(tmp_path)
     straight, rotated = rasterio.Affine(0.1, 0, -1, 0, -0.1, 54), rasterio.Affine(0.1, 0.02, -1, 0.02, -0.1, 54)
     for change, words in (
         ({"transform": straight, "units": "ft"}, "gdal_calc.py"), ({"transform": rotated}, "gdalwarp"),
-        ({"transform": straight * straight.scale(1e4), "crs": "EPSG:2227"}, "gdalwarp"), ({"transform": straight}, ""),
+        ({"transform": straight * straight.scale(1e4), "crs": "EPSG:2227"}, "gdalwarp"),
+        ({"transform": straight * straight.scale(1e4), "crs": None}, "in a projection that it names.*gdalwarp"),
+        ({"transform": straight}, ""),
     ):  # fmt: skip
         form = {"driver": "GTiff", "crs": "EPSG:4326", "dtype": "float32", "count": 1} | change
         units = form.pop("units", "")
@@ -119,6 +121,21 @@ def test_axes_of_a_relief_may_have_any_order_and_direction(write_relief, way):
     ours, our_share, *_ = make_averages(write_relief(**AXIS_VARIANTS[way]), region, 4.3)
     np.testing.assert_allclose(ours, depth, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(our_share, share, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.promise("files of other programs are read and written as they are")
+def test_conventions_of_longitudes_give_the_same_depths_across_the_date_line(write_relief):
+    """From -180 or 0, with the last meridian repeated, or rounded; for a region from 170 or from -190."""
+    lon = np.round(np.arange(0.0, 360.0, 1 / 3), 4)
+    z = np.random.default_rng(5).normal(-2000.0, 500.0, (len(LAT), len(lon)))
+    first = lon.searchsorted(180.0, "right")
+    from_west = {"values": np.roll(z, -first, axis=1), "lon": np.concatenate([lon[first:] - 360.0, lon[:first]])}
+    repeated = {"values": np.append(z, z[:, :1], axis=1), "lon": np.append(lon, 360.0)}
+    expected = make_averages(write_relief(z, lon=lon), (170, 190, -10, 10), 2.5)[0]
+    for relief in (from_west, repeated):
+        for west in (170, -190):
+            depth, *_ = make_averages(write_relief(**relief), (west, west + 20, -10, 10), 2.5)
+            np.testing.assert_allclose(depth, expected, rtol=1e-15)
 
 
 def test_sea_fraction_of_a_file_decides_instead_of_the_sign(write_relief):

@@ -1,11 +1,16 @@
 """Seas of a grid are connected as those of its relief; of several reliefs the finer counts where it has values."""
 
+from contextlib import ExitStack
+
 import numpy as np
 import pytest
 from support.netcdf import write_netcdf
 
 from swmodel.files.relief import GridRequest, ReliefError, make_grid
 from swmodel.files.relief.coast import close_seas_and_bays, label_connected, smooth_depth
+from swmodel.files.relief.make import make_grid_section
+from swmodel.files.relief.mosaic import ReliefMosaic
+from swmodel.files.relief.source import open_relief
 from swmodel.files.relief.straits import connect_seas
 
 
@@ -138,6 +143,23 @@ def test_mosaic_of_one_plane_is_the_plane(tmp_path):
     grid = make_grid(tmp_path / "grid.nc", GridRequest((170.0, 190.0, -10.0, 10.0), 1.0), [str(fine), str(coarse)])
     lat = -10.0 + np.arange(20) + 0.5
     np.testing.assert_allclose(grid.depth, np.broadcast_to(flat_plane(0.0, lat[:, None]), grid.depth.shape), rtol=1e-5)
+
+
+def test_strait_of_the_last_relief_is_sea_where_the_others_have_no_value(tmp_path):
+    lon, lat, fine = np.arange(-3.0, 3.1), np.arange(47.0, 54.0), np.arange(0.05, 2.0, 0.1)
+    variables = {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
+    strait = np.zeros((len(lat), len(lon)), "i1")
+    strait[4, 1:6] = 1
+    variables |= {"z": ("lat lon", 100.0 + 0 * strait, {"units": "m"}), "strait": ("lat lon", strait, {})}
+    coarse = write_netcdf(tmp_path / "coarse.nc", variables)
+    survey = write_relief(tmp_path / "fine.nc", fine, 50.0 + fine, lambda x, y: 0 * x * y - 50.0)
+    with ExitStack() as stack:
+        reliefs = [open_relief(each, stack) for each in (survey, coarse)]
+        mosaic = ReliefMosaic(reliefs, make_grid_section(GridRequest((-2, 2, 48, 53), 0.5)))
+        sea = mosaic.is_sea(np.arange(len(mosaic.y.points)), np.arange(len(mosaic.x.points)))
+    x, y = mosaic.x.points, mosaic.y.points[:, None]
+    expected = (np.abs(y - 51.0) < 0.5) & (np.abs(x) < 2.5) & ~((x > 0) & (x < 2) & (y > 50) & (y < 52))
+    np.testing.assert_array_equal(sea, expected)
 
 
 @pytest.mark.fault("reliefs that together do not cover the region")

@@ -42,6 +42,9 @@ PACKING_ATTRIBUTES = {"scale_factor", "add_offset"}
 #: Attributes of a grid mapping.
 PROJECTION_ATTRIBUTES = {"crs_wkt", "spatial_ref", "grid_mapping_name"}
 
+#: Attributes of the grid mapping of a raster that names no coordinate system.
+RASTER_POSITION_ATTRIBUTES = {"GeoTransform"}
+
 #: Endings of the names of raster files: ESRI ASCII, GeoTIFF and other formats of GDAL.
 RASTER_ENDINGS = (".asc", ".tif", ".tiff", ".vrt", ".img", ".hgt", ".bil", ".flt")
 
@@ -109,9 +112,9 @@ class CFDataset(NamedTuple):
         mappings = [one.attrs for one in self.data.variables.values() if one.attrs.keys() & PROJECTION_ATTRIBUTES]
         if name in self.data.variables:
             mappings = [self.data.variables[name].attrs]
-        if len(mappings) != 1 or mappings[0].keys() <= {
-            "GeoTransform"
-        }:  # which GDAL gives to a raster without a system
+            if not mappings[0].keys() - RASTER_POSITION_ATTRIBUTES:
+                return ""
+        if len(mappings) != 1:
             return ""
         if reason := missing_package_reason(self.context, "pyproj"):
             raise InputError(reason)
@@ -275,7 +278,7 @@ def translate_read_errors() -> Iterator[None]:
     try:
         yield
     except READ_ERRORS as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        reason = getattr(error, "strerror", None) or str(error.__cause__ or error) or type(error).__name__
         raise UnreadableFileError(reason.splitlines()[0]) from error
 
 

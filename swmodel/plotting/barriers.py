@@ -1,0 +1,54 @@
+"""The barriers of a run, [[barrier]], as lines on maps."""
+
+from __future__ import annotations
+
+import netCDF4
+import numpy as np
+from matplotlib.collections import LineCollection
+
+from ..ocean.barrier_faces import faces_of_barriers
+from ..ocean.coordinates import axes
+from ..ocean.terms.barriers import BarrierOptions
+from . import style
+from .dataset import field_names, read_configuration
+from .derived import make_options, read_grid_options
+from .field_map import FieldMap, read_grid_north_pole, read_map, to_geographic, wrap_to_domain
+
+
+def read_barriers(data: netCDF4.Dataset) -> tuple[BarrierOptions, ...]:
+    tables = read_configuration(data).get("barriers", {}).get("lines", ())
+    return tuple(make_options(BarrierOptions, table) for table in tables)
+
+
+def barrier_segments(data: netCDF4.Dataset, panel: FieldMap) -> np.ndarray:
+    """The faces of the barriers on the axes of a picture: both ends of each, [n, 2, 2]."""
+    grid = read_grid_options(read_configuration(data))
+    faces = faces_of_barriers(grid, read_barriers(data))
+    is_u, rows, columns = (
+        np.concatenate([getattr(each, key) for each in faces]) for key in ("is_u", "rows", "columns")
+    )
+    (west, dx), (south, dy) = ((axis.edges[0], axis.spacing) for axis in axes(grid))
+    ends = np.array([[False], [True]])  # a u face goes along the east of its cell, a v face along its north
+    x, y = west + dx * (columns + (is_u | ends)), south + dy * (rows + (~is_u | ends))
+    if read_grid_north_pole(data):
+        x, y = wrap_to_domain(panel, *to_geographic(data, x, y))
+        is_whole = np.abs(x[1] - x[0]) < 180.0  # the others cross the end of the map
+        x, y = x[:, is_whole], y[:, is_whole]
+    return np.stack([x, y], axis=-1).transpose(1, 0, 2) / panel.axis_unit[0]
+
+
+def make_barrier_layers(data: netCDF4.Dataset) -> list:
+    """The `overlays.OverlayLayer` of the barriers of a run, if it has any, and maps to draw them on."""
+    if not read_barriers(data):
+        return []
+    panel = read_map(data, field_names(data)[0], 0)
+    if panel.is_drawn_as_line:
+        return []
+
+    def draw(maps):
+        options = {"colors": style.BARRIER_COLOUR, "linewidths": 1.4, "capstyle": "round"}
+        for each in maps:
+            each.add_collection(LineCollection(barrier_segments(data, panel), **options), autolim=False)
+        return lambda record: None
+
+    return [("orange lines: barriers", draw)]
