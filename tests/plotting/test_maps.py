@@ -15,7 +15,7 @@ from support.small_run import make_run
 import swmodel
 from swmodel import Simulation, plotting
 from swmodel.errors import FilesError, UsageError
-from swmodel.ocean.coordinates import axes, points
+from swmodel.ocean.coordinates import axes
 from swmodel.plotting import ColourRange, Overlays, PlotError, animation, derived, maps, series, titles
 from swmodel.plotting.dataset import find_record, open_data
 from swmodel.plotting.field_map import read_map
