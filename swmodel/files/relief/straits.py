@@ -78,7 +78,7 @@ class WaterBodies:
         sides = zip(east, (labels[:-1, -1], labels[1:, 0]), strict=True)
         low, high = (np.concatenate([part.ravel() for part in side]) for side in sides)
         both = (low > 0) & (high > 0)
-        self.body_pairs = np.unique(np.stack([low[both], high[both]], axis=1).astype(np.int64), axis=0)
+        self.body_pairs = distinct_pairs(np.stack([low[both], high[both]], axis=1).astype(np.int64))
 
     @cached_property
     def sorted_pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -152,7 +152,7 @@ class WaterBodies:
         is_passable[[0, *excluded]] = False
         edges = self.body_pairs[is_passable[self.body_pairs].all(axis=1)]
         edges = np.concatenate([edges, self.largest_body.flat[self.neighbouring_cells(wet)]])
-        edges = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
+        edges = distinct_pairs(np.concatenate([edges, edges[:, ::-1]]))
         cost = np.where(is_in_sea[edges[:, 1]], 1.0, LAND_CELL_COST)
         graph = coo_array((cost, tuple(edges.T)), shape=(len(self.cell_of_body),) * 2).tocsr()
         start = int(self.largest_body[seas == largest][0])
@@ -167,3 +167,9 @@ class WaterBodies:
                 opened |= set() if is_in_sea[body] else {body}
                 body = int(predecessor[body])
         return opened
+
+
+def distinct_pairs(pairs: np.ndarray) -> np.ndarray:
+    """The distinct ones of pairs of numbers [n, 2], sorted; faster than np.unique along an axis."""
+    size = int(pairs.max(initial=0)) + 1
+    return np.stack(np.divmod(np.unique(pairs[:, 0] * size + pairs[:, 1]), size), axis=1)
