@@ -55,7 +55,7 @@ def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
                     tangents[node] = tangents[node] + contribution if node in tangents else contribution
 
     def with_tangent(program):
-        none = symbol(graph, Ref(graph.leaf("number", 0.0)))
+        none = symbol(graph, graph.number(0.0))
         outputs = dict(program.outputs)
         for name, ref in program.outputs.items():
             outputs[f"d.{name}"] = to_ref(tangents.get(ref.node, none).moved(ref.row, ref.column))
