@@ -19,7 +19,7 @@ from .symbol import SYMBOL_NAMESPACE, Symbol, to_ref
 from .trace import Tracing
 
 
-def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_planes=False) -> list[Program]:
+def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_planes: bool) -> list[Program]:
     """The passes of a step, or of its derivatives.
 
     `derivative` lists transformations: "tangent" adds the tangents of all values; "adjoint" computes the inner stages,

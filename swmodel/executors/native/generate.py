@@ -63,7 +63,7 @@ class StepCode(NamedTuple):
 
 
 @lru_cache(maxsize=MAX_CACHED_STEPS)
-def generate(scheme, method, kinds, dtype, derivative=(), controls=(), rotates_planes=True) -> StepCode:
+def generate(scheme, method, kinds, dtype, derivative, controls, rotates_planes: bool) -> StepCode:
     """Generate the step of a scheme; the result is cached.
 
     Args:
