@@ -222,19 +222,15 @@ def check_records(setup: Setup, read_values: bool) -> Iterator[str]:
         try:
             source = source_of(config, name)
             first, last = (source.record_at(step)[0] for step in (0, max(0, (config.run.steps or 0) - 1)))
-            record_numbers = range(first, last + 2)
-            examined = (
-                record_numbers
-                if len(record_numbers) * ny * nx <= MAX_VALUES_READ
-                else (record_numbers[0], record_numbers[-1])
-            )
+            numbers = range(first, last + 2)
+            if len(numbers) * ny * nx > MAX_VALUES_READ:
+                numbers = numbers[:: len(numbers) - 1]
             if not read_values:
-                examined = record_numbers[:1] if name == "air_pressure" else ()
-            for number in examined:
-                bands_of_record = (
-                    read_record(config, name, number, rows, np.arange(nx), source) for rows in row_bands(config.grid)
-                )
-                minima, maxima = zip(*((values.min(), values.max()) for values in bands_of_record), strict=True)
+                numbers = numbers[:1] if name == "air_pressure" else numbers[:0]
+            for number in numbers:
+                rows_of_bands = row_bands(config.grid)
+                bands = (read_record(config, name, number, rows, np.arange(nx), source) for rows in rows_of_bands)
+                minima, maxima = zip(*((values.min(), values.max()) for values in bands), strict=True)
                 if line := pressure_unit_problem(name, min(minima), max(maxima)):
                     raise InputError(f"{line}; at {source.date(number)}")
         except InputError as error:
