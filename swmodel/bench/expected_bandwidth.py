@@ -30,13 +30,6 @@ def report_expected_bandwidth(setup: Setup) -> str:
     with jax.enable_x64(setup.config.run.dtype == "float64"):
         compute_nanoseconds = measure_compute_nanoseconds(setup) / n_cores()
     memory_nanoseconds = bytes_per_cell(setup) / gigabytes_per_second
-    return describe_expected_bandwidth(memory_nanoseconds, compute_nanoseconds, gigabytes_per_second)
-
-
-def describe_expected_bandwidth(
-    memory_nanoseconds: float, compute_nanoseconds: float, gigabytes_per_second: float
-) -> str:
-    """The share as text, from the times in which all cores move and compute a cell, ns, and the bandwidth, GB/s."""
     step_nanoseconds = max(memory_nanoseconds, compute_nanoseconds)
     bound = "memory" if memory_nanoseconds == step_nanoseconds else "arithmetic"
     return (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -67,12 +68,12 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
     problems += [*check_length(config), *check_calls(config)] if unattended else []
     problems += check_output(setup)
     resource_problems, extremes = [*check_files(setup), *check_memory(setup)], None
-    resource_problems = resource_problems or list(check_rivers(config))
+    resource_problems = resource_problems or list(until_input_error(rivers.problems(config)))
     problems += resource_problems
     if not resource_problems:
         extremes, value_problems = survey_fields(setup)
         problems += value_problems or [
-            *check_positions(config),
+            *until_input_error(gauges.problems(config), cross_sections.problems(config), drifters.problems(config)),
             *check_transforms(config, extremes),
             *check_dt(config, extremes),
         ]
@@ -204,10 +205,10 @@ def check_files(setup: Setup) -> Iterator[str]:
                 yield str(error)
 
 
-def check_rivers(config: Config) -> Iterator[str]:
-    """Rivers that cannot be used."""
+def until_input_error(*problems: Iterable[str]) -> Iterator[str]:
+    """All problems, or those up to an InputError, whose message is then the last one."""
     try:
-        yield from rivers.problems(config)
+        yield from chain(*problems)
     except InputError as error:
         yield str(error)
 
@@ -235,16 +236,6 @@ def check_records(setup: Setup, read_values: bool) -> Iterator[str]:
                     raise InputError(f"{line}; at {source.date(number)}")
         except InputError as error:
             yield str(error)
-
-
-def check_positions(config: Config) -> Iterator[str]:
-    """Stations, sections and drifters that cannot be used, for example because they lie on land."""
-    try:
-        yield from gauges.problems(config)
-        yield from cross_sections.problems(config)
-        yield from drifters.problems(config)
-    except InputError as error:
-        yield str(error)
 
 
 def survey_fields(setup: Setup) -> tuple[FieldExtremes | None, list[str]]:
