@@ -45,22 +45,16 @@ def compare_report(old: dict, new: dict) -> str:
         milliseconds = [1e3 * median(samples) for samples in both_times]
         ratio = f"{milliseconds[1] / milliseconds[0]:.3f}"
         spreads = [format_percent(relative_spread(samples)) for samples in both_times]
-        table_rows.append(
-            [row.label, *(f"{value:.4g}" for value in milliseconds), ratio, *spreads, verdict(*both_times)]
-        )
+        times = [f"{value:.4g}" for value in milliseconds]
+        table_rows.append([row.label, *times, ratio, *spreads, verdict(*both_times)])
     headers = ["row", "old, ms", "new, ms", "new / old", "spread old", "spread new", ""]
-    text = (
-        format_markdown_table(headers, table_rows)
-        if table_rows
-        else "The two results have no finished row in common.\n"
-    )
+    text = "The two results have no finished row in common.\n"
+    if table_rows:
+        text = format_markdown_table(headers, table_rows)
     for subject, old_value, new_value in (
         ("sweeps", old["sweep"], new["sweep"]),
         ("machines", old["machine"]["cpu"], new["machine"]["cpu"]),
     ):
         text += f"\nDifferent {subject}: {old_value} and {new_value}." if old_value != new_value else ""
-    return text + "".join(
-        f"\nOnly in one result: {row.label}"
-        for row in old_times | new_times
-        if (row in old_times) != (row in new_times)
-    )
+    unpaired = (row for row in old_times | new_times if (row in old_times) != (row in new_times))
+    return text + "".join(f"\nOnly in one result: {row.label}" for row in unpaired)

@@ -29,30 +29,19 @@ def report_expected_bandwidth(setup: Setup) -> str:
     gigabytes_per_second = measure_bandwidth(choose_triad_elements(quick=True), trials=3)["gigabytes_per_second"]
     with jax.enable_x64(setup.config.run.dtype == "float64"):
         compute_nanoseconds = measure_compute_nanoseconds(setup) / n_cores()
-    return describe_expected_bandwidth(
-        bytes_per_cell(setup) / gigabytes_per_second, compute_nanoseconds, gigabytes_per_second
-    )
-
-
-def describe_expected_bandwidth(
-    memory_nanoseconds: float, compute_nanoseconds: float, gigabytes_per_second: float
-) -> str:
-    """The share as text, from the times in which all cores move and compute a cell, ns, and the bandwidth, GB/s."""
+    memory_nanoseconds = bytes_per_cell(setup) / gigabytes_per_second
     step_nanoseconds = max(memory_nanoseconds, compute_nanoseconds)
     bound = "memory" if memory_nanoseconds == step_nanoseconds else "arithmetic"
-    share = (
-        f"{100 * memory_nanoseconds / step_nanoseconds:.0f} % of this machine's bandwidth, "
-        f"{gigabytes_per_second:.1f} GB/s"
-    )
     return (
-        f"expected     {share}; bound by {bound}: {memory_nanoseconds:.2g} ns per cell to move, "
+        f"expected     {100 * memory_nanoseconds / step_nanoseconds:.0f} % of this machine's bandwidth, "
+        f"{gigabytes_per_second:.1f} GB/s; bound by {bound}: {memory_nanoseconds:.2g} ns per cell to move, "
         f"{compute_nanoseconds:.2g} ns to compute"
     )
 
 
 def measure_compute_nanoseconds(setup: Setup) -> float:
     """Time per cell on one core with all fields in its cache, ns."""
-    shape = [min(side, most) for side, most in zip(setup.shape, MAX_SHAPE, strict=True)]
+    shape = list(map(min, setup.shape, MAX_SHAPE))
     transport = connect("serial", (1, 1), *shape)
     executor = NativeExecutor(setup, transport, *setup.static(transport.block), steps_per_sweep=1, threads=1)
     carry = executor.start(transport.make_arrays(setup.state))

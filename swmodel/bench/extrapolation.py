@@ -44,9 +44,7 @@ class Extrapolation(NamedTuple):
 def extrapolate(record: dict, statistics_of_rows: list) -> list[Extrapolation]:
     """The rows for the `statistics_of_rows` of a record; empty if measurements for the constants are missing."""
     kernel_times_measured = kernel_times(statistics_of_rows, max_processes_at_once(statistics_of_rows))
-    exchange_rows = [
-        stats for stats in statistics_of_rows if stats.row.measure == "halo" and not stats.row.oversubscribed
-    ]
+    exchange_rows = [s for s in statistics_of_rows if s.row.measure == "halo" and not s.row.oversubscribed]
     min_processes = min((stats.row.nproc for stats in exchange_rows), default=0)
     message_times = [
         (stats.traffic["bytes"] / stats.traffic["messages"], stats.seconds_per_step / stats.traffic["messages"])
@@ -60,13 +58,11 @@ def extrapolate(record: dict, statistics_of_rows: list) -> list[Extrapolation]:
     itemsize, rows = np.dtype(record["definition"]["dtype"]).itemsize, []
     for p in PROCESS_COUNTS:
         n = math.prod(GRID_SIZE) / p
-        exchange = MESSAGES_PER_STEP * (
-            fit_line(message_times, FIELDS_PER_MESSAGE * math.sqrt(n) * itemsize) + NETWORK_LATENCY_SECONDS
-        )
+        kernel = interpolate_log(kernel_times_measured, n)
+        message = fit_line(message_times, FIELDS_PER_MESSAGE * math.sqrt(n) * itemsize)
+        exchange = MESSAGES_PER_STEP * (message + NETWORK_LATENCY_SECONDS)
         allreduce = math.log2(p) * (fit_line(message_times, 0) + NETWORK_LATENCY_SECONDS)
-        rows.append(
-            Extrapolation(p, n, interpolate_log(kernel_times_measured, n), exchange, allreduce, fit_line(memory, n))
-        )
+        rows.append(Extrapolation(p, n, kernel, exchange, allreduce, fit_line(memory, n)))
     return rows
 
 
@@ -82,33 +78,18 @@ def extrapolation_table(record: dict, statistics_of_rows: list) -> str:
         return ""
     n_at_once = max_processes_at_once(statistics_of_rows)
     measured_cells = [n for n, _ in kernel_times(statistics_of_rows, n_at_once)]
-    table_rows = []
-    for extrapolation in rows:
-        efficiency = format_percent(
-            rows[0].processes * rows[0].seconds_per_step / (extrapolation.processes * extrapolation.seconds_per_step)
-        )
-        times = [
-            format_number(1e6 * each)
-            for each in (
-                extrapolation.kernel,
-                extrapolation.exchange,
-                extrapolation.seconds_per_step,
-                extrapolation.allreduce,
-            )
+    core_seconds = [row.processes * row.seconds_per_step for row in rows]
+    table_rows = [
+        [
+            str(row.processes),
+            f"{row.cells:.0f}" + ("" if min(measured_cells) <= row.cells <= max(measured_cells) else "*"),
+            *(format_number(1e6 * seconds) for seconds in (row.kernel, row.exchange, row.seconds_per_step)),
+            format_percent(core_seconds[0] / seconds_of_row),
+            format_number(1e6 * row.allreduce),
+            format_number(row.memory_bytes / 2**20),
         ]
-        cells = f"{extrapolation.cells:.0f}" + (
-            "" if min(measured_cells) <= extrapolation.cells <= max(measured_cells) else "*"
-        )
-        table_rows.append(
-            [
-                str(extrapolation.processes),
-                cells,
-                *times[:3],
-                efficiency,
-                times[3],
-                format_number(extrapolation.memory_bytes / 2**20),
-            ]
-        )
+        for row, seconds_of_row in zip(rows, core_seconds, strict=True)
+    ]
     headers = ["processes", "cells each", "kernel, µs", "exchange, µs", "step, µs", "efficiency", "sum, µs", "MiB/rank"]
     text = (
         f"On paper: {GRID_SIZE[0]} x {GRID_SIZE[1]} cells, kernel times of {n_at_once} concurrent processes, "

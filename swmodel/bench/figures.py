@@ -86,13 +86,10 @@ def draw_scaling(records: list[dict]) -> Figure:
     def group_label(stats: RowStatistics) -> str:
         return "" if stats.cores == stats.row.n_blocks else "several threads per process"
 
-    axes, curves = draw_curves(
-        records,
-        "cores (CPU) or devices (GPU)",
-        RATE_LABEL,
-        group_label,
-        lambda stats: (stats.cores, stats.cells_per_second / 1e6),
-    )
+    def point(stats: RowStatistics) -> tuple[float, float]:
+        return stats.cores, stats.cells_per_second / 1e6
+
+    axes, curves = draw_curves(records, "cores (CPU) or devices (GPU)", RATE_LABEL, group_label, point)
     for points, color in curves:
         (first, rate), last = points[0], points[-1][0]
         axes.plot([first, last], [rate, rate * last / first], color=color, **PERFECT_SCALING_STYLE)
@@ -113,18 +110,10 @@ def draw_prediction(records: list[dict]) -> Figure | None:
         for (name, curve_rows), color, marker in zip(rows_by_curve.items(), COLORS, MARKERS, strict=False):
             curve_rows.sort(key=lambda stats: stats.row.nproc)
             x = [stats.row.nproc for stats in curve_rows]
-            axes.plot(
-                x,
-                [1e3 * stats.seconds_per_step for stats in curve_rows],
-                marker,
-                color=color,
-                ms=5,
-                label=f"{name}, measured",
-            )
-            y = [
-                1e3 * (stats.seconds_per_step if stats.row.nproc == 1 else predict_step(stats).seconds_per_step)
-                for stats in curve_rows
-            ]
+            y = [1e3 * stats.seconds_per_step for stats in curve_rows]
+            axes.plot(x, y, marker, color=color, ms=5, label=f"{name}, measured")
+            predictions = [stats if stats.row.nproc == 1 else predict_step(stats) for stats in curve_rows]
+            y = [1e3 * each.seconds_per_step for each in predictions]
             axes.plot(x, y, color=color, lw=1.2, label=f"{name}, predicted")
             process_counts |= {*x}
     return set_log_axes(axes, process_counts) if process_counts else None
@@ -139,13 +128,11 @@ def curve_names(stats: RowStatistics, sizes) -> list[str]:
 
 def draw_sizes(records: list[dict]) -> Figure:
     """Cell updates per second against the number of cells, with the limits of memory bandwidth and sizes of caches."""
-    axes, _ = draw_curves(
-        records,
-        "cells",
-        RATE_LABEL,
-        process_group,
-        lambda stats: (stats.row.nx * stats.row.ny, stats.cells_per_second / 1e6),
-    )
+
+    def point(stats: RowStatistics) -> tuple[float, float]:
+        return stats.row.nx * stats.row.ny, stats.cells_per_second / 1e6
+
+    axes, _ = draw_curves(records, "cells", RATE_LABEL, process_group, point)
     left, right = axes.get_xlim()
     for record in records:
         cell_bytes = ab2_bytes_per_cell(record["definition"]["dtype"])
@@ -154,21 +141,20 @@ def draw_sizes(records: list[dict]) -> Figure:
                 axes.axhline(limit, color=DARK_GREY, lw=0.8, zorder=0)
                 axes.annotate(name, (1, limit), (3, 0), ("axes fraction", "data"), va="center", **ANNOTATION_STYLE)
         for cache, size in record["machine"]["caches_bytes"].items():
-            if left < size / cell_bytes < right:
-                axes.axvline(size / cell_bytes, color=MID_GREY, lw=0.6, ls=":", zorder=0)
-                axes.annotate(
-                    cache, (size / cell_bytes, 1), (0, 2), ("data", "axes fraction"), ha="center", **ANNOTATION_STYLE
-                )
+            cells = size / cell_bytes
+            if left < cells < right:
+                axes.axvline(cells, color=MID_GREY, lw=0.6, ls=":", zorder=0)
+                axes.annotate(cache, (cells, 1), (0, 2), ("data", "axes fraction"), ha="center", **ANNOTATION_STYLE)
     return set_log_axes(axes)
 
 
 def draw_halo(records: list[dict]) -> Figure:
+    def point(stats: RowStatistics) -> tuple[float, float]:
+        return stats.traffic["bytes"], 1e6 * stats.seconds_per_step
+
     x, y = "bytes that a process sends in an exchange", "time of an exchange (µs)"
-    return set_log_axes(
-        draw_curves(records, x, y, process_group, lambda stats: (stats.traffic["bytes"], 1e6 * stats.seconds_per_step))[
-            0
-        ]
-    )
+    axes, _ = draw_curves(records, x, y, process_group, point)
+    return set_log_axes(axes)
 
 
 def draw_roofline(records: list[dict]) -> Figure:
@@ -181,13 +167,10 @@ def draw_roofline(records: list[dict]) -> Figure:
     """
     figure = Figure(figsize=(4.8 * len(records), 5.2), layout="constrained")
     for axes, record in zip(figure.subplots(1, len(records), squeeze=False)[0], records, strict=True):
-        axes.set(
-            xlabel="operations per byte moved", ylabel="Gflop/s", title=record["label"], xscale="log", yscale="log"
-        )
-        rows = sorted(
-            (stats for stats in row_statistics(record) if not stats.row.oversubscribed),
-            key=lambda stats: stats.cells_per_second,
-        )
+        axes.set(xlabel="operations per byte moved", ylabel="Gflop/s", title=record["label"])
+        axes.set(xscale="log", yscale="log")
+        rows = [stats for stats in row_statistics(record) if not stats.row.oversubscribed]
+        rows.sort(key=lambda stats: stats.cells_per_second)
         best = {(stats.row.executor, stats.row.platform): stats for stats in rows}
         intensity = FLOPS_PER_CELL / ab2_bytes_per_cell(record["definition"]["dtype"])
         x = np.geomspace(intensity / 8, intensity * 64, 200)
@@ -200,9 +183,8 @@ def draw_roofline(records: list[dict]) -> Figure:
             axes.plot(x, limit * x, color=DARK_GREY, lw=1.2, ls="--", label=text)
         axes.axvline(intensity, color=MID_GREY, lw=0.6, ls=":", zorder=0)
         for stats, color, marker in zip(best.values(), COLORS, MARKERS, strict=False):
-            processors = (
-                format_count(stats.row.n_blocks, "GPU") if stats.row.platform == "gpu" else process_group(stats)
-            )
+            is_gpu = stats.row.platform == "gpu"
+            processors = format_count(stats.row.n_blocks, "GPU") if is_gpu else process_group(stats)
             name = "NumPy" if stats.row.executor == "reference" else f"{stats.row.executor}, {processors}"
             share = f": {format_percent(stats.bandwidth_fraction)} of triad" if stats.bandwidth_fraction > 0 else ""
             speed = stats.cells_per_second * FLOPS_PER_CELL / 1e9

@@ -59,9 +59,8 @@ def measure_model(row: SweepRow, task: dict) -> dict:
     sample = seconds_of_startup_parts(task["launched"], end_times, transport)
     time_steps(reference_check.CHECK_STEPS - 1)
     sample["memory_bytes"] = peak_memory_bytes(row, transport)  # before the check, which needs more memory
-    roundings, reason = reference_check.check_state(
-        simulation, np.load(task["reference_file"], mmap_mode="r"), "at this size"
-    )
+    expected = np.load(task["reference_file"], mmap_mode="r")
+    roundings, reason = reference_check.check_state(simulation, expected, "at this size")
     if not reason and row.measure == "model":
         sample |= measure_steps(time_steps, row, task, transport)
         if row.executor in TARGETS:
@@ -73,9 +72,8 @@ def measure_model(row: SweepRow, task: dict) -> dict:
         nx, ny = reference_check.SMALL_GRID
         small = make_simulation(row, grid__nx=nx, grid__ny=ny, run__dtype="float64")
         small.advance(reference_check.CHECK_STEPS)
-        roundings, reason = reference_check.check_state(
-            small, reference_check.compute_reference(small.config), "in double precision"
-        )
+        expected = reference_check.compute_reference(small.config)
+        roundings, reason = reference_check.check_state(small, expected, "in double precision")
         result["differences_small"] = roundings
     return result | {"reason": reason}
 
@@ -89,18 +87,14 @@ def measure_gradient(row: SweepRow, task: dict) -> dict:
     checks = make_gradient_checks(row, run__steps=row.steps)
     problem, build_end = checks.problem, time.time()
     transport = problem.transport
-    first_step_seconds = max_over_processes(time.time() - task["launched"], transport)
     sample = {
+        "build_seconds": build_end - imports_end,
+        "first_step_seconds": max_over_processes(time.time() - task["launched"], transport),
         "memory_bytes": peak_memory_bytes(row, transport),
-        "first_step_seconds": first_step_seconds,
         "steps": row.steps,
+        "seconds": time_call(partial(problem.value_and_gradient, checks.x, *checks.loss), transport),
     }
-    sample["seconds"] = time_call(partial(problem.value_and_gradient, checks.x, *checks.loss), transport)
-    result = {
-        "sample": sample | {"build_seconds": build_end - imports_end},
-        "launch": describe_launch(transport),
-        "reason": "",
-    }
+    result = {"sample": sample, "launch": describe_launch(transport), "reason": ""}
     if task["check"]:
         nx, ny = reference_check.SMALL_GRID
         small = make_gradient_checks(
@@ -133,9 +127,8 @@ def measure_output(row: SweepRow, task: dict) -> dict:
     output_steps = row.writing if isinstance(row.writing, int) else row.steps
     simulation = make_simulation(row, run__steps=row.steps, output__every_steps=output_steps)
     simulation.take_steps(reference_check.CHECK_STEPS)
-    roundings, reason = reference_check.check_state(
-        simulation, np.load(task["reference_file"], mmap_mode="r"), "at this size"
-    )
+    expected = np.load(task["reference_file"], mmap_mode="r")
+    roundings, reason = reference_check.check_state(simulation, expected, "at this size")
     result = {"differences": roundings, "launch": describe_launch(simulation.transport), "reason": reason}
     if reason:
         return result
@@ -147,11 +140,9 @@ def measure_output(row: SweepRow, task: dict) -> dict:
         folder = Path(transport.broadcast(name))
         take_steps = partial(simulation.take_steps, row.steps)
         seconds = time_call(take_steps if row.writing == "none" else partial(simulation.run, folder), transport)
-        written_bytes = int(
-            max_over_processes(sum(path.stat().st_size for path in list_result_files(folder)), transport)
-        )
+        n_bytes = max_over_processes(sum(path.stat().st_size for path in list_result_files(folder)), transport)
     loop_seconds = max_over_processes(simulation.loop_seconds, transport)
-    sample = {"steps": row.steps, "seconds": seconds, "step_seconds": loop_seconds, "written_bytes": written_bytes}
+    sample = {"steps": row.steps, "seconds": seconds, "step_seconds": loop_seconds, "written_bytes": int(n_bytes)}
     return result | {"sample": sample}
 
 
@@ -164,12 +155,10 @@ def measure_ensemble(row: SweepRow, task: dict) -> dict:
     """The sample of an ensemble; the unperturbed member 0 is checked on the process that computes it."""
     advance, transport, state = (make_separate_runs if row.advance == "runs" else make_ensemble)(row)
     advance(reference_check.CHECK_STEPS)
-    expected = np.load(task["reference_file"], mmap_mode="r")
-    roundings = (
-        reference_check.differences_in_roundings(state(), expected, lambda values, _: values)
-        if transport.rank == 0
-        else None
-    )
+    roundings = None
+    if transport.rank == 0:
+        expected = np.load(task["reference_file"], mmap_mode="r")
+        roundings = reference_check.differences_in_roundings(state(), expected, lambda values, _: values)
     roundings = transport.broadcast(roundings)
     reason = reference_check.failure_reason(roundings, "at this size")
 
@@ -183,14 +172,13 @@ def measure_ensemble(row: SweepRow, task: dict) -> dict:
 
 def make_ensemble(row: SweepRow):
     """An ensemble: a function(steps) -> seconds that advances it, its transport, a function that returns member 0."""
-    length = CORRELATION_LENGTH_CELLS * reference_check.make_config(row).grid.dx
-    options = {
-        "members": row.members,
-        "advance": row.advance,
-        "initial_eta": PERTURBATION_METRES,
-        "initial_eta_length": length,
-    }
-    config = reference_check.make_config(row, **{f"ensemble__{name}": value for name, value in options.items()})
+    config = reference_check.make_config(
+        row,
+        ensemble__members=row.members,
+        ensemble__advance=row.advance,
+        ensemble__initial_eta=PERTURBATION_METRES,
+        ensemble__initial_eta_length=CORRELATION_LENGTH_CELLS * reference_check.make_config(row).grid.dx,
+    )
     members = Members(settings.check_ensemble(config))
 
     def advance(steps: int) -> float:

@@ -24,7 +24,7 @@ from .process_measures import (
     peak_memory_bytes,
     time_call,
 )
-from .reference_check import MAX_ROUNDINGS, make_config
+from .reference_check import MAX_ROUNDINGS, make_config, values_of_block
 from .sweeps import SweepRow
 
 
@@ -104,24 +104,19 @@ def transform_by_scipy(field, n: int):
         field = scipy.fft.irfft2(scipy.fft.rfft2(field, workers=n_cores()), field.shape, workers=n_cores())
 
 
-def values_of_block(field, block):
-    return field[block.y.start : block.y.stop, block.x.start : block.x.stop]
-
-
 def differences_from_scipy(fourier: Fourier, field) -> dict[str, float]:
     """Largest differences from scipy.fft's coefficients and from the field, in roundings of their largest values."""
     transport, expected = fourier.transport, scipy.fft.rfft2(field)
     coefficients = transport.jit(fourier.forward)(transport.make_arrays(lambda part: values_of_block(field, part)))
-    blocks_of_field = zip(
-        transport.get_blocks(transport.jit(fourier.backward)(coefficients)), transport.blocks, strict=True
+    pieces = transport.get_blocks(transport.jit(fourier.backward)(coefficients))
+    of_fields = max(
+        np.abs(piece - values_of_block(field, part)).max() for piece, part in zip(pieces, transport.blocks, strict=True)
     )
-    blocks_of_spectrum = zip(fourier.get_blocks(coefficients), fourier.kx_ranges, strict=True)
-    max_differences = [
-        max(np.abs(piece - expected[:, part.start : part.stop]).max() for piece, part in blocks_of_spectrum)
-        / np.abs(expected).max(),
-        max(np.abs(piece - values_of_block(field, part)).max() for piece, part in blocks_of_field)
-        / np.abs(field).max(),
-    ]
+    of_coefficients = max(
+        np.abs(piece - expected[:, part.start : part.stop]).max()
+        for piece, part in zip(fourier.get_blocks(coefficients), fourier.kx_ranges, strict=True)
+    )
+    max_differences = [of_coefficients / np.abs(expected).max(), of_fields / np.abs(field).max()]
     roundings = transport.reduce(np.array(max_differences, float) / np.finfo(field.dtype).eps, "max")
     return dict(zip(("coefficients", "fields"), roundings.tolist(), strict=True))
 

@@ -29,9 +29,8 @@ USABLE_MEMORY_FRACTION = 0.9
 
 def choose_executors(names: tuple[str, ...]) -> tuple[str, ...]:
     """The executors `names` without repetition; "all" stands for all, "auto" or no name for the fastest."""
-    available = tuple(
-        name for name in typing.get_args(RunOptions.model_fields["executor"].annotation) if name != "auto"
-    )
+    all_names = typing.get_args(RunOptions.model_fields["executor"].annotation)
+    available = tuple(name for name in all_names if name != "auto")
     for name in names:
         if name not in (*available, "all", "auto"):
             raise UsageError(f"--executor {name}: no such executor; {suggest(name, (*available, 'all'))}")
@@ -47,15 +46,17 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
     is_sharded = sweep.transport == "sharded"
     common_values = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
     cpu_values = common_values | {"threads": sweep.threads, "transport": sweep.transport}
+    gpu_values = common_values | {"platform": "gpu", "transport": sweep.transport}
     cpu_executors = [name for name in sweep.executors if name not in ("reference", *GPU_EXECUTORS)]
     gpu_executors = [name for name in sweep.executors if name not in CPU_EXECUTORS] or ["xla"]
     counts = [(n, devices) for n in sweep.nproc for devices in (sweep.devices if is_sharded else (1,))]
     oversubscribed_counts = [pair for pair in counts if math.prod(pair) * (sweep.threads or 1) > cores]
     if oversubscribed_counts and not oversubscribe:
-        numbers = ", ".join(str(math.prod(pair)) for pair in oversubscribed_counts) + (
-            " devices" if is_sharded else " processes"
+        numbers = ", ".join(str(math.prod(pair)) for pair in oversubscribed_counts)
+        owners = "devices" if is_sharded else "processes"
+        skipped.append(
+            f"{numbers} {owners}: more than the {format_count(cores, 'core')} here; --oversubscribe measures them"
         )
-        skipped.append(f"{numbers}: more than the {format_count(cores, 'core')} here; --oversubscribe measures them")
         counts = [pair for pair in counts if pair not in oversubscribed_counts]
     if sweep.measure in ("halo", "scaling") and (1, 1) in counts:
         skipped.append("1 process: exchanges nothing")
@@ -78,12 +79,8 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
                 rows_of_size.append(SweepRow(sweep.measure, executor, n, *size, **row_values))
         for executor in gpu_executors if sweep.gpu else []:
             for n in sorted({*(sweep.devices if is_sharded else sweep.nproc)} & {*range(1, gpus + 1)}):
-                row_values = common_values | {
-                    "platform": "gpu",
-                    "transport": sweep.transport,
-                    "devices": n if is_sharded else 1,
-                }
-                rows_of_size.append(SweepRow(sweep.measure, executor, 1 if is_sharded else n, nx, ny, **row_values))
+                nproc, devices = (1, n) if is_sharded else (n, 1)
+                rows_of_size.append(SweepRow(sweep.measure, executor, nproc, nx, ny, devices=devices, **gpu_values))
         rows += [row for one in rows_of_size for row in expand_variants(one, sweep.writing, sweep.variants)]
     if sweep.gpu and not gpus:
         skipped.append("GPU: JAX sees none here")
@@ -105,13 +102,11 @@ def bytes_needed(row: SweepRow) -> int:
 
 def select_fitting_rows(rows: list[SweepRow], free_memory: int, is_strict: bool) -> tuple[list[SweepRow], list[str]]:
     """The rows that fit into `free_memory` bytes, and a message for each other; a UsageError if `is_strict`."""
-    bytes_of_large_rows = {
-        row: needed for row in rows if (needed := bytes_needed(row)) > USABLE_MEMORY_FRACTION * free_memory
-    }
+    too_large = [row for row in rows if bytes_needed(row) > USABLE_MEMORY_FRACTION * free_memory]
     lines = [
-        f"{row.label}: needs about {format_gib(needed)} of memory; {format_gib(free_memory)} are free"
-        for row, needed in bytes_of_large_rows.items()
+        f"{row.label}: needs about {format_gib(bytes_needed(row))} of memory; {format_gib(free_memory)} are free"
+        for row in too_large
     ]
-    if bytes_of_large_rows and (is_strict or len(bytes_of_large_rows) == len(rows)):
+    if too_large and (is_strict or len(too_large) == len(rows)):
         raise UsageError("; ".join(lines))
-    return [row for row in rows if row not in bytes_of_large_rows], lines
+    return [row for row in rows if row not in too_large], lines

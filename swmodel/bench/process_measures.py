@@ -20,6 +20,8 @@ from .sweeps import SweepRow
 
 #: Steps over which messages are counted: a whole number of exchanges, even if each serves several steps.
 MESSAGE_STEPS = 12
+#: Passes of the triad in a trial, which share the fixed cost of a call.
+PASSES_PER_TRIAL = 2
 #: A log line of a message sent: "r0 | 4fca0000 | MPI_Sendrecv <- 1 (tag 7, 108 items) / -> 1 (tag 7, 108 items)".
 SENT_PATTERN = re.compile(r"MPI_\w+ [^\n]*?-> \d+ \(tag \d+, (\d+) items\)|MPI_\w+ -> \d+[^\n]*?(\d+) items")
 
@@ -54,19 +56,18 @@ def measure_steps(
     return {"warm_up_steps": n_warmup_steps, "steps": steps, "seconds": time_of_steps(steps)}
 
 
-def measure_bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) -> dict:
-    """Bandwidth of this process's device, GB/s: the best of several trials of a triad, with `passes` each."""
+def measure_bandwidth(elements: int = 2**28, trials: int = 20) -> dict:
+    """Bandwidth of this process's device, GB/s: the best of several trials of a triad, with PASSES_PER_TRIAL each."""
     a, b = jnp.zeros(elements, jnp.float32), jnp.full(elements, 1.0, jnp.float32)
     loop = jax.jit(lambda a, b, n: jax.lax.fori_loop(0, n, lambda _, a: b + 0.5 * a, a), donate_argnums=0)
     times = []
     for _ in range(trials + 1):  # the first one compiles
         start_time = time.perf_counter()
-        a = jax.block_until_ready(loop(a, b, passes))
+        a = jax.block_until_ready(loop(a, b, PASSES_PER_TRIAL))
         times.append(time.perf_counter() - start_time)
-    description = f"JAX triad in place, float32, two arrays of {4 * elements / 2**20:.0f} MiB"
     return {
-        "gigabytes_per_second": 12e-9 * elements * passes / min(times),
-        "by": description,
+        "gigabytes_per_second": 12e-9 * elements * PASSES_PER_TRIAL / min(times),
+        "by": f"JAX triad in place, float32, two arrays of {4 * elements / 2**20:.0f} MiB",
         "array_bytes": 4 * elements,
     }
 
@@ -103,11 +104,10 @@ def count_messages(advance: Callable[[int], object], row: SweepRow, transport) -
         return None
     if transport.size == 1:
         return {"messages": 0.0, "bytes": 0.0}
-    counted = (
-        count_ffi_messages(advance)
-        if transport.exchange == "ffi"
-        else count_mpi4jax_messages(advance, np.dtype(row.dtype).itemsize)
-    )
+    if transport.exchange == "ffi":
+        counted = count_ffi_messages(advance)
+    else:
+        counted = count_mpi4jax_messages(advance, np.dtype(row.dtype).itemsize)
     return {name: max_over_processes(value, transport) for name, value in counted.items()}
 
 
@@ -117,10 +117,8 @@ def count_ffi_messages(advance: Callable[[int], object]) -> dict[str, float]:
 
     counts_before = sent_messages_and_bytes()
     advance(MESSAGE_STEPS)
-    return {
-        name: (after - first) / MESSAGE_STEPS
-        for name, first, after in zip(("messages", "bytes"), counts_before, sent_messages_and_bytes(), strict=True)
-    }
+    messages, n_bytes = np.subtract(sent_messages_and_bytes(), counts_before) / MESSAGE_STEPS
+    return {"messages": float(messages), "bytes": float(n_bytes)}
 
 
 def count_mpi4jax_messages(advance: Callable[[int], object], itemsize: int) -> dict[str, float]:

@@ -43,16 +43,13 @@ def make_config(row: SweepRow, **options) -> Config:
     run |= {"transport": "auto" if row.transport == "mpi" else row.transport, "steps": 1}
     values = {"grid.nx": row.nx, "grid.ny": row.ny} | {f"run.{name}": value for name, value in run.items()}
     values |= {name.replace("__", "."): value for name, value in options.items()}
-    at_rest = {"case.speed": 0.0, "physics.f0": 0.0, "physics.beta": 0.0}
-    values |= {"case.speed": 4.0} if row.fields else at_rest if row.dry else {}
+    formulas = {}
+    if row.fields:
+        values["case.speed"], formulas = 4.0, FIELD_FORMULAS
+    elif row.dry:
+        values |= {"case.speed": 0.0, "physics.f0": 0.0, "physics.beta": 0.0}
+        formulas = beach_formulas(row.dry, "drying.active=true" in row.settings)
     overrides = [f"{name}={value}" for name, value in values.items()]
-    formulas = (
-        FIELD_FORMULAS
-        if row.fields
-        else beach_formulas(row.dry, "drying.active=true" in row.settings)
-        if row.dry
-        else {}
-    )
     fields = {name: partial(evaluate_formula, formula) for name, formula in formulas.items()} or None
     return load("published_jet", [*overrides, *row.settings], environ={}, fields=fields)
 
@@ -82,10 +79,14 @@ def compute_reference(config: Config) -> np.ndarray:
 
 def check_state(simulation, reference_state: np.ndarray, context: str) -> tuple[dict[str, float], str]:
     """The differences of a simulation's state from that of the reference, and the `failure_reason`."""
-    block = simulation.block
-    expected = reference_state[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
+    expected = values_of_block(reference_state, simulation.block)
     roundings = differences_in_roundings(simulation.state, expected, simulation.transport.reduce)
     return roundings, failure_reason(roundings, context)
+
+
+def values_of_block(fields: np.ndarray, block) -> np.ndarray:
+    """The part of fields [..., y, x] in a block."""
+    return fields[..., block.y.start : block.y.stop, block.x.start : block.x.stop]
 
 
 def differences_in_roundings(state, expected: np.ndarray, reduce) -> dict[str, float]:
@@ -95,11 +96,8 @@ def differences_in_roundings(state, expected: np.ndarray, reduce) -> dict[str, f
     """
     computed = np.stack([np.asarray(field) for field in state])
     max_difference = np.abs(computed.astype(float) - expected).max(axis=(1, 2))
-    max_size = np.abs(expected).max(axis=(1, 2)).astype(float)
-    max_difference, max_size = (
-        reduce(np.where(np.isfinite(max_difference), max_difference, np.inf), "max"),
-        reduce(max_size, "max"),
-    )
+    max_difference = reduce(np.where(np.isfinite(max_difference), max_difference, np.inf), "max")
+    max_size = reduce(np.abs(expected).max(axis=(1, 2)).astype(float), "max")
     speed = max(max_size[1:3])
     scale = np.array([max_size[0], speed, speed, *max_size[3:]]) * np.finfo(computed.dtype).eps
     return dict(zip(state._fields, (max_difference / np.where(scale > 0, scale, 1)).tolist(), strict=True))

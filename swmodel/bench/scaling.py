@@ -32,20 +32,17 @@ def make_scaling_rows(sweep: Sweep, cores: int) -> list[SweepRow]:
     min_cells = min(nx * ny for nx, ny in sweep.sizes) // max(process_counts)
     block_sizes = list_block_sizes(max(sweep.sizes), min_cells)
     concurrent_counts = sorted({min(n, cores) for n in process_counts if cores > 1})
-    scaling_rows = [
-        make_row("model", 1, size, steps_per_sweep=1) for size in dict.fromkeys((*block_sizes, *sweep.sizes))
-    ]
+    (nx, ny), (max_nx, _) = sweep.sizes[0], max(sweep.sizes)
+    halo_sizes = (nx, ny), (4 * max_nx, 4 * max_nx * ny // nx)
+    counts_and_sizes = [(1, size) for size in (*block_sizes, *sweep.sizes)]
+    scaling_rows = [make_row("model", n, size, steps_per_sweep=1) for n, size in counts_and_sizes]
     scaling_rows += [
         make_row("ensemble", n, size, members=n, advance="map") for n in concurrent_counts for size in block_sizes
     ]
-    (nx, ny), (max_nx, _) = sweep.sizes[0], max(sweep.sizes)
-    scaling_rows += [
-        make_row("halo", n, size) for n in process_counts for size in ((nx, ny), (4 * max_nx, 4 * max_nx * ny // nx))
-    ]
-    sizes = [(n, size) for size in sweep.sizes for n in process_counts] + [
-        (n, grow_grid(nx, ny, n)) for n in process_counts
-    ]
-    scaling_rows += [make_row("model", n, size, steps_per_sweep=1) for n, size in sizes]
+    scaling_rows += [make_row("halo", n, size) for n in process_counts for size in halo_sizes]
+    counts_and_sizes = [(n, size) for size in sweep.sizes for n in process_counts]
+    counts_and_sizes += [(n, grow_grid(nx, ny, n)) for n in process_counts]
+    scaling_rows += [make_row("model", n, size, steps_per_sweep=1) for n, size in counts_and_sizes]
     return list(dict.fromkeys(scaling_rows))
 
 
@@ -72,10 +69,8 @@ def predict_step(stats) -> Prediction:
     n_at_once = max(each.nproc for each in planned_rows if has_no_messages(each) and each.nproc <= row.nproc)
     kernel = interpolate_log(kernel_times(stats.rows, n_at_once), row.nx * row.ny / row.nproc) * row.nproc / n_at_once
     exchange_rows = [each for each in stats.rows if (each.row.measure, each.row.nproc) == ("halo", row.nproc)]
-    return Prediction(
-        kernel,
-        fit_line([(each.traffic["bytes"], each.seconds_per_step) for each in exchange_rows], stats.traffic["bytes"]),
-    )
+    exchange_times = [(each.traffic["bytes"], each.seconds_per_step) for each in exchange_rows]
+    return Prediction(kernel, fit_line(exchange_times, stats.traffic["bytes"]))
 
 
 def kernel_times(statistics_of_rows, n_at_once: int) -> list[tuple[float, float]]:

@@ -135,8 +135,8 @@ def print_plan(record: dict, folder: Path):
         )
 
 
-def measure_rows(record: dict, folder: Path, launcher: str = "", echo=click.echo):
-    """Measure the samples that the record lacks, and write it after each; `echo` receives messages."""
+def measure_rows(record: dict, folder: Path, launcher: str = ""):
+    """Measure the samples that the record lacks; write the record and print a message after each."""
     rounds, quick = record["definition"]["rounds"], record["quick"]
     reference_folder = Path(folder) / "reference"  # states of the reference, kept while the sweep runs
     reference_folder.mkdir(parents=True, exist_ok=True)
@@ -144,17 +144,14 @@ def measure_rows(record: dict, folder: Path, launcher: str = "", echo=click.echo
         if record["peak"] is None:
             record["peak"] = measure_peak(quick)
         for round_number in range(rounds):
-            pending = [
-                entry
-                for entry in results.entries_in_state(record, results.PENDING)
-                if len(entry["samples"]) == round_number
-            ]
+            pending = results.entries_in_state(record, results.PENDING)
+            pending = [entry for entry in pending if len(entry["samples"]) == round_number]
             if pending and len(record["bandwidth"]) == round_number:
                 record["bandwidth"].append(measure_triad(quick))
             for entry in pending:
                 take_sample(entry, rounds, reference_folder, launcher)
                 results.write_record(record, folder)
-                echo(f"[{round_number + 1}/{rounds}] {describe_last_sample(entry)}")
+                click.echo(f"[{round_number + 1}/{rounds}] {describe_last_sample(entry)}")
     finally:
         results.write_record(record, folder)
         shutil.rmtree(reference_folder, ignore_errors=True)
@@ -190,10 +187,8 @@ def find_reference_file(row: SweepRow, reference_folder: Path) -> Path:
     path = reference_folder.absolute() / f"{name}.npy"
     if not path.exists():
         problem_values = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields, "dry": row.dry}
-        worker.run(
-            SweepRow("model", "reference", 1, row.nx, row.ny, **problem_values),
-            {"do": "reference", "reference_file": str(path)},
-        )
+        reference_row = SweepRow("model", "reference", 1, row.nx, row.ny, **problem_values)
+        worker.run(reference_row, {"do": "reference", "reference_file": str(path)})
     return path
 
 

@@ -54,39 +54,34 @@ class StepperResult(NamedTuple):
 
 def make_report(cases, quick: bool) -> str:
     headers = ["case", "stepper", "dt, s", "error", "model days per second", "speed over ab2 at this error"]
-    return format_markdown_table(
-        headers, [row.table_cells for case in cases for row in measure_case(case, CASE_DAYS[case][quick])]
-    )
+    rows = [row.table_cells for case in cases for row in measure_case(case, CASE_DAYS[case][quick])]
+    return format_markdown_table(headers, rows)
 
 
 def measure_case(case: str, days: float) -> list[StepperResult]:
     duration = days * 86400.0
     max_stable_dt = {stepper: find_max_stable_dt(case, stepper) for stepper in STEPPERS}
-    reference, energy_weights = run_to_state(
-        case, "rk4", longest_dividing_step(duration, REFERENCE_STEP_FRACTION * max_stable_dt["rk4"]), duration
-    )
-    dt_by_stepper_and_fraction = {
-        (s, part): longest_dividing_step(duration, part * max_stable_dt[s]) for s in STEPPERS for part in STEP_FRACTIONS
-    }
-    error = {}
-    for (stepper, part), dt in dt_by_stepper_and_fraction.items():
-        if part == DT_SAFETY_FACTOR or stepper == "ab2":
-            state, _ = run_to_state(case, stepper, dt, duration)
-            error[stepper, part] = math.sqrt(
-                weighted_energy(state - reference, energy_weights) / weighted_energy(reference, energy_weights)
-            )
-    seconds_by_stepper = measure_seconds_per_step(
-        case, {stepper: dt_by_stepper_and_fraction[stepper, DT_SAFETY_FACTOR] for stepper in STEPPERS}
-    )
-    dt_and_error_of_ab2 = [
-        (dt_by_stepper_and_fraction["ab2", part], error["ab2", part]) for part in sorted(STEP_FRACTIONS)
-    ]
+
+    def dt_of(stepper: str, fraction: float = DT_SAFETY_FACTOR) -> float:
+        return longest_dividing_step(duration, fraction * max_stable_dt[stepper])
+
+    reference, energy_weights = run_to_state(case, "rk4", dt_of("rk4", REFERENCE_STEP_FRACTION), duration)
+
+    def error_with(stepper: str, dt: float) -> float:
+        state, _ = run_to_state(case, stepper, dt, duration)
+        energy_of_error = weighted_energy(state - reference, energy_weights)
+        return math.sqrt(energy_of_error / weighted_energy(reference, energy_weights))
+
+    dts_of_ab2 = [dt_of("ab2", fraction) for fraction in sorted(STEP_FRACTIONS)]
+    dt_and_error_of_ab2 = [(dt, error_with("ab2", dt)) for dt in dts_of_ab2]
+    seconds_by_stepper = measure_seconds_per_step(case, {stepper: dt_of(stepper) for stepper in STEPPERS})
     rows = []
     for stepper in STEPPERS:
-        dt, stepper_error = dt_by_stepper_and_fraction[stepper, DT_SAFETY_FACTOR], error[stepper, DT_SAFETY_FACTOR]
-        dt_at_equal_error = min(interpolate_dt(dt_and_error_of_ab2, stepper_error), dt_and_error_of_ab2[-1][0])
+        dt = dt_of(stepper)
+        error = dict(dt_and_error_of_ab2)[dt] if stepper == "ab2" else error_with(stepper, dt)
+        dt_at_equal_error = min(interpolate_dt(dt_and_error_of_ab2, error), dt_and_error_of_ab2[-1][0])
         rate, rate_of_ab2 = dt / seconds_by_stepper[stepper], dt_at_equal_error / seconds_by_stepper["ab2"]
-        rows.append(StepperResult(case, stepper, dt, stepper_error, rate / 86400, rate / rate_of_ab2))
+        rows.append(StepperResult(case, stepper, dt, error, rate / 86400, rate / rate_of_ab2))
     return rows
 
 

@@ -133,10 +133,8 @@ class SweepRow:
     @property
     def label(self) -> str:
         """The row in words, unique in a sweep."""
-        parts = [
-            self.library_name + (" (GPU)" if self.platform == "gpu" else ""),
-            describe_processes(self.nproc, self.devices),
-        ]
+        name = self.library_name + (" (GPU)" if self.platform == "gpu" else "")
+        parts = [name, describe_processes(self.nproc, self.devices)]
         parts += [f"{format_count(self.threads, 'core')} each"] if self.threads else []
         parts += [f"{self.nx} x {self.ny}"]
         parts += [WRITING_LABELS.get(self.writing, f"every {self.writing} steps")] if self.writing is not None else []
@@ -146,7 +144,6 @@ class SweepRow:
 
 def grow_grid(nx: int, ny: int, factor: int) -> tuple[int, int]:
     """The grid with `factor` times the cells: two similar factors multiply the axes, the larger the shorter."""
-    side_factor = max(divisor for divisor in range(1, math.isqrt(factor) + 1) if factor % divisor == 0)
-    return (
-        (nx * side_factor, ny * factor // side_factor) if ny <= nx else (nx * factor // side_factor, ny * side_factor)
-    )
+    smaller = max(divisor for divisor in range(1, math.isqrt(factor) + 1) if factor % divisor == 0)
+    larger = factor // smaller
+    return (nx * smaller, ny * larger) if ny <= nx else (nx * larger, ny * smaller)

@@ -37,26 +37,18 @@ def describe_row(stats: RowStatistics) -> str:
 
 def seconds_per_step_without_files(stats: RowStatistics) -> float:
     """Seconds per step of the same run without files; NaN for that run itself."""
-    rows_without_files = stats.matching_rows(
-        (*PROBLEM_FIELDS, "executor", "nproc", "devices", "threads"), writing="none"
-    )
-    return (
-        rows_without_files[0].seconds_per_step
-        if rows_without_files and rows_without_files[0] is not stats
-        else math.nan
-    )
+    names = *PROBLEM_FIELDS, "executor", "nproc", "devices", "threads"
+    matching = stats.matching_rows(names, writing="none")
+    return matching[0].seconds_per_step if matching and matching[0] is not stats else math.nan
 
 
 def speedup_over_separate_runs(stats: RowStatistics) -> float:
     """Members times steps per second, relative to the row with most separate runs, one after the other."""
-    separate_runs = max(
-        stats.matching_rows(("executor",), advance="runs"), key=lambda run: run.row.members, default=None
-    )
-    return (
-        stats.row.members / stats.seconds_per_step / (separate_runs.row.members / separate_runs.seconds_per_step)
-        if separate_runs
-        else math.nan
-    )
+    rows_of_runs = stats.matching_rows(("executor",), advance="runs")
+    if not rows_of_runs:
+        return math.nan
+    runs = max(rows_of_runs, key=lambda run: run.row.members)
+    return stats.row.members / stats.seconds_per_step / (runs.row.members / runs.seconds_per_step)
 
 
 PROCESSES: TableColumn = ("processes", lambda stats: str(stats.row.nproc))
@@ -227,9 +219,10 @@ def make_section(records: list[dict]) -> str:
             for record in records
             if (text := extrapolation.extrapolation_table(record, row_statistics(record)))
         ]
-    lines = [
-        (f"{record['label']}: " if has_machines else "") + text for record in records for text in make_notes(record)
-    ]
+    lines = []
+    for record in records:
+        label = f"{record['label']}: " if has_machines else ""
+        lines += [label + text for text in make_notes(record)]
     if not all(math.isnan(stats.published["seconds"]) for stats in statistics_of_rows):
         published_values = read_published_table()
         lines.append(f"published: {published_values['cpu']}, {published_values['gpu']}; {published_values['source']}")
@@ -241,13 +234,11 @@ def make_table(columns: tuple[TableColumn, ...], statistics_of_rows: list[RowSta
     """One table, without empty columns; grids are listed only if they differ."""
     if has_machines:
         columns = (("machine", lambda stats: stats.record["label"]), *columns)
-    cells_by_head = [(head, [value(stats) for stats in statistics_of_rows]) for head, value in columns]
-    non_empty = [
-        (head, cells) for head, cells in cells_by_head if any(cells) and (head != "grid" or len(set(cells)) > 1)
-    ]
-    return format_markdown_table(
-        [head for head, _ in non_empty], list(zip(*(cells for _, cells in non_empty), strict=True))
-    )
+    cells_by_head = {head: [value(stats) for stats in statistics_of_rows] for head, value in columns}
+    if len(set(cells_by_head.get("grid", ()))) == 1:
+        del cells_by_head["grid"]
+    cells_by_head = {head: cells for head, cells in cells_by_head.items() if any(cells)}
+    return format_markdown_table(list(cells_by_head), list(zip(*cells_by_head.values(), strict=True)))
 
 
 def make_notes(record: dict) -> list[str]:
@@ -279,13 +270,8 @@ def make_notes(record: dict) -> list[str]:
     lines += [f"{row_of_entry(entry).label}: FAILED, {entry['reason']}" for entry in entries_in_state(record, FAILED)]
     for entry in entries_in_state(record, PENDING):
         lines.append(f"{row_of_entry(entry).label}: {len(entry['samples'])} of {rounds} samples so far")
-    has_published_steps = record["definition"]["measure"] == "model"
-    steps_of_scaled_rows = {
-        stats.row.label: stats.n_timed_steps
-        for stats in statistics_of_rows
-        if has_published_steps and stats.n_timed_steps < PUBLISHED_STEPS
-    }
-    if steps_of_scaled_rows:
-        rows = "; ".join(f"{label} ({steps})" for label, steps in steps_of_scaled_rows.items())
+    scaled_rows = [stats for stats in statistics_of_rows if stats.n_timed_steps < PUBLISHED_STEPS]
+    if scaled_rows and record["definition"]["measure"] == "model":
+        rows = "; ".join(f"{stats.row.label} ({stats.n_timed_steps})" for stats in scaled_rows)
         lines.append(f"\\* timed over fewer steps and scaled to {PUBLISHED_STEPS}: {rows}")
     return lines

@@ -20,13 +20,9 @@ def format_number(value: float) -> str:
 def format_percent(fraction: float) -> str:
     """A fraction as "83 %"."""
     fraction += 0.0  # -0.0 becomes 0.0
-    return (
-        ""
-        if math.isnan(fraction)
-        else f"{100 * fraction:.0f} %"
-        if abs(fraction) >= 0.01 or not fraction
-        else f"{100 * fraction:.1g} %"
-    )
+    if math.isnan(fraction):
+        return ""
+    return f"{100 * fraction:.0f} %" if abs(fraction) >= 0.01 or not fraction else f"{100 * fraction:.1g} %"
 
 
 def format_bytes(n_bytes: float) -> str:

@@ -29,12 +29,9 @@ def make_command(row: SweepRow, launcher: str = "") -> list[str]:
     worker = [sys.executable, "-P", "-m", "swmodel.bench.worker"]
     if row.nproc == 1:
         return worker
-    launcher_words = (
-        [*shlex.split(launcher), "-n", str(row.nproc)]
-        if launcher
-        else launch.launcher_command(row.nproc, row.transport)
-    )
-    return [*launcher_words, *worker]
+    if launcher:
+        return [*shlex.split(launcher), "-n", str(row.nproc), *worker]
+    return launch.launcher_command(row.nproc, row.transport) + worker
 
 
 def format_command(row: SweepRow, launcher: str = "") -> str:
@@ -83,13 +80,10 @@ def main(text: str):
     row, rank_info = SweepRow(**task.pop("row")), environment.get_rank_info()
     sharded = row.transport == "sharded"
     if row.platform == "gpu" and rank_info is not None and not sharded:
-        allowed_devices = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-        own_device = (
-            allowed_devices[rank_info.local_rank % len(allowed_devices)]
-            if allowed_devices
-            else str(rank_info.local_rank)
-        )
-        os.environ["CUDA_VISIBLE_DEVICES"] = own_device  # the one with this rank's number on its node
+        own_device = str(rank_info.local_rank)  # the one with this rank's number on its node
+        if allowed_devices := [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]:
+            own_device = allowed_devices[rank_info.local_rank % len(allowed_devices)]
+        os.environ["CUDA_VISIBLE_DEVICES"] = own_device
     environment.prepare_environment(rank_info=rank_info, devices=row.devices)
     if sharded and rank_info is not None:
         from ..parallel.transport.join import initialize_distributed
@@ -114,9 +108,13 @@ def do_task(row: SweepRow, task: dict) -> dict:
         return {"gpus": gpus, "bandwidth": process_measures.measure_bandwidth() if gpus else None}
     if task["do"] == "triad":
         return process_measures.measure_bandwidth(task["elements"], task["trials"])
-    measure_functions = {"output": model_samples.measure_output, "ensemble": model_samples.measure_ensemble}
-    measure_functions |= {"gradient": model_samples.measure_gradient}
-    measure_functions |= {"halo": part_samples.measure_exchange, "fft": part_samples.measure_transforms}
+    measure_functions = {
+        "output": model_samples.measure_output,
+        "ensemble": model_samples.measure_ensemble,
+        "gradient": model_samples.measure_gradient,
+        "halo": part_samples.measure_exchange,
+        "fft": part_samples.measure_transforms,
+    }
     return measure_functions.get(row.measure, model_samples.measure_model)(row, task)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from bmipy import Bmi
 
 from ..errors import UsageError
-from ..model.dataset import block_indices
 from ..ocean.coordinates import LOCATION_OFFSETS, axes, has_rotated_pole, points
+from ..setup.setup import rows_and_columns
 
 #: The locations, by grid identifier.
 LOCATIONS = ("centre", "u", "v", "corner")
@@ -44,7 +44,7 @@ class GridFunctions(Bmi):
         """x of the columns and y of the rows, or both of all nodes of a `structured_quadrilateral`."""
         if self.get_grid_type(grid) == "structured_quadrilateral":
             node_points = points(
-                self.simulation.config.grid, self._location(grid), *block_indices(self.simulation.block)
+                self.simulation.config.grid, self._location(grid), *rows_and_columns(self.simulation.block, 0)
             )
             return node_points.lon, node_points.lat
         (y, dy), (x, dx) = self._first_and_spacing(grid)

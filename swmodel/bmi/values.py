@@ -8,9 +8,9 @@ import numpy as np
 
 from ..errors import UsageError, suggest
 from ..files.output.static import evaluate_static
-from ..model.dataset import block_indices
 from ..model.domain import gather_field
 from ..setup.fields.python_fields import local
+from ..setup.setup import rows_and_columns
 from .grids import LOCATIONS, GridFunctions, copy_into
 from .names import InterfaceVariable
 
@@ -76,7 +76,7 @@ class VariableFunctions(GridFunctions):
     def _values(self, name: str) -> np.ndarray:
         """The current values of a variable, flat."""
         item, model = self._variable(name), self.simulation
-        rows, columns = block_indices(model.block)
+        rows, columns = rows_and_columns(model.block, 0)
         if item.kind == "forcing":
             values = self._held[item.field][np.ix_(rows, columns)]
         elif item.kind == "constant":

@@ -35,10 +35,8 @@ def make_step(scheme: Scheme, method, transport):
         grid: Grid, params: dict, state: State, now: Instant, forward: ForwardBackwardInputs | None = None
     ) -> State:
         step_start = {name: getattr(forward.step_start, name) for name in scheme.step_start_fields} if forward else {}
-        fields, extent = (
-            add_halo((state, forward and forward.pressure_h, step_start), width, transport),
-            transport.extent(),
-        )
+        fields = add_halo((state, forward and forward.pressure_h, step_start), width, transport)
+        extent = transport.extent()
         patches, level, step_start = jax.tree.map(lambda field: Patch(field, (-width, -width)), fields)
         if forward:
             forward = forward._replace(pressure_h=level, step_start=step_start)

@@ -75,10 +75,8 @@ def count_steps(model: Any, steps: int | None, days: float | None, until: float 
         n_steps = round(parse_seconds(f"{days} days", f"{context}: is not a length of time") / model.dt)
     else:
         context = f"advance({until=!r:.40})"
-        n_steps = (
-            math.ceil(parse_seconds(until, f"{context}: is not a length of time") / model.dt - ROUND_OFF_STEPS)
-            - model.step
-        )
+        seconds = parse_seconds(until, f"{context}: is not a length of time")
+        n_steps = math.ceil(seconds / model.dt - ROUND_OFF_STEPS) - model.step
     if n_steps < 0:
         raise UsageError(f"{context}: the model is already at {model.time:g} s")
     return check_step_count(n_steps, max_steps)

@@ -61,11 +61,8 @@ class ScheduledCalls(list):
         steps, seconds = parse_interval(interval, dt)
         name = getattr(function, "__name__", type(function).__name__)
         text = f"{name} every {f'{steps} steps' if steps else f'{seconds!r} s'}"
-        self.append(
-            ScheduledCall(
-                function, EventSchedule(dt, MAX_STEPS, steps, seconds), f"{name}, called every {interval}", text
-            )
-        )
+        schedule = EventSchedule(dt, MAX_STEPS, steps, seconds)
+        self.append(ScheduledCall(function, schedule, f"{name}, called every {interval}", text))
 
     def config_with_calls(self, config):
         """The configuration with the names and intervals of the functions, for config.toml."""

@@ -33,16 +33,12 @@ def state_with_fields(model, values: dict) -> State:
         if problems := survey_fields(setup)[1]:
             raise ConfigError([f"set: {problem}" for problem in problems])
 
-    config = gather_local_fields(
-        run_on_all(transport.allgather, lambda: config_with_fields(model, values)), transport.allgather
-    )
+    config = run_on_all(transport.allgather, lambda: config_with_fields(model, values))
+    config = gather_local_fields(config, transport.allgather)
     setup = replace(setup_of(config), scheme=model.scheme)
     run_on_all(transport.allgather, lambda: check_values(setup))
-    digests = (
-        {name: field_checksum(config, name, config.python._sources[name]) for name in values}
-        if transport.size > 1
-        else {}
-    )
+    shared_names = values if transport.size > 1 else ()
+    digests = {name: field_checksum(config, name, config.python._sources[name]) for name in shared_names}
     for rank, other in enumerate(everyone := transport.allgather(digests)):
         for name in everyone[0] | other:
             if other.get(name) != everyone[0].get(name):
@@ -79,15 +75,11 @@ def block_state_with_fields(setup: Setup, names, block, state: State) -> State:
         if needed <= set(names):
             new_fields |= {row.name: getattr(new_state, row.name) for row in term.prognostic}
         elif needed & set(names):
-            values = {
-                row.name: fields.evaluate(config, row.name, rows, columns)
-                if row.name in names
-                else concentration_of(row.name, state)
-                for row in term.initial
-            }
-            new_fields |= {
-                name: np.where(wet, value, 0) for name, value in term.to_prognostic(values | {"h": h}).items()
-            }
+            values = {"h": h}
+            for name in (row.name for row in term.initial):
+                is_new = name in names
+                values[name] = fields.evaluate(config, name, rows, columns) if is_new else concentration_of(name, state)
+            new_fields |= {name: np.where(wet, value, 0) for name, value in term.to_prognostic(values).items()}
     broadcast = {name: np.broadcast_to(value, block.shape).astype(dtype) for name, value in new_fields.items()}
     return state._replace(**{name: np.ascontiguousarray(value) for name, value in broadcast.items()})
 

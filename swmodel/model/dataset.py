@@ -24,6 +24,7 @@ from ..files.output.metadata import (
 from ..ocean.dates import have_same_days, start_date
 from ..ocean.evaluation import derived_names
 from ..ocean.table import INITIAL_FIELDS, INPUT_FIELDS, variable_in_run
+from ..setup.setup import rows_and_columns
 
 STEP_ATTRIBUTES = {"long_name": "number of time steps", "units": "1"}
 #: Fields that a picture gets in addition to those named by the user, as other fields are computed from them.
@@ -35,11 +36,8 @@ NANOSECOND_YEARS = 1678, 2261
 def dataset(model, names=None):
     """See `Simulation.dataset`."""
     names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
-    config, constant_fields, (rows, columns) = (
-        model.config,
-        static.static_fields(model.config),
-        block_indices(model.block),
-    )
+    config, (rows, columns) = model.config, rows_and_columns(model.block, 0)
+    constant_fields = static.static_fields(config)
     available = *derived_names(model.scheme), *model.scheme.forcing, *constant_fields
     if unknown := [str(name) for name in names if name not in available]:
         raise UsageError(f"dataset: no field {', '.join(unknown)}; available are {', '.join(available)}")
@@ -70,24 +68,17 @@ def controls_dataset(config, block, fields: dict):
 
     Depth and coefficients also have values in the cells outside open boundaries.
     """
-    land = {
-        outside: static.land_masks(config, *block_indices(block), with_boundary_cells=outside)
-        for outside in (False, True)
-    }
-    variables: dict[str, tuple] = {}
+    (rows, columns), variables = rows_and_columns(block, 0), {}
+    land = {each: static.land_masks(config, rows, columns, with_boundary_cells=each) for each in (False, True)}
     for name, values in fields.items():
         row = variable_in_run(name, config.physics)
         if np.ndim(values):
-            variables[name] = make_variable(
-                config, name, row, values, land[name in INPUT_FIELDS and name not in INITIAL_FIELDS][row.location]
-            )
+            with_boundary_cells = name in INPUT_FIELDS and name not in INITIAL_FIELDS
+            on_land = land[with_boundary_cells][row.location]
+            variables[name] = make_variable(config, name, row, values, on_land)
         else:
             variables[name] = ((), float(values), {"long_name": row.long_name, "units": row.units})
     return assemble_dataset(config, block, variables, {})
-
-
-def block_indices(block) -> tuple[np.ndarray, np.ndarray]:
-    return np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
 
 
 def make_variable(config, name: str, row, values, on_land) -> tuple:
@@ -118,11 +109,8 @@ def time_coordinates(model) -> dict:
     """The coordinates of the present time: `time`, in the form that xarray reads from output files, and `step`."""
     start = start_date(model.config.time)
     date: Any = start + timedelta(seconds=model.time)
-    if (
-        have_same_days(start.calendar, "standard")
-        and NANOSECOND_YEARS[0] <= start.year
-        and date.year <= NANOSECOND_YEARS[1]
-    ):
+    first_year, last_year = NANOSECOND_YEARS
+    if have_same_days(start.calendar, "standard") and first_year <= start.year and date.year <= last_year:
         date = np.datetime64(start.isoformat(), "ns") + np.timedelta64(round(model.time * 1e9), "ns")
     attrs = {key: TIME_ATTRIBUTES[key] for key in ("standard_name", "long_name", "axis")}
     return {"time": ((), date, attrs), "step": ((), model.step, STEP_ATTRIBUTES)}

@@ -97,12 +97,8 @@ def make_setup(config: Config) -> Setup:
 
 def choose_allgather(rank_info: RankInfo | None) -> Callable:
     """The allgather of MPI if mpiexec or srun started several processes, else one of this process alone."""
-    if (
-        rank_info is None
-        or RANK_VARIABLE in os.environ
-        or jax.distributed.is_initialized()
-        or find_spec("mpi4py") is None
-    ):
+    has_other_start = RANK_VARIABLE in os.environ or jax.distributed.is_initialized()
+    if rank_info is None or has_other_start or find_spec("mpi4py") is None:
         return lambda value: [value]
     return mpi_world(rank_info).allgather
 
@@ -131,10 +127,8 @@ def gather_local_fields(config, allgather: Callable):
             raise SetupError(f"fields: {wrong[0]} must be local on all processes or on none; ranks 0 and {rank} differ")
     if not local_parts:
         return config
-    run, python, shape = config.run, config.python, (config.grid.ny, config.grid.nx)
-    transport = connect(
-        choose_transport(run), find_layout(setup_of(config)), *shape, run.devices, exchange=run.exchange
-    )
+    run, python, setup = config.run, config.python, setup_of(config)
+    transport = connect(choose_transport(run), find_layout(setup), *setup.shape, run.devices, exchange=run.exchange)
     tables = {
         name: field_from_table(gather_field(part.values, f"fields: {name}", transport))
         for name, part in local_parts.items()
@@ -165,10 +159,8 @@ def check_same_inputs(config, transport) -> None:
     if transport.size == 1:
         return
     inputs_of_ranks = transport.allgather(values_fixed_on_resume(to_toml(config)))
-    keys = sorted(
-        {key for each in inputs_of_ranks for key in each}, key=lambda key: not key.startswith(f"{PYTHON_SECTION}.")
-    )
-    for key in keys:
+    keys = {key for each in inputs_of_ranks for key in each}
+    for key in sorted(keys, key=lambda key: not key.startswith(f"{PYTHON_SECTION}.")):
         expected = inputs_of_ranks[0].get(key, "missing")
         for rank, each in enumerate(inputs_of_ranks):
             if (other := each.get(key, "missing")) != expected:

@@ -75,22 +75,16 @@ class PresentState:
         model, scheme = self._model, self._model.scheme
         if not scheme.forward_backward:
             return self.flows()
-        step, dt = (
-            np.full((1, 1), model.step, np.int32),
-            np.asarray(model.config.time.dt / model.substeps, model.setup.dtype),
-        )
-        pieces = [
-            model.transport.get_blocks(self._pad(state), scheme.halo_width)
-            for state in (model.carry.state, *model.carry.memory)
-        ]
+        step = np.full((1, 1), model.step, np.int32)
+        dt = np.asarray(model.config.time.dt / model.substeps, model.setup.dtype)
+        padded_states = map(self._pad, (model.carry.state, *model.carry.memory))
+        pieces = [model.transport.get_blocks(state, scheme.halo_width) for state in padded_states]
         weights, flows = model.setup.method.weights(step, dt), []
-        for states, (_, grid, _), params in zip(
-            zip(*pieces, strict=True), self._closed_blocks(), self._params_of_blocks(), strict=True
-        ):
+        parts = zip(zip(*pieces, strict=True), self._closed_blocks(), self._params_of_blocks(), strict=True)
+        for states, (_, grid, _), params in parts:
             present, *memory = (as_padded_patches(state, scheme.halo_width) for state in states)
-            forward = ForwardBackwardInputs(
-                present.h, dt, {name: getattr(present, name) for name in scheme.step_start_fields}, dt
-            )
+            step_start = {name: getattr(present, name) for name in scheme.step_start_fields}
+            forward = ForwardBackwardInputs(present.h, dt, step_start, dt)
             middle = model.setup.method.middle_state(Carry(present, tuple(memory), step), weights)
             flows.append(flow_at_step(middle, grid, params, scheme, step, forward))
         return flows
@@ -103,10 +97,10 @@ class PresentState:
         model, margin = self._model, self._model.scheme.margin
         params = model.transport.get_blocks(model.params, margin)
         if self._floor:
-            present = (
-                model.setup.varying_params(self._floor, block, margin, model.step) for block in model.transport.blocks
-            )
-            params = [each | floor for each, floor in zip(params, present, strict=True)]
+            params = [
+                each | model.setup.varying_params(self._floor, block, margin, model.step)
+                for each, block in zip(params, model.transport.blocks, strict=True)
+            ]
         return [as_patches(each, margin) for each in params]
 
     def _closed_blocks(self) -> list[tuple]:
@@ -128,14 +122,12 @@ class PresentState:
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         model, scheme = self._model, self._model.scheme
-        names, blocks = require_fields(names, scheme, scheme.forcing), self.blocks()
-        forcing_names, derived_names = (
-            [name for name in names if (name in FORCING) == drives] for drives in (True, False)
-        )
-        invert = make_poisson_solver(model.config.grid, blocks, model.transport)
-        config, wet_thickness = model.config, model.config.drying.wet_thickness
+        names, blocks, config = require_fields(names, scheme, scheme.forcing), self.blocks(), model.config
+        forcing_names = [name for name in names if name in FORCING]
+        others = [name for name in names if name not in FORCING]
+        invert = make_poisson_solver(config.grid, blocks, model.transport)
         fields_of_blocks = evaluate_fields(
-            derived_names, blocks, config.physics, scheme.face_thickness, invert, wet_thickness
+            others, blocks, config.physics, scheme.face_thickness, invert, config.drying.wet_thickness
         )
         if forcing_names:
             for fields, params, (*_, shape) in zip(fields_of_blocks, self._params_of_blocks(), blocks, strict=True):
@@ -161,6 +153,5 @@ class PresentState:
 
     def spectra(self) -> dict[str, np.ndarray]:
         config = self._model.config
-        return compute_spectra(
-            self.blocks(), config.physics.gravity, SpectralDomain(config.grid, self._model.transport)
-        )
+        domain = SpectralDomain(config.grid, self._model.transport)
+        return compute_spectra(self.blocks(), config.physics.gravity, domain)

@@ -11,43 +11,47 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from ..files.run_folder import (
-    CONFIG,
-    DIAGNOSTICS,
-    DRIFTERS,
-    ENSEMBLE,
-    HARMONICS,
-    OUTPUT,
-    RESTART_FOLDER,
-    SECTIONS,
-    SNAPSHOT_FILES,
-    SPECTRA,
-    STATIONS,
-    STATUS,
-)
+from ..files import run_folder
 from ..parallel.environment import LAUNCHER_VARIABLE
 
 MESSAGE_PREFIX = "@swmodel "
 HEARTBEAT_SECONDS = 10.0
+#: Result files that only some runs have.
+OPTIONAL_FILES = (
+    run_folder.SPECTRA,
+    run_folder.STATIONS,
+    run_folder.SECTIONS,
+    run_folder.DRIFTERS,
+    run_folder.HARMONICS,
+)
 
 
-def make_reporter(quiet: bool = False, stream=None) -> Reporter:
-    """The Reporter for this process; `stream`: where it writes, None for stdout."""
-    stream = stream or sys.stdout
+@contextmanager
+def make_reporter(quiet: bool = False) -> Iterator[Callable[[dict], None]]:
+    """A context with the function that shows the events of a run to the user, or passes them to the launcher.
+
+    An event is a dict: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds,
+    remaining_seconds, and for an ensemble member_steps_per_second; or only step, steps and words.
+    """
     if LAUNCHER_VARIABLE in os.environ:
-        return LauncherReporter(stream)
-    if quiet:
-        return Reporter()
-    return BarReporter(stream) if stream.isatty() and os.environ.get("TERM") != "dumb" else LineReporter(stream)
+        yield send_message
+    elif quiet:
+        yield lambda event: None
+    elif sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        with bar_reporter() as report:
+            yield report
+    else:
+        yield line_reporter()
 
 
-def send_message(message: dict, stream=None):
+def send_message(message: dict) -> None:
     """Write a message to the launcher as a line, in a single write, because all ranks share the pipe."""
-    stream = stream or sys.stdout
-    stream.write(f"{MESSAGE_PREFIX}{json.dumps(message)}\n")
-    stream.flush()
+    sys.stdout.write(f"{MESSAGE_PREFIX}{json.dumps(message)}\n")
+    sys.stdout.flush()
 
 
 def parse_message(line: str) -> dict | None:
@@ -78,65 +82,32 @@ def format_event(event: dict) -> tuple[str, str]:
     return "  ".join(progress_words), "  ".join(filter(None, speed_words))
 
 
-class Reporter:
-    """Base of displays of events on rank 0, which are context managers; this one shows nothing.
+def line_reporter() -> Callable[[dict], None]:
+    """A function that prints the first and the last event, those with words, and one every ten seconds."""
+    next_time = -1.0
 
-    An event is a dict: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds,
-    remaining_seconds, and for an ensemble member_steps_per_second; or only step, steps and words.
-    """
+    def report(event: dict) -> None:
+        nonlocal next_time
+        if time.monotonic() >= next_time or event["step"] == event["steps"] or "words" in event:
+            next_time = time.monotonic() + HEARTBEAT_SECONDS
+            print("  ".join(format_event(event)).rstrip(), flush=True)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        pass
-
-    def __call__(self, event: dict):
-        pass
+    return report
 
 
-class LauncherReporter(Reporter):
-    def __init__(self, stream):
-        self.stream = stream
+@contextmanager
+def bar_reporter() -> Iterator[Callable[[dict], None]]:
+    """A context with a function that draws a progress bar; without colours if NO_COLOR is set."""
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    def __call__(self, event: dict):
-        send_message(event, self.stream)
+    with Progress(BarColumn(20), TextColumn("{task.description}", markup=False)) as bar:
+        task = bar.add_task("starting", total=None)
 
+        def report(event: dict) -> None:
+            text = "\n".join(format_event(event))
+            bar.update(task, description=text, completed=event["step"], total=event["steps"])
 
-class LineReporter(Reporter):
-    """Prints the first and the last event, those with words, and one every ten seconds."""
-
-    def __init__(self, stream, clock=time.monotonic):
-        self.stream, self.clock = stream, clock
-        self.next_time = -1.0
-
-    def __call__(self, event: dict):
-        if self.clock() >= self.next_time or event["step"] == event["steps"] or "words" in event:
-            self.next_time = self.clock() + HEARTBEAT_SECONDS
-            print("  ".join(format_event(event)).rstrip(), file=self.stream, flush=True)
-
-
-class BarReporter(Reporter):
-    """Draws a progress bar; without colours if NO_COLOR is set."""
-
-    def __init__(self, stream):
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        text = TextColumn("{task.description}", markup=False)
-        self.progress = Progress(BarColumn(20), text, console=Console(file=stream), transient=False)
-        self.task = self.progress.add_task("starting", total=None)
-
-    def __enter__(self):
-        self.progress.start()
-        return self
-
-    def __exit__(self, *error):
-        self.progress.stop()
-
-    def __call__(self, event: dict):
-        text = "\n".join(format_event(event))
-        self.progress.update(self.task, description=text, completed=event["step"], total=event["steps"])
+        yield report
 
 
 def describe_processes(nproc: int, devices: int) -> str:
@@ -147,23 +118,20 @@ def describe_processes(nproc: int, devices: int) -> str:
 
 def summary(status: dict, directory) -> str:
     """Files, wall time and speed of a run or an ensemble, and the next command, in words."""
-    optional_files = [
-        name for name in (SPECTRA, STATIONS, SECTIONS, DRIFTERS, HARMONICS) if (Path(directory) / name).is_file()
-    ]
-    snapshots = next((name for name in SNAPSHOT_FILES if (Path(directory) / name).exists()), OUTPUT)
-    files, target, members = [snapshots, DIAGNOSTICS, *optional_files], Path(directory), ""
-    speed = f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates"
+    target = Path(directory)
     if "members" in status:
-        files, target, members = (
-            [ENSEMBLE, "ensemble.png", RESTART_FOLDER],
-            target / ENSEMBLE,
-            f"{status['members']} members, ",
-        )
+        files, target = [run_folder.ENSEMBLE, "ensemble.png", run_folder.RESTART_FOLDER], target / run_folder.ENSEMBLE
+        members = f"{status['members']} members, "
         speed = f"{status['member_steps_per_second']:.4g} members x steps"
+    else:
+        snapshots = next((name for name in run_folder.SNAPSHOT_FILES if (target / name).exists()), run_folder.OUTPUT)
+        files = [snapshots, run_folder.DIAGNOSTICS, *(name for name in OPTIONAL_FILES if (target / name).is_file())]
+        members = ""
+        speed = f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates"
     (py, px), devices = status["layout"], status.get("devices", 1)
     blocks = f" ({py}x{px} blocks)" if py * px > 1 else ""
     return (
-        f"{directory}: {', '.join([*files, CONFIG, STATUS])}\n"
+        f"{directory}: {', '.join([*files, run_folder.CONFIG, run_folder.STATUS])}\n"
         f"{members}{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in "
         f"{status['wall_seconds']:.1f} s, of which compilation {status['compile_seconds']:.1f} s\n"
         f"{speed} per second on {describe_processes(status['nproc'], devices)}{blocks}\n"

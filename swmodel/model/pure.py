@@ -161,9 +161,8 @@ class Step:
                 or a shape is wrong.
         """
         scheme, margin = self.setup.scheme_with_coefficients(values.keys() - self.names - {"depth"}), self.setup.margin
-        if new_state_fields := [
-            name for name in scheme.state_type._fields if name not in self.setup.scheme.state_type._fields
-        ]:
+        present_fields = self.setup.scheme.state_type._fields
+        if new_state_fields := [name for name in scheme.state_type._fields if name not in present_fields]:
             raise UsageError(
                 f"{', '.join(values)} needs {', '.join(new_state_fields)} in the state: set this in the configuration"
             )
@@ -242,10 +241,8 @@ class Step:
                 f"no coefficient {', '.join(unknown)} in this run, whose terms have {', '.join(sorted(names))}; switch "
                 "its term on in the configuration"
             )
-        new, fields = (
-            {name: forms[name].to_vector(values.pop(name), jnp, dtype) for name in forms if name in values},
-            {},
-        )
+        new = {name: forms[name].to_vector(values.pop(name), jnp, dtype) for name in forms if name in values}
+        fields = {}
         for name, value in values.items():
             array = as_real_array(value, name, dtype)
             if array.size == 1:
@@ -318,9 +315,8 @@ def without_block_axes(tree: Any, mesh: Mesh | None) -> Any:
         local_data = local_data.reshape(()) if shape == (1, 1) else local_data
         if mesh is None:
             return jnp.asarray(local_data)
-        return jax.make_array_from_process_local_data(
-            NamedSharding(mesh, PartitionSpec()), local_data, local_data.shape
-        )
+        sharding = NamedSharding(mesh, PartitionSpec())
+        return jax.make_array_from_process_local_data(sharding, local_data, local_data.shape)
 
     return jax.tree.map(drop_block_axes, tree)
 
@@ -377,9 +373,7 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
     require_equal_steps(run_domain.config)
     state = run_domain.transport.make_arrays(run_domain.setup.state)
     carry = StepCarry(state, jax.tree.map(jnp.array, run_domain.setup.method.initial_memory(state)))
-    return FunctionalModel(
-        carry, *make_static_and_step(run_domain.setup, run_domain.transport, run_domain.grid, run_domain.params)
-    )
+    return FunctionalModel(carry, *make_static_and_step(*run_domain))
 
 
 def make_static_and_step(setup: Setup, transport: Transport, grid: Grid, params: dict[str, Any]) -> tuple[Static, Step]:

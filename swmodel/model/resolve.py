@@ -23,8 +23,8 @@ from ..setup.setup import Setup, setup_of
 
 SECONDS_PER_DAY = 86400.0
 
-#: Largest `drying.thickness` that the model chooses, m.
-MAX_DRYING_THICKNESS = 0.01
+#: The `drying.thickness` that the model chooses, relative to the largest depth, and its largest value, m.
+DRYING_THICKNESS_PER_DEPTH, MAX_DRYING_THICKNESS = 1e-3, 0.01
 
 #: The keys whose values `resolve` may choose.
 RESOLVED_KEYS = ("time.dt", "drying.thickness", "run.steps", "run.layout", "run.executor", "run.transport")
@@ -56,7 +56,9 @@ def resolve_setup(setup: Setup, extremes=None) -> Setup:
     if time.dt is None:
         time = time.model_copy(update={"dt": automatic_dt(config, extremes), "cfl": None})
     if drying.active and drying.thickness is None:
-        drying = drying.model_copy(update={"thickness": choose_drying_thickness(extremes)})
+        max_depth = extremes.ranges["depth"][1]
+        thickness = float(f"{min(MAX_DRYING_THICKNESS, DRYING_THICKNESS_PER_DEPTH * max_depth):.2g}")
+        drying = drying.model_copy(update={"thickness": thickness})
     steps = run.steps
     if run.days is not None:
         steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / cast(float, time.dt)))
@@ -71,8 +73,7 @@ def resolve_setup(setup: Setup, extremes=None) -> Setup:
     updates |= {"drying": drying, "run": run.model_copy(update=chosen)}
     default_fields = config.case.defaults.get("output", {}).get("fields", OutputOptions().fields)
     if config.output.fields == tuple(default_fields):
-        names = [*config.output.fields, *setup.scheme.output_fields]
-        names += ["wet"] * setup.scheme.drying
+        names = *config.output.fields, *setup.scheme.output_fields, *["wet"] * setup.scheme.drying
         updates["output"] = config.output.model_copy(update={"fields": tuple(dict.fromkeys(names))})
     return setup.with_config(config.model_copy(update=updates))
 
@@ -106,10 +107,9 @@ def narrow_grid_problem(setup: Setup) -> str:
     """The message about a grid with fewer rows or columns than the halo."""
     scheme, (ny, nx) = setup.scheme, setup.shape
     key, cells, unit = ("grid.ny", ny, "rows") if ny < scheme.halo_width else ("grid.nx", nx, "columns")
-    line = f"{key}: the halo needs at least {scheme.halo_width} {unit}, not {cells}"
-    return line + (
-        "; use time.stepper = ab3" if replace(scheme, forward_backward=False).halo_width <= min(ny, nx) else ""
-    )
+    is_enough_for_ab3 = replace(scheme, forward_backward=False).halo_width <= min(ny, nx)
+    advice = "; use time.stepper = ab3" if is_enough_for_ab3 else ""
+    return f"{key}: the halo needs at least {scheme.halo_width} {unit}, not {cells}{advice}"
 
 
 def choose_executor(setup: Setup) -> str:
@@ -147,8 +147,3 @@ def survey_or_raise(setup: Setup, extremes: FieldExtremes | None) -> FieldExtrem
     if extremes.problems:
         raise ConfigError(extremes.problems.values())
     return extremes
-
-
-def choose_drying_thickness(extremes: FieldExtremes) -> float:
-    """The default of `drying.thickness`, m: a thousandth of the largest depth, at most MAX_DRYING_THICKNESS."""
-    return float(f"{min(MAX_DRYING_THICKNESS, 1e-3 * extremes.ranges['depth'][1]):.2g}")

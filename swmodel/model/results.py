@@ -24,8 +24,14 @@ from ..files.store.snapshots import OutputStore
 from ..ocean.table import maxima_variables
 from ..setup.positions.cross_sections import make_cross_sections
 from ..setup.positions.gauges import make_gauges
-from . import accumulators
-from .accumulators import NO_ACCUMULATORS, Accumulators, ExtremesAccumulator, HarmonicsAccumulator, SeriesAccumulator
+from .accumulators import (
+    NO_ACCUMULATORS,
+    Accumulators,
+    DrifterAccumulator,
+    ExtremesAccumulator,
+    HarmonicsAccumulator,
+    SeriesAccumulator,
+)
 
 FILE_CLASSES = {
     DIAGNOSTICS: DiagnosticsFile,
@@ -33,8 +39,8 @@ FILE_CLASSES = {
     SPECTRA: SpectraFile,
     STATIONS: StationsFile,
     SECTIONS: SectionsFile,
+    DRIFTERS: DriftersFile,
 }
-FILE_CLASSES |= {DRIFTERS: DriftersFile}
 
 #: By `output.format`: file name and class of the snapshots, which are called OUTPUT here in either format.
 SNAPSHOT_FORMATS = {"netcdf": (OUTPUT, OutputFile), "zarr": (OUTPUT_STORE, OutputStore)}
@@ -87,16 +93,16 @@ class RunResults(Results):
         super().__init__(simulation, files, schedules(simulation.config))
         self.directory, self.command_line = directory, command_line
         output, self.series = simulation.config.output, {}
-        for name, (places, every) in POSITIONED_SERIES.items():
+        for name, (make_positions, key) in POSITIONED_SERIES.items():
             if name in files:
-                self.series[name] = SeriesAccumulator(
-                    simulation, places(simulation.setup), getattr(output, every), files[name]
-                )
+                positions, every = make_positions(simulation.setup), getattr(output, key)
+                self.series[name] = SeriesAccumulator(simulation, positions, every, files[name])
+        self.drifters = DrifterAccumulator(simulation) if output.drifters else None
+        means = simulation.means(output.means) if output.means else None
+        extremes = ExtremesAccumulator(simulation) if maxima_variables(output) else None
         self.harmonics = HarmonicsAccumulator(simulation) if output.harmonics else None
-        self.drifters = accumulators.DrifterAccumulator(simulation) if output.drifters else None
-        fields = [self.drifters, simulation.means(output.means) if output.means else None]
-        fields += [ExtremesAccumulator(simulation) if maxima_variables(output) else None, self.harmonics]
-        self.accumulators = Accumulators([*self.series.values(), *filter(None, fields)])
+        others = filter(None, (self.drifters, means, extremes, self.harmonics))
+        self.accumulators = Accumulators([*self.series.values(), *others])
         restart = simulation.restart
         for each in self.accumulators:
             each.start(restart.accumulator_fields if restart and restart.step == simulation.step else {})
@@ -153,12 +159,8 @@ def schedules(config) -> dict[str, EventSchedule]:
     if options.spectra or options.spectra_every_steps:
         by_file[SPECTRA] = EventSchedule(dt, steps, options.spectra_every_steps, options.spectra)
     if options.drifters:
-        has_own_interval = options.drifters_every or options.drifters_every_steps
-        by_file[DRIFTERS] = (
-            EventSchedule(dt, steps, options.drifters_every_steps, options.drifters_every)
-            if has_own_interval
-            else snapshots
-        )
+        interval = options.drifters_every_steps, options.drifters_every
+        by_file[DRIFTERS] = EventSchedule(dt, steps, *interval) if any(interval) else snapshots
     for name, places in {STATIONS: options.stations, SECTIONS: options.sections}.items():
         if places:
             by_file[name] = EventSchedule(dt, steps, getattr(options, POSITIONED_SERIES[name][1]))

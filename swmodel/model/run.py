@@ -137,9 +137,8 @@ def lock_run_folder(stack, model, directory: Path, force: bool) -> bool:
         )
     run_folder.check_overwritable(directory, force or resume, for_python=True)
     stack.enter_context(lock.hold_folder(directory))
-    run_folder.check_overwritable(
-        directory, force or resume, for_python=True, has_lock=True
-    )  # another run may just have ended
+    # Another run may just have ended.
+    run_folder.check_overwritable(directory, force or resume, for_python=True, has_lock=True)
     if resume:
         restart, _ = choose_restart(directory, Path(model.restart.path).name)
         require_same_run(model.config, restart)
@@ -175,13 +174,10 @@ def run(
             reason = _loop(model, config, directory, progress, command_line, resume, stop, calls)
         peak_bytes = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
         if reason:
-            has_python_functions = config.python.calls or config.python.terms
-            how_in_python = (
-                f'Simulation.resume("{directory}"), with every(...) and terms as before, and run("{directory}")'
-            )
-            raise stopped_error(
-                reason, model, how_in_python if has_python_functions else f"`swmodel resume {directory}`"
-            ) from calls.error
+            how = f"`swmodel resume {directory}`"
+            if config.python.calls or config.python.terms:
+                how = f'Simulation.resume("{directory}"), with every(...) and terms as before, and run("{directory}")'
+            raise stopped_error(reason, model, how_to_continue=how) from calls.error
     except BaseException as error:
         code, message = exit_code(error), str(error)
         state = "stopped" if code == EXIT_STOPPED else "failed"
@@ -189,9 +185,7 @@ def run(
     finally:
         if model.transport.rank == 0:
             numbers = status_contents(model, time.perf_counter() - model.construction_start_time)
-            numbers["peak_memory_bytes"] = (
-                peak_bytes or peak_memory()
-            )  # the peak over all ranks, or that of this one if the run failed
+            numbers["peak_memory_bytes"] = peak_bytes or peak_memory()  # of all ranks, or of this one after a failure
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 
@@ -243,18 +237,15 @@ def _loop(
                 stop.reserve = restarts.write(results.accumulators.restart_fields())
             if step == steps or reason:
                 return reason
-            max_chunk = model.config.run.check_every_steps or chunk
-            last = min(
-                results.next_step(step), restarts.next(step), calls.next_step(step), step + min(chunk, max_chunk)
-            )
+            last_of_chunk = step + min(chunk, model.config.run.check_every_steps or chunk)
+            last = min(results.next_step(step), restarts.next(step), calls.next_step(step), last_of_chunk)
             while (step := model.step) < last:
                 model.take_steps(results.accumulators.next_collection(last) - step, results.accumulators)
                 results.accumulators.collect()
             health.check()
             seconds_per_step = model.loop_seconds / (model.step - model.first_step)
-            chunk, is_restart_overdue = transport.broadcast(
-                (max(1, int(CHUNK_SECONDS / seconds_per_step)), restarts.is_overdue())
-            )
+            next_chunk = max(1, int(CHUNK_SECONDS / seconds_per_step))
+            chunk, is_restart_overdue = transport.broadcast((next_chunk, restarts.is_overdue()))
 
 
 def speeds(model: TimeLoopModel) -> dict[str, float]:
@@ -268,7 +259,7 @@ def speeds(model: TimeLoopModel) -> dict[str, float]:
 def progress_event(model: TimeLoopModel, numbers: dict, wall_seconds: float) -> dict:
     """The contents of a progress report: steps, times, speed, and the latest CFL number and energy."""
     step, steps = model.step, model.config.run.steps
-    done = step - model.first_step
+    n_steps = step - model.first_step
     return {
         "step": step,
         "steps": steps,
@@ -276,7 +267,7 @@ def progress_event(model: TimeLoopModel, numbers: dict, wall_seconds: float) -> 
         "cfl": numbers.get("cfl"),
         "energy": numbers.get("energy"),
         "wall_seconds": wall_seconds,
-        "remaining_seconds": wall_seconds * (steps - step) / done if done else None,
+        "remaining_seconds": wall_seconds * (steps - step) / n_steps if n_steps else None,
     } | speeds(model)
 
 

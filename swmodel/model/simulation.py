@@ -261,9 +261,9 @@ class Simulation(TimeLoopModel):
     def _require_usable_state(self) -> None:
         """Raise NumericalError if the state is unusable; all processes call it together."""
         n_unchecked, self._unchecked_steps = self._unchecked_steps, 0
-        if n_unchecked and self.get(
-            count_unusable_cells(self._carry.state, self.grid.wet, self.scheme, self.transport)
-        ):
+        if not n_unchecked:
+            return
+        if self.get(count_unusable_cells(self._carry.state, self.grid.wet, self.scheme, self.transport)):
             self.health()  # raises an error that names the cell
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:

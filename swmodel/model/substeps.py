@@ -50,9 +50,8 @@ class SubstepChooser:
         """Choose the number for the next steps; returns the ratio of the new to the old number."""
         model, old_substeps = self.model, self.substeps
         self.valid_until = (model.step // self.interval_steps + 1) * self.interval_steps
-        self.substeps = max(
-            self._substeps_for(self.max_rates()), old_substeps // 2
-        )  # the memory contains states of two earlier substeps only
+        # The memory contains states of two earlier substeps only.
+        self.substeps = max(self._substeps_for(self.max_rates()), old_substeps // 2)
         return self.substeps / old_substeps
 
     def apply_to_executor(self, executor, forcing) -> None:
@@ -60,21 +59,20 @@ class SubstepChooser:
         model, substeps = self.model, self.substeps
         varying, time_params = model.scheme.varying, model.setup.params_of_time_step(substeps)
         executor.set_substeps(substeps)
-        params = params_for_substeps(model.params, varying, substeps) | model.transport.make_arrays(
-            lambda block: time_params
-        )
-        executor.replace_params(
-            params, lambda *at: params_for_substeps(forcing.params_of_block(*at), varying, substeps) | time_params
-        )
+        params = params_for_substeps(model.params, varying, substeps)
+        params = params | model.transport.make_arrays(lambda block: time_params)
+
+        def params_of_block(*arguments) -> dict:
+            return params_for_substeps(forcing.params_of_block(*arguments), varying, substeps) | time_params
+
+        executor.replace_params(params, params_of_block)
 
     def _substeps_for(self, rates: np.ndarray) -> int:
         """The number of substeps for these RATES of the whole domain."""
         mantissa, exponent = np.frexp(rates)
         rounded = np.ldexp(np.ceil(mantissa * (2 * RATES_PER_OCTAVE)) / (2 * RATES_PER_OCTAVE), exponent)
-        largest, max_substeps = (
-            STABLE_FRACTION * self._limit(tuple(map(float, rounded))),
-            self.model.config.time.max_substeps,
-        )
+        largest = STABLE_FRACTION * self._limit(tuple(map(float, rounded)))
+        max_substeps = self.model.config.time.max_substeps
         powers = (2**k for k in range(max_substeps.bit_length()))
         return next((n for n in powers if n * largest >= self.model.dt), max_substeps)
 
@@ -91,19 +89,18 @@ class SubstepChooser:
         model, transport, margin = self.model, self.model.transport, self.model.scheme.margin
         states, params = transport.get_blocks(model.carry.state), transport.get_blocks(model.params, margin)
         strips: list[tuple] = []
-        for state, given, (grid, shape) in zip(states, params, blocks_of(model), strict=True):
+        for state, params_of_block, (grid, shape) in zip(states, params, blocks_of(model), strict=True):
             fields = {name: Patch(field, (0, 0)) for name, field in state._asdict().items()}
-            fields |= {name: field for name, field in as_patches(given, margin).items() if isinstance(field, Patch)}
+            patches = as_patches(params_of_block, margin)
+            fields |= {name: field for name, field in patches.items() if isinstance(field, Patch)}
             fields |= {"wet": grid.wet, "dx": grid.dx.centre, "dy": grid.dy.centre}
             rows = max(1, STRIP_CELLS // shape[1])
             strips += [
                 (model.scheme, fields, (first, 0), (min(first + rows, shape[0]), shape[1]))
                 for first in range(0, shape[0], rows)
             ]
-        local_rates = np.nan_to_num(
-            np.max(map_on_all_cores(max_rates_between, strips), axis=0), nan=np.inf, posinf=np.inf
-        )
-        return transport.reduce(local_rates, "max")
+        local_rates = np.max(map_on_all_cores(max_rates_between, strips), axis=0)
+        return transport.reduce(np.nan_to_num(local_rates, nan=np.inf, posinf=np.inf), "max")
 
 
 ONE_SUBSTEP = SubstepChooser()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -67,12 +68,12 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
     problems += [*check_length(config), *check_calls(config)] if unattended else []
     problems += check_output(setup)
     resource_problems, extremes = [*check_files(setup), *check_memory(setup)], None
-    resource_problems = resource_problems or list(check_rivers(config))
+    resource_problems = resource_problems or list(until_input_error(rivers.problems(config)))
     problems += resource_problems
     if not resource_problems:
         extremes, value_problems = survey_fields(setup)
         problems += value_problems or [
-            *check_positions(config),
+            *until_input_error(gauges.problems(config), cross_sections.problems(config), drifters.problems(config)),
             *check_transforms(config, extremes),
             *check_dt(config, extremes),
         ]
@@ -207,10 +208,10 @@ def check_files(setup: Setup) -> Iterator[str]:
                 yield str(error)
 
 
-def check_rivers(config: Config) -> Iterator[str]:
-    """Rivers that cannot be used."""
+def until_input_error(*problems: Iterable[str]) -> Iterator[str]:
+    """All problems, or those up to an InputError, whose message is then the last one."""
     try:
-        yield from rivers.problems(config)
+        yield from chain(*problems)
     except InputError as error:
         yield str(error)
 
@@ -225,33 +226,19 @@ def check_records(setup: Setup, read_values: bool) -> Iterator[str]:
         try:
             source = source_of(config, name)
             first, last = (source.record_at(step)[0] for step in (0, max(0, (config.run.steps or 0) - 1)))
-            record_numbers = range(first, last + 2)
-            examined = (
-                record_numbers
-                if len(record_numbers) * ny * nx <= MAX_VALUES_READ
-                else (record_numbers[0], record_numbers[-1])
-            )
+            numbers = range(first, last + 2)
+            if len(numbers) * ny * nx > MAX_VALUES_READ:
+                numbers = numbers[:: len(numbers) - 1]
             if not read_values:
-                examined = record_numbers[:1] if name == "air_pressure" else ()
-            for number in examined:
-                bands_of_record = (
-                    read_record(config, name, number, rows, np.arange(nx), source) for rows in row_bands(config.grid)
-                )
-                minima, maxima = zip(*((values.min(), values.max()) for values in bands_of_record), strict=True)
+                numbers = numbers[:1] if name == "air_pressure" else numbers[:0]
+            for number in numbers:
+                rows_of_bands = row_bands(config.grid)
+                bands = (read_record(config, name, number, rows, np.arange(nx), source) for rows in rows_of_bands)
+                minima, maxima = zip(*((values.min(), values.max()) for values in bands), strict=True)
                 if line := pressure_unit_problem(name, min(minima), max(maxima)):
                     raise InputError(f"{line}; at {source.date(number)}")
         except InputError as error:
             yield str(error)
-
-
-def check_positions(config: Config) -> Iterator[str]:
-    """Stations, sections and drifters that cannot be used, for example because they lie on land."""
-    try:
-        yield from gauges.problems(config)
-        yield from cross_sections.problems(config)
-        yield from drifters.problems(config)
-    except InputError as error:
-        yield str(error)
 
 
 def survey_fields(setup: Setup) -> tuple[FieldExtremes | None, list[str]]:

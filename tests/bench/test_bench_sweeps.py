@@ -97,7 +97,7 @@ def measure_with_fake_workers(tmp_path, monkeypatch):
             return {"sample": sample, "launch": {"threads_of_a_rank": 1}} | (outcome or {})
 
         monkeypatch.setattr(worker, "run", run)
-        session.measure_rows(record, tmp_path, echo=lambda line: None)
+        session.measure_rows(record, tmp_path)
         return asked
 
     return measure

@@ -1,5 +1,6 @@
 """How the launcher starts mpiexec, judges how a run ended, and shows progress; small programs stand for mpiexec."""
 
+import contextlib
 import io
 import os
 import signal
@@ -37,8 +38,8 @@ def launch_statements(directory, *lines, report=lambda event: None):
 
 def message_line(message):
     """The line in which a rank sends a message."""
-    stream = io.StringIO()
-    progress.send_message(message, stream)
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        progress.send_message(message)
     return stream.getvalue().rstrip()
 
 

@@ -22,6 +22,7 @@ from swmodel.model.ensemble import settings
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.perturbations import Perturbations
 from swmodel.model.run import run
+from swmodel.ocean.timestep import method_of
 
 pytestmark = pytest.mark.slow
 
@@ -215,4 +216,5 @@ def test_members_take_the_memory_that_the_check_predicts(tmp_path):
     cells = 300
     few, many = (int(*run_python(MEMORY_PROGRAM, cells, n, tmp_path / f"{n}.nc", **environment)) for n in (2, 42))
     fields = (many - few) / (40 * cells**2 * 4)
-    assert 3 * settings.STATES_IN_MEMORY["ab3"] - 1.5 < fields < 3 * settings.STATES_IN_MEMORY["ab3"] + 4
+    counted_fields = 3 * (1 + method_of("ab3").weight_and_state_counts[1])
+    assert counted_fields - 1.5 < fields < counted_fields + 4

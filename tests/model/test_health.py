@@ -14,8 +14,9 @@ from support.unchecked_config import resolve_without_checks
 import swmodel
 from swmodel.errors import NumericalError, exit_code
 from swmodel.files.restart.folder import list_restart_files
+from swmodel.files.run_folder import BLOWUP
 from swmodel.files.status import read_status
-from swmodel.model.health import BLOWUP, MAX_CELLS_PER_STEP, Health, count_unusable_cells
+from swmodel.model.health import MAX_CELLS_PER_STEP, Health, count_unusable_cells
 from swmodel.model.health.measures import RATES
 from swmodel.model.simulation import CHECK_EVERY_STEPS
 from swmodel.ocean.table import VARIABLES

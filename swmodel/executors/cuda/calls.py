@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import SetupError
 from ...parallel.transport.halo import zero_beyond
-from ..native.calls import Edges, NativeCalls, PlaneRotation
+from ..native.calls import Edges, NativeCalls, PlaneRotation, int64_attributes
 from ..native.generate import max_reach
 from ..native.graph import Program, nodes_of
 from ..native.kernel import StepKernel
@@ -106,9 +106,8 @@ class CudaCalls(NativeCalls):
     def blocks(self, region: Region) -> tuple[int, int]:
         """The numbers of blocks of threads of a kernel, across and down."""
         (rows, columns), (south, north, west, east) = self.shape, region
-        return -(-(columns + west + east) // BLOCK_THREADS[0]), -(
-            -(rows + south + north) // (BLOCK_THREADS[1] * self.kernels.cells_per_thread)
-        )
+        rows_of_block = BLOCK_THREADS[1] * self.kernels.cells_per_thread
+        return -(-(columns + west + east) // BLOCK_THREADS[0]), -(-(rows + south + north) // rows_of_block)
 
     def reach_of_masks(self) -> int:
         return max_reach(self.step_code.programs, ("mask",))
@@ -116,53 +115,31 @@ class CudaCalls(NativeCalls):
     def advance_memory(self, memory, edges: Edges, step, flags, n_steps: int, planes):
         """Run all passes of `n_steps` steps from `step` on; see `native.calls.NativeCalls.advance_memory`."""
         static, code, (rows, columns) = self.static, self.step_code, self.shape
-        n_passes = len(code.programs)
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
         values, kernels = self.step_values(step, n_steps), self.kernels
-        options = self.int64_attributes(
+        options = int64_attributes(
             library=library.load(self.request).handle,
             rows=rows,
             columns=columns,
             halo=self.halo,
             stride=self.row_stride,
-        )
-        options |= self.int64_attributes(
             plane_size=self.plane_size,
             halo_rows=self.halo_rows,
             row_padding=self.row_padding,
             margin=self.kernel.margin,
+            constant_bytes=kernels.constant_bytes,
         )
-        options |= self.int64_attributes(constant_bytes=kernels.constant_bytes)
         array = partial(jax.ShapeDtypeStruct, dtype=self.dtype)
         temporaries = kernels.temporaries * self.plane_size * self.dtype.itemsize
         work = jax.ShapeDtypeStruct((kernels.constant_bytes + temporaries,), np.uint8)
 
-        def call_passes(first_pass, n_passes_of_call, steps_later, strips, results, wraps):
-            plane_indices = jnp.stack(
-                [
-                    jnp.stack([planes(p, n) for p in range(first_pass, first_pass + n_passes_of_call)])
-                    for n in steps_later
-                ]
-            )
-            arrays = (
-                memory,
-                plane_indices,
-                extent,
-                values,
-                static.slip,
-                static.lines,
-                static.fields,
-                static.mask_bits,
-                flags,
-                *strips,
-            )
-            passes, regions = (
-                code.programs[first_pass : first_pass + n_passes_of_call],
-                kernels.regions[first_pass : first_pass + n_passes_of_call],
-            )
+        def call_passes(passes: range, steps_later, strips, results, wraps):
+            plane_indices = jnp.stack([jnp.stack([planes(p, n) for p in passes]) for n in steps_later])
+            arrays = extent, values, static.slip, static.lines, static.fields, static.mask_bits, flags, *strips
+            programs, regions = ([parts[p] for p in passes] for parts in (code.programs, kernels.regions))
             lists = {
-                "reads": [len(program.reads) for program in passes],
-                "sends": [len(program.sends) for program in passes],
+                "reads": [len(program.reads) for program in programs],
+                "sends": [len(program.sends) for program in programs],
                 "kernels": [len(each) for each in regions],
                 "blocks": [size for each in regions for region in each for size in self.blocks(region)],
             }
@@ -173,25 +150,21 @@ class CudaCalls(NativeCalls):
                 input_output_aliases={0: 0},
                 vmap_method="sequential",
             )
-            new_memory, _, *rest = foreign_call(
-                *arrays, **options, **lists, **self.int64_attributes(**{"pass": first_pass}, wraps=wraps)
-            )
+            call_options = int64_attributes(**{"pass": passes.start}, wraps=wraps)
+            new_memory, _, *rest = foreign_call(memory, plane_indices, *arrays, **options, **lists, **call_options)
             return new_memory, rest
 
         if self.wraps:
-            memory, _ = call_passes(0, n_passes, range(n_steps), (), (), True)
+            memory, _ = call_passes(range(len(code.programs)), range(n_steps), (), (), True)
             return memory, edges
         for pass_number, program in enumerate(code.programs):
             halos = edges.exchange(self.halo, self.transport, self.extent)
             n_sent = len(program.sends)
             column, row = array((n_sent, rows, self.halo)), array((n_sent, self.halo, columns))
-            memory, edges = call_passes(pass_number, 1, (0,), halos, (column, column, row, row), False)
+            pass_range = range(pass_number, pass_number + 1)
+            memory, edges = call_passes(pass_range, (0,), halos, (column, column, row, row), False)
             edges = Edges(*edges)
         return memory, edges
-
-    @staticmethod
-    def int64_attributes(**options: int) -> dict:
-        return {name: np.int64(value) for name, value in options.items()}
 
 
 def is_own_neighbour(transport) -> bool:
@@ -264,9 +237,8 @@ def cycle_of_group(
             if len(free) < len(outputs):
                 return None
             plane_of_output = dict(zip(outputs, free, strict=False))
-            oldest_first = [plane for plane in oldest_first if plane not in plane_of_output.values()] + list(
-                plane_of_output.values()
-            )
+            written = list(plane_of_output.values())
+            oldest_first = [plane for plane in oldest_first if plane not in written] + written
             after = {name: (unchanged | plane_of_output)[name] for name in group}
             planes_of_passes.append(
                 {(row, n): at[n] for row, at in enumerate((plane_of, plane_of | plane_of_output, after)) for n in group}

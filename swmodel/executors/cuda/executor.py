@@ -43,6 +43,5 @@ class CudaExecutor(NativeExecutor):
     def __init__(self, setup: Setup, transport, grid: Grid, params: dict, steps_per_sweep=None):
         register()
         steps = steps_per_sweep or (STEPS_PER_CALL if is_own_neighbour(transport) else 1)
-        self.set_kernel_and_loop(
-            setup, transport, StepKernel(setup.scheme, setup.method, setup.scheme.margin, steps), make_loop
-        )
+        kernel = StepKernel(setup.scheme, setup.method, setup.scheme.margin, steps)
+        self.set_kernel_and_loop(setup, transport, kernel, make_loop)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..native.emit import block
 from ..native.expressions import CPP_TYPES, MASK_BITS, expression, product
 from ..native.generate import StepCode
 from ..native.graph import LEAVES, Coefficient, Node, Program, Ref, nodes_of
@@ -130,8 +131,8 @@ class PassKernels:
             outputs=len(written) + 1,
             reads=field_indices(code, program.reads),
             sends=field_indices(code, program.sends),
-            products=indented_block(products, 2),
-            offsets=indented_block(offsets, 2),
+            products=block(products, 2),
+            offsets=block(offsets, 2),
             parts=kernel_texts,
         )
 
@@ -144,17 +145,15 @@ class PassKernels:
         refs = [part.outputs[name] for name in outputs if name in part.outputs]
         refs += map(Ref, part.temporaries)
         values = dict(zip(written, refs, strict=True))
-        body = indented_block(
-            CellStatements(self, values, {node: Ref(node) for node in planes if node not in part.temporaries}).lines, 2
-        )
+        temporary_refs = {node: Ref(node) for node in planes if node not in part.temporaries}
+        body = block(CellStatements(self, values, temporary_refs).lines, 2)
         if not part.temporaries:  # these are also computed beyond the block, where there are no flags
             water = self.code.water_forms
             values = {name: water[ref.node].moved(ref.row, ref.column) for name, ref in values.items()}
             temporary_refs = {water[node].node: Ref(node, -water[node].row, -water[node].column) for node in planes}
-            cells = CellStatements(
-                self, values, {node: ref for node, ref in temporary_refs.items() if node.op not in LEAVES}
-            )
-            body = WATER_AND_LAND_TEMPLATE.format(water=indented_block(cells.lines, 2), land=body)
+            temporary_refs = {node: ref for node, ref in temporary_refs.items() if node.op not in LEAVES}
+            cells = CellStatements(self, values, temporary_refs)
+            body = WATER_AND_LAND_TEMPLATE.format(water=block(cells.lines, 2), land=body)
         read = {name: where for name, where in read.items() if f" {name}[" in body}
         pointers = [f"const T* __restrict__ const {name} = {where} + at;" for name, where in read.items()]
         pointers += [f"T* __restrict__ const {name} = {where} + at;" for name, where in written.items()]
@@ -165,7 +164,7 @@ class PassKernels:
             y=BLOCK_THREADS[1],
             rows=self.cells_per_thread,
             region=part.region,
-            pointers=indented_block(pointers, 2),
+            pointers=block(pointers, 2),
             body=body,
         )
 
@@ -257,7 +256,3 @@ def cell_offset(row: int, column: int) -> str:
 def field_indices(code: StepCode, names) -> str:
     """The numbers of fields as the elements of a C++ array, which needs at least one."""
     return ", ".join(str(code.fields.index(name)) for name in names) or "0"
-
-
-def indented_block(lines: list[str], spaces: int) -> str:
-    return "\n".join(" " * spaces + line for line in lines)

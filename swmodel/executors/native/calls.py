@@ -215,17 +215,12 @@ class NativeCalls:
         (south, west), (north, east) = np.maximum(-mask_offsets.min(0), 0), np.maximum(mask_offsets.max(0), 0)
         windows = {"land": (south, north, west, east)}
         # Rows in ring buffers were computed further south, in the columns where fields are read.
-        field_reach, warmup_rows = (
-            max(code.width, code.margin) + MAX_COLUMN_SHIFT,
-            max(s.warmup_rows for s in code.schedules),
-        )
+        field_reach = max(code.width, code.margin) + MAX_COLUMN_SHIFT
+        warmup_rows = max(s.warmup_rows for s in code.schedules)
         east_reach = field_reach + max(s.west_reach for s in code.schedules)
         writes_only_carry = set(code.fields) <= set(carry_field_names(self.kernel.scheme, self.kernel.method))
-        windows["water"] = (
-            (0, warmup_rows, field_reach, east_reach)
-            if writes_only_carry
-            else (field_reach, field_reach + warmup_rows, field_reach, east_reach)
-        )
+        row_reach = 0 if writes_only_carry else field_reach
+        windows["water"] = row_reach, row_reach + warmup_rows, field_reach, east_reach
         window_reaches = {
             f"{name}_{side}": reach
             for name, window in windows.items()
@@ -242,15 +237,8 @@ class NativeCalls:
         code, static, (rows, columns) = self.step_code, self.static, self.shape
         array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), n_steps * self.width
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
-        arrays = (
-            extent,
-            self.step_values(step, n_steps),
-            static.slip,
-            static.lines,
-            static.fields,
-            static.mask_bits,
-            flags,
-        )
+        values = self.step_values(step, n_steps)
+        arrays = extent, values, static.slip, static.lines, static.fields, static.mask_bits
         exceeds_cache = len(code.fields) * self.plane_size * self.dtype.itemsize > CACHE_BYTES
         options = self.memory_layout | int64_attributes(
             function=function_address(self.request), threads=self.kernel.threads, exceeds_cache=exceeds_cache
@@ -268,45 +256,41 @@ class NativeCalls:
                 halos = edges.exchange(halo, self.transport, self.extent)
             if pass_number == 0 and code.multi_pass:
                 flags_of_passes = self.pass_flags(memory, planes(0), halos, extent, flags)
-            pass_arrays = (*arrays[:-1], flags_of_passes[pass_number] if code.multi_pass else flags)
-            memory, *edges = call(
-                memory,
-                planes(pass_number),
-                *halos,
-                *pass_arrays,
-                **options,
-                **int64_attributes(**{"pass": pass_number}),
-            )
+            flags_of_pass = flags_of_passes[pass_number] if code.multi_pass else flags
+            options["pass"] = np.int64(pass_number)
+            memory, *edges = call(memory, planes(pass_number), *halos, *arrays, flags_of_pass, **options)
             edges = Edges(*edges)
         return memory, edges
 
     def pass_flags(self, memory, planes, halos: Edges, extent, flags):
         """The flags [3, ...] of the passes of `generate.split_by_fronts`; `flags` are those of land."""
         code, (rows, columns) = self.step_code, self.shape
-        attributes = {
-            "itemsize": self.dtype.itemsize, "rows": rows, "columns": columns, "halo": self.width,
-            "margin": self.kernel.margin, "field_index": code.fields.index("h"),
-            "exchange_index": code.programs[0].reads.index("h"),
-        }  # fmt: skip
-        attributes["mark_row"] = function_address(self.request, "swmodel_mark_row")
-        attributes |= {
-            "warmup_rows_breaking": code.schedules[0].warmup_rows,
-            "warmup_rows_smooth": code.schedules[1].warmup_rows,
-        }
+        # Some terms change fields anywhere; a tape has a plane for each step.
+        acts_at_rest = any(term.acts_at_rest for term in self.kernel.scheme.active_terms)
+        options = self.memory_layout | int64_attributes(
+            itemsize=self.dtype.itemsize,
+            rows=rows,
+            columns=columns,
+            halo=self.width,
+            margin=self.kernel.margin,
+            field_index=code.fields.index("h"),
+            exchange_index=code.programs[0].reads.index("h"),
+            mark_row=function_address(self.request, "swmodel_mark_row"),
+            warmup_rows_breaking=code.schedules[0].warmup_rows,
+            warmup_rows_smooth=code.schedules[1].warmup_rows,
+            skip_unchanged=self.kernel.rotates_planes and not acts_at_rest,
+        )
         thickness = self.static.scalars["drying_thickness"].reshape(())
         limits = jnp.stack(
             [1.001 * THIN_LAYER_LIMITS[1] * thickness, jnp.asarray(0.999 * BREAKING_LIMITS[0], self.dtype), thickness]
         )
         names = self.kernel.scheme.state_type._fields
         histories = [self.field_indices([f"{when}{name}" for when in ("", "memory0.", "memory1.")]) for name in names]
-        # Some terms change fields anywhere; a tape has a plane for each step.
-        acts_at_rest = any(term.acts_at_rest for term in self.kernel.scheme.active_terms)
-        attributes["skip_unchanged"] = self.kernel.rotates_planes and not acts_at_rest
         arrays = (memory, planes, *halos, extent, self.static.depth, self.static.mask_bits, flags, limits)
-        arrays = (*arrays, jnp.asarray(histories, jnp.int32))
+        arrays += (jnp.asarray(histories, jnp.int32),)
         result = jax.ShapeDtypeStruct((2, *flags.shape), np.uint8)
         call = jax.ffi.ffi_call("swmodel_drying_flags", result, vmap_method="sequential")
-        return call(*arrays, **(self.memory_layout | int64_attributes(**attributes)))[np.array([0, 1, 0])]
+        return call(*arrays, **options)[np.array([0, 1, 0])]
 
     def step_values(self, step, n_steps: int):
         """The numbers that are the same for all cells, in each of the next steps [n_steps, n].

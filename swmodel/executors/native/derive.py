@@ -19,7 +19,7 @@ from .symbol import SYMBOL_NAMESPACE, Symbol, to_ref
 from .trace import Tracing
 
 
-def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_planes=False) -> list[Program]:
+def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_planes: bool) -> list[Program]:
     """The passes of a step, or of its derivatives.
 
     `derivative` lists transformations: "tangent" adds the tangents of all values; "adjoint" computes the inner stages,
@@ -55,7 +55,7 @@ def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
                     tangents[node] = tangents[node] + contribution if node in tangents else contribution
 
     def with_tangent(program):
-        none = symbol(graph, Ref(graph.leaf("number", 0.0)))
+        none = symbol(graph, graph.number(0.0))
         outputs = dict(program.outputs)
         for name, ref in program.outputs.items():
             outputs[f"d.{name}"] = to_ref(tangents.get(ref.node, none).moved(ref.row, ref.column))

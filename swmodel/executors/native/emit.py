@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from .body import LoopBody, variable_name
 from .expressions import product
-from .graph import Coefficient, Program, read_offsets
+from .fuse import recomputed_nodes
+from .graph import Coefficient, Node, Program, Ref, read_offsets
 from .schedule import LoopSchedule
 
 
@@ -24,11 +25,13 @@ class Emitter:
     """Writes one Program as a struct of C++ for Sweep.
 
     Args:
-        water_forms, carriers, idle_nodes: from `fuse`: forms on water, their carriers, and nodes not needed on water.
+        number: of the pass.
+        water_forms: from `fuse.water_forms`.
         multi_pass: whether other passes write the groups that this one skips.
-        has_water_loop: whether groups without land have a separate loop.
 
     Attributes:
+        carriers, idle_nodes: from `fuse.recomputed_nodes`: carriers of forms on water; nodes not needed on water.
+        has_water_loop: whether groups without land have a separate loop.
         variables: the variable of each row value; `max_age` has the age of its oldest use, in vectors.
         loop_constants: {variable: its expression before the loop}; likewise `pointers` to rows, and `mask_pointers`.
         ring_buffers: {depth: the nodes with ring buffers of this depth}, in the order of memory.
@@ -37,20 +40,13 @@ class Emitter:
     """
 
     def __init__(
-        self,
-        struct_name: str,
-        program: Program,
-        schedule: LoopSchedule,
-        numbering: Numbering,
-        water_forms,
-        carriers,
-        idle_nodes,
-        multi_pass,
-        has_water_loop,
+        self, number: int, program: Program, numbering: Numbering, water_forms: dict[Node, Ref], multi_pass: bool
     ):
-        self.struct_name, self.program, self.schedule, self.numbering = struct_name, program, schedule, numbering
-        self.water_forms, self.carriers, self.idle_nodes = water_forms, carriers, idle_nodes
-        self.multi_pass, self.has_water_loop = multi_pass, has_water_loop
+        self.struct_name, self.program, self.numbering = f"Pass{number}", program, numbering
+        self.water_forms, self.multi_pass = water_forms, multi_pass
+        recomputed, self.carriers, self.idle_nodes = recomputed_nodes(program, water_forms)
+        self.schedule = schedule = LoopSchedule(program, recomputed)
+        self.has_water_loop = not multi_pass or number == 1  # other passes are computed as near land
         self.variables = {key: f"x{n}" for n, key in enumerate(schedule.row_values)}
         self.max_age = dict.fromkeys(schedule.row_values, 0)
         self.loop_constants: dict[str, str] = {}
@@ -92,9 +88,6 @@ class Emitter:
 
         def listed(numbers):
             return ", ".join(map(str, numbers))
-
-        def block(lines, spaces):
-            return "\n".join(indented(lines, spaces))
 
         return f"""
 template <class T>
@@ -214,3 +207,8 @@ struct {self.struct_name} {{
 
 def indented(lines, spaces=2) -> list[str]:
     return [" " * spaces + line for line in lines]
+
+
+def block(lines, spaces: int) -> str:
+    """Statements as indented text."""
+    return "\n".join(indented(lines, spaces))

@@ -52,10 +52,8 @@ class NativeExecutor(JaxExecutor):
         reach = scheme.halo_width * steps_per_sweep
         if reach > min(smallest):
             raise ValueError(f"{steps_per_sweep} steps per sweep need {reach} rows and columns in every block")
-        margin = scheme.margin_of(steps_per_sweep)
-        self.set_kernel_and_loop(
-            setup, transport, StepKernel(scheme, method, margin, steps_per_sweep, threads), make_loop
-        )
+        kernel = StepKernel(scheme, method, scheme.margin_of(steps_per_sweep), steps_per_sweep, threads)
+        self.set_kernel_and_loop(setup, transport, kernel, make_loop)
 
     def set_kernel_and_loop(self, setup: Setup, transport, kernel: StepKernel, make_loop):
         self.kernel, self._setup, self.transport = kernel, setup, transport
@@ -69,10 +67,8 @@ class NativeExecutor(JaxExecutor):
     def replace_params(self, params: dict, varying) -> None:
         """See `registry.Executor`; only the static fields that change are computed again, where possible."""
         kernel, kinds = self.kernel, self.static.kinds
-        param_kinds = record_param_kinds(kernel.scheme.varying)
-        indices = kernel.static_indices_of(
-            kinds, self._setup.dtype, [name for name, field in param_kinds.items() if field]
-        )
+        varying_fields = [name for name, is_field in record_param_kinds(kernel.scheme.varying).items() if is_field]
+        indices = kernel.static_indices_of(kinds, self._setup.dtype, varying_fields)
         if indices is None:
             self.static = self._make_static(varying)
             return
@@ -85,10 +81,8 @@ class NativeExecutor(JaxExecutor):
         scalars, fields = self.transport.make_arrays(changed_static, self._margins)
         self.static = replace(self.static, scalars=self.static.scalars | scalars)
         if indices:
-            fields = cached_jit(make_replace_fields, indices, self.transport, donate_argnums=0)(
-                self.static.fields, fields
-            )
-            self.static = replace(self.static, fields=fields)
+            program = cached_jit(make_replace_fields, indices, self.transport, donate_argnums=0)
+            self.static = replace(self.static, fields=program(self.static.fields, fields))
 
     def _make_static(self, varying=None):
         """`static_of` the blocks of this process; `varying` as in `replace_params`, None: coefficients at the start."""

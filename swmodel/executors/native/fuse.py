@@ -46,10 +46,8 @@ def fuse_multiply_adds(graph: Graph, programs: list[Program]) -> list[Program]:
     def fuse(node, args):
         if node.op not in ("add", "sub"):
             return None
-        (x, y), (first, second) = (
-            args,
-            (r.node.op == "mul" and uses[old.node] == 1 for r, old in zip(args, node.args, strict=True)),
-        )
+        x, y = args
+        first, second = (r.node.op == "mul" and uses[old.node] == 1 for r, old in zip(args, node.args, strict=True))
         if second:
             return graph.operation("fma" if node.op == "add" else "fnma", *y.args, x)
         if first:
@@ -104,10 +102,8 @@ def assign_columns(graph: Graph, programs: list[Program]) -> list[Program]:
             return Ref(graph.node(node.op, args, node.value, node.is_static, node.is_line), ref.row)
         while abs(column) > MAX_COLUMN_SHIFT and node.op not in LEAVES_IN_MEMORY:
             shift = MAX_COLUMN_SHIFT if column > 0 else -MAX_COLUMN_SHIFT
-            node, column = (
-                graph.node("same", (Ref(node, 0, shift),), None, node.is_static, node.is_line),
-                column - shift,
-            )
+            node = graph.node("same", (Ref(node, 0, shift),), None, node.is_static, node.is_line)
+            column -= shift
         return Ref(node, ref.row, column)
 
     for node in order:
@@ -121,9 +117,8 @@ def water_forms(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
     forms: dict[Node, Ref] = {}
 
     def fold(node, args):
-        forms[node] = (
-            number_ref(graph, MASKS_ON_WATER[node.value]) if node.op == "mask" else fold_constants(graph, node, args)
-        )
+        is_mask = node.op == "mask"
+        forms[node] = graph.number(MASKS_ON_WATER[node.value]) if is_mask else fold_constants(graph, node, args)
         return forms[node]
 
     rebuild(graph, programs, fold)
@@ -132,15 +127,11 @@ def water_forms(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
 
 def programs_outside_fronts(graph: Graph, programs: list[Program]) -> list[Program]:
     """The programs for water where all that `operators.zero_outside_fronts` marks is zero, with the same bits there."""
-    return rebuild(
-        graph,
-        programs,
-        lambda n, args: number_ref(graph, 0.0) if n.op == "zero_outside_fronts" else fold_constants(graph, n, args),
-    )
 
+    def fold(node, args):
+        return graph.number(0.0) if node.op == "zero_outside_fronts" else fold_constants(graph, node, args)
 
-def number_ref(graph: Graph, number: float) -> Ref:
-    return Ref(graph.leaf("number", number))
+    return rebuild(graph, programs, fold)
 
 
 def fold_constants(graph: Graph, node: Node, args: list[Ref]) -> Ref:
@@ -148,7 +139,7 @@ def fold_constants(graph: Graph, node: Node, args: list[Ref]) -> Ref:
     one, zero = ([r.node.op == "number" and r.node.value == value for r in args] for value in (1.0, 0.0))
     op = node.op
     if op in FOLDABLE and all(r.node.op == "number" for r in args):
-        return number_ref(graph, float(OPERATIONS[op].value(np, None, *(r.node.value for r in args))))
+        return graph.number(float(OPERATIONS[op].value(np, None, *(r.node.value for r in args))))
     if op == "select" and args[0].node.op == "number":
         return args[1 if args[0].node.value else 2]
     if op == "select" and args[1] == args[2]:
@@ -160,7 +151,7 @@ def fold_constants(graph: Graph, node: Node, args: list[Ref]) -> Ref:
         pair = (other, product) if op == "fnma" else (product, other)
         return graph.operation("add" if op == "fma" else "sub", *pair)
     if op == "mul" and any(zero):
-        return number_ref(graph, 0.0)
+        return graph.number(0.0)
     if op in ("fma", "fnma") and any(zero[:2]):
         return args[2]
     if op == "fma" and zero[2]:
@@ -174,13 +165,13 @@ def fold_constants(graph: Graph, node: Node, args: list[Ref]) -> Ref:
     return graph.operation(op, *args, k=node.value) if args else Ref(node)
 
 
-def recomputed_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref], set[Node]]:
+def recomputed_nodes(program: Program, water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref], set[Node]]:
     """The recomputed nodes, {value on water: node that carries it between iterations}, and the nodes idle on water.
 
     A recomputed node differs only near land from another node or a field. It is computed again at every read, so that
     nothing more is carried near land; so are conditions. On water no output depends on an idle node.
     """
-    outputs = [ref for p in programs for ref in p.outputs.values()]
+    outputs = program.outputs.values()
     nodes, needed_on_water = topological(outputs), set(topological(water[ref.node] for ref in outputs))
     recomputed, carriers = {node for node in nodes if node.op in CONDITIONS}, {}
     for node in sorted(nodes, key=lambda n: water[n].node is not n):

@@ -10,14 +10,7 @@ import numpy as np
 from .derive import leaf_offsets, step_programs
 from .emit import Emitter, Numbering
 from .expressions import CPP_TYPES
-from .fuse import (
-    assign_columns,
-    fuse_multiply_adds,
-    hoist_static_parts,
-    programs_outside_fronts,
-    recomputed_nodes,
-    water_forms,
-)
+from .fuse import assign_columns, fuse_multiply_adds, hoist_static_parts, programs_outside_fronts, water_forms
 from .graph import Node, Program, Ref, nodes_of
 from .schedule import LoopSchedule
 from .trace import Tracing, scalar_names
@@ -70,7 +63,7 @@ class StepCode(NamedTuple):
 
 
 @lru_cache(maxsize=MAX_CACHED_STEPS)
-def generate(scheme, method, kinds, dtype, derivative=(), controls=(), rotates_planes=True) -> StepCode:
+def generate(scheme, method, kinds, dtype, derivative, controls, rotates_planes: bool) -> StepCode:
     """Generate the step of a scheme; the result is cached.
 
     Args:
@@ -92,27 +85,9 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=(), rotates_p
     multi_pass = scheme.drying and not derivative
     programs = assign_columns(graph, split_by_fronts(graph, *programs) if multi_pass else programs)
     fields_read = [node.value for node in nodes_of(programs) if node.op == "field"]
-    names = Numbering(
-        list(dict.fromkeys([*programs[0].reads, *(n for p in programs for n in p.outputs), *fields_read]))
-    )
-    forms_on_water = water_forms(graph, programs)
-    emitters = []
-    for number, program in enumerate(programs):
-        recomputed, *carriers_and_idle = recomputed_nodes([program], forms_on_water)
-        schedule = LoopSchedule(program, recomputed)
-        has_water_loop = not multi_pass or number == 1  # other passes are computed as near land
-        emitters.append(
-            Emitter(
-                f"Pass{number}",
-                program,
-                schedule,
-                names,
-                forms_on_water,
-                *carriers_and_idle,
-                multi_pass,
-                has_water_loop,
-            )
-        )
+    fields = dict.fromkeys([*programs[0].reads, *(name for p in programs for name in p.outputs), *fields_read])
+    names, forms_on_water = Numbering(list(fields)), water_forms(graph, programs)
+    emitters = [Emitter(n, program, names, forms_on_water, multi_pass) for n, program in enumerate(programs)]
     name = CPP_TYPES[str(np.dtype(dtype))]
     source = FILE_TEMPLATE.format(
         mark_row=MARK_ROW_TEMPLATE.format(type=name) if multi_pass else "",

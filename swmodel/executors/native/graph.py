@@ -81,6 +81,9 @@ class Graph:
         """
         return self.node(op, (), name, op != "field", op in ("line", "number") and not keeps_column)
 
+    def number(self, value: float) -> Ref:
+        return Ref(self.leaf("number", value))
+
     def coefficient(self, value, key=None) -> Coefficient:
         """The Coefficient of a value, the same one for the same key, or without a key for the same object.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -31,10 +30,9 @@ def register() -> None:
         raise ImportError(
             f"the native step cannot be used: {reason}; {foreign.BUILD_COMMANDS}, or choose the executor xla"
         )
+    library = load_foreign_calls().library
     for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag", "swmodel_drying_flags"):
-        jax.ffi.register_ffi_target(
-            name, jax.ffi.pycapsule(getattr(load_foreign_calls().library, name)), platform="cpu"
-        )
+        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(library, name)), platform="cpu")
 
 
 def choose_steps_per_sweep(smallest_block, width: int, method, itemsize: int, drying: bool) -> int:
@@ -46,24 +44,18 @@ def choose_steps_per_sweep(smallest_block, width: int, method, itemsize: int, dr
     a separate call. With drying each step must first find out where the sea is smooth.
     """
     ny, nx = smallest_block
-    if (
-        drying
-        or isinstance(method, RungeKutta)
-        or 3 * (1 + method.weight_and_state_counts[1]) * ny * nx * itemsize <= CACHE_BYTES
-    ):
+    n_bytes = 3 * (1 + method.weight_and_state_counts[1]) * ny * nx * itemsize
+    if drying or isinstance(method, RungeKutta) or n_bytes <= CACHE_BYTES:
         return 1
     return max(1, min(MAX_STEPS_PER_SWEEP, min(ny, nx) // width))
 
 
-DATA_FIELDS = ("scalars", "slip", "lines", "fields", "mask_bits", "depth")
-
-
-@partial(jax.tree_util.register_dataclass, meta_fields=("kinds",), data_fields=DATA_FIELDS)
+@jax.tree_util.register_dataclass
 @dataclass
 class StaticInputs:
     """The constant inputs of the calls during a run; `kinds` (`trace.kinds_of`) is compiled in."""
 
-    kinds: tuple
+    kinds: tuple = field(metadata={"static": True})
     scalars: dict[str, Any]
     slip: Any
     lines: Any
@@ -101,19 +93,11 @@ class StepKernel(NamedTuple):
         values |= {name: getattr(grid, name) for name in MASKS_ON_WATER}
         rows, columns = size = [length + 2 * self.margin for length in shape]
         parts = evaluate(code.static_refs, values, scalars, xp)
-        corner_kind = xp.where(
-            grid.corner_weight > 0, xp.rint(4 / xp.where(grid.corner_weight > 0, grid.corner_weight, 1)), 0
-        )
+        has_water = grid.corner_weight > 0
+        corner_kind = xp.where(has_water, xp.rint(4 / xp.where(has_water, grid.corner_weight, 1)), 0)
         corner_kind = xp.where((grid.slip == 0) & (corner_kind > 0) & (corner_kind < 4), corner_kind + 4, corner_kind)
-        mask_bits = (
-            grid.wet
-            + 2 * grid.open_u
-            + 4 * grid.open_v
-            + 8 * corner_kind
-            + 64 * grid.open_boundary_u
-            + 128 * grid.open_boundary_v
-        )
-        mask_bits = mask_bits.astype(np.uint8)
+        mask_bits = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * corner_kind
+        mask_bits = (mask_bits + 64 * grid.open_boundary_u + 128 * grid.open_boundary_v).astype(np.uint8)
         # The boundary condition is the value of s at any corner that is not interior.
         boundary_slip = xp.max(xp.where(grid.corner_weight != 1, grid.slip, 0))
         padding = self._static_padding(code)
@@ -171,6 +155,6 @@ def stack_fields(parts: dict, names, size, padding, dtype, xp):
         return xp.stack(list(padded_fields)).astype(dtype)
     shape = (length + sum(more) for length, more in zip(size, padding, strict=True))
     whole = np.empty((len(names), *shape), dtype)  # filled one by one, which needs less memory than a list of all
-    for number, field in enumerate(padded_fields):
-        whole[number] = field
+    for number, values in enumerate(padded_fields):
+        whole[number] = values
     return whole

@@ -177,9 +177,9 @@ def _shape(*symbols):
 
 def to_ref(x: Symbol, scaled=True) -> Ref:
     """A symbol as one value: its ref times its factor and, if `scaled`, its coefficient."""
-    graph, ref = x.graph, x.ref or Ref(x.graph.leaf("number", 1.0))
+    graph, ref = x.graph, x.ref or x.graph.number(1.0)
     if x.coefficient.number == 0:
-        return Ref(graph.leaf("number", 0.0))
+        return graph.number(0.0)
     if x.factor and ref.node.op == "div" and ref.node.args[0].node.is_one:
         ref = graph.operation("div", x.factor, ref.args[1])
     elif x.factor:
@@ -187,7 +187,7 @@ def to_ref(x: Symbol, scaled=True) -> Ref:
     if not scaled or x.coefficient == ONE:
         return ref
     if ref.node.op == "number" and not x.coefficient.powers:
-        return Ref(graph.leaf("number", x.coefficient.number))
+        return graph.number(x.coefficient.number)
     return graph.operation("scale", ref, k=x.coefficient)
 
 
@@ -263,7 +263,7 @@ def divide(x: Symbol, y: Symbol) -> Symbol:
     graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient / y.coefficient
     if y.ref is None:
         return replace(x, shape=shape, coefficient=coefficient)
-    one = Ref(graph.leaf("number", 1.0))
+    one = graph.number(1.0)
     if y.is_static:
         inverse = Symbol(graph, shape, ref=graph.operation("div", one, y.ref))
         return multiply(replace(x, coefficient=coefficient), inverse)

@@ -12,14 +12,14 @@ from .neighbours import c, wrap
 from .tracer import add_convergence, advective_fluxes
 
 
-def shift(a, rows, columns):
+def moved(a, rows, columns):
     """The values `rows` rows north and `columns` columns east on the domain."""
     return np.roll(a, (-rows, -columns), (0, 1))
 
 
 def corner_mean(q):
     """The mean of the four corners of each cell."""
-    return (q + shift(q, 0, -1) + shift(q, -1, 0) + shift(q, -1, -1)) / 4
+    return (q + moved(q, 0, -1) + moved(q, -1, 0) + moved(q, -1, -1)) / 4
 
 
 class CurrentGradients:
@@ -39,30 +39,27 @@ class CurrentGradients:
         self.T, self.domain, self.dx, self.dy = T, domain, 1 / sizes.inverse_dx, 1 / sizes.inverse_dy
         self.dx_edge = self.dx if sizes.cos_v is None else self.dx / sizes.cos_c[1:-1] * sizes.cos_v[1:-1]
         self.area, self.corner_area = self.dy / sizes.outflow_x, self.dy / sizes.circulation_x
-        slip, wet, inside = np.ones((3, *domain.shape), domain.dtype)
-        (
-            slip.reshape(-1)[domain.boundary_corners],
-            inside.reshape(-1)[domain.boundary_corners],
-            wet.reshape(-1)[domain.land],
-        ) = T.slip, 0, 0
-        self.slip, self.wet, self.interior = c(slip), c(wet), c(inside)
-        self.n_wet = np.maximum(self.wet + shift(self.wet, 0, 1) + shift(self.wet, 1, 0) + shift(self.wet, 1, 1), 1)
+        slip, interior = np.ones((2, *domain.shape), domain.dtype)
+        slip.reshape(-1)[domain.boundary_corners] = T.slip
+        interior.reshape(-1)[domain.boundary_corners] = 0
+        self.slip, self.interior, self.wet = c(slip), c(interior), domain.is_open(domain.dtype)[0]
+        self.n_wet = np.maximum(self.wet + moved(self.wet, 0, 1) + moved(self.wet, 1, 0) + moved(self.wet, 1, 1), 1)
         self.filter_width_squared = 2 * (self.dx * self.dy) ** 2 / (self.dx**2 + self.dy**2)
 
     def tension(self, u, v):
         """d_x u - d_y v at centres."""
         per = v / self.dx_edge
-        return (u - shift(u, 0, -1)) / self.dx - self.dx * (per - shift(per, -1, 0)) / self.dy
+        return (u - moved(u, 0, -1)) / self.dx - self.dx * (per - moved(per, -1, 0)) / self.dy
 
     def shear(self, u, v):
         """d_x v + d_y u at corners, with the boundary condition."""
         per = u / self.dx
-        return self.slip * ((shift(v, 0, 1) - v) / self.dx_edge + self.dx_edge * (shift(per, 1, 0) - per) / self.dy)
+        return self.slip * ((moved(v, 0, 1) - v) / self.dx_edge + self.dx_edge * (moved(per, 1, 0) - per) / self.dy)
 
     def vorticity(self, u, v):
         """The circulation around corners divided by their area, with the boundary condition."""
         along = u * self.dx
-        return self.slip * (self.dy * (shift(v, 0, 1) - v) + along - shift(along, 1, 0)) / self.corner_area
+        return self.slip * (self.dy * (moved(v, 0, 1) - v) + along - moved(along, 1, 0)) / self.corner_area
 
     def strain(self, x):
         """|D| at centres."""
@@ -72,28 +69,27 @@ class CurrentGradients:
     def curl_gradient(self, x):
         """The square of the gradient of vorticity at centres, and the Laplacian of vorticity at corners."""
         zeta = self.vorticity(*c(x[1:3]))
-        on_v, on_u = (zeta - shift(zeta, 0, -1)) / self.dx_edge, (zeta - shift(zeta, -1, 0)) / self.dy
-        square = (on_v**2 + shift(on_v, -1, 0) ** 2 + on_u**2 + shift(on_u, 0, -1) ** 2) / 2
+        on_v, on_u = (zeta - moved(zeta, 0, -1)) / self.dx_edge, (zeta - moved(zeta, -1, 0)) / self.dy
+        square = (on_v**2 + moved(on_v, -1, 0) ** 2 + on_u**2 + moved(on_u, 0, -1) ** 2) / 2
         flux = self.dx * on_u
-        return square, self.interior * (
-            self.dy * (shift(on_v, 0, 1) - on_v) + shift(flux, 1, 0) - flux
-        ) / self.corner_area
+        outflow = self.dy * (moved(on_v, 0, 1) - on_v) + moved(flux, 1, 0) - flux
+        return square, self.interior * outflow / self.corner_area
 
     def harmonic_loss(self, a, b):
         """The loss of a b / 2 per area of each cell by a viscosity of one; a and b are pairs on u and v faces."""
         (a_u, a_v), (b_u, b_v), dx, dy, edge = a, b, self.dx, self.dy, self.dx_edge
-        loss = dy / dx * (a_u - shift(a_u, 0, -1)) * (b_u - shift(b_u, 0, -1))
-        loss = loss + dx / dy * (a_v - shift(a_v, -1, 0)) * (b_v - shift(b_v, -1, 0))
-        corner = edge / dy * (shift(a_u, 1, 0) - a_u) * (shift(b_u, 1, 0) - b_u)
-        corner = corner + dy / edge * (shift(a_v, 0, 1) - a_v) * (shift(b_v, 0, 1) - b_v)
+        loss = dy / dx * (a_u - moved(a_u, 0, -1)) * (b_u - moved(b_u, 0, -1))
+        loss = loss + dx / dy * (a_v - moved(a_v, -1, 0)) * (b_v - moved(b_v, -1, 0))
+        corner = edge / dy * (moved(a_u, 1, 0) - a_u) * (moved(b_u, 1, 0) - b_u)
+        corner = corner + dy / edge * (moved(a_v, 0, 1) - a_v) * (moved(b_v, 0, 1) - b_v)
         per_wet_cell = self.slip * corner / self.n_wet
-        loss = loss + self.wet * sum(shift(per_wet_cell, j, i) for j in (0, -1) for i in (0, -1))
+        loss = loss + self.wet * sum(moved(per_wet_cell, j, i) for j in (0, -1) for i in (0, -1))
         return loss / self.area
 
     def biharmonic_loss(self, a, b):
         """As `harmonic_loss`, for a biharmonic viscosity of one, from the Laplacians of a and b."""
         on_u, on_v = self.dx * self.dy * a[0] * b[0], self.dx_edge * self.dy * a[1] * b[1]
-        return (on_u + shift(on_u, 0, -1) + on_v + shift(on_v, -1, 0)) / (2 * self.area)
+        return (on_u + moved(on_u, 0, -1) + on_v + moved(on_v, -1, 0)) / (2 * self.area)
 
     def at_centres_and_corners(self, nu):
         return nu, self.domain.to_corners(nu)
@@ -117,12 +113,8 @@ def biharmonic_smagorinsky(T):
 def leith(T):
     """nu = (C Delta / pi)³ |grad zeta|."""
     g, C = CurrentGradients(T), T.domain.field("leith")
-    return harmonic(
-        T,
-        lambda x: g.at_centres_and_corners(
-            (C * np.sqrt(g.filter_width_squared) / np.pi) ** 3 * np.sqrt(g.curl_gradient(x)[0])
-        ),
-    )
+    factor = (C * np.sqrt(g.filter_width_squared) / np.pi) ** 3
+    return harmonic(T, lambda x: g.at_centres_and_corners(factor * np.sqrt(g.curl_gradient(x)[0])))
 
 
 def leith_e(T):
@@ -135,9 +127,8 @@ def leith_e(T):
         with np.errstate(divide="ignore", invalid="ignore"):
             m = np.where(dissipation > 0, np.minimum(dissipation / backscatter, 4 / g.filter_width_squared), 0)
         square, laplacian = g.curl_gradient(x)
-        return C * g.filter_width_squared**3 / np.pi**6 * np.sqrt(
-            np.clip(corner_mean(laplacian**2) - m * square, 0, None)
-        ), m
+        root = np.sqrt(np.clip(corner_mean(laplacian**2) - m * square, 0, None))
+        return C * g.filter_width_squared**3 / np.pi**6 * root, m
 
     biharmonic_term = biharmonic(T, lambda x: g.at_faces(coefficients(x)[0]))
     backscatter_term = harmonic(T, lambda x: g.at_centres_and_corners(np.prod(coefficients(x), axis=0)), sign=-1)
@@ -156,8 +147,8 @@ def zanna_bolton(T):
     def smoothed(a, mask):
         for _ in range(2):
             a = mask * a
-            a = (shift(a, -1, 0) + 2 * a + shift(a, 1, 0)) / 4
-            a = (shift(a, 0, -1) + 2 * a + shift(a, 0, 1)) / 4
+            a = (moved(a, -1, 0) + 2 * a + moved(a, 1, 0)) / 4
+            a = (moved(a, 0, -1) + 2 * a + moved(a, 0, 1)) / 4
         return a
 
     def add(x, F):
@@ -166,14 +157,14 @@ def zanna_bolton(T):
         squares = g.area * (corner_mean(zeta) ** 2 + corner_mean(S) ** 2 + D**2) / 2
         product = corner_mean(g.corner_area * zeta * S)
         xx, yy = (c(x[0]) * smoothed(-gamma * (squares + sign * product), g.wet) for sign in (-1, 1))
-        xy = zeta * (D + shift(D, 0, 1) + shift(D, 1, 0) + shift(D, 1, 1)) / 4
+        xy = zeta * (D + moved(D, 0, 1) + moved(D, 1, 0) + moved(D, 1, 1)) / 4
         xy = g.interior * smoothed(-T.domain.to_corners(gamma) * g.corner_area * xy, g.interior)
         xy = xy * T.domain.to_corners(c(x[0]))
         work_x, work_y = xx * g.dy**2, yy * g.dx**2
         turn_x, turn_y = xy * g.dx_edge**2, xy * g.dy**2
         with np.errstate(divide="ignore", invalid="ignore"):
-            force_u = (shift(work_x, 0, 1) - work_x) / g.dy + (turn_x - shift(turn_x, -1, 0)) / g.dx
-            force_v = (shift(work_y, 1, 0) - work_y) / g.dx_edge + (turn_y - shift(turn_y, 0, -1)) / g.dy
+            force_u = (moved(work_x, 0, 1) - work_x) / g.dy + (turn_x - moved(turn_x, -1, 0)) / g.dx
+            force_v = (moved(work_y, 1, 0) - work_y) / g.dx_edge + (turn_y - moved(turn_y, 0, -1)) / g.dy
             c(F[1])[...] += force_u / (g.dx * g.dy * T.face_thickness[0](x[0], out=T.work))
             c(F[2])[...] += force_v / (g.dx_edge * g.dy * T.face_thickness[1](x[0], out=T.work))
 

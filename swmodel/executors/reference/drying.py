@@ -9,8 +9,7 @@ import numpy as np
 
 from .closures import CurrentGradients
 from .friction import speeds
-from .neighbours import c, wrap
-from .weno import shift
+from .neighbours import c, shift, wrap
 
 AXES = (1, 0)
 #: Largest fraction of its water that may leave a cell in a step.
@@ -42,9 +41,7 @@ class DryingTerms:
         self.T, self.sizes, self.drying_thickness = T, CurrentGradients(T), domain.config.drying.thickness
         depth = np.broadcast_to(domain.depth, T.work.shape)
         self.bed_rise = [depth - shift(depth, 1, axis) for axis in AXES]
-        mask = np.ones((3, *domain.shape), domain.dtype)
-        mask.reshape(-1)[domain.closed] = 0
-        self.is_open, self.f = c(mask[1:]), T.f + np.zeros_like(T.work)
+        self.is_open, self.f = domain.is_open(domain.dtype)[1:], T.f + np.zeros_like(T.work)
         rates = {
             "linear_drag": lambda r, speed, h: r,
             "quadratic_drag": lambda C, speed, h: C * speed / h,
@@ -71,9 +68,8 @@ class DryingTerms:
             np.maximum(self.breaking_fraction, shift(self.breaking_fraction, 1, axis)) for axis in AXES
         ]
         level = blend(c(x[0]), h, self.breaking_fraction)
-        c(x[0])[...] = np.where(
-            (self.breaking_fraction > 0) & (level < self.drying_thickness), self.drying_thickness, level
-        )
+        is_thin = (self.breaking_fraction > 0) & (level < self.drying_thickness)
+        c(x[0])[...] = np.where(is_thin, self.drying_thickness, level)
         wrap(x)
         for k, flux in enumerate((T.U, T.V)):
             (near, far), share, u = self.water_levels[k], self.face_breaking_fraction[k], c(x[1 + k])
@@ -96,14 +92,9 @@ class DryingTerms:
         T, outflow = self.T, 0
         for flux, out, axis in zip((T.U, T.V), (T.sizes.outflow_x, T.sizes.outflow_y), AXES, strict=True):
             outflow = outflow + out * (np.clip(c(flux), 0, None) - np.clip(shift(c(flux), -1, axis), None, 0))
-        h, outflow, min_mobile_depth = (
-            self.start_fields[0],
-            T.gfb_step[1] * outflow,
-            MIN_MOBILE_DEPTH * self.drying_thickness,
-        )
-        fraction = np.where(
-            h > min_mobile_depth, np.minimum(1, MAX_OUTFLOW_FRACTION * h / np.maximum(outflow, min_mobile_depth)), 0
-        )
+        h, min_mobile_depth = self.start_fields[0], MIN_MOBILE_DEPTH * self.drying_thickness
+        outflow = np.maximum(T.gfb_step[1] * outflow, min_mobile_depth)
+        fraction = np.where(h > min_mobile_depth, np.minimum(1, MAX_OUTFLOW_FRACTION * h / outflow), 0)
         fraction = np.where(self.breaking_fraction > 0, fraction, 1)
         for flux, axis in zip((T.U, T.V), AXES, strict=True):
             c(flux)[...] *= np.where(c(flux) > 0, fraction, shift(fraction, 1, axis))
@@ -142,9 +133,8 @@ class DryingTerms:
             P += head([level, *x[1:]])
         for k, (axis, per) in enumerate(zip(AXES, (T.sizes.inverse_dx, T.sizes.inverse_dy), strict=True)):
             now, damping, thickness = before[k], self.damping[k], (new + shift(new, 1, axis)) / 2
-            breaking = (
-                self.momentum_gain[k] / np.maximum(thickness, MIN_DIVISOR * self.drying_thickness) + self.coriolis[k]
-            )
+            divisor = np.maximum(thickness, MIN_DIVISOR * self.drying_thickness)
+            breaking = self.momentum_gain[k] / divisor + self.coriolis[k]
             rate = (
                 blend(self.smooth_acceleration[k], breaking, self.face_breaking_fraction[k])
                 + (P - shift(P, 1, axis)) * per
@@ -153,9 +143,8 @@ class DryingTerms:
             )
             rate = (rate - damping * now) / np.maximum(1, 0.5 + damping * dt)
             open_velocity = self.face_opening[k] * now
-            arriving_velocity = np.clip(shift(open_velocity, -1, axis), 0, None) + np.clip(
-                shift(open_velocity, 1, axis), None, 0
-            )
+            arriving_velocity = np.clip(shift(open_velocity, -1, axis), 0, None)
+            arriving_velocity = arriving_velocity + np.clip(shift(open_velocity, 1, axis), None, 0)
             c(F[1 + k])[...] = blend((arriving_velocity - now) / dt, rate, self.face_opening[k])
         F.reshape(-1)[T.domain.closed] = 0
 

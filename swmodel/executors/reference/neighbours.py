@@ -1,4 +1,4 @@
-"""Neighbours in padded arrays; their means and differences."""
+"""Neighbours in padded arrays, their means and differences, and neighbours in arrays of the domain."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ def neighbour_view(north, east):
 c = neighbour_view(0, 0)
 e, w, n, s = neighbour_view(0, 1), neighbour_view(0, -1), neighbour_view(1, 0), neighbour_view(-1, 0)
 ne, nw, se, sw = neighbour_view(1, 1), neighbour_view(1, -1), neighbour_view(-1, 1), neighbour_view(-1, -1)
+
+
+def shift(a, cells, axis):
+    """The values `cells` cells further along an axis of the domain [R, C]."""
+    return np.roll(a, -cells, axis)
 
 
 def wrap(*arrays):

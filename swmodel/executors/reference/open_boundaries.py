@@ -26,18 +26,12 @@ class BoundaryFaces:
         self.gravity, self.depth = self.config.physics.gravity, self.padded(domain.field("depth"))
         mean = ("level", "transport_x", "transport_y", "current_x", "current_y")
         self.boundary_data = {name: domain.in_time(f"boundary_{name}", self.padded) for name in mean}
-        has_inverse_barometer = (
-            self.config.open_boundaries.pressure is not None and "air_pressure" in domain.scheme.term_names
-        )
-        self.air_pressure_head = (
-            domain.in_time("air_pressure", self._air_pressure_head)
-            if has_inverse_barometer
-            else lambda step_start, time: 0.0
-        )
-        start, nodal = self.config.time.start, self.config.open_boundaries.nodal
-        self.tides = []
-        constituent_names = [name for name in CONSTITUENTS if name in self.config.open_boundaries.constituents]
-        for each in constituents_at(constituent_names, start or "2000-01-01", nodal):
+        options, start, self.tides = self.config.open_boundaries, self.config.time.start, []
+        self.air_pressure_head = lambda step_start, time: 0.0
+        if options.pressure is not None and "air_pressure" in domain.scheme.term_names:
+            self.air_pressure_head = domain.in_time("air_pressure", self._air_pressure_head)
+        constituent_names = [name for name in CONSTITUENTS if name in options.constituents]
+        for each in constituents_at(constituent_names, start or "2000-01-01", options.nodal):
             for quantity in ("level", "transport_x", "transport_y"):
                 parts = [domain.field(f"boundary_tide_{quantity}[{each.name},{part}]") for part in ("cosine", "sine")]
                 if any(part.any() for part in parts):
@@ -98,10 +92,8 @@ class BoundaryFaces:
 
     def boundary_flows(self, x, step_start, time):
         """Yield each axis, its open faces, and the transports per length, m2 s-1, and thicknesses, m, there."""
-        level, air = (
-            self.level_without_air_pressure(step_start, time),
-            np.zeros(self.depth.shape) + self.air_pressure_head(step_start, time),
-        )
+        level = self.level_without_air_pressure(step_start, time)
+        air = np.zeros(self.depth.shape) + self.air_pressure_head(step_start, time)
         eta = x[0].reshape(-1) - self.depth + air
         for axis, found in self.faces.items():
             face, outside, inside, beyond = found[:4].astype(int)

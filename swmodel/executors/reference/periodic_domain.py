@@ -101,6 +101,12 @@ class PeriodicDomain:
         self.corner_dry = (count == 0).astype(self.dtype)
         self.is_coast = np.where((is_at_open_boundary | is_at_barrier)[row, column], 0, 1).astype(self.dtype)
 
+    def is_open(self, dtype):
+        """1 on water, on open u faces and on open v faces, else 0, [3, R, C]."""
+        mask = np.ones((3, *self.shape), dtype)
+        mask.reshape(-1)[self.closed] = 0
+        return c(mask)
+
     def coriolis(self):
         """f at corners, s-1, an array or a number: f0 + beta y, or 2 Omega sin(latitude) if both are 0 on the Earth."""
         physics, grid = self.config.physics, self.config.grid
@@ -147,11 +153,9 @@ class PeriodicDomain:
         self._record_caches.append(records)
 
         def at(step_start, time):
-            first_record, record_steps = series.record_at(math.floor(step_start / dt + 1e-6))
+            first_record, (first_step, last_step) = series.record_at(math.floor(step_start / dt + 1e-6))
             before, after = records(first_record)
-            return before + (after - before) * np.clip(
-                (time / dt - record_steps[0]) / (record_steps[1] - record_steps[0]), 0, 1
-            )
+            return before + (after - before) * np.clip((time / dt - first_step) / (last_step - first_step), 0, 1)
 
         return at
 
@@ -176,9 +180,8 @@ class PeriodicDomain:
         c(padded)[...] = values
         wrap(padded)
         c(corners)[...] = 0.25 * (c(padded) + e(padded) + n(padded) + ne(padded))
-        corners.reshape(-1)[self.boundary_corners] = (self.corner_weights * padded.reshape(-1)[self.corner_cells]).sum(
-            axis=0
-        )
+        parts = self.corner_weights * padded.reshape(-1)[self.corner_cells]
+        corners.reshape(-1)[self.boundary_corners] = parts.sum(axis=0)
         return c(corners)
 
     def embed(self, state, at_closed):

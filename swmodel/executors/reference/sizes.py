@@ -54,11 +54,8 @@ class CellSizes:
         self.outflow_x, self.outflow_y = in_precision(dy / A_c), in_precision(e / A_c)
         self.circulation_x, self.circulation_y = in_precision(dy / A_q), in_precision(e / A_q)
         self.kinetic_x, self.kinetic_y = in_precision(e * cos_c * dy / A_c), in_precision(e * dy / A_c)
-        self.inverse_cos_c, self.dx_over_dy, self.dy_over_dx = (
-            in_precision(1 / cos_c),
-            e / dy,
-            in_precision(dy / (e * cos_c)),
-        )
+        self.inverse_cos_c = in_precision(1 / cos_c)
+        self.dx_over_dy, self.dy_over_dx = e / dy, in_precision(dy / (e * cos_c))
         self.friction_u = in_precision(1 / (e * cos_c) ** 2), in_precision(1 / (cos_c * dy**2))
         self.friction_v = in_precision(1 / (e * cos_v) ** 2), in_precision(1 / (cos_v * dy**2))
         self.cos_c, self.cos_v = (in_precision(np.pad(cos, ((1, 1), (0, 0)), mode="wrap")) for cos in (cos_c, cos_v))

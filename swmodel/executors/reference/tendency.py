@@ -61,6 +61,8 @@ class Tendency:
         freshwater: the part of dh/dt that has no dissolved substances, m s-1.
         gfb_step: x at the start of a step of `gfb`, and the length of the step, s.
         drying: the terms of a run with drying, else None.
+        heads: functions of x that return potentials of forces, m2 s-2.
+        tracer_steps: functions that write the rates of tracers that are stored as concentrations.
         face_thickness: functions of padded h to the thickness on u and on v faces.
         U, V, P, q: transports, Bernoulli function, potential vorticity, padded.
         slip: factor of the stress at each boundary corner: 0 for free slip, 2 for no slip, 0 at open boundaries.
@@ -77,22 +79,17 @@ class Tendency:
         self.face_thickness = FACE_THICKNESS[config.scheme.face_thickness]
         self.step_start = self.time = 0.0
         self.freshwater = 0.0
-        self.heads, added = [], []
+        self.heads, self.tracer_steps, added = [], [], []
         self.drying = DryingTerms(self) if domain.scheme.drying else None
         tracers = {each.name: each for each in config.physics.tracers}
-        of_tracers = {name: partial(tracer, options=each) for name, each in tracers.items()}
-        self.tracer_steps = [
-            advection(self, tracers[term.name])
-            for term in domain.scheme.active_terms
-            if term.rate_over_step and term.name in tracers
-        ]
+        functions = TERMS | {name: partial(tracer, options=each) for name, each in tracers.items()}
         for term in domain.scheme.active_terms:
-            is_tracer_of_gfb = term.rate_over_step and term.name in tracers
-            if term.boundary_flux or is_tracer_of_gfb or term.barrier_flux or (self.drying and term.damping):
-                continue
-            if (function := (TERMS | of_tracers).get(term.name)) is None:
-                raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")
-            (self.heads if term.bernoulli_potential else added).append(function(self))
+            if term.rate_over_step and term.name in tracers:
+                self.tracer_steps.append(advection(self, tracers[term.name]))
+            elif not (term.boundary_flux or term.barrier_flux or (self.drying and term.damping)):
+                if term.name not in functions:
+                    raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")
+                (self.heads if term.bernoulli_potential else added).append(functions[term.name](self))
         drying, sides = self.drying, [self.open_boundaries] if domain.open_boundaries.faces else []
         self.barriers = Barriers(self) if domain.scheme.barrier_terms else None
         sides += [self.barriers.add_transport] if self.barriers else []

@@ -16,9 +16,7 @@ def tracer(T, options):
     domain, sizes, row = T.domain, T.sizes, T.domain.state._fields.index(f"{options.name}_content")
     concentration, flux_x, flux_y = np.zeros((3, *domain.shape), domain.dtype)
     source = source_from_rivers(T, options.name)
-    is_open = np.ones((3, *domain.shape), domain.dtype)
-    is_open.reshape(-1)[domain.closed] = 0
-    kappa_x, kappa_y = (options.diffusivity * c(faces) for faces in is_open[1:])
+    kappa_x, kappa_y = (options.diffusivity * faces for faces in domain.is_open(domain.dtype)[1:])
     kappa_x, kappa_y = kappa_x * sizes.inverse_dx, kappa_y * sizes.inverse_dy
     if sizes.cos_v is not None:
         kappa_y = kappa_y * c(np.broadcast_to(sizes.cos_v, domain.shape))

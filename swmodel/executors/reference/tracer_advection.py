@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .neighbours import c
+from .neighbours import c, shift
 from .tracer import source_from_rivers
-from .weno import shift
 
 #: A rate near the smallest positive numbers; offsets of the cells whose concentrations bound that of a cell.
 MIN_RATE, NEIGHBOURHOOD = 1e-30, [(j, i) for j in (-1, 0, 1) for i in (-1, 0, 1)]
@@ -49,11 +48,9 @@ def advection(T, options):
         options: the table [[tracer]].
     """
     domain, sizes, row = T.domain, T.sizes, T.domain.state._fields.index(options.name)
-    is_open = np.ones((3, *domain.shape), bool)
-    is_open.reshape(-1)[domain.closed] = False
     # Rounding must not let dt times the rate exceed the distance to the extreme.
     safety_factor = 1 - 4 * float(np.finfo(domain.dtype).eps)
-    wet, *opened = (c(mask) for mask in is_open)
+    wet, *opened = domain.is_open(bool)
     inverse_lengths, outflow_factors = [sizes.inverse_dx, sizes.inverse_dy], [sizes.outflow_x, sizes.outflow_y]
     if sizes.cos_v is not None:
         inverse_lengths[1] = inverse_lengths[1] * c(np.broadcast_to(sizes.cos_v, domain.shape))

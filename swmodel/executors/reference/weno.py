@@ -6,15 +6,10 @@ from itertools import combinations_with_replacement as pairs
 
 import numpy as np
 
-from .neighbours import c, e, n, nw, s, se, w
+from .neighbours import c, e, n, nw, s, se, shift, w
 
 #: Offsets that avoid division by zero: of the scaled roughness, of squared differences per squared value, of the scale.
 MIN_ROUGHNESS, RELATIVE_DIFFERENCE, MIN_SQUARES = 1e-4, 1e-6, 1e-32
-
-
-def shift(a, cells, axis):
-    """The values `cells` cells further along an axis of the domain [R, C]."""
-    return np.roll(a, -cells, axis)
 
 
 def third_order(v):
@@ -102,15 +97,14 @@ def upwind(q, flow, opened, axis, points):
 def flux(T, F):
     """QV = q (V^x)^y and QU = q (U^y)^x with upwind q."""
     points = STENCIL_POINTS[T.domain.config.scheme.vorticity_flux]
-    opened = np.ones((3, *T.domain.shape), bool)
-    opened.reshape(-1)[T.domain.closed] = False
+    _, open_u, open_v = T.domain.is_open(bool)
     q = c(T.q).copy()
     V = (c(T.V) + e(T.V) + s(T.V) + se(T.V)) / 4
     U = (c(T.U) + n(T.U) + w(T.U) + nw(T.U)) / 4
     Fu, Fv = c(F[1]), c(F[2])
     to_u = 1 if T.sizes.inverse_cos_c is None else T.sizes.inverse_cos_c
-    Fu += upwind(q, V, c(opened[1]), 0, points) * V * to_u
-    Fv -= upwind(q, U, c(opened[2]), 1, points) * U
+    Fu += upwind(q, V, open_u, 0, points) * V * to_u
+    Fv -= upwind(q, U, open_v, 1, points) * U
 
 
 def kinetic_energy(u, v):

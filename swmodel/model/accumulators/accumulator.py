@@ -125,12 +125,10 @@ def make_padded_state(scheme, transport):
     def padded(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
         patches = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state))
         params = as_patches(params, margin)
-        state_and_grid = patches, moving_grid(as_patches(grid, margin), params, scheme, step)
-        return (
-            with_boundary_velocity(flow_at_step(*state_and_grid, params, scheme, step))
-            if scheme.has_diagnosed_velocity
-            else state_and_grid
-        )
+        grid_now = moving_grid(as_patches(grid, margin), params, scheme, step)
+        if not scheme.has_diagnosed_velocity:
+            return patches, grid_now
+        return with_boundary_velocity(flow_at_step(patches, grid_now, params, scheme, step))
 
     return padded
 
@@ -149,15 +147,15 @@ def make_fields(names, physics, grid_options, wet_thickness, scheme, transport):
     def invert(location: str, sources: list) -> list:
         return [HelmholtzEquation(location, grid_options).solve_block(source, transport) for source in sources]
 
+    def evaluate(names, state: State, grid: Grid) -> dict:
+        block = state, grid, shape
+        return evaluate_fields(names, [block], physics, scheme.face_thickness, invert, wet_thickness)[0]
+
     def fields(state: State, grid, params, step) -> dict:
         grid_now = moving_grid(as_patches(grid, scheme.margin), as_patches(params, scheme.margin), scheme, step)
-        unpadded = type(state)._make(Patch(field, (0, 0)) for field in state), grid_now
-        derived = evaluate_fields(
-            pointwise, [(*unpadded, shape)], physics, scheme.face_thickness, invert, wet_thickness
-        )[0]
+        derived = evaluate(pointwise, type(state)._make(Patch(field, (0, 0)) for field in state), grid_now)
         if others:
-            padded_block = [(*padded(state, grid, params, step), shape)]
-            derived |= evaluate_fields(others, padded_block, physics, scheme.face_thickness, invert, wet_thickness)[0]
+            derived |= evaluate(others, *padded(state, grid, params, step))
         return {name: derived[name] for name in names}
 
     return fields

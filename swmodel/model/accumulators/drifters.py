@@ -86,22 +86,18 @@ def make_drift(ny: int, nx: int, scheme, transport):
         def stage(displacement, weight):
             """The displacement at time `weight`, at the position that `weight` times the last displacement reaches."""
             reached = moved_by([weight * k for k in displacement])
-            pairs = zip(
-                interpolate_current(before, cell, reached), interpolate_current(after, cell, reached), strict=True
-            )
+            pairs = zip(*(interpolate_current(fields, cell, reached) for fields in (before, after)), strict=True)
             found = jnp.stack([(1 - weight) * b + weight * a for b, a in pairs])
             return found, found
 
         # In a loop XLA compiles one stage only, and does not recompute a stage wherever the next one reads it.
-        _, (k1, k2, k3, k4) = jax.lax.scan(
-            stage, jnp.zeros_like(jnp.stack(position)), STAGE_TIMES.astype(position[0].dtype)
-        )
+        stage_times = STAGE_TIMES.astype(position[0].dtype)
+        _, (k1, k2, k3, k4) = jax.lax.scan(stage, jnp.zeros_like(jnp.stack(position)), stage_times)
         displacement = (k1 + 2 * (k2 + k3) + k4) / 6
         moved = stop_at_coasts(moved_by(displacement), after, cell)
         # NaN marks a drifter that has left the water.
-        is_wet = inputs["wet"][
-            tuple(c + jnp.floor(m + 0.5).astype(jnp.int32) for c, m in zip(cell, moved, strict=True))
-        ]
+        new_cell = tuple(c + jnp.floor(m + 0.5).astype(jnp.int32) for c, m in zip(cell, moved, strict=True))
+        is_wet = inputs["wet"][new_cell]
         moved = jnp.where(in_block, jnp.where(is_wet, jnp.stack(moved), jnp.nan), 0)
         north, east = transport.sum(jax.lax.optimization_barrier(moved))
         is_lost = jnp.isnan(north + east) | (summary[ROW] < 0)
@@ -168,17 +164,14 @@ class DrifterAccumulator(Accumulator):
         self.summary: dict = {}
 
         def static(block):
-            grid = setup.grid(block, HALO_WIDTH)
-            masks = {
-                "open_u": grid.open_u + grid.open_boundary_u,
-                "open_v": grid.open_v + grid.open_boundary_v,
-                "wet": grid.wet,
+            grid, dt = setup.grid(block, HALO_WIDTH), setup.dtype.type(setup.dt)
+            return {
+                "open_u": grid.open_u + grid.open_boundary_u != 0,
+                "open_v": grid.open_v + grid.open_boundary_v != 0,
+                "wet": grid.wet != 0,
+                "per_u": grid.rdx.u * dt,
+                "per_v": grid.rdy.v * dt,
             }
-            displacement_factors = {
-                "per_u": grid.rdx.u * setup.dtype.type(setup.dt),
-                "per_v": grid.rdy.v * setup.dtype.type(setup.dt),
-            }
-            return {name: mask != 0 for name, mask in masks.items()} | displacement_factors
 
         self._static = transport.make_arrays(static, HALO_WIDTH)
 
@@ -186,21 +179,18 @@ class DrifterAccumulator(Accumulator):
         """See `Accumulator`. Computes the current before the next step anew, as a user may have set the state."""
         simulation = self.simulation
         program_inputs = self._static
-        program_inputs = program_inputs | (
-            {"grid": simulation.grid, "params": simulation.params} if self._scheme else {}
-        )
+        if self._scheme:
+            program_inputs = program_inputs | {"grid": simulation.grid, "params": simulation.params}
         program = cached_jit(make_displacements, self._scheme, simulation.transport)
         self.summary |= program(program_inputs, simulation.carry.state, jnp.asarray(simulation.step, jnp.int32))
         return program_inputs
 
     def start(self, restart_fields: dict) -> None:
-        transport = self.simulation.transport
-        positions = (
-            {name: restart_fields[name] for name in FIELD_NAMES}
-            if FIELD_NAMES[0] in restart_fields
-            else initial_drifters(self.simulation.config)
-        )
-        self.summary = positions if FIELD_NAMES[0] in restart_fields else transport.make_arrays(lambda block: positions)
+        if FIELD_NAMES[0] in restart_fields:
+            self.summary = {name: restart_fields[name] for name in FIELD_NAMES}
+        else:
+            positions = initial_drifters(self.simulation.config)
+            self.summary = self.simulation.transport.make_arrays(lambda block: positions)
 
     def restart_fields(self) -> dict[str, np.ndarray]:
         """See `Accumulator`; NumPy arrays [n], the same on all processes."""

@@ -45,15 +45,8 @@ class FieldAccumulator(Accumulator):
     def __init__(self, simulation, names, make, parts: tuple, initial_values: dict[str, Any]):
         super().__init__(simulation)
         config, self._initial_values = simulation.config, initial_values
-        self.update = (
-            make,
-            tuple(names),
-            *parts,
-            config.physics,
-            config.grid,
-            config.drying.wet_thickness,
-            simulation.scheme,
-        )
+        options = config.physics, config.grid, config.drying.wet_thickness
+        self.update = make, tuple(names), *parts, *options, simulation.scheme
         self.reset()
 
     def reset(self) -> None:
@@ -93,10 +86,8 @@ def make_mean(names, *parts):
             weight = jnp.ones((), x.dtype) / count.astype(x.dtype)
             return mean + jnp.maximum((x - mean) * weight, jnp.finfo(x.dtype).min)
 
-        fields_of_step = fields(state, *inputs, step).items()
-        return {name + MEAN_SUFFIX: add_sample(summary[name + MEAN_SUFFIX], x) for name, x in fields_of_step} | {
-            MEAN_STEPS: count
-        }
+        fields_of_step = {name + MEAN_SUFFIX: x for name, x in fields(state, *inputs, step).items()}
+        return {name: add_sample(summary[name], x) for name, x in fields_of_step.items()} | {MEAN_STEPS: count}
 
     return update
 
@@ -119,11 +110,9 @@ class MeanAccumulator(FieldAccumulator):
         return self.summary if int(self.summary[MEAN_STEPS]) else {}
 
     def output_fields(self) -> dict[str, np.ndarray]:
-        return (
-            self.simulation.get({name: self.summary[name] for name in self._initial_values})
-            if self.restart_fields()
-            else {}
-        )
+        if not self.restart_fields():
+            return {}
+        return self.simulation.get({name: self.summary[name] for name in self._initial_values})
 
     def start_next_record(self) -> None:
         self.reset()
@@ -177,17 +166,14 @@ class ExtremesAccumulator(FieldAccumulator):
 
     def output_fields(self) -> dict[str, np.ndarray]:
         """See `Accumulator`; times are in s, NaN where there is none."""
-        config, found = self.simulation.config, self.simulation.get(self.summary)
-        found |= {
-            name: np.where(np.isneginf(most), np.nan, most)
-            for name, most in found.items()
-            if name.endswith(MAXIMUM_SUFFIX)
-        }
+        config, summary, fields = self.simulation.config, self.simulation.get(self.summary), {}
         for name in maxima_variables(config.output):
-            if name not in found:
-                steps = found[name.removesuffix("_time") + STEP_SUFFIX]
-                found[name] = np.where(steps < 0, np.nan, steps * self.simulation.dt).astype(config.run.dtype)
-        return {name: found[name] for name in maxima_variables(config.output)}
+            if name in summary:
+                fields[name] = np.where(np.isneginf(summary[name]), np.nan, summary[name])
+            else:
+                steps = summary[name.removesuffix("_time") + STEP_SUFFIX]
+                fields[name] = np.where(steps < 0, np.nan, steps * self.simulation.dt).astype(config.run.dtype)
+        return fields
 
 
 def make_harmonic_sums(names, n_functions: int, samples: range, *parts):
@@ -249,17 +235,14 @@ class HarmonicsAccumulator(FieldAccumulator):
         return *super().inputs(), table, jnp.asarray(first, jnp.int32)
 
     def next_collection(self, max_step: int) -> int:
-        return min(
-            max_step, self.sample_steps.start + self.sample_steps.step * (self.next_sample() + SAMPLES_PER_CALL) - 1
-        )
+        sample = self.next_sample() + SAMPLES_PER_CALL
+        return min(max_step, self.sample_steps.start + self.sample_steps.step * sample - 1)
 
     def constants(self) -> dict[str, tuple]:
         """{field: its mean, and (amplitude, phase lag in degrees) of each constituent} on this process's block."""
-        summary = self.simulation.get(self.summary)
+        summary, numbers = self.simulation.get(self.summary), range(self.n_functions)
         matrix = normal_matrix(self.analysis.constituents, self.simulation.dt, self.sample_steps)
         return {
-            name: harmonic_constants(
-                matrix, np.stack([summary[f"{name}{HARMONIC_SUFFIX}{k}"] for k in range(self.n_functions)])
-            )
+            name: harmonic_constants(matrix, np.stack([summary[f"{name}{HARMONIC_SUFFIX}{k}"] for k in numbers]))
             for name in self.analysis.fields
         }

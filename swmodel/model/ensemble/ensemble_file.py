@@ -35,12 +35,12 @@ LONG_NAMES_AND_METHODS = {
 
 def define_members(dataset, config) -> None:
     """Define the dimensions and coordinates of all members and of those whose fields are written, and time series."""
-    coordinates = {
-        "member": ("number in realization of the members whose fields are in the file", written_members(config))
-    }
-    realization_name = "number of the member; 0 is not perturbed; member lists those whose fields are in the file"
-    coordinates["realization"] = realization_name, range(config.ensemble.members)
-    for name, (words, values) in coordinates.items():
+    member_words = "number in realization of the members whose fields are in the file"
+    realization_words = "number of the member; 0 is not perturbed; member lists those whose fields are in the file"
+    for name, words, values in (
+        ("member", member_words, written_members(config)),
+        ("realization", realization_words, range(config.ensemble.members)),
+    ):
         dataset.createDimension(name, len(values))
         attributes = {"standard_name": "realization", "long_name": words, "units": "1"}
         define_variable(dataset, name, (name,), attributes, values, "i4")
@@ -84,10 +84,9 @@ class EnsembleFile(RecordFile):
     """ensemble.nc with the fields of `output.fields`; see `RecordFile`."""
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
-        self.names, self.written_members = config.output.fields, written_members(config)
-        self._land = (
-            land_masks(config, np.arange(config.grid.ny), np.arange(config.grid.nx)) if transport.rank == 0 else {}
-        )
+        self.names, self.written_members, self._land = config.output.fields, written_members(config), {}
+        if transport.rank == 0:
+            self._land = land_masks(config, np.arange(config.grid.ny), np.arange(config.grid.nx))
         super().__init__(path, config, transport, command_line, keep)
 
     def define_contents(self, dataset, config) -> None:
@@ -122,13 +121,8 @@ class EnsembleFile(RecordFile):
             self._put_field(name + SPREAD_SUFFIX, fill_land(moment.spread, is_land))
             self.submit(RecordWriter.write_variable, name + RMS, [np.sqrt(np.mean(moment.spread[water] ** 2))])
         diagnostics = gather_members(self.transport, np.array([list(one.values()) for one in diagnostics if one]))
-        numbers = dict(
-            zip(
-                quantities_by_name(members.domain.scheme, members.config.open_boundaries.sides),
-                diagnostics.T,
-                strict=True,
-            )
-        )
+        names = quantities_by_name(members.domain.scheme, members.config.open_boundaries.sides)
+        numbers = dict(zip(names, diagnostics.T, strict=True))
         for name, values in numbers.items():
             self.submit(RecordWriter.write_variable, name, [values])
         self.complete(members.step, members.time)

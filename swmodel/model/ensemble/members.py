@@ -68,22 +68,16 @@ def make_loop(loop, transport, tree, is_perturbed, uses_vmap: bool, devices):
 
         def advance_member(carry, own_fields):
             own_fields, others = iter(own_fields), iter(shared)
-            return loop(
-                carry,
-                tree.unflatten([next(own_fields if perturbed else others) for perturbed in is_perturbed]),
-                dt,
-                n,
-            )
+            static = tree.unflatten([next(own_fields if perturbed else others) for perturbed in is_perturbed])
+            return loop(carry, static, dt, n)
 
         def advance_member_in_place(number, carries):
             carry, mine = jax.tree.map(lambda leaf: leaf[number], (carries, member_fields))
             return jax.tree.map(lambda all_, leaf: all_.at[number].set(leaf), carries, advance_member(carry, mine))
 
-        return (
-            jax.vmap(advance_member)(carries, member_fields)
-            if uses_vmap
-            else jax.lax.fori_loop(0, len(carries.step), advance_member_in_place, carries)
-        )
+        if uses_vmap:
+            return jax.vmap(advance_member)(carries, member_fields)
+        return jax.lax.fori_loop(0, len(carries.step), advance_member_in_place, carries)
 
     return advance
 
@@ -114,27 +108,18 @@ class Members(TimeLoopModel):
         self.setup = self.domain.setup
         self.devices = MemberDevices(jax.local_devices()[: run.devices])
         kind = "mpi" if run.nproc > 1 else "serial"
-        members, shares = config.ensemble.members, run.nproc
-        self.transport = connect(
-            kind, (1, 1), grid.ny, grid.nx, members=members, n_member_groups=shares, exchange=run.exchange
-        )
+        division = {"members": config.ensemble.members, "n_member_groups": run.nproc}
+        self.transport = connect(kind, (1, 1), grid.ny, grid.nx, exchange=run.exchange, **division)
         self.local_members = self.transport.block.members
         if self.transport.rank == 0:
             for line in unresolved_lengths(config):
                 log.warning(line)
-        self._perturbations, self._forcing = (
-            Perturbations(self.domain, corrections),
-            VaryingParams(self.domain.setup, self.domain.transport),
-        )
-        options = {}
-        if run.executor == "cuda":
-            options = {"steps_per_sweep": 1}
-        if run.executor == "native":
-            # One step per sweep, as the coefficients of members have the margin of one step.
-            options = {
-                "steps_per_sweep": 1,
-                "threads": max(1, n_cores_per_process() // run.devices) if run.devices > 1 else 0,
-            }
+        self._perturbations = Perturbations(self.domain, corrections)
+        self._forcing = VaryingParams(self.domain.setup, self.domain.transport)
+        # One step per sweep, as the coefficients of members have the margin of one step.
+        options = {} if run.executor == "xla" else {"steps_per_sweep": 1}
+        if run.executor == "native" and run.devices > 1:
+            options["threads"] = max(1, n_cores_per_process() // run.devices)
         self._executor = JAX_EXECUTORS[run.executor](*self.domain, **options)
         self._draw_members()
         parts = self._executor.loop, self.domain.transport, self._tree, tuple(self._is_perturbed), uses_vmap(config)
@@ -179,27 +164,22 @@ class Members(TimeLoopModel):
 
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """The derived or forcing fields `names`, [y, x], and the diagnostics, of a member of this process."""
-        member_domain, needs_memory = (
-            self.domain,
-            self.domain.scheme.forward_backward and bool(self.domain.config.open_boundaries.sides),
+        domain, number = self.domain, member - self.local_members.start
+        needs_memory = domain.scheme.forward_backward and domain.config.open_boundaries.sides
+        states = self.state, *(self.get(self.carry.memory) if needs_memory else ())
+        state, *memory = (each._make(field[number] for field in each) for each in states)
+        model = SimpleNamespace(
+            config=domain.config,
+            scheme=domain.scheme,
+            transport=domain.transport,
+            setup=domain.setup,
+            grid=self._perturbations.grid,
+            params=self._perturbations.recompute_coefficients(member),
+            carry=Carry(state, (*memory,), self.step),
+            step=self.step,
+            substeps=self.substeps,
         )
-        state, *memory = (
-            each._make(field[member - self.local_members.start] for field in each)
-            for each in (self.state, *(self.get(self.carry.memory) if needs_memory else ()))
-        )
-        model_attributes = {
-            "config": member_domain.config,
-            "scheme": member_domain.scheme,
-            "transport": member_domain.transport,
-            "grid": self._perturbations.grid,
-        }
-        model_attributes |= {
-            "carry": Carry(state, (*memory,), self.step),
-            "step": self.step,
-            "params": self._perturbations.recompute_coefficients(member),
-        }
-        model_attributes |= {"setup": member_domain.setup, "substeps": self.substeps}
-        present = PresentState(SimpleNamespace(**model_attributes))
+        present = PresentState(model)
         return present.fields(names), present.diagnostics()
 
     def health(self, directory=None) -> Health:
@@ -224,9 +204,9 @@ class Members(TimeLoopModel):
         self._shared_static = self._put_on_devices(shared, PartitionSpec())
 
     def _take_coefficients(self) -> None:
-        taken = self._forcing.load(self.step)
-        self.domain.params.update(taken)
-        self._perturbations.params |= self.domain.transport.get(taken)
+        varying = self._forcing.load(self.step)
+        self.domain.params.update(varying)
+        self._perturbations.params |= self.domain.transport.get(varying)
         self._perturbations.step = self.step
         self._member_static = self._stack_members(
             lambda member: self._static_of(self._perturbations.recompute_coefficients(member), perturbed=True)

@@ -60,12 +60,9 @@ class Perturbations:
         noise = self.background.draw(self.seed, member) if self.background and member else {}
         if WIND in noise and self.scheme.varying:
             self.relative_winds[member] = noise[WIND]
-        h = (
-            self.initial_state.h + np.asarray(noise[ETA], self.initial_state.h.dtype)
-            if ETA in noise
-            else self.initial_state.h
-        )
-        return with_thickness(self.initial_state, h, self.scheme), self.coefficients(member, noise.get(WIND))
+        state = self.initial_state
+        h = state.h + np.asarray(noise[ETA], state.h.dtype) if ETA in noise else state.h
+        return with_thickness(state, h, self.scheme), self.coefficients(member, noise.get(WIND))
 
     def coefficients(self, member: int, relative_wind):
         """Params of a member, in the precision of the run, of the same shapes for all members.
@@ -78,16 +75,12 @@ class Perturbations:
             factor = np.ones(shape)
             if relative_wind is not None:
                 factor = 1 + self.pad_with_margin(relative_wind)
-        factors = {"viscosity": np.full((1, 1), self.viscosity_factors[member])} | dict.fromkeys(
-            self.wind_names(), factor
-        )
-        values_and_factors = {
-            name: (self.params[name], factor) for name, factor in factors.items() if name in self.params
-        }
-        perturbed = {
-            name: (values * factor).astype(values.dtype) for name, (values, factor) in values_and_factors.items()
-        }
-        return self.params | perturbed | self.correction_records(member)
+        factors = dict.fromkeys(self.wind_names(), factor)
+        factors["viscosity"] = np.full((1, 1), self.viscosity_factors[member])
+        params = dict(self.params)
+        for name in factors.keys() & params.keys():
+            params[name] = (params[name] * factors[name]).astype(params[name].dtype)
+        return params | self.correction_records(member)
 
     def correction_records(self, member: int) -> dict[str, np.ndarray]:
         records_by_name, zero = {}, np.zeros(self.initial_state.h.shape)

@@ -29,22 +29,13 @@ MIN_LENGTH_CELLS = 3
 MAX_LOG_DEVIATION = 10
 
 #: Options of [output] that have no effect on an ensemble, and the values that they get.
-UNUSED_OUTPUT_OPTIONS = {"means": (), "diagnostics_every_steps": None, "spectra": None, "spectra_every_steps": None}
-UNUSED_OUTPUT_OPTIONS |= {
-    "maxima": (),
-    "arrival": None,
-    "stations": (),
-    "sections": (),
-    "harmonics": (),
-    "drifters": (),
-}
-UNUSED_OUTPUT_OPTIONS |= {"drifters_every": None, "drifters_every_steps": None}
+UNUSED_OUTPUT_OPTIONS = dict.fromkeys(("means", "maxima", "stations", "sections", "harmonics", "drifters"), ())
+UNUSED_OUTPUT_OPTIONS |= dict.fromkeys(
+    ("diagnostics_every_steps", "spectra", "spectra_every_steps", "arrival", "drifters_every", "drifters_every_steps")
+)
 
 #: Default number of members whose fields are written.
 DEFAULT_WRITTEN_MEMBERS = 4
-
-#: States that a member keeps in memory, by time stepper.
-STATES_IN_MEMORY = {"rk3": 1, "rk4": 1, "ab2": 2, "leapfrog": 2, "ab3": 3, "gfb": 3}
 
 
 def member_config(config: Config) -> Config:
@@ -143,7 +134,7 @@ def unresolved_lengths(config: Config) -> Iterator[str]:
 def memory_problems(setup: Setup, nproc: int) -> Iterator[str]:
     """A message if the members of one of `nproc` processes do not fit into this machine's memory."""
     members_per_process, gigabytes_present = math.ceil(setup.config.ensemble.members / nproc), total_memory() / 1e9
-    fields = STATES_IN_MEMORY[setup.config.time.stepper] * len(setup.scheme.state_type._fields)
+    fields = (1 + setup.method.weight_and_state_counts[1]) * len(setup.scheme.state_type._fields)
     gigabytes_needed = members_per_process * math.prod(setup.shape) * fields * setup.dtype.itemsize / 1e9
     if gigabytes_needed > gigabytes_present:
         yield (

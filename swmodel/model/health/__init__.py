@@ -3,8 +3,7 @@
 `measures` computes numbers in one pass over a state; `verdict` judges them and reports a blow-up.
 """
 
-from ...files.run_folder import BLOWUP
 from .measures import MAX_CELLS_PER_STEP, count_unusable_cells
-from .verdict import MAX_CONCENTRATION_GROWTH, Health
+from .verdict import Health
 
-__all__ = ["BLOWUP", "MAX_CELLS_PER_STEP", "MAX_CONCENTRATION_GROWTH", "Health", "count_unusable_cells"]
+__all__ = ["MAX_CELLS_PER_STEP", "Health", "count_unusable_cells"]

@@ -44,10 +44,8 @@ RATES = tuple(name for name in Measures._fields if name.endswith("_rate"))
 def blocks_of(domain):
     """For each block of this process its Grid, NumPy arrays in Patches, and its shape."""
     margin = domain.scheme.margin
-    pieces = domain.transport.get_blocks(domain.grid, margin)
-    return [
-        (as_patches(grid, margin), block.shape) for grid, block in zip(pieces, domain.transport.blocks, strict=True)
-    ]
+    pairs = zip(domain.transport.get_blocks(domain.grid, margin), domain.transport.blocks, strict=True)
+    return [(as_patches(grid, margin), block.shape) for grid, block in pairs]
 
 
 def make_unusable_count(margin: int, drying: bool, transport):
@@ -85,7 +83,6 @@ def make_measures(scheme, margin: int, transport):
         u, v, dx, dy = jnp.abs(state.u), jnp.abs(state.v), grid.dx.centre, grid.dy.centre
         dissolved = (jnp.abs(concentration_of(name, state)) for name in tracers_in(state._fields))
         rates = process_rates(scheme, params | {"h": h, "u": u, "v": v}, dx, dy)
-
         positive_thickness = h + DRYING_OFFSET if scheme.drying else h
 
         def largest(values):

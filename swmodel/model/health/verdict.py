@@ -81,11 +81,9 @@ class Health:
         """Use the present states as those at the start; all processes call it together."""
         measures = self.measure_domain()
         has_sources = any(term.acts_at_rest for term in self.domain.scheme.active_terms)
-        self.max_concentration = (
-            np.full_like(measures.concentration, np.inf)
-            if has_sources
-            else MAX_CONCENTRATION_GROWTH * measures.concentration
-        )
+        self.max_concentration = MAX_CONCENTRATION_GROWTH * measures.concentration
+        if has_sources:
+            self.max_concentration[:] = np.inf
         if (bad := ~(measures.neg_min_h < 0)).any():
             self.raise_blow_up(bad, measures)
         self.last_measures, self.last_step = measures, self.model.step
@@ -148,10 +146,8 @@ class Health:
 
     def cfl(self) -> np.ndarray:
         """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last check, with the largest |u| and h; [runs]."""
-        gravity = self.config.physics.gravity
-        return (
-            self.dt * (self.last_measures.speed + np.sqrt(gravity * self.last_measures.max_h)) * self.inverse_cell_size
-        )
+        wave_speed = np.sqrt(self.config.physics.gravity * self.last_measures.max_h)
+        return self.dt * (self.last_measures.speed + wave_speed) * self.inverse_cell_size
 
     def raise_blow_up(self, bad: np.ndarray, measures: Measures):
         """Write blowup.nc for the first run that is marked in `bad` [runs], and raise NumericalError."""
@@ -174,10 +170,8 @@ class Health:
         if self.last_measures is None:
             largest = max_stable_dt(self.config, survey(self.domain.setup))[0]
         else:
-            largest, place = (
-                self.largest_dt(self.last_measures)[0],
-                f"{place}; CFL {self.cfl()[run]:.3g} at step {self.last_step}",
-            )
+            largest = self.largest_dt(self.last_measures)[0]
+            place = f"{place}; CFL {self.cfl()[run]:.3g} at step {self.last_step}"
         raise NumericalError(
             f"the solution blew up {when}{members_words}: {place}; start again with a smaller time step "
             f"(time.dt = {min(dt / 2, RECOMMENDED_FRACTION * largest):.4g} "
