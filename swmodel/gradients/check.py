@@ -28,7 +28,7 @@ import numpy as np
 from ..errors import NumericalError, Stopped
 from ..files.draft import write_text
 from ..files.status import dumps
-from ..ocean.noise import white_noise, white_number
+from ..ocean.noise import white_noise, white_numbers
 from ..ocean.state import State
 from ..ocean.table import CONTROLS, INPUT_FIELDS, variable_of
 from ..ocean.terms import TERM_OF
@@ -163,7 +163,7 @@ class Checks:
             count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
             size = math.sqrt(self.problem.dot({control: value}, {control: value}) / count)
             size = RELATIVE_STEP_SIZE * size or RELATIVE_STEP_SIZE * variable_of(control).small_change
-            noise = self.noise(f"{name} {control}") if value.ndim else white_number(0, f"{name} {control}", 0)
+            noise = self.noise(f"{name} {control}") if value.ndim else white_numbers(0, f"{name} {control}", 0)
             return jnp.asarray(size, value.dtype) * jnp.asarray(noise, value.dtype)
 
         return {control: scaled_noise(control, value) for control, value in self.x.items()}

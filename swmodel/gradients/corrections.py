@@ -50,11 +50,9 @@ def record_times(setup, name: str) -> np.ndarray:
     """The times of a control's records, s since the start, [records]."""
     if name in CORRECTIONS:
         return setup.config.assimilation.correction_every * np.arange(n_records(setup, name))
-    series, cuts = (
-        setup.varying_coefficients().sources[RECORD_CONTROLS[name]],
-        VaryingParams(setup, None).change_steps(setup.config.run.steps),
-    )
-    spans = dict(series.record_at(step) for step in cuts[:-1])
+    source = setup.varying_coefficients().sources[RECORD_CONTROLS[name]]
+    change_steps = VaryingParams(setup, None).change_steps(setup.config.run.steps)
+    spans = dict(source.record_at(step) for step in change_steps[:-1])
     step_of_record = {k: span.before for k, span in spans.items()} | {k + 1: span.after for k, span in spans.items()}
     return setup.config.time.dt * np.interp(
         np.arange(max(step_of_record) + 1), sorted(step_of_record), sorted(step_of_record.values())

@@ -230,12 +230,10 @@ class NativeSteps(NamedTuple):
         } | per_cell_gradients
         fields_by_name = {f"bar.{name}": field for name, field in carry_by_name(call, cotangents.carry).items()}
         fields_by_name |= {f"grad.{name}": field for name, field in gradient_sums.items()}
-        step_fields = {
-            name: field for name, field in fields_by_name.items() if name in code.fields
-        }  # adjoint steps do not change the others
-        step_indices, read_indices = (
-            jnp.array(call.field_indices(some)) for some in (step_fields, code.programs[0].reads)
-        )
+        # Adjoint steps do not change the other fields.
+        step_fields = {name: field for name, field in fields_by_name.items() if name in code.fields}
+        step_indices = jnp.array(call.field_indices(step_fields))
+        read_indices = jnp.array(call.field_indices(code.programs[0].reads))
         other_planes, last_pass = call.plane_rotation(stack.field_names), len(code.programs) - 1
 
         def planes_at(n, steps_since_first, pass_number=0, steps_later=0):
@@ -243,10 +241,8 @@ class NativeSteps(NamedTuple):
             sent_slot = jnp.maximum(slot - int(pass_number == last_pass), 0)
             return stack.planes(code.fields, other_planes, steps_since_first, pass_number, (slot, slot, sent_slot))
 
-        memory, flags = (
-            call.put(planes_at(last, 0)[0][step_indices], list(step_fields.values()), stack.memory),
-            call.flags(),
-        )
+        memory = call.put(planes_at(last, 0)[0][step_indices], list(step_fields.values()), stack.memory)
+        flags = call.flags()
         edges = Edges.from_fields(call.get(memory, planes_at(last - 1, 0)[0][read_indices]), call.width, call.extent)
 
         def step(i, loop_state):

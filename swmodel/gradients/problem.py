@@ -110,10 +110,8 @@ class Problem:
             varying = VaryingInputs(VaryingParams(setup, self.transport), fixed, margin)
         trajectory = make_trajectory(self.domain, controls, observe)
         sweep_arguments = self.transport, self.steps, self.every, fixed, varying
-        self._sweeps, self._tangent = (
-            Sweeps(trajectory, *sweep_arguments),
-            Sweeps(tangent_trajectory(trajectory), *sweep_arguments),
-        )
+        self._sweeps = Sweeps(trajectory, *sweep_arguments)
+        self._tangent = Sweeps(tangent_trajectory(trajectory), *sweep_arguments)
         self.samples = self.steps // self.every + 1
         self._jit_value = jit(self._checked_value, static_argnums=0)
         self._jit_value_and_cotangents = jit(self._value_and_cotangents, static_argnums=0)
@@ -227,12 +225,9 @@ class Problem:
         """<x, y>, summed over all blocks, the same bits on any layout; controls that are not fields count once."""
 
         def array(controls: Controls, name: str) -> Any:
-            is_parameter_tree = name in self._parameters.forms
-            return (
-                self._parameters.vector(name, controls[name])
-                if is_parameter_tree
-                else self.transport.get(controls[name])
-            )
+            if name in self._parameters.forms:
+                return self._parameters.vector(name, controls[name])
+            return self.transport.get(controls[name])
 
         return inner_product(self.transport, ((array(x, name), array(y, name)) for name in x))
 

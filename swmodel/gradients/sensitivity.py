@@ -64,13 +64,9 @@ def derivative_variable(quantity: ScalarQuantity, name: str, physics) -> Variabl
     """The output variable of the derivative with respect to a field or number."""
     entry = variable_in_run(name, physics)
     long_name = f"initial {entry.long_name}" if name in INITIAL_FIELDS else entry.long_name
-    derivative_name, units = (
-        f"derivative of {quantity.long_name} with respect to {long_name}",
-        inverse_units(entry.units),
-    )
-    return Variable(
-        f"d_{quantity.name}_d_{name}", entry.control_location, f"{quantity.units} {units}".strip(), "", derivative_name
-    )
+    derivative_name = f"derivative of {quantity.long_name} with respect to {long_name}"
+    units = f"{quantity.units} {inverse_units(entry.units)}".strip()
+    return Variable(f"d_{quantity.name}_d_{name}", entry.control_location, units, "", derivative_name)
 
 
 def inverse_units(units: str) -> str:

@@ -115,13 +115,10 @@ class Sweeps:
         for span in self._piece_spans(first, last, stack_steps):
             start_time, fixed = time.perf_counter(), self._inputs_at(span)
             self._keep_stacks(stack_steps)
-            stack = (
-                self._unused_stacks.pop()
-                if self._unused_stacks
-                else self.programs.empty_stack(carry, active, fixed, stack_steps)
-            )
+            if not self._unused_stacks:
+                self._unused_stacks.append(self.programs.empty_stack(carry, active, fixed, stack_steps))
             stack, carry, series = self.programs.record(
-                stack, carry, active, series, *_int32_bounds(span), with_samples, fixed
+                self._unused_stacks.pop(), carry, active, series, *_int32_bounds(span), with_samples, fixed
             )
             stacks.append((stack, span))
             self._finish_piece("forward" if with_samples else "recompute", span[1], carry, start_time)
@@ -154,10 +151,8 @@ class Sweeps:
 
     def _max_piece_steps(self, segment_steps: int) -> int:
         """The most steps in a piece of a recorded segment; the pieces are about equal, to save memory."""
-        n_pieces, max_span = (
-            -(-segment_steps // self.piece_steps),
-            max(np.diff(self._replacement_steps), default=segment_steps),
-        )
+        n_pieces = -(-segment_steps // self.piece_steps)
+        max_span = max(np.diff(self._replacement_steps), default=segment_steps)
         return min(-(-segment_steps // n_pieces), max(1, int(max_span)))
 
     # The memory of a sweep; see `plan.fit_plan`.

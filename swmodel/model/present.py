@@ -134,9 +134,7 @@ class PresentState:
         )
         invert = make_poisson_solver(model.config.grid, blocks, model.transport)
         config, wet_thickness = model.config, model.config.drying.wet_thickness
-        fields_of_blocks = evaluate_fields(
-            derived_names, blocks, config.physics, scheme.face_thickness, invert, wet_thickness
-        )
+        fields_of_blocks = evaluate_fields(derived_names, blocks, config.physics, invert, wet_thickness)
         if forcing_names:
             for fields, params, (*_, shape) in zip(fields_of_blocks, self._params_of_blocks(), blocks, strict=True):
                 fields |= forcing_fields(forcing_names, params, scheme, model.step, shape)

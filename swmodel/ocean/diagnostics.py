@@ -67,16 +67,12 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
 
     Reference: docs/numerics.md, "Diagnostics".
     """
-    g, density, wet_thickness = (
-        config.physics.gravity,
-        config.physics.density,
-        config.drying.wet_thickness_in(config.run.dtype),
-    )
+    g, density = config.physics.gravity, config.physics.density
+    wet_thickness = config.drying.wet_thickness_in(config.run.dtype)
     strips = [strip for fields in blocks for strip in cut_strips(*fields)]
     bounds = field_bounds(strips, transport)
-    sums, max_speed = sums_and_max_speed(
-        strips, contribution_bounds(bounds, g, wet_thickness), g, wet_thickness, transport
-    )
+    cell_bounds = contribution_bounds(bounds, g, wet_thickness)
+    sums, max_speed = sums_and_max_speed(strips, cell_bounds, g, wet_thickness, transport)
     return {
         "mass": density * sums.pop("mass"),
         "energy": density * sums.pop("energy"),
@@ -205,9 +201,8 @@ def sums_and_max_speed(
     pieces = transport.reduce(np.sum(pieces, axis=0, dtype=np.int64), "sum")
     finite = scales["mass"].valid
     max_kinetic = float(transport.reduce(np.nan_to_num(np.max(kinetic)), "max")) if finite else math.nan
-    return {n: scale.value(row) for (n, scale), row in zip(scales.items(), pieces, strict=True)}, math.sqrt(
-        2 * max_kinetic
-    )
+    sums = {name: scale.value(row) for (name, scale), row in zip(scales.items(), pieces, strict=True)}
+    return sums, math.sqrt(2 * max_kinetic)
 
 
 def contributions(state: State, grid, g, wet_thickness: float | None = None) -> dict[str, Patch]:

@@ -33,9 +33,8 @@ import numpy as np
 
 from .flow import Flow
 from .operators import mx_c, mx_f, my_c, my_f, slope_x, slope_y, where, zero_outside_fronts
-from .patch import Patch, south, west
+from .patch import Patch, neighbour_x, neighbour_y, south, west
 from .state import State
-from .weno import neighbour_x, neighbour_y
 
 if TYPE_CHECKING:
     from .grid import Grid

@@ -98,7 +98,7 @@ def make_flow(
     """The Flow of a state at an Instant, with transports through open boundaries and over barriers; see `tendency`."""
     if scheme.barrier_terms:
         grid = grid._replace(slip=grid.slip * params["away_from_barriers"])
-    flow = WettingFlow(padded_state, grid, params, forward) if scheme.drying else Flow(padded_state, grid, scheme)
+    flow = WettingFlow(padded_state, grid, params, forward) if scheme.drying else Flow(padded_state, grid)
     for term in scheme.open_boundary_terms:
         flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
     for term in scheme.barrier_terms:

@@ -32,7 +32,6 @@ class Scheme:
     term_names: tuple[str, ...] = ()  # names of active terms, in the order of TERMS
     user_terms: tuple[Term, ...] = ()  # user-defined terms, added after all others
     varying: tuple[str, ...] = ()  # names of the coefficients with records in time
-    face_thickness: str = "centred"  # one of FACE_THICKNESS
     tracers: tuple[Term, ...] = ()
     forward_backward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
     drying: bool = False  # whether there is wetting and drying: `drying`

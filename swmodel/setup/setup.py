@@ -181,13 +181,10 @@ class Setup:
 def setup_of(config) -> Setup:
     """The Setup of a configuration, which may be unresolved."""
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
-    options = config.scheme
     is_forward_backward = isinstance(method_of_options(config.time), ForwardBackward)
     user_terms, drying = user_terms_of(config), config.drying.active
     tracers = tracer_terms(config.physics.tracers, is_forward_backward, fields.tracers_in_rivers(config))
-    scheme = Scheme(
-        options.vorticity_flux, active, user_terms, (), options.face_thickness, tracers, is_forward_backward, drying
-    )
+    scheme = Scheme(config.scheme.vorticity_flux, active, user_terms, (), tracers, is_forward_backward, drying)
     coefficient_names = {row.name for term in scheme.active_terms for row in term.coefficients}
     return Setup(
         config,

@@ -11,9 +11,8 @@ from support.stepping import has_same_bits, run_chunks, run_single_steps
 import swmodel
 from swmodel.config import ConfigError, from_toml, to_toml
 from swmodel.ocean.operators import mx_f
-from swmodel.ocean.patch import Patch
+from swmodel.ocean.patch import Patch, neighbour_x
 from swmodel.ocean.terms.tracer_advection import AxisFaces, antidiffusive_flux
-from swmodel.ocean.weno import neighbour_x
 
 pytestmark = pytest.mark.slow
 

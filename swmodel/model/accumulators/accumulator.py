@@ -152,12 +152,10 @@ def make_fields(names, physics, grid_options, wet_thickness, scheme, transport):
     def fields(state: State, grid, params, step) -> dict:
         grid_now = moving_grid(as_patches(grid, scheme.margin), as_patches(params, scheme.margin), scheme, step)
         unpadded = type(state)._make(Patch(field, (0, 0)) for field in state), grid_now
-        derived = evaluate_fields(
-            pointwise, [(*unpadded, shape)], physics, scheme.face_thickness, invert, wet_thickness
-        )[0]
+        derived = evaluate_fields(pointwise, [(*unpadded, shape)], physics, invert, wet_thickness)[0]
         if others:
             padded_block = [(*padded(state, grid, params, step), shape)]
-            derived |= evaluate_fields(others, padded_block, physics, scheme.face_thickness, invert, wet_thickness)[0]
+            derived |= evaluate_fields(others, padded_block, physics, invert, wet_thickness)[0]
         return {name: derived[name] for name in names}
 
     return fields

@@ -53,11 +53,9 @@ class BoundaryData(NamedTuple):
 
 def build(config, rows, columns):
     """For each constituent, its PhaseIncrement, f cos(V + u) and f sin(V + u) at the start; and the air pressure."""
-    params = (
-        {PRESSURE_PARAM: np.full((1, 1), config.open_boundaries.pressure)}
-        if boundary_data.uses_air_pressure(config)
-        else {}
-    )
+    params = {}
+    if boundary_data.uses_air_pressure(config):
+        params[PRESSURE_PARAM] = np.full((1, 1), config.open_boundaries.pressure)
     params |= ramp_params(config, RAMP_PARAM) if tide_names(config) else {}
     for each in boundary_constituents(tide_names(config), config.time.start, config.open_boundaries.nodal):
         start = (np.full((1, 1), each.nodal_factor * function(each.phase)) for function in boundary_data.PARTS.values())

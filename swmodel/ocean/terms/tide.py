@@ -164,9 +164,9 @@ def build(config, rows, columns):
 
 def ramp_params(config, name: str) -> dict[str, np.ndarray]:
     """The numbers in the params of the ramp of this name, from 0 to 1 after `tide.ramp`; none without a ramp."""
-    return (
-        interpolation_numbers(name, RecordInterval(0.0, config.tide.ramp / config.time.dt)) if config.tide.ramp else {}
-    )
+    if not config.tide.ramp:
+        return {}
+    return interpolation_numbers(name, RecordInterval(0.0, config.tide.ramp / config.time.dt))
 
 
 def ramp_variables(name: str) -> tuple[Variable, ...]:
