@@ -45,7 +45,7 @@ class NativeDerivatives:
         self.target, self.executor = TARGETS[executor], executor
         self.target.register()
         self.kernel, self.transport, self.controls, self.has_tangents = kernel, transport, controls, has_tangents
-        self.margin, self.adjoint_margin = kernel.scheme.margin, adjoint_margin(kernel.scheme)
+        self.margin, self.adjoint_margin = kernel.scheme.margin, kernel.scheme.adjoint_margin
         self.block_slices = tuple(slice(self.margin, self.margin + length) for length in transport.shape)
         self.forward_kernel = kernel._replace(derivative=("tangent",), controls=controls) if has_tangents else kernel
         derivative = (*self.forward_kernel.derivative, "adjoint")
@@ -267,8 +267,3 @@ class NativeSteps(NamedTuple):
 
 def carry_by_name(call: NativeCalls, carry) -> dict:
     return dict(zip(call.names, jax.tree.leaves(carry), strict=True))
-
-
-def adjoint_margin(scheme) -> int:
-    """Cells around a block that adjoint steps need of static fields: the reach of all cells that read a cell."""
-    return scheme.margin_of(2)

@@ -26,7 +26,6 @@ from ..ocean.table import CONTROLS
 from ..parallel.fixed_point import inner_product
 from . import corrections
 from .controls import TermParameters, first_guess, scheme_with_controls
-from .native_steps import adjoint_margin
 from .plan import Plan, fit_plan
 from .sweeps import Sweeps, VaryingInputs, record_numbers
 from .trajectory import FixedInputs, View, make_trajectory, tangent_trajectory
@@ -99,7 +98,7 @@ class Problem:
         self.every = every or max(1, self.steps)
         state = self.transport.make_arrays(setup.state)
         dt, jit = self.transport.put(np.asarray(setup.dt, setup.dtype)), self.transport.jit
-        margin, adjoint_inputs, varying = adjoint_margin(setup.scheme), None, None
+        margin, adjoint_inputs, varying = setup.scheme.adjoint_margin, None, None
         if self.config.run.executor in TARGETS:
             adjoint_inputs = self.transport.make_arrays(lambda block: setup.static(block, margin), margin)
         fixed = FixedInputs(state, self.domain.grid, self.domain.params, adjoint_inputs, dt)

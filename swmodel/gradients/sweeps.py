@@ -169,12 +169,8 @@ class Sweeps:
         )
         n_numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # adjoints of numbers are kept per cell
         per_cell_bytes = n_numbers * self.fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
-        return (
-            held_bytes(carry),
-            two_steps - one_step,
-            2 * one_step - two_steps,
-            3 * (held_bytes((active, series)) + per_cell_bytes),
-        )
+        other_bytes = 3 * (held_bytes((active, series)) + per_cell_bytes)
+        return held_bytes(carry), two_steps - one_step, 2 * one_step - two_steps, other_bytes
 
     def prepare(self, x, segment_steps: int) -> int:
         """Compile the programs for segments of `segment_steps` steps; returns the bytes they need besides the steps."""
@@ -188,11 +184,8 @@ class Sweeps:
             sum(1 for _ in self._piece_spans(n, min(n + segment_steps, self.steps), stack_steps)) for n in starts
         )
         _, step_bytes, stack_bytes, _ = self.estimate_bytes(x)
-        return (
-            self._workspace_bytes[program_key]
-            + max(0, max_pieces * stack_steps - segment_steps) * step_bytes
-            + max(0, max_pieces - 1) * stack_bytes
-        )
+        unused_bytes = max(0, max_pieces * stack_steps - segment_steps) * step_bytes
+        return self._workspace_bytes[program_key] + unused_bytes + max(0, max_pieces - 1) * stack_bytes
 
     def release(self, segment_steps: int | None = None) -> None:
         """Drop the stacks, except those for segments of `segment_steps` steps."""
@@ -222,9 +215,8 @@ class VaryingInputs:
             fixed, inputs = self.fixed, self.fixed.adjoint_inputs
             params = fixed.params | self.forcing.load(step)
             inputs = inputs and (inputs[0], inputs[1] | self.forcing.load(step, self.margin))
-            self.fixed = fixed._replace(params=params, adjoint_inputs=inputs)
-            next_records = record_numbers(self.forcing.setup, self.forcing.transport, fixed.record_numbers, step)
-            self.fixed = self.fixed._replace(record_numbers=next_records)
+            numbers = record_numbers(self.forcing.setup, self.forcing.transport, fixed.record_numbers, step)
+            self.fixed = fixed._replace(params=params, adjoint_inputs=inputs, record_numbers=numbers)
         return self.fixed
 
 
@@ -242,7 +234,6 @@ def sum_per_cell_gradients(transport, gradients, per_cell_gradients: dict):
     parts = gradients if isinstance(gradients, tuple) else (gradients,)
     for name, field in per_cell_gradients.items():
         target, control = parts[name.startswith("d.")], name.removeprefix("d.")
-        target[control] = target[control] + jnp.asarray(
-            exact_sum(transport, transport.get_blocks(field)), target[control].dtype
-        )
+        total = exact_sum(transport, transport.get_blocks(field))
+        target[control] = target[control] + jnp.asarray(total, target[control].dtype)
     return gradients

@@ -105,14 +105,14 @@ def crest_heights(config, axis: str, time: float, rows, columns) -> np.ndarray:
     return np.where(np.isfinite(heights), heights, NO_CREST)
 
 
-def has_barrier(config, axis: str, rows, columns) -> np.ndarray:
+def barrier_mask(config, axis: str, rows, columns) -> np.ndarray:
     """1 on u faces (axis x) or v faces (axis y) with a barrier, else 0; [1, 1] if there are none."""
     if not config.barriers.lines:
         return np.zeros((1, 1))
     return (crest_heights(config, axis, 0.0, rows, columns) < NO_CREST).astype(np.float64)
 
 
-def is_barrier(config, is_u: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def are_on_barriers(config, is_u: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Whether faces have a barrier, [n]; `is_u`: whether each is a u face."""
     faces = faces_of_barriers(config.grid, config.barriers.lines)
     found = {face for each in faces for face in zip(each.is_u, each.rows, each.columns, strict=True)}
@@ -122,6 +122,6 @@ def is_barrier(config, is_u: np.ndarray, rows: np.ndarray, columns: np.ndarray) 
 def away_from_barriers(config, rows, columns) -> np.ndarray:
     """0 at corners of faces with a barrier, else 1."""
     rows, columns = np.asarray(rows), np.asarray(columns)
-    touching = has_barrier(config, "x", rows, columns) + has_barrier(config, "x", rows + 1, columns)
-    touching = touching + has_barrier(config, "y", rows, columns) + has_barrier(config, "y", rows, columns + 1)
+    touching = barrier_mask(config, "x", rows, columns) + barrier_mask(config, "x", rows + 1, columns)
+    touching = touching + barrier_mask(config, "y", rows, columns) + barrier_mask(config, "y", rows, columns + 1)
     return (touching == 0).astype(np.float64)

@@ -18,7 +18,7 @@ from .patch import Patch
 from .records import interpolate_records
 from .state import State
 from .table import variable_of
-from .timestep import ForwardBackwardInputs
+from .timestep import ForwardBackwardInputs, WholeStep
 from .vorticity_flux import VORTICITY_FLUXES, kinetic_energy
 
 
@@ -79,7 +79,11 @@ def tendency(
         core = accelerations(q, sum(heads, start=P), flow, scheme)
     others = [{name: rate for name, rate in each.items() if name != "h"} for each in term_rates]
     if scheme.step_start_fields:
-        step = forward and forward.whole_step(rates["h"], sum_rates(rates_of(lambda term: term.is_freshwater)).get("h"))
+        step = None
+        if forward:
+            start, dt = forward.step_start, forward.step_length
+            freshwater_rate = sum_rates(rates_of(lambda term: term.is_freshwater)).get("h")
+            step = WholeStep(start, start["h"] + rates["h"] * dt, dt, freshwater_rate)
         others += [term.rate_over_step(flow, params, step) for term in scheme.active_terms if term.rate_over_step]
     if scheme.drying:
         others.append(flow.shelter(sum_rates(rates_of(lambda term: term.is_wind))))

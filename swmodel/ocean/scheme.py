@@ -114,6 +114,11 @@ class Scheme:
         """Number of rows and columns of Grid and params around a block."""
         return self.margin_of(1)
 
+    @property
+    def adjoint_margin(self) -> int:
+        """The margin that adjoint steps need: they read all cells whose tendency reads a cell of the block."""
+        return self.margin_of(2)
+
     def margin_of(self, steps: int) -> int:
         """The margin for this many steps without a halo exchange: their halo, and one cell for faces and corners."""
         return self.halo_width * steps + 1

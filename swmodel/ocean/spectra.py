@@ -144,10 +144,6 @@ def fields_and_rates(square, state, grid, shape, scale: MeanLayer, rates: dict) 
     }
 
 
-#: Largest count of numbers added in float64, so that the sum of their high pieces is exact (FixedPoint).
-MAX_EXACT_SUMMANDS = 1 << 19
-
-
 def sums_in_bins(numbers, bins, n_bins: int, transport) -> np.ndarray:
     """The sums of numbers in each bin, in fixed point, [sums, bins]; NaN if a number of the bin is not finite.
 
@@ -168,8 +164,8 @@ def sums_in_bins(numbers, bins, n_bins: int, transport) -> np.ndarray:
     for values, bins_of_block in zip(flat, flat_bins, strict=True):
         for row, (summands, scale) in enumerate(zip(values, scales, strict=True)):
             exponents = np.array([each.exponent for each in scale], np.int32)
-            for first in range(0, bins_of_block.size, MAX_EXACT_SUMMANDS):
-                window = slice(first, first + MAX_EXACT_SUMMANDS)
+            for first in range(0, bins_of_block.size, FixedPoint.MAX_NUMBERS):
+                window = slice(first, first + FixedPoint.MAX_NUMBERS)
                 pieces[:, row] += pieces_in_bins(summands[window], bins_of_block[window], exponents)
     pieces = transport.reduce(pieces, "sum")
     sums = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import UsageError
-from ..ocean.barrier_faces import has_barrier
+from ..ocean.barrier_faces import barrier_mask
 from ..ocean.coordinates import has_lon_lat, has_rotated_axes, metrics, points
 from ..ocean.grid import Grid
 from ..ocean.masks import grid_masks
@@ -93,7 +93,7 @@ class Setup:
             Patch(at, (0, 0))
             for at in (fields.wet_mask(config, *one_cell_more), *fields.boundary_water_masks(config, *one_cell_more))
         )
-        barriers = tuple(Patch(has_barrier(config, axis, *one_cell_more), (0, 0)) for axis in ("x", "y"))
+        barriers = tuple(Patch(barrier_mask(config, axis, *one_cell_more), (0, 0)) for axis in ("x", "y"))
         static = Grid(
             **metrics(config.grid, rows),
             f=coriolis(config, rows, columns),

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..constituents import Constituent, constituents_at
-from ..instant import PhaseIncrement, phase_angle, phase_increment
+from ..instant import phase_cosine_and_sine, phase_increment
 from ..operators import mx_f, my_f
 from ..patch import Patch, east, north, south, west
 from . import boundary_data
@@ -83,9 +83,7 @@ def boundary_data_at(flow, params, now) -> BoundaryData:
     ramp = ramp_factor(RAMP_PARAM, params, now, flow.h.values.dtype)
     for name in (name for name in boundary_data.CONSTITUENTS if phase_params(name)[0] in params):
         high, low, cosine, sine = (params[word] for word in phase_params(name))
-        phase = phase_angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
-        xp = phase.__array_namespace__()
-        c, s = ramp * xp.cos(phase), ramp * xp.sin(phase)
+        c, s = (ramp * each for each in phase_cosine_and_sine(high, low, now, flow.h.values.dtype))
         for array in ARRAYS if transports_param(name) in params else (LEVEL,):
             cosines, sines = (params[part] for part in boundary_data.part_names(name, array))
             values_by_array[array] = values_by_array[array] + cosines * (cosine * c - sine * s)

@@ -28,7 +28,7 @@ from pydantic import BeforeValidator
 from ..constituents import constituents_at, parse_date
 from ..coordinates import has_lon_lat, points
 from ..elements import element
-from ..instant import PhaseIncrement, phase_angle, phase_increment
+from ..instant import phase_cosine_and_sine, phase_increment
 from ..option import Duration, Section, option
 from ..records import RecordInterval, interpolation_numbers, interpolation_weight, record_names
 from ..variable import Variable, coefficient
@@ -196,9 +196,7 @@ def bernoulli_potential(flow, params, now):
     sums = {}
     for name in (name for name in EQUILIBRIUM if element("tide", name, CONSTITUENT_PARAMS[0]) in params):
         high, low, cosine, sine = (params[element("tide", name, part)] for part in CONSTITUENT_PARAMS)
-        phase = phase_angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
-        xp = phase.__array_namespace__()
-        c, s = xp.cos(phase), xp.sin(phase)
+        c, s = phase_cosine_and_sine(high, low, now, flow.h.values.dtype)
         numbers = cosine * c - sine * s, -(cosine * s + sine * c)
         for field, number in zip(SPECIES_FIELDS[SPECIES[name]], numbers, strict=True):
             if field:
