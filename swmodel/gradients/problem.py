@@ -224,7 +224,7 @@ class Problem:
         """<x, y>, summed over all blocks, the same bits on any layout; controls that are not fields count once."""
 
         def array(controls: Controls, name: str) -> Any:
-            if name in self._parameters.forms:
+            if name in self._parameters.layouts:
                 return self._parameters.vector(name, controls[name])
             return self.transport.get(controls[name])
 
@@ -241,7 +241,7 @@ class Problem:
 
     def _with_control_shape(self, name: str, value: Any) -> Any:
         """A control as an array of the right shape. UsageError: its shape is wrong, or its numbers are not real."""
-        if name in self._parameters.forms:
+        if name in self._parameters.layouts:
             return value
         array = value if isinstance(value, jax.Array) else as_real_array(value, name, self.domain.setup.dtype)
         if array.shape == self._control_shapes[name]:
@@ -254,7 +254,7 @@ class Problem:
     @cached_property
     def _control_shapes(self) -> dict[str, tuple[int, ...]]:
         return {
-            name: np.shape(value) for name, value in self.first_guess().items() if name not in self._parameters.forms
+            name: np.shape(value) for name, value in self.first_guess().items() if name not in self._parameters.layouts
         }
 
     def _require_same_in_blocks(self, answer: Any) -> Any:

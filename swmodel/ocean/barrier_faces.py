@@ -45,9 +45,9 @@ def faces_of_barrier(grid, barrier) -> BarrierFaces:
     UsageError: the line leaves the grid, or its coordinate reference system is unknown or has no place on the grid.
     """
     name = f'the barrier "{barrier.name}"' if barrier.name else f"the barrier that begins at {barrier.line[0]}"
-    uniform, parts = barrier.gate[0][1] if barrier.gate else barrier.crest, []
+    uniform_crest, parts = barrier.gate[0][1] if barrier.gate else barrier.crest, []
     xs, ys = in_system_of_grid(grid, name, barrier.crs, *np.array([point[:2] for point in barrier.line]).T)
-    points = [(x, y, *(point[2:] or (uniform,))) for x, y, point in zip(xs, ys, barrier.line, strict=True)]
+    points = [(x, y, *(point[2:] or (uniform_crest,))) for x, y, point in zip(xs, ys, barrier.line, strict=True)]
     for (*start, first), (*end, last) in pairwise(points):
         rows, columns = stair_corners(grid, name, start, end)
         n_faces = len(rows) - 1

@@ -201,8 +201,8 @@ def cells_containing(grid, x, y) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the cells around positions within the domain, [n]; its far edge belongs to the last cells."""
     along = axes(grid)
     rows, columns = along.y.fractional_index(np.asarray(y)), along.x.fractional_index(along.x.wrap(np.asarray(x)))
-    numbers = (np.floor(place + 0.5).astype(np.int64) for place in (rows, columns))
-    return tuple(np.clip(place, 0, most - 1) for place, most in zip(numbers, (grid.ny, grid.nx), strict=True))
+    numbers = (np.floor(index + 0.5).astype(np.int64) for index in (rows, columns))
+    return tuple(np.clip(number, 0, n - 1) for number, n in zip(numbers, (grid.ny, grid.nx), strict=True))
 
 
 def to_frame(frame: Frame, lon, lat) -> tuple:

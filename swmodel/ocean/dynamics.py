@@ -26,10 +26,7 @@ def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
     """du/dt = + q V - d_x P, dv/dt = - q U - d_y P, m s-2, from q at corners and P at centres; linear in P."""
     grid = flow.grid
     QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, flow)
-    return {
-        "u": QV * grid.rdx.u - slope_x(P, grid),
-        "v": -slope_y(P, grid) - QU * grid.rdy.v,
-    }
+    return {"u": QV * grid.rdx.u - slope_x(P, grid), "v": -slope_y(P, grid) - QU * grid.rdy.v}
 
 
 def tendency(
@@ -58,10 +55,8 @@ def tendency(
     term_rates = [term.tendency(flow, params, now) for term in explicit_terms]
     for term, each in zip(explicit_terms, term_rates, strict=True):
         if unknown := sorted(each.keys() - {*padded_state._fields}):
-            prognostic = ", ".join(padded_state._fields)
-            raise UsageError(
-                f"{term.name} returns a tendency of {', '.join(unknown)}; prognostic fields are {prognostic}"
-            )
+            names = f"{', '.join(unknown)}; prognostic fields are {', '.join(padded_state._fields)}"
+            raise UsageError(f"{term.name} returns a tendency of {names}")
 
     def rates_of(is_chosen):
         return [each for term, each in zip(explicit_terms, term_rates, strict=True) if is_chosen(term)]

@@ -74,12 +74,11 @@ class SpectralDomain(NamedTuple):
             power = each.weights * (A[0].conj() * A).real
             power[1:] *= 2
             power_of_blocks.append(power)
-        return {
-            ending: sums_in_bins(
-                power_of_blocks, [each.bins[ending] for each in waves], axis.n_wavenumbers, self.transport
-            )
-            for ending, axis in wavenumber_axes(self.grid).items()
-        }
+        sums = {}
+        for ending, axis in wavenumber_axes(self.grid).items():
+            bins = [each.bins[ending] for each in waves]
+            sums[ending] = sums_in_bins(power_of_blocks, bins, axis.n_wavenumbers, self.transport)
+        return sums
 
 
 def make_transform(fourier: Fourier, transport):
@@ -118,9 +117,8 @@ def compute_spectra(blocks, gravity: float, sea: SpectralDomain, names=None, rat
             row_names = [name, *(f"{name}_by_{part}" for part in joined_rates[0])]
             spectra |= {each + ending: row for each, row in zip(row_names, density, strict=True)}
         if square.transfer_part in joined_rates[0]:
-            spectra[f"{name}_flux"] = -wavenumber_axes(sea.grid)[""].spacing * np.cumsum(
-                spectra[f"{name}_by_{square.transfer_part}"]
-            )
+            transfer = np.cumsum(spectra[f"{name}_by_{square.transfer_part}"])
+            spectra[f"{name}_flux"] = -wavenumber_axes(sea.grid)[""].spacing * transfer
     return spectra
 
 

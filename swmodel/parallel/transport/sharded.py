@@ -164,9 +164,7 @@ class ShardedTransport(Transport):
 
     def put(self, tree):
         return self.make_arrays(
-            lambda block_of_rank: jax.tree.map(
-                lambda a: a[self._slices_in_part(block_of_rank)] if np.ndim(a) else a, tree
-            )
+            lambda block: jax.tree.map(lambda a: a[self._slices_in_part(block)] if np.ndim(a) else a, tree)
         )
 
     def get_blocks(self, tree, margin: int | None = 0) -> list:
