@@ -102,40 +102,40 @@ def compute_spectra(blocks, gravity: float, sea: SpectralDomain, names=None, rat
     require_rectangle("spectra are", blocks, sea.transport)
     depths = [np.broadcast_to(grid.depth.block_values(shape), shape).astype(np.float64) for _, grid, shape in blocks]
     volume = sums_in_bins([d[None] for d in depths], [np.zeros(d.shape, np.intp) for d in depths], 1, sea.transport)
-    scale = MeanLayer(gravity, float(volume[0, 0]) / (sea.grid.ny * sea.grid.nx))
+    layer = MeanLayer(gravity, float(volume[0, 0]) / (sea.grid.ny * sea.grid.nx))
     blocks = [(to_double_precision(state, grid), grid, shape) for state, grid, shape in blocks]
     rates, spectra = rates or [{}] * len(blocks), {}
-    squares = spectral_quantities_of(blocks[0][0]._fields)
-    for name, square in ((name, squares[name]) for name in names or squares):
-        joined_rates = [add_continuity(of_block, square) for of_block in rates]
+    quantities = spectral_quantities_of(blocks[0][0]._fields)
+    for name, quantity in ((name, quantities[name]) for name in names or quantities):
+        joined_rates = [add_continuity(of_block, quantity) for of_block in rates]
         fields = [
-            fields_and_rates(square, *each, scale, parts) for each, parts in zip(blocks, joined_rates, strict=True)
+            fields_and_rates(quantity, *each, layer, parts) for each, parts in zip(blocks, joined_rates, strict=True)
         ]
         total = [sea.squares_and_rates(location, [of_block[location] for of_block in fields]) for location in fields[0]]
         for ending, axis in wavenumber_axes(sea.grid).items():
             density = sum(each[ending] for each in total) / axis.spacing
             row_names = [name, *(f"{name}_by_{part}" for part in joined_rates[0])]
             spectra |= {each + ending: row for each, row in zip(row_names, density, strict=True)}
-        if square.transfer_part in joined_rates[0]:
-            transfer = np.cumsum(spectra[f"{name}_by_{square.transfer_part}"])
+        if quantity.transfer_part in joined_rates[0]:
+            transfer = np.cumsum(spectra[f"{name}_by_{quantity.transfer_part}"])
             spectra[f"{name}_flux"] = -wavenumber_axes(sea.grid)[""].spacing * transfer
     return spectra
 
 
-def add_continuity(rates: dict, square) -> dict:
+def add_continuity(rates: dict, quantity) -> dict:
     """The rates by part, with continuity added to the part that transfers the quantity, if that includes it."""
-    if not (rates and square.includes_continuity):
+    if not (rates and quantity.includes_continuity):
         return rates
-    continuity_and_transfer = zip(rates["continuity"], rates[square.transfer_part], strict=True)
+    continuity_and_transfer = zip(rates["continuity"], rates[quantity.transfer_part], strict=True)
     others = {part: each for part, each in rates.items() if part != "continuity"}
-    return others | {square.transfer_part: rates["continuity"]._make(a + b for a, b in continuity_and_transfer)}
+    return others | {quantity.transfer_part: rates["continuity"]._make(a + b for a, b in continuity_and_transfer)}
 
 
-def fields_and_rates(square, state, grid, shape, scale: MeanLayer, rates: dict) -> dict[str, np.ndarray]:
+def fields_and_rates(quantity, state, grid, shape, layer: MeanLayer, rates: dict) -> dict[str, np.ndarray]:
     """A quantity's field and its changes on a block, [1 + parts, y, x], by location."""
     with np.errstate(all="ignore"):  # beyond walls there may be no water
-        of_state = square.fields(state, grid, scale)
-        changes = [square.rates(state, each, grid, scale) for each in rates.values()]
+        of_state = quantity.fields(state, grid, layer)
+        changes = [quantity.rates(state, each, grid, layer) for each in rates.values()]
     return {
         location: np.stack([np.broadcast_to(of[location].block_values(shape), shape) for of in (of_state, *changes)])
         for location in of_state
