@@ -75,16 +75,16 @@ def param_names(setup, name: str) -> tuple[str, ...]:
 
 def make_expand(setup, names) -> Callable | None:
     """The function (active fields, FixedInputs) -> active fields of a step; None if no control has records."""
-    expand_wave = {name: incident_wave.make_expand(setup) for name in names if name == incident_wave.CONTROL}
     if not controls_with_records(names):
         return None
+    expand_wave = incident_wave.make_expand(setup) if incident_wave.CONTROL in names else None
 
     def expand(active, fixed):
         fields = {name: field for name, field in active.items() if name not in RECORD_CONTROLS}
         for name in controls_with_records(active):
             before, after = (active[name][fixed.record_numbers[name] + k] for k in (0, 1))
-            if name in expand_wave:
-                fields |= expand_wave[name](before, after, fixed)
+            if name == incident_wave.CONTROL:
+                fields |= expand_wave(before, after, fixed)
             else:
                 fields |= dict(zip(param_names(setup, name), (before, after), strict=True))
         return fields

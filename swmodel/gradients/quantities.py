@@ -52,10 +52,10 @@ def parse_at_station(name: str, place: str, config) -> ScalarQuantity:
     format_position = position_formatter(unit)
     gauge = next((each for each in config.output.stations if each.name == place), None)
     try:
-        x, y = at = position_in_table(config.grid, gauge, gauge.name) if gauge else tuple(map(float, place.split(",")))
+        x, y = position_in_table(config.grid, gauge, gauge.name) if gauge else map(float, place.split(","))
     except ValueError:
         raise UsageError(f'"{place}" is no position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y') from None
-    at, physics = station(config, at), config.physics
+    at, physics = station(config, (x, y)), config.physics
     gauge_name = f'"{gauge.name}", ' if gauge else ""
     long_name = (
         f"{variable_in_run(name, physics).long_name} at {gauge_name}{names[0]} = {format_position(x)}, {names[1]} = "
