@@ -39,7 +39,7 @@ IMPORTERS_OF_LIBRARY = {
 SHARED_WITH_REFERENCE = {
     "errors.UsageError",
     "ocean.barrier_faces.crest_heights",
-    "ocean.barrier_faces.has_barrier",
+    "ocean.barrier_faces.barrier_mask",
     "ocean.constituents.constituents_at",
     "ocean.coordinates.points",
     "ocean.state.Carry",

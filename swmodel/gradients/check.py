@@ -28,7 +28,7 @@ import numpy as np
 from ..errors import NumericalError, Stopped
 from ..files.draft import write_text
 from ..files.status import dumps
-from ..ocean.noise import white_noise, white_number
+from ..ocean.noise import white_noise, white_numbers
 from ..ocean.state import State
 from ..ocean.table import CONTROLS, INPUT_FIELDS, variable_of
 from ..ocean.terms import TERM_OF
@@ -47,8 +47,8 @@ CHECKS = {
     "quotient_error": ("difference quotient, relative error", 0, ".1e"),
 }
 ERROR_BOUNDS = {"float64": (0.02, 1e-12, 1e-10, 1e-4), "float32": (0.2, 1e-4, 1e-3, 0.1)}
-JSON_KEYS = (*CHECKS, "smooth", "nproc")
-JSON_KEYS += ("adjoint_over_forward", "gradient_over_run", "gradient_sha256", "peak_bytes_per_rank")
+JSON_KEYS = (*CHECKS, "smooth", "nproc", "adjoint_over_forward", "gradient_over_run", "gradient_sha256")
+JSON_KEYS += ("peak_bytes_per_rank",)
 #: Step lengths s along the direction: 1, 1/4, ...
 STEP_LENGTHS = tuple(0.25**k for k in range(9))
 #: Units in the last place of J from which a remainder is well above round-off (slope), or just above it (quotient).
@@ -163,7 +163,7 @@ class Checks:
             count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
             size = math.sqrt(self.problem.dot({control: value}, {control: value}) / count)
             size = RELATIVE_STEP_SIZE * size or RELATIVE_STEP_SIZE * variable_of(control).small_change
-            noise = self.noise(f"{name} {control}") if value.ndim else white_number(0, f"{name} {control}", 0)
+            noise = self.noise(f"{name} {control}") if value.ndim else white_numbers(0, f"{name} {control}", 0)
             return jnp.asarray(size, value.dtype) * jnp.asarray(noise, value.dtype)
 
         return {control: scaled_noise(control, value) for control, value in self.x.items()}
@@ -192,19 +192,13 @@ class Checks:
             floor = ulps * np.finfo(self.problem.config.run.dtype).eps * abs(self.value)
             return len([*itertools.takewhile(lambda remainder: remainder > floor, remainders)])
 
-        slope_index, quotient_index = (
-            max(2, n_usable(*each)) - 1
-            for each in ((remainders, SLOPE_MIN_ULPS), (centred_remainders, QUOTIENT_MIN_ULPS))
-        )
+        last = max(2, n_usable(remainders, SLOPE_MIN_ULPS)) - 1
+        shortest = max(2, n_usable(centred_remainders, QUOTIENT_MIN_ULPS)) - 1
+        difference = centred_remainders[shortest] / STEP_LENGTHS[shortest]
         return {
-            "taylor_slope": log_slope(
-                *remainders[slope_index - 1 : slope_index + 1],
-                STEP_LENGTHS[slope_index - 1] / STEP_LENGTHS[slope_index],
-            ),
+            "taylor_slope": log_slope(*remainders[last - 1 : last + 1], STEP_LENGTHS[last - 1] / STEP_LENGTHS[last]),
             "smooth": self.problem.domain.scheme.is_smooth and n_usable(remainders, SLOPE_MIN_ULPS) >= 2,
-            "quotient_error": centred_remainders[quotient_index] / STEP_LENGTHS[quotient_index] / abs(self.slope)
-            if self.slope
-            else math.inf,
+            "quotient_error": difference / abs(self.slope) if self.slope else math.inf,
         }
 
     def dot_product_error(self) -> float:
@@ -239,9 +233,7 @@ class Checks:
         for function in functions[1:]:
             jax.block_until_ready(function())
         times = np.median([[measure_seconds(function) for function in functions] for _ in range(3)], axis=0)
-        gradient_seconds, xla_seconds, executor_seconds = (
-            float(longest) for longest in problem.transport.reduce(times, "max")
-        )
+        gradient_seconds, xla_seconds, executor_seconds = map(float, problem.transport.reduce(times, "max"))
         return {
             "adjoint_over_forward": gradient_seconds / xla_seconds,
             "gradient_over_run": gradient_seconds / executor_seconds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace as replace_attributes
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,12 +26,9 @@ def scheme_with_controls(names) -> Callable[[Setup], Scheme]:
     """The scheme of a Setup with every term through which the controls act, even terms that are switched off."""
 
     def make_scheme(setup: Setup) -> Scheme:
-        base_scheme = setup.scheme_with_coefficients(
-            [name for name in names if name.removesuffix(CORRECTION_SUFFIX) in TERM_OF]
-        )
-        return replace_attributes(
-            base_scheme, varying=tuple(sorted({*base_scheme.varying, *(CORRECTIONS.keys() & {*names})}))
-        )
+        coefficients = [name for name in names if name.removesuffix(CORRECTION_SUFFIX) in TERM_OF]
+        scheme = setup.scheme_with_coefficients(coefficients)
+        return replace(scheme, varying=tuple(sorted({*scheme.varying, *(CORRECTIONS.keys() & {*names})})))
 
     return make_scheme
 
@@ -84,7 +81,8 @@ def apply_controls(
         {name: value for name, value in coefficients.items() if value.ndim == 2}, margin, transport
     )
     for name, value in coefficients.items():
-        active |= exchange_named_halos({name: value} if value.ndim == 3 else {}, margin, transport)
+        if value.ndim == 3:
+            active |= exchange_named_halos({name: value}, margin, transport)
     h, wet = state.h, on_block(grid.wet)
     if "eta" in controls or "depth" in controls:
         eta = controls.get("eta", h - on_block(grid.depth))
@@ -101,9 +99,8 @@ def apply_controls(
 def replace_fields(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:
     """Grid and params in which the active fields replace those of the same names."""
     grid_fields = {name: field for name, field in active.items() if name in Grid._fields}
-    return grid._replace(**grid_fields), params | {
-        name: field for name, field in active.items() if name not in grid_fields
-    }
+    other_fields = {name: field for name, field in active.items() if name not in grid_fields}
+    return grid._replace(**grid_fields), params | other_fields
 
 
 class TermParameters:
@@ -111,25 +108,24 @@ class TermParameters:
 
     def __init__(self, domain, names):
         self.transport, self.dtype = domain.transport, np.dtype(domain.config.run.dtype)
-        self.forms = {
-            term.name: term.parameters for term in domain.scheme.user_terms if term.name in names and term.parameters
-        }
+        terms = (term for term in domain.scheme.user_terms if term.name in names and term.parameters)
+        self.layouts = {term.name: term.parameters for term in terms}
 
     def vector(self, name: str, tree) -> np.ndarray:
         """A pytree of parameters, or of derivatives, as a vector. UsageError: its arrays do not fit the term."""
         try:
-            return self.forms[name].to_vector(tree, np, self.dtype)
+            return self.layouts[name].to_vector(tree, np, self.dtype)
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from None
 
     def to_vectors(self, x: dict) -> dict:
         """Controls, or derivatives with respect to them, as the compiled programs take them."""
-        vectors = {name: self.vector(name, tree) for name, tree in x.items() if name in self.forms}
+        vectors = {name: self.vector(name, tree) for name, tree in x.items() if name in self.layouts}
         return x | {
             name: self.transport.make_arrays(lambda block, vector=vector: vector) for name, vector in vectors.items()
         }
 
     def to_pytrees(self, x: dict, derivative: bool = True) -> dict:
         """The inverse of `to_vectors`; in a `derivative`, leaves that are no arrays of numbers become None."""
-        vectors = {name: self.transport.get_blocks(x[name])[0] for name in x if name in self.forms}
-        return x | {name: self.forms[name].to_pytree(jnp.asarray(one), derivative) for name, one in vectors.items()}
+        vectors = {name: self.transport.get_blocks(x[name])[0] for name in x if name in self.layouts}
+        return x | {name: self.layouts[name].to_pytree(jnp.asarray(one), derivative) for name, one in vectors.items()}

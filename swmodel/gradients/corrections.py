@@ -50,11 +50,9 @@ def record_times(setup, name: str) -> np.ndarray:
     """The times of a control's records, s since the start, [records]."""
     if name in CORRECTIONS:
         return setup.config.assimilation.correction_every * np.arange(n_records(setup, name))
-    series, cuts = (
-        setup.varying_coefficients().sources[RECORD_CONTROLS[name]],
-        VaryingParams(setup, None).change_steps(setup.config.run.steps),
-    )
-    spans = dict(series.record_at(step) for step in cuts[:-1])
+    source = setup.varying_coefficients().sources[RECORD_CONTROLS[name]]
+    change_steps = VaryingParams(setup, None).change_steps(setup.config.run.steps)
+    spans = dict(source.record_at(step) for step in change_steps[:-1])
     step_of_record = {k: span.before for k, span in spans.items()} | {k + 1: span.after for k, span in spans.items()}
     return setup.config.time.dt * np.interp(
         np.arange(max(step_of_record) + 1), sorted(step_of_record), sorted(step_of_record.values())
@@ -77,16 +75,16 @@ def param_names(setup, name: str) -> tuple[str, ...]:
 
 def make_expand(setup, names) -> Callable | None:
     """The function (active fields, FixedInputs) -> active fields of a step; None if no control has records."""
-    expand_wave = {name: incident_wave.make_expand(setup) for name in names if name == incident_wave.CONTROL}
     if not controls_with_records(names):
         return None
+    expand_wave = incident_wave.make_expand(setup) if incident_wave.CONTROL in names else None
 
     def expand(active, fixed):
         fields = {name: field for name, field in active.items() if name not in RECORD_CONTROLS}
         for name in controls_with_records(active):
             before, after = (active[name][fixed.record_numbers[name] + k] for k in (0, 1))
-            if name in expand_wave:
-                fields |= expand_wave[name](before, after, fixed)
+            if name == incident_wave.CONTROL:
+                fields |= expand_wave(before, after, fixed)
             else:
                 fields |= dict(zip(param_names(setup, name), (before, after), strict=True))
         return fields

@@ -47,9 +47,8 @@ def first_guess_records(setup) -> np.ndarray:
 
 def make_expand(setup) -> Callable:
     """The function (level at the record before, level at the one after, FixedInputs) -> {name: field of a step}."""
-    level, transport, inward_sign = record_names(LEVEL), record_names(transport_coefficient(setup)), 1
-    if setup.config.open_boundaries.sides[0] in ("east", "north"):
-        inward_sign = -1
+    level, transport = record_names(LEVEL), record_names(transport_coefficient(setup))
+    inward_sign = -1 if setup.config.open_boundaries.sides[0] in ("east", "north") else 1
 
     def expand(first, second, fixed):
         fields: dict = {}

@@ -45,7 +45,7 @@ class NativeDerivatives:
         self.target, self.executor = TARGETS[executor], executor
         self.target.register()
         self.kernel, self.transport, self.controls, self.has_tangents = kernel, transport, controls, has_tangents
-        self.margin, self.adjoint_margin = kernel.scheme.margin, adjoint_margin(kernel.scheme)
+        self.margin, self.adjoint_margin = kernel.scheme.margin, kernel.scheme.adjoint_margin
         self.block_slices = tuple(slice(self.margin, self.margin + length) for length in transport.shape)
         self.forward_kernel = kernel._replace(derivative=("tangent",), controls=controls) if has_tangents else kernel
         derivative = (*self.forward_kernel.derivative, "adjoint")
@@ -230,12 +230,10 @@ class NativeSteps(NamedTuple):
         } | per_cell_gradients
         fields_by_name = {f"bar.{name}": field for name, field in carry_by_name(call, cotangents.carry).items()}
         fields_by_name |= {f"grad.{name}": field for name, field in gradient_sums.items()}
-        step_fields = {
-            name: field for name, field in fields_by_name.items() if name in code.fields
-        }  # adjoint steps do not change the others
-        step_indices, read_indices = (
-            jnp.array(call.field_indices(some)) for some in (step_fields, code.programs[0].reads)
-        )
+        # Adjoint steps do not change the other fields.
+        step_fields = {name: field for name, field in fields_by_name.items() if name in code.fields}
+        step_indices = jnp.array(call.field_indices(step_fields))
+        read_indices = jnp.array(call.field_indices(code.programs[0].reads))
         other_planes, last_pass = call.plane_rotation(stack.field_names), len(code.programs) - 1
 
         def planes_at(n, steps_since_first, pass_number=0, steps_later=0):
@@ -243,10 +241,8 @@ class NativeSteps(NamedTuple):
             sent_slot = jnp.maximum(slot - int(pass_number == last_pass), 0)
             return stack.planes(code.fields, other_planes, steps_since_first, pass_number, (slot, slot, sent_slot))
 
-        memory, flags = (
-            call.put(planes_at(last, 0)[0][step_indices], list(step_fields.values()), stack.memory),
-            call.flags(),
-        )
+        memory = call.put(planes_at(last, 0)[0][step_indices], list(step_fields.values()), stack.memory)
+        flags = call.flags()
         edges = Edges.from_fields(call.get(memory, planes_at(last - 1, 0)[0][read_indices]), call.width, call.extent)
 
         def step(i, loop_state):
@@ -271,8 +267,3 @@ class NativeSteps(NamedTuple):
 
 def carry_by_name(call: NativeCalls, carry) -> dict:
     return dict(zip(call.names, jax.tree.leaves(carry), strict=True))
-
-
-def adjoint_margin(scheme) -> int:
-    """Cells around a block that adjoint steps need of static fields: the reach of all cells that read a cell."""
-    return scheme.margin_of(2)

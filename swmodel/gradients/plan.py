@@ -87,9 +87,8 @@ class MemoryBudget:
         self.gpus = [shard.device for shard in shards if shard.device.platform != "cpu"]
         self.sweeps, self.transport = sweeps, sweeps.transport
         self.carry_bytes, step, *other_bytes = sweeps.estimate_bytes(x)
-        self.carries_per_step = float(
-            self.transport.reduce(np.asarray(step / self.carry_bytes), "max")
-        )  # the same on all processes, even if blocks are uneven
+        # The same on all processes, even if blocks are uneven.
+        self.carries_per_step = float(self.transport.reduce(np.asarray(step / self.carry_bytes), "max"))
         self.reserved_bytes = sum(other_bytes) + EXTRA_CARRIES * self.carry_bytes
         if self.gpus:
             memory = memory or self.memory_statistic("bytes_limit")
@@ -125,11 +124,9 @@ def fit_plan(sweeps, x, memory: int | None, previous: Plan | None = None) -> Pla
         budget.carries_per_step,
     )
     while best.segment_steps not in tried_lengths:
-        tried_lengths.add(best.segment_steps)
-        length, max_carries = (
-            best.segment_steps,
-            budget.max_carries(sweeps.prepare(x, best.segment_steps), best.segment_steps),
-        )
+        length = best.segment_steps
+        tried_lengths.add(length)
+        max_carries = budget.max_carries(sweeps.prepare(x, length), length)
         if max_carries < min(min_needed, math.ceil(max(1, steps) * budget.carries_per_step)):
             needed = (budget.limit_bytes + (min_needed - max_carries) * budget.carry_bytes) * (1 + FREE_MEMORY_FRACTION)
             available, needed = (f"{size / 1e6:.0f} MB" for size in (budget.limit_bytes, needed))

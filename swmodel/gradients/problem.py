@@ -26,7 +26,6 @@ from ..ocean.table import CONTROLS
 from ..parallel.fixed_point import inner_product
 from . import corrections
 from .controls import TermParameters, first_guess, scheme_with_controls
-from .native_steps import adjoint_margin
 from .plan import Plan, fit_plan
 from .sweeps import Sweeps, VaryingInputs, record_numbers
 from .trajectory import FixedInputs, View, make_trajectory, tangent_trajectory
@@ -99,7 +98,7 @@ class Problem:
         self.every = every or max(1, self.steps)
         state = self.transport.make_arrays(setup.state)
         dt, jit = self.transport.put(np.asarray(setup.dt, setup.dtype)), self.transport.jit
-        margin, adjoint_inputs, varying = adjoint_margin(setup.scheme), None, None
+        margin, adjoint_inputs, varying = setup.scheme.adjoint_margin, None, None
         if self.config.run.executor in TARGETS:
             adjoint_inputs = self.transport.make_arrays(lambda block: setup.static(block, margin), margin)
         fixed = FixedInputs(state, self.domain.grid, self.domain.params, adjoint_inputs, dt)
@@ -110,10 +109,8 @@ class Problem:
             varying = VaryingInputs(VaryingParams(setup, self.transport), fixed, margin)
         trajectory = make_trajectory(self.domain, controls, observe)
         sweep_arguments = self.transport, self.steps, self.every, fixed, varying
-        self._sweeps, self._tangent = (
-            Sweeps(trajectory, *sweep_arguments),
-            Sweeps(tangent_trajectory(trajectory), *sweep_arguments),
-        )
+        self._sweeps = Sweeps(trajectory, *sweep_arguments)
+        self._tangent = Sweeps(tangent_trajectory(trajectory), *sweep_arguments)
         self.samples = self.steps // self.every + 1
         self._jit_value = jit(self._checked_value, static_argnums=0)
         self._jit_value_and_cotangents = jit(self._value_and_cotangents, static_argnums=0)
@@ -227,12 +224,9 @@ class Problem:
         """<x, y>, summed over all blocks, the same bits on any layout; controls that are not fields count once."""
 
         def array(controls: Controls, name: str) -> Any:
-            is_parameter_tree = name in self._parameters.forms
-            return (
-                self._parameters.vector(name, controls[name])
-                if is_parameter_tree
-                else self.transport.get(controls[name])
-            )
+            if name in self._parameters.layouts:
+                return self._parameters.vector(name, controls[name])
+            return self.transport.get(controls[name])
 
         return inner_product(self.transport, ((array(x, name), array(y, name)) for name in x))
 
@@ -247,7 +241,7 @@ class Problem:
 
     def _with_control_shape(self, name: str, value: Any) -> Any:
         """A control as an array of the right shape. UsageError: its shape is wrong, or its numbers are not real."""
-        if name in self._parameters.forms:
+        if name in self._parameters.layouts:
             return value
         array = value if isinstance(value, jax.Array) else as_real_array(value, name, self.domain.setup.dtype)
         if array.shape == self._control_shapes[name]:
@@ -260,7 +254,7 @@ class Problem:
     @cached_property
     def _control_shapes(self) -> dict[str, tuple[int, ...]]:
         return {
-            name: np.shape(value) for name, value in self.first_guess().items() if name not in self._parameters.forms
+            name: np.shape(value) for name, value in self.first_guess().items() if name not in self._parameters.layouts
         }
 
     def _require_same_in_blocks(self, answer: Any) -> Any:

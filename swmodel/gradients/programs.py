@@ -47,10 +47,8 @@ class Programs:
         compiled_pull_back = self.pull_back.lower(stack, active, cotangents, series, no_step, no_step, fixed).compile()
         # Call it through jit: in JAX 0.10 a compiled program that is called directly loses the token of its messages.
         self.control_cotangents(x, self.pull_back(stack, active, cotangents, series, no_step, no_step, fixed)[1], fixed)
-        return (
-            max(p.memory_analysis().temp_size_in_bytes for p in (compiled_pull_back, compiled_record))
-            * self.transport.devices
-        )
+        compiled = compiled_pull_back, compiled_record
+        return max(each.memory_analysis().temp_size_in_bytes for each in compiled) * self.transport.devices
 
     def _expand_active(self, active, fixed):
         """The active fields of a step, and the map from their cotangents to those of `active`; None: the identity."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..config.messages import format_length
 from ..errors import UsageError, suggest
-from ..ocean.barrier_faces import is_barrier
+from ..ocean.barrier_faces import are_on_barriers
 from ..ocean.coordinates import axes, coordinate_names_and_unit, to_grid_axes
 from ..ocean.places import position_in_table
 from ..ocean.table import variable_in_run
@@ -52,10 +52,10 @@ def parse_at_station(name: str, place: str, config) -> ScalarQuantity:
     format_position = position_formatter(unit)
     gauge = next((each for each in config.output.stations if each.name == place), None)
     try:
-        x, y = at = position_in_table(config.grid, gauge, gauge.name) if gauge else tuple(map(float, place.split(",")))
+        x, y = position_in_table(config.grid, gauge, gauge.name) if gauge else map(float, place.split(","))
     except ValueError:
         raise UsageError(f'"{place}" is no position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y') from None
-    at, physics = station(config, at), config.physics
+    at, physics = station(config, (x, y)), config.physics
     gauge_name = f'"{gauge.name}", ' if gauge else ""
     long_name = (
         f"{variable_in_run(name, physics).long_name} at {gauge_name}{names[0]} = {format_position(x)}, {names[1]} = "
@@ -110,7 +110,7 @@ def parse_transport(name: str, place: str, config) -> ScalarQuantity:
 def require_no_barrier(config, name: str, section: CrossSection) -> CrossSection:
     """The section. UsageError: a part of it follows a barrier, whose transport is not that of the currents u and v."""
     faces = section.faces
-    if is_barrier(config, faces.axis == 1, faces.rows, faces.columns).any():
+    if are_on_barriers(config, faces.axis == 1, faces.rows, faces.columns).any():
         raise UsageError(f"{name} follows a barrier; take a section beside it")
     return section
 

@@ -23,6 +23,7 @@ from .quantities import ScalarQuantity, parse_quantity
 FIELD_CONTROLS = tuple(name for name, row in CONTROLS.items() if row.control == "field")
 NUMBER_CONTROLS = tuple(name for name, row in CONTROLS.items() if row.control == "number")
 
+OUTPUT_FILE, PICTURE_FILE = SENSITIVITY, "sensitivity.png"
 FILE_COMMENT = (
     "Each map gives the change of the quantity if the field changes by one unit in one cell. Divide it by cell_area to "
     "make it independent of the size of the cells. A change of depth keeps the initial eta and velocity."
@@ -64,13 +65,9 @@ def derivative_variable(quantity: ScalarQuantity, name: str, physics) -> Variabl
     """The output variable of the derivative with respect to a field or number."""
     entry = variable_in_run(name, physics)
     long_name = f"initial {entry.long_name}" if name in INITIAL_FIELDS else entry.long_name
-    derivative_name, units = (
-        f"derivative of {quantity.long_name} with respect to {long_name}",
-        inverse_units(entry.units),
-    )
-    return Variable(
-        f"d_{quantity.name}_d_{name}", entry.control_location, f"{quantity.units} {units}".strip(), "", derivative_name
-    )
+    derivative_name = f"derivative of {quantity.long_name} with respect to {long_name}"
+    units = f"{quantity.units} {inverse_units(entry.units)}".strip()
+    return Variable(f"d_{quantity.name}_d_{name}", entry.control_location, units, "", derivative_name)
 
 
 def inverse_units(units: str) -> str:
@@ -78,9 +75,6 @@ def inverse_units(units: str) -> str:
     factors = (re.fullmatch(r"([A-Za-z]+)(-?[\d/]*)", factor) for factor in units.split() if factor != "1")
     powers = [(factor[1], -Fraction(factor[2] or 1)) for factor in factors]
     return " ".join(unit if power == 1 else f"{unit}{power}" for unit, power in powers)
-
-
-OUTPUT_FILE, PICTURE_FILE = SENSITIVITY, "sensitivity.png"
 
 
 def check_request(config, of: str, wrt) -> None:

@@ -115,13 +115,10 @@ class Sweeps:
         for span in self._piece_spans(first, last, stack_steps):
             start_time, fixed = time.perf_counter(), self._inputs_at(span)
             self._keep_stacks(stack_steps)
-            stack = (
-                self._unused_stacks.pop()
-                if self._unused_stacks
-                else self.programs.empty_stack(carry, active, fixed, stack_steps)
-            )
+            if not self._unused_stacks:
+                self._unused_stacks.append(self.programs.empty_stack(carry, active, fixed, stack_steps))
             stack, carry, series = self.programs.record(
-                stack, carry, active, series, *_int32_bounds(span), with_samples, fixed
+                self._unused_stacks.pop(), carry, active, series, *_int32_bounds(span), with_samples, fixed
             )
             stacks.append((stack, span))
             self._finish_piece("forward" if with_samples else "recompute", span[1], carry, start_time)
@@ -154,10 +151,8 @@ class Sweeps:
 
     def _max_piece_steps(self, segment_steps: int) -> int:
         """The most steps in a piece of a recorded segment; the pieces are about equal, to save memory."""
-        n_pieces, max_span = (
-            -(-segment_steps // self.piece_steps),
-            max(np.diff(self._replacement_steps), default=segment_steps),
-        )
+        n_pieces = -(-segment_steps // self.piece_steps)
+        max_span = max(np.diff(self._replacement_steps), default=segment_steps)
         return min(-(-segment_steps // n_pieces), max(1, int(max_span)))
 
     # The memory of a sweep; see `plan.fit_plan`.
@@ -174,12 +169,8 @@ class Sweeps:
         )
         n_numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # adjoints of numbers are kept per cell
         per_cell_bytes = n_numbers * self.fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
-        return (
-            held_bytes(carry),
-            two_steps - one_step,
-            2 * one_step - two_steps,
-            3 * (held_bytes((active, series)) + per_cell_bytes),
-        )
+        other_bytes = 3 * (held_bytes((active, series)) + per_cell_bytes)
+        return held_bytes(carry), two_steps - one_step, 2 * one_step - two_steps, other_bytes
 
     def prepare(self, x, segment_steps: int) -> int:
         """Compile the programs for segments of `segment_steps` steps; returns the bytes they need besides the steps."""
@@ -193,11 +184,8 @@ class Sweeps:
             sum(1 for _ in self._piece_spans(n, min(n + segment_steps, self.steps), stack_steps)) for n in starts
         )
         _, step_bytes, stack_bytes, _ = self.estimate_bytes(x)
-        return (
-            self._workspace_bytes[program_key]
-            + max(0, max_pieces * stack_steps - segment_steps) * step_bytes
-            + max(0, max_pieces - 1) * stack_bytes
-        )
+        unused_bytes = max(0, max_pieces * stack_steps - segment_steps) * step_bytes
+        return self._workspace_bytes[program_key] + unused_bytes + max(0, max_pieces - 1) * stack_bytes
 
     def release(self, segment_steps: int | None = None) -> None:
         """Drop the stacks, except those for segments of `segment_steps` steps."""
@@ -227,9 +215,8 @@ class VaryingInputs:
             fixed, inputs = self.fixed, self.fixed.adjoint_inputs
             params = fixed.params | self.forcing.load(step)
             inputs = inputs and (inputs[0], inputs[1] | self.forcing.load(step, self.margin))
-            self.fixed = fixed._replace(params=params, adjoint_inputs=inputs)
-            next_records = record_numbers(self.forcing.setup, self.forcing.transport, fixed.record_numbers, step)
-            self.fixed = self.fixed._replace(record_numbers=next_records)
+            numbers = record_numbers(self.forcing.setup, self.forcing.transport, fixed.record_numbers, step)
+            self.fixed = fixed._replace(params=params, adjoint_inputs=inputs, record_numbers=numbers)
         return self.fixed
 
 
@@ -247,7 +234,6 @@ def sum_per_cell_gradients(transport, gradients, per_cell_gradients: dict):
     parts = gradients if isinstance(gradients, tuple) else (gradients,)
     for name, field in per_cell_gradients.items():
         target, control = parts[name.startswith("d.")], name.removeprefix("d.")
-        target[control] = target[control] + jnp.asarray(
-            exact_sum(transport, transport.get_blocks(field)), target[control].dtype
-        )
+        total = exact_sum(transport, transport.get_blocks(field))
+        target[control] = target[control] + jnp.asarray(total, target[control].dtype)
     return gradients

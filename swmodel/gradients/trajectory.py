@@ -36,7 +36,9 @@ class FixedInputs(NamedTuple):
     state: State  # the initial state, for fields that are not controls
     grid: Grid  # with `Scheme.margin` cells around the block, like params
     params: dict
-    adjoint_inputs: tuple[Grid, dict] | None  # grid and params with `adjoint_margin` cells around it, for native steps
+    adjoint_inputs: (
+        tuple[Grid, dict] | None
+    )  # grid and params with `Scheme.adjoint_margin` cells around it, for native steps
     dt: Any  # s
     record_numbers: Any = ()  # {control with records in time: index of its last record}
 

@@ -126,9 +126,7 @@ class PresentState:
         forcing_names = [name for name in names if name in FORCING]
         others = [name for name in names if name not in FORCING]
         invert = make_poisson_solver(config.grid, blocks, model.transport)
-        fields_of_blocks = evaluate_fields(
-            others, blocks, config.physics, scheme.face_thickness, invert, config.drying.wet_thickness
-        )
+        fields_of_blocks = evaluate_fields(others, blocks, config.physics, invert, config.drying.wet_thickness)
         if forcing_names:
             for fields, params, (*_, shape) in zip(fields_of_blocks, self._params_of_blocks(), blocks, strict=True):
                 fields |= forcing_fields(forcing_names, params, scheme, model.step, shape)

@@ -45,9 +45,9 @@ def faces_of_barrier(grid, barrier) -> BarrierFaces:
     UsageError: the line leaves the grid, or its coordinate reference system is unknown or has no place on the grid.
     """
     name = f'the barrier "{barrier.name}"' if barrier.name else f"the barrier that begins at {barrier.line[0]}"
-    uniform, parts = barrier.gate[0][1] if barrier.gate else barrier.crest, []
+    uniform_crest, parts = barrier.gate[0][1] if barrier.gate else barrier.crest, []
     xs, ys = in_system_of_grid(grid, name, barrier.crs, *np.array([point[:2] for point in barrier.line]).T)
-    points = [(x, y, *(point[2:] or (uniform,))) for x, y, point in zip(xs, ys, barrier.line, strict=True)]
+    points = [(x, y, *(point[2:] or (uniform_crest,))) for x, y, point in zip(xs, ys, barrier.line, strict=True)]
     for (*start, first), (*end, last) in pairwise(points):
         rows, columns = stair_corners(grid, name, start, end)
         n_faces = len(rows) - 1
@@ -105,14 +105,14 @@ def crest_heights(config, axis: str, time: float, rows, columns) -> np.ndarray:
     return np.where(np.isfinite(heights), heights, NO_CREST)
 
 
-def has_barrier(config, axis: str, rows, columns) -> np.ndarray:
+def barrier_mask(config, axis: str, rows, columns) -> np.ndarray:
     """1 on u faces (axis x) or v faces (axis y) with a barrier, else 0; [1, 1] if there are none."""
     if not config.barriers.lines:
         return np.zeros((1, 1))
     return (crest_heights(config, axis, 0.0, rows, columns) < NO_CREST).astype(np.float64)
 
 
-def is_barrier(config, is_u: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def are_on_barriers(config, is_u: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Whether faces have a barrier, [n]; `is_u`: whether each is a u face."""
     faces = faces_of_barriers(config.grid, config.barriers.lines)
     found = {face for each in faces for face in zip(each.is_u, each.rows, each.columns, strict=True)}
@@ -122,6 +122,6 @@ def is_barrier(config, is_u: np.ndarray, rows: np.ndarray, columns: np.ndarray) 
 def away_from_barriers(config, rows, columns) -> np.ndarray:
     """0 at corners of faces with a barrier, else 1."""
     rows, columns = np.asarray(rows), np.asarray(columns)
-    touching = has_barrier(config, "x", rows, columns) + has_barrier(config, "x", rows + 1, columns)
-    touching = touching + has_barrier(config, "y", rows, columns) + has_barrier(config, "y", rows, columns + 1)
+    touching = barrier_mask(config, "x", rows, columns) + barrier_mask(config, "x", rows + 1, columns)
+    touching = touching + barrier_mask(config, "y", rows, columns) + barrier_mask(config, "y", rows, columns + 1)
     return (touching == 0).astype(np.float64)

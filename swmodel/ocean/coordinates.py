@@ -161,15 +161,13 @@ def axes(grid) -> Axes:
             Axis(lon, "degrees", grid.west + 0.5 * grid.dlon, grid.dlon, grid.nx, grid.periodic_x, True),
             Axis(lat, "degrees", grid.south + 0.5 * grid.dlat, grid.dlat, grid.ny, False),
         )
-    x0, y0 = (
-        (grid.easting + 0.5 * grid.dx, grid.northing + 0.5 * grid.dy)
-        if grid.crs
-        else {
-            "edge": (0.5 * grid.dx, 0.5 * grid.dy),
-            "centre": (0.0, 0.0),
-            "middle": (-0.5 * (grid.nx - 1) * grid.dx, -0.5 * (grid.ny - 1) * grid.dy),
-        }[grid.origin]
-    )
+    x0, y0 = {
+        "edge": (0.5 * grid.dx, 0.5 * grid.dy),
+        "centre": (0.0, 0.0),
+        "middle": (-0.5 * (grid.nx - 1) * grid.dx, -0.5 * (grid.ny - 1) * grid.dy),
+    }[grid.origin]
+    if grid.crs:
+        x0, y0 = grid.easting + 0.5 * grid.dx, grid.northing + 0.5 * grid.dy
     return Axes(
         Axis("x", "m", x0, grid.dx, grid.nx, grid.periodic_x), Axis("y", "m", y0, grid.dy, grid.ny, grid.periodic_y)
     )
@@ -203,8 +201,8 @@ def cells_containing(grid, x, y) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the cells around positions within the domain, [n]; its far edge belongs to the last cells."""
     along = axes(grid)
     rows, columns = along.y.fractional_index(np.asarray(y)), along.x.fractional_index(along.x.wrap(np.asarray(x)))
-    numbers = (np.floor(place + 0.5).astype(np.int64) for place in (rows, columns))
-    return tuple(np.clip(place, 0, most - 1) for place, most in zip(numbers, (grid.ny, grid.nx), strict=True))
+    numbers = (np.floor(index + 0.5).astype(np.int64) for index in (rows, columns))
+    return tuple(np.clip(number, 0, n - 1) for number, n in zip(numbers, (grid.ny, grid.nx), strict=True))
 
 
 def to_frame(frame: Frame, lon, lat) -> tuple:
@@ -221,8 +219,8 @@ def from_frame(frame: Frame, x, y) -> tuple:
     return projection.lon_lat(frame, x, y) if isinstance(frame, str) else to_earth(frame, x, y)
 
 
-def agree(frame: Frame, other: Frame) -> bool:
-    """Whether positions are the same in two frames."""
+def are_same_frames(frame: Frame, other: Frame) -> bool:
+    """Whether a place has the same position in two frames."""
     return frame == other or (isinstance(frame, str) and isinstance(other, str) and projection.are_equal(frame, other))
 
 
@@ -262,12 +260,14 @@ def points(grid, location: str, rows, columns) -> Points:
     x, y = x_axis.first + (i + east) * x_axis.spacing, y_axis.first + (j + north) * y_axis.spacing
     if is_spherical(grid):
         return points_on_sphere(grid, x, y, i, j)
-    lattice = projection.Lattice(grid.crs, x, y) if grid.crs else None
-    return Points(
-        *(x, y, i, j, (x_axis.first, y_axis.first), grid.nx * grid.dx, grid.ny * grid.dy, grid.dx, grid.dy),
-        lattice.lon_lat if lattice else None,
-        lattice.axis_angle if lattice else None,
+    origin, sizes = (x_axis.first, y_axis.first), (grid.nx * grid.dx, grid.ny * grid.dy, grid.dx, grid.dy)
+    if not grid.crs:
+        return Points(x, y, i, j, origin, *sizes)
+    find_lon_lat, find_axis_angle = (
+        partial(function, grid.crs, x.tobytes(), y.tobytes())
+        for function in (projection.lattice_lon_lat, projection.lattice_axis_angle)
     )
+    return Points(x, y, i, j, origin, *sizes, find_lon_lat, find_axis_angle)
 
 
 def spread_centres(grid) -> Points:
@@ -278,9 +278,8 @@ def spread_centres(grid) -> Points:
 
 def points_on_sphere(grid, lon, lat, i, j) -> Points:
     """The Points at positions along the axes [1, columns] and [rows, 1], degrees."""
-    cells_from_first = {"edge": -0.5, "centre": 0.0, "middle": None}[grid.origin]
     origin = [
-        axis.first + (0.5 * (axis.cells - 1) if cells_from_first is None else cells_from_first) * axis.spacing
+        axis.first + {"edge": -0.5, "centre": 0.0, "middle": 0.5 * (axis.cells - 1)}[grid.origin] * axis.spacing
         for axis in axes(grid)
     ]
     metres_per_lon = grid.radius * np.radians(1.0) * np.cos(np.radians(lat))  # m per degree of longitude

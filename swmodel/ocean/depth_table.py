@@ -37,10 +37,8 @@ class DepthTable:
 
     def depth(self, row, column) -> np.ndarray:
         """The weighted mean depth of the points around that are water, m; NaN where more than half is land."""
-        wet, total = (
-            self.water_fraction(row, column),
-            sum(weight * depth for depth, weight in self.neighbours(row, column)),
-        )
+        wet = self.water_fraction(row, column)
+        total = sum(weight * depth for depth, weight in self.neighbours(row, column))
         return np.divide(total, wet, out=np.full(total.shape, np.nan), where=wet >= 0.5)
 
     def mask(self, row, column) -> np.ndarray:

@@ -2,11 +2,10 @@
 
 A run can write, average and plot each of them. The parameters of a function name its inputs:
 
-    h, u, v          Patches of the padded state, m and m s-1
-    grid             Grid of Patches
-    physics          the section [physics] of the configuration
-    face_thickness   function of h to the thickness on u and on v faces
-    wet_thickness    thickness above which a cell counts as wet, m; None without drying
+    h, u, v         Patches of the padded state, m and m s-1
+    grid            Grid of Patches
+    physics         the section [physics] of the configuration
+    wet_thickness   thickness above which a cell counts as wet, m; None without drying
 """
 
 from __future__ import annotations
@@ -130,14 +129,14 @@ def okubo_weiss(u, v, grid):
     return square(tension(u, v, grid)) + mx_c(my_c(shear_minus_vorticity))
 
 
-def transport_x(h, u, grid, face_thickness):
+def transport_x(h, u, grid):
     """h u on u faces, m2 s-1."""
-    return face_thickness(h)[0] * (grid.open_u * u)
+    return mx_f(h) * (grid.open_u * u)
 
 
-def transport_y(h, v, grid, face_thickness):
+def transport_y(h, v, grid):
     """h v on v faces, m2 s-1."""
-    return face_thickness(h)[1] * (grid.open_v * v)
+    return my_f(h) * (grid.open_v * v)
 
 
 def streamfunction_laplacian(u, v, grid):

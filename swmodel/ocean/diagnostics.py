@@ -67,16 +67,12 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
 
     Reference: docs/numerics.md, "Diagnostics".
     """
-    g, density, wet_thickness = (
-        config.physics.gravity,
-        config.physics.density,
-        config.drying.wet_thickness_in(config.run.dtype),
-    )
+    g, density = config.physics.gravity, config.physics.density
+    wet_thickness = config.drying.wet_thickness_in(config.run.dtype)
     strips = [strip for fields in blocks for strip in cut_strips(*fields)]
     bounds = field_bounds(strips, transport)
-    sums, max_speed = sums_and_max_speed(
-        strips, contribution_bounds(bounds, g, wet_thickness), g, wet_thickness, transport
-    )
+    cell_bounds = contribution_bounds(bounds, g, wet_thickness)
+    sums, max_speed = sums_and_max_speed(strips, cell_bounds, g, wet_thickness, transport)
     return {
         "mass": density * sums.pop("mass"),
         "energy": density * sums.pop("energy"),
@@ -133,13 +129,8 @@ def field_bounds(strips, transport) -> dict[str, float]:
     finite = np.isfinite(local[:-1]).all() and not np.isnan(local[-1])
     # MPI does not define the maximum of a number and NaN, hence the flag.
     *maxima, negated_min_h, not_finite = transport.reduce(np.append(np.where(finite, local, 0), not finite), "max")
-    return dict(
-        zip(
-            bounds_of_strips[0],
-            [math.nan] * len(local) if not_finite else [*map(float, maxima), -float(negated_min_h)],
-            strict=True,
-        )
-    )
+    bounds = [math.nan] * len(local) if not_finite else [*map(float, maxima), -float(negated_min_h)]
+    return dict(zip(bounds_of_strips[0], bounds, strict=True))
 
 
 def field_bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
@@ -165,13 +156,10 @@ def max_inverse_length(grid, shape, wet) -> float:
 
 def contribution_bounds(bounds_of_fields: dict[str, float], g: float, wet_thickness: float | None) -> dict[str, float]:
     """Upper bounds of a cell's `contributions`, by name, from `field_bounds`."""
-    h, u, v, area = (bounds_of_fields[name] for name in ("h", "u", "v", "area"))
-    max_absolute_vorticity = (
-        bounds_of_fields["f"]
-        + 4 * (v * bounds_of_fields["dy"] + u * bounds_of_fields["dx"]) * bounds_of_fields["per_area"]
-    )
-    min_thickness = wet_thickness or (bounds_of_fields["min_h"] if bounds_of_fields["min_h"] > 0 else math.nan)
-    thickness = h + bounds_of_fields["depth"]
+    names = "h", "u", "v", "area", "f", "dx", "dy", "per_area", "min_h", "depth"
+    h, u, v, area, f, dx, dy, per_area, min_h, depth = (bounds_of_fields[name] for name in names)
+    max_absolute_vorticity = f + 4 * (v * dy + u * dx) * per_area
+    min_thickness, thickness = wet_thickness or (min_h if min_h > 0 else math.nan), h + depth
     # Products overflow to infinity; powers would raise OverflowError.
     bounds = {
         "mass": area * h,
@@ -205,9 +193,8 @@ def sums_and_max_speed(
     pieces = transport.reduce(np.sum(pieces, axis=0, dtype=np.int64), "sum")
     finite = scales["mass"].valid
     max_kinetic = float(transport.reduce(np.nan_to_num(np.max(kinetic)), "max")) if finite else math.nan
-    return {n: scale.value(row) for (n, scale), row in zip(scales.items(), pieces, strict=True)}, math.sqrt(
-        2 * max_kinetic
-    )
+    sums = {name: scale.value(row) for (name, scale), row in zip(scales.items(), pieces, strict=True)}
+    return sums, math.sqrt(2 * max_kinetic)
 
 
 def contributions(state: State, grid, g, wet_thickness: float | None = None) -> dict[str, Patch]:

@@ -19,7 +19,7 @@ k dt - 1/2)), where R are all other accelerations. A lake stays at rest around d
 
 Wind moves water through a face as far as there is water above the sill on the side that it blows from. If that is less
 than 20 h_dry, the wind's acceleration is multiplied by 1 - m² (3 - 2 m), where m = 1 - water/(20 h_dry). So a stress
-tau accelerates films by at most 2.25 tau/(20 rho h_dry), and pushes no water against a step of the bed above it.
+tau accelerates thin layers by at most 2.25 tau/(20 rho h_dry), and pushes no water against a step of the bed above it.
 
 References: Stelling and Duinmeijer (2003) for faces and momentum. docs/decisions.md describes what else was tried.
 """
@@ -33,9 +33,8 @@ import numpy as np
 
 from .flow import Flow
 from .operators import mx_c, mx_f, my_c, my_f, slope_x, slope_y, where, zero_outside_fronts
-from .patch import Patch, south, west
+from .patch import Patch, neighbour_x, neighbour_y, south, west
 from .state import State
-from .weno import neighbour_x, neighbour_y
 
 if TYPE_CHECKING:
     from .grid import Grid

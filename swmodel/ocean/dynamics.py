@@ -18,7 +18,7 @@ from .patch import Patch
 from .records import interpolate_records
 from .state import State
 from .table import variable_of
-from .timestep import ForwardBackwardInputs
+from .timestep import ForwardBackwardInputs, WholeStep
 from .vorticity_flux import VORTICITY_FLUXES, kinetic_energy
 
 
@@ -26,10 +26,7 @@ def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
     """du/dt = + q V - d_x P, dv/dt = - q U - d_y P, m s-2, from q at corners and P at centres; linear in P."""
     grid = flow.grid
     QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, flow)
-    return {
-        "u": QV * grid.rdx.u - slope_x(P, grid),
-        "v": -slope_y(P, grid) - QU * grid.rdy.v,
-    }
+    return {"u": QV * grid.rdx.u - slope_x(P, grid), "v": -slope_y(P, grid) - QU * grid.rdy.v}
 
 
 def tendency(
@@ -58,10 +55,8 @@ def tendency(
     term_rates = [term.tendency(flow, params, now) for term in explicit_terms]
     for term, each in zip(explicit_terms, term_rates, strict=True):
         if unknown := sorted(each.keys() - {*padded_state._fields}):
-            prognostic = ", ".join(padded_state._fields)
-            raise UsageError(
-                f"{term.name} returns a tendency of {', '.join(unknown)}; prognostic fields are {prognostic}"
-            )
+            names = f"{', '.join(unknown)}; prognostic fields are {', '.join(padded_state._fields)}"
+            raise UsageError(f"{term.name} returns a tendency of {names}")
 
     def rates_of(is_chosen):
         return [each for term, each in zip(explicit_terms, term_rates, strict=True) if is_chosen(term)]
@@ -79,7 +74,11 @@ def tendency(
         core = accelerations(q, sum(heads, start=P), flow, scheme)
     others = [{name: rate for name, rate in each.items() if name != "h"} for each in term_rates]
     if scheme.step_start_fields:
-        step = forward and forward.whole_step(rates["h"], sum_rates(rates_of(lambda term: term.is_freshwater)).get("h"))
+        step = None
+        if forward:
+            start, dt = forward.step_start, forward.step_length
+            freshwater_rate = sum_rates(rates_of(lambda term: term.is_freshwater)).get("h")
+            step = WholeStep(start, start["h"] + rates["h"] * dt, dt, freshwater_rate)
         others += [term.rate_over_step(flow, params, step) for term in scheme.active_terms if term.rate_over_step]
     if scheme.drying:
         others.append(flow.shelter(sum_rates(rates_of(lambda term: term.is_wind))))
@@ -98,7 +97,7 @@ def make_flow(
     """The Flow of a state at an Instant, with transports through open boundaries and over barriers; see `tendency`."""
     if scheme.barrier_terms:
         grid = grid._replace(slip=grid.slip * params["away_from_barriers"])
-    flow = WettingFlow(padded_state, grid, params, forward) if scheme.drying else Flow(padded_state, grid, scheme)
+    flow = WettingFlow(padded_state, grid, params, forward) if scheme.drying else Flow(padded_state, grid)
     for term in scheme.open_boundary_terms:
         flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
     for term in scheme.barrier_terms:

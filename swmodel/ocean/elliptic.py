@@ -74,9 +74,8 @@ def solve(equation: HelmholtzEquation, y: list[np.ndarray], transport) -> list[n
     of_block = dict(zip(transport.blocks, y, strict=True))
     with jax.enable_x64(True):
         program = cached_jit(make_solver, equation, transport)
-        solutions = transport.get_blocks(
-            program(transport.make_arrays(lambda block: of_block[block].astype(np.float64)))
-        )
+        arrays = transport.make_arrays(lambda block: of_block[block].astype(np.float64))
+        solutions = transport.get_blocks(program(arrays))
     return [x.astype(each.dtype) for x, each in zip(solutions, y, strict=True)]
 
 
@@ -146,10 +145,8 @@ def balanced_flow(blocks, config, transport) -> list[dict[str, np.ndarray]]:
     """
     layer = uniform_layer(blocks, config.physics, transport)
     equation = HelmholtzEquation("corner", config.grid, b=layer.f**2 / (layer.gravity * layer.depth))
-    sources = [
-        scaled_pv_anomaly(state, grid, layer).block_values(shape).astype(np.float64) for state, grid, shape in blocks
-    ]
-    of_block = dict(zip(transport.blocks, sources, strict=True))
+    sources = (scaled_pv_anomaly(state, grid, layer).block_values(shape) for state, grid, shape in blocks)
+    of_block = {block: each.astype(np.float64) for block, each in zip(transport.blocks, sources, strict=True)}
     with jax.enable_x64(True):
         program = cached_jit(make_balanced_flow, equation, layer, transport)
         fields_of_blocks = transport.get_blocks(program(transport.make_arrays(of_block.__getitem__)))

@@ -13,7 +13,6 @@ from ..errors import UsageError
 from ..parallel.fixed_point import FixedPoint
 from .derived import DERIVED
 from .dynamics import make_flow
-from .face_thickness import FACE_THICKNESS
 from .flow import Flow
 from .grid import Grid
 from .instant import Instant
@@ -30,19 +29,16 @@ MIN_THICKNESS = 1e-9
 SIDE_FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
 
-def evaluate_fields(
-    names, blocks, physics, face_thickness: str, solve_poisson, wet_thickness: float | None = None
-) -> list[dict]:
+def evaluate_fields(names, blocks, physics, solve_poisson, wet_thickness: float | None = None) -> list[dict]:
     """The derived quantities, tracers or prognostic fields `names` on each block, in arrays of its shape.
 
     Args:
         blocks: (State of Patches with a halo, Grid of Patches, shape) of each block, NumPy or JAX.
-        face_thickness: a name in FACE_THICKNESS.
         solve_poisson: function of a location and the sources on each block that solves Poisson's equation.
         wet_thickness: thickness above which a cell counts as wet, m; None without drying.
     """
     fields_of_blocks = [{} for _ in blocks]
-    inputs = {"physics": physics, "face_thickness": FACE_THICKNESS[face_thickness], "wet_thickness": wet_thickness}
+    inputs = {"physics": physics, "wet_thickness": wet_thickness}
     for name in names:
         row, values = DERIVED.get(name), []
         for state, grid, shape in blocks:

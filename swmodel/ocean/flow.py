@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .face_thickness import FACE_THICKNESS, open_faces
 from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f, root, where
 from .patch import Patch
 from .state import State
 from .table import variable_of
-
-if TYPE_CHECKING:
-    from .scheme import Scheme
 
 
 class Flow:
@@ -52,14 +48,14 @@ class Flow:
     breaking_fraction: Any = 0.0
     min_mobile_depth: Any = None
 
-    def __init__(self, state: State, grid: Grid, scheme: Scheme) -> None:
+    def __init__(self, state: State, grid: Grid) -> None:
         self.state, self.grid, self.has_open_boundaries = state, grid, False
         self.content_names = [name for name in state._fields if variable_of(name).concentration_name]
         self.h = state.h
-        self.open_u, self.open_v = self.crossed_u, self.crossed_v = open_faces(state, grid)
+        self.open_u, self.open_v = self.crossed_u, self.crossed_v = grid.open_u, grid.open_v
         self.u = self.open_u * state.u
         self.v = self.open_v * state.v
-        self.h_u, self.h_v = FACE_THICKNESS[scheme.face_thickness](self.h)
+        self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
         self.U = grid.dy.u * (self.h_u * self.u)
         self.V = grid.dx.v * (self.h_v * self.v)
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .patch import Patch
+
 WORD_BITS = 32
 HALF_WORD_BITS = 16
 
@@ -48,6 +50,13 @@ def phase_angle(increment: PhaseIncrement, now: Instant, dtype):
         elapsed = elapsed + increment.high.astype(dtype) * dtype.type(now.stage * 2.0**-WORD_BITS)
         elapsed = elapsed + increment.low.astype(dtype) * dtype.type(now.stage * 2.0 ** (-2 * WORD_BITS))
     return elapsed * dtype.type(2 * math.pi)
+
+
+def phase_cosine_and_sine(high: Patch, low: Patch, now: Instant, dtype) -> tuple:
+    """Cosine and sine of the `phase_angle` of a PhaseIncrement in the params."""
+    angle = phase_angle(PhaseIncrement(high.values, low.values), now, dtype)
+    xp = angle.__array_namespace__()
+    return xp.cos(angle), xp.sin(angle)
 
 
 def high_word(a, b):

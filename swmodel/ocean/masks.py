@@ -22,14 +22,12 @@ def grid_masks(
         boundary_cells: 1 on the water outside open boundaries in x, and in y; None: no boundary is open.
         barriers: 1 on u faces, and on v faces, that a barrier closes; None: there are none.
     """
+    nowhere = Patch(np.zeros((1, 1)), (0, 0))
+    boundary_x, boundary_y = boundary_cells or (nowhere, nowhere)
+    barrier_u, barrier_v = barriers or (nowhere, nowhere)
     wet_cells = 4 * wet_fractions(wet)["corner"].values
     interior = (wet_cells == 4).astype(float)
-    boundary_cells = boundary_cells or (Patch(np.zeros((1, 1)), (0, 0)),) * 2
-    away_from_boundary = (
-        wet_fractions(boundary_cells[0] + boundary_cells[1])["corner"].map(lambda part: part == 0).values
-    )
-    boundary_x, boundary_y = boundary_cells
-    barrier_u, barrier_v = barriers or (Patch(np.zeros((1, 1)), (0, 0)),) * 2
+    away_from_boundary = wet_fractions(boundary_x + boundary_y)["corner"].values == 0
     return {
         "wet": wet.values,
         "open_u": (wet * east(wet) * (1 - barrier_u)).values,

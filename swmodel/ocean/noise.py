@@ -21,13 +21,8 @@ def white_noise(seed: int, name: str, member: int, block) -> np.ndarray:
     return np.stack([_stream(key, row).standard_normal(block.x.stop)[columns] for row in rows])
 
 
-def white_number(seed: int, name: str, member: int) -> float:
-    """A standard normal number, for a coefficient that is not a field; the same on all processes."""
-    return float(_stream(_key(seed, name, member), 0).standard_normal())
-
-
-def white_numbers(seed: int, name: str, member: int, shape: tuple[int, ...]) -> np.ndarray:
-    """An array of standard normal numbers; the first is that of `white_number`."""
+def white_numbers(seed: int, name: str, member: int, shape: tuple[int, ...] = ()) -> np.ndarray:
+    """Standard normal numbers for coefficients that are not fields, the same on all processes."""
     return _stream(_key(seed, name, member), 0).standard_normal(shape)
 
 

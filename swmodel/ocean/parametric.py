@@ -45,23 +45,24 @@ class ParameterLayout:
         import jax
 
         arrays = [leaf for leaf in jax.tree.leaves(tree) if is_parameter(leaf)]
-        expected = [
-            (place, shape) for place, shape in zip(self.leaf_paths, self.shapes, strict=True) if shape is not None
-        ]
+        paths_and_shapes = zip(self.leaf_paths, self.shapes, strict=True)
+        expected = [(path, shape) for path, shape in paths_and_shapes if shape is not None]
         if len(arrays) != len(expected):
             raise UsageError(f"{len(arrays)} arrays of parameters in place of {len(expected)}")
-        for leaf, (place, shape) in zip(arrays, expected, strict=True):
+        for leaf, (path, shape) in zip(arrays, expected, strict=True):
             if tuple(leaf.shape) != shape:
-                raise UsageError(f"parameters{place} has shape {tuple(leaf.shape)}; must be {shape}")
+                raise UsageError(f"parameters{path} has shape {tuple(leaf.shape)}; must be {shape}")
         return xp.concatenate([xp.asarray(leaf).astype(dtype).reshape(-1) for leaf in arrays])
 
     def to_pytree(self, vector: Any, derivative: bool = False) -> Any:
         """The pytree with the parameters of a vector; a `derivative` has None in place of other leaves."""
         leaves, first = [], 0
         for shape, other_leaf in zip(self.shapes, self.other_leaves, strict=True):
-            size = 0 if shape is None else math.prod(shape)
-            fixed_leaf = None if derivative else other_leaf
-            leaves.append(fixed_leaf if shape is None else vector[first : first + size].reshape(shape))
+            if shape is None:
+                leaves.append(None if derivative else other_leaf)
+                continue
+            size = math.prod(shape)
+            leaves.append(vector[first : first + size].reshape(shape))
             first += size
         return self.tree.unflatten(leaves)
 
@@ -78,13 +79,13 @@ def parameter_layout(parameters: Any) -> ParameterLayout:
     pairs, tree = jax.tree_util.tree_flatten_with_path(parameters)
     if not any(is_parameter(leaf) for _, leaf in pairs):
         raise UsageError("its parameters must be a pytree with arrays of floating-point numbers, such as np.ones(3)")
-    places = tuple(jax.tree_util.keystr(path) for path, _ in pairs)
-    for place, (_, leaf) in zip(places, pairs, strict=True):
+    leaf_paths = tuple(jax.tree_util.keystr(path) for path, _ in pairs)
+    for path, (_, leaf) in zip(leaf_paths, pairs, strict=True):
         if is_parameter(leaf) and not np.isfinite(np.asarray(leaf)).all():
-            raise UsageError(f"parameters{place} must be finite")
+            raise UsageError(f"parameters{path} must be finite")
     return ParameterLayout(
         tree,
         tuple(tuple(leaf.shape) if is_parameter(leaf) else None for _, leaf in pairs),
         tuple(None if is_parameter(leaf) else leaf for _, leaf in pairs),
-        places,
+        leaf_paths,
     )

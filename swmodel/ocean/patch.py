@@ -166,6 +166,16 @@ def common_range(patches: list[Patch], axis: int) -> tuple[int, int]:
     return max(first for first, _ in several_cells), min(last for _, last in several_cells)
 
 
+def neighbour_x(a: Patch, n: int) -> Patch:
+    """a[j, i+n] at (j, i)."""
+    return a.shift(0, -n)
+
+
+def neighbour_y(a: Patch, n: int) -> Patch:
+    """a[j+n, i] at (j, i)."""
+    return a.shift(-n, 0)
+
+
 def east(a: Patch) -> Patch:
     """a[j, i+1] at (j, i)."""
     return a.shift(0, -1)

@@ -123,28 +123,15 @@ def axis_angle(crs: str, lon, lat) -> tuple[np.ndarray, np.ndarray]:
     return np.cos(angle), np.sin(angle)
 
 
-class Lattice:
-    """The positions of rows and columns of a grid, m, [1, columns] and [rows, 1]."""
-
-    def __init__(self, crs: str, x: np.ndarray, y: np.ndarray):
-        self.key = crs, x.tobytes(), y.tobytes()
-
-    def lon_lat(self) -> tuple[np.ndarray, np.ndarray]:
-        """Longitudes and latitudes, [rows, columns]."""
-        return lattice_lon_lat(*self.key)
-
-    def axis_angle(self) -> tuple[np.ndarray, np.ndarray]:
-        """See the function `axis_angle`, [rows, columns]."""
-        return lattice_axis_angle(*self.key)
-
-
 @lru_cache(maxsize=KEPT_LATTICES)
 def lattice_lon_lat(crs: str, x: bytes, y: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Longitudes and latitudes [rows, columns] at the bytes of eastings [columns] and northings [rows], float64."""
     return as_constants(lon_lat(crs, np.frombuffer(x), np.frombuffer(y)[:, None]))
 
 
 @lru_cache(maxsize=KEPT_LATTICES)
 def lattice_axis_angle(crs: str, x: bytes, y: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """The cosine and sine of `axis_angle`, likewise."""
     return as_constants(axis_angle(crs, *lattice_lon_lat(crs, x, y)))
 
 

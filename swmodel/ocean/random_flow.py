@@ -70,7 +70,7 @@ class Waves(NamedTuple):
     def product(self, other: Waves) -> Waves:
         """The product of two fields at the same points; waves too short for the grid are aliased to longer ones."""
         max_numbers = [max(np.abs(n).max() for n in pair) for pair in zip(self.numbers, other.numbers, strict=True)]
-        points = [min(ring.cells, 4 * int(n) + 1) for ring, n in zip(self.periodic_axes, max_numbers, strict=True)]
+        points = [min(axis.cells, 4 * int(n) + 1) for axis, n in zip(self.periodic_axes, max_numbers, strict=True)]
         values = self.sample_domain(points) * other.sample_domain(points)
         numbers = (np.rint(np.fft.fftfreq(n, 1 / n)).astype(int) for n in points)
         return Waves(np.fft.fft2(values, norm="forward"), tuple(numbers), self.periodic_axes)
@@ -83,12 +83,12 @@ class Waves(NamedTuple):
 
     def evaluate(self, rows, columns) -> np.ndarray:
         """The values [rows, columns], float64; the waves are added in the same order at every point, first in x."""
-        (n, m), (ring_y, ring_x) = self.numbers, self.periodic_axes
-        nyquist = 2 * np.abs(n) == ring_y.cells
+        (n, m), (y_axis, x_axis) = self.numbers, self.periodic_axes
+        nyquist = 2 * np.abs(n) == y_axis.cells
         is_kept = (n >= 0) | nyquist  # the other waves are complex conjugates of these
         a = self.a[is_kept] * np.where((n > 0) & ~nyquist, 2.0, 1.0)[is_kept, None]
-        cos_x, sin_x = cosine_and_sine(ring_x.cells, m[:, None] * columns)
-        cos_y, sin_y = cosine_and_sine(ring_y.cells, n[is_kept] * rows[:, None])
+        cos_x, sin_x = cosine_and_sine(x_axis.cells, m[:, None] * columns)
+        cos_y, sin_y = cosine_and_sine(y_axis.cells, n[is_kept] * rows[:, None])
         even, odd = np.zeros((2, len(a), len(columns)))
         for column, (c, s) in enumerate(zip(cos_x, sin_x, strict=True)):
             real, imaginary = a.real[:, column, None], a.imag[:, column, None]
@@ -139,17 +139,17 @@ class RandomFlow:
             PeriodicAxis(cells if periodic else 2 * cells, size, not periodic) for cells, size, periodic in axes
         )
         longer = max(grid.nx * grid.dx, grid.ny * grid.dy)
-        relative_lengths = [ring.cells * ring.size / longer for ring in periodic_axes]
+        relative_lengths = [axis.cells * axis.size / longer for axis in periodic_axes]
         spectrum_numbers = [int(self.spectrum.max_wavenumber * share + 1e-6) for share in relative_lengths]
         real, imaginary = np.random.Generator(np.random.Philox(key=self.seed)).standard_normal(
             (2, *(2 * n + 1 for n in spectrum_numbers))
         )
-        max_numbers = [min(n, (ring.cells - 1) // 2) for n, ring in zip(spectrum_numbers, periodic_axes, strict=True)]
-        resolved = tuple(slice(n - few, n + few + 1) for n, few in zip(spectrum_numbers, max_numbers, strict=True))
+        max_numbers = [min(n, (axis.cells - 1) // 2) for n, axis in zip(spectrum_numbers, periodic_axes, strict=True)]
+        resolved = tuple(slice(n - m, n + m + 1) for n, m in zip(spectrum_numbers, max_numbers, strict=True))
         a = (real + 1j * imaginary)[resolved]
         a = a + a[::-1, ::-1].conj()
-        for axis, ring in enumerate(periodic_axes):
-            a = a - np.flip(a, axis) if ring.has_walls else a
+        for number, axis in enumerate(periodic_axes):
+            a = a - np.flip(a, number) if axis.has_walls else a
         waves = Waves(a, tuple(np.arange(-n, n + 1) for n in max_numbers), periodic_axes)
         slope = sum(np.abs(waves.slope(axis, F).a) ** 2 for axis in (Y, X))
         n, m = (number / share for number, share in zip(waves.numbers, relative_lengths, strict=True))

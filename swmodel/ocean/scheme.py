@@ -32,7 +32,6 @@ class Scheme:
     term_names: tuple[str, ...] = ()  # names of active terms, in the order of TERMS
     user_terms: tuple[Term, ...] = ()  # user-defined terms, added after all others
     varying: tuple[str, ...] = ()  # names of the coefficients with records in time
-    face_thickness: str = "centred"  # one of FACE_THICKNESS
     tracers: tuple[Term, ...] = ()
     forward_backward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
     drying: bool = False  # whether there is wetting and drying: `drying`
@@ -115,6 +114,11 @@ class Scheme:
         """Number of rows and columns of Grid and params around a block."""
         return self.margin_of(1)
 
+    @property
+    def adjoint_margin(self) -> int:
+        """The margin that adjoint steps need: they read all cells whose tendency reads a cell of the block."""
+        return self.margin_of(2)
+
     def margin_of(self, steps: int) -> int:
         """The margin for this many steps without a halo exchange: their halo, and one cell for faces and corners."""
         return self.halo_width * steps + 1
@@ -130,10 +134,8 @@ def find_halo_width(scheme: Scheme) -> int:
                 step_start, one = {name: getattr(state, name) for name in scheme.step_start_fields}, np.ones(())
                 forward = ForwardBackwardInputs(state.h, one, step_start, one) if scheme.forward_backward else None
                 rates = tendency(state, *others, scheme, forward)
-            if all(
-                field.block_values((TEST_BLOCK_CELLS, TEST_BLOCK_CELLS)).shape == (TEST_BLOCK_CELLS, TEST_BLOCK_CELLS)
-                for field in rates
-            ):
+            shape = TEST_BLOCK_CELLS, TEST_BLOCK_CELLS
+            if all(field.block_values(shape).shape == shape for field in rates):
                 return width
         except BeyondHalo:
             continue
@@ -152,15 +154,12 @@ def make_test_block(scheme: Scheme, width: int, make_values) -> tuple:
     metrics = {name: Metric(*[make_values(scalar)] * 4) for name in ("dx", "dy", "area", "rdx", "rdy", "rarea")}
     grid = Grid(**{name: metrics[name] if name in metrics else make_values(shape) for name in Grid._fields})
     rows = [VARIABLES["gravity"], *(row for term in scheme.active_terms for row in (*term.coefficients, *term.fields))]
-    params = {row.name: make_values(shape if row.location else scalar) for row in rows} | {
-        "density": make_values(scalar)
-    }
+    params = {row.name: make_values(shape if row.location else scalar) for row in rows}
+    params |= {"density": make_values(scalar)}
     params |= {"drying_thickness": make_values(scalar)} if scheme.drying else {}
-    params |= {
-        name: make_values(shape if where else scalar) for name, where in record_param_kinds(scheme.varying).items()
-    }
+    kinds = record_param_kinds(scheme.varying)
+    params |= {name: make_values(shape if is_field else scalar) for name, is_field in kinds.items()}
     params |= {term.name: make_values((term.parameters.size,)) for term in scheme.active_terms if term.parameters}
-    state = scheme.state_type(
-        *(Patch(make_values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state_type._fields)
-    )
+    fields = (Patch(make_values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state_type._fields)
+    state = scheme.state_type(*fields)
     return state, Instant(np.zeros((), np.int32)), as_patches(grid, width + 1), as_patches(params, width + 1)

@@ -74,12 +74,11 @@ class SpectralDomain(NamedTuple):
             power = each.weights * (A[0].conj() * A).real
             power[1:] *= 2
             power_of_blocks.append(power)
-        return {
-            ending: sums_in_bins(
-                power_of_blocks, [each.bins[ending] for each in waves], axis.n_wavenumbers, self.transport
-            )
-            for ending, axis in wavenumber_axes(self.grid).items()
-        }
+        sums = {}
+        for ending, axis in wavenumber_axes(self.grid).items():
+            bins = [each.bins[ending] for each in waves]
+            sums[ending] = sums_in_bins(power_of_blocks, bins, axis.n_wavenumbers, self.transport)
+        return sums
 
 
 def make_transform(fourier: Fourier, transport):
@@ -103,49 +102,44 @@ def compute_spectra(blocks, gravity: float, sea: SpectralDomain, names=None, rat
     require_rectangle("spectra are", blocks, sea.transport)
     depths = [np.broadcast_to(grid.depth.block_values(shape), shape).astype(np.float64) for _, grid, shape in blocks]
     volume = sums_in_bins([d[None] for d in depths], [np.zeros(d.shape, np.intp) for d in depths], 1, sea.transport)
-    scale = MeanLayer(gravity, float(volume[0, 0]) / (sea.grid.ny * sea.grid.nx))
+    layer = MeanLayer(gravity, float(volume[0, 0]) / (sea.grid.ny * sea.grid.nx))
     blocks = [(to_double_precision(state, grid), grid, shape) for state, grid, shape in blocks]
     rates, spectra = rates or [{}] * len(blocks), {}
-    squares = spectral_quantities_of(blocks[0][0]._fields)
-    for name, square in ((name, squares[name]) for name in names or squares):
-        joined_rates = [add_continuity(of_block, square) for of_block in rates]
+    quantities = spectral_quantities_of(blocks[0][0]._fields)
+    for name, quantity in ((name, quantities[name]) for name in names or quantities):
+        joined_rates = [add_continuity(of_block, quantity) for of_block in rates]
         fields = [
-            fields_and_rates(square, *each, scale, parts) for each, parts in zip(blocks, joined_rates, strict=True)
+            fields_and_rates(quantity, *each, layer, parts) for each, parts in zip(blocks, joined_rates, strict=True)
         ]
         total = [sea.squares_and_rates(location, [of_block[location] for of_block in fields]) for location in fields[0]]
         for ending, axis in wavenumber_axes(sea.grid).items():
             density = sum(each[ending] for each in total) / axis.spacing
             row_names = [name, *(f"{name}_by_{part}" for part in joined_rates[0])]
             spectra |= {each + ending: row for each, row in zip(row_names, density, strict=True)}
-        if square.transfer_part in joined_rates[0]:
-            spectra[f"{name}_flux"] = -wavenumber_axes(sea.grid)[""].spacing * np.cumsum(
-                spectra[f"{name}_by_{square.transfer_part}"]
-            )
+        if quantity.transfer_part in joined_rates[0]:
+            transfer = np.cumsum(spectra[f"{name}_by_{quantity.transfer_part}"])
+            spectra[f"{name}_flux"] = -wavenumber_axes(sea.grid)[""].spacing * transfer
     return spectra
 
 
-def add_continuity(rates: dict, square) -> dict:
+def add_continuity(rates: dict, quantity) -> dict:
     """The rates by part, with continuity added to the part that transfers the quantity, if that includes it."""
-    if not (rates and square.includes_continuity):
+    if not (rates and quantity.includes_continuity):
         return rates
-    continuity_and_transfer = zip(rates["continuity"], rates[square.transfer_part], strict=True)
+    continuity_and_transfer = zip(rates["continuity"], rates[quantity.transfer_part], strict=True)
     others = {part: each for part, each in rates.items() if part != "continuity"}
-    return others | {square.transfer_part: rates["continuity"]._make(a + b for a, b in continuity_and_transfer)}
+    return others | {quantity.transfer_part: rates["continuity"]._make(a + b for a, b in continuity_and_transfer)}
 
 
-def fields_and_rates(square, state, grid, shape, scale: MeanLayer, rates: dict) -> dict[str, np.ndarray]:
+def fields_and_rates(quantity, state, grid, shape, layer: MeanLayer, rates: dict) -> dict[str, np.ndarray]:
     """A quantity's field and its changes on a block, [1 + parts, y, x], by location."""
     with np.errstate(all="ignore"):  # beyond walls there may be no water
-        of_state = square.fields(state, grid, scale)
-        changes = [square.rates(state, each, grid, scale) for each in rates.values()]
+        of_state = quantity.fields(state, grid, layer)
+        changes = [quantity.rates(state, each, grid, layer) for each in rates.values()]
     return {
         location: np.stack([np.broadcast_to(of[location].block_values(shape), shape) for of in (of_state, *changes)])
         for location in of_state
     }
-
-
-#: Largest count of numbers added in float64, so that the sum of their high pieces is exact (FixedPoint).
-MAX_EXACT_SUMMANDS = 1 << 19
 
 
 def sums_in_bins(numbers, bins, n_bins: int, transport) -> np.ndarray:
@@ -168,8 +162,8 @@ def sums_in_bins(numbers, bins, n_bins: int, transport) -> np.ndarray:
     for values, bins_of_block in zip(flat, flat_bins, strict=True):
         for row, (summands, scale) in enumerate(zip(values, scales, strict=True)):
             exponents = np.array([each.exponent for each in scale], np.int32)
-            for first in range(0, bins_of_block.size, MAX_EXACT_SUMMANDS):
-                window = slice(first, first + MAX_EXACT_SUMMANDS)
+            for first in range(0, bins_of_block.size, FixedPoint.MAX_NUMBERS):
+                window = slice(first, first + FixedPoint.MAX_NUMBERS)
                 pieces[:, row] += pieces_in_bins(summands[window], bins_of_block[window], exponents)
     pieces = transport.reduce(pieces, "sum")
     sums = [

@@ -57,15 +57,15 @@ class SpectralQuantity(NamedTuple):
     sources: tuple[str, ...] = ("h", "u", "v")
 
 
-def weighted_current(state, grid, scale) -> dict[str, Patch]:
+def weighted_current(state, grid, layer) -> dict[str, Patch]:
     """sqrt(h / 2H) u and sqrt(h / 2H) v, with h on the faces."""
-    factor = 0.5 / scale.depth
+    factor = 0.5 / layer.depth
     return {"u": np.sqrt(factor * mx_f(state.h)) * state.u, "v": np.sqrt(factor * my_f(state.h)) * state.v}
 
 
-def weighted_current_rate(state, rates, grid, scale) -> dict[str, Patch]:
+def weighted_current_rate(state, rates, grid, layer) -> dict[str, Patch]:
     """sqrt(h / 2H) (du/dt + u dh/dt / 2h), likewise for v."""
-    factor, rates_by_location = 0.5 / scale.depth, {}
+    factor, rates_by_location = 0.5 / layer.depth, {}
     for name, mean in (("u", mx_f), ("v", my_f)):
         h, velocity, rate = mean(state.h), getattr(state, name), getattr(rates, name)
         rates_by_location[name] = np.sqrt(factor * h) * (rate + velocity * (0.5 * mean(rates.h) / h))
@@ -85,15 +85,15 @@ SPECTRAL_QUANTITIES = {
     "potential_energy": SpectralQuantity(
         "available potential energy per mass of the layer at rest",
         ENERGY,
-        lambda state, grid, scale: {"centre": (0.5 * scale.gravity / scale.depth) ** 0.5 * (state.h - grid.depth)},
-        lambda state, rates, grid, scale: {"centre": (0.5 * scale.gravity / scale.depth) ** 0.5 * rates.h},
+        lambda state, grid, layer: {"centre": (0.5 * layer.gravity / layer.depth) ** 0.5 * (state.h - grid.depth)},
+        lambda state, rates, grid, layer: {"centre": (0.5 * layer.gravity / layer.depth) ** 0.5 * rates.h},
         sources=("h",),
     ),
     "enstrophy": SpectralQuantity(
         "enstrophy",
         ("m s-2", "m s-3", "s-3"),
-        lambda state, grid, scale: {"corner": 0.5**0.5 * curl(state.u, state.v, grid)},
-        lambda state, rates, grid, scale: {"corner": 0.5**0.5 * curl(rates.u, rates.v, grid)},
+        lambda state, grid, layer: {"corner": 0.5**0.5 * curl(state.u, state.v, grid)},
+        lambda state, rates, grid, layer: {"corner": 0.5**0.5 * curl(rates.u, rates.v, grid)},
         transfer_part="advection",
         sources=("u", "v"),
     ),
@@ -103,10 +103,10 @@ SPECTRAL_QUANTITIES = {
 def variance(tracer: str) -> SpectralQuantity:
     """The SpectralQuantity of a tracer's concentration, c = C/h."""
 
-    def concentration(state, grid, scale):
+    def concentration(state, grid, layer):
         return {"centre": concentration_of(tracer, state)}
 
-    def change(state, rates, grid, scale):
+    def change(state, rates, grid, layer):
         """dc/dt = (dC/dt - c dh/dt) / h."""
         if tracer in state._fields:
             return {"centre": getattr(rates, tracer)}

@@ -110,7 +110,7 @@ def variable_of(name: str) -> Variable:
 
 def location_of(name: str) -> str:
     """The location of a field; tracers and user-defined coefficients are at centres."""
-    return VARIABLES[name].location if name in VARIABLES else "centre"
+    return variable_of(name).location
 
 
 def with_axis_names(row: Variable, grid) -> Variable:
@@ -129,11 +129,9 @@ def with_eastward_names(row: Variable) -> Variable:
 
 def variable_in_run(name: str, physics) -> Variable:
     """The Variable of this name in a run with this section [physics]."""
-    return (
-        REDUCED_GRAVITY_VARIABLES[name]
-        if physics.reduced_gravity and name in REDUCED_GRAVITY_VARIABLES
-        else variable_of(name)
-    )
+    if physics.reduced_gravity and name in REDUCED_GRAVITY_VARIABLES:
+        return REDUCED_GRAVITY_VARIABLES[name]
+    return variable_of(name)
 
 
 def maxima_variables(options) -> dict[str, Variable]:

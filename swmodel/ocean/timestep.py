@@ -118,12 +118,6 @@ class ForwardBackwardInputs(NamedTuple):
     step_start: Any = None
     step_length: Any = None  # length of the step, s
 
-    def whole_step(self, rate: Any, freshwater_rate: Any) -> WholeStep:
-        """The whole step, from dh/dt, m s-1."""
-        return WholeStep(
-            self.step_start, self.step_start["h"] + rate * self.step_length, self.step_length, freshwater_rate
-        )
-
 
 class WholeStep(NamedTuple):
     """A whole step, for terms that compute the change over it."""

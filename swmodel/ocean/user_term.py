@@ -51,12 +51,11 @@ def make_user_term(user_term: UserTerm) -> Term:
     if not isinstance(user_term, Parametric):
         return term_of_function(user_term)
     try:
-        form = parameter_layout(user_term.parameters)
+        layout = parameter_layout(user_term.parameters)
     except UsageError as error:
-        raise UsageError(
-            f"terms: {source_line_of(user_term.function)}: {function_name(user_term.function)}: {error}"
-        ) from None
-    return term_of_function(user_term.function, form)
+        function = user_term.function
+        raise UsageError(f"terms: {source_line_of(function)}: {function_name(function)}: {error}") from None
+    return term_of_function(user_term.function, layout)
 
 
 @lru_cache(maxsize=256)

@@ -42,19 +42,19 @@ class Variable(NamedTuple):
     key: str = ""
     min_value: float | None = None
     exclusive_min: bool = False
+    max_value: float | None = None
     control: str = ""
     dimension: tuple[Any, ...] = ()
     concentration_name: str = ""
     is_signed: bool = False
     is_positive_down: bool = False
     small_change: float = 1.0
-    max_value: float | None = None
     varies_in_time: bool = False
     keeps_last_record: bool = False
     formula: Callable[..., Any] | None = None
     is_potential: bool = False
-    flag_meanings: str = ""
     is_input: bool = True
+    flag_meanings: str = ""
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .operators import mx_c, mx_f, my_c, my_f, where
-from .patch import Patch
+from .patch import Patch, neighbour_x, neighbour_y
 
 if TYPE_CHECKING:
     from .grid import Grid
@@ -105,16 +105,6 @@ def upwind_value(q: Patch, flow: Patch, open_mask: Patch, neighbour: Callable[[P
         passable = where(is_positive, *(prod(neighbour(open_mask, sign * k) for k in crossed) for sign in (1, -1)))
         change = where(passable > 0, weno_change(D, u_0, points), change)
     return u_0 + change
-
-
-def neighbour_x(a: Patch, n: int) -> Patch:
-    """a[j, i+n] at (j, i)."""
-    return a.shift(0, -n)
-
-
-def neighbour_y(a: Patch, n: int) -> Patch:
-    """a[j+n, i] at (j, i)."""
-    return a.shift(-n, 0)
 
 
 def vorticity_flux(q: Patch, flow: Any, r: int) -> tuple[Patch, Patch]:

@@ -90,9 +90,8 @@ def get_rank_info(environ: Mapping[str, str] = os.environ) -> RankInfo | None:
     if not matching:
         return None
     rank, size = (read_number(name, 0) for name in matching[0][:2])
-    matching_local = [
-        row for row in matching if read_number(row[1], 1) == size and row[3] in environ
-    ]  # srun may set variables of two launchers
+    # srun may set variables of two launchers.
+    matching_local = [row for row in matching if read_number(row[1], 1) == size and row[3] in environ]
     local_rank, local_size = matching_local[0][2:] if matching_local else matching[0][2:]
     return RankInfo(rank, size, read_number(local_size, size), read_number(local_rank, 0))
 

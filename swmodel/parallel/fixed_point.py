@@ -18,7 +18,7 @@ class FixedPoint:
     """
 
     BITS = 33
-    MAX_NUMBERS = 2**19  # numbers per call of `high_and_low_sums`
+    MAX_NUMBERS = 2**19  # largest count of numbers whose pieces have an exact sum in float64
     MIN_EXPONENT = -960  # of the power of two; with a smaller one, scaling would overflow
 
     def __init__(self, bound: float):

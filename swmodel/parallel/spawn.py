@@ -66,10 +66,8 @@ def wait_for_ranks(ranks: dict[int, subprocess.Popen], received_signals: list[in
         alive = [process for process in ranks.values() if process.poll() is None]
         codes = {rank: process.returncode for rank, process in ranks.items() if process.returncode}
         if codes and first_failed_rank is None:
-            first_failed_rank, deadline = (
-                min(codes, key=codes.get),
-                time.monotonic() + GRACE_SECONDS,
-            )  # killed processes have negative codes
+            first_failed_rank = min(codes, key=codes.get)  # killed processes have negative codes
+            deadline = time.monotonic() + GRACE_SECONDS
         if codes and (min(codes.values()) < 0 or (alive and time.monotonic() > deadline)):
             code = codes[first_failed_rank]
             how = f"exit code {code}" if code > 0 else f"{signal.strsignal(-code)} (signal {-code})"

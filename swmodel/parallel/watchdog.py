@@ -119,12 +119,9 @@ class Watchdog:
         }
         if self.rank == min(functions_by_rank, default=self.rank):
             silent_ranks = [f"rank {rank} did not answer" for rank in range(self.size) if rank not in functions_by_rank]
-            descriptions = "; ".join(
-                (silent_ranks + [f"rank {rank} is in {functions_by_rank[rank]}" for rank in sorted(functions_by_rank)])[
-                    :MAX_RANKS_SHOWN
-                ]
-            )
-            self.report(f"no step for {seconds_waited:.0f} s (step {step}): {descriptions}; stacks in {self.folder}")
+            stuck_ranks = [f"rank {rank} is in {functions_by_rank[rank]}" for rank in sorted(functions_by_rank)]
+            ranks = "; ".join((silent_ranks + stuck_ranks)[:MAX_RANKS_SHOWN])
+            self.report(f"no step for {seconds_waited:.0f} s (step {step}): {ranks}; stacks in {self.folder}")
         else:
             time.sleep(2.0)
         sys.stderr.flush()

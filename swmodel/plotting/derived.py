@@ -149,11 +149,8 @@ def read_or_derive(
     physics, grid = make_options(PhysicsOptions, config["physics"]), read_grid_options(config)
     blocks = [(*read_state_and_grid(data, record, member), (grid.ny, grid.nx))]
     invert_elliptic = make_poisson_solver(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    face_thickness = config.get("scheme", {}).get("face_thickness", "centred")
     with np.errstate(divide="ignore", invalid="ignore"):  # where there is no water
-        (derived_fields,) = evaluate_fields(
-            [name], blocks, physics, face_thickness, invert_elliptic, read_wet_thickness(data)
-        )
+        (derived_fields,) = evaluate_fields([name], blocks, physics, invert_elliptic, read_wet_thickness(data))
     return make_map_of_patch(
         data, Patch(derived_fields[name], (0, 0)), variable_in_run(name, physics), member, dry_mask
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import UsageError
-from ..ocean.barrier_faces import has_barrier
+from ..ocean.barrier_faces import barrier_mask
 from ..ocean.coordinates import has_lon_lat, has_rotated_axes, metrics, points
 from ..ocean.grid import Grid
 from ..ocean.masks import grid_masks
@@ -93,7 +93,7 @@ class Setup:
             Patch(at, (0, 0))
             for at in (fields.wet_mask(config, *one_cell_more), *fields.boundary_water_masks(config, *one_cell_more))
         )
-        barriers = tuple(Patch(has_barrier(config, axis, *one_cell_more), (0, 0)) for axis in ("x", "y"))
+        barriers = tuple(Patch(barrier_mask(config, axis, *one_cell_more), (0, 0)) for axis in ("x", "y"))
         static = Grid(
             **metrics(config.grid, rows),
             f=coriolis(config, rows, columns),
@@ -181,13 +181,10 @@ class Setup:
 def setup_of(config) -> Setup:
     """The Setup of a configuration, which may be unresolved."""
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
-    options = config.scheme
     is_forward_backward = isinstance(method_of_options(config.time), ForwardBackward)
     user_terms, drying = user_terms_of(config), config.drying.active
     tracers = tracer_terms(config.physics.tracers, is_forward_backward, fields.tracers_in_rivers(config))
-    scheme = Scheme(
-        options.vorticity_flux, active, user_terms, (), options.face_thickness, tracers, is_forward_backward, drying
-    )
+    scheme = Scheme(config.scheme.vorticity_flux, active, user_terms, (), tracers, is_forward_backward, drying)
     coefficient_names = {row.name for term in scheme.active_terms for row in term.coefficients}
     return Setup(
         config,

@@ -64,7 +64,7 @@ KEYS_WITHOUT_FACTOR = {
     "sponge": "",
     "tide": "nodal",
     "wind_drag": "air_density",
-    "scheme": "face_thickness",
+    "scheme": "",
     "drying": "",
 }
 

@@ -161,7 +161,7 @@ def flow_fields(u, v):
     state = State(*(Patch(field, (-1, -1)) for field in arrays))
     grid = as_patches(setup_of(config).grid(block_of(0, (1, 1), NY, NX)), 2)
     names = [name for name in DERIVED if name not in (*POTENTIALS, "wet")]
-    (found,) = evaluate_fields(names, [(state, grid, (NY, NX))], config.physics, "centred", None)
+    (found,) = evaluate_fields(names, [(state, grid, (NY, NX))], config.physics, None)
     for name, field in zip("huv", arrays, strict=True):
         assert (found[name] == field[1:-1, 1:-1]).all()
     return found, config, (x * ones)[1:-1, 1:-1], (y * ones)[1:-1, 1:-1]

@@ -166,7 +166,7 @@ def test_zanna_bolton_does_no_work_by_vorticity():
     config = config_with_damping(random_fields(NY, NX, land=0.0), **DOUBLY_PERIODIC)
     scheme = Scheme("energy", ("zanna_bolton",))
     _, x, grid = initial_tendency(config, scheme)
-    flow = Flow(x, grid, scheme)
+    flow = Flow(x, grid)
     xx, yy, xy = zanna_bolton.stress(flow, {"zanna_bolton": 1.0})
     work = 0.5 * (xx - yy) * tension(x.u, x.v, grid), xy * shear(x.u, x.v, grid)
     work = np.stack([each.block_values(SIZE) for each in work])

@@ -10,9 +10,8 @@ from support.stepping import has_same_bits, run_chunks, run_single_steps
 
 import swmodel
 from swmodel.ocean.operators import mx_f
-from swmodel.ocean.patch import Patch
+from swmodel.ocean.patch import Patch, neighbour_x
 from swmodel.ocean.terms.tracer_advection import AxisFaces, antidiffusive_flux
-from swmodel.ocean.weno import neighbour_x
 
 pytestmark = pytest.mark.slow
 

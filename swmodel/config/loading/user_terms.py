@@ -110,7 +110,7 @@ def tendencies_of_random_fields(
     params |= {name: parameters[name] for name in params if name in parameters}
     try:
         with np.errstate(all="ignore"):
-            rates = term.tendency(Flow(state, grid, scheme_of_term), params, now._replace(stage=0.5))
+            rates = term.tendency(Flow(state, grid), params, now._replace(stage=0.5))
         arrays = {
             name: np.asarray(rates[name].block_values((TEST_BLOCK_CELLS, TEST_BLOCK_CELLS)), np.float64)
             for name in sorted(rates)

@@ -22,7 +22,6 @@ class SchemeOptions(Section):
     vorticity_flux: Literal["energy", "enstrophy", "arakawa_lamb", "weno5", "weno7"] = option(
         "energy", "", "flux of potential vorticity: named after what it conserves, or upwind of order 5 or 7"
     )
-    face_thickness: Literal["centred"] = option("centred", "", "thickness of the layer on the faces of its cells")
 
 
 #: Thickness in units of `drying.thickness` above which faces are fully open. Layers that drain end between 1 and this.

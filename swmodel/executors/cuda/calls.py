@@ -40,7 +40,7 @@ class CudaCalls(NativeCalls):
         super().__init__(kernel, static, dt, transport)
         (rows, columns), self.halo, self.kernels = self.shape, self.width, library.load(self.request).kernels
         # The same number for a step and its adjoint, because they share a memory.
-        self.halo_rows = max(self.halo, kernel.scheme.margin_of(2))
+        self.halo_rows = max(self.halo, kernel.scheme.adjoint_margin)
         self.plane_rows = round_up(rows, CELLS_PER_THREAD * BLOCK_THREADS[1]) + 2 * self.halo_rows
         self.row_stride = round_up(columns + 2 * self.row_padding, ROW_ALIGNMENT)
         self.plane_size = self.plane_rows * self.row_stride

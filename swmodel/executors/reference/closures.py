@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .friction import biharmonic, harmonic, open_laplacian
-from .neighbours import c, wrap
+from .neighbours import FACE_MEANS, c, wrap
 from .tracer import add_convergence, advective_fluxes
 
 
@@ -165,8 +165,8 @@ def zanna_bolton(T):
         with np.errstate(divide="ignore", invalid="ignore"):
             force_u = (moved(work_x, 0, 1) - work_x) / g.dy + (turn_x - moved(turn_x, -1, 0)) / g.dx
             force_v = (moved(work_y, 1, 0) - work_y) / g.dx_edge + (turn_y - moved(turn_y, 0, -1)) / g.dy
-            c(F[1])[...] += force_u / (g.dx * g.dy * T.face_thickness[0](x[0], out=T.work))
-            c(F[2])[...] += force_v / (g.dx_edge * g.dy * T.face_thickness[1](x[0], out=T.work))
+            c(F[1])[...] += force_u / (g.dx * g.dy * FACE_MEANS[0](x[0], out=T.work))
+            c(F[2])[...] += force_v / (g.dx_edge * g.dy * FACE_MEANS[1](x[0], out=T.work))
 
     return add
 
@@ -190,7 +190,7 @@ def backscatter(T):
         force(x, F)
         currents, transports = c(x[1:3]), np.zeros_like(x[1:3])
         for k in (0, 1):
-            c(transports[k])[...] = T.face_thickness[k](x[0], out=T.work) * currents[k]
+            c(transports[k])[...] = FACE_MEANS[k](x[0], out=T.work) * currents[k]
         wrap(transports)
         nu4 = constant_nu4 + smagorinsky_constant * g.filter_width_squared**2 * g.strain(x)
         loss = g.biharmonic_loss(*(c(open_laplacian(T, each)) for each in (transports, x[1:3])))

@@ -9,7 +9,7 @@ import numpy as np
 
 from .closures import CurrentGradients
 from .friction import speeds
-from .neighbours import c, shift, wrap
+from .neighbours import FACE_MEANS, c, shift, wrap
 
 AXES = (1, 0)
 #: Largest fraction of its water that may leave a cell in a step.
@@ -76,7 +76,7 @@ class DryingTerms:
             u[...] = self.face_opening[k] * blend(u, now[k], share)
             upwind_thickness = np.where(u == 0, (near + far) / 2, np.where(u > 0, near, far))
             upwind_thickness = np.minimum(2 * upwind_thickness, upwind_thickness + abs(self.bed_rise[k]) / 2)
-            c(flux)[...] = blend(T.face_thickness[k](x[0], out=T.work), upwind_thickness, share) * u
+            c(flux)[...] = blend(FACE_MEANS[k](x[0], out=T.work), upwind_thickness, share) * u
         if T.sizes.cos_v is not None:
             T.V *= T.sizes.cos_v
         wrap(x, T.U, T.V)
@@ -85,7 +85,7 @@ class DryingTerms:
         """What is lost of the wind's acceleration of u or v; nothing with 20 h_dry of water where it comes from."""
         tau, (near, far) = self.stress[k], self.water_levels[k]
         p = np.clip(np.where(tau > 0, near, far) / (20 * self.drying_thickness), 0, 1)
-        return (1 - (3 * p**2 - 2 * p**3)) * tau / self.T.face_thickness[k](h, out=self.T.work)
+        return (1 - (3 * p**2 - 2 * p**3)) * tau / FACE_MEANS[k](h, out=self.T.work)
 
     def limit_outflow(self, x, F):
         """Reduce the outflow of cells where water breaks, so that some water remains."""

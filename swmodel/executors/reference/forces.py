@@ -10,7 +10,7 @@ import numpy as np
 from ...ocean.constituents import constituents_at
 from ...ocean.coordinates import points
 from ...ocean.terms.tide import EQUILIBRIUM
-from .neighbours import c, difference, s, w
+from .neighbours import FACE_MEANS, c, difference, s, w
 
 
 def wind(T):
@@ -45,7 +45,7 @@ def add_stress(T, h, stress, F):
     """Add to F the acceleration by a stress divided by the density, m2 s-2."""
     if T.drying:
         T.drying.stress = [total + tau for total, tau in zip(T.drying.stress, stress, strict=True)]
-    for F_k, tau, thickness in zip(c(F[1:3]), stress, T.face_thickness, strict=True):
+    for F_k, tau, thickness in zip(c(F[1:3]), stress, FACE_MEANS, strict=True):
         F_k += np.divide(tau, thickness(h, out=T.work), out=T.work)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ocean.coordinates import points
-from .neighbours import c, difference, e, n, nw, s, se, w, wrap
+from .neighbours import FACE_MEANS, c, difference, e, n, nw, s, se, w, wrap
 
 
 def linear_drag(T):
@@ -47,7 +47,7 @@ def speeds(T, x):
     """Yield |u|, u and h on u faces, then |u|, v and h on v faces; the other component is a mean over four faces."""
     h, u, v = x[:3]
     for own, others, thickness in zip(
-        (c(u), c(v)), ((c(v), e(v), s(v), se(v)), (c(u), n(u), w(u), nw(u))), T.face_thickness, strict=True
+        (c(u), c(v)), ((c(v), e(v), s(v), se(v)), (c(u), n(u), w(u), nw(u))), FACE_MEANS, strict=True
     ):
         speed, square = T.work, c(T.padded)
         np.add(others[0], others[1], out=speed)
@@ -150,8 +150,8 @@ def sponge(T):
             level = outside.level(T.step_start, T.time)
             flows = [outside.transport(axis, level, T.step_start, T.time).reshape(T.domain.shape) for axis in "xy"]
             outflow -= h_rate * c(level.reshape(T.domain.shape))
-            u = u - c(flows[0]) / T.face_thickness[0](x[0], out=c(T.padded))
-            v = v - c(flows[1]) / T.face_thickness[1](x[0], out=c(T.padded))
+            u = u - c(flows[0]) / FACE_MEANS[0](x[0], out=c(T.padded))
+            v = v - c(flows[1]) / FACE_MEANS[1](x[0], out=c(T.padded))
         if T.drying:
             outflow *= 1 - T.drying.breaking_fraction
         Fh -= outflow

@@ -55,5 +55,5 @@ def on_v(a, out):
     return mean(n(a), c(a), out=out)
 
 
-#: Thickness on u and on v faces: functions of the padded thickness at centres.
-FACE_THICKNESS = {"centred": (on_u, on_v)}
+#: The means on u and on v faces.
+FACE_MEANS = on_u, on_v

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...ocean.barrier_faces import has_barrier
+from ...ocean.barrier_faces import barrier_mask
 from ...ocean.coordinates import points
 from ...setup.fields import evaluate, source_of, varies_in_time
 from ...setup.fields.varying import read_record
@@ -65,7 +65,7 @@ class PeriodicDomain:
         outermost = (self.columns == 0) & ("west" in sides) | (self.columns == grid.nx - 1) & ("east" in sides)
         wet = water & ~(outermost_rows[:, None] | outermost)
         self.barriers = [
-            wet & beyond(wet) & (has_barrier(setup.config, axis, self.rows, self.columns) > 0)
+            wet & beyond(wet) & (barrier_mask(setup.config, axis, self.rows, self.columns) > 0)
             for axis, beyond in (("x", east), ("y", north))
         ]
         self._find_closed(wet)
@@ -90,7 +90,7 @@ class PeriodicDomain:
         cells = np.stack([wet, east(wet), north(wet), east(north(wet))])
         outside = water & ~wet
         is_at_open_boundary = (outside | east(outside)) | north(outside | east(outside))
-        barrier_u, barrier_v = (has_barrier(self.config, axis, self.rows, self.columns) > 0 for axis in "xy")
+        barrier_u, barrier_v = (barrier_mask(self.config, axis, self.rows, self.columns) > 0 for axis in "xy")
         is_at_barrier = barrier_u | north(barrier_u) | barrier_v | east(barrier_v)
         row, column = np.nonzero(~cells.all(axis=0) | is_at_barrier)
         self.boundary_corners = np.ravel_multi_index((row + 1, column + 1), self.shape)

@@ -14,7 +14,7 @@ from ...errors import UsageError
 from . import closures, forces, friction, weno
 from .barriers import Barriers
 from .drying import DryingTerms
-from .neighbours import FACE_THICKNESS, c, difference, e, n, ne, s, w, wrap
+from .neighbours import FACE_MEANS, c, difference, e, n, ne, s, w, wrap
 from .sizes import CellSizes
 from .tracer import tracer
 from .tracer_advection import advection
@@ -63,7 +63,6 @@ class Tendency:
         drying: the terms of a run with drying, else None.
         heads: functions of x that return potentials of forces, m2 s-2.
         tracer_steps: functions that write the rates of tracers that are stored as concentrations.
-        face_thickness: functions of padded h to the thickness on u and on v faces.
         U, V, P, q: transports, Bernoulli function, potential vorticity, padded.
         slip: factor of the stress at each boundary corner: 0 for free slip, 2 for no slip, 0 at open boundaries.
         padded, work: arrays for intermediate results, [R+2, C+2] and [R, C].
@@ -76,7 +75,6 @@ class Tendency:
         self.slip = domain.is_coast * (2.0 if self.physics.slip == "no" else 0.0)
         self.U, self.V, self.P, self.q, self.padded = np.zeros((5, *domain.shape), domain.dtype)
         self.work = np.zeros_like(c(self.U))
-        self.face_thickness = FACE_THICKNESS[config.scheme.face_thickness]
         self.step_start = self.time = 0.0
         self.freshwater = 0.0
         self.heads, self.tracer_steps, added = [], [], []
@@ -124,7 +122,7 @@ class Tendency:
         """U = h^x u, V = h^y v cos; cos is 1 on a plane."""
         h, u, v = x[:3]
         U, V, sizes = self.U, self.V, self.sizes
-        for flux, velocity, thickness in zip((U, V), (u, v), self.face_thickness, strict=True):
+        for flux, velocity, thickness in zip((U, V), (u, v), FACE_MEANS, strict=True):
             np.multiply(thickness(h, out=c(flux)), c(velocity), out=c(flux))
         if sizes.cos_v is not None:
             V *= sizes.cos_v

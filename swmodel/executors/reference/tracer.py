@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .neighbours import c, difference, e, n, s, w, wrap
+from .neighbours import FACE_MEANS, c, difference, e, n, s, w, wrap
 
 
 def tracer(T, options):
@@ -27,7 +27,7 @@ def tracer(T, options):
         here = c(concentration)
         if options.diffusivity:
             for flux, kappa, thickness, beyond in zip(
-                (flux_x, flux_y), (kappa_x, kappa_y), T.face_thickness, (e, n), strict=True
+                (flux_x, flux_y), (kappa_x, kappa_y), FACE_MEANS, (e, n), strict=True
             ):
                 c(flux)[...] -= kappa * thickness(x[0], out=T.work) * (beyond(concentration) - here)
         add_convergence(T, flux_x, flux_y, c(F[row]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .neighbours import c, shift
+from .neighbours import FACE_MEANS, c, shift
 from .tracer import source_from_rivers
 
 #: A rate near the smallest positive numbers; offsets of the cells whose concentrations bound that of a cell.
@@ -67,7 +67,7 @@ def advection(T, options):
         max_concentration, min_concentration = np.max(neighbours, axis=0), np.min(neighbours, axis=0)
         content, higher_order_fluxes = after * now, []  # as if all water that enters had the concentration of the cell
         for (axis, is_open, slope, outflow), barrier, U, thickness in zip(
-            axes, domain.barriers, (T.U, T.V), T.face_thickness, strict=True
+            axes, domain.barriers, (T.U, T.V), FACE_MEANS, strict=True
         ):
             U, ahead = c(U), shift(now, 1, axis)
             slope = slope * is_open

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ocean.coordinates import (
     FULL_CIRCLE_DEGREES,
-    agree,
+    are_same_frames,
     axes,
     frame_of,
     from_frame,
@@ -37,7 +37,7 @@ RELATIVE_TOLERANCE = 1e-6
 
 def average_over_cells(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean depth of the sea, m, sea fraction and mean height of land, m, of each cell [ny, nx]; zero for none."""
-    has_same_axes = agree(frame_of(grid), relief.frame)
+    has_same_axes = are_same_frames(frame_of(grid), relief.frame)
     integrate = integrate_overlaps if has_same_axes and not is_coarse(relief, grid) else integrate_samples
     volume, sea, land_volume, whole = (np.concatenate(each) for each in zip(*integrate(relief, grid), strict=True))
     land = whole - sea
@@ -176,7 +176,7 @@ def sample_points(relief: Relief, grid, n_samples, rows_per_band: int) -> Iterat
             + (first * n_samples[1] + np.arange(n_rows * n_samples[1]) + 0.5) * grid_axes.y.spacing / n_samples[1]
         )
         positions = x[None], y[:, None]
-        if not agree(frame, relief.frame):
+        if not are_same_frames(frame, relief.frame):
             positions = to_frame(relief.frame, *from_frame(frame, *positions))
         yield (n_rows, n_samples[1], grid.nx, n_samples[0]), y, *positions
 

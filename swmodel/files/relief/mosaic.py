@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.coordinates import FULL_CIRCLE_DEGREES, Frame, agree, edges, frame_of, from_frame, to_frame
+from ...ocean.coordinates import FULL_CIRCLE_DEGREES, Frame, are_same_frames, edges, frame_of, from_frame, to_frame
 from .average import at_nearest_points, full_circles_to, interpolate, raise_not_covered
 from .source import Relief, ReliefAxis
 
@@ -38,7 +38,7 @@ class ReliefMosaic:
         finest = min(reliefs, key=spacing_in_metres)
         self.crs, self.frame = finest.crs, finest.frame
         extents = self.last.x, self.last.y
-        if not agree(finest.frame, self.last.frame):
+        if not are_same_frames(finest.frame, self.last.frame):
             extents = extents_in_frame(finest.frame, grid)
         self.x, self.y = (continue_axis(fine, wide) for fine, wide in zip((finest.x, finest.y), extents, strict=True))
 
@@ -56,7 +56,7 @@ class ReliefMosaic:
         fields = np.full((3, len(rows), len(columns)), np.nan)
         for relief in self.reliefs:
             is_missing = np.isnan(fields[0])
-            if not agree(self.frame, relief.frame):
+            if not are_same_frames(self.frame, relief.frame):
                 is_missing = is_missing & self.covers_positions(relief, x, y[:, None])
                 if is_missing.any():
                     positions = (each[is_missing] for each in self.positions_in(relief, x, y[:, None]))
@@ -78,7 +78,7 @@ class ReliefMosaic:
 
     def positions_in(self, relief: Relief, x, y) -> tuple[np.ndarray, np.ndarray]:
         """Positions in another relief, which may have another frame."""
-        if not agree(self.frame, relief.frame):
+        if not are_same_frames(self.frame, relief.frame):
             x, y = to_frame(relief.frame, *from_frame(self.frame, x, y))
         return tuple(np.broadcast_arrays(x, y))
 

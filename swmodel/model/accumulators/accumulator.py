@@ -149,7 +149,7 @@ def make_fields(names, physics, grid_options, wet_thickness, scheme, transport):
 
     def evaluate(names, state: State, grid: Grid) -> dict:
         block = state, grid, shape
-        return evaluate_fields(names, [block], physics, scheme.face_thickness, invert, wet_thickness)[0]
+        return evaluate_fields(names, [block], physics, invert, wet_thickness)[0]
 
     def fields(state: State, grid, params, step) -> dict:
         grid_now = moving_grid(as_patches(grid, scheme.margin), as_patches(params, scheme.margin), scheme, step)

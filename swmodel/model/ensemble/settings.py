@@ -9,7 +9,7 @@ import numpy as np
 
 from ...config import Config, ConfigError, load
 from ...ocean.coordinates import domain_size, max_cell_size
-from ...ocean.noise import white_number
+from ...ocean.noise import white_numbers
 from ...ocean.terms import TERMS
 from ...parallel.environment import total_memory
 from ...setup.checks.extremes import survey
@@ -165,7 +165,7 @@ def friction_problems(setup: Setup) -> Iterator[str]:
 
 def standard_normals(name: str, options) -> np.ndarray:
     """A standard normal random number for each member; 0 for member 0."""
-    return np.array([0.0, *(white_number(options.seed, name, member) for member in range(1, options.members))])
+    return np.array([0.0, *(white_numbers(options.seed, name, member) for member in range(1, options.members))])
 
 
 def viscosity_factors(config: Config) -> np.ndarray:

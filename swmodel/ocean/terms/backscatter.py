@@ -45,12 +45,10 @@ def tendency(flow, params, now):
 
 def unsupported_reason(scheme):
     """The message if nothing feeds e, else ""."""
+    if {*FEEDING_TERMS} & {*scheme.term_names}:
+        return ""
     names = " or ".join(f"physics.{name}" for name in FEEDING_TERMS)
-    return (
-        ""
-        if {*FEEDING_TERMS} & {*scheme.term_names}
-        else f"physics.backscatter: returns the energy that {names} takes; set one of them"
-    )
+    return f"physics.backscatter: returns the energy that {names} takes; set one of them"
 
 
 def rate(values, dx, dy):

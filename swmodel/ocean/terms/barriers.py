@@ -42,16 +42,18 @@ BLENDED_RATIOS = 0.1
 MIN_LEVEL = 1e-9
 
 
+def is_list_of_lists(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(each, list | tuple) for each in value)
+
+
 def to_points(value: Any) -> Any:
-    is_list = isinstance(value, list | tuple) and all(isinstance(each, list | tuple) for each in value)
-    if not is_list or len(value) < 2 or {*map(len, value)} not in ({2}, {3}):
+    if not is_list_of_lists(value) or len(value) < 2 or {*map(len, value)} not in ({2}, {3}):
         raise ValueError("must be at least two points, [x, y] each, or [x, y, crest] each")
     return tuple(tuple(each) for each in value)
 
 
 def to_gate(value: Any) -> Any:
-    is_list = isinstance(value, list | tuple) and all(isinstance(each, list | tuple) for each in value)
-    if not is_list or {*map(len, value)} - {2}:
+    if not is_list_of_lists(value) or {*map(len, value)} - {2}:
         raise ValueError("must be pairs of a time and a height, [time, crest]")
     return tuple((parse_duration(time), crest) for time, crest in value)
 
@@ -143,19 +145,13 @@ class FlowOverCrest:
 
 def flows_over_crests(flow, params) -> tuple[FlowOverCrest, FlowOverCrest]:
     """The FlowOverCrest of u and of v faces."""
-    return (
-        FlowOverCrest(flow, params["barrier_crest_x"], east),
-        FlowOverCrest(flow, params["barrier_crest_y"], north),
-    )
+    return FlowOverCrest(flow, params["barrier_crest_x"], east), FlowOverCrest(flow, params["barrier_crest_y"], north)
 
 
 def barrier_flux(flow, params, now):
     """Transport over the barriers through u and v faces, m3 s-1."""
     x, y = flows_over_crests(flow, params)
-    return (
-        x.transport(flow.state.u, flow.grid.dy.u, params),
-        y.transport(flow.state.v, flow.grid.dx.v, params),
-    )
+    return x.transport(flow.state.u, flow.grid.dy.u, params), y.transport(flow.state.v, flow.grid.dx.v, params)
 
 
 def barrier_accelerations(flow, params, now):

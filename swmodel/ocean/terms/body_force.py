@@ -6,7 +6,7 @@ from math import cos, sin
 
 import numpy as np
 
-from ..instant import PhaseIncrement, phase_angle, phase_increment
+from ..instant import phase_cosine_and_sine, phase_increment
 from ..option import Duration, Section, option
 from ..variable import Variable
 from .term import Term
@@ -53,9 +53,7 @@ def build(config, rows, columns):
 
 def tendency(flow, params, now):
     """du/dt = a + b cos(phase) cos(wt) - b sin(phase) sin(wt)."""
-    phase = phase_angle(PhaseIncrement(*(params[name].values for name in PHASE_PARAMS)), now, flow.h.values.dtype)
-    xp = phase.__array_namespace__()
-    cosine, sine = xp.cos(phase), xp.sin(phase)
+    cosine, sine = phase_cosine_and_sine(*(params[name] for name in PHASE_PARAMS), now, flow.h.values.dtype)
     forces = {}
     for axis, velocity in COMPONENTS.items():
         a, b_cosine, b_sine = (params[name] for name in component_params(axis))

@@ -23,10 +23,6 @@ def linear(flow, params, now):
     return {"u": mx_f(params["linear_drag"]), "v": my_f(params["linear_drag"])}
 
 
-def linear_rate(values, dx, dy):
-    return values["linear_drag"]
-
-
 def quadratic(flow, params, now):
     """C^x |u| / h^x, C^y |u| / h^y."""
     drag = params["quadratic_drag"]
@@ -69,6 +65,6 @@ def make_drag_term(name, damping, row, rate) -> Term:
     return Term(name, tendency, (row,), rate=rate, damping=damping)
 
 
-LINEAR_DRAG = make_drag_term("linear_drag", linear, R, linear_rate)
+LINEAR_DRAG = make_drag_term("linear_drag", linear, R, lambda values, dx, dy: values["linear_drag"])
 QUADRATIC_DRAG = make_drag_term("quadratic_drag", quadratic, C, quadratic_rate)
 MANNING = make_drag_term("manning", manning, N, manning_rate)

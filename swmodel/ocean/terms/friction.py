@@ -53,16 +53,6 @@ def squared_width(grid) -> Patch:
     return 2.0 / (rdx * rdx + rdy * rdy)
 
 
-def harmonic_rate(nu, dx, dy):
-    """4 nu (1/dx² + 1/dy²)."""
-    return 4 * nu * (1 / dx**2 + 1 / dy**2)
-
-
-def biharmonic_rate(nu4, dx, dy):
-    """16 nu4 (1/dx² + 1/dy²)²."""
-    return 16 * nu4 * (1 / dx**2 + 1 / dy**2) ** 2
-
-
 def one_cell_gradients(values, dx, dy):
     """|d_x u| + |d_y v| and |d_x v| + |d_y u|, s-1, of a current that drops to zero within one cell."""
     u, v = values["u"], values["v"]
@@ -73,13 +63,13 @@ VISCOSITY = Term(
     "viscosity",
     lambda flow, params, now: harmonic(flow, params["viscosity"]),
     (NU,),
-    rate=lambda values, dx, dy: harmonic_rate(values["viscosity"], dx, dy),
+    rate=lambda values, dx, dy: 4 * values["viscosity"] * (1 / dx**2 + 1 / dy**2),
     process="friction",
 )
 BIHARMONIC_VISCOSITY = Term(
     "biharmonic_viscosity",
     lambda flow, params, now: biharmonic(flow, params["biharmonic_viscosity"]),
     (NU4,),
-    rate=lambda values, dx, dy: biharmonic_rate(values["biharmonic_viscosity"], dx, dy),
+    rate=lambda values, dx, dy: 16 * values["biharmonic_viscosity"] * (1 / dx**2 + 1 / dy**2) ** 2,
     process="friction",
 )

@@ -15,12 +15,13 @@ Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from ..constituents import Constituent, constituents_at
-from ..instant import PhaseIncrement, phase_angle, phase_increment
+from ..instant import phase_cosine_and_sine, phase_increment
 from ..operators import mx_f, my_f
 from ..patch import Patch, east, north, south, west
 from . import boundary_data
@@ -53,11 +54,9 @@ class BoundaryData(NamedTuple):
 
 def build(config, rows, columns):
     """For each constituent, its PhaseIncrement, f cos(V + u) and f sin(V + u) at the start; and the air pressure."""
-    params = (
-        {PRESSURE_PARAM: np.full((1, 1), config.open_boundaries.pressure)}
-        if boundary_data.uses_air_pressure(config)
-        else {}
-    )
+    params = {}
+    if boundary_data.uses_air_pressure(config):
+        params[PRESSURE_PARAM] = np.full((1, 1), config.open_boundaries.pressure)
     params |= ramp_params(config, RAMP_PARAM) if tide_names(config) else {}
     for each in boundary_constituents(tide_names(config), config.time.start, config.open_boundaries.nodal):
         start = (np.full((1, 1), each.nodal_factor * function(each.phase)) for function in boundary_data.PARTS.values())
@@ -85,9 +84,8 @@ def boundary_data_at(flow, params, now) -> BoundaryData:
     ramp = ramp_factor(RAMP_PARAM, params, now, flow.h.values.dtype)
     for name in (name for name in boundary_data.CONSTITUENTS if phase_params(name)[0] in params):
         high, low, cosine, sine = (params[word] for word in phase_params(name))
-        phase = phase_angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
-        xp = phase.__array_namespace__()
-        c, s = ramp * xp.cos(phase), ramp * xp.sin(phase)
+        c, s = phase_cosine_and_sine(high, low, now, flow.h.values.dtype)
+        c, s = ramp * c, ramp * s
         for array in ARRAYS if transports_param(name) in params else (LEVEL,):
             cosines, sines = (params[part] for part in boundary_data.part_names(name, array))
             values_by_array[array] = values_by_array[array] + cosines * (cosine * c - sine * s)
@@ -126,32 +124,17 @@ def radiation_flux(flow, params, eta, boundary: BoundaryData):
     from_east = wet * (eta + 0.5 * (grid.open_u * (eta - east(eta))))
     from_south = wet * (eta + 0.5 * (south(grid.open_v) * (eta - south(eta))))
     from_north = wet * (eta + 0.5 * (grid.open_v * (eta - north(eta))))
+
+    def flux(eta_b: Patch, inward: Patch, mean: Callable, transport: Patch) -> tuple[Patch, Patch]:
+        """U_ext + n sqrt(g H) (eta_ext - eta_b), m2 s-1, and H + eta_b, m, with H and eta_ext by `mean` on faces."""
+        depth = mean(grid.depth)
+        speed = (g * np.maximum(depth, MIN_WAVE_DEPTH)).map(lambda squares: squares.__array_namespace__().sqrt(squares))
+        return transport + inward * (speed * (mean(boundary.level) - eta_b)), depth + eta_b
+
     return (
-        flather_flux(
-            from_west + east(from_east),
-            east(wet) - wet,
-            mx_f(grid.depth),
-            g,
-            mx_f(boundary.level),
-            boundary.transport_x,
-        ),
-        flather_flux(
-            from_south + north(from_north),
-            north(wet) - wet,
-            my_f(grid.depth),
-            g,
-            my_f(boundary.level),
-            boundary.transport_y,
-        ),
+        flux(from_west + east(from_east), east(wet) - wet, mx_f, boundary.transport_x),
+        flux(from_south + north(from_north), north(wet) - wet, my_f, boundary.transport_y),
     )
-
-
-def flather_flux(
-    level: Patch, inward: Patch, depth: Patch, g, boundary_level: Patch, transport: Patch
-) -> tuple[Patch, Patch]:
-    """U_ext + n sqrt(g H) (eta_ext - eta_b), m2 s-1, and H + eta_b, m."""
-    speed = (g * np.maximum(depth, MIN_WAVE_DEPTH)).map(lambda squares: squares.__array_namespace__().sqrt(squares))
-    return transport + inward * (speed * (boundary_level - level)), depth + level
 
 
 OPEN_BOUNDARIES = Term(

@@ -46,11 +46,9 @@ def problems(config):
 
 def build(config, rows, columns):
     """The rate at centres and on faces; a periodic axis continues beyond its end."""
-    grid = config.grid
-    periodic_indices = rows % grid.ny, columns % grid.nx
+    indices = rows % config.grid.ny, columns % config.grid.nx
     return {
-        name: relaxation_rates(config, points(grid, location, *periodic_indices))
-        for name, location in LOCATIONS.items()
+        name: relaxation_rates(config, points(config.grid, location, *indices)) for name, location in LOCATIONS.items()
     }
 
 

@@ -20,16 +20,22 @@ class Term:
 
     Attributes:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
+        coefficients: its numbers or fields; those that can be numbers are keys of [physics].
         rate_over_step: in place of a tendency, function of (flow, params, step: timestep.WholeStep) to {prognostic
             field: Patch}, the change over a forward-backward step divided by its length. The step may be None.
         damping: function of the same arguments as `tendency` to {"u": k, "v": k}, rates k, s-1, of its tendency - k u,
             which wetting and drying treats implicitly where they are fast.
         bernoulli_potential: in place of a tendency, function of the same arguments to a Patch at centres, m2 s-2, which
             is added to the pressure g (h - H).
-        coefficients: its numbers or fields; those that can be numbers are keys of [physics].
+        boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open boundaries.
+        barrier_flux: function like `tendency` to the transports over barriers on u and on v faces, m3 s-1.
+        barrier_accelerations: function like `tendency`, of the Flow whose thickness gives the pressure, to the
+            accelerations {"u": ..., "v": ...} of the velocities over their crests.
         options: class of its section of the configuration.
         is_active: whether the section switches the term on. Without a section, a coefficient that is not zero does.
         problems: function of a configuration to messages about wrong options, also of inactive terms.
+        unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
+        unsupported_reason: function of a Scheme to the reason why the term cannot run with it; "" if it can.
         fields: the fields that `build` makes.
         build: function of (config, rows, columns) to {name of a field: float64 values}, for any rows and columns.
         prognostic: fields that it adds to the State.
@@ -39,26 +45,28 @@ class Term:
             coefficients, gravity, built fields, h and the sizes of u and v in a cell; dx, dy are its lengths, m.
         process: the process with that rate, one of PROCESSES.
         parameters: `parametric.ParameterLayout` of the parameters of a user-defined term; None if it has none.
-        unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
         is_smooth: whether its tendency has continuous derivatives; `check-gradient` depends on it.
-        unsupported_reason: function of a Scheme to the reason why the term cannot run with it; "" if it can.
         is_freshwater: whether the water that its tendency of h adds or takes has no dissolved substances.
         is_wind: whether its tendency is an acceleration by the wind, which wetting and drying reduces over thin water.
         acts_at_rest: whether it changes dry ground or thin water that stands still, which the native step otherwise
             leaves out.
-        barrier_flux: function like `tendency` to the transports over barriers on u and on v faces, m3 s-1.
-        barrier_accelerations: function like `tendency`, of the Flow whose thickness gives the pressure, to the
-            accelerations {"u": ..., "v": ...} of the velocities over their crests.
         acts_only_in_time: whether it acts only where a coefficient varies in time.
-        boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open boundaries.
     """
 
     name: str
     tendency: Callable[..., Any] = lambda flow, params, now: {}
     coefficients: tuple[Variable, ...] = ()
+    rate_over_step: Callable | None = None
+    damping: Callable | None = None
+    bernoulli_potential: Callable | None = None
+    boundary_flux: Callable | None = None
+    barrier_flux: Callable | None = None
+    barrier_accelerations: Callable | None = None
     options: type | None = None
     is_active: Callable | None = None
     problems: Callable | None = None
+    unused_coefficients: Callable | None = None
+    unsupported_reason: Callable | None = None
     fields: tuple[Variable, ...] = ()
     build: Callable | None = None
     prognostic: tuple[Variable, ...] = ()
@@ -67,15 +75,7 @@ class Term:
     rate: Callable | None = None
     process: str = "drag"
     parameters: Any = None
-    barrier_flux: Callable | None = None
-    barrier_accelerations: Callable | None = None
-    boundary_flux: Callable | None = None
-    unused_coefficients: Callable | None = None
-    bernoulli_potential: Callable | None = None
     is_smooth: bool = True
-    rate_over_step: Callable | None = None
-    unsupported_reason: Callable | None = None
-    damping: Callable | None = None
     is_freshwater: bool = False
     is_wind: bool = False
     acts_at_rest: bool = False

@@ -28,7 +28,7 @@ from pydantic import BeforeValidator
 from ..constituents import constituents_at, parse_date
 from ..coordinates import has_lon_lat, points
 from ..elements import element
-from ..instant import PhaseIncrement, phase_angle, phase_increment
+from ..instant import phase_cosine_and_sine, phase_increment
 from ..option import Duration, Section, option
 from ..records import RecordInterval, interpolation_numbers, interpolation_weight, record_names
 from ..variable import Variable, coefficient
@@ -164,9 +164,9 @@ def build(config, rows, columns):
 
 def ramp_params(config, name: str) -> dict[str, np.ndarray]:
     """The numbers in the params of the ramp of this name, from 0 to 1 after `tide.ramp`; none without a ramp."""
-    return (
-        interpolation_numbers(name, RecordInterval(0.0, config.tide.ramp / config.time.dt)) if config.tide.ramp else {}
-    )
+    if not config.tide.ramp:
+        return {}
+    return interpolation_numbers(name, RecordInterval(0.0, config.tide.ramp / config.time.dt))
 
 
 def ramp_variables(name: str) -> tuple[Variable, ...]:
@@ -196,9 +196,7 @@ def bernoulli_potential(flow, params, now):
     sums = {}
     for name in (name for name in EQUILIBRIUM if element("tide", name, CONSTITUENT_PARAMS[0]) in params):
         high, low, cosine, sine = (params[element("tide", name, part)] for part in CONSTITUENT_PARAMS)
-        phase = phase_angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
-        xp = phase.__array_namespace__()
-        c, s = xp.cos(phase), xp.sin(phase)
+        c, s = phase_cosine_and_sine(high, low, now, flow.h.values.dtype)
         numbers = cosine * c - sine * s, -(cosine * s + sine * c)
         for field, number in zip(SPECIES_FIELDS[SPECIES[name]], numbers, strict=True):
             if field:

@@ -63,11 +63,9 @@ def problems(config):
 
 def tracer_variable(name: str) -> Variable:
     """The Variable of a field of a tracer: its content or its concentration."""
-    return (
-        content_variable(name.removesuffix(CONTENT_SUFFIX))
-        if name.endswith(CONTENT_SUFFIX)
-        else concentration_variable(name)
-    )
+    if name.endswith(CONTENT_SUFFIX):
+        return content_variable(name.removesuffix(CONTENT_SUFFIX))
+    return concentration_variable(name)
 
 
 def tracers_in(names) -> list[str]:

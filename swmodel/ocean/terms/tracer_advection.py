@@ -24,8 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..operators import dx_c, dx_f, dy_c, dy_f, mx_f, my_f, where
-from ..patch import Patch
-from ..weno import neighbour_x, neighbour_y
+from ..patch import Patch, neighbour_x, neighbour_y
 
 #: A number above all concentrations, one below all fluxes, m3 s-1, and one below all rates, s-1.
 LARGE, SMALL, TINY = 1e30, 1e-18, 1e-30
@@ -50,12 +49,11 @@ def axis_faces(flow, kappa) -> tuple[AxisFaces, AxisFaces]:
         U, V = flow.crossed_u * U, flow.crossed_v * V
     mixing, has_barriers = (None, None), flow.has_barriers
     if kappa is not None:
-        h_u, h_v = (
-            (flow.h_u, flow.h_v)
-            if flow.min_mobile_depth is None
-            else (flow.faces_x.open_fraction * flow.h_u, flow.faces_y.open_fraction * flow.h_v)
-        )
-        h_u, h_v = (flow.open_u * h_u, flow.open_v * h_v) if has_barriers else (h_u, h_v)
+        h_u, h_v = flow.h_u, flow.h_v
+        if flow.min_mobile_depth is not None:
+            h_u, h_v = flow.faces_x.open_fraction * h_u, flow.faces_y.open_fraction * h_v
+        if has_barriers:
+            h_u, h_v = flow.open_u * h_u, flow.open_v * h_v
         mixing = kappa * (grid.dy.u * grid.rdx.u * h_u), kappa * (grid.dx.v * grid.rdy.v * h_v)
     return (
         AxisFaces(U, mixing[0], flow.crossed_u, has_barriers, neighbour_x, mx_f, dx_f),
@@ -69,10 +67,8 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool,
     `source` is a source of the content c h, m s-1; None: there is none.
     """
     grid, axes, c_start = flow.grid, axis_faces(flow, kappa), c if step is None else step.step_start[name]
-    net_inflow, antidiffusive = (
-        upwind_gain(axes, c_start),
-        [antidiffusive_flux(axis, c_start, c) for axis in axes if high_order],
-    )
+    net_inflow = upwind_gain(axes, c_start)
+    antidiffusive = [antidiffusive_flux(axis, c_start, c) for axis in axes if high_order]
     if step is None:
         net_inflow = net_inflow - (dx_c(antidiffusive[0]) + dy_c(antidiffusive[1])) if antidiffusive else net_inflow
         c_rate = net_inflow * grid.rarea.centre / flow.h
@@ -114,10 +110,8 @@ def antidiffusive_flux(axis: AxisFaces, c_start: Patch, c: Patch) -> Patch:
     slope = open_mask * difference(c)
     second_difference = slope - neighbour(slope, -1)
     is_positive = U > 0
-    upwind, downstream = (
-        where(is_positive, second_difference, neighbour(second_difference, 1)),
-        where(is_positive, neighbour(second_difference, 1), second_difference),
-    )
+    upwind = where(is_positive, second_difference, neighbour(second_difference, 1))
+    downstream = where(is_positive, neighbour(second_difference, 1), second_difference)
     far = where(is_positive, neighbour(second_difference, -1), neighbour(second_difference, 2))
     far = far * where(is_positive, neighbour(open_mask, -1), neighbour(open_mask, 1)) if has_barriers else far
     correction = mean(c - c_start) - (9 * upwind + 3 * downstream - 2 * far) / 60
@@ -148,9 +142,8 @@ def limit_fluxes(axes, fluxes, rise: Patch, fall: Patch) -> list[Patch]:
     gain = (at_near_face[0][0] + negative[0]) + (at_near_face[1][0] + negative[1])
     loss = (at_near_face[0][1] + positive[0]) + (at_near_face[1][1] + positive[1])
     rise, fall = np.maximum(rise, 0.0), np.maximum(fall, 0.0)
-    rise_factor, fall_factor = (
-        (most + SMALL) / (np.maximum(every, most) + SMALL) for every, most in ((gain, rise), (loss, fall))
-    )
+    rise_factor = (rise + SMALL) / (np.maximum(gain, rise) + SMALL)
+    fall_factor = (fall + SMALL) / (np.maximum(loss, fall) + SMALL)
     return [
         p * np.minimum(axis.neighbour(rise_factor, 1), fall_factor)
         - n * np.minimum(rise_factor, axis.neighbour(fall_factor, 1))

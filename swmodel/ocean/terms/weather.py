@@ -62,10 +62,7 @@ class WindDragOptions(Section):
 
 def accelerations(tau_x, tau_y, flow, params):
     """du/dt = tau_x^x / (rho h^x), dv/dt = tau_y^y / (rho h^y)."""
-    return {
-        "u": mx_f(tau_x) / (params["density"] * flow.h_u),
-        "v": my_f(tau_y) / (params["density"] * flow.h_v),
-    }
+    return {"u": mx_f(tau_x) / (params["density"] * flow.h_u), "v": my_f(tau_y) / (params["density"] * flow.h_v)}
 
 
 def wind(flow, params, now):

@@ -55,10 +55,10 @@ def rate(values, dx, dy):
 def unsupported_reason(scheme):
     """The message if nothing damps the shortest waves, else ""."""
     damps = any(term.process == "friction" and term is not ZANNA_BOLTON for term in scheme.active_terms)
-    needed = (
-        "physics.zanna_bolton: makes small eddies grow; set a viscosity, too, as physics.biharmonic_smagorinsky=0.06"
-    )
-    return "" if damps or scheme.vorticity_flux in weno.FLUXES else needed
+    if damps or scheme.vorticity_flux in weno.FLUXES:
+        return ""
+    remedy = "set a viscosity, too, as physics.biharmonic_smagorinsky=0.06"
+    return f"physics.zanna_bolton: makes small eddies grow; {remedy}"
 
 
 ZANNA_BOLTON = Term(

@@ -136,11 +136,9 @@ class Fourier:
     def forward(self, fields):
         """In a jitted program, the coefficients of the fields of a block."""
         lines = self._lines.x_lines_to_y_lines(FORWARD[self.kind_x](self._lines.blocks_to_x_lines(fields)))
-        return (
-            series.complex_fft(lines)
-            if all(self._periodic)
-            else moveaxis_unfused(self._transform_along_y(FORWARD, lines), -1, -2)
-        )
+        if all(self._periodic):
+            return series.complex_fft(lines)
+        return moveaxis_unfused(self._transform_along_y(FORWARD, lines), -1, -2)
 
     def backward(self, coefficients):
         """In a jitted program, the fields of a block with these coefficients, zero beyond its rows and columns."""

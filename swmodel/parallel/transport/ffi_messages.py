@@ -41,11 +41,8 @@ def load_exchange_library() -> ctypes.CDLL:
     """Load the foreign calls and register them with JAX. SetupError: they cannot be used."""
     if unsupported_reason := foreign.unsupported_reason(*foreign.EXCHANGE_LIBRARY):
         raise SetupError(f"run.exchange: ffi cannot be used: {unsupported_reason}; build it: {foreign.BUILD_COMMANDS}")
-    loaded, mpi, size = (
-        foreign.load_library(foreign.EXCHANGE_LIBRARY[0]).library,
-        ctypes.CDLL(MPI.__file__),
-        MPI._sizeof(MPI.COMM_WORLD),
-    )
+    loaded = foreign.load_library(foreign.EXCHANGE_LIBRARY[0]).library
+    mpi, size = ctypes.CDLL(MPI.__file__), MPI._sizeof(MPI.COMM_WORLD)
     addresses = [ctypes.cast(getattr(mpi, name), ctypes.c_void_p).value for name in MPI_FUNCTIONS]
     loaded.swmodel_set_mpi_functions((ctypes.c_void_p * len(addresses))(*addresses), size)
     for name in ("exchange", "sum", "all_to_all"):

@@ -60,11 +60,9 @@ def add_halo(state, width: int, transport):
 
 
 def exchange_named_halos(fields_by_name: dict, width: int, transport) -> dict:
-    return (
-        dict(zip(fields_by_name, exchange_halos(list(fields_by_name.values()), width, transport), strict=True))
-        if fields_by_name
-        else {}
-    )
+    if not fields_by_name:
+        return {}
+    return dict(zip(fields_by_name, exchange_halos(list(fields_by_name.values()), width, transport), strict=True))
 
 
 def make_add_halo(width: int, transport):

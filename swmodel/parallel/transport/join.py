@@ -74,6 +74,7 @@ def initialize_distributed(
     import jax
 
     address, device_ids = coordinator_address(rank_info), local_device_ids(rank_info, devices)
+    heartbeat_timeout = int(1.5 * max(timeout, watchdog.START_TIMEOUT_SECONDS)) if timeout else NO_TIMEOUT_SECONDS
     jax.config.update("jax_enable_preemption_service", False)  # it would take SIGTERM from `stop`
     jax.config.update("jax_check_proxy_envs", RANK_VARIABLE not in os.environ)
     try:
@@ -84,9 +85,7 @@ def initialize_distributed(
             device_ids or [0],  # without GPUs any number will do; JAX would otherwise take one from Slurm
             "deactivate" if address else None,
             initialization_timeout=START_TIMEOUT_SECONDS,
-            heartbeat_timeout_seconds=int(1.5 * max(timeout, watchdog.START_TIMEOUT_SECONDS))
-            if timeout
-            else NO_TIMEOUT_SECONDS,
+            heartbeat_timeout_seconds=heartbeat_timeout,
             coordinator_bind_address=address if address and address.startswith(f"{LOCALHOST}:") else None,
         )
     except Exception as error:

@@ -111,13 +111,9 @@ class ShardedTransport(Transport):
                 return program(*args, **kwargs)
 
             arrays = [leaves[place] for place in traced_leaves]
-            in_specs, out_specs = (
-                tuple(partition_spec(array.ndim) for array in arrays),
-                self._output_specs(on_block, arrays),
-            )
-            return jax.shard_map(on_block, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)(
-                *arrays
-            )
+            specs = {"in_specs": tuple(partition_spec(array.ndim) for array in arrays)}
+            specs |= {"out_specs": self._output_specs(on_block, arrays)}
+            return jax.shard_map(on_block, mesh=self.mesh, **specs, check_vma=False)(*arrays)
 
         return jax.jit(on_all_blocks, **options)
 
@@ -168,9 +164,7 @@ class ShardedTransport(Transport):
 
     def put(self, tree):
         return self.make_arrays(
-            lambda block_of_rank: jax.tree.map(
-                lambda a: a[self._slices_in_part(block_of_rank)] if np.ndim(a) else a, tree
-            )
+            lambda block: jax.tree.map(lambda a: a[self._slices_in_part(block)] if np.ndim(a) else a, tree)
         )
 
     def get_blocks(self, tree, margin: int | None = 0) -> list:
@@ -234,9 +228,8 @@ class ShardedTransport(Transport):
             return [value]
         data = np.frombuffer(pickle.dumps(value), np.uint8)
         lengths = allgather_array(np.asarray(data.size, np.int64))
-        padded = np.zeros(
-            1 << int(lengths.max() - 1).bit_length(), np.uint8
-        )  # powers of two limit the number of compilations
+        # Powers of two limit the number of compilations.
+        padded = np.zeros(1 << int(lengths.max() - 1).bit_length(), np.uint8)
         padded[: data.size] = data
         gathered = allgather_array(padded)
         return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(gathered, lengths, strict=True)]
