@@ -94,7 +94,7 @@ def test_native_step_agrees_with_reference(row, monkeypatch):
 
 
 @pytest.mark.promise("the executor does not change the answer")
-@pytest.mark.parametrize("row", [*ROWS[::2], *night_params(*ROWS[1::2])])
+@pytest.mark.parametrize("row", [*ROWS[::4], *night_params(*(row for row in ROWS if row not in ROWS[::4]))])
 @pytest.mark.parametrize("executor", ["xla"])
 def test_xla_step_agrees(row, executor):
     config = covering_array.configuration_of(row)

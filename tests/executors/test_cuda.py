@@ -42,7 +42,7 @@ def cuda_on_this_cpu():
 
 
 @pytest.mark.promise("the executor does not change the answer")
-@pytest.mark.parametrize("row", [*ROWS[::3], *night_params(*(row for number, row in enumerate(ROWS) if number % 3))])
+@pytest.mark.parametrize("row", [*ROWS[::6], *night_params(*(row for number, row in enumerate(ROWS) if number % 6))])
 def test_kernels_have_bits_of_native_step(row, monkeypatch):
     """Kernels copy the halos; or halos are exchanged as between blocks, and each pass is split into several kernels."""
     config = covering_array.configuration_of(row)
@@ -74,8 +74,9 @@ def digests_of_run(name, layout, sharded, by):
 @pytest.mark.parametrize(
     ("layout", "sharded", "row"),
     [
-        *(((2, 1), True, BASIN), ((2, 2), True, CHANNEL), ((1, 2), False, BASIN)),
-        *night_params(((2, 1), True, CHANNEL), ((2, 2), True, BASIN), ((1, 2), False, CHANNEL)),
+        ((2, 2), True, CHANNEL),
+        *night_params(((2, 1), True, BASIN), ((1, 2), False, BASIN), ((2, 1), True, CHANNEL), ((2, 2), True, BASIN)),
+        *night_params(((1, 2), False, CHANNEL)),
     ],
 )
 def test_kernels_on_blocks_have_bits_of_native_step(ranks, layout, sharded, row):
@@ -98,9 +99,9 @@ def test_kernels_of_the_benchmark_fit_into_the_registers(options):
         assert [library.compile_text(text, architecture)[1] for architecture in ARCHITECTURES] == [0, 0, 0]
 
 
-#: By default three rows, each with one architecture; before a release all rows with all architectures.
+#: By default one row with one architecture; before a release all rows with all architectures.
 ARCHITECTURES = "sm_70", "sm_80", "sm_90"
-DEFAULT_BUILDS = list(zip(ROWS, ARCHITECTURES, strict=False))
+DEFAULT_BUILDS = [(ROWS[0], "sm_80")]
 OTHER_BUILDS = [(row, each) for row in ROWS for each in ARCHITECTURES if (row, each) not in DEFAULT_BUILDS]
 OTHER_BUILDS = night_params(*OTHER_BUILDS, mark=pytest.mark.release)
 

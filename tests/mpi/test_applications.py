@@ -50,9 +50,10 @@ def assert_same_bits(one, two):
     ("case", "members", "settings", "resumed"),
     [
         ("double_gyre_twin", 3, (), False),
-        *night_params(("double_gyre_winds", 7, ("-s", "assimilation.correction_every=43200"), True)),
+        ("double_gyre_winds", 7, ("-s", "assimilation.correction_every=43200"), True),
     ],
 )
+@pytest.mark.night
 def test_filter_has_same_bits_on_ranks(ranks, tmp_path, case, members, settings, resumed):
     """Ranks share the members unequally; also with wind corrections, and if three ranks resume after two."""
     one, two, source = tmp_path / "one", tmp_path / "two", (case, *SETTINGS, *settings)
@@ -115,6 +116,7 @@ ENSEMBLE_COMMAND = ["ensemble", "double_gyre", *command_options()]
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.promise("a member of an ensemble equals a run alone")
 @pytest.mark.fault("a run continues on another number of ranks")
+@pytest.mark.night
 def test_ensemble_of_ranks_continues_on_devices(ranks, tmp_path):
     """Five members on two ranks soon reach the wall-clock limit; two devices continue, with the bits of one process."""
     one, two = tmp_path / "one", tmp_path / "two"

@@ -98,6 +98,7 @@ def test_ranks_leave_files_of_one_process_with_all_instructions(ranks, tmp_path)
 
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.promise("gauges, sections and largest values see every step")
+@pytest.mark.night
 def test_devices_continue_run_of_ranks(ranks, undisturbed_run, stopped_runs, tmp_path):
     directory = shutil.copytree(stopped_runs("zarr"), tmp_path / "run")
     run_on_ranks(ranks, 1, "resume", directory, "--steps", 20, "--quiet", "--transport", "sharded", "--devices", 4)
@@ -195,9 +196,9 @@ def test_ranks_load_user_case_from_run_folder(ranks, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "mention"),
     [
-        (["run", "jet", "-s", "grid.dx=-1"], 2, "-s grid.dx=-1"),
-        (["run", "jet", "--nproc", 3], 2, "--nproc 3"),
         (["run", "jet", "--layout", "3x1"], 2, "3x1"),
+        *night_params((["run", "jet", "-s", "grid.dx=-1"], 2, "-s grid.dx=-1")),
+        *night_params((["run", "jet", "--nproc", 3], 2, "--nproc 3")),
         (["run", "jet", "--output", "taken"], 2, "taken holds a run"),
         (["resume", "stopped", "--steps", 20, "-s", "grid.nx=30"], 2, "grid.nx: 24 before, 30 now"),
         (["resume", "stopped", "--steps", 20, "-s", "output.format=netcdf"], 2, "zarr before, netcdf now"),

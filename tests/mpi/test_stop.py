@@ -90,8 +90,8 @@ def test_run_with_killed_rank_continues(ranks, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "mpiexec", "rank"),
     [
-        (["--nproc", 2], 0, 1),
-        *(pytest.param(*case, marks=pytest.mark.release) for case in (([], 2, 0), (DEVICE_OPTIONS, 0, 0))),
+        *night_params((["--nproc", 2], 0, 1)),
+        *night_params(([], 2, 0), (DEVICE_OPTIONS, 0, 0), mark=pytest.mark.release),
     ],
 )
 def test_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec, rank):
