@@ -75,8 +75,13 @@ def parse_track(lines: Iterable[str], path, storm: str = "") -> Track:
 
 
 def table_fixes(table: text_table.TextTable) -> Iterator[Fix]:
-    """The fixes in the rows of a table."""
-    for context in table.rows:
+    """The fixes in the rows of a table; a row with too few or too many cells counts as one of the storm before it."""
+    storm, names = "", []
+    for context, cells in table.rows.items():
+        if len(cells) != len(table.columns):
+            problem = f"cannot be read: it has {len(cells)} values for {len(table.columns)} columns"
+            yield Fix(context, storm, " ".join(filter(None, names)), None, [], "", problem)
+            continue
         row = table.row(context)
         storm, *names = [row[name] for name in IDENTIFIERS if name in row] or [""]
         yield fix_of_line(context, storm, " ".join(filter(None, names)), lambda row=row: parse_table_row(row))

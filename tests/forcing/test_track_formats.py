@@ -144,6 +144,7 @@ def test_bad_rows_are_named_and_left_out(track_file):
         ("20.6", "twenty", ':5: cannot be read: the lat is "twenty"'),
         ("-90.0,20.6", "90.0,20.6", ":5: the storm moves"),
         (",20.6,", ",,", ":5: the latitude is missing"),
+        (",20.6,", ",", ":5: cannot be read: it has 6 values for 7 columns"),
     ):
         assert old in text
         track_file.write_text(text.replace(old, new))
