@@ -236,8 +236,8 @@ def make_relief(dataset: CFDataset, source: InputEntry) -> Relief:
     sign = sign_of(height)
     if sign is None:
         raise ReliefError(f'{context} may be height or depth; give it the attribute positive, "up" or "down"')
-    if not units and GDAL_BAND_PATTERN.fullmatch(height.name):
-        log_once(f'{context} has no units, as is usual for rasters; "m" is assumed')
+    if not units:
+        log_once(f'{context} has no units; "m" is assumed')
         units = "m"
     if (size := conversion_factor(units, "m")) is None:
         remedy = 'give it the attribute units, "m" or "km"'

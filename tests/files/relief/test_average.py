@@ -110,6 +110,7 @@ AXIS_VARIANTS = {
     "depth": {"values": -ROUGH_HEIGHTS, "name": "sea_floor", "standard_name": "sea_floor_depth_below_geoid"},
     "topobathy": {"values": ROUGH_HEIGHTS, "name": "topobathy"},
     "kilometres": {"values": ROUGH_HEIGHTS / 1000, "units": "km"},
+    "ETOPO without units": {"values": ROUGH_HEIGHTS, "units": ""},
 }
 
 
@@ -175,7 +176,7 @@ FLAT_HEIGHTS = np.full((len(LAT), len(LON)), -1000.0)
     [
         ({"lon": np.linspace(0, 90, 180)}, "lon = -20 degrees"), ({"lat": np.linspace(0, 60, 90)}, "lat = -30 degrees"),
         ({"name": "data"}, r"\(data\)"), ({"more": {"elevation": 0 * FLAT_HEIGHTS}}, r"\(z, elevation\)"),
-        ({"units": "feet"}, 'z is in "feet"'), ({"units": ""}, 'z is in ""'),
+        ({"units": "feet"}, 'z is in "feet"'),
         ({"values": np.where((LON == 1) & (LAT == -1)[:, None], np.nan, FLAT_HEIGHTS)}, "lon = 1, lat = -1 degrees"),
         ({"values": np.where((LON == 1) & (LAT == -1)[:, None], -9999.0, FLAT_HEIGHTS)},
          "at lon = 1, lat = -1 .*_FillValue"),
