@@ -19,12 +19,13 @@ CHECKPOINT_FILE = "progress.h5"
 
 log = logging.getLogger(__name__)
 
-#: Keys of [assimilation] that may change when an assimilation continues: when it ends, what follows, the file's path.
+#: Keys of [assimilation] that may change when an assimilation continues, because they only set when it ends, what is
+#: computed afterwards, and the path of the observations, whose numbers are compared themselves.
 KEYS_FREE_ON_RESUME = ("outer", "gradient", "impact", "impact_days", "observations")
 
 
 def save(directory, fields: dict, metadata: dict, config, observations, transport) -> None:
-    """Write fields, and metadata that JSON can hold; all processes call this together."""
+    """Write fields, and metadata that JSON can represent; all processes call this together."""
     metadata = metadata | {"configuration": to_toml(config), "observations": observations_checksum(observations)}
     write_blocks(
         Path(directory) / CHECKPOINT_FILE, fields, json.dumps(metadata), (config.grid.ny, config.grid.nx), transport
@@ -32,7 +33,10 @@ def save(directory, fields: dict, metadata: dict, config, observations, transpor
 
 
 def load(directory, config, observations, transport) -> tuple[dict, dict] | None:
-    """The saved fields on this process's block, and metadata, if any. UsageError: they are of another assimilation."""
+    """The saved fields on this process's block, and the metadata; None if nothing was saved.
+
+    UsageError: the file is from another assimilation.
+    """
     path = Path(directory) / CHECKPOINT_FILE
     if not transport.broadcast(path.exists()):
         if transport.rank == 0:
@@ -66,7 +70,7 @@ def assimilation_values_fixed_on_resume(text: str) -> dict:
 
 
 def run_values_fixed_on_resume(text: str) -> dict:
-    """The part of a configuration that determines the run in the window."""
+    """The part of a configuration that determines the run in the assimilation window."""
     values = values_fixed_on_resume(text) | {"run.steps": tomllib.loads(text)["run"].get("steps")}
     return {key: value for key, value in values.items() if not key.startswith("output.")}
 

@@ -3,6 +3,9 @@
 J        J(w) = <w, w>/2 + |R^(-1/2) (d - H M(x_b + L w))|²/2
 gradient J'(w) = w - Lᵀ Mᵀ Hᵀ R^-1 (d - H M(x_b + L w))
 Hessian  J''(w) dw = dw + Lᵀ Mᵀ Hᵀ R^-1 H M L dw
+
+Here w is the vector to be found, x_b the first guess, L the square root of the covariance of its errors (`background`),
+M the model, H the observation operator, d the observations and R the covariance of their errors, which is diagonal.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from .gauss_newton import Cost, make_dot
 
 
 class CostFunction:
-    """J. All processes make it and call its methods together, and get the same numbers.
+    """The cost J(w). All processes create it and call its methods together, and get the same numbers.
 
     Attributes:
         sweeps: number of gradients and Hessian products so far.
@@ -30,24 +33,26 @@ class CostFunction:
         observations = self.observations = experiment.observations
         transport, dtype, operator = self.problem.transport, self.problem.config.run.dtype, experiment.operator
         self.dot, self.n_observations, self.sweeps = make_dot(transport), observations.size, 0
-        rank_weight = float(transport.rank == 0)  # all processes have the same observations
+        rank_weight = float(transport.rank == 0)  # count each observation once: all processes have the same ones
 
         def collect(series):
             return operator.collect(transport.sum(series))
 
-        def pull(series, values_bar):
+        def pull_back(series, values_bar):
             return jax.vjp(collect, series)[1](rank_weight * values_bar)[0]
 
-        self._collect, pull = jax.jit(collect), jax.jit(pull)
-        self._series_cotangents = lambda series, seen_bar: pull(series, jnp.asarray(seen_bar, dtype))
-        self._jit_controls_at = jax.jit(lambda background, base, w: add_increment(base, background.apply(w)))
-        self._jit_apply = jax.jit(
-            lambda background, base, dw: jax.tree.map(jnp.zeros_like, base) | background.apply(dw)
+        self._collect, pull_back = jax.jit(collect), jax.jit(pull_back)
+        self._series_cotangents = lambda series, values_bar: pull_back(series, jnp.asarray(values_bar, dtype))
+        self._jit_controls_at = jax.jit(
+            lambda background, first_guess, w: add_increment(first_guess, background.apply(w))
         )
-        self._jit_transpose = jax.jit(lambda background, x: background.transpose(x))
+        self._jit_control_change = jax.jit(
+            lambda background, first_guess, dw: jax.tree.map(jnp.zeros_like, first_guess) | background.apply(dw)
+        )
+        self._jit_background_transpose = jax.jit(lambda background, x: background.transpose(x))
 
     def zero_vector(self) -> dict:
-        """w = 0, which stands for the first guess."""
+        """w = 0, for which the controls are the first guess."""
         dtype = self.problem.config.run.dtype
         return {name: jnp.zeros(np.shape(self.first_guess[name]), dtype) for name in self.background.names}
 
@@ -57,12 +62,14 @@ class CostFunction:
 
     def model_values(self, x: dict) -> np.ndarray:
         """H M(x), the observed quantities in the model, [n]."""
-        return self._model_values(self.problem.series(x))
+        return self._values_in_series(self.problem.series(x))
 
     def tangent(self, w: dict, dw: dict) -> tuple[np.ndarray, np.ndarray]:
         """H M(x_b + L w), and H M L dw along its trajectory, both [n]."""
-        both = self.problem.tangent(self.controls_at(w), self._jit_apply(self.background, self.first_guess, dw))
-        values, changes = map(self._model_values, both)
+        series_and_change = self.problem.tangent(
+            self.controls_at(w), self._jit_control_change(self.background, self.first_guess, dw)
+        )
+        values, changes = map(self._values_in_series, series_and_change)
         return values, changes
 
     def cost_and_gradient(self, w: dict):
@@ -77,25 +84,25 @@ class CostFunction:
         """The product of dw with the Gauss-Newton Hessian at w, which is symmetric and positive definite."""
         self.sweeps += 1
         x = self.controls_at(w)
-        _, d_series = self.problem.tangent(x, self._jit_apply(self.background, self.first_guess, dw))
+        _, d_series = self.problem.tangent(x, self._jit_control_change(self.background, self.first_guess, dw))
         x_bar = self.problem.adjoint(
-            x, self._series_cotangents(d_series, self._model_values(d_series) / self.observations.error**2)
+            x, self._series_cotangents(d_series, self._values_in_series(d_series) / self.observations.error**2)
         )
         return add_increment(dw, self.background_transpose(x_bar))
 
-    def _model_values(self, series) -> np.ndarray:
+    def _values_in_series(self, series) -> np.ndarray:
         """The observed quantities [n], from this process's share of the series."""
         return np.asarray(self._collect(series), np.float64)
 
     def _misfit_and_cotangents(self, series):
         """|R^(-1/2) (d - H M(x))|²/2, in double precision, and its derivative with respect to the series."""
         error = self.observations.error
-        scaled_misfits = (self._model_values(series) - self.observations.value) / error
+        scaled_misfits = (self._values_in_series(series) - self.observations.value) / error
         return 0.5 * float(np.sum(scaled_misfits**2)), self._series_cotangents(series, scaled_misfits / error)
 
     def background_transpose(self, x_bar: dict) -> dict:
-        """Lᵀ x_bar."""
-        return self._jit_transpose(self.background, {name: x_bar[name] for name in self.background.names})
+        """Lᵀ x_bar: the derivative of a scalar with respect to w, from x_bar, that with respect to the controls."""
+        return self._jit_background_transpose(self.background, {name: x_bar[name] for name in self.background.names})
 
 
 def add_increment(x: dict, dx: dict) -> dict:

@@ -1,8 +1,8 @@
 """Geostrophic adjustment: a step in sea level becomes a front and waves that travel away from it.
 
 Physics: water at rest on an f plane stands higher west of x = 0 than east of it. Inertia-gravity waves carry part of
-the energy away. What remains is a geostrophic current along the step, as wide as the Rossby radius a. The walls in the
-west and the east are so far away that no wave returns to |x| < 10 a within the run.
+the released energy away. What remains is a geostrophic current along the step, as wide as the Rossby radius a. The
+walls in the west and the east are so far away that no wave returns to |x| < 10 a within the run.
 
 Reference: Gill (1982), Atmosphere-Ocean Dynamics, sections 7.2 and 7.3; Rossby (1938), J. Mar. Res. 1, 239-263.
 
@@ -16,8 +16,8 @@ Plot: swmodel plot outputs/adjustment --field eta_mean --field v_mean
 
 Verification: eta = - step sgn(x) (1 - exp(-|x|/a)), v = - g step/(f a) exp(-|x|/a) with a = sqrt(g depth)/|f|. The
 energy of the current is one third of the potential energy that was released. The waves decay as t^(-1/2) and almost
-vanish in means over an inertial period. This is the interval of the output here, so `eta_mean` and `v_mean` show the
-current. Their errors in the fifth period are 0.2 % and 0.4 % for |x| < 5 a.
+vanish in means over an inertial period. The output contains such means, so `eta_mean` and `v_mean` show the balanced
+state. Their errors in the fifth period are 0.2 % and 0.4 % for |x| < 5 a.
 """
 
 import math
@@ -30,7 +30,7 @@ INERTIAL_PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
 
 
 class Adjustment(Case):
-    step: float = option(0.1, "m", "sea level far to the west; far to the east it is the negative")
+    step: float = option(0.1, "m", "sea level far in the west, and minus the sea level far in the east")
 
     kinds = ("plane",)
 
@@ -64,5 +64,5 @@ def balanced_level(config, x):
 def balanced_v(config, x):
     """Current of the balanced state, m s-1: v = (g/f) d eta/dx = - g step/(f a) exp(-|x|/a); none without rotation."""
     physics = config.physics
-    max_current = np.sign(physics.f0) * math.sqrt(physics.gravity / physics.depth) * config.case.step
-    return -max_current * np.exp(-np.abs(x) / rossby_radius(config))
+    current_at_step = np.sign(physics.f0) * math.sqrt(physics.gravity / physics.depth) * config.case.step
+    return -current_at_step * np.exp(-np.abs(x) / rossby_radius(config))

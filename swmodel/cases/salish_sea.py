@@ -1,9 +1,10 @@
 """The tide in the straits between Vancouver Island and the mainland: the Salish Sea.
 
 Physics: the tide of the Pacific enters through the Strait of Juan de Fuca. It fills the Strait of Georgia through the
-passages between the islands, which slow it down. The west is open, and so is the part of the south that is ocean. Puget
-Sound is cut off at the southern edge, the Strait of Georgia at the northern one. Coasts, islands and depths come from
-the relief in the sample data of matplotlib, with cells of 1/30 by 1/45 degree. Drag is quadratic.
+passages between the islands, which slow it down. The western boundary is open, and so is the part of the southern one
+that lies in the ocean. Puget Sound is cut off at the southern boundary, the Strait of Georgia at the northern one.
+Coasts, islands and depths come from the relief in the sample data of matplotlib; the cells of the model measure 1/30 by
+1/45 degree. Drag is quadratic.
 
 Reference: Foreman and others (1995), J. Geophys. Res. 100, 721-740, for the tide of these straits.
 
@@ -17,7 +18,7 @@ Command: swmodel run salish_sea -s time.start=2012-03-01 -s open_boundaries.noda
 Plot: swmodel plot outputs/salish_sea/harmonics.nc
 
 Verification: a rough comparison with observations. The semidiurnal tide has a minimum near Victoria, about half of its
-height in the ocean. In the Strait of Georgia it is higher again, and hours later. The diurnal tide grows along its way.
+height in the ocean. In the Strait of Georgia it is higher again, and hours later. The diurnal tide grows on its way in.
 """
 
 import functools
@@ -32,13 +33,13 @@ from ..errors import ConfigError
 #: Number of columns of the relief that end in the ocean in the south; those farther east end in Puget Sound.
 OCEAN_COLUMNS = 60
 
-#: Fraction of water above which a cell is wet: small, because passages between islands are narrower than the cells.
+#: Cells with more than this fraction of water are wet. It is small, because some passages are narrower than a cell.
 MIN_WATER_FRACTION = 0.3
 
 
 class SalishSea(Case):
     least_depth: float = option(15.0, "m", "least depth of water", gt=0)
-    largest_depth: float = option(400.0, "m", "largest depth, that of the straits, for a longer time step", gt=0)
+    largest_depth: float = option(400.0, "m", "depth that replaces any larger one, for a longer time step", gt=0)
 
     kinds = ("latlon",)
 
@@ -61,7 +62,7 @@ class SalishSea(Case):
 
 @functools.cache
 def load_relief():
-    """Longitudes [x] and latitudes [y], degrees, and heights [y, x], m, of the sample data, without matplotlib."""
+    """Longitudes [x], latitudes [y], degrees, and heights [y, x], m, of the sample data. Does not import matplotlib."""
     path = Path(find_spec("matplotlib").origin).parent / "mpl-data" / "sample_data" / "topobathy.npz"
     if not path.exists():
         raise ConfigError([f"the case salish_sea needs the sample data of matplotlib: there is no {path}"])
@@ -81,10 +82,10 @@ def connected_water():
 
 
 def interpolate(values, at):
-    """Values on the relief's points, [y, x], interpolated bilinearly to Points; beyond its edge those of the edge."""
-    x, y, _ = load_relief()
-    column, row = (np.interp(where, axis, np.arange(axis.size)) for where, axis in ((at.lon % 360, x), (at.lat, y)))
-    i, j = np.minimum(column.astype(int), x.size - 2), np.minimum(row.astype(int), y.size - 2)
+    """Values [y, x] of the relief's points, interpolated bilinearly to Points; beyond the edge, those at the edge."""
+    lon, lat, _ = load_relief()
+    column, row = (np.interp(to, axis, np.arange(axis.size)) for to, axis in ((at.lon % 360, lon), (at.lat, lat)))
+    i, j = np.minimum(column.astype(int), lon.size - 2), np.minimum(row.astype(int), lat.size - 2)
     column_weight, row_weight = column - i, row - j
     southern_values = (1 - column_weight) * values[j, i] + column_weight * values[j, i + 1]
     return (1 - row_weight) * southern_values + row_weight * (

@@ -18,10 +18,13 @@ from .rank import abort_on_signal, compute, lock_run_folder, run_as_rank, start_
 
 
 def start_task(task, source, settings, output, force, quiet, job_options=lambda config: {}, check=None, **options):
-    """Start a task in a new folder; exits with its exit code.
+    """Start a task in a new folder, then exit with its exit code.
 
-    Most arguments come from the command line; `options` are those of `options.KEY_OF_OPTION`. `job_options` is a
-    function of the configuration that returns the options of the task, or raises. `check`: see `make_config`.
+    Args:
+        source, settings, output, force, quiet: from the command line.
+        job_options: a function of the configuration that returns the options of the task, or raises.
+        check: see `make_config`.
+        options: the command-line options in `options.KEY_OF_OPTION`.
     """
     overrides, writes_records = overrides_from_options(settings, options), task in RECORDING_TASKS
 
@@ -49,10 +52,10 @@ def start_task(task, source, settings, output, force, quiet, job_options=lambda 
 
 
 def start_job(make_job, load_config, quiet):
-    """Run a job as one rank, in this process, or on new processes; exits with its exit code.
+    """Run a job as one rank, in this process, or on new processes, then exit with its exit code.
 
-    `make_job(rank_info)` returns a Job; `rank_info` is None if this process is alone. `load_config` returns the
-    unchecked configuration of the job. Both may raise.
+    `make_job(rank_info)` returns a Job; `rank_info` is None if this process is not one of several ranks.
+    `load_config` returns the unchecked configuration of the job. Both may raise.
     """
     streams.ignore_broken_stdout()
     context, rank_info = click.get_current_context(), environment.get_rank_info()
@@ -60,20 +63,20 @@ def start_job(make_job, load_config, quiet):
         context.exit(run_as_rank(rank_info, make_job, load_config, quiet, get_command_line()))
     environment.check_address_space()
     if not quiet:
-        start_logging(0)  # native steps are compiled while the job is checked
+        start_logging(0)  # before the checks, which may compile native steps and report it
     job = make_job()
-    code = run_in_this_process(job, quiet) if job.config.run.nproc == 1 else run_on_processes(job, quiet)
-    if not quiet and code == 0:
+    exit_code = run_in_this_process(job, quiet) if job.config.run.nproc == 1 else run_on_processes(job, quiet)
+    if not quiet and exit_code == 0:
         click.echo(job.task_module().summary(job.directory))
-    context.exit(code)
+    context.exit(exit_code)
 
 
 def make_config(sources, overrides, rank_info=None, check=None, complete=False):
     """The complete, checked configuration from the sources of `config.loading.load.gather_sources`.
 
-    With `rank_info`, its number of processes replaces `run.nproc`. `check` returns the resolved configuration, or
-    raises; None: `validate.check_config`. `complete`: see `config.loading.load.load`. UsageError: one of `overrides`
-    sets `run.nproc` to another number.
+    With `rank_info`, its number of processes replaces `run.nproc`. `check`, by default `validate.check_config`, takes a
+    configuration and returns the resolved one, or raises. `complete`: see `config.loading.load.load`. UsageError: one
+    of `overrides` sets `run.nproc` to another number.
     """
     from ..config import ConfigError
     from ..config.loading.merge import merge
@@ -96,14 +99,14 @@ def make_config(sources, overrides, rank_info=None, check=None, complete=False):
 
 
 def check_without_harmonics(config):
-    """The resolved configuration without an analysis of tides (`output.harmonics`); see `make_config`."""
+    """The `check` of `make_config` for tasks that write no records: without harmonic analysis (`output.harmonics`)."""
     from ..model.validate import check_config
 
     return check_config(config.model_copy(update={"output": config.output.model_copy(update={"harmonics": ()})}))
 
 
 def run_in_this_process(job, quiet) -> int:
-    """Run in this process, which needs no MPI; returns the exit code 0."""
+    """Run the job in this process, without MPI; returns the exit code 0."""
     from ..errors import WriteError
     from ..files.restart.folder import resume_hint
     from ..parallel.stop import StopRequests
@@ -119,7 +122,7 @@ def run_in_this_process(job, quiet) -> int:
 
 
 def run_on_processes(job, quiet) -> int:
-    """Start `run.nproc` processes and wait for them; returns the exit code."""
+    """Run the job on `run.nproc` new processes and wait for them; returns the exit code."""
     from ..model import launch, progress
 
     nproc, directory = job.config.run.nproc, job.directory

@@ -22,40 +22,42 @@ from ..setup.checks.extremes import FieldExtremes, process_rates
 from ..setup.checks.stability import max_stable_dt
 from .health.measures import RATES, blocks_of
 
-#: Substeps are at most this fraction of a stable time step, as the flow may become faster until the next choice.
+#: Substeps are at most this fraction of the largest stable time step, because the flow may accelerate before the next
+#: choice.
 STABLE_FRACTION = 0.75
-#: Rates are rounded up to this many numbers per factor of two, so that limits are computed for few different rates.
+#: Rates are rounded up to one of this many values per factor of two, so that the largest time step is computed for few
+#: different rates.
 RATES_PER_OCTAVE = 64
 
 
 class SubstepChooser:
-    """The number of substeps of a run, for steps before `valid_until`; without a model it is always 1."""
+    """The number of substeps per step, which holds before step `valid_until`; without a model it never changes."""
 
     def __init__(self, model=None, substeps: int = 1):
         self.model, self.substeps = model, substeps
         self.valid_until = math.inf
         if model is not None:
-            self.interval_steps = model.config.time.substeps_every_steps
-            self.valid_until = -(-model.step // self.interval_steps) * self.interval_steps
-            self._limit = lru_cache(maxsize=1024)(self._largest_dt)
+            self.steps_between_choices = model.config.time.substeps_every_steps
+            self.valid_until = -(-model.step // self.steps_between_choices) * self.steps_between_choices
+            self._cached_largest_dt = lru_cache(maxsize=1024)(self._largest_dt)
 
     def is_valid_at(self, step: int) -> bool:
         return step < self.valid_until
 
     def next_change(self, max_step: int) -> int:
-        """The step until which the present number holds, at most `max_step`."""
+        """The step at which the number may change next, at most `max_step`."""
         return min(max_step, self.valid_until)
 
     def choose(self) -> float:
-        """Choose the number for the next steps; returns the ratio of the new to the old number."""
+        """Choose the number of substeps for the next steps; returns the ratio of the new number to the old one."""
         model, old_substeps = self.model, self.substeps
-        self.valid_until = (model.step // self.interval_steps + 1) * self.interval_steps
-        # The memory contains states of two earlier substeps only.
+        self.valid_until = (model.step // self.steps_between_choices + 1) * self.steps_between_choices
+        # At most halved, because the memory contains only the states of the two previous substeps.
         self.substeps = max(self._substeps_for(self.max_rates()), old_substeps // 2)
         return self.substeps / old_substeps
 
     def apply_to_executor(self, executor, forcing) -> None:
-        """Give the executor the number of substeps, and the coefficients for them."""
+        """Give the executor the number of substeps, and the coefficients for steps of that length."""
         model, substeps = self.model, self.substeps
         varying, time_params = model.scheme.varying, model.setup.params_of_time_step(substeps)
         executor.set_substeps(substeps)
@@ -71,13 +73,13 @@ class SubstepChooser:
         """The number of substeps for these RATES of the whole domain."""
         mantissa, exponent = np.frexp(rates)
         rounded = np.ldexp(np.ceil(mantissa * (2 * RATES_PER_OCTAVE)) / (2 * RATES_PER_OCTAVE), exponent)
-        largest = STABLE_FRACTION * self._limit(tuple(map(float, rounded)))
+        allowed_dt = STABLE_FRACTION * self._cached_largest_dt(tuple(map(float, rounded)))
         max_substeps = self.model.config.time.max_substeps
         powers = (2**k for k in range(max_substeps.bit_length()))
-        return next((n for n in powers if n * largest >= self.model.dt), max_substeps)
+        return next((n for n in powers if n * allowed_dt >= self.model.dt), max_substeps)
 
     def _largest_dt(self, rates: tuple[float, ...]) -> float:
-        """The largest stable time step, s."""
+        """The largest stable time step for these RATES, s."""
         ranges = {name: (0.0, rate) for name, rate in zip(RATES, rates, strict=True)}
         return max_stable_dt(self.model.config, FieldExtremes(ranges))[0]
 
@@ -99,26 +101,29 @@ class SubstepChooser:
                 (model.scheme, fields, (first, 0), (min(first + rows, shape[0]), shape[1]))
                 for first in range(0, shape[0], rows)
             ]
-        local_rates = np.max(map_on_all_cores(max_rates_between, strips), axis=0)
+        local_rates = np.max(map_on_all_cores(max_rates_in_rectangle, strips), axis=0)
         return transport.reduce(np.nan_to_num(local_rates, nan=np.inf, posinf=np.inf), "max")
 
 
 ONE_SUBSTEP = SubstepChooser()
 
 
-def max_rates_between(scheme, fields: dict[str, Patch], first: tuple[int, int], last: tuple[int, int]) -> list[float]:
+def max_rates_in_rectangle(
+    scheme, fields: dict[str, Patch], first: tuple[int, int], last: tuple[int, int]
+) -> list[float]:
     """The largest RATES on the water of the cells `first` <= (row, column) < `last` of a block."""
     values = {name: field.cut(first, last).values for name, field in fields.items()}
     values |= {name: np.abs(values[name]) for name in "uv"}
-    found = process_rates(scheme, values, values.pop("dx"), values.pop("dy"))
-    return [float(np.where(values["wet"] > 0, found[name], 0).max()) for name in RATES]
+    rates = process_rates(scheme, values, values.pop("dx"), values.pop("dy"))
+    return [float(np.where(values["wet"] > 0, rates[name], 0).max()) for name in RATES]
 
 
 def rescale_memory(carry: Carry, ratio: float) -> Carry:
     """The carry with memory for steps whose length is divided by `ratio`, which is 1/2 or at least 1.
 
     The memory contains the states of the last two steps. States between them are interpolated linearly, which keeps
-    thickness positive and concentrations within their bounds. For steps twice as long the older one is extrapolated.
+    thickness positive and concentrations within their bounds. If steps become twice as long, the older
+    of the two new states is extrapolated.
     """
     if ratio == 1 or not carry.memory:
         return carry

@@ -37,15 +37,15 @@ from .resolve import find_layout, resolve_setup
 #: Least number of states that a process holds: its state, the time stepper's memory, a padded copy and tendencies.
 MIN_STATES_IN_MEMORY = 4
 
-#: Largest number of values of records in time that are read before a run, which takes about two seconds.
+#: Largest number of values of a field's records in time that are read before a run; this takes about two seconds.
 MAX_VALUES_READ = 10**8
 
 NO_DRYING_REASON = "without drying.active no cell floods or falls dry"
 
-#: The steppers without memory, or whose memory of two earlier states can be interpolated.
+#: Steppers that have no memory of earlier steps, or whose memory, the two previous states, can be interpolated.
 STEPPERS_WITH_SUBSTEPS = "gfb", "rk3", "rk4"
 
-#: Largest step number of a carry, an int32.
+#: Largest step number that a Carry can hold, as an int32.
 MAX_STEPS = 2**31 - 1
 
 
@@ -58,11 +58,11 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
     """The resolved Setup after all checks. ConfigError: all problems.
 
     Args:
-        unattended: whether the run goes to its end unattended, so that it needs a length, and that values of records in
-            time must be read now.
+        unattended: whether the run goes to its end unattended. It then needs a length, and the values of its records
+            in time are read now, so that a bad value is not found halfway.
     """
     config = setup.config
-    if problems := list(check_terms(setup.scheme)):  # the halo of such a scheme cannot be found
+    if problems := list(check_terms(setup.scheme)):  # the other checks need the halo, which is then unknown
         raise ConfigError([*check_options(config), *problems])
     problems = [*check_processes(setup), *check_options(config)]
     problems += [*check_length(config), *check_calls(config)] if unattended else []
@@ -86,7 +86,7 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
 
 
 def check_processes(setup: Setup) -> Iterator[str]:
-    """Problems of the number of processes with the grid, the executor and the transport."""
+    """Numbers of processes and devices that do not suit the grid, the executor or the transport."""
     run = setup.config.run
     try:
         find_layout(setup)
@@ -154,9 +154,10 @@ def check_options(config: Config) -> Iterator[str]:
 
 
 def check_terms(scheme) -> Iterator[str]:
-    yield from (
-        line for term in scheme.active_terms if term.unsupported_reason and (line := term.unsupported_reason(scheme))
-    )
+    """Reasons why the scheme cannot contain some of its terms."""
+    for term in scheme.active_terms:
+        if term.unsupported_reason and (reason := term.unsupported_reason(scheme)):
+            yield reason
 
 
 def check_length(config: Config) -> Iterator[str]:
@@ -169,7 +170,7 @@ def check_length(config: Config) -> Iterator[str]:
 
 
 def check_calls(config: Config) -> Iterator[str]:
-    """A message if the recorded run called functions from Python, which are missing now."""
+    """A message if the run called functions from Python when it was recorded, because they are missing now."""
     if calls := config.python.calls:
         yield (
             f"python.calls: {', '.join(calls)} was called from Python; continue the run there, with model = "
@@ -209,7 +210,7 @@ def check_files(setup: Setup) -> Iterator[str]:
 
 
 def until_input_error(*problems: Iterable[str]) -> Iterator[str]:
-    """All problems, or those up to an InputError, whose message is then the last one."""
+    """All problems; if finding them raises an InputError, those before it, and its message as the last one."""
     try:
         yield from chain(*problems)
     except InputError as error:
@@ -219,19 +220,20 @@ def until_input_error(*problems: Iterable[str]) -> Iterator[str]:
 def check_records(setup: Setup, read_values: bool) -> Iterator[str]:
     """Records of varying coefficients that do not cover the run, or that have missing or implausible values.
 
-    Of too many records the first and the last are read; without `read_values`, only the first of the air pressure.
+    If a field has more than MAX_VALUES_READ values, only its first and last records are read. Without `read_values`, no
+    record is read except the first of the air pressure, to check its unit.
     """
     config, (ny, nx) = setup.config, setup.shape
     for name in setup.scheme.varying:
         try:
             source = source_of(config, name)
             first, last = (source.record_at(step)[0] for step in (0, max(0, (config.run.steps or 0) - 1)))
-            numbers = range(first, last + 2)
-            if len(numbers) * ny * nx > MAX_VALUES_READ:
-                numbers = numbers[:: len(numbers) - 1]
+            record_numbers = range(first, last + 2)
+            if len(record_numbers) * ny * nx > MAX_VALUES_READ:
+                record_numbers = record_numbers[:: len(record_numbers) - 1]
             if not read_values:
-                numbers = numbers[:1] if name == "air_pressure" else numbers[:0]
-            for number in numbers:
+                record_numbers = record_numbers[:1] if name == "air_pressure" else record_numbers[:0]
+            for number in record_numbers:
                 rows_of_bands = row_bands(config.grid)
                 bands = (read_record(config, name, number, rows, np.arange(nx), source) for rows in rows_of_bands)
                 minima, maxima = zip(*((values.min(), values.max()) for values in bands), strict=True)
@@ -257,17 +259,17 @@ def survey_fields(setup: Setup) -> tuple[FieldExtremes | None, list[str]]:
 def check_transforms(config: Config, extremes: FieldExtremes) -> Iterator[str]:
     """Spectra and potentials that are impossible because of land, a spherical grid or the number of blocks."""
     output = config.output
-    words_by_key = {
+    subjects_by_key = {
         f"output.{key}": "spectra are" for key in ("spectra", "spectra_every_steps") if getattr(output, key)
     }
     for key in ("fields", "means"):
-        words_by_key |= {f"output.{key}": f"{name} is" for name in getattr(output, key) if name in POTENTIALS}
+        subjects_by_key |= {f"output.{key}": f"{name} is" for name in getattr(output, key) if name in POTENTIALS}
     n_lines = n_transform_lines(config.grid)
-    for key, words in words_by_key.items():
+    for key, subject in subjects_by_key.items():
         if is_spherical(config.grid):
-            yield f"{key}: {words} available on plane grids only, but this grid is on a sphere; leave it out"
+            yield f"{key}: {subject} available on plane grids only, but this grid is on a sphere; leave it out"
         if extremes.ranges["mask"][0] == 0:
-            yield f"{key}: {words} available in seas without land only, but this one has some; leave it out"
+            yield f"{key}: {subject} available in seas without land only, but this one has some; leave it out"
         if config.run.blocks > n_lines:
             yield f"{key}: {config.run.blocks} blocks cannot share {n_lines} lines of a transform; use fewer blocks"
 
@@ -278,18 +280,18 @@ def n_transform_lines(grid) -> int:
 
 
 def check_dt(config: Config, extremes: FieldExtremes) -> Iterator[str]:
-    """A message about an unstable time step or too many steps."""
-    time, largest_rates = config.time, fastest_rates(config, extremes)
-    if time.stepper == "leapfrog" and time.robert_asselin == 0 and largest_rates.friction + largest_rates.drag > 0:
+    """A message if the time step is unstable, or if the run has too many steps."""
+    time, rates = config.time, fastest_rates(config, extremes)
+    if time.stepper == "leapfrog" and time.robert_asselin == 0 and rates.friction + rates.drag > 0:
         yield (
             "time.robert_asselin: must be above 0 with leapfrog and friction, drag or a sponge: "
             "leapfrog without its filter is unstable with damping"
         )
         return
-    largest, process = max_stable_dt(config, extremes)
+    largest_dt, limiting_process = max_stable_dt(config, extremes)
     stepper = time.stepper + (f" with ab2_epsilon = {time.ab2_epsilon:g}" if time.stepper == "ab2" else "")
-    if largest == 0:
-        yield f"time.stepper: no time step of {stepper} is stable ({process})"
+    if largest_dt == 0:
+        yield f"time.stepper: no time step of {stepper} is stable ({limiting_process})"
         return
     key, dt = "time.dt", time.dt
     if dt is None:
@@ -298,19 +300,20 @@ def check_dt(config: Config, extremes: FieldExtremes) -> Iterator[str]:
         yield from (line for line in check_options(config_with_dt) if line not in set(check_options(config)))
     if not math.isfinite(dt):
         yield "time.dt: must be given, in s, as the domain is dry at the start"
-    elif dt / time.max_substeps > largest:
-        if process == WAVE_PROCESS and extremes.has_uneven_cells:
-            process = f"{process}, at {extremes.fastest_cell}"
+    elif dt / time.max_substeps > largest_dt:
+        if limiting_process == WAVE_PROCESS and extremes.has_uneven_cells:
+            limiting_process = f"{limiting_process}, at {extremes.fastest_cell}"
         dt = dt / time.max_substeps
         yield (
-            f"{key}: {dt:.6g} s is above the largest stable time step of {stepper}, {round_down(largest)} s ({process})"
+            f"{key}: {dt:.6g} s is above the largest stable time step of {stepper}, "
+            f"{format_rounded_down(largest_dt)} s ({limiting_process})"
         )
     elif config.run.days is not None and config.run.days * 86400.0 / dt > MAX_STEPS:
         yield f"run.days: {config.run.days:g} days are more than {MAX_STEPS} steps of {dt:.6g} s"
 
 
-def round_down(value: float) -> str:
-    """A positive number rounded down to four significant digits."""
+def format_rounded_down(value: float) -> str:
+    """A positive number as text, rounded down to four significant digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 3)
     return f"{math.floor(value / unit) * unit:.4g}"
 
@@ -322,7 +325,7 @@ def require_length(config: Config) -> None:
 
 
 def require_derivatives(config: Config) -> None:
-    """Raise UsageError if the executor of a configuration has no derivatives, or the sea floor moves in time."""
+    """Raise UsageError if derivatives of the run are impossible: executor, moving sea floor or substeps."""
     if config.run.executor == "reference":
         raise UsageError("executor reference has no derivatives; choose native or xla")
     if varies_in_time(config, "uplift"):
@@ -331,6 +334,6 @@ def require_derivatives(config: Config) -> None:
 
 
 def require_equal_steps(config: Config) -> None:
-    """Raise UsageError if steps may be divided into substeps."""
+    """Raise UsageError if the run may divide its time steps into substeps."""
     if config.time.max_substeps > 1:
         raise UsageError("time.max_substeps: pure steps and derivatives need equal time steps; set it to 1")

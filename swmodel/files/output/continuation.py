@@ -1,4 +1,4 @@
-"""Check an existing file before a run continues it."""
+"""Check an existing output file before a run continues it, and prepare it for new records."""
 
 from __future__ import annotations
 
@@ -13,19 +13,27 @@ from ..run_folder import CONFIG, folder_contents
 from .metadata import history_line
 
 #: Variables that must be intact in every record, because they decide which records are kept.
-ALWAYS_INTACT = (checksums.VARIABLE, "step")
+VARIABLES_REQUIRED_INTACT = (checksums.VARIABLE, "step")
 
-#: Lines of the history that are kept besides the first, because HDF5 attributes are limited to 64 KiB.
+#: Number of recent lines of the history that are kept besides the first: an HDF5 attribute holds at most 64 KiB.
 MAX_HISTORY_LINES = 100
 
 
 def require_intact(files: dict, transport) -> None:
-    """Raise FilesError on all ranks if `files`, {path: keep}, are damaged, except in records that are not kept."""
+    """Raise FilesError on all ranks if a file is damaged in what a run keeps of it.
+
+    Args:
+        files: {path: keep}; `keep(step)` tells whether the file's record of this step is kept.
+    """
     problems = []
     if transport.rank == 0:
         paths = [path for path in files if path.exists()]
-        facts_of_paths = zip(paths, guard.examine_files([guard.ExaminationJob(path) for path in paths]), strict=True)
-        problems = [f"{path}: {problem}" for path, one in facts_of_paths if (problem := problem_of(one, files[path]))]
+        facts_of_files = guard.examine_files([guard.ExaminationJob(path) for path in paths])
+        problems = [
+            f"{path}: {problem}"
+            for path, facts in zip(paths, facts_of_files, strict=True)
+            if (problem := problem_in_kept_records(facts, files[path]))
+        ]
         if problems:
             folder = paths[0].parent
             restart_command = f"swmodel {folder_contents(folder).task} {folder / CONFIG} --output {folder} --force"
@@ -34,15 +42,15 @@ def require_intact(files: dict, transport) -> None:
         raise FilesError("\n".join(problems))
 
 
-def problem_of(facts: dict, keep) -> str | None:
-    """The problem of an examined file in the records that are kept, or None."""
+def problem_in_kept_records(facts: dict, keep) -> str | None:
+    """Why an examined file cannot be continued, in words, or None; damage to records that are not kept is ignored."""
     if "damaged" not in facts:
         return facts["problem"]
     steps = facts["steps"]
     damaged = [
         (name, record)
         for name, record in facts["damaged"]
-        if record is None or record >= len(steps) or name in ALWAYS_INTACT or keep(steps[record])
+        if record is None or record >= len(steps) or name in VARIABLES_REQUIRED_INTACT or keep(steps[record])
     ]
     return guard.describe_damage(facts | {"damaged": damaged}) if damaged else None
 
@@ -60,7 +68,7 @@ def resume(records, keep, config, command_line: str) -> None:
 
 
 def extend_history(history: str, command_line: str) -> str:
-    """The history of a file after a command continues it, without old lines except the first."""
+    """The history of a file with a new command line: its first line, the most recent lines and the new one."""
     lines = history.splitlines()
     return "\n".join([*lines[:1], *lines[1:][-MAX_HISTORY_LINES:], history_line(command_line)])
 
@@ -73,15 +81,16 @@ def configuration_differences(text: str | None, config) -> list[str]:
 
 
 def differences(file, config) -> list[str]:
+    """Why a run with `config` cannot continue `file`, in words: another configuration, or else other chunks."""
     if configuration_changes := configuration_differences(text_attribute(file, "configuration"), config):
         return configuration_changes
     record_fields = {name: file[name] for name in list(file) if file[name].ndim > 2}
     chunk = chunk_rows((config.grid.ny, config.grid.nx), np.dtype(config.run.dtype).itemsize), config.grid.nx
     # Rows are written as whole chunks, which may differ in files of earlier versions.
-    changed_names = [
+    rechunked_names = [
         name for name, field in record_fields.items() if field.maxshape[0] is None and field.chunks[-2:] != chunk
     ]
-    return [f"{name} has chunks of {record_fields[name].chunks}" for name in changed_names]
+    return [f"{name} has chunks of {record_fields[name].chunks}" for name in rechunked_names]
 
 
 def text_attribute(file, name: str) -> str:

@@ -24,13 +24,13 @@ SIDE_NEIGHBOURS = np.array([[[0, 0, 0]] * 3, [[0, 1, 0], [1, 1, 1], [0, 1, 0]], 
 def crest_heights(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, floodable: np.ndarray) -> np.ndarray:
     """The height of the crest in each cell of low land, m [ny, nx]; NaN in cells without one.
 
-    The larger height of both directions counts. A crest between sea and land within a water cell is assigned to the
-    neighbour on the landward side. Crests below sea level are left out. Afterwards no path from cell to cell is lower
-    than in the relief by more than MIN_CREST_METRES (`lowest_passes`).
+    If a cell has a crest along x and another along y, the higher one counts. A crest between sea and land within a
+    water cell is assigned to the neighbour on the landward side. Crests below sea level are left out. Afterwards no
+    path from cell to cell is lower than in the relief by more than MIN_CREST_METRES (`lowest_passes`).
 
     Args:
         height: mean height of the land of each cell, m.
-        wet, floodable: the water cells, and the cells of low land that may flood.
+        wet, floodable: whether each cell is water, and whether it is low land that may flood.
     """
     crest_height, n_samples, pair_passes = np.full(wet.shape, np.nan), samples_per_side(relief, grid), []
     rows_per_band = max(1, MAX_VALUES // (grid.nx * n_samples[0] * n_samples[1]))
@@ -55,12 +55,14 @@ def crest_heights(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, flo
         )
         may_have_crest = (wet | floodable)[band_start:band_end] & (heights.max(axis=(1, 3)) > ground + MIN_CREST_METRES)
         may_have_crest[: first - band_start], may_have_crest[row_range[1] - band_start :] = False, False
-        for step in ((0, 1), (1, 0)):
-            for j, i, top, before, after in crests_along(heights, may_have_crest, step, grid.periodic_x):
+        for direction in ((0, 1), (1, 0)):
+            for j, i, top, lowest_before, lowest_after in crests_along(
+                heights, may_have_crest, direction, grid.periodic_x
+            ):
                 j = j + band_start
-                shift = np.where(wet[j, i], np.where(before < 0, 1, -1), 0)
-                is_shore = ~wet[j, i] | ((before < 0) != (after < 0))
-                j, i = j + shift * step[0], (i + shift * step[1]) % grid.nx
+                shift = np.where(wet[j, i], np.where(lowest_before < 0, 1, -1), 0)
+                is_shore = ~wet[j, i] | ((lowest_before < 0) != (lowest_after < 0))
+                j, i = j + shift * direction[0], (i + shift * direction[1]) % grid.nx
                 is_crest = is_shore & floodable[j, i] & (top > height[j, i] + MIN_CREST_METRES)
                 np.fmax.at(crest_height, (j[is_crest], i[is_crest]), top[is_crest])
     return raise_to_passes(crest_height, np.where(wet, 0.0, height), floodable, np.concatenate(pair_passes))
@@ -69,7 +71,10 @@ def crest_heights(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, flo
 def raise_to_passes(
     crest_height: np.ndarray, ground: np.ndarray, floodable: np.ndarray, pair_passes: np.ndarray
 ) -> np.ndarray:
-    """Raise crests, m [ny, nx], to the `lowest_passes`: of two floodable cells, the one with more high samples."""
+    """Raise crests, m [ny, nx], to the `lowest_passes`.
+
+    In a pair of floodable cells, the one with more high samples is raised.
+    """
     level = np.fmax(ground, crest_height)
     for one, other, top, fraction_of_one, fraction_of_other in pair_passes[
         np.argsort(-pair_passes[:, 2], kind="stable")
@@ -86,51 +91,59 @@ def lowest_passes(
 ) -> np.ndarray:
     """Pairs of neighbouring cells, at least one of them low land, with higher ground between their low grounds.
 
-    The pass is the height of the lowest path between both low grounds through these cells and those around them.
+    The pass of a pair is the height of the lowest path from one low ground to the other, through these cells and those
+    around them.
 
     Args:
         heights: of the samples in the cells, m [rows, ky, nx, kx].
         ground: of the cells, m [rows, nx], zero for water.
         first_row: the row of the grid that is the first one of these arrays.
-        row_range: the first row of the grid, and the one after the last, whose pairs with the next rows are wanted.
+        row_range: first and one past the last row of the grid; pairs are returned whose first cell is in these rows.
 
     Returns:
-        [n, 5]: flat indices of both cells, height of the pass, m, and the fraction of samples that high in each.
+        [n, 5]: flat indices of both cells, height of the pass, m, and the fraction of samples in each that reach the
+        pass to within MIN_CREST_METRES.
     """
-    (rows, ky, nx, kx), low_points, tables = heights.shape, low_ground_points(heights, ground, wet), [np.zeros((0, 5))]
+    (rows, ky, nx, kx), low_samples, tables = (
+        heights.shape,
+        low_ground_samples(heights, ground, wet),
+        [np.zeros((0, 5))],
+    )
     padded = np.pad(heights, ((2, 2), (0, 0), (0, 0), (0, 0)), constant_values=np.inf)
     padding = {"mode": "wrap"} if is_periodic else {"constant_values": np.inf}
     padded = np.pad(padded, ((0, 0), (0, 0), (2, 2), (0, 0)), **padding)
     highest, may_have_water = heights.max(axis=(1, 3)), wet | floodable
-    for step in ((0, 1), (1, 0)):
-        j, i = (each.ravel() for each in np.indices((rows - step[0], nx if is_periodic else nx - step[1])))
-        north, east = j + step[0], (i + step[1]) % nx
-        threshold = np.maximum(ground[j, i], ground[north, east]) + MIN_CREST_METRES
-        is_candidate = may_have_water[j, i] & may_have_water[north, east] & (floodable[j, i] | floodable[north, east])
-        is_candidate &= (np.maximum(highest[j, i], highest[north, east]) > threshold) & (first_row + j >= row_range[0])
-        numbers = np.flatnonzero(is_candidate & (first_row + j < row_range[1]))
+    for direction in ((0, 1), (1, 0)):
+        j, i = (each.ravel() for each in np.indices((rows - direction[0], nx if is_periodic else nx - direction[1])))
+        next_j, next_i = j + direction[0], (i + direction[1]) % nx
+        cell, next_cell = (j, i), (next_j, next_i)
+        threshold = np.maximum(ground[cell], ground[next_cell]) + MIN_CREST_METRES
+        is_candidate = may_have_water[cell] & may_have_water[next_cell] & (floodable[cell] | floodable[next_cell])
+        is_candidate &= np.maximum(highest[cell], highest[next_cell]) > threshold
+        is_candidate &= first_row + j >= row_range[0]
+        candidates = np.flatnonzero(is_candidate & (first_row + j < row_range[1]))
         pairs_per_batch = max(1, MAX_VALUES // (12 * ky * kx))
-        for batch in np.split(numbers, range(pairs_per_batch, len(numbers), pairs_per_batch)):
+        for batch in np.split(candidates, range(pairs_per_batch, len(candidates), pairs_per_batch)):
             for margin in (0, 1):
-                window = cell_windows(padded, j[batch], i[batch], step, margin)
+                window = cell_windows(padded, j[batch], i[batch], direction, margin)
                 ends = [
-                    ((margin + dj) * ky + at // kx) * window.shape[2] + (margin + di) * kx + at % kx
-                    for at, dj, di in (
-                        (low_points[j[batch], i[batch]], 0, 0),
-                        (low_points[north[batch], east[batch]], *step),
+                    ((margin + dj) * ky + sample // kx) * window.shape[2] + (margin + di) * kx + sample % kx
+                    for sample, dj, di in (
+                        (low_samples[j[batch], i[batch]], 0, 0),
+                        (low_samples[next_j[batch], next_i[batch]], *direction),
                     )
                 ]
                 is_separate = ~are_connected(window, ends, threshold[batch])
                 batch, window, ends = batch[is_separate], window[is_separate], [end[is_separate] for end in ends]
             top = lowest_pass(window, ends)
-            pair = (j[batch], i[batch]), (north[batch], east[batch])
+            pair = (j[batch], i[batch]), (next_j[batch], next_i[batch])
             fractions = [(heights[y, :, x] >= top[:, None, None] - MIN_CREST_METRES).mean(axis=(1, 2)) for y, x in pair]
             tables.append(np.stack([*((first_row + y) * nx + x for y, x in pair), top, *fractions], axis=1))
     return np.concatenate(tables)
 
 
-def low_ground_points(heights: np.ndarray, ground: np.ndarray, wet: np.ndarray) -> np.ndarray:
-    """The index within its cell of a sample in the largest low ground, or in `wet` cells the largest water."""
+def low_ground_samples(heights: np.ndarray, ground: np.ndarray, wet: np.ndarray) -> np.ndarray:
+    """For each cell, the index in it of a sample of its largest low ground, or in `wet` cells of its largest water."""
     from scipy import ndimage
 
     _, ky, _, kx = heights.shape
@@ -138,17 +151,19 @@ def low_ground_points(heights: np.ndarray, ground: np.ndarray, wet: np.ndarray) 
     max_height = np.where(wet, np.nextafter(0.0, -1.0), ground + MIN_CREST_METRES).ravel()
     labels, _ = ndimage.label(cells <= np.maximum(max_height, cells.min(axis=(1, 2)))[:, None, None], SIDE_NEIGHBOURS)
     sizes = np.bincount(labels.ravel())
-    last = np.zeros(len(sizes), np.int64)
-    last[labels.ravel()] = np.arange(labels.size)
+    last_sample = np.zeros(len(sizes), np.int64)  # of each label
+    last_sample[labels.ravel()] = np.arange(labels.size)
     by_size = 1 + np.argsort(sizes[1:], kind="stable")
-    points = np.zeros(len(cells), np.int64)
-    points[last[by_size] // (ky * kx)] = last[by_size] % (ky * kx)
-    return points.reshape(wet.shape)
+    samples = np.zeros(len(cells), np.int64)
+    samples[last_sample[by_size] // (ky * kx)] = last_sample[by_size] % (ky * kx)
+    return samples.reshape(wet.shape)
 
 
-def cell_windows(padded: np.ndarray, j: np.ndarray, i: np.ndarray, step: tuple[int, int], margin: int) -> np.ndarray:
-    """Heights [n, y, x] of cells, their neighbours one `step` on, and `margin` more cells around, from `padded`."""
-    rows, columns = (np.arange(-margin, margin + 1 + each) + 2 for each in step)
+def cell_windows(
+    padded: np.ndarray, j: np.ndarray, i: np.ndarray, direction: tuple[int, int], margin: int
+) -> np.ndarray:
+    """Heights [n, y, x], from `padded`, of cells, their next cells in a `direction`, and `margin` cells around both."""
+    rows, columns = (np.arange(-margin, margin + 1 + each) + 2 for each in direction)
     heights = padded[(j[:, None] + rows)[:, :, None], :, (i[:, None] + columns)[:, None, :]].transpose(0, 1, 3, 2, 4)
     return heights.reshape(len(j), len(rows) * padded.shape[1], len(columns) * padded.shape[3])
 
@@ -185,15 +200,15 @@ def nearest_heights(relief: Relief, shape, y_along_grid, x, y) -> np.ndarray:
 
 
 def crests_along(
-    heights: np.ndarray, is_candidate: np.ndarray, step: tuple[int, int], is_periodic: bool
+    heights: np.ndarray, is_candidate: np.ndarray, direction: tuple[int, int], is_periodic: bool
 ) -> Iterator[tuple]:
-    """Find the crests of the cells `is_candidate` [rows, nx] along a `step` (rows, columns).
+    """Find the crests of the cells `is_candidate` [rows, nx] along a `direction` (rows, columns).
 
-    Yields rows, columns, heights of the crests, lowest heights before and after them, m. A crest is the height of the
-    lowest path between the middles of both neighbours, if it lies in the cell and above both ends.
+    Yields rows, columns, heights of the crests, and the lowest heights before and after them, m. The height of a crest
+    is that of the lowest path between the middles of both neighbours, if its top lies in the cell and above both ends.
     """
     _, ky, nx, kx = heights.shape
-    if step[0]:
+    if direction[0]:
         is_candidate = np.pad(is_candidate[1:-1], ((1, 1), (0, 0)))[: len(is_candidate)]
     elif not is_periodic:
         is_candidate = np.pad(is_candidate[:, 1:-1], ((0, 0), (1, 1)))[:, :nx]
@@ -201,24 +216,26 @@ def crests_along(
     cells_per_batch = max(1, MAX_VALUES // (4 * ky * kx))
     for first in range(0, len(j), cells_per_batch):
         rows, columns = j[first : first + cells_per_batch], i[first : first + cells_per_batch]
-        parts = [heights[rows + way * step[0], :, (columns + way * step[1]) % nx] for way in (-1, 0, 1)]
-        before, middle, after = parts if step[1] else (part.transpose(0, 2, 1) for part in parts)
+        parts = [
+            heights[rows + offset * direction[0], :, (columns + offset * direction[1]) % nx] for offset in (-1, 0, 1)
+        ]
+        before, middle, after = parts if direction[1] else (part.transpose(0, 2, 1) for part in parts)
         half = middle.shape[2] // 2
         before, after = before[..., -half:], after[..., :half]
-        ends = np.stack([before.min(axis=(1, 2)), after.min(axis=(1, 2))])
+        end_heights = np.stack([before.min(axis=(1, 2)), after.min(axis=(1, 2))])
         strip, threshold = (
             np.concatenate([before, middle, after], axis=2),
-            np.maximum(ends.max(axis=0), 0.0) + MIN_CREST_METRES,
+            np.maximum(end_heights.max(axis=0), 0.0) + MIN_CREST_METRES,
         )
         blocked_cells = np.flatnonzero(~are_connected(*with_open_ends(strip), threshold))
         top = lowest_crossing(strip[blocked_cells])
         is_inside = ~are_connected(*with_open_ends(middle[blocked_cells]), top - MIN_CREST_METRES)
         crest = blocked_cells[is_inside]
-        yield rows[crest], columns[crest], top[is_inside], *ends[:, crest]
+        yield rows[crest], columns[crest], top[is_inside], *end_heights[:, crest]
 
 
 def with_open_ends(heights: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Windows [n, y, x] with a column of height -inf at both ends, and a sample in each of these as `ends`."""
+    """Windows [n, y, x] with one more column of height -inf at each end, and the index of a sample in each column."""
     wider = np.pad(heights, ((0, 0), (0, 0), (1, 1)), constant_values=-np.inf)
     return wider, [np.full(len(heights), at) for at in (0, wider.shape[2] - 1)]
 

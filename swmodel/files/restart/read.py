@@ -19,13 +19,14 @@ from .write import MEMORY_SUFFIX
 
 
 class LoadedRestart(NamedTuple):
-    """A process's part of the fields in a restart file, in the form of `transport.make_arrays`.
+    """This process's part of a restart file; the fields are arrays made by `transport.make_arrays`.
 
     Attributes:
-        carry: state and memory, fields [y, x] or those of an ensemble [members, y, x], and step number.
-        accumulator_fields: fields of accumulators, and the number of steps in the means, by the names in the file.
-        config: the configuration of the run that wrote it, without its case.
-        substeps: number of substeps that the memory is for, see `model.substeps`.
+        carry: state and memory, as fields [y, x] or for an ensemble [members, y, x], and step number.
+        accumulator_fields: fields of accumulators, and the number of steps in the means, by their names in the file.
+        path, step: the file, and the step after which it was written.
+        config: the configuration of the run that wrote the file, without its case.
+        substeps: number of substeps per step when the memory was stored, see `model.substeps`.
     """
 
     carry: Any  # a Carry
@@ -39,28 +40,30 @@ class LoadedRestart(NamedTuple):
 def read(path, setup: Setup, transport) -> LoadedRestart:
     """Read the fields of this rank; all ranks call it together, with the path on rank 0.
 
-    FilesError, on all ranks: the file is damaged, or has other cells, precision or time stepping.
+    FilesError, on all ranks: the file is damaged, or its cells, precision, state, members or time stepping differ.
     """
     members = transport.block.members.axis_size
-    facts, problem = transport.broadcast(_examine(path, setup, members) if transport.rank == 0 else None)
+    facts, problem = transport.broadcast(_examine_for_run(path, setup, members) if transport.rank == 0 else None)
     if problem is not None:
         raise FilesError(problem)
 
     def read_block(block):
-        where = [slice(span.start, span.stop) for span in (block.members, block.y, block.x)]
+        block_slices = [slice(span.start, span.stop) for span in (block.members, block.y, block.x)]
         names = (name for name in facts["fields"] if not name.startswith(FIELD_PREFIX))
-        # Arrays of one axis are no fields: all blocks have them.
-        parts = {name: file[name][tuple(where[-file[name].ndim :]) if file[name].ndim > 1 else ...] for name in names}
-        # zarr names the order of bytes in a type, which netCDF4 refuses for new variables.
+        # Arrays with fewer than two axes are not fields: every block reads them whole.
+        parts = {
+            name: file[name][tuple(block_slices[-file[name].ndim :]) if file[name].ndim > 1 else ...] for name in names
+        }
+        # The types of zarr specify a byte order, and netCDF4 refuses such types for new variables.
         return {name: values.view(values.dtype.newbyteorder("=")) for name, values in parts.items()}
 
     with open_restart(facts["path"]) as file:
         fields = transport.make_arrays(read_block)
-    state = setup.scheme.state_type
-    n_memory = sum(name.startswith(f"{state._fields[0]}{MEMORY_SUFFIX}") for name in fields)
+    state_type = setup.scheme.state_type
+    n_memory = sum(name.startswith(f"{state_type._fields[0]}{MEMORY_SUFFIX}") for name in fields)
     suffixes = ["", *(f"{MEMORY_SUFFIX}{k}" for k in range(1, n_memory + 1))]
-    states = [state(*(fields[name + suffix] for name in state._fields)) for suffix in suffixes]
-    carry_names = {name + suffix for name in state._fields for suffix in suffixes}
+    states = [state_type(*(fields[name + suffix] for name in state_type._fields)) for suffix in suffixes]
+    carry_names = {name + suffix for name in state_type._fields for suffix in suffixes}
     accumulator_fields = {name: field for name, field in fields.items() if name not in carry_names}
     accumulator_fields[MEAN_STEPS] = transport.put(np.int32(facts[MEAN_STEPS]))
     carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(facts["step"])))
@@ -68,8 +71,8 @@ def read(path, setup: Setup, transport) -> LoadedRestart:
     return LoadedRestart(carry, accumulator_fields, facts["path"], facts["step"], previous_config, facts["substeps"])
 
 
-def _examine(path, setup: Setup, members: int) -> tuple[dict | None, str | None]:
-    """The facts about the file, and why it cannot be used, or None if it can."""
+def _examine_for_run(path, setup: Setup, members: int) -> tuple[dict | None, str | None]:
+    """The facts about a restart file, and why this run cannot start from it, or None if it can."""
     facts = examine_restart(path)
     if "problem" in facts:
         return None, f"{path}: {facts['problem']}"

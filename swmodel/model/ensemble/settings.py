@@ -159,7 +159,7 @@ def friction_problems(setup: Setup) -> Iterator[str]:
     if config.time.dt > largest:
         yield (
             f"ensemble.viscosity: member {member} has {viscosity:.4g} m2 s-1, with which the time step of "
-            f"{config.time.dt:.4g} s is above the largest stable one, {validate.round_down(largest)} s"
+            f"{config.time.dt:.4g} s is above the largest stable one, {validate.format_rounded_down(largest)} s"
         )
 
 
