@@ -200,7 +200,7 @@ def modification_time(case: Chile2010) -> float:
 
 
 @lru_cache(maxsize=4)
-def read_faults(case: Chile2010, modified_at: float) -> Subfaults:
+def read_faults(case: Chile2010, modified_time: float) -> Subfaults:
     """The subfaults in the file of a case. ConfigError: it cannot be read, or has changed since the run began."""
     try:
         faults = fault_files.read_faults(case.faults)
@@ -244,7 +244,7 @@ def earthquake_of(case: Chile2010, config) -> Earthquake:
 
 
 @lru_cache(maxsize=4)
-def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_at: float, interval: float) -> Earthquake:
+def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: float, interval: float) -> Earthquake:
     """As `earthquake_of`; cached, because an Earthquake keeps the sums over its subfaults."""
     faults = case.subfaults()
     if case.faults:

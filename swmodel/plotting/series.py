@@ -133,7 +133,7 @@ def draw_sites(
         return draw_hodographs(data, indices, titles, caption)
     values, long_name, unit = read_sites(data[field], indices)
     comparisons = read_observed(data, indices, values, observed) if observed else {}
-    titles = [f"{title}{comparisons[n].words if n in comparisons else ''}" for n, title in enumerate(titles)]
+    titles = [f"{title}{comparisons[n].title_suffix if n in comparisons else ''}" for n, title in enumerate(titles)]
     scaled, label = scale_to_power_of_ten(values, long_name, unit)
     curves = [*zip(scaled.T, titles, strict=True)]
     figure = draw_curves(data, curves, caption, 1 if len(indices) <= MAX_PANELS_IN_COLUMN else 2)
