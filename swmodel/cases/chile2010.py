@@ -20,8 +20,8 @@ Plot: swmodel plot outputs/chile2010 --vmax 0.5
 
 Verification: the record of NOAA's buoy DART 32412 at 86.392 W 17.975 S, without the tide. At half a degree the time at
 which sea level rises there is correct to 1 %. The time of the crest is correct to 4 %, and the crest is a quarter too
-low. At a fifth of a degree and finer the crest is a fifth to a quarter too low, and 2 % late. The volume of water under
-it is right: one fault with uniform slip makes a broader wave than the earthquake did.
+low. At a fifth of a degree and finer the crest is a fifth to a quarter too low, and 2 % late. Its volume of water is
+right: the crest is too low because one fault with uniform slip makes a broader wave than the earthquake did.
 """
 
 import hashlib
@@ -57,19 +57,21 @@ RELIEF_FILE = Path(__file__).with_name("chile2010.npz")
 WEST, SOUTH, RELIEF_SPACING = -120.0, -60.0, 0.5
 #: Rigidity of the Earth's crust, Pa.
 RIGIDITY = 30e9
-#: Narrowest fault, measured horizontally, that the grid resolves, cells.
+#: Horizontal width of the narrowest fault that the grid resolves, cells.
 MIN_FAULT_CELLS = 1.5
-#: Depths of the upper edge, m: a value below the first is taken to be in km, and one below the second may be.
+#: Depths of the upper edge, m: a positive value below the first is refused, because it must be in km. One between both
+#: may be in km, and is logged.
 MIN_DEPTH_IN_METRES, MIN_SURE_DEPTH_IN_METRES = 100.0, 700.0
-#: Largest distance of a fault from the grid over the sum of its length, width and depth. Farther away the uplift is
-#: below 0.3 % of the slip.
+#: Largest distance of a fault from the grid, in units of the sum of its length, width and depth. Farther away the
+#: uplift is below 0.3 % of the slip.
 MAX_FAULT_DISTANCE = 2.0
 
-#: Most uplifts of a rupture, which bounds the memory: one takes 0.1 MB in a square of the grid.
+#: Largest number of uplifts of a rupture, which bounds the memory: each takes 0.1 MB per square
+#: (`forcing.earthquake.SQUARE`).
 MAX_UPLIFTS = 1000
 
-#: Seconds since the earthquake, and sea level without the tide, m, of NOAA's National Data Buoy Center, as published
-#: with GeoClaw's example.
+#: Time since the earthquake, s, and sea level without the tide, m, at the buoy: data of NOAA's National Data Buoy
+#: Center, as published with GeoClaw's example.
 RECORD_FILE = Path(__file__).with_name("chile2010_dart32412.txt")
 
 
@@ -108,7 +110,7 @@ class Chile2010(Case):
         return load_relief().mask(*relief_row_and_column(at))
 
     def for_record(self):
-        """The case with the SHA-256 of the file of its subfaults, so that a run can continue only with this file."""
+        """The case with the SHA-256 of its file of subfaults, so that a run can continue only with this file."""
         if not self.faults:
             return self
         self.subfaults()  # refuses a file that cannot be read
@@ -130,16 +132,19 @@ class Chile2010(Case):
         """The subfaults of the file, or the one fault of the options."""
         if self.faults:
             return read_faults(self, modification_time(self))
-        place = self.top_lon, self.top_lat, 0.0, self.top_depth
+        position = self.top_lon, self.top_lat, 0.0, self.top_depth
         plane = self.strike, self.dip, self.rake, self.slip, self.length, self.width
-        return Subfaults(*(np.array([value]) for value in (*place, *plane, 0.0, 0.0, 0.0)))
+        return Subfaults(*(np.array([value]) for value in (*position, *plane, 0.0, 0.0, 0.0)))
 
     def moment(self) -> float:
         """The seismic moment, rigidity times area times slip, N m."""
         return RIGIDITY * self.subfaults().area_times_slip()
 
     def check_fault(self, grid):
-        """Log moment, magnitude and doubts about width and depth. ConfigError: the depth is in km, or the fault far."""
+        """Log the moment, the magnitude, and a width or depth that is probably a mistake.
+
+        ConfigError: the depth is in km, or the fault is far from the grid.
+        """
         if 0 < self.top_depth < MIN_DEPTH_IN_METRES:
             raise ConfigError([f"case.top_depth: {self.top_depth:g} m; is it in km? For a fault at the surface give 0"])
         if MIN_DEPTH_IN_METRES <= self.top_depth <= MIN_SURE_DEPTH_IN_METRES:
@@ -154,41 +159,43 @@ class Chile2010(Case):
                         "latitude exchanged, or is a sign missing?"
                     ]
                 )
-            size = f"{self.slip:g} m on {self.length / 1e3:g} km x {self.width / 1e3:g} km"
-            log_once(f"the slip of {size} has {self.moment_text()}", logging.INFO)
-        cell = max(
+            slip_and_area = f"{self.slip:g} m on {self.length / 1e3:g} km x {self.width / 1e3:g} km"
+            log_once(f"the slip of {slip_and_area} has {self.moment_text()}", logging.INFO)
+        cell_size = max(
             metres_per_unit(grid, axis, self.top_lat) * at.spacing for axis, at in zip("xy", axes(grid), strict=True)
         )
-        if (width_on_map := self.width * math.cos(math.radians(self.dip))) < MIN_FAULT_CELLS * cell:
+        if (horizontal_width := self.width * math.cos(math.radians(self.dip))) < MIN_FAULT_CELLS * cell_size:
             log_once(
-                f"the cells of {cell / 1e3:.3g} km are too coarse for a fault whose horizontal width is "
-                f"{width_on_map / 1e3:.3g} km"
+                f"the cells of {cell_size / 1e3:.3g} km are too coarse for a fault whose horizontal width is "
+                f"{horizontal_width / 1e3:.3g} km"
             )
 
     def check_subfaults(self, grid):
-        """Log number, moment and magnitude of the subfaults. ConfigError: all of them are far from the grid."""
+        """Log the number of subfaults, their moment and magnitude. ConfigError: all of them are far from the grid."""
         faults = self.subfaults()
         if not faults.slip.any():
             return
-        reach = MAX_FAULT_DISTANCE * (faults.length + faults.width + faults.top_depth)
-        distance = [distance_from_grid(grid, lon, lat) for lon, lat in zip(faults.lon, faults.lat, strict=True)]
-        if (np.array(distance) > reach).all():
+        max_distance = MAX_FAULT_DISTANCE * (faults.length + faults.width + faults.top_depth)
+        distances = [distance_from_grid(grid, lon, lat) for lon, lat in zip(faults.lon, faults.lat, strict=True)]
+        if (np.array(distances) > max_distance).all():
             raise ConfigError(
                 [
-                    f"case.faults: {self.faults}: its subfaults are {min(distance) / 1e3:.0f} km or more away from the "
-                    "grid, too far to move the sea there; are longitude and latitude exchanged, or is a sign missing?"
+                    f"case.faults: {self.faults}: its subfaults are {min(distances) / 1e3:.0f} km or more away from "
+                    "the grid, too far to move the sea there; are longitude and latitude exchanged, or is a sign "
+                    "missing?"
                 ]
             )
-        time = f", in {faults.end:.3g} s" if self.kinematic and faults.end else ""
-        log_once(f"case.faults: {faults.count} subfaults with {self.moment_text()}{time}", logging.INFO)
+        duration = f", in {faults.end:.3g} s" if self.kinematic and faults.end else ""
+        log_once(f"case.faults: {faults.count} subfaults with {self.moment_text()}{duration}", logging.INFO)
 
     def moment_text(self) -> str:
-        """The moment and the magnitude, in words."""
+        """The moment and the magnitude, as text for messages."""
         moment = self.moment()
         return f"a moment of {moment:.3g} N m, magnitude {(math.log10(moment) - 9.1) / 1.5:.1f}"
 
 
 def modification_time(case: Chile2010) -> float:
+    """When the file of subfaults was last changed, s; part of the keys of caches, so that a new file is read."""
     return os.path.getmtime(case.faults) if os.path.exists(case.faults) else 0.0
 
 
@@ -210,7 +217,7 @@ def file_sha256(case: Chile2010) -> str:
 
 
 class HashableDepth:
-    """The depth before the earthquake, m, NaN where unknown; those of equal sources are equal in a cache."""
+    """The depth before the earthquake, m, NaN where unknown; as a key of a cache, equal to one from an equal source."""
 
     def __init__(self, config):
         self.config = config
@@ -238,7 +245,7 @@ def earthquake_of(case: Chile2010, config) -> Earthquake:
 
 @lru_cache(maxsize=4)
 def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: float, interval: float) -> Earthquake:
-    """As `earthquake_of`; kept, with its sums of subfaults."""
+    """As `earthquake_of`; cached, because an Earthquake keeps the sums over its subfaults."""
     faults = case.subfaults()
     if case.faults:
         case.check_subfaults(grid)
@@ -253,7 +260,7 @@ def make_earthquake(case: Chile2010, grid, depth: HashableDepth, modified_time: 
 
 
 def distance_from_grid(grid, lon: float, lat: float) -> float:
-    """How far a place lies outside a grid, m; 0 inside, or on a projected grid at most some cells."""
+    """Distance of a position outside a grid from its edge, m; 0 inside, or on a projected grid at most some cells."""
     if grid.crs:
         return float(np.hypot(*azimuthal_projection(grid, (lon, lat), spread_centres(grid))).min())
     west, east, south, north = edges(grid)
@@ -264,11 +271,11 @@ def distance_from_grid(grid, lon: float, lat: float) -> float:
 
 
 class HashablePoints:
-    """Points that a cache can compare: they are equal if their longitudes and latitudes are."""
+    """Points that a cache can compare; they are equal if their longitudes and latitudes are equal."""
 
     def __init__(self, at):
-        self.at, axes = at, (np.asarray(at.lon), np.asarray(at.lat))
-        self.key = tuple((axis.shape, axis.tobytes()) for axis in axes)
+        self.at, coordinates = at, (np.asarray(at.lon), np.asarray(at.lat))
+        self.key = tuple((each.shape, each.tobytes()) for each in coordinates)
 
     def __eq__(self, other):
         return self.key == other.key
@@ -278,9 +285,9 @@ class HashablePoints:
 
 
 @lru_cache(maxsize=8)
-def compute_uplift(earthquake: Earthquake, points: HashablePoints, number: int) -> np.ndarray:
-    """The vertical displacement of the sea floor, m; cached, because each point takes microseconds."""
-    return earthquake.uplift(points.at.j[:, 0], points.at.i[0], number)
+def compute_uplift(earthquake: Earthquake, points: HashablePoints, time_index: int) -> np.ndarray:
+    """The uplift at one of the earthquake's times, m; cached, because the computation takes microseconds per point."""
+    return earthquake.uplift(points.at.j[:, 0], points.at.i[0], time_index)
 
 
 @cache
@@ -289,7 +296,7 @@ def load_relief() -> DepthTable:
 
 
 def relief_row_and_column(at):
-    """The positions of Points in the file, in rows and columns."""
+    """The fractional rows and columns of Points in the file of the relief."""
     return (at.lat - SOUTH) / RELIEF_SPACING, (at.lon - WEST) / RELIEF_SPACING
 
 

@@ -1,6 +1,6 @@
 """The program `swmodel`: a group of commands.
 
-Apart from click, commands import what they need only when they run, so that `--help` is fast and needs no JAX or MPI.
+Beyond click, a command imports what it needs only when it runs, so that `--help` is fast and needs neither JAX nor MPI.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .verify import verify
 __all__ = ["main"]
 
 
-#: Length limit of a command's summary in the help, large enough that none is cut.
+#: Length limit of a command's summary in the help, so large that no summary is cut.
 MAX_SUMMARY_CHARACTERS = 1000
-#: The commands that the help lists, by purpose.
+#: The commands in the help, under the heading of their purpose.
 COMMAND_GROUPS = {
     "Run": (run, resume, init, cases, grid),
     "Look": (plot, animate, view, info, export),
@@ -46,9 +46,10 @@ class CommandGroup(click.Group):
 
     def format_commands(self, ctx, formatter):
         """List the commands by COMMAND_GROUPS, each with its whole summary."""
-        for title, commands in COMMAND_GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl([(each.name, each.get_short_help_str(MAX_SUMMARY_CHARACTERS)) for each in commands])
+        for heading, commands in COMMAND_GROUPS.items():
+            with formatter.section(heading):
+                rows = [(command.name, command.get_short_help_str(MAX_SUMMARY_CHARACTERS)) for command in commands]
+                formatter.write_dl(rows)
 
     def main(self, *arguments, **options):
         try:
@@ -78,7 +79,7 @@ def report_error(error: BaseException) -> int:
 
 
 def set_debug(ctx, parameter, enabled):
-    """Let this process, and those that it starts, print tracebacks."""
+    """Let this process and the processes that it starts print tracebacks."""
     if enabled:
         os.environ["SWMODEL_DEBUG"] = "1"
 
@@ -92,7 +93,7 @@ def main(context):
 
     Start with: swmodel run jet
     """
-    if context.invoked_subcommand != worker.name:  # the ranks of a worker report wrong flags together
+    if context.invoked_subcommand != worker.name:  # its ranks check them in `connect_ranks`
         environment.check_xla_flags()
 
 

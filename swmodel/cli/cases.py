@@ -30,6 +30,7 @@ def cases(case):
 
 
 def describe_case(source: str) -> str:
+    """What a case is about, and its own options as they are written in a configuration file."""
     from .. import cases as registry
     from ..config.loading.load import gather_sources
     from ..config.loading.merge import merge
@@ -37,16 +38,17 @@ def describe_case(source: str) -> str:
     from ..config.options.case import Case
 
     case = merge(gather_sources(source, ())).case
-    options = [line_with_help(case, key) for key in type(case).model_fields if key not in Case.model_fields]
-    return "\n".join([registry.description(case), *["", "[case]"][: 2 * len(options)], *options])
+    own_keys = [key for key in type(case).model_fields if key not in Case.model_fields]
+    table = ["", "[case]", *(line_with_help(case, key) for key in own_keys)] if own_keys else []
+    return "\n".join([registry.description(case), *table])
 
 
 @click.command()
 @click.argument("case")
 @options.settings
-@click.option("--all", "complete", is_flag=True, help="Print all keys, including those that few runs change.")
+@click.option("--all", "all_keys", is_flag=True, help="Print all keys, including those that few runs change.")
 @click.option("-o", "--output", type=options.PATH, metavar="FILE", help="Write to a new file instead.")
-def init(case, settings, complete, output):
+def init(case, settings, all_keys, output):
     """Print a configuration to start your own from. CASE is a name or a case file (.py).
 
     \b
@@ -61,7 +63,7 @@ def init(case, settings, complete, output):
 
     sources = gather_sources(case, settings)
     config = merge(sources)
-    text = (to_toml(config, comments=True) if complete else template(config)).encode()  # TOML is UTF-8
+    text = (to_toml(config, comments=True) if all_keys else template(config)).encode()  # TOML is UTF-8
     if output is None:
         click.echo(text, nl=False)
     else:

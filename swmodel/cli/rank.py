@@ -1,4 +1,4 @@
-"""The work of one process of a run, alone or as one of the ranks that mpiexec or srun started."""
+"""The work of one process of a run, which runs alone or is one of the ranks that mpiexec or srun started."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def run_as_rank(rank_info, make_job, load_config, quiet, command_line) -> int:
 def lock_run_folder(stack, job, quiet, n_ranks=None, n_cores=None):
     """Lock and prepare the run folder until the context `stack` ends, and announce the job; returns the lock file.
 
-    `n_ranks`, `n_cores`: see `rank_checks.local_ranks_and_cores`; None: those of a run started from this process.
+    `n_ranks`, `n_cores`: see `rank_checks.local_ranks_and_cores`; None: those of a run that this process starts.
     """
     from ..files import lock, run_folder
 
@@ -113,12 +113,12 @@ def lock_run_folder(stack, job, quiet, n_ranks=None, n_cores=None):
 
 
 def abort_on_signal(stack, stop, job, rank_info=None):
-    """Until the context `stack` ends, let a signal end a non-resumable task, whatever it is computing."""
+    """Until the context `stack` ends, let a signal end a non-resumable task at once, whatever it is computing."""
     from ..files.status import write_final_status
     from ..parallel.abort import abort
     from ..parallel.stop import end_after_signal
 
-    def end(signal_number):
+    def end_task(signal_number):
         if rank_info is not None and rank_info.rank > 0:
             time.sleep(1.0)  # rank 0 has most likely received the signal too, and ends this rank
         error = Stopped(f"stopped by {signal.Signals(signal_number).name}; no results were kept, start again")
@@ -129,7 +129,7 @@ def abort_on_signal(stack, stop, job, rank_info=None):
         abort(EXIT_STOPPED)
 
     if job.task in NON_RESUMABLE_TASKS:
-        stack.enter_context(end_after_signal(stop, end))
+        stack.enter_context(end_after_signal(stop, end_task))
 
 
 def report_failure(error: Exception):
@@ -153,20 +153,21 @@ def compute(job, quiet, command_line, rank_info=None, watch_progress=lambda prog
     from ..files.status import write_final_status
     from .rank_checks import check_devices
 
-    config, directory, first = job.config.model_copy(), job.directory, rank_info is None or rank_info.rank == 0
+    config, directory = job.config.model_copy(), job.directory
+    is_first_rank = rank_info is None or rank_info.rank == 0
     config._checked = True
     options = job.options | ({"restart": job.restart.path} if job.restart else {})
     environment.prepare_environment(job.reproducible, rank_info, config.run.devices)
-    start_logging(0 if first else rank_info.rank)
+    start_logging(0 if is_first_rank else rank_info.rank)
     try:
         if rank_info is None:
             check_devices(config.run.devices)
         with progress.make_reporter(quiet) as report:
             job.task_module().compute(config, directory, options, report, command_line, watch_progress)
-        if first:
+        if is_first_rank:
             write_final_status(directory, "completed", 0, "")
     except (Exception, KeyboardInterrupt) as error:
-        if first:
+        if is_first_rank:
             record_failure(error, directory)
         raise
 
@@ -180,14 +181,15 @@ def record_failure(error, directory):
 
 
 def abort_all_ranks(error, rank, directory) -> int:
-    """Report an error on this rank and end all ranks; returns the exit code if all ranks have the error together.
+    """Report an error on this rank and end all ranks; returns the exit code if all ranks have the same error together.
 
-    The launcher reports the reason from status.json, because the last output of a rank that ends all may be lost.
+    The launcher reports the reason from status.json, because the last output of the rank that ends the others may be
+    lost.
     """
     from ..parallel.abort import abort
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all ranks
-    code, launched = exit_code(error), environment.LAUNCHER_VARIABLE in os.environ
+    code, has_launcher = exit_code(error), environment.LAUNCHER_VARIABLE in os.environ
     if isinstance(error, NumericalError | Stopped):
         if rank == 0:
             print_error(error)
@@ -197,18 +199,18 @@ def abort_all_ranks(error, rank, directory) -> int:
         time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
         if rank > 0:
             record_failure(error, directory)
-        if launched:
+        if has_launcher:
             progress.send_message({"rank": rank, "exit_code": code})
         if code == EXIT_INTERNAL:
             sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
-        elif not launched:
+        elif not has_launcher:
             print_error(error)
     finally:
         abort(code)
 
 
 def start_logging(rank: int):
-    """Log to stderr: information on rank 0, and warnings with the rank's number on other ranks."""
+    """Log to stderr: messages from level INFO on rank 0, and only warnings, with the rank's number, on other ranks."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter(f"{f'[rank {rank}] ' if rank else ''}%(levelname)s: %(message)s"))
     log = logging.getLogger("swmodel")

@@ -66,12 +66,14 @@ class Earthquake:
     def moves_in_time(self) -> bool:
         return len(self.times) > 1
 
-    def uplift(self, rows, columns, number: int = -1) -> np.ndarray:
+    def uplift(self, rows, columns, time_index: int = -1) -> np.ndarray:
         """The uplift at one of the `times`, m, in rows and columns of the grid."""
         rows, columns = np.asarray(rows), np.asarray(columns)
         with self._lock:
             return (
-                self._filtered[number][np.ix_(rows, columns)] if self.is_filtered else self._sum(rows, columns, number)
+                self._filtered[time_index][np.ix_(rows, columns)]
+                if self.is_filtered
+                else self._sum(rows, columns, time_index)
             )
 
     @cached_property
@@ -83,19 +85,19 @@ class Earthquake:
         at = points(self.grid, "centre", rows, columns)
         depth = np.nan_to_num(np.broadcast_to(self.depth(rows, columns), (len(rows), len(columns))))
         return [
-            kajiura_filter(self._sum(rows, columns, number), depth, at.dx, at.dy, (self.grid.periodic_x, False))
-            for number in range(len(self.times))
+            kajiura_filter(self._sum(rows, columns, time_index), depth, at.dx, at.dy, (self.grid.periodic_x, False))
+            for time_index in range(len(self.times))
         ]
 
-    def _sum(self, rows, columns, number: int) -> np.ndarray:
+    def _sum(self, rows, columns, time_index: int) -> np.ndarray:
         """The uplift without the filter."""
         if self.faults.count < MIN_INTERPOLATED:
-            return self._sums(rows, columns, self._weights[:, [number]])[0]
+            return self._sums(rows, columns, self._weights[:, [time_index]])[0]
         found = np.empty((len(rows), len(columns)))
         for j in np.unique(rows // SQUARE).tolist():
             for i in np.unique(columns // SQUARE).tolist():
                 (here_y,), (here_x,) = np.nonzero(rows // SQUARE == j), np.nonzero(columns // SQUARE == i)
-                square = self._square(j, i)[number]
+                square = self._square(j, i)[time_index]
                 found[np.ix_(here_y, here_x)] = square[np.ix_(rows[here_y] - j * SQUARE, columns[here_x] - i * SQUARE)]
         return found
 

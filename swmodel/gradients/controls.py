@@ -22,8 +22,8 @@ from ..setup.setup import Setup, rows_and_columns
 from . import corrections
 
 
-def scheme_with_controls(names) -> Callable[[Setup], Scheme]:
-    """The scheme of a Setup with every term through which the controls act, even terms that are switched off."""
+def scheme_factory(names) -> Callable[[Setup], Scheme]:
+    """A function from a Setup to its scheme with all terms that the controls `names` need, even those switched off."""
 
     def make_scheme(setup: Setup) -> Scheme:
         coefficients = [name for name in names if name.removesuffix(CORRECTION_SUFFIX) in TERM_OF]
@@ -61,12 +61,12 @@ def apply_controls(
 ) -> tuple[State, dict]:
     """The initial state, and the static fields that depend on the controls, by name.
 
-        h = depth + eta on water, with drying not below zero; u and v on open faces, zero on closed ones; the fields of
-        terms from their initial values
+    On water h is depth + eta, but at least zero if cells can dry. u and v are zero on closed faces. The fields of terms
+    follow from their initial values.
 
     A control is a field [ny, nx] of this block or its records in time, a number for a uniform field, or the vector of a
-    term's parameters. All other values come from state, grid and params. The static fields are those of Grid and params
-    with the margin of the scheme, [ny + 2 margin, nx + 2 margin], [1, 1] or vectors.
+    term's parameters. All other values come from state, grid and params. The static fields, those of Grid and params,
+    have the margin of the scheme, [ny + 2 margin, nx + 2 margin]; numbers become [1, 1], and parameters stay vectors.
     """
     margin, shape, extent = scheme.margin, state.h.shape, transport.extent()
     inner = slice(margin, -margin)
@@ -91,7 +91,8 @@ def apply_controls(
     u, v = controls.get("u", state.u), controls.get("v", state.v)
     initial_fields = {"h": h, "u": on_block(grid.open_u) * u, "v": on_block(grid.open_v) * v}
     for term in (term for term in scheme.active_terms if term.to_prognostic):
-        values = {row.name: controls.get(row.name, concentration_of(row.name, state)) for row in term.initial}
+        names = (variable.name for variable in term.initial)
+        values = {name: controls.get(name, concentration_of(name, state)) for name in names}
         initial_fields |= {name: wet * field for name, field in term.to_prognostic(values | {"h": h}).items()}
     return type(state)._make(zero_beyond(initial_fields[name], extent) for name in state._fields), active
 
@@ -104,7 +105,7 @@ def replace_fields(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:
 
 
 class TermParameters:
-    """The controls of a Problem that are parameters of terms: pytrees for users, vectors for programs."""
+    """The controls of a Problem that are parameters of terms: pytrees for users, vectors for the compiled programs."""
 
     def __init__(self, domain, names):
         self.transport, self.dtype = domain.transport, np.dtype(domain.config.run.dtype)
@@ -126,6 +127,8 @@ class TermParameters:
         }
 
     def to_pytrees(self, x: dict, derivative: bool = True) -> dict:
-        """The inverse of `to_vectors`; in a `derivative`, leaves that are no arrays of numbers become None."""
+        """The inverse of `to_vectors`; in a `derivative`, leaves that are not arrays of numbers become None."""
         vectors = {name: self.transport.get_blocks(x[name])[0] for name in x if name in self.layouts}
-        return x | {name: self.layouts[name].to_pytree(jnp.asarray(one), derivative) for name, one in vectors.items()}
+        return x | {
+            name: self.layouts[name].to_pytree(jnp.asarray(vector), derivative) for name, vector in vectors.items()
+        }

@@ -25,7 +25,7 @@ from ..ocean.state import State
 from ..ocean.table import CONTROLS
 from ..parallel.fixed_point import inner_product
 from . import corrections
-from .controls import TermParameters, first_guess, scheme_with_controls
+from .controls import TermParameters, first_guess, scheme_factory
 from .plan import Plan, fit_plan
 from .sweeps import Sweeps, VaryingInputs, record_numbers
 from .trajectory import FixedInputs, View, make_trajectory, tangent_trajectory
@@ -89,7 +89,7 @@ class Problem:
         if every is not None and every < 1:
             raise UsageError(f"every={every}: must be at least one step between samples")
         self.names, self.memory = controls, memory
-        self.domain = make_domain(config, scheme_with_controls(controls), alone)
+        self.domain = make_domain(config, scheme_factory(controls), alone)
         self.config, self.transport = self.domain.config, self.domain.transport
         self._parameters = TermParameters(self.domain, controls)
         self.block = self.transport.block

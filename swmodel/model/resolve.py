@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import cast
 
-from ..config.loading.case_file import case_for_record
-from ..config.loading.python_inputs import config_for_record as recorded_python
+from ..config.loading.case_file import recorded_case
+from ..config.loading.python_inputs import recorded_config
 from ..config.options.model import Config
 from ..config.options.output import OutputOptions
 from ..config.options.run import keys_to_reset
@@ -69,7 +69,7 @@ def resolve_setup(setup: Setup, extremes=None) -> Setup:
         "executor": choose_executor(setup) if run.executor == "auto" else run.executor,
         "transport": choose_transport(run),
     }
-    updates = {"case": case_for_record(config.case), "python": recorded_python(setup).python, "time": time}
+    updates = {"case": recorded_case(config.case), "python": recorded_config(setup).python, "time": time}
     updates |= {"drying": drying, "run": run.model_copy(update=chosen)}
     default_fields = config.case.defaults.get("output", {}).get("fields", OutputOptions().fields)
     if config.output.fields == tuple(default_fields):

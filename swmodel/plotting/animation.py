@@ -29,7 +29,7 @@ logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # this mo
 
 #: Dots per inch; a frame is about 1100 pixels wide.
 FRAME_DPI = 160
-#: Default frames per second, and the duration, s, of animations with fewer records, which are slower.
+#: Largest default of the frames per second; fewer are chosen if an animation would be shorter than the duration, s.
 MAX_DEFAULT_FPS, MIN_DURATION_SECONDS = 12, 4
 #: Smallest and largest frames per second.
 MIN_FPS, MAX_FPS = 0.01, 240
@@ -55,7 +55,7 @@ def animate(
             MIN_DURATION_SECONDS.
         output: FILE.mp4 or FILE.gif; None: an MP4 named after the data and the field, next to the data.
         member: the member of an ensemble whose field is shown; None: the first that has fields.
-        colour_range: the values at the ends of the colours.
+        colour_range: the values at both ends of the colour scale.
         overlays: arrows of the current and lines of equal value.
 
     Returns:
@@ -73,8 +73,8 @@ def animate(
             mpl.rc_context({**style.RC_PARAMS, "animation.ffmpeg_path": find_ffmpeg() or "ffmpeg"}),
             atomic_write(target) as temporary,
         ):
-            figure, show = make_animation(data, name, member, colour_range, overlays)
-            write_frames(writer, temporary, figure, show, record_times(data).size)
+            figure, show_record = make_animation(data, name, member, colour_range, overlays)
+            write_frames(writer, temporary, figure, show_record, record_times(data).size)
     return target
 
 
@@ -82,33 +82,33 @@ def make_animation(
     data: netCDF4.Dataset, name: str, member, colour_range: ColourRange, overlays: Overlays
 ) -> tuple[Figure, Callable[[int], None]]:
     """The figure of an animation, and a function that shows a record; reads all records first, for the colours."""
-    records, first, title = (
-        range(record_times(data).size),
-        read_displayed_field(data, name, 0, member),
-        make_title_formatter(data),
-    )
-    (field_style,) = style.make_styles(data, [first], records, member, colour_range)
+    records = range(record_times(data).size)
+    first_field = read_displayed_field(data, name, 0, member)
+    format_title = make_title_formatter(data)
+    (field_style,) = style.make_styles(data, [first_field], records, member, colour_range)
     if colour_range.range == "record":
         field_style = replace(field_style, extend="both")
     layers = overlays.make_layers(data, member, records)
-    legend_lines = [*ground_legend([first], any_record=True), *(words for words, _ in layers)]
-    figure, (draw_map,) = draw_panels([first], [field_style], [title(0), *legend_lines])
-    update = draw_layers(layers, figure, 0)
+    legend_lines = [*ground_legend([first_field], any_record=True), *(legend for legend, _ in layers)]
+    figure, (draw_map,) = draw_panels([first_field], [field_style], [format_title(0), *legend_lines])
+    show_layers = draw_layers(layers, figure, 0)
 
-    def show(record: int) -> None:
+    def show_record(record: int) -> None:
         field = read_displayed_field(data, name, record, member)
         draw_map(field, style.make_style([field], colour_range.ends) if colour_range.range == "record" else field_style)
-        update(record)
-        write_caption(figure, [title(record), *legend_lines])
+        show_layers(record)
+        write_caption(figure, [format_title(record), *legend_lines])
 
-    return figure, show
+    return figure, show_record
 
 
-def write_frames(writer: AbstractMovieWriter, file: Path, figure: Figure, show: Callable, n_records: int) -> None:
+def write_frames(
+    writer: AbstractMovieWriter, file: Path, figure: Figure, show_record: Callable, n_records: int
+) -> None:
     writer.setup(figure, str(file), FRAME_DPI)
     try:
         for record in range(n_records):
-            show(record)
+            show_record(record)
             writer.grab_frame()
     except OSError:  # ffmpeg has ended: its exit code says why
         writer.finish()
@@ -121,6 +121,7 @@ def write_frames(writer: AbstractMovieWriter, file: Path, figure: Figure, show: 
 
 
 def choose_writer(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:
+    """The file to write, a GIF in place of an MP4 if there is no ffmpeg, and its writer."""
     if target.suffix not in (".mp4", ".gif"):
         raise PlotError(f"{target} must end in .mp4 or .gif")
     if not MIN_FPS <= fps <= MAX_FPS:

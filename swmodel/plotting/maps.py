@@ -139,7 +139,7 @@ def draw_maps(
     all_records = range(record_times(data).size) if colour_range.range == "run" else []
     layers = overlays.make_layers(data, member, all_records or [record])
     field_styles = style.make_styles(data, maps, [record], member, colour_range)
-    figure, _ = draw_panels(maps, field_styles, [*caption, *ground_legend(maps), *(words for words, _ in layers)])
+    figure, _ = draw_panels(maps, field_styles, [*caption, *ground_legend(maps), *(legend for legend, _ in layers)])
     draw_layers(layers, figure, record)
     return figure
 

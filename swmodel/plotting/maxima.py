@@ -84,7 +84,7 @@ def draw_maxima(
         interval = f"{step:g} {unit}" if step > 1 else unit.removesuffix("s")
         caption.append(f"lines: {arrival.long_name}, every {interval}")
     layers = overlays.make_layers(data, None, [record])
-    figure, _ = draw_panels(maps, field_styles, [*caption, *(words for words, _ in layers)])
+    figure, _ = draw_panels(maps, field_styles, [*caption, *(legend for legend, _ in layers)])
     for axes in (each for each in figure.axes if each.images):
         if arrival and levels.size:
             lines = axes.contour(

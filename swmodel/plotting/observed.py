@@ -16,11 +16,11 @@ from .titles import time_axis
 
 
 class ComparedSeries(NamedTuple):
-    """Observed levels, m, at times on the axis of a picture, and words about their difference from the run."""
+    """Observed levels, m, at times on the axis of a picture; the title ends with their difference from the run."""
 
     times: np.ndarray
     levels: np.ndarray
-    words: str
+    title_suffix: str
 
 
 def read_observed(
@@ -61,6 +61,6 @@ def compare_series(data: netCDF4.Dataset, series: GaugeSeries, values: np.ndarra
     shift = differences.mean() if series.has_own_datum else 0.0
     shift_words = f", shifted by {shift:.4g} m" if series.has_own_datum else ""
     rms = np.sqrt(((differences - shift) ** 2).mean())
-    words = f"; observed (dots, {series.layout}{shift_words}): rms of difference {rms:.2g} m"
+    title_suffix = f"; observed (dots, {series.layout}{shift_words}): rms of difference {rms:.2g} m"
     times = np.interp(observed[within], seconds, date2num(axis) if isinstance(axis[0], datetime) else axis)
-    return ComparedSeries(times, series.level[within] + shift, words)
+    return ComparedSeries(times, series.level[within] + shift, title_suffix)

@@ -1,4 +1,4 @@
-"""Time series, with a panel for each: of the whole domain, at the gauges of a run, and through its sections."""
+"""Pictures of time series, one panel each: of the whole domain, at a run's gauges, and through its sections."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from .titles import run_name, time_axis
 #: Values and label of a curve.
 Curve = tuple[np.ndarray, str]
 
-#: The field name that draws hodographs of the current at gauges, and the number of such panels side by side.
+#: The name that stands for hodographs of the current in place of a field, and their number side by side.
 CURRENT_FIELD, HODOGRAPHS_PER_ROW = "current", 3
-#: Largest number of panels in a single column (more are put in two), and in a picture (of more, the first are drawn).
+#: Largest number of panels in one column, beyond which there are two, and in a picture, which leaves out the rest.
 MAX_PANELS_IN_COLUMN, MAX_PANELS = 8, 40
-#: Factor to the unit that is shown, and its name, where it differs from the unit in the file.
+#: {unit in the file: (factor, unit in pictures)}, where they differ.
 DISPLAY_UNITS = {"m3 s-1": (1e-6, "Sv")}
 
 
@@ -53,8 +53,8 @@ def plot_diagnostics(path, output=None) -> Path:
     """
     file = find_data_file(path, DIAGNOSTICS)
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
-        name_pairs = zip_longest(integral_names(data), other_series_names(data))  # the left and the right column
-        names = [name for pair in name_pairs for name in pair if name]
+        rows = zip_longest(integral_names(data), other_series_names(data))  # left and right column
+        names = [name for row in rows for name in row if name]
         if not names or record_times(data).size == 0:
             raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(EXTREME_SERIES)}")
         figure = draw_curves(data, [domain_curve(data[name]) for name in names], run_name(data), columns=2)
@@ -84,10 +84,10 @@ def scale_to_power_of_ten(values: np.ndarray, long_name: str, units: str) -> Cur
 def plot_stations(
     path, field: str | None = None, output=None, names: Sequence[str] = (), observed: Sequence[str] = ()
 ) -> Path:
-    """Draw the series of a run's gauges into a picture next to their file: of `names`, or of the first MAX_PANELS.
+    """Draw the series at gauges of a run, those of `names` or the first MAX_PANELS, into a picture next to their file.
 
-    Observed sea level is drawn as dots, with the rms of its difference from the run. If it is relative to a datum of
-    the gauge (`files.gauge_series`), it is shifted to the mean of the run.
+    Observed sea level is drawn as dots; the title gives the rms of its difference from the run. Levels relative to the
+    gauge's own datum (`files.gauge_series`) are shifted so that this difference has no mean.
 
     Args:
         path: run folder, or its stations.nc.
@@ -121,18 +121,19 @@ def plot_sites(
 def draw_sites(
     data: netCDF4.Dataset, dimension: str, field: str, sites: Sequence[str] = (), observed: Sequence[str] = ()
 ) -> Figure:
-    """A figure with one panel for each gauge or section, and its name and position above it."""
+    """A figure with one panel for each gauge or section, whose title is its name and position."""
     indices, total = choose_sites(data, dimension, sites), len(data.dimensions[dimension])
     hint = ": --station NAME draws others" if dimension == "station" else ""
     count_text = f"{len(indices)} of {total} {dimension}s{hint}" if len(indices) < total else ""
-    caption, titles = ", ".join(filter(None, (run_name(data), count_text))), site_titles(data, dimension, indices)
+    caption = ", ".join(filter(None, (run_name(data), count_text)))
+    titles = site_titles(data, dimension, indices)
     if observed and field != "eta":
         raise PlotError(f"observations are sea levels and cannot be compared with {field}; choose the field eta")
     if field == CURRENT_FIELD:
         return draw_hodographs(data, indices, titles, caption)
     values, long_name, unit = read_sites(data[field], indices)
     comparisons = read_observed(data, indices, values, observed) if observed else {}
-    titles = [f"{each}{comparisons[n].words if n in comparisons else ''}" for n, each in enumerate(titles)]
+    titles = [f"{title}{comparisons[n].title_suffix if n in comparisons else ''}" for n, title in enumerate(titles)]
     scaled, label = scale_to_power_of_ten(values, long_name, unit)
     curves = [*zip(scaled.T, titles, strict=True)]
     figure = draw_curves(data, curves, caption, 1 if len(indices) <= MAX_PANELS_IN_COLUMN else 2)
@@ -144,7 +145,7 @@ def draw_sites(
 
 
 def choose_sites(data: netCDF4.Dataset, dimension: str, sites: Sequence[str] = ()) -> list[int]:
-    """The indices of the places to draw: those of the names `sites`, or the first MAX_PANELS."""
+    """The indices of the gauges or sections to draw: those named in `sites`, or the first MAX_PANELS."""
     index_by_name = {str(name): number for number, name in enumerate(np.atleast_1d(data[f"{dimension}_name"][:]))}
     for name in sites:
         if name not in index_by_name:
@@ -157,28 +158,30 @@ def choose_sites(data: netCDF4.Dataset, dimension: str, sites: Sequence[str] = (
 
 
 def read_sites(variable, indices: list[int]) -> tuple[np.ndarray, str, str]:
-    """Values [time, place] of a variable at places, its long name, and the unit of the values."""
+    """Values [time, site] of a variable at gauges or sections, its long name, and the unit of the values."""
     factor, unit = DISPLAY_UNITS.get(variable.units, (1.0, variable.units))
     values = np.ma.filled(np.ma.asarray(variable[:, indices], dtype=float), np.nan) * factor
     return values, variable.long_name, unit
 
 
 def site_titles(data: netCDF4.Dataset, dimension: str, indices: list[int]) -> list[str]:
-    """Name and position of each place; for a station also the depth."""
+    """Name and position of each site; for a station also the depth."""
     names = np.atleast_1d(data[f"{dimension}_name"][:])[indices]
     if dimension == "section":
         end_positions = [format_positions(data, f"{end}_", indices) for end in ("start", "end")]
         return [f"{name}: {start} to {end}" for name, start, end in zip(names, *end_positions, strict=True)]
-    sizes = [f"{size:.0f}" if size >= 10 else f"{size:.2g}" for size in np.abs(data["depth"][indices])]
-    depth_texts = [f"{s} m {'deep' if d >= 0 else 'high'}" for s, d in zip(sizes, data["depth"][indices], strict=True)]
-    return [
-        f"{n}: {place}, {d}"
-        for n, place, d in zip(names, format_positions(data, "", indices), depth_texts, strict=True)
-    ]
+    positions, depths = format_positions(data, "", indices), map(format_depth, data["depth"][indices])
+    return [f"{name}: {position}, {depth}" for name, position, depth in zip(names, positions, depths, strict=True)]
+
+
+def format_depth(depth: float) -> str:
+    """A depth in words; a negative one is the height of ground."""
+    size = f"{abs(depth):.0f}" if abs(depth) >= 10 else f"{abs(depth):.2g}"
+    return f"{size} m {'deep' if depth >= 0 else 'high'}"
 
 
 def format_positions(data: netCDF4.Dataset, prefix: str, indices: list[int]) -> list[str]:
-    """Positions of places as text, from the coordinates whose names begin with `prefix`."""
+    """Positions of sites as text, from the coordinates whose names begin with `prefix`."""
     is_geographic = f"{prefix}lon" in data.variables
     pairs = zip(*(data[prefix + axis][indices] for axis in (("lon", "lat") if is_geographic else "xy")), strict=True)
     if is_geographic:
@@ -189,7 +192,7 @@ def format_positions(data: netCDF4.Dataset, prefix: str, indices: list[int]) -> 
 
 
 def draw_hodographs(data: netCDF4.Dataset, indices: Sequence[int], titles: Sequence[str], caption: str) -> Figure:
-    """Hodographs: the path of the tip of the current's arrow from a dot on; one panel for each place."""
+    """A figure of hodographs, one for each site: the curve that the tip of the current vector draws, from a dot on."""
     (u, *u_label), (v, *v_label) = (read_sites(data[name], list(indices)) for name in "uv")
     max_speed = max(float(np.nanmax(np.abs([u, v]))), np.finfo(float).tiny)
     exponent = style.power_of_ten(max_speed)
@@ -215,10 +218,11 @@ def draw_hodographs(data: netCDF4.Dataset, indices: Sequence[int], titles: Seque
 
 
 def draw_curves(data: netCDF4.Dataset, curves: Sequence[Curve], caption: str, columns: int) -> Figure:
-    """A figure of one panel for each curve, row by row over the same time axis; labels are above the panels."""
+    """A figure with one panel for each curve, row by row, with a common time axis; labels are above the panels."""
     rows = -(-len(curves) // columns)
     times, label = time_axis(data)
-    has_date_axis, max_ticks = isinstance(times[0], datetime), 5 if columns > 1 else 8
+    has_date_axis = isinstance(times[0], datetime)
+    max_ticks = 5 if columns > 1 else 8
     figure = make_captioned_figure(7.2, 0.7 + (1.9 if len(curves) == 1 else 1.4) * rows, caption)
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
     for axes in grid.flat[len(curves) :]:

@@ -68,7 +68,7 @@ def test_observed_levels_are_dots_on_the_curve_of_the_run(run_with_series, tmp_p
         own_datum = GaugeSeries("UHSLC", times, values - 3.0, True)
         found = compare_series(data, own_datum, values, "h.csv")
         np.testing.assert_allclose(found.levels, values, atol=1e-12)
-        assert "shifted by 3 m" in found.words
+        assert "shifted by 3 m" in found.title_suffix
         for observed, words in (("table.txt", "NAME=FILE"), ("b=more.txt", "none while the run")):
             name, _, file = observed.rpartition("=")
             with pytest.raises(PlotError, match=words):

@@ -14,8 +14,8 @@ from ...ocean.terms import TERMS
 from ...setup.fields.formula import (
     FIELD_SIGNATURE,
     TERM_SIGNATURE,
-    is_field_in_time,
     is_term_function,
+    is_time_varying_field,
     parameter_names,
     term_function_names,
 )
@@ -80,8 +80,8 @@ def function_problem(name: str, value: Any, known_names: Collection[str]) -> str
     if new_name := NEW_NAMES.get(name, name.replace("outside_", "boundary_") if name.startswith("outside_") else ""):
         return f"is called {new_name} now; rename it"
     may_vary = name in VARIABLES and VARIABLES[name].varies_in_time
-    is_field_function = parameter_names(value) == FIELD_SIGNATURE or is_field_in_time(value)
-    if name in known_names and (not is_field_function or is_field_in_time(value) and not may_vary):
+    is_field_function = parameter_names(value) == FIELD_SIGNATURE or is_time_varying_field(value)
+    if name in known_names and (not is_field_function or is_time_varying_field(value) and not may_vary):
         return f"must be a function of ({', '.join(FIELD_SIGNATURE)})"
     if is_field_function and name not in known_names and not name.startswith("_") and not hasattr(Case, name):
         return f"no such field; {suggest(name, known_names)} (put a helper outside the class, or begin its name with _)"

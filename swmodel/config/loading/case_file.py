@@ -153,7 +153,7 @@ def execute_module(text: str, path: str) -> types.ModuleType:
     return module
 
 
-def case_for_record(case: Case) -> Case:
+def recorded_case(case: Case) -> Case:
     """The case as a run records it: with the name of its file in the run folder, and its checksum."""
     case = case.for_record()
     if case.file_text:

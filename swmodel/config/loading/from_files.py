@@ -28,7 +28,7 @@ KEYS_BESIDE_GRID_FILE, FIELDS_OF_GRID_FILE = ("file", "radius", "rotation", "ori
 
 BARRIERS_KEY = ("barriers", "lines")
 #: The lists of tables that may come from a file, and their columns besides the positions.
-COLUMNS_OF_LISTS = {("output", "stations"): ["name"], ("output", "drifters"): [], BARRIERS_KEY: []}
+TABLE_FILE_COLUMNS = {("output", "stations"): ["name"], ("output", "drifters"): [], BARRIERS_KEY: []}
 #: Largest size of such a file, bytes, and most tables in it; columns of the positions.
 MAX_TEXT_FILE_BYTES, MAX_TABLES = 10_000_000, 20_000
 POSITION_COLUMNS = ("lon", "lat"), ("x", "y")
@@ -142,7 +142,7 @@ def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
 
     Its columns are lon and lat (or x and y), and the name of a station. Others are ignored.
     """
-    names, kind_of_list = COLUMNS_OF_LISTS[list_key], list_key[1]
+    names, kind_of_list = TABLE_FILE_COLUMNS[list_key], list_key[1]
     path = Path(os.path.abspath(entry.folder / entry.value))
     if list_key == BARRIERS_KEY:
         barriers = read_barriers(path)

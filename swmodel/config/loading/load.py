@@ -20,7 +20,7 @@ from ..options.output import output_class
 from ..options.physics import RESERVED_NAMES
 from . import from_files
 from .case_file import IDENTITY_KEYS, case_from_table, find_case, is_case
-from .merge import ConfigSources, converted_value, merge
+from .merge import ConfigSources, convert_by_key, merge
 from .sources import (
     ConfigLayer,
     ConfigValue,
@@ -100,7 +100,7 @@ def gather_sources(source, overrides=(), environ=None) -> ConfigSources:
         layers_without_case = [{at: given for at, given in layer.items() if at[0] != "case"} for layer in layers]
         return ConfigSources([{}, *layers_without_case], Case, classes, [*problems, *error.problems])
     layers = [layer_from_mapping(case.defaults, f"case {case_name(case)}"), case_layer, *layers]
-    layers = from_files.expand_files(layers, converted_value, problems)
+    layers = from_files.expand_files(layers, convert_by_key, problems)
     tracers = tracer_names(layers)
     for name in tracers:
         if name in case.model_fields or (
@@ -115,7 +115,7 @@ def gather_sources(source, overrides=(), environ=None) -> ConfigSources:
 
 def tracer_names(layers: Iterable[ConfigLayer]) -> tuple[str, ...]:
     """The valid names of tracers; the checks of their tables refuse others."""
-    values = [converted_value(TRACERS_KEY, layer[TRACERS_KEY]) for layer in layers if TRACERS_KEY in layer]
+    values = [convert_by_key(TRACERS_KEY, layer[TRACERS_KEY]) for layer in layers if TRACERS_KEY in layer]
     tables = values[-1] if values and isinstance(values[-1], tuple) else ()
     names = [dict(table).get("name") for table in tables if isinstance(table, Mapping | TracerOptions)]
     return tuple(name for name in names if isinstance(name, str) and name.isalnum() and name not in RESERVED_NAMES)

@@ -18,7 +18,7 @@ from ..options.grid import CORIOLIS_KEYS, EXTENT_KEYS, KEYS_BY_KIND, GridOptions
 from ..options.input import PythonOptions
 from ..options.model import EXCLUSIVE_KEYS, Config, Section, section_class
 from ..options.run import RunOptions, keys_to_reset
-from .from_files import BARRIERS_KEY, COLUMNS_OF_LISTS, read_tables
+from .from_files import BARRIERS_KEY, TABLE_FILE_COLUMNS, read_tables
 from .old_keys import replacement_of_old_key
 from .sources import ConfigLayer, ConfigValue, parse_value
 
@@ -30,9 +30,9 @@ class ConfigSources(NamedTuple):
 
     Attributes:
         layers: the values of each source, the case first; later ones override earlier ones.
-        case: its class; `Case` if there is no case of this name, which is one of the problems.
+        case: the class of the case; `Case` if there is no case of this name, which is one of the problems.
         classes: {section: its class}.
-        problems: one line for each problem.
+        problems: one message for each problem found so far.
         python: the section [python] of the source Config, with the fields and terms from Python.
     """
 
@@ -44,7 +44,7 @@ class ConfigSources(NamedTuple):
 
 
 def merge(sources: ConfigSources, complete: bool = False) -> Config:
-    """The configuration from all layers of ConfigSources; see `load`."""
+    """The configuration from all layers of ConfigSources; if `complete`, without the case's defaults (see `load`)."""
     layers, case, classes, problems = sources[:4]
     problems = list(problems)
     merged: ConfigLayer = {}
@@ -52,7 +52,7 @@ def merge(sources: ConfigSources, complete: bool = False) -> Config:
         problems += add_layer(merged, layer, classes)
     sections: dict[str, Any] = {}
     for section, cls in classes.items():
-        values = {key: given for (at, key), given in merged.items() if at == section}
+        values = {key: given for (owner, key), given in merged.items() if owner == section}
         try:
             sections[section] = cls(**{key: given.value for key, given in values.items()})
         except ValidationError as error:
@@ -60,7 +60,9 @@ def merge(sources: ConfigSources, complete: bool = False) -> Config:
     if "grid" in sections:
         contradictions = sections["grid"].contradictions()
         contexts = {key: given.context for (section, key), given in merged.items() if section == "grid"}
-        problems += [f"{contexts.get(key, f'grid.{key}')}: {words}" for key, words in contradictions.items()]
+        problems += [
+            f"{contexts.get(key, f'grid.{key}')}: {contradiction}" for key, contradiction in contradictions.items()
+        ]
         geometry = sections["grid"].geometry
         if not contradictions and geometry not in case.kinds:
             names = ", ".join(name for name in cases.names() if geometry in cases.get(name).kinds)
@@ -84,14 +86,14 @@ def merge(sources: ConfigSources, complete: bool = False) -> Config:
 
 
 def add_layer(merged: ConfigLayer, layer: ConfigLayer, classes: dict[str, type[Section]]) -> list[str]:
-    """Merge a layer into `merged`, where it replaces keys and their alternatives; returns problems with its names."""
+    """Merge a layer into `merged`, where it replaces keys and their alternatives; returns the problems of the layer."""
     problems: list[str] = []
     accepted: ConfigLayer = {}
     unknown_sections: set[str] = set()
     for (section, key), given in layer.items():
         is_known = section in classes and key in classes[section].model_fields
-        if not is_known and (words := replacement_of_old_key(section, key)):
-            problems.append(f"{given.context}: is a key of an earlier version: {words}")
+        if not is_known and (replacement := replacement_of_old_key(section, key)):
+            problems.append(f"{given.context}: is a key of an earlier version: {replacement}")
         elif section not in classes:
             if section not in unknown_sections:
                 add_unknown_name(problems, given.context, "section", section, classes)
@@ -103,10 +105,12 @@ def add_layer(merged: ConfigLayer, layer: ConfigLayer, classes: dict[str, type[S
             accepted[section, key] = given._replace(value=value, is_text=False)
         else:
             add_unknown_name(problems, given.context, "key", key, classes[section].model_fields)
-    for at in [at for at in COLUMNS_OF_LISTS if at in accepted and isinstance(accepted[at].value, str)]:
-        given = accepted.pop(at)
+    for list_key in TABLE_FILE_COLUMNS:
+        if list_key not in accepted or not isinstance(accepted[list_key].value, str):
+            continue
+        given = accepted.pop(list_key)
         try:
-            accepted[at] = read_tables(given, at)
+            accepted[list_key] = read_tables(given, list_key)
         except ConfigError as error:
             problems += [f"{given.context}: {line}" for line in error.problems]
     for section, first, second in EXCLUSIVE_KEYS:
@@ -125,10 +129,10 @@ def add_layer(merged: ConfigLayer, layer: ConfigLayer, classes: dict[str, type[S
 
 
 def resize_grid(merged: ConfigLayer, accepted: ConfigLayer) -> None:
-    """Remove keys of the grid that accepted ones replace; add the number of cells if length and size are given."""
+    """Remove keys of the grid that accepted ones replace; add the number of cells if length and cell size are given."""
     if GRID_KIND_KEY in accepted:
         grid_kind = accepted[GRID_KIND_KEY].value
-        remove_keys(merged, "grid", *(key for of, keys in KEYS_BY_KIND.items() if of != grid_kind for key in keys))
+        remove_keys(merged, "grid", *(key for kind, keys in KEYS_BY_KIND.items() if kind != grid_kind for key in keys))
         kind_before = (
             merged[GRID_KIND_KEY].value if GRID_KIND_KEY in merged else GridOptions.model_fields["kind"].default
         )
@@ -138,7 +142,7 @@ def resize_grid(merged: ConfigLayer, accepted: ConfigLayer) -> None:
         remove_keys(merged, "physics", *CORIOLIS_KEYS)
         remove_keys(merged, "grid", "origin")
     for extent in (extent for extents in EXTENT_KEYS.values() for extent in extents):
-        both = [accepted[at] for key in (extent.size, extent.end) if (at := ("grid", key)) in accepted]
+        both = [accepted["grid", key] for key in (extent.size, extent.end) if ("grid", key) in accepted]
         if any(each.value is not None for each in both):
             remove_keys(merged, "grid", extent.size, extent.end)
         if len(both) == 2 and ("grid", extent.cells) not in accepted:
@@ -153,37 +157,38 @@ def remove_keys(merged: ConfigLayer, section: str, *keys: str) -> None:
 
 
 def has_surrogates(text: str) -> bool:
-    """Whether a text of the command line or the environment has bytes that are not UTF-8."""
+    """Whether a text has surrogates, by which Python represents bytes of the command line that are not UTF-8."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def converted_value(section_and_key: tuple[str, str], given: ConfigValue) -> Any:
+def convert_by_key(section_and_key: tuple[str, str], given: ConfigValue) -> Any:
+    """As `convert`, for (section, key); the value as it is if there is no such key."""
     section, key = section_and_key
     field = section_class(section).model_fields.get(key)
     return convert(given, section, field) if field else given.value
 
 
 def convert(given: ConfigValue, section: str, field) -> Any:
-    """The value in the type of the field: texts parsed, lists made tuples, file names made absolute."""
-    base_type_of_field, optional = base_type(field.annotation)
+    """The value in the type of the field: a text is parsed, a list becomes a tuple, file names become absolute."""
+    type_of_field, optional = base_type(field.annotation)
     value = given.value.tolist() if hasattr(given.value, "tolist") else given.value  # NumPy
     if optional and value == "none":
         return None
     if given.is_text:
         parsed, types_of_elements = parse_value(value), element_types(field.annotation)
-        holds_tables = any(isinstance(each, type) and issubclass(each, Section) for each in types_of_elements)
-        if base_type_of_field is tuple and not isinstance(parsed, list) and not holds_tables:
+        holds_tables = bool(table_classes(field.annotation))
+        if type_of_field is tuple and not isinstance(parsed, list) and not holds_tables:
             words = parsed if isinstance(parsed, str) else value
             value = [word.strip() for word in words.split(",") if word.strip()]
             value = [parse_value(word) for word in value] if {int, float} & set(types_of_elements) else value
-        elif base_type_of_field is not str or isinstance(parsed, str):
+        elif type_of_field is not str or isinstance(parsed, str):
             value = parsed
     is_file = field.json_schema_extra["unit"] == "file"
-    if base_type_of_field is tuple and isinstance(value, list | tuple):
+    if type_of_field is tuple and isinstance(value, list | tuple):
         file_keys = file_keys_of_tables(field.annotation)
         tables = (with_absolute_paths(each, file_keys, given) if isinstance(each, dict) else each for each in value)
         return tuple(absolute_path(each, given) if is_file and each else each for each in tables)
-    if base_type_of_field is int and isinstance(value, float) and value.is_integer():
+    if type_of_field is int and isinstance(value, float) and value.is_integer():
         return int(value)
     is_file = is_file or section == "input"
     return absolute_path(value, given) if is_file and field.annotation is str and value else value
@@ -191,8 +196,13 @@ def convert(given: ConfigValue, section: str, field) -> Any:
 
 def file_keys_of_tables(annotation: Any) -> list[str]:
     """The keys that name files in the tables of a list of tables."""
-    tables = [each for each in element_types(annotation) if isinstance(each, type) and issubclass(each, Section)]
-    return [key for table in tables for key, field in table.model_fields.items() if unit_of(field) == "file"]
+    fields = [item for table in table_classes(annotation) for item in table.model_fields.items()]
+    return [key for key, field in fields if unit_of(field) == "file"]
+
+
+def table_classes(annotation: Any) -> list[type[Section]]:
+    """The classes of the tables in a list of tables; none for other values."""
+    return [each for each in element_types(annotation) if isinstance(each, type) and issubclass(each, Section)]
 
 
 def with_absolute_paths(table: dict, keys: list[str], given: ConfigValue) -> dict:
@@ -204,7 +214,7 @@ def absolute_path(value: Any, given: ConfigValue) -> Any:
 
 
 def problem_line(detail: Mapping, cls: type[Section], values: Mapping[str, ConfigValue], section: str) -> str:
-    """The message about a value that pydantic refuses: its context and the problem."""
+    """The message about an error of pydantic: the context of the value and what is wrong with it."""
     key, *inner = detail["loc"]
     context, field = values[key].context if key in values else f"{section}.{key}", cls.model_fields[str(key)]
     if len(inner) > 1 and typing.get_origin(field.annotation) is tuple:  # a key of a table in a list of them

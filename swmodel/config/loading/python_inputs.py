@@ -1,6 +1,6 @@
 """Check fields and terms from Python, and record their checksums.
 
-The functions of a case from Python (a class or an object without a file) are recorded in the same way.
+A case that is a class or an object in Python, without a file, has its functions recorded in the same way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...ocean.table import variable_in_run
 from ...ocean.terms.boundary_data import PARTS, input_file_of, is_in_case
 from ...ocean.user_term import make_user_term
 from ...setup.fields.field_sources import PythonField, index_in_array, raise_missing_field
-from ...setup.fields.formula import is_field_in_time
+from ...setup.fields.formula import is_time_varying_field
 from ...setup.fields.python_fields import (
     LocalArray,
     case_terms,
@@ -29,7 +29,7 @@ from ...setup.fields.python_fields import (
 )
 from ...setup.fields.record_notes import IN_TIME_LABEL, field_checksum
 from ...setup.setup import Setup
-from .case_file import case_for_record as recorded_case
+from .case_file import recorded_case
 from .user_terms import term_checksum
 
 
@@ -59,28 +59,27 @@ def add_python_inputs(config, fields: Mapping | None = None, terms: Iterable = (
         **{name: variable_in_run(name, config.physics) for name in field_names(config)},
         **user_coefficients([*case_terms(config), *new_terms]),
     }
-    for array, value in fields.items():
-        elements = [name for name in variables if name == array or array_of(name) == array]
-        if not elements:
-            problems.append(f"fields: no field {array}; {suggest(str(array), dict.fromkeys(map(array_of, variables)))}")
-        if any(input_file_of(config, name) for name in elements):
-            problems.append(f"fields: {array}: input.{array} also names a file; give one of the two")
+    for array_name, value in fields.items():
+        names = [name for name in variables if array_name in (name, array_of(name))]
+        if not names:
+            known_names = dict.fromkeys(map(array_of, variables))
+            problems.append(f"fields: no field {array_name}; {suggest(str(array_name), known_names)}")
+        if any(input_file_of(config, name) for name in names):
+            problems.append(f"fields: {array_name}: input.{array_name} also names a file; give one of the two")
         try:
-            for name, one in array_elements(config, array, value, elements):
-                new_fields[name] = python_field(one, variables[name], config.grid)
+            for name, element in array_elements(config, array_name, value, names):
+                new_fields[name] = python_field(element, variables[name], config.grid)
         except ConfigError as error:
             problems += error.problems
     if problems:
         raise ConfigError(problems)
-    field_texts = {text.split()[0]: text for text in python.fields} | {name: name for name in new_fields}
-    terms = {text.split()[0]: text for text in python.terms} | {term.name: term.name for term in new_terms}
-    objects = (*python._terms, *new_terms)
-    return with_python_inputs(
-        config, field_texts.values(), terms.values(), python._sources | new_fields, objects, parameters
-    )
+    field_entries = {entry.split()[0]: entry for entry in python.fields} | {name: name for name in new_fields}
+    term_entries = {entry.split()[0]: entry for entry in python.terms} | {term.name: term.name for term in new_terms}
+    sources, all_terms = python._sources | new_fields, (*python._terms, *new_terms)
+    return with_python_inputs(config, field_entries.values(), term_entries.values(), sources, all_terms, parameters)
 
 
-def array_elements(config, array: str, value, names: list[str]) -> Iterator[tuple[str, Any]]:
+def array_elements(config, array_name: str, value, names: list[str]) -> Iterator[tuple[str, Any]]:
     """Pairs of name and value; an array [constituent, part, y, x] is split into its elements.
 
     ConfigError: the array has another shape.
@@ -88,56 +87,55 @@ def array_elements(config, array: str, value, names: list[str]) -> Iterator[tupl
     if not any(map(index_of, names)) or callable(value):
         yield from ((name, value) for name in names)
         return
-    values, wrap = (value.values, LocalArray) if isinstance(value, LocalArray) else (value, lambda one: one)
+    values, wrap = (value.values, LocalArray) if isinstance(value, LocalArray) else (value, lambda element: element)
     expected, actual = (len(config.open_boundaries.constituents), len(PARTS)), np.shape(values)[:2]
     if actual != expected:
         shape = f"{expected[0]} constituents and {expected[1]} parts (cosine, sine)"
         raise ConfigError(
-            [f"fields: {array}: must begin with the axes of {shape}, but its shape is {np.shape(values)}"]
+            [f"fields: {array_name}: must begin with the axes of {shape}, but its shape is {np.shape(values)}"]
         )
     for name in names:
         constituent, part = index_in_array(config, name)
         yield name, wrap(values[constituent][part])
 
 
-def config_for_record(setup: Setup):
+def recorded_config(setup: Setup):
     """The configuration of a Setup as a run records it: inputs from Python by name and SHA-256."""
     config, scheme = setup.config, setup.scheme
     python, case, sources = config.python, config.case, dict(config.python._sources)
-    terms, names = {term.name: term for term in scheme.user_terms}, [text.split()[0] for text in python.terms]
+    terms, term_names = {term.name: term for term in scheme.user_terms}, [entry.split()[0] for entry in python.terms]
     if not cases.is_shipped(case) and not case.file_text:
         fields_of_case = [
-            name for name in (*field_names(config), *user_coefficients(case_terms(config))) if is_in_case(config, name)
-        ]
-        fields_of_case = [
-            name for name in fields_of_case if name not in python.names and not input_file_of(config, name)
+            name
+            for name in (*field_names(config), *user_coefficients(case_terms(config)))
+            if is_in_case(config, name) and name not in python.names and not input_file_of(config, name)
         ]
         sources |= {
-            name: PythonField(None, is_field_in_time(getattr(type(case), array_of(name)))) for name in fields_of_case
+            name: PythonField(None, is_time_varying_field(getattr(type(case), array_of(name))))
+            for name in fields_of_case
         }
-        names += [term.name for term in case_terms(config)]
-    recorded_texts = {text.split()[0]: text for text in (*python.fields, *python.terms) if " " in text}
-    time_varying = {
-        name for name, source in sources.items() if source.varies_in_time
-    }  # their earlier values are in no file
+        term_names += [term.name for term in case_terms(config)]
+    recorded_entries = {entry.split()[0]: entry for entry in (*python.fields, *python.terms) if " " in entry}
+    # The checksums of these are computed again, because restart files do not contain their values.
+    time_varying = {name for name, source in sources.items() if source.varies_in_time}
     labels = {name: f"{name} {IN_TIME_LABEL}" if name in time_varying else name for name in sources}
     fields = {
-        name: (name not in time_varying and recorded_texts.get(name))
+        name: (name not in time_varying and recorded_entries.get(name))
         or f"{labels[name]} {field_checksum(config, name, source)}"
         for name, source in sources.items()
     }
     for name in (name for name in python.names if name not in fields):
-        fields[name] = recorded_texts.get(name) or raise_missing_field(name)
-    texts = [
-        recorded_texts.get(name) or f"{name} {term_checksum(terms[name], scheme, python._parameters)}"
-        for name in dict.fromkeys(names)
+        fields[name] = recorded_entries.get(name) or raise_missing_field(name)
+    term_entries = [
+        recorded_entries.get(name) or f"{name} {term_checksum(terms[name], scheme, python._parameters)}"
+        for name in dict.fromkeys(term_names)
     ]
-    return with_python_inputs(config, fields.values(), texts, sources, python._terms)
+    return with_python_inputs(config, fields.values(), term_entries, sources, python._terms)
 
 
 def without_term_checksums(config):
     """The configuration as a run records it, without the SHA-256 of its terms."""
     python = config.python
-    texts = [text.split()[0] for text in python.terms]
+    term_names = [entry.split()[0] for entry in python.terms]
     config = config.model_copy(update={"case": recorded_case(config.case)})
-    return with_python_inputs(config, python.fields, texts, python._sources, python._terms)
+    return with_python_inputs(config, python.fields, term_names, python._sources, python._terms)

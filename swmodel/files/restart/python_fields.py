@@ -11,7 +11,7 @@ from ...ocean.table import location_of, variable_in_run
 from ...ocean.variable import Variable
 from ...setup.fields import VECTOR_COMPONENTS, source_of, varies_in_time
 from ...setup.fields.field_sources import PythonField
-from ...setup.fields.formula import is_field_in_time
+from ...setup.fields.formula import is_time_varying_field
 from ...setup.fields.python_fields import user_coefficients, user_terms_of, with_python_inputs
 from ...setup.fields.record_notes import IN_TIME_LABEL
 from ..integrity.checksums import to_text
@@ -26,7 +26,7 @@ def with_stored_fields(config, path):
     python = config.python
     if not (missing := [name for name in python.names if name not in python._sources]):
         return config
-    case_names = (name for name in missing if is_field_in_time(getattr(type(config.case), array_of(name), None)))
+    case_names = (name for name in missing if is_time_varying_field(getattr(type(config.case), array_of(name), None)))
     sources = {name: PythonField(None, varies_in_time=True) for name in case_names}
     for name in (words[0] for words in map(str.split, python.fields) if IN_TIME_LABEL in words):
         if name in missing and name not in sources:

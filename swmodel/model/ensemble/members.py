@@ -18,7 +18,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...executors.registry import JAX_EXECUTORS
 from ...files.restart.read import read
-from ...gradients.controls import scheme_with_controls
+from ...gradients.controls import scheme_factory
 from ...ocean.state import Carry, State
 from ...parallel.environment import n_cores_per_process
 from ...parallel.transport import connect
@@ -103,7 +103,7 @@ class Members(TimeLoopModel):
         run, grid = config.run, config.grid
         if run.devices > 1:
             provide_devices(run.devices)
-        self.domain = make_domain(member_config(config), scheme_with_controls(corrections), whole_grid=True)
+        self.domain = make_domain(member_config(config), scheme_factory(corrections), whole_grid=True)
         self.config, self.dt, self.first_step = config, config.time.dt, 0
         self.setup = self.domain.setup
         self.devices = MemberDevices(jax.local_devices()[: run.devices])

@@ -1,6 +1,7 @@
 """Sources of a field: a number, a function of the points, a table, a file, or records in time; `source_of` chooses one.
 
-Each is read in rows and columns within the grid, vector components along its own axes; missing values are NaN.
+A source is read in rows and columns within the grid. Components of vectors are along its own axes
+(`FieldSource.frame`), and missing values are NaN.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ...ocean.terms.boundary_data import PARTS, input_file_of, is_in_case, unifo
 from ...ocean.terms.tracer import RIVERS_SUFFIX, content_variable
 from . import rivers
 from .domain import domain_mask
-from .formula import evaluate_function, is_field_in_time
+from .formula import evaluate_function, is_time_varying_field
 from .netcdf_input import InputError, open_variable, series
 from .netcdf_input.input_entry import parse_entry
 from .record_times import describe_time, find_record, interval_at, time_step_of, years_of_run
@@ -33,14 +34,15 @@ from .start_state import read_state_field
 if TYPE_CHECKING:
     from ...config.options.model import Config
 
-#: For fields on faces: offset (rows, columns) of the cell across the face.
+#: Offset (rows, columns) from the cell of a face to the cell on its other side, by the location of the face.
 STEP_ACROSS_FACE = {"u": (0, 1), "v": (1, 0)}
 
 
 class FieldSource:
-    """A kind of source of a field; `label` names it in messages.
+    """Where the values of a field come from.
 
     Attributes:
+        label: its name in messages.
         is_table: whether it is a table of values, in which missing depths are land.
         varies_in_time: whether it has records in time. Then `record_at(step)` returns the number of the last record at
             or before the start of a step, and the RecordInterval to the next one; `date(record)` returns its date.
@@ -52,11 +54,11 @@ class FieldSource:
 
     @property
     def last_record(self) -> float:
-        """The number of the last record; infinite for a function of time that goes on for ever."""
+        """The number of the last record; infinite for a function of time without an end."""
         return 0
 
     def frame(self, record: int = 0) -> Frame:
-        """The frame of the axes of a vector component; None: components are eastward and northward."""
+        """The axes along which components of vectors are given; None: eastward and northward."""
         return None
 
     def check(self) -> None:
@@ -67,8 +69,8 @@ class FieldSource:
 
         Args:
             record: number of the record in time.
-            location: location of the points, if not that of the field.
-            fill: where the nearest value of a file replaces a missing one, [rows, columns]; None: nowhere.
+            location: where on the C-grid the points are; "": where the field is.
+            fill: where the nearest value in a file replaces a missing one, [rows, columns]; None: nowhere.
         """
         raise NotImplementedError
 
@@ -82,7 +84,7 @@ class PythonField:
             with records in time; None: the function of the case. An axis of length one has one value for all cells.
         varies_in_time: whether it varies in time; restart files do not contain such fields.
         is_table: see FieldSource.
-        checksum: the SHA-256 of its values that a run has recorded; "" for none.
+        checksum: the SHA-256 of its values, if a run has recorded it, else "".
     """
 
     value: Any
@@ -104,9 +106,10 @@ class ConstantSource(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class FormulaSource(FieldSource):
-    """A function of the Points; if it varies in time also of t, s since the start, with a record every `every` s.
+    """A function of the Points or, if it varies in time, of the Points and t, s since the start.
 
-    With `times`, s, it has records at these times only, and stays as it is at the last one.
+    A function of time has a record every `every` s or, if there are `times`, s, only at these. After the last of them
+    it no longer changes.
     """
 
     config: Config
@@ -134,9 +137,8 @@ class FormulaSource(FieldSource):
         if self.times:
             return interval_at(np.append(np.array(self.times) / time_step_of(self.config), np.inf), step)
         record_interval_steps = self.every / time_step_of(self.config)
-        record_numbers = math.floor(step / record_interval_steps) + np.arange(
-            -1, 3
-        )  # a quotient may be rounded to the next number
+        # One more record on either side, because the quotient may be rounded to the next integer.
+        record_numbers = math.floor(step / record_interval_steps) + np.arange(-1, 3)
         position, interval = interval_at(record_numbers * record_interval_steps, step)
         return int(record_numbers[position]), interval
 
@@ -168,16 +170,16 @@ class FileSource(FieldSource):
 
     config: Config
     name: str
-    text: str
+    entry: str
     is_table = True
 
     @property
     def label(self):
-        return f"input.{self.name}: {self.text}"
+        return f"input.{self.name}: {self.entry}"
 
     def open_variable(self, record: int = 0, location: str = ""):
         """A context with the variable, a `GridVariable`. InputError: the file does not hold it on this grid."""
-        return open_variable(self.text, self.variable_at(location), self.config.grid)
+        return open_variable(self.entry, self.variable_at(location), self.config.grid)
 
     def check(self) -> None:
         with self.open_variable():
@@ -201,7 +203,7 @@ class FileSource(FieldSource):
 
 
 def depth_at_faces(config, location: str, rows, columns) -> np.ndarray:
-    """The mean depth of both cells at faces in rows and columns, m; the last ones have their first neighbours again."""
+    """The mean depth of the two cells at each face in rows and columns, m; the first cell follows the last one."""
     source, grid, (north, east) = source_of(config, "depth"), config.grid, STEP_ACROSS_FACE[location]
     rows, columns = np.asarray(rows), np.asarray(columns)
     across = (rows + north) % grid.ny, (columns + east) % grid.nx
@@ -229,20 +231,20 @@ class RestartSource(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class RecordsSource(FileSource):
-    """Records with dates, from files, with `text` the entry of [input], or from a DataArray `array` called `text`."""
+    """Records with dates, from the files of an `entry` of [input], or from a DataArray `array` labelled `entry`."""
 
     array: Any = None
     varies_in_time = True
 
     @cached_property
     def records(self) -> series.VariableRecords:
-        """Its records, checked except for their values; those of a climatology in all years of the run."""
+        """Its records, whose values are not yet checked; a climatology has its records in each year of the run."""
         config = self.config
         years = years_of_run(config) if self.name in config.forcing.climatology else None
         if self.array is not None:
-            return series.records_of_array(self.array, config.time, self.text, years)
-        stamps = parse_entry(self.text).file_stamps()
-        return series.records_of_entry(self.text, self.variable_at(), config.grid, config.time, stamps, years)
+            return series.records_of_array(self.array, config.time, self.entry, years)
+        stamps = parse_entry(self.entry).file_stamps()
+        return series.records_of_entry(self.entry, self.variable_at(), config.grid, config.time, stamps, years)
 
     @property
     def label(self):
@@ -257,8 +259,8 @@ class RecordsSource(FileSource):
 
     def record_at(self, step: int) -> tuple[int, RecordInterval]:
         records = self.records
-        forever = self.variable_at().keeps_last_record
-        return find_record(self.config, self.label, records.seconds, records.dates, step, forever)
+        keeps_last = self.variable_at().keeps_last_record
+        return find_record(self.config, self.label, records.seconds, records.dates, step, keeps_last)
 
     def date(self, record: int) -> str:
         return self.records.dates[min(record, self.last_record)]
@@ -266,7 +268,7 @@ class RecordsSource(FileSource):
 
 @dataclass(frozen=True, eq=False)
 class BarrierSource(FieldSource):
-    """The height of the crests of barriers along an axis; records in time are the times of gates."""
+    """The height of the crests of barriers along an axis. Between its records in time, gates move linearly."""
 
     config: Config
     name: str
@@ -297,10 +299,10 @@ class BarrierSource(FieldSource):
 class RiversSource(RecordsSource):
     """A field of the tables [[river]]: inflow and drainage in m s-1, or the concentration of a tracer in their water.
 
-    Its records are at the times of the rows of all series.
+    It has a record at each time that is in the series of any of the rivers.
     """
 
-    text: str = ""
+    entry: str = ""
 
     @cached_property
     def tables(self) -> list[Any]:
@@ -308,7 +310,7 @@ class RiversSource(RecordsSource):
 
     @property
     def varies_in_time(self):
-        return self.name in rivers.SIGNS and any(river.series for river in self.tables)
+        return self.name in rivers.DISCHARGE_SIGNS and any(river.series for river in self.tables)
 
     @property
     def label(self):
@@ -316,7 +318,7 @@ class RiversSource(RecordsSource):
 
     @cached_property
     def cells(self) -> list[rivers.RiverCells]:
-        return [rivers.cells_of_river(self.config, river, is_wet) for river in self.tables]
+        return [rivers.cells_of_river(self.config, river, is_interior_water) for river in self.tables]
 
     @cached_property
     def records(self) -> series.VariableRecords:
@@ -328,21 +330,21 @@ class RiversSource(RecordsSource):
         return None
 
     def check(self) -> None:
-        """Its files are checked with their tables (`positions.rivers`)."""
+        """Do nothing: the files are checked with the tables (`positions.rivers`)."""
 
     def read(self, rows, columns, record=0, location="", fill=None):
         values, nx = np.zeros((len(rows), len(columns))), self.config.grid.nx
         seconds = self.records.seconds[record] if self.varies_in_time else 0.0
         for river, cells in zip(self.tables, self.cells, strict=True):
             j, i = np.flatnonzero(np.isin(rows, cells.rows)), np.flatnonzero(np.isin(columns, cells.columns))
-            is_here = np.isin(rows[j][:, None] * nx + columns[i], cells.rows * nx + cells.columns)
+            is_river_cell = np.isin(rows[j][:, None] * nx + columns[i], cells.rows * nx + cells.columns)
             before = values[np.ix_(j, i)]
-            if self.name in rivers.SIGNS:
-                discharge = rivers.discharge_at(self.config, river, seconds, rivers.SIGNS[self.name])
-                values[np.ix_(j, i)] = before + is_here * (discharge / cells.area)
+            if self.name in rivers.DISCHARGE_SIGNS:
+                discharge = rivers.discharge_at(self.config, river, seconds, rivers.DISCHARGE_SIGNS[self.name])
+                values[np.ix_(j, i)] = before + is_river_cell * (discharge / cells.area)
             else:
                 concentration = river.tracers[self.name.removesuffix(RIVERS_SUFFIX)]
-                values[np.ix_(j, i)] = np.where(is_here, concentration, before)
+                values[np.ix_(j, i)] = np.where(is_river_cell, concentration, before)
         return values
 
     def record_at(self, step: int) -> tuple[int, RecordInterval]:
@@ -360,9 +362,9 @@ def index_in_array(config, name: str) -> tuple[int, ...]:
 
 
 def source_of(config, name: str) -> FieldSource:
-    """The source of a field: Python takes precedence over a restart state, then a file, rivers, the case, a number.
+    """The source of a field. In order of precedence: Python, a restart state, a file, rivers, the case, a number.
 
-    Corrections are zero unless they are controls.
+    Crests of barriers come from their tables, and corrections are zero unless they are controls.
     """
     if name in CORRECTIONS:
         every = config.assimilation.correction_every
@@ -373,11 +375,11 @@ def source_of(config, name: str) -> FieldSource:
         return source_in_python(config, name, config.python._sources.get(name))
     if config.input.state and name in (*INITIAL_FIELDS, *(each.name for each in config.physics.tracers)):
         return RestartSource(config, name)
-    if text := input_file_of(config, name):
+    if entry := input_file_of(config, name):
         variable = variable_in_run(name, config.physics)
         return (
-            RecordsSource if variable.varies_in_time and series.has_records_in_time(text, variable) else FileSource
-        )(config, name, text)
+            RecordsSource if variable.varies_in_time and series.has_records_in_time(entry, variable) else FileSource
+        )(config, name, entry)
     if rivers.rivers_of_field(config, name):
         return RiversSource(config, name)
     return source_in_case(config, name) if is_in_case(config, name) else ConstantSource(uniform_value(config, name))
@@ -403,8 +405,8 @@ def source_in_case(config, name: str) -> FormulaSource:
         return FormulaSource(
             config, name, partial(case.uplift_at, config), f"{name} of the case {case.name}", True, times=times
         )
-    is_varying = is_field_in_time(getattr(type(case), array_of(name)))
-    return FormulaSource(config, name, function, f"{name} of the case {case.name}", is_varying, config.forcing.every)
+    varies = is_time_varying_field(getattr(type(case), array_of(name)))
+    return FormulaSource(config, name, function, f"{name} of the case {case.name}", varies, config.forcing.every)
 
 
 def raise_missing_field(name: str, at=None) -> Any:
@@ -418,7 +420,7 @@ def raise_missing_field(name: str, at=None) -> Any:
 
 
 def uniform_value(config, name: str) -> float:
-    """The value of a field without another source: the number of its key, 1 for the mask, else zero."""
+    """The value of a field without another source: 1 for the mask, the number in the configuration, or else zero."""
     if name == "mask":
         return 1.0
     if name in (tracers := {each.name: each.initial for each in config.physics.tracers}):
@@ -456,6 +458,6 @@ def read_mask(config, rows, columns) -> np.ndarray:
     return values
 
 
-def is_wet(config, rows, columns) -> np.ndarray:
-    """Whether the model computes the level in cells: water that is not at an open boundary, [rows, columns]."""
+def is_interior_water(config, rows, columns) -> np.ndarray:
+    """Whether cells are water whose level the model computes, not the cells at open boundaries, [rows, columns]."""
     return (domain_mask(config, rows, columns, 1) * read_mask(config, rows, columns)) != 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Parameters of functions for fields and for fields in time; first parameters of functions for terms.
 FIELD_SIGNATURE = ["self", "config", "at"]
-FIELD_IN_TIME_SIGNATURE = [*FIELD_SIGNATURE, "t"]
+TIME_VARYING_FIELD_SIGNATURE = [*FIELD_SIGNATURE, "t"]
 TERM_SIGNATURE = ["self", *FIXED_PARAMETERS]
 
 #: Largest difference at the same point that counts as rounding, relative to the largest value of the field.
@@ -84,9 +84,9 @@ def parameter_names(value: Any) -> list[str]:
     return list(inspect.signature(value).parameters) if isinstance(value, types.FunctionType) else []
 
 
-def is_field_in_time(value: Any) -> bool:
+def is_time_varying_field(value: Any) -> bool:
     """Whether an attribute of a case class is a function for a field that varies in time, by its parameters."""
-    return parameter_names(value) == FIELD_IN_TIME_SIGNATURE
+    return parameter_names(value) == TIME_VARYING_FIELD_SIGNATURE
 
 
 def is_term_function(value: Any) -> bool:

@@ -39,7 +39,7 @@ COLUMNS = ("time", "discharge")
 #: The first bytes of NetCDF files, and of those in HDF5.
 NETCDF_SIGNATURES = (b"CDF", b"\x89HDF")
 #: The sign of the discharge that each field is made of.
-SIGNS = {RIVER_INFLOW.name: 1.0, DRAINAGE.name: -1.0}
+DISCHARGE_SIGNS = {RIVER_INFLOW.name: 1.0, DRAINAGE.name: -1.0}
 
 
 class DischargeSeries(NamedTuple):
@@ -68,9 +68,9 @@ def rivers_of_field(config, name: str) -> list[Any]:
     if name.endswith(RIVERS_SUFFIX):
         tracer = name.removesuffix(RIVERS_SUFFIX)
         return [river for river in config.forcing.rivers if tracer in river.tracers and contributes(config, river, 1.0)]
-    if name not in SIGNS:
+    if name not in DISCHARGE_SIGNS:
         return []
-    return [river for river in config.forcing.rivers if contributes(config, river, SIGNS[name])]
+    return [river for river in config.forcing.rivers if contributes(config, river, DISCHARGE_SIGNS[name])]
 
 
 def tracers_in_rivers(config) -> set[str]:
@@ -98,10 +98,10 @@ def discharge_at(config, river, seconds: float, sign: float) -> float:
     return max(sign * river.discharge, 0.0)
 
 
-def cells_of_river(config, river, is_wet: Callable) -> RiverCells:
+def cells_of_river(config, river, is_interior_water: Callable) -> RiverCells:
     """The cell around the mouth of a river, and the wet cells whose centre is within its radius.
 
-    `is_wet`: function of (config, rows, columns).
+    `is_interior_water`: function of (config, rows, columns).
     """
     grid = config.grid
     place = position_in_table(grid, river, f'the river "{river.name}"')
@@ -110,7 +110,7 @@ def cells_of_river(config, river, is_wet: Callable) -> RiverCells:
     rows_away = np.minimum(rows_away, grid.ny - rows_away) if grid.periodic_y else rows_away
     rows = np.flatnonzero(rows_away <= river.radius / points(grid, "centre", [row], [column]).dy + 1)
     is_near = distances_from(grid, place, points(grid, "centre", rows, columns)) <= river.radius
-    found = np.argwhere(is_near & is_wet(config, rows, columns))
+    found = np.argwhere(is_near & is_interior_water(config, rows, columns))
     found = np.concatenate([np.array([[row, column]]), np.stack([rows[found[:, 0]], found[:, 1]], axis=1)])
     rows, columns = np.unique(found, axis=0).T
     area = metrics(grid, rows)["area"].centre
@@ -249,11 +249,11 @@ def joint_times(config, rivers) -> np.ndarray:
     return times[(times >= first) & (times <= last)]
 
 
-def conflicting_cells(config, is_wet: Callable) -> Iterator[str]:
+def conflicting_cells(config, is_interior_water: Callable) -> Iterator[str]:
     """Messages about rivers that share a cell but not the concentrations of its water."""
     of_cell: dict[tuple[int, int], Any] = {}
     for river in rivers_of_field(config, RIVER_INFLOW.name):
-        cells = cells_of_river(config, river, is_wet)
+        cells = cells_of_river(config, river, is_interior_water)
         for cell in zip(cells.rows.tolist(), cells.columns.tolist(), strict=True):
             other = of_cell.setdefault(cell, river)
             if other.tracers != river.tracers:

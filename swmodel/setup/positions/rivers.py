@@ -8,8 +8,8 @@ from ...errors import UsageError
 from ...ocean.places import position_in_table
 from ...ocean.terms.boundary_data import has_source
 from ..fields import InputError
-from ..fields.field_sources import is_wet
-from ..fields.rivers import SIGNS, conflicting_cells, contributes, series_of_river
+from ..fields.field_sources import is_interior_water
+from ..fields.rivers import DISCHARGE_SIGNS, conflicting_cells, contributes, series_of_river
 from .gauges import duplicate_names, positions_on_water
 
 
@@ -17,7 +17,7 @@ def problems(config) -> Iterator[str]:
     """Rivers on land or outside the domain, with equal names, without usable discharge, or with wrong tracers."""
     rivers, tracers = config.forcing.rivers, [each.name for each in config.physics.tracers]
     yield from duplicate_names(rivers, "forcing.rivers")
-    for name in (name for name in SIGNS if rivers and has_source(config, name)):
+    for name in (name for name in DISCHARGE_SIGNS if rivers and has_source(config, name)):
         yield f"forcing.rivers: {name} has another source; give one of the two"
     positions, labels = [], []
     for river in rivers:
@@ -44,4 +44,4 @@ def problems(config) -> Iterator[str]:
     lines = positions_on_water(config, positions, labels)[1]
     yield from (f"forcing.rivers: {line}" for line in lines)
     if len(positions) == len(rivers) and not lines:
-        yield from conflicting_cells(config, is_wet)
+        yield from conflicting_cells(config, is_interior_water)
