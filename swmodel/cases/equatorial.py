@@ -6,7 +6,7 @@ x, and the walls are six radii from the equator, where the waves have decayed.
 
 Reference: Matsuno (1966), J. Meteor. Soc. Japan 44, 25-43; Gill (1982), Atmosphere-Ocean Dynamics, chapter 11.
 
-Cost: 290 steps of rk4 on 9000 cells for one period of the Kelvin wave: seconds. A Rossby wave:
+Cost: seconds, for 290 steps of rk4 on 9000 cells, one period of the Kelvin wave. A Rossby wave takes longer:
 `swmodel run equatorial -s case.wave=rossby -s case.mode=1 --days 75`.
 
 Theme: Waves and balanced flows
@@ -60,14 +60,14 @@ def kelvin_speed(config):
 
 
 def equatorial_radius(config):
-    """Equatorial radius of deformation sqrt(c/beta), m; divided by c, the unit of time of dimensionless formulas."""
+    """Equatorial radius of deformation sqrt(c/beta), m. Dimensionless formulas measure time in units of radius/c."""
     if config.physics.beta <= 0:
         raise ConfigError([f"physics.beta: equatorial waves need a positive beta, not {config.physics.beta:g} m-1 s-1"])
     return math.sqrt(kelvin_speed(config) / config.physics.beta)
 
 
 def wavenumber(config):
-    """k in units of 1/radius."""
+    """Zonal wavenumber k, in units of 1/radius."""
     return 2 * math.pi * config.case.waves / (config.grid.nx * config.grid.dx) * equatorial_radius(config)
 
 
@@ -97,8 +97,8 @@ def frequency(config):
 def meridional_structure(wave, n, k, y):
     """Meridional shapes of eta, u and v of a wave, y in radii from the equator; `wave_solution` combines them.
 
-    With D_m = H_m(y) exp(-y²/2), P = D_{n+1}/(omega - k), M = 2n D_{n-1}/(omega + k): (P - M)/2, (P + M)/2 and D_n.
-    The Kelvin wave has D_0, D_0 and 0.
+    Let D_m = H_m(y) exp(-y²/2), P = D_{n+1}/(omega - k) and M = 2n D_{n-1}/(omega + k). The shapes are (P - M)/2,
+    (P + M)/2 and D_n. Those of the Kelvin wave are D_0, D_0 and 0.
 
     Reference: Matsuno (1966), written for v = D_n cos(k x - omega t).
     """
@@ -120,11 +120,11 @@ def wave_solution(config, at, time):
     """The wave, eta in m, u and v in m s-1, at the given Points after `time` seconds.
 
     eta = -A p(y) sin(phase), u = -A (g/c) q(y) sin(phase), v = A (g/c) r(y) cos(phase), with phase = k x - omega t.
-    p, q, r are its `meridional_structure`, y is zero where f = 0, and A makes the highest sea level `amplitude`.
+    p, q, r are the `meridional_structure`, y is zero where f = 0, and A is such that eta is at most `amplitude`.
     """
     case, k, L = config.case, wavenumber(config), equatorial_radius(config)
     p, q, r = meridional_structure(case.wave, case.mode, k, (at.y + config.physics.f0 / config.physics.beta) / L)
     sampled_y = np.linspace(-1, 1, 2001) * (4 + 2 * math.sqrt(case.mode))
     A = case.amplitude / np.abs(meridional_structure(case.wave, case.mode, k, sampled_y)[0]).max()
-    phase, per_level = k * at.x / L - frequency(config) * time, config.physics.gravity / kelvin_speed(config)
-    return -A * p * np.sin(phase), -A * per_level * q * np.sin(phase), A * per_level * r * np.cos(phase)
+    phase, speed_per_height = k * at.x / L - frequency(config) * time, config.physics.gravity / kelvin_speed(config)
+    return -A * p * np.sin(phase), -A * speed_per_height * q * np.sin(phase), A * speed_per_height * r * np.cos(phase)

@@ -21,7 +21,7 @@ from ..ocean.table import INFLOW_PREFIX
 
 log = logging.getLogger(__name__)
 
-#: Series of extremes over the domain and of flooding; all others, except inflows, are sums that hardly change.
+#: Series of extremes over the domain and of flooding; all others, except inflows, are nearly conserved sums.
 EXTREME_SERIES = ("max_speed", "min_h", "cfl", *DRYING_DIAGNOSTICS)
 
 
@@ -32,7 +32,7 @@ class PlotError(ValueError):
 
 
 def find_data_file(path, *names: str) -> Path:
-    """The file or store at `path`; in a run folder the first of `names`, by default the file of records."""
+    """The file or store at `path`; in a run folder the first of `names` that exists, by default the file of records."""
     path, names = Path(path), names or (*SNAPSHOT_FILES, ENSEMBLE)
     if not os.path.lexists(path):
         raise PlotError(f"there is no file or folder {path}")
@@ -48,7 +48,8 @@ def find_data_file(path, *names: str) -> Path:
 def open_data(path: Path) -> netCDF4.Dataset:
     """The open file, to be used in a `with` statement; it is repaired first if its writer was killed.
 
-    Before that, another process examines it and verifies all but the values of fields, which `read_verified` verifies.
+    Before it is opened, another process examines it and verifies everything but the values of fields, because
+    `read_verified` verifies these when they are read.
     """
     warn_about(path, *guard.examine_files([make_examination_job(path)]))
     return open_netcdf_or_zarr(path)
@@ -66,7 +67,10 @@ def make_examination_job(path) -> guard.ExaminationJob:
 
 
 def read_verified(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:
-    """The values of a field in a record, or of a field without time, verified; empty if there is no record."""
+    """The verified values of a field, in one record if it depends on time; empty if there is no record yet.
+
+    FilesError: the values cannot be read, or differ from their checksum.
+    """
     variable, checksums_variable, expected_checksum = data[name], data.variables.get(checksums.VARIABLE), None
     has_time = variable.dimensions[0] == "time"
     if has_time and not len(variable):
@@ -102,8 +106,9 @@ def tracer_names(data: netCDF4.Dataset) -> list[str]:
 
 def field_names(data: netCDF4.Dataset) -> list[str]:
     """The variables on the grid: those whose last two dimensions are y and x."""
-    axes = {name: tuple(dimension[:2] for dimension in v.dimensions[-2:]) for name, v in data.variables.items()}
-    return [name for name, last in axes.items() if last == ("y_", "x_")]
+    variables = data.variables.items()
+    last_axes = {name: tuple(axis[:2] for axis in variable.dimensions[-2:]) for name, variable in variables}
+    return [name for name, axes in last_axes.items() if axes == ("y_", "x_")]
 
 
 def find_field(data: netCDF4.Dataset, name: str, derived_names: Sequence[str] = ()) -> netCDF4.Variable:
@@ -122,7 +127,8 @@ def record_times(data: netCDF4.Dataset) -> np.ndarray:
 def integral_names(data: netCDF4.Dataset) -> list[str]:
     """The series of sums over the domain, such as mass and energy, in the order of the file."""
     excluded = ("time", "step", *other_series_names(data))
-    return [name for name, v in data.variables.items() if v.dimensions == ("time",) and name not in excluded]
+    series_names = [name for name, variable in data.variables.items() if variable.dimensions == ("time",)]
+    return [name for name in series_names if name not in excluded]
 
 
 def other_series_names(data: netCDF4.Dataset) -> list[str]:
@@ -167,7 +173,10 @@ def read_field(
 
 
 def long_name_and_units(variable) -> tuple[str, str]:
-    """The long name and the units of a variable, "1" if it has none; units unknown to UDUNITS end its long name."""
+    """The long name and the units of a variable; the units are "1" if it has none.
+
+    Units that UDUNITS does not know are taken from the brackets at the end of the long name.
+    """
     long_name, units = getattr(variable, "long_name", variable.name), getattr(variable, "units", None)
     name_with_units = re.fullmatch(r"(.*) \(([^()]*/[^()]*)\)", long_name) if units is None else None
     return (name_with_units[1], name_with_units[2]) if name_with_units else (long_name, units or "1")

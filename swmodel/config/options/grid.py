@@ -9,16 +9,16 @@ from typing import Any, Literal, NamedTuple
 from ...ocean import projection
 from ...ocean.option import Section, option
 
-#: Most cells along one axis; their products stay exact in 64 bits.
+#: Largest number of cells along an axis, so that the number of cells of a grid fits in 64 bits.
 MAX_CELLS_PER_AXIS = 10**9
 
-#: Least and largest size of cells, m or degrees, and of a sphere, m.
+#: Smallest and largest cell size, m or degrees; also limits of the radius of a sphere, m.
 MIN_CELL_SIZE, MAX_CELL_SIZE = 1e-6, 1e12
 
-#: Largest relative difference between equal numbers, as a length and the cells times their size.
+#: Numbers count as equal up to this relative difference, for example a length and the sum of the cell sizes.
 ROUND_OFF = 1e-12
 
-#: Keys of [physics] with the Coriolis parameter of a plane; on a sphere it follows from the rotation.
+#: Keys of [physics] that set the Coriolis parameter; where both are 0, latitudes and the rotation rate give it.
 CORIOLIS_KEYS = "f0", "beta"
 
 #: Radius of the Earth, m, and its rotation rate, s-1.
@@ -27,14 +27,14 @@ EARTH_RADIUS, EARTH_ROTATION_RATE = 6371e3, 7.292115e-5
 #: Degrees of a full circle, and of latitude from the equator to a pole.
 FULL_CIRCLE_DEGREES, POLE_LATITUDE = 360.0, 90.0
 
-#: Least distance of an edge of cells from a pole, degrees.
+#: Smallest distance between a pole and the northern or southern edge of the domain, degrees.
 MIN_POLE_DISTANCE_DEGREES = 0.01
 
 
 class ExtentKeys(NamedTuple):
-    """Keys of the extent of the domain along an axis: number of cells, their size, both ends.
+    """The keys that set the extent of the domain along an axis: number of cells, their size, end and start.
 
-    On a plane the domain begins at zero, and its end is its length.
+    On a plane the domain starts at zero, so its end is its length.
     """
 
     cells: str
@@ -43,7 +43,8 @@ class ExtentKeys(NamedTuple):
     start: str = ""
 
 
-#: The extents of each kind of grid. A later source with size or end replaces both. The grid keeps only the size.
+#: The keys of the extents in x and y, by kind of grid. A configuration source that gives the size or the end replaces
+#: both of them from earlier sources. A run keeps only the size.
 EXTENT_KEYS = {
     "plane": (ExtentKeys("nx", "dx", "lx"), ExtentKeys("ny", "dy", "ly")),
     "latlon": (ExtentKeys("nx", "dlon", "east", "west"), ExtentKeys("ny", "dlat", "north", "south")),
@@ -55,16 +56,16 @@ KEYS_BY_KIND = {
     "latlon": ("west", "south", "dlon", "dlat", "east", "north", "pole", "radius", "rotation"),
 }
 
-#: Keys of the corner of a projected grid, and keys of the planet, which all grids with longitudes and latitudes have.
+#: Keys of the south-western corner of a projected grid, and keys of the planet, which any grid with latitudes needs.
 CORNER_KEYS, PLANET_KEYS = ("easting", "northing"), ("radius", "rotation")
 
-#: The geometries that the formulas of a case may be made for: the kinds of grid, and a plane with `crs`.
+#: The geometries for which the formulas of a case may be written: the kinds of grid, and a plane with `crs`.
 PROJECTED = "projected"
 GEOMETRIES = (*EXTENT_KEYS, PROJECTED)
 
 
 def cells_between(size: Any, end: Any, start: Any = 0.0) -> int | None:
-    """Number of cells of a size in the domain, rounded; None if the arguments are not positive numbers."""
+    """Number of cells, rounded; None unless all are finite numbers, `size` is positive and `end` is beyond `start`."""
     if not all(isinstance(each, int | float) and math.isfinite(each) for each in (size, end, start)):
         return None
     return max(1, round((end - start) / size)) if size > 0 and end > start else None
@@ -132,12 +133,12 @@ class GridOptions(Section):
 
     @property
     def geometry(self) -> str:
-        """What the grid is for the formulas of a case: one of GEOMETRIES."""
+        """The geometry for which the formulas of a case must be written, one of GEOMETRIES."""
         return PROJECTED if self.crs else self.kind
 
     @property
     def unused_keys(self) -> list[str]:
-        """Keys that this grid does not have."""
+        """Keys that have no meaning for this grid."""
         unused = [key for kind, keys in KEYS_BY_KIND.items() if kind != self.kind for key in keys]
         if self.crs:
             return [key for key in unused if key not in PLANET_KEYS]
@@ -147,7 +148,7 @@ class GridOptions(Section):
         return key in self.model_fields_set and getattr(self, key) is not None
 
     def contradictions(self) -> dict[str, str]:
-        """{key: problem} of keys that contradict each other."""
+        """The problems of keys that contradict each other, as {key: problem}."""
         return (
             dict(self.keys_of_another_kind())
             or dict(self.size_problems())
@@ -159,8 +160,8 @@ class GridOptions(Section):
         """Keys that this kind of grid does not have, or values that it does not allow."""
         for kind, keys in KEYS_BY_KIND.items():
             for key in (key for key in keys if kind != self.kind and key in self.unused_keys and self.is_set(key)):
-                has = ", ".join(KEYS_BY_KIND[self.kind])
-                yield key, f'belongs to grid.kind = "{kind}"; this grid is "{self.kind}", which has {has}'
+                own_keys = ", ".join(KEYS_BY_KIND[self.kind])
+                yield key, f'belongs to grid.kind = "{kind}"; this grid is "{self.kind}", which has {own_keys}'
         for key in CORNER_KEYS if self.kind == "plane" else ():
             if self.is_set(key) and not self.crs:
                 yield key, "has no effect without grid.crs"
@@ -180,33 +181,37 @@ class GridOptions(Section):
         """Sizes of the domain or of cells that are missing, contradict each other, or are out of range."""
         unit = "degrees" if self.kind == "latlon" else "m"
         for cells, size, end, start in self.extents:
-            first = getattr(self, start) if start else 0.0
-            n_cells, cell_size, last = (getattr(self, key) for key in (cells, size, end))
+            start_position = getattr(self, start) if start else 0.0
+            n_cells, cell_size, end_position = (getattr(self, key) for key in (cells, size, end))
             if start == "west" and self.periodic_x:
-                first = 0.0 if first is None else first
+                start_position = 0.0 if start_position is None else start_position
                 cell_size = FULL_CIRCLE_DEGREES / n_cells if cell_size is None else cell_size
-            if first is None:
+            if start_position is None:
                 yield start, "must be given, in degrees, where grid.kind is latlon"
-            elif cell_size is None and last is None:
+            elif cell_size is None and end_position is None:
                 yield end if start else size, f"must be given, in {unit} (or {size if start else end})"
-            elif last is not None and not first < last:
+            elif end_position is not None and not start_position < end_position:
                 hint = ": longitudes may exceed 360" if end == "east" else ""
-                yield end, f"{last:.12g} {unit} is not beyond {start} = {first:.12g} {unit}{hint}"
+                yield end, f"{end_position:.12g} {unit} is not beyond {start} = {start_position:.12g} {unit}{hint}"
             elif (
-                last is not None
+                end_position is not None
                 and self.is_set(size)
-                and not math.isclose(first + n_cells * cell_size, last, rel_tol=ROUND_OFF)
+                and not math.isclose(start_position + n_cells * cell_size, end_position, rel_tol=ROUND_OFF)
             ):
-                prefix = f"{first:.12g} + " if start else ""
+                prefix = f"{start_position:.12g} + " if start else ""
                 equation = f"is not {prefix}{cells} {size} = {prefix}{n_cells} x {cell_size:.12g} {unit}"
-                yield end, f"{last:.12g} {unit} {equation}; leave out {end} or {size}"
+                yield end, f"{end_position:.12g} {unit} {equation}; leave out {end} or {size}"
             else:
-                cell_size = cell_size if last is None or self.is_set(size) else (last - first) / n_cells
+                cell_size = (
+                    cell_size
+                    if end_position is None or self.is_set(size)
+                    else (end_position - start_position) / n_cells
+                )
                 if not MIN_CELL_SIZE <= cell_size <= MAX_CELL_SIZE:
-                    requirement = (
+                    problem = (
                         f"cells of {cell_size:g} {unit}; they must be of {MIN_CELL_SIZE:g} to {MAX_CELL_SIZE:g} {unit}"
                     )
-                    yield size if self.is_set(size) else end, requirement
+                    yield size if self.is_set(size) else end, problem
 
     def sphere_problems(self) -> Iterator[tuple[str, str]]:
         """Edges at or beyond a pole, longitudes that overlap, and periodic ones that are not a full circle."""
@@ -232,7 +237,7 @@ class GridOptions(Section):
             )
 
     def projection_problems(self) -> Iterator[tuple[str, str]]:
-        """A coordinate reference system that is none for this model, or a domain that has no place in it."""
+        """A coordinate reference system that the model cannot use, or a domain that does not fit into it."""
         if not self.crs:
             return
         if problem := projection.find_problem(self.crs):
@@ -244,17 +249,17 @@ class GridOptions(Section):
             yield "easting", problem
 
     def with_cell_sizes(self) -> GridOptions:
-        """The grid with cell sizes in place of its ends, and without keys of other kinds."""
-        sizes: dict[str, Any] = dict.fromkeys(self.unused_keys)
+        """A copy with cell sizes in place of the ends, defaults, and None for keys that have no meaning here."""
+        updates: dict[str, Any] = dict.fromkeys(self.unused_keys)
         if self.kind == "latlon" or self.crs:
-            sizes["radius"] = self.radius or EARTH_RADIUS
-            sizes["rotation"] = EARTH_ROTATION_RATE if self.rotation is None else self.rotation
+            updates["radius"] = self.radius or EARTH_RADIUS
+            updates["rotation"] = EARTH_ROTATION_RATE if self.rotation is None else self.rotation
         if self.kind == "latlon":
-            sizes["west"] = 0.0 if self.west is None else self.west
-            sizes["dlon"] = FULL_CIRCLE_DEGREES / self.nx if self.dlon is None else self.dlon
+            updates["west"] = 0.0 if self.west is None else self.west
+            updates["dlon"] = FULL_CIRCLE_DEGREES / self.nx if self.dlon is None else self.dlon
         for cells, size, end, start in self.extents:
             if (end_position := getattr(self, end)) is not None:
-                start_position = sizes.get(start, getattr(self, start)) if start else 0.0
-                sizes[end] = None
-                sizes |= {} if self.is_set(size) else {size: (end_position - start_position) / getattr(self, cells)}
-        return self.model_copy(update=sizes)
+                start_position = updates.get(start, getattr(self, start)) if start else 0.0
+                updates[end] = None
+                updates |= {} if self.is_set(size) else {size: (end_position - start_position) / getattr(self, cells)}
+        return self.model_copy(update=updates)

@@ -16,6 +16,7 @@ from . import checksums
 #: Limit of the CPU time for a file, apart from reading values, s, and minimum speed of reading, bytes/s.
 BASE_CPU_SECONDS, MIN_BYTES_PER_SECOND = 10.0, 2e7
 
+#: Largest ratio of uncompressed to compressed bytes that deflate can reach.
 MAX_DEFLATE_RATIO = 1032
 
 #: The damaged part that stands for changed names, attributes or their checksum.
@@ -32,9 +33,9 @@ def main(jobs: str) -> None:
 
 def limit_cpu_time(nbytes: int) -> None:
     """Limit the further CPU time of this process to what a file with `nbytes` of values needs."""
-    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    used_seconds = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     with contextlib.suppress(ValueError, OSError):  # the system allows less, or has no limits
-        limit_seconds = int(used + BASE_CPU_SECONDS + nbytes / MIN_BYTES_PER_SECOND) + 1
+        limit_seconds = int(used_seconds + BASE_CPU_SECONDS + nbytes / MIN_BYTES_PER_SECOND) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (limit_seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
@@ -57,8 +58,8 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
     """Facts about a file of records or maps, which this process can read safely afterwards.
 
     Args:
-        full: whether to verify all values, or to skip fields [..., y, x], which take long. netCDF4, which has its own
-            HDF5, opens the file in either case.
+        full: whether to verify all values, or to skip those of fields [..., y, x], which take long. netCDF4 opens the
+            file in either case, because it brings its own HDF5 library.
 
     Returns:
         checksums: whether the file has any.
@@ -67,18 +68,18 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
     """
     import h5py
 
-    if not h5py.is_hdf5(path):  # another format
+    if not h5py.is_hdf5(path):  # an older NetCDF format, which has no checksums
         read_with_netcdf4(path)
         return {"checksums": False, "steps": [], "damaged": []}
     with h5py.File(path, "r", locking=False) as file:
-        size = file.id.get_filesize()
+        file_size = file.id.get_filesize()
         variables = {name: file[name] for name in list(file) if isinstance(file[name], h5py.Dataset)}
-        sizes = {name: require_within_file(name, variable, size) for name, variable in variables.items()}
+        sizes = {name: require_within_file(name, variable, file_size) for name, variable in variables.items()}
         variables_to_verify = {name: variable for name, variable in variables.items() if full or variable.ndim < 2}
         before_read(sum(sizes[name] for name in variables_to_verify))
         if checksums.VARIABLE in variables:
             damaged = [*static_damage(file, variables_to_verify), *record_damage(file, variables_to_verify)]
-        elif checksums.HEADER_ATTRIBUTE in file.attrs:  # the header names the variables with checksums
+        elif checksums.HEADER_ATTRIBUTE in file.attrs:  # the checksum of the header covers which variables have one
             damaged = static_damage(file, variables_to_verify)
         else:
             non_empty = {name: variable for name, variable in variables_to_verify.items() if variable.shape is not None}
@@ -88,7 +89,7 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
     return {"checksums": checksums.VARIABLE in variables, "steps": steps, "damaged": damaged}
 
 
-def require_within_file(name: str, variable, size: int) -> int:
+def require_within_file(name: str, variable, file_size: int) -> int:
     """Uncompressed size of a variable's values, bytes. ValueError: its chunks overlap, or lie beyond the file."""
     ends, n_bytes = [], 0
     if variable.chunks is not None:
@@ -99,9 +100,9 @@ def require_within_file(name: str, variable, size: int) -> int:
     elif variable.id.get_offset() is not None:
         n_bytes = variable.id.get_storage_size()
         ends.append(variable.id.get_offset() + n_bytes)
-    if max(ends, default=0) > size:
+    if max(ends, default=0) > file_size:
         raise ValueError(f"{name} reaches beyond the end of the file")
-    return min(n_bytes, MAX_DEFLATE_RATIO * size)
+    return min(n_bytes, MAX_DEFLATE_RATIO * file_size)
 
 
 def static_damage(file, variables: dict) -> list:
@@ -113,16 +114,18 @@ def static_damage(file, variables: dict) -> list:
         if checksums.to_int(file.attrs[checksums.HEADER_ATTRIBUTE]) != checksums.header_checksum(file)
         else []
     )
-    with_checksum = {name: each for name, each in variables.items() if checksums.ATTRIBUTE in each.attrs}
-    stored = {name: checksums.to_int(each.attrs[checksums.ATTRIBUTE]) for name, each in with_checksum.items()}
-    return damaged + [[name, None] for name, each in with_checksum.items() if checksum_or_none(each) != stored[name]]
+    with_checksum = {name: variable for name, variable in variables.items() if checksums.ATTRIBUTE in variable.attrs}
+    stored = {name: checksums.to_int(variable.attrs[checksums.ATTRIBUTE]) for name, variable in with_checksum.items()}
+    return damaged + [
+        [name, None] for name, variable in with_checksum.items() if checksum_or_none(variable) != stored[name]
+    ]
 
 
 def record_damage(file, variables: dict) -> list:
     """The variables and records whose values have changed since they were written."""
-    rows, names = file[checksums.VARIABLE], checksums.checksummed_variables(file)
-    n_records, stored_rows = len(file["time"]), rows[:]
-    if rows.shape != (n_records, len(names) + 1):
+    checksum_rows, names = file[checksums.VARIABLE], checksums.checksummed_variables(file)
+    n_records, stored_rows = len(file["time"]), checksum_rows[:]
+    if checksum_rows.shape != (n_records, len(names) + 1):
         return [[checksums.VARIABLE, None]]
     row_is_intact = [checksums.checksum_row(row[:-1]).tolist() == row.tolist() for row in stored_rows]
     damaged = [[checksums.VARIABLE, record] for record in range(n_records) if not row_is_intact[record]]
@@ -130,8 +133,8 @@ def record_damage(file, variables: dict) -> list:
         if name in variables and len(variables[name]) != n_records:
             damaged.append([name, None])
         elif name in variables:
-            sums = zip(record_checksums(variables[name]), column, row_is_intact, strict=True)
-            damaged += [[name, record] for record, (ours, theirs, ok) in enumerate(sums) if ok and ours != theirs]
+            checks = zip(record_checksums(variables[name]), column, row_is_intact, strict=True)
+            damaged += [[name, record] for record, (new, old, intact) in enumerate(checks) if intact and new != old]
     return damaged
 
 
@@ -159,9 +162,9 @@ def read_with_netcdf4(path) -> None:
     import netCDF4
 
     with netCDF4.Dataset(path) as data:
-        for each in (data, *data.variables.values()):
-            for name in each.ncattrs():
-                each.getncattr(name)
+        for owner in (data, *data.variables.values()):
+            for name in owner.ncattrs():
+                owner.getncattr(name)
         for variable in data.variables.values():
             if variable.ndim < 2 or variable.name == checksums.VARIABLE:
                 variable[...]
