@@ -32,7 +32,7 @@ from .synthetic import DAY, is_spun_up_twin, is_twin, make_network, observe_run
 
 
 class TwinStates(NamedTuple):
-    """The states at the start of the window, NumPy arrays [ny, nx] of this process's block."""
+    """The two states of a twin experiment at the start of the window, NumPy arrays [ny, nx] of this process's block."""
 
     truth: State
     guess: State
@@ -44,20 +44,22 @@ def spin_up(config, tick: Callable[[], None] = lambda: None) -> TwinStates:
     All processes call this together. It calls tick(), which may raise, about twice a second.
     """
     simulation = Simulation(config)
-    last = round(config.case.spinup * DAY / simulation.dt)
-    lead = min(last, round(config.case.lead * DAY / simulation.dt))
+    truth_step = round(config.case.spinup * DAY / simulation.dt)
+    guess_step = truth_step - min(truth_step, round(config.case.lead * DAY / simulation.dt))
     max_steps = steps_per_piece(simulation.config)
 
-    def state_at(step: int) -> State:
+    def advance_to(step: int) -> State:
         while simulation.step < step:
             tick()
-            simulation.take_steps(min(max_steps, step - simulation.step))  # without checks: the assimilation makes them
+            # without checks, because the assimilation makes them
+            simulation.take_steps(min(max_steps, step - simulation.step))
         return jax.tree.map(np.copy, simulation.state)  # later steps reuse the memory
 
-    guess = state_at(last - lead)
-    return TwinStates(state_at(last), guess)
+    guess = advance_to(guess_step)
+    return TwinStates(advance_to(truth_step), guess)
 
 
+#: Files in the folder of a twin experiment: its states at the start of the window, and its observations.
 STATE_FILE, OBSERVATION_FILE = "twin.h5", "twin_observations.nc"
 
 
@@ -98,13 +100,13 @@ def prepare_experiment(
     """The experiment of a configuration; all processes call this together.
 
     A twin experiment reads its states at the start of the window from the folder, or computes them and writes them
-    there; so it does with observations, unless the configuration names a file. tick(transport), which may raise, is
-    called between pieces of computation, also in the sweeps of the problem.
+    there. It does the same with observations, unless the configuration names a file of them. tick(transport), which
+    may raise, is called between pieces of computation, also in the sweeps of the problem.
     """
     options, directory, has_truth = config.assimilation, Path(directory), is_twin(config)
-    names = tuple(dict.fromkeys([*(("eta", "u", "v") if is_spun_up_twin(config) else ()), *options.controls]))
+    control_names = tuple(dict.fromkeys([*(("eta", "u", "v") if is_spun_up_twin(config) else ()), *options.controls]))
     problem, observer = make_problem(
-        prior_config(config) if has_truth else config, names, options.every_steps, tick, memory
+        prior_config(config) if has_truth else config, control_names, options.every_steps, tick, memory
     )
     first_guess, truth = problem.first_guess(), None
     observations = (
@@ -116,13 +118,15 @@ def prepare_experiment(
     if derivatives:
         problem.prepare(first_guess)
     if has_truth:
-        truth = Problem(config, names, observer).first_guess()
+        truth = Problem(config, control_names, observer).first_guess()
     if is_spun_up_twin(config):
         states = load_or_make_states(config, problem, directory, tick)
         first_guess |= initial_controls(states.guess, problem)
         truth |= initial_controls(states.truth, problem)
     if not options.observations:
-        observations = load_or_make_observations(config, names, truth, observations, directory, command_line, tick)
+        observations = load_or_make_observations(
+            config, control_names, truth, observations, directory, command_line, tick
+        )
     truth = truth and truth | true_corrections(config, problem)
     background = make_background_errors(config, problem.domain, first_guess.get("eta")) if derivatives else None
     return Experiment(
@@ -131,7 +135,7 @@ def prepare_experiment(
 
 
 def make_background_errors(config, domain, eta) -> BackgroundErrors:
-    """The errors of a first guess whose sea level on the block is `eta`; all processes of the Domain call this."""
+    """The errors of a first guess whose sea level on the block is `eta`, m; all processes of the Domain call this."""
     errors, block = error_parameters(config), domain.transport.block
     if config.drying.active and "eta" in errors:  # an analysis adds no water to dry ground
         wet = np.asarray(eta) + resting_depth(domain) > 0
@@ -164,20 +168,20 @@ def initial_controls(state: State, problem: Problem) -> dict:
 
 
 def true_corrections(config, problem: Problem) -> dict:
-    """The corrections that turn the problem's coefficients into those of the truth, for those among the controls."""
+    """The true values of the corrections among the controls: coefficients of the truth minus those of the problem."""
     setup, (rows, columns) = problem.domain.setup, rows_and_columns(problem.block, 0)
-    records = {}
+    differences_by_name = {}
     for name in (name for name in problem.names if name in CORRECTIONS):
         coefficient = name.removesuffix(CORRECTION_SUFFIX)
         steps = np.minimum(corrections.record_times(setup, name) / config.time.dt, problem.steps)
-        records[name] = np.stack(
+        differences_by_name[name] = np.stack(
             [
                 np.broadcast_to(value_at(config, coefficient, step, rows, columns), problem.block.shape)
                 - value_at(problem.config, coefficient, step, rows, columns)
                 for step in steps
             ]
         )
-    return records
+    return differences_by_name
 
 
 def resting_depth(domain):
@@ -192,36 +196,41 @@ def load_or_make_states(config, problem: Problem, directory: Path, tick) -> Twin
         fields, saved_config = read_blocks(path, problem.block)
         mismatches = differences(saved_config, to_toml(config), run_values_fixed_on_resume)
         require_same_assimilation(mismatches, path)
-        state = problem.domain.scheme.state_type
-        return TwinStates(*(state(*(fields[f"{who} {name}"] for name in state._fields)) for who in TwinStates._fields))
+        state_type = problem.domain.scheme.state_type
+        return TwinStates(
+            *(state_type(*(fields[f"{role} {name}"] for name in state_type._fields)) for role in TwinStates._fields)
+        )
     states = spin_up(config, lambda: tick(transport))
-    fields = {f"{who} {name}": x for who, s in states._asdict().items() for name, x in s._asdict().items()}
+    fields = {
+        f"{role} {name}": values for role, state in states._asdict().items() for name, values in state._asdict().items()
+    }
     shape = problem.config.grid.ny, problem.config.grid.nx
     write_blocks(path, fields, to_toml(config), shape, transport)
     return states
 
 
-def load_or_make_observations(config, names, truth: dict, observing_network, directory: Path, command_line: str, tick):
-    """Observations of the truth, with errors; they pass through a file in the folder, so all processes have the same.
+def load_or_make_observations(config, control_names, truth: dict, network, directory: Path, command_line: str, tick):
+    """Observations of the truth, with errors, read from a file in the folder so that all processes have the same.
+
+    If the file does not exist, the truth is run and observed first.
 
     Args:
-        observing_network: Observations without values.
+        network: Observations without values.
     """
     path = directory / OBSERVATION_FILE
-    problem, observer = make_problem(config, names, config.assimilation.every_steps, tick)
+    problem, observer = make_problem(config, control_names, config.assimilation.every_steps, tick)
     if not problem.transport.broadcast(path.exists()):
-        observer.operator = make_operator(observing_network, problem.config, problem.block, problem.every)
-        total = problem.transport.reduce(np.asarray(problem.series(truth)), "sum")
-        observing_network = observe_run(
-            observing_network, np.asarray(observer.operator.collect(total), np.float64), config, config.case.seed
+        observer.operator = make_operator(network, problem.config, problem.block, problem.every)
+        samples = problem.transport.reduce(np.asarray(problem.series(truth)), "sum")
+        observed = observe_run(
+            network, np.asarray(observer.operator.collect(samples), np.float64), config, config.case.seed
         )
         if problem.transport.rank == 0:
-            write_observations(path, observing_network, config, command_line)
+            write_observations(path, observed, config, command_line)
         problem.transport.barrier()
     stored = read_observations(path, problem.config)
     if any(
-        not np.array_equal(getattr(stored, name), getattr(observing_network, name))
-        for name in ("quantity", "time", "x", "y")
+        not np.array_equal(getattr(stored, name), getattr(network, name)) for name in ("quantity", "time", "x", "y")
     ):
         raise UsageError(f"{path} is from another assimilation: its places or times differ")
     return stored

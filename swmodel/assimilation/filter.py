@@ -1,11 +1,11 @@
 """The cycles of the local ensemble transform Kalman filter: the members run, are observed, and are analysed.
 
-Members start from the first guess plus random errors, x_b + L w, with random w whose mean over the members is removed.
+Members start from the first guess plus random errors, x_b + L w. The mean over the members is removed from these.
 Each observation of a cycle is compared with the members at its own time; the analysis changes the members at the end of
 the cycle (`letkf`). Processes share out the members during a run, and the grid points during an analysis.
 
-Corrections of the forcing are further fields of the members. An analysis changes those of their records that are still
-in use, up to twice the correlation time ahead.
+Members also have corrections of the forcing as fields. An analysis changes the records of these that are still in use,
+up to twice the correlation time ahead.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .letkf import ScaledObservations, analyse, scale_observations
 from .localisation import find_nearby
 from .settings import STATE_FIELDS, ensemble_config, prior_config
 
-#: Most numbers, of all members together, that a process gathers at a time.
+#: Largest number of values, of all members together, that a process gathers at a time.
 MAX_GATHERED_NUMBERS = 2**24
 
 #: How far ahead an analysis changes records of corrections, in correlation times.
@@ -69,9 +69,9 @@ class EnsembleFilter:
         self.depth = np.asarray(resting_depth(members.domain), np.float64)
         self.operator = make_operator(self.observations, config, block, self.options.every_steps)
         self.analysis_points = {
-            (location, beside): points_of_location(members.domain, location, beside)
+            (location, with_boundary): points_of_location(members.domain, location, with_boundary)
             for location in MASK_NAMES
-            for beside in (False, True)
+            for with_boundary in (False, True)
         }
         self._observed_values = np.full((members.local_members.length, self.observations.size), np.nan)
         self.corrections = {}
@@ -80,29 +80,30 @@ class EnsembleFilter:
 
     def draw_first_members(self, experiment) -> dict:
         members, fields = self.members, self.fields()
-        state_fields = {name: x for name, x in experiment.first_guess.items() if name in STATE_FIELDS}
+        state_fields = {name: values for name, values in experiment.first_guess.items() if name in STATE_FIELDS}
         first_guess = {
-            name: gather_field(np.asarray(x), name, experiment.problem.transport) for name, x in state_fields.items()
+            name: gather_field(np.asarray(block_values), name, experiment.problem.transport)
+            for name, block_values in state_fields.items()
         }
-        fields |= {name: np.broadcast_to(x, fields[name].shape) for name, x in first_guess.items()}
+        fields |= {name: np.broadcast_to(values, fields[name].shape) for name, values in first_guess.items()}
         background = make_background_errors(self.config, members.domain, first_guess.get("eta"))
         member_errors = [
-            background.draw(self.config.ensemble.seed, m)
-            for m in range(members.local_members.start, members.local_members.stop)
+            background.draw(self.config.ensemble.seed, member)
+            for member in range(members.local_members.start, members.local_members.stop)
         ]
         for name in self.options.controls:
-            errors = np.stack([np.asarray(errors[name], np.float64) for errors in member_errors])
+            errors = np.stack([np.asarray(member[name], np.float64) for member in member_errors])
             fields[name] = fields.get(name, 0.0) + errors - self.moments(errors).mean
         return fields
 
     def fields(self) -> dict:
-        """eta, u, v, float64 [members here, ny, nx], and corrections of this process's members, by name."""
+        """eta in m, u and v in m s-1, float64 [members here, ny, nx], and the corrections of this process's members."""
         state = self.members.state
         state_fields = {name: np.array(getattr(state, name), np.float64) for name in ("h", "u", "v")}
         return {"eta": state_fields.pop("h") - self.depth} | state_fields | self.corrections
 
     def set_fields(self, fields: dict) -> None:
-        """Give this process's members the fields that `fields` returned, or changes of them."""
+        """Replace the fields of this process's members; `fields` has the names and shapes that `fields()` returns."""
         state = with_thickness(self.members.state, fields["eta"] + self.depth, self.members.domain.scheme)
         self.members.set_state(state._replace(u=fields["u"], v=fields["v"]))
         self.corrections = {name: values for name, values in fields.items() if name in CORRECTIONS}
@@ -110,7 +111,7 @@ class EnsembleFilter:
             self.members.set_corrections(self.corrections)
 
     def to_checkpoint(self) -> dict:
-        """The arrays of this process's members from which a filter continues: carries and corrections, by name."""
+        """The arrays by name from which a filter continues: carries and corrections of this process's members."""
         leaves = jax.tree.leaves(self.members.get(self.members.carry._replace(step=None)))
         return {f"carry {number}": leaf for number, leaf in enumerate(leaves)} | self.corrections
 
@@ -167,11 +168,11 @@ class EnsembleFilter:
     def analyse_positions(
         self, members: np.ndarray, scaled: ScaledObservations, positions: tuple, observation_positions: tuple
     ) -> np.ndarray:
-        """Members at positions (x, y), [N, n, layers], after an analysis; each process computes some positions."""
+        """All members at positions (x, y), [N, n, layers], after an analysis; processes share out the positions."""
         own_indices = np.array_split(np.arange(members.shape[1]), self.transport.size)[self.transport.rank]
         nearby = find_nearby(
             self.config.grid,
-            tuple(along[own_indices] for along in positions),
+            tuple(coordinate[own_indices] for coordinate in positions),
             observation_positions,
             self.options.localisation,
         )
@@ -183,12 +184,12 @@ class EnsembleFilter:
         if name not in CORRECTIONS:
             return [fields[name]]
         setup, step = self.members.setup, self.members.step
-        in_use = (
+        within_lead = (
             record_times(setup, name) - step * self.members.dt
             <= MAX_LEAD_CORRELATION_TIMES * self.options.correlation_time
         )
-        first = record_number(setup, name, step)
-        return [fields[name][:, k] for k in range(first, in_use.size) if in_use[k] or k <= first + 1]
+        current = record_number(setup, name, step)
+        return [fields[name][:, k] for k in range(current, within_lead.size) if within_lead[k] or k <= current + 1]
 
     def analyse_layers(
         self, layers: list[np.ndarray], points: tuple, scaled: ScaledObservations, observation_positions: tuple
@@ -203,7 +204,7 @@ class EnsembleFilter:
             point_index = slice(None), rows[strip], columns[strip]
             members = gather_members(self.transport, np.stack([layer[point_index] for layer in layers], axis=-1))
             analysed = self.analyse_positions(
-                members, scaled, tuple(along[strip] for along in positions), observation_positions
+                members, scaled, tuple(coordinate[strip] for coordinate in positions), observation_positions
             )[own_members]
             for number, layer in enumerate(layers):
                 layer[point_index] = analysed[..., number]
@@ -212,17 +213,17 @@ class EnsembleFilter:
 def points_of_location(domain, location: str, with_boundary: bool) -> tuple[tuple, tuple]:
     """Rows and columns of the wet cells or open faces of a location, and their positions (x, y).
 
-    `with_boundary`: also of points with boundary data, see `background.water_and_boundary_mask`.
+    `with_boundary`: whether points with boundary data are included, see `background.water_and_boundary_mask`.
     """
     block, grid_axes = domain.transport.block, axes(domain.config.grid)
     grid = as_patches(jax.tree.map(np.asarray, domain.grid), domain.setup.margin)
-    mask, (north, east) = (
+    mask, (offset_y, offset_x) = (
         (water_and_boundary_mask if with_boundary else water_mask)(grid, location).block_values(block.shape),
         LOCATION_OFFSETS[location],
     )
     row, column = np.nonzero(np.broadcast_to(np.asarray(mask), block.shape))
     x, y = (
-        grid_axes.x.first + (column + east) * grid_axes.x.spacing,
-        grid_axes.y.first + (row + north) * grid_axes.y.spacing,
+        grid_axes.x.first + (column + offset_x) * grid_axes.x.spacing,
+        grid_axes.y.first + (row + offset_y) * grid_axes.y.spacing,
     )
     return (row, column), (x, y)

@@ -1,12 +1,13 @@
 """The impact of each observation on a quantity J of the forecast, by the adjoint of the analysis.
 
-Near the last trajectory the analysis is linear in the observations y: dx_a = K dy. All observations change J by
+Near the last trajectory the analysis is linear in the observations y: dx_a = K dy. Together they change J by
 
     J(x_a) - J(x_b) = g · (x_a - x_b) = sum of d Kᵀ g,   g = (J'(x_a) + J'(x_b)) / 2,
     Kᵀ g = R^-1 H M L (1 + Lᵀ Mᵀ Hᵀ R^-1 H M L)^-1 Lᵀ g,   d = y - H M(x_a) + H M (x_a - x_b),
 
-where d is the departure from the first guess along the last trajectory. Each observation's d Kᵀ g is its impact. The
-first equality is exact for quadratic J and linear models, else to second order; the second holds at the minimum of J.
+where d is the departure from the first guess, linearised along the last trajectory. An observation's term d Kᵀ g is
+its impact. The first equality is exact for a quadratic J and a linear model, and otherwise correct to second order. The
+second holds because x_a minimises the cost function of the assimilation.
 
 Reference: Langland, R. H. and N. L. Baker (2004), Estimation of observation impact using the NRL atmospheric
 variational data assimilation adjoint system, Tellus 56A, 189-201.
@@ -25,7 +26,7 @@ from .experiment import make_problem
 from .gauss_newton import conjugate_gradients
 from .settings import config_until_impact
 
-#: Residual of the equation for the impact, relative to its right-hand side.
+#: Conjugate gradients stop at this residual of the equation for the impact, relative to its right-hand side.
 RESIDUAL_RATIO = 1e-3
 
 
@@ -34,9 +35,10 @@ class ObservationImpact(NamedTuple):
 
     Attributes:
         quantity: a `gradients.quantities.ScalarQuantity`.
-        background, analysis: its values in the runs from the first guess and from the analysis.
+        background, analysis: the quantity J in the runs from the first guess and from the analysis.
         linear_change: g · (x_a - x_b).
-        sensitivity, impact: Kᵀ g and d Kᵀ g, [n].
+        sensitivity: Kᵀ g, the change of J per unit of each observation, [n].
+        impact: d Kᵀ g, the change of J by each observation, [n].
     """
 
     quantity: Any
@@ -50,7 +52,9 @@ class ObservationImpact(NamedTuple):
 def observation_impact(
     experiment, cost_function, w: dict, hessian, tick, residual_ratio: float = RESIDUAL_RATIO
 ) -> ObservationImpact:
-    """The impact on `assimilation.impact`, `impact_days` after the window; all processes call this together.
+    """The impact on the quantity of `assimilation.impact` at `impact_days` after the window.
+
+    All processes call this together.
 
     Args:
         cost_function: the `cost.CostFunction` of the experiment, whose minimum is at w.
@@ -66,15 +70,19 @@ def observation_impact(
     observer.operator = quantity
     setup, transport = problem.domain.setup, problem.transport
 
-    def value_of(series):
+    def forecast_value(series):
         return transport.sum(series[-1])
 
-    x = cost_function.controls_at(w)
+    analysis_controls = cost_function.controls_at(w)
     (value_background, gradient_background), (value_analysis, gradient_analysis) = (
-        problem.value_and_gradient(extend_corrections(each, setup), value_of) for each in (experiment.first_guess, x)
+        problem.value_and_gradient(extend_corrections(controls, setup), forecast_value)
+        for controls in (experiment.first_guess, analysis_controls)
     )
-    mean_gradient = {name: 0.5 * (gradient_background[name] + gradient_analysis[name]) for name in x}
-    mean_gradient = {name: bar[: len(x[name])] if name in CORRECTIONS else bar for name, bar in mean_gradient.items()}
+    mean_gradient = {name: 0.5 * (gradient_background[name] + gradient_analysis[name]) for name in analysis_controls}
+    mean_gradient = {
+        name: values[: len(analysis_controls[name])] if name in CORRECTIONS else values
+        for name, values in mean_gradient.items()
+    }
     right_side = cost_function.background_transpose(mean_gradient)
     solution = conjugate_gradients(
         lambda dw: hessian(w, dw),
@@ -84,9 +92,9 @@ def observation_impact(
         max_iterations=options.outer * options.inner,
     )
     observations = experiment.observations
-    model_values, model_change = cost_function.tangent(w, w)
+    analysed_values, model_increment = cost_function.tangent(w, w)
     sensitivity = cost_function.tangent(w, solution.step)[1] / observations.error**2
-    impact = sensitivity * (observations.value - model_values + model_change)
+    impact = sensitivity * (observations.value - analysed_values + model_increment)
     return ObservationImpact(
         quantity, float(value_background), float(value_analysis), cost_function.dot(right_side, w), sensitivity, impact
     )

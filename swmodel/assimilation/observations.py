@@ -17,7 +17,7 @@ from .observation_file import load_columns, save_columns
 
 
 class Observations(NamedTuple):
-    """Arrays [n] of n data. Data of the same time, place and platform are adjacent, in the order eta, u, v."""
+    """Arrays [n], one entry per datum. Data of one time, place and platform are adjacent, in the order eta, u, v."""
 
     quantity: np.ndarray  # index in OBSERVED_QUANTITIES, int8
     time: np.ndarray  # s since the start of the run
@@ -43,19 +43,19 @@ def read_observations(path, config) -> Observations:
         InputError: the file of the mask cannot be read.
     """
     columns, platform, problems = load_columns(path, config)
-    length = max((len(column) for column in columns.values()), default=0)
-    all_masked = np.ma.masked_all(length)
+    n_rows = max((len(column) for column in columns.values()), default=0)
+    all_masked = np.ma.masked_all(n_rows)
     value, error = (
-        np.ma.stack([columns.get(name + end, all_masked) for name in OBSERVED_QUANTITIES], axis=1)
-        for end in ("", "_error")
+        np.ma.stack([columns.get(name + suffix, all_masked) for name in OBSERVED_QUANTITIES], axis=1)
+        for suffix in ("", "_error")
     )
-    used = ~np.ma.getmaskarray(value)
-    if not problems and not used.any():
+    is_observed = ~np.ma.getmaskarray(value)
+    if not problems and not is_observed.any():
         problems = [f"{path}: contains no observations"]
-    problems += [f"{path}: {fault_line}" for fault_line in find_faults(columns, used, config)]
+    problems += [f"{path}: {message}" for message in find_faults(columns, is_observed, config)]
     if problems:
         raise ConfigError(problems)
-    row, quantity = np.nonzero(used)
+    row, quantity = np.nonzero(is_observed)
     time, x, y = (np.ma.getdata(columns[name])[row] for name in ("time", "x", "y"))
     return Observations(
         quantity.astype(np.int8),
@@ -64,12 +64,12 @@ def read_observations(path, config) -> Observations:
         y,
         value=np.ma.filled(value, np.nan)[row, quantity],
         error=np.ma.filled(error, np.nan)[row, quantity],
-        platform=(np.full(length, "") if platform is None else platform)[row],
+        platform=(np.full(n_rows, "") if platform is None else platform)[row],
     )
 
 
 def write_observations(path, observations: Observations, config, command_line: str = "") -> None:
-    """Write a file, whole or not at all, from which `read_observations` reads the observations in the same order.
+    """Write the file completely or not at all; `read_observations` reads the observations from it in the same order.
 
     Raises:
         FilesError: the file cannot be written.
@@ -78,15 +78,15 @@ def write_observations(path, observations: Observations, config, command_line: s
     if not np.isfinite(observations.value).all():
         raise ValueError("observations without values cannot be written")
     row = file_rows(observations)
-    first = np.flatnonzero(np.diff(row, prepend=-1))
-    columns = {name: getattr(observations, name)[first] for name in ("time", "x", "y")}
-    for number, name in enumerate(OBSERVED_QUANTITIES):
-        has_quantity = observations.quantity == number
+    first_of_row = np.flatnonzero(np.diff(row, prepend=-1))
+    columns = {name: getattr(observations, name)[first_of_row] for name in ("time", "x", "y")}
+    for quantity_index, name in enumerate(OBSERVED_QUANTITIES):
+        has_quantity = observations.quantity == quantity_index
         for key, values in ((name, observations.value), (f"{name}_error", observations.error)):
             if has_quantity.any():
-                columns[key] = np.full(len(first), np.nan)
+                columns[key] = np.full(len(first_of_row), np.nan)
                 columns[key][row[has_quantity]] = values[has_quantity]
-    platform = observations.platform[first] if (observations.platform != "").any() else None
+    platform = observations.platform[first_of_row] if (observations.platform != "").any() else None
     version = versions().get("swmodel", "").split()
     attributes = {
         "title": f"observations of {variable_in_run('eta', config.physics).long_name} and currents",
@@ -107,67 +107,76 @@ def file_rows(observations: Observations) -> np.ndarray:
     return np.cumsum(np.append(False, ~same_row)) if observations.size else np.zeros(0, np.int64)
 
 
-#: How far a time may lie outside the run by rounding, in time steps.
+#: How far a time may lie outside the run, in time steps, because times in files are rounded.
 TIME_TOLERANCE_STEPS = 1e-3
 
+#: What the model lacks around a position on land, by observed quantity.
 MISSING_POINT = {"eta": "no wet cell", "u": "no open east face", "v": "no open north face"}
 
 
-def find_faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
-    """A message for each kind of fault in the numbers. Rows without observed values are not checked."""
-    rows = used.any(axis=1)
+def find_faults(columns: dict, is_observed: np.ndarray, config) -> Iterator[str]:
+    """A message for each kind of fault in the numbers. Rows of the file without observed values are not checked."""
+    has_observation = is_observed.any(axis=1)
     values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
     if "time" in values:
         time, dt, last = values["time"], config.time.dt, config.run.steps * config.time.dt
-        yield from fault_line("time: {} are missing or not finite", rows & ~np.isfinite(time), rows)
+        yield from fault_message(
+            "time: {} are missing or not finite", has_observation & ~np.isfinite(time), has_observation
+        )
         outside = np.isfinite(time) & ((time < -TIME_TOLERANCE_STEPS * dt) | (time > last + TIME_TOLERANCE_STEPS * dt))
-        text = f"time: {{}} are outside the run, which lasts from 0 to {last:.10g} s after {start_date(config.time)}"
-        yield from fault_line(text, rows & outside, rows, lambda i: f"{time[i]:.10g} s")
+        template = (
+            f"time: {{}} are outside the run, which lasts from 0 to {last:.10g} s after {start_date(config.time)}"
+        )
+        yield from fault_message(template, has_observation & outside, has_observation, lambda i: f"{time[i]:.10g} s")
     if {"x", "y"} <= values.keys():
-        yield from find_position_faults(values["x"], values["y"], used, config)
-    for number, name in enumerate(OBSERVED_QUANTITIES):
-        value, error, has_value = values.get(name), values.get(f"{name}_error"), used[:, number]
+        yield from find_position_faults(values["x"], values["y"], is_observed, config)
+    for quantity_index, name in enumerate(OBSERVED_QUANTITIES):
+        value, error, has_value = values.get(name), values.get(f"{name}_error"), is_observed[:, quantity_index]
         if value is not None:
-            text = f"{name}: {{}} values are not finite"
-            yield from fault_line(
-                text, has_value & ~np.isfinite(value), has_value, lambda i, value=value: f"{value[i]}"
+            template = f"{name}: {{}} values are not finite"
+            yield from fault_message(
+                template, has_value & ~np.isfinite(value), has_value, lambda i, value=value: f"{value[i]}"
             )
         if error is not None:
-            text = f"{name}_error: {{}} errors are missing or not above 0 {VARIABLES[name].units}"
+            template = f"{name}_error: {{}} errors are missing or not above 0 {VARIABLES[name].units}"
             bad = ~((error > 0) & np.isfinite(error))
-            yield from fault_line(text, has_value & bad, has_value, lambda i, error=error: f"{error[i]:g}")
+            yield from fault_message(template, has_value & bad, has_value, lambda i, error=error: f"{error[i]:g}")
 
 
-def find_position_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iterator[str]:
+def find_position_faults(x: np.ndarray, y: np.ndarray, is_observed: np.ndarray, config) -> Iterator[str]:
     """Messages about positions that are missing, outside the domain, or without a wet point around them."""
-    rows, grid_axes = used.any(axis=1), axes(config.grid)
+    has_observation, grid_axes = is_observed.any(axis=1), axes(config.grid)
     names = f"{grid_axes.x.name}, {grid_axes.y.name}"
 
     def position(i):
         return f"{grid_axes.x.describe_position(x[i])}, {grid_axes.y.describe_position(y[i])}"
 
     missing = ~(np.isfinite(x) & np.isfinite(y))
-    yield from fault_line(f"{names}: {{}} positions are missing or not finite", rows & missing, rows)
+    yield from fault_message(
+        f"{names}: {{}} positions are missing or not finite", has_observation & missing, has_observation
+    )
     outside = np.zeros_like(missing)
     for axis, positions in zip(grid_axes, (x, y), strict=True):
         low, high = axis.edges
         outside |= ~missing & ((axis.wrap(positions) < low) | (axis.wrap(positions) > high))
-    text = (
+    template = (
         f"{names}: {{}} positions are outside the domain, {grid_axes.x.describe_extent()}, "
         f"{grid_axes.y.describe_extent()}"
     )
-    yield from fault_line(text, rows & outside, rows, position)
-    inside, quantity = np.nonzero(used & ~(missing | outside)[:, None])
-    dry = np.zeros_like(used)
+    yield from fault_message(template, has_observation & outside, has_observation, position)
+    inside, quantity = np.nonzero(is_observed & ~(missing | outside)[:, None])
+    dry = np.zeros_like(is_observed)
     dry[inside, quantity] = ~bilinear_stencils(config, quantity, x[inside], y[inside]).is_covered
-    for number, name in enumerate(OBSERVED_QUANTITIES):
-        text = f"{names}: {{}} positions of {name} are on land, with {MISSING_POINT[name]} around them"
-        yield from fault_line(text, dry[:, number], used[:, number], position)
+    for quantity_index, name in enumerate(OBSERVED_QUANTITIES):
+        template = f"{names}: {{}} positions of {name} are on land, with {MISSING_POINT[name]} around them"
+        yield from fault_message(template, dry[:, quantity_index], is_observed[:, quantity_index], position)
 
 
-def fault_line(text: str, bad: np.ndarray, candidates: np.ndarray, describe=lambda i: "missing") -> Iterator[str]:
-    """A message with the number of bad observations and the first one; none if all are good."""
-    if bad.any():
-        first = int(np.argmax(bad))
-        count = f"{bad.sum()} of {candidates.sum()}"
-        yield f"{text.format(count)}; the first is observation {first} (from 0): {describe(first)}"
+def fault_message(
+    template: str, is_bad: np.ndarray, is_checked: np.ndarray, describe=lambda i: "missing"
+) -> Iterator[str]:
+    """A message with the number of bad rows of the file and the first of them; none if all are good."""
+    if is_bad.any():
+        first = int(np.argmax(is_bad))
+        count = f"{is_bad.sum()} of {is_checked.sum()}"
+        yield f"{template.format(count)}; the first is observation {first} (from 0): {describe(first)}"
