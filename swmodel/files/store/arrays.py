@@ -1,9 +1,9 @@
 """The arrays of a store and their metadata.
 
-The functions of `files.output` define the contents of NetCDF files and of stores in a netCDF4.Dataset, which for a
-store is in memory and is translated. The files of arrays (zarr.json and chunks) are written atomically. The zarr.json
-of the store contains the consolidated metadata of all arrays. It is written last, and so makes a new record visible in
-all arrays at once.
+The functions of `files.output` define the contents of a NetCDF file or of a store in a netCDF4.Dataset. For a store,
+this dataset exists only in memory, and its variables are translated to arrays. The files of arrays (zarr.json and
+chunks) are written atomically. The zarr.json of the store contains the consolidated metadata of all arrays. It is
+written last, so that a new record becomes visible in all arrays at once.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ MAX_RECORDS = 2**40
 
 
 def create_arrays(path: Path, define: Callable, shape: tuple[int, int]) -> tuple[dict, list[str]]:
-    """Make the arrays of a store, and their values, from a function that defines them in a netCDF4.Dataset.
+    """Create the arrays of a store that `define` defines in a netCDF4.Dataset, and write those without records or grid.
 
-    `shape`: rows and columns of a file of a field. Returns the global attributes and the names of the arrays.
+    `shape`: rows and columns in each file of a field. Returns the global attributes and the names of the arrays.
     """
     import netCDF4
 
@@ -64,26 +64,27 @@ def create_array(path: Path, variable, shape: tuple[int, int]):
     import zarr
     from zarr.codecs import BloscCodec, Crc32cCodec
 
-    size, chunk, shards, compression = list(variable.shape), [max(1, n) for n in variable.shape], None, []
+    array_shape, chunk_shape = list(variable.shape), [max(1, n) for n in variable.shape]
+    shard_shape, compression = None, []
     if has_records(variable.dimensions):
-        size[0], chunk[0] = 0, RECORDS_PER_CHUNK
+        array_shape[0], chunk_shape[0] = 0, RECORDS_PER_CHUNK
     if is_on_grid(variable.dimensions):
-        file_shape = [1] * (len(size) - 2) + list(shape)
-        chunk = [*file_shape[:-2], rows_per_chunk(shape, variable.dtype.itemsize), shape[1]]
-        shards = tuple(file_shape) if file_shape != chunk else None
+        file_shape = [1] * (len(array_shape) - 2) + list(shape)
+        chunk_shape = [*file_shape[:-2], rows_per_chunk(shape, variable.dtype.itemsize), shape[1]]
+        shard_shape = tuple(file_shape) if file_shape != chunk_shape else None
         compression = [BloscCodec(typesize=variable.dtype.itemsize, cname="lz4", clevel=5, shuffle="shuffle")]
     attrs = {name: variable.getncattr(name) for name in variable.ncattrs()}
-    fill = attrs.get("_FillValue")
+    fill_value = attrs.get("_FillValue")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # strings are not in the specification yet
+        warnings.simplefilter("ignore")  # zarr warns that its specification does not have strings yet
         return zarr.create_array(
             path,
-            shape=tuple(size),
-            chunks=tuple(chunk),
-            shards=shards,
+            shape=tuple(array_shape),
+            chunks=tuple(chunk_shape),
+            shards=shard_shape,
             dtype=variable.dtype,
             compressors=[*compression, Crc32cCodec()],
-            fill_value="" if variable.dtype is str else 0 if fill is None else fill,
+            fill_value="" if variable.dtype is str else 0 if fill_value is None else fill_value,
             dimension_names=variable.dimensions,
             attributes={
                 name: encode_fill_value(value) if name == "_FillValue" else to_json_value(value)
@@ -144,12 +145,12 @@ def open_array(path: Path, document: dict, read_only: bool = True):
 
 
 def chunk_files(path: Path, document: dict, records: Iterable[int] | None = None) -> Iterator[Path]:
-    """The files of an array, of these records or of all."""
-    n_files = [math.ceil(n / size) for n, size in zip(document["shape"], shape_of_files(document), strict=True)]
-    ranges = [range(count) for count in n_files]
+    """The files of an array, of the given records or of all."""
+    files_per_axis = [math.ceil(n / size) for n, size in zip(document["shape"], shape_of_files(document), strict=True)]
+    ranges = [range(count) for count in files_per_axis]
     if records is not None:
         ranges[0] = records
-    return (path.joinpath("c", *map(str, place)) for place in itertools.product(*ranges))
+    return (path.joinpath("c", *map(str, file_index)) for file_index in itertools.product(*ranges))
 
 
 def read_document(path: Path) -> dict:
@@ -180,18 +181,18 @@ def remove_records_beyond(path: Path, document: dict, n_records: int) -> None:
     """Remove the files of an array that belong to records from `n_records` on, or that a killed writer has left."""
     if not has_records(dimensions_of(document)) or not (path / "c").is_dir():
         return
-    for each in (path / "c").iterdir():
+    for entry in (path / "c").iterdir():
         if not is_on_grid(dimensions_of(document)):
-            if each.suffix == PARTIAL_SUFFIX:
-                each.unlink()
-        elif int(each.name) >= n_records:
-            shutil.rmtree(each)
+            if entry.suffix == PARTIAL_SUFFIX:
+                entry.unlink()
+        elif int(entry.name) >= n_records:
+            shutil.rmtree(entry)
 
 
 def series_files(path: Path, documents: dict[str, dict], record: int) -> list[Path]:
-    """The files of a record's numbers, such as its time."""
-    dimensions = {name: dimensions_of(one) for name, one in documents.items()}
-    series_names = [name for name, each in dimensions.items() if has_records(each) and not is_on_grid(each)]
+    """The files with the values of a record that are not on the grid, such as its time."""
+    dimensions = {name: dimensions_of(document) for name, document in documents.items()}
+    series_names = [name for name, axes in dimensions.items() if has_records(axes) and not is_on_grid(axes)]
     return [
         path.joinpath(name, "c", str(record // RECORDS_PER_CHUNK), *["0"] * (len(dimensions[name]) - 1))
         for name in series_names
@@ -199,19 +200,21 @@ def series_files(path: Path, documents: dict[str, dict], record: int) -> list[Pa
 
 
 def publish_records(path: Path, attributes: dict, documents: dict[str, dict], n_records: int) -> Path:
-    """Make this number of records visible to readers of a store, atomically; returns the metadata file."""
-    for one in documents.values():
-        if has_records(dimensions_of(one)):
-            one["shape"][0] = n_records
+    """Make the first `n_records` records visible to readers of a store, atomically; returns the metadata file."""
+    for array_document in documents.values():
+        if has_records(dimensions_of(array_document)):
+            array_document["shape"][0] = n_records
     attrs = attributes | {CHECKSUM_ATTRIBUTE: metadata_checksum(attributes, documents)}
-    inline = {"kind": "inline", "must_understand": False, "metadata": documents}
-    document = {"attributes": attrs, "zarr_format": 3, "consolidated_metadata": inline, "node_type": "group"}
+    consolidated = {"kind": "inline", "must_understand": False, "metadata": documents}
+    document = {"attributes": attrs, "zarr_format": 3, "consolidated_metadata": consolidated, "node_type": "group"}
     return write_document(path / METADATA_FILE, document)
 
 
 def write_array_documents(path: Path, documents: dict[str, dict]) -> None:
     """Write the metadata of arrays with records for readers of single arrays, those of time last."""
-    names = sorted((name for name, one in documents.items() if has_records(dimensions_of(one))), key="time".__eq__)
+    names = sorted(
+        (name for name, document in documents.items() if has_records(dimensions_of(document))), key="time".__eq__
+    )
     for name in names:
         write_document(path / name / METADATA_FILE, documents[name])
 

@@ -63,45 +63,46 @@ class InputEntry(NamedTuple):
 
 
 def parse_entry(text: str) -> InputEntry:
-    """The InputEntry of a text; a reading with an existing path takes precedence."""
-    if os.path.exists(text):  # Path.exists raises if a name is too long
+    """The InputEntry of a text. If the text can be read in several ways, one whose path exists takes precedence."""
+    if os.path.exists(text):  # not Path.exists, because that raises if a name is too long
         return InputEntry(text, "", None)
     folder, base = os.path.split(text)
-    cuts = [position for position, sign in enumerate(base) if sign in ":@"]
+    cuts = [position for position, character in enumerate(base) if character in ":@"]
     for cut in reversed(cuts):
-        path, rest = os.path.join(folder, base[:cut]), NAME_AND_RECORD_PATTERN.fullmatch(base, cut)
-        if rest and (os.path.exists(path) or cut == cuts[0]):
-            return InputEntry(path, rest["name"] or "", rest["record"])
+        path, name_and_record = os.path.join(folder, base[:cut]), NAME_AND_RECORD_PATTERN.fullmatch(base, cut)
+        if name_and_record and (os.path.exists(path) or cut == cuts[0]):
+            return InputEntry(path, name_and_record["name"] or "", name_and_record["record"])
     return InputEntry(text, "", None)
 
 
 def find_variable(dataset: CFDataset, entry: InputEntry, model_variable) -> tuple[DataArray, Callable[..., np.ndarray]]:
     """The named variable, or the only one that may hold the field (`names.candidate_names`).
 
-    Also returns a function from an index to its values, or to those from two variables (`tide_part_reader`).
+    Also returns a function from an index to the values of the field, which for a tide combines two variables
+    (`tide_part_reader`).
     """
     context, variables = f"input.{model_variable.name}: {entry.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
-    if wanted := entry.name or ("" if model_variable.standard_name else model_variable.name):
-        parts = [each.removeprefix("-") for each in wanted.split(",")]
-        if len(parts) > 2 or not {*parts} <= variables.keys():
-            raise InputError(f'{context} has no variable "{wanted}"; it has {names}')
-        signs, variables_named = (
-            [-1 if each.startswith("-") else 1 for each in wanted.split(",")],
-            [dataset.data[n] for n in parts],
+    if requested := entry.name or ("" if model_variable.standard_name else model_variable.name):
+        part_names = [each.removeprefix("-") for each in requested.split(",")]
+        if len(part_names) > 2 or not {*part_names} <= variables.keys():
+            raise InputError(f'{context} has no variable "{requested}"; it has {names}')
+        signs, part_variables = (
+            [-1 if each.startswith("-") else 1 for each in requested.split(",")],
+            [dataset.data[name] for name in part_names],
         )
         sea_standard_name = variable_of(model_variable.name).standard_name
         if (
             model_variable is REDUCED_GRAVITY_VARIABLES.get(model_variable.name)
-            and variables_named[0].attrs.get("standard_name") == sea_standard_name
+            and part_variables[0].attrs.get("standard_name") == sea_standard_name
         ):
             raise InputError(
-                f'{context}: {parts[0]} has the standard_name "{sea_standard_name}", but with physics.reduced_gravity '
-                f"{model_variable.name} is the {model_variable.long_name}"
+                f'{context}: {part_names[0]} has the standard_name "{sea_standard_name}", but with '
+                f"physics.reduced_gravity {model_variable.name} is the {model_variable.long_name}"
             )
-        if len(variables_named) == 2 or index_of(model_variable.name):
-            return variables_named[0], tide_part_reader(variables_named, signs, f"{context}: {wanted}", model_variable)
-        return variables_named[0], lambda index: signs[0] * read_values(variables_named[0], index)
+        if len(part_variables) == 2 or index_of(model_variable.name):
+            return part_variables[0], tide_part_reader(part_variables, signs, f"{context}: {requested}", model_variable)
+        return part_variables[0], lambda index: signs[0] * read_values(part_variables[0], index)
     standard_names = [
         model_variable.standard_name,
         *(
@@ -122,10 +123,10 @@ def find_variable(dataset: CFDataset, entry: InputEntry, model_variable) -> tupl
             raise InputError(f"{context}:{name} is the wind at {wrong_heights[name]}; the model needs that at 10 m")
     if len(matches) == 1:
         return dataset.data[matches[0]], partial(read_values, dataset.data[matches[0]])
-    what = "several variables" if matches else "no variable"
-    of_names = " or ".join(dict.fromkeys(filter(None, standard_names)))
+    how_many = "several variables" if matches else "no variable"
+    wanted_standard_names = " or ".join(dict.fromkeys(filter(None, standard_names)))
     raise InputError(
-        f'{context} has {what} with standard_name "{of_names}" '
+        f'{context} has {how_many} with standard_name "{wanted_standard_names}" '
         f'({", ".join(matches) or names}); name it as "{entry.path}:NAME"'
     )
 
@@ -139,10 +140,10 @@ def wind_height(name: str, dataset: CFDataset) -> str:
     for level_name in {**dict.fromkeys(variable.dims), **dict.fromkeys(map(str, variable.coords))}:
         level = dataset.data.variables.get(level_name)
         units = str(level.attrs.get("units", "")) if level is not None else ""
-        vertical = level is not None and (
+        is_vertical = level is not None and (
             str(level.attrs.get("axis", "")).upper() == "Z" or VERTICAL_NAMES_PATTERN.match(level_name)
         )
-        if vertical and level.size == 1 and units in (*METRE_UNITS, *PRESSURE_UNITS):
+        if is_vertical and level.size == 1 and units in (*METRE_UNITS, *PRESSURE_UNITS):
             return f"{float(np.ravel(level.values)[0]):g} {'m' if units in METRE_UNITS else units}"
     match = re.fullmatch(r"(?:wind|[uv](?:wind|grd)?)_?(\d{2,3})m?", name, re.IGNORECASE)
     match = match or re.search(r"\b(\d+)\s*-?\s*m(?:et(?:re|er)s?)?\b", str(variable.attrs.get("long_name", "")), re.I)
@@ -150,19 +151,19 @@ def wind_height(name: str, dataset: CFDataset) -> str:
 
 
 def tide_part_reader(
-    both: list[DataArray], signs: list[int], context: str, model_variable
+    variable_pair: list[DataArray], signs: list[int], context: str, model_variable
 ) -> Callable[..., np.ndarray]:
-    """A function from an index to a part of a tide, computed from two variables multiplied by their signs.
+    """A function from an index to the cosine or sine part of a tide, from two variables multiplied by their signs.
 
         cosine = amplitude cos(lag) = Re,    sine = amplitude sin(lag) = -Im    of amplitude exp(-i lag)
 
     The result is missing where the amplitude or both parts are zero, because atlases write zeros on land.
     """
-    if len(both) != 2 or not index_of(model_variable.name):
+    if len(variable_pair) != 2 or not index_of(model_variable.name):
         raise InputError(
             f"{context}: a tide needs two variables, AMPLITUDE,LAG or REAL,IMAGINARY; other fields need one"
         )
-    cosine, (first, second) = index_of(model_variable.name)[1] == "cosine", both
+    cosine, (first, second) = index_of(model_variable.name)[1] == "cosine", variable_pair
     if first.dims != second.dims:
         raise InputError(f"{context} lie along {', '.join(first.dims)} and along {', '.join(second.dims)}")
     units = second.attrs.get("units", "")
@@ -171,21 +172,27 @@ def tide_part_reader(
         raise InputError(f'{context}: the lag is in "{units}"; convert it to "degrees"')
 
     def read_part(index):
-        raw = [read_values(variable, index) for variable in both]
-        for each, variable in zip(raw, both, strict=True):
-            check_missing_values(np.atleast_2d(each), f"{context.rpartition(':')[0]}:{variable.name}")
-        one, other = (sign * values for sign, values in zip(signs, raw, strict=True))
-        if is_lag and (np.abs(other[one != 0]) > MAX_LAG_DEGREES).any():
-            found = np.abs(np.where(one != 0, other, 0))
+        stored_values = [read_values(variable, index) for variable in variable_pair]
+        for values, variable in zip(stored_values, variable_pair, strict=True):
+            check_missing_values(np.atleast_2d(values), f"{context.rpartition(':')[0]}:{variable.name}")
+        amplitude_or_real, lag_or_imaginary = (sign * values for sign, values in zip(signs, stored_values, strict=True))
+        if is_lag and (np.abs(lag_or_imaginary[amplitude_or_real != 0]) > MAX_LAG_DEGREES).any():
+            lags = np.abs(np.where(amplitude_or_real != 0, lag_or_imaginary, 0))
             raise InputError(
-                f"{context}: a lag of {np.nanmax(found):g} degrees is impossible; missing values need _FillValue"
+                f"{context}: a lag of {np.nanmax(lags):g} degrees is impossible; missing values need _FillValue"
             )
-        wave = np.cos if cosine else np.sin
-        found = one * wave(np.radians(other)) if is_lag else one if cosine else -other
-        zero = (one == 0) & ((other == 0) | is_lag)
-        if zero.any() and not zero.all():
-            which = "the amplitude is" if is_lag else "both are"
-            log_once(f"{context.partition(': ')[2]}: cells in which {which} 0 count as land")
-        return np.where(zero, np.nan, found)
+        cosine_or_sine = np.cos if cosine else np.sin
+        part = (
+            amplitude_or_real * cosine_or_sine(np.radians(lag_or_imaginary))
+            if is_lag
+            else amplitude_or_real
+            if cosine
+            else -lag_or_imaginary
+        )
+        is_land = (amplitude_or_real == 0) & ((lag_or_imaginary == 0) | is_lag)
+        if is_land.any() and not is_land.all():
+            zero_values = "the amplitude is" if is_lag else "both are"
+            log_once(f"{context.partition(': ')[2]}: cells in which {zero_values} 0 count as land")
+        return np.where(is_land, np.nan, part)
 
     return read_part
