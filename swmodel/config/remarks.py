@@ -23,14 +23,17 @@ from .messages import format_length
 from .options.grid import CORIOLIS_KEYS, EXTENT_KEYS, FULL_CIRCLE_DEGREES, ROUND_OFF, ExtentKeys, GridOptions
 from .options.model import Config
 
-#: Most gauges that a remark names.
+#: Largest number of gauges that a remark names.
 MAX_NAMED_GAUGES = 5
-#: Most records whose times are checked.
+#: Largest number of records whose times are checked.
 MAX_CHECKED_RECORDS = 10_000
 
 
 def remarks(config: Config, sources: ConfigSources, records: bool = True) -> list[str]:
-    """The remarks on a resolved configuration and its ConfigSources; `records`: whether it writes any at intervals."""
+    """The remarks on a resolved configuration and its ConfigSources.
+
+    `records`: whether the run writes records at intervals.
+    """
     lines = [
         *changed_domain_lengths(sources),
         *replaced_rotation(config),
@@ -59,13 +62,9 @@ def exchange_without_effect(config: Config) -> Iterator[str]:
 
 def gauges_above_sea_level(config: Config) -> Iterator[str]:
     """A remark on gauges in cells that are dry at rest, even if the interpolated depth there is positive."""
-    gauges_of_run = make_gauges(setup_of(config)) if config.drying.active else None
-    depths = gauges_of_run.nearest_values(gauges_of_run.centre_depths) if gauges_of_run else ()
-    heights = (
-        {name: -depth for name, depth in zip(gauges_of_run.names, depths, strict=True) if depth <= 0}
-        if gauges_of_run
-        else {}
-    )
+    gauges = make_gauges(setup_of(config)) if config.drying.active else None
+    depths = gauges.nearest_values(gauges.centre_depths) if gauges else ()
+    heights = {name: -depth for name, depth in zip(gauges.names, depths, strict=True) if depth <= 0} if gauges else {}
     if heights:
         named = ", ".join(f'"{name}" by {height:.3g} m' for name, height in [*heights.items()][:MAX_NAMED_GAUGES])
         others = f" and {len(heights) - MAX_NAMED_GAUGES} more" if len(heights) > MAX_NAMED_GAUGES else ""
@@ -73,7 +72,7 @@ def gauges_above_sea_level(config: Config) -> Iterator[str]:
 
 
 def wind_over_thin_layers(config: Config) -> Iterator[str]:
-    """A remark on wind over coasts that flood without drag, where nothing but gravity slows thin water."""
+    """A remark on wind over coasts that flood in a run without bottom drag, because only gravity slows thin water."""
     terms = {*setup_of(config).scheme.term_names} if config.drying.active else set()
     if terms & {"wind", "wind_drag"} and not terms & {"linear_drag", "quadratic_drag", "manning"}:
         yield (
@@ -88,12 +87,12 @@ def rounded_times(config: Config) -> Iterator[str]:
     if (
         user_terms
         and config.run.dtype == "float32"
-        and (step := float(np.spacing(np.float32(run_seconds)))) > config.time.dt
+        and (time_resolution := float(np.spacing(np.float32(run_seconds)))) > config.time.dt
     ):
         names = ", ".join(term.name for term in user_terms)
         yield (
-            f't in {names} is rounded to {step:g} s at the end of the run, more than a step; run.dtype="float64" '
-            "keeps it exact"
+            f"t in {names} is rounded to {time_resolution:g} s at the end of the run, more than a step; "
+            'run.dtype="float64" keeps it exact'
         )
 
 
@@ -102,7 +101,7 @@ def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
     merged: ConfigLayer = {}
     lines: dict[ExtentKeys, str] = {}
     lengths: dict[ExtentKeys, float | None] = {}
-    for number, layer in enumerate(sources.layers):
+    for layer_index, layer in enumerate(sources.layers):
         add_layer(merged, layer, sources.classes)
         extents = EXTENT_KEYS.get(merged_value(merged, "kind"), ())
         lines = {extent: line for extent, line in lines.items() if extent in extents}
@@ -112,10 +111,10 @@ def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
             lengths[extent] = new
             if keys_in_layer:
                 lines.pop(extent, None)
-            is_replaced = (
-                number and len(keys_in_layer) == 1 and keys_in_layer != [extent.end] and None not in (old, new)
+            changes_one_key = (
+                layer_index and len(keys_in_layer) == 1 and keys_in_layer != [extent.end] and None not in (old, new)
             )
-            if is_replaced and not is_equal(new, old):
+            if changes_one_key and not is_equal(new, old):
                 start = merged_value(merged, extent.start) or 0.0
                 lines[extent] = changed_length_remark(
                     extent, keys_in_layer[0], merged_value(merged, keys_in_layer[0]), start, old, new
@@ -124,7 +123,7 @@ def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
 
 
 def merged_value(merged: ConfigLayer, key: str):
-    """The value of a key of [grid] from the sources so far, or its default; None for none."""
+    """The value of a key of [grid] from the sources so far, or its default; None if `key` is empty."""
     return (
         None
         if not key
@@ -153,7 +152,7 @@ def is_equal(one: float, other: float) -> bool:
 
 def changed_length_remark(extent: ExtentKeys, key: str, key_value: float, start: float, old: float, new: float) -> str:
     """The remark on a domain length that a key has changed, with the key that keeps the length."""
-    format_extent = "{:.10g} degrees".format if extent.start else format_length
+    format_size = "{:.10g} degrees".format if extent.start else format_length
     n_cells = round(old / key_value) if key == extent.size else 0
     if n_cells and is_equal(n_cells * key_value, old):
         remedy = f"grid.{extent.cells}={n_cells}"
@@ -162,15 +161,15 @@ def changed_length_remark(extent: ExtentKeys, key: str, key_value: float, start:
         remedy += " instead" if key == extent.size else ""
     direction = "wide" if extent.cells == "nx" else "high"
     return (
-        f"grid.{key}={key_value:.12g} makes the domain {format_extent(new)} {direction} instead of "
-        f"{format_extent(old)}; {remedy} keeps it"
+        f"grid.{key}={key_value:.12g} makes the domain {format_size(new)} {direction} instead of "
+        f"{format_size(old)}; {remedy} keeps it"
     )
 
 
 def missing_wind_components(config: Config) -> Iterator[str]:
     """Remarks on winds of which only one component is given, by a file."""
     for name, other in (
-        pair for both in (VECTOR_COMPONENTS["wind_x"], VECTOR_COMPONENTS["u10"]) for pair in (both, both[::-1])
+        pair for wind in (VECTOR_COMPONENTS["wind_x"], VECTOR_COMPONENTS["u10"]) for pair in (wind, wind[::-1])
     ):
         if getattr(config.input, name, "") and not has_source(config, other):
             yield f"input.{name} is given, but input.{other} is not: that component is 0 everywhere"
@@ -183,7 +182,10 @@ def sponge_without_values(config: Config) -> Iterator[str]:
 
 
 def forcing_from_time_zero(config: Config) -> Iterator[str]:
-    """A remark on forcing that restarts in a run from another run's state: functions of t, tides without a date."""
+    """A remark on forcing that starts again at time 0 in a run that begins with the state of another run.
+
+    Such forcing is a function of t, or a tide without a date.
+    """
     names = [
         name for name in FORCING if varies_in_time(config, name) and isinstance(source_of(config, name), FormulaSource)
     ]
@@ -195,18 +197,18 @@ def forcing_from_time_zero(config: Config) -> Iterator[str]:
 def one_sided_constituents(config: Config) -> Iterator[str]:
     """Remarks on constituents that act only inside the domain or only at open boundaries, though both are possible."""
     constituents_inside, constituents_outside = config.tide.constituents, config.open_boundaries.constituents
-    both = [
+    possible_on_both = [
         name for name in CONSTITUENTS if name in EQUILIBRIUM and constituents_inside and config.open_boundaries.sides
     ]
-    if only_one_side := ", ".join(
-        name for name in both if name in constituents_inside and name not in constituents_outside
+    if only_inside := ", ".join(
+        name for name in possible_on_both if name in constituents_inside and name not in constituents_outside
     ):
-        yield f"tide.constituents: nothing of {only_one_side} enters; give it in open_boundaries.constituents, too"
-    if only_one_side := ", ".join(
-        name for name in both if name in constituents_outside and name not in constituents_inside
+        yield f"tide.constituents: nothing of {only_inside} enters; give it in open_boundaries.constituents, too"
+    if only_outside := ", ".join(
+        name for name in possible_on_both if name in constituents_outside and name not in constituents_inside
     ):
         yield (
-            f"open_boundaries.constituents: {only_one_side} enters, but is not forced inside the domain; give it in "
+            f"open_boundaries.constituents: {only_outside} enters, but is not forced inside the domain; give it in "
             "tide.constituents, too"
         )
 
