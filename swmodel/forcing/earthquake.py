@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Rows and columns of a square of the grid in which a sum is computed at once.
 SQUARE = 128
-#: Most bytes of the sums of squares that are kept.
+#: Largest total size of the kept sums, bytes.
 MAX_KEPT_BYTES = 2**29
 
 
@@ -31,7 +31,7 @@ class Earthquake:
     """An earthquake under a grid of longitudes and latitudes.
 
     Attributes:
-        times: times of the uplifts, s after the origin time; only the first counts if all slip is at once.
+        times: times of the uplifts, s after the origin time; only 0 if all subfaults slip at once.
     """
 
     def __init__(
@@ -60,83 +60,90 @@ class Earthquake:
             self.times = tuple((interval * np.arange(1 + int(np.ceil(faults.end / interval)))).tolist())
             weights = slip_fraction(faults, self.times)
         self._weights, self._squares, self._kept_bytes = weights, {}, 0
-        self._lock = RLock()  # a thread reads records ahead
+        self._lock = RLock()  # because a thread reads records ahead
 
     @property
     def moves_in_time(self) -> bool:
         return len(self.times) > 1
 
     def uplift(self, rows, columns, time_index: int = -1) -> np.ndarray:
-        """The uplift at one of the `times`, m, in rows and columns of the grid."""
+        """The uplift at one of the `times`, by default the last, in rows and columns of the grid, m."""
         rows, columns = np.asarray(rows), np.asarray(columns)
         with self._lock:
             return (
                 self._filtered[time_index][np.ix_(rows, columns)]
                 if self.is_filtered
-                else self._sum(rows, columns, time_index)
+                else self._unfiltered(rows, columns, time_index)
             )
 
     @cached_property
     def _filtered(self) -> list[np.ndarray]:
-        """The filtered uplifts of the whole grid, [rows, columns] at each of the `times`."""
+        """The filtered uplifts of the whole grid, m, [rows, columns] at each of the `times`."""
         from .kajiura import kajiura_filter
 
         rows, columns = np.arange(self.grid.ny), np.arange(self.grid.nx)
         at = points(self.grid, "centre", rows, columns)
         depth = np.nan_to_num(np.broadcast_to(self.depth(rows, columns), (len(rows), len(columns))))
         return [
-            kajiura_filter(self._sum(rows, columns, time_index), depth, at.dx, at.dy, (self.grid.periodic_x, False))
+            kajiura_filter(
+                self._unfiltered(rows, columns, time_index), depth, at.dx, at.dy, (self.grid.periodic_x, False)
+            )
             for time_index in range(len(self.times))
         ]
 
-    def _sum(self, rows, columns, time_index: int) -> np.ndarray:
-        """The uplift without the filter."""
+    def _unfiltered(self, rows, columns, time_index: int) -> np.ndarray:
+        """The uplift without Kajiura's filter, m."""
         if self.faults.count < MIN_INTERPOLATED:
-            return self._sums(rows, columns, self._weights[:, [time_index]])[0]
-        found = np.empty((len(rows), len(columns)))
-        for j in np.unique(rows // SQUARE).tolist():
-            for i in np.unique(columns // SQUARE).tolist():
-                (here_y,), (here_x,) = np.nonzero(rows // SQUARE == j), np.nonzero(columns // SQUARE == i)
-                square = self._square(j, i)[time_index]
-                found[np.ix_(here_y, here_x)] = square[np.ix_(rows[here_y] - j * SQUARE, columns[here_x] - i * SQUARE)]
-        return found
+            return self._weighted_uplifts(rows, columns, self._weights[:, [time_index]])[0]
+        uplift = np.empty((len(rows), len(columns)))
+        for square_row in np.unique(rows // SQUARE).tolist():
+            for square_column in np.unique(columns // SQUARE).tolist():
+                (row_places,), (column_places,) = (
+                    np.nonzero(rows // SQUARE == square_row),
+                    np.nonzero(columns // SQUARE == square_column),
+                )
+                square = self._square_uplifts(square_row, square_column)[time_index]
+                uplift[np.ix_(row_places, column_places)] = square[
+                    np.ix_(rows[row_places] - square_row * SQUARE, columns[column_places] - square_column * SQUARE)
+                ]
+        return uplift
 
-    def _square(self, j: int, i: int) -> np.ndarray:
-        """The uplifts in a square of the grid at all `times`, [times, rows, columns]."""
-        if (j, i) not in self._squares:
+    def _square_uplifts(self, square_row: int, square_column: int) -> np.ndarray:
+        """The uplifts in a square of the grid at all `times`, m, [times, rows, columns]."""
+        if (square_row, square_column) not in self._squares:
             rows, columns = (
                 np.arange(n * SQUARE, min((n + 1) * SQUARE, cells))
-                for n, cells in ((j, self.grid.ny), (i, self.grid.nx))
+                for n, cells in ((square_row, self.grid.ny), (square_column, self.grid.nx))
             )
-            square = self._sums(rows, columns, self._weights)
+            square = self._weighted_uplifts(rows, columns, self._weights)
             while self._squares and self._kept_bytes + square.nbytes > MAX_KEPT_BYTES:
                 self._kept_bytes -= self._squares.pop(next(iter(self._squares))).nbytes
-            self._squares[j, i] = square
+            self._squares[square_row, square_column] = square
             self._kept_bytes += square.nbytes
-        return self._squares[j, i]
+        return self._squares[square_row, square_column]
 
-    def _sums(self, rows, columns, weights) -> np.ndarray:
-        """The uplifts by the subfaults times each column of `weights`, [columns of weights, rows, columns]."""
+    def _weighted_uplifts(self, rows, columns, weights) -> np.ndarray:
+        """Uplifts, m, [sums, rows, columns]; a column of `weights` [n, sums] multiplies the slip of the subfaults."""
         at = points(self.grid, "centre", rows, columns)
-        motion = sum_of_displacements(self.faults, weights, at, self.grid, self.is_horizontal)
+        displacement = sum_of_displacements(self.faults, weights, at, self.grid, self.is_horizontal)
         if not self.is_horizontal:
-            return motion[:, 0]
-        (up, east, north), (slope_x, slope_y) = np.moveaxis(motion, 1, 0), self._slopes(rows, columns)
+            return displacement[:, 0]
+        (up, east, north), (slope_x, slope_y) = np.moveaxis(displacement, 1, 0), self._slopes(rows, columns)
         cosine, sine = at.axis_angle or (1.0, 0.0)
         return up + (cosine * east + sine * north) * slope_x + (cosine * north - sine * east) * slope_y
 
     def _slopes(self, rows, columns) -> list[np.ndarray]:
-        """The slopes of the depth along x and y, 1, between neighbouring cells; zero where a depth is unknown."""
+        """Slopes of the depth along x and y, dimensionless, from both neighbours of a cell; 0 where one is unknown."""
         grid, at, slopes = self.grid, points(self.grid, "centre", rows, columns), []
-        for axis, (numbers, cells, is_periodic, length) in enumerate(
+        for axis, (indices, cells, is_periodic, cell_length) in enumerate(
             ((columns, grid.nx, grid.periodic_x, at.dx), (rows, grid.ny, False, at.dy))
         ):
-            lower, upper = numbers - 1, numbers + 1
+            lower, upper = indices - 1, indices + 1
             if not is_periodic:
                 lower, upper = np.maximum(lower, 0), np.minimum(upper, cells - 1)
-            distance = (upper - lower)[(slice(None), None) if axis else (None, slice(None))] * length
-            behind, ahead = (
+            distance = (upper - lower)[(slice(None), None) if axis else (None, slice(None))] * cell_length
+            lower_depth, upper_depth = (
                 self.depth(*((each % cells, columns) if axis else (rows, each % cells))) for each in (lower, upper)
             )
-            slopes.append(np.nan_to_num((ahead - behind) / np.where(distance > 0, distance, np.inf)))
+            slopes.append(np.nan_to_num((upper_depth - lower_depth) / np.where(distance > 0, distance, np.inf)))
         return slopes
