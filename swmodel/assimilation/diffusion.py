@@ -104,7 +104,7 @@ def stack_coefficients(all_coefficients) -> np.ndarray:
 def smooth(fields, coefficients, conductances: Conductances, transport):
     """F of `fields` x [fields, ny, nx], without N, by Clenshaw's recurrence b_k = c_k x + 2 S b_{k+1} - b_{k+2}.
 
-    Values at points where the mask is 0 do not change and affect no others. The coefficients c_k are [terms, fields, 1, 1].
+    Points where the mask is 0 neither change nor affect others. The coefficients c_k are [terms, fields, 1, 1].
     """
     shape = fields.shape[-2:]
     conductance_x, conductance_y = Patch(conductances.x, (0, -1)), Patch(conductances.y, (-1, 0))

@@ -65,7 +65,7 @@ def check_processes() -> Iterator[Finding]:
 
 
 def check_devices() -> Iterator[Finding]:
-    """The results of exchanges between the GPUs of this process, if it has several, and between processes without MPI."""
+    """Results of exchanges between this process's GPUs, if it has several, and between two processes without MPI."""
     if (n_gpus := len(local_gpus())) > 1:
         yield check_gpus(n_gpus)
     command = [*launch.launcher_command(N_PROCESSES, "sharded"), *EXCHANGE_COMMAND, "sharded"]
