@@ -1,11 +1,13 @@
-"""Minimises J(w) = <w, w>/2 + |R^(-1/2) (d - G(w))|²/2 by Gauss-Newton (incremental 4D-Var).
+"""Minimise J(w) = <w, w>/2 + |R^(-1/2) (d - G(w))|²/2 by the Gauss-Newton method (incremental 4D-Var).
 
-Each outer iteration computes the gradient at the nonlinear trajectory of w and solves
+d are the observations, R is the covariance of their errors, and G(w) is what the model predicts for them. Each outer
+iteration computes the gradient of J along the nonlinear trajectory of w and solves
 
     (1 + Lᵀ Mᵀ R^-1 M L) dw = -grad J
 
-by conjugate gradients with the tangent M and its adjoint along that trajectory. The next w is the first of w + dw,
-w + dw/2, w + dw/4, ... that decreases J, so w is always the best so far.
+by conjugate gradients, where L is the square root of the background error covariance, and M the tangent along that
+trajectory from the model's start to its predictions. The next w is the first of w + dw, w + dw/2, w + dw/4, ... that
+decreases J, so w is always the best so far.
 
 Reference: Courtier, Thépaut and Hollingsworth (1994), Q. J. R. Meteorol. Soc. 120, 1367-1387 (incremental 4D-Var);
 Gratton, Lawless and Nichols (2007), SIAM J. Optim. 18, 106-132 (it is Gauss-Newton).
@@ -25,9 +27,9 @@ from ..parallel.fixed_point import inner_product
 
 
 def make_dot(transport) -> Callable[[Any, Any], float]:
-    """The inner product of pytrees: fields [ny, nx] are summed over cells and blocks, numbers () and [n] count once.
+    """The inner product of pytrees: fields [ny, nx] are summed over all blocks, and numbers () and [n] count once.
 
-    It has the same bits on any layout and on all processes, which call it together.
+    The result has the same bits for any layout and on all processes, which must call the function together.
     """
     return lambda a, b: inner_product(transport, zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
 
@@ -36,39 +38,40 @@ class Solution(NamedTuple):
     """The result of conjugate gradients."""
 
     step: Any  # pytree
-    iterations: int  # fewer than allowed if converged, or if the Hessian is not positive definite or not finite
-    decrease: float  # of the quadratic cost <gradient, step> + <step, hessian(step)> / 2, positive
+    iterations: int  # fewer than allowed if converged, or if the Hessian is not finite or not positive definite
+    decrease: float  # by how much the step lowers the quadratic cost <gradient, step> + <step, hessian(step)> / 2
 
 
 def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, max_iterations: int) -> Solution:
     """The step that solves hessian(step) = -gradient; it is a descent direction after any number of iterations.
 
-    SciPy and JAX would take dot products over one block only; `dot` sums over all processes.
+    The solvers of SciPy and JAX are not used because their dot products cover one block only; `dot` sums over all
+    processes.
 
     Args:
         hessian: a symmetric positive definite linear function of pytrees.
-        tolerance: the ratio of the norms of residual and gradient at which to stop.
-        max_iterations: most calls of `hessian`.
+        tolerance: the iteration stops when the norm of the residual is at most this times the norm of the gradient.
+        max_iterations: the largest number of calls of `hessian`.
 
     Reference: Hestenes and Stiefel (1952); Nocedal and Wright (2006), Numerical Optimization, algorithm 5.2.
     """
     step = jax.tree.map(np.zeros_like, gradient)
     residual = direction = jax.tree.map(lambda g: -g, gradient)
-    first = square = dot(gradient, gradient)
+    initial_squared_norm = squared_norm = dot(gradient, gradient)
     decrease = 0.0
     for iteration in range(max_iterations):
-        if square <= tolerance**2 * first:
+        if squared_norm <= tolerance**2 * initial_squared_norm:
             return Solution(step, iteration, decrease)
-        product = hessian(direction)
-        curvature = dot(direction, product)
+        hessian_times_direction = hessian(direction)
+        curvature = dot(direction, hessian_times_direction)
         if not (curvature > 0 and math.isfinite(curvature)):
             return Solution(step, iteration, decrease)
-        step_length = square / curvature
+        step_length = squared_norm / curvature
         step = add_scaled(step, step_length, direction)
-        residual = add_scaled(residual, -step_length, product)
-        decrease += 0.5 * step_length * square
-        previous_square, square = square, dot(residual, residual)
-        direction = add_scaled(residual, square / previous_square, direction)
+        residual = add_scaled(residual, -step_length, hessian_times_direction)
+        decrease += 0.5 * step_length * squared_norm
+        previous_squared_norm, squared_norm = squared_norm, dot(residual, residual)
+        direction = add_scaled(residual, squared_norm / previous_squared_norm, direction)
     return Solution(step, max_iterations, decrease)
 
 
@@ -78,7 +81,7 @@ def add_scaled(x, factor: float, y):
 
 
 class Cost(NamedTuple):
-    """The cost at one w, the same on all processes."""
+    """The two parts of the cost J at one w, which are the same on all processes."""
 
     background: float  # <w, w>/2
     observations: float  # |R^(-1/2) (d - G(w))|²/2
@@ -90,23 +93,23 @@ class Cost(NamedTuple):
 
     @property
     def misfit(self) -> float:
-        """Root mean square of departures divided by observation errors: about 1 if the errors are as assumed."""
+        """Root mean square of (observation - model) / error: about 1 if the observation errors are as assumed."""
         return math.sqrt(2 * self.observations / self.n_observations) if self.n_observations else math.nan
 
 
 class Limits(NamedTuple):
-    """Limits of the minimisation."""
+    """When the minimisation and its inner iterations stop."""
 
-    gradient_ratio: float = 1e-3  # ratio of the gradient's norm to that at the start, at which to stop
-    max_outer: int = 10  # outer iterations
-    max_inner: int = 50  # iterations of conjugate gradients in each
-    residual_ratio: float = 1e-2  # ratio of the inner residual's norm to that of the gradient, at which to stop
-    max_halvings: int = 5  # most halvings of a step that does not decrease J
+    gradient_ratio: float = 1e-3  # stop when the norm of the gradient is at most this times that at the start
+    max_outer: int = 10  # largest number of outer iterations
+    max_inner: int = 50  # largest number of conjugate-gradient iterations in each outer iteration
+    residual_ratio: float = 1e-2  # `tolerance` of `conjugate_gradients`
+    max_halvings: int = 5  # largest number of halvings of a step that does not decrease J
     cost_precision: float = 1e-6  # relative round-off of J
 
 
 class MinimiserState(NamedTuple):
-    """The inputs of the next outer iteration, from which a minimisation continues with the same bits."""
+    """All that an outer iteration needs, so that an interrupted minimisation continues with the same bits."""
 
     w: Any  # the best so far, pytree
     iteration: int = 0  # outer iterations done
@@ -114,14 +117,14 @@ class MinimiserState(NamedTuple):
 
 
 class IterationReport(NamedTuple):
-    """The result and the statistics of an outer iteration."""
+    """The result and statistics of one outer iteration."""
 
     state: MinimiserState  # after the iteration
     iteration: int  # its number; that of `state` is lower if no step decreased J
     cost: Cost
     gradient_norm: float
     inner_iterations: int = 0  # iterations of conjugate gradients; 0 at the start
-    step_fraction: float = 1.0  # fraction of the step that was taken: 1, 1/2, ...; 0 if none decreased J
+    step_fraction: float = 1.0  # fraction of the full step that was taken: 1, 1/2, ...; 0 if none decreased J
 
     @property
     def ratio(self) -> float:
@@ -150,7 +153,7 @@ OUTCOME_MEANINGS = {
 def minimise(
     cost_and_gradient, hessian, dot, start: MinimiserState, limits: Limits, report: Callable = lambda event: None
 ) -> MinimisationResult:
-    """Minimise J, starting from `start.w`. All processes call this together and take the same decisions.
+    """Minimise J, starting from `start.w`. All processes must call this together, and take the same decisions.
 
     Args:
         cost_and_gradient: w -> (Cost, gradient of the total cost).

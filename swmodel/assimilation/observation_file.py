@@ -1,4 +1,4 @@
-"""Reads observation files, in the CF-1.12 discrete sampling geometry "point" or as tables of text, and writes them."""
+"""Read observation files, which are NetCDF (CF-1.12, featureType "point") or text tables, and write NetCDF ones."""
 
 from __future__ import annotations
 
@@ -39,12 +39,20 @@ COORDINATES = {
     "lat": {"standard_name": "latitude", "long_name": "latitude", "units": "degrees_north", "axis": "Y"},
 }
 
-#: Endings of the names of tables of text, and their columns with numbers.
-TABLE_ENDINGS = (".csv", ".tsv", ".txt")
-NUMBERS_OF_TABLES = ("lon", "lat", "x", "y", *(name + end for name in OBSERVED_QUANTITIES for end in ("", "_error")))
-EPOCH = datetime(1970, 1, 1)
+#: Suffixes of the files that are text tables, and the names of the columns that hold numbers in them.
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt")
+NUMERIC_COLUMNS = (
+    "lon",
+    "lat",
+    "x",
+    "y",
+    *(name + suffix for name in OBSERVED_QUANTITIES for suffix in ("", "_error")),
+)
+#: Date from which the times of a text table are counted.
+TABLE_EPOCH = datetime(1970, 1, 1)
 
-AXES_OF_DEGREES = {"lon": "x", "lat": "y"}
+#: The axis of each coordinate that is in degrees.
+AXIS_OF_DEGREE_COORDINATE = {"lon": "x", "lat": "y"}
 
 
 class UnusableVariable(ValueError):
@@ -52,19 +60,20 @@ class UnusableVariable(ValueError):
 
 
 def position_names(grid) -> dict[str, str]:
-    """{"x" or "y": the name of its variable in a file}."""
+    """{"x" or "y": name of the variable in a file that holds this coordinate}."""
     return dict(zip("xy", coordinate_names_and_unit(grid)[0], strict=True))
 
 
 def load_columns(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
-    """The variables of an observation file in SI units, and the problems with its format.
+    """The variables of an observation file in SI units, and the problems found in the file.
 
     Returns:
-        {name: float64 values [obs], masked where missing} of the usable variables, with time in s since the start of
-        the run; the platforms as text [obs], or None; one message for each problem.
+        {name: float64 values [obs], masked where missing} of the usable variables, where x and y are in the units of
+        the grid's axes, and time is in s since the start of the run; the platforms as text [obs], or None; one message
+        for each problem.
     """
     try:
-        if str(path).lower().endswith(TABLE_ENDINGS):
+        if str(path).lower().endswith(TABLE_SUFFIXES):
             return columns_of_dataset(dataset_of_table(path), path, config)
         with open_file(str(path)) as dataset:
             return columns_of_dataset(dataset.data, path, config)
@@ -75,25 +84,26 @@ def load_columns(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray
 
 
 def dataset_of_table(path):
-    """The Dataset of a table of text, in which `time` is a date in UTC and an empty cell has no value.
+    """The Dataset of a text table, in which `time` is a date in UTC, and an empty cell is a missing value.
 
-    Units may stand behind the names of the columns, as "eta (m)". UsageError: a cell cannot be read; it names the row.
+    The name of a column may be followed by its units, as in "eta (m)". UsageError: a cell cannot be read; the message
+    names the row.
     """
     import xarray
 
     with translate_os_errors(path, "read"):
         text = Path(path).read_bytes().decode("utf-8-sig", errors="replace")
     table = text_table.parse_table(text, str(path))
-    rows = {context: table.row(context) for context in table.rows}
+    cells_by_row = {place: table.row(place) for place in table.rows}  # place: "file:line"
     data = xarray.Dataset()
     for column in filter(None, table.columns):
         name, units = split_column(column)
-        cells = {context: cells[column] for context, cells in rows.items()}
+        cells = {place: cells[column] for place, cells in cells_by_row.items()}
         if name == "time":
             check_zone(column)
             units = "seconds since 1970-01-01"
-            values = [(parse_cell(parse_time, *cell) - EPOCH).total_seconds() for cell in cells.items()]
-        elif name in NUMBERS_OF_TABLES:
+            values = [(parse_cell(parse_time, *cell) - TABLE_EPOCH).total_seconds() for cell in cells.items()]
+        elif name in NUMERIC_COLUMNS:
             values = [parse_cell(parse_level, *cell) for cell in cells.items()]
             units = units or COORDINATES.get(name, {}).get("units") or VARIABLES[name.split("_")[0]].units
         else:
@@ -102,38 +112,46 @@ def dataset_of_table(path):
     return data
 
 
-def parse_cell(parse, context: str, cell: str):
-    """A cell as `parse` reads it. UsageError: it cannot, with the place of its row."""
+def parse_cell(parse, place: str, cell: str):
+    """The value that `parse` finds in a cell. UsageError: it finds none; the message names the row's `place`."""
     try:
         return parse(cell)
     except ValueError as error:
-        raise UsageError(f"{context}: {error}") from None
+        raise UsageError(f"{place}: {error}") from None
 
 
 def columns_of_dataset(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
-    """As `load_columns`, from the Dataset of a file."""
-    feature = str(data.attrs.get("featureType", "point"))
-    problems = [] if feature.lower() == "point" else [f'{path}: the featureType is "{feature}"; it must be "point"']
-    columns, names = {}, position_names(config.grid)
+    """As `load_columns`, for the Dataset of a file that is open."""
+    feature_type = str(data.attrs.get("featureType", "point"))
+    problems = []
+    if feature_type.lower() != "point":
+        problems.append(f'{path}: the featureType is "{feature_type}"; it must be "point"')
+    columns, variable_names = {}, position_names(config.grid)
     observed_names = [name for name in OBSERVED_QUANTITIES if name in data.variables]
-    required = ["time", "x", "y", *(name + end for name in observed_names for end in ("", "_error"))]
-    dims = next((data[names.get(name, name)].dims for name in required if names.get(name, name) in data.variables), ())
+    required = ["time", "x", "y", *(name + suffix for name in observed_names for suffix in ("", "_error"))]
+    present = (variable_names.get(name, name) for name in required if variable_names.get(name, name) in data.variables)
+    observation_dims = next((data[name].dims for name in present), ())
     for name in required:
         try:
-            columns[name] = read_column(data, names.get(name, name), dims, config)
+            columns[name] = read_column(data, variable_names.get(name, name), observation_dims, config)
         except UnusableVariable as error:
             problems.append(f"{path}: {error}")
     if not observed_names:
         problems.append(f"{path}: has no observed quantity; it needs eta, u or v, with eta_error, u_error or v_error")
     if has_rotated_pole(config.grid) and {"x", "y"} <= columns.keys():
-        missing = np.ma.getmaskarray(columns["x"]) | np.ma.getmaskarray(columns["y"])
-        on_axes = to_grid_axes(config.grid, *(np.ma.filled(columns[name], 0.0) for name in "xy"))
-        columns |= {name: np.ma.masked_array(values, missing) for name, values in zip("xy", on_axes, strict=True)}
+        no_position = np.ma.getmaskarray(columns["x"]) | np.ma.getmaskarray(columns["y"])
+        grid_positions = to_grid_axes(config.grid, *(np.ma.filled(columns[name], 0.0) for name in "xy"))
+        columns |= {
+            name: np.ma.masked_array(values, no_position) for name, values in zip("xy", grid_positions, strict=True)
+        }
     return columns, None if problems else read_platform(data), problems
 
 
 def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
-    """The values of a variable in SI units, float64 [obs]."""
+    """The values of a variable in SI units, float64 [obs], masked where missing.
+
+    UnusableVariable: it is absent, has other dimensions than `dims`, or its values or units cannot be used.
+    """
     physics, quantity = config.physics, name.split("_")[0]
     units = "any time since a date" if name == "time" else COORDINATES.get(name, {}).get("units")
     units = units or VARIABLES[quantity].units
@@ -164,9 +182,12 @@ def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
 
 
 def unit_factor(name: str, file_units: str, units: str) -> float | None:
-    """The factor that converts a variable to `units`; None if there is none. Values and errors are not converted."""
-    if name in AXES_OF_DEGREES:
-        return 1.0 if axis_of_degree_units(file_units) in (AXES_OF_DEGREES[name], "") else None
+    """The factor that converts a variable to `units`, or None.
+
+    Only x and y are converted; observed values and their errors must already be in `units`.
+    """
+    if name in AXIS_OF_DEGREE_COORDINATE:
+        return 1.0 if axis_of_degree_units(file_units) in (AXIS_OF_DEGREE_COORDINATE[name], "") else None
     factor = conversion_factor(file_units, units)
     return factor if name in ("x", "y") or factor == 1.0 else None
 
@@ -178,7 +199,10 @@ def masked_values(variable) -> np.ma.MaskedArray:
 
 
 def seconds_since_start(variable, time) -> np.ma.MaskedArray:
-    """Times in s since the start of the run, from any CF units and reference date in the run's calendar."""
+    """Times in s since the start of the run; the file may count them from any date, in any CF units of time.
+
+    UnusableVariable: its calendar has other days than that of the run, or its units are not units of time.
+    """
     import cftime
 
     units, calendar = variable.attrs.get("units"), variable.attrs.get("calendar", "standard").lower()
@@ -186,19 +210,17 @@ def seconds_since_start(variable, time) -> np.ma.MaskedArray:
         raise UnusableVariable(f'time has the calendar "{calendar}", but the run has {time.calendar}')
     run_start = start_date(time)
     try:
-        start, day_later = (
-            float(cftime.date2num(date, units or "", calendar)) for date in (run_start, run_start + DAY)
-        )
+        start, next_day = (float(cftime.date2num(date, units or "", calendar)) for date in (run_start, run_start + DAY))
     except (ValueError, OverflowError) as error:
         actual = "has no units" if units is None else f'is in "{units}" ({error})'
         raise UnusableVariable(
             f'time {actual}; it needs seconds, minutes, hours or days since a date: "{time_units(time)}"'
         ) from None
-    return (masked_values(variable) - start) * (DAY.total_seconds() / (day_later - start))
+    return (masked_values(variable) - start) * (DAY.total_seconds() / (next_day - start))
 
 
 def read_platform(data) -> np.ndarray | None:
-    """The platform of each observation as text [obs], or None."""
+    """The platform of each observation as text [obs], or None if the file does not name platforms."""
     if "platform" not in data.variables or data["platform"].ndim != 1:
         return None
     variable = data["platform"]
@@ -207,25 +229,25 @@ def read_platform(data) -> np.ndarray | None:
         return values.astype(variable.encoding["dtype"]).astype(object).filled("").astype(str)
     values = variable.values
     texts = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)
-    return np.char.rstrip(texts)  # Fortran programs pad with blanks
+    return np.char.rstrip(texts)  # because Fortran programs pad texts with blanks
 
 
 def save_columns(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config) -> None:
-    """Write an observation file, whole or not at all; NaN becomes _FillValue."""
+    """Write an observation file; NaN is written as _FillValue. If writing fails, `path` stays as it was."""
     import xarray
 
-    names = position_names(config.grid)
+    variable_names = position_names(config.grid)
     if has_rotated_pole(config.grid):
         columns |= zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True)
     data = xarray.Dataset(attrs={"Conventions": "CF-1.12", "featureType": "point", **attributes})
-    for name, values in ((names.get(name, name), values) for name, values in columns.items()):
+    for name, values in ((variable_names.get(name, name), values) for name, values in columns.items()):
         calendar = time_attributes(config.time) if name == "time" else {}
         data[name] = "obs", values, (COORDINATES.get(name) or quantity_attributes(name, config)) | calendar
         data[name].encoding = {"_FillValue": None if name in COORDINATES else FILL_VALUE}
     if platform is not None:
         platform_attributes = {
             "long_name": "platform of the observation",
-            "coordinates": f"time {' '.join(names.values())}",
+            "coordinates": f"time {' '.join(variable_names.values())}",
         }
         data["platform"] = "obs", platform.astype(object), platform_attributes
     with atomic_write(path) as part:
@@ -233,14 +255,16 @@ def save_columns(path, columns: dict[str, np.ndarray], platform: np.ndarray | No
 
 
 def quantity_attributes(name: str, config) -> dict[str, str]:
-    """NetCDF attributes of an observed quantity or of its error."""
-    quantity, _, error = name.partition("_")
-    entry = with_axis_names(variable_in_run(quantity, config.physics), config.grid)
+    """The NetCDF attributes of an observed quantity ("eta") or of its error ("eta_error")."""
+    quantity, _, error_suffix = name.partition("_")
+    variable = with_axis_names(variable_in_run(quantity, config.physics), config.grid)
     attributes = {
-        "long_name": f"standard deviation of the error of {quantity}" if error else f"observed {entry.long_name}",
-        "units": entry.units,
+        "long_name": f"standard deviation of the error of {quantity}"
+        if error_suffix
+        else f"observed {variable.long_name}",
+        "units": variable.units,
         "coordinates": f"time {' '.join(position_names(config.grid).values())}",
     }
-    if entry.standard_name:
-        attributes["standard_name"] = entry.standard_name + (" standard_error" if error else "")
-    return attributes if error else attributes | {"ancillary_variables": f"{quantity}_error"}
+    if variable.standard_name:
+        attributes["standard_name"] = variable.standard_name + (" standard_error" if error_suffix else "")
+    return attributes if error_suffix else attributes | {"ancillary_variables": f"{quantity}_error"}

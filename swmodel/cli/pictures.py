@@ -27,7 +27,7 @@ member_option = click.option("--member", type=int, metavar="N", help="Member of 
 
 
 def map_options(default_range: str):
-    """A decorator with the options for drawing fields; `default_range` is the default of --range."""
+    """A decorator that adds the options for drawing maps to a command; `default_range` is the default of --range."""
     return combine_options(
         click.option("--vmin", type=float, metavar="X", help="Value at the lower end of the colour scale."),
         click.option("--vmax", type=float, metavar="X", help="Value at the upper end of the colour scale."),
@@ -97,15 +97,21 @@ def plot(context, path, fields, record, time, member, names, observed, output, k
     """
     from .. import plotting
 
-    explicit_parameters = [
-        p for p in context.command.params if context.get_parameter_source(p.name).name == "COMMANDLINE"
+    given_parameters = [
+        parameter
+        for parameter in context.command.params
+        if context.get_parameter_source(parameter.name).name == "COMMANDLINE"
     ]
-    explicit_options = {p.name: p.opts[-1] for p in explicit_parameters if p.name not in ("path", "output", "kind")}
-    kind = kind or (STATIONS if names or observed else default_picture(path, explicit_options))
-    if others := sorted(
-        text for name, text in explicit_options.items() if name not in OPTIONS_OF_PICTURE.get(kind, explicit_options)
+    given_options = {
+        parameter.name: parameter.opts[-1]
+        for parameter in given_parameters
+        if parameter.name not in ("path", "output", "kind")
+    }
+    kind = kind or (STATIONS if names or observed else default_picture(path, given_options))
+    if unusable := sorted(
+        option for name, option in given_options.items() if name not in OPTIONS_OF_PICTURE.get(kind, given_options)
     ):
-        raise click.UsageError(f"the picture of {kind} does not take these options; leave out {', '.join(others)}")
+        raise click.UsageError(f"the picture of {kind} does not take these options; leave out {', '.join(unusable)}")
     if kind == STATIONS and len(fields) > 1:
         raise click.UsageError("the picture of stations.nc shows one field; give --field once")
     if kind == DIAGNOSTICS:
@@ -117,27 +123,27 @@ def plot(context, path, fields, record, time, member, names, observed, output, k
     elif kind == MAXIMA:
         picture = plotting.plot_maxima(path, output, record, time, *colour_range_and_overlays(**style))
     elif kind == DRIFTERS:
-        file = path if is_run_folder(path) else path.parent
+        folder = path if is_run_folder(path) else path.parent
         target = output or (None if is_run_folder(path) else path.with_suffix(".png"))
         picture = plotting.plot(
-            file, fields or None, record, time, target, None, *colour_range_and_overlays(**style | {"drifters": True})
+            folder, fields or None, record, time, target, None, *colour_range_and_overlays(**style | {"drifters": True})
         )
     else:
         file = path / HARMONICS if kind == HARMONICS and is_run_folder(path) else path
         picture = plotting.plot(file, fields or None, record, time, output, member, *colour_range_and_overlays(**style))
     click.echo(f"Wrote {picture}")
-    others = [
+    other_files = [
         name
         for name in PICTURE_FILES
         if name != kind and (kind or name not in SNAPSHOT_FILES) and (path / name).exists()
     ]
-    if others and not explicit_options:
-        click.echo(f"For more pictures: swmodel plot {path}/FILE, with FILE one of {', '.join(others)}")
+    if other_files and not given_options:
+        click.echo(f"For more pictures: swmodel plot {path}/FILE, with FILE one of {', '.join(other_files)}")
 
 
-#: The kind of picture of a folder whose run has recorded largest values.
+#: The kind of picture that shows the highest water and the times of arrival.
 MAXIMA = "maxima"
-#: The options that each kind of picture takes; kinds that are not here take all.
+#: The parameters of `plot` that each kind of picture takes; kinds that are not listed take all of them.
 OPTIONS_OF_PICTURE = {
     DIAGNOSTICS: (),
     STATIONS: ("fields", "names", "observed"),
@@ -145,27 +151,28 @@ OPTIONS_OF_PICTURE = {
     MAXIMA: ("record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
     DRIFTERS: ("fields", "record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
 }
-#: Options for a map of one record, which a picture of tides does not take.
+#: Parameters for a map of one record; if one is given, a folder is not drawn as a picture of tides.
 RECORD_OPTIONS = {"record", "time", "arrows", "wind", "drifters", "contours"}
-#: The files of a run folder that have pictures.
+#: The files of a run folder that `plot` can draw.
 PICTURE_FILES = (*SNAPSHOT_FILES, HARMONICS, STATIONS, SECTIONS, DRIFTERS, SPECTRA, DIAGNOSTICS)
 
 
-def default_picture(path, explicit_options) -> str:
-    """The default picture of a file or a folder: the name of a file, or MAXIMA, or "" for the fields of a folder."""
+def default_picture(path, given_options) -> str:
+    """The kind of picture of a path: the name of a file, or MAXIMA, or "" for the fields of a folder."""
     if not is_run_folder(path):
         return path.name
-    if explicit_options.keys() & {"fields", "member"}:
+    if given_options.keys() & {"fields", "member"}:
         return ""
     output_section = read_config_tables(path).get("output", {})
-    if (path / HARMONICS).is_file() and not explicit_options.keys() & RECORD_OPTIONS:
+    if (path / HARMONICS).is_file() and not given_options.keys() & RECORD_OPTIONS:
         return HARMONICS
-    picture = DRIFTERS if (path / DRIFTERS).is_file() and not explicit_options else ""
+    without_maxima = DRIFTERS if (path / DRIFTERS).is_file() and not given_options else ""
     has_maxima = output_section.get("maxima") or output_section.get("arrival", "none") != "none"
-    return MAXIMA if has_maxima and any((path / name).exists() for name in SNAPSHOT_FILES) else picture
+    return MAXIMA if has_maxima and any((path / name).exists() for name in SNAPSHOT_FILES) else without_maxima
 
 
 def colour_range_and_overlays(vmin, vmax, range_, arrows, wind, drifters, contours):
+    """The arguments for `plotting` from the values of `map_options`."""
     from ..plotting import ColourRange, Overlays
 
     return ColourRange(range_, vmin, vmax), Overlays(arrows, contours, wind, drifters)
@@ -226,7 +233,7 @@ def view(path, fields, output, open_browser):
 
 
 def has_screen() -> bool:
-    """Whether the user works at a terminal of this machine and can see the windows that it opens."""
+    """Whether the user works at a terminal of this machine, and sees the windows that the machine opens."""
     has_display = sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
     return has_display and sys.stdout.isatty() and not {"SSH_CONNECTION", "SSH_TTY"} & os.environ.keys()
 

@@ -1,4 +1,4 @@
-"""Checks of several processes and devices: versions, one exchange with MPI and one without, and which to use."""
+"""Check that processes and devices can exchange data, with MPI and without, and say when to use which transport."""
 
 from __future__ import annotations
 
@@ -21,16 +21,22 @@ MPI_REPAIR_ADVICE = (
 ADDRESS_ADVICE = "the processes connect to the address of this machine's host name: see docs/transports.md"
 NCCL_ADVICE = "NCCL carries messages between GPUs: set NCCL_DEBUG=INFO in the environment for details"
 
-#: Time limit of an exchange, s.
+#: Time after which an exchange is stopped, s.
 EXCHANGE_TIMEOUT_SECONDS = 120.0
 EXCHANGE_COMMAND = [sys.executable, "-P", "-m", "swmodel.cli.doctor.exchange"]
 
 
-def try_exchange(command: list[str], advice: str, timeout: float = EXCHANGE_TIMEOUT_SECONDS, **environ: str) -> Finding:
-    """Run the processes of `command`, which are killed after `timeout` s; returns their finding."""
+def try_exchange(
+    command: list[str], advice: str, timeout: float = EXCHANGE_TIMEOUT_SECONDS, **extra_environment: str
+) -> Finding:
+    """Start processes with `command` and return the finding that they report; kill them after `timeout` seconds.
+
+    `extra_environment`: environment variables of the processes, in addition to those that ranks need. `advice`: what to
+    do if the exchange fails.
+    """
     if get_rank_info() is not None:
         return Finding("exchange", "not tried", "start swmodel doctor without mpiexec or srun")
-    process = launch.start_processes(command, N_PROCESSES, env=launch.rank_environment(N_PROCESSES) | environ)
+    process = launch.start_processes(command, N_PROCESSES, env=launch.rank_environment(N_PROCESSES) | extra_environment)
     try:
         output, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -38,14 +44,14 @@ def try_exchange(command: list[str], advice: str, timeout: float = EXCHANGE_TIME
         output = f"{process.communicate()[0]}\nno answer after {timeout:g} s"
     lines = output.strip().splitlines() or ["the processes ended without output"]
     messages = [json.loads(line.removeprefix(MESSAGE_PREFIX)) for line in lines if line.startswith(MESSAGE_PREFIX)]
-    problems = [each["problem"] for each in messages if "problem" in each]
+    problems = [message["problem"] for message in messages if "problem" in message]
     if problems or not messages:
         return Finding("exchange", (problems or lines[-1:])[0], advice, is_broken=True)
     return Finding("exchange", messages[0]["found"])
 
 
 def check_processes() -> Iterator[Finding]:
-    """Versions of the MPI packages and, if mpiexec is found, one exchange between two processes."""
+    """The versions of the MPI packages and, if mpiexec is found, the result of an exchange between two processes."""
     for name in ("mpi4py", "mpi4jax"):
         if version := package_version(name):
             yield Finding(name, version)
@@ -59,15 +65,15 @@ def check_processes() -> Iterator[Finding]:
 
 
 def check_devices() -> Iterator[Finding]:
-    """One exchange between the GPUs of this process, if it has several, and one between two processes without MPI."""
+    """Results of exchanges between this process's GPUs, if it has several, and between two processes without MPI."""
     if (n_gpus := len(local_gpus())) > 1:
         yield check_gpus(n_gpus)
     command = [*launch.launcher_command(N_PROCESSES, "sharded"), *EXCHANGE_COMMAND, "sharded"]
-    yield try_exchange(command, ADDRESS_ADVICE, JAX_PLATFORMS="cpu")  # two processes could not share a GPU
+    yield try_exchange(command, ADDRESS_ADVICE, JAX_PLATFORMS="cpu")  # because two processes cannot share a GPU
 
 
 def describe_transports() -> Iterator[Finding]:
-    """When to use which transport, and the command for this machine."""
+    """What each transport is for, and the command that suits this machine."""
     yield Finding("serial", "one process, on all its cores or on one GPU")
     yield Finding("mpi", "one block per process (--nproc N, or mpiexec, srun): for CPUs of a cluster; assimilation")
     yield Finding("sharded", "one block per device (--devices D, --nproc N, or srun): for several GPUs; needs no MPI")
@@ -77,7 +83,7 @@ def describe_transports() -> Iterator[Finding]:
 
 
 def local_gpus() -> list:
-    """The GPUs that JAX sees; empty if JAX does not work, which other findings report."""
+    """The GPUs that JAX sees; an empty list if JAX does not work, because other findings report that."""
     try:
         import jax
 
@@ -87,12 +93,12 @@ def local_gpus() -> list:
 
 
 def check_gpus(n_gpus: int) -> Finding:
-    """Check that the GPUs of this process can exchange halos."""
+    """Whether the GPUs of this process can exchange halos."""
     from ...parallel.transport import is_shift_correct
 
     try:
         problem = "" if is_shift_correct("sharded", 1, n_gpus) else "wrong values received"
-    except Exception as error:  # report whatever is wrong
+    except Exception as error:  # of any type, because drivers and libraries fail in many ways
         problem = first_line(error)
     result = problem or f"{n_gpus} GPUs of one process exchanged halos"
     return Finding("GPUs", result, NCCL_ADVICE if problem else "", is_broken=bool(problem))

@@ -1,4 +1,4 @@
-"""The metadata of files: CF-1.12 attributes and the SGRID-0.3 description of the C-grid."""
+"""The metadata of output files: CF-1.12 attributes and the SGRID-0.3 description of the C-grid."""
 
 from __future__ import annotations
 
@@ -42,15 +42,16 @@ TIME_ATTRIBUTES = {
 
 STEP_ATTRIBUTES = {"long_name": "number of time steps", "units": "1"}
 
-#: NetCDF's fill value for float32 and float64, and the compression of fields.
+#: The value that NetCDF uses for missing float32 and float64 values, and the compression of fields.
 FILL_VALUE = 9.969209968386869e36
 COMPRESSION = {"compression": "zlib", "complevel": 1, "shuffle": True}
 
 BOUNDS_DIMENSION = "bounds"
 
-#: The variable that describes the figure of the Earth for longitudes and latitudes, or the projection.
+#: The variable that describes the projection, or the figure of the Earth to which longitudes and latitudes refer.
 GRID_MAPPING = "crs"
 
+#: {axis: (standard name, description, units)} of the coordinates on each kind of grid.
 COORDINATES_IN_METRES = {axis: (f"projection_{axis}_coordinate", axis, "m") for axis in "xy"}
 PROJECTED_COORDINATES = {
     "x": ("projection_x_coordinate", "easting", "m"),
@@ -69,13 +70,14 @@ ROTATED_COORDINATES = {
 #: The endings of the names of longitudes and latitudes that vary along both axes, by location.
 LOCATION_SUFFIXES = {"centre": "", "u": "_u", "v": "_v", "corner": "_f"}
 
-#: Size of a chunk of checksums, bytes: a page.
+#: Size of a chunk of checksums in bytes, which is that of a page of memory.
 CHECKSUM_CHUNK_BYTES = 4096
 
 PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
 
 
 def define_provenance(dataset, config, transport, command_line: str) -> None:
+    """Write the global attributes that say which case, configuration, program and processes made the file."""
     title, references = title_and_references(config)
     packages = versions()
     dataset.setncatts(
@@ -100,14 +102,16 @@ def define_provenance(dataset, config, transport, command_line: str) -> None:
 
 
 def history_line(command_line: str) -> str:
-    """Date (UTC) and command line that made or continued a file."""
+    """The date (UTC) at which a file was made or continued, and the command line that did it."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: {command_line or 'swmodel.Simulation'}"
 
 
 def title_and_references(config) -> tuple[str, str]:
-    """Title and references of a case, from its docstring; the title of a run with other data names what was changed."""
-    paragraphs = [" ".join(paragraph.split()) for paragraph in cases.description(config.case).split("\n\n")]
-    references_of_case = [words.partition(":")[2].strip() for words in paragraphs if words.startswith("Reference")]
+    """The title and references in a case's docstring; if a run changes its data, the title names the changed keys."""
+    paragraphs = [" ".join(text.split()) for text in cases.description(config.case).split("\n\n")]
+    references_of_case = [
+        paragraph.partition(":")[2].strip() for paragraph in paragraphs if paragraph.startswith("Reference")
+    ]
     title, case = paragraphs[0], config.case
     changed_keys = ["grid.file"] if config.grid.file else []
     changed_keys += [f"input.{key}" for key, files in config.input if files]
@@ -121,19 +125,23 @@ def title_and_references(config) -> tuple[str, str]:
 
 
 def versions() -> dict[str, str]:
-    version_of_package = {"Python": platform.python_version()} | {name: package_version(name) for name in PACKAGES}
-    return {name: version for name, version in version_of_package.items() if version}
+    """{package: version} of Python and of the PACKAGES that are installed."""
+    version_by_package = {"Python": platform.python_version()} | {name: package_version(name) for name in PACKAGES}
+    return {name: version for name, version in version_by_package.items() if version}
 
 
 def time_attributes(time) -> dict[str, str]:
-    """Units and calendar of the times of a run; `time` is the section of its configuration."""
+    """The units and calendar of the times of a run; `time` is the section [time] of its configuration."""
     return {"units": time_units(time), "calendar": time.calendar}
 
 
 def define_variable(
     dataset, name: str, dimensions, attrs: dict, values=None, datatype="f8", fill_value=False, **storage
 ):
-    """Make a variable of a netCDF4.Dataset, with its values if known; `fill_value=False` if all values are written."""
+    """Make a variable of a netCDF4.Dataset and write its `values`, if given.
+
+    `fill_value` False: the variable has none, because all its values will be written.
+    """
     variable = dataset.createVariable(name, datatype, dimensions, fill_value=fill_value, **storage)
     variable.setncatts(attrs)
     if values is not None:
@@ -149,14 +157,17 @@ def define_field(
     name: str = "",
     datatype=None,
     fill_value=FILL_VALUE,
-    **about,
+    **extra_attrs,
 ) -> None:
-    """Make the compressed variable of a field on the grid; chunks have one index of each of `leading_dimensions`."""
+    """Make the compressed variable of a field on the grid.
+
+    A chunk covers one index along each of the `leading_dimensions`. `extra_attrs` replace attributes of the same name.
+    """
     name, dtype, columns = name or model_variable.name, np.dtype(config.run.dtype), config.grid.nx
     chunk = *(1 for _ in leading_dimensions), chunk_rows((config.grid.ny, columns), dtype.itemsize), columns
     dimensions, attrs = (
         (*leading_dimensions, *DIMENSIONS[model_variable.location]),
-        field_attributes(model_variable, config.grid, name, **about),
+        field_attributes(model_variable, config.grid, name, **extra_attrs),
     )
     attrs |= flag_attributes(model_variable, datatype or dtype) if name == model_variable.name else {}
     define_variable(
@@ -165,7 +176,7 @@ def define_field(
 
 
 def flag_attributes(model_variable, datatype) -> dict:
-    """The CF attributes of a flag with values 0 and 1 of a type; {} for other fields."""
+    """The CF attributes of a flag whose values are 0 and 1 of type `datatype`; {} for fields that are not flags."""
     return (
         {"flag_values": np.array([0, 1], datatype), "flag_meanings": model_variable.flag_meanings}
         if model_variable.flag_meanings
@@ -176,7 +187,7 @@ def flag_attributes(model_variable, datatype) -> dict:
 def define_time(
     dataset, time_attrs: dict[str, str], with_bounds: bool = False, records_per_chunk: int | None = None
 ) -> None:
-    """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds."""
+    """Make the unlimited dimension time, and the variables time, step and, for means, time_bounds."""
     dataset.createDimension("time")
     storage = {"chunksizes": (records_per_chunk,)} if records_per_chunk else {}
     define_variable(dataset, "time", ("time",), TIME_ATTRIBUTES | time_attrs, **storage)
@@ -193,26 +204,26 @@ def define_bounds(dataset, name: str, values=None) -> None:
 
 
 def define_checksums(dataset) -> None:
-    """Make the variable with the checksums of each record, after all other variables."""
+    """Make the variable with the checksums of each record; all other variables must exist."""
     names = [name for name, variable in dataset.variables.items() if "time" in variable.dimensions]
-    size = len(names) + 1
-    dataset.createDimension(checksums.DIMENSION, size)
+    n_checksums = len(names) + 1  # the last is that of the others
+    dataset.createDimension(checksums.DIMENSION, n_checksums)
     attrs = {
         "long_name": "CRC-32 of each variable in the record, and of these checksums",
         checksums.NAMES_ATTRIBUTE: " ".join(names),
     }
-    chunk, dimensions = (max(1, CHECKSUM_CHUNK_BYTES // (4 * size)), size), ("time", checksums.DIMENSION)
+    chunk, dimensions = (max(1, CHECKSUM_CHUNK_BYTES // (4 * n_checksums)), n_checksums), ("time", checksums.DIMENSION)
     define_variable(dataset, checksums.VARIABLE, dimensions, attrs, datatype="u4", chunksizes=chunk)
 
 
 def define_grid(dataset, grid) -> None:
-    """Make the dimensions of the grid and their coordinates, its topology, and on the Earth a grid mapping."""
+    """Make the dimensions and coordinates of the grid, its topology and, if it has longitudes, its grid mapping."""
     for name, values, attrs in grid_coordinates(grid):
         dataset.createDimension(name, len(values))
         define_variable(dataset, name, (name,), attrs, values)
         if is_spherical(grid):
-            half = 0.5 * axes(grid)["xy".index(name[0])].spacing
-            define_bounds(dataset, name, values[:, None] + half * np.array([-1, 1]))
+            half_spacing = 0.5 * axes(grid)["xy".index(name[0])].spacing
+            define_bounds(dataset, name, values[:, None] + half_spacing * np.array([-1, 1]))
     define_variable(dataset, "grid", (), TOPOLOGY_ATTRIBUTES, 0, "i4")
     if has_lon_lat(grid):
         define_variable(dataset, GRID_MAPPING, (), grid_mapping_attributes(grid), 0, "i4")
@@ -221,37 +232,37 @@ def define_grid(dataset, grid) -> None:
 def grid_mapping_attributes(grid) -> dict:
     if grid.crs:
         return projection.cf_attributes(grid.crs)
-    name = {"grid_mapping_name": "latitude_longitude"}
+    mapping = {"grid_mapping_name": "latitude_longitude"}
     if has_rotated_pole(grid):
-        name = {
+        mapping = {
             "grid_mapping_name": "rotated_latitude_longitude",
             "grid_north_pole_longitude": np.float64(grid.pole[0]),
             "grid_north_pole_latitude": np.float64(grid.pole[1]),
             "north_pole_grid_longitude": np.float64(0),
         }
-    return name | {"earth_radius": np.float64(grid.radius)}
+    return mapping | {"earth_radius": np.float64(grid.radius)}
 
 
 def coordinate_descriptions(grid) -> dict:
-    """{axis: (standard name, description, units)} of the coordinates."""
+    """{axis: (standard name, description, units)} of the coordinates along the axes of the grid."""
     return ROTATED_COORDINATES if has_rotated_pole(grid) else coordinates_of_places(grid)
 
 
 def coordinates_of_places(grid) -> dict:
-    """As `coordinate_descriptions`, of the coordinates of places."""
+    """As `coordinate_descriptions`, for places such as gauges, which are geographic also on a rotated grid."""
     if is_spherical(grid):
         return COORDINATES_IN_DEGREES
     return PROJECTED_COORDINATES if grid.crs else COORDINATES_IN_METRES
 
 
 def grid_coordinates(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
-    """The coordinates of the grid: name, values and attributes of each."""
+    """The name, values and attributes of each coordinate of the grid."""
     for axis in "xy":
         standard_name, description, units = coordinate_descriptions(grid)[axis]
-        for suffix, points in (("c", "centres"), ("f", "east faces" if axis == "x" else "north faces")):
+        for suffix, points_name in (("c", "centres"), ("f", "east faces" if axis == "x" else "north faces")):
             attrs = {
                 "standard_name": standard_name,
-                "long_name": f"{description} of the cells' {points}",
+                "long_name": f"{description} of the cells' {points_name}",
                 "units": units,
                 "axis": axis.upper(),
             }
@@ -260,13 +271,16 @@ def grid_coordinates(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
 
 
 def coordinate_values(grid, axis: str, location: str) -> np.ndarray:
-    """The coordinates of all points of a location along x or y, in the units of the axis."""
-    along, shift = axes(grid)["xy".index(axis)], LOCATION_OFFSETS[location]["yx".index(axis)]
-    return along.first + (np.arange(along.cells) + shift) * along.spacing
+    """The positions in x or y of all points of a location ("centre", "corner" and so on), in the units of the axis."""
+    grid_axis, offset = axes(grid)["xy".index(axis)], LOCATION_OFFSETS[location]["yx".index(axis)]
+    return grid_axis.first + (np.arange(grid_axis.cells) + offset) * grid_axis.spacing
 
 
-def field_attributes(variable, grid, /, name: str | None = None, **more) -> dict[str, str]:
-    """Attributes of a field; units with fractional powers, which UDUNITS lacks, follow the long name."""
+def field_attributes(variable, grid, /, name: str | None = None, **extra_attrs) -> dict[str, str]:
+    """The attributes of a field; empty ones are left out, and `extra_attrs` replace those of the same name.
+
+    Units with fractional powers are written after the long name, because UDUNITS does not know them.
+    """
     has_fractional_powers, variable = "/" in variable.units, with_axis_names(variable, grid)
     attrs = {
         "standard_name": variable.standard_name,
@@ -278,4 +292,4 @@ def field_attributes(variable, grid, /, name: str | None = None, **more) -> dict
         "grid_mapping": GRID_MAPPING if has_lon_lat(grid) else "",
         "coordinates": "lon{0} lat{0}".format(LOCATION_SUFFIXES[variable.location]) if has_rotated_axes(grid) else "",
     }
-    return {key: text for key, text in (attrs | more).items() if text}
+    return {key: text for key, text in (attrs | extra_attrs).items() if text}

@@ -1,4 +1,4 @@
-"""Time series at places: stations.nc, sections.nc and drifters.nc of a run, with many records per write."""
+"""Time series at places: the files stations.nc, sections.nc and drifters.nc, which receive many records at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...setup.setup import setup_of
 from .metadata import coordinates_of_places, define_variable
 from .record_file import RecordFile
 
-#: Records per chunk, and the maximum number of its values, which limits the records if there are many places.
+#: Records per chunk, and the largest number of values in a chunk; with many places a chunk has fewer records.
 RECORDS_PER_CHUNK, MAX_CHUNK_VALUES = 1024, 2**20
 
 
@@ -24,69 +24,77 @@ class PointSeriesFile(RecordFile):
     dimension = ""
 
     def write(self, steps: np.ndarray, seconds: np.ndarray, values: dict[str, np.ndarray]) -> None:
-        """Append the values [k, places] at k times; all processes call it together."""
+        """Append the values [k, places] at k times, in s; all processes must call this together."""
         if len(steps):
             self.append({"step": np.asarray(steps), "time": np.asarray(seconds), **values})
 
-    def define_names(self, dataset, names: list[str], **about: str) -> None:
-        encoded = [name.encode() for name in names]
-        size = max(map(len, encoded))
+    def define_names(self, dataset, names: list[str], **attrs: str) -> None:
+        """Make the dimension of the places and the variable of their names, as UTF-8 bytes; `attrs` are added to it."""
+        encoded_names = [name.encode() for name in names]
+        n_bytes = max(map(len, encoded_names))
         dataset.createDimension(self.dimension, len(names))
-        dataset.createDimension("name_length", size)
-        about = {"long_name": f"name of the {self.dimension}", "_Encoding": "utf-8"} | about
+        dataset.createDimension("name_length", n_bytes)
+        attrs = {"long_name": f"name of the {self.dimension}", "_Encoding": "utf-8"} | attrs
         name, dimensions = f"{self.dimension}_name", (self.dimension, "name_length")
-        letters = np.array([list(name.ljust(size, b"\0")) for name in encoded], np.uint8).view("S1")
-        variable = define_variable(dataset, name, dimensions, about, datatype="S1", fill_value=None)
+        bytes_of_names = np.array([list(name.ljust(n_bytes, b"\0")) for name in encoded_names], np.uint8).view("S1")
+        variable = define_variable(dataset, name, dimensions, attrs, datatype="S1", fill_value=None)
         variable.set_auto_chartostring(False)
-        variable[:] = letters
+        variable[:] = bytes_of_names
 
     def define_numbers(self, dataset, name: str, values: np.ndarray, attrs: dict) -> None:
+        """Make a variable with one number per place."""
         define_variable(dataset, name, (self.dimension,), attrs, values)
 
     def define_series(
         self, dataset, name: str, attrs: dict, coordinates: str, fill_value: float | bool = False
     ) -> None:
+        """Make a variable [time, places] with the names of its `coordinates`."""
         n_places = len(dataset.dimensions[self.dimension])
         attrs = attrs | {"coordinates": coordinates, "cell_methods": "time: point"}
         chunk = max(1, min(RECORDS_PER_CHUNK, MAX_CHUNK_VALUES // n_places)), n_places
         define_variable(dataset, name, ("time", self.dimension), attrs, fill_value=fill_value, chunksizes=chunk)
 
     def define_positions(self, dataset, config, places, name_prefix: str = "", description_suffix: str = "") -> str:
-        """Make the coordinates of places, with these additions to names and long names; returns the names."""
+        """Make the coordinates of places, two arrays, and return their names.
+
+        `name_prefix` and `description_suffix` are added to the names and to the long names.
+        """
         descriptions, names = coordinates_of_places(config.grid), []
-        for letter, key, values in zip("xy", coordinate_names_and_unit(config.grid)[0], places, strict=True):
-            standard_name, description, units = descriptions[letter]
+        for axis, coordinate, values in zip("xy", coordinate_names_and_unit(config.grid)[0], places, strict=True):
+            standard_name, description, units = descriptions[axis]
             attrs = {"standard_name": standard_name, "long_name": description + description_suffix, "units": units}
-            names.append(name_prefix + key)
-            self.define_numbers(dataset, name_prefix + key, values, attrs)
+            names.append(name_prefix + coordinate)
+            self.define_numbers(dataset, name_prefix + coordinate, values, attrs)
         return " ".join(names)
 
 
 class StationsFile(PointSeriesFile):
-    """stations.nc of a run: series at its gauges, a CF discrete sampling geometry (featureType timeSeries)."""
+    """The file stations.nc: time series at gauges, a CF discrete sampling geometry of featureType timeSeries."""
 
     dimension = "station"
 
     def define_contents(self, dataset, config) -> None:
-        gauges_of_run = make_gauges(setup_of(config))
+        gauges = make_gauges(setup_of(config))
         dataset.featureType = "timeSeries"
-        self.define_names(dataset, gauges_of_run.names, cf_role="timeseries_id")
-        names = self.define_positions(dataset, config, gauges_of_run.positions)
+        self.define_names(dataset, gauges.names, cf_role="timeseries_id")
+        names = self.define_positions(dataset, config, gauges.positions)
         self.define_numbers(
-            dataset, "depth", gauges_of_run.depth, {**quantity_attributes("depth", config), "coordinates": names}
+            dataset, "depth", gauges.depth, {**quantity_attributes("depth", config), "coordinates": names}
         )
         attrs = {"long_name": "distance to the centre of the nearest water cell", "units": "m", "coordinates": names}
-        self.define_numbers(dataset, "distance", gauges_of_run.distance_to_water, attrs)
-        for name in gauges_of_run.prognostic_names:
-            may_lack = gauges_of_run.wet_thickness is not None and name not in ("h", "u", "v")
-            self.define_series(dataset, name, quantity_attributes(name, config), names, np.nan if may_lack else False)
+        self.define_numbers(dataset, "distance", gauges.distance_to_water, attrs)
+        for name in gauges.prognostic_names:
+            may_be_missing = gauges.wet_thickness is not None and name not in ("h", "u", "v")
+            self.define_series(
+                dataset, name, quantity_attributes(name, config), names, np.nan if may_be_missing else False
+            )
         dataset.comment = "Values are interpolated bilinearly between the points of the C-grid around a station."
-        if gauges_of_run.wet_thickness is not None:
+        if gauges.wet_thickness is not None:
             dataset.comment += " While a station is dry h, u and v are 0, and other values are missing."
 
 
 class SectionsFile(PointSeriesFile):
-    """sections.nc of a run: volume transport through its sections."""
+    """The file sections.nc: volume transports through sections, m3 s-1."""
 
     dimension = "section"
 
@@ -94,8 +102,10 @@ class SectionsFile(PointSeriesFile):
         sections = make_cross_sections(setup_of(config))
         self.define_names(dataset, sections.names)
         names = " ".join(
-            self.define_positions(dataset, config, sections.ends.T[at : at + 2], f"{end}_", f", {end} of the section")
-            for at, end in ((0, "start"), (2, "end"))
+            self.define_positions(
+                dataset, config, sections.ends.T[column : column + 2], f"{end}_", f", {end} of the section"
+            )
+            for column, end in ((0, "start"), (2, "end"))
         )
         attrs = {
             "standard_name": "ocean_volume_transport_across_line",
@@ -107,7 +117,7 @@ class SectionsFile(PointSeriesFile):
 
 
 class DriftersFile(PointSeriesFile):
-    """drifters.nc of a run: the tracks of its drifters, a CF discrete sampling geometry (featureType trajectory)."""
+    """The file drifters.nc: the tracks of drifters, a CF discrete sampling geometry of featureType trajectory."""
 
     dimension = "trajectory"
 
@@ -121,14 +131,14 @@ class DriftersFile(PointSeriesFile):
             coordinates_of_places(config.grid),
             (max(1, min(RECORDS_PER_CHUNK, MAX_CHUNK_VALUES // n_drifters)), n_drifters),
         )
-        for letter, key in zip("xy", coordinate_names_and_unit(config.grid)[0], strict=True):
-            attrs = dict(zip(("standard_name", "long_name", "units"), descriptions[letter], strict=True))
-            define_variable(dataset, key, ("time", self.dimension), attrs, fill_value=np.nan, chunksizes=chunk)
+        for axis, coordinate in zip("xy", coordinate_names_and_unit(config.grid)[0], strict=True):
+            attrs = dict(zip(("standard_name", "long_name", "units"), descriptions[axis], strict=True))
+            define_variable(dataset, coordinate, ("time", self.dimension), attrs, fill_value=np.nan, chunksizes=chunk)
         dataset.comment = "Positions are missing after a drifter has left through an open boundary."
 
 
 def quantity_attributes(name: str, config) -> dict[str, str]:
-    """Attributes of a quantity at a place from its entry in VARIABLES; empty ones are left out."""
+    """The attributes of a quantity at a place, from its entry in VARIABLES; empty ones are left out."""
     model_variable = (
         with_eastward_names(variable_in_run(name, config.physics))
         if has_lon_lat(config.grid)

@@ -1,4 +1,4 @@
-"""The constant fields: depth, mask, Coriolis parameter, coefficients of terms, and sizes of cells."""
+"""The fields that do not vary in time: depth, mask, Coriolis parameter, coefficients of terms, and sizes of cells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .metadata import FILL_VALUE, LOCATION_SUFFIXES, define_field, define_variab
 
 CELL_AREA = Variable("cell_area", "centre", "m2", "cell_area", "area of the cells")
 
-#: Grid spacing along one axis, at the points of one dimension: name -> (dimension, description).
+#: Grid spacings in m, which vary along one dimension at most: name -> (dimension, description).
 SPACING = {
     "dx_c": ("x_c", "size of the cells in x"),
     "dx_f": ("x_f", "distance in x between the centres on both sides of the faces"),
@@ -27,24 +27,25 @@ SPACING = {
     "dy_f": ("y_f", "distance in y between the centres on both sides of the faces"),
 }
 
-#: Spacings that differ on a sphere, where lengths in x vary from row to row.
+#: Replaces entries of SPACING on a sphere, because lengths in x vary from row to row there.
 SPACING_ON_SPHERE = {
     "dx_c": ("y_c", "size of the cells in x, and distance in x between their centres"),
     "dx_f": ("y_f", "length of the cells' northern edges"),
 }
 
-#: The axes of the boundary tide: its constituents, and the parts of an oscillation.
+#: The leading dimensions of the boundary tide: its constituents, and the PARTS of an oscillation.
 TIDE_AXES = {"boundary_constituent": "constituent of the boundary tide", "boundary_part": "part of the oscillation"}
 
-#: The name of the angle of the x axis from eastward.
+#: The name of the angle from eastward to the x axis.
 ANGLE_NAME = "angle"
 
+#: Geographic positions of the points, and the angle of the axes, for grids whose axes are not those of the Earth.
 ROTATED_FIELDS = {
-    f"{short}{LOCATION_SUFFIXES[location]}": Variable(
-        f"{short}{LOCATION_SUFFIXES[location]}", location, f"degrees_{way}", word, f"{word} of the {what}"
+    f"{prefix}{LOCATION_SUFFIXES[location]}": Variable(
+        f"{prefix}{LOCATION_SUFFIXES[location]}", location, f"degrees_{direction}", word, f"{word} of the {points_name}"
     )
-    for location, what in (("centre", "cells"), ("u", "east faces"), ("v", "north faces"), ("corner", "corners"))
-    for short, word, way in (("lon", "longitude", "east"), ("lat", "latitude", "north"))
+    for location, points_name in (("centre", "cells"), ("u", "east faces"), ("v", "north faces"), ("corner", "corners"))
+    for prefix, word, direction in (("lon", "longitude", "east"), ("lat", "latitude", "north"))
 } | {
     ANGLE_NAME: Variable(
         ANGLE_NAME, "centre", "degree", "angle_of_rotation_from_east_to_x", "angle from eastward to the x axis"
@@ -53,20 +54,21 @@ ROTATED_FIELDS = {
 
 
 def land_masks(config, rows, columns, with_boundary_cells: bool = False) -> dict[str, np.ndarray | None]:
-    """{location: mask of the points on [rows, columns] without adjacent water of the model, or None if there are none}.
+    """{location: mask [rows, columns] of the points that touch no water of the model, or None if all touch some}.
 
-    Water outside open boundaries counts only `with_boundary_cells`, for fields that have values there, such as depth.
+    Cells outside open boundaries count as water only `with_boundary_cells`, for fields that have values there, such as
+    depth.
     """
-    extended = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
-    water = fields.water_mask if with_boundary_cells else fields.wet_mask
+    rows_and_columns = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)  # one more in each direction
+    water_mask = fields.water_mask if with_boundary_cells else fields.wet_mask
     shape = len(rows), len(columns)
-    adjacent_water = wet_fractions(Patch(water(config, *extended), (0, 0)))
+    adjacent_water = wet_fractions(Patch(water_mask(config, *rows_and_columns), (0, 0)))
     masks = {location: patch.block_values(shape) == 0 for location, patch in adjacent_water.items()}
-    return {location: dry if dry.any() else None for location, dry in masks.items()}
+    return {location: is_land if is_land.any() else None for location, is_land in masks.items()}
 
 
 def land_mask(config, rows, columns) -> np.ndarray:
-    """The land of the mask; broadcasts to [rows, columns]."""
+    """True where the field `mask` is land; broadcasts to [rows, columns]."""
     return fields.evaluate(config, "mask", rows, columns) == 0
 
 
@@ -75,7 +77,7 @@ def fill_land(values: np.ndarray, is_land: np.ndarray | None) -> np.ndarray:
 
 
 def define_static(dataset, config) -> None:
-    """Define the constant fields in a netCDF4.Dataset with a grid, and write those with one axis."""
+    """Define the constant fields in a netCDF4.Dataset whose grid is defined, and write those with one dimension."""
     lengths = metrics(config.grid, range(config.grid.ny))
     for name, (dimension, description) in (SPACING | (SPACING_ON_SPHERE if is_spherical(config.grid) else {})).items():
         length_at_points = lengths[name[:2]]
@@ -84,60 +86,60 @@ def define_static(dataset, config) -> None:
         define_variable(dataset, name, (dimension,), {"long_name": description, "units": "m"}, values)
     variables = static_fields(config)
     if any(map(index_of, variables)):
-        for (axis, words), names in zip(TIDE_AXES.items(), tide_axis_names(config), strict=True):
-            dataset.createDimension(axis, len(names))
-            define_variable(dataset, axis, (axis,), {"long_name": words}, np.array(names, object), str)
-    for name, row in {array_of(name): row for name, row in variables.items()}.items():
+        for (axis, description), labels in zip(TIDE_AXES.items(), tide_axis_labels(config), strict=True):
+            dataset.createDimension(axis, len(labels))
+            define_variable(dataset, axis, (axis,), {"long_name": description}, np.array(labels, object), str)
+    for name, variable in {array_of(name): variable for name, variable in variables.items()}.items():
         datatype, fill_value = (
-            ("i1", False) if name == "mask" else ("f8", FILL_VALUE if is_missing_on_land(row.name) else False)
+            ("i1", False) if name == "mask" else ("f8", FILL_VALUE if is_missing_on_land(variable.name) else False)
         )
-        without_coordinates = (
+        empty_attributes = (
             ("coordinates", "grid_mapping", "cell_measures") if name in ROTATED_FIELDS and name != ANGLE_NAME else ()
         )
-        attrs = dict.fromkeys(without_coordinates, "")
-        if index_of(row.name):
+        attrs = dict.fromkeys(empty_attributes, "")
+        leading_dimensions = tuple(TIDE_AXES) if index_of(variable.name) else ()
+        if leading_dimensions:
             attrs["long_name"] = f"boundary tide of the {ARRAYS[name][2]}"
-        define_field(
-            dataset, row, config, tuple(TIDE_AXES) if index_of(row.name) else (), name, datatype, fill_value, **attrs
-        )
+        define_field(dataset, variable, config, leading_dimensions, name, datatype, fill_value, **attrs)
 
 
-def write_static(records, config, first: int, last: int) -> None:
-    """Write rows [first, last) of the constant fields with a file's RecordWriter, in ascending order."""
+def write_static(writer, config, first: int, last: int) -> None:
+    """Write rows [first, last) of the constant fields with a file's RecordWriter; calls must be in ascending order."""
     for name, values in static_rows(config, first, last):
-        records.write_static_rows(*array_and_indices(config, name), first, values)
+        writer.write_static_rows(*array_and_indices(config, name), first, values)
 
 
 def static_differences(file, config, row_blocks) -> list[str]:
-    """The constant fields that differ in the file, in words; read in blocks of rows [first, last)."""
+    """A message for each constant field whose values in a file differ, compared in `row_blocks`, (first, last) each."""
 
     def differs(name: str, first: int, last: int, values: np.ndarray) -> bool:
-        array, at = array_and_indices(config, name)
-        return array in file and not np.array_equal(file[array][(*at, slice(first, last))], values)
+        array, indices = array_and_indices(config, name)
+        return array in file and not np.array_equal(file[array][(*indices, slice(first, last))], values)
 
-    blocks = ((*block, *row) for block in row_blocks for row in static_rows(config, *block))
+    blocks = ((*block, *name_and_values) for block in row_blocks for name_and_values in static_rows(config, *block))
     changed_names = {name for first, last, name, values in blocks if differs(name, first, last, values)}
     return [f"{name} has other values in the file" for name in static_fields(config) if name in changed_names]
 
 
-def tide_axis_names(config) -> tuple[tuple[str, ...], ...]:
+def tide_axis_labels(config) -> tuple[tuple[str, ...], ...]:
+    """The values of the coordinates of the TIDE_AXES."""
     return tuple(config.open_boundaries.constituents), tuple(PARTS)
 
 
 def array_and_indices(config, name: str) -> tuple[str, tuple[int, ...]]:
     """The variable in the file that contains a field [y, x], and the indices of the field along the TIDE_AXES."""
     return array_of(name), tuple(
-        axis.index(at) for axis, at in zip(tide_axis_names(config), index_of(name), strict=False)
+        labels.index(label) for labels, label in zip(tide_axis_labels(config), index_of(name), strict=False)
     )
 
 
 def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Rows [first, last) of the constant fields, as in the file."""
+    """Rows [first, last) of the constant fields as they are written to the file."""
     return static_cells(config, (first, last, 0, config.grid.nx))
 
 
 def static_cells(config, part: tuple[int, int, int, int]) -> Iterator[tuple[str, np.ndarray]]:
-    """The constant fields, as in the file, in the rows [a, b) and columns [c, d) of `part` = (a, b, c, d)."""
+    """The constant fields as they are written, in rows [a, b) and columns [c, d) of `part` = (a, b, c, d)."""
     rows, columns = np.arange(*part[:2]), np.arange(*part[2:])
     is_land = land_mask(config, rows, columns)
     for name in static_fields(config):
@@ -151,23 +153,23 @@ def is_missing_on_land(name: str) -> bool:
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The constant fields [y, x], including coefficients of terms that are fields but do not vary in time."""
-    with_records = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies_in_time(config, name)))
-    coefficients = (name for name in COEFFICIENTS if name not in with_records and fields.has_field_source(config, name))
+    """The constant fields [y, x]; coefficients of terms are among them if they vary in space but not in time."""
+    recorded = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies_in_time(config, name)))
+    coefficients = (name for name in COEFFICIENTS if name not in recorded and fields.has_field_source(config, name))
     variables = {name: variable_in_run(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}
     return variables | {"cell_area": CELL_AREA} | (ROTATED_FIELDS if has_rotated_axes(config.grid) else {})
 
 
 def rotated_coordinate(grid, name: str, rows, columns) -> np.ndarray:
-    """Longitude, latitude or angle of the axes at the points of a location, degrees [rows, columns]."""
-    at = points(grid, ROTATED_FIELDS[name].location, rows, columns)
+    """The field `name` of ROTATED_FIELDS at its points, in degrees [rows, columns]."""
+    positions = points(grid, ROTATED_FIELDS[name].location, rows, columns)
     if name == ANGLE_NAME:
-        return np.degrees(np.arctan2(at.axis_angle[1], at.axis_angle[0]))
-    return at.lon if name.startswith("lon") else at.lat
+        return np.degrees(np.arctan2(positions.axis_angle[1], positions.axis_angle[0]))
+    return positions.lon if name.startswith("lon") else positions.lat
 
 
 def evaluate_static(config, name: str, rows, columns) -> np.ndarray:
-    """Values of a constant field, which broadcast to [rows, columns]."""
+    """The values of a constant field; they broadcast to [rows, columns]."""
     if name == "f":
         return coriolis(config, rows, columns)
     if name in ROTATED_FIELDS:

@@ -1,4 +1,4 @@
-"""The contents of a restart file, and the check of its integrity."""
+"""Read what a restart file contains and check that it is intact."""
 
 from __future__ import annotations
 
@@ -13,34 +13,37 @@ from ..integrity.checksums import BYTES_PER_READ, to_text
 from ..store import arrays
 from ..store import examine as store
 
-#: Attribute of a field: SHA-256 of its values in the order of rows, little-endian.
+#: Attribute of a field: SHA-256 of the bytes of its values, little-endian and row by row.
 CHECKSUM_ATTRIBUTE = "sha256"
 
-#: Attribute of the file: SHA-256 of HEADER_ATTRIBUTES and of the fields' names and checksums.
+#: Attribute of the file: SHA-256 of its HEADER_ATTRIBUTES and of the names and checksums of its fields.
 HEADER_CHECKSUM_ATTRIBUTE = "header_sha256"
 HEADER_ATTRIBUTES = ("step", "seconds", "mean_steps", "configuration_sha256", "substeps")
 
 
 def header_checksum(attributes: dict, checksums: dict[str, str]) -> str:
-    """The checksum of a file's header: of the HEADER_ATTRIBUTES that it has, and of {field: checksum}."""
-    values = [to_text(attributes[name]) for name in HEADER_ATTRIBUTES if name in attributes]
+    """The checksum of those HEADER_ATTRIBUTES that a file has, and of its fields' `checksums`, {field: checksum}."""
+    header_values = [to_text(attributes[name]) for name in HEADER_ATTRIBUTES if name in attributes]
     return hashlib.sha256(
-        "\n".join([*values, *(f"{k} {v}" for k, v in sorted(checksums.items()))]).encode()
+        "\n".join([*header_values, *(f"{field} {checksum}" for field, checksum in sorted(checksums.items()))]).encode()
     ).hexdigest()
 
 
 def field_checksum(variable) -> str:
-    total = hashlib.sha256()
-    rows = max(1, BYTES_PER_READ // (math.prod(variable.shape[1:]) * variable.dtype.itemsize))
-    for first in range(0, variable.shape[0], rows):
-        total.update(np.ascontiguousarray(variable[first : first + rows]))
-    return total.hexdigest()
+    """The SHA-256 of a field's values, of which at most about BYTES_PER_READ are in memory at a time."""
+    digest = hashlib.sha256()
+    rows_per_read = max(1, BYTES_PER_READ // (math.prod(variable.shape[1:]) * variable.dtype.itemsize))
+    for first_row in range(0, variable.shape[0], rows_per_read):
+        digest.update(np.ascontiguousarray(variable[first_row : first_row + rows_per_read]))
+    return digest.hexdigest()
 
 
 def examine(path, before_read=lambda nbytes: None) -> dict:
-    """Facts about a restart file, reliable if `damaged` (pairs of a field's name or "header", and None) is empty.
+    """The facts that a restart file holds about its run; they are reliable only if their list "damaged" is empty.
 
-    Any error: the file cannot be read, or is no restart file. `before_read` receives its size before fields are read.
+    Each entry of "damaged" is a field's name, or "header", paired with None. The function raises an error of any type
+    if the file cannot be read or is not a restart file. It calls `before_read` with the size of the file in bytes
+    before it reads the fields.
     """
     if os.path.isdir(path):
         return examine_store(path, before_read)
@@ -50,7 +53,7 @@ def examine(path, before_read=lambda nbytes: None) -> dict:
         attributes = {name: to_text(value) for name, value in file.attrs.items()}
         fields = sorted(name for name in list(file) if CHECKSUM_ATTRIBUTE in file[name].attrs)
         checksums = {name: to_text(file[name].attrs[CHECKSUM_ATTRIBUTE]) for name in fields}
-        before_read(file.id.get_filesize())  # values are not compressed
+        before_read(file.id.get_filesize())  # the values are not compressed, so all these bytes will be read
         members = max((len(file[name]) for name in fields if file[name].ndim > 2), default=1)
         damaged = [[name, None] for name in fields if field_checksum(file[name]) != checksums[name]]
     if (
@@ -62,7 +65,7 @@ def examine(path, before_read=lambda nbytes: None) -> dict:
 
 
 def examine_store(path, before_read) -> dict:
-    """Like `examine`, for a Zarr store, whose chunks and metadata have checksums."""
+    """As `examine`, for a Zarr store, which has checksums of its chunks and its metadata."""
     damaged = store.examine(path, before_read=before_read)["damaged"]
     attributes, documents = arrays.read_store_metadata(Path(path))
     attributes = {name: to_text(value) for name, value in attributes.items()}

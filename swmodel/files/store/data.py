@@ -1,4 +1,4 @@
-"""Read a run's snapshots in either format: a Zarr store gets the part of netCDF4's interface that readers use."""
+"""Read the snapshots of a run from either format; Zarr stores get the part of netCDF4's interface that readers use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ FILL_VALUE_ATTRIBUTE = "_FillValue"
 
 
 def open_netcdf_or_zarr(path):
-    """Open a file or store for a `with`. FilesError: it is unreadable. ModuleNotFoundError: zarr is missing."""
+    """Open a file or store for use in a `with` statement.
+
+    FilesError: it cannot be read. ModuleNotFoundError: it is a store, and the package zarr is not installed.
+    """
     if is_zarr_store(path):
         require_package(path, "zarr")
         return StoreDataset(path)
@@ -28,7 +31,7 @@ def open_netcdf_or_zarr(path):
 
 
 class AttributeAccess:
-    """Base of objects whose attributes are read as in Python, or with `ncattrs` and `getncattr`."""
+    """Base class: NetCDF attributes are read as Python attributes, or with `ncattrs` and `getncattr` as in netCDF4."""
 
     def __init__(self, attributes: dict):
         self._attributes = attributes
@@ -47,7 +50,7 @@ class AttributeAccess:
 
 
 class StoreVariable(AttributeAccess):
-    """A variable; its values are masked arrays. OSError: a chunk is damaged or missing."""
+    """A variable of a store, whose values are read as masked arrays. OSError: a chunk is damaged or missing."""
 
     def __init__(self, name: str, document: dict, path: Path):
         self.name, self.shape = name, tuple(document["shape"])
@@ -68,7 +71,7 @@ class StoreVariable(AttributeAccess):
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
-        is_basic_index = all(each is Ellipsis or isinstance(each, slice | int | np.integer) for each in index)
+        is_basic_index = all(part is Ellipsis or isinstance(part, slice | int | np.integer) for part in index)
         with zarr_errors(self.name):
             array = arrays.open_array(self._path, self._document)
             require_files(self._path, self._document, index[:1] if self.ndim > 2 else ())
@@ -83,7 +86,10 @@ class StoreVariable(AttributeAccess):
 
 
 class StoreDataset(AttributeAccess):
-    """A store with the records that it had when it was opened, for a `with`. FilesError: no run has written it."""
+    """A store, with the records that it had when it was opened, for use in a `with` statement.
+
+    FilesError: it cannot be read, or is not the store of a run.
+    """
 
     def __init__(self, path):
         self._path = Path(path)
@@ -91,11 +97,15 @@ class StoreDataset(AttributeAccess):
             with translate_os_errors(path, "read"):
                 attributes, documents = arrays.read_store_metadata(self._path)
             super().__init__(attributes)
-            self.variables = {name: StoreVariable(name, one, self._path / name) for name, one in documents.items()}
+            self.variables = {
+                name: StoreVariable(name, document, self._path / name) for name, document in documents.items()
+            }
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise FilesError(f"{path} cannot be read: it is not a Zarr store of a run ({error})") from None
-        sizes = (zip(each.dimensions, each.shape, strict=True) for each in self.variables.values())
-        self.dimensions = {name: range(size) for each in sizes for name, size in each}
+        names_and_sizes = (
+            zip(variable.dimensions, variable.shape, strict=True) for variable in self.variables.values()
+        )
+        self.dimensions = {name: range(size) for pairs in names_and_sizes for name, size in pairs}
 
     def __enter__(self):
         return self
@@ -110,12 +120,15 @@ class StoreDataset(AttributeAccess):
         return str(self._path)
 
 
-def require_files(path: Path, document: dict, record: tuple) -> None:
-    """Raise OSError if a file of a field is missing, in one record or in all, because zarr would read fill values."""
+def require_files(path: Path, document: dict, record_index: tuple) -> None:
+    """Raise OSError if a file of a field is missing, because zarr would return fill values for it.
+
+    `record_index`: (number of a record,) to check that record only; anything else checks all of them.
+    """
     if not arrays.is_on_grid(arrays.dimensions_of(document)):
         return
-    has_one_record = record and isinstance(record[0], int | np.integer)
-    records = [range(document["shape"][0])[record[0]]] if has_one_record else None
+    has_one_record = record_index and isinstance(record_index[0], int | np.integer)
+    records = [range(document["shape"][0])[record_index[0]]] if has_one_record else None
     for file in arrays.chunk_files(path, document, records):
         if not file.is_file():
             raise OSError(f"{file} is missing")
@@ -123,6 +136,7 @@ def require_files(path: Path, document: dict, record: tuple) -> None:
 
 @contextmanager
 def zarr_errors(name: str):
+    """Turn the errors that zarr raises for a damaged variable into an OSError that names it."""
     try:
         yield
     except (ValueError, RuntimeError, TypeError, KeyError) as error:

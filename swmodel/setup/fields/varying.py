@@ -1,4 +1,4 @@
-"""Coefficients that vary in time: their records in a block, and values between two records."""
+"""Read the records of coefficients that vary in time, and interpolate between two records."""
 
 from __future__ import annotations
 
@@ -13,84 +13,96 @@ from .field_sources import InputError, source_of
 
 
 def read_record(config, name: str, number: int, rows, columns, source=None) -> np.ndarray:
-    """Values of a coefficient's record in rows and columns, which wrap around; float64; zero where missing on land."""
+    """One record of a coefficient, float64 [rows, columns]; values that are missing on land are zero.
+
+    Row and column numbers wrap around the grid. InputError: a value on water is not finite.
+    """
     source, rows, columns = source or source_of(config, name), np.asarray(rows), np.asarray(columns)
     values = np.broadcast_to(evaluate_record(config, name, rows, columns, number, source), (len(rows), len(columns)))
     if not np.isfinite(values).all():
-        grid, (row, column) = config.grid, np.argwhere(~np.isfinite(values))[0]
-        place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
+        grid, (j, i) = config.grid, np.argwhere(~np.isfinite(values))[0]
+        place = f"row {rows[j] % grid.ny}, column {columns[i] % grid.nx}"
         raise InputError(f"{source.label}: must be finite on water, but is missing at {source.date(number)}, {place}")
     return values
 
 
 def value_at(config, name: str, step: float, rows, columns) -> np.ndarray:
-    """Values of a coefficient at a time, in steps since the start, whether it varies or not; see `read_record`."""
+    """A coefficient at the time `step`, in steps since the start, on [rows, columns] as in `read_record`.
+
+    It is interpolated linearly between two records, or constant if the coefficient does not vary.
+    """
     source = source_of(config, name)
     if not source.varies_in_time:
         return evaluate(config, name, rows, columns)
-    number, span = source.record_at(step)
+    number, interval = source.record_at(step)
     before, after = (read_record(config, name, number + offset, rows, columns, source) for offset in (0, 1))
-    return before + min(1.0, (step - span.before) / (span.after - span.before)) * (after - before)
+    return before + min(1.0, (step - interval.before) / (interval.after - interval.before)) * (after - before)
 
 
-#: Numbers of neighbouring rows and columns, which wrap around the grid.
+#: Consecutive row numbers and consecutive column numbers, which wrap around the grid.
 Window = tuple[range, range]
 
 
 def contains_window(outer: Window, inner: Window) -> bool:
-    return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(outer, inner, strict=True))
+    return all(
+        large.start <= small.start and small.stop <= large.stop for large, small in zip(outer, inner, strict=True)
+    )
 
 
 class VaryingCoefficients:
-    """The records of the varying coefficients `names` during a run; each record is read once.
+    """The records of the varying coefficients `names` during a run, each of which is read once.
 
-    It keeps the records around the current step, and those read ahead, in all Windows in use. A Window within another
-    one uses the values of that.
+    The object keeps the records before and after the current step, and those that were read ahead, in every Window that
+    has been asked for. If a Window lies within another, only the values of the larger one are kept.
     """
 
     def __init__(self, config, names: Iterable[str], dtype=np.float64):
         self.config, self.dtype = config, np.dtype(dtype)
         self.sources = {name: source_of(config, name) for name in names}
+        #: {coefficient: {number of the record: {window: values}}}
         self._cache: dict[str, dict[int, dict[Window, np.ndarray]]] = {name: {} for name in self.sources}
 
     def valid_until(self, step: int) -> int | None:
-        """The step until which the `params` of a step hold; None: forever."""
+        """The step until which the `params` of `step` can be used; None if there is no limit."""
         ends = [source.record_at(step)[1].after for source in self.sources.values()]
         return min((max(math.ceil(end), step + 1) for end in ends), default=None)
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
-        """The params of these coefficients from a step on; row and column numbers wrap around the grid."""
+        """The params of these coefficients from `step` on; row and column numbers wrap around the grid."""
         values = {}
         for name, source in self.sources.items():
-            number, span = source.record_at(step)
-            self._cache[name] = {key: kept for key, kept in self._cache[name].items() if key - number in (0, 1)}
-            before, after = (self.record_values(name, number + more, rows, columns) for more in (0, 1))
+            number, interval = source.record_at(step)
+            self._cache[name] = {
+                cached: windows for cached, windows in self._cache[name].items() if cached - number in (0, 1)
+            }
+            before, after = (self.record_values(name, number + offset, rows, columns) for offset in (0, 1))
             values |= {record_names(name).before: before, record_names(name).after: after} | interpolation_numbers(
-                name, span
+                name, interval
             )
         return values
 
     def read_ahead(self, step: int) -> None:
-        """Read the missing records for the `params` of a step, in all Windows in use."""
+        """Read the records that the `params` of `step` need and that are not kept yet, in all Windows in use."""
         for name, source in self.sources.items():
             number, _ = source.record_at(step)
-            for window in [window for kept in self._cache[name].values() for window in kept]:
-                for more in (0, 1):
-                    self.record_values(name, number + more, *window)
+            for window in [window for windows in self._cache[name].values() for window in windows]:
+                for offset in (0, 1):
+                    self.record_values(name, number + offset, *window)
 
     def record_values(self, name: str, number: int, rows, columns) -> np.ndarray:
-        """Values of a record, from memory if it is kept; see `params`."""
+        """The values of a record on [rows, columns], which are read only if they are not kept."""
         window = tuple(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns))
-        records, kept = self._cache[name], self._cache[name].get(number, {})
-        windows = [*kept, *(each for of_record in records.values() for each in of_record)]
-        outer_window = next((each for each in windows if contains_window(each, window)), window)
-        if outer_window not in kept:
+        records, values_by_window = self._cache[name], self._cache[name].get(number, {})
+        known_windows = [*values_by_window, *(known for windows in records.values() for known in windows)]
+        outer_window = next((known for known in known_windows if contains_window(known, window)), window)
+        if outer_window not in values_by_window:
             values = read_record(self.config, name, number, *outer_window, self.sources[name]).astype(self.dtype)
-            kept = {each: there for each, there in kept.items() if not contains_window(outer_window, each)} | {
-                outer_window: values
-            }
-            records[number] = kept
+            values_by_window = {
+                known: kept for known, kept in values_by_window.items() if not contains_window(outer_window, known)
+            } | {outer_window: values}
+            records[number] = values_by_window
         y, x = (
-            slice(its.start - mine.start, its.stop - mine.start) for mine, its in zip(outer_window, window, strict=True)
+            slice(inner.start - outer.start, inner.stop - outer.start)
+            for outer, inner in zip(outer_window, window, strict=True)
         )
-        return kept[outer_window][y, x]
+        return values_by_window[outer_window][y, x]
