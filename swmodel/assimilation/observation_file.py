@@ -100,7 +100,7 @@ def dataset_of_table(path):
         name, units = split_column(column)
         cells = {place: cells[column] for place, cells in cells_by_row.items()}
         if name == "time":
-            check_zone(column)
+            parse_cell(check_zone, str(path), column)
             units = "seconds since 1970-01-01"
             values = [(parse_cell(parse_time, *cell) - TABLE_EPOCH).total_seconds() for cell in cells.items()]
         elif name in NUMERIC_COLUMNS:

@@ -222,6 +222,7 @@ def test_table_of_a_spreadsheet_has_the_same_observations(tmp_path, config):
     assert set(found.platform) == {"buoy"}
     (tmp_path / "b.csv").write_text(text.replace("T00:06:40", "T00:06:xx"))
     (tmp_path / "c.csv").write_text("2010,2,27,22,1250\n")
-    for name, words in (("b.csv", r"b.csv:\d+: .*00:06:xx"), ("c.csv", "no variable time")):
+    (tmp_path / "d.csv").write_text("time (CET),eta\n")
+    for name, words in (("b.csv", r"b.csv:\d+: .*00:06:xx"), ("c.csv", "no variable time"), ("d.csv", "d.csv: .*UTC")):
         with pytest.raises(ConfigError, match=words):
             read_observations(tmp_path / name, config)
