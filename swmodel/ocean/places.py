@@ -31,4 +31,5 @@ def position_in_table(grid, table, label: str) -> tuple[float, float]:
 
 
 def position_keys(table) -> set[str]:
+    """Which of the keys lon, lat, x and y a table has."""
     return {key for key in ("lon", "lat", "x", "y") if getattr(table, key) is not None}
