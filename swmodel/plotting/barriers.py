@@ -14,6 +14,9 @@ from .dataset import field_names, read_configuration
 from .derived import make_options, read_grid_options
 from .field_map import FieldMap, read_grid_north_pole, read_map, to_geographic, wrap_to_domain
 
+#: What captions say of the lines of barriers.
+BARRIER_LABEL = "orange lines: barriers"
+
 
 def read_barriers(data: netCDF4.Dataset) -> tuple[BarrierOptions, ...]:
     tables = read_configuration(data).get("barriers", {}).get("lines", ())
@@ -51,4 +54,4 @@ def make_barrier_layers(data: netCDF4.Dataset) -> list:
             each.add_collection(LineCollection(barrier_segments(data, panel), **options), autolim=False)
         return lambda record: None
 
-    return [("orange lines: barriers", draw)]
+    return [(BARRIER_LABEL, draw)]

@@ -19,6 +19,7 @@ from swmodel.ocean.coordinates import axes
 from swmodel.plotting import ColourRange, Overlays, PlotError, animation, derived, maps, series, titles
 from swmodel.plotting.dataset import find_record, open_data
 from swmodel.plotting.field_map import read_map
+from swmodel.plotting.page.content import encode_barriers
 
 pytestmark = pytest.mark.slow
 
@@ -103,12 +104,13 @@ def test_barriers_are_drawn_along_their_faces(tmp_path):
     corners = [(x.edges[0] + i * x.spacing, y.edges[0] + j * y.spacing) for i, j in ((3, 2), (3, 5), (4, 5))]
     run = make_run(tmp_path / "run", barriers__lines=[{"line": corners, "crest": 1.0}])
     with open_data(run / "output.nc") as data:
-        figure = maps.draw_fields(data, ["eta"])
+        figure, on_page = maps.draw_fields(data, ["eta"]), encode_barriers(data, "eta")
     (lines,) = (each for each in figure.axes[0].collections if len(each.get_segments()) == 4)
     ends = np.sort(np.array(lines.get_segments()).reshape(-1, 2) * 1e3, axis=0)
     i, j = np.array([[3, 3, 3, 3, 3, 3, 3, 4], [2, 3, 3, 4, 4, 5, 5, 5]])
     expected = np.stack([x.edges[0] + i * x.spacing, y.edges[0] + j * y.spacing], axis=1)
     np.testing.assert_allclose(ends, expected, rtol=1e-12)
+    np.testing.assert_allclose(on_page["faces"], lines.get_segments(), rtol=1e-7)
     assert "orange lines: barriers" in figure.texts[0].get_text()
 
 

@@ -20,7 +20,7 @@ from ..derived import choose_fields, derivable_fields, has_records
 from ..files import atomic_write
 from ..info import examine_run_files, find_records_file, list_facts
 from ..titles import run_name
-from .content import encode_drifters, encode_maps, encode_series, encode_spectra
+from .content import encode_barriers, encode_drifters, encode_maps, encode_series, encode_spectra
 
 #: The default fields of the page, as far as the file has them.
 PREFERRED_FIELDS = ("zeta", "eta", "speed", "eta_max")
@@ -53,7 +53,7 @@ def view(path, fields=None, output=None) -> Path:
         if constant_fields := [name for name in names if not has_records(data, name)]:
             raise PlotError(f"{constant_fields[0]} in {file} does not change with time; `swmodel plot` draws it")
         content = encode_maps(data, names) | {"series": [*encode_series(path)], "spectra": encode_spectra(path)}
-        content["drifters"] = encode_drifters(data, names[0])
+        content |= {"barriers": encode_barriers(data, names[0]), "drifters": encode_drifters(data, names[0])}
         config = path / CONFIG
         text = config.read_text("utf-8") if config.is_file() else getattr(data, "configuration", "none in this file")
         texts = {

@@ -13,6 +13,7 @@ import numpy as np
 from ...files.run_folder import DIAGNOSTICS, SECTIONS, SPECTRA, STATIONS
 from ...ocean.spectral_quantities import spectral_quantities_in, spectral_quantity
 from .. import series, style
+from ..barriers import BARRIER_LABEL, barrier_segments, read_barriers
 from ..dataset import field_names, integral_names, open_data, other_series_names, record_times
 from ..derived import read_displayed_field
 from ..field_map import FieldMap
@@ -97,7 +98,16 @@ def encode_drifters(data: netCDF4.Dataset, name: str) -> dict | None:
         [[float(f"{at:.6g}") for at in place] if place[0] == place[0] else None for place in now]
         for now in positions_by_time
     ]
-    return {"times": times.tolist(), "places": positions, "label": count_text}
+    return {"times": times.tolist(), "places": positions, "label": f"tracks of {count_text}"}
+
+
+def encode_barriers(data: netCDF4.Dataset, name: str) -> dict | None:
+    """The faces of barriers on the axes of a field's map, each as both its ends [x, y]; None without barriers."""
+    if not read_barriers(data):
+        return None
+    segments = barrier_segments(data, read_displayed_field(data, name, 0))
+    faces = [[[float(f"{at:.8g}") for at in end] for end in face] for face in segments]
+    return {"faces": faces, "colour": style.BARRIER_COLOUR, "label": BARRIER_LABEL}
 
 
 def average_blocks(values: np.ma.MaskedArray, block: int) -> np.ma.MaskedArray:

@@ -88,10 +88,12 @@ class Maps {
     pen.drawImage(this.image, left, top, width, down);
     pen.strokeRect(left + 0.5, top + 0.5, width - 1, down - 1);
     if (field.coast) this.coast(pen, field, bytes, record);
+    this.barriers(pen, field);
     this.tracks(pen, field, this.content.times[record]);
     this.axes(pen, field);
     this.bar(pen, field, left + width + 14);
-    at("caption").textContent = this.content.titles[record];
+    const { titles, barriers, drifters } = this.content;
+    at("caption").textContent = [titles[record], barriers?.label, drifters?.label].filter(Boolean).join(" · ");
     at("number").textContent = `${record + 1} of ${this.content.titles.length}`;
     at("map").setAttribute("aria-label", field.label);
     document.body.dataset.drawn = `${field.name} ${record}`;
@@ -131,15 +133,37 @@ class Maps {
     pen.stroke();
   }
 
+  // The point of the canvas at [x, y] on the axes of a field.
+  place(field, [x, y]) {
+    const [west, east, south, north] = field.axes.edges, { left, top, width, height } = this.box;
+    return [left + width * (x - west) / (east - west), top + height * (north - y) / (north - south)];
+  }
+
+  // Draws the faces of barriers.
+  barriers(pen, field) {
+    const { barriers } = this.content;
+    if (!barriers) return;
+    pen.save();
+    pen.beginPath();
+    for (const [from, to] of barriers.faces) {
+      pen.moveTo(...this.place(field, from));
+      pen.lineTo(...this.place(field, to));
+    }
+    pen.strokeStyle = barriers.colour;
+    pen.lineWidth = 2;
+    pen.lineCap = "round";
+    pen.stroke();
+    pen.restore();
+  }
+
   // Draws the track of each drifter up to a time, and a dot where it is; lines across a periodic boundary are left out.
   tracks(pen, field, time) {
-    const { drifters } = this.content, [west, east, south, north] = field.axes.edges, { left, top, width, height } = this.box;
+    const { drifters } = this.content, { width, height } = this.box;
     const past = (drifters?.places ?? []).filter((_, k) => drifters.times[k] <= time * (1 + 1e-12));
-    const at = ([x, y]) => [left + width * (x - west) / (east - west), top + height * (north - y) / (north - south)];
     pen.beginPath();
     for (let n = 0; n < (past[0]?.length ?? 0); ++n) {
       let before = null;
-      for (const now of past.map((places) => places[n] && at(places[n]))) {
+      for (const now of past.map((places) => places[n] && this.place(field, places[n]))) {
         const near = before && now && Math.abs(now[0] - before[0]) < width / 2 && Math.abs(now[1] - before[1]) < height / 2;
         if (near) pen.lineTo(...now);
         else if (now) pen.moveTo(...now);
