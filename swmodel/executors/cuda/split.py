@@ -7,10 +7,9 @@ block as the later kernels read, so that all values have the same bits as in a s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from ..native.graph import LEAVES, Node, Program, Ref, topological
+from ..native.graph import LEAVES, Node, Program, Ref, read_offsets, topological
 
 #: Number of nodes that are tried as the next temporary: those that probably save the most.
 MAX_CANDIDATES = 24
@@ -64,39 +63,15 @@ def split(program: Program, max_values: int | None) -> list[KernelPart]:
         temporaries = sorted([*temporaries, chosen], key=lambda node: node.number)
 
 
-def value_offsets(refs: Collection[Ref], stored: Iterable[Node]) -> dict[Node, set[tuple[int, int]]]:
-    """{node: {offsets (rows, columns)}} of the values that a thread reads or computes for some refs.
-
-    It reads `stored` nodes, unless they are nodes of the refs themselves, which it computes.
-    """
-    stored, offsets = set(stored), {}
-    roots = dict.fromkeys(ref.node for ref in refs)
-    nodes = {node.number: node for node in roots}
-    queue = [-number for number in nodes]
-    heapify(queue)
-    for node, row, column in refs:
-        offsets.setdefault(node, set()).add((row, column))
-    while queue:  # the latest node first, because no other node in the queue depends on it
-        node = nodes[-heappop(queue)]
-        if node in stored and node not in roots:
-            continue
-        for arg, row, column in node.args:
-            if arg not in offsets:
-                offsets[arg], nodes[arg.number] = set(), arg
-                heappush(queue, -arg.number)
-            columns = 0 if arg.is_line else 1
-            offsets[arg].update([(r + row, columns * (c + column)) for r, c in offsets[node]])
-    return offsets
-
-
-def n_values(refs: Collection[Ref], stored: Iterable[Node]) -> int:
-    offsets = value_offsets(refs, stored)
+def n_values(refs: Collection[Ref], stored: Collection[Node]) -> int:
+    """The number of values that a thread computes for some refs; it reads those of `stored` nodes."""
+    offsets = read_offsets(refs, stored)
     return sum(len(cells) for node, cells in offsets.items() if node.op not in LEAVES and node not in stored)
 
 
 def best_temporary(refs: list[Ref], temporaries: list[Node]) -> Node | None:
     """The node that, as a temporary, divides the values for some refs most evenly; None if no node helps."""
-    offsets, total = value_offsets(refs, temporaries), n_values(refs, temporaries)
+    offsets, total = read_offsets(refs, temporaries), n_values(refs, temporaries)
     stored = {ref.node for ref in refs} | set(temporaries)
     nodes = [n for n in topological(refs) if n in offsets and n.op not in LEAVES and not n.is_line and n not in stored]
     n_operands: dict[Node, int] = {}
@@ -117,7 +92,7 @@ def pack_into_kernels(program: Program, temporaries: list[Node], max_values: int
 
     No kernel reads farther than the whole pass would, because halos are only wide enough for that.
     """
-    limits = {node: Region().extended_by(cells) for node, cells in value_offsets(program.outputs.values(), ()).items()}
+    limits = {node: Region().extended_by(cells) for node, cells in read_offsets(program.outputs.values()).items()}
     region_of: dict[Node, Region] = dict.fromkeys(temporaries, Region())
     parts: list[KernelPart] = []
     # Adjacent outputs have the same base name, such as u and memory0.u, because these share values.
@@ -126,15 +101,15 @@ def pack_into_kernels(program: Program, temporaries: list[Node], max_values: int
         new = KernelPart({name: ref} if name else {}, () if name else (ref.node,), region_of.get(ref.node, Region()))
         first = parts[0] if parts else new
         merged = KernelPart(new.outputs | first.outputs, new.temporaries + first.temporaries, new.region | first.region)
-        reads = value_offsets(merged.refs, temporaries)
+        reads = read_offsets(merged.refs, temporaries)
         can_merge = (
             bool(parts)
-            and (name or ref.node not in value_offsets(first.refs, temporaries))
+            and (name or ref.node not in read_offsets(first.refs, temporaries))
             and n_values(merged.refs, temporaries) <= max_values
             and all(merged.region.extended_by(c) | limits[n] == limits[n] for n, c in reads.items() if n.op in LEAVES)
         )
         parts[: bool(can_merge)] = [merged if can_merge else new]
-        for node, cells in value_offsets(new.refs, temporaries).items():
+        for node, cells in read_offsets(new.refs, temporaries).items():
             if node in region_of and node not in new.temporaries:
                 region_of[node] |= parts[0].region.extended_by(cells)
     return parts

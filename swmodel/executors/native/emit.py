@@ -136,10 +136,11 @@ struct {self.struct_name} {{
     def record_idle_masks(self):
         """Record the masks of the outputs relative to idle values, which are needed where one of these is land."""
         read = read_offsets(self.program.outputs.values())
-        masks = [cell for node, cells in read.items() if node.op == "mask" for cell in cells]
+        masks = {cell for node, cells in read.items() if node.op == "mask" for cell in cells}
+        from_node = {node: {(y - r, x - c) for r, c in read[node] for y, x in masks} for node in self.idle_nodes}
         for (node, row), value in self.schedule.row_values.items():
             if node in self.idle_nodes:
-                self.mask_offsets |= {(row + y - r, value.newest, x - c) for r, c in read[node] for y, x in masks}
+                self.mask_offsets |= {(row + y, value.newest, x) for y, x in from_node[node]}
 
     def vector_address(self, source: str, node, row: int, vector: int) -> str:
         """The address of a vector of a field ("load") or of a node's ring buffer."""

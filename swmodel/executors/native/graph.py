@@ -7,8 +7,9 @@ Factors that are the same for all cells form a Coefficient in front of the Nodes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -140,19 +141,28 @@ def nodes_of(programs: list[Program]) -> list[Node]:
     return topological([ref for program in programs for ref in program.outputs.values()])
 
 
-def read_offsets(refs) -> dict[Node, set[tuple[int, int]]]:
-    """{node that the refs depend on: {offsets (rows, columns) at which it is read}}."""
-    offsets: dict[Node, set[tuple[int, int]]] = {}
+def read_offsets(refs: Collection[Ref], stored: Collection[Node] = ()) -> dict[Node, set[tuple[int, int]]]:
+    """{node: {offsets (rows, columns)}} of the nodes that refs depend on: where they are read, or computed.
 
-    def visit(ref):
-        cells = offsets.setdefault(ref.node, set())
-        if (ref.row, ref.column) not in cells:
-            cells.add((ref.row, ref.column))
-            for arg in ref.args:
-                visit(arg)
-
-    for ref in refs:
-        visit(ref)
+    The operands of `stored` nodes are left out, unless these are nodes of the refs themselves.
+    """
+    stored, offsets = set(stored), {}
+    for node, row, column in refs:
+        offsets.setdefault(node, set()).add((row, column))
+    roots = set(offsets)
+    nodes = {node.number: node for node in roots}
+    queue = [-number for number in nodes]
+    heapify(queue)
+    while queue:  # the latest node first, because no other node in the queue depends on it
+        node = nodes[-heappop(queue)]
+        if node in stored and node not in roots:
+            continue
+        for arg, row, column in node.args:
+            if arg not in offsets:
+                offsets[arg], nodes[arg.number] = set(), arg
+                heappush(queue, -arg.number)
+            columns = 0 if arg.is_line else 1
+            offsets[arg].update([(r + row, columns * (c + column)) for r, c in offsets[node]])
     return offsets
 
 

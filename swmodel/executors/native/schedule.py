@@ -65,8 +65,8 @@ class LoopSchedule:
             if node.op == "field":
                 self._schedule_field(node, rows, node.value in program.output_planes)
                 continue
-            top, cost = max(rows), self.cost(node, set())
-            computed_rows = [row for row in rows if row == top or (row >= 0 and cost <= MAX_RECOMPUTED_OPERATIONS)]
+            top, is_cheap = max(rows), self.is_cheap(node)
+            computed_rows = [row for row in rows if row == top or (row >= 0 and is_cheap)]
             self._add_ring_buffer(node, rows, min(computed_rows))
             for row in computed_rows:
                 low, high = rows[row]
@@ -85,12 +85,17 @@ class LoopSchedule:
             return []
         return [r for arg in ref.args for r in self.operands(arg)] if ref.node in self.recomputed else [ref]
 
-    def cost(self, node: Node, counted: set[Node]) -> int:
-        """The number of operations for a value, without those in `counted`, which it extends."""
-        if node in counted or node.op in LEAVES:
-            return 0
-        counted.add(node)
-        return (node not in self.recomputed) + sum(self.cost(r.node, counted) for r in node.args)
+    def is_cheap(self, node: Node) -> bool:
+        """Whether a value takes at most MAX_RECOMPUTED_OPERATIONS, each counted once."""
+        counted: set[Node] = set()
+        pending, n_operations = [node], 0
+        while pending and n_operations <= MAX_RECOMPUTED_OPERATIONS:
+            each = pending.pop()
+            if each not in counted and each.op not in LEAVES:
+                counted.add(each)
+                n_operations += each not in self.recomputed
+                pending += [ref.node for ref in each.args]
+        return n_operations <= MAX_RECOMPUTED_OPERATIONS
 
     def _schedule_field(self, node, rows, written):
         """Load rows that are not overwritten yet; others come from a ring buffer."""
