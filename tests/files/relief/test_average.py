@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from types import SimpleNamespace
 
+import netCDF4
 import numpy as np
 import pytest
 from support.netcdf import write_netcdf
@@ -122,6 +123,14 @@ def test_axes_of_a_relief_may_have_any_order_and_direction(write_relief, way):
     ours, our_share, *_ = make_averages(write_relief(**AXIS_VARIANTS[way]), region, 4.3)
     np.testing.assert_allclose(ours, depth, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(our_share, share, rtol=1e-9, atol=1e-9)
+
+
+def test_height_of_a_scalar_coordinate_is_no_relief(write_relief):
+    path, region = write_relief(ROUGH_HEIGHTS), (-20, 31, -33, 40)
+    expected, *_ = make_averages(path, region, 4.3)
+    with netCDF4.Dataset(path, "a") as data:
+        data.createVariable("height", "f8").setncatts({"standard_name": "height", "units": "m"})
+    np.testing.assert_array_equal(make_averages(path, region, 4.3)[0], expected)
 
 
 @pytest.mark.promise("files of other programs are read and written as they are")
