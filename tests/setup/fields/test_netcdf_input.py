@@ -12,7 +12,7 @@ from swmodel.model.validate import check_config
 from swmodel.ocean.elements import index_of
 from swmodel.ocean.table import INPUT_FIELDS, VARIABLES
 from swmodel.setup import fields
-from swmodel.setup.fields.netcdf_input import InputError, conversion_factor, read_field
+from swmodel.setup.fields.netcdf_input import InputError, conversion_factor, open_variable
 from swmodel.setup.fields.netcdf_input.input_entry import InputEntry, parse_entry
 
 NY, NX = 5, 7
@@ -37,7 +37,8 @@ def write_netcdf_file(tmp_path):
 
 
 def read_values(source, name="depth", rows=range(NY), columns=range(NX)):
-    return read_field(source, VARIABLES[name], GRID, np.array(rows), np.array(columns))
+    with open_variable(source, VARIABLES[name], GRID) as variable:
+        return variable.read(rows, columns)
 
 
 def configuration(path, *names):
