@@ -149,7 +149,7 @@ def test_wind_at_another_height_than_10_m_is_refused(write_netcdf_file):
         ("meter^2/s", "m2 s-1", 1.0), ("centimeter^2/sec", "m2 s-1", 1e-4), ("m s**-1", "m s-1", 1.0),
         ("N m-2", "Pa", 1.0), ("mbar", "Pa", 100.0), ("kg m-1 s-2", "Pa", 1.0), ("km", "m", 1e3), ("m/s", "m", None),
         ("meters per second", "m s-1", 1.0), ("furlong", "m", None), ("m s^-1", "m s-1", 1.0), ("1/s", "s-1", 1.0),
-        ("ms", "m", None),
+        ("ms", "m", None), ("km^999", "m", None),
     ],
 )  # fmt: skip
 def test_units_are_read_as_programs_write_them(units, wanted, factor):
