@@ -226,6 +226,10 @@ def open_relief(entry: str | os.PathLike | None, stack) -> Relief:
 def make_relief(dataset: CFDataset, source: InputEntry) -> Relief:
     height = find_height(dataset, source)
     context, units = f"{source.path}: {height.name}", height.attrs.get("units", "")
+    if source.record is not None:
+        raise ReliefError(f"{context}: a relief has no records; leave out @{source.record}")
+    if several := [name for name in height.dims[:-2] if height.sizes[name] > 1]:
+        raise ReliefError(f"{context} has several records along {' and '.join(several)}; reduce the file to one")
     sign = sign_of(height)
     if sign is None:
         raise ReliefError(f'{context} may be height or depth; give it the attribute positive, "up" or "down"')
