@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import UsageError, translate_os_errors
 from ..files.journal import recover
-from ..files.store.data import open_netcdf_or_zarr
+from ..files.store.dataset import open_netcdf_or_zarr
 from ..ocean.coordinates import axes, edges, is_spherical, metres_per_unit
 from ..parallel.worker import NETCDF_LOCK
 from ..setup.positions.stencils import OBSERVED_QUANTITIES, bilinear_stencils, neighbourhood_values

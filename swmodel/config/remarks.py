@@ -9,11 +9,11 @@ import numpy as np
 
 from ..ocean.coordinates import has_lon_lat
 from ..ocean.table import FORCING
-from ..ocean.terms.boundary_data import CONSTITUENTS
+from ..ocean.terms.boundary_data import CONSTITUENTS, has_source
 from ..ocean.terms.tide import EQUILIBRIUM
 from ..setup.checks import boundary_data
 from ..setup.checks.stability import dividing_dt
-from ..setup.fields import VECTOR_COMPONENTS, has_source, source_of, varies_in_time
+from ..setup.fields import VECTOR_COMPONENTS, source_of, varies_in_time
 from ..setup.fields.field_sources import FormulaSource
 from ..setup.positions.gauges import make_gauges
 from ..setup.setup import setup_of

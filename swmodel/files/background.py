@@ -16,7 +16,7 @@ from pathlib import Path
 from ..errors import FilesError, WriteError, write_failure_reason
 from ..parallel.worker import NETCDF_LOCK, Worker
 from .draft import DRAFT_SUFFIX, free_bytes
-from .journal import JournaledFile, remove_with_journal, sync_folder
+from .journal import JournaledFile, remove_with_journal, sync_path
 from .queue import CallQueue
 from .records import RecordWriter
 
@@ -130,9 +130,8 @@ class BackgroundFile:
         elif not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
         remove_with_journal(self._write_path)  # a killed writer may have left a journal
-        self._write_path.write_bytes(
-            bytes(MAX_METADATA_BYTES)
-        )  # unlike those of netCDF4, its errors give the system's reason
+        # Unlike those of netCDF4, errors of write_bytes give the system's reason.
+        self._write_path.write_bytes(bytes(MAX_METADATA_BYTES))
         os.truncate(self._write_path, 0)
         if define:
             import netCDF4
@@ -212,14 +211,13 @@ class BackgroundFile:
         if self.check_draft:
             self.check_draft(self._write_path)
         self._write_path.replace(self.path)
-        sync_folder(self.path)
+        sync_path(self.path.parent)
 
     def _set_error(self, error: BaseException) -> None:
         """Keep the first error without the frames of its traceback, one of which may hold h5py's lock."""
         traceback.clear_frames(error.__traceback__)
-        if self._error is not None:
-            return
-        self._error = as_files_error(error, self.path)
+        if self._error is None:
+            self._error = as_files_error(error, self.path)
 
 
 def as_files_error(error: BaseException, path: Path) -> BaseException:

@@ -59,11 +59,8 @@ def read_blocks(path, block) -> tuple[dict, str]:
     def read_local(data):
         if data.ndim < 2:
             return np.asarray(data[()])
-        return (
-            np.ascontiguousarray(np.moveaxis(data[local_index], -3, 0))
-            if is_ensemble
-            else np.asarray(data[local_index])
-        )
+        values = np.asarray(data[local_index])
+        return np.ascontiguousarray(np.moveaxis(values, -3, 0)) if is_ensemble else values
 
     try:
         with h5py.File(path, "r", locking=False) as file:

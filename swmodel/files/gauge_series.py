@@ -23,7 +23,7 @@ from ..setup.fields.netcdf_input.errors import log_once
 from ..setup.fields.netcdf_input.units import conversion_factor
 from ..text_table import DELIMITERS, split_cells
 
-#: Sizes of units that are no multiples of metres by powers of ten, m.
+#: The length of a foot, m.
 FOOT = 0.3048
 #: Numbers that stand for missing values in each layout, in its units.
 MISSING_IN_UHSLC, MISSING_IN_DART, MISSING_IN_TABLES = (-32767.0,), (9999.0,), (-32767.0, -9999.0, -999.0, 9999.0)
@@ -40,7 +40,8 @@ COLUMN_PATTERN = re.compile(r"(?P<name>[^(\[]*?)\s*(?:[(\[]\s*(?P<units>[^)\]]*?
 
 DATE_PATTERN = re.compile(
     r"(?:(?P<year>\d{4})[-/](?P<month>\d\d?)[-/](?P<day>\d\d?)|(?P<first>\d\d?)\.(?P<second>\d\d?)\.(?P<last>\d{4}))"
-    r"(?:[T\s]+(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<seconds>\d\d(?:\.\d+)?))?)?\s*(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)?",
+    r"(?:[T\s]+(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?)?"
+    r"\s*(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)?",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -65,7 +66,7 @@ class Layout(NamedTuple):
     """A layout of files.
 
     Attributes:
-        name: its name in messages, and what its rows contain.
+        name, rows: its name, and what its rows contain, in messages.
         is_layout: whether the cells of the first line, in lower case, begin such a file.
         row_reader: from these cells, a function of the cells of a row that returns time and level, m (NaN: missing).
         has_header: whether the first line holds no values.
@@ -103,7 +104,7 @@ def read_gauge_series(path) -> GaugeSeries:
             if len(cells) != len(header):
                 raise ValueError(f"has {len(cells)} values, not {len(header)}")
             values.append(read_row(cells))
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:  # before the year 1, or 400 digits
             raise UsageError(as_line(f"{context}: {error}; {layout.name} has in each row {layout.rows}")) from None
     values = sorted((pair for pair in values if np.isfinite(pair[1])), key=lambda pair: pair[0])
     if not values:
@@ -164,11 +165,7 @@ def parse_time(text: str) -> datetime:
     match = DATE_PATTERN.fullmatch(text.strip())
     if not match:
         raise ValueError(f'"{text}" is not a time such as 2020-03-01 06:00 or 01.03.2020 06:00')
-    date = (
-        (match["year"], match["month"], match["day"])
-        if match["year"]
-        else (match["last"], match["second"], match["first"])
-    )
+    date = match.group("year", "month", "day") if match["year"] else match.group("last", "second", "first")
     time = make_time(*map(int, date), int(match["hour"] or 0), int(match["minute"] or 0))
     time += timedelta(seconds=float(match["seconds"] or 0))
     if zone := re.fullmatch(r"([+-])(\d\d):?(\d\d)", match["zone"] or ""):
@@ -293,12 +290,15 @@ def is_uhslc(header: Sequence[str]) -> bool:
     return len(header) == 5 and all(map(is_number, header)) and re.fullmatch(r"(1[89]|20)\d\d", header[0]) is not None
 
 
+def is_page(header: Sequence[str]) -> bool:
+    has_level = any(name.startswith(("verified", "preliminary")) for name in header)
+    return "date" in header and any(name.startswith("time") for name in header) and has_level
+
+
 def is_dart(header: Sequence[str]) -> bool:
     return header[1:] == ["mm", "dd", "hh", "mm", "ss", "t", "height"] and header[0] in ("yy", "yyyy")
 
 
-#: The name of the layout of people's own tables.
-TABLE = "a table"
 #: The layouts; the first that fits is used.
 LAYOUTS = (
     Layout("UHSLC", "year, month, day, hour and level in mm", is_uhslc, uhslc_reader, False, True),
@@ -314,7 +314,7 @@ LAYOUTS = (
     Layout(
         "a page of CO-OPS",
         "Date, Time (GMT) and Verified (m)",
-        lambda header: "date" in header and any(name.startswith(("verified", "preliminary")) for name in header),
+        is_page,
         page_reader,
         True,
         True,
@@ -327,5 +327,5 @@ LAYOUTS = (
         False,
         False,
     ),
-    Layout(TABLE, "time and level", is_table, table_reader, True, False),
+    Layout("a table", "time and level", is_table, table_reader, True, False),
 )

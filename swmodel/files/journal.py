@@ -60,7 +60,7 @@ class JournaledFile(io.RawIOBase):
             apply_journal(self._journal, self._file)
             self._committed_size = self._size = os.fstat(self._file).st_size
             reserve_disk_space(self._file, 0, self._size)
-            sync_folder(self.path)
+            sync_path(self.path.parent)
             cleanup.pop_all()
 
     def check(self) -> None:
@@ -250,10 +250,10 @@ def sync_data(file: int) -> None:
     getattr(os, "fdatasync", os.fsync)(file)
 
 
-def sync_folder(path: Path) -> None:
-    """Sync the folder of a file, so that its name is durable."""
-    folder = os.open(path.absolute().parent, os.O_RDONLY)
+def sync_path(path: Path) -> None:
+    """Sync a file, or a folder, so that the names in it are durable."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)

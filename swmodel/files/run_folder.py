@@ -93,7 +93,7 @@ def folder_contents(directory, for_python: bool = False) -> FolderContents:
     if names & {"assimilation.json", "progress.h5", "twin.h5"}:
         command = f"`swmodel assimilate {directory / CONFIG} --output {directory} --resume`"
         return FolderContents("an assimilation", "assimilate", command)
-    if names & {"check.json", "sensitivity.nc"}:
+    if names & {"check.json", SENSITIVITY}:
         return FolderContents("derivatives", "run", "")
     kind, task = ("an ensemble", "ensemble") if ENSEMBLE in names else ("a run", "run")
     command = f"`swmodel resume {directory}`"

@@ -83,7 +83,7 @@ def read_config(directory: Path) -> None:
 
 
 def verdict_of_case(directory: Path) -> str:
-    is_intact = (
-        hashlib.sha256((directory / CASE_FILE_NAME).read_bytes()).hexdigest() == user_case_table(directory)["sha256"]
-    )
-    return INTACT if is_intact else f"damaged: its SHA-256 is not the one in {CONFIG}"
+    sha256 = hashlib.sha256((directory / CASE_FILE_NAME).read_bytes()).hexdigest()
+    if sha256 == user_case_table(directory)["sha256"]:
+        return INTACT
+    return f"damaged: its SHA-256 is not the one in {CONFIG}"

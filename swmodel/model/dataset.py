@@ -50,7 +50,7 @@ def dataset(model, names=None):
         else:
             values = np.broadcast_to(static.evaluate_static(config, name, rows, columns), model.block.shape)
             on_land = static.land_mask(config, rows, columns) if static.is_missing_on_land(name) else None
-        variables[name] = make_variable(config, name, row, values, on_land)
+        variables[name] = make_variable(config, row, values, on_land)
     return assemble_dataset(config, model.block, variables, time_coordinates(model))
 
 
@@ -75,16 +75,16 @@ def controls_dataset(config, block, fields: dict):
         if np.ndim(values):
             with_boundary_cells = name in INPUT_FIELDS and name not in INITIAL_FIELDS
             on_land = land[with_boundary_cells][row.location]
-            variables[name] = make_variable(config, name, row, values, on_land)
+            variables[name] = make_variable(config, row, values, on_land)
         else:
             variables[name] = ((), float(values), {"long_name": row.long_name, "units": row.units})
     return assemble_dataset(config, block, variables, {})
 
 
-def make_variable(config, name: str, row, values, on_land) -> tuple:
+def make_variable(config, row, values, on_land) -> tuple:
     """A variable: dimensions, values with NaN on land, and attributes."""
     values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
-    attrs = field_attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
+    attrs = field_attributes(row, config.grid, grid="", cell_measures="", grid_mapping="", coordinates="")
     return DIMENSIONS[row.location], values, attrs
 
 

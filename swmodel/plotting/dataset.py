@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import FilesError, suggest
 from ..files.integrity import checksums, guard
 from ..files.run_folder import ENSEMBLE, SNAPSHOT_FILES, is_run_folder
-from ..files.store.data import open_netcdf_or_zarr
+from ..files.store.dataset import open_netcdf_or_zarr
 from ..ocean.diagnostics import DRYING_DIAGNOSTICS
 from ..ocean.table import INFLOW_PREFIX
 

@@ -12,8 +12,8 @@ import netCDF4
 import numpy as np
 
 from ..config.loading.load import from_toml
+from ..files.output.domain_series import define_spectra, define_wavenumbers
 from ..files.output.metadata import define_time, history_line
-from ..files.output.series import define_spectra, define_wavenumbers
 from ..files.run_folder import SNAPSHOT_FILES
 from ..ocean.spectral_quantities import spectral_quantities_of, spectral_quantity
 from ..ocean.state import State, state_type

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from ..ocean.constituents import DAY_SECONDS
 from ..ocean.coordinates import axes, is_spherical
 from ..ocean.table import VARIABLES, variable_in_run
+from ..ocean.terms.boundary_data import input_file_of, is_in_case
 from . import fields
+from .fields.field_sources import RestartSource
+from .fields.rivers import rivers_of_field
 from .setup import Setup
 
 
@@ -21,7 +25,8 @@ def description_lines(setup: Setup):
     yield "grid", f"{nx} columns by {ny} rows, {format_extent(config.grid)}"
     yield "equations", f"{config.scheme.vorticity_flux} flux of vorticity; {terms}"
     yield "state", ", ".join(scheme.state_type._fields)
-    yield "time", f"{time.stepper}, dt {setup.dt:.6g} s, {run.steps} steps, {run.steps * setup.dt / 86400:.6g} days"
+    days = run.steps * setup.dt / DAY_SECONDS
+    yield "time", f"{time.stepper}, dt {setup.dt:.6g} s, {run.steps} steps, {days:.6g} days"
     yield "executor", f"{run.executor}, {setup.dtype}, blocks {run.layout}, {run.transport}"
     yield "margins", f"{scheme.halo_width} rows of halo, {setup.margin} rows of static fields around a block"
     for name in fields_to_describe(setup):
@@ -57,13 +62,13 @@ def describe_source(config, name: str) -> str:
     in_time = " in time" if fields.varies_in_time(config, name) else ""
     if name in config.python.names:
         return f"given in Python{in_time}"
-    if isinstance(fields.source_of(config, name), fields.RestartSource):
+    if isinstance(fields.source_of(config, name), RestartSource):
         return f"state {config.input.state}"
-    if text := fields.input_file_of(config, name):
+    if text := input_file_of(config, name):
         return f"file {text}{in_time}"
-    if rivers := fields.rivers_of_field(config, name):
+    if rivers := rivers_of_field(config, name):
         return f"[[river]] {', '.join(river.name for river in rivers)}{in_time}"
-    if fields.is_in_case(config, name):
+    if is_in_case(config, name):
         return f"formula of the case{in_time}"
     units = variable_in_run(name, config.physics).units if name in VARIABLES else ""
     return f"{fields.uniform_value(config, name):.6g}" + (f" {units}" if units not in ("", "1") else "")
@@ -73,6 +78,7 @@ def format_interval(options) -> str:
     """The interval at which a table of the configuration writes, in words."""
     if options.every is not None:
         return f"every {options.every:.6g} s"
-    wall = getattr(options, "every_wall", None)
-    otherwise = f"every {wall:.6g} s of wall-clock time, and at the end" if wall else "at the end"
-    return f"every {options.every_steps} steps" if options.every_steps else otherwise
+    if options.every_steps:
+        return f"every {options.every_steps} steps"
+    wall = getattr(options, "every_wall", None)  # of restart files only
+    return f"every {wall:.6g} s of wall-clock time, and at the end" if wall else "at the end"

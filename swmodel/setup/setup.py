@@ -23,6 +23,8 @@ from ..ocean.terms.tracer import tracer_terms
 from ..ocean.timestep import ForwardBackward, Method, method_of
 from . import fields
 from .fields.python_fields import user_terms_of
+from .fields.rivers import tracers_in_rivers
+from .fields.start_state import read_state_field
 from .fields.varying import VaryingCoefficients
 
 if TYPE_CHECKING:
@@ -72,15 +74,15 @@ class Setup:
 
         UsageError: one of them is not a coefficient of a term, or has no effect in this run.
         """
-        of = {name: name.removesuffix(CORRECTION_SUFFIX) for name in sorted(coefficients)}
-        if unknown := [name for name in of if of[name] not in TERM_OF]:
+        corrected = {name: name.removesuffix(CORRECTION_SUFFIX) for name in sorted(coefficients)}
+        if unknown := [name for name in corrected if corrected[name] not in TERM_OF]:
             raise UsageError(f"unknown coefficient {', '.join(unknown)}; there are {', '.join(sorted(TERM_OF))}")
-        term_names = {name: TERM_OF[of[name]] for name in of}
+        term_names = {name: TERM_OF[coefficient] for name, coefficient in corrected.items()}
         scheme = self.scheme.with_terms([owner for owner in term_names.values() if not TERMS[owner].is_active])
         terms_with_unused = (term for term in scheme.active_terms if term.unused_coefficients)
         unused = {name for term in terms_with_unused for name in term.unused_coefficients(self.config)}
         for name, term_name in term_names.items():
-            if term_name not in scheme.term_names or of[name] in unused:
+            if term_name not in scheme.term_names or corrected[name] in unused:
                 raise UsageError(f"{name}: has no effect in this run; see the section [{term_name}]")
         return scheme
 
@@ -170,9 +172,7 @@ class Setup:
             state |= {name: np.where(wet, value, 0.0) for name, value in start(values | {"h": state["h"]}).items()}
         if config.input.state:  # taken unchanged, because h = depth + eta would round
             is_open, land = {"u": open_u, "v": open_v}, {"h": values["depth"]}
-            stored = {
-                name: fields.read_state_field(config, name, rows, columns) for name in self.scheme.state_type._fields
-            }
+            stored = {name: read_state_field(config, name, rows, columns) for name in self.scheme.state_type._fields}
             state = {name: np.where(is_open.get(name, wet), each, land.get(name, 0.0)) for name, each in stored.items()}
         whole_fields = {name: np.broadcast_to(field, block.shape).astype(self.dtype) for name, field in state.items()}
         return self.scheme.state_type(**{name: np.ascontiguousarray(field) for name, field in whole_fields.items()})
@@ -183,15 +183,11 @@ def setup_of(config) -> Setup:
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
     is_forward_backward = isinstance(method_of_options(config.time), ForwardBackward)
     user_terms, drying = user_terms_of(config), config.drying.active
-    tracers = tracer_terms(config.physics.tracers, is_forward_backward, fields.tracers_in_rivers(config))
+    tracers = tracer_terms(config.physics.tracers, is_forward_backward, tracers_in_rivers(config))
     scheme = Scheme(config.scheme.vorticity_flux, active, user_terms, (), tracers, is_forward_backward, drying)
     coefficient_names = {row.name for term in scheme.active_terms for row in term.coefficients}
-    return Setup(
-        config,
-        replace(
-            scheme, varying=tuple(sorted(name for name in coefficient_names if fields.varies_in_time(config, name)))
-        ),
-    )
+    varying = tuple(sorted(name for name in coefficient_names if fields.varies_in_time(config, name)))
+    return Setup(config, replace(scheme, varying=varying))
 
 
 def method_of_options(time) -> Method:

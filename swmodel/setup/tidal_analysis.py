@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import suggest
-from ..ocean.constituents import Constituent, constituent_data, constituents_at
+from ..ocean.constituents import DAY_SECONDS, Constituent, constituent_data, constituents_at
 from ..ocean.harmonics import inseparable_pairs
 from ..ocean.terms.tide import date_problem, repetition_problems
 
 #: Default number of values in the shortest period.
 SAMPLES_PER_PERIOD = 40
-
-DAY_SECONDS = 86400.0
 
 
 class HarmonicAnalysis(NamedTuple):
@@ -64,10 +62,9 @@ def problems(config) -> Iterator[str]:
 
 
 def unresolved_constituents(config, seconds: float) -> Iterator[str]:
-    analysed, since = (
-        analysed_constituents(config),
-        " from output.harmonics_from on" if config.output.harmonics_from else "",
-    )
+    """Messages about constituents that a series of this length, s, cannot separate, or that are sampled too rarely."""
+    analysed = analysed_constituents(config)
+    since = " from output.harmonics_from on" if config.output.harmonics_from else ""
     for one, other, needed in inseparable_pairs(analysed, seconds):
         yield (
             f"output.harmonics: {one} and {other} cannot be separated in {max(seconds, 0) / DAY_SECONDS:.4g} "

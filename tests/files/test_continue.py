@@ -138,7 +138,7 @@ def test_file_with_another_field_is_refused(tmp_path, name, field):
 def test_file_of_an_earlier_version_continues_without_a_variable(tmp_path, monkeypatch, name, lacking):
     path, config = tmp_path / name, make_config(physics__tracers=({"name": "tracer"},))
     with monkeypatch.context() as before:
-        before.setattr("swmodel.files.output.series.diagnostics_of_run", lambda *_: DIAGNOSTICS)
+        before.setattr("swmodel.files.output.domain_series.diagnostics_of_run", lambda *_: DIAGNOSTICS)
         before.setattr("swmodel.files.output.static.COEFFICIENTS", {})
         write_records(path, config, (0, 7))
     write_records(path, config, (14,), keep=lambda step: True)

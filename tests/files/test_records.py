@@ -27,7 +27,7 @@ from support.snapshots import (
 from swmodel.errors import FilesError
 from swmodel.files import background, queue
 from swmodel.files.store import block_store, tiling
-from swmodel.files.store.data import StoreDataset
+from swmodel.files.store.dataset import StoreDataset
 from swmodel.files.store.snapshots import OutputStore
 from swmodel.parallel.decomposition import block_of_rank, blocks_of_layout
 from swmodel.parallel.transport.serial import SerialTransport

@@ -175,10 +175,10 @@ def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run_copy, format, 
 
     def work(transport):
         loaded = read(path, setup_of(settings), transport)
-        state = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.accumulator_fields)
+        state = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.accumulator_fields, "", 1)
         transport.exchange(None)
         with pytest.raises(FilesError, match=f"{path} cannot be written: No space left on device"):
-            write.write(path, state, settings, transport)
+            write.write(path, state, settings, transport, "", transport.get)
 
     monkeypatch.setattr(DraftStore, name, broken)
     monkeypatch.setattr(block_store, "MAX_WAIT_SECONDS", 1.0)
@@ -227,7 +227,8 @@ def test_members_are_the_same_for_any_distribution_over_ranks(tmp_path, monkeypa
     def work(transport):
         here = slice(transport.block.members.start, transport.block.members.stop)
         own = {name: field[here] for name, field in fields.items()}
-        write.write(path, write.RestartContents(own, 3, 60.0, 0), settings, transport)
+        contents = write.RestartContents(own, 3, 60.0, 0, "", 1)
+        write.write(path, contents, settings, transport, "", transport.get)
         state = read(path, setup_of(settings), transport).carry.state
         return all(np.array_equal(getattr(state, name), field) for name, field in own.items())
 

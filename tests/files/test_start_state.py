@@ -108,6 +108,14 @@ def test_state_of_other_options_is_refused(tmp_path, options, words):
         swmodel.Simulation("jet", JET | options | {"input.state": path})
 
 
+def test_state_whose_configuration_was_changed_is_refused(tmp_path):
+    path, _ = restart_and_continuation(tmp_path, "jet", JET)
+    with netCDF4.Dataset(path, "a") as file:
+        file.configuration = "changed"
+    with pytest.raises(ConfigError, match="input.state: .*four.nc: its configuration was changed or damaged"):
+        swmodel.Simulation("jet", JET | {"input.state": path})
+
+
 def test_run_from_an_unusable_state_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     line = ["-s", "grid.nx=14", "-s", "grid.ny=9", "--steps", "3", "--executor", "reference", "--quiet", "--force"]

@@ -141,7 +141,8 @@ def test_run_with_river_continues_with_same_bits(series, tmp_path):
             [river(discharge=1.0, tracers={"dye": 1.0}), river("Rhine", discharge=1.0)],
             ["Elbe", "Rhine", "row 3, column 2"],
         ),
-        ([river(series="time,discharge\n0,1\n")], ["Elbe", "1 row"]),
+        ([river(series="time,discharge\n0,1\n")], ["Elbe", "one row"]),
+        ([river(series="time,discharge\n")], ["Elbe", "no rows"]),
         ([river(series="time,discharge\n0,1\n9,1\n9,2\n")], ["Elbe", "9 follows 9"]),
         ([river(series="time,discharge\n0,1\n9,much\n")], ["elbe.csv:3", '"much"', "m3 s-1"]),
         ([river(series="time,discharge\n0,1\n1.3.2020,2\n")], ["elbe.csv:3", '"1.3.2020"', "2020-03-01T06:00"]),
@@ -163,6 +164,12 @@ def test_wrong_rivers_are_named(rivers, named, tmp_path):
         check_config(config(*rivers, terrain=land, physics__tracers=[DYE]))
     (line,) = caught.value.problems
     assert all(words in line for words in named), line
+
+
+def test_series_may_end_after_all_dates(tmp_path):
+    (tmp_path / "elbe.csv").write_text("time,discharge\n0,1\n1e18,1\n")
+    inflow = value_at(config(river(series=str(tmp_path / "elbe.csv"))), "river_inflow", 3, range(NY), range(NX))
+    assert inflow.sum() * DX**2 == pytest.approx(1)
 
 
 @pytest.mark.parametrize("end", [":flow", "@1"])

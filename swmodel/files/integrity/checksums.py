@@ -28,6 +28,9 @@ HEADER_VARIABLE_ATTRIBUTES = (*TEXT_ATTRIBUTES, "_FillValue", ATTRIBUTE, NAMES_A
 #: The start of HDF5's name of a dimension without a variable.
 DIMENSION_ONLY_PREFIX = "This is a netCDF dimension but not a netCDF variable"
 
+#: What stands for changed names, attributes or their checksum among the damaged parts, [name, number of the record].
+DAMAGED_HEADER = ["header", None]
+
 BYTES_PER_READ = 4 << 20
 
 
@@ -104,6 +107,7 @@ def checksum_of_values(variable, leading_indices: tuple[int, ...] = ()) -> int:
 
 
 def items_per_read(nbytes: int) -> int:
+    """The number of items of `nbytes` each that are read together: at most about BYTES_PER_READ."""
     return max(1, BYTES_PER_READ // max(1, nbytes))
 
 

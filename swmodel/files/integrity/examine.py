@@ -19,9 +19,6 @@ BASE_CPU_SECONDS, MIN_BYTES_PER_SECOND = 10.0, 2e7
 #: Largest ratio of uncompressed to compressed bytes that deflate can reach.
 MAX_DEFLATE_RATIO = 1032
 
-#: The damaged part that stands for changed names, attributes or their checksum.
-DAMAGED_HEADER = ["header", None]
-
 
 def main(jobs: str) -> None:
     """Print facts about each file of `jobs` (JSON, see `guard.ExaminationJob`) as JSON, with limited CPU time."""
@@ -108,12 +105,9 @@ def require_within_file(name: str, variable, file_size: int) -> int:
 def static_damage(file, variables: dict) -> list:
     """The damaged constant parts. A file whose writer was killed before the first record has no header checksum."""
     if checksums.HEADER_ATTRIBUTE not in file.attrs:
-        return [DAMAGED_HEADER] if len(file["time"]) else []
-    damaged = (
-        [DAMAGED_HEADER]
-        if checksums.to_int(file.attrs[checksums.HEADER_ATTRIBUTE]) != checksums.header_checksum(file)
-        else []
-    )
+        return [checksums.DAMAGED_HEADER] if len(file["time"]) else []
+    is_header_intact = checksums.to_int(file.attrs[checksums.HEADER_ATTRIBUTE]) == checksums.header_checksum(file)
+    damaged = [] if is_header_intact else [checksums.DAMAGED_HEADER]
     with_checksum = {name: variable for name, variable in variables.items() if checksums.ATTRIBUTE in variable.attrs}
     stored = {name: checksums.to_int(variable.attrs[checksums.ATTRIBUTE]) for name, variable in with_checksum.items()}
     return damaged + [

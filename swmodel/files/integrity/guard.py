@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...errors import FilesError
 from ...extras import require_package
 from ..journal import journal_path, recover
-from .examine import DAMAGED_HEADER
+from .checksums import DAMAGED_HEADER
 
 #: Maximum number of attempts to read a file that is being written.
 MAX_ATTEMPTS = 3

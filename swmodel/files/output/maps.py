@@ -11,7 +11,7 @@ from ...ocean.variable import Variable
 from ..background import BackgroundFile
 from ..gather import gather_row_blocks
 from .metadata import define_field, define_grid, define_provenance
-from .static import define_static, fill_land, land_masks, write_static
+from .static import define_static, land_masks, mark_missing, write_static
 
 
 class LargestValue(NamedTuple):
@@ -62,7 +62,7 @@ def write_maps(
         is_land = land_masks(config, *rows_and_columns, with_boundary_cells=model_variable.name in maps_on_boundary)[
             model_variable.location
         ]
-        records.write_static_rows(model_variable.name, leading_indices, first, fill_land(rows, is_land))
+        records.write_static_rows(model_variable.name, leading_indices, first, mark_missing(rows, is_land))
         size = np.abs(rows) if is_land is None else np.where(is_land, -1.0, np.abs(rows))
         row, column = np.unravel_index(np.argmax(size), size.shape)
         largest_here = LargestValue(float(rows[row, column]), first + int(row), int(column))

@@ -165,10 +165,8 @@ def define_field(
     """
     name, dtype, columns = name or model_variable.name, np.dtype(config.run.dtype), config.grid.nx
     chunk = *(1 for _ in leading_dimensions), chunk_rows((config.grid.ny, columns), dtype.itemsize), columns
-    dimensions, attrs = (
-        (*leading_dimensions, *DIMENSIONS[model_variable.location]),
-        field_attributes(model_variable, config.grid, name, **extra_attrs),
-    )
+    dimensions = *leading_dimensions, *DIMENSIONS[model_variable.location]
+    attrs = field_attributes(model_variable, config.grid, **extra_attrs)
     attrs |= flag_attributes(model_variable, datatype or dtype) if name == model_variable.name else {}
     define_variable(
         dataset, name, dimensions, attrs, None, datatype or dtype, fill_value, chunksizes=chunk, **COMPRESSION
@@ -177,11 +175,9 @@ def define_field(
 
 def flag_attributes(model_variable, datatype) -> dict:
     """The CF attributes of a flag whose values are 0 and 1 of type `datatype`; {} for fields that are not flags."""
-    return (
-        {"flag_values": np.array([0, 1], datatype), "flag_meanings": model_variable.flag_meanings}
-        if model_variable.flag_meanings
-        else {}
-    )
+    if not model_variable.flag_meanings:
+        return {}
+    return {"flag_values": np.array([0, 1], datatype), "flag_meanings": model_variable.flag_meanings}
 
 
 def define_time(
@@ -276,7 +272,7 @@ def coordinate_values(grid, axis: str, location: str) -> np.ndarray:
     return grid_axis.first + (np.arange(grid_axis.cells) + offset) * grid_axis.spacing
 
 
-def field_attributes(variable, grid, /, name: str | None = None, **extra_attrs) -> dict[str, str]:
+def field_attributes(variable, grid, /, **extra_attrs) -> dict[str, str]:
     """The attributes of a field; empty ones are left out, and `extra_attrs` replace those of the same name.
 
     Units with fractional powers are written after the long name, because UDUNITS does not know them.
@@ -288,7 +284,7 @@ def field_attributes(variable, grid, /, name: str | None = None, **extra_attrs) 
         "units": "" if has_fractional_powers else variable.units,
         "grid": "grid",
         "location": SGRID_LOCATIONS[variable.location],
-        "cell_measures": "area: cell_area" if variable.location == "centre" and name != "cell_area" else "",
+        "cell_measures": "area: cell_area" if variable.location == "centre" and variable.name != "cell_area" else "",
         "grid_mapping": GRID_MAPPING if has_lon_lat(grid) else "",
         "coordinates": "lon{0} lat{0}".format(LOCATION_SUFFIXES[variable.location]) if has_rotated_axes(grid) else "",
     }

@@ -8,7 +8,7 @@ from ...ocean.table import MAXIMUM_SUFFIX, MEAN_SUFFIX, maxima_variables, variab
 from ...ocean.variable import Variable
 from .metadata import define_field, define_grid
 from .record_file import RecordFile
-from .static import define_static, fill_land, land_masks
+from .static import define_static, land_masks, mark_missing
 
 #: The sea levels, and their attributes where ground may be dry.
 LEVELS_ON_DRY_GROUND = ("eta", "sea_level")
@@ -42,8 +42,9 @@ class Snapshots:
         self.begin(nbytes + nbytes // 100)
         for name, (row, local) in variables_and_fields.items():
             local = np.asarray(local, self.dtype)
-            local = fill_land(local, np.isnan(local) if row.units == "s" or name.endswith(MAXIMUM_SUFFIX) else None)
-            local = fill_land(local, self._land[row.location] if np.size(local) else None)
+            may_be_nan = row.units == "s" or name.endswith(MAXIMUM_SUFFIX)
+            local = mark_missing(local, np.isnan(local) if may_be_nan else None)
+            local = mark_missing(local, self._land[row.location] if np.size(local) else None)
             self.write_field(name, local, **member)
         self.complete(step, seconds)
 
@@ -64,8 +65,8 @@ def record_variables(config) -> dict[str, tuple[Variable, str]]:
     rows = {name: variable_in_run(name, config.physics) for name in (*config.output.fields, *config.output.means)}
     variables = {name: (rows[name], "time: point") for name in config.output.fields}
     variables |= {name + MEAN_SUFFIX: (rows[name], "time: mean") for name in config.output.means}
-    cell_methods = {True: "time: maximum (since the start of the run)", False: ""}
+    since_start = "time: maximum (since the start of the run)"
     return variables | {
-        name: (row, cell_methods[name.endswith(MAXIMUM_SUFFIX)])
+        name: (row, since_start if name.endswith(MAXIMUM_SUFFIX) else "")
         for name, row in maxima_variables(config.output).items()
     }

@@ -72,8 +72,9 @@ def land_mask(config, rows, columns) -> np.ndarray:
     return fields.evaluate(config, "mask", rows, columns) == 0
 
 
-def fill_land(values: np.ndarray, is_land: np.ndarray | None) -> np.ndarray:
-    return values if is_land is None else np.where(is_land, np.asarray(FILL_VALUE, values.dtype), values)
+def mark_missing(values: np.ndarray, is_missing: np.ndarray | None) -> np.ndarray:
+    """The values with FILL_VALUE where they are missing; None: nowhere."""
+    return values if is_missing is None else np.where(is_missing, np.asarray(FILL_VALUE, values.dtype), values)
 
 
 def define_static(dataset, config) -> None:
@@ -90,13 +91,10 @@ def define_static(dataset, config) -> None:
             dataset.createDimension(axis, len(labels))
             define_variable(dataset, axis, (axis,), {"long_name": description}, np.array(labels, object), str)
     for name, variable in {array_of(name): variable for name, variable in variables.items()}.items():
-        datatype, fill_value = (
-            ("i1", False) if name == "mask" else ("f8", FILL_VALUE if is_missing_on_land(variable.name) else False)
-        )
-        empty_attributes = (
-            ("coordinates", "grid_mapping", "cell_measures") if name in ROTATED_FIELDS and name != ANGLE_NAME else ()
-        )
-        attrs = dict.fromkeys(empty_attributes, "")
+        datatype = "i1" if name == "mask" else "f8"
+        fill_value = FILL_VALUE if is_missing_on_land(variable.name) else False
+        is_coordinate = name in ROTATED_FIELDS and name != ANGLE_NAME
+        attrs = dict.fromkeys(("coordinates", "grid_mapping", "cell_measures") if is_coordinate else (), "")
         leading_dimensions = tuple(TIDE_AXES) if index_of(variable.name) else ()
         if leading_dimensions:
             attrs["long_name"] = f"boundary tide of the {ARRAYS[name][2]}"
@@ -144,7 +142,7 @@ def static_cells(config, part: tuple[int, int, int, int]) -> Iterator[tuple[str,
     is_land = land_mask(config, rows, columns)
     for name in static_fields(config):
         values = evaluate_static(config, name, rows, columns)
-        values = fill_land(values, is_land) if is_missing_on_land(name) else values
+        values = mark_missing(values, is_land) if is_missing_on_land(name) else values
         yield name, np.broadcast_to(values, (len(rows), len(columns)))
 
 

@@ -7,12 +7,10 @@ import numpy as np
 from ...ocean.constituents import DAY_SECONDS
 from ...ocean.table import variable_in_run
 from ...ocean.variable import Variable
+from ...setup.fields.netcdf_input.model_files import CONSTITUENT_DIMENSION
 from ...setup.tidal_analysis import harmonic_analysis
 from .maps import write_maps
 from .metadata import define_variable
-
-#: The dimension and coordinate of the constituents, by their names.
-CONSTITUENT_DIMENSION = "constituent"
 
 COMMENT = (
     "x(t) = mean + sum of f amplitude cos(2 pi (t - start) / period + V + u - phase), by least squares. f, V and u "
@@ -20,38 +18,18 @@ COMMENT = (
 )
 
 
-def write_harmonics(path, config, transport, constants: dict[str, tuple], command_line: str = "") -> None:
+def write_harmonics(path, config, transport, constants: dict[str, tuple], command_line: str) -> None:
     """Write the file of `HarmonicsAccumulator.constants` atomically; all processes call it together."""
     tides, maps = harmonic_analysis(config), []
     for name, (mean, pairs) in constants.items():
-        model_variable = variable_in_run(name, config.physics)
-        words = f"mean {model_variable.long_name} of the analysis"
-        maps.append(
-            (
-                Variable(
-                    f"{name}_mean",
-                    model_variable.location,
-                    model_variable.units,
-                    "",
-                    words,
-                    is_signed=model_variable.is_signed,
-                ),
-                mean,
-            )
-        )
-        for what, words, units, values in (
-            ("amplitude", "amplitude", model_variable.units, [amplitude for amplitude, _ in pairs]),
-            ("phase", "phase lag relative to Greenwich", "degrees", [phase for _, phase in pairs]),
+        analysed = variable_in_run(name, config.physics)
+        amplitudes, phases = (np.stack(values) for values in zip(*pairs, strict=True))
+        for what, long_name, units, values in (
+            ("mean", f"mean {analysed.long_name} of the analysis", analysed.units, mean),
+            ("amplitude", f"amplitude of {analysed.long_name}", analysed.units, amplitudes),
+            ("phase", f"phase lag relative to Greenwich of {analysed.long_name}", "degrees", phases),
         ):
-            map_variable = Variable(
-                f"{name}_{what}",
-                model_variable.location,
-                units,
-                "",
-                f"{words} of {model_variable.long_name}",
-                min_value=0.0,
-            )
-            maps.append((map_variable, np.stack(values)))
+            maps.append((Variable(f"{name}_{what}", analysed.location, units, "", long_name), values))
     constituent_variables = {
         "period": ("period", "h", [each.period / 3600 for each in tides.constituents]),
         "nodal_factor": ("nodal factor f", "1", [each.nodal_factor for each in tides.constituents]),
@@ -64,14 +42,8 @@ def write_harmonics(path, config, transport, constants: dict[str, tuple], comman
         dataset.setncatts({"first_day": days[0], "last_day": days[1], "values": len(tides.steps), "comment": COMMENT})
         dataset.createDimension(CONSTITUENT_DIMENSION, len(tides.constituents))
         names = np.array([each.name for each in tides.constituents], object)
-        define_variable(
-            dataset,
-            CONSTITUENT_DIMENSION,
-            (CONSTITUENT_DIMENSION,),
-            {"long_name": "constituent of the tide"},
-            names,
-            str,
-        )
+        attrs = {"long_name": "constituent of the tide"}
+        define_variable(dataset, CONSTITUENT_DIMENSION, (CONSTITUENT_DIMENSION,), attrs, names, str)
         for name, (words, units, values) in constituent_variables.items():
             define_variable(dataset, name, (CONSTITUENT_DIMENSION,), {"long_name": words, "units": units}, values)
 

@@ -56,11 +56,8 @@ def cell_sizes(relief: Relief, grid) -> list[float]:
     sizes = [axis.spacing for axis in axes(grid)]
     if axes(grid).x.unit == relief.x.unit:
         return sizes
-    metres_per_degree = grid.radius * math.radians(1.0)
-    x_factor, y_factor = (
-        metres_per_degree * math.cos(math.radians(np.mean(spread_centres(grid).lat))),
-        metres_per_degree,
-    )
+    y_factor = grid.radius * math.radians(1.0)  # metres per degree
+    x_factor = y_factor * math.cos(math.radians(np.mean(spread_centres(grid).lat)))
     if is_spherical(grid):
         return [sizes[0] * x_factor, sizes[1] * y_factor]
     return [sizes[0] / x_factor, sizes[1] / y_factor]
@@ -124,12 +121,10 @@ def full_circles_to(position, axis: ReliefAxis):
 def raise_not_covered(relief: Relief, name: str, position: float):
     """Raise ReliefError for a position along "x" or "y" beyond the relief."""
     axis = getattr(relief, name)
-    shift = (
-        FULL_CIRCLE_DEGREES * np.rint((position - axis.edges[[0, -1]].mean()) / FULL_CIRCLE_DEGREES)
-        if axis.name == "lon"
-        else 0.0
-    )
-    position, low, high = np.round([position, *(axis.edges[[0, -1]] + shift)], 9) + 0.0
+    ends = axis.edges[[0, -1]]
+    if axis.name == "lon":
+        ends = ends + FULL_CIRCLE_DEGREES * np.rint((position - ends.mean()) / FULL_CIRCLE_DEGREES)
+    position, low, high = np.round([position, *ends], 9) + 0.0
     raise ReliefError(
         f"{relief.path} does not cover the region, which needs {axis.name} = {position:.10g} {axis.unit}; its "
         f"{axis.name} runs from {low:.10g} to {high:.10g} {axis.unit}"
@@ -171,10 +166,8 @@ def sample_points(relief: Relief, grid, n_samples, rows_per_band: int) -> Iterat
     x = grid_axes.x.edges[0] + (np.arange(grid.nx * n_samples[0]) + 0.5) * grid_axes.x.spacing / n_samples[0]
     for first in range(0, grid.ny, rows_per_band):
         n_rows = min(rows_per_band, grid.ny - first)
-        y = (
-            grid_axes.y.edges[0]
-            + (first * n_samples[1] + np.arange(n_rows * n_samples[1]) + 0.5) * grid_axes.y.spacing / n_samples[1]
-        )
+        numbers = first * n_samples[1] + np.arange(n_rows * n_samples[1])
+        y = grid_axes.y.edges[0] + (numbers + 0.5) * grid_axes.y.spacing / n_samples[1]
         positions = x[None], y[:, None]
         if not are_same_frames(frame, relief.frame):
             positions = to_frame(relief.frame, *from_frame(frame, *positions))

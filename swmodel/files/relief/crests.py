@@ -41,19 +41,12 @@ def crest_heights(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, flo
             [nearest_heights(relief, *part) for part in sample_points(relief, band, n_samples, band_end - band_start)]
         )
         ground = np.where(wet, 0.0, height)[band_start:band_end]
+        band_wet, band_floodable = wet[band_start:band_end], floodable[band_start:band_end]
         row_range = (first, min(first + rows_per_band, grid.ny))
         pair_passes.append(
-            lowest_passes(
-                heights,
-                ground,
-                wet[band_start:band_end],
-                floodable[band_start:band_end],
-                grid.periodic_x,
-                band_start,
-                row_range,
-            )
+            lowest_passes(heights, ground, band_wet, band_floodable, grid.periodic_x, band_start, row_range)
         )
-        may_have_crest = (wet | floodable)[band_start:band_end] & (heights.max(axis=(1, 3)) > ground + MIN_CREST_METRES)
+        may_have_crest = (band_wet | band_floodable) & (heights.max(axis=(1, 3)) > ground + MIN_CREST_METRES)
         may_have_crest[: first - band_start], may_have_crest[row_range[1] - band_start :] = False, False
         for direction in ((0, 1), (1, 0)):
             for j, i, top, lowest_before, lowest_after in crests_along(
@@ -104,11 +97,8 @@ def lowest_passes(
         [n, 5]: flat indices of both cells, height of the pass, m, and the fraction of samples in each that reach the
         pass to within MIN_CREST_METRES.
     """
-    (rows, ky, nx, kx), low_samples, tables = (
-        heights.shape,
-        low_ground_samples(heights, ground, wet),
-        [np.zeros((0, 5))],
-    )
+    (rows, ky, nx, kx), tables = heights.shape, [np.zeros((0, 5))]
+    low_samples = low_ground_samples(heights, ground, wet)
     padded = np.pad(heights, ((2, 2), (0, 0), (0, 0), (0, 0)), constant_values=np.inf)
     padding = {"mode": "wrap"} if is_periodic else {"constant_values": np.inf}
     padded = np.pad(padded, ((0, 0), (0, 0), (2, 2), (0, 0)), **padding)
@@ -223,10 +213,8 @@ def crests_along(
         half = middle.shape[2] // 2
         before, after = before[..., -half:], after[..., :half]
         end_heights = np.stack([before.min(axis=(1, 2)), after.min(axis=(1, 2))])
-        strip, threshold = (
-            np.concatenate([before, middle, after], axis=2),
-            np.maximum(end_heights.max(axis=0), 0.0) + MIN_CREST_METRES,
-        )
+        strip = np.concatenate([before, middle, after], axis=2)
+        threshold = np.maximum(end_heights.max(axis=0), 0.0) + MIN_CREST_METRES
         blocked_cells = np.flatnonzero(~are_connected(*with_open_ends(strip), threshold))
         top = lowest_crossing(strip[blocked_cells])
         is_inside = ~are_connected(*with_open_ends(middle[blocked_cells]), top - MIN_CREST_METRES)

@@ -23,6 +23,7 @@ from ..output.metadata import (
     define_grid,
     define_variable,
     field_attributes,
+    flag_attributes,
     history_line,
 )
 from ..output.static import ROTATED_FIELDS, rotated_coordinate
@@ -35,7 +36,8 @@ GRID_KEYS = (
 
 #: Variables of a file besides depth and mask.
 SEA_FRACTION = Variable("sea_area_fraction", "centre", "1", "sea_area_fraction", "fraction of the cell that is sea")
-CLOSED = Variable("closed", "centre", "1", "", "water of the relief that became land")
+CLOSED_FLAGS = "as_in_the_relief closed"
+CLOSED = Variable("closed", "centre", "1", "", "water of the relief that became land", flag_meanings=CLOSED_FLAGS)
 
 #: Maximum number of changes of each kind in the terminal output.
 MAX_NAMED_CHANGES = 8
@@ -85,11 +87,8 @@ class GeneratedGrid:
             )
         for kind in dict.fromkeys(one.kind for one in self.changes):
             changes_of_kind = [one for one in self.changes if one.kind == kind]
-            more = (
-                f" and {len(changes_of_kind) - MAX_NAMED_CHANGES} more"
-                if len(changes_of_kind) > MAX_NAMED_CHANGES
-                else ""
-            )
+            n_more = len(changes_of_kind) - MAX_NAMED_CHANGES
+            more = f" and {n_more} more" if n_more > 0 else ""
             positions = ", ".join(map(self.describe_change, changes_of_kind[:MAX_NAMED_CHANGES]))
             plural = "" if len(changes_of_kind) == 1 else "es" if kind.endswith("s") else "s"
             verb = {"strait": "opened", "crest": "kept"}.get(kind, "closed")
@@ -112,6 +111,8 @@ def check_overwritable(target, force: bool) -> None:
     import netCDF4
 
     target = Path(target)
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder; give the name of a file in it, such as {target / 'grid.nc'}")
     picture = target.with_suffix(".png")
     if picture == target:
         raise UsageError(
@@ -119,8 +120,6 @@ def check_overwritable(target, force: bool) -> None:
         )
     if not target.parent.is_dir():
         raise FilesError(f"{target} cannot be written: no such folder: {target.parent}")
-    if target.is_dir():
-        raise UsageError(f"{target} is a folder; give the name of a file in it, such as {target / 'grid.nc'}")
     if target.exists():
         try:
             with netCDF4.Dataset(target) as data:
@@ -138,23 +137,17 @@ def write_grid_file(target, generated_grid: GeneratedGrid, source: str, command_
     """Write the file of a grid; `source`: the file and origin of the relief. FilesError: it cannot be written."""
     import netCDF4
 
-    grid = generated_grid.grid
+    grid, may_be_wet = generated_grid.grid, generated_grid.wet | generated_grid.floodable
     fields = [
-        (
-            VARIABLES["depth"],
-            "f8",
-            np.ma.masked_array(generated_grid.depth, ~(generated_grid.wet | generated_grid.floodable)),
-            "",
-        ),
-        (VARIABLES["mask"], "i1", generated_grid.wet | generated_grid.floodable, VARIABLES["mask"].flag_meanings),
-        (SEA_FRACTION, "f4", generated_grid.sea_fraction, ""),
-        (CLOSED, "i1", generated_grid.became_land, "as_in_the_relief closed"),
+        (VARIABLES["depth"], "f8", np.ma.masked_array(generated_grid.depth, ~may_be_wet)),
+        (VARIABLES["mask"], "i1", may_be_wet),
+        (SEA_FRACTION, "f4", generated_grid.sea_fraction),
+        (CLOSED, "i1", generated_grid.became_land),
     ]
     if has_rotated_axes(grid):
         rows_and_columns = np.arange(grid.ny), np.arange(grid.nx)
         fields += [
-            (ROTATED_FIELDS[name], "f8", rotated_coordinate(grid, name, *rows_and_columns), "")
-            for name in ("lon", "lat")
+            (ROTATED_FIELDS[name], "f8", rotated_coordinate(grid, name, *rows_and_columns)) for name in ("lon", "lat")
         ]
     keys = {key: getattr(grid, key) for key in GRID_KEYS if getattr(grid, key) is not None}
     with atomic_write(target) as path, netCDF4.Dataset(path, "w") as data:
@@ -168,14 +161,11 @@ def write_grid_file(target, generated_grid: GeneratedGrid, source: str, command_
             }
         )
         define_grid(data, grid)
-        for model_variable, datatype, values, flags in fields:
-            without_coordinates = (
-                dict.fromkeys(("coordinates", "grid_mapping"), "") if model_variable.name in ROTATED_FIELDS else {}
-            )
-            attrs: dict = field_attributes(
-                model_variable, grid, model_variable.name, cell_measures="", **without_coordinates
-            )
-            attrs |= {"flag_values": np.array([0, 1], "i1"), "flag_meanings": flags} if flags else {}
+        for model_variable, datatype, values in fields:
+            is_coordinate = model_variable.name in ROTATED_FIELDS
+            empty_attributes = ("cell_measures", *(("coordinates", "grid_mapping") if is_coordinate else ()))
+            attrs = field_attributes(model_variable, grid, **dict.fromkeys(empty_attributes, ""))
+            attrs |= flag_attributes(model_variable, datatype)
             fill_value = FILL_VALUE if np.ma.isMaskedArray(values) else False
             define_variable(
                 data, model_variable.name, DIMENSIONS["centre"], attrs, values, datatype, fill_value, **COMPRESSION

@@ -100,39 +100,31 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
         grid, rows = drop_polar_rows(grid, sea_fraction >= MIN_SEA_FRACTION)
         depth, sea_fraction, height = depth[rows], sea_fraction[rows], height[rows]
         is_sea, is_periodic = sea_fraction >= MIN_SEA_FRACTION, grid.periodic_x
-        connected, isthmus = (
-            (is_sea, is_sea & False)
-            if sea_samples is None
-            else connect_seas(is_sea, sea_fraction, sea_samples[rows], is_periodic)
-        )
+        connected, isthmus = is_sea, is_sea & False
+        if sea_samples is not None:
+            connected, isthmus = connect_seas(is_sea, sea_fraction, sea_samples[rows], is_periodic)
         wet, closed_parts = close_seas_and_bays(
             connected, is_periodic, [water_cell_at(grid, place, connected) for place in request.keep]
         )
         floodable, crest_height = wet & False, np.full(wet.shape, np.nan)
         if request.land_up_to is not None:
-            floodable = floodable_land(wet, np.where(is_sea, 0.0, height), request.land_up_to, is_periodic)
-            crest_height = (
-                crest_height
-                if sea_samples is None
-                else crest_heights(relief_data, grid, np.where(is_sea, 0.0, height), wet, floodable)
-            )
+            land_height = np.where(is_sea, 0.0, height)
+            floodable = floodable_land(wet, land_height, request.land_up_to, is_periodic)
+            if sea_samples is not None:
+                crest_height = crest_heights(relief_data, grid, land_height, wet, floodable)
     source = ", ".join(filter(None, [", ".join(os.path.basename(each.path) for each in reliefs), relief_data.origin]))
     has_crest = np.isfinite(crest_height)
     changes = [
         *list_changes(isthmus & ~has_crest, is_periodic, "isthmus"),
         *list_changes(wet & ~is_sea, is_periodic, "strait"),
         *closed_parts,
+        *list_changes(has_crest, is_periodic, "crest"),
     ]
-    changes += list_changes(has_crest, is_periodic, "crest")
     if not wet.any():
         raise ReliefError(f"the region {','.join(f'{edge:.10g}' for edge in request.region)} is all land{remedy}")
-    min_depth = (
-        request.min_depth
-        if request.min_depth is not None
-        else DEFAULT_MIN_DEPTH_METRES
-        if request.land_up_to is None
-        else 0.0
-    )
+    min_depth = request.min_depth
+    if min_depth is None:
+        min_depth = DEFAULT_MIN_DEPTH_METRES if request.land_up_to is None else 0.0
     is_deepened = wet & (depth < min_depth)
     ground = np.where(floodable, np.where(is_sea, 0.0, -height), np.maximum(depth, min_depth))
     depth = np.where(has_crest, -crest_height, smooth_depth(ground, wet | floodable, is_periodic, request.smooth))
@@ -163,14 +155,14 @@ def make_grid_section(request: GridRequest) -> GridOptions:
                 raise UsageError(f"{option}: must be a longitude and a latitude, but is {place[0]:g},{place[1]:g}")
     nx, ny = (max(1, round((high - low) / request.resolution)) for low, high in ((west, east), (south, north)))
     width, height = (east - west) / nx, (north - south) / ny
-    keys: dict[str, Any] = {"kind": "latlon", "west": west, "south": south, "dlon": width, "dlat": height}
-    keys |= {
-        "pole": request.pole,
-        "periodic_x": abs(east - west - FULL_CIRCLE_DEGREES) < FULL_CIRCLE_DEGREES * ROUND_OFF,
-    }
+    keys: dict[str, Any]
     if request.crs:
         keys = {"kind": "plane", "easting": west, "northing": south, "dx": width, "dy": height}
         keys |= {"crs": request.crs, "periodic_x": False, "periodic_y": False}
+    else:
+        is_full_circle = abs(east - west - FULL_CIRCLE_DEGREES) < FULL_CIRCLE_DEGREES * ROUND_OFF
+        keys = {"kind": "latlon", "west": west, "south": south, "dlon": width, "dlat": height}
+        keys |= {"pole": request.pole, "periodic_x": is_full_circle}
     grid = GridOptions(nx=nx, ny=ny, **keys)
     for key, message in grid.contradictions().items():
         if key not in ("south", "north", "dlat"):
@@ -194,9 +186,9 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
     cells = f"--resolution: cells of {resolution:g} {unit} in a region of {width:g} by {height:g} {unit}"
     if resolution > min(width, height) * (1 + ROUND_OFF):
         raise UsageError(f"{cells}: must not be wider than the region")
-    needed_bytes, memory_bytes = width * height / resolution**2 * BYTES_PER_CELL, total_memory()
     if max(width, height) / resolution > MAX_CELLS_PER_AXIS:
         raise UsageError(f"{cells}: must be at most {MAX_CELLS_PER_AXIS:g} along an axis")
+    needed_bytes, memory_bytes = width * height / resolution**2 * BYTES_PER_CELL, total_memory()
     if needed_bytes > memory_bytes:
         raise UsageError(f"{cells}: need {needed_bytes / 1e9:.3g} GB; this machine has {memory_bytes / 1e9:.3g} GB")
 
@@ -222,10 +214,8 @@ def drop_polar_rows(grid: GridOptions, wet: np.ndarray) -> tuple[GridOptions, sl
 
 def water_cell_at(grid: GridOptions, position: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
     """Row and column of the water cell around a place. UsageError: there is no water."""
-    grid_axes, (x, y) = axes(grid), to_grid_axes(grid, *position)
-    row, column = (
-        int(np.rint(axis.fractional_index(axis.wrap(at)))) for axis, at in ((grid_axes.y, y), (grid_axes.x, x))
-    )
+    along = zip(axes(grid), to_grid_axes(grid, *position), strict=True)
+    column, row = (int(np.rint(axis.fractional_index(axis.wrap(at)))) for axis, at in along)
     if not (0 <= row < grid.ny and 0 <= column < grid.nx and wet[row, column]):
         raise UsageError(f"--keep: there is no water at {position[0]:.10g},{position[1]:.10g} in the region")
     return row, column

@@ -142,23 +142,18 @@ class Relief(NamedTuple):
             self.refuse_values(values, beyond, "which is not a height or depth on the Earth", rows, columns)
         is_wrong = is_missing
         if self.fraction_variable is not None:
-            sea_fraction = self.fraction_transform[1] + self.fraction_transform[0] * self.read(
-                self.fraction_variable, rows, columns
-            )
-            self.refuse_first(
-                f"{self.fraction_variable.name} is not a fraction between 0 and 1",
-                ~((sea_fraction >= 0) & (sea_fraction <= 1)),
-                rows,
-                columns,
-            )
+            factor, offset = self.fraction_transform
+            sea_fraction = offset + factor * self.read(self.fraction_variable, rows, columns)
+            is_no_fraction = ~((sea_fraction >= 0) & (sea_fraction <= 1))
+            words = f"{self.fraction_variable.name} is not a fraction between 0 and 1"
+            self.refuse_first(words, is_no_fraction, rows, columns)
             is_wrong = is_missing & (sea_fraction > 0)
         if self.may_lack_values:
             return tuple(
                 np.where(is_missing, np.nan, each) for each in (np.maximum(-z, 0.0), sea_fraction, np.maximum(z, 0.0))
             )
-        if (
-            GDAL_BAND_PATTERN.fullmatch(self.height.name) and is_wrong.any() and not (z > 0).any()
-        ):  # a survey of the sea floor
+        # A raster without heights of land is a survey of the sea floor.
+        if GDAL_BAND_PATTERN.fullmatch(self.height.name) and is_wrong.any() and not (z > 0).any():
             log_once(f"{self.path}: missing values of {self.height.name} count as land, because it has no land heights")
         elif self.metres_per_unit > 0:
             self.refuse_first(f"{self.height.name} is missing", is_wrong, rows, columns)
@@ -172,10 +167,8 @@ class Relief(NamedTuple):
             count = np.count_nonzero(same)
             if not count:
                 continue
-            n_nearby = (
-                np.count_nonzero(np.abs(values - missing_value) <= NEARBY_RELATIVE_DISTANCE * abs(missing_value))
-                - count
-            )  # for example depths in whole metres
+            is_nearby = np.abs(values - missing_value) <= NEARBY_RELATIVE_DISTANCE * abs(missing_value)
+            n_nearby = np.count_nonzero(is_nearby) - count  # for example depths in whole metres
             if count > MIN_MISSING_FRACTION * n_nearby and (count > MAX_REAL_COUNT or abs(missing_value) > 999):
                 self.refuse_values(values, same, "which usually marks missing values", rows, columns)
 
@@ -233,6 +226,10 @@ def open_relief(entry: str | os.PathLike | None, stack) -> Relief:
 def make_relief(dataset: CFDataset, source: InputEntry) -> Relief:
     height = find_height(dataset, source)
     context, units = f"{source.path}: {height.name}", height.attrs.get("units", "")
+    if source.record is not None:
+        raise ReliefError(f"{context}: a relief has no records; leave out @{source.record}")
+    if several := [name for name in height.dims[:-2] if height.sizes[name] > 1]:
+        raise ReliefError(f"{context} has several records along {' and '.join(several)}; reduce the file to one")
     sign = sign_of(height)
     if sign is None:
         raise ReliefError(f'{context} may be height or depth; give it the attribute positive, "up" or "down"')
@@ -281,7 +278,7 @@ def find_height(dataset: CFDataset, source: InputEntry):
         if name not in fields:
             raise ReliefError(f'{source.path} has no field "{source.name}"; it has {", ".join(fields) or "none"}')
         return dataset.data[name]
-    matches = candidate_names(dataset, HEIGHTS + DEPTHS, SIGN_BY_NAME)
+    matches = [name for name in candidate_names(dataset, HEIGHTS + DEPTHS, SIGN_BY_NAME) if name in fields]
     bands = [name for name in fields if name not in ("xc", "yc")]  # positions of a rotated raster
     matches = matches or [name for name in bands if len(bands) == 1 and GDAL_BAND_PATTERN.fullmatch(name)]
     if len(matches) == 1:

@@ -94,9 +94,8 @@ class WaterBodies:
 
     def are_touching(self, pairs: np.ndarray) -> np.ndarray:
         """Whether the bodies of pairs [n, 2] touch."""
-        numbers, touching = (
-            each.min(axis=1) * len(self.cell_of_body) + each.max(axis=1) for each in (pairs, self.body_pairs)
-        )
+        count = len(self.cell_of_body)
+        numbers, touching = (each.min(axis=1) * count + each.max(axis=1) for each in (pairs, self.body_pairs))
         return np.isin(numbers, touching)
 
     def neighbouring_cells(self, wet: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..integrity.checksums import BYTES_PER_READ, to_text
+from ..integrity.checksums import DAMAGED_HEADER, items_per_read, to_text
 from ..store import arrays
 from ..store import examine as store
 
@@ -30,9 +30,9 @@ def header_checksum(attributes: dict, checksums: dict[str, str]) -> str:
 
 
 def field_checksum(variable) -> str:
-    """The SHA-256 of a field's values, of which at most about BYTES_PER_READ are in memory at a time."""
+    """The SHA-256 of a field's values, of which only `items_per_read` rows are in memory at a time."""
     digest = hashlib.sha256()
-    rows_per_read = max(1, BYTES_PER_READ // (math.prod(variable.shape[1:]) * variable.dtype.itemsize))
+    rows_per_read = items_per_read(math.prod(variable.shape[1:]) * variable.dtype.itemsize)
     for first_row in range(0, variable.shape[0], rows_per_read):
         digest.update(np.ascontiguousarray(variable[first_row : first_row + rows_per_read]))
     return digest.hexdigest()
@@ -41,8 +41,8 @@ def field_checksum(variable) -> str:
 def examine(path, before_read=lambda nbytes: None) -> dict:
     """The facts that a restart file holds about its run; they are reliable only if their list "damaged" is empty.
 
-    Each entry of "damaged" is a field's name, or "header", paired with None. The function raises an error of any type
-    if the file cannot be read or is not a restart file. It calls `before_read` with the size of the file in bytes
+    Each entry of "damaged" is a field's name paired with None, or DAMAGED_HEADER. The function raises an error of any
+    type if the file cannot be read or is not a restart file. It calls `before_read` with the size of the file in bytes
     before it reads the fields.
     """
     if os.path.isdir(path):
@@ -60,7 +60,7 @@ def examine(path, before_read=lambda nbytes: None) -> dict:
         not is_configuration_intact(attributes)
         or header_checksum(attributes, checksums) != attributes[HEADER_CHECKSUM_ATTRIBUTE]
     ):
-        damaged.insert(0, ["header", None])
+        damaged.insert(0, DAMAGED_HEADER)
     return facts_from_attributes(attributes, fields, members, damaged)
 
 
@@ -71,8 +71,8 @@ def examine_store(path, before_read) -> dict:
     attributes = {name: to_text(value) for name, value in attributes.items()}
     fields = attributes["fields"].split()
     members = max((documents[name]["shape"][0] for name in fields if len(documents[name]["shape"]) > 2), default=1)
-    if not is_configuration_intact(attributes) and ["header", None] not in damaged:
-        damaged.insert(0, ["header", None])
+    if not is_configuration_intact(attributes) and DAMAGED_HEADER not in damaged:
+        damaged.insert(0, DAMAGED_HEADER)
     return facts_from_attributes(attributes, sorted(fields), members, damaged)
 
 

@@ -10,17 +10,16 @@ from ...config import ConfigError, to_toml
 from ...config.loading.fixed_on_resume import differences, ensemble_values_fixed_on_resume, values_fixed_on_resume
 from ...errors import FilesError, UsageError
 from ...setup.fields import record_notes
+from ...setup.fields.start_state import RESTART_NAME_PATTERN
 from ..draft import DRAFT_SUFFIX
 from ..integrity import guard
 from ..run_folder import CONFIG, RESTART_FOLDER, ZARR_SUFFIX, folder_contents, remove_path
 from ..store.draft_store import EARLIER_SUFFIX
 
-NAME_PATTERN = re.compile(r"step-(\d+)\.(nc|zarr)")
-
 #: Suffixes of unused files: of a run that died while writing, or set aside by a resumed run.
 TEMPORARY_SUFFIX, UNUSED_SUFFIX = DRAFT_SUFFIX, ".unused"
 RESTART_OR_LEFTOVER_PATTERN = re.compile(
-    rf"{NAME_PATTERN.pattern}({TEMPORARY_SUFFIX}(\.journal)?|{UNUSED_SUFFIX}|{EARLIER_SUFFIX})?"
+    rf"{RESTART_NAME_PATTERN.pattern}({TEMPORARY_SUFFIX}(\.journal)?|{UNUSED_SUFFIX}|{EARLIER_SUFFIX})?"
 )
 
 #: The suffix of a restart file, by `restart.format`.
@@ -44,14 +43,14 @@ def restart_path(directory, step: int, file_format: str = "netcdf") -> Path:
 
 def step_of(path: Path) -> int:
     """The step in the name of a restart file; -1 for other names."""
-    match = NAME_PATTERN.fullmatch(path.name)
+    match = RESTART_NAME_PATTERN.fullmatch(path.name)
     return int(match[1]) if match else -1
 
 
 def list_restart_files(directory) -> list[Path]:
     """The restart files of the run in `directory`, the newest first."""
     folder = Path(directory) / RESTART_FOLDER
-    paths = [path for path in folder.iterdir() if NAME_PATTERN.fullmatch(path.name)] if folder.is_dir() else []
+    paths = [path for path in folder.iterdir() if step_of(path) >= 0] if folder.is_dir() else []
     return sorted(paths, key=step_of, reverse=True)
 
 
@@ -87,15 +86,13 @@ def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, lis
             restart = RestartFile(path, *(facts[name] for name in RestartFile._fields[1:]))
             return restart, [f"{problem}; the run continues from {path.name}" for problem in problems]
         problems.append(f"{path}: {facts['problem']}")
-    if name is not None or not paths:
-        other_paths = [path for path in list_restart_files(directory) if path not in paths]
-        other_names = f"restart files in {directory} are: {', '.join(path.name for path in other_paths) or 'none'}"
+    if name is not None:
+        other_names = [path.name for path in list_restart_files(directory) if path not in paths]
+        raise FilesError(f"{problems[0]}; restart files in {directory} are: {', '.join(other_names) or 'none'}")
+    if not paths:
         task = folder_contents(directory).task
-        restart_command = (
-            f"`swmodel {task} {Path(directory) / CONFIG} --output {directory} --force` starts the {task} again"
-        )
-        no_file_message = f"{directory} has no restart file to continue from; {restart_command}"
-        raise FilesError(f"{problems[0]}; {other_names}" if problems else no_file_message)
+        command = f"`swmodel {task} {Path(directory) / CONFIG} --output {directory} --force`"
+        raise FilesError(f"{directory} has no restart file to continue from; {command} starts the {task} again")
     raise FilesError("\n".join([f"no restart file in {directory} is intact", *problems]))
 
 

@@ -51,6 +51,6 @@ class RestartWriter:
 
 def write_restart(path, model, config, accumulator_fields: dict, command_line: str = "") -> None:
     """Write a model as a restart file, with fields of its accumulators and the recorded configuration."""
-    contents = contents_of(model.carry, model.step, model.time, accumulator_fields)
-    contents = contents._replace(records=model.restart_notes(), substeps=model.substeps)
+    records, substeps = model.restart_notes(), model.substeps
+    contents = contents_of(model.carry, model.step, model.time, accumulator_fields, records, substeps)
     write(path, contents, config, model.transport, command_line, model.get)

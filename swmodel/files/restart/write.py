@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -59,31 +60,32 @@ class RestartContents(NamedTuple):
     step: int
     seconds: float
     mean_steps: int
-    records: str = ""
-    substeps: int = 1
+    records: str
+    substeps: int
 
 
-def contents_of(carry: Carry, step: int, seconds: float, accumulator_fields: dict) -> RestartContents:
+def contents_of(
+    carry: Carry, step: int, seconds: float, accumulator_fields: dict, records: str, substeps: int
+) -> RestartContents:
     states = [("", carry.state), *((f"{MEMORY_SUFFIX}{k}", past) for k, past in enumerate(carry.memory, 1))]
     fields = {f"{name}{suffix}": field for suffix, state in states for name, field in state._asdict().items()}
     fields |= {name: field for name, field in accumulator_fields.items() if name != MEAN_STEPS}
-    return RestartContents(fields, step, seconds, int(accumulator_fields.get(MEAN_STEPS, 0)))
+    return RestartContents(fields, step, seconds, int(accumulator_fields.get(MEAN_STEPS, 0)), records, substeps)
 
 
-def write(path, contents: RestartContents, config, transport, command_line: str = "", get=None) -> None:
+def write(path, contents: RestartContents, config, transport, command_line: str, get: Callable) -> None:
     """Write a restart file; all ranks call it. FilesError: it could not be written; an earlier file is unchanged.
 
-    `get`: function of a field that returns this process's part of it; None: that of the transport.
+    `get`: function of a field that returns this process's part of it.
     """
     names = [*contents.fields, *python_fields.field_names(config)]
     cells = config.grid.ny * config.grid.nx
-    needed_bytes = (
-        cells * transport.block.members.axis_size * len(contents.fields) * np.dtype(config.run.dtype).itemsize
-    )
+    members, itemsize = transport.block.members.axis_size, np.dtype(config.run.dtype).itemsize
+    needed_bytes = cells * members * len(contents.fields) * itemsize
     needed_bytes += cells * (len(names) - len(contents.fields)) * np.dtype(np.float64).itemsize
     define = partial(define_contents, contents, config, transport, command_line)
     local_fields = chain(
-        ((name, (get or transport.get)(field) if field.ndim > 1 else field) for name, field in contents.fields.items()),
+        ((name, get(field) if field.ndim > 1 else field) for name, field in contents.fields.items()),
         python_fields.local_fields(config, transport.block).items(),
     )
     if Path(path).suffix == ZARR_SUFFIX:
@@ -170,19 +172,12 @@ def define_contents(contents: RestartContents, config, transport, command_line: 
             define_variable(dataset, name, ("trajectory",), attrs, datatype=local.dtype, contiguous=True)
             continue
         model_variable, attrs = describe_field(name, contents.mean_steps, config)
-        define_variable(
-            dataset,
-            name,
-            (*leading_dimensions, *DIMENSIONS[model_variable.location]),
-            attrs,
-            datatype=local.dtype,
-            contiguous=True,
-        )
+        dimensions = *leading_dimensions, *DIMENSIONS[model_variable.location]
+        define_variable(dataset, name, dimensions, attrs, datatype=local.dtype, contiguous=True)
     for name in python_fields.field_names(config):
         model_variable = python_fields.variable_of(config, name)
-        attrs = field_attributes(model_variable, config.grid, coordinates="") | python_fields.attributes_of(
-            config, name
-        )
+        attrs = field_attributes(model_variable, config.grid, coordinates="")
+        attrs |= python_fields.attributes_of(config, name)
         define_variable(dataset, name, DIMENSIONS[model_variable.location], attrs, contiguous=True)
 
 

@@ -6,7 +6,7 @@ block_store   the base: all processes write their parts
 record_store  records in time; each appears complete
 snapshots     output.zarr
 draft_store   a store that appears complete or not at all, for restart files
-data          reading of a store with the interface of a netCDF4.Dataset
+dataset       reading of a store with the interface of a netCDF4.Dataset
 examine       check of a store against its checksums
 
 This `__init__` loads neither zarr nor NetCDF.

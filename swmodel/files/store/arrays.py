@@ -157,8 +157,8 @@ def read_document(path: Path) -> dict:
     return json.loads((path / METADATA_FILE).read_text())
 
 
-def read_values(path: Path, document: dict, name: str) -> list:
-    return open_array(path / name, document)[...].tolist()
+def read_values(path: Path, document: dict) -> list:
+    return open_array(path, document)[...].tolist()
 
 
 def read_documents(path: Path) -> dict[str, dict]:
@@ -212,10 +212,8 @@ def publish_records(path: Path, attributes: dict, documents: dict[str, dict], n_
 
 def write_array_documents(path: Path, documents: dict[str, dict]) -> None:
     """Write the metadata of arrays with records for readers of single arrays, those of time last."""
-    names = sorted(
-        (name for name, document in documents.items() if has_records(dimensions_of(document))), key="time".__eq__
-    )
-    for name in names:
+    names = [name for name, document in documents.items() if has_records(dimensions_of(document))]
+    for name in sorted(names, key=lambda name: name == "time"):
         write_document(path / name / METADATA_FILE, documents[name])
 
 

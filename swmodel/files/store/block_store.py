@@ -5,7 +5,6 @@ A file on the parts of several processes (`tiling`) is joined by one of them, it
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from ...errors import FilesError
 from ...parallel.worker import Worker
 from ..background import as_files_error
 from ..draft import atomic_write, free_bytes
-from ..journal import sync_folder
+from ..journal import sync_path
 from ..queue import CallQueue
 from ..run_folder import remove_path
 from . import arrays, tiling
@@ -212,12 +211,11 @@ class BlockStore:
         self._process_pending(MAX_WAIT_SECONDS)
         if self._pending:
             one = self._pending[0]
-            name, leading_indices, shared_file = one.shared_files[-1] if one.shared_files else ("", (), None)
-            missing = (
-                self._piece_path(name, leading_indices, shared_file, shared_file.writers[-1])
-                if shared_file
-                else one.awaited_files[-1]
-            )
+            if one.shared_files:
+                name, leading_indices, shared_file = one.shared_files[-1]
+                missing = self._piece_path(name, leading_indices, shared_file, shared_file.writers[-1])
+            else:
+                missing = one.awaited_files[-1]
             raise FilesError(f"{missing} is missing, though it was written; was it removed?")
         self._sync()
 
@@ -225,15 +223,7 @@ class BlockStore:
         """Sync the existing files among those written since the last call, and their folders."""
         existing = {file for file in self._unsynced_files if file.exists()}  # others are still in pieces
         for file in sorted(existing):
-            sync_file(file)
+            sync_path(file)
         for folder in sorted({parent for file in existing for parent in file.relative_to(self.path.parent).parents}):
-            sync_folder(self.path.parent / folder / "x")
+            sync_path(self.path.parent / folder)
         self._unsynced_files -= existing
-
-
-def sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

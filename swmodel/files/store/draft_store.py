@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import FilesError
 from ..draft import DRAFT_SUFFIX
-from ..journal import sync_folder
+from ..journal import sync_path
 from ..run_folder import remove_path
 from . import arrays
 from .block_store import BlockStore, FieldSlice
@@ -92,7 +92,7 @@ class DraftStore(BlockStore):
         if self.target.exists():
             self.target.replace(earlier)
         self.path.replace(self.target)
-        sync_folder(self.target)
+        sync_path(self.target.parent)
         remove_path(earlier)
 
     def _finish(self) -> None:

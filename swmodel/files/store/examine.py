@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..integrity.checksums import DAMAGED_HEADER
 from . import arrays
 
 
@@ -22,10 +23,9 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
         )
     attributes, documents = arrays.read_store_metadata(path)
     has_checksum = arrays.CHECKSUM_ATTRIBUTE in attributes
-    is_changed = has_checksum and attributes[arrays.CHECKSUM_ATTRIBUTE] != arrays.metadata_checksum(
-        attributes, documents
-    )
-    damaged: list = [["header", None]] if is_changed else []
+    damaged: list = []
+    if has_checksum and attributes[arrays.CHECKSUM_ATTRIBUTE] != arrays.metadata_checksum(attributes, documents):
+        damaged.append(DAMAGED_HEADER)
     documents_to_verify = {name: one for name, one in documents.items() if full or len(one["shape"]) < 2}
     before_read(sum(math.prod(one["shape"]) * value_bytes(one) for one in documents_to_verify.values()))
     for name, document in documents_to_verify.items():
@@ -33,11 +33,8 @@ def examine(path, full: bool = True, before_read=lambda nbytes: None) -> dict:
             damaged.append([name, None])
         else:
             damaged += [[name, record] for record in damaged_records(path / name, document)]
-    steps = (
-        []
-        if "step" not in documents or ["step", None] in damaged
-        else arrays.read_values(path, documents["step"], "step")
-    )
+    has_steps = "step" in documents and ["step", None] not in damaged
+    steps = arrays.read_values(path / "step", documents["step"]) if has_steps else []
     return {"checksums": has_checksum, "steps": [int(step) for step in steps], "damaged": damaged}
 
 
@@ -49,11 +46,8 @@ def value_bytes(document: dict) -> int:
 def has_published_document(path: Path, document: dict) -> bool:
     """Whether an array has these metadata, apart from the number of records, which may grow meanwhile."""
     try:
-        document_of_array = arrays.read_document(path)
-        n_ignored = arrays.has_records(arrays.dimensions_of(document))
-        return document_of_array["shape"][n_ignored:] == document["shape"][n_ignored:] and document_of_array | {
-            "shape": 0
-        } == document | {"shape": 0}
+        own, n_ignored = arrays.read_document(path), int(arrays.has_records(arrays.dimensions_of(document)))
+        return own | {"shape": own["shape"][n_ignored:]} == document | {"shape": document["shape"][n_ignored:]}
     except (OSError, LookupError, TypeError, ValueError):
         return False
 
@@ -64,8 +58,8 @@ def damaged_records(path: Path, document: dict):
     array = arrays.open_array(path, document)
     is_field = arrays.is_on_grid(arrays.dimensions_of(document))
     if records and not is_field:
-        files, whole_index = arrays.chunk_files(path, document), (...,)
-        return [] if all(file.is_file() for file in files) and is_readable(array, whole_index) else [None]
+        files = arrays.chunk_files(path, document)
+        return [] if all(file.is_file() for file in files) and is_readable(array, (...,)) else [None]
     damaged = []
     for record in records:
         index = () if record is None else (record,)

@@ -16,12 +16,13 @@ import numpy as np
 from ...config import config_hash, to_toml
 from ...errors import FilesError
 from ..draft import DRAFT_SUFFIX
+from ..journal import sync_path
 from ..output.continuation import configuration_differences, extend_history
 from ..output.metadata import FILL_VALUE, define_provenance, define_time, time_attributes
 from ..output.static import array_and_indices, static_cells
 from ..run_folder import remove_path
 from . import arrays, tiling
-from .block_store import BlockStore, FieldSlice, sync_file
+from .block_store import BlockStore, FieldSlice
 
 #: Longest delay of a complete record while further ones wait, s.
 MAX_PUBLISH_DELAY_SECONDS = 0.2
@@ -144,7 +145,7 @@ class RecordStore(BlockStore):
         """Keep the first records, those for `keep`, remove all files of others, and update the global attributes."""
         self._attributes, documents = arrays.read_store_metadata(self.path)
         self._names = list(documents)
-        steps, times = (arrays.read_values(self.path, documents[name], name) for name in ("step", "time"))
+        steps, times = (arrays.read_values(self.path / name, documents[name]) for name in ("step", "time"))
         n_records = sum(map(keep, steps))
         self._last_time, self._n_published = times[n_records - 1] if n_records else 0.0, n_records
         attrs = self._attributes
@@ -207,7 +208,7 @@ class RecordStore(BlockStore):
                 self._arrays[name][first:last] = values[name]
             for record in sorted({first, last - 1}):
                 for file in arrays.series_files(self.path, self._documents, record):
-                    sync_file(file)
+                    sync_path(file)
             self._last_time = times[-1]
         arrays.publish_records(self.path, self._attributes, self._documents, last)
         self._unpublished_records, self._n_published, self._publish_clock = [], last, time.monotonic()

@@ -54,10 +54,8 @@ def file_indices(cells: Rectangle | None, shape: tuple[int, int]) -> list[tuple[
 
 def cells_of_whole_files(part: Rectangle, ny: int, nx: int, shape: tuple[int, int]) -> Rectangle | None:
     """The cells of a part in files that lie completely on it; None: there are none."""
-    (south, north), (west, east) = (
-        range_of_whole_files(part[:2], ny, shape[0]),
-        range_of_whole_files(part[2:], nx, shape[1]),
-    )
+    south, north = range_of_whole_files(part[:2], ny, shape[0])
+    west, east = range_of_whole_files(part[2:], nx, shape[1])
     return (south, north, west, east) if south < north and west < east else None
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...files.output.continuation import require_intact
 from ...files.output.metadata import define_field, define_grid, define_variable
 from ...files.output.record_file import RecordFile
-from ...files.output.static import define_static, fill_land, land_masks
+from ...files.output.static import define_static, land_masks, mark_missing
 from ...files.records import RecordWriter
 from ...files.run_folder import ENSEMBLE, OUTPUT
 from ...ocean.diagnostics import Diagnostic, diagnostics_of_run
@@ -117,8 +117,8 @@ class EnsembleFile(RecordFile):
         for name, moment in moments.items() if self.transport.rank == 0 else ():
             is_land = self._land.get(variable_of(name).location)
             water = np.ones(self.shape, bool) if is_land is None else ~np.broadcast_to(is_land, self.shape)
-            self._put_field(name + MEAN_SUFFIX, fill_land(moment.mean, is_land))
-            self._put_field(name + SPREAD_SUFFIX, fill_land(moment.spread, is_land))
+            self._put_field(name + MEAN_SUFFIX, mark_missing(moment.mean, is_land))
+            self._put_field(name + SPREAD_SUFFIX, mark_missing(moment.spread, is_land))
             self.submit(RecordWriter.write_variable, name + RMS, [np.sqrt(np.mean(moment.spread[water] ** 2))])
         diagnostics = gather_members(self.transport, np.array([list(one.values()) for one in diagnostics if one]))
         names = quantities_by_name(members.domain.scheme, members.config.open_boundaries.sides)
@@ -142,7 +142,7 @@ class EnsembleFile(RecordFile):
             moments[name].add(values)
             if member in self.written_members:
                 dry = self._land.get(variable_of(name).location)
-                self._put_field(name, fill_land(values, dry), (self.written_members.index(member),))
+                self._put_field(name, mark_missing(values, dry), (self.written_members.index(member),))
         return numbers
 
     def _put_field(self, name: str, values: np.ndarray, leading_indices: tuple[int, ...] = ()) -> None:

@@ -25,7 +25,6 @@ from ..fields import source_of, varies_in_time
 #: Largest plausible difference of air pressure from the standard one, Pa: beyond it units or reference are wrong.
 MAX_PRESSURE_DIFFERENCE_PA = 2e4
 
-
 #: With `gfb`, waves of rate w that leave at a rate r are stable up to dt (r + WAVE_RATE_WEIGHT w) = 0.64. Eigenvalues
 #: of a linear basin give 0.41 in a corner of two open boundaries, 0.31 along one boundary, and up to 0.35 where cells
 #: are narrow along it.
@@ -53,10 +52,10 @@ class BoundaryCells(NamedTuple):
         """Values of a field, or of its first record, in the outermost and inner cells, NaN if missing, [2, cells]."""
         if varies_in_time(config, name):
             source = source_of(config, name)
-            return self.to_two_rows(
-                fields.evaluate_record(config, name, self.rows, self.columns, source.record_at(0)[0], source)
-            )
-        return self.to_two_rows(fields.evaluate(config, name, self.rows, self.columns))
+            values = fields.evaluate_record(config, name, self.rows, self.columns, source.record_at(0)[0], source)
+        else:
+            values = fields.evaluate(config, name, self.rows, self.columns)
+        return self.to_two_rows(values)
 
     def to_two_rows(self, values) -> np.ndarray:
         """Values [rows, columns] as [2, cells]."""
@@ -110,16 +109,11 @@ def problems(config) -> Iterator[str]:
         for name in (name for name in boundary_fields if location_of(name) in ("centre", "v" if side.in_rows else "u")):
             missing = side.is_open & ~np.isfinite(side.face_values(config, name))
             if missing.any():
-                max_distance = (
-                    0.0
-                    if varies_in_time(config, name)
-                    else fields.replacement_distances(config, name, side.rows, side.columns)[1]
-                )
-                nearest = (
-                    f"; the nearest value in the file is further than {max_distance:.3g} degrees"
-                    if max_distance
-                    else ""
-                )
+                nearest = ""
+                if not varies_in_time(config, name) and (
+                    max_distance := fields.replacement_distances(config, name, side.rows, side.columns)[1]
+                ):
+                    nearest = f"; the nearest value in the file is further than {max_distance:.3g} degrees"
                 yield (
                     f"input.{name}: has no value at {side.describe_cells(missing)}, where both outermost cells are "
                     f"water; give values there, or make such cells land in input.mask{nearest}"

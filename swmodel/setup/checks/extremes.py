@@ -119,10 +119,8 @@ def survey_band(setup: Setup, extremes: FieldExtremes, rows: np.ndarray) -> None
     variables |= {row.name: row for term in terms for row in (*term.coefficients, *term.initial)}
     thickness = variable_in_run("h", config.physics)
     if setup.scheme.drying:
-        variables["depth"], thickness = (
-            variables["depth"]._replace(min_value=None),
-            thickness._replace(exclusive_min=False),
-        )
+        variables["depth"] = variables["depth"]._replace(min_value=None)
+        thickness = thickness._replace(exclusive_min=False)
     values = {name: fields.evaluate(config, name, rows, columns) for name in variables}
     for name, value in values.items():
         extremes.include(name, value, water.get(name, wet_centres), rows[0], variables[name])

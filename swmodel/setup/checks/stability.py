@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ocean.constituents import DAY_SECONDS
 from ...ocean.coordinates import has_rotated_axes
 from ...ocean.state import Carry
 from ...ocean.terms import PROCESSES
@@ -70,7 +71,7 @@ class ModeState(NamedTuple):
 
 
 def amplification_factor(dt, mode: Mode, time) -> np.ndarray:
-    """Largest modulus of the eigenvalues of one step, for an array of time steps, s."""
+    """Largest modulus of the eigenvalues of one step, for an array of time steps, s; `time` is the section [time]."""
     method, dt = method_of_options(time), np.asarray(dt, dtype=float)
     size = len(ModeState._fields) * (1 + method.weight_and_state_counts[1])
     unit_states = np.eye(size)[:, :, None] * np.ones(dt.shape)  # [field, which of them is 1, dt]
@@ -177,7 +178,7 @@ def automatic_dt(config, extremes) -> float:
     dt, output = dt_from_state(config, extremes), config.output
     if not 0 < dt < math.inf:
         return dt
-    intervals = (output.every, output.spectra, config.restart.every, 86400.0 * (config.run.days or 0.0))
+    intervals = (output.every, output.spectra, config.restart.every, DAY_SECONDS * (config.run.days or 0.0))
     lengths = [each for each in intervals if each]
     ticks = [round(each / TICK_SECONDS) for each in lengths]
     common_divisor = lengths[0] / max(1, ticks[0] // (math.gcd(*ticks) or 1)) if lengths else 0.0

@@ -8,17 +8,10 @@ import numpy as np
 
 from ...ocean.coordinates import has_lon_lat
 from ...ocean.table import location_of
-from ...ocean.terms.boundary_data import has_source as has_source
-from ...ocean.terms.boundary_data import input_file_of as input_file_of
-from ...ocean.terms.boundary_data import is_in_case as is_in_case
 from .domain import domain_mask
 from .field_sources import STEP_ACROSS_FACE, FileSource, read_mask, source_of, varies_in_time
-from .field_sources import RestartSource as RestartSource
 from .field_sources import uniform_value as uniform_value
 from .netcdf_input import InputError
-from .rivers import rivers_of_field as rivers_of_field
-from .rivers import tracers_in_rivers as tracers_in_rivers
-from .start_state import read_state_field as read_state_field
 from .vectors import VECTOR_COMPONENTS as VECTOR_COMPONENTS
 from .vectors import has_field_source as has_field_source
 from .vectors import source_along_axes

@@ -31,11 +31,8 @@ def field_checksum(config, name: str, python_field: PythonField) -> str:
     if not source.varies_in_time:
         return source_checksum(config.grid, source)
     try:
-        times = (
-            np.ascontiguousarray(source.records.seconds, "<f8").tobytes().hex()
-            if isinstance(source, RecordsSource)
-            else ""
-        )
+        seconds = source.records.seconds if isinstance(source, RecordsSource) else ()
+        times = np.ascontiguousarray(seconds, "<f8").tobytes().hex()
         return sha256(times + "".join(source_checksum(config.grid, source, number) for number in (0, 1)))
     except InputError as error:
         raise ConfigError([str(error)]) from None

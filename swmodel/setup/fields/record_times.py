@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from datetime import timedelta
 
 import numpy as np
@@ -75,7 +76,8 @@ def years_of_run(config) -> int:
 
 
 def describe_time(seconds: float, time) -> str:
-    """A time of the run in words: its date, or s since the start."""
-    if not time.start:
-        return f"t = {seconds:g} s"
-    return (start_date(time) + timedelta(seconds=float(seconds))).strftime("%Y-%m-%dT%H:%M:%S")
+    """A time of the run in words: its date, or s since the start if dates are unknown or do not reach so far."""
+    if time.start:
+        with suppress(OverflowError):
+            return (start_date(time) + timedelta(seconds=float(seconds))).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"t = {seconds:g} s"

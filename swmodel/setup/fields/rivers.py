@@ -14,13 +14,7 @@ import numpy as np
 
 from ... import text_table
 from ...errors import UsageError
-from ...ocean.coordinates import (
-    cells_containing,
-    distances_from,
-    metrics,
-    points,
-    to_grid_axes,
-)
+from ...ocean.coordinates import cells_containing, distances_from, metrics, points, to_grid_axes
 from ...ocean.dates import format_date, time_units
 from ...ocean.places import position_in_table
 from ...ocean.terms.rain import DRAINAGE, RIVER_INFLOW
@@ -138,7 +132,7 @@ def read_series(text: str, label: str, time, stamps) -> DischargeSeries:
         read_netcdf_series(text, label, time) if is_netcdf(path) else read_text_series(path, label, time)
     )
     if len(seconds) < 2:
-        raise InputError(f"{label}: has {len(seconds)} row; a series needs at least two")
+        raise InputError(f"{label}: has {'one row' if len(seconds) else 'no rows'}; a series needs at least two")
     for number in np.flatnonzero(np.diff(seconds) <= 0)[:1]:
         raise InputError(f"{label}: times must rise, but {dates[number + 1]} follows {dates[number]}")
     for number in np.flatnonzero(~np.isfinite(discharge))[:1]:
@@ -157,11 +151,12 @@ def read_series(text: str, label: str, time, stamps) -> DischargeSeries:
 
 
 def is_netcdf(path: str) -> bool:
-    """Whether a file is in NetCDF; a folder counts as a Zarr store."""
+    """Whether a file is in NetCDF, which an unreadable one is not; a folder counts as a Zarr store."""
     if os.path.isdir(path):
         return True
-    with open(path, "rb") as file:
+    with suppress(OSError), open(path, "rb") as file:
         return file.read(4).startswith(NETCDF_SIGNATURES)
+    return False
 
 
 def read_netcdf_series(text: str, label: str, time) -> tuple:

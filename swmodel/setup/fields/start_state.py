@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...config.options.model import Config
 
 #: Where a run keeps its restart files, and their names.
-RESTART_FOLDER, RESTART_NAME_PATTERN = "restart", re.compile(r"step-\d+\.(nc|zarr)")
+RESTART_FOLDER, RESTART_NAME_PATTERN = "restart", re.compile(r"step-(\d+)\.(nc|zarr)")
 
 
 def newest_restart_file(path: str) -> str:
@@ -40,13 +40,19 @@ def newest_restart_file(path: str) -> str:
 
 
 def read_header(path: str) -> tuple[dict[str, Any], float, dict[str, int]]:
-    """The configuration of the run, its model time, s, and the number of dimensions of each variable."""
+    """A run's configuration, its model time, s, and how many dimensions each variable of its restart file has.
+
+    InputError: the file cannot be read, or is not a restart file.
+    """
     with open_file(path) as dataset:
         attributes, variables = dataset.data.attrs, dataset.data.variables
         if not {"configuration", "seconds", "mean_steps"} <= attributes.keys():
             raise InputError(f"{path} is not a restart file")
         n_dimensions = {str(name): variable.ndim for name, variable in variables.items()}
-        return tomllib.loads(str(attributes["configuration"])), float(attributes["seconds"]), n_dimensions
+        try:
+            return tomllib.loads(str(attributes["configuration"])), float(attributes["seconds"]), n_dimensions
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{path}: its configuration was changed or damaged: {error}") from None
 
 
 def keys_from_state(path: str) -> dict[tuple[str, str], str]:

@@ -42,9 +42,9 @@ class Station(NamedTuple):
     weights: np.ndarray
 
 
-def station(config, position: tuple[float, float], label: str = "the station") -> Station:
+def station(config, position: tuple[float, float]) -> Station:
     """The Station for sea level at a position in m, or at a longitude and latitude. UsageError: it is not on water."""
-    along, problems = positions_on_water(config, [position], [label])
+    along, problems = positions_on_water(config, [position], ["the station"])
     if problems:
         raise UsageError(problems[0])
     (x, y), *_ = along
@@ -95,10 +95,8 @@ class Gauges(NamedTuple):
 
     def nearest_values(self, values: np.ndarray) -> np.ndarray:
         """Of values [..., n, 4] at four centres, those at the centre nearest to each gauge, [..., n]."""
-        nearest_centre = np.argmax(self.weights["eta"], axis=-1)
-        return np.take_along_axis(values, np.broadcast_to(nearest_centre[..., None], (*values.shape[:-1], 1)), axis=-1)[
-            ..., 0
-        ]
+        nearest_centre = np.argmax(self.weights["eta"], axis=-1)[:, None]
+        return np.take_along_axis(values, np.broadcast_to(nearest_centre, (*values.shape[:-1], 1)), axis=-1)[..., 0]
 
     def values(self, point_values: np.ndarray, steps: np.ndarray) -> dict[str, np.ndarray]:
         """The series [k, n], float64, from the values [k, m] of the points after k numbers of steps.
@@ -110,21 +108,18 @@ class Gauges(NamedTuple):
         series, wet, dry = {}, None, None
         depth_now = self.centre_depths + (self.remaining_uplift(steps) if self.remaining_uplift else 0.0)
         for name, prognostic in self.prognostic_names.items():
-            corner_values = [next(parts).reshape(len(point_values), len(self.names), 4) for _ in prognostic]
+            values, *thickness = (next(parts).reshape(len(point_values), len(self.names), 4) for _ in prognostic)
             if self.wet_thickness is not None and dry is None:  # the first series is that of the level
-                wet = corner_values[0] > self.wet_thickness
+                wet = values > self.wet_thickness
                 dry = ~self.nearest_values(wet)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                each = (
-                    corner_values[0] - depth_now
-                    if name == "eta"
-                    else corner_values[0] / corner_values[1]
-                    if len(corner_values) > 1
-                    else corner_values[0]
-                )
+            if name == "eta":
+                values = values - depth_now
+            elif thickness:  # of a content, whose concentration is the series
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    values = values / thickness[0]
             needs_water = dry is not None and name not in ("h", "u", "v")
             weights = np.where(wet, self.weights[name], 0.0) if needs_water else self.weights[name]
-            series[name] = sum_of_four(np.where(weights != 0, each, 0.0) * weights)
+            series[name] = sum_of_four(np.where(weights != 0, values, 0.0) * weights)
             if needs_water:
                 series[name] = np.divide(series[name], sum_of_four(weights), out=np.full(dry.shape, np.nan), where=~dry)
             elif dry is not None:
@@ -258,9 +253,7 @@ def positions_on_water(
     wet = neighbourhood_values(config, *cells_containing(config.grid, *along.T))[:, 0, 0] != 0
     for count, number in enumerate(np.flatnonzero(~wet)):
         _, position, label = within_domain[number]
-        problems.append(
-            on_land_problem(config, position, label) if count < MAX_WATER_SEARCHES else f"{label} is on land"
-        )
+        problems += [on_land_problem(config, position, label) if count < MAX_WATER_SEARCHES else f"{label} is on land"]
     return along[wet], problems
 
 

@@ -10,12 +10,10 @@ import numpy as np
 from ...ocean.coordinates import LOCATION_OFFSETS, axes
 from ...ocean.table import VARIABLES
 from .. import fields
+from ..fields.field_sources import STEP_ACROSS_FACE
 
 #: The quantities that can be observed; an observation has the index of its quantity in this list.
 OBSERVED_QUANTITIES = ("eta", "u", "v")
-
-#: Offset (rows, columns) from the cell of a face to the cell across it; sea level is not on faces.
-STEP_ACROSS_FACE = {"eta": (0, 0), "u": (0, 1), "v": (1, 0)}
 
 #: Distance within which a position counts as a point, cells.
 SNAP_CELLS = 1e-9
@@ -67,7 +65,7 @@ def bilinear_stencils(config, quantity, x, y, with_open_boundaries: bool = False
     wet = neighbourhood_values(config, rows, columns)
     is_open, has_value = np.empty_like(weights), np.empty_like(weights)
     for number, name in enumerate(OBSERVED_QUANTITIES):
-        (north, east), chosen = STEP_ACROSS_FACE[name], quantity == number
+        (north, east), chosen = STEP_ACROSS_FACE.get(name, (0, 0)), quantity == number  # sea level is not on faces
         here = wet[chosen, :2, :2].reshape(-1, 4)
         beyond = wet[chosen, north : north + 2, east : east + 2].reshape(-1, 4)
         is_open[chosen], has_value[chosen] = here * beyond, np.maximum(here, beyond)

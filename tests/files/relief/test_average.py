@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from types import SimpleNamespace
 
+import netCDF4
 import numpy as np
 import pytest
 from support.netcdf import write_netcdf
@@ -124,6 +125,14 @@ def test_axes_of_a_relief_may_have_any_order_and_direction(write_relief, way):
     np.testing.assert_allclose(our_share, share, rtol=1e-9, atol=1e-9)
 
 
+def test_height_of_a_scalar_coordinate_is_no_relief(write_relief):
+    path, region = write_relief(ROUGH_HEIGHTS), (-20, 31, -33, 40)
+    expected, *_ = make_averages(path, region, 4.3)
+    with netCDF4.Dataset(path, "a") as data:
+        data.createVariable("height", "f8").setncatts({"standard_name": "height", "units": "m"})
+    np.testing.assert_array_equal(make_averages(path, region, 4.3)[0], expected)
+
+
 @pytest.mark.promise("files of other programs are read and written as they are")
 def test_conventions_of_longitudes_give_the_same_depths_across_the_date_line(write_relief):
     """From -180 or 0, with the last meridian repeated, or rounded; for a region from 170 or from -190."""
@@ -185,12 +194,18 @@ FLAT_HEIGHTS = np.full((len(LAT), len(LON)), -1000.0)
         ({"values": np.where(LON > 9, -9999.0, FLAT_HEIGHTS - 8705)}, "has .* values of -9999, .*_FillValue = -9999,"),
         ({"more": {"sea": 0 * FLAT_HEIGHTS + 3}}, "relief.nc: sea is .* lon = -19, lat = -29"),
         ({"lon": np.append(np.arange(179.0), 0.0)}, "lon has missing values, or does not run in one direction"),
+        ({"values": np.stack([FLAT_HEIGHTS] * 2), "dimensions": "time lat lon"}, "several records along time"),
     ],
     ids=lambda each: ",".join(each) if isinstance(each, dict) else "",
 )  # fmt: skip
 def test_relief_that_cannot_be_used_is_refused(write_relief, change, words):
     with pytest.raises(InputError, match=words):
         make_averages(write_relief(**{"values": FLAT_HEIGHTS} | change), (-20, 20, -30, 30), 5.0)
+
+
+def test_record_of_a_relief_is_not_ignored(write_relief):
+    with pytest.raises(ReliefError, match="z: a relief has no records; leave out @3"):
+        make_averages(write_relief(FLAT_HEIGHTS) + "@3", (-20, 20, -30, 30), 5.0)
 
 
 X, Y = np.arange(-1.15, 1.2, 0.1), np.arange(48.85, 51.2, 0.1)

@@ -139,7 +139,8 @@ def test_cells_finer_than_the_relief_give_a_warning(folder, caplog):
         ("--region=0,inf,0,20", "W below E"), ("--region=0,10,80,95", "-90 to 90"),
         ("--region=0,400,0,20", "overlap"), ("--region=20,25,-2,2", "all land"), ("--region=0,5,0,0.5", "wider"),
         ("--region=0,5,0,5 --resolution=0", "above 0"), ("--region=0,5,0,5 --resolution=1e-5", "5e+04 GB"),
-        ("--region=0,5,0,5 --resolution=1e-9", "1e+09"), ("--region=0,5,0,5 --pole=10,91", "90 degrees"),
+        ("--region=0,5,0,5 --resolution=1e-9", "1e+09"), ("--region=0,5,0,5 --resolution=1e-200", "1e+09"),
+        ("--region=0,5,0,5 --pole=10,91", "90 degrees"),
         ("--region=0,5,0,5 --pole=nan,5", "--pole"), ("--region=0,5,0,5 --keep=0,inf", "--keep"),
         ("--region=-6,37,30,46 --keep=10,35", "10,35"), ("--region=0,5,0,5 --relief=none.nc", "none.nc"),
     ],
@@ -173,6 +174,8 @@ def test_missing_folder_and_foreign_file_are_refused(tmp_path):
     for name, words in (("none/sea.nc", f"no such folder: {tmp_path}/none"), ("other.nc", "other.nc")):
         code, told = invoke_refused_grid(tmp_path / name, *COARSE)
         assert (code, words in told) == (5, True)
+    code, told = invoke_refused_grid(".", *COARSE)
+    assert (code, ". is a folder" in told) == (2, True)
     assert (tmp_path / "other.nc").read_bytes() == before
 
 

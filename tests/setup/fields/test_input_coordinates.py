@@ -13,7 +13,7 @@ from swmodel.model.validate import check_config
 from swmodel.ocean.table import VARIABLES
 from swmodel.plotting.dataset import open_data
 from swmodel.setup import fields
-from swmodel.setup.fields.netcdf_input import InputError, read_field
+from swmodel.setup.fields.netcdf_input import InputError, open_variable
 from swmodel.setup.fields.netcdf_input import read as reading
 
 NY, NX, DY, DX = 5, 7, 2000.0, 3000.0
@@ -41,7 +41,8 @@ def write_depth_file(tmp_path):
 
 
 def read(source, name="depth", rows=range(NY), columns=range(NX)):
-    return read_field(source, VARIABLES[name], GRID, np.array(rows), np.array(columns))
+    with open_variable(source, VARIABLES[name], GRID) as variable:
+        return variable.read(rows, columns)
 
 
 def file_with_coordinates(ocean, y=Y, x=X, attributes=METRES, values=VALUES):

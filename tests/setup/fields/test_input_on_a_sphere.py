@@ -14,7 +14,7 @@ from swmodel.ocean.coordinates import points
 from swmodel.ocean.table import VARIABLES
 from swmodel.setup import fields
 from swmodel.setup.checks import boundary_data
-from swmodel.setup.fields.netcdf_input import InputError, read_field
+from swmodel.setup.fields.netcdf_input import InputError, open_variable
 
 BAND = {"grid.kind": "latlon", "grid.nx": 18, "grid.ny": 6, "grid.west": -20.0, "grid.south": -30.0, "grid.north": 30.0}
 UNITS = {"lon": "degrees_east", "lat": "degrees_north"}
@@ -42,7 +42,8 @@ def make_grid(**changes):
 
 
 def read(source, grid, name="depth"):
-    return read_field(source, VARIABLES[name], grid, np.arange(grid.ny), np.arange(grid.nx))
+    with open_variable(source, VARIABLES[name], grid) as variable:
+        return variable.read(np.arange(grid.ny), np.arange(grid.nx))
 
 
 def smooth_field_on_grid(grid, name="depth"):

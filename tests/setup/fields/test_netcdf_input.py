@@ -12,7 +12,7 @@ from swmodel.model.validate import check_config
 from swmodel.ocean.elements import index_of
 from swmodel.ocean.table import INPUT_FIELDS, VARIABLES
 from swmodel.setup import fields
-from swmodel.setup.fields.netcdf_input import InputError, conversion_factor, read_field
+from swmodel.setup.fields.netcdf_input import InputError, conversion_factor, open_variable
 from swmodel.setup.fields.netcdf_input.input_entry import InputEntry, parse_entry
 
 NY, NX = 5, 7
@@ -37,7 +37,8 @@ def write_netcdf_file(tmp_path):
 
 
 def read_values(source, name="depth", rows=range(NY), columns=range(NX)):
-    return read_field(source, VARIABLES[name], GRID, np.array(rows), np.array(columns))
+    with open_variable(source, VARIABLES[name], GRID) as variable:
+        return variable.read(rows, columns)
 
 
 def configuration(path, *names):
@@ -148,7 +149,7 @@ def test_wind_at_another_height_than_10_m_is_refused(write_netcdf_file):
         ("meter^2/s", "m2 s-1", 1.0), ("centimeter^2/sec", "m2 s-1", 1e-4), ("m s**-1", "m s-1", 1.0),
         ("N m-2", "Pa", 1.0), ("mbar", "Pa", 100.0), ("kg m-1 s-2", "Pa", 1.0), ("km", "m", 1e3), ("m/s", "m", None),
         ("meters per second", "m s-1", 1.0), ("furlong", "m", None), ("m s^-1", "m s-1", 1.0), ("1/s", "s-1", 1.0),
-        ("ms", "m", None),
+        ("ms", "m", None), ("km^999", "m", None),
     ],
 )  # fmt: skip
 def test_units_are_read_as_programs_write_them(units, wanted, factor):

@@ -2,16 +2,7 @@
 
 from . import series
 from .errors import InputError
-from .read import open_variable, read_field, times_of_array, variable_from_array
-from .units import DEGREE_UNITS, conversion_factor
+from .read import open_variable, times_of_array, variable_from_array
+from .units import conversion_factor
 
-__all__ = [
-    "DEGREE_UNITS",
-    "InputError",
-    "conversion_factor",
-    "variable_from_array",
-    "open_variable",
-    "read_field",
-    "series",
-    "times_of_array",
-]
+__all__ = ["InputError", "conversion_factor", "open_variable", "series", "times_of_array", "variable_from_array"]

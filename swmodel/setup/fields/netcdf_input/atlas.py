@@ -41,8 +41,8 @@ def atlases() -> dict[str, dict[str, Any]]:
     }
 
 
-def read_atlas(name: str, folder: str, wanted: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
-    """{"constituents": `wanted`, or all that atlas and model know, array: its entries of [input]}.
+def read_atlas(name: str, folder: str, wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """{"constituents": `wanted`, or if it is empty all that atlas and model know, array: its entries of [input]}.
 
     Transports are left out where the folder has none of their files. InputError: there is no such atlas, file or
     constituent.

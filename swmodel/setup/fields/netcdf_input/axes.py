@@ -200,19 +200,13 @@ def compare_with_grid(
     InputError: the steps differ from those of the grid, or change direction.
     """
     first, values = coordinates[0], consistent_values(dataset, coordinates, dimension, context)
-    grid_positions, cell_size = (
-        grid_axis.first + (np.arange(grid_axis.cells) + offset) * grid_axis.spacing,
-        grid_axis.spacing,
-    )
+    cell_size = grid_axis.spacing
+    grid_positions = grid_axis.first + (np.arange(grid_axis.cells) + offset) * cell_size
     name, units, is_degrees = first.name, first.attrs.get("units", ""), is_in_degrees(first)
 
     def raise_mismatch(what: str):
-        finite_values = drop_missing(values)
-        ends = (
-            f", between {finite_values.min():g} and {finite_values.max():g} {units}".rstrip()
-            if finite_values.size
-            else ""
-        )
+        finite = drop_missing(values)
+        ends = f", between {finite.min():g} and {finite.max():g} {units}".rstrip() if finite.size else ""
         raise InputError(
             f"{context}: {name} {what}{ends}; the grid has {axis} {format_range(grid_positions)} in steps of "
             f"{cell_size:g} m"
@@ -227,11 +221,8 @@ def compare_with_grid(
         raise_mismatch("does not run in one direction")
     if not np.array_equal(shift := first.attrs.get("c_grid_axis_shift", offset), offset):
         raise_mismatch(f"lies {shift} cells off the centres, but this field needs {offset:g}")
-    words = (
-        [f"{name} runs {DIRECTION_WORDS[axis][0]}, so its {DIRECTION_WORDS[axis][1]} are reversed"]
-        if is_reversed
-        else []
-    )
+    direction, cell_lines, *sides = DIRECTION_WORDS[axis]
+    words = [f"{name} runs {direction}, so its {cell_lines} are reversed"] if is_reversed else []
     if is_degrees:
         return is_reversed, [*words, f"{name} is in degrees, so its steps are not compared with {cell_size:g} m"]
     is_dimensionless, size_of_unit = units in DIMENSIONLESS, conversion_factor(units, "m")
@@ -248,11 +239,7 @@ def compare_with_grid(
     offset_in_cells = (metres[0] - grid_positions[0]) / cell_size
     if not counts_cells and abs(offset_in_cells) > MAX_OFFSET_CELLS:
         is_half_a_cell = abs(abs(offset_in_cells) - 0.5) < MAX_OFFSET_CELLS
-        what = (
-            f"half a cell to the {DIRECTION_WORDS[axis][2 + (offset_in_cells > 0)]}"
-            if is_half_a_cell
-            else "origins are not compared"
-        )
+        what = f"half a cell to the {sides[int(offset_in_cells > 0)]}" if is_half_a_cell else "origins are not compared"
         words.append(f"{name} runs {format_range(metres)}, the grid's points {format_range(grid_positions)}: {what}")
     return is_reversed, words
 

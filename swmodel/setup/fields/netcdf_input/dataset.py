@@ -183,10 +183,10 @@ def open_file(path: str, context: str = "", error: type[InputError] = InputError
                 close()
     except UnreadableFileError as fault:
         form = {"zarr": "Zarr", "rioxarray": "a raster"}.get(package, "NetCDF")
-        raise error(f"{context}{path} cannot be read as {form} ({what_is_foreign(path) or fault})") from None
+        raise error(f"{context}{path} cannot be read as {form} ({describe_foreign_file(path) or fault})") from None
 
 
-def what_is_foreign(path: str) -> str:
+def describe_foreign_file(path: str) -> str:
     """What a file is by its FOREIGN_BEGINNINGS; empty for others, and for folders."""
     try:
         with open(path, "rb") as file:

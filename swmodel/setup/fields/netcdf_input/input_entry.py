@@ -31,10 +31,9 @@ NAME_AND_RECORD_PATTERN = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))
 
 #: Names of vertical coordinates of winds, and their units.
 VERTICAL_NAMES_PATTERN = re.compile(r"height|level|lev|pressure|isobaric|plev|z|altitude", re.IGNORECASE)
-METRE_UNITS, PRESSURE_UNITS = (
-    ("m", "metre", "metres", "meter", "meters"),
-    ("Pa", "hPa", "mb", "mbar", "millibar", "millibars"),
-)
+METRE_UNITS = ("m", "metre", "metres", "meter", "meters")
+PRESSURE_UNITS = ("Pa", "hPa", "mb", "mbar", "millibar", "millibars")
+
 #: Largest plausible phase lag of a tide, degrees.
 MAX_LAG_DEGREES = 720.0
 
@@ -87,10 +86,8 @@ def find_variable(dataset: CFDataset, entry: InputEntry, model_variable) -> tupl
         part_names = [each.removeprefix("-") for each in requested.split(",")]
         if len(part_names) > 2 or not {*part_names} <= variables.keys():
             raise InputError(f'{context} has no variable "{requested}"; it has {names}')
-        signs, part_variables = (
-            [-1 if each.startswith("-") else 1 for each in requested.split(",")],
-            [dataset.data[name] for name in part_names],
-        )
+        signs = [-1 if each.startswith("-") else 1 for each in requested.split(",")]
+        part_variables = [dataset.data[name] for name in part_names]
         sea_standard_name = variable_of(model_variable.name).standard_name
         if (
             model_variable is REDUCED_GRAVITY_VARIABLES.get(model_variable.name)
@@ -181,14 +178,10 @@ def tide_part_reader(
             raise InputError(
                 f"{context}: a lag of {np.nanmax(lags):g} degrees is impossible; missing values need _FillValue"
             )
-        cosine_or_sine = np.cos if cosine else np.sin
-        part = (
-            amplitude_or_real * cosine_or_sine(np.radians(lag_or_imaginary))
-            if is_lag
-            else amplitude_or_real
-            if cosine
-            else -lag_or_imaginary
-        )
+        if is_lag:
+            part = amplitude_or_real * (np.cos if cosine else np.sin)(np.radians(lag_or_imaginary))
+        else:
+            part = amplitude_or_real if cosine else -lag_or_imaginary
         is_land = (amplitude_or_real == 0) & ((lag_or_imaginary == 0) | is_lag)
         if is_land.any() and not is_land.all():
             zero_values = "the amplitude is" if is_lag else "both are"

@@ -15,7 +15,7 @@ GRID_ATTRIBUTE = "swmodel_grid"
 #: The field whose harmonic constants give each array of the tide at open boundaries.
 HARMONIC_FIELDS = {array: "eta" if array == LEVEL else array.removeprefix("boundary_tide_") for array in ARRAYS}
 
-#: The axis of the constituents, and the attribute with their names in files of earlier versions.
+#: The dimension and coordinate of the constituents, and the attribute with their names in files of earlier versions.
 CONSTITUENT_DIMENSION, OLD_CONSTITUENTS_ATTRIBUTE = "constituent", "constituents"
 
 
@@ -38,19 +38,12 @@ def read_harmonic_constants(path: str) -> dict[str, tuple[str, ...]]:
     if not os.path.isfile(path):
         raise InputError(f"there is no file {path}; a run with output.harmonics makes one: `swmodel run global_m2`")
     with open_file(path) as dataset:
-        variable_names, old_names = (
-            {*dataset.data.variables},
-            str(dataset.data.attrs.get(OLD_CONSTITUENTS_ATTRIBUTE, "")).split(),
-        )
-        names_in_file = old_names or (
-            [str(name) for name in dataset.data[CONSTITUENT_DIMENSION].values]
-            if CONSTITUENT_DIMENSION in variable_names
-            else []
-        )
-    names, left_out = (
-        [name for name in CONSTITUENTS if name in names_in_file],
-        [name for name in names_in_file if name not in CONSTITUENTS],
-    )
+        variable_names = {*dataset.data.variables}
+        names_in_file = old_names = str(dataset.data.attrs.get(OLD_CONSTITUENTS_ATTRIBUTE, "")).split()
+        if not old_names and CONSTITUENT_DIMENSION in variable_names:
+            names_in_file = [str(name) for name in dataset.data[CONSTITUENT_DIMENSION].values]
+    names = [name for name in CONSTITUENTS if name in names_in_file]
+    left_out = [name for name in names_in_file if name not in CONSTITUENTS]
     entries_by_array: dict[str, tuple[str, ...]] = {}
     for array, field in HARMONIC_FIELDS.items():
         entries = []

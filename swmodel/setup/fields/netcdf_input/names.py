@@ -42,12 +42,15 @@ GDAL_BAND_PATTERN = re.compile(r"band_?1", re.IGNORECASE)
 def candidate_names(dataset: CFDataset, standard_names: Iterable[str], names: Iterable[str]) -> list[str]:
     """The variables that may hold a field, only one if the file is unambiguous.
 
-    1. those with one of its standard names, 2. those with one of its names in any case and without a standard name,
-    3. the only field of the file, if it is a band of GDAL.
+    1. those with one of its standard names and two axes at least, because coordinates such as the height of a wind may
+    have the same one, 2. those with one of its names in any case and without a standard name, 3. the only field of the
+    file, if it is a band of GDAL, 4. others with one of its standard names.
     """
     variables, wanted, lower_names = dataset.data.variables, {*standard_names} - {""}, {name.lower() for name in names}
     standard = {str(name): str(one.attrs.get("standard_name", "")) for name, one in variables.items()}
     fields = [name for name in standard if variables[name].ndim > 1 and is_numeric(variables[name])]
-    matches = [name for name in standard if standard[name] in wanted]
+    with_standard_name = [name for name in standard if standard[name] in wanted]
+    matches = [name for name in with_standard_name if variables[name].ndim > 1]
     matches = matches or [name for name in fields if standard[name] in UNKNOWN_NAMES and name.lower() in lower_names]
-    return matches or [name for name in fields if len(fields) == 1 and GDAL_BAND_PATTERN.fullmatch(name)]
+    matches = matches or [name for name in fields if len(fields) == 1 and GDAL_BAND_PATTERN.fullmatch(name)]
+    return matches or with_standard_name

@@ -163,12 +163,6 @@ def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariabl
         yield GridVariable(values, fixed_index, axes, factor, grid, context, model_variable, is_current)
 
 
-def read_field(entry_text: str, model_variable, grid, rows, columns, fill=None) -> np.ndarray:
-    """Values of a field in rows and columns of the grid: see `open_variable` and `GridVariable.read`."""
-    with open_variable(entry_text, model_variable, grid) as field:
-        return field.read(rows, columns, fill)
-
-
 def unit_factor(variable, model_variable, context: str, required: bool = True) -> float:
     """The factor of a GridVariable, whose file must give units if they are `required`."""
     units, sign = variable.attrs.get("units", ""), 1.0

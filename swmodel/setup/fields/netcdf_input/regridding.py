@@ -74,13 +74,10 @@ class SortedCoordinate(NamedTuple):
             circles = np.floor((positions - values[0] + SNAP_STEPS * step) / FULL_CIRCLE_DEGREES)
             positions = positions - circles * FULL_CIRCLE_DEGREES  # exact, so that bits do not depend on the convention
             is_full_circle = values[0] + FULL_CIRCLE_DEGREES - values[-1] <= 1.5 * step
-            positions = (
-                positions
-                if is_full_circle
-                else np.where(positions > values[-1] + 0.5 * step, positions - FULL_CIRCLE_DEGREES, positions)
-            )
             if is_full_circle:
                 values = np.append(values, values[0] + FULL_CIRCLE_DEGREES)
+            else:
+                positions = np.where(positions > values[-1] + 0.5 * step, positions - FULL_CIRCLE_DEGREES, positions)
         covered = (positions >= values[0] - (0.5 + SNAP_STEPS) * step) & (
             positions <= values[-1] + (0.5 + SNAP_STEPS) * step
         )
@@ -240,23 +237,17 @@ def nearest_values(read, regridder: Regridder, rows: np.ndarray, columns: np.nda
     x, y = (np.broadcast_to(each, shape)[is_wanted] for each in regridder.positions(rows, columns))
     # Degrees of longitude are shorter than those of latitude.
     min_cosine = max(np.cos(np.radians(np.abs(y).max())), 0.1) if in_degrees else 1.0
-    nearby_indices = (
-        regridder.y.indices_within(y, max_distance),
-        regridder.x.indices_within(x, max_distance / min_cosine),
-    )
-    needed = [
-        np.unique(line.order[numbers]) for line, numbers in zip((regridder.y, regridder.x), nearby_indices, strict=True)
-    ]
+    nearby_rows = regridder.y.indices_within(y, max_distance)
+    nearby_columns = regridder.x.indices_within(x, max_distance / min_cosine)
+    needed = np.unique(regridder.y.order[nearby_rows]), np.unique(regridder.x.order[nearby_columns])
     window = read(*needed)
     if not in_degrees:
         max_distance /= metres_per_degree
     min_distances, values = np.full(len(x), np.inf), np.full(len(x), np.nan)
-    for row in nearby_indices[0]:
-        for column in nearby_indices[1]:
-            j, i = (
-                np.searchsorted(needed[0], regridder.y.order[row]),
-                np.searchsorted(needed[1], regridder.x.order[column]),
-            )
+    for row in nearby_rows:
+        for column in nearby_columns:
+            j = np.searchsorted(needed[0], regridder.y.order[row])
+            i = np.searchsorted(needed[1], regridder.x.order[column])
             at = regridder.x.values[column], regridder.y.values[row]
             if in_degrees:
                 chord = np.linalg.norm(unit_vectors(*at) - unit_vectors(x, y), axis=-1)
@@ -266,8 +257,6 @@ def nearest_values(read, regridder: Regridder, rows: np.ndarray, columns: np.nda
             is_closer = np.isfinite(window[j, i]) & (
                 distances < np.minimum(min_distances, max_distance * (1 + SNAP_STEPS))
             )
-            min_distances, values = (
-                np.where(is_closer, distances, min_distances),
-                np.where(is_closer, window[j, i], values),
-            )
+            min_distances = np.where(is_closer, distances, min_distances)
+            values = np.where(is_closer, window[j, i], values)
     return values, min_distances, max_distance

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....ocean.constituents import DAY_SECONDS
 from ....ocean.dates import CALENDAR_ALIASES, have_same_days, start_date, time_units
 from .dataset import open_file
 from .errors import InputError, log_once
@@ -22,7 +23,7 @@ from .times import RecordTimes, find_record_times
 #: Longer intervals between records, relative to the median one, are reported, because a file may be missing.
 MAX_GAP_RATIO = 1.5
 #: The length of a year, s.
-YEAR_SECONDS = 365 * 86400.0
+YEAR_SECONDS = 365 * DAY_SECONDS
 
 
 class VariableRecords(NamedTuple):
@@ -85,7 +86,7 @@ def has_several_times(source: InputEntry, model_variable, stamps) -> bool:
 
 
 @lru_cache(maxsize=64)
-def records_of_entry(text: str, model_variable, grid, time, stamps, years: int | None = None) -> VariableRecords:
+def records_of_entry(text: str, model_variable, grid, time, stamps, years: int | None) -> VariableRecords:
     """The VariableRecords of an entry, checked except for their values; `stamps` are those of its files.
 
     `years`: None, or that of a climatology, see `repeat_every_year`.
@@ -147,7 +148,7 @@ def repeat_every_year(records: VariableRecords, time, years: int) -> VariableRec
     return VariableRecords(records.label, seconds, texts, tuple(fields))
 
 
-def records_of_array(array, time, context: str, years: int | None = None) -> VariableRecords:
+def records_of_array(array, time, context: str, years: int | None) -> VariableRecords:
     """The VariableRecords of a DataArray, each a `variable_from_array`; for `years` see `records_of_entry`."""
     dimension, times = times_of_array(array, context)
 

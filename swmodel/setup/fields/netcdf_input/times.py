@@ -91,7 +91,8 @@ def constituent_names(dataset: CFDataset, dimension: str, size: int) -> list[str
         if variable.dims == (dimension,) or (variable.ndim == 0 and size == 1):
             with translate_read_errors():
                 texts = np.atleast_1d(variable.values).tolist()
-            return [(text.decode() if isinstance(text, bytes) else str(text)).strip().upper() for text in texts]
+            names = (text.decode(errors="replace") if isinstance(text, bytes) else str(text) for text in texts)
+            return [name.strip().upper() for name in names]
     return []
 
 

@@ -24,8 +24,8 @@ UNITS = {
     **dict.fromkeys(("hPa", "hectopascal", "mbar", "mb", "millibar"), (1e2, PASCAL)),
     **dict.fromkeys(("kPa", "kilopascal"), (1e3, PASCAL)),
 }
-#: A unit with its power: "m", "s-1", "meter2", "meter^2", "s**-1".
-UNIT_PATTERN = re.compile(r"([A-Za-z]+)(?:(?:\^|\*\*)?\(?([+-]?\d+)\)?)?")
+#: A unit with its power of one digit: "m", "s-1", "meter2", "meter^2", "s**-1".
+UNIT_PATTERN = re.compile(r"([A-Za-z]+)(?:(?:\^|\*\*)?\(?([+-]?\d)\)?)?")
 #: Units of dimensionless numbers.
 DIMENSIONLESS = {"", "1", "none", "dimensionless"}
 #: Manning's roughness; a file may omit its units, as UDUNITS has no fractional powers.

@@ -43,10 +43,8 @@ class SpectraFile(DomainSeriesFile):
 def define_wavenumbers(dataset, grid) -> None:
     """Make the dimensions of spectra with their coordinates; `grid` is the section of the configuration."""
     for along, axis in wavenumber_axes(grid).items():
-        name, attrs = (
-            f"wavenumber{along}",
-            {"long_name": f"angular wavenumber{SPECTRUM_AXES[along]}", "units": "rad m-1"},
-        )
+        name = f"wavenumber{along}"
+        attrs = {"long_name": f"angular wavenumber{SPECTRUM_AXES[along]}", "units": "rad m-1"}
         if not along:
             attrs["comment"] = "bins as wide as the spacing; those beyond largest_whole are incomplete on the grid"
             attrs["largest_whole"] = axis.spacing * axis.last_resolved

@@ -77,12 +77,9 @@ class StoreVariable(AttributeAccess):
             require_files(self._path, self._document, index[:1] if self.ndim > 2 else ())
             values = array[index] if is_basic_index else array.oindex[index]
         values = np.asarray(values, object if self.dtype is str else self.dtype)
-        mask = (
-            values == self._attributes[FILL_VALUE_ATTRIBUTE]
-            if FILL_VALUE_ATTRIBUTE in self._attributes
-            else np.ma.nomask
-        )
-        return np.ma.masked_array(values, mask) if values.ndim else np.ma.masked_array(values, mask)[()]
+        fill_value = self._attributes.get(FILL_VALUE_ATTRIBUTE)
+        masked = np.ma.masked_array(values, np.ma.nomask if fill_value is None else values == fill_value)
+        return masked if values.ndim else masked[()]
 
 
 class StoreDataset(AttributeAccess):

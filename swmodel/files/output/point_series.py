@@ -49,8 +49,12 @@ class PointSeriesFile(RecordFile):
         self, dataset, name: str, attrs: dict, coordinates: str, fill_value: float | bool = False
     ) -> None:
         """Make a variable [time, places] with the names of its `coordinates`."""
-        n_places = len(dataset.dimensions[self.dimension])
         attrs = attrs | {"coordinates": coordinates, "cell_methods": "time: point"}
+        self.define_in_time(dataset, name, attrs, fill_value)
+
+    def define_in_time(self, dataset, name: str, attrs: dict, fill_value: float | bool) -> None:
+        """Make a variable [time, places]."""
+        n_places = len(dataset.dimensions[self.dimension])
         chunk = max(1, min(RECORDS_PER_CHUNK, MAX_CHUNK_VALUES // n_places)), n_places
         define_variable(dataset, name, ("time", self.dimension), attrs, fill_value=fill_value, chunksizes=chunk)
 
@@ -127,23 +131,18 @@ class DriftersFile(PointSeriesFile):
         dataset.createDimension(self.dimension, n_drifters)
         attrs = {"long_name": "number of the drifter", "cf_role": "trajectory_id"}
         define_variable(dataset, self.dimension, (self.dimension,), attrs, np.arange(1, n_drifters + 1), "i4")
-        descriptions, chunk = (
-            coordinates_of_places(config.grid),
-            (max(1, min(RECORDS_PER_CHUNK, MAX_CHUNK_VALUES // n_drifters)), n_drifters),
-        )
+        descriptions = coordinates_of_places(config.grid)
         for axis, coordinate in zip("xy", coordinate_names_and_unit(config.grid)[0], strict=True):
             attrs = dict(zip(("standard_name", "long_name", "units"), descriptions[axis], strict=True))
-            define_variable(dataset, coordinate, ("time", self.dimension), attrs, fill_value=np.nan, chunksizes=chunk)
+            self.define_in_time(dataset, coordinate, attrs, np.nan)
         dataset.comment = "Positions are missing after a drifter has left through an open boundary."
 
 
 def quantity_attributes(name: str, config) -> dict[str, str]:
     """The attributes of a quantity at a place, from its entry in VARIABLES; empty ones are left out."""
-    model_variable = (
-        with_eastward_names(variable_in_run(name, config.physics))
-        if has_lon_lat(config.grid)
-        else variable_in_run(name, config.physics)
-    )
+    model_variable = variable_in_run(name, config.physics)
+    if has_lon_lat(config.grid):
+        model_variable = with_eastward_names(model_variable)
     attrs = {
         "standard_name": model_variable.standard_name,
         "long_name": model_variable.long_name,
