@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .ocean.option import option as option
     from .ocean.parametric import Parametric as Parametric
     from .ocean.terms import Term as Term
-    from .plotting.inline import plot as plot
+    from .plotting.notebook import plot as plot
     from .setup.fields.python_fields import local as local
 
     __version__: str
@@ -40,7 +40,7 @@ EXPORTS = {
     "operators": ".ocean.operators",
     "Simulation": ".model.simulation",
     "functional": ".model.pure",
-    "plot": ".plotting.inline",
+    "plot": ".plotting.notebook",
 }
 
 #: The public names that load JAX.

@@ -23,12 +23,8 @@ SWEEPS = {
     "fft": "Fourier transforms of fields in blocks, compared with scipy.fft.",
 }
 
-
-COUNT_LIST, GRID_SIZE = (
-    number_list_type("N,N,...", parse_positive_integer),
-    number_list_type("NXxNY", parse_positive_integer, "x"),
-)
-
+COUNT_LIST = number_list_type("N,N,...", parse_positive_integer)
+GRID_SIZE = number_list_type("NXxNY", parse_positive_integer, "x")
 
 #: The commands that the short help lists, those that most users need.
 SHORT_HELP_COMMANDS = ("table", "compare")
@@ -38,11 +34,8 @@ class BenchGroup(click.Group):
     """A group whose help lists SHORT_HELP_COMMANDS, and with --help-all all commands."""
 
     def list_commands(self, ctx):
-        return [
-            name
-            for name in super().list_commands(ctx)
-            if ctx.meta.get("bench.all", True) or name in SHORT_HELP_COMMANDS
-        ]
+        names, all_listed = super().list_commands(ctx), ctx.meta.get("bench.all", True)
+        return [name for name in names if all_listed or name in SHORT_HELP_COMMANDS]
 
     def get_help(self, ctx):
         """The help with SHORT_HELP_COMMANDS, unless `bench.all` is set."""
@@ -81,7 +74,7 @@ sweep_options = combine_options(
         metavar="NAME",
         multiple=True,
         help="Executor to measure, or all; repeatable.  [fastest]",
-    ),
+    ),  # fmt: skip
     click.option("--nproc", type=COUNT_LIST, help="Numbers of processes."),
     click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks exchange halos.  [mpi]"),
     click.option("--devices", type=COUNT_LIST, help="Numbers of devices per process, for sharded."),
@@ -120,8 +113,7 @@ for sweep, text in SWEEPS.items():
 @click.option("--quick", is_flag=True, help="Use short runs, two minutes in all.")
 def steppers(cases, quick):
     """Compare error and speed of all time steppers, and their speed at equal error."""
-    from ..bench.steppers import CASE_DAYS
-    from ..bench.steppers import make_report as make_report
+    from ..bench.steppers import CASE_DAYS, make_report
 
     environment.prepare_environment()
     click.echo(make_report(cases or CASE_DAYS, quick))
@@ -135,7 +127,7 @@ def report(files, output):
 
     The results may come from several machines and several sweeps.
     """
-    from ..bench.session import make_report as make_report
+    from ..bench.session import make_report
 
     text, paths = make_report(files, output)
     click.echo(text)
@@ -151,7 +143,7 @@ def compare(old, new):
 
     The command prints medians and spread of two results, and marks the differences that exceed the noise.
     """
-    from ..bench.compare import compare_report as make_comparison
+    from ..bench.compare import compare_report
     from ..bench.results import read_record
 
-    click.echo(make_comparison(read_record(old), read_record(new)))
+    click.echo(compare_report(read_record(old), read_record(new)))

@@ -20,12 +20,12 @@ def info(path, kernel, verify):
     swmodel info outputs/jet --verify
     swmodel info jet
     """
-    from ..cases import names
+    from .. import cases
 
     if kernel and verify:
         raise click.UsageError("--kernel describes a configuration, --verify checks files: give only one of them")
     if kernel:
-        describe_kernel(str(path))
+        print_kernel(str(path))
     elif verify:
         from ..files.verify import require_intact, verdicts
 
@@ -33,15 +33,15 @@ def info(path, kernel, verify):
         for name, verdict in verdict_of_file.items():
             click.echo(f"{name}: {verdict}")
         require_intact(path, verdict_of_file)
-    elif path.suffix in (".toml", ".py") or (str(path) in names() and not path.exists()):
-        describe_setup(str(path))
+    elif path.suffix in (".toml", ".py") or (str(path) in cases.names() and not path.exists()):
+        print_setup(str(path))
     else:
         from ..plotting.info import describe_results
 
         click.echo(describe_results(path))
 
 
-def describe_setup(source: str):
+def print_setup(source: str):
     """Print what a run of a configuration will compute."""
     from ..config import load
     from ..model.validate import check_setup
@@ -52,7 +52,7 @@ def describe_setup(source: str):
     click.echo(describe_setup(check_setup(setup_of(load(source)), unattended=True)))
 
 
-def describe_kernel(source: str):
+def print_kernel(source: str):
     """Print what the native step of a configuration computes, and its expected share of the memory bandwidth."""
     from ..config import load
     from ..errors import SetupError

@@ -22,14 +22,11 @@ def format_error(error: BaseException) -> str:
     """The message for the user, one line per problem."""
     if isinstance(error, KeyboardInterrupt):
         return interrupt.INTERRUPT_MESSAGE
-    if isinstance(error, CollectiveError) or exit_code(error) in (
-        0,
-        EXIT_STOPPED,
-    ):  # nothing to do, or stopped on request
-        return str(error)
+    if isinstance(error, CollectiveError) or exit_code(error) in (0, EXIT_STOPPED):
+        return str(error)  # already complete; or no error: there was nothing to do, or the user stopped the run
     if is_out_of_memory(error):
-        words = first_line(error)
-        return f"Error: not enough memory: {words}; use fewer cells or members, more nodes, or run.dtype=float32"
+        reason = first_line(error)
+        return f"Error: not enough memory: {reason}; use fewer cells or members, more nodes, or run.dtype=float32"
     if exit_code(error) == EXIT_INTERNAL:
         return f"Internal error: {type(error).__name__}: {error} (swmodel --debug ... shows where)"
     return "\n".join(f"Error: {as_line(line)}" for line in str(error).splitlines())

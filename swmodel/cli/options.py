@@ -95,7 +95,7 @@ def parse_positive_integer(word: str) -> int:
 def parse_memory(text: str) -> int:
     """The number of bytes in a text such as "4GB", "500 MB" or "2GiB"."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)(b?)", text.strip().lower())
-    if match is None:
+    if match is None or float(match[1]) == 0:
         raise ValueError(f'{text!r} is not a size; write it as "4GB" or "500MB"')
     number, prefix, binary, _ = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix or " "))

@@ -22,7 +22,7 @@ from ..files.run_folder import (
 from .options import PATH, combine_options, get_command_line, option_aliases, output_option, time_option
 
 path_argument = click.argument("path", metavar="DIR|FILE", type=PATH)
-field_options = click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; repeatable.")
+field_option = click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; repeatable.")
 member_option = click.option("--member", type=int, metavar="N", help="Member of an ensemble whose fields are drawn.")
 
 
@@ -48,7 +48,7 @@ def map_options(default_range: str):
 
 @click.command()
 @path_argument
-@field_options
+@field_option
 @click.option("--record", type=int, default=-1, help="Number of the record; -1 is the last.")
 @time_option()
 @member_option
@@ -97,46 +97,36 @@ def plot(context, path, fields, record, time, member, names, observed, output, k
     """
     from .. import plotting
 
-    given_parameters = [
-        parameter
-        for parameter in context.command.params
-        if context.get_parameter_source(parameter.name).name == "COMMANDLINE"
-    ]
     given_options = {
         parameter.name: parameter.opts[-1]
-        for parameter in given_parameters
+        for parameter in context.command.params
         if parameter.name not in ("path", "output", "kind")
+        and context.get_parameter_source(parameter.name) is click.core.ParameterSource.COMMANDLINE
     }
     kind = kind or (STATIONS if names or observed else default_picture(path, given_options))
-    if unusable := sorted(
-        option for name, option in given_options.items() if name not in OPTIONS_OF_PICTURE.get(kind, given_options)
-    ):
+    usable = OPTIONS_OF_PICTURE.get(kind, given_options)
+    if unusable := sorted(option for name, option in given_options.items() if name not in usable):
         raise click.UsageError(f"the picture of {kind} does not take these options; leave out {', '.join(unusable)}")
     if kind == STATIONS and len(fields) > 1:
         raise click.UsageError("the picture of stations.nc shows one field; give --field once")
+    colour_range, overlays = colour_range_and_overlays(**style | ({"drifters": True} if kind == DRIFTERS else {}))
     if kind == DIAGNOSTICS:
-        picture = plotting.plot_diagnostics(path, output=output)
+        picture = plotting.plot_diagnostics(path, output)
     elif kind == STATIONS:
         picture = plotting.plot_stations(path, next(iter(fields), None), output, names, observed)
     elif kind == SECTIONS:
         picture = plotting.plot_sections(path, output)
     elif kind == MAXIMA:
-        picture = plotting.plot_maxima(path, output, record, time, *colour_range_and_overlays(**style))
-    elif kind == DRIFTERS:
-        folder = path if is_run_folder(path) else path.parent
-        target = output or (None if is_run_folder(path) else path.with_suffix(".png"))
-        picture = plotting.plot(
-            folder, fields or None, record, time, target, None, *colour_range_and_overlays(**style | {"drifters": True})
-        )
+        picture = plotting.plot_maxima(path, output, record, time, colour_range, overlays)
+    elif kind == DRIFTERS and not is_run_folder(path):
+        target = output or path.with_suffix(".png")
+        picture = plotting.plot(path.parent, fields or None, record, time, target, None, colour_range, overlays)
     else:
         file = path / HARMONICS if kind == HARMONICS and is_run_folder(path) else path
-        picture = plotting.plot(file, fields or None, record, time, output, member, *colour_range_and_overlays(**style))
+        picture = plotting.plot(file, fields or None, record, time, output, member, colour_range, overlays)
     click.echo(f"Wrote {picture}")
-    other_files = [
-        name
-        for name in PICTURE_FILES
-        if name != kind and (kind or name not in SNAPSHOT_FILES) and (path / name).exists()
-    ]
+    shown = {kind} if kind else {*SNAPSHOT_FILES}
+    other_files = [name for name in PICTURE_FILES if name not in shown and (path / name).exists()]
     if other_files and not given_options:
         click.echo(f"For more pictures: swmodel plot {path}/FILE, with FILE one of {', '.join(other_files)}")
 
@@ -163,12 +153,13 @@ def default_picture(path, given_options) -> str:
         return path.name
     if given_options.keys() & {"fields", "member"}:
         return ""
-    output_section = read_config_tables(path).get("output", {})
     if (path / HARMONICS).is_file() and not given_options.keys() & RECORD_OPTIONS:
         return HARMONICS
-    without_maxima = DRIFTERS if (path / DRIFTERS).is_file() and not given_options else ""
-    has_maxima = output_section.get("maxima") or output_section.get("arrival", "none") != "none"
-    return MAXIMA if has_maxima and any((path / name).exists() for name in SNAPSHOT_FILES) else without_maxima
+    output_options = read_config_tables(path).get("output", {})
+    has_maxima = output_options.get("maxima") or output_options.get("arrival", "none") != "none"
+    if has_maxima and any((path / name).exists() for name in SNAPSHOT_FILES):
+        return MAXIMA
+    return DRIFTERS if (path / DRIFTERS).is_file() and not given_options else ""
 
 
 def colour_range_and_overlays(vmin, vmax, range_, arrows, wind, drifters, contours):
@@ -211,7 +202,7 @@ def animate(path, field, member, fps, output, **style):
 
 @click.command()
 @path_argument
-@field_options
+@field_option
 @output_option("FILE", "Page: FILE.html.")
 @click.option("--open/--no-open", "open_browser", default=True, help="Open the page in the browser.  [if there is one]")
 def view(path, fields, output, open_browser):

@@ -62,7 +62,7 @@ def run_as_rank(rank_info, make_job, load_config, quiet, command_line) -> int:
     from ..parallel.watchdog import Watchdog
     from .rank_checks import call_collectively, check_ranks_match, check_transport, connect_ranks, local_ranks_and_cores
 
-    comm = None
+    comm, rank = None, rank_info.rank
     with StopRequests() as stop, contextlib.ExitStack() as stack:
         try:
             comm = connect_ranks(rank_info, load_config)
@@ -72,26 +72,24 @@ def run_as_rank(rank_info, make_job, load_config, quiet, command_line) -> int:
             if environment.LAUNCHER_VARIABLE not in os.environ:
                 ranks_and_cores = local_ranks_and_cores(comm)
                 call_collectively(
-                    comm, lambda: lock_run_folder(stack, job, quiet, *ranks_and_cores) if rank_info.rank == 0 else None
+                    comm, lambda: lock_run_folder(stack, job, quiet, *ranks_and_cores) if rank == 0 else None
                 )
-            abort_on_signal(stack, stop, job, rank_info)
-            watchdog = Watchdog(
-                rank_info.rank, rank_info.size, directory, run.watchdog, partial(report_stuck, directory)
-            )
+            abort_on_signal(stack, stop, job, rank)
+            watchdog = Watchdog(rank, rank_info.size, directory, run.watchdog, partial(report_stuck, directory))
             stack.enter_context(watchdog)
             environment.prepare_environment(job.reproducible, rank_info, run.devices)
             check_transport(comm, rank_info, run)
         except (CollectiveError, SetupError) as error:
-            if comm is None or rank_info.rank == 0:
+            if comm is None or rank == 0:
                 report_failure(error)
             if comm is None:
                 abort_mpich(error.exit_code)
             return error.exit_code
         try:
-            compute(job, quiet or rank_info.rank > 0, command_line, rank_info, watchdog.watch)
+            compute(job, quiet or rank > 0, command_line, rank_info, watchdog.watch)
         except BaseException as error:
-            return abort_all_ranks(error, rank_info.rank, directory)
-        if rank_info.rank == 0 and not quiet:
+            return abort_all_ranks(error, rank, directory)
+        if rank == 0 and not quiet:
             click.echo(job.task_module().summary(directory))
         return 0
 
@@ -112,17 +110,17 @@ def lock_run_folder(stack, job, quiet, n_ranks=None, n_cores=None):
     return lock_file
 
 
-def abort_on_signal(stack, stop, job, rank_info=None):
+def abort_on_signal(stack, stop, job, rank=0):
     """Until the context `stack` ends, let a signal end a non-resumable task at once, whatever it is computing."""
     from ..files.status import write_final_status
     from ..parallel.abort import abort
     from ..parallel.stop import end_after_signal
 
     def end_task(signal_number):
-        if rank_info is not None and rank_info.rank > 0:
+        if rank > 0:
             time.sleep(1.0)  # rank 0 has most likely received the signal too, and ends this rank
         error = Stopped(f"stopped by {signal.Signals(signal_number).name}; no results were kept, start again")
-        if rank_info is None or rank_info.rank == 0:
+        if rank == 0:
             with contextlib.suppress(FilesError):
                 write_final_status(job.directory, "stopped", EXIT_STOPPED, str(error))
             print_error(error)
@@ -154,20 +152,20 @@ def compute(job, quiet, command_line, rank_info=None, watch_progress=lambda prog
     from .rank_checks import check_devices
 
     config, directory = job.config.model_copy(), job.directory
-    is_first_rank = rank_info is None or rank_info.rank == 0
+    rank = 0 if rank_info is None else rank_info.rank
     config._checked = True
     options = job.options | ({"restart": job.restart.path} if job.restart else {})
     environment.prepare_environment(job.reproducible, rank_info, config.run.devices)
-    start_logging(0 if is_first_rank else rank_info.rank)
+    start_logging(rank)
     try:
         if rank_info is None:
             check_devices(config.run.devices)
         with progress.make_reporter(quiet) as report:
             job.task_module().compute(config, directory, options, report, command_line, watch_progress)
-        if is_first_rank:
+        if rank == 0:
             write_final_status(directory, "completed", 0, "")
     except (Exception, KeyboardInterrupt) as error:
-        if is_first_rank:
+        if rank == 0:
             record_failure(error, directory)
         raise
 

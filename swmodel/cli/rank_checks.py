@@ -150,9 +150,7 @@ def check_message(rank_info, exchange_backend: str) -> None:
         problem = first_line(error)
     if problem:
         version = environment.package_version
-        software, remedy = (
-            (f"mpi4jax {version('mpi4jax')}", MPI4JAX_ADVICE)
-            if exchange_backend == "mpi4jax"
-            else ("run.exchange=ffi", BUILD_COMMANDS)
-        )
+        software, remedy = "run.exchange=ffi", BUILD_COMMANDS
+        if exchange_backend == "mpi4jax":
+            software, remedy = f"mpi4jax {version('mpi4jax')}", MPI4JAX_ADVICE
         raise SetupError(f"JAX {version('jax')} and {software} do not work together ({problem}); {remedy}")

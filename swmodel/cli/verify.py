@@ -27,8 +27,8 @@ def verify(names, quick, list_only, output):
 
     if list_only:
         width = max(map(len, VERIFICATION_TESTS))
-        for solution in VERIFICATION_TESTS.values():
-            click.echo(f"{solution.name:<{width}}  {solution.summary}{'' if solution.quick else ' (not quick)'}")
+        for test in VERIFICATION_TESTS.values():
+            click.echo(f"{test.name:<{width}}  {test.summary}{'' if test.quick else ' (not quick)'}")
         return
     check_devices()
     compute(names, quick, output)

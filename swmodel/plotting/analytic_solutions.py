@@ -17,23 +17,23 @@ ERROR_SUFFIX = "_error"
 
 
 @lru_cache(2)
-def parse_configuration(text: str, case_file: str | None):
-    """The configuration in a file; None if there is none, or if another version wrote it."""
+def parse_configuration(text: str):
+    """The configuration in the text of a file; None if the text is empty, or if another version wrote it."""
     try:
-        return from_toml(text, case_file) if text else None
+        return from_toml(text) if text else None
     except ConfigError:
         return None
 
 
-def read_shipped_config(data: netCDF4.Dataset):
+def read_builtin_config(data: netCDF4.Dataset):
     """The configuration of a run of a built-in case; None for user-defined cases, which are not executed."""
     case_options = read_configuration(data).get("case", {})
-    return None if case_options.get("file") else parse_configuration(getattr(data, "configuration", ""), None)
+    return None if case_options.get("file") else parse_configuration(getattr(data, "configuration", ""))
 
 
 def analytic_fields(data: netCDF4.Dataset, location: str, record: int) -> dict[str, np.ndarray]:
     """Analytic solutions {field: values} at a location (centre, u, v, corner) and the time of a record, or {}."""
-    config = read_shipped_config(data)
+    config = read_builtin_config(data)
     if config is None or not record_times(data).size:
         return {}
     positions = points(config.grid, location, range(config.grid.ny), range(config.grid.nx))

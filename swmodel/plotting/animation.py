@@ -55,8 +55,8 @@ def animate(
             MIN_DURATION_SECONDS.
         output: FILE.mp4 or FILE.gif; None: an MP4 named after the data and the field, next to the data.
         member: the member of an ensemble whose field is shown; None: the first that has fields.
-        colour_range: the values at both ends of the colour scale.
-        overlays: arrows of the current and lines of equal value.
+        colour_range: how the values at the ends of the colours are chosen.
+        overlays: what is drawn over the map.
 
     Returns:
         The file written; it ends in .gif if an MP4 was requested but there is no ffmpeg.
@@ -66,7 +66,7 @@ def animate(
         name = field or choose_fields(data, None)[0]
         if not has_records(data, name):
             raise PlotError(f"{name} in {file} does not change with time; plot it instead")
-        find_record(data, 0)
+        find_record(data, 0)  # raises a PlotError if there is no record
         fps = min(MAX_DEFAULT_FPS, record_times(data).size / MIN_DURATION_SECONDS) if fps is None else fps
         target, writer = choose_writer(Path(output or default_output(file, name, ".mp4", member)), fps)
         with (

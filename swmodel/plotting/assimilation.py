@@ -19,14 +19,10 @@ DAY = 86400.0
 
 #: Titles of the maps.
 MAP_TITLES = {"truth": "Truth", "background": "First guess", "analysis": "Analysis", "increment": "Increment"}
-#: Inches: width of a map with its labels, of a map alone, of curves without maps; heights of the curves and of labels.
-MAP_COLUMN_INCHES, MAP_INCHES, CURVES_WIDTH_INCHES, CURVES_HEIGHT_INCHES, LABELS_HEIGHT_INCHES = (
-    2.1,
-    1.65,
-    3.1,
-    1.7,
-    0.9,
-)
+#: Width of a map with its labels, of a map alone, of curves without maps.
+MAP_COLUMN_INCHES, MAP_INCHES, CURVES_WIDTH_INCHES = 2.1, 1.65, 3.1
+#: Height of the curves and of labels.
+CURVES_HEIGHT_INCHES, LABELS_HEIGHT_INCHES = 1.7, 0.9
 #: Smallest and largest ratio of height to width of a map.
 MIN_ASPECT, MAX_ASPECT = 0.3, 2.0
 
@@ -38,8 +34,8 @@ SPREAD_CURVE = {"spread": ("#2166ac", "spread of the members")}
 MISFIT_CURVES = {
     "background": (style.MID_GREY, "members' mean before the analysis"),
     "analysis": ("#b2182b", "after the analysis"),
+    "expected": ("#2166ac", "expected before the analysis"),
 }
-MISFIT_CURVES |= {"expected": ("#2166ac", "expected before the analysis")}
 REGION_LINE_STYLES = {"everywhere": "-", "unobserved": (0, (2, 1.5))}
 
 
@@ -56,9 +52,8 @@ def draw_analysis(data: netCDF4.Dataset) -> Figure:
     """
     field_maps = read_maps(data)
     error_names = [name for name in ("eta", "current") if f"{name}_error_analysis_everywhere" in data.variables]
-    heights = [
-        MAP_INCHES * min(MAX_ASPECT, max(MIN_ASPECT, row.aspect)) + LABELS_HEIGHT_INCHES for row in field_maps[:1]
-    ] + [CURVES_HEIGHT_INCHES + LABELS_HEIGHT_INCHES]
+    heights = [MAP_INCHES * box_aspect(each) + LABELS_HEIGHT_INCHES for each in field_maps[:1]]
+    heights.append(CURVES_HEIGHT_INCHES + LABELS_HEIGHT_INCHES)
     width = MAP_COLUMN_INCHES * len(field_maps) if field_maps else CURVES_WIDTH_INCHES * (1 + len(error_names))
     figure = style.NotebookFigure(figsize=(width, sum(heights)), layout="constrained")
     subfigures = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
@@ -85,39 +80,38 @@ def read_maps(data: netCDF4.Dataset) -> list[FieldMap]:
     is_twin = f"{names[0]}_truth" in data.variables
     kinds = ("truth", "background", "analysis") if is_twin else ("background", "analysis", "increment")
     field_maps = [replace(read_map(data, f"{names[0]}_{kind}"), name=MAP_TITLES[kind]) for kind in kinds]
-    truth = field_maps[0]
-    errors = field_maps[1:] if is_twin else []
-    return field_maps + [
-        replace(each, name=f"{each.name} − truth", values=each.values - truth.values) for each in errors
-    ]
+    if is_twin:
+        truth, *others = field_maps
+        field_maps += [replace(each, name=f"{each.name} − truth", values=each.values - truth.values) for each in others]
+    return field_maps
+
+
+def box_aspect(field_map: FieldMap) -> float:
+    """The ratio of height to width of a map as it is drawn."""
+    return min(MAX_ASPECT, max(MIN_ASPECT, field_map.aspect))
 
 
 def draw_maps(figure, field_maps: list[FieldMap], data: netCDF4.Dataset) -> None:
     """The maps side by side, all with the same colours; the last one also shows the observations."""
     limit = float(np.percentile(np.abs(field_maps[0].values.compressed()), 99.8)) or 1.0
-    limit = max(limit, *(0.5 * float(abs(row.values).max()) for row in field_maps))
+    limit = max(limit, *(0.5 * float(abs(each.values).max()) for each in field_maps))
     label = field_maps[0].long_name.partition(", ")[0]
     field_style = style.make_style([replace(field_maps[0], name="eta", long_name=label)], (-limit, limit))
     axes = figure.subplots(1, len(field_maps), sharex=True, sharey=True)
     (scale, unit), (x_name, y_name) = field_maps[0].axis_unit, field_maps[0].axis_names
     for panel, field_map in zip(axes, field_maps, strict=True):
         image, _ = draw_image(panel, field_map, field_style)
-        panel.set_box_aspect(min(MAX_ASPECT, max(MIN_ASPECT, field_map.aspect)))
+        panel.set_box_aspect(box_aspect(field_map))
         panel.set_title(field_map.name, fontsize=8.5)
         panel.set_xlabel(f"{x_name} ({unit})")
         panel.xaxis.set_major_locator(MaxNLocator(3, steps=TICK_STEPS))
     axes[0].set_ylabel(f"{y_name} ({unit})")
     x, y, quantity = (np.asarray(data[f"observation_{key}"][:]) for key in ("x", "y", "quantity"))
-    for is_drawn, marker_options in (
-        (quantity == 0, {"marker": ".", "s": 1.5}),
-        (quantity > 0, {"marker": "^", "s": 14}),
-    ):
+    for is_drawn, marker, size in (quantity == 0, ".", 1.5), (quantity > 0, "^", 14):  # sea levels, and the others
         positions = np.unique(np.stack([x[is_drawn], y[is_drawn]], axis=1), axis=0) / scale
-        axes[-1].scatter(*positions.T, color=style.DARK_GREY, linewidths=0, alpha=0.6, **marker_options)
-    has_negative_values = any(field_map.values.min() < 0 for field_map in field_maps[:2])
-    colorbar = figure.colorbar(
-        image, ax=list(axes), extend="both" if has_negative_values else "max", pad=0.01, aspect=24, shrink=0.8
-    )
+        axes[-1].scatter(*positions.T, s=size, marker=marker, color=style.DARK_GREY, linewidths=0, alpha=0.6)
+    extend = "both" if any(each.values.min() < 0 for each in field_maps[:2]) else "max"
+    colorbar = figure.colorbar(image, ax=list(axes), extend=extend, pad=0.01, aspect=24, shrink=0.8)
     colorbar.set_label(wrap_title(field_style.label, MAP_INCHES))
 
 

@@ -41,7 +41,7 @@ def barrier_segments(data: netCDF4.Dataset, panel: FieldMap) -> np.ndarray:
 
 
 def make_barrier_layers(data: netCDF4.Dataset) -> list:
-    """The `overlays.OverlayLayer` of the barriers of a run, if it has any, and maps to draw them on."""
+    """A list of one `overlays.OverlayLayer`, the barriers of a run; empty without barriers, or if lines are drawn."""
     if not read_barriers(data):
         return []
     panel = read_map(data, field_names(data)[0], 0)

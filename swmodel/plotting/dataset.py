@@ -71,23 +71,21 @@ def read_verified(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.M
 
     FilesError: the values cannot be read, or differ from their checksum.
     """
-    variable, checksums_variable, expected_checksum = data[name], data.variables.get(checksums.VARIABLE), None
+    variable, checksums_variable = data[name], data.variables.get(checksums.VARIABLE)
+    checksummed_names = getattr(checksums_variable, checksums.NAMES_ATTRIBUTE, "").split()
     has_time = variable.dimensions[0] == "time"
     if has_time and not len(variable):
         return np.ma.empty(0)
     record = record % len(variable) if has_time else None
-    if not has_time:
-        expected_checksum = getattr(variable, checksums.ATTRIBUTE, None)
-    checksummed_names = getattr(checksums_variable, checksums.NAMES_ATTRIBUTE, "").split()
+    expected_checksum = None if has_time else getattr(variable, checksums.ATTRIBUTE, None)
     try:
         if has_time and name in checksummed_names:
             expected_checksum = checksums_variable[record][checksummed_names.index(name)]
         values = variable[record] if has_time else variable[...]
+        is_damaged = expected_checksum is not None and checksums.crc32(np.ma.getdata(values)) != expected_checksum
     except (OSError, RuntimeError):
-        values = None
-    if values is None or (
-        expected_checksum is not None and checksums.crc32(np.ma.getdata(values)) != expected_checksum
-    ):
+        is_damaged = True
+    if is_damaged:
         raise FilesError(f"{data.filepath()}: damaged: {guard.describe_damaged_part(name, record)}")
     return values
 

@@ -29,16 +29,13 @@ from .dataset import (
     read_verified,
     record_times,
 )
-from .field_map import FieldMap, add_halo, make_map, read_map, read_open_boundaries, to_eastward_northward
+from .field_map import LOCATIONS, FieldMap, add_halo, make_map, read_map, read_open_boundaries, to_eastward_northward
 from .ground import SEA_LEVEL_FIELDS, ground_and_dry_mask, read_wet_thickness
 
 #: Fields of the default picture: the first two of these that exist and are not zero everywhere.
 PREFERRED_FIELDS = ("zeta", "eta", "speed", "u", "v", "q", "h")
 #: The fields of the grid, without which no field can be computed.
 GRID_FIELDS = ("mask", "depth", "f")
-#: SGRID's names of the locations, and the dimensions of fields there.
-LOCATIONS = {"centre": ("face", ("y_c", "x_c")), "u": ("edge1", ("y_c", "x_f"))}
-LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))}
 
 
 def can_derive(data: netCDF4.Dataset) -> bool:
@@ -82,7 +79,7 @@ def check_field(data: netCDF4.Dataset, name: str) -> None:
 
 def has_records(data: netCDF4.Dataset, name: str) -> bool:
     check_field(data, name)
-    return name not in field_names(data) or data[name].ndim > 2
+    return name not in field_names(data) or "time" in data[name].dimensions
 
 
 def field_members(data: netCDF4.Dataset, name: str) -> list[int | None]:
@@ -107,13 +104,10 @@ def choose_fields(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> 
 def read_displayed_field(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> FieldMap:
     """One record of a field with the dry ground; relative vorticity is divided by f, unless f is near zero."""
     check_field(data, name)
-    ground, dry_mask = ground_and_dry_mask(data, name, find_location(data, name)[0], record, member)
+    location, _ = find_location(data, name)
+    ground, dry_mask = ground_and_dry_mask(data, name, location, record, member)
     field = replace(read_or_derive(data, name, record, member, dry_mask), ground=ground)
-    if (
-        field.is_drawn_as_line
-        and can_derive(data)
-        and name in analytic_fields(data, find_location(data, name)[0], record)
-    ):
+    if field.is_drawn_as_line and can_derive(data) and name in analytic_fields(data, location, record):
         analytic_values = analytic_map(data, name, record).values
         if ground and name in SEA_LEVEL_FIELDS:  # there is no water where the level is that of the ground
             analytic_values = np.ma.masked_where(
@@ -151,17 +145,18 @@ def read_or_derive(
     invert_elliptic = make_poisson_solver(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
     with np.errstate(divide="ignore", invalid="ignore"):  # where there is no water
         (derived_fields,) = evaluate_fields([name], blocks, physics, invert_elliptic, read_wet_thickness(data))
-    return make_map_of_patch(
-        data, Patch(derived_fields[name], (0, 0)), variable_in_run(name, physics), member, dry_mask
-    )
+    patch = Patch(derived_fields[name], (0, 0))
+    return make_map_of_patch(data, patch, variable_in_run(name, physics), member, dry_mask)
 
 
 def find_location(data: netCDF4.Dataset, name: str) -> tuple[str, tuple]:
     """The location of a field (a key of LOCATIONS), and its SGRID name and dimensions."""
     if name in field_names(data):
-        location = getattr(data[name], "location", "face")
-        return next((key, place) for key, place in LOCATIONS.items() if place[0] == location)
-    location = variable_in_run(name, make_options(PhysicsOptions, read_configuration(data)["physics"])).location
+        sgrid_name = getattr(data[name], "location", "face")
+        location = next(key for key, sgrid_location in LOCATIONS.items() if sgrid_location[0] == sgrid_name)
+    else:
+        physics = make_options(PhysicsOptions, read_configuration(data)["physics"])
+        location = variable_in_run(name.removesuffix(ERROR_SUFFIX), physics).location
     return location, LOCATIONS[location]
 
 
@@ -191,23 +186,19 @@ def read_current(data: netCDF4.Dataset, record: int = -1, member: int | None = N
     check_field(data, "speed")
     state, grid = read_state_and_grid(data, record, member)
     centre_means = mx_c(grid.open_u * state.u), my_c(grid.open_v * state.v)
-    return to_eastward_northward(
-        data, *(make_map_of_patch(data, mean, VARIABLES["speed"], member) for mean in centre_means)
-    )
+    u, v = (make_map_of_patch(data, mean, VARIABLES["speed"], member) for mean in centre_means)
+    return to_eastward_northward(data, u, v)
 
 
 def make_map_of_patch(data: netCDF4.Dataset, patch, variable, member: int | None, dry_mask=None) -> FieldMap:
     """The FieldMap of a Patch over the grid, named after a `Variable`; masked on land and at `dry_mask`."""
     from ..ocean.masks import wet_fractions
 
-    shape = data["mask"].shape
+    shape, long_name = data["mask"].shape, variable.long_name + member_label(data, member)
     is_masked = wet_fractions(read_water_masks(data)[0])[variable.location].block_values(shape) == 0
     is_masked = is_masked if dry_mask is None else is_masked | dry_mask
     values = np.ma.masked_where(is_masked, np.ma.masked_invalid(np.broadcast_to(patch.block_values(shape), shape)))
-    sgrid_location = LOCATIONS[variable.location]
-    return make_map(
-        data, variable.name, variable.long_name + member_label(data, member), variable.units, values, *sgrid_location
-    )
+    return make_map(data, variable.name, long_name, variable.units, values, *LOCATIONS[variable.location])
 
 
 def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
@@ -235,9 +226,8 @@ def read_state_and_grid(data: netCDF4.Dataset, record: int, member: int | None) 
     grid_fields |= {"f": Patch(read_or_zero("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
     cell_sizes = cast_floats(metrics(read_grid_options(config), range(-1, len(depth) + 1)), dtype)
     grid = Grid(**grid_fields, **{name: as_patches(places, 1) for name, places in cell_sizes.items()})
-    return State(
-        *(Patch(add_halo(data, values, 1), (-1, -1)) for values in (h, read_or_zero("u"), read_or_zero("v")))
-    ), grid
+    fields = (Patch(add_halo(data, values, 1), (-1, -1)) for values in (h, read_or_zero("u"), read_or_zero("v")))
+    return State(*fields), grid
 
 
 def read_water_masks(data: netCDF4.Dataset) -> list:
@@ -252,9 +242,6 @@ def read_water_masks(data: netCDF4.Dataset) -> list:
     in_boundary_rows, in_boundary_columns = np.zeros_like(mask), np.zeros_like(mask)
     in_boundary_columns[:, [number for side, number in (("west", 0), ("east", -1)) if side in boundaries]] = 1
     in_boundary_rows[[number for side, number in (("south", 0), ("north", -1)) if side in boundaries]] = 1
-    masks = (
-        mask * (1 - np.maximum(in_boundary_rows, in_boundary_columns)),
-        mask * in_boundary_columns,
-        mask * in_boundary_rows,
-    )
-    return [Patch(add_halo(data, part, 2), (-1, -1)) for part in masks]
+    inside = 1 - np.maximum(in_boundary_rows, in_boundary_columns)
+    masks = (mask * part for part in (inside, in_boundary_columns, in_boundary_rows))
+    return [Patch(add_halo(data, each, 2), (-1, -1)) for each in masks]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -9,7 +10,7 @@ from . import style
 from .dataset import PlotError, field_names, find_record, record_times
 from .field_map import read_map
 from .panels import add_map, set_panel_title, write_caption
-from .style import RECORD_RANGE, ColourRange
+from .style import ColourRange
 from .titles import make_title_formatter, run_name, time_unit
 
 #: The field of the maps is the first of these in the file, or any other.
@@ -20,9 +21,7 @@ MAP_WIDTH_INCHES, CURVES_HEIGHT_INCHES, MIN_ASPECT, MAX_ASPECT = 2.8, 2.5, 0.3, 
 CONTROL_COLOUR, MEAN_COLOUR, MEMBERS_COLOUR = "#b2182b", style.DARK_GREY, "0.72"
 
 
-def draw_ensemble(
-    data, record: int = -1, time: float | None = None, colour_range: ColourRange = RECORD_RANGE
-) -> Figure:
+def draw_ensemble(data: netCDF4.Dataset, record: int, time: float | None, colour_range: ColourRange) -> Figure:
     """The figure of ensemble.nc: two maps of one record above, two time series below (see `maps.plot`)."""
     names = [name.removesuffix("_spread") for name in field_names(data) if name.endswith("_spread")]
     if not names:

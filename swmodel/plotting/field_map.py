@@ -13,6 +13,9 @@ from ..ocean.rotated_pole import axis_angle, from_earth, to_earth
 from .dataset import find_field, long_name_and_units, member_label, read_configuration, read_field, read_verified
 from .rotated_pole import interpolate_to_map, make_map_points
 
+#: SGRID's names of the locations, and the dimensions of fields there.
+LOCATIONS = {"centre": ("face", ("y_c", "x_c")), "u": ("edge1", ("y_c", "x_f"))}
+LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))}
 #: Locations of SGRID: 1 if the points lie half a cell east of the centres, 1 if they lie half a cell north.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
 
@@ -81,9 +84,8 @@ class FieldMap:
     def aspect(self) -> float:
         """Ratio of height to width of the domain; in degrees, at its middle latitude."""
         west, east, south, north = self.domain
-        return (north - south) / (
-            (east - west) * (np.cos(np.radians((south + north) / 2)) if self.is_geographic else 1.0)
-        )
+        cos_lat = np.cos(np.radians((south + north) / 2)) if self.is_geographic else 1.0
+        return (north - south) / ((east - west) * cos_lat)
 
     @property
     def is_drawn_as_line(self) -> bool:
@@ -176,11 +178,8 @@ def to_eastward_northward(
     if not (pole := read_grid_north_pole(data)):
         return x_component, y_component
     cos, sin = axis_angle(pole, *from_earth(pole, x_component.x, x_component.y[:, None]))
-    east, north = (
-        x_component.values * cos - y_component.values * sin,
-        x_component.values * sin + y_component.values * cos,
-    )
-    return replace(x_component, values=east), replace(y_component, values=north)
+    u, v = x_component.values, y_component.values
+    return replace(x_component, values=u * cos - v * sin), replace(y_component, values=u * sin + v * cos)
 
 
 def to_geographic(data: netCDF4.Dataset, x, y) -> tuple:

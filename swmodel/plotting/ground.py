@@ -10,7 +10,7 @@ import numpy as np
 from ..config.options.discretisation import DryingOptions
 from ..ocean.table import ARRIVAL_SUFFIX, FORCING, MAXIMUM_SUFFIX, MEAN_SUFFIX, TIME_OF_MAXIMUM_SUFFIX
 from .dataset import field_names, read_configuration, read_field, read_verified
-from .field_map import FieldMap, add_halo, make_map, read_map
+from .field_map import LOCATIONS, FieldMap, add_halo, make_map, read_map
 
 #: Height that stands for land that never floods, m.
 PERMANENT_LAND_HEIGHT = 1e6
@@ -20,8 +20,6 @@ WHOLE_RUN_SUFFIXES = (MAXIMUM_SUFFIX, TIME_OF_MAXIMUM_SUFFIX, ARRIVAL_SUFFIX)
 SEA_LEVEL_FIELDS = {f"{name}{end}" for name in ("eta", "sea_level") for end in ("", MEAN_SUFFIX, MAXIMUM_SUFFIX)}
 #: The fraction of time under water.
 WET_FRACTION_FIELD = f"wet{MEAN_SUFFIX}"
-#: SGRID's name of the centres, and their dimensions.
-CENTRE_LOCATION = ("face", ("y_c", "x_c"))
 
 
 def read_wet_thickness(data: netCDF4.Dataset) -> float | None:
@@ -33,7 +31,7 @@ def read_wet_thickness(data: netCDF4.Dataset) -> float | None:
 def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record: int, member: int | None):
     """The FieldMap of the ground under a field in a record, and its dry points [y, x], which have no value; or None.
 
-    `location`: that of the field, a key of `masks.wet_fractions`.
+    `location`: that of the field, a key of `field_map.LOCATIONS`.
     """
     from ..ocean.masks import wet_fractions
     from ..ocean.patch import Patch
@@ -47,15 +45,12 @@ def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record:
     is_wet = read_wet_mask(data, depth, 0 if name.endswith(WHOLE_RUN_SUFFIXES) else record, member, wet_thickness)
     if is_wet is None:
         return None, None
+    dry_mask = None
     if name == WET_FRACTION_FIELD:
         dry_mask = np.ma.filled(read_field(data, name, record, member) == 0, True)
     elif is_hidden_by_ground(name):
-        dry_mask = (
-            wet_fractions(Patch(add_halo(data, is_wet.astype(float), 2), (-1, -1)))[location].block_values(depth.shape)
-            == 0
-        )
-    else:
-        dry_mask = None
+        fractions = wet_fractions(Patch(add_halo(data, is_wet.astype(float), 2), (-1, -1)))
+        dry_mask = fractions[location].block_values(depth.shape) == 0
     return make_ground_map(data, depth, is_wet), dry_mask
 
 
@@ -74,11 +69,9 @@ def read_depth_with_ground(data: netCDF4.Dataset) -> FieldMap:
 
 def make_ground_map(data: netCDF4.Dataset, depth: np.ndarray, wet_mask: np.ndarray) -> FieldMap:
     """The heights of the ground, m, masked where there is water; PERMANENT_LAND_HEIGHT on land that never floods."""
-    is_permanent_land = depth <= -PERMANENT_LAND_HEIGHT
-    ground = make_map(
-        data, "ground", "height of the ground", "m", np.ma.masked_where(is_permanent_land, -depth), *CENTRE_LOCATION
-    )
-    is_wet = make_map(data, "water", "", "1", wet_mask.astype(float), *CENTRE_LOCATION).values.filled(0.0) > 0.5
+    heights, centres = np.ma.masked_where(depth <= -PERMANENT_LAND_HEIGHT, -depth), LOCATIONS["centre"]
+    ground = make_map(data, "ground", "height of the ground", "m", heights, *centres)
+    is_wet = make_map(data, "water", "", "1", wet_mask.astype(float), *centres).values.filled(0.0) > 0.5
     return replace(ground, values=np.ma.masked_where(is_wet, ground.values.filled(PERMANENT_LAND_HEIGHT)))
 
 
@@ -99,14 +92,11 @@ def max_floodable_height(ground: FieldMap) -> float:
 
 def ground_legend(maps: list[FieldMap], any_record: bool = False) -> list[str]:
     """A caption line for the colours of the ground that is visible in maps, or with `any_record` may become visible."""
-    heights_of_maps = [
-        visible_ground_heights(each, any_record) for each in maps if each.ground and not each.is_drawn_as_line
-    ]
-    heights = np.concatenate([np.empty(0), *heights_of_maps])
+    maps = [each for each in maps if each.ground and not each.is_drawn_as_line]
+    heights = np.concatenate([np.empty(0), *(visible_ground_heights(each, any_record) for each in maps)])
     parts = ["green below 0 m"] * bool((heights < 0).any())
     if (heights >= 0).any():
-        max_height = next(max_floodable_height(each.ground) for each in maps if each.ground)
-        parts.insert(0, f"0 m (light) to {max_height:.3g} m (dark)")
+        parts.insert(0, f"0 m (light) to {max_floodable_height(maps[0].ground):.3g} m (dark)")
     return [f"dry ground: {'; '.join(parts)}"] if parts else []
 
 

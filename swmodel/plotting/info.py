@@ -80,10 +80,10 @@ def list_facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Lab
     config_path = path / CONFIG if is_run_folder(path) else path
     if is_run_folder(path):
         with text_file_errors(path / STATUS):
-            yield from [*state_facts(read_status(path))]
+            yield from state_facts(read_status(path))
     with text_file_errors(config_path):
         config = read_config(path)
-        yield from [*config_facts(config)] if config else []
+        yield from config_facts(config) if config else ()
     if file:
         with open_netcdf_or_zarr(file) as data:
             yield from record_facts(data)
@@ -93,7 +93,7 @@ def list_facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Lab
     yield from restart_facts(restarts)
     if config:
         with text_file_errors(config_path):
-            yield from [*difference_facts(config)]
+            yield from difference_facts(config)
 
 
 def read_config(path: Path) -> dict:
@@ -126,10 +126,8 @@ def state_facts(status: dict) -> LabelledTexts:
     if "steps" not in status:  # it failed before the first step
         return
     yield "steps", f"{status['steps']:,}".replace(",", " ")
-    yield (
-        "wall time",
-        f"{format_duration(status['wall_seconds'])}, of which {format_duration(status['compile_seconds'])} compilation",
-    )
+    wall_time, compile_time = (format_duration(status[f"{part}_seconds"]) for part in ("wall", "compile"))
+    yield "wall time", f"{wall_time}, of which {compile_time} compilation"
     yield "speed", f"{status['cell_updates_per_second'] / 1e6:.3g} million cell updates per second"
     nproc, devices, layout = status["nproc"], status.get("devices", 1), "x".join(map(str, status["layout"]))
     processes = describe_processes(nproc, devices) + (f", layout {layout}" if nproc * devices > 1 else "")
@@ -139,18 +137,14 @@ def state_facts(status: dict) -> LabelledTexts:
 def config_facts(config: dict) -> LabelledTexts:
     grid, time, case = read_grid_options(config), config["time"], config["case"]
     yield "case", case["name"] + (f", {case['file']}" if case.get("file") else "")
+    extents = ", ".join(axis.describe_extent() for axis in axes(grid))
     if is_spherical(grid):
-        x, y = axes(grid)
         pole_text = f" about the pole {grid.pole[0]:g},{grid.pole[1]:g}" if grid.pole else ""
-        size = (
-            f"{x.describe_extent()}, {y.describe_extent()}{pole_text}, cells of {grid.dlon:.6g} by {grid.dlat:.6g} "
-            "degrees"
-        )
+        size = f"{extents}{pole_text}, cells of {grid.dlon:.6g} by {grid.dlat:.6g} degrees"
     else:
         scale, unit = length_unit(max(grid.nx * grid.dx, grid.ny * grid.dy))
         size = f"{grid.nx * grid.dx / scale:g} by {grid.ny * grid.dy / scale:g} {unit}"
-        if grid.crs:
-            size += f", {axes(grid).x.describe_extent()}, {axes(grid).y.describe_extent()} in {grid.crs}"
+        size += f", {extents} in {grid.crs}" if grid.crs else ""
     yield "grid", f"{grid.nx} columns by {grid.ny} rows, {size}"
     yield "scheme", f"{time['stepper']}, dt = {time['dt']:.6g} s, vorticity flux {config['scheme']['vorticity_flux']}"
 
@@ -165,10 +159,8 @@ def record_facts(data: netCDF4.Dataset) -> LabelledTexts:
         yield "records", "none"
         return
     format_time = make_time_formatter(times)
-    time_range = (
-        format_time(times[0]) if times.size == 1 else f"{format_time(times[0]).split()[0]} to {format_time(times[-1])}"
-    )
-    yield "records", f"{times.size}, model time {time_range}"
+    first_text = "" if times.size == 1 else f"{format_time(times[0]).split()[0]} to "
+    yield "records", f"{times.size}, model time {first_text}{format_time(times[-1])}"
 
 
 def conservation_facts(data: netCDF4.Dataset) -> LabelledTexts:
@@ -187,12 +179,8 @@ def restart_facts(restarts: dict[Path, dict]) -> LabelledTexts:
     for number, (restart, found) in enumerate(existing.items()):
         parts = [f"{size_in_bytes(restart) / 1e6:.3g} MB", found.get("problem", "intact")]
         if "step" in found:
-            parts = [
-                f"step {found['step']}",
-                f"day {found['seconds'] / 86400:.4g}",
-                f"written {found['written']}",
-                *parts,
-            ]
+            day = found["seconds"] / 86400
+            parts = [f"step {found['step']}", f"day {day:.4g}", f"written {found['written']}", *parts]
         yield "" if number else "restarts", f"{restart.name}: {', '.join(parts)}"
 
 

@@ -57,8 +57,8 @@ def plot(
         time: model time, s; the nearest record is drawn.
         output: picture to write (PNG, PDF or SVG by its name); None: a PNG named after the data and the fields.
         member: the member of an ensemble whose fields are drawn.
-        colour_range: the values at the ends of the colours.
-        overlays: arrows of the current and lines of equal value, over each map.
+        colour_range: how the values at the ends of the colours are chosen.
+        overlays: what is drawn over each map.
     """
     file = find_data_file(path, *DRAWABLE_FILES)
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
@@ -70,27 +70,21 @@ def plot(
 def make_figure(
     data: netCDF4.Dataset, fields, record, time, member, colour_range: ColourRange, overlays: Overlays
 ) -> Figure:
-    is_whole_file, has_default_style = (
-        fields is None and member is None,
-        overlays == NO_OVERLAYS and colour_range == RECORD_RANGE,
-    )
-    if "wavenumber" in data.dimensions or (is_whole_file and assimilation.is_analysis(data)):
-        if not (is_whole_file and has_default_style):
+    is_whole_file, has_spectra = fields is None and member is None, "wavenumber" in data.dimensions
+    if has_spectra or (is_whole_file and assimilation.is_analysis(data)):
+        if not (is_whole_file and overlays == NO_OVERLAYS and colour_range == RECORD_RANGE):
             raise PlotError(f"the picture of {data.filepath()} is fixed: give no fields, members, colours or arrows")
-        return (
-            spectra_figure.draw_spectra(data, record, time)
-            if "wavenumber" in data.dimensions
-            else assimilation.draw_analysis(data)
-        )
+        return spectra_figure.draw_spectra(data, record, time) if has_spectra else assimilation.draw_analysis(data)
     if is_whole_file and "realization" in data.dimensions:
-        if overlays.field_names:
-            raise PlotError("arrows and contours are drawn over the fields of a member: name a member or fields")
+        if overlays != NO_OVERLAYS:
+            raise PlotError("arrows, contours and tracks are drawn over fields: name a member or fields")
         return ensemble.draw_ensemble(data, record, time, colour_range)
+    names = fields and choose_fields(data, fields)
     if hasattr(data, "quantity") and member is None:
-        return draw_sensitivities(data, fields and choose_fields(data, fields), colour_range, overlays)
+        return draw_sensitivities(data, names, colour_range, overlays)
     if CONSTITUENT_DIMENSION in data.dimensions and member is None:
-        return draw_harmonics(data, fields and choose_fields(data, fields), colour_range, overlays)
-    return draw_fields(data, choose_fields(data, fields), record, time, member, colour_range, overlays)
+        return draw_harmonics(data, names, colour_range, overlays)
+    return draw_fields(data, names or choose_fields(data, None), record, time, member, colour_range, overlays)
 
 
 def draw_results(file) -> None:
@@ -115,15 +109,8 @@ def draw_fields(
     if any(has_records(data, name) for name in (*names, *overlays.field_names)):
         record = find_record(data, record, time)
         caption = make_title_formatter(data)(record)
-    return draw_maps(
-        data,
-        [read_displayed_field(data, name, record, member) for name in names],
-        [caption],
-        record,
-        member,
-        colour_range,
-        overlays,
-    )
+    maps = [read_displayed_field(data, name, record, member) for name in names]
+    return draw_maps(data, maps, [caption], record, member, colour_range, overlays)
 
 
 def draw_maps(
@@ -144,48 +131,40 @@ def draw_maps(
     return figure
 
 
-def draw_sensitivities(
-    data: netCDF4.Dataset, names=None, colour_range: ColourRange = RECORD_RANGE, overlays: Overlays = NO_OVERLAYS
-) -> Figure:
-    """The figure of some fields of a sensitivity file, or of all derivatives that are maps, with the place."""
+def draw_sensitivities(data: netCDF4.Dataset, names, colour_range: ColourRange, overlays: Overlays) -> Figure:
+    """The figure of some fields of a sensitivity file, or of all derivatives that are maps.
+
+    A mark or a line shows the position or the section of the quantity that is differentiated, if it has one.
+    """
     names = names or [name for name, v in data.variables.items() if name.startswith("d_") and v.ndim == 2]
     if not names:
         raise PlotError(f"{data.filepath()} holds no map, only numbers; `swmodel info` and status.json show them")
     maps = []
     for each in (read_map(data, name) for name in names):
         quantity, _, control = each.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
-        maps.append(
-            replace(each, long_name=f"∂({quantity}) / ∂({control})", units=f"{each.units} per cell")
-            if quantity
-            else each
-        )
+        if quantity:
+            each = replace(each, long_name=f"∂({quantity}) / ∂({control})", units=f"{each.units} per cell")
+        maps.append(each)
     value, units = f"{float(data.quantity_value):.4g}", style.format_units(data.quantity_units)
     caption = f"{run_name(data)}, {data.quantity_long_name}: {value} {units}".removeprefix(", ")
     figure = draw_maps(data, maps, [caption], colour_range=colour_range, overlays=overlays)
     x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
     x, y = (each / maps[0].axis_unit[0] for each in wrap_to_domain(maps[0], *to_geographic(data, x, y)))
-    line_options = {
-        "color": style.DARK_GREY,
-        "linewidth": 1.2,
-        "path_effects": style.WHITE_OUTLINE,
-        "scalex": False,
-        "scaley": False,
-    }
-    marker_options = {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {}
+    options = {"color": style.DARK_GREY, "linewidth": 1.2, "path_effects": style.WHITE_OUTLINE}
+    options |= {"scalex": False, "scaley": False}
+    options |= {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {}
     for axes in figure.axes:
         if axes.images and len(x):
-            axes.plot(x, y, **line_options, **marker_options)
+            axes.plot(x, y, **options)
     return figure
 
 
-def draw_harmonics(
-    data: netCDF4.Dataset, names=None, colour_range: ColourRange = RECORD_RANGE, overlays: Overlays = NO_OVERLAYS
-) -> Figure:
+def draw_harmonics(data: netCDF4.Dataset, names, colour_range: ColourRange, overlays: Overlays) -> Figure:
     """The figure of fields in a file of harmonic constants, by default amplitudes; a panel per constituent."""
-    if overlays.field_names:
-        raise PlotError("maps of harmonic constants show lines of equal phase and cannot show arrows or contours")
-    fields = names or [name for name in data.variables if name.endswith(AMPLITUDE_SUFFIX)][:1]
-    pairs = [pair for name in fields for pair in read_maps_and_phases(data, name)]
+    if overlays != NO_OVERLAYS:
+        raise PlotError("maps of harmonic constants show lines of equal phase and no arrows, contours or tracks")
+    names = names or [name for name in data.variables if name.endswith(AMPLITUDE_SUFFIX)][:1]
+    pairs = [pair for name in names for pair in read_maps_and_phases(data, name)]
     days = f"harmonic analysis of days {data.first_day:.4g} to {data.last_day:.4g}"
     caption = [f"{run_name(data)}, {days}".removeprefix(", ")]
     if any(phase for _, phase in pairs):
@@ -205,11 +184,11 @@ def read_maps_and_phases(data: netCDF4.Dataset, name: str) -> Iterator[tuple[Fie
         yield read_map(data, name), None
         return
     for number, each in enumerate(data[CONSTITUENT_DIMENSION][:]):
-        field_map = read_map(data, name, constituent_index=number)
-        phase = name.endswith(AMPLITUDE_SUFFIX) and read_map(
-            data, name.removesuffix(AMPLITUDE_SUFFIX) + PHASE_SUFFIX, constituent_index=number
-        )
-        yield replace(field_map, long_name=f"{each}: {field_map.long_name}"), phase or None
+        field_map, phase = read_map(data, name, constituent_index=number), None
+        if name.endswith(AMPLITUDE_SUFFIX):
+            phase_name = name.removesuffix(AMPLITUDE_SUFFIX) + PHASE_SUFFIX
+            phase = read_map(data, phase_name, constituent_index=number)
+        yield replace(field_map, long_name=f"{each}: {field_map.long_name}"), phase
 
 
 def draw_phase(axes, phase: FieldMap) -> None:

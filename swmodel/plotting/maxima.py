@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from ..ocean.coordinates import has_lon_lat
 from ..ocean.table import ARRIVAL_SUFFIX, INUNDATION, MAXIMUM_SUFFIX
 from . import style
-from .analytic_solutions import read_shipped_config
+from .analytic_solutions import read_builtin_config
 from .dataset import PlotError, field_names, find_data_file, find_record, open_data, read_configuration, record_times
 from .derived import read_displayed_field
 from .field_map import FieldMap, positions_of_lon_lat, read_map
@@ -32,11 +32,9 @@ MAX_THICKNESS_FIELD = f"h{MAXIMUM_SUFFIX}"
 N_TRACK_POINTS = 200
 #: Least distance between the values written on lines, and twice their least distance from the edges, in map widths.
 MIN_LABEL_DISTANCE = 0.05
-#: Intervals between isochrones, s, of which the first with at most so many lines is used.
-ISOCHRONE_STEPS_SECONDS, MAX_ISOCHRONES = (
-    (60.0, 300.0, 600.0, 1800.0, 3600.0, 2 * 3600.0, 6 * 3600.0, 12 * 3600.0, 86400.0, 5 * 86400.0),
-    16,
-)
+#: Intervals between isochrones, s, of which the first with at most MAX_ISOCHRONES lines is used.
+ISOCHRONE_STEPS_SECONDS = 60.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0, 432000.0
+MAX_ISOCHRONES = 16
 
 
 def plot_maxima(
@@ -66,13 +64,11 @@ def draw_maxima(
     """The figure of `plot_maxima`; its caption has the largest values, which may lie beyond the colours."""
     maximum_names = [name for name in field_names(data) if name.endswith(MAXIMUM_SUFFIX)]
     arrival_names = [name for name in field_names(data) if name.endswith(ARRIVAL_SUFFIX) and name != INUNDATION]
-    inundation_names = [name for name in field_names(data) if name == INUNDATION]
+    inundation_names = [INUNDATION] if INUNDATION in field_names(data) else []
     if not maximum_names + arrival_names + inundation_names:
         raise PlotError(f"{data.filepath()} has no largest values; set output.maxima or output.arrival for the run")
-    maps = [
-        to_flood_map(read_displayed_field(data, name, record))
-        for name in (maximum_names or arrival_names) + inundation_names
-    ]
+    shown_names = (maximum_names or arrival_names) + inundation_names
+    maps = [to_flood_map(read_displayed_field(data, name, record)) for name in shown_names]
     caption = [make_title_formatter(data)(record), *ground_legend(maps)]
     has_coast = any(len(coast_lines(each.ground)) for each in maps if each.ground and not each.is_drawn_as_line)
     caption += ["black line: the coast at the start"] * has_coast
@@ -87,11 +83,10 @@ def draw_maxima(
     figure, _ = draw_panels(maps, field_styles, [*caption, *(legend for legend, _ in layers)])
     for axes in (each for each in figure.axes if each.images):
         if arrival and levels.size:
-            lines = axes.contour(
-                *arrival.axis_positions, arrival.values / unit_seconds, levels, colors=style.DARK_GREY, linewidths=0.6
-            )
-            lines.set_path_effects(style.WHITE_OUTLINE)
-            label_contours(axes, lines)
+            options = {"colors": style.DARK_GREY, "linewidths": 0.6}
+            isochrones = axes.contour(*arrival.axis_positions, arrival.values / unit_seconds, levels, **options)
+            isochrones.set_path_effects(style.WHITE_OUTLINE)
+            label_contours(axes, isochrones)
         mark_stations(axes, data, maps[0])
         mark_track(axes, data, maps[0], record)
     draw_layers(layers, figure, record)
@@ -137,9 +132,8 @@ def label_contours(axes, contours) -> None:
 def isochrone_levels(arrival: FieldMap) -> tuple[np.ndarray, tuple[float, str], float]:
     """Times of isochrones up to the latest arrival, in a suitable unit; that unit (s, name); their interval in it."""
     latest = float(arrival.values.max()) if arrival.values.count() else 0.0
-    step = next(
-        (each for each in ISOCHRONE_STEPS_SECONDS if latest / each <= MAX_ISOCHRONES), ISOCHRONE_STEPS_SECONDS[-1]
-    )
+    steps = (each for each in ISOCHRONE_STEPS_SECONDS if latest / each <= MAX_ISOCHRONES)
+    step = next(steps, ISOCHRONE_STEPS_SECONDS[-1])
     unit = time_unit(step)
     return np.arange(step, latest, step) / unit[0], unit, step / unit[0]
 
@@ -152,7 +146,7 @@ def mark_stations(axes, data: netCDF4.Dataset, panel: FieldMap) -> None:
             x, y = positions_of_lon_lat(panel, station["lon"], station["lat"])
         else:
             x, y = station["x"], station["y"]
-        if x > panel.domain[1]:
+        if x > panel.domain[1]:  # a longitude beyond the map, which `wrap_to_domain` has moved east of it
             continue
         axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.DARK_GREY, mew=0.8)
         text_options = {"fontsize": 6.5, "path_effects": style.WHITE_OUTLINE}
@@ -160,27 +154,18 @@ def mark_stations(axes, data: netCDF4.Dataset, panel: FieldMap) -> None:
 
 
 def mark_track(axes, data: netCDF4.Dataset, panel: FieldMap, record: int) -> None:
-    """Draw the track of a case's storm, from the case's `centre`, and a mark where the storm is in a record."""
-    config = read_shipped_config(data)
+    """Draw the track of a built-in case's storm, from the case's `centre`, and a mark where it is in a record."""
+    config = read_builtin_config(data)
     if config is None or config.case.centre(config, 0.0) is None:
         return
-    times, scale = record_times(data), panel.axis_unit[0]
-    track = np.array(
-        [config.case.centre(config, t) for t in [*np.linspace(0.0, times[-1], N_TRACK_POINTS), times[record]]]
-    ).T
-    is_on_earth = has_lon_lat(config.grid)
-    x, y = (each / scale for each in (positions_of_lon_lat(panel, *track) if is_on_earth else track))
-    line_options = {"color": style.TRACK_COLOUR, "path_effects": style.WHITE_OUTLINE, "scalex": False, "scaley": False}
-    axes.plot(x[:-1], y[:-1], linewidth=1.2, linestyle=(0, (4, 2)), **line_options)
+    record_time, end_time = record_times(data)[[record, -1]]
+    times = [*np.linspace(0.0, end_time, N_TRACK_POINTS), record_time]
+    track = np.array([config.case.centre(config, time) for time in times]).T
+    x, y = positions_of_lon_lat(panel, *track) if has_lon_lat(config.grid) else track
+    x, y = x / panel.axis_unit[0], y / panel.axis_unit[0]
+    options = {"color": style.TRACK_COLOUR, "path_effects": style.WHITE_OUTLINE, "scalex": False, "scaley": False}
+    axes.plot(x[:-1], y[:-1], linewidth=1.2, linestyle=(0, (4, 2)), **options)
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     if left <= x[-1] <= right and low <= y[-1] <= high:
-        axes.plot(
-            x[-1:],
-            y[-1:],
-            marker="o",
-            markersize=6,
-            fillstyle="none",
-            markeredgewidth=1.5,
-            clip_on=False,
-            **line_options,
-        )
+        options |= {"marker": "o", "markersize": 6, "fillstyle": "none", "markeredgewidth": 1.5, "clip_on": False}
+        axes.plot(x[-1:], y[-1:], **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import netCDF4
 import numpy as np
@@ -25,8 +26,18 @@ ARROWS_ON_LONG_SIDE, MIN_ARROWS_ON_SHORT_SIDE, ARROW_LENGTH = 24, 6, 1.3
 MIN_SPEED_FRACTION, MAX_SPEED_RATIO = 0.12, 4.0
 #: Largest number of lines of equal value.
 MAX_CONTOURS = 10
-#: What arrows stand for: the text of their key, their colour, and the fields of the components, except for the current.
-CURRENT_ARROWS, WIND_ARROWS = ("current", style.DARK_GREY, ()), ("wind", style.WIND_COLOUR, ("u10", "v10"))
+
+
+class ArrowKind(NamedTuple):
+    """What arrows stand for."""
+
+    label: str  # in their key
+    colour: str
+    components: tuple[str, ...] = ()  # fields at centres, along x and y; none: the current, from u and v
+
+
+CURRENT_ARROWS = ArrowKind("current", style.DARK_GREY)
+WIND_ARROWS = ArrowKind("wind", style.WIND_COLOUR, ("u10", "v10"))
 
 #: A line for the caption; and a function that draws over maps and returns a function that shows a record.
 OverlayLayer = tuple[str, Callable[[Sequence], Callable[[int], None]]]
@@ -50,16 +61,14 @@ class Overlays:
 
     @property
     def field_names(self) -> list[str]:
-        return [self.contours] * bool(self.contours) + ["speed"] * self.arrows + [*WIND_ARROWS[2]] * self.wind
+        return [self.contours] * bool(self.contours) + ["speed"] * self.arrows + [*WIND_ARROWS.components] * self.wind
 
     def make_layers(self, data: netCDF4.Dataset, member: int | None, records: Sequence[int]) -> list[OverlayLayer]:
         """The layers to draw; `records` set the values of lines and the length of arrows."""
         overlay_layers = make_barrier_layers(data)
         if self.contours:
-            contour_style = style.make_style(
-                read_displayed_field(data, self.contours, each, member) for each in records
-            )
-            overlay_layers.append(make_contours(data, self.contours, member, contour_style))
+            fields = (read_displayed_field(data, self.contours, each, member) for each in records)
+            overlay_layers.append(make_contours(data, self.contours, member, style.make_style(fields)))
         overlay_layers += [make_track_layer(data)] if self.drifters else []
         arrow_kinds = [CURRENT_ARROWS] * self.arrows + [WIND_ARROWS] * self.wind
         key_lines = reversed(range(len(arrow_kinds)))  # lines below each key, from the last key on
@@ -87,24 +96,23 @@ def draw_layers(layers: Sequence[OverlayLayer], figure: Figure, record: int) -> 
 
 
 def read_vectors(
-    data: netCDF4.Dataset, kind: tuple, record: int, member: int | None
+    data: netCDF4.Dataset, kind: ArrowKind, record: int, member: int | None
 ) -> tuple[FieldMap, FieldMap, FieldMap]:
-    """The components along x and y and the magnitude of CURRENT_ARROWS or WIND_ARROWS, at centres."""
-    names = kind[2]
-    x, y = (
-        (read_or_derive(data, name, record, member) for name in names) if names else read_current(data, record, member)
-    )
-    x, y = to_eastward_northward(data, x, y) if names else (x, y)
+    """The components along the axes of pictures and the magnitude of vectors, at centres."""
+    if kind.components:
+        x, y = (read_or_derive(data, name, record, member) for name in kind.components)
+        x, y = to_eastward_northward(data, x, y)
+    else:
+        x, y = read_current(data, record, member)
     return x, y, replace(x, name="speed", values=np.ma.hypot(x.values, y.values))
 
 
 def make_arrows(
-    data: netCDF4.Dataset, kind: tuple, member: int | None, records: Sequence[int], key_line: int
+    data: netCDF4.Dataset, kind: ArrowKind, member: int | None, records: Sequence[int], key_line: int
 ) -> OverlayLayer:
     """Arrows at the centres of every n-th row and column; none below MIN_SPEED_FRACTION of a strong speed.
 
     Args:
-        kind: CURRENT_ARROWS or WIND_ARROWS.
         records: those among which the strongest speed has the longest arrows.
         key_line: number of caption lines below the one with their key.
     """
@@ -120,7 +128,7 @@ def make_arrows(
         per_inch = strong_speed * max_cells / (ARROW_LENGTH * stride * max(sides))
         quiver_options = {"angles": "uv" if field.is_geographic else "xy", "scale_units": "inches", "scale": per_inch}
         quiver_options |= {"units": "inches", "width": 0.012, "headwidth": 4, "headlength": 4.5, "headaxislength": 4}
-        quiver_options |= {"color": kind[1], "path_effects": style.WHITE_OUTLINE}
+        quiver_options |= {"color": kind.colour, "path_effects": style.WHITE_OUTLINE}
         zeros = np.zeros_like(field.values[subset, subset])
         quivers = [axes.quiver(x[subset], y[subset], zeros, zeros, **quiver_options) for axes in maps]
         key_speed = round_down_to_one_two_five(strong_speed)
@@ -129,7 +137,7 @@ def make_arrows(
         key_y = (figure.texts[0].get_window_extent().y0 / figure.dpi + CAPTION_LINE_INCHES * (key_line + 0.5)) / height
         key_options = {"labelpos": "E", "coordinates": "figure", "labelcolor": CAPTION_STYLE["color"]}
         key_options |= {"fontproperties": {"size": CAPTION_STYLE["fontsize"]}}
-        key_label = f"{kind[0]} of {key_speed:g} {style.format_units(field.units)}"
+        key_label = f"{kind.label} of {key_speed:g} {style.format_units(field.units)}"
         maps[0].quiverkey(quivers[0], key_x, key_y, key_speed, key_label, **key_options)
 
         def update(record: int) -> None:
@@ -146,22 +154,16 @@ def make_arrows(
 def choose_strong_speed(speed: np.ma.MaskedArray) -> float:
     """The speed of long arrows: the largest speed, or less if that is rare; 1 if nothing moves."""
     max_speed = float(speed.max()) if speed.count() else 0.0
-    return (
-        min(
-            max_speed,
-            MAX_SPEED_RATIO * float(np.median(speed.compressed()[speed.compressed() > MIN_SPEED_FRACTION * max_speed])),
-        )
-        if max_speed
-        else 1.0
-    )
+    if not max_speed:
+        return 1.0
+    speeds = speed.compressed()
+    return min(max_speed, MAX_SPEED_RATIO * float(np.median(speeds[speeds > MIN_SPEED_FRACTION * max_speed])))
 
 
 def make_contours(data: netCDF4.Dataset, name: str, member: int | None, field_style: style.FieldStyle) -> OverlayLayer:
     """Lines of equal value, at round values between the limits of the field's style, dashed below zero."""
     levels = MaxNLocator(MAX_CONTOURS, steps=TICK_STEPS).tick_values(*field_style.limits)
-    caption_line = f"lines: {field_style.label}, every {levels[1] - levels[0]:g}" + (
-        "; dashed below zero" if levels[0] < 0 else ""
-    )
+    dashes_text = "; dashed below zero" if levels[0] < 0 else ""
 
     def draw(maps: Sequence) -> Callable[[int], None]:
         contours: list = []
@@ -171,21 +173,17 @@ def make_contours(data: netCDF4.Dataset, name: str, member: int | None, field_st
             while contours:
                 contours.pop().remove()
             values = field_style.scaled_values(field)
-            levels_inside = (
-                levels[(levels > np.ma.min(values)) & (levels < np.ma.max(values))] if values.count() else []
-            )
-            for axes in maps if len(levels_inside) else ():
-                linewidths = np.where(levels_inside == 0, 1.1, 0.6)
-                contours.append(
-                    axes.contour(
-                        *field.axis_positions, values, levels_inside, colors=style.DARK_GREY, linewidths=linewidths
-                    )
-                )
+            if not values.count():
+                return
+            levels_inside = levels[(levels > values.min()) & (levels < values.max())]
+            options = {"colors": style.DARK_GREY, "linewidths": np.where(levels_inside == 0, 1.1, 0.6)}
+            for axes in maps if levels_inside.size else ():
+                contours.append(axes.contour(*field.axis_positions, values, levels_inside, **options))
                 contours[-1].set_path_effects(style.WHITE_OUTLINE)
 
         return update
 
-    return caption_line, draw
+    return f"lines: {field_style.label}, every {levels[1] - levels[0]:g}{dashes_text}", draw
 
 
 def round_down_to_one_two_five(size: float) -> float:

@@ -55,7 +55,8 @@ def draw_panels(
     for number, (panel, field_style) in enumerate(zip(panels, field_styles, strict=True)):
         axes = figure.add_subplot(rows, columns, number + 1)
         show_functions.append(add_panel(axes, panel, field_style, width))
-        has_y_label, has_x_label = add_panel is add_line or number % columns == 0, number + columns >= len(panels)
+        has_y_label = add_panel is add_line or number % columns == 0
+        has_x_label = number + columns >= len(panels)
         axes.tick_params(labelleft=has_y_label, labelbottom=has_x_label)
         axes.xaxis.label.set_visible(has_x_label)
         axes.yaxis.label.set_visible(has_y_label)
@@ -68,14 +69,14 @@ def draw_panels(
     return figure, show_functions
 
 
-def write_caption(figure: Figure, lines: Sequence[str]):
-    """Write a caption at the top left of the figure, replacing an earlier one; returns its text object."""
+def write_caption(figure: Figure, lines: Sequence[str]) -> None:
+    """Write a caption at the top left of the figure, replacing an earlier one."""
     letters_per_line = int(LETTERS_PER_INCH * figure.get_figwidth())
     text = "\n".join(part for line in lines for part in (textwrap.wrap(line, letters_per_line) or [" "]))
-    if not figure.texts:
-        return figure.suptitle(text, **CAPTION_STYLE)
-    figure.texts[0].set_text(text)
-    return figure.texts[0]
+    if figure.texts:
+        figure.texts[0].set_text(text)  # `suptitle` would move it from where the layout has put it
+    else:
+        figure.suptitle(text, **CAPTION_STYLE)
 
 
 def layout_panels(panels: list[FieldMap]) -> tuple[int, float, float]:
@@ -110,39 +111,26 @@ def add_map(axes, panel: FieldMap, field_style: style.FieldStyle, width: float) 
     )
     colorbar.outline.set_linewidth(0.4)
     west, east, south, north = panel.domain
-    for axis, axis_span, max_ticks, hemispheres in (
-        (axes.xaxis, east - west, 6, "EW"),
-        (axes.yaxis, north - south, 5, "NS"),
-    ):
-        axis.set_major_locator(
-            MaxNLocator(
-                max_ticks,
-                steps=DEGREE_TICK_STEPS if panel.is_geographic and axis_span >= WIDE_MAP_DEGREES else TICK_STEPS,
-            )
-        )
+    x_and_y = (axes.xaxis, east - west, 6, "EW"), (axes.yaxis, north - south, 5, "NS")
+    for axis, span, max_ticks, hemispheres in x_and_y:
+        is_wide = panel.is_geographic and span >= WIDE_MAP_DEGREES
+        axis.set_major_locator(MaxNLocator(max_ticks, steps=DEGREE_TICK_STEPS if is_wide else TICK_STEPS))
         if panel.crs:
             axis.get_major_formatter().set_useOffset(False)
         if panel.is_geographic:
             axis.set_major_formatter(
                 FuncFormatter(lambda at, _, hemispheres=hemispheres: format_degrees(round(at, 9), hemispheres))
             )
-    x_label, y_label = (
-        panel.axis_names if panel.is_geographic else (f"{name} ({panel.axis_unit[1]})" for name in panel.axis_names)
-    )
-    axes.set(xlabel=x_label, ylabel=y_label)
+    unit = "" if panel.is_geographic else f" ({panel.axis_unit[1]})"
+    axes.set(xlabel=panel.axis_names[0] + unit, ylabel=panel.axis_names[1] + unit)
 
     def show(panel: FieldMap, field_style: style.FieldStyle) -> None:
         show_image(panel, field_style)
         set_panel_title(axes, field_style.label, width)
-        colorbar.ax.set_visible(field_style.ticks != ())
-        colorbar.locator = (
-            MaxNLocator(8, steps=TICK_STEPS) if field_style.ticks is None else FixedLocator(field_style.ticks)
-        )
-        colorbar.formatter = (
-            ScalarFormatter()
-            if field_style.ticks is None
-            else FixedFormatter([f"{at:.6g}" for at in field_style.ticks])
-        )
+        ticks = field_style.ticks
+        colorbar.ax.set_visible(ticks != ())
+        colorbar.locator = MaxNLocator(8, steps=TICK_STEPS) if ticks is None else FixedLocator(ticks)
+        colorbar.formatter = ScalarFormatter() if ticks is None else FixedFormatter([f"{at:.6g}" for at in ticks])
 
     show(panel, field_style)
     return show
@@ -159,14 +147,10 @@ def draw_image(axes, panel: FieldMap, field_style: style.FieldStyle) -> tuple[Ax
     edges = west - half_x * dx / 2, east + half_x * dx / 2, south - half_y * dy / 2, north + half_y * dy / 2
     if panel.ground:
         axes.set_facecolor(style.WATER_COLOUR)
-        ground_image = axes.imshow(
-            panel.ground.values, origin="lower", extent=np.array(panel.domain) / scale, aspect="auto"
-        )
-        ground_image.set(
-            clim=(0.0, max_floodable_height(panel.ground)),
-            cmap=style.GROUND_COLOURMAP,
-            zorder=0.5 if is_hidden_by_ground(panel.name) else -0.5,
-        )
+        extent = np.array(panel.domain) / scale
+        ground_image = axes.imshow(panel.ground.values, origin="lower", extent=extent, aspect="auto")
+        ground_image.set(clim=(0.0, max_floodable_height(panel.ground)), cmap=style.GROUND_COLOURMAP)
+        ground_image.set_zorder(0.5 if is_hidden_by_ground(panel.name) else -0.5)
     image = axes.imshow(cell_values(panel, field_style), origin="lower", extent=np.array(edges) / scale, aspect="auto")
     image.set(clim=field_style.limits, cmap=field_style.colormap)
     coast = LineCollection([], colors=style.DARK_GREY, linewidths=0.8 if panel.ground else 0.5)
@@ -193,16 +177,13 @@ def draw_image(axes, panel: FieldMap, field_style: style.FieldStyle) -> tuple[Ax
 def coast_lines(panel: FieldMap) -> list[np.ndarray]:
     """Lines along the faces between cells with and without a value, on the axes of a picture."""
     is_masked = np.ma.getmaskarray(panel.values).astype(float)
-    is_masked = np.pad(
-        is_masked if panel.outside_grid is None else np.where(panel.outside_grid, np.nan, is_masked), 1, mode="edge"
-    )
+    if panel.outside_grid is not None:
+        is_masked[panel.outside_grid] = np.nan
+    is_masked = np.pad(is_masked, 1, mode="edge")
     (dx, dy), lines = panel.spacing, []
     for rows, columns in ((1, 0), (0, 1)):
-        cells_here, next_cells = (
-            is_masked[: is_masked.shape[0] - rows, : is_masked.shape[1] - columns],
-            is_masked[rows:, columns:],
-        )
-        j, i = np.nonzero(cells_here + next_cells == 1)
+        cells = is_masked[: is_masked.shape[0] - rows, : is_masked.shape[1] - columns]
+        j, i = np.nonzero(cells + is_masked[rows:, columns:] == 1)
         x, y = panel.x[0] + (i - 0.5) * dx, panel.y[0] + (j - 0.5) * dy
         lines += [*np.stack([x - dx * rows, y - dy * columns, x, y], axis=-1).reshape(-1, 2, 2) / panel.axis_unit[0]]
     return lines
@@ -227,19 +208,13 @@ def add_line(axes, panel: FieldMap, field_style: style.FieldStyle, width: float)
 
     (line,) = axes.plot(positions / scale, 0 * positions, color=style.LINE_COLOUR, linewidth=1.2, label="model")
     if panel.analytic is not None:
-        (analytic_line,) = axes.plot(
-            positions / scale,
-            0 * positions,
-            color=style.REFERENCE_COLOUR,
-            **style.DASHED_LINE,
-            label="analytic solution",
-        )
+        options = {"color": style.REFERENCE_COLOUR, "label": "analytic solution"} | style.DASHED_LINE
+        (analytic_line,) = axes.plot(positions / scale, 0 * positions, **options)
         axes.legend(frameon=False, fontsize=7.5)
     if panel.ground and panel.name in SEA_LEVEL_FIELDS:
         bed = middle_line(np.ma.getdata(panel.ground.values) * 10.0**-field_style.exponent)
-        axes.fill_between(
-            positions / scale, bed, np.minimum(bed.min(), field_style.limits[0]) - 1, color=style.BED_COLOUR, zorder=0
-        )
+        bottom = min(bed.min(), field_style.limits[0]) - 1
+        axes.fill_between(positions / scale, bed, bottom, color=style.BED_COLOUR, zorder=0)
     axes.margins(x=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=TICK_STEPS))
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=TICK_STEPS))

@@ -57,10 +57,9 @@ def map_axes(
     lon, lat = to_earth(pole, x[columns], y[rows])
     centre_lon, cell = to_earth(pole, x.mean(), y.mean())[0], max(x[1] - x[0], y[1] - y[0])
     lon = (lon - centre_lon + 180.0) % 360.0 + centre_lon - 180.0
-    is_global = is_periodic or np.ptp(lon) > 330.0
-    west, east = (
-        (GLOBAL_WEST_DEGREES, GLOBAL_WEST_DEGREES + 360.0) if is_global else (lon.min() - cell, lon.max() + cell)
-    )
+    west, east = lon.min() - cell, lon.max() + cell
+    if is_periodic or np.ptp(lon) > 330.0:
+        west, east = GLOBAL_WEST_DEGREES, GLOBAL_WEST_DEGREES + 360.0
     spacing = max(min(x[1] - x[0], y[1] - y[0]) / POINTS_PER_CELL, (east - west) / MAX_POINTS_PER_PARALLEL)
     limits = (west, east), (max(lat.min() - cell, -90.0), min(lat.max() + cell, 90.0))
     edges = [np.linspace(*each, max(2, round((each[1] - each[0]) / spacing)) + 1) for each in limits]
@@ -84,7 +83,7 @@ def interpolate_to_map(values: np.ma.MaskedArray, points: MapPoints, is_angle: b
         weight = abs(1 - up - (points.rows - row_below)) * abs(1 - right - (points.columns - column_left))
         difference = values_at(row_below + up, column_left + right) - nearest
         correction += np.ma.filled(weight * ((difference + 180.0) % 360.0 - 180.0 if is_angle else difference), 0.0)
-    outside_grid = (
-        points.outside_grid if points.outside_grid is not None else (points.rows < -0.5) | (points.rows > ny - 0.5)
-    )
+    outside_grid = points.outside_grid
+    if outside_grid is None:
+        outside_grid = (points.rows < -0.5) | (points.rows > ny - 0.5)
     return np.ma.masked_where(outside_grid, nearest + correction)

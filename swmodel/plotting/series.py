@@ -110,6 +110,8 @@ def plot_sites(
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
         names = [name for name, v in data.variables.items() if v.dimensions == ("time", dimension)]
         names += [CURRENT_FIELD] if {"u", "v"} <= set(names) else []
+        if not names:
+            raise PlotError(f"{file} holds no series at {dimension}s")
         if field not in names:
             raise PlotError(f"no {field} in {file}; {suggest(field, names)}")
         if not len(data.dimensions["time"]):
@@ -134,13 +136,12 @@ def draw_sites(
     values, long_name, unit = read_sites(data[field], indices)
     comparisons = read_observed(data, indices, values, observed) if observed else {}
     titles = [f"{title}{comparisons[n].title_suffix if n in comparisons else ''}" for n, title in enumerate(titles)]
-    scaled, label = scale_to_power_of_ten(values, long_name, unit)
-    curves = [*zip(scaled.T, titles, strict=True)]
-    figure = draw_curves(data, curves, caption, 1 if len(indices) <= MAX_PANELS_IN_COLUMN else 2)
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values), initial=0.0)))
+    curves = [*zip((values * 10.0**-exponent).T, titles, strict=True)]
+    figure = draw_curves(data, curves, caption, 1 if len(indices) <= MAX_PANELS_IN_COLUMN else 2)
     for number, (times, levels, _) in comparisons.items():
         figure.axes[number].plot(times, levels * 10.0**-exponent, ".", color=style.REFERENCE_COLOUR, markersize=3)
-    figure.supylabel(label, fontsize=8)
+    figure.supylabel(style.axis_label(long_name, unit, exponent), fontsize=8)
     return figure
 
 
@@ -149,9 +150,8 @@ def choose_sites(data: netCDF4.Dataset, dimension: str, sites: Sequence[str] = (
     index_by_name = {str(name): number for number, name in enumerate(np.atleast_1d(data[f"{dimension}_name"][:]))}
     for name in sites:
         if name not in index_by_name:
-            raise PlotError(
-                f'no {dimension} "{name}" in {data.filepath()}; {suggest(name, list(index_by_name)[:MAX_PANELS])}'
-            )
+            names = list(index_by_name)[:MAX_PANELS]
+            raise PlotError(f'no {dimension} "{name}" in {data.filepath()}; {suggest(name, names)}')
     if len(sites) > MAX_PANELS:
         raise PlotError(f"{len(sites)} {dimension}s are named; a picture shows {MAX_PANELS} at most")
     return [index_by_name[name] for name in sites] or list(range(len(index_by_name)))[:MAX_PANELS]
@@ -194,8 +194,9 @@ def format_positions(data: netCDF4.Dataset, prefix: str, indices: list[int]) -> 
 def draw_hodographs(data: netCDF4.Dataset, indices: Sequence[int], titles: Sequence[str], caption: str) -> Figure:
     """A figure of hodographs, one for each site: the curve that the tip of the current vector draws, from a dot on."""
     (u, *u_label), (v, *v_label) = (read_sites(data[name], list(indices)) for name in "uv")
-    max_speed = max(float(np.nanmax(np.abs([u, v]))), np.finfo(float).tiny)
+    max_speed = float(np.nanmax(np.abs([u, v]), initial=np.finfo(float).tiny))
     exponent = style.power_of_ten(max_speed)
+    limit = 1.1 * max_speed * 10.0**-exponent
     columns = min(len(indices), HODOGRAPHS_PER_ROW)
     rows = -(-len(indices) // columns)
     figure = make_captioned_figure(0.6 + 2.9 * columns, 0.5 + 2.9 * rows, caption)
@@ -208,11 +209,8 @@ def draw_hodographs(data: netCDF4.Dataset, indices: Sequence[int], titles: Seque
         axes.plot(*current, color=style.LINE_COLOUR, linewidth=1.1)
         axes.plot(current[0][:1], current[1][:1], "o", color=style.LINE_COLOUR, markersize=4)
         axes.set_title(title.replace(": ", "\n", 1), loc="left", fontsize=8)
-        axes.set(
-            xlim=1.1 * max_speed * 10.0**-exponent * np.array([-1, 1]),
-            ylim=1.1 * max_speed * 10.0**-exponent * np.array([-1, 1]),
-        )
-        axes.set(box_aspect=1, xlabel=style.axis_label(*u_label, exponent), ylabel=style.axis_label(*v_label, exponent))
+        axes.set(xlim=(-limit, limit), ylim=(-limit, limit), box_aspect=1)
+        axes.set(xlabel=style.axis_label(*u_label, exponent), ylabel=style.axis_label(*v_label, exponent))
         axes.label_outer()
     return figure
 
@@ -232,14 +230,11 @@ def draw_curves(data: netCDF4.Dataset, curves: Sequence[Curve], caption: str, co
         axes.set_title(title, loc="left", fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.01)
-        locator = (
-            AutoDateLocator(minticks=2, maxticks=max_ticks)
-            if has_date_axis
-            else MaxNLocator(max_ticks, steps=TICK_STEPS)
-        )
-        axes.xaxis.set_major_locator(locator)
+        locator = MaxNLocator(max_ticks, steps=TICK_STEPS)
         if has_date_axis:
+            locator = AutoDateLocator(minticks=2, maxticks=max_ticks)
             axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+        axes.xaxis.set_major_locator(locator)
         axes.yaxis.set_major_locator(MaxNLocator(4))
         if number + columns >= len(curves):
             axes.tick_params(labelbottom=True)

@@ -69,6 +69,7 @@ def spectra(
         budget: whether to write how each part of the tendency changes the spectra. The configuration in the file
             defines the parts; a user-defined case is executed for this.
         output: file to write; the picture has the same name with the ending .png.
+        command_line: the command, for the `history` of the file.
 
     Returns:
         The file and the picture, if there is something to draw.
@@ -115,12 +116,12 @@ def choose_quantities(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
     if not derived.can_derive(data):
         raise PlotError(f"{data.filepath()} is not the file of a run: spectra need its grid and its configuration")
     available = derived.available_fields(data)
-    missing_fields = {
-        name: [source for source in quantities[name].sources if source not in available] for name in names or quantities
+    missing = {
+        name: [each for each in quantities[name].sources if each not in available] for name in names or quantities
     }
-    computable = [name for name, missing in missing_fields.items() if not missing]
+    computable = [name for name, fields in missing.items() if not fields]
     if (names and len(computable) < len(names)) or not computable:
-        reasons = (f"{name} needs {' and '.join(missing)}" for name, missing in missing_fields.items() if missing)
+        reasons = (f"{name} needs {' and '.join(fields)}" for name, fields in missing.items() if fields)
         raise PlotError(f"{data.filepath()} lacks fields for spectra: {'; '.join(reasons)}, among output.fields")
     return computable
 
@@ -131,10 +132,11 @@ def compute_record_spectra(
     from ..ocean.spectra import SpectralDomain, compute_spectra  # it loads JAX
     from ..parallel.transport import connect
 
-    grid, gravity = derived.read_grid_options(read_configuration(data)), read_configuration(data)["physics"]["gravity"]
-    sea, shape = SpectralDomain(grid, connect("serial", (1, 1), grid.ny, grid.nx)), (grid.ny, grid.nx)
+    config = read_configuration(data)
+    grid, gravity = derived.read_grid_options(config), config["physics"]["gravity"]
+    sea = SpectralDomain(grid, connect("serial", (1, 1), grid.ny, grid.nx))
     state, static, *rates = read_state_and_rates(data, record) if budget else read_state_with_tracers(data, record)
-    return compute_spectra([(state, static, shape)], gravity, sea, names, rates)
+    return compute_spectra([(state, static, (grid.ny, grid.nx))], gravity, sea, names, rates)
 
 
 def read_state_with_tracers(data: netCDF4.Dataset, record: int) -> tuple:
@@ -180,19 +182,17 @@ def contributing_terms(spectra_of_records: list[dict], names: Sequence[str]) -> 
     """The parts of the tendency that change each quantity in any record, and always its advection."""
     terms_by_quantity = {}
     for name in names:
-        budget_names = [
-            each for each in spectra_of_records[0] if each.startswith(f"{name}_by_") and not each.endswith(("_x", "_y"))
-        ]
-        max_abs = {
-            each: max(np.abs(record[each]).max(initial=0.0) for record in spectra_of_records) for each in budget_names
+        prefix, advection = f"{name}_by_", spectral_quantity(name).transfer_part
+        max_change = {
+            each.removeprefix(prefix): max(np.abs(record[each]).max(initial=0.0) for record in spectra_of_records)
+            for each in spectra_of_records[0]
+            if each.startswith(prefix) and not each.endswith(("_x", "_y"))
         }
-        advection_name = f"{name}_by_{spectral_quantity(name).transfer_part}"  # its fluxes are written, however small
-        contributing = [
-            each
-            for each in budget_names
-            if max_abs[each] > ROUNDING_FRACTION * max(max_abs.values()) or each == advection_name
+        threshold = ROUNDING_FRACTION * max(max_change.values(), default=0.0)
+        # The fluxes by advection are written, however small.
+        terms_by_quantity[name] = [
+            term for term, change in max_change.items() if change > threshold or term == advection
         ]
-        terms_by_quantity[name] = [each.removeprefix(f"{name}_by_") for each in contributing]
     return terms_by_quantity
 
 
@@ -214,12 +214,8 @@ def write_spectra(
     dataset.history = "\n".join([*getattr(data, "history", "").splitlines(), history_line(command_line)])
     define_time(dataset, {name: data["time"].getncattr(name) for name in ("units", "calendar")}, with_bounds=mean)
     define_wavenumbers(dataset, derived.read_grid_options(read_configuration(data)))
-    define_spectra(
-        dataset,
-        names,
-        contributing_terms(spectra_of_records, names),
-        **({"cell_methods": "time: mean"} if mean else {}),
-    )
+    cell_methods = {"cell_methods": "time: mean"} if mean else {}
+    define_spectra(dataset, names, contributing_terms(spectra_of_records, names), **cell_methods)
     times, steps = record_times(data), np.ma.filled(data["step"][:], 0)
     if mean:
         spectra_of_records = [

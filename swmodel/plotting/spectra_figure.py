@@ -70,7 +70,8 @@ def panel_functions(data: netCDF4.Dataset, record: int) -> Iterator[Callable[[Ax
     available = []
     for name in spectral_quantities_in(data.variables):
         rounding = ROUNDING_FRACTION * np.ma.filled(data[name][record], 0).max()
-        available += [name] if read_spectrum(data, name, record)[1].max(initial=0.0) > rounding else []
+        if read_spectrum(data, name, record)[1].max(initial=0.0) > rounding:
+            available.append(name)
     tracers = {(name,): TRACER_SLOPES for name in available if name.endswith(VARIANCE_SUFFIX)}
     for names, slopes in (PANEL_SLOPES | tracers).items():
         if panel_names := [name for name in names if name in available]:
@@ -81,17 +82,16 @@ def panel_functions(data: netCDF4.Dataset, record: int) -> Iterator[Callable[[Ax
     for name in sorted(available, key=lambda name: f"{name}_flux" not in data.variables):
         budget_names = [each for each in data.variables if each.startswith(f"{name}_by_")]
         if term_names := [each for each in budget_names if data[each].dimensions[1] == "wavenumber"]:
-            # On this logarithmic axis areas are gains: the change times the wavenumber, in rad/m.
-            lines = [
-                (read_spectrum(data, part, record), part.removeprefix(f"{name}_by_").replace("_", " "))
-                for part in term_names
-            ]
-            curves = [(K, 1e-3 * K * values, words) for (K, values), words in lines]
+            curves = []
+            for term_name in term_names:
+                K, values = read_spectrum(data, term_name, record)
+                label = term_name.removeprefix(f"{name}_by_").replace("_", " ")
+                # On this logarithmic axis areas are gains: the change times the wavenumber, in rad/m.
+                curves.append((K, 1e-3 * K * values, label))
             yield partial(draw_budget, name, curves, "change of {}, times $K$")
         if f"{name}_flux" in data.variables:
-            yield partial(
-                draw_budget, name, [(*read_spectrum(data, f"{name}_flux", record), "")], "flux of {} to larger $K$"
-            )
+            flux = (*read_spectrum(data, f"{name}_flux", record), "")
+            yield partial(draw_budget, name, [flux], "flux of {} to larger $K$")
 
 
 def line_label(name: str) -> str:

@@ -25,8 +25,7 @@ from .field_map import FieldMap
 #:
 #: record    each field, in the record that is shown.
 #: run       each field, in all its records, so that pictures of several records compare.
-#: shared    all fields with the same units and all members together, in the record that is shown or those of an
-#: animation.
+#: shared    all fields with the same units and all members together, in the records that are shown.
 RANGES = ("record", "run", "shared")
 
 #: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields. Limits of signed fields are
@@ -93,31 +92,21 @@ class NotebookFigure(Figure):
 
 
 def limits_by_kind(field: np.ma.MaskedArray) -> np.ndarray:
-    """Suitable ends of the colours for a field of each kind of COLOURMAP_BY_KIND, and its extremes; [4, 2].
+    """Suitable ends of the colours for each kind of COLOURMAP_BY_KIND, in its order, then the extremes; [4, 2].
 
     Percentiles stand for extremes where a few values lie far beyond the others.
     """
     values = field.compressed() if field.count() else np.zeros(1)
-    minimum, maximum, percentiles = (
-        values.min(),
-        values.max(),
-        np.percentile(values, (CLIPPED_PERCENT, 100 - CLIPPED_PERCENT)),
-    )
+    minimum, maximum = values.min(), values.max()
+    percentiles = np.percentile(values, (CLIPPED_PERCENT, 100 - CLIPPED_PERCENT))
     low, high = percentiles if percentiles[0] < percentiles[1] else (minimum, maximum)
-    extension, max_usual_abs = (
-        MAX_EXTENSION_FRACTION * (high - low),
-        np.percentile(np.abs(values), 100 - CLIPPED_PERCENT) or np.inf,
-    )
+    extension = MAX_EXTENSION_FRACTION * (high - low)
+    max_usual_abs = np.percentile(np.abs(values), 100 - CLIPPED_PERCENT) or np.inf
     symmetric_limit = min(max(-minimum, maximum), (1 + MAX_EXTENSION_FRACTION) * max_usual_abs)
+    signed = -symmetric_limit, symmetric_limit
     positive = 0, min(maximum, (1 + MAX_EXTENSION_FRACTION) * high)
-    return np.array(
-        [
-            (-symmetric_limit, symmetric_limit),
-            positive,
-            (max(minimum, low - extension), min(maximum, high + extension)),
-            (minimum, maximum),
-        ]
-    )
+    other = max(minimum, low - extension), min(maximum, high + extension)
+    return np.array([signed, positive, other, (minimum, maximum)])
 
 
 def is_nearly_equal(low: float, high: float) -> bool:
@@ -217,7 +206,9 @@ def fields_for_limits(
     if range_name == "run" and has_records(data, panel.name):
         yield from (read_displayed_field(data, panel.name, record, member) for record in range(len(data["time"])))
     if range_name == "shared":
-        for name in (other.name for other in panels if other.units == panel.units):
+        names = dict.fromkeys(other.name for other in panels if other.units == panel.units)
+        yield from (other for other in panels if other.name in names)  # also those of other constituents
+        for name in names:
             yield from (read_displayed_field(data, name, *each) for each in product(records, field_members(data, name)))
 
 

@@ -32,11 +32,8 @@ def read_tracks(data: netCDF4.Dataset, panel: FieldMap) -> tuple[np.ndarray, np.
         stride = max(1, -(-times.size * indices.size // MAX_POSITIONS))
         names = ("lon", "lat") if "lon" in dataset.variables else ("x", "y")
         x, y = (np.ma.filled(dataset[name][:], np.nan)[::stride, indices] for name in names)
-    count_text = (
-        f"{indices.size} of {n_drifters} drifters"
-        if indices.size < n_drifters
-        else f"{n_drifters} drifter{'s' * (n_drifters > 1)}"
-    )
+    part_text = f"{indices.size} of " if indices.size < n_drifters else ""
+    count_text = f"{part_text}{n_drifters} drifter{'s' * (n_drifters > 1)}"
     return times[::stride], np.stack(wrap_to_domain(panel, x, y), axis=-1) / panel.axis_unit[0], count_text
 
 
@@ -58,10 +55,9 @@ def make_track_layer(data: netCDF4.Dataset):
         def update(record: int) -> None:
             past = positions[: max(1, np.searchsorted(times, times_of_records[record] * (1 + 1e-12), "right"))]
             segments = np.stack([past[:-1], past[1:]], axis=2).reshape(-1, 2, 2)
-            # without lines across the end of a periodic axis
-            is_inside = np.all(np.abs(segments[:, 1] - segments[:, 0]) < map_size / 2, axis=1)
+            is_short = np.all(np.abs(segments[:, 1] - segments[:, 0]) < map_size / 2, axis=1)
             for line, dot in zip(lines, dots, strict=True):
-                line.set_segments(segments[is_inside])
+                line.set_segments(segments[is_short])  # the others cross the end of a periodic axis
                 dot.set_data(*past[-1].T)
 
         return update

@@ -6,7 +6,6 @@ import json
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -25,14 +24,11 @@ def select_tests(names: Iterable[str], quick: bool) -> list[VerificationTest]:
         if name not in VERIFICATION_TESTS:
             raise UsageError(f"there is no verification test {name}; {suggest(name, VERIFICATION_TESTS)}")
     tests = [VERIFICATION_TESTS[name] for name in names or VERIFICATION_TESTS]
-    return [one for one in tests if names or one.quick or not quick]
+    return [test for test in tests if names or test.quick or not quick]
 
 
-def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None = None) -> dict[str, list[Comparison]]:
+def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None = None) -> None:
     """Compute verification tests, print each, and write a picture and a JSON file into the folder `output`, if given.
-
-    Returns:
-        {name: its Comparisons}.
 
     Raises:
         UsageError: there is no test of that name.
@@ -50,35 +46,25 @@ def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None =
             click.echo(f"    {format_comparison(comparison)}")
         click.echo(f"    {time.perf_counter() - start_time:.1f} s")
     if output:
-        results = {
-            name: [to_json_values(answer) for answer in answers] for name, answers in comparisons_by_test.items()
-        }
+        results = {name: [*map(to_json_values, comparisons)] for name, comparisons in comparisons_by_test.items()}
         write_text(output / "verify.json", json.dumps(results, indent=1))
         save_figure(draw_comparisons(comparisons_by_test), output / "verify.png")
-    failures = [
-        f"{name}: {format_comparison(each)}"
-        for name, answers in comparisons_by_test.items()
-        for each in answers
-        if not each.passed
-    ]
-    n_comparisons = sum(map(len, comparisons_by_test.values()))
+    pairs = [(name, each) for name, comparisons in comparisons_by_test.items() for each in comparisons]
+    failures = [f"{name}: {format_comparison(each)}" for name, each in pairs if not each.passed]
     if failures:
-        raise AnswerError("\n".join([f"{len(failures)} of {n_comparisons} comparisons failed:", *failures]))
-    click.echo(f"{n_comparisons} comparisons of {len(comparisons_by_test)} tests passed")
-    return comparisons_by_test
+        raise AnswerError("\n".join([f"{len(failures)} of {len(pairs)} comparisons failed:", *failures]))
+    click.echo(f"{len(pairs)} comparisons of {len(comparisons_by_test)} tests passed")
 
 
 def format_comparison(comparison: Comparison) -> str:
     """A comparison as a line of text: verdict, quantity, measured and expected value, tolerance."""
-    verdict = "right" if comparison.passed else "WRONG"
-    numbers = (
-        f"measured {comparison.measured:.6g}, expected {comparison.expected:.6g} within {comparison.tolerance:.2g}"
-    )
-    return f"{verdict}  {comparison.quantity}: {numbers}"
+    verdict, measured = "right" if comparison.passed else "WRONG", f"measured {comparison.measured:.6g}"
+    expected = f"expected {comparison.expected:.6g} within {comparison.tolerance:.2g}"
+    return f"{verdict}  {comparison.quantity}: {measured}, {expected}"
 
 
 def to_json_values(comparison: Comparison) -> dict:
     """The values of a comparison for JSON: numbers that are not finite become texts."""
-    values = {name: v if isinstance(v, str) else float(v) for name, v in asdict(comparison).items()}
-    values = {name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
-    return values | {"passed": comparison.passed}
+    numbers = {name: float(getattr(comparison, name)) for name in ("measured", "expected", "tolerance")}
+    numbers = {name: value if math.isfinite(value) else str(value) for name, value in numbers.items()}
+    return {"quantity": comparison.quantity} | numbers | {"passed": comparison.passed}

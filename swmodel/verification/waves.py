@@ -27,9 +27,8 @@ WAVE_SPEED = math.sqrt(GRAVITY * DEPTH)
 @verification_test("Merian (1828); Lamb (1932), section 190")
 def seiche_period() -> Iterator[Comparison]:
     """The period of a closed basin is 2 L / sqrt(g H)."""
-    simulation = simulate(
-        "seiche", {"grid.nx": 100, "grid.ny": 3, "grid.dx": 1e3, "grid.dy": 1e3, "case.amplitude": 1e-6}
-    )
+    grid = {"grid.nx": 100, "grid.ny": 3, "grid.dx": 1e3, "grid.dy": 1e3}
+    simulation = simulate("seiche", grid | {"case.amplitude": 1e-6})
     config = simulation.config
     simulation.advance(round(3.25 * 2 * np.pi / seiche.frequency(config) / simulation.dt))
     shape = seiche.mode_shape(config, grid_points(config))
@@ -65,10 +64,8 @@ def kelvin_wave() -> Iterator[Comparison]:
         options = {**refine_grid(grid, factor), "case.amplitude": 1e-6}
         simulation = simulate("kelvin", options, 0.3 * grid["nx"] * grid["dx"] / WAVE_SPEED)
         config, time = simulation.config, simulation.time
-        level, current = (
-            kelvin.sea_level(config, grid_points(config), time),
-            kelvin.current(config, grid_points(config, "u"), time),
-        )
+        level = kelvin.sea_level(config, grid_points(config), time)
+        current = kelvin.current(config, grid_points(config, "u"), time)
         errors.append(max_abs(simulation.field("eta") - level) / max_abs(level))
     yield Comparison("largest error of sea level / amplitude", errors[1], 0.0, 0.01)
     yield Comparison("order of the error", convergence_order(*errors), 2.0, 0.1)
@@ -97,11 +94,9 @@ def wave_over_a_step() -> Iterator[Comparison]:
     nx, dx, deep, shallow = 400, 1e3, 100.0, 25.0
     step_x = nx * dx / 2
     fields = {
-        "depth": lambda step_column: np.where(step_column.x < step_x, deep, shallow) + 0 * step_column.y,
-        "eta": lambda step_column: 1e-5 * np.exp(-(((step_column.x - 0.3 * nx * dx) / 20e3) ** 2)) + 0 * step_column.y,
-        "u": lambda step_column: (
-            1e-5 * WAVE_SPEED / deep * np.exp(-(((step_column.x - 0.3 * nx * dx) / 20e3) ** 2)) + 0 * step_column.y
-        ),
+        "depth": lambda at: np.where(at.x < step_x, deep, shallow) + 0 * at.y,
+        "eta": lambda at: 1e-5 * np.exp(-(((at.x - 0.3 * nx * dx) / 20e3) ** 2)) + 0 * at.y,
+        "u": lambda at: 1e-5 * WAVE_SPEED / deep * np.exp(-(((at.x - 0.3 * nx * dx) / 20e3) ** 2)) + 0 * at.y,
     }
     seconds = 0.2 * nx * dx / WAVE_SPEED + 60e3 / math.sqrt(GRAVITY * shallow)
     eta = simulate_flat_bottom(nx, 3, dx, fields, seconds, grid__periodic_x=False).field("eta")[1] / 1e-5

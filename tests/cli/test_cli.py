@@ -36,7 +36,7 @@ def run_swmodel(tmp_path, monkeypatch):
     [
         ("run nothing.toml", "nothing.toml"), ("run jet --dtype float46", '"float64"'),
         ("run inertial --nproc 4 -s grid.nx=1 -s grid.ny=3", "3 x 1 cells"),
-        ("check-gradient jet --executor reference", "reference"),
+        ("check-gradient jet --executor reference", "reference"), ("check-gradient jet --memory 0GB", "0GB"),
         ("run jet --steps 3 --days 2", "--days 2"),
         ("run jet -s physics.depth=-3", "-s physics.depth=-3"),
         ("run jet -s grid.nx=24 -s grid.ny=12 -s time.dt=1000", "time.dt: 1000 s is above the largest"),

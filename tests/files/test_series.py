@@ -29,7 +29,7 @@ from swmodel.ocean.spectral_quantities import SPECTRUM_AXES
 from swmodel.ocean.terms.tide import EQUILIBRIUM
 from swmodel.parallel.decomposition import block_of_rank
 from swmodel.parallel.transport.serial import SerialTransport
-from swmodel.plotting import PlotError, spectra
+from swmodel.plotting import ColourRange, PlotError, plot, spectra
 from swmodel.plotting.info import describe_results
 
 pytestmark = pytest.mark.slow
@@ -128,6 +128,8 @@ def test_constants_of_a_canal_are_those_of_its_forced_wave(tmp_path):
         assert np.abs(found["eta_mean"]).max() < 1e-5 * amplitude
         assert found["period"][0] == pytest.approx(12.4206, rel=1e-5)
         assert found["constituent"].values.tolist() == ["M2"]
+    for name in ("run", "shared"):
+        assert plot(tmp_path / "harmonics.nc", colour_range=ColourRange(name)).is_file()
 
 
 @pytest.mark.promise("tides are those of the Moon and the Sun")

@@ -202,6 +202,8 @@ def test_dataset_is_drawn_as_the_file_it_is_from(run):
         given = [(run, 1), (dataset, 1), (dataset.isel(time=1), -1)]
         usual, *others = (image_arrays(swmodel.plot(source, record=record)) for source, record in given)
         doubled = image_arrays(swmodel.plot(dataset.assign(eta=2 * dataset.eta), "eta", record=1))
+        with pytest.raises(PlotError, match="no record 3"):
+            swmodel.plot(dataset, record=3)
     for one, other in zip(sum(others, []), 2 * usual, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(doubled[0], 2 * usual[1], rtol=1e-6)
@@ -240,4 +242,5 @@ def test_error_is_the_difference_from_the_analytic_solution(run, tmp_path):
     dry = make_run(tmp_path / "dry", "dam_break_dry", grid__nx=40, grid__ny=4, time__dt=0.01, output__fields=("eta",))
     with open_data(dry / "output.nc") as data:  # the analytic solution has no water below the ground
         level = derived.read_displayed_field(data, "eta", -1)
+        assert derived.find_location(data, "u_error") == derived.find_location(data, "u")
     assert (level.analytic > level.ground.values.data).all()

@@ -105,6 +105,8 @@ def test_run_without_results_names_the_key_that_makes_them(run):
     for draw, words in ((plot_stations, "stations.nc"), (plot_sections, "sections.nc"), (plot_maxima, "output.maxima")):
         with pytest.raises(PlotError, match=words):
             draw(run)
+    with pytest.raises(PlotError, match="no series at stations"):
+        plot_stations(run / "output.nc")
     with open_data(run / "output.nc") as data:
         assert content.encode_drifters(data, "eta") is None
         with pytest.raises(PlotError, match=r"output\.drifters"):

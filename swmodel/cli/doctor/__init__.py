@@ -9,19 +9,18 @@ from ...parallel import environment
 from .distributed import check_devices, check_processes, describe_transports
 from .findings import Finding, check_one_process, check_packages, describe_machine
 
-__all__ = ["Finding", "print_report"]
+__all__ = ["print_report"]
 
 
-def print_report(console=None) -> int:
+def print_report() -> int:
     """Print a table of all findings; returns 0 if everything that is installed works, 3 if something does not.
 
     MPI and the packages for animations may be missing, because the model runs on one process without them.
     """
     from rich.console import Console
 
-    console = console or Console()
+    console, is_broken = Console(), False
     environment.prepare_environment()
-    broken = False
     for title, check in (
         ("Packages", check_packages),
         ("Machine", describe_machine),
@@ -31,11 +30,11 @@ def print_report(console=None) -> int:
         ("Which transport", describe_transports),
     ):
         findings = list(check())
-        broken = broken or any(finding.is_broken for finding in findings)
+        is_broken = is_broken or any(finding.is_broken for finding in findings)
         console.print(make_table(title, findings))
         sys.stdout.flush()
-    console.print("Something does not work: see the rows marked ✗." if broken else "Ready.")
-    return SetupError.exit_code if broken else 0
+    console.print("Something does not work: see the rows marked ✗." if is_broken else "Ready.")
+    return SetupError.exit_code if is_broken else 0
 
 
 def make_table(title: str, findings: list[Finding]):
@@ -43,13 +42,13 @@ def make_table(title: str, findings: list[Finding]):
     from rich.table import Table
     from rich.text import Text
 
-    rows = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False, padding=(0, 1))
-    rows.add_column(width=1)
-    rows.add_column(min_width=16)
-    rows.add_column(overflow="fold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False, padding=(0, 1))
+    table.add_column(width=1)
+    table.add_column(min_width=16)
+    table.add_column(overflow="fold")
     for finding in findings:
         mark, style = ("✗", "red") if finding.is_broken else ("–", "yellow") if finding.advice else ("✓", "green")
-        rows.add_row(Text(mark, style), Text(finding.subject), Text(finding.result))
+        table.add_row(Text(mark, style), Text(finding.subject), Text(finding.result))
         if finding.advice:
-            rows.add_row("", "", Text(f"→ {finding.advice}", style))
-    return rows
+            table.add_row("", "", Text(f"→ {finding.advice}", style))
+    return table

@@ -26,22 +26,19 @@ EXCHANGE_TIMEOUT_SECONDS = 120.0
 EXCHANGE_COMMAND = [sys.executable, "-P", "-m", "swmodel.cli.doctor.exchange"]
 
 
-def try_exchange(
-    command: list[str], advice: str, timeout: float = EXCHANGE_TIMEOUT_SECONDS, **extra_environment: str
-) -> Finding:
-    """Start processes with `command` and return the finding that they report; kill them after `timeout` seconds.
+def try_exchange(command: list[str], advice: str, **extra_environment: str) -> Finding:
+    """Start processes with `command` and return the finding that they report, or the failure with `advice`.
 
-    `extra_environment`: environment variables of the processes, in addition to those that ranks need. `advice`: what to
-    do if the exchange fails.
+    `extra_environment`: environment variables of the processes, in addition to those that ranks need.
     """
     if get_rank_info() is not None:
         return Finding("exchange", "not tried", "start swmodel doctor without mpiexec or srun")
     process = launch.start_processes(command, N_PROCESSES, env=launch.rank_environment(N_PROCESSES) | extra_environment)
     try:
-        output, _ = process.communicate(timeout=timeout)
+        output, _ = process.communicate(timeout=EXCHANGE_TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         launch.kill_session(process)
-        output = f"{process.communicate()[0]}\nno answer after {timeout:g} s"
+        output = f"{process.communicate()[0]}\nno answer after {EXCHANGE_TIMEOUT_SECONDS:g} s"
     lines = output.strip().splitlines() or ["the processes ended without output"]
     messages = [json.loads(line.removeprefix(MESSAGE_PREFIX)) for line in lines if line.startswith(MESSAGE_PREFIX)]
     problems = [message["problem"] for message in messages if "problem" in message]

@@ -5,9 +5,7 @@ The file holds everything: it opens from a disk, without a server or a network. 
 
 from __future__ import annotations
 
-import base64
 import json
-import zlib
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -20,12 +18,17 @@ from ..derived import choose_fields, derivable_fields, has_records
 from ..files import atomic_write
 from ..info import examine_run_files, find_records_file, list_facts
 from ..titles import run_name
-from .content import encode_barriers, encode_drifters, encode_maps, encode_series, encode_spectra
+from .content import (
+    compress_bytes,
+    encode_barriers,
+    encode_drifters,
+    encode_maps,
+    encode_series,
+    encode_spectra,
+)
 
 #: The default fields of the page, as far as the file has them.
 PREFERRED_FIELDS = ("zeta", "eta", "speed", "eta_max")
-#: The files of which the page is made.
-TEMPLATE_SUFFIXES = ("html", "css", "js")
 
 
 def view(path, fields=None, output=None) -> Path:
@@ -48,8 +51,8 @@ def view(path, fields=None, output=None) -> Path:
         raise PlotError(f"{path} holds no records yet")
     restarts = examine_run_files(path, file)
     with open_data(file) as data:
-        find_record(data, 0)
-        names = list(fields) if fields else default_fields(data)
+        find_record(data, 0)  # raises a PlotError if there is no record
+        names = choose_fields(data, fields) if fields else default_fields(data)
         if constant_fields := [name for name in names if not has_records(data, name)]:
             raise PlotError(f"{constant_fields[0]} in {file} does not change with time; `swmodel plot` draws it")
         content = encode_maps(data, names) | {"series": [*encode_series(path)], "spectra": encode_spectra(path)}
@@ -74,8 +77,8 @@ def default_fields(data: netCDF4.Dataset) -> list[str]:
     """The file's fields of PREFERRED_FIELDS; if it has none, those that `swmodel plot` would draw."""
     available = {*field_names(data), *derivable_fields(data)}
     preferred = [name for name in PREFERRED_FIELDS if name in available]
-    default_names = choose_fields(data, None)
-    return preferred or [name for name in default_names if has_records(data, name)] or default_names
+    names = choose_fields(data, None)
+    return preferred or [name for name in names if has_records(data, name)] or names
 
 
 def format_html_rows(pairs) -> str:
@@ -83,8 +86,8 @@ def format_html_rows(pairs) -> str:
 
 
 def fill_template(content: dict, texts: dict[str, str]) -> str:
-    html, css, script = (files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in TEMPLATE_SUFFIXES)
-    encoded = base64.b64encode(zlib.compress(json.dumps(content, allow_nan=False).encode(), 9)).decode()
+    html, css, script = (files(__package__).joinpath(f"page.{end}").read_text("utf-8") for end in ("html", "css", "js"))
+    encoded = compress_bytes(json.dumps(content, allow_nan=False).encode())
     for name, part in (texts | {"style": css, "program": script, "content": encoded}).items():
         html = html.replace(f"<!--{name}-->", part)
     return html

@@ -32,6 +32,11 @@ MAX_SERIES_POINTS, MAX_SPECTRA_VALUES = 2000, 10**6
 SITE_FILES = {STATIONS: ("station", "eta"), SECTIONS: ("section", "transport")}
 
 
+def compress_bytes(content: bytes) -> str:
+    """Bytes as text that `inflate` of page.js decodes."""
+    return base64.b64encode(zlib.compress(content, 9)).decode()
+
+
 def encode_maps(data: netCDF4.Dataset, names: list[str]) -> dict:
     """The fields and their titles, for every n-th record and the last."""
     times, shape = record_times(data), data[field_names(data)[0]].shape[-2:]
@@ -74,7 +79,7 @@ def encode_field(data: netCDF4.Dataset, name: str, records: Sequence[int], block
         "averaged": block,
         "coast": first.ground is not None and is_hidden_by_ground(name),
         "axes": {"edges": [float(edge / size) for edge in edges], "unit": unit, "names": first.axis_names},
-        "bytes": base64.b64encode(zlib.compress(b"".join(level.tobytes() for level in levels), 9)).decode(),
+        "bytes": compress_bytes(b"".join(level.tobytes() for level in levels)),
     }
 
 
@@ -83,10 +88,9 @@ def encode_ground(field: FieldMap, block: int) -> dict | None:
     if not field.ground:
         return None
     heights = average_blocks(np.ma.masked_array(np.ma.getdata(field.ground.values)), block)
-    colours = style.GROUND_COLOURMAP(
-        np.ma.filled(heights, PERMANENT_LAND_HEIGHT) / max_floodable_height(field.ground), bytes=True
-    )[..., :3]
-    return {"colours": base64.b64encode(zlib.compress(colours.tobytes(), 9)).decode()}
+    heights = np.ma.filled(heights, PERMANENT_LAND_HEIGHT) / max_floodable_height(field.ground)
+    colours = style.GROUND_COLOURMAP(heights, bytes=True)[..., :3]
+    return {"colours": compress_bytes(colours.tobytes())}
 
 
 def encode_drifters(data: netCDF4.Dataset, name: str) -> dict | None:
@@ -95,10 +99,10 @@ def encode_drifters(data: netCDF4.Dataset, name: str) -> dict | None:
         return None
     times, positions_by_time, count_text = read_tracks(data, read_displayed_field(data, name, 0))
     positions = [
-        [[float(f"{at:.6g}") for at in place] if place[0] == place[0] else None for place in now]
-        for now in positions_by_time
+        [[float(f"{x:.6g}"), float(f"{y:.6g}")] if np.isfinite(x) else None for x, y in positions_at_time]
+        for positions_at_time in positions_by_time
     ]
-    return {"times": times.tolist(), "places": positions, "label": f"tracks of {count_text}"}
+    return {"times": times.tolist(), "positions": positions, "label": f"tracks of {count_text}"}
 
 
 def encode_barriers(data: netCDF4.Dataset, name: str) -> dict | None:
@@ -145,9 +149,8 @@ def encode_series(path: Path) -> Iterator[dict]:
             if name in SITE_FILES:
                 curves = site_curves(data, *SITE_FILES[name])
             else:
-                curves = (
-                    series.domain_curve(data[each]) for each in [*integral_names(data), *other_series_names(data)]
-                )
+                names = [*integral_names(data), *other_series_names(data)]
+                curves = (series.domain_curve(data[each]) for each in names)
             for values, label in curves:
                 finite = [float(value) if np.isfinite(value) else None for value in values[indices]]
                 yield {"label": strip_math(label), "times": times[indices].tolist(), "values": finite}

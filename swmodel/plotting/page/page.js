@@ -2,7 +2,7 @@
 // Draws the content of the page: maps to step through, time series with a mark at the record that is shown, its spectra.
 
 const MAX_LEVEL = 253, MISSING = 255;
-const at = (id) => document.getElementById(id);
+const element = (id) => document.getElementById(id);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
 const FONT = "12px system-ui, sans-serif";
 
@@ -12,10 +12,10 @@ async function inflate(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// About `most` round numbers from low to high, each with its text.
-function ticks(low, high, most) {
-  const raw = (high - low) / most || 1, power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= raw * 0.999);
+// About `count` round numbers from low to high, each with its text.
+function ticks(low, high, count) {
+  const minStep = (high - low) / count || 1, power = 10 ** Math.floor(Math.log10(minStep));
+  const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= minStep * 0.999);
   const places = [...Array(15).keys()].find((n) => Math.abs(step - Number(step.toFixed(n))) < 1e-6 * step) ?? 15;
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k) {
@@ -24,16 +24,16 @@ function ticks(low, high, most) {
   return found;
 }
 
-const power = (n) => `10${String(n).replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit])}`;
+const powerOfTen = (n) => `10${String(n).replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit])}`;
 
-// At most `most` powers of ten from low to high; if there are hardly any, also 2 and 5 times these.
-function decades(low, high, most) {
+// At most `maxCount` powers of ten from low to high, each with its text; if there are hardly any, also 2 and 5 times these.
+function decades(low, high, maxCount) {
   const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
-  const every = Math.max(1, Math.ceil((last - first + 1) / most)), found = [];
+  const stride = Math.max(1, Math.ceil((last - first + 1) / maxCount)), found = [];
   for (let n = first - 1; n <= last; ++n) {
-    for (const times of last - first < 2 ? [1, 2, 5] : [1]) {
-      const value = times * 10 ** n, text = last - first < 2 ? digits(value) : power(n);
-      if (value >= low * 0.999 && value <= high * 1.001 && n % every === 0) found.push([value, text]);
+    for (const digit of last - first < 2 ? [1, 2, 5] : [1]) {
+      const value = digit * 10 ** n, text = last - first < 2 ? digits(value) : powerOfTen(n);
+      if (value >= low * 0.999 && value <= high * 1.001 && n % stride === 0) found.push([value, text]);
     }
   }
   return found;
@@ -58,19 +58,19 @@ function prepareCanvas(canvas, height) {
 class Maps {
   constructor(content) {
     this.content = content;
-    this.values = new Map();
+    this.bytesByField = new Map();
     this.record = 0;
     this.image = document.createElement("canvas");
-    this.frame = { left: 58, top: 6, right: 92, bottom: 34 };
+    this.margins = { left: 58, top: 6, right: 92, bottom: 34 };
   }
 
   get field() {
-    return this.content.fields[at("field").selectedIndex];
+    return this.content.fields[element("field").selectedIndex];
   }
 
   async bytes(field) {
-    if (!this.values.has(field.name)) this.values.set(field.name, await inflate(field.bytes));
-    return this.values.get(field.name);
+    if (!this.bytesByField.has(field.name)) this.bytesByField.set(field.name, await inflate(field.bytes));
+    return this.bytesByField.get(field.name);
   }
 
   async draw() {
@@ -78,24 +78,24 @@ class Maps {
     if (field !== this.field || record !== this.record) return;
     this.paint(field, bytes, record);
     const [west, east, south, north] = field.axes.edges;
-    const { left, top, right, bottom } = this.frame;
-    const across = at("map").clientWidth - left - right;
-    const down = Math.min(Math.max(across * (north - south) / (east - west), 120), Math.max(320, 0.8 * window.innerHeight));
-    const pen = prepareCanvas(at("map"), down + top + bottom);
-    const width = Math.min(across, Math.max(down * (east - west) / (north - south), 120));
-    this.box = { left, top, width, height: down };
+    const { left, top, right, bottom } = this.margins;
+    const maxWidth = element("map").clientWidth - left - right;
+    const height = Math.min(Math.max(maxWidth * (north - south) / (east - west), 120), Math.max(320, 0.8 * window.innerHeight));
+    const pen = prepareCanvas(element("map"), height + top + bottom);
+    const width = Math.min(maxWidth, Math.max(height * (east - west) / (north - south), 120));
+    this.box = { left, top, width, height };
     pen.imageSmoothingEnabled = width < field.columns;
-    pen.drawImage(this.image, left, top, width, down);
-    pen.strokeRect(left + 0.5, top + 0.5, width - 1, down - 1);
+    pen.drawImage(this.image, left, top, width, height);
+    pen.strokeRect(left + 0.5, top + 0.5, width - 1, height - 1);
     if (field.coast) this.coast(pen, field, bytes, record);
     this.barriers(pen, field);
     this.tracks(pen, field, this.content.times[record]);
     this.axes(pen, field);
-    this.bar(pen, field, left + width + 14);
+    this.colourBar(pen, field, left + width + 14);
     const { titles, barriers, drifters } = this.content;
-    at("caption").textContent = [titles[record], barriers?.label, drifters?.label].filter(Boolean).join(" · ");
-    at("number").textContent = `${record + 1} of ${this.content.titles.length}`;
-    at("map").setAttribute("aria-label", field.label);
+    element("caption").textContent = [titles[record], barriers?.label, drifters?.label].filter(Boolean).join(" · ");
+    element("count").textContent = `${record + 1} of ${titles.length}`;
+    element("map").setAttribute("aria-label", field.label);
     document.body.dataset.drawn = `${field.name} ${record}`;
   }
 
@@ -110,8 +110,8 @@ class Maps {
     for (let j = 0; j < rows; ++j) {
       for (let i = 0; i < columns; ++i) {
         const level = bytes[from + j * columns + i], to = 4 * ((rows - 1 - j) * columns + i);
-        const dry = ground ? (c) => ground.bytes[3 * (j * columns + i) + c] : () => land;
-        for (let c = 0; c < 3; ++c) pixels.data[to + c] = level === MISSING ? dry(c) : palette[3 * level + c];
+        const missing = ground ? (c) => ground.bytes[3 * (j * columns + i) + c] : () => land;
+        for (let c = 0; c < 3; ++c) pixels.data[to + c] = level === MISSING ? missing(c) : palette[3 * level + c];
         pixels.data[to + 3] = 255;
       }
     }
@@ -133,8 +133,8 @@ class Maps {
     pen.stroke();
   }
 
-  // The point of the canvas at [x, y] on the axes of a field.
-  place(field, [x, y]) {
+  // The pixel of the map at [x, y] on the axes of a field.
+  pixel(field, [x, y]) {
     const [west, east, south, north] = field.axes.edges, { left, top, width, height } = this.box;
     return [left + width * (x - west) / (east - west), top + height * (north - y) / (north - south)];
   }
@@ -146,8 +146,8 @@ class Maps {
     pen.save();
     pen.beginPath();
     for (const [from, to] of barriers.faces) {
-      pen.moveTo(...this.place(field, from));
-      pen.lineTo(...this.place(field, to));
+      pen.moveTo(...this.pixel(field, from));
+      pen.lineTo(...this.pixel(field, to));
     }
     pen.strokeStyle = barriers.colour;
     pen.lineWidth = 2;
@@ -159,17 +159,17 @@ class Maps {
   // Draws the track of each drifter up to a time, and a dot where it is; lines across a periodic boundary are left out.
   tracks(pen, field, time) {
     const { drifters } = this.content, { width, height } = this.box;
-    const past = (drifters?.places ?? []).filter((_, k) => drifters.times[k] <= time * (1 + 1e-12));
+    const past = (drifters?.positions ?? []).filter((_, k) => drifters.times[k] <= time * (1 + 1e-12));
     pen.beginPath();
     for (let n = 0; n < (past[0]?.length ?? 0); ++n) {
-      let before = null;
-      for (const now of past.map((places) => places[n] && this.place(field, places[n]))) {
-        const near = before && now && Math.abs(now[0] - before[0]) < width / 2 && Math.abs(now[1] - before[1]) < height / 2;
-        if (near) pen.lineTo(...now);
-        else if (now) pen.moveTo(...now);
-        before = now;
+      let last = null;
+      for (const next of past.map((positions) => positions[n] && this.pixel(field, positions[n]))) {
+        const near = last && next && Math.abs(next[0] - last[0]) < width / 2 && Math.abs(next[1] - last[1]) < height / 2;
+        if (near) pen.lineTo(...next);
+        else if (next) pen.moveTo(...next);
+        last = next;
       }
-      if (before) pen.fillRect(before[0] - 1.5, before[1] - 1.5, 3, 3);
+      if (last) pen.fillRect(last[0] - 1.5, last[1] - 1.5, 3, 3);
     }
     pen.lineWidth = 0.7;
     pen.strokeStyle = pen.fillStyle;
@@ -181,20 +181,20 @@ class Maps {
     const [west, east, south, north] = field.axes.edges, { left, top, width, height } = this.box;
     pen.textAlign = "center";
     for (const [x, text] of ticks(west, east, Math.max(2, width / 90))) {
-      const place = left + width * (x - west) / (east - west);
-      pen.fillRect(place, top + height, 1, 4);
-      pen.fillText(text, place, top + height + 17);
+      const at = left + width * (x - west) / (east - west);
+      pen.fillRect(at, top + height, 1, 4);
+      pen.fillText(text, at, top + height + 17);
     }
     pen.textAlign = "right";
     for (const [y, text] of ticks(south, north, Math.max(2, height / 60))) {
-      const place = top + height * (north - y) / (north - south);
-      pen.fillRect(left - 4, place, 4, 1);
-      pen.fillText(text, left - 7, place + 4);
+      const at = top + height * (north - y) / (north - south);
+      pen.fillRect(left - 4, at, 4, 1);
+      pen.fillText(text, left - 7, at + 4);
     }
     pen.fillText(field.axes.unit, left - 7, top + height + 17);
   }
 
-  bar(pen, field, left) {
+  colourBar(pen, field, left) {
     if (field.ticks?.length === 0) return;
     const { top, height } = this.box, palette = field.colours.match(/.{6}/g);
     for (let level = 0; level <= MAX_LEVEL; ++level) {
@@ -206,49 +206,48 @@ class Maps {
     pen.textAlign = "left";
     const marks = field.ticks?.map((value) => [value, digits(value)]) ?? ticks(field.low, field.high, Math.max(2, height / 60));
     for (const [value, text] of marks) {
-      const place = top + height * (field.high - value) / (field.high - field.low);
-      pen.fillRect(left + 14, place, 4, 1);
-      pen.fillText(text, left + 21, place + 4);
+      const at = top + height * (field.high - value) / (field.high - field.low);
+      pen.fillRect(left + 14, at, 4, 1);
+      pen.fillText(text, left + 21, at + 4);
     }
   }
 
-  // Shows the value under the pointer.
-  async read(event) {
+  async showValueUnderPointer(event) {
     const { left, top, width, height } = this.box, field = this.field, [west, east, south, north] = field.axes.edges;
     const across = (event.offsetX - left) / width, up = 1 - (event.offsetY - top) / height;
     if (across < 0 || across >= 1 || up < 0 || up >= 1) return;
     const i = Math.floor(across * field.columns), j = Math.floor(up * field.rows);
     const level = (await this.bytes(field))[(this.record * field.rows + j) * field.columns + i];
-    const [x, y] = field.axes.names, at_x = digits(west + across * (east - west)), at_y = digits(south + up * (north - south));
-    const place = `${x} ${at_x}, ${y} ${at_y} ${field.axes.unit}`;
+    const [x_name, y_name] = field.axes.names, x = west + across * (east - west), y = south + up * (north - south);
     const value = field.low + (field.high - field.low) * level / MAX_LEVEL;
-    const beyond = (level === 0 && /min|both/.test(field.extend)) ? "≤ " : (level === MAX_LEVEL && /max|both/.test(field.extend)) ? "≥ " : "";
-    at("here").textContent = `${place}: ${level === MISSING ? (this.content.ground ? "dry" : "land") : `${beyond}${digits(Number(value.toPrecision(3)))}`}`;
+    const relation = (level === 0 && /min|both/.test(field.extend)) ? "≤ " : (level === MAX_LEVEL && /max|both/.test(field.extend)) ? "≥ " : "";
+    const text = level === MISSING ? (this.content.ground ? "dry" : "land") : relation + digits(Number(value.toPrecision(3)));
+    element("value").textContent = `${x_name} ${digits(x)}, ${y_name} ${digits(y)} ${field.axes.unit}: ${text}`;
   }
 }
 
-// Adds a canvas below its label to the element `place`.
-function addChart(place, label, about) {
+// Adds a canvas below its label to the element `id`.
+function addChart(id, label, description) {
   const box = document.createElement("div"), canvas = document.createElement("canvas"), name = document.createElement("h3");
   name.textContent = label;
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", about);
+  canvas.setAttribute("aria-label", description);
   box.append(name, canvas);
-  at(place).append(box);
+  element(id).append(box);
   return canvas;
 }
 
-// Draws the frame of a chart with ticks [place in pixels, text] along both axes, and the unit of the axis below.
-function frame(pen, { left, top, width, height }, across, up, unit) {
+// Draws the frame of a chart with ticks [pixel, text] along both axes, and the unit of the axis below.
+function drawFrame(pen, { left, top, width, height }, xTicks, yTicks, unit) {
   pen.fillStyle = colour("--quiet");
   pen.textAlign = "right";
-  for (const [y, text] of up) {
+  for (const [y, text] of yTicks) {
     pen.fillRect(left - 4, y, 4, 1);
     pen.fillText(text, left - 6, y + 4);
   }
   pen.fillText(unit, left + width, top + height + 30);
   pen.textAlign = "center";
-  for (const [x, text] of across) {
+  for (const [x, text] of xTicks) {
     pen.fillRect(x, top + height, 1, 4);
     pen.fillText(text, x, top + height + 16);
   }
@@ -257,8 +256,8 @@ function frame(pen, { left, top, width, height }, across, up, unit) {
 }
 
 // Draws a line through points [x, y] in pixels, with gaps where y is null.
-function curve(pen, points, name) {
-  pen.strokeStyle = colour(name);
+function drawCurve(pen, points, colourName) {
+  pen.strokeStyle = colour(colourName);
   pen.lineWidth = 1.5;
   pen.beginPath();
   points.forEach(([x, y], k) => {
@@ -269,9 +268,9 @@ function curve(pen, points, name) {
   pen.stroke();
 }
 
-const nearest = (times, time) => {
-  const apart = times.map((t) => Math.abs(t - time));
-  return apart.indexOf(Math.min(...apart));
+const indexOfNearest = (times, time) => {
+  const distances = times.map((each) => Math.abs(each - time));
+  return distances.indexOf(Math.min(...distances));
 };
 
 class Series {
@@ -281,12 +280,13 @@ class Series {
       const canvas = addChart("series", series.label, `${series.label} over time`);
       canvas.addEventListener("click", (event) => {
         const { left, width } = canvas.box, first = series.times[0], last = series.times.at(-1);
-        show(nearest(content.times, first + (last - first) * (event.offsetX - left) / width));
+        show(indexOfNearest(content.times, first + (last - first) * (event.offsetX - left) / width));
       });
       return { series, canvas };
     });
-    const last = Math.max(1, ...content.series.flatMap((series) => series.times));
-    [this.size, this.unit] = [[86400, "days"], [3600, "hours"], [60, "minutes"], [1, "seconds"]].find(([size]) => last >= size);
+    const last = Math.max(1, ...content.series.map((series) => series.times.at(-1)));
+    const units = [[86400, "days"], [3600, "hours"], [60, "minutes"], [1, "seconds"]];
+    [this.unitSeconds, this.unit] = units.find(([seconds]) => last >= seconds);
   }
 
   draw(record) {
@@ -295,17 +295,19 @@ class Series {
 
   chart({ times, values }, canvas, now) {
     const pen = prepareCanvas(canvas, 146), top = 6, height = 104;
-    const there = values.filter((value) => value !== null);
-    const low = Math.min(...there), high = Math.max(...there), span = high - low || Math.abs(high) || 1;
-    const bottom = low - 0.05 * span, range = 1.1 * span, first = times[0], long = times.at(-1) - first || 1;
+    const finite = values.filter((value) => value !== null);
+    if (!finite.length) return;
+    const low = Math.min(...finite), high = Math.max(...finite), span = high - low || Math.abs(high) || 1;
+    const bottom = low - 0.05 * span, range = 1.1 * span, first = times[0], duration = times.at(-1) - first || 1;
     const marks = ticks(bottom, bottom + range, 5), left = 14 + Math.max(...marks.map(([, text]) => pen.measureText(text).width));
     const width = canvas.clientWidth - left - 16;
     canvas.box = { left, top, width, height };
-    const x = (time) => left + width * (time - first) / long, y = (value) => top + height * (1 - (value - bottom) / range);
-    const hours = ticks(first / this.size, (first + long) / this.size, 4).map(([time, text]) => [x(time * this.size), text]);
-    frame(pen, canvas.box, hours, marks.map(([value, text]) => [y(value), text]), this.unit);
-    if (now >= first && now <= first + long) pen.fillRect(x(now), top, 1, height);
-    curve(pen, values.map((value, k) => [x(times[k]), value === null ? null : y(value)]), "--line");
+    const x = (time) => left + width * (time - first) / duration, y = (value) => top + height * (1 - (value - bottom) / range);
+    const timeTicks = ticks(first / this.unitSeconds, (first + duration) / this.unitSeconds, 4);
+    const xTicks = timeTicks.map(([time, text]) => [x(time * this.unitSeconds), text]);
+    drawFrame(pen, canvas.box, xTicks, marks.map(([value, text]) => [y(value), text]), this.unit);
+    if (now >= first && now <= first + duration) pen.fillRect(x(now), top, 1, height);
+    drawCurve(pen, values.map((value, k) => [x(times[k]), value === null ? null : y(value)]), "--line");
   }
 }
 
@@ -313,38 +315,41 @@ class Series {
 class Spectra {
   constructor(content) {
     this.spectra = content.spectra;
-    this.charts = (content.spectra?.quantities ?? []).map((of) => ({ of, canvas: addChart("spectra", of.label, of.label) }));
+    this.charts = (content.spectra?.quantities ?? []).map((quantity) => {
+      return { values: quantity.values, canvas: addChart("spectra", quantity.label, quantity.label) };
+    });
   }
 
   draw(time) {
-    for (const { of, canvas } of this.charts) this.chart(of.values, canvas, nearest(this.spectra.times, time));
+    for (const { values, canvas } of this.charts) this.chart(values, canvas, indexOfNearest(this.spectra.times, time));
   }
 
   chart(values, canvas, record) {
     const k = this.spectra.wavenumbers, pen = prepareCanvas(canvas, 220), top = 6, height = 170, left = 46;
-    const there = [...values[0], ...values[record]].filter((value) => value !== null), width = canvas.clientWidth - left - 16;
-    if (!there.length) return;
-    const low = Math.min(...there) / 2, high = Math.max(...there) * 2, first = k[0] / 1.1, last = k.at(-1) * 1.1;
-    const x = (at) => left + width * Math.log(at / first) / Math.log(last / first);
-    const y = (at) => top + height * Math.log(high / at) / Math.log(high / low);
-    const at = (place, marks) => marks.map(([value, text]) => [place(value), text]);
-    frame(pen, { left, top, width, height }, at(x, decades(first, last, 6)), at(y, decades(low, high, 6)), "rad km⁻¹");
-    for (const [of, name] of [[0, "--rule"], [record, "--line"]]) {
-      curve(pen, values[of].map((value, n) => [x(k[n]), value === null ? null : y(value)]), name);
+    const finite = [...values[0], ...values[record]].filter((value) => value !== null), width = canvas.clientWidth - left - 16;
+    if (!finite.length) return;
+    const low = Math.min(...finite) / 2, high = Math.max(...finite) * 2, first = k[0] / 1.1, last = k.at(-1) * 1.1;
+    const x = (wavenumber) => left + width * Math.log(wavenumber / first) / Math.log(last / first);
+    const y = (value) => top + height * Math.log(high / value) / Math.log(high / low);
+    const xTicks = decades(first, last, 6).map(([value, text]) => [x(value), text]);
+    const yTicks = decades(low, high, 6).map(([value, text]) => [y(value), text]);
+    drawFrame(pen, { left, top, width, height }, xTicks, yTicks, "rad km⁻¹");
+    for (const [shown, colourName] of [[0, "--rule"], [record, "--line"]]) {
+      drawCurve(pen, values[shown].map((value, n) => [x(k[n]), value === null ? null : y(value)]), colourName);
     }
   }
 }
 
 async function start() {
-  const content = JSON.parse(new TextDecoder().decode(await inflate(at("content").textContent)));
+  const content = JSON.parse(new TextDecoder().decode(await inflate(element("content").textContent)));
   if (content.ground) content.ground.bytes = await inflate(content.ground.colours);
   const maps = new Maps(content), spectra = new Spectra(content), last = content.titles.length - 1;
-  for (const field of content.fields) at("field").add(new Option(field.label, field.name));
-  at("record").max = last;
+  for (const field of content.fields) element("field").add(new Option(field.label, field.name));
+  element("record").max = last;
   const show = (record) => {
     maps.record = Math.min(Math.max(record, 0), last);
-    at("record").value = maps.record;
-    history.replaceState(null, "", `#field=${at("field").value}&record=${maps.record}`);
+    element("record").value = maps.record;
+    history.replaceState(null, "", `#field=${element("field").value}&record=${maps.record}`);
     series.draw(maps.record);
     spectra.draw(content.times[maps.record]);
     return maps.draw();
@@ -354,21 +359,21 @@ async function start() {
   const averaged = Math.max(...content.fields.map((field) => field.averaged));
   if (averaged > 1) notes.push(`Means over ${averaged} × ${averaged} cells.`);
   if (content.left_out) notes.push(`${content.left_out} records are left out.`);
-  at("coarse").textContent = notes.join(" ");
+  element("notes").textContent = notes.join(" ");
 
   let playing = null;
-  const pause = () => { clearInterval(playing); playing = null; at("play").textContent = "▶"; };
+  const pause = () => { clearInterval(playing); playing = null; element("play").textContent = "▶"; };
   const play = () => {
     if (playing !== null) return pause();
-    at("play").textContent = "⏸";
+    element("play").textContent = "⏸";
     playing = setInterval(() => show(maps.record === last ? 0 : maps.record + 1), Math.max(80, 4000 / (last + 1)));
   };
-  at("play").addEventListener("click", play);
-  at("back").addEventListener("click", () => { pause(); show(maps.record - 1); });
-  at("on").addEventListener("click", () => { pause(); show(maps.record + 1); });
-  at("record").addEventListener("input", () => { pause(); show(Number(at("record").value)); });
-  at("field").addEventListener("change", () => show(maps.record));
-  at("map").addEventListener("pointermove", (event) => maps.read(event));
+  element("play").addEventListener("click", play);
+  element("previous").addEventListener("click", () => { pause(); show(maps.record - 1); });
+  element("next").addEventListener("click", () => { pause(); show(maps.record + 1); });
+  element("record").addEventListener("input", () => { pause(); show(Number(element("record").value)); });
+  element("field").addEventListener("change", () => show(maps.record));
+  element("map").addEventListener("pointermove", (event) => maps.showValueUnderPointer(event));
   document.addEventListener("keydown", (event) => {
     if (/SELECT|INPUT|BUTTON/.test(event.target.tagName)) return;
     if (event.key === "ArrowLeft") { pause(); show(maps.record - 1); }
@@ -376,9 +381,9 @@ async function start() {
     if (event.key === " ") { event.preventDefault(); play(); }
   });
   window.addEventListener("resize", () => show(maps.record));
-  const wanted = new URLSearchParams(location.hash.slice(1));
-  if (content.fields.some((field) => field.name === wanted.get("field"))) at("field").value = wanted.get("field");
-  await show(wanted.has("record") ? Number(wanted.get("record")) : last);
+  const requested = new URLSearchParams(location.hash.slice(1));
+  if (content.fields.some((field) => field.name === requested.get("field"))) element("field").value = requested.get("field");
+  await show(requested.has("record") ? Number(requested.get("record")) : last);
 }
 
 start();

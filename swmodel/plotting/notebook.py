@@ -12,7 +12,7 @@ import netCDF4
 from matplotlib.figure import Figure
 
 from ..files.integrity import checksums
-from .dataset import find_data_file, open_data, open_netcdf_or_zarr
+from .dataset import PlotError, find_data_file, open_data, open_netcdf_or_zarr
 from .derived import GRID_FIELDS
 from .maps import DRAWABLE_FILES, make_figure
 from .overlays import Overlays
@@ -46,13 +46,18 @@ def plot(
         member: the member of an ensemble whose fields are drawn.
         vmin, vmax: values at the ends of the colours, in the units of the label without its power of ten.
         range: "record", "run" or "shared": the fields that set the ends of the colours (`swmodel plot --help`).
-        overlays: `arrows=True` for the current, `contours="depth"` for lines of equal value of a field,
-            `drifters=True` for tracks.
+        overlays: `arrows=True` for the current, `wind=True` for the wind, `contours="depth"` for lines of equal value
+            of a field, `drifters=True` for tracks.
 
-    PlotError (ValueError): the source does not exist, or does not hold the field. FilesError: it is damaged.
+    Raises:
+        PlotError: the source does not exist, or does not hold the field; a ValueError.
+        FilesError: the source is damaged.
     """
     colour_range = ColourRange(range, vmin, vmax)
     if hasattr(source, "to_netcdf") and "time" in source.dims and range != "run" and time is None:
+        n_records = source.sizes["time"]
+        if not -n_records <= record < n_records:
+            raise PlotError(f"no record {record} in the Dataset, which has {n_records}")
         source, record = source.isel(time=[record]), -1
     with open_source(source) as data, mpl.rc_context(RC_PARAMS):
         return make_figure(data, fields or None, record, time, member, colour_range, Overlays(**overlays))
