@@ -15,6 +15,7 @@ docs/eddies.md has the results.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import subprocess
 import sys
 import time
@@ -37,6 +38,10 @@ BASIN = (1000e3, 2000e3)  # m
 DAY = 86400.0
 BETA = 2e-11  # gradient of the Coriolis parameter in the case, m-1 s-1
 START_TIME = time.perf_counter()
+
+
+def log(message: str) -> None:
+    print(f"{time.perf_counter() - START_TIME:5.0f} s  {message}", flush=True)
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,7 @@ class RunningAverages:
     def add(self, fields) -> None:
         h = fields[0]
         u, v = velocity_at_centres(fields)
-        parts = [h, u, v, 0.5 * (u**2 + v**2), spectrum(fields)]
-        parts = [np.asarray(part, np.float64) for part in parts]
+        parts = [np.asarray(part, np.float64) for part in (h, u, v, 0.5 * (u**2 + v**2), spectrum(fields))]
         self.sums = parts if self.sums is None else [a + b for a, b in zip(self.sums, parts, strict=True)]
         self.count += 1
 
@@ -108,32 +112,26 @@ class RunningAverages:
             n = field.shape[1] // self.coarsest
             return field.reshape(field.shape[0] // n, n, -1, n).mean((1, 3))
 
-        mean = 0.5 * (u**2 + v**2)
-        return {
-            "h": on_coarsest(h),
-            "mean_energy": on_coarsest(mean),
-            "eddy_energy": on_coarsest(energy - mean),
-            "spectrum": rings,
-        }
+        eddy_energy = energy - 0.5 * (u**2 + v**2)
+        return {"h": on_coarsest(h), "eddy_energy": on_coarsest(eddy_energy), "spectrum": rings}
 
 
-def run_truth(setup: LaboratorySetup, folder: Path, log) -> Path:
+def make_truth(cells: int, fields: dict | None = None):
+    """A sea with biharmonic viscosity that starts at rest, or from fields."""
+    friction = {"physics.biharmonic_viscosity": 0.05 * (BASIN[0] / cells) ** 3}
+    return swmodel.Simulation("eddy_laboratory", run_options(cells, **friction), fields=fields)
+
+
+def run_truth(setup: LaboratorySetup, folder: Path) -> Path:
     """The file of the truth: statistics, daily states on the coarse cells, and vorticity for the animation."""
     path = folder / "truth.npz"
     if path.exists():
         return path
-    half, friction = setup.fine // 2, {cells: 0.05 * (BASIN[0] / cells) ** 3 for cells in (setup.fine, setup.fine // 2)}
-    coarse = swmodel.Simulation(
-        "eddy_laboratory", run_options(half, **{"physics.biharmonic_viscosity": friction[half]})
-    )
+    coarse = make_truth(setup.fine // 2)
     coarse.advance(days=setup.spin_up * 365)
-    log(f"spun up with cells of {BASIN[0] / half:g} m")
+    log(f"spun up with {setup.fine // 2} cells across")
     h, u, v = refine(fields_of(coarse), 2)
-    model = swmodel.Simulation(
-        "eddy_laboratory",
-        run_options(setup.fine, **{"physics.biharmonic_viscosity": friction[setup.fine]}),
-        fields={"eta": h - 500.0, "u": u, "v": v},
-    )
+    model = make_truth(setup.fine, {"eta": h - 500.0, "u": u, "v": v})
     model.advance(days=setup.spin_up * 365 / 6)
     daily = {cells: [] for cells in setup.coarse[:-1]}
 
@@ -149,7 +147,10 @@ def run_truth(setup: LaboratorySetup, folder: Path, log) -> Path:
 
 
 def average_run(setup: LaboratorySetup, model, callback=lambda day, fields: None) -> dict:
-    """Statistics of the next years, and vorticity every second day at their end; `callback` gets each day's fields."""
+    """Statistics of the next years, and vorticity every second day at their end, float16 [days, ny, nx].
+
+    `callback` gets the number of each day, and its fields.
+    """
     statistics, frames = RunningAverages(setup.coarse[0]), []
     start, days = model.step * model.dt / DAY, round(setup.years * 365)
     for day in range(days + 1):
@@ -160,7 +161,7 @@ def average_run(setup: LaboratorySetup, model, callback=lambda day, fields: None
             statistics.add(fields)
         if day > days - setup.animation_days and day % 2 == 0:
             frames.append(model.field("zeta").astype(np.float16))
-    return statistics.averages() | {"film": np.stack(frames)}
+    return statistics.averages() | {"frames": np.stack(frames)}
 
 
 def fields_of(model) -> list[np.ndarray]:
@@ -193,35 +194,27 @@ FINEST_GRID_CLOSURES = ("biharmonic", "weno5")
 PERTURBATIONS = (1.0, -1.0, 2.0, -2.0, 0.5)
 
 
-def make_model(closure: str, cells: int, perturbation: float = 1.0, network=None):
-    overrides = {key: value(cells) if callable(value) else value for key, value in CLOSURES.get(closure, {}).items()}
+def make_model(closure: str, cells: int, network, perturbation: float = 1.0):
+    """A coarse sea with a closure; `network` has the parameters of `learned`."""
+    options = {"run.executor": "xla"} if closure == "learned" else CLOSURES[closure]
+    overrides = {key: value(cells) if callable(value) else value for key, value in options.items()}
     overrides["case.perturbation"] = perturbation
-    if network is None:
-        return swmodel.Simulation("eddy_laboratory", run_options(cells, **overrides))
-    terms = [swmodel.Parametric(learned, network)]
-    return swmodel.Simulation(
-        "eddy_laboratory", run_options(cells, **overrides, **{"run.executor": "xla"}), terms=terms
-    )
+    terms = [swmodel.Parametric(learned, network)] if closure == "learned" else []
+    return swmodel.Simulation("eddy_laboratory", run_options(cells, **overrides), terms=terms)
 
 
 def load_or_compute_averages(
-    setup: LaboratorySetup, folder: Path, closure: str, cells: int, perturbation: float, network=None
+    setup: LaboratorySetup, folder: Path, closure: str, cells: int, network, perturbation: float
 ) -> dict | None:
     """The statistics of a run and the vorticity at its end, from its file if there is one; None if it blew up."""
     path = folder / f"{closure}-{cells}-{perturbation:g}.npz"
     if not path.exists():
-        averages = spin_up_and_average(setup, make_model(closure, cells, perturbation, network))
-        np.savez(path, **(averages or {}))
+        model, averages = make_model(closure, cells, network, perturbation), {}
+        with contextlib.suppress(swmodel.errors.NumericalError):
+            model.advance(days=setup.spin_up * 365)
+            averages = average_run(setup, model)
+        np.savez(path, **averages)
     return dict(np.load(path)) or None
-
-
-def spin_up_and_average(setup: LaboratorySetup, model) -> dict | None:
-    """The statistics and the vorticity of a run; None if it blew up."""
-    try:
-        model.advance(days=setup.spin_up * 365)
-        return average_run(setup, model)
-    except swmodel.errors.NumericalError:
-        return None
 
 
 def score(averages: dict, true: dict, cells: int) -> np.ndarray:
@@ -248,7 +241,7 @@ def load_or_train_network(folder: Path, nproc: int):
     return eqx.tree_deserialise_leaves(path, initial_network(Network(), 0.005))
 
 
-def train(setup: LaboratorySetup, folder: Path, log) -> None:
+def train(setup: LaboratorySetup, folder: Path) -> None:
     """Train `learned` through runs of five days from states of the truth, on all ranks; rank 0 writes it."""
     daily = np.load(folder / "truth.npz")[f"daily_{setup.coarse[0]}"]
     days, cells = min(5, len(daily) - 2), setup.coarse[0]
@@ -288,7 +281,7 @@ def train(setup: LaboratorySetup, folder: Path, log) -> None:
 
 def relative_costs(cells: int, names, network) -> dict[str, float]:
     """The time of a model day over that without closure, measured in alternation."""
-    model_without_closure = make_model("none", cells)
+    model_without_closure = make_model("none", cells, network)
 
     def seconds(model):
         begin = time.perf_counter()
@@ -297,7 +290,7 @@ def relative_costs(cells: int, names, network) -> dict[str, float]:
 
     cost_of_closure = {}
     for name in names:
-        model = make_model(name, cells, network=network if name == "learned" else None)
+        model = make_model(name, cells, network)
         seconds(model), seconds(model_without_closure)
         cost_of_closure[name] = float(np.median([seconds(model) / seconds(model_without_closure) for _ in range(7)]))
     return cost_of_closure
@@ -310,95 +303,20 @@ def table_rows(scores: dict, cost: dict) -> list[str]:
         "| ---: | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for (cells, name), members in scores.items():
-        stable_members = [member for member in members if member is not None]
-        words = ["blew up"] * 4
-        if stable_members:
-            middle, spread = np.mean(stable_members, 0), np.ptp(stable_members, 0) / 2
-            words = [f"{a:.2f} ± {b:.2f}" for a, b in zip(middle, spread, strict=True)]
-        if stable_members and len(stable_members) < len(members):
-            name += f" ({len(members) - len(stable_members)} of {len(members)} blew up)"
-        words.append(f"{cost[cells, name.split()[0]]:.2f}")
-        lines.append(f"| {BASIN[0] / cells / 1e3:g} | {name} | {' | '.join(words)} |")
+        stable, label, words = [member for member in members if member is not None], name, ["blew up"] * 4
+        if stable:
+            words = [f"{a:.2f} ± {b:.2f}" for a, b in zip(np.mean(stable, 0), np.ptp(stable, 0) / 2, strict=True)]
+        if 0 < len(stable) < len(members):
+            label = f"{name} ({len(members) - len(stable)} of {len(members)} blew up)"
+        lines.append(f"| {BASIN[0] / cells / 1e3:g} | {label} | {' | '.join(words)} | {cost[cells, name]:.2f} |")
     return lines
 
 
-def draw(path: Path, true: dict, results: dict, scores: dict, coarsest: int) -> None:
-    """The picture: eddy energy of the truth and of closures on the coarsest grid; spectra; errors of all closures."""
-    import cmocean
-    import matplotlib.pyplot as plt
-
-    stable_results = {name: [r for r in results[coarsest, name] if r] for cells, name in results if cells == coarsest}
-    results_of_closure = {name: members for name, members in stable_results.items() if members}
-    mean_scores = {
-        name: np.mean([m for m in scores[coarsest, name] if m is not None], axis=0) for name in results_of_closure
-    }
-    order = sorted(results_of_closure, key=lambda name: np.mean(mean_scores[name][[0, 2, 3]]))
-    drawn_names = ["truth", *order[:3], *(["none"] if "none" in results_of_closure else []), order[-1]]
-    figure = plt.figure(figsize=(13, 8), layout="constrained")
-    above, below = figure.subfigures(2, 1)
-    axes = above.subplots(1, len(drawn_names), sharey=True)
-    extent = [0, BASIN[0] / 1e3, 0, BASIN[1] / 1e3]
-    style = {"origin": "lower", "extent": extent, "cmap": cmocean.cm.amp, "vmin": 0}
-    style["vmax"] = float(np.quantile(true["eddy_energy"], 0.99))
-    for panel, name in zip(axes, drawn_names, strict=True):
-        field = true if name == "truth" else results_of_closure[name][0]
-        picture = panel.imshow(field["eddy_energy"], **style)
-        panel.contour(field["h"] - 500, np.arange(-200, 201, 25), colors="k", linewidths=0.5, extent=extent)
-        panel.set(title=name, xlabel="x (km)")
-    axes[0].set_ylabel("y (km)")
-    above.colorbar(picture, ax=axes, label="eddy energy (m² s⁻²)")
-    spectra, errors = below.subplots(1, 2, width_ratios=(1, 1.4))
-    spectra.loglog(1 + np.arange(len(true["spectrum"])), true["spectrum"], "k", lw=2, label="truth")
-    for name in drawn_names[1:]:
-        rings = np.mean([member["spectrum"] for member in results_of_closure[name]], axis=0)
-        spectra.loglog(1 + np.arange(len(rings)), rings, label=name)
-    spectra.set(xlabel="wavelengths in the width of the basin", ylabel="kinetic energy (m² s⁻²)", ylim=(1e-7, None))
-    spectra.legend(frameon=False)
-    for number, (column, label) in enumerate(((0, "mean"), (2, "map of eddy energy"), (3, "spectrum, decades"))):
-        values = [mean_scores[name][column] for name in order]
-        errors.bar(np.arange(len(order)) + 0.27 * (number - 1), values, 0.25, label=label)
-    errors.set_xticks(range(len(order)), order, rotation=30, ha="right")
-    errors.set(title=f"errors with cells of {BASIN[0] / coarsest / 1e3:g} km")
-    errors.legend(frameon=False, ncols=3, loc="upper left")
-    errors.margins(y=0.2)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-
-
-def write_animation(path: Path, frames_of: dict) -> None:
-    """An animation of vorticity, every second day, of several seas side by side."""
-    import cmocean
-    import matplotlib.pyplot as plt
-    from imageio_ffmpeg import get_ffmpeg_exe
-    from matplotlib.animation import FFMpegWriter, FuncAnimation
-
-    n_frames = min(len(film) for film in frames_of.values())
-    figure, axes = plt.subplots(1, len(frames_of), figsize=(2.2 * len(frames_of), 4.6), layout="constrained")
-    extent = [0, BASIN[0] / 1e3, 0, BASIN[1] / 1e3]
-    style = {"origin": "lower", "extent": extent, "cmap": cmocean.cm.balance, "vmin": -1.5e-5, "vmax": 1.5e-5}
-    pictures = [
-        panel.imshow(film[0].astype(float), **style) for panel, film in zip(axes, frames_of.values(), strict=True)
-    ]
-    for panel, name in zip(axes, frames_of, strict=True):
-        panel.set(title=name, xticks=[], yticks=[])
-
-    def show(frame):
-        for picture, film in zip(pictures, frames_of.values(), strict=True):
-            picture.set_data(film[frame].astype(float))
-
-    with plt.rc_context({"animation.ffmpeg_path": get_ffmpeg_exe()}):
-        writer = FFMpegWriter(fps=12, codec="libx264", extra_args=["-crf", "30", "-pix_fmt", "yuv420p"])
-        FuncAnimation(figure, show, n_frames).save(path, writer, dpi=70)
-    plt.close(figure)
-
-
-def log_with_time(message: str) -> None:
-    print(f"{time.perf_counter() - START_TIME:5.0f} s  {message}", flush=True)
-
-
 def main(setup: LaboratorySetup, nproc: int, folder: Path) -> None:
+    from laboratory_pictures import draw, write_animation  # imported here because ranks that train do not need it
+
     folder.mkdir(parents=True, exist_ok=True)
-    true = dict(np.load(run_truth(setup, folder, log_with_time)))
+    true = dict(np.load(run_truth(setup, folder)))
     network = load_or_train_network(folder, nproc)
     results, scores, cost = {}, {}, {}
     for cells, members in zip(setup.coarse, setup.members, strict=True):
@@ -406,23 +324,22 @@ def main(setup: LaboratorySetup, nproc: int, folder: Path) -> None:
         if cells == setup.coarse[0]:
             names.append("learned")
         for name in names:
-            parameters = network if name == "learned" else None
             results[cells, name] = [
-                load_or_compute_averages(setup, folder, name, cells, perturbation, parameters)
+                load_or_compute_averages(setup, folder, name, cells, network, perturbation)
                 for perturbation in PERTURBATIONS[:members]
             ]
             scores[cells, name] = [found and score(found, true, cells) for found in results[cells, name]]
-            log_with_time(f"{cells} cells across: {name}")
+            log(f"{cells} cells across: {name}")
         cost |= {(cells, name): value for name, value in relative_costs(cells, names, network).items()}
     lines = table_rows(scores, cost)
     (folder / "table.md").write_text("\n".join(lines) + "\n")
-    draw(folder / "eddy_laboratory.png", true, results, scores, setup.coarse[0])
-    results_to_animate = {
-        name: results[setup.coarse[0], name][0] for name in ("none", "biharmonic", "weno5", "learned")
-    }
-    frames_of = {name: found["film"] for name, found in results_to_animate.items() if found}
-    write_animation(folder / "eddy_laboratory.mp4", {"truth": true["film"]} | frames_of)
-    log_with_time(f"done: {folder}/table.md, eddy_laboratory.png, eddy_laboratory.mp4")
+    draw(folder / "eddy_laboratory.png", true, results, scores)
+    frames_of = {"truth": true["frames"]}
+    for name in ("none", "biharmonic", "weno5", "learned"):
+        if found := results[setup.coarse[0], name][0]:
+            frames_of[name] = found["frames"]
+    write_animation(folder / "eddy_laboratory.mp4", frames_of)
+    log(f"done: {folder}/table.md, eddy_laboratory.png, eddy_laboratory.mp4")
 
 
 if __name__ == "__main__":
@@ -431,11 +348,11 @@ if __name__ == "__main__":
     parser.add_argument("--train", action="store_true", help="only train the network under mpiexec; needs the truth")
     parser.add_argument("--output", type=Path, help="folder of the results; runs in it are reused")
     parser.add_argument("--tiny", action="store_true", help="a few days on a few cells, to see that it works")
-    given = parser.parse_args()
-    given.output = given.output or Path("outputs/eddy_laboratory" + "_tiny" * given.tiny)
-    setup = TINY if given.tiny else LaboratorySetup()
-    if given.train:
-        train(setup, given.output, log_with_time)
+    arguments = parser.parse_args()
+    folder = arguments.output or Path("outputs/eddy_laboratory" + "_tiny" * arguments.tiny)
+    setup = TINY if arguments.tiny else LaboratorySetup()
+    if arguments.train:
+        train(setup, folder)
     else:
-        main(setup, given.nproc, given.output)
-        sys.stdout.write((given.output / "table.md").read_text())
+        main(setup, arguments.nproc, folder)
+        sys.stdout.write((folder / "table.md").read_text())

@@ -43,8 +43,8 @@ EXPORTS = {
     "plot": ".plotting.notebook",
 }
 
-#: The public names that load JAX.
-COMPUTING = ("Simulation", "functional")
+#: The public names that load JAX, before which the environment of this process is prepared.
+NAMES_THAT_LOAD_JAX = ("Simulation", "functional")
 
 #: Modules with further public names.
 MODULES = ("bmi", "errors", "gradients", "typing")
@@ -56,8 +56,9 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *MODULES, *(name for name in globals() if name.startswith("__"))])
 
 
-def _found(name: str) -> Any:
-    if name in COMPUTING:
+def _import_lazily(name: str) -> Any:
+    """Import a public name at first use."""
+    if name in NAMES_THAT_LOAD_JAX:
         from .parallel.environment import get_rank_info, prepare_environment
 
         prepare_environment(rank_info=get_rank_info())
@@ -72,4 +73,4 @@ def _found(name: str) -> Any:
 
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above
-    __getattr__ = _found
+    __getattr__ = _import_lazily

@@ -144,7 +144,7 @@ class Gallery(Generated):
         by_theme = {theme: [] for theme in THEMES}
         for name in cases.names():
             case = swmodel.load(name, environ={}).case
-            by_theme[cases.theme(case)].append((name, case))
+            by_theme[cases.paragraph(case, "Theme")].append((name, case))
         for theme, members in by_theme.items():
             yield from (f"## {theme}", "", "::::{container} cases")
             for name, case in members:

@@ -33,7 +33,6 @@ ITERATION_LABELS = {
     "misfit": "rms of departures divided by observation errors",
 }
 
-
 CYCLE_LABELS = {
     "day": "time of the analysis, days since the start of the window",
     "observations": "number of observations",
@@ -52,21 +51,14 @@ def write_analysis(
     """
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
-    kinds = [
-        "background",
-        "analysis",
-        "increment",
-        *(["truth"] if experiment.truth else []),
-        *(["spread"] if spread else []),
-    ]
     variables_and_values, static = [], []
     for name in experiment.controls:
         values = {"background": np.asarray(experiment.first_guess[name]), "analysis": np.asarray(analysis[name])}
         values["increment"] = values["analysis"] - values["background"]
         values |= {"truth": experiment.truth[name]} if experiment.truth else {}
         values |= {"spread": spread[name]} if spread else {}
-        entries = [control_variable(name, kind, config.physics) for kind in kinds]
-        variables_and_values += zip(entries, (values[kind] for kind in kinds), strict=True)
+        entries = [control_variable(name, kind, config.physics) for kind in values]
+        variables_and_values += zip(entries, values.values(), strict=True)
         static += [entry.name for entry in entries if name not in INITIAL_FIELDS]
 
     def define(dataset) -> None:
@@ -77,7 +69,8 @@ def write_analysis(
         if "twin" in results:
             define_forecast_errors(dataset, results["twin"]["forecast"], config.physics)
         for name in controls_with_records(experiment.controls):
-            define_record_times(dataset, record_dimension(name), record_times(problem.domain.setup, name), config)
+            dimension = "time" if name in CORRECTIONS else "record"
+            define_record_times(dataset, dimension, record_times(problem.domain.setup, name), config)
         for entry, value in variables_and_values:
             if not entry.location:
                 attributes = {"long_name": entry.long_name, "units": entry.units}
@@ -87,10 +80,6 @@ def write_analysis(
 
     maps = [(entry, values) for entry, values in variables_and_values if entry.location]
     write_maps(path, config, problem.transport, maps, define, command_line, static, "time")
-
-
-def record_dimension(name: str) -> str:
-    return "time" if name in CORRECTIONS else "record"
 
 
 def define_record_times(dataset, dimension: str, seconds, config) -> None:
@@ -145,14 +134,16 @@ def define_observations(dataset, observations, departures: dict, impact, config)
 
 def define_rows(dataset, dimension: str, rows: list, labels: dict) -> None:
     """Define the numbers of each outer iteration, or of each cycle."""
-    if rows:
-        dataset.createDimension(dimension, len(rows))
-    for name, long_name in labels.items() if rows else ():
+    if not rows:
+        return
+    dataset.createDimension(dimension, len(rows))
+    for name, long_name in labels.items():
         values, attributes = [row[name] for row in rows], {"long_name": long_name, "units": "1"}
         define_variable(dataset, f"{dimension}_{name}", (dimension,), attributes, values)
 
 
 def define_forecast_errors(dataset, forecast: dict, physics) -> None:
+    """Define the errors of `error_statistics.forecast_errors` over time."""
     dataset.createDimension("error_time", len(forecast["days"]))
     attributes = {"long_name": "time since the start of the window", "units": "days"}
     attributes["end_of_window"] = forecast["window_days"]

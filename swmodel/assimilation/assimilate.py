@@ -29,8 +29,8 @@ from .impact import observation_impact
 
 RESULTS_FILE, FIGURE = "assimilation.json", "assimilation.png"
 
-#: Cells in the shortest correlation length that the grid resolves; most stations in the summary.
-MIN_LENGTH_CELLS, MOST = 3, 5
+#: Cells in the shortest correlation length that the grid resolves; largest number of stations in the summary.
+MIN_LENGTH_CELLS, MAX_LISTED_STATIONS = 3, 5
 
 log = logging.getLogger(__name__)
 
@@ -163,15 +163,13 @@ def finish_4dvar(experiment, monitor: ProgressMonitor, result, directory, comman
         "iterations": monitor.history,
         "misfit": {who: rms(values / observations.error) for who, values in departures.items()},
     }
-    finite = all(math.isfinite(value) for value in results["misfit"].values())
-    impact_quantity = finite and experiment.problem.config.assimilation.impact
-    impact = (
-        observation_impact(experiment, cost_function, w, monitor.hessian, monitor.tick) if impact_quantity else None
-    )
+    finite, impact = all(math.isfinite(value) for value in results["misfit"].values()), None
+    if finite and experiment.problem.config.assimilation.impact:
+        impact = observation_impact(experiment, cost_function, w, monitor.hessian, monitor.tick)
     results["stations"] = statistics_by_station(observations, departures, impact and impact.impact)
     if impact:
         impact_results = {
-            "quantity": impact_quantity,
+            "quantity": experiment.problem.config.assimilation.impact,
             "long_name": impact.quantity.long_name,
             "units": impact.quantity.units,
         }
@@ -217,7 +215,7 @@ def impact_summary(results) -> list[str]:
         f"{impact['long_name']}: {impact['background']:.6g} -> {impact['analysis']:.6g} {impact['units']}, a change of "
         f"{change:.4g}; linear {impact['linear']:.4g}, sum of impacts {impact['sum']:.4g}"
     ]
-    for row in results["stations"][:MOST]:
+    for row in results["stations"][:MAX_LISTED_STATIONS]:
         row_label = f"{row['observations']} of {row['quantity']} by {row['platform'] or 'unnamed platforms'}"
         lines.append(f"  impact of {row_label:40} {row['impact']:12.4g} {impact['units']}")
     return lines
@@ -230,9 +228,9 @@ def twin_summary(twin) -> list[str]:
         f"errors, first guess -> analysis; unobserved: the {unobserved_fraction:.0%} of cells more than "
         f"{distance / 1e3:.0f} km from any observation"
     ]
-    for name, of in twin["controls"].items():
-        for where in of["background"]:
-            both = of["background"][where], of["analysis"][where]
+    for name, errors in twin["controls"].items():
+        for where in errors["background"]:
+            both = errors["background"][where], errors["analysis"][where]
             lines.append(error_line(f"{name} {where.replace('_', ' ')}", *both, CONTROLS[name].units))
     forecast = twin["forecast"]
     window = int(np.argmin(np.abs(np.array(forecast["days"]) - forecast["window_days"])))
@@ -248,5 +246,5 @@ def error_line(label: str, before: float | None, after: float | None, units: str
     """One error before and after; "" if there is none or it was not finite (null in JSON)."""
     if not before or after is None:
         return ""
-    ratio_text = f"  ratio {after / before:.2f}"
-    return f"  {label:34} {before:10.4g} -> {after:10.4g} {'' if units == '1' else units:6}{ratio_text}"
+    unit = "" if units == "1" else units
+    return f"  {label:34} {before:10.4g} -> {after:10.4g} {unit:6}  ratio {after / before:.2f}"

@@ -5,7 +5,8 @@ docs/assimilation.md gives L for each control. C^(1/2) = N F is normalised smoot
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,82 +24,79 @@ from .spectral import SpectralFilters
 from .spectral import variance as variance_of_spectrum
 from .variance import smoothed_noise_variances
 
+if TYPE_CHECKING:
+    from ..model.domain import Domain
+    from ..parallel.transport import Transport
+
 FIELD_LOCATIONS = {name: row.control_location for name, row in CONTROLS.items() if row.control_location}
 
 #: Geostrophic balance fades out where |f| is below this fraction of its largest value in the domain.
 BALANCE_FADE_FRACTION = 0.1
 
-#: Order p of the smoothing, with which correlations are nearly Gaussian.
-CORRELATION_ORDER = 10
 
-#: Largest error of the smoothing, in the operator norm.
-SMOOTHING_TOLERANCE = 1e-5
+class ControlErrors(NamedTuple):
+    """The errors of one control of a first guess.
 
-#: Number of fields of white noise for the normalisation near land.
-NORMALISATION_SAMPLES = 256
-
-
-class BackgroundErrors:
-    """Errors of a first guess on this process's block; a pytree. All processes make and call it together.
-
-    Args:
-        grid: the block's Grid of NumPy arrays (`Setup.grid`).
-        controls: {name: (sigma, length)}: the standard deviation in the unit of the control, a number or an array
-            [ny, nx], and the correlation length (Daley), m, or None for numbers. For numbers at records in time sigma
-            is the symmetric root of their covariance, [n, n].
-        balanced: whether to add currents in balance with eta to u and v.
-        roots: {name: symmetric root of the correlation in time, [n, n]} of fields at records.
-        order, tolerance, samples: see CORRELATION_ORDER, SMOOTHING_TOLERANCE and NORMALISATION_SAMPLES.
+    Attributes:
+        sigma: the standard deviation in the unit of the control, a number or an array [ny, nx]. For numbers at records
+            in time it is the symmetric root of their covariance, [n, n].
+        length: the correlation length (Daley), m; None for numbers.
+        time_root: the symmetric root of the correlation in time of fields at records, [n, n]; None for other controls.
     """
 
-    def __init__(
-        self,
-        setup,
-        transport,
-        grid,
-        controls,
-        balanced=False,
-        *,
-        roots=None,
-        order=CORRELATION_ORDER,
-        tolerance=SMOOTHING_TOLERANCE,
-        samples=NORMALISATION_SAMPLES,
-    ):
-        config = setup.config
-        self.transport, self.dtype = transport, config.run.dtype
-        self.names = tuple(controls)
-        self.field_names = tuple(name for name in controls if name in FIELD_LOCATIONS)
-        block, patches = transport.block, as_patches(grid, setup.margin)
-        self.number_sigmas = {
-            name: jnp.asarray(sigma, self.dtype) for name, (sigma, _) in controls.items() if name not in FIELD_LOCATIONS
-        }
-        self.roots = {name: jnp.asarray(root, self.dtype) for name, root in (roots or {}).items()}
-        self.balance = jax.tree.map(jnp.asarray, build_balance(config, transport, patches)) if balanced else None
-        self.coefficients = self.links = self.scale = self.filters = None
-        if not self.field_names:
-            return
-        layer_names = [name for name in self.field_names for _ in range(self._n_layers(name))]
-        keys = [(FIELD_LOCATIONS[name], controls[name][1], name.startswith("boundary_")) for name in layer_names]
-        masks = {key: (water_and_boundary_mask if key[2] else water_mask)(patches, key[0]) for key in keys}
-        if config.assimilation.correlation == "spectrum":
-            require_rectangle("correlations by spectrum are", [(None, patches, block.shape)], transport)
-            self.filters = SpectralFilters(tuple(key[:2] for key in keys), config.grid)
-            variance = {key: variance_of_spectrum(*key[:2], config.grid, transport) for key in masks}
-        else:
-            coefficients_by_key = {key: chebyshev_coefficients(key[1], config, order, tolerance) for key in masks}
-            variance = smoothed_noise_variances(config, transport, masks, coefficients_by_key, samples)
-            links = {key: conductances_of(mask, key[0], config, block, self.dtype) for key, mask in masks.items()}
-            self.coefficients = jnp.asarray(stack_coefficients([coefficients_by_key[key] for key in keys]), self.dtype)
-            self.links = Conductances(
-                *(jnp.concatenate(parts) for parts in zip(*(links[key] for key in keys), strict=True))
-            )
-        scales = [
-            controls[name][0] * masks[key].block_values(block.shape) / np.sqrt(variance[key])
-            for name, key in zip(layer_names, keys, strict=True)
-        ]
-        self.scale = jnp.asarray(np.stack(scales), self.dtype)  # sigma N; zero on land and closed faces
+    sigma: Any
+    length: float | None = None
+    time_root: np.ndarray | None = None
 
-    def _n_layers(self, name: str) -> int:
+
+class Smoothing(NamedTuple):
+    """How accurate correlations by diffusion are."""
+
+    order: int = 10  # p of `diffusion`, with which correlations are nearly Gaussian
+    tolerance: float = 1e-5  # largest error of the smoothing, in the operator norm
+    samples: int = 256  # fields of white noise for the normalisation near land
+
+
+DEFAULT_SMOOTHING = Smoothing()
+
+#: Marks what is compiled in, for `jax.tree_util.register_dataclass`.
+STATIC = {"static": True}
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class BackgroundErrors:
+    """Errors of a first guess on this process's block, from `make_background_errors`; a pytree.
+
+    All processes call its methods together.
+
+    Attributes:
+        names: all controls.
+        number_sigmas: {name: sigma} of the controls that are numbers.
+        roots: {name: root of the correlation in time} of the fields at records.
+        balance: the operator that adds currents in balance with eta to u and v, or None.
+        scale: sigma N of all layers, [layers, ny, nx]; zero on land and closed faces. The layers are the fields, or
+            their records.
+        coefficients, links: of the layers, for `diffusion.smooth`; None without fields or with `filters`.
+        filters: correlations by spectrum in place of diffusion, or None.
+    """
+
+    transport: Transport = field(metadata=STATIC)
+    dtype: str = field(metadata=STATIC)
+    names: tuple[str, ...] = field(metadata=STATIC)
+    number_sigmas: dict[str, Any]
+    roots: dict[str, Any]
+    balance: GeostrophicBalance | None
+    scale: Any = None
+    coefficients: Any = None
+    links: Conductances | None = None
+    filters: SpectralFilters | None = field(default=None, metadata=STATIC)
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if name in FIELD_LOCATIONS)
+
+    def n_layers(self, name: str) -> int:
         """The number of records of a field; 1 for a field without records."""
         return len(self.roots[name]) if name in self.roots else 1
 
@@ -108,7 +106,7 @@ class BackgroundErrors:
 
     def _unstack_layers(self, fields) -> dict:
         """The inverse of `_stack_layers`."""
-        ends = np.cumsum([self._n_layers(name) for name in self.field_names])
+        ends = np.cumsum([self.n_layers(name) for name in self.field_names])
         parts = zip(self.field_names, jnp.split(fields, ends[:-1]), strict=True)
         return {name: part if name in self.roots else part[0] for name, part in parts}
 
@@ -151,9 +149,7 @@ class BackgroundErrors:
         for name in self.field_names:
             fields[name] = white_noise(seed, name, member, block)
             if name in self.roots:
-                later_records = [
-                    white_noise(seed, f"{name} {k}", member, block) for k in range(1, self._n_layers(name))
-                ]
+                later_records = [white_noise(seed, f"{name} {k}", member, block) for k in range(1, self.n_layers(name))]
                 fields[name] = np.stack([fields[name], *later_records])
         numbers = {
             name: white_numbers(seed, name, member, np.shape(self.number_sigmas[name])[:1])
@@ -164,6 +160,52 @@ class BackgroundErrors:
     def draw(self, seed: int, member: int) -> dict:
         """A random error of the first guess: L w with the `noise` of an ensemble member."""
         return _jit_apply(self, self.noise(seed, member))
+
+
+_jit_apply = jax.jit(BackgroundErrors.apply)
+
+
+def make_background_errors(
+    domain: Domain, controls: dict[str, ControlErrors], balanced: bool = False, smoothing: Smoothing = DEFAULT_SMOOTHING
+) -> BackgroundErrors:
+    """The BackgroundErrors of these controls; all processes of the Domain call this together.
+
+    `balanced`: whether errors of eta come with currents in geostrophic balance.
+
+    UsageError: correlations are by spectrum, but there is land, or there are more blocks than lines.
+    """
+    config, transport = domain.config, domain.transport
+    block, dtype = transport.block, config.run.dtype
+    patches = as_patches(transport.get(domain.grid), domain.setup.margin)
+    sigmas = {name: jnp.asarray(each.sigma, dtype) for name, each in controls.items() if name not in FIELD_LOCATIONS}
+    roots = {name: jnp.asarray(each.time_root, dtype) for name, each in controls.items() if each.time_root is not None}
+    balance = jax.tree.map(jnp.asarray, build_balance(config, transport, patches)) if balanced else None
+    errors = BackgroundErrors(transport, dtype, tuple(controls), sigmas, roots, balance)
+    if not errors.field_names:
+        return errors
+    layer_names = [name for name in errors.field_names for _ in range(errors.n_layers(name))]
+    keys = [(FIELD_LOCATIONS[name], controls[name].length, name.startswith("boundary_")) for name in layer_names]
+    masks = {key: (water_and_boundary_mask if key[2] else water_mask)(patches, key[0]) for key in keys}
+    if config.assimilation.correlation == "spectrum":
+        require_rectangle("correlations by spectrum are", [(None, patches, block.shape)], transport)
+        errors = replace(errors, filters=SpectralFilters(tuple(key[:2] for key in keys), config.grid))
+        variance = {key: variance_of_spectrum(*key[:2], config.grid, transport) for key in masks}
+    else:
+        order, tolerance, samples = smoothing
+        coefficients_by_key = {key: chebyshev_coefficients(key[1], config, order, tolerance) for key in masks}
+        variance = smoothed_noise_variances(config, transport, masks, coefficients_by_key, samples)
+        links = {key: conductances_of(mask, key[0], config, block, dtype) for key, mask in masks.items()}
+        parts_of_links = zip(*(links[key] for key in keys), strict=True)
+        errors = replace(
+            errors,
+            coefficients=jnp.asarray(stack_coefficients([coefficients_by_key[key] for key in keys]), dtype),
+            links=Conductances(*(jnp.concatenate(parts) for parts in parts_of_links)),
+        )
+    scales = [
+        controls[name].sigma * masks[key].block_values(block.shape) / np.sqrt(variance[key])
+        for name, key in zip(layer_names, keys, strict=True)
+    ]
+    return replace(errors, scale=jnp.asarray(np.stack(scales), dtype))
 
 
 def water_mask(grid, location: str) -> Patch:
@@ -181,27 +223,6 @@ def water_and_boundary_mask(grid, location: str) -> Patch:
         grid.open_boundary_u + west(grid.open_boundary_u) + grid.open_boundary_v + south(grid.open_boundary_v)
     )
     return (water_mask(grid, location) + n_boundary_faces).map(lambda count: np.minimum(count, 1.0))
-
-
-ARRAY_ATTRIBUTES = ("number_sigmas", "roots", "balance", "coefficients", "links", "scale")
-STATIC_ATTRIBUTES = ("transport", "dtype", "names", "field_names", "filters")
-
-
-def _flatten(background):
-    return [getattr(background, name) for name in ARRAY_ATTRIBUTES], tuple(
-        getattr(background, name) for name in STATIC_ATTRIBUTES
-    )
-
-
-def _unflatten(static, arrays):
-    background = object.__new__(BackgroundErrors)
-    for name, value in [*zip(STATIC_ATTRIBUTES, static, strict=True), *zip(ARRAY_ATTRIBUTES, arrays, strict=True)]:
-        setattr(background, name, value)
-    return background
-
-
-jax.tree_util.register_pytree_node(BackgroundErrors, _flatten, _unflatten)
-_jit_apply = jax.jit(BackgroundErrors.apply)
 
 
 class GeostrophicBalance(NamedTuple):

@@ -20,6 +20,7 @@ from .error_statistics import (
 from .experiment import initial_controls, make_problem
 from .filter import CycleAnalysis, EnsembleFilter
 from .settings import STATE_FIELDS
+from .synthetic import DAY
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +159,7 @@ class FilterRun:
         indices = np.flatnonzero((sample_steps <= step) & ((sample_steps > step - cycle_steps) | (step == cycle_steps)))
         cycle = filter_.analyse(indices)
         self.misfits[:, indices] = cycle.scaled.departures, cycle.departures_after
-        self.cycle_rows.append(cycle_row(cycle, step * self.config.time.dt / 86400))
+        self.cycle_rows.append(cycle_row(cycle, step * self.config.time.dt / DAY))
         self.monitor.iteration = len(self.cycle_rows)
         row = self.cycle_rows[-1]
         misfits = f"misfit {row['background']:.3f} (expected {row['expected']:.3f}) -> {row['analysis']:.3f}"
@@ -169,10 +170,10 @@ class FilterRun:
 def cycle_row(cycle: CycleAnalysis, day: float) -> dict:
     """The numbers of a cycle, as in `analysis_file.CYCLE_LABELS`; NaN without observations."""
     variance = cycle.scaled.perturbations.var(axis=0, ddof=1)
-    row = {"day": day, "observations": len(cycle.indices)}
-    row |= {
+    return {
+        "day": day,
+        "observations": len(cycle.indices),
         "background": rms(cycle.scaled.departures),
         "expected": rms(np.sqrt(1 + variance)),
         "analysis": rms(cycle.departures_after),
     }
-    return row

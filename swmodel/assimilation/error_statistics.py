@@ -29,7 +29,7 @@ def statistics_by_station(observations, departures: dict, impact: np.ndarray | N
         chosen = (observations.platform == platform) & (observations.quantity == quantity)
         row = {"platform": platform, "quantity": OBSERVED_QUANTITIES[quantity], "observations": int(chosen.sum())}
         parts = {who: (values / observations.error)[chosen] for who, values in departures.items()}
-        row["misfit"] = {who: float(np.sqrt(np.mean(part**2))) for who, part in parts.items()}
+        row["misfit"] = {who: rms(part) for who, part in parts.items()}
         rows.append(row | ({"impact": float(impact[chosen].sum())} if impact is not None else {}))
     return sorted(rows, key=lambda row: -abs(row.get("impact", 0.0)))
 
@@ -43,10 +43,8 @@ def distance_to_observations(observations, config, block) -> np.ndarray:
         axis.first + axis.spacing * np.arange(span.start, span.stop)
         for axis, span in zip(along, (block.x, block.y), strict=True)
     )
-    (cells, periods), (observation_points, _) = (
-        embed_positions(config.grid, x, y[:, None]),
-        embed_positions(config.grid, observations.x, observations.y),
-    )
+    cells, periods = embed_positions(config.grid, x, y[:, None])
+    observation_points, _ = embed_positions(config.grid, observations.x, observations.y)
     chords = cKDTree(np.unique(observation_points, axis=0), boxsize=periods).query(cells)[0]
     return surface_distance(config.grid, chords).reshape(block.shape)
 
@@ -104,9 +102,7 @@ def control_errors(experiment, analysis: dict, cell_sets: CellSets) -> dict:
             for who, x in (("background", experiment.first_guess), ("analysis", analysis))
         }
         if np.ndim(experiment.truth[name]) < 2:
-            errors_by_control[name] = {
-                who: {"everywhere": float(np.sqrt(np.mean(error**2)))} for who, error in errors.items()
-            }
+            errors_by_control[name] = {who: {"everywhere": rms(error)} for who, error in errors.items()}
             continue
         squares = {who: np.square(error).reshape(-1, *error.shape[-2:]).mean(axis=0) for who, error in errors.items()}
         errors_by_control[name] = {who: cell_sets.rms(square) for who, square in squares.items()}
@@ -130,7 +126,7 @@ def forecast_steps(config) -> list[int]:
     return [*range(0, steps, every), steps]
 
 
-def forecast_states(experiment, config, x: dict, tick=lambda transport: None):
+def forecast_states(experiment, config, x: dict, tick):
     """Iterate over eta, u and v, [ny, nx] of the block, at the `forecast_steps` of the run from controls x.
 
     After the window corrections fade to zero within the interval between two records.
@@ -138,8 +134,8 @@ def forecast_states(experiment, config, x: dict, tick=lambda transport: None):
     record_steps = forecast_steps(config)
     overrides = {"run": config.run.model_copy(update={"steps": record_steps[-1]})}
     problem, _ = make_problem(config.model_copy(update=overrides), experiment.problem.names, record_steps[1], tick)
+    depth = x["depth"] if "depth" in x else resting_depth(problem.domain)
     for state in problem.states(extend_corrections(x, problem.domain.setup), record_steps[1]):
-        depth = x["depth"] if "depth" in x else resting_depth(problem.domain)
         yield [np.asarray(field, np.float64) for field in (state.h - depth, state.u, state.v)]
 
 
@@ -148,7 +144,7 @@ def without_corrections(truth: dict) -> dict:
     return {name: x * 0 if name in CORRECTIONS else x for name, x in truth.items()}
 
 
-def forecast_errors(experiment, forecasts: dict, cell_sets: CellSets, tick=lambda transport: None) -> dict:
+def forecast_errors(experiment, forecasts: dict, cell_sets: CellSets, tick) -> dict:
     """Errors of forecasts relative to the truth, up to the end of the forecast.
 
     Args:
@@ -159,11 +155,10 @@ def forecast_errors(experiment, forecasts: dict, cell_sets: CellSets, tick=lambd
     """
     config = experiment.true_config
     record_steps = forecast_steps(config)
-    results = {"days": [step * config.time.dt / 86400 for step in record_steps]}
-    results["window_days"] = config.run.steps * config.time.dt / 86400
-    results |= {
-        name: {who: {where: [] for where in cell_sets.masks} for who in forecasts} for name in ("eta", "current")
-    }
+    results = {"days": [step * config.time.dt / DAY for step in record_steps]}
+    results["window_days"] = config.run.steps * config.time.dt / DAY
+    for name in ("eta", "current"):
+        results[name] = {who: {where: [] for where in cell_sets.masks} for who in forecasts}
     true_states = forecast_states(experiment, config, without_corrections(experiment.truth), tick)
     for truth, *others in zip(true_states, *forecasts.values(), strict=True):
         for who, state in zip(forecasts, others, strict=True):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..config import Config, to_toml
 from ..config.loading.fixed_on_resume import differences
+from ..config.options.assimilation import sigma_key
 from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
 from ..gradients import Problem, corrections
@@ -22,12 +23,12 @@ from ..ocean.records import CORRECTION_SUFFIX
 from ..ocean.state import State
 from ..ocean.table import CONTROLS, CORRECTIONS
 from ..setup.fields.varying import value_at
-from ..setup.setup import rows_and_columns
-from .background import BackgroundErrors
+from ..setup.setup import rows_and_columns, setup_of
+from .background import BackgroundErrors, ControlErrors, make_background_errors
 from .checkpoint import require_same_assimilation, run_values_fixed_on_resume
 from .interpolation import make_operator
 from .observations import read_observations, write_observations
-from .settings import error_parameters, prior_config, time_correlation_roots
+from .settings import correlation_length, prior_config
 from .synthetic import DAY, is_spun_up_twin, is_twin, make_network, observe_run
 
 
@@ -109,39 +110,55 @@ def prepare_experiment(
         prior_config(config) if has_truth else config, control_names, options.every_steps, tick, memory
     )
     first_guess, truth = problem.first_guess(), None
-    observations = (
-        read_observations(options.observations, problem.config)
-        if options.observations
-        else make_network(problem.config)
-    )
+    if options.observations:
+        observations = read_observations(options.observations, problem.config)
+    else:
+        observations = make_network(problem.config)
     observer.operator = make_operator(observations, problem.config, problem.block, options.every_steps)
     if derivatives:
         problem.prepare(first_guess)
     if has_truth:
-        truth = Problem(config, control_names, observer).first_guess()
-    if is_spun_up_twin(config):
-        states = load_or_make_states(config, problem, directory, tick)
-        first_guess |= initial_controls(states.guess, problem)
-        truth |= initial_controls(states.truth, problem)
-    if not options.observations:
-        observations = load_or_make_observations(
-            config, control_names, truth, observations, directory, command_line, tick
-        )
-    truth = truth and truth | true_corrections(config, problem)
-    background = make_background_errors(config, problem.domain, first_guess.get("eta")) if derivatives else None
+        true_problem, true_observer = make_problem(config, control_names, options.every_steps, tick, memory)
+        truth = true_problem.first_guess()
+        if is_spun_up_twin(config):
+            states = load_or_make_states(config, problem, directory, tick)
+            first_guess |= initial_controls(states.guess, problem)
+            truth |= initial_controls(states.truth, problem)
+        if not options.observations:
+            observations = load_or_make_observations(
+                true_problem, true_observer, truth, observations, directory, command_line
+            )
+        truth |= true_corrections(config, problem)
+    background = first_guess_errors(config, problem.domain, first_guess.get("eta")) if derivatives else None
     return Experiment(
         problem, first_guess, background, observations, observer.operator, truth, config if has_truth else None
     )
 
 
-def make_background_errors(config, domain, eta) -> BackgroundErrors:
+def first_guess_errors(config, domain, eta) -> BackgroundErrors:
     """The errors of a first guess whose sea level on the block is `eta`, m; all processes of the Domain call this."""
-    errors, block = error_parameters(config), domain.transport.block
+    errors = {name: errors_of_control(config, name) for name in config.assimilation.controls}
     if config.drying.active and "eta" in errors:  # an analysis adds no water to dry ground
         wet = np.asarray(eta) + resting_depth(domain) > 0
-        errors["eta"] = errors["eta"][0] * wet, errors["eta"][1]
-    grid, roots = domain.setup.grid(block), time_correlation_roots(config)
-    return BackgroundErrors(domain.setup, domain.transport, grid, errors, config.assimilation.balanced, roots=roots)
+        errors["eta"] = errors["eta"]._replace(sigma=errors["eta"].sigma * wet)
+    return make_background_errors(domain, errors, config.assimilation.balanced)
+
+
+def errors_of_control(config, name: str) -> ControlErrors:
+    sigma = getattr(config.assimilation, sigma_key(name))
+    if CONTROLS[name].control == "records":
+        return ControlErrors(sigma * time_correlation_root(config, name))
+    time_root = time_correlation_root(config, name) if name in CORRECTIONS else None
+    return ControlErrors(sigma, correlation_length(config.assimilation, name), time_root)
+
+
+def time_correlation_root(config, name: str) -> np.ndarray:
+    """The symmetric root of exp(-(t - s)²/(2 T²)) at the times t, s of a control's records; T: correlation time."""
+    times = corrections.record_times(setup_of(config), name)
+    time_differences = (times - times[:, None]) / (config.assimilation.correlation_time or np.inf)
+    C = np.exp(-0.5 * time_differences**2) if config.assimilation.correlation_time else np.eye(times.size)
+    values, vectors = np.linalg.eigh(C)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
 class DeferredObserver:
@@ -154,7 +171,10 @@ class DeferredObserver:
 
 
 def make_problem(config, names, every: int, tick, memory: int | None = None) -> tuple[Problem, DeferredObserver]:
-    """A Problem that sweeps in pieces and calls tick(transport) after each, and its observer, without operator yet."""
+    """A Problem that sweeps in pieces and calls tick(transport) after each, and its observer, without operator yet.
+
+    `memory`: see `Problem`; a Problem without derivatives does not need it.
+    """
     observer = DeferredObserver()
     problem = Problem(config, names, observer, every, memory)
     problem.split_into_pieces(steps_per_piece(problem.config), lambda *piece: tick(problem.transport))
@@ -209,26 +229,27 @@ def load_or_make_states(config, problem: Problem, directory: Path, tick) -> Twin
     return states
 
 
-def load_or_make_observations(config, control_names, truth: dict, network, directory: Path, command_line: str, tick):
+def load_or_make_observations(
+    problem: Problem, observer: DeferredObserver, truth: dict, network, directory: Path, command_line: str
+):
     """Observations of the truth, with errors, read from a file in the folder so that all processes have the same.
 
     If the file does not exist, the truth is run and observed first.
 
     Args:
+        problem, observer: the Problem of the truth, and its observer without operator.
         network: Observations without values.
     """
-    path = directory / OBSERVATION_FILE
-    problem, observer = make_problem(config, control_names, config.assimilation.every_steps, tick)
+    path, config = directory / OBSERVATION_FILE, problem.config
     if not problem.transport.broadcast(path.exists()):
-        observer.operator = make_operator(network, problem.config, problem.block, problem.every)
+        observer.operator = make_operator(network, config, problem.block, problem.every)
         samples = problem.transport.reduce(np.asarray(problem.series(truth)), "sum")
-        observed = observe_run(
-            network, np.asarray(observer.operator.collect(samples), np.float64), config, config.case.seed
-        )
+        values = np.asarray(observer.operator.collect(samples), np.float64)
+        observed = observe_run(network, values, config, config.case.seed)
         if problem.transport.rank == 0:
             write_observations(path, observed, config, command_line)
         problem.transport.barrier()
-    stored = read_observations(path, problem.config)
+    stored = read_observations(path, config)
     if any(
         not np.array_equal(getattr(stored, name), getattr(network, name)) for name in ("quantity", "time", "x", "y")
     ):

@@ -25,7 +25,7 @@ from ..ocean.table import CORRECTIONS
 from ..parallel.transport import gather_members
 from .background import FIELD_LOCATIONS, water_and_boundary_mask, water_mask
 from .diffusion import MASK_NAMES
-from .experiment import make_background_errors, resting_depth
+from .experiment import first_guess_errors, resting_depth
 from .interpolation import make_operator
 from .letkf import ScaledObservations, analyse, scale_observations
 from .localisation import find_nearby
@@ -86,7 +86,7 @@ class EnsembleFilter:
             for name, block_values in state_fields.items()
         }
         fields |= {name: np.broadcast_to(values, fields[name].shape) for name, values in first_guess.items()}
-        background = make_background_errors(self.config, members.domain, first_guess.get("eta"))
+        background = first_guess_errors(self.config, members.domain, first_guess.get("eta"))
         member_errors = [
             background.draw(self.config.ensemble.seed, member)
             for member in range(members.local_members.start, members.local_members.stop)
@@ -127,10 +127,8 @@ class EnsembleFilter:
 
     def moments(self, values: np.ndarray) -> MeanAndSpread:
         """Mean and spread, over all members, of values [members here, ...]."""
-        flat, strip_length = (
-            values.reshape(len(values), -1),
-            max(1, MAX_GATHERED_NUMBERS // self.members.local_members.axis_size),
-        )
+        flat = values.reshape(len(values), -1)
+        strip_length = max(1, MAX_GATHERED_NUMBERS // self.members.local_members.axis_size)
         mean_and_spread = np.zeros((2, flat.shape[1]))
         for strip in (slice(first, first + strip_length) for first in range(0, flat.shape[1], strip_length)):
             members = gather_members(self.transport, flat[:, strip])
@@ -160,10 +158,9 @@ class EnsembleFilter:
             if layers := [layer for name in names for layer in self.layers_to_analyse(fields, name)]:
                 self.analyse_layers(layers, points, scaled, observation_positions)
         self.set_fields(fields)
-        values_after = self.analyse_positions(values[..., None], scaled, observation_positions, observation_positions)[
-            ..., 0
-        ]
-        return CycleAnalysis(indices, scaled, (observations.value - values_after.mean(axis=0)) / observations.error)
+        values_after = self.analyse_positions(values[..., None], scaled, observation_positions, observation_positions)
+        departures_after = (observations.value - values_after[..., 0].mean(axis=0)) / observations.error
+        return CycleAnalysis(indices, scaled, departures_after)
 
     def analyse_positions(
         self, members: np.ndarray, scaled: ScaledObservations, positions: tuple, observation_positions: tuple
@@ -216,14 +213,10 @@ def points_of_location(domain, location: str, with_boundary: bool) -> tuple[tupl
     `with_boundary`: whether points with boundary data are included, see `background.water_and_boundary_mask`.
     """
     block, grid_axes = domain.transport.block, axes(domain.config.grid)
-    grid = as_patches(jax.tree.map(np.asarray, domain.grid), domain.setup.margin)
-    mask, (offset_y, offset_x) = (
-        (water_and_boundary_mask if with_boundary else water_mask)(grid, location).block_values(block.shape),
-        LOCATION_OFFSETS[location],
-    )
+    grid = as_patches(domain.transport.get(domain.grid), domain.setup.margin)
+    mask = (water_and_boundary_mask if with_boundary else water_mask)(grid, location).block_values(block.shape)
     row, column = np.nonzero(np.broadcast_to(np.asarray(mask), block.shape))
-    x, y = (
-        grid_axes.x.first + (column + offset_x) * grid_axes.x.spacing,
-        grid_axes.y.first + (row + offset_y) * grid_axes.y.spacing,
-    )
+    offset_y, offset_x = LOCATION_OFFSETS[location]
+    x = grid_axes.x.first + (column + offset_x) * grid_axes.x.spacing
+    y = grid_axes.y.first + (row + offset_y) * grid_axes.y.spacing
     return (row, column), (x, y)

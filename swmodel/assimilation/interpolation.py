@@ -58,10 +58,8 @@ def make_operator(observations, config, block, every_steps: int) -> ObservationO
     j, i = stencil.rows - block.y.start, stencil.columns - block.x.start
     (ny, nx), quantity = block.shape, observations.quantity.astype(np.int64)[:, None]
     in_block = (j >= 0) & (j < ny) & (i >= 0) & (i < nx)
-    index, weight = (
-        np.zeros((n_samples, max_per_sample, 4), np.int32),
-        np.zeros((n_samples, max_per_sample, 4), config.run.dtype),
-    )
+    index = np.zeros((n_samples, max_per_sample, 4), np.int32)
+    weight = np.zeros(index.shape, config.run.dtype)
     index[sample, slot] = np.where(in_block, (quantity * ny + j) * nx + i, 0)
     weight[sample, slot] = np.where(in_block, stencil.weights, 0.0)
     return ObservationOperator(every_steps, index, weight, sample, slot)

@@ -59,13 +59,12 @@ def find_nearby(grid, points: tuple, observation_positions: tuple, radius: float
     """The observations within a radius (m, along the surface) of points; all positions are (x, y) along the axes."""
     from scipy.spatial import cKDTree
 
-    (embedded_points, periods), (embedded_observations, _) = (
-        embed_positions(grid, *points),
-        embed_positions(grid, *observation_positions),
-    )
+    embedded_points, periods = embed_positions(grid, *points)
+    embedded_observations, _ = embed_positions(grid, *observation_positions)
     max_chord = 2 * grid.radius * np.sin(min(0.5 * radius / grid.radius, 0.5 * np.pi)) if is_spherical(grid) else radius
-    trees = (cKDTree(each, boxsize=periods) for each in (embedded_points, embedded_observations))
-    pairs = next(trees).sparse_distance_matrix(next(trees), max_chord, output_type="ndarray")
+    tree_of_points = cKDTree(embedded_points, boxsize=periods)
+    tree_of_observations = cKDTree(embedded_observations, boxsize=periods)
+    pairs = tree_of_points.sparse_distance_matrix(tree_of_observations, max_chord, output_type="ndarray")
     weight = taper(surface_distance(grid, pairs["v"]), radius)
     pairs, weight = pairs[weight > 0], weight[weight > 0]
     order = np.lexsort((pairs["j"], pairs["i"]))

@@ -86,8 +86,8 @@ def load_columns(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray
 def dataset_of_table(path):
     """The Dataset of a text table, in which `time` is a date in UTC, and an empty cell is a missing value.
 
-    The name of a column may be followed by its units, as in "eta (m)". UsageError: a cell cannot be read; the message
-    names the row.
+    The name of a column may be followed by its units, as in "eta (m)". UsageError: two columns have the same name, or a
+    cell cannot be read; the message names the row.
     """
     import xarray
 
@@ -98,6 +98,8 @@ def dataset_of_table(path):
     data = xarray.Dataset()
     for column in filter(None, table.columns):
         name, units = split_column(column)
+        if name in data:
+            raise UsageError(f"{path}: two columns are called {name}; delete one")
         cells = {place: cells[column] for place, cells in cells_by_row.items()}
         if name == "time":
             parse_cell(check_zone, str(path), column)
@@ -138,13 +140,17 @@ def columns_of_dataset(data, path, config) -> tuple[dict[str, np.ma.MaskedArray]
             problems.append(f"{path}: {error}")
     if not observed_names:
         problems.append(f"{path}: has no observed quantity; it needs eta, u or v, with eta_error, u_error or v_error")
+    try:
+        platform = None if problems else read_platform(data, observation_dims)
+    except UnusableVariable as error:
+        platform, problems = None, [f"{path}: {error}"]
     if has_rotated_pole(config.grid) and {"x", "y"} <= columns.keys():
         no_position = np.ma.getmaskarray(columns["x"]) | np.ma.getmaskarray(columns["y"])
         grid_positions = to_grid_axes(config.grid, *(np.ma.filled(columns[name], 0.0) for name in "xy"))
         columns |= {
             name: np.ma.masked_array(values, no_position) for name, values in zip("xy", grid_positions, strict=True)
         }
-    return columns, None if problems else read_platform(data), problems
+    return columns, platform, problems
 
 
 def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
@@ -159,11 +165,7 @@ def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
         meaning = f"standard deviation of the error of {quantity}" if "_error" in name else "coordinate"
         raise UnusableVariable(f"has no variable {name}, the {meaning}, in {units}")
     variable = data[name]
-    if variable.ndim != 1 or variable.dims != dims:
-        actual = ", ".join(variable.dims)
-        raise UnusableVariable(
-            f"{name} has the dimensions ({actual}); every variable must have one, the same that counts observations"
-        )
+    require_dimensions(name, variable, dims)
     if not is_numeric(variable):
         raise UnusableVariable(f"{name} does not hold numbers")
     standard_name, file_units = variable.attrs.get("standard_name"), variable.attrs.get("units")
@@ -179,6 +181,15 @@ def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
         actual = "has no units" if file_units is None else f'is in "{file_units}"'
         raise UnusableVariable(f'{name} {actual}; convert it to "{units}"')
     return masked_values(variable) * factor
+
+
+def require_dimensions(name: str, variable, dims: tuple) -> None:
+    """UnusableVariable: the variable has other dimensions than the one that counts observations."""
+    if variable.ndim != 1 or variable.dims != dims:
+        actual = ", ".join(variable.dims)
+        raise UnusableVariable(
+            f"{name} has the dimensions ({actual}); every variable must have one, the same that counts observations"
+        )
 
 
 def unit_factor(name: str, file_units: str, units: str) -> float | None:
@@ -219,11 +230,15 @@ def seconds_since_start(variable, time) -> np.ma.MaskedArray:
     return (masked_values(variable) - start) * (DAY.total_seconds() / (next_day - start))
 
 
-def read_platform(data) -> np.ndarray | None:
-    """The platform of each observation as text [obs], or None if the file does not name platforms."""
+def read_platform(data, dims: tuple) -> np.ndarray | None:
+    """The platform of each observation as text [obs], or None if the file does not name platforms.
+
+    UnusableVariable: the variable `platform` is a list, but not one with the dimension of the observations.
+    """
     if "platform" not in data.variables or data["platform"].ndim != 1:
         return None
     variable = data["platform"]
+    require_dimensions("platform", variable, dims)
     if is_numeric(variable):
         values = masked_values(variable)
         return values.astype(variable.encoding["dtype"]).astype(object).filled("").astype(str)
@@ -238,7 +253,7 @@ def save_columns(path, columns: dict[str, np.ndarray], platform: np.ndarray | No
 
     variable_names = position_names(config.grid)
     if has_rotated_pole(config.grid):
-        columns |= zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True)
+        columns = columns | dict(zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True))
     data = xarray.Dataset(attrs={"Conventions": "CF-1.12", "featureType": "point", **attributes})
     for name, values in ((variable_names.get(name, name), values) for name, values in columns.items()):
         calendar = time_attributes(config.time) if name == "time" else {}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from ..config import ConfigError
 from ..config.options.assimilation import sigma_key
 from ..errors import UsageError, join_names
@@ -20,43 +18,14 @@ from ..setup.setup import setup_of
 from .observations import read_observations
 from .synthetic import DAY, is_spun_up_twin, is_twin, make_network
 
-#: Controls that are numbers or records of numbers; their errors have no correlation length.
-NUMBER_CONTROLS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
-
-
 STATE_FIELDS = ("eta", "u", "v")
 
 
-def error_parameters(config) -> dict:
-    """{control: (standard deviation of its errors, correlation length or None)} for `background.BackgroundErrors`."""
-    options = config.assimilation
-    errors = {name: (getattr(options, sigma_key(name)), correlation_length(options, name)) for name in options.controls}
-    for name in (name for name in errors if CONTROLS[name].control == "records"):
-        errors[name] = errors[name][0] * time_correlation_root(config, name), None
-    return errors
-
-
 def correlation_length(options, name: str) -> float | None:
-    """The correlation length of the errors of a control, m; None for numbers."""
-    if name in NUMBER_CONTROLS:
+    """The correlation length of the errors of a control, m; None for numbers and records of numbers."""
+    if not CONTROLS[name].control_location:
         return None
     return (name in CORRECTIONS and options.correction_length) or options.length
-
-
-def time_correlation_roots(config) -> dict:
-    """{control: root of the correlation of its records in time} of fields at records, for `BackgroundErrors`."""
-    return {name: time_correlation_root(config, name) for name in config.assimilation.controls if name in CORRECTIONS}
-
-
-def time_correlation_root(config, name: str) -> np.ndarray:
-    """The symmetric root of exp(-(t - s)²/(2 T²)) at the times t, s of a control's records; T: correlation time."""
-    from ..gradients import corrections  # imported here because it needs JAX
-
-    times = corrections.record_times(setup_of(config), name)
-    time_differences = (times - times[:, None]) / (config.assimilation.correlation_time or np.inf)
-    C = np.exp(-0.5 * time_differences**2) if config.assimilation.correlation_time else np.eye(times.size)
-    values, vectors = np.linalg.eigh(C)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
 def check_assimilation(config) -> None:
@@ -103,10 +72,16 @@ def template_values(config) -> dict:
     steps, cell_size, shorter_side = config.run.steps, max_cell_size(config.grid), min(domain_size(config.grid))
     every = next((n for n in range(min(20, steps), 1, -1) if steps % n == 0), 1)
     length = max(3 * cell_size, 0.1 * shorter_side)
-    return {"sigma_eta": 1e-3 * config.physics.depth, "length": length, "reach": 4 * length, "every_steps": every}
+    return {
+        "sigma_eta": 1e-3 * config.physics.depth,
+        "length": length,
+        "localisation": 4 * length,
+        "every_steps": every,
+    }
 
 
 def problems(config) -> Iterator[str]:
+    """The problems of the section [assimilation], one line each, without those of the observation file."""
     options = config.assimilation
     if not options.controls:
         yield f"assimilation.controls: give at least one of {join_names(CONTROLS)}"
@@ -147,9 +122,17 @@ def problems(config) -> Iterator[str]:
         yield f"assimilation.every_steps: {options.every_steps} does not divide the {config.run.steps} steps of the run"
     if options.method == "letkf":
         yield from letkf_problems(config)
-    if not options.observations and not is_twin(config):
+    if not options.observations:
+        yield from network_problems(config)
+
+
+def network_problems(config) -> Iterator[str]:
+    """Why a configuration without an observation file has no synthetic observations."""
+    if not is_twin(config):
         yield "assimilation.observations: give an observation file; only twin experiments make their own"
-    if not options.observations and is_twin(config) and not make_network(config).size:
+    elif missing := [name for name in ("eta_error", "seed") if not hasattr(config.case, name)]:
+        yield f"case: a twin experiment needs the options eta_error and seed; this case has no {join_names(missing)}"
+    elif not make_network(config).size:
         if is_spun_up_twin(config):
             yield "case: no observation in the window: no altimeter track crosses the domain, and there are no moorings"
         else:

@@ -71,14 +71,12 @@ def axis_variance(kind: str, size: float, span, length: float) -> np.ndarray:
     n, cells = span.axis_size, np.arange(span.start, span.stop)
     total = np.zeros(cells.size)
     for m in range(n):
+        k = np.pi * m / (n * size)
         if kind == "periodic":
             k, square = 2 * np.pi * min(m, n - m) / (n * size), 1 / n
         elif kind == "cosine":
-            k, square = (
-                np.pi * m / (n * size),
-                cosine_and_sine(4 * n, m * (2 * cells + 1))[0] ** 2 * (2 if m else 1) / n,
-            )
+            square = cosine_and_sine(4 * n, m * (2 * cells + 1))[0] ** 2 * (2 if m else 1) / n
         else:
-            k, square = np.pi * m / (n * size), cosine_and_sine(2 * n, m * (cells + 1))[1] ** 2 * 2 / n
+            square = cosine_and_sine(2 * n, m * (cells + 1))[1] ** 2 * 2 / n
         total += np.exp(-0.5 * (length * k) ** 2) * square
     return total

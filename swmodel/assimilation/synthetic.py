@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 from ..errors import UsageError, translate_os_errors
 from ..files.journal import recover
 from ..files.store.dataset import open_netcdf_or_zarr
-from ..ocean.coordinates import axes, edges, is_spherical, metres_per_unit
+from ..ocean.coordinates import cells_containing, edges, is_spherical, metres_per_unit
 from ..parallel.worker import NETCDF_LOCK
 from ..setup.positions.stencils import OBSERVED_QUANTITIES, bilinear_stencils, neighbourhood_values
 from .observations import TIME_TOLERANCE_STEPS, Observations
@@ -125,12 +126,7 @@ def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -
 
 def is_over_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Whether each position, within the domain, lies in a wet cell."""
-    grid_axes = axes(config.grid)
-    rows, columns = (
-        np.clip(np.floor(axis.fractional_index(axis.wrap(place)) + 0.5), 0, axis.cells - 1).astype(np.int64)
-        for axis, place in ((grid_axes.y, y), (grid_axes.x, x))
-    )
-    return neighbourhood_values(config, rows, columns)[:, 0, 0] > 0
+    return neighbourhood_values(config, *cells_containing(config.grid, x, y))[:, 0, 0] > 0
 
 
 def merge_observations(*parts: Observations) -> Observations:
@@ -152,7 +148,7 @@ def observe_run(observations: Observations, samples, config, seed: int = 0) -> O
     """
     if callable(samples):
         true_values = evaluate_by_quantity(observations, lambda name, at: samples(name, at.time, at.x, at.y))
-    elif isinstance(samples, (str, bytes)) or hasattr(samples, "__fspath__"):
+    elif isinstance(samples, str | os.PathLike):
         true_values = values_from_output(observations, samples, config)
     else:
         true_values = np.asarray(samples, dtype=np.float64)
@@ -194,10 +190,8 @@ def values_from_records(dataset, path, name: str, observations: Observations, co
             f"{observations.time.min():g} to {observations.time.max():g} s"
         )
     record = np.searchsorted(0.5 * (times[1:] + times[:-1]), observations.time, side="right")
-    stencil, values = (
-        bilinear_stencils(config, observations.quantity, observations.x, observations.y),
-        np.empty(observations.size),
-    )
+    stencil = bilinear_stencils(config, observations.quantity, observations.x, observations.y)
+    values = np.empty(observations.size)
     for number in np.unique(record):
         chosen = record == number
         field = np.ma.filled(np.ma.asarray(dataset[name][number], dtype=np.float64), 0.0)

@@ -54,16 +54,14 @@ class Model(VariableFunctions):
         )
         shape = config.grid.ny, config.grid.nx
         rows, columns = map(np.arange, shape)
-        self._held = {
+        self._forcing_values = {
             name: np.broadcast_to(fields.evaluate(config, name, rows, columns), shape).copy() for name in self.forcings
         }
-        functions = {name: constant_in_time(values) for name, values in self._held.items()}
+        functions = {name: constant_in_time(values) for name, values in self._forcing_values.items()}
         self._simulation = swmodel.Simulation(run_config, fields=functions)
-        scheme = self._simulation.scheme
-        self._items, self._pointers = (
-            variables_of_run(self._simulation.config, scheme.initial_fields, self.forcings),
-            {},
-        )
+        initial_fields = self._simulation.scheme.initial_fields
+        self._items = variables_of_run(self._simulation.config, initial_fields, self.forcings)
+        self._pointers = {}
 
     def update(self) -> None:
         """Take a time step. NumericalError: the solution blew up."""

@@ -29,7 +29,7 @@ class VariableFunctions(GridFunctions):
     """
 
     _items: dict[str, InterfaceVariable]
-    _held: dict[str, np.ndarray]
+    _forcing_values: dict[str, np.ndarray]  # of the whole grid, by name of the coefficient
     _pointers: dict[str, Pointer]
 
     @property
@@ -78,7 +78,7 @@ class VariableFunctions(GridFunctions):
         item, model = self._variable(name), self.simulation
         rows, columns = rows_and_columns(model.block, 0)
         if item.kind == "forcing":
-            values = self._held[item.field][np.ix_(rows, columns)]
+            values = self._forcing_values[item.field][np.ix_(rows, columns)]
         elif item.kind == "constant":
             values = evaluate_static(model.config, item.field, rows, columns) * (-1.0 if item.field == "depth" else 1.0)
         else:
@@ -89,7 +89,7 @@ class VariableFunctions(GridFunctions):
         """Set an input variable to values [y, x] of this block."""
         field, model = self._items[name].field, self.simulation
         if self._items[name].kind == "forcing":
-            self._held[field][...] = gather_field(values, name, model.transport)
+            self._forcing_values[field][...] = gather_field(values, name, model.transport)
             model.renew_forcing()
         elif field == "h":
             model.state = model.state._replace(h=values.astype(model.config.run.dtype))
@@ -100,8 +100,8 @@ class VariableFunctions(GridFunctions):
         """Set the input variables whose memory a caller has changed on any process."""
         changed_here = [
             name
-            for name, (memory, known) in self._pointers.items()
-            if self._items[name].is_input and not np.array_equal(memory, known)
+            for name, (memory, last_values) in self._pointers.items()
+            if self._items[name].is_input and not np.array_equal(memory, last_values)
         ]
         changed_by_rank = self.simulation.transport.allgather(changed_here) if self._pointers else []
         changed = {name: self._pointers[name].memory.copy() for names in changed_by_rank for name in names}
@@ -112,8 +112,8 @@ class VariableFunctions(GridFunctions):
 
     def _write_pointers(self) -> None:
         """Write the current values into the memory that callers hold."""
-        for name, (memory, known) in self._pointers.items():
-            memory[:] = known[:] = self._values(name)
+        for name, (memory, last_values) in self._pointers.items():
+            memory[:] = last_values[:] = self._values(name)
 
     def get_value(self, name: str, dest: np.ndarray) -> np.ndarray:
         self._read_pointers()
@@ -154,8 +154,8 @@ class VariableFunctions(GridFunctions):
         self.set_value(name, values)
 
     def _checked_indices(self, name: str, inds: Any) -> np.ndarray:
-        """The indices as an array. UsageError: one is outside the grid."""
-        indices_array, size = np.asarray(inds), self.get_grid_size(self.get_var_grid(name))
-        if indices_array.size and not (indices_array.min() >= 0 and indices_array.max() < size):
-            raise UsageError(f"{name}: an index is outside 0 to {size - 1}")
-        return indices_array
+        """The indices as an array. UsageError: one is no whole number or is outside the grid."""
+        indices, size = np.asarray(inds), self.get_grid_size(self.get_var_grid(name))
+        if indices.size and not (indices.dtype.kind in "iu" and indices.min() >= 0 and indices.max() < size):
+            raise UsageError(f"{name}: indices must be whole numbers from 0 to {size - 1}")
+        return indices.astype(int)

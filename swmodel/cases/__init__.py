@@ -66,17 +66,16 @@ def description(case: Case) -> str:
     return inspect.cleandoc(text if isinstance(text, str) else "") or case.name
 
 
-def commands(case: Case, kind: str) -> list[str]:
-    """The commands under `kind`, "Command" or "Plot", in the docstring of a case; each begins with swmodel."""
-    paragraphs = [part for part in description(case).split("\n\n") if part.startswith(f"{kind}: ")]
-    lines = re.split(r"\n(?=swmodel )", "\n".join(paragraphs).removeprefix(f"{kind}: "))
+def paragraph(case: Case, label: str) -> str:
+    """The paragraph of the docstring of a case with this label, such as "Theme", without it; "" if there is none."""
+    paragraphs = (part for part in description(case).split("\n\n") if part.startswith(f"{label}: "))
+    return next(paragraphs, "").removeprefix(f"{label}: ")
+
+
+def commands(case: Case, label: str) -> list[str]:
+    """The commands in the paragraph with the label "Command" or "Plot"; each begins with swmodel."""
+    lines = re.split(r"\n(?=swmodel )", paragraph(case, label))
     return [line.replace("\n", " ") for line in lines if line]
-
-
-def theme(case: Case) -> str:
-    """The theme of a case in the gallery, from the paragraph `Theme:` of its docstring; "" if there is none."""
-    found = [part for part in description(case).split("\n\n") if part.startswith("Theme: ")]
-    return found[0].removeprefix("Theme: ") if found else ""
 
 
 def classes(module) -> list[type[Case]]:

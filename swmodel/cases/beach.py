@@ -69,7 +69,7 @@ class Beach(Case):
 
 def offshore_distance(config, at):
     """Distance east of the still-water line, in depths."""
-    return (at.x - at.origin[0] + at.dx / 2 - config.case.land_fraction * at.length_x) / config.physics.depth
+    return (at.from_west - config.case.land_fraction * at.length_x) / config.physics.depth
 
 
 def solitary_wave(config, at):

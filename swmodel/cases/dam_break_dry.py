@@ -48,7 +48,7 @@ class DamBreakDry(Case):
 
 def distance_from_dam(config, at):
     """Distance east of the dam, m."""
-    return at.x - at.origin[0] + at.dx / 2 - config.case.dam * at.length_x
+    return at.from_west - config.case.dam * at.length_x
 
 
 def ritter_fan(config, x, time):

@@ -45,17 +45,11 @@ class DoubleGyre(Case):
     }  # fmt: skip
 
     def wind_x(self, config, at):
-        return -self.wind * np.cos(2 * np.pi * distance_from_south(at) / at.length_y)
+        return -self.wind * np.cos(2 * np.pi * at.from_south / at.length_y)
 
     def eta(self, config, at):
-        x = at.x - at.origin[0] + at.dx / 2
-        shape = np.sin(2 * np.pi * x / at.length_x) * np.sin(np.pi * distance_from_south(at) / at.length_y)
+        shape = np.sin(2 * np.pi * at.from_west / at.length_x) * np.sin(np.pi * at.from_south / at.length_y)
         return self.perturbation * shape
-
-
-def distance_from_south(at):
-    """Distance from the southern wall, m."""
-    return at.y - at.origin[1] + at.dy / 2
 
 
 def sverdrup_transport(config, y):

@@ -46,8 +46,7 @@ class DoubleGyreDrag(DoubleGyreTwin):
 
     def linear_drag(self, config, at):
         """Drag of the surroundings plus that of the patch, with its middle at 0.3 of the length in x, 0.5 in y."""
-        x = at.x - at.origin[0] + config.grid.dx / 2 - 0.3 * at.length_x
-        y = at.y - at.origin[1] + config.grid.dy / 2 - 0.5 * at.length_y
+        x, y = at.from_west - 0.3 * at.length_x, at.from_south - 0.5 * at.length_y
         return config.physics.linear_drag + self.patch * np.exp(-(x**2 + y**2) / (self.radius * at.length_y) ** 2)
 
     def prior_config(self, config):

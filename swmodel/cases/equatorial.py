@@ -27,13 +27,13 @@ from typing import Literal
 import numpy as np
 from numpy.polynomial.hermite import hermval
 
-from ..config.options.case import CaseFromTheory, option
+from ..config.options.case import CaseFromAnalyticSolution, option
 from ..errors import ConfigError
 
 ROUND_TRIP_TIME = 100 * 40e3 / 2.0  # of the Kelvin wave in the default channel, s
 
 
-class Equatorial(CaseFromTheory):
+class Equatorial(CaseFromAnalyticSolution):
     wave: Literal["kelvin", "rossby", "mixed", "gravity"] = option("kelvin", "", "branch of the dispersion relation")
     mode: int = option(1, "1", "meridional mode n of the Rossby and gravity waves", ge=1)
     waves: int = option(1, "1", "number of wavelengths in the channel", ge=1)

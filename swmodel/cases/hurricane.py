@@ -36,13 +36,13 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..errors import ConfigError, UsageError
 from ..forcing import holland, storm_tracks, track_formats
+from ..forcing.storm_tracks import DATE_FORMAT
 from ..ocean.constituents import parse_date
 from ..ocean.coordinates import has_lon_lat, points, spread_centres
 from ..setup.fields.netcdf_input.errors import log_once
 
-DATE_FORMAT = "%Y-%m-%dT%H:%M"
-#: A degree in radians, and depth at the edge of the shelf as a fraction of that of the deep water.
-RADIANS_PER_DEGREE, SHELF_EDGE_FRACTION = math.pi / 180, 0.1
+#: Depth at the edge of the shelf as a fraction of that of the deep water.
+SHELF_EDGE_FRACTION = 0.1
 #: Largest distance, m, of a track from a grid.
 MAX_TRACK_DISTANCE = 2e6
 
@@ -189,7 +189,7 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
                 "latitude exchanged, or is a sign missing?"
             ]
         )
-    return storm_tracks.storm_at(track.seconds(start), track.values, t, config.grid.radius * RADIANS_PER_DEGREE)
+    return storm_tracks.storm_at(track.seconds(start), track.values, t, config.grid.radius * math.radians(1.0))
 
 
 def track_source(case: Hurricane) -> tuple[str, tuple[str, ...], float]:

@@ -60,9 +60,8 @@ def phase_speed(config):
 def sea_level(config, at, time):
     """Sea level of the wave, m: amplitude exp(-y |f0/c|) cos(k (x - c t)), y from the southern wall."""
     c = phase_speed(config)
-    offshore = at.y - at.origin[1] + config.grid.dy / 2
     k = 2 * np.pi * config.case.waves / at.length_x
-    return config.case.amplitude * np.exp(-config.physics.f0 / c * offshore) * np.cos(k * (at.x - c * time))
+    return config.case.amplitude * np.exp(-config.physics.f0 / c * at.from_south) * np.cos(k * (at.x - c * time))
 
 
 def current(config, at, time):

@@ -38,14 +38,12 @@ class Rest(Case):
 
     def depth(self, config, at):
         """Resting depth, m: depth (1 - ridge exp(-((x - Lx/3) / (ridge_width Lx))²)), x from the western wall."""
-        x = at.x - at.origin[0] + at.dx / 2
-        along = (x - at.length_x / 3) / (self.ridge_width * at.length_x)
+        along = (at.from_west - at.length_x / 3) / (self.ridge_width * at.length_x)
         return config.physics.depth * (1 - self.ridge * np.exp(-(along**2)))
 
     def mask(self, config, at):
         """0 on the island, a disc around the point (2 Lx/3, Ly/2) from the south-western corner; 1 in the water."""
-        x = at.x - at.origin[0] + at.dx / 2 - 2 * at.length_x / 3
-        y = at.y - at.origin[1] + at.dy / 2 - at.length_y / 2
+        x, y = at.from_west - 2 * at.length_x / 3, at.from_south - at.length_y / 2
         radius = self.island * np.minimum(at.length_x, at.length_y)
         return np.where(np.hypot(x, y) < radius, 0.0, 1.0)
 

@@ -57,8 +57,7 @@ def wavenumbers(config):
 def mode_shape(config, at):
     """cos(kx x) cos(ky y), x and y from the south-western corner."""
     kx, ky = wavenumbers(config)
-    x, y = at.x - at.origin[0] + config.grid.dx / 2, at.y - at.origin[1] + config.grid.dy / 2
-    return np.cos(kx * x) * np.cos(ky * y)
+    return np.cos(kx * at.from_west) * np.cos(ky * at.from_south)
 
 
 def frequency(config):

@@ -23,7 +23,7 @@ import math
 
 import numpy as np
 
-from ..config.options.case import CaseFromTheory, option
+from ..config.options.case import CaseFromAnalyticSolution, option
 from .equatorial import equatorial_radius, kelvin_speed
 
 #: Of the default basin: sqrt(g depth), m/s, and beta, m-1 s-1; the equatorial radius, m, and the unit of time, s.
@@ -31,7 +31,7 @@ C, BETA = 2.0, 2.28e-11
 L, T = math.sqrt(C / BETA), 1 / math.sqrt(C * BETA)
 
 
-class Soliton(CaseFromTheory):
+class Soliton(CaseFromAnalyticSolution):
     steepness: float = option(0.395, "1", "B: the wave is 1/B radii long, and 1.09 B² of the depth high", gt=0, le=0.6)
     start: float = option(4.0, "1", "where the wave starts, radii east of the middle")
 

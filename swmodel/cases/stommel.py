@@ -39,8 +39,7 @@ class Stommel(Case):
     }
 
     def wind_x(self, config, at):
-        y = at.y - at.origin[1] + config.grid.dy / 2
-        return -self.wind * np.cos(np.pi * y / at.length_y)
+        return -self.wind * np.cos(np.pi * at.from_south / at.length_y)
 
 
 def streamfunction(config, x, y):

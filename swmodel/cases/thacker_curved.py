@@ -21,14 +21,14 @@ depth (sqrt(1 - A²)/q - 1 - r²/a² ((1 - A²)/q² - 1)). After three periods t
 
 import numpy as np
 
-from ..config.options.case import CaseFromTheory, option
+from ..config.options.case import CaseFromAnalyticSolution, option
 from .thacker_planar import bowl_depth, fields_where_wet
 
 #: Period in the default bowl, s.
 DEFAULT_PERIOD = 2 * np.pi / np.sqrt(8 * 9.81 * 0.1)
 
 
-class ThackerCurved(CaseFromTheory):
+class ThackerCurved(CaseFromAnalyticSolution):
     radius: float = option(1.0, "m", "a: radius of the shore at rest", gt=0)
     start: float = option(0.8, "m", "r0: initial radius of the shore, the smallest one", gt=0)
 

@@ -21,13 +21,13 @@ current is s w (-sin wt, cos wt), with w² + f0 w = 2 g depth/a². After three r
 
 import numpy as np
 
-from ..config.options.case import CaseFromTheory, option
+from ..config.options.case import CaseFromAnalyticSolution, option
 
 #: Period in the default bowl, s.
 DEFAULT_PERIOD = 2 * np.pi / np.sqrt(2 * 9.81 * 0.1)
 
 
-class ThackerPlanar(CaseFromTheory):
+class ThackerPlanar(CaseFromAnalyticSolution):
     radius: float = option(1.0, "m", "a: radius of the shore at rest", gt=0)
     swing: float = option(0.5, "m", "distance of the water's centre from the axis of the bowl", gt=0)
 

@@ -53,4 +53,4 @@ class TidalFlat(Case):
 
     def eta(self, config, at):
         """High water, with which the tide at the boundary starts."""
-        return config.open_boundaries.amplitude[0]
+        return float(sum(config.open_boundaries.amplitude))

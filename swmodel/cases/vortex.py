@@ -20,10 +20,10 @@ there is only motion around the centre. The error is of second order in the grid
 
 import numpy as np
 
-from ..config.options.case import Case, option
+from ..config.options.case import CaseFromAnalyticSolution, option
 
 
-class Vortex(Case):
+class Vortex(CaseFromAnalyticSolution):
     speed: float = option(1.0, "m s-1", "largest azimuthal velocity, positive anticlockwise")
     radius: float = option(1 / 14, "1", "radius of largest velocity as a fraction of the domain's shorter side", gt=0)
 
@@ -37,17 +37,10 @@ class Vortex(Case):
         "output": {"every": 86400.0},
     }  # fmt: skip
 
-    def eta(self, config, at):
-        return sea_level(config, np.hypot(at.x, at.y))
-
-    def u(self, config, at):
-        return -at.y * angular_velocity(config, np.hypot(at.x, at.y))
-
-    def v(self, config, at):
-        return at.x * angular_velocity(config, np.hypot(at.x, at.y))
-
     def analytic_solution(self, config, at, t):
-        return {"eta": self.eta(config, at), "u": self.u(config, at), "v": self.v(config, at)}
+        r = np.hypot(at.x, at.y)
+        rotation = angular_velocity(config, r)
+        return {"eta": sea_level(config, r), "u": -at.y * rotation, "v": at.x * rotation}
 
 
 def core_radius(config):

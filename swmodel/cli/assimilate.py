@@ -19,7 +19,7 @@ length = {length:g}  # m, correlation length of these errors
 every_steps = {every_steps}  # steps between the states that observations are compared with
 """
 LETKF_TEMPLATE = """\
-localisation = {reach:g}  # m, distance beyond which an observation has no influence
+localisation = {localisation:g}  # m, distance beyond which an observation has no influence
 cycle_steps = {every_steps}  # steps between analyses, a multiple of every_steps
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..ocean.coordinates import has_lon_lat
+from ..ocean.coordinates import FULL_CIRCLE_DEGREES, has_lon_lat
 from ..ocean.table import FORCING
 from ..ocean.terms.boundary_data import CONSTITUENTS, has_source
 from ..ocean.terms.tide import EQUILIBRIUM
@@ -20,7 +20,7 @@ from ..setup.setup import setup_of
 from .loading.merge import ConfigSources, add_layer
 from .loading.sources import ConfigLayer
 from .messages import format_length
-from .options.grid import CORIOLIS_KEYS, EXTENT_KEYS, FULL_CIRCLE_DEGREES, ROUND_OFF, ExtentKeys, GridOptions
+from .options.grid import CORIOLIS_KEYS, EXTENT_KEYS, ROUND_OFF, ExtentKeys, GridOptions
 from .options.model import Config
 
 #: Largest number of gauges that a remark names.
@@ -40,15 +40,14 @@ def remarks(config: Config, sources: ConfigSources, records: bool = True) -> lis
         *missing_wind_components(config),
         *sponge_without_values(config),
         *forcing_from_time_zero(config),
-    ]
-    lines += [
         *boundary_data.remarks(config),
         *one_sided_constituents(config),
         *output_within_ramp(config),
         *gauges_above_sea_level(config),
         *exchange_without_effect(config),
+        *rounded_times(config),
+        *wind_over_thin_layers(config),
     ]
-    lines += [*rounded_times(config), *wind_over_thin_layers(config)]
     return [*lines, *late_records(config)] if records else lines
 
 
@@ -63,9 +62,10 @@ def exchange_without_effect(config: Config) -> Iterator[str]:
 def gauges_above_sea_level(config: Config) -> Iterator[str]:
     """A remark on gauges in cells that are dry at rest, even if the interpolated depth there is positive."""
     gauges = make_gauges(setup_of(config)) if config.drying.active else None
-    depths = gauges.nearest_values(gauges.centre_depths) if gauges else ()
-    heights = {name: -depth for name, depth in zip(gauges.names, depths, strict=True) if depth <= 0} if gauges else {}
-    if heights:
+    if not gauges:
+        return
+    depths = gauges.nearest_values(gauges.centre_depths)
+    if heights := {name: -depth for name, depth in zip(gauges.names, depths, strict=True) if depth <= 0}:
         named = ", ".join(f'"{name}" by {height:.3g} m' for name, height in [*heights.items()][:MAX_NAMED_GAUGES])
         others = f" and {len(heights) - MAX_NAMED_GAUGES} more" if len(heights) > MAX_NAMED_GAUGES else ""
         yield f"stations in cells above the resting sea level, which have no eta while dry: {named}{others}"
@@ -124,13 +124,9 @@ def changed_domain_lengths(sources: ConfigSources) -> Iterator[str]:
 
 def merged_value(merged: ConfigLayer, key: str):
     """The value of a key of [grid] from the sources so far, or its default; None if `key` is empty."""
-    return (
-        None
-        if not key
-        else merged["grid", key].value
-        if ("grid", key) in merged
-        else GridOptions.model_fields[key].default
-    )
+    if not key:
+        return None
+    return merged["grid", key].value if ("grid", key) in merged else GridOptions.model_fields[key].default
 
 
 def domain_length(merged: ConfigLayer, extent: ExtentKeys) -> float | None:

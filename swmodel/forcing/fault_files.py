@@ -1,4 +1,4 @@
-"""The files that hold the subfaults of an earthquake. One entry of FORMATS is one format.
+"""The files that hold the subfaults of an earthquake. FORMATS has an entry for each format besides the table.
 
     table    longitude,latitude,depth_km,strike,dip,rake,slip_m,length_km,width_km,rupture_time,rise_time
     param    basic_inversion.param of the USGS: #Fault_segment = 1 nx(Along-strike)= 25 Dx= 15.00km ...
@@ -35,8 +35,7 @@ KILOMETRE, CENTIMETRE, DEGREE, SECOND = 1e3, 1e-2, 1.0, 1.0
 UNITS = {"m": 1.0, "km": KILOMETRE, "cm": CENTIMETRE, "deg": DEGREE, "degrees": DEGREE, "s": SECOND, "seconds": SECOND}
 #: Other names of columns.
 COLUMN_NAMES = {"lon": "longitude", "lat": "latitude", "top_longitude": "top_lon", "top_latitude": "top_lat"}
-#: Values of a subfault: least, largest, and a unit with its name, for messages. The third column is the least length
-#: that is no mistake of units: subfaults are longer and deeper faults reach farther down.
+#: {value of a subfault: (smallest, largest, unit)}. A length or a width below the smallest is probably in km.
 LIMITS = {
     "longitude": (-360.0, 360.0, "degrees"),
     "latitude": (-90.0, 90.0, "degrees"),
@@ -52,20 +51,20 @@ LIMITS = {
     "fall_time": (0.0, 86400.0, "s"),
 }
 REQUIRED = tuple(LIMITS)[:9]
-#: Depth of all subfaults, m, below which it is taken to be in km.
+#: A file whose deepest subfault is less deep than this, m, is refused, because its depths are probably in km.
 MIN_LARGEST_DEPTH = 100.0
-#: Height above the surface that counts as a rounding error of a file, over the width of a subfault.
+#: Largest height of an upper edge above the surface that counts as a rounding error, over the width of the subfault.
 MAX_ROUNDING_HEIGHT = 0.02
 #: Largest relative difference between the size of a segment and that of its subfaults.
 MAX_SIZE_DIFFERENCE = 0.02
 
 
 class Row(NamedTuple):
-    """One subfault: its place in the file, "file:12", its values in SI units and degrees, and the reference point."""
+    """One subfault in a file."""
 
-    context: str
-    values: dict[str, float]
-    width_above: float = CENTRE
+    context: str  # its place, "file:12"
+    values: dict[str, float]  # by the names in LIMITS, in SI units and degrees
+    width_above: float = CENTRE  # see `Subfaults`
 
 
 class FaultFormat(NamedTuple):
@@ -87,9 +86,9 @@ def read_faults(path) -> Subfaults:
 def parse_faults(text: str, path: str) -> Subfaults:
     """The Subfaults in a text, which messages call `path`; see `read_faults`."""
     lines = {f"{path}:{n}": line for n, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1) if line.strip()}
-    for each in FORMATS.values():
-        if each.pattern.search(text):
-            return subfaults_of_rows([*each.parse(lines, path)], path)
+    for fault_format in FORMATS:
+        if fault_format.pattern.search(text):
+            return subfaults_of_rows([*fault_format.parse(lines, path)], path)
     return subfaults_of_rows([*table_rows(text, path)], path)
 
 
@@ -148,10 +147,10 @@ def table_rows(text: str, path: str) -> Iterator[Row]:
             raise UsageError(f"{path}: the columns {columns[name][0]} and {cell} are both the {name}; delete one")
         columns[name] = cell, factor
     is_top = {"top_lon", "top_lat", "top_depth"} <= columns.keys()
-    source = {name: name for name in LIMITS}
+    column_of = {name: name for name in LIMITS}
     if is_top:
-        source |= {"longitude": "top_lon", "latitude": "top_lat", "depth": "top_depth"}
-    if missing := [source[name] for name in REQUIRED if source[name] not in columns]:
+        column_of |= {"longitude": "top_lon", "latitude": "top_lat", "depth": "top_depth"}
+    if missing := [column_of[name] for name in REQUIRED if column_of[name] not in columns]:
         raise UsageError(
             f"{path}: is no param file of the USGS, no fsp file, and no table of subfaults, which needs the columns "
             f"{', '.join(missing)}"
@@ -160,7 +159,7 @@ def table_rows(text: str, path: str) -> Iterator[Row]:
         cells = table.row(context)
         values = {
             name: columns[column][1] * number_in(cells[columns[column][0]], column, context)
-            for name, column in source.items()
+            for name, column in column_of.items()
             if column in columns
         }
         if "fall_time" not in values:  # the whole time of the slip, half of it until it is fastest
@@ -300,7 +299,7 @@ def check_count(path: str, count: int, expected: int) -> None:
         raise UsageError(f"{path}: a segment has {count} subfaults, but its header says {expected}")
 
 
-FORMATS = {
-    "param": FaultFormat(re.compile(r"^#\s*Fault_segment\s*=", re.MULTILINE | re.IGNORECASE), param_rows),
-    "fsp": FaultFormat(re.compile(r"^%.*FINITE-SOURCE", re.MULTILINE | re.IGNORECASE), fsp_rows),
-}
+FORMATS = (
+    FaultFormat(re.compile(r"^#\s*Fault_segment\s*=", re.MULTILINE | re.IGNORECASE), param_rows),
+    FaultFormat(re.compile(r"^%.*FINITE-SOURCE", re.MULTILINE | re.IGNORECASE), fsp_rows),
+)

@@ -96,8 +96,8 @@ def sum_of_displacements(faults: Subfaults, weights, at: Points, grid, is_horizo
 
     Args:
         weights: what the slip of each subfault is multiplied by in each sum, [n, sums].
-        at: Points of a sphere; all results are exact to 1e-7 of the largest slip, but their bits depend on which
-            points are computed together.
+        at: Points with longitudes and latitudes; all results are exact to 1e-7 of the largest slip, but their bits
+            depend on which points are computed together.
         is_horizontal: whether horizontal displacements are needed, too. Their axes are those at the subfault, which
             turn by the convergence of meridians.
 
@@ -167,7 +167,7 @@ def add_square(sums, vectors, faults: Subfaults, weights, radius: float) -> None
 
 
 def is_far(vectors, faults: Subfaults, radius: float) -> np.ndarray:
-    """Whether each subfault is MIN_DISTANCE times the size of a square away from it, [n]."""
+    """Whether each subfault is farther than MIN_DISTANCE times the size of a square from its centre, [n]."""
     corners = vectors[[0, 0, -1, -1], [0, -1, 0, -1]]
     centre = corners.mean(axis=0)
     size = np.linalg.norm(corners - centre, axis=-1).max() * radius

@@ -18,11 +18,13 @@ from ..errors import UsageError
 from .fixes import HECTOPASCAL, KNOT, Fix, storm_names
 from .holland import Storm
 
+#: Dates in messages.
+DATE_FORMAT = "%Y-%m-%dT%H:%M"
 #: Pressure around a storm if the file has none, Pa.
 DEFAULT_OUTER_PRESSURE = 101300.0
 #: Columns of a table, and the factors that convert them to SI units; the last two are optional.
 COLUMNS = {"time": 1.0, "lon": 1.0, "lat": 1.0, "wind": 1.0, "pressure": 100.0, "radius": 1e3, "outer": 100.0}
-#: The values at a time, with wide limits for files, and a unit with its name.
+#: {value of a fix: (smallest, largest, unit of messages in SI units, name of this unit)}; the limits are wide.
 VALUE_LIMITS = {
     "longitude": (-360.0, 360.0, 1.0, "degrees"),
     "latitude": (-75.0, 75.0, 1.0, "degrees"),
@@ -67,6 +69,9 @@ def make_track(fixes: list[Fix], path, storm: str = "") -> Track:
     """The track of a storm from the fixes of a file, which messages call `path`; of the only storm without `storm`.
 
     Implausible fixes, and lines that cannot be read, are left out: one, or MAX_FRACTION_LEFT_OUT of all.
+
+    UsageError: the file does not have exactly one such storm, more fixes cannot be used, there are fewer than 2 or more
+    than MAX_TIMES, or one comes more than MAX_GAP_SECONDS after the last.
     """
     fixes = trim_unknown_ends(select_storm(fixes, path, storm))
     values_by_date: dict[datetime, list] = {}
@@ -145,7 +150,7 @@ def implausible_reason(date: datetime, values: list[float], last: tuple[datetime
         return ""
     seconds = (date - last[0]).total_seconds()
     if seconds <= 0:
-        return f"times must rise, but {date:%Y-%m-%dT%H:%M} is not after {last[0]:%Y-%m-%dT%H:%M}"
+        return f"times must rise, but {date:{DATE_FORMAT}} is not after {last[0]:{DATE_FORMAT}}"
     if (moved_metres := distance(lon, lat, *last[1][:2])) > MAX_STORM_SPEED * seconds + POSITION_ERROR_METRES:
         return (
             f"the storm moves {moved_metres / 1e3:.0f} km in {seconds / 3600:g} h; has a longitude or latitude lost "
@@ -158,8 +163,8 @@ def refuse_gap(fix: Fix, last_date: datetime | None) -> None:
     """UsageError: a fix comes more than MAX_GAP_SECONDS after the last one."""
     if last_date and (seconds := (fix.date - last_date).total_seconds()) > MAX_GAP_SECONDS:
         raise UsageError(
-            f"{fix.context}: {seconds / 86400:.3g} days without a fix lie between {last_date:%Y-%m-%dT%H:%M} and "
-            f"{fix.date:%Y-%m-%dT%H:%M}, and a track has at most {MAX_GAP_SECONDS / 86400:g}; is this another storm, "
+            f"{fix.context}: {seconds / 86400:.3g} days without a fix lie between {last_date:{DATE_FORMAT}} and "
+            f"{fix.date:{DATE_FORMAT}}, and a track has at most {MAX_GAP_SECONDS / 86400:g}; is this another storm, "
             "or are lines missing?"
         )
 

@@ -1,4 +1,4 @@
-"""The files that hold tracks of storms, and the fixes in them. One entry of TEXT_FORMATS is one format.
+"""The files that hold tracks of storms, and the fixes in them.
 
     table     time,lon,lat,wind,pressure,radius,outer   with this header: date, degrees, m/s, hPa, km and hPa
     HURDAT2   20170825, 1800,  , HU, 27.1N,  96.3W, 100,  949, ...       and a header for each storm (NOAA)
@@ -31,7 +31,7 @@ from .holland import ONE_TO_TEN_MINUTE_WIND
 from .ibtracs import IBTRACS_HEADER, read_csv_fixes, read_netcdf_fixes
 from .storm_tracks import COLUMNS, Track, make_track, split_storm
 
-#: Columns of a table that tell storms apart: the first that it has, and the others are further names.
+#: Columns of a table that name its storms: the first one that it has tells them apart, the others are further names.
 IDENTIFIERS = ("sid", "id", "storm", "name")
 #: The first bytes of NetCDF files.
 NETCDF_SIGNATURES = (b"\x89HDF", b"CDF")
@@ -173,7 +173,7 @@ class AtcfParser:
 
 def atcf_identifier(number: str, date: str) -> str:
     """The identifier of the storm AL09 that begins at a date such as 2017082518; southern seasons begin in July."""
-    return f"{number}{int(date[:4]) + (number[0] == 'S' and date[4:6] >= '07')}"
+    return f"{number}{int(date[:4]) + (number.startswith('S') and date[4:6] >= '07')}"
 
 
 class JmaParser:
@@ -207,7 +207,7 @@ def jma_year(digits: str) -> int:
 
 
 class TextFormat(NamedTuple):
-    """A format of lines without a table's header."""
+    """A format of lines that are read one by one: HURDAT2, ATCF or JMA."""
 
     header: re.Pattern  # of the first line, in capitals
     make_parser: Callable[[], Callable[[str, str], Fix | None]]

@@ -100,6 +100,16 @@ class Points:
     find_lon_lat: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
     find_axis_angle: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
 
+    @property
+    def from_west(self) -> np.ndarray:
+        """Distance from the western side of the domain along the x axis, m, of the shape of x."""
+        return self.x - self.origin[0] + self.dx / 2
+
+    @property
+    def from_south(self) -> np.ndarray:
+        """Distance from the southern side of the domain along the y axis, m, of the shape of y."""
+        return self.y - self.origin[1] + self.dy / 2
+
     @cached_property
     def lon_lat(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Longitude [1, columns] and latitude [rows, 1], both [rows, columns] where axes are rotated; or None."""

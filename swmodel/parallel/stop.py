@@ -148,8 +148,9 @@ def stopped_error(reason: str, simulation, how_to_continue: str) -> Stopped:
 
 
 def format_duration(seconds: float) -> str:
-    """A length of time in the largest unit in which it is at least 1."""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:g} {unit}"
-    return f"{seconds:g} s"
+    """A length of time, such as 5.32 s, 12 min 5 s, 3 h 20 min or 2 h."""
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    parts = ((minutes, "min"), (rest, "s")) if minutes < 60 else ((minutes // 60, "h"), (minutes % 60, "min"))
+    return " ".join(f"{number} {unit}" for number, unit in parts if number)

@@ -24,6 +24,7 @@ from ..files.status import read_status
 from ..model.progress import describe_processes
 from ..model.resolve import RESOLVED_KEYS
 from ..ocean.coordinates import axes, is_spherical
+from ..parallel.stop import format_duration
 from .dataset import (
     field_names,
     find_data_file,
@@ -209,14 +210,6 @@ def format_value(value) -> str:
     """A value as text; "none" for None and for empty texts and lists."""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return "none" if value is None else text or "none"
-
-
-def format_duration(wall_seconds: float) -> str:
-    """A length of time, such as 5.3 s, 12 min 5 s or 3 h 20 min."""
-    if wall_seconds < 60:
-        return f"{wall_seconds:.1f} s"
-    minutes, remainder_seconds = divmod(round(wall_seconds), 60)
-    return f"{minutes} min {remainder_seconds} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def field_table(data: netCDF4.Dataset) -> Table:

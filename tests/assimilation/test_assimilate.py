@@ -20,6 +20,7 @@ from swmodel.assimilation.gauss_newton import Limits, MinimiserState, minimise
 from swmodel.assimilation.impact import observation_impact
 from swmodel.config import ConfigError
 from swmodel.errors import Stopped, UsageError
+from swmodel.gradients import Problem
 from swmodel.gradients.corrections import extend_corrections
 from swmodel.gradients.quantities import parse_quantity
 from swmodel.model.resolve import resolve
@@ -88,6 +89,20 @@ def test_continued_minimisation_has_the_same_bits(cost_function, prepared_experi
         checkpoint.load(tmp_path, weather_twin(), cost_function.observations.select(slice(5)), transport)
     with pytest.raises(UsageError, match=r"(?s)twin.h5 .*case.lead"):
         prepare_experiment(weather_twin(**{"case.lead": 2.0}), prepared_experiment[1], None)
+
+
+def test_continued_twin_makes_each_run_once_with_the_memory_of_the_command(prepared_experiment, monkeypatch):
+    """The problems of the first guess and of the truth, where states and observations are in the folder already."""
+    made = []
+
+    def record_problem(config, controls, observe, every, memory):
+        made.append(memory)
+        return Problem(config, controls, observe, every, memory)
+
+    monkeypatch.setattr(experiment, "Problem", record_problem)
+    _, folder = prepared_experiment
+    prepare_experiment(weather_twin(**IMPACT_OPTIONS), folder, 10**9, derivatives=False)
+    assert made == [10**9] * 2
 
 
 def test_truth_and_first_guess_are_states_of_the_same_run(monkeypatch):
@@ -194,6 +209,17 @@ def jet_config(**changes):
     return resolved_config("jet", **{"assimilation.controls": ["eta"]} | changes)
 
 
+class TwinWithoutErrors(swmodel.Case):
+    """A twin experiment that does not say how large the errors of its stations are."""
+
+    def prior_config(self, config):
+        return config
+
+
+def twin_without_errors(**changes):
+    return resolved_config(TwinWithoutErrors, **{"time.dt": 60.0, "run.steps": 4} | changes)
+
+
 #: The configuration, what is changed in it, and what the message must contain.
 REFUSED = [
     (jet_config, {}, "assimilation.observations"),
@@ -205,6 +231,7 @@ REFUSED = [
     (twin_config, {"assimilation.observations": "/none.nc"}, "/none.nc"),
     (twin_config, {"assimilation.every_steps": 7}, "assimilation.every_steps: 7 .*30"),
     (twin_config, {"case.moorings": 0, "case.repeat": 1e6}, "case: no observation"),
+    (twin_without_errors, {}, "case: .* eta_error and seed"),
     (twin_config, {"run.executor": "reference"}, "executor reference"),
     (twin_config, {"run.devices": 2}, "run.devices"),
     (weather_twin, {"assimilation.correction_every": "1 min"}, "assimilation.correction_every"),

@@ -133,9 +133,9 @@ def test_error_records_have_their_correlation_in_time():
     name, root = "wind_x_correction", np.array([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.6, 0.8]])
     covariance = root @ root.T
     values, vectors = np.linalg.eigh(covariance)
-    options = {"land": False, "balanced": False, "roots": {name: (vectors * np.sqrt(values)) @ vectors.T}}
-    controls = {"eta": CONTROLS["eta"], name: (0.05, 5.1 * DX)}
-    background = make_background(17, 19, controls=controls, **options)
+    time_root = (vectors * np.sqrt(values)) @ vectors.T
+    controls = {"eta": CONTROLS["eta"], name: (0.05, 5.1 * DX, time_root)}
+    background = make_background(17, 19, controls=controls, land=False, balanced=False)
     w = background.noise(1, 0)
     x = background.apply(w)
     assert x[name].shape == (3, 17, 19)

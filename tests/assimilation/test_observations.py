@@ -114,6 +114,14 @@ def test_rows_without_a_value_are_left_out_and_units_converted(tmp_path, config)
         assert list(found.platform) == [str(row) for row in COMPLETE_ROWS]
 
 
+def test_platforms_that_are_not_those_of_the_observations_are_refused(tmp_path, config):
+    with netCDF4.Dataset(write_file(tmp_path / "ships.nc", VALID_VARIABLES), "a") as data:
+        data.createDimension("ship", 2)
+        data.createVariable("platform", "i4", ("ship",))[:] = [1, 2]
+    (message,) = problems_of_file(tmp_path / "ships.nc", config)
+    assert "platform has the dimensions (ship)" in message
+
+
 def changed_variable(name, *places, **attributes):
     """One of VALID_VARIABLES with other values, given as (index, value), or with other attributes."""
     values = VALID_VARIABLES[name][0].copy()
@@ -223,6 +231,8 @@ def test_table_of_a_spreadsheet_has_the_same_observations(tmp_path, config):
     (tmp_path / "b.csv").write_text(text.replace("T00:06:40", "T00:06:xx"))
     (tmp_path / "c.csv").write_text("2010,2,27,22,1250\n")
     (tmp_path / "d.csv").write_text("time (CET),eta\n")
-    for name, words in (("b.csv", r"b.csv:\d+: .*00:06:xx"), ("c.csv", "no variable time"), ("d.csv", "d.csv: .*UTC")):
+    (tmp_path / "e.csv").write_text("time,eta,eta (m)\n")
+    refused = {"b": r"b.csv:\d+: .*00:06:xx", "c": "no variable time", "d": "d.csv: .*UTC", "e": "e.csv: two .* eta"}
+    for name, words in refused.items():
         with pytest.raises(ConfigError, match=words):
-            read_observations(tmp_path / name, config)
+            read_observations(tmp_path / f"{name}.csv", config)

@@ -184,6 +184,9 @@ WRONG_CALLS = {
     "an array of another size": lambda model: model.get_value(THICKNESS_NAME, np.empty(3)),
     "no water": lambda model: model.set_value(THICKNESS_NAME, np.zeros(NY * NX)),
     "an index outside": lambda model: model.get_value_at_indices(THICKNESS_NAME, np.empty(1), np.array([NY * NX])),
+    "an index that is no number of a node": lambda model: model.get_value_at_indices(
+        THICKNESS_NAME, np.empty(1), np.array([0.5])
+    ),
     "a negative index": lambda model: model.set_value_at_indices(THICKNESS_NAME, np.array([-1]), np.ones(1)),
     "a time in the past": lambda model: model.update_until(-60.0),
     "no such grid": lambda model: model.get_grid_size(4),

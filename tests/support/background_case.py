@@ -3,13 +3,14 @@
 import numpy as np
 
 from support.random_case import configuration
-from swmodel.assimilation.background import BackgroundErrors
+from swmodel.assimilation.background import ControlErrors, Smoothing, make_background_errors
+from swmodel.model.domain import Domain
 from swmodel.parallel.transport import connect
 from swmodel.setup.setup import setup_of
 
 DX, DY = 4e3, 5e3
 
-#: name -> (sigma, length in m): several lengths, and two numbers.
+#: The ControlErrors by name, as (sigma, length in m): several lengths, and two numbers.
 CONTROLS = {"eta": (0.3, 3.2 * DX), "u": (0.1, 3.2 * DX), "v": (0.2, 2.5 * DX)}
 CONTROLS |= {"wind_x": (0.05, 5.1 * DX), "gravity": (0.02, None)}
 
@@ -26,12 +27,14 @@ def background_case(layout, ny, nx, *, land=True, name=None, controls=CONTROLS, 
     """(BackgroundErrors, config, transport, grid) of the block of this process, on a beta plane.
 
     `land` is a mask, or whether there are islands; `rest` contains overrides of the configuration, section__key, and
-    options of BackgroundErrors.
+    parts of Smoothing.
     """
     fields = {"mask": island_mask(ny, nx) if land is True else land} if land is not False else {}
     config_overrides = {"physics__beta": 2e-11} | {k: v for k, v in rest.items() if "__" in k}
     config = configuration(ny, nx, fields, rest.pop("sphere", False), **config_overrides)
     transport = connect(name or ("serial" if layout == (1, 1) else "mpi"), layout, ny, nx)
     grid = setup_of(config).grid(transport.block)
-    options = {"samples": samples} | {k: v for k, v in rest.items() if "__" not in k}
-    return BackgroundErrors(setup_of(config), transport, grid, controls, balanced, **options), config, transport, grid
+    smoothing = Smoothing(samples=samples, **{k: v for k, v in rest.items() if "__" not in k})
+    errors = {name: ControlErrors(*each) for name, each in controls.items()}
+    domain = Domain(setup_of(config), transport, grid, {})
+    return make_background_errors(domain, errors, balanced, smoothing), config, transport, grid

@@ -16,7 +16,7 @@ from ...setup.fields.netcdf_input.atlas import read_atlas
 from ...setup.fields.netcdf_input.model_files import read_grid_keys, read_harmonic_constants
 from ...setup.fields.start_state import keys_from_state, newest_restart_file
 from ..messages import format_value
-from .barrier_lines import TEXT_ENDINGS, read_barriers
+from .barrier_lines import MAX_TEXT_FILE_BYTES, POSITION_COLUMNS, TEXT_ENDINGS, read_barriers
 from .sources import ConfigLayer, ConfigValue, read_text_file
 
 GRID_FILE_KEY, TIDE_FILE_KEY, SIDES = ("grid", "file"), ("open_boundaries", "tide"), ("open_boundaries", "sides")
@@ -29,9 +29,8 @@ KEYS_BESIDE_GRID_FILE, FIELDS_OF_GRID_FILE = ("file", "radius", "rotation", "ori
 BARRIERS_KEY = ("barriers", "lines")
 #: The lists of tables that may come from a file, and their columns besides the positions.
 TABLE_FILE_COLUMNS = {("output", "stations"): ["name"], ("output", "drifters"): [], BARRIERS_KEY: []}
-#: Largest size of such a file, bytes, and most tables in it; columns of the positions.
-MAX_TEXT_FILE_BYTES, MAX_TABLES = 10_000_000, 20_000
-POSITION_COLUMNS = ("lon", "lat"), ("x", "y")
+#: Largest number of tables in such a file.
+MAX_TABLES = 20_000
 
 
 def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: list[str]) -> list[ConfigLayer]:
@@ -86,15 +85,12 @@ def layer_from_grid_file(entry: ConfigValue) -> ConfigLayer:
 def grid_contradictions(file_layer: ConfigLayer, layers: Sequence[ConfigLayer], convert: Callable) -> list[str]:
     problems = []
     for section_and_key, entry in (item for layer in layers for item in layer.items() if item[0][0] == "grid"):
-        value, in_file = (
-            convert(section_and_key, entry),
-            file_layer[section_and_key].value if section_and_key in file_layer else None,
-        )
-        if (
-            section_and_key[1] not in KEYS_BESIDE_GRID_FILE
-            and (list(value) if isinstance(value, tuple) else value) != in_file
-        ):
-            file_text = format_value(in_file) if section_and_key in file_layer else "the cells"
+        value = convert(section_and_key, entry)
+        value = list(value) if isinstance(value, tuple) else value
+        is_in_file = section_and_key in file_layer
+        in_file = file_layer[section_and_key].value if is_in_file else None
+        if section_and_key[1] not in KEYS_BESIDE_GRID_FILE and value != in_file:
+            file_text = format_value(in_file) if is_in_file else "the cells"
             problems.append(f"{entry.context}: grid.file gives {file_text}; leave out one of the two")
     return problems
 
@@ -143,7 +139,7 @@ def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
     Its columns are lon and lat (or x and y), and the name of a station. Others are ignored.
     """
     names, kind_of_list = TABLE_FILE_COLUMNS[list_key], list_key[1]
-    path = Path(os.path.abspath(entry.folder / entry.value))
+    path = Path(absolute_path(entry))
     if list_key == BARRIERS_KEY:
         barriers = read_barriers(path)
         contexts = tuple(f'{path}: the barrier "{each["name"]}"' for each in barriers)

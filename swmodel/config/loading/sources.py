@@ -26,8 +26,8 @@ LISTS_OF_TABLES = {
     "tracer": ("physics", "tracers"),
     "barrier": ("barriers", "lines"),
     "river": ("forcing", "rivers"),
+    "drifters": ("output", "drifters"),
 }
-LISTS_OF_TABLES |= {"drifters": ("output", "drifters")}
 
 #: Largest size of a file, bytes; a complete one with all comments is 10 kB large, one with 20 000 gauges 1.4 MB.
 MAX_CONFIG_FILE_BYTES = 2_000_000

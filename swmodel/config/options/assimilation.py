@@ -36,7 +36,9 @@ class BaseAssimilationOptions(Section):
     method: Literal["4dvar", "letkf"] = option(
         "4dvar", "", "4dvar, a variational fit of the initial state; letkf, an ensemble Kalman filter in cycles"
     )
-    observations: str = option("", "file", "NetCDF file of observations; empty: a twin experiment, which makes its own")
+    observations: str = option(
+        "", "file", "observations, a NetCDF file or a table of text; empty: a twin experiment, which makes its own"
+    )
     controls: tuple[ControlName, ...] = option(
         ("eta", "u", "v"), "", f"fields to estimate: {', '.join(CONTROL_NAMES)}; e.g. boundary_tide_level[M2,cosine]"
     )

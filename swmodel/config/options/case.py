@@ -20,8 +20,9 @@ class Case(Section):
     A subclass has a docstring and may have the following. Annotated attributes made by `option` are keys of the
     table `[case]`. The dict `defaults`, {section: {key: value}}, replaces defaults of the configuration. Functions
     of (self, config, at) give the fields in `ocean.table.INPUT_FIELDS`, functions of (self, state, grid, t) are terms
-    (`ocean.user_term`). It may define an analytic solution, `analytic_solution`, and the `centre` of a storm. The case
-    has the name of its class: DoubleGyre is `double_gyre`.
+    (`ocean.user_term`). It may define an analytic solution, `analytic_solution`, and the `centre` of a storm. A case
+    with `prior_config`, a function of (self, config) that returns the configuration of the first guess, is a twin
+    experiment. The case has the name of its class: DoubleGyre is `double_gyre`.
 
     Attributes:
         kinds: the kinds of grid that its formulas are made for: plane, latlon, projected (a plane with `grid.crs`).
@@ -71,7 +72,7 @@ class Case(Section):
         return self
 
 
-class CaseFromTheory(Case):
+class CaseFromAnalyticSolution(Case):
     """A case that starts from its analytic solution."""
 
     def eta(self, config: Config, at: Any) -> Any:

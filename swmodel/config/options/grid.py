@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from ...ocean import projection
+from ...ocean.coordinates import FULL_CIRCLE_DEGREES
 from ...ocean.option import Section, option
 
 #: Largest number of cells along an axis, so that the number of cells of a grid fits in 64 bits.
@@ -24,8 +25,8 @@ CORIOLIS_KEYS = "f0", "beta"
 #: Radius of the Earth, m, and its rotation rate, s-1.
 EARTH_RADIUS, EARTH_ROTATION_RATE = 6371e3, 7.292115e-5
 
-#: Degrees of a full circle, and of latitude from the equator to a pole.
-FULL_CIRCLE_DEGREES, POLE_LATITUDE = 360.0, 90.0
+#: Latitude of a pole, degrees.
+POLE_LATITUDE = 90.0
 
 #: Smallest distance between a pole and the northern or southern edge of the domain, degrees.
 MIN_POLE_DISTANCE_DEGREES = 0.01

@@ -21,30 +21,11 @@ RESERVED_NAMES = {
     *VARIABLES,
     *TERMS,
     *DIAGNOSTICS,
-    "density",
-    "time",
-    "step",
-    "member",
-    "realization",
-    "wavenumber",
-    "self",
+    *("density", "time", "step", "member", "realization", "wavenumber", "self"),
+    *("x", "y", "lon", "lat", "area", "bounds", "crc32", "column", "station", "section", "drifter", "trajectory"),
+    *("constituent", "part", "name", "physics", "wet_thickness"),
+    *(name for flow in (Flow, WettingFlow) for name in (*dir(flow), *flow.__annotations__)),
 }
-RESERVED_NAMES |= {
-    "x",
-    "y",
-    "lon",
-    "lat",
-    "area",
-    "bounds",
-    "crc32",
-    "column",
-    "station",
-    "section",
-    "drifter",
-    "trajectory",
-}
-RESERVED_NAMES |= {"constituent", "part", "name", "physics", "wet_thickness"}
-RESERVED_NAMES |= {name for flow in (Flow, WettingFlow) for name in (*dir(flow), *flow.__annotations__)}
 
 
 class BasePhysicsOptions(Section):

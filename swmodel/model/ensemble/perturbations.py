@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...assimilation.background import BackgroundErrors
+from ...assimilation.background import ControlErrors, make_background_errors
 from ...gradients.corrections import record_number
 from ...ocean.records import record_names, record_param_kinds
 from ...ocean.terms.tracer import concentration_of
 from .settings import viscosity_factors, wind_factors
 
-#: The controls of BackgroundErrors that are perturbed as fields; both components of the wind have the same factor.
+#: The controls of `BackgroundErrors` that are perturbed as fields; both components of the wind have the same factor.
 ETA, WIND = "eta", "wind_x"
 
 
@@ -48,9 +48,12 @@ class Perturbations:
         self.grid, self.params = domain.transport.get((domain.grid, domain.params))
         self.scheme, self.margin = domain.scheme, domain.setup.margin
         self.initial_state = domain.setup.state(domain.transport.block)
-        fields = {ETA: (options.initial_eta, options.initial_eta_length), WIND: (options.wind, options.wind_length)}
-        fields = {name: (size, length) for name, (size, length) in fields.items() if size > 0 and length > 0}
-        self.background = BackgroundErrors(domain.setup, domain.transport, self.grid, fields) if fields else None
+        errors = {
+            ETA: ControlErrors(options.initial_eta, options.initial_eta_length),
+            WIND: ControlErrors(options.wind, options.wind_length),
+        }
+        errors = {name: each for name, each in errors.items() if each.sigma > 0 and each.length > 0}
+        self.background = make_background_errors(domain, errors) if errors else None
         self.step = 0
         self.relative_winds = {}  # {member: relative change [ny, nx]} of a wind that varies in time
         self.viscosity_factors, self.wind_factors = viscosity_factors(domain.config), wind_factors(domain.config)
