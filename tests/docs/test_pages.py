@@ -37,7 +37,7 @@ assert np.hypot(x - start.x_c.values, y - start.y_c.values).max() > 0.02
     "closures": "assert losses[2] < losses[1] < losses[0]",
 }
 #: The pages whose blocks run for less than 20 s on an idle core.
-SHORT = {"assimilation", "bmi", "cluster", "drying", "python"}
+SHORT = {"assimilation", "bmi", "cluster", "python"}
 
 RUNNING = {page.stem: page for page in PAGES if read_blocks(page, *RUN_LANGUAGES)}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import covering_array, cuda_on_cpu
 from support.layouts import with_layout
-from support.marks import night_params
+from support.marks import night_and_release_params, night_params
 from support.quick_compilation import compile_quickly
 from support.stepping import run_chunks
 from support.unchecked_config import resolve_without_checks
@@ -169,14 +169,11 @@ def test_gradient_is_lowered_for_gpus(ranks, layout):
         assert ("collective_permute" in text) == (layout != (1, 1))
 
 
-#: Rows whose derivatives are compared by default, and at night; the others, which take minutes, before a release.
-QUICK_ROWS = [row for row in ROWS if row.startswith(("ab", "leapfrog")) and row != BASIN][::2]
-SLOW_ROWS = [row for row in ROWS if row not in [BASIN, *QUICK_ROWS]]
-NIGHT_DERIVATIVES, RELEASE_DERIVATIVES = night_params(*QUICK_ROWS), night_params(*SLOW_ROWS, mark=pytest.mark.release)
+OTHER_ROWS = [row for row in ROWS if row != BASIN]
 
 
 @pytest.mark.promise("derivatives are exact")
-@pytest.mark.parametrize("row", [BASIN, *NIGHT_DERIVATIVES, *RELEASE_DERIVATIVES])
+@pytest.mark.parametrize("row", [BASIN, *night_and_release_params(OTHER_ROWS, every=8)])
 def test_derivatives_of_kernels_have_bits_of_native_step(row, monkeypatch):
     """Gradient and Hessian product agree, with passes that are split into kernels; zeros may differ in sign."""
     monkeypatch.setattr(library, "load", partial(cuda_on_cpu.load_kernels, max_values=400))

@@ -19,7 +19,7 @@ from support.fourier_numbers import (
     scatter,
 )
 from support.layouts import with_layout
-from support.marks import night_params
+from support.marks import night_and_release_params, night_params
 from support.network import initial_parameters, stress
 from support.quick_compilation import compile_quickly
 from support.random_case import TIDE, configuration, random_fields, section
@@ -128,7 +128,7 @@ def state_of_config(layout, config, executor, ends):
 @pytest.mark.fault("blocks of unequal size")
 @pytest.mark.parametrize(
     ("name", "layout"),
-    [*ROWS_WITH_LAYOUT[::2], *night_params(*OTHER_LAYOUTS)],
+    [*ROWS_WITH_LAYOUT[::2], *night_and_release_params(OTHER_LAYOUTS, every=2)],
 )
 def test_layouts_have_same_bits(ranks, name, layout):
     """The native step does not need `--reproducible` for this, if all processes have the same options of XLA."""
@@ -160,7 +160,7 @@ def test_layouts_have_same_bits_with_rivers(ranks, tmp_path):
     ("name", "layout", "as_users"),
     [
         *(("ab2-energy-basin-f_plane", (1, 2), False), ("leapfrog-energy-channel-f_plane", (2, 1), False)),
-        *night_params(*((*case, True) for case in ROWS_WITH_LAYOUT[1::9])),
+        *night_and_release_params([(*case, True) for case in ROWS_WITH_LAYOUT[1::9]], every=3),
     ],
 )
 def test_layouts_and_chunks_have_same_bits_in_xla(ranks, name, layout, as_users):
@@ -241,9 +241,8 @@ def assert_close(ours, theirs, tolerance):
     ("sea", "executor", "layout", "second"),
     [
         ("open", "native", (3, 1), False),
-        *night_params(
-            ("open", "xla", (3, 1), True), ("earth", "native", (2, 2), True), ("eddies", "native", (2, 2), True)
-        ),
+        *night_params(("earth", "native", (2, 2), True), ("eddies", "native", (2, 2), True)),
+        *night_params(("open", "xla", (3, 1), True), mark=pytest.mark.release),
     ],
 )
 def test_derivatives_on_ranks_are_exact(ranks, sea, executor, layout, second):

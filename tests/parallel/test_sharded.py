@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.covering_array import configuration_of, rows_by_name
 from support.layouts import with_layout
-from support.marks import night_params
+from support.marks import night_and_release_params, night_params
 from support.quick_compilation import compile_quickly, count_collectives
 from support.random_case import configuration
 from support.rank_client import REPRODUCIBLE_ENVIRONMENT
@@ -53,7 +53,7 @@ OTHER_CASES += [(name, layout, "xla") for name, layout, _ in CASES[10::8]]
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
-@pytest.mark.parametrize(("name", "layout", "executor"), [*CASES[::6], *night_params(*OTHER_CASES)])
+@pytest.mark.parametrize(("name", "layout", "executor"), [*CASES[::6], *night_and_release_params(OTHER_CASES, every=2)])
 def test_devices_have_bits_of_one(ranks, name, layout, executor):
     """With xla, on a rank that compiles as with `--reproducible`."""
     if executor == "xla":

@@ -6,3 +6,10 @@ import pytest
 def night_params(*cases, mark=pytest.mark.night):
     """The cases as `pytest.param` with a mark, by default one for `make test-all`; a case is a value or a tuple."""
     return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark) for case in cases]
+
+
+def night_and_release_params(cases, every: int):
+    """The cases as `pytest.param`: those at 0, every, 2 every, ... for `make test-all`, the others before a release."""
+    at_night = cases[::every]
+    others = [case for case in cases if case not in at_night]
+    return [*night_params(*at_night), *night_params(*others, mark=pytest.mark.release)]

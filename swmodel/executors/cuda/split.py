@@ -7,6 +7,7 @@ block as the later kernels read, so that all values have the same bits as in a s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from ..native.graph import LEAVES, Node, Program, Ref, read_offsets, topological
@@ -49,45 +50,101 @@ class KernelPart(NamedTuple):
         return [*map(Ref, self.temporaries), *self.outputs.values()]
 
 
+class ValueCounter:
+    """Counts the values that a thread computes for some refs, if it reads other nodes from memory.
+
+    The offsets at which a thread computes a node are the bits of an integer, so that those of an operand are shifted
+    bits: `read_offsets` with sets finds the same, but takes minutes for a large derivative.
+
+    Args:
+        program: the one that all refs and nodes are of.
+    """
+
+    def __init__(self, program: Program):
+        cells = set().union(*read_offsets(program.outputs.values()).values())
+        rows, columns = (2 * max(abs(cell[axis]) for cell in cells) for axis in (0, 1))  # between any two nodes
+        self.row_bits, self.centre = 2 * columns + 1, columns
+        self.middle_row = rows
+        self.operands = {
+            node.number: [
+                (arg.number, row * self.row_bits + (0 if arg.is_line else column), arg.is_line)
+                for arg, row, column in node.args
+                if arg.op not in LEAVES
+            ]
+            for node in topological(program.outputs.values())
+        }
+
+    def offset_bits(self, refs: Iterable[Ref], stored: set[Node]) -> dict[int, int]:
+        """{number of a node that is no leaf: bits of the offsets}; see `read_offsets`."""
+        bits: dict[int, int] = {}
+        for node, row, column in refs:
+            if node.op not in LEAVES:
+                bit = 1 << ((self.middle_row + row) * self.row_bits + self.centre + column)
+                bits[node.number] = bits.get(node.number, 0) | bit
+        ends = {node.number for node in stored} - set(bits)
+        queue = [-number for number in bits]
+        heapify(queue)
+        while queue:  # the latest node first, because no other node in the queue depends on it
+            number = -heappop(queue)
+            if number in ends:
+                continue
+            for operand, shift, is_line in self.operands[number]:
+                if operand not in bits:
+                    bits[operand] = 0
+                    heappush(queue, -operand)
+                moved = self.in_centre(bits[number]) if is_line else bits[number]
+                bits[operand] |= moved << shift if shift >= 0 else moved >> -shift
+        return bits
+
+    def in_centre(self, bits: int) -> int:
+        """The offsets of a line that is read at these offsets: the same rows, and no column."""
+        row, found, a_row = 0, 0, (1 << self.row_bits) - 1
+        while bits:
+            found |= bool(bits & a_row) << (row * self.row_bits + self.centre)
+            bits, row = bits >> self.row_bits, row + 1
+        return found
+
+    def count(self, refs: Iterable[Ref], stored: Collection[Node]) -> int:
+        """The number of values that a thread computes for some refs; it reads those of `stored` nodes."""
+        numbers = {node.number for node in stored}
+        return sum(bits.bit_count() for n, bits in self.offset_bits(refs, set(stored)).items() if n not in numbers)
+
+
 def split(program: Program, max_values: int | None) -> list[KernelPart]:
     """The kernels of a pass, in order, each with at most `max_values` values per cell if possible; None: one kernel."""
     if max_values is None:
         return [KernelPart(program.outputs, (), Region())]
-    temporaries: list[Node] = []
+    counter, temporaries = ValueCounter(program), list[Node]()
     while True:
         refs_of_kernels = [[Ref(node)] for node in temporaries] + [[ref] for ref in program.outputs.values()]
-        too_large = next((refs for refs in refs_of_kernels if n_values(refs, temporaries) > max_values), None)
-        chosen = too_large and best_temporary(too_large, temporaries)
+        too_large = next((refs for refs in refs_of_kernels if counter.count(refs, temporaries) > max_values), None)
+        chosen = too_large and best_temporary(counter, too_large, temporaries)
         if not chosen:
-            return pack_into_kernels(program, temporaries, max_values)
+            return pack_into_kernels(counter, program, temporaries, max_values)
         temporaries = sorted([*temporaries, chosen], key=lambda node: node.number)
 
 
-def n_values(refs: Collection[Ref], stored: Collection[Node]) -> int:
-    """The number of values that a thread computes for some refs; it reads those of `stored` nodes."""
-    offsets = read_offsets(refs, stored)
-    return sum(len(cells) for node, cells in offsets.items() if node.op not in LEAVES and node not in stored)
-
-
-def best_temporary(refs: list[Ref], temporaries: list[Node]) -> Node | None:
+def best_temporary(counter: ValueCounter, refs: list[Ref], temporaries: list[Node]) -> Node | None:
     """The node that, as a temporary, divides the values for some refs most evenly; None if no node helps."""
-    offsets, total = read_offsets(refs, temporaries), n_values(refs, temporaries)
+    bits, total = counter.offset_bits(refs, set(temporaries)), counter.count(refs, temporaries)
     stored = {ref.node for ref in refs} | set(temporaries)
-    nodes = [n for n in topological(refs) if n in offsets and n.op not in LEAVES and not n.is_line and n not in stored]
+    nodes = [n for n in topological(refs) if n.number in bits and not n.is_line and n not in stored]
     n_operands: dict[Node, int] = {}
     for node in nodes:
         n_operands[node] = min(1 + sum(n_operands.get(arg.node, 0) for arg in node.args), total)
-    nodes.sort(key=lambda node: -n_operands[node] * len(offsets[node]))
+    nodes.sort(key=lambda node: -n_operands[node] * bits[node.number].bit_count())
 
     def largest(node: Node) -> int:
-        return max(n_values([Ref(node)], temporaries), n_values(refs, [*temporaries, node]))
+        return max(counter.count([Ref(node)], temporaries), counter.count(refs, [*temporaries, node]))
 
     sizes = {node: largest(node) for node in nodes[:MAX_CANDIDATES]}
     chosen = min(sizes, key=sizes.__getitem__, default=None)
     return chosen if chosen is not None and sizes[chosen] < total else None
 
 
-def pack_into_kernels(program: Program, temporaries: list[Node], max_values: int) -> list[KernelPart]:
+def pack_into_kernels(
+    counter: ValueCounter, program: Program, temporaries: list[Node], max_values: int
+) -> list[KernelPart]:
     """As few kernels as the limit allows; each value is written before another kernel reads it.
 
     No kernel reads farther than the whole pass would, because halos are only wide enough for that.
@@ -105,7 +162,7 @@ def pack_into_kernels(program: Program, temporaries: list[Node], max_values: int
         can_merge = (
             bool(parts)
             and (name or ref.node not in read_offsets(first.refs, temporaries))
-            and n_values(merged.refs, temporaries) <= max_values
+            and counter.count(merged.refs, temporaries) <= max_values
             and all(merged.region.extended_by(c) | limits[n] == limits[n] for n, c in reads.items() if n.op in LEAVES)
         )
         parts[: bool(can_merge)] = [merged if can_merge else new]
