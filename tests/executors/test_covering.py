@@ -148,8 +148,8 @@ def test_several_steps_in_a_sweep_have_same_bits(row):
     assert all(np.array_equal(a, b) for a, b in zip(swept, once, strict=True))
 
 
-#: Rows of three steppers; test_derive.py checks derivatives of more options without a compiler.
-ROWS_WITH_DERIVATIVES = [ROWS[number] for number in (15, 17, 20)]
+#: The default stepper, without and with drying; test_derive.py checks derivatives of more options without a compiler.
+ROWS_WITH_DERIVATIVES = [ROWS[number] for number in (17, 20)]
 OTHER_ROWS = [row for row in ROWS if row not in ROWS_WITH_DERIVATIVES]
 
 

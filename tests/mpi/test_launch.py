@@ -38,6 +38,7 @@ def test_two_processes_leave_complete_run(tmp_path):
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
+@pytest.mark.night
 def test_processes_of_devices_have_bits_of_one(ranks, tmp_path):
     section = 'output.sections=[{name="a", start=[20e3, 0], end=[90e3, 50e3]}]'
     case = ["run", "jet", *SMALL_OPTIONS, "-s", "time.dt=18", "-s", "output.every_steps=4", "-s", section]

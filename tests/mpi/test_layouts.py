@@ -240,8 +240,8 @@ def assert_close(ours, theirs, tolerance):
 @pytest.mark.parametrize(
     ("sea", "executor", "layout", "second"),
     [
-        ("open", "native", (3, 1), False),
         *night_params(("earth", "native", (2, 2), True), ("eddies", "native", (2, 2), True)),
+        *night_params(("open", "native", (3, 1), False)),
         *night_params(("open", "xla", (3, 1), True), mark=pytest.mark.release),
     ],
 )
@@ -292,10 +292,11 @@ def gradient_of_member():
 MEMBERS = (1.0, 0.9)
 
 
+@pytest.mark.night
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.promise("derivatives with respect to a network are exact")
 @pytest.mark.parametrize(
-    ("where", "second", "devices"), [((2, 1), False, False), *night_params(((2, 2), True, False), ((2, 2), True, True))]
+    ("where", "second", "devices"), [((2, 1), False, False), ((2, 2), True, False), ((2, 2), True, True)]
 )
 def test_gradient_by_a_network_does_not_depend_on_layout(ranks, where, second, devices):
     """Nor does the Hessian-vector product, with walls and islands, on ranks and on devices of one process."""
