@@ -18,7 +18,7 @@ from contextlib import ExitStack
 import netCDF4
 import numpy as np
 
-from swmodel.files.relief.average import is_sea, overlap_weights
+from swmodel.files.relief.average import at_nearest_points, overlap_weights
 from swmodel.files.relief.source import PACKAGE_RELIEF, STRAIT_NAME, open_relief
 from swmodel.files.relief.straits import connect_seas
 
@@ -44,12 +44,12 @@ def coarsen_relief(source: str) -> tuple[np.ndarray, ...]:
     with ExitStack() as stack:
         relief = open_relief(source, stack)
         (x_overlaps, columns), (y_overlaps, rows) = (
-            overlap_weights(relief, *pair) for pair in zip(("lon", "lat"), edges, strict=True)
+            overlap_weights(relief, *pair) for pair in zip("xy", edges, strict=True)
         )
         fields = [relief.metres_per_unit * relief.read(relief.height, rows, columns), relief.window(rows, columns)[1]]
         sample_offsets = STEP_DEGREES * (np.arange(SAMPLES_PER_SIDE) - (SAMPLES_PER_SIDE - 1) / 2) / SAMPLES_PER_SIDE
         x, y = (np.add.outer(nodes, sample_offsets).ravel() for nodes in (lon, lat))
-        sea_samples = is_sea(relief, *np.broadcast_arrays(x, np.clip(y, -90, 90)[:, None]))
+        sea_samples = at_nearest_points(relief.is_sea, relief, x, np.clip(y, -90, 90)[:, None])
     area = y_overlaps @ np.ones_like(fields[0]) @ x_overlaps.T
     height, sea = (y_overlaps @ values @ x_overlaps.T / area for values in fields)
     wet, _ = connect_seas(

@@ -315,7 +315,7 @@ def distances_from_sides(grid, at: Points) -> dict[str, np.ndarray]:
     if not is_spherical(grid):
         west, east, south, north = edges(grid)
         return {"west": at.x - west, "east": east - at.x, "south": at.y - south, "north": north - at.y}
-    west, south = at.x - at.origin[0] + 0.5 * at.dx, at.y - at.origin[1] + 0.5 * at.dy
+    west, south = at.from_west, at.from_south
     return {"west": west, "east": at.length_x - west, "south": south, "north": at.length_y - south}
 
 
