@@ -279,6 +279,7 @@ class Series {
     this.charts = content.series.map((series) => {
       const canvas = addChart("series", series.label, `${series.label} over time`);
       canvas.addEventListener("click", (event) => {
+        if (!canvas.box) return; // a series without a finite value is not drawn
         const { left, width } = canvas.box, first = series.times[0], last = series.times.at(-1);
         show(indexOfNearest(content.times, first + (last - first) * (event.offsetX - left) / width));
       });
