@@ -1,5 +1,8 @@
 """Earthquakes of many subfaults: their files, sums, slopes, filter and rupture."""
 
+import time
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -175,6 +178,39 @@ def test_rupture_of_a_file_moves_the_floor_and_a_changed_file_is_refused(tmp_pat
     path.unlink()
     with pytest.raises(swmodel.ConfigError, match=r"faults\.csv: cannot be read"):
         swmodel.Simulation("chile2010", options)
+
+
+@pytest.mark.slow
+def test_slow_rupture_approaches_the_static_one_as_its_rise_time_falls(tmp_path):
+    """Waves after two minutes differ from those of a sudden uplift by an amount that is linear in the rise time."""
+    sea = {"depth": lambda at: 3000 + 0 * at.lat, "mask": lambda at: 1 + 0 * at.lat}
+    path, levels = tmp_path / "faults.csv", []
+    options = GRID | QUIET | {"case.faults": str(path), "case.rupture_interval": 5.0, "time.dt": 5.0}
+    header, *rows = TABLE.splitlines()
+    for rise in (80, 40, 20, 0):
+        path.write_text("\n".join([header, *(f"{row.rsplit(',', 2)[0]},0,{rise}" for row in rows)]))
+        simulation = swmodel.Simulation("chile2010", options | {"case.kinematic": rise > 0}, fields=sea)
+        simulation.advance(24)
+        levels.append(simulation.field("eta"))
+    errors = [np.abs(level - levels[-1]).max() for level in levels[:-1]]
+    assert errors[0] > 0.05 * np.abs(levels[-1]).max()
+    np.testing.assert_allclose([errors[0] / errors[1], errors[1] / errors[2]], 2.0, rtol=0.2)
+
+
+@pytest.mark.release
+def test_two_thousand_subfaults_on_a_million_cells_take_a_minute_and_little_memory():
+    """And the time of one core grows in proportion to the subfaults."""
+    size = {"nx": 1000, "ny": 1000, "dlon": 0.005, "dlat": 0.004}
+    grid, seconds = configuration().grid.model_copy(update=size), []
+    tracemalloc.start()
+    for along in (25, 50):
+        start = time.process_time()
+        uplift = Earthquake(many_subfaults(along, 40, 8e3), grid, None).uplift(np.arange(1000), np.arange(1000))
+        seconds.append(time.process_time() - start)
+    assert np.ptp(uplift) > 1
+    assert tracemalloc.get_traced_memory()[1] < 2**30
+    tracemalloc.stop()
+    assert seconds[1] < min(60.0, 2.5 * seconds[0])
 
 
 def test_files_of_spreadsheets_and_authors_are_read(tmp_path):

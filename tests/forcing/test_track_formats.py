@@ -181,6 +181,26 @@ def test_missing_winds_and_pressures_are_estimated(track_file):
     assert (wind[2], pressure[2]) == pytest.approx(((wind[1] + wind[3]) / 2, (pressure[1] + pressure[3]) / 2))
 
 
+@pytest.mark.fault("a radius of -999 is taken as it is, or filled without a word")
+@pytest.mark.parametrize("write", [hurdat, table])
+def test_missing_radius_is_that_of_willoughby(track_file, write):
+    track_file.write_text(write([(*fix[:5], -999) for fix in FIXES]))
+    track = read_track(track_file)
+    assert track.n_estimated == {"pressure around": 6, "radius of the largest wind": 6}
+    _, lat, wind, *_, radius = track.values.T
+    np.testing.assert_allclose(radius, 46.4e3 * np.exp(-0.0155 * wind + 0.0169 * lat))
+
+
+@pytest.mark.fault("two storms of an archive become one track, or minutes of a best track are dropped")
+def test_storm_of_jma_is_chosen(track_file):
+    later = jma([(date + timedelta(days=365), *others) for date, *others in FIXES], "HATO").replace("1709", "1813")
+    track_file.write_text(f"{jma(FIXES)}\n{later}\n")
+    with pytest.raises(UsageError, match="2 storms .1709 HARVEY, 1813 HATO.; name one"):
+        read_track(track_file)
+    for storm, year in (("1709", 2017), ("harvey", 2017), ("1813", 2018), ("HATO 2018", 2018)):
+        assert read_track(f"{track_file}:{storm}").dates[0].year == year
+
+
 def test_only_storm_after_a_spur_is_read(tmp_path):
     path = tmp_path / "ibtracs.nc"
     harvey = ("2017228N14314", "HARVEY", 2017)

@@ -112,6 +112,23 @@ def test_lines_are_read_from_files(file, tmp_path):
     assert [point[:2] for point in tables[0].line] == [(1000.0, 0.0), (1000.0, 300.0)]
 
 
+@pytest.mark.promise("files of other programs are read and written as they are")
+@pytest.mark.parametrize("file", ["dikes.shp", "dikes.gpkg"])
+def test_lines_of_gdal_have_their_crests_and_their_system(file, tmp_path):
+    """Of a shapefile, whose names are in capitals, and a GeoPackage; a line of two parts is two barriers."""
+    write, shapely = pytest.importorskip("pyogrio.raw").write, pytest.importorskip("shapely")
+    parts = shapely.MultiLineString([ACROSS, BARRIERS_OF_FILE[1][2]])
+    lines = np.array([shapely.to_wkb(shapely.LineString(ACROSS)), shapely.to_wkb(parts)], object)
+    columns = [np.array(["north", "south"], object), np.array([1.5, 2.0])]
+    write(tmp_path / file, lines, columns, ["NAME", "CREST"], geometry_type="MultiLineString", crs="EPSG:32633",
+          promote_to_multi=True)  # fmt: skip
+    grid = {"grid.crs": "EPSG:32633", "grid.easting": 0.0, "grid.northing": 5e6}
+    tables = swmodel.load(swmodel.Case, CHANNEL | grid | {"barriers.lines": str(tmp_path / file)}, {}).barriers.lines
+    assert [(each.name, each.crest) for each in tables] == [("north", 1.5), ("south", 2.0), ("south", 2.0)]
+    assert [[*map(list, each.line)] for each in tables] == [ACROSS, ACROSS, BARRIERS_OF_FILE[1][2]]
+    assert {each.crs for each in tables} == {"EPSG:32633"}
+
+
 def test_line_may_be_in_another_reference_system_than_the_grid():
     projection = pytest.importorskip("pyproj").Transformer.from_crs("EPSG:32633", "EPSG:4326", always_xy=True)
     corner = {"grid.crs": "EPSG:32633", "grid.easting": 4e5, "grid.northing": 5e6}

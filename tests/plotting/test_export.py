@@ -80,9 +80,15 @@ def test_what_has_no_place_in_a_raster_is_refused(flooded_run, sphere_run, tmp_p
 
 
 def test_hazard_is_the_rating_of_largest_depth_and_speed(flooded_run, tmp_path):
+    """In a cloud-optimised file with the largest values and the arrival of the run."""
     export(flooded_run, tmp_path / "maxima.tif", crs="EPSG:32631")
     with rasterio.open(tmp_path / "maxima.tif") as raster:
+        assert raster.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
         bands = dict(zip(raster.descriptions, raster.read(), strict=True))
+    assert {"h_max", "speed_max", "wet_arrival", "hazard"} <= bands.keys()
+    with netCDF4.Dataset(flooded_run / "output.nc") as data:
+        for name in bands.keys() - {"hazard"}:
+            np.testing.assert_array_equal(bands[name][::-1], np.ma.filled(data[name][-1], np.nan))
     is_land = np.isfinite(bands["hazard"])
     assert 0 < is_land.mean() < 1
     export(flooded_run, tmp_path / "mask.tif", ["mask", "depth"], crs="EPSG:32631")

@@ -56,6 +56,31 @@ def test_raster_is_read_as_netcdf(write_relief, tmp_path, name):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
+@pytest.mark.promise("files of other programs are read and written as they are")
+@pytest.mark.fault("a raster is shifted by half a pixel")
+@pytest.mark.parametrize("kind", ["xllcorner", "xllcenter", "Area", "Point"])
+def test_pixels_are_areas_or_points_as_the_file_says(tmp_path, kind):
+    """A plane of depths, in an ASCII grid by its corner or its first centre, and in a GeoTIFF of areas or points."""
+    rasterio = pytest.importorskip("rasterio")
+    lon, lat = np.arange(-0.95, 4, 0.1), np.arange(53.95, 49, -0.1)
+    z, is_point = -500.0 + 10 * lon + 3 * lat[:, None], kind in ("xllcenter", "Point")
+    west, end = (-0.95, 53.95) if is_point else (-1.0, 54.0)
+    path = tmp_path / ("relief.asc" if kind.startswith("x") else "relief.tif")
+    if kind.startswith("x"):
+        south = f"{end - 4.9 if is_point else end - 5.0:.2f}"
+        header = f"ncols 50\nnrows 50\n{kind} {west}\n{kind.replace('x', 'y')} {south}\ncellsize 0.1\n"
+        path.write_text(header + "\n".join(" ".join(f"{value:.6f}" for value in row) for row in z))
+    else:
+        form = {"count": 1, "height": 50, "width": 50, "crs": "EPSG:4326", "dtype": "float64"}
+        form |= {"transform": rasterio.Affine(0.1, 0, west, 0, -0.1, end)}
+        with rasterio.Env(GTIFF_POINT_GEO_IGNORE=True), rasterio.open(path, "w", driver="GTiff", **form) as raster:
+            raster.update_tags(AREA_OR_POINT=kind)  # GDAL writes the corner of the pixels as it is
+            raster.write(z, 1)
+    depth, _, _, grid, _ = make_averages(path, (0, 3, 50, 53), 0.1)
+    at = points(grid, "centre", range(grid.ny), range(grid.nx))
+    np.testing.assert_allclose(depth, 500.0 - 10 * at.lon - 3 * at.lat, rtol=0, atol=1e-4)
+
+
 def test_raster_of_depths_needs_a_minus_and_unusable_rasters_a_command(tmp_path):
     rasterio, path = pytest.importorskip("rasterio"), tmp_path / "relief.tif"
     straight, rotated = rasterio.Affine(0.1, 0, -1, 0, -0.1, 54), rasterio.Affine(0.1, 0.02, -1, 0.02, -0.1, 54)

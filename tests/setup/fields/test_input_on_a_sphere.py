@@ -77,15 +77,17 @@ def test_points_of_the_grid_keep_their_values(write_depth_file, caplog, turned):
 
 
 def test_values_have_the_same_bits_in_all_conventions_of_longitude(write_depth_file):
+    """Also if the file repeats its first meridian at its end."""
     lon, lat = -30 + 0.75 * np.arange(480), np.arange(-40.0, 41, 4)
     values = np.random.default_rng(1).random((len(lat), len(lon)))
     found = []
-    for first in (-180.0, 0.0, -30.0):
-        shifted = first + (lon - first) % 360
-        order = np.argsort(shifted)
-        found.append(read(write_depth_file(shifted[order], lat, values[:, order]), make_grid(west=-17.375)))
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+    for first, repeated in ((-180.0, 0), (0.0, 0), (-30.0, 0), (-180.0, 1), (0.0, 1)):
+        order = np.argsort((lon - first) % 360)
+        order = np.append(order, order[:repeated])
+        shifted = first + (lon[order] - first) % 360 + 360.0 * (np.arange(len(order)) >= len(lon))
+        for west in (-17.375, 342.625):
+            found.append(read(write_depth_file(shifted, lat, values[:, order]), make_grid(west=west)))
+    assert all(np.array_equal(each, found[0]) for each in found)
 
 
 def test_missing_values_have_no_weight_and_masks_are_nearest(write_depth_file):
