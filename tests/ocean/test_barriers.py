@@ -186,6 +186,7 @@ def test_heights_of_points_count_where_the_crest_is_empty(tmp_path):
         ("dikes.geojson", feature("3 m", ACROSS), 'feature 1: crest .* "3 m"'),
         ("dikes.geojson", feature(None, ACROSS), "feature 1 has no height"),
         ("dikes.geojson", feature(1.0, []), "feature 1 has no points"),
+        ("dikes.geojson", feature(None, [[1000, 0, 0], [1000, 300, 0]]), "third coordinates are 0; .* crest"),
     ],
 )
 def test_wrong_files_of_barriers_are_named(file, text, named, tmp_path):

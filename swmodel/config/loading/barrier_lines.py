@@ -72,7 +72,7 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
     except Exception as error:  # errors of GDAL have several classes
         raise ConfigError([f"{path}: cannot be read as lines: {error}"]) from None
     attributes = {str(name).lower(): column for name, column in zip(meta["fields"], columns, strict=True)}
-    tables = []
+    tables, third_coordinates = [], []
     for number, shape in enumerate(shapely.from_wkb(geometry), 1):
         label = f"{path}: feature {number}"
         if shape is None or shape.geom_type not in ("LineString", "MultiLineString"):
@@ -86,10 +86,14 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
                 raise ConfigError([f"{label} has no points; barriers are lines of at least two"])
             if not (np.isfinite(points).all() and (points.shape[1] == 3 or np.isfinite(crest))):
                 raise ConfigError([f"{label} has no height; give an attribute crest, or points with three coordinates"])
+            third_coordinates += points[:, 2:].ravel().tolist()
             table = {"name": name, "line": points.tolist(), "crs": system_of(meta["crs"], points)}
             tables.append(table | ({} if points.shape[1] == 3 else {"crest": crest}))
     if not tables:
         raise ConfigError([f"{path}: has no lines"])
+    if third_coordinates and not any(third_coordinates):  # as programs write lines without heights
+        names = ", ".join(attributes) or "none"
+        raise ConfigError([f"{path}: all third coordinates are 0; give an attribute crest, in m (attributes: {names})"])
     return tuple(tables)
 
 

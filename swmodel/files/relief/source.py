@@ -13,17 +13,18 @@ from ...setup.fields.netcdf_input import InputError, conversion_factor
 from ...setup.fields.netcdf_input.dataset import CFDataset, is_in_degrees, is_numeric, open_file, read_values
 from ...setup.fields.netcdf_input.errors import log_once
 from ...setup.fields.netcdf_input.input_entry import InputEntry, parse_entry
-from ...setup.fields.netcdf_input.names import COMMON_NAMES, GDAL_BAND_PATTERN, candidate_names
+from ...setup.fields.netcdf_input.names import (
+    COMMON_NAMES,
+    GDAL_BAND_PATTERN,
+    HEIGHT_STANDARD_NAMES,
+    candidate_names,
+)
 from ...setup.fields.netcdf_input.regridding import sorted_coordinate
 
 #: The default relief (tools/relief.py).
 PACKAGE_RELIEF = Path(__file__).with_name("relief.nc")
 
-#: Standard names of heights, positive upward, and of depths, positive downward.
-HEIGHTS = (
-    "surface_altitude", "bedrock_altitude", "altitude", "ground_level_altitude", "height_above_mean_sea_level",
-    "height_above_geopotential_datum", "height",
-)  # fmt: skip
+#: Standard names of depths, positive downward.
 DEPTHS = (
     "sea_floor_depth_below_geoid", "sea_floor_depth_below_mean_sea_level", "sea_floor_depth_below_sea_surface",
     "sea_floor_depth_below_geopotential_datum", "sea_floor_depth", "model_sea_floor_depth_below_geoid", "depth",
@@ -278,7 +279,9 @@ def find_height(dataset: CFDataset, source: InputEntry):
         if name not in fields:
             raise ReliefError(f'{source.path} has no field "{source.name}"; it has {", ".join(fields) or "none"}')
         return dataset.data[name]
-    matches = [name for name in candidate_names(dataset, HEIGHTS + DEPTHS, SIGN_BY_NAME) if name in fields]
+    matches = [
+        name for name in candidate_names(dataset, HEIGHT_STANDARD_NAMES + DEPTHS, SIGN_BY_NAME) if name in fields
+    ]
     bands = [name for name in fields if name not in ("xc", "yc")]  # positions of a rotated raster
     matches = matches or [name for name in bands if len(bands) == 1 and GDAL_BAND_PATTERN.fullmatch(name)]
     if len(matches) == 1:
@@ -292,7 +295,7 @@ def find_height(dataset: CFDataset, source: InputEntry):
 
 def sign_of(variable) -> float | None:
     """1 for heights, -1 for depths, from the attribute positive, the standard name or the name; None: unknown."""
-    standard = dict.fromkeys(HEIGHTS, 1.0) | dict.fromkeys(DEPTHS, -1.0)
+    standard = dict.fromkeys(HEIGHT_STANDARD_NAMES, 1.0) | dict.fromkeys(DEPTHS, -1.0)
     by_attribute = {"up": 1.0, "down": -1.0}.get(variable.attrs.get("positive", "").lower())
     by_name = 1.0 if GDAL_BAND_PATTERN.fullmatch(variable.name) else SIGN_BY_NAME.get(variable.name.lower())
     return by_attribute or standard.get(variable.attrs.get("standard_name")) or by_name

@@ -228,6 +228,10 @@ def test_heights_are_refused_as_depths_except_on_land_or_if_declared(write_netcd
         check_config(configuration(path, "depth"))
     with pytest.raises(ValueError, match='heights.*positive = "up"'):
         check_config(configuration(write_netcdf_file(depth=(-VALUES, {"units": "m"})), "depth"))
+    altitude = write_netcdf_file(z=(-VALUES, {"units": "m", "standard_name": "altitude"}))
+    with pytest.raises(ValueError, match="altitude.*:-z"):
+        read_values(f"{altitude}:z")
+    np.testing.assert_array_equal(read_values(f"{altitude}:-z"), VALUES)
     path = write_netcdf_file(depth=(-VALUES, {"units": "m", "positive": "up"}))
     np.testing.assert_array_equal(read_values(f"{path}:depth"), VALUES)
     check_config(configuration(path, "depth"))

@@ -35,6 +35,12 @@ MASS_STANDARD_NAMES = {
     "lwe_water_evaporation_rate": "water_evapotranspiration_flux",
 }
 
+#: Standard names of heights, positive upward.
+HEIGHT_STANDARD_NAMES = (
+    "surface_altitude", "bedrock_altitude", "altitude", "ground_level_altitude", "height_above_mean_sea_level",
+    "height_above_geopotential_datum", "height",
+)  # fmt: skip
+
 #: The name that GDAL gives to a raster that it converts.
 GDAL_BAND_PATTERN = re.compile(r"band_?1", re.IGNORECASE)
 

@@ -16,9 +16,9 @@ from ....ocean.terms.boundary_data import TRANSPORTS
 from .axes import VariableAxes, axes_of_variable
 from .dataset import CFDataset, cf_dataset, is_numeric, open_file, read_values
 from .errors import InputError, log_once
-from .input_entry import find_variable, parse_entry
+from .input_entry import InputEntry, find_variable, parse_entry
 from .missing_values import check_missing_values
-from .names import GDAL_BAND_PATTERN, MASS_STANDARD_NAMES
+from .names import GDAL_BAND_PATTERN, HEIGHT_STANDARD_NAMES, MASS_STANDARD_NAMES
 from .regridding import interpolate, nearest_values
 from .times import RecordTimes, choose_record, find_record_times
 from .units import conversion_factor
@@ -151,6 +151,8 @@ def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariabl
             raise InputError(f"{context} does not hold numbers")
         if 0 in variable.shape:
             raise InputError(f"{context} has no records")
+        if model_variable.name == "depth" and not entry.name.startswith("-") and "positive" not in variable.attrs:
+            check_that_depths_are_no_heights(variable, entry, context)
         axes = axes_of_variable(dataset, variable, model_variable, grid, context)
         other_dimensions = {name: size for name, size in variable.sizes.items() if name not in (axes.y, axes.x)}
         index = index_of(model_variable.name)
@@ -161,6 +163,16 @@ def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariabl
             log_once("the currents of the tide are multiplied by the depth of the grid", logging.INFO)
         factor = current_factor if is_current else unit_factor(variable, model_variable, context)
         yield GridVariable(values, fixed_index, axes, factor, grid, context, model_variable, is_current)
+
+
+def check_that_depths_are_no_heights(variable, entry: InputEntry, context: str) -> None:
+    """Refuse heights by their standard name; log how the values of a raster, which has none, are read."""
+    negated = f"{entry.path}:-{variable.name}"
+    standard_name = variable.attrs.get("standard_name", "")
+    if standard_name in HEIGHT_STANDARD_NAMES:
+        raise InputError(f'{context} is {standard_name}, positive upward; write "{negated}" for depths')
+    if GDAL_BAND_PATTERN.fullmatch(str(variable.name)):
+        log_once(f'{context} is read as depths, positive downward; if it has heights, write "{negated}"')
 
 
 def unit_factor(variable, model_variable, context: str, required: bool = True) -> float:
