@@ -22,7 +22,7 @@ from support.layouts import with_layout
 from support.marks import night_and_release_params, night_params
 from support.network import initial_parameters, stress
 from support.quick_compilation import compile_quickly
-from support.random_case import TIDE, configuration, random_fields, section
+from support.random_case import DRYING, TIDE, configuration, drying_flats, random_fields, section
 from support.rank_client import REPRODUCIBLE_ENVIRONMENT
 from support.spectral_case import field_digest, spectral_bits
 from support.stepping import update_params
@@ -169,21 +169,22 @@ def test_layouts_and_chunks_have_same_bits_in_xla(ranks, name, layout, as_users)
     assert ranks(layout, state_after, name, "xla")[0] == ranks((1, 1), state_after, name, "xla", (5,))[0]
 
 
-#: Domains whose forcing consists of control variables: tides inside and at open boundaries, weather; with islands.
+#: Domains with islands, most with forcing of control variables: tides inside and at open boundaries, weather.
 OPEN_BOUNDARY_OPTIONS = section("open_boundaries", sides=("west", "north"), constituents=("M2",), amplitude=(0.3,))
 DOMAINS = {
     "open": OPEN_BOUNDARY_OPTIONS,
     "earth": OPEN_BOUNDARY_OPTIONS | {"sphere": True, "in_time": True, "open_boundaries__pressure": 50.0} | TIDE,
     "eddies": {"scheme__vorticity_flux": "weno5", "physics__leith": 1.0, "time__stepper": "gfb"},
+    "coast": DRYING | {"time__dt": 0.5},
 }
 
 
-def derivative_checks(layout, sea, executor="native", dtype="float64"):
+def derivative_checks(layout, sea, executor="native", dtype="float64", sharded=False):
     """The checks of the derivatives of six steps with respect to all control variables."""
-    size = (20, 18) if sea == "eddies" else (12, 10)  # blocks must not be narrower than the stencil of the adjoint
-    random = random_fields(*size, seed=3, land=0.15, amplitude=0.3)
+    size = (19, 18) if sea in ("eddies", "coast") else (12, 10)  # blocks must hold the stencil of the adjoint
+    random = random_fields(*size, seed=3, land=0.15, amplitude=0.3) if sea != "coast" else drying_flats(*size)
     options = {"grid__periodic_x": False, "physics__slip": "no", "run__steps": 6, "run__dtype": dtype} | DOMAINS[sea]
-    config = with_layout(configuration(*size, random, **options), layout, executor=executor)
+    config = with_layout(configuration(*size, random, **options), layout, sharded, executor=executor)
     return Checks(Problem(config, controls_of(config), lambda view, k: view.state, every=3))
 
 
@@ -199,6 +200,7 @@ def gradient_bits(layout, *sea):
         ("eddies", "float32", [(1, 1), (1, 2)]),
         *night_params(
             ("earth", "float64", [(1, 1), (3, 1)]),
+            ("coast", "float64", [(1, 1), (2, 2)]),
             ("earth", "float32", [(1, 1), (2, 2)]),
             ("eddies", "float64", [(1, 1), (2, 2), (1, 3)]),
         ),
@@ -209,9 +211,9 @@ def test_layouts_have_same_gradient_bits(ranks, sea, dtype, layouts):
     assert len(set(found)) == 1
 
 
-def exactness_and_derivatives(layout, sea, executor, second):
+def exactness_and_derivatives(layout, sea, executor, second, sharded=False):
     """The measures of exactness, and the derivatives on the whole grid; with `second`, Hessian-vector products too."""
-    checks = derivative_checks(layout, sea, executor)
+    checks = derivative_checks(layout, sea, executor, sharded=sharded)
     transport = checks.problem.transport
 
     def whole(x):
@@ -236,18 +238,23 @@ def assert_close(ours, theirs, tolerance):
 
 
 @pytest.mark.promise("derivatives are exact")
+@pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.promise("a gradient does not depend on the layout")
 @pytest.mark.parametrize(
-    ("sea", "executor", "layout", "second"),
+    ("sea", "executor", "layout", "second", "sharded"),
     [
-        *night_params(("earth", "native", (2, 2), True), ("eddies", "native", (2, 2), True)),
-        *night_params(("open", "native", (3, 1), False)),
-        *night_params(("open", "xla", (3, 1), True), mark=pytest.mark.release),
+        *night_params(("earth", "native", (2, 2), True, False), ("eddies", "native", (2, 2), True, False)),
+        *night_params(("open", "native", (3, 1), False, False), ("eddies", "native", (2, 2), True, True)),
+        *night_params(("open", "xla", (3, 1), True, False), mark=pytest.mark.release),
     ],
 )
-def test_derivatives_on_ranks_are_exact(ranks, sea, executor, layout, second):
-    """Taylor slope, tangent against adjoint, Hessian; all agree with one process, the native gradient to the bit."""
-    exact, *ours = ranks(layout, exactness_and_derivatives, sea, executor, second)[0]
+def test_derivatives_on_blocks_are_exact(ranks, sea, executor, layout, second, sharded):
+    """Taylor slope, tangent against adjoint, Hessian; all agree with one process, the native gradient to the bit.
+
+    The blocks are those of ranks or, with `sharded`, of devices of one process.
+    """
+    processes = 1 if sharded else layout[0] * layout[1]
+    exact, *ours = ranks(processes, exactness_and_derivatives, layout, sea, executor, second, sharded)[0]
     one, *theirs = ranks((1, 1), exactness_and_derivatives, sea, executor, second)[0]
     assert failures(exact) == []
     assert executor == "xla" or exact["bits"] == one["bits"]

@@ -22,7 +22,7 @@ from support.numpy_dynamics import (
     state_and_memory_after_start,
 )
 from support.random_case import configuration, section
-from support.stepping import has_same_bits, run_chunks
+from support.stepping import has_same_bits
 from support.unchecked_config import resolve_without_checks
 
 import swmodel
@@ -92,10 +92,10 @@ def config_in(units, options):
     return configuration(NY, NX, fields, **options_in(units, options))
 
 
-def in_both_units(options, units="all", steps=state_and_memory_after_start):
+def in_both_units(options, units="all"):
     """State and memory of a run in other units, converted back, and those in the old units."""
     units, configs = UNIT_EXPONENTS[units], [config_in(each, options) for each in ((0, 0, 0, 0), UNIT_EXPONENTS[units])]
-    expected, ours = map(steps, configs)
+    expected, ours = map(state_and_memory_after_start, configs)
     names = setup_of(configs[0]).scheme.state_type._fields
     # Adams-Bashforth methods store tendencies, per T.
     per_time = scale_factor((0, 0, -1, 0), units) if configs[0].time.stepper.startswith("ab") else 1.0
@@ -109,17 +109,6 @@ def in_both_units(options, units="all", steps=state_and_memory_after_start):
 @pytest.mark.parametrize("scheme", SCHEME_CASES, ids=" ".join)
 def test_other_units_give_same_bits(scheme):
     assert has_same_bits(*in_both_units(FORCING_OPTIONS | options_of(*scheme)))
-
-
-@pytest.mark.slow
-@pytest.mark.promise("the equations are dimensionally consistent")
-@pytest.mark.parametrize("executor", ["native", "xla"])
-def test_machine_code_gives_same_bits_in_other_units(executor):
-    def compiled(config):
-        return run_chunks(executor, config, 4)[: len(setup_of(config).scheme.state_type._fields)]
-
-    scheme = ("energy", "ab2", "friction", "float64")
-    assert has_same_bits(*in_both_units(FORCING_OPTIONS | options_of(*scheme), steps=compiled))
 
 
 @pytest.mark.promise("the equations are dimensionally consistent")

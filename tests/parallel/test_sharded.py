@@ -1,4 +1,4 @@
-"""Blocks on four devices of one process: the bits of one block, messages to neighbours only, and derivatives."""
+"""Blocks on four devices of one process: the bits of one block, and messages to neighbours only."""
 
 import hashlib
 
@@ -14,8 +14,6 @@ from support.rank_client import REPRODUCIBLE_ENVIRONMENT
 from support.spectral_case import spectral_bits
 from support.unchecked_config import resolve_without_checks
 
-from swmodel.gradients import Problem
-from swmodel.gradients.check import Checks, controls_of
 from swmodel.model.simulation import Simulation
 
 pytestmark = pytest.mark.mpi  # the first rank has four devices
@@ -103,25 +101,3 @@ def test_compiled_step_sends_four_messages_and_works_in_place(ranks, ny, nx, exe
     ((found, in_place),) = ranks(1, compiled_step, ny, nx, executor)
     assert found == {"collective-permute": messages}
     assert in_place >= 6
-
-
-def errors_of_derivatives():
-    found = []
-    for layout in (ONE_BLOCK, FOUR_BLOCKS):
-        config = sharded_config(13, 17, layout, run__steps=4)
-        problem = Problem(config, controls_of(config), lambda view, k: view.state)
-        checks = Checks(problem)
-        product = problem.hessian_vector(checks.x, checks.d, *checks.loss)
-        found.append([problem.transport.get(each) for each in (checks.gradient, product)])
-    pairs = [(x, four[name]) for one, four in zip(*found, strict=True) for name, x in one.items()]
-    apart = [np.abs(y - x).max() / np.abs(x).max() for x, y in pairs]
-    return len(apart), max(apart), checks.dot_product_error(), checks.taylor()["taylor_slope"]
-
-
-@pytest.mark.promise("devices and hosts do not change the answer")
-@pytest.mark.night
-def test_derivatives_on_devices_are_those_of_one(ranks):
-    ((number, apart, dot_product, slope),) = ranks(1, errors_of_derivatives)
-    assert number == 2 * 11
-    assert max(apart, dot_product) < 1e-12
-    assert slope == pytest.approx(2, abs=0.02)

@@ -128,10 +128,6 @@ def rows_by_name() -> dict[str, dict[str, str]]:
     return {"-".join([*row.values()][:4]): row for row in rows()}
 
 
-def options_of_level(level: tuple[str, str], occurrence=0) -> dict:
-    return ALTERNATING_OPTIONS[level][occurrence] if level in ALTERNATING_OPTIONS else FACTORS[level[0]][level[1]]
-
-
 def overrides_of(name: str) -> dict:
     """The overrides that a row sets, for `random_case.configuration`."""
     row, earlier_rows = rows_by_name()[name], rows()[: [*rows_by_name()].index(name)]
@@ -140,7 +136,8 @@ def overrides_of(name: str) -> dict:
         options = (DRYING_SPHERE if row["ground"] == "sphere" else DRYING) | {"time__dt": 0.5, "forcing__every": 0.8}
     for level in row.items():
         occurrence = sum(level in other.items() for other in earlier_rows) % 2
-        options |= options_of_level(level, occurrence)
+        alternatives = ALTERNATING_OPTIONS.get(level) or 2 * (FACTORS[level[0]][level[1]],)
+        options |= alternatives[occurrence]
     if (row["boundary"], row["sponge"]) == ("channel", "sponge"):
         options |= {"sponge__sides": ("south", "north")}
     if (row["boundary"], row["weather"]) == ("open", "weather"):
