@@ -315,8 +315,12 @@ def distances_from_sides(grid, at: Points) -> dict[str, np.ndarray]:
     if not is_spherical(grid):
         west, east, south, north = edges(grid)
         return {"west": at.x - west, "east": east - at.x, "south": at.y - south, "north": north - at.y}
-    west, south = at.from_west, at.from_south
-    return {"west": west, "east": at.length_x - west, "south": south, "north": at.length_y - south}
+    return {
+        "west": at.from_west,
+        "east": at.length_x - at.from_west,
+        "south": at.from_south,
+        "north": at.length_y - at.from_south,
+    }
 
 
 def metrics(grid, rows) -> dict[str, Metric]:
