@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import covering_array, cuda_on_cpu
 from support.layouts import with_layout
-from support.marks import night_and_release_params, night_params
+from support.marks import night_params
 from support.quick_compilation import compile_quickly
 from support.stepping import run_chunks
 from support.unchecked_config import resolve_without_checks
@@ -72,13 +72,8 @@ def digests_of_run(name, layout, sharded, by):
 @pytest.mark.mpi
 @pytest.mark.night
 @pytest.mark.promise("devices and hosts do not change the answer")
-@pytest.mark.parametrize(
-    ("layout", "sharded", "row"),
-    [
-        *(((2, 2), True, CHANNEL), ((2, 1), True, CHANNEL), ((1, 2), False, CHANNEL)),
-        *(((2, 1), True, BASIN), ((1, 2), False, BASIN), ((2, 2), True, BASIN)),
-    ],
-)
+@pytest.mark.parametrize("row", [BASIN, CHANNEL])
+@pytest.mark.parametrize(("layout", "sharded"), [((2, 2), True), ((2, 1), True), ((1, 2), False)])
 def test_kernels_on_blocks_have_bits_of_native_step(ranks, layout, sharded, row):
     """State and gradient agree on devices of one process and on several processes; JAX or MPI exchanges halos."""
     processes = 1 if sharded else 2
@@ -169,11 +164,12 @@ def test_gradient_is_lowered_for_gpus(ranks, layout):
         assert ("collective_permute" in text) == (layout != (1, 1))
 
 
-OTHER_ROWS = [row for row in ROWS if row != BASIN]
+QUICK_ROWS = BASIN, "ab2-arakawa_lamb-open-sphere", "leapfrog-enstrophy-basin-beta_plane"
+SLOW_ROWS = night_params(*(row for row in ROWS if row not in QUICK_ROWS), mark=pytest.mark.release)
 
 
 @pytest.mark.promise("derivatives are exact")
-@pytest.mark.parametrize("row", [BASIN, *night_and_release_params(OTHER_ROWS, every=8)])
+@pytest.mark.parametrize("row", [BASIN, *night_params(*QUICK_ROWS[1:]), *SLOW_ROWS])
 def test_derivatives_of_kernels_have_bits_of_native_step(row, monkeypatch):
     """Gradient and Hessian product agree, with passes that are split into kernels; zeros may differ in sign."""
     monkeypatch.setattr(library, "load", partial(cuda_on_cpu.load_kernels, max_values=400))
