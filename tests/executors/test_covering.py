@@ -81,6 +81,7 @@ def test_native_step_agrees_with_reference(row, monkeypatch):
     assert_close(ours, truth, MAX_RELATIVE_ERROR[config.run.dtype])
 
 
+@pytest.mark.fully_optimised
 @pytest.mark.promise("the executor does not change the answer")
 @pytest.mark.parametrize(
     "row", [*ROWS[::4], *night_and_release_params([row for row in ROWS if row not in ROWS[::4]], every=3)]
