@@ -1,7 +1,5 @@
 """Earthquakes of many subfaults: their files, sums, slopes, filter and rupture."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -194,17 +192,6 @@ def test_slow_rupture_approaches_the_static_one_as_its_rise_time_falls(tmp_path)
     errors = [np.abs(level - levels[-1]).max() for level in levels[:-1]]
     assert errors[0] > 0.05 * np.abs(levels[-1]).max()
     np.testing.assert_allclose([errors[0] / errors[1], errors[1] / errors[2]], 2.0, rtol=0.2)
-
-
-@pytest.mark.night
-def test_many_subfaults_on_a_million_cells_take_little_memory():
-    grid = configuration().grid.model_copy(update={"nx": 1000, "ny": 1000, "dlon": 0.005, "dlat": 0.004})
-    tracemalloc.start()
-    uplift = Earthquake(many_subfaults(8, 10, 8e3), grid, None).uplift(np.arange(1000), np.arange(1000))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert np.ptp(uplift) > 0.1
-    assert peak < 2**30
 
 
 def test_files_of_spreadsheets_and_authors_are_read(tmp_path):

@@ -8,12 +8,14 @@ from support.marks import night_and_release_params
 from support.stepping import arrays_of_carry, has_same_bits, make_executor, run_chunks, run_single_steps, update_params
 from support.unchecked_config import resolve_without_checks
 
-from swmodel.config import Config
+import swmodel
+from swmodel.config import Config, ConfigError
 from swmodel.config.options.discretisation import SchemeOptions, TimeOptions
 from swmodel.executors.reference import ReferenceModel
 from swmodel.executors.reference.tendency import TERMS as reference_terms
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, failures
+from swmodel.model.validate import check_config
 from swmodel.model.varying_params import VaryingParams
 from swmodel.ocean.terms import TERMS
 from swmodel.ocean.timestep import RungeKutta
@@ -33,6 +35,15 @@ def test_array_covers_every_pair_of_options():
     assert held & covering_array.FORBIDDEN == set()
     assert covering_array.required_pairs() - held == set()
     assert 16 <= len(covering_array.rows()) <= 24
+
+
+def test_pairs_that_the_array_lacks_are_refused():
+    for pair in covering_array.FORBIDDEN:
+        first, second = (covering_array.alternatives_of(level)[0] for level in pair)
+        options = {"time__stepper": "gfb"} | first | second
+        config = covering_array.configuration(covering_array.NY, covering_array.NX, **options)
+        with pytest.raises(ConfigError):
+            check_config(swmodel.load(config, environ={}))
 
 
 def test_array_has_every_flux_stepper_and_term():

@@ -128,6 +128,10 @@ def rows_by_name() -> dict[str, dict[str, str]]:
     return {"-".join([*row.values()][:4]): row for row in rows()}
 
 
+def alternatives_of(level: tuple[str, str]) -> tuple[dict, dict]:
+    return ALTERNATING_OPTIONS.get(level) or 2 * (FACTORS[level[0]][level[1]],)
+
+
 def overrides_of(name: str) -> dict:
     """The overrides that a row sets, for `random_case.configuration`."""
     row, earlier_rows = rows_by_name()[name], rows()[: [*rows_by_name()].index(name)]
@@ -136,8 +140,7 @@ def overrides_of(name: str) -> dict:
         options = (DRYING_SPHERE if row["ground"] == "sphere" else DRYING) | {"time__dt": 0.5, "forcing__every": 0.8}
     for level in row.items():
         occurrence = sum(level in other.items() for other in earlier_rows) % 2
-        alternatives = ALTERNATING_OPTIONS.get(level) or 2 * (FACTORS[level[0]][level[1]],)
-        options |= alternatives[occurrence]
+        options |= alternatives_of(level)[occurrence]
     if (row["boundary"], row["sponge"]) == ("channel", "sponge"):
         options |= {"sponge__sides": ("south", "north")}
     if (row["boundary"], row["weather"]) == ("open", "weather"):
