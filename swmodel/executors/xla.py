@@ -151,13 +151,13 @@ class JaxExecutor:
         return carry
 
     def set_substeps(self, substeps: int) -> None:
-        self.substeps, self.dt = substeps, jnp.asarray(self._run_dt / substeps, self._dtype)
+        self.substeps, self.dt = substeps, jnp.asarray(np.asarray(self._run_dt / substeps, self._dtype))
 
     def advance(self, carry: Carry, n: int) -> Carry:
         if self.substeps == 1:
-            return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
+            return jax.block_until_ready(self._loop(carry, self.static, self.dt, np.int32(n)))
         substep_carry = carry._replace(step=carry.step * self.substeps)
-        after = self._loop(substep_carry, self.static, self.dt, jnp.int32(n * self.substeps))
+        after = self._loop(substep_carry, self.static, self.dt, np.int32(n * self.substeps))
         return jax.block_until_ready(after._replace(step=after.step // self.substeps))
 
     def accumulate(self, carry: Carry, n: int, update: tuple, summary, inputs) -> tuple:
@@ -168,9 +168,9 @@ class JaxExecutor:
                 step) -> summary of one block.
             summary, inputs: trees of arrays from `transport.make_arrays`; `inputs` is constant.
         """
-        make, loop, counts = make_accumulating_loop, self.single_step_loop, (jnp.int32(n),)
+        make, loop, counts = make_accumulating_loop, self.single_step_loop, (np.int32(n),)
         if self.substeps > 1:
-            make, loop, counts = make_accumulating_substep_loop, self.loop, (jnp.int32(n), jnp.int32(self.substeps))
+            make, loop, counts = make_accumulating_substep_loop, self.loop, (np.int32(n), np.int32(self.substeps))
         program = cached_jit(make, loop, update, self.transport, donate_argnums=(0, 1))
         return jax.block_until_ready(program(carry, summary, inputs, self.static, self.dt, *counts))
 

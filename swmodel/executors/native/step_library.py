@@ -246,12 +246,10 @@ def compile_into(target: Path, request: StepRequest, march: str) -> None:
     program, text = compiler(), request.step_code.source
     step_name = " of the ".join((*reversed(request.derivative), "native step"))
     log.info(f"compiling the {step_name} of this configuration; this takes a few seconds, only once")
-    options = [*FLAGS, *([] if march == "default" else [f"-march={march}"]), *extra_options(), f"-I{HERE}"]
-    options += ["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
         source, library = Path(folder, "step.cc"), Path(folder, "step.so")
         source.write_text(text)
-        command = [*program, *options, "-o", str(library), str(source)]
+        command = [*program, *options_for(march), "-o", str(library), str(source)]
         try:
             result = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", timeout=COMPILER_TIMEOUT_SECONDS
@@ -271,6 +269,12 @@ def compile_into(target: Path, request: StepRequest, march: str) -> None:
         except OSError as error:
             raise SetupError(f"the library that {program[0]} made of the step cannot be loaded: {error}") from None
         publish(library, target)
+
+
+def options_for(march: str) -> list[str]:
+    """The compiler's options for the instructions of an architecture."""
+    options = [*FLAGS, *([] if march == "default" else [f"-march={march}"]), *extra_options(), f"-I{HERE}"]
+    return [*options, *(["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else [])]
 
 
 def extra_options() -> list[str]:

@@ -12,7 +12,6 @@ from functools import cached_property
 from types import SimpleNamespace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -232,7 +231,7 @@ class Members(TimeLoopModel):
 
     def _advance(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
         self._clear_state()  # a view of the carry would keep its memory from being reused
-        shared_arguments = self._shared_static, self._executor.dt, jnp.int32(steps)
+        shared_arguments = self._shared_static, self._executor.dt, np.int32(steps)
         self.carry = jax.block_until_ready(self._loop(self.carry, self._member_static, shared_arguments))
 
     def _put_members(self, tree):
@@ -245,9 +244,8 @@ class Members(TimeLoopModel):
         return self._put_on_devices(jax.tree.map(fill, tree), PartitionSpec(MEMBER_AXIS))
 
     def _put_on_devices(self, tree, spec):
-        if len(self.devices) > 1:
-            return jax.device_put(tree, NamedSharding(self.devices.mesh, spec))
-        return jax.tree.map(jnp.array, tree)
+        where = NamedSharding(self.devices.mesh, spec) if len(self.devices) > 1 else None
+        return jax.block_until_ready(jax.device_put(tree, where, may_alias=False))
 
     def _clear_state(self) -> None:
         self.__dict__.pop("state", None)

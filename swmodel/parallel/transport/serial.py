@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..decomposition import Block
@@ -52,10 +51,11 @@ class SingleDeviceTransport(Transport):
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
     def make_arrays(self, build, margin=0):
-        return jax.tree.map(jnp.array, build(self.block))
+        return self.put(build(self.block))
 
     def put(self, tree):
-        return jax.tree.map(jnp.array, tree)
+        # Compiles nothing, unlike jnp.array. It waits for the copy, until which the host must keep the arrays.
+        return jax.block_until_ready(jax.device_put(tree, may_alias=False))
 
     def get_blocks(self, tree, margin: int | None = 0) -> list:
         return [jax.tree.map(np.asarray, tree)]
