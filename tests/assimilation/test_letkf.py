@@ -229,6 +229,7 @@ def test_members_come_nearer_to_the_truth(tmp_path):
         np.testing.assert_allclose(np.sqrt(np.mean(misfits**2)), results["misfit"]["analysis"])
 
 
+@pytest.mark.night
 def test_stopped_filter_continues_with_the_same_bits(tmp_path):
     """With another number of members it is refused."""
     more = {"run.steps": 18, "ensemble.members": 5}

@@ -116,7 +116,7 @@ def test_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, factor, where):
     assert ("seconds" in found["sample"]) == (where == "in double precision")
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_gradient_is_measured_only_where_the_adjoint_is_exact(monkeypatch):
     row, given = dataclasses.replace(JET, measure="gradient"), {"launched": 0.0, "check": True}
     found = model_samples.measure_gradient(row, given)

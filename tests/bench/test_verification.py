@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 #: Quick ones that take the most seconds and whose equations other tests prove.
 AT_NIGHT = {"parseval", "ponded_column", "rain_in_a_bathtub", "rising_sea_floor", "river_in_a_bathtub"}
-AT_NIGHT |= {"run_up_of_a_solitary_wave", "wave_over_a_step"}
+AT_NIGHT |= {"run_up_of_a_solitary_wave", "wave_over_a_step", "green_law", "inertia_gravity_wave", "stommel_gyre"}
 QUICK_SOLUTIONS = [name for name in VERIFICATION_TESTS if VERIFICATION_TESTS[name].quick and name not in AT_NIGHT]
 OTHER_SOLUTIONS = night_params(*(name for name in VERIFICATION_TESTS if name not in QUICK_SOLUTIONS))
 

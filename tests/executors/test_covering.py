@@ -1,10 +1,12 @@
 """Properties of the compiled step, for the 24 configurations of support/covering_array.py, each compiled once."""
 
+from functools import cache
+
 import jax
 import numpy as np
 import pytest
 from support import covering_array
-from support.marks import night_and_release_params
+from support.marks import night_and_release_params, night_params
 from support.stepping import arrays_of_carry, has_same_bits, make_executor, run_chunks, run_single_steps, update_params
 from support.unchecked_config import resolve_without_checks
 
@@ -27,7 +29,7 @@ ROWS = list(covering_array.rows_by_name())
 for_each_row = pytest.mark.parametrize("row", ROWS)
 #: Largest errors relative to the largest value of a field.
 MAX_RELATIVE_ERROR = {"float64": 1e-12, "float32": 1e-5}
-STEPS = 4
+STEPS = 5
 
 
 def test_array_covers_every_pair_of_options():
@@ -76,6 +78,16 @@ def test_array_sets_every_key_of_the_equations():
         assert {key for key in keys if f"{section}__{key}" not in given} == {*others.split()}, section
 
 
+#: The options with which other tests compare other options.
+ONE_BY_ONE = {"threads": 1, "steps_per_sweep": 1}
+
+
+@cache
+def fields_after_steps(row):
+    """State and memory of the native step after STEPS steps in one call."""
+    return run_chunks("native", covering_array.configuration_of(row), STEPS, **ONE_BY_ONE)
+
+
 def assert_close(ours, truth, bound):
     for number, (a, b) in enumerate(zip(ours, truth, strict=True)):
         assert np.abs(a - b).max() <= bound * np.abs(b).max(), number
@@ -88,14 +100,18 @@ def test_native_step_agrees_with_reference(row, monkeypatch):
     monkeypatch.setitem(reference_terms, "user_drag", covering_array.user_drag_for_reference)
     reference = ReferenceModel(setup_of(config))
     truth = reference.advance(reference.start(), STEPS, config.time.dt).state
-    ours = run_chunks("native", config, STEPS)[: len(truth)]
-    assert_close(ours, truth, MAX_RELATIVE_ERROR[config.run.dtype])
+    assert_close(fields_after_steps(row)[: len(truth)], truth, MAX_RELATIVE_ERROR[config.run.dtype])
 
 
 @pytest.mark.fully_optimised
 @pytest.mark.promise("the executor does not change the answer")
 @pytest.mark.parametrize(
-    "row", [*ROWS[::4], *night_and_release_params([row for row in ROWS if row not in ROWS[::4]], every=3)]
+    "row",
+    [
+        *ROWS[:16:8],
+        *night_params(*ROWS[4::8], ROWS[16]),
+        *night_and_release_params([row for row in ROWS if row not in ROWS[::4]], every=3),
+    ],
 )
 def test_xla_step_agrees(row):
     config = covering_array.configuration_of(row)
@@ -109,17 +125,17 @@ def test_xla_step_agrees(row):
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @for_each_row
 def test_threads_calls_and_restarts_have_same_bits(row):
-    """Compares one call; two threads, with calls of one and three steps; and a model that continues a stored carry.
+    """Compares one call; two threads, with calls of one and four steps; and a model that continues a stored carry.
 
     If the number of threads is given, each thread has a block of at least as many rows as the halo.
     """
     config = covering_array.configuration_of(row)
     assert 2 * setup_of(config).scheme.halo_width <= covering_array.NY
-    once = run_chunks("native", config, STEPS, threads=1)
+    once = fields_after_steps(row)
     assert has_same_bits(run_chunks("native", config, 1, STEPS - 1, threads=2), once)
-    first, carry = make_executor("native", config)
+    first, carry = make_executor("native", config, **ONE_BY_ONE)
     stored = jax.tree.map(np.array, advance(first, carry, config, 2))
-    second, _ = make_executor("native", config)
+    second, _ = make_executor("native", config, **ONE_BY_ONE)
     assert has_same_bits(arrays_of_carry(advance(second, second.resume(stored), config, STEPS - 2)), once)
 
 
@@ -141,21 +157,23 @@ def test_several_steps_in_a_sweep_have_same_bits(row):
     """The stepper's memory has equal values, but the zero tendency of a closed face may have either sign."""
     config = covering_array.configuration_of(row)
     prognostic = len(setup_of(config).scheme.state_type._fields)
-    once, swept = (run_chunks("native", config, 5, steps_per_sweep=many) for many in (1, 2))
+    once, swept = fields_after_steps(row), run_chunks("native", config, STEPS, threads=1, steps_per_sweep=2)
     assert has_same_bits(swept[:prognostic], once[:prognostic])
     assert all(np.array_equal(a, b) for a, b in zip(swept, once, strict=True))
 
 
-#: The default stepper, without and with drying; test_derive.py checks derivatives of more options without a compiler.
-ROWS_WITH_DERIVATIVES = [ROWS[number] for number in (17, 20)]
-OTHER_ROWS = [row for row in ROWS if row not in ROWS_WITH_DERIVATIVES]
+#: The default stepper, and the same with drying; test_derive.py checks more options without a compiler.
+STEPPER_ROW, DRYING_ROW = ROWS[17], ROWS[20]
+OTHER_ROWS = [row for row in ROWS if row not in (STEPPER_ROW, DRYING_ROW)]
 
 
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.promise(
     "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
-@pytest.mark.parametrize("row", [*ROWS_WITH_DERIVATIVES, *night_and_release_params(OTHER_ROWS, every=4)])
+@pytest.mark.parametrize(
+    "row", [STEPPER_ROW, *night_params(DRYING_ROW), *night_and_release_params(OTHER_ROWS, every=4)]
+)
 def test_native_derivatives_are_exact(row):
     """The Taylor slope is 2, or a difference quotient agrees if the scheme has kinks; tangent and adjoint agree.
 

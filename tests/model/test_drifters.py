@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray
 from support.cf_checker import assert_satisfies_cf
+from support.marks import night_params
 from support.random_case import SPHERE, configuration, random_fields, section
 
 import swmodel
@@ -147,7 +148,7 @@ def test_drifters_that_leave_are_missing_from_then_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "given", [{"run__executor": "native"} | OPEN_BOUNDARY_OPTIONS, {"run__executor": "xla"}], ids=["native", "jax"]
+    "given", [{"run__executor": "native"} | OPEN_BOUNDARY_OPTIONS, *night_params({"run__executor": "xla"})]
 )
 def test_tracks_within_loop_have_bits_of_single_steps(tmp_path, given):
     together, _ = run(tmp_path / "together", output__drifters_every_steps=4, **given)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.marks import night_params
 
 import swmodel
 from swmodel.errors import UsageError
@@ -47,7 +48,7 @@ def test_pure_step_is_that_of_model():
 
 
 @pytest.mark.promise("derivatives are exact")
-@pytest.mark.parametrize(("every", "segment"), [(None, None), (2, 3)])
+@pytest.mark.parametrize(("every", "segment"), [*night_params((None, None)), (2, 3)])
 def test_trajectory_and_its_derivative_are_those_of_the_steps(every, segment):
     carry, static, step = make_functional()
 

@@ -12,7 +12,6 @@ from support.fourier_numbers import (
     random_arrays,
     scatter,
 )
-from support.marks import night_params
 from support.quick_compilation import count_collectives
 
 from swmodel.errors import UsageError
@@ -117,11 +116,12 @@ def messages_and_memory(layout, pair, forward):
     ("layout", "pairs", "long", "messages"),
     [
         ((2, 2), PERIODIC_AND_WALLS, False, 3),
-        *night_params(
-            ((2, 2), PAIRS, False, 3), ((4, 1), PERIODIC_AND_WALLS, True, 1), ((1, 4), PERIODIC_AND_WALLS, True, 2)
-        ),
+        ((2, 2), PAIRS, False, 3),
+        ((4, 1), PERIODIC_AND_WALLS, True, 1),
+        ((1, 4), PERIODIC_AND_WALLS, True, 2),
     ],
 )
+@pytest.mark.night
 def test_transforms_on_devices_equal_those_of_one(ranks, layout, pairs, long, messages):
     """Bits are equal, derivatives to round-off. Devices send only all-to-alls and hold one block each.
 

@@ -1,11 +1,18 @@
 """Compile the programs of tests quickly or with all optimisations; record compilations, and count collectives."""
 
 import contextlib
+import os
 import re
+import subprocess
 from collections import Counter
+from hashlib import blake2b
+from pathlib import Path
 
 import jax
 from jax import monitoring
+
+from swmodel.errors import SetupError
+from swmodel.executors.native import step_library
 
 #: Generate the code of a program in one piece, before JAX 0.11 by XLA's older emitters: takes a sixth of the time.
 XLA_FLAGS = "--xla_cpu_parallel_codegen_split_count=1"
@@ -16,6 +23,8 @@ QUICK_ENVIRONMENT = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": XLA_FLA
 #: C++ compiler options for native steps; results have the same bits (tests/executors/test_compile.py). The first halves
 #: the time, and the second halves that of adjoint steps again, by a simpler register allocation.
 QUICK_CXXFLAGS = "-Og --param=ira-max-conflict-table-size=0"
+#: The header that native steps include first, with what it includes.
+HEADERS = [step_library.HERE / name for name in ("sweep.h", "vector.h", "job.h")]
 OPTIMISATION_OPTION = "jax_disable_most_optimizations"
 
 
@@ -26,6 +35,21 @@ def compile_quickly(enabled: bool):
     if jax.config.values[OPTIMISATION_OPTION] != enabled:
         jax.config.update(OPTIMISATION_OPTION, enabled)
         cached_jit.cache_clear()
+
+
+def set_cxxflags(cache: Path) -> None:
+    """Use QUICK_CXXFLAGS, with the folder of a compiled sweep.h, which g++ reads quickly and other compilers ignore."""
+    os.environ["SWMODEL_CXXFLAGS"] = QUICK_CXXFLAGS
+    with contextlib.suppress(SetupError, subprocess.CalledProcessError):
+        options = [*step_library.options_for("native"), "-x", "c++-header", str(HEADERS[0])]
+        content = [*map(str.encode, options), *(header.read_bytes() for header in HEADERS)]
+        compiled = cache / blake2b(b"".join(content), digest_size=8).hexdigest() / "sweep.h.gch"
+        if not compiled.exists():
+            compiled.parent.mkdir(parents=True, exist_ok=True)
+            part = compiled.with_name(str(os.getpid()))
+            subprocess.run([*step_library.compiler(), *options, "-o", str(part)], check=True, capture_output=True)
+            part.replace(compiled)
+        os.environ["SWMODEL_CXXFLAGS"] += f" -I{compiled.parent}"
 
 
 @contextlib.contextmanager
