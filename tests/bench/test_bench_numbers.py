@@ -14,11 +14,9 @@ from support.bench_record import make_record
 from swmodel.bench import model_samples, reference_check, results
 from swmodel.bench.compare import compare_report as compared
 from swmodel.bench.compare import verdict
-from swmodel.bench.figures import draw_figures
 from swmodel.bench.part_samples import measure_transforms
 from swmodel.bench.row_statistics import row_statistics
 from swmodel.bench.sweeps import SweepRow
-from swmodel.bench.tables import make_report as tables
 from swmodel.gradients import Problem
 from swmodel.parallel.fourier import series
 
@@ -51,12 +49,6 @@ def test_rates_follow_from_times_and_same_problems_compare():
         other["rows"][1]["row"] |= change
         assert math.isnan(row_statistics(other)[1].speedup)
         assert row_statistics(other)[1].published["seconds"] != 112
-
-
-def test_wrong_answer_is_a_failed_row_without_a_number(tmp_path):
-    record = make_record(cores=1, times={"reference": 1.0, 1: 0.1}, wrong_keys=("reference", 1))
-    assert tables([record]).count("FAILED, wrong answer") == 2
-    assert row_statistics(record) == draw_figures([record], tmp_path) == []
 
 
 def test_verdict_compares_times_with_noise():

@@ -2,16 +2,7 @@
 
 import numpy as np
 import pytest
-from support.small_domain import (
-    NX,
-    NY,
-    PERIODICITY_OPTIONS,
-    east,
-    make_reference,
-    north,
-    random_seabed,
-    random_state,
-)
+from support.small_domain import NX, NY, PERIODICITY_OPTIONS, east, make_reference, north, random_seabed, random_state
 
 from swmodel.ocean.state import State
 

@@ -102,8 +102,7 @@ DIFFERENCE_STEPS["linear_drag"] = 1e-6
 
 
 @pytest.mark.parametrize(
-    ("pair", "names"),
-    [((SECTION, True), ("u", "eta", "depth")), ((STATION, False), tuple(DIFFERENCE_STEPS))],
+    ("pair", "names"), [((SECTION, True), ("u", "eta", "depth")), ((STATION, False), tuple(DIFFERENCE_STEPS))]
 )
 @pytest.mark.night
 def test_maps_are_the_derivatives_by_each_cell(make_basin, tmp_path, pair, names):

@@ -48,10 +48,7 @@ def assert_same_bits(one, two):
 
 @pytest.mark.parametrize(
     ("case", "members", "settings", "resumed"),
-    [
-        ("double_gyre_twin", 3, (), False),
-        ("double_gyre_winds", 7, ("-s", "assimilation.correction_every=43200"), True),
-    ],
+    [("double_gyre_twin", 3, (), False), ("double_gyre_winds", 7, ("-s", "assimilation.correction_every=43200"), True)],
 )
 @pytest.mark.night
 def test_filter_has_same_bits_on_ranks(ranks, tmp_path, case, members, settings, resumed):

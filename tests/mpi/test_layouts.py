@@ -127,8 +127,7 @@ def state_of_config(layout, config, executor, ends):
 @pytest.mark.promise("the number of ranks and their layout change nothing")
 @pytest.mark.fault("blocks of unequal size")
 @pytest.mark.parametrize(
-    ("name", "layout"),
-    [*ROWS_WITH_LAYOUT[::3], *night_and_release_params(OTHER_LAYOUTS, every=2)],
+    ("name", "layout"), [*ROWS_WITH_LAYOUT[::3], *night_and_release_params(OTHER_LAYOUTS, every=2)]
 )
 def test_layouts_have_same_bits(ranks, name, layout):
     """The native step does not need `--reproducible` for this, if all processes have the same options of XLA."""

@@ -115,7 +115,6 @@ def messages_and_memory(layout, pair, forward):
 @pytest.mark.parametrize(
     ("layout", "pairs", "long", "messages"),
     [
-        ((2, 2), PERIODIC_AND_WALLS, False, 3),
         ((2, 2), PAIRS, False, 3),
         ((4, 1), PERIODIC_AND_WALLS, True, 1),
         ((1, 4), PERIODIC_AND_WALLS, True, 2),

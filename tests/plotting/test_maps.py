@@ -166,18 +166,6 @@ def test_old_picture_stays_until_the_new_one_is_complete(finished_run, tmp_path,
     assert target.read_text() == "the old one"
 
 
-@pytest.mark.fault("a picture or animation that cannot be written")
-def test_reason_of_ffmpeg_is_reported_in_one_line(finished_run, tmp_path, monkeypatch, caplog):
-    broken = tmp_path / "ffmpeg"
-    broken.write_text("#!/bin/sh\necho '[out @ 0x5] first' >&2\necho '[mp4 @ 0x5] Unknown encoder.' >&2\nexit 3\n")
-    broken.chmod(0o755)
-    monkeypatch.setattr(animation, "find_ffmpeg", lambda: str(broken))
-    with pytest.raises(FilesError, match="it.mp4 .*Unknown encoder$"):
-        draw_target(finished_run, tmp_path / "it.mp4")
-    assert not (tmp_path / "it.mp4").exists()
-    assert caplog.records == []
-
-
 @pytest.mark.fault("a folder without records is plotted or animated")
 def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
     (tmp_path / "analysis.nc").touch()

@@ -4,7 +4,6 @@ from datetime import datetime
 
 import numpy as np
 import pytest
-from support.command import invoke_swmodel
 from support.random_case import section
 from support.small_run import make_run
 
@@ -77,17 +76,6 @@ def test_observed_levels_are_dots_on_the_curve_of_the_run(run_with_series, tmp_p
                 )
         with pytest.raises(PlotError, match="cannot be compared with u"):
             series.draw_sites(data, "station", "u", [], [str(tmp_path / "table.txt")])
-
-
-@pytest.mark.fault("the picture of a thousand gauges takes too long")
-def test_first_of_many_gauges_are_drawn_and_others_by_name(run_with_series, monkeypatch):
-    monkeypatch.setattr(series, "MAX_PANELS", 1)
-    with open_data(run_with_series / "stations.nc") as data:
-        for chosen, first in (((), "Côte:"), ((["b"],), "b:")):
-            ((title, _),) = titles_and_curves(series.draw_sites(data, "station", "eta", *chosen))
-            assert title.startswith(first)
-    refused = invoke_swmodel("plot", run_with_series, "--station", "c")
-    assert (refused.exit_code, '"c"' in refused.output) == (2, True)
 
 
 def test_gauge_is_marked_at_its_true_position_on_a_rotated_grid(tmp_path):
