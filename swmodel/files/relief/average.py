@@ -105,10 +105,10 @@ def overlap_weights(relief: Relief, name: str, cell_edges: np.ndarray):
     cuts = np.unique(np.concatenate([cell_edges, edges[(edges > cell_edges[0]) & (edges < cell_edges[-1])]]))
     middles = 0.5 * (cuts[1:] + cuts[:-1])
     cell = np.clip(np.searchsorted(cell_edges, middles, side="right") - 1, 0, len(cell_edges) - 2)
-    point = point_numbers[np.clip(np.searchsorted(edges, middles, side="right") - 1, 0, len(point_numbers) - 1)]
-    used, column = np.unique(point, return_inverse=True)
+    place = np.clip(np.searchsorted(edges, middles, side="right") - 1, 0, len(point_numbers) - 1)
+    used, column = np.unique(place, return_inverse=True)  # ascending positions, wherever the longitudes of a file begin
     shape = len(cell_edges) - 1, len(used)
-    return coo_array((np.diff(measure(cuts)), (cell, column)), shape=shape).tocsr(), used
+    return coo_array((np.diff(measure(cuts)), (cell, column)), shape=shape).tocsr(), point_numbers[used]
 
 
 def full_circles_to(position, axis: ReliefAxis):
