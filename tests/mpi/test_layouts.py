@@ -135,21 +135,23 @@ def test_layouts_have_same_bits(ranks, name, layout):
     assert ranks(layout, state_after, name)[0] == one
 
 
-def state_with_rivers(layout, series):
+def state_with_rivers(layout, series, drying):
     """The state with a river over several cells, which blocks share, and a drain, across a periodic edge."""
+    km = 20.0 if drying else 1000.0  # so that the places are in the same cells
     rivers = (
-        {"name": "wide", "x": 1e3, "y": 27e3, "series": series, "radius": 9e3, "tracers": {"tracer": 2.0}},
-        {"name": "drain", "x": 26e3, "y": 23e3, "discharge": -3e3},
+        {"name": "wide", "x": km, "y": 27 * km, "series": series, "radius": 9 * km, "tracers": {"tracer": 2.0}},
+        {"name": "drain", "x": 26 * km, "y": 23 * km, "discharge": -3 * km},
     )
-    options = {"forcing__rivers": rivers, "physics__tracers": ({"name": "tracer"},)}
-    return state_of_config(layout, configuration(11, 13, random_fields(11, 13, land=0.0), **options), "native", (6,))
+    options = {"forcing__rivers": rivers, "physics__tracers": ({"name": "tracer"},)} | (DRYING if drying else {})
+    fields = drying_flats(11, 13) if drying else random_fields(11, 13, land=0.0)
+    return state_of_config(layout, configuration(11, 13, fields, **options), "native", (6,))
 
 
 @pytest.mark.promise("the number of ranks and their layout change nothing")
-def test_layouts_have_same_bits_with_rivers(ranks, tmp_path):
-    path = tmp_path / "river.csv"
-    path.write_text("time,discharge\n0,4000\n50,9000\n130,1000\n")
-    (one,), (two, _) = (ranks(layout, state_with_rivers, str(path)) for layout in ((1, 1), (1, 2)))
+@pytest.mark.parametrize("drying", [False, True])
+def test_layouts_have_same_bits_with_rivers(ranks, tmp_path, drying):
+    (path := tmp_path / "river.csv").write_text("time,discharge\n0,4000\n50,9000\n130,1000\n")
+    (one,), (two, _) = (ranks(layout, state_with_rivers, str(path), drying) for layout in ((1, 1), (1, 2)))
     assert two == one
 
 
