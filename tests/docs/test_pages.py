@@ -35,13 +35,13 @@ assert (ds.mask.sel(x_c=x, y_c=y, method="nearest") == 1).all()
 assert np.hypot(x - start.x_c.values, y - start.y_c.values).max() > 0.02
 """,
     "closures": "assert losses[2] < losses[1] < losses[0]",
+    # Land behind the dike stays dry; that north of the river is flooded.
+    "flood-map": "assert (depth[88:, 30:57].count(), depth[:30, 20:58].min() > 0.4) == (0, True)",
 }
 #: The pages whose blocks run for less than 20 s on an idle core.
 SHORT = {"assimilation", "bmi", "cluster", "python"}
 
 RUNNING = {page.stem: page for page in PAGES if read_blocks(page, *RUN_LANGUAGES)}
-
-
 LONG = night_params(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)
 
 
