@@ -1,5 +1,6 @@
 """Tidal atlases by name: constants at open boundaries are those of pyTMD, and wrong names say what there is."""
 
+import netCDF4
 import numpy as np
 import pytest
 import xarray
@@ -29,60 +30,65 @@ def load_with_atlas(folder, name, options):
     return load(swmodel.Case, OPTIONS | atlas_options | options, {})
 
 
-def make_fes(folder, constituents):
-    """FES2014 as downloaded: amplitudes in cm and cm/s, and lags in degrees."""
-    for part, pair, units in (
-        ("ocean_tide", ("amplitude", "phase"), "cm"),
-        ("eastward_velocity", ("Ua", "Ug"), "cm/s"),
-        ("northward_velocity", ("Va", "Vg"), "cm/s"),
-    ):
-        (folder / "fes2014" / part).mkdir(parents=True, exist_ok=True)
-        for name in constituents:
-            amplitude, lag = RANDOM.uniform(1, 90, SHAPE), RANDOM.uniform(1, 359, SHAPE)
-            write_netcdf(folder / "fes2014" / part / f"{name}.nc", {
-                "lon": ("lon", LON, UNITS["lon"]), "lat": ("lat", LAT, UNITS["lat"]),
-                pair[0]: ("lat lon", amplitude, {"units": units}), pair[1]: ("lat lon", lag, {"units": "degrees"}),
-            })  # fmt: skip
+def make_lags(folder, constituents, name="FES2014"):
+    """An atlas of GOT or FES as downloaded: amplitudes in cm and cm/s, and lags in degrees."""
+    entry = atlas.atlases()[name]
+    names = ("longitude", "latitude") if name.startswith("GOT") else ("lon", "lat")
+    along = {key: (key[:3], at, UNITS[key[:3]]) for key, at in zip(names, (LON, LAT), strict=True)}
+    for group in entry.keys() & {*"zuv"}:
+        files, pairs = atlas.files_of_constituents(entry, group), atlas.VARIABLE_PAIRS[entry["format"]][group]
+        for each in constituents:
+            (folder / files[each.upper()]).parent.mkdir(parents=True, exist_ok=True)
+            values = zip(pairs[0].split(","), (90, 359), (entry[group]["units"], "degrees"), strict=True)
+            pair = {key: ("lat lon", RANDOM.uniform(1, most, SHAPE), {"units": of}) for key, most, of in values}
+            path = write_netcdf(folder / files[each.upper()], along | pair)
+            with netCDF4.Dataset(path, "a") as file:
+                file.Constituent = each
 
 
-def make_tpxo(folder, constituents):
-    """TPXO9-atlas-v5 as downloaded: complex parts, x first, u and v at their points of the C grid."""
-    (folder / "TPXO9_atlas_v5").mkdir()
+def make_tpxo(folder, constituents, name):
+    """TPXO9 or TPXO10 as downloaded: complex parts, x first, u and v at their points of the C grid."""
+    entry = atlas.atlases()[name]
     places = {"z": (LON, LAT), "u": (LON - 0.5, LAT), "v": (LON, LAT - 0.5)}
     axes = {
-        f"{name}_{group}": (along, values, UNITS[name])
+        f"{axis}_{group}": (along, values, UNITS[axis])
         for group, at in places.items()
-        for name, along, values in zip(("lon", "lat"), ("nx", "ny"), at, strict=True)
+        for axis, along, values in zip(("lon", "lat"), ("nx", "ny"), at, strict=True)
     }
     depth = {f"h{group}": ("nx ny", np.full(SHAPE[::-1], DEPTH), {"units": "meter"}) for group in "zuv"}
-    write_netcdf(folder / "TPXO9_atlas_v5" / "grid_tpxo9_atlas_30_v5.nc", axes | depth)
-    for name in constituents:
-        con = {"con": ("nct", np.array([name.ljust(4)], "S4").view("S1"), {})}
-        for file, groups, units in (("h", "z", "millimeter"), ("u", "uv", "centimeter^2/sec")):
+    (folder / entry["z"]["grid_file"]).parent.mkdir()
+    write_netcdf(folder / entry["z"]["grid_file"], axes | depth)
+    for each in constituents:
+        con = {"con": ("nct", np.array([each.ljust(4)], "S4").view("S1"), {})}
+        for groups, units in (("z", "millimeter"), ("uv", "centimeter^2/sec")):
             keys = [("h" if group == "z" else group) + part for group in groups for part in ("Re", "Im")]
             parts = {key: ("nx ny", RANDOM.uniform(-900, 900, SHAPE[::-1]), {"units": units}) for key in keys}
             coordinates = {key: axes[key] for group in groups for key in (f"lon_{group}", f"lat_{group}")}
-            write_netcdf(folder / "TPXO9_atlas_v5" / f"{file}_{name}_tpxo9_atlas_30_v5.nc", con | coordinates | parts)
+            file = atlas.files_of_constituents(entry, groups[0])[each.upper()]
+            write_netcdf(folder / file, con | coordinates | parts)
 
 
 @pytest.mark.filterwarnings("ignore:You will likely lose important projection information:UserWarning")
 @pytest.mark.fault("constants of an atlas are conjugate, in other units, or at the points of another variable")
 @pytest.mark.parametrize(
-    ("name", "database_name", "make", "groups"),
-    [("FES2014", "FES2014", make_fes, "zuv"), ("TPXO9-atlas-v5", "TPXO9-atlas-v5-nc", make_tpxo, "zUV")],
+    ("make", "name", "groups"),
+    [
+        *((make_lags, "FES2014", "zuv"), (make_lags, "FES2022", "z"), (make_lags, "GOT5.5", "z")),
+        *((make_tpxo, "TPXO9-atlas-v5", "zUV"), (make_tpxo, "TPXO10-atlas-v2", "zUV")),
+    ],
 )
-def test_constants_are_those_of_pytmd(tmp_path, name, database_name, make, groups):
+def test_constants_are_those_of_pytmd(tmp_path, make, name, groups):
     """Levels, and transports: of FES2014 the currents times the depth of the grid."""
     import pyTMD.io
 
-    make(tmp_path, ("m2", "k1"))
+    make(tmp_path, ("m2", "k1"), name)
     config = load_with_atlas(tmp_path, name, {"open_boundaries.constituents": ["M2", "K1"]})
-    model = pyTMD.io.model(tmp_path, verify=False).from_database(database_name)
-    for group in "zuv":
+    model = pyTMD.io.model(tmp_path, verify=False).from_database(name + "-nc" * (make is make_tpxo))
+    for group in groups.lower():
         model[group].model_file = [file for file in model[group].model_file if file.exists()]
     rows, columns = np.arange(8), np.arange(9)
     for array, group, location in zip(
-        ("level", "transport_x", "transport_y"), groups, ("centre", "u", "v"), strict=True
+        ("level", "transport_x", "transport_y"), groups, ("centre", "u", "v"), strict=len(groups) == 3
     ):
         at = points(config.grid, location, rows, columns)
         lon, lat = (xarray.DataArray(each, dims=("y", "x")) for each in np.broadcast_arrays(at.lon, at.lat))
@@ -97,7 +103,7 @@ def test_constants_are_those_of_pytmd(tmp_path, name, database_name, make, group
 
 def test_nodal_factors_at_the_boundary_are_those_of_the_potential(tmp_path):
     """f cos(V + u) and f sin(V + u) of the boundary, and those times a height of the potential, have one ratio."""
-    make_fes(tmp_path, ("k1",))
+    make_lags(tmp_path, ("k1",))
     tides = {"open_boundaries.constituents": ["K1"], "tide.constituents": ["K1"]}
     config = load_with_atlas(tmp_path, "FES2014", tides)
     params = setup_of(config).params(block_of_rank(0, (1, 1), 8, 9), 0)
@@ -109,7 +115,7 @@ def test_nodal_factors_at_the_boundary_are_those_of_the_potential(tmp_path):
 
 
 def test_wrong_atlases_say_what_there_is(tmp_path, monkeypatch):
-    make_fes(tmp_path, ("m2",))
+    make_lags(tmp_path, ("m2",))
     for changes, words in (
         ({"open_boundaries.atlas": "FES2013"}, "FES2013.*FES2014, .*TPXO9-atlas-v5"),
         ({"open_boundaries.atlas_folder": tmp_path / "none"}, "none.*atlas_folder"),
@@ -129,7 +135,7 @@ def test_wrong_atlases_say_what_there_is(tmp_path, monkeypatch):
 
 
 def test_folder_without_currents_gives_levels_alone(tmp_path, caplog):
-    make_fes(tmp_path, ("m2",))
+    make_lags(tmp_path, ("m2",))
     for part in ("eastward", "northward"):
         (tmp_path / "fes2014" / f"{part}_velocity").rename(tmp_path / part)
     entries = atlas.read_atlas("FES2014", str(tmp_path), ["M2"])
