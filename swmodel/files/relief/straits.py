@@ -96,7 +96,8 @@ class WaterBodies:
         """Whether the bodies of pairs [n, 2] touch."""
         count = len(self.cell_of_body)
         numbers, touching = (each.min(axis=1) * count + each.max(axis=1) for each in (pairs, self.body_pairs))
-        return np.isin(numbers, touching)
+        touching.sort()  # np.isin takes several times as long
+        return np.append(touching, -1)[np.searchsorted(touching, numbers)] == numbers
 
     def neighbouring_cells(self, wet: np.ndarray) -> np.ndarray:
         """Flat indices of pairs of water cells that share a side and contain bodies, [n, 2]."""
@@ -169,6 +170,7 @@ class WaterBodies:
 
 
 def distinct_pairs(pairs: np.ndarray) -> np.ndarray:
-    """The distinct ones of pairs of numbers [n, 2], sorted; faster than np.unique along an axis."""
+    """The distinct ones of pairs of numbers [n, 2], sorted; several times as fast as np.unique."""
     size = int(pairs.max(initial=0)) + 1
-    return np.stack(np.divmod(np.unique(pairs[:, 0] * size + pairs[:, 1]), size), axis=1)
+    keys = np.sort(pairs[:, 0] * size + pairs[:, 1])
+    return np.stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], size), axis=1)
