@@ -157,18 +157,16 @@ def test_several_steps_in_a_sweep_have_same_bits(row):
     assert all(np.array_equal(a, b) for a, b in zip(swept, once, strict=True))
 
 
-#: The default stepper, and the same with drying; test_derive.py checks more options without a compiler.
-STEPPER_ROW, DRYING_ROW = ROWS[17], ROWS[20]
-OTHER_ROWS = [row for row in ROWS if row not in (STEPPER_ROW, DRYING_ROW)]
+#: At night also the default stepper, without and with drying; test_derive.py checks more options without a compiler.
+QUICK_ROW, NIGHT_ROWS = ROWS[0], [ROWS[17], ROWS[20]]
+OTHER_ROWS = [row for row in ROWS if row not in (QUICK_ROW, *NIGHT_ROWS)]
 
 
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.promise(
     "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
-@pytest.mark.parametrize(
-    "row", [STEPPER_ROW, *night_params(DRYING_ROW), *night_and_release_params(OTHER_ROWS, every=4)]
-)
+@pytest.mark.parametrize("row", [QUICK_ROW, *night_params(*NIGHT_ROWS), *night_and_release_params(OTHER_ROWS, every=4)])
 def test_native_derivatives_are_exact(row):
     """The Taylor slope is 2, or a difference quotient agrees if the scheme has kinks; tangent and adjoint agree.
 

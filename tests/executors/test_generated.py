@@ -32,6 +32,7 @@ def tendency_of_all_functions(flow, params, now):
     bump = x.map(lambda a: xp.where(a > 1, xp.exp(-a), xp.sin(a) + xp.log(a)))
     edge = (x - 0.9).map(lambda a: xp.maximum(a, xp.minimum(0.5 * a, -0.1)))
     root = y.map(lambda a: xp.cbrt(a - 1) + xp.sqrt(a) + abs(a - 1.1) + a**3 + a**0.4 + xp.cos(a))
+    beside_land = bump - flow.grid.open_u * edge  # a mask in a multiply-add
     far = flow.u.shift(0, -3) * flow.h.shift(0, 3) / 50
     squared = x
     for _ in range(12):  # so that the coefficient in front is squared, too
@@ -41,7 +42,7 @@ def tendency_of_all_functions(flow, params, now):
     fixed = params["gravity"] * depth + flow.grid.f
     beyond = flow.h.map(lambda a: xp.where(params["gravity"].values >= 1, 2.0, a))
     return {
-        "u": 1e-4 * (bump * edge * flow.u + 0.1 * far + squared * flow.u) + 1e-7 * mx_f(here * fixed) * flow.u,
+        "u": 1e-4 * (beside_land * flow.u + 0.1 * far + squared * flow.u) + 1e-7 * mx_f(here * fixed) * flow.u,
         "v": 1e-4 * (root / (1 + y) * flow.v) * beyond,
     }
 
