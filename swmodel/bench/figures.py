@@ -1,4 +1,4 @@
-"""Figures of results: curves with the published ones, the roofline, and bars with the parts of a duration.
+"""Figures of benchmark results: curves, the published ones among them, the roofline, and bars with parts of a duration.
 
 Colours can be told apart with any colour vision (Okabe and Ito 2008), markers also in greyscale. Each machine has its
 own line style. Published rows have thin, light lines and hollow markers.
@@ -23,7 +23,7 @@ from .text import format_count, format_number, format_percent
 
 #: Additions, multiplications and divisions per cell in an AB2 step of the jet by the executor `xla`.
 FLOPS_PER_CELL = 98
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = "osD^vP"
 #: Shades of bars from dark to light, so that parts also differ in greyscale.
@@ -66,8 +66,10 @@ def draw_speedup(records: list[dict]) -> Figure | None:
         marks += ["1 core each"] if row.threads else []
         return ", ".join(marks + (["more ranks than cores"] if row.oversubscribed else []))
 
-    x, y = "processes (CPU) or devices (GPU)", "speed-up over NumPy on one process"
-    axes, curves = draw_curves(records, x, y, group_label, lambda stats: (stats.row.n_blocks, stats.speedup))
+    x_label, y_label = "processes (CPU) or devices (GPU)", "speed-up over NumPy on one process"
+    axes, curves = draw_curves(
+        records, x_label, y_label, group_label, lambda stats: (stats.row.n_blocks, stats.speedup)
+    )
     if not curves:
         return None
     for platform, marker in (("cpu", "o"), ("gpu", "s")):
@@ -75,8 +77,8 @@ def draw_speedup(records: list[dict]) -> Figure | None:
         name = f"published, {published_values[platform]}, {size[0]} x {size[1]}"
         axes.plot(*zip(*points, strict=True), label=name, marker=marker, **PUBLISHED_STYLE)
         curves.append((points, MID_GREY))
-    for points, color in [curve for curve in curves if len(curve[0]) > 1]:
-        axes.annotate(format_number(points[-1][1]), points[-1], (0, 5), ha="center", color=color, **ANNOTATION_STYLE)
+    for points, colour in [curve for curve in curves if len(curve[0]) > 1]:
+        axes.annotate(format_number(points[-1][1]), points[-1], (0, 5), ha="center", color=colour, **ANNOTATION_STYLE)
     return set_log_axes(axes, {n for points, _ in curves for n, _ in points})
 
 
@@ -90,9 +92,9 @@ def draw_scaling(records: list[dict]) -> Figure:
         return stats.cores, stats.cells_per_second / 1e6
 
     axes, curves = draw_curves(records, "cores (CPU) or devices (GPU)", RATE_LABEL, group_label, point)
-    for points, color in curves:
+    for points, colour in curves:
         (first, rate), last = points[0], points[-1][0]
-        axes.plot([first, last], [rate, rate * last / first], color=color, **PERFECT_SCALING_STYLE)
+        axes.plot([first, last], [rate, rate * last / first], color=colour, **PERFECT_SCALING_STYLE)
     axes.plot([], [], color=MID_GREY, label="perfect scaling", **PERFECT_SCALING_STYLE)
     return set_log_axes(axes, {n for points, _ in curves for n, _ in points})
 
@@ -107,14 +109,14 @@ def draw_prediction(records: list[dict]) -> Figure | None:
             if stats.row.measure == "model":
                 for name in curve_names(stats, record["definition"]["sizes"]):
                     rows_by_curve.setdefault(name, []).append(stats)
-        for (name, curve_rows), color, marker in zip(rows_by_curve.items(), COLORS, MARKERS, strict=False):
+        for (name, curve_rows), colour, marker in zip(rows_by_curve.items(), COLOURS, MARKERS, strict=False):
             curve_rows.sort(key=lambda stats: stats.row.nproc)
             x = [stats.row.nproc for stats in curve_rows]
             y = [1e3 * stats.seconds_per_step for stats in curve_rows]
-            axes.plot(x, y, marker, color=color, ms=5, label=f"{name}, measured")
+            axes.plot(x, y, marker, color=colour, ms=5, label=f"{name}, measured")
             predictions = [stats if stats.row.nproc == 1 else predict_step(stats) for stats in curve_rows]
             y = [1e3 * each.seconds_per_step for each in predictions]
-            axes.plot(x, y, color=color, lw=1.2, label=f"{name}, predicted")
+            axes.plot(x, y, color=colour, lw=1.2, label=f"{name}, predicted")
             process_counts |= {*x}
     return set_log_axes(axes, process_counts) if process_counts else None
 
@@ -152,13 +154,13 @@ def draw_halo(records: list[dict]) -> Figure:
     def point(stats: RowStatistics) -> tuple[float, float]:
         return stats.traffic["bytes"], 1e6 * stats.seconds_per_step
 
-    x, y = "bytes that a process sends in an exchange", "time of an exchange (µs)"
-    axes, _ = draw_curves(records, x, y, process_group, point)
+    x_label, y_label = "bytes that a process sends in an exchange", "time of an exchange (µs)"
+    axes, _ = draw_curves(records, x_label, y_label, process_group, point)
     return set_log_axes(axes)
 
 
 def draw_roofline(records: list[dict]) -> Figure:
-    """The limits of memory and arithmetic, and the best row of each executor; a panel for each machine.
+    """The limits of memory and arithmetic, and the fastest row of each executor and platform; a panel for each machine.
 
     A step has FLOPS_PER_CELL operations per cell and must move 48 bytes (single precision). All rows have this
     intensity; the roof is the measured bandwidth times the intensity, up to the peak.
@@ -182,13 +184,13 @@ def draw_roofline(records: list[dict]) -> Figure:
             text = f"{format_count(gpus, 'GPU')}: triad {format_number(limit)} GB/s"
             axes.plot(x, limit * x, color=DARK_GREY, lw=1.2, ls="--", label=text)
         axes.axvline(intensity, color=MID_GREY, lw=0.6, ls=":", zorder=0)
-        for stats, color, marker in zip(best.values(), COLORS, MARKERS, strict=False):
+        for stats, colour, marker in zip(best.values(), COLOURS, MARKERS, strict=False):
             is_gpu = stats.row.platform == "gpu"
             processors = format_count(stats.row.n_blocks, "GPU") if is_gpu else process_group(stats)
             name = "NumPy" if stats.row.executor == "reference" else f"{stats.row.executor}, {processors}"
             share = f": {format_percent(stats.bandwidth_fraction)} of triad" if stats.bandwidth_fraction > 0 else ""
             speed = stats.cells_per_second * FLOPS_PER_CELL / 1e9
-            axes.plot(intensity, speed, marker, color=color, ms=5, label=name + share)
+            axes.plot(intensity, speed, marker, color=colour, ms=5, label=name + share)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(PLAIN_FORMATTER)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False, fontsize=7.5)
@@ -204,8 +206,8 @@ def draw_bars(records: list[dict]) -> Figure:
     axes.figure.set_size_inches(6.4, 1.5 + (0.42 if len(records) > 1 else 0.28) * len(labels))
     for position, stats in enumerate(finished_rows):
         left = 0.0
-        for color, (name, duration) in zip(SHADES, stats.part_seconds.items(), strict=False):
-            axes.barh(position, duration, left=left, color=color, ec="0.15", lw=0.5, label="" if position else name)
+        for colour, (name, duration) in zip(SHADES, stats.part_seconds.items(), strict=False):
+            axes.barh(position, duration, left=left, color=colour, ec="0.15", lw=0.5, label="" if position else name)
             left += duration
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
@@ -220,13 +222,13 @@ def process_group(stats: RowStatistics) -> str:
 
 
 def draw_curves(
-    records: list[dict], x: str, y: str, group_of: Callable, point_of: Callable
+    records: list[dict], x_label: str, y_label: str, group_of: Callable, point_of: Callable
 ) -> tuple[object, list[tuple]]:
-    """Draw a curve per machine, executor, platform and group of rows; returns axes, points and colour of each.
+    """Draw a curve per machine, executor, platform and group of rows; returns the axes, and (points, colour) of each.
 
     `group_of` maps a row's numbers to the name of its group, or to None to omit the row; `point_of` maps them to x, y.
     """
-    axes, curves, style_indices = make_axes(x, y), [], {}
+    axes, curves, style_indices = make_axes(x_label, y_label), [], {}
     axes.set_title(records[0]["label"] if len(records) == 1 else "", fontsize=8)
     for number, record in enumerate(records):
         points_by_curve: dict[str, list[tuple]] = {}
@@ -237,17 +239,17 @@ def draw_curves(
                 points_by_curve.setdefault(name, []).append(point_of(stats))
         for name, points in points_by_curve.items():
             style_index = style_indices.setdefault(name, len(style_indices))
-            color, marker = COLORS[style_index % len(COLORS)], MARKERS[style_index % len(MARKERS)]
-            line_style = {"color": color, "marker": marker, "ls": DASHES[number % len(DASHES)], "ms": 4.5, "lw": 1.3}
+            colour, marker = COLOURS[style_index % len(COLOURS)], MARKERS[style_index % len(MARKERS)]
+            line_style = {"color": colour, "marker": marker, "ls": DASHES[number % len(DASHES)], "ms": 4.5, "lw": 1.3}
             machine = f", {record['label']}" if len(records) > 1 else ""
             axes.plot(*zip(*sorted(points), strict=True), label=name + machine, **line_style)
-            curves.append((sorted(points), color))
+            curves.append((sorted(points), colour))
     return axes, curves
 
 
-def make_axes(x: str, y: str):
+def make_axes(x_label: str, y_label: str):
     figure = Figure(figsize=(4.6, 4.0), layout="constrained")
-    axes = figure.add_subplot(xlabel=x, ylabel=y)
+    axes = figure.add_subplot(xlabel=x_label, ylabel=y_label)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.92", lw=0.6, which="major")
     axes.set_axisbelow(True)
@@ -255,7 +257,11 @@ def make_axes(x: str, y: str):
 
 
 def set_log_axes(axes, count_ticks=()) -> Figure:
-    """The figure with logarithmic axes, plain numbers and a legend; `count_ticks`: ticks of an axis of counts."""
+    """Make the axes logarithmic, with plain numbers and a legend, and return the figure.
+
+    Args:
+        count_ticks: the counts along x at which ticks are wanted; (): x is not a count.
+    """
     axes.set(xscale="log", yscale="log")
     axes.margins(y=0.09)
     if count_ticks:

@@ -7,8 +7,9 @@ The file of a case contains
 * a subclass of `Case` that is named like the file: DoubleGyre in double_gyre.py;
 * in the class, the options of the case: annotated attributes made by `option`;
 * in the class, `defaults`: a dict {section: {key: value}} of what differs from the defaults of the configuration;
-* in the class, functions of (self, config, at) for any of the fields in `ocean.table.INPUT_FIELDS`. Each returns
-  float64 values [y, x], or an array that broadcasts to this shape, at the given Points, in SI units.
+* in the class, functions of (self, config, at) for any of the fields in `ocean.table.INPUT_FIELDS`; with a further
+  parameter t, s since the start, if the field varies in time. Each returns float64 values [y, x], or an array that
+  broadcasts to this shape, at the given Points, in SI units.
 
 Each of the last three is optional. A field that the class does not define is uniform: it has the value of its key in
 the configuration, or else is zero (one for the mask).
@@ -67,7 +68,7 @@ def description(case: Case) -> str:
 
 
 def paragraph(case: Case, label: str) -> str:
-    """The paragraph of the docstring of a case with this label, such as "Theme", without it; "" if there is none."""
+    """The paragraph of the docstring of a case with this label, such as "Theme", without the label; else ""."""
     paragraphs = (part for part in description(case).split("\n\n") if part.startswith(f"{label}: "))
     return next(paragraphs, "").removeprefix(f"{label}: ")
 
@@ -79,7 +80,7 @@ def commands(case: Case, label: str) -> list[str]:
 
 
 def classes(module) -> list[type[Case]]:
-    """The subclasses of Case that a module defines, without base classes of others in it."""
+    """The subclasses of Case that a module defines, without those that are base classes of others in it."""
     case_classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Case)]
     own_classes = [each for each in dict.fromkeys(case_classes) if each.__module__ == module.__name__]
     return [

@@ -4,8 +4,8 @@ Physics: a laboratory model at 1:400. A wave enters from the west, first a troug
 island, rises against the coast and shoots up a narrow gully, where the real tsunami reached 32 m. The west is open, so
 that the incident wave comes in and the reflected wave goes out. The other sides are walls.
 
-Reference: Matsuyama, M. and H. Tanaka (2001), Proc. International Tsunami Symposium 2001, session 7, 7-21; Synolakis
-and others (2007), NOAA Tech. Memo. OAR PMEL-135.
+Reference: Matsuyama, M. and H. Tanaka (2001), Proc. International Tsunami Symposium 2001, session 7, paper 7-21;
+Synolakis and others (2007), NOAA Tech. Memo. OAR PMEL-135.
 
 Cost: 7920 steps on 95 892 cells for 22.5 s: one to two minutes on two cores; with cells twice as large, an eighth.
 
@@ -28,12 +28,14 @@ import numpy as np
 from ..config.options.case import Case, option
 from ..ocean.depth_table import DepthTable
 
-#: `depth` in 1e-5 m, differences along each row of the table; `inflow`, m, and `gauges` in 1e-5 m, every
-#: RECORD_INTERVAL s.
+#: Its arrays: `depth`, 1e-5 m, as differences along each row; every RECORD_INTERVAL the level of the incident wave,
+#: `inflow`, m, and that at the gauges, `gauges`, 1e-5 m.
 DATA_FILE = Path(__file__).with_name("monai.npz")
+#: Distance between the depths, m, and time between records, s.
 BED_SPACING, RECORD_INTERVAL = 0.014, 0.05
+#: {name: position (x, y), m}.
 GAUGES = {"5": (4.521, 1.196), "7": (4.521, 1.696), "9": (4.521, 2.196)}
-#: {position: smallest and largest value of the highest water in the experiments, m}.
+#: {position (x, y), m: smallest and largest value of the highest water in the experiments, m}.
 RUN_UP_RANGES = {(5.1575, 1.88): (0.08, 0.10), (5.03, 2.2062): (0.0525, 0.0675), (4.9975, 2.32): (0.0525, 0.0575)}
 
 

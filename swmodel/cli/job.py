@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 #: compute(config, directory, options, report, command_line, watch)
 #:     writes the results into the folder. `report` receives progress events on rank 0. The task calls `watch` once,
 #:     with a function whose value changes as long as there is progress.
-#: summary(directory)     describes the results in the folder in words.
+#: summary(directory)
+#:     describes the results in the folder in words.
 TASK_MODULES = {
     "run": "swmodel.cli.run",
     "check-gradient": "swmodel.gradients.check",
@@ -32,14 +33,17 @@ class Job(NamedTuple):
 
     config: Config  # complete and checked
     directory: Path
-    restart: Any = None  # a `restart.folder.RestartFile`, which counts on rank 0 only; None: start at step 0
+    restart: Any = None  # a `restart.folder.RestartFile`, used on rank 0 only; None: start at step 0
     task: str = "run"
     options: dict = {}  # noqa: RUF012  of the task, JSON values; never changed
     remarks: tuple[str, ...] = ()  # printed before the task starts
 
     @property
     def reproducible(self) -> bool:
-        """Whether XLA may use only instructions with the same bits on every layout; assimilations smooth by XLA."""
+        """Whether XLA may use only instructions with the same bits on every layout.
+
+        Assimilation needs this with the other executors, too, because it smooths its controls by XLA.
+        """
         run = self.config.run
         return run.reproducible or (self.task == "assimilate" and run.executor != "xla")
 

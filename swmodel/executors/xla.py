@@ -1,4 +1,4 @@
-"""The dynamics in jax.numpy, compiled by XLA: the step, the loop over steps, and the executor `xla`."""
+"""The dynamics in jax.numpy, compiled by XLA: the step, the loop over steps, the executor `xla` and its base class."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def make_step(scheme: Scheme, method, transport):
         step_start = {name: getattr(forward.step_start, name) for name in scheme.step_start_fields} if forward else {}
         fields = add_halo((state, forward and forward.pressure_h, step_start), width, transport)
         extent = transport.extent()
-        patches, level, step_start = jax.tree.map(lambda field: Patch(field, (-width, -width)), fields)
+        patches, pressure_h, step_start = jax.tree.map(lambda field: Patch(field, (-width, -width)), fields)
         if forward:
-            forward = forward._replace(pressure_h=level, step_start=step_start)
+            forward = forward._replace(pressure_h=pressure_h, step_start=step_start)
         try:
             result = tendency(patches, now, as_patches(grid, margin), as_patches(params, margin), scheme, forward)
         except Exception as error:
@@ -55,13 +55,13 @@ def make_step(scheme: Scheme, method, transport):
 
 
 def error_of_user_term(error: Exception, scheme: Scheme) -> Exception:
-    """The error to raise when tracing a step fails: a UsageError with the line if a user term raised `error`."""
+    """The error to raise when tracing a step fails: a UsageError with file and line if a user term raised `error`."""
     if isinstance(error, UsageError):
         return error
-    lines = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     for term in scheme.user_terms:
         path = source_line_of(term.tendency).rpartition(":")[0]
-        if path in lines:
+        if path in files:
             return UsageError(describe_failure(error, path, f"{term.name} cannot be traced"))
     return error
 
@@ -80,23 +80,27 @@ def make_loop(scheme: Scheme, method, transport):
     def loop(carry: Carry, static, dt, n, update=None, summary=()):
         period = len(carry.memory) + 1
 
-        def iterate(steps, now):
-            carry, summary = now
+        def iterate(steps, _, loop_state):
+            carry, summary = loop_state
             for _ in range(steps):
                 carry = jax.lax.optimization_barrier(step(carry, *static, dt))
                 summary = update(summary, carry.state, carry.step) if update else summary
             return carry, summary
 
-        now = jax.lax.fori_loop(0, n // period, lambda _, now: iterate(period, now), (carry, summary))
-        if period > 1:  # avoids a second compilation of the step
-            now = jax.lax.fori_loop(0, n % period, lambda _, now: iterate(1, now), now)
-        return now if update else now[0]
+        loop_state = jax.lax.fori_loop(0, n // period, partial(iterate, period), (carry, summary))
+        if period > 1:  # with period 1 this would compile the step a second time, for nothing
+            loop_state = jax.lax.fori_loop(0, n % period, partial(iterate, 1), loop_state)
+        return loop_state if update else loop_state[0]
 
     return loop
 
 
 def make_accumulating_loop(loop: tuple, update: tuple, transport):
-    """Make the function (carry, summary, inputs, static, dt, n) -> (carry n steps later, summary) of one block."""
+    """Make the function (carry, summary, inputs, static, dt, n) -> (carry n steps later, summary) of one block.
+
+    Args:
+        loop, update: (make, *parts), as in `JaxExecutor`.
+    """
     loop, update = (make(*parts, transport) for make, *parts in (loop, update))
 
     def accumulating_loop(carry, summary, inputs, static, dt, n):
@@ -113,13 +117,13 @@ def make_accumulating_substep_loop(loop: tuple, update: tuple, transport):
     loop, update = (make(*parts, transport) for make, *parts in (loop, update))
 
     def accumulating_loop(carry, summary, inputs, static, dt, n, substeps):
-        def one(_, now):
-            carry, summary = now
+        def run_step(_, loop_state):
+            carry, summary = loop_state
             after = loop(carry._replace(step=carry.step * substeps), static, dt, substeps)
             carry = after._replace(step=carry.step + 1)
             return carry, update(summary, inputs, carry.state, carry.step)
 
-        return jax.lax.fori_loop(0, n, one, (carry, summary))
+        return jax.lax.fori_loop(0, n, run_step, (carry, summary))
 
     return accumulating_loop
 

@@ -8,7 +8,7 @@ equally near. By Parseval's theorem the sum over all bins is the mean over the d
 A spectrum has the same bits on any layout, because transforms are of whole lines and sums are of integers. All
 computations are in double precision.
 
-Reference: docs/numerics.md, "Spectra".
+Reference: docs/numerics-spectral.md, "Spectra".
 """
 
 from __future__ import annotations

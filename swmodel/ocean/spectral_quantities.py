@@ -10,7 +10,7 @@ Each quantity is the sum of the squares of its fields; H is the mean resting dep
 So kinetic and potential energy are per mass of the layer at rest, and their sum is the `energy` of diagnostics.nc. With
 u in place of sqrt(h^x) u this would hold only for uniform thickness.
 
-Reference: docs/numerics.md, "Spectra".
+Reference: docs/numerics-spectral.md, "Spectra".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The rows, columns and ensemble members that each rank owns.
 
-Blocks are periodic neighbours along both axes of a layout. Rank r has the block in row r // px and column r % px,
-counted from the south-west. Blocks differ by at most one row or column. The first py px ranks have the first members of
-an ensemble, and so on.
+A layout (py, px) divides the grid into py rows of px blocks. Blocks are periodic neighbours along both axes and differ
+by at most one row or column. Rank r has the block in row r // px and column r % px, counted from the south-west. In an
+ensemble the first py px ranks have these blocks for the first members, the next py px ranks for the next ones, etc.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class Block:
         """Ranks of the blocks in line with this one along y (axis 0) or x (axis 1), starting in the south or west."""
         return tuple(self.neighbour(axis, number - self.block_index[axis]) for number in range(self.layout[axis]))
 
-    def overlapping_rows(self, first: int, last: int, member: int = 0) -> tuple[int, int]:
-        """The block's part [start, stop) of rows [first, last) of a member; start = stop if it has none."""
-        lower, upper = max(first, self.y.start), min(last, self.y.stop)
-        return (lower, upper) if member in self.members and lower < upper else (first, first)
+    def overlapping_rows(self, start: int, stop: int, member: int = 0) -> tuple[int, int]:
+        """The block's part [lower, upper) of rows [start, stop) of a member; lower = upper if it has none."""
+        lower, upper = max(start, self.y.start), min(stop, self.y.stop)
+        return (lower, upper) if member in self.members and lower < upper else (start, start)
 
     def blocks_of_all_ranks(self) -> list[Block]:
         return blocks_of_layout(
@@ -114,7 +114,7 @@ def blocks_of_layout(
 def choose_layout(nproc: int, ny: int, nx: int, min_width: int = 1, owners: str = "processes") -> tuple[int, int]:
     """The layout (py, px) of `nproc` blocks of at least `min_width` rows and columns that has the shortest halos.
 
-    Among equal ones it is the one with the longest rows.
+    Among equal ones it is the one with the longest rows. A message calls the owners of blocks `owners`.
     """
     max_py, max_px = ny // min_width, nx // min_width
     pairs = [(py, nproc // py) for py in range(1, min(max_py, nproc) + 1) if nproc % py == 0 and nproc // py <= max_px]
@@ -129,7 +129,7 @@ def choose_layout(nproc: int, ny: int, nx: int, min_width: int = 1, owners: str 
 def parse_layout(
     text: str, nproc: int, ny: int, nx: int, min_width: int = 1, owners: str = "processes"
 ) -> tuple[int, int]:
-    """The layout of a text "PYxPX", or `choose_layout` if it is empty; messages call the owners of blocks `owners`."""
+    """The layout of a text "PYxPX", or that of `choose_layout` if it is empty; see there for `owners`."""
     if not text:
         return choose_layout(nproc, ny, nx, min_width, owners)
     py, px = (int(part) for part in text.split("x"))

@@ -1,4 +1,4 @@
-"""A tracer: a function of the Tendency T that returns a function which adds its transport to F."""
+"""The term of a tracer: a function of the Tendency T that returns a function (x, F), which adds the term to F."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from .neighbours import FACE_MEANS, c, difference, e, n, s, w, wrap
 
 
 def tracer(T, options):
-    """dC/dt = - d_x (U c) - d_y (V c) + div(kappa h grad c), c = C/h of the upwind cell.
+    """dC/dt = - d_x (U c) - d_y (V c) + div(kappa h grad c) + source from rivers, c = C/h.
 
     Args:
-        options: the table [[tracer]].
+        options: the tracer's table [[tracer]].
     """
-    domain, sizes, row = T.domain, T.sizes, T.domain.state._fields.index(f"{options.name}_content")
+    domain, sizes, index = T.domain, T.sizes, T.domain.state._fields.index(f"{options.name}_content")
     concentration, flux_x, flux_y = np.zeros((3, *domain.shape), domain.dtype)
     source = source_from_rivers(T, options.name)
     kappa_x, kappa_y = (options.diffusivity * faces for faces in domain.is_open(domain.dtype)[1:])
@@ -22,7 +22,7 @@ def tracer(T, options):
         kappa_y = kappa_y * c(np.broadcast_to(sizes.cos_v, domain.shape))
 
     def add(x, F):
-        np.divide(x[row], x[0], out=concentration, where=x[0] != 0)
+        np.divide(x[index], x[0], out=concentration, where=x[0] != 0)
         advective_fluxes(T, concentration, flux_x, flux_y)
         here = c(concentration)
         if options.diffusivity:
@@ -30,9 +30,9 @@ def tracer(T, options):
                 (flux_x, flux_y), (kappa_x, kappa_y), FACE_MEANS, (e, n), strict=True
             ):
                 c(flux)[...] -= kappa * thickness(x[0], out=T.work) * (beyond(concentration) - here)
-        add_convergence(T, flux_x, flux_y, c(F[row]))
+        add_convergence(T, flux_x, flux_y, c(F[index]))
         if source:
-            c(F[row])[...] += source()
+            c(F[index])[...] += source()
 
     return add
 
@@ -46,7 +46,7 @@ def source_from_rivers(T, name):
 
 
 def advective_fluxes(T, concentration, flux_x, flux_y):
-    """Write U c and V c into padded fluxes, c of the upwind cell, or of the cell inside at open boundaries."""
+    """Write U c and V c into padded fluxes, with c of the upwind cell, or of the inner one at open boundaries."""
     for _, outside, inside, *_ in T.domain.open_boundaries.faces.values():
         concentration.reshape(-1)[outside.astype(int)] = concentration.reshape(-1)[inside.astype(int)]
     for flux, transport, beyond in ((flux_x, T.U, e), (flux_y, T.V, n)):
