@@ -53,7 +53,7 @@ class RestartWriter:
 def write_restart(path, model, config, accumulator_fields: dict, command_line: str = "") -> None:
     """Write a model as a restart file, with fields of its accumulators and the recorded configuration."""
     if not Path(path).name:
-        raise WriteError(f"{path} cannot be written: it is a folder")
+        raise WriteError(f"{Path(path)} cannot be written: it is a folder")
     records, substeps = model.restart_notes(), model.substeps
     contents = contents_of(model.carry, model.step, model.time, accumulator_fields, records, substeps)
     write(path, contents, config, model.transport, command_line, model.get)
