@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .options import PATH, time_option
+from .pictures import member_option
 
 
 @click.command()
@@ -13,8 +14,9 @@ from .options import PATH, time_option
 @click.option("--field", "names", metavar="NAME", multiple=True, help="Field of a band; repeatable.  [largest values]")
 @click.option("--record", type=int, default=-1, help="Number of the record; -1 is the last.")
 @time_option()
+@member_option
 @click.option("--crs", metavar="EPSG:CODE", default="", help="Coordinate reference system of a plane without grid.crs.")
-def export(path, target, names, record, time, crs):
+def export(path, target, names, record, time, member, crs):
     """Write fields as GeoTIFF, or the extent of a flood as GeoPackage, KML or GeoJSON.
 
     \b
@@ -27,4 +29,4 @@ def export(path, target, names, record, time, crs):
     """
     from ..plotting.export import export as write_export
 
-    click.echo(f"Wrote {write_export(path, target, names, record, time, crs)}")
+    click.echo(f"Wrote {write_export(path, target, names, record, time, crs, member)}")

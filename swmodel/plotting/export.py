@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,13 @@ import numpy as np
 from ..extras import require_package
 from ..ocean import projection
 from ..ocean.table import ARRIVAL_SUFFIX, INUNDATION, MAXIMUM_SUFFIX
-from .dataset import PlotError, field_names, find_data_file, find_record, open_data
+from .dataset import PlotError, field_names, find_data_file, find_record, member_label, open_data
 from .derived import check_field, read_or_derive
 from .field_map import FieldMap, read_grid_north_pole, read_map
 from .files import atomic_write
 from .ground import read_wet_thickness
 
+log = logging.getLogger(__name__)
 #: The drivers of GDAL for polygons, by the ending of a file.
 POLYGON_DRIVERS = {".gpkg": "GPKG", ".kml": "KML", ".geojson": "GeoJSON"}
 #: Those that are always in longitude and latitude.
@@ -28,7 +30,15 @@ HAZARD, HAZARD_SOURCES = "hazard", (f"h{MAXIMUM_SUFFIX}", f"speed{MAXIMUM_SUFFIX
 HAZARD_SPEED = 0.5
 
 
-def export(path, target, names: Sequence[str] = (), record: int = -1, time: float | None = None, crs: str = "") -> Path:
+def export(
+    path,
+    target,
+    names: Sequence[str] = (),
+    record: int = -1,
+    time: float | None = None,
+    crs: str = "",
+    member: int | None = None,
+) -> Path:
     """Write fields of a run into a GeoTIFF, or the extent of its flood into a GeoPackage, KML or GeoJSON file.
 
     Args:
@@ -38,6 +48,7 @@ def export(path, target, names: Sequence[str] = (), record: int = -1, time: floa
             arrivals, with the flood hazard rating (`hazard_map`) if largest h and speed of a run with drying are there.
         record, time: number or model time, s, of the record.
         crs: coordinate reference system of a grid on a plane without grid.crs, as "EPSG:32633".
+        member: member of an ensemble; None: the first, which a message names.
 
     Raises:
         PlotError: the fields are not there, or have no place in a coordinate reference system.
@@ -51,12 +62,14 @@ def export(path, target, names: Sequence[str] = (), record: int = -1, time: floa
         if read_grid_north_pole(data):
             raise PlotError("a rotated-pole grid has no rows along parallels and cannot be exported")
         record = find_record(data, record, time)
+        if member is None and (label := member_label(data, member)):
+            log.warning("%s shows%s of the ensemble; --member chooses another", target, label.lstrip(","))
         if target.suffix.lower() in POLYGON_DRIVERS:
             if names:
                 raise PlotError(f"{target}: polygons show the extent of the flood; fields go into a .tif")
-            write_extent(target, *flooded_cells(data, record), crs)
+            write_extent(target, *flooded_cells(data, record, member), crs)
         else:
-            maps = [read_export_map(data, name, record) for name in names or default_names(data)]
+            maps = [read_export_map(data, name, record, member) for name in names or default_names(data)]
             write_geotiff(target, maps, crs)
     return target
 
@@ -72,18 +85,18 @@ def default_names(data: netCDF4.Dataset) -> list[str]:
     return [*names, HAZARD] if has_hazard else names
 
 
-def read_export_map(data: netCDF4.Dataset, name: str, record: int) -> FieldMap:
+def read_export_map(data: netCDF4.Dataset, name: str, record: int, member: int | None) -> FieldMap:
     """One record of a field at the centres of cells."""
     if name == HAZARD:
-        return hazard_map(data, record)
+        return hazard_map(data, record, member)
     check_field(data, name)
-    field = read_or_derive(data, name, record)
+    field = read_or_derive(data, name, record, member)
     if field.location != "face":
         raise PlotError(f"{name} lies on faces or corners, but a raster has values at the centres of cells; give speed")
     return field
 
 
-def hazard_map(data: netCDF4.Dataset, record: int) -> FieldMap:
+def hazard_map(data: netCDF4.Dataset, record: int, member: int | None) -> FieldMap:
     """The flood hazard rating h (speed + 0.5 m/s), m2 s-1, of the largest h and speed of flooded land.
 
     It has no debris factor. The largest h and speed may come at different times, so the rating is at least the largest
@@ -94,23 +107,23 @@ def hazard_map(data: netCDF4.Dataset, record: int) -> FieldMap:
     missing = [name for name in HAZARD_SOURCES if name not in field_names(data)]
     if missing:
         raise PlotError(f"{data.filepath()} holds no {', '.join(missing)}; the hazard needs output.maxima=h,speed")
-    thickness, speed = (read_map(data, name, record) for name in HAZARD_SOURCES)
-    is_flooded = flooded_cells(data, record)[1]
+    thickness, speed = (read_map(data, name, record, member) for name in HAZARD_SOURCES)
+    is_flooded = flooded_cells(data, record, member)[1]
     rating = np.ma.masked_where(~is_flooded, thickness.values * (speed.values + HAZARD_SPEED))
     return replace(thickness, name=HAZARD, long_name="flood hazard rating", units="m2 s-1", values=rating)
 
 
-def flooded_cells(data: netCDF4.Dataset, record: int) -> tuple[FieldMap, np.ndarray]:
+def flooded_cells(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[FieldMap, np.ndarray]:
     """A map of the grid, and where land, dry at the start, had water up to a record [y, x]."""
     if INUNDATION in field_names(data):
-        arrival = read_map(data, INUNDATION, record)
+        arrival = read_map(data, INUNDATION, record, member)
         return arrival, ~np.ma.getmaskarray(arrival.values)
     wet_thickness = read_wet_thickness(data)
     if wet_thickness is None or HAZARD_SOURCES[0] not in field_names(data):
         raise PlotError(
             f"{data.filepath()} does not tell where land was flooded; run with drying.active and output.inundation"
         )
-    thickness, depth = (read_map(data, name, record) for name in (HAZARD_SOURCES[0], "depth"))
+    thickness, depth = (read_map(data, name, record, member) for name in (HAZARD_SOURCES[0], "depth"))
     return thickness, np.ma.filled((thickness.values > wet_thickness) & (depth.values < 0), False)
 
 
