@@ -34,7 +34,7 @@ from ..config.options.case import Case, option
 
 class DoubleGyre(Case):
     wind: float = option(0.1, "Pa", "amplitude of the wind stress")
-    perturbation: float = option(1.0, "m", "initial wave height of the interface")
+    perturbation: float = option(1.0, "m", "amplitude of the initial wave of the interface")
 
     defaults = {
         "grid": {"nx": 100, "ny": 200, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},

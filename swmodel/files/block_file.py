@@ -16,8 +16,9 @@ from .gather import gather_members
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
     """Write fields, numbers (arrays () or [n]) and a text atomically; all processes call it together.
 
-    A field is [..., y, x], possibly with records; that of an ensemble's transport is [members, ..., y, x]. `shape`:
-    rows and columns of the global fields. FilesError, on all processes: the file could not be written.
+    A field is the block of this process, [..., y, x] or, in an ensemble, [members, ..., y, x]; axes in place of `...`
+    count records. `shape`: rows and columns of the global fields. FilesError, on all processes: the file could not be
+    written.
     """
     is_ensemble = is_ensemble_block(transport.block)
     global_shape = (*[transport.block.members.axis_size] * is_ensemble, *shape)
@@ -29,11 +30,10 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
                 file.submit(create_dataset, name, {"data": values})
                 continue
             values = np.moveaxis(values, 0, -3) if is_ensemble else values
-            records = values.shape[: -len(global_shape)]
-            file.submit(
-                create_dataset, name, {"shape": (*records, *global_shape), "dtype": values.dtype, "fletcher32": True}
-            )
-            for record in np.ndindex(records):
+            record_shape = values.shape[: -len(global_shape)]
+            options = {"shape": (*record_shape, *global_shape), "dtype": values.dtype, "fletcher32": True}
+            file.submit(create_dataset, name, options)
+            for record in np.ndindex(record_shape):
                 for index, rows in gather_members(transport, values[record]):
                     file.submit(write_part, name, (*record, *index), rows)
 
@@ -42,12 +42,12 @@ def is_ensemble_block(block) -> bool:
     return block.members.axis_size > 1
 
 
-def create_dataset(records, name: str, options: dict) -> None:
-    records.file.create_dataset(name, **options)
+def create_dataset(writer, name: str, options: dict) -> None:
+    writer.file.create_dataset(name, **options)
 
 
-def write_part(records, name: str, index, values) -> None:
-    records.file[name][index] = values
+def write_part(writer, name: str, index, values) -> None:
+    writer.file[name][index] = values
 
 
 def read_blocks(path, block) -> tuple[dict, str]:

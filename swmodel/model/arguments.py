@@ -39,7 +39,10 @@ ROUND_OFF_STEPS = 1e-6
 def build_config(
     config: Source, overrides: Overrides, fields: Fields, terms: Terms, restart: PathLike | None = None
 ) -> Any:
-    """The configuration of a Simulation, with the Python fields of the restart file; other objects are unchanged."""
+    """The configuration of a Simulation, with the Python fields of the restart file.
+
+    An object of another type is returned unchanged: `make_domain` refuses it.
+    """
     if overrides and not isinstance(overrides, Mapping):
         raise UsageError(
             f'{overrides!r:.60}: overrides must be a dict like {{"grid.nx": 128}}; pass a restart file as restart=...'
@@ -54,13 +57,13 @@ def build_config(
 def config_of_restart(
     source: PathLike, overrides: Overrides, case: type[Case] | None, terms: Terms, fields: Fields = None
 ) -> tuple[Config, Path]:
-    """The configuration in a restart file, or in the newest intact one of a folder, and the path of that file."""
+    """The configuration in a restart file, or in the newest intact one of a run folder, and the path of that file."""
     path = Path(source)
     restart, _ = choose_restart(path) if is_run_folder(path) else choose_restart(path.parent, str(path))
     config, rank_info = from_toml(restart.configuration, case or restart.case_file, terms), get_rank_info()
     config = load(config, overrides, fields=fields) if overrides or fields else config
-    n_processes_alone = n_processes(config.run.devices) if config.run.transport == "sharded" else 1
-    return config_for_processes(config, rank_info.size if rank_info else n_processes_alone), restart.path
+    size_without_launcher = n_processes(config.run.devices) if config.run.transport == "sharded" else 1
+    return config_for_processes(config, rank_info.size if rank_info else size_without_launcher), restart.path
 
 
 def count_steps(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:

@@ -83,7 +83,7 @@ def has_records(data: netCDF4.Dataset, name: str) -> bool:
 
 
 def field_members(data: netCDF4.Dataset, name: str) -> list[int | None]:
-    """The members of which there is a field; [None] if there is only one field."""
+    """The numbers of the members that have a field; [None] if the field does not differ between members."""
     has_members = name not in field_names(data) or "member" in data[name].dimensions
     return data["member"][:].tolist() if has_members and "member" in data.variables else [None]
 
@@ -102,7 +102,7 @@ def choose_fields(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> 
 
 
 def read_displayed_field(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> FieldMap:
-    """One record of a field with the dry ground; relative vorticity is divided by f, unless f is near zero."""
+    """One record of a field with the dry ground; relative vorticity is divided by f unless f is somewhere near zero."""
     check_field(data, name)
     location, _ = find_location(data, name)
     ground, dry_mask = ground_and_dry_mask(data, name, location, record, member)

@@ -30,7 +30,7 @@ CASE_FILE_NAME = "case.py"
 #: Stands for the file of a case that was given in Python.
 IN_PYTHON = "(in Python)"
 
-#: Largest size of a file, bytes, because an attribute in HDF5 holds at most 64 KiB.
+#: Largest size of the file of a case, bytes: restart files keep it in an attribute of HDF5, at most 64 KiB.
 MAX_CASE_FILE_BYTES = 50_000
 
 #: Keys of [case] that identify the case; all others are its own options.
@@ -42,7 +42,7 @@ def is_case(value) -> bool:
 
 
 def find_case(layers: Sequence[ConfigLayer]) -> tuple[type[Case], ConfigLayer]:
-    """The case that the last layer with a case names; keys that identify a case are removed from all layers.
+    """The case of the last layer that names one; keys that identify a case are removed from all layers.
 
     The returned layer has the path of its file, or the options of a case object.
     """
@@ -52,7 +52,7 @@ def find_case(layers: Sequence[ConfigLayer]) -> tuple[type[Case], ConfigLayer]:
         identity_in_layer = {key: each for key, each in identity_in_layer.items() if key == "name" or each.value != ""}
         identity = identity_in_layer if identity_in_layer.keys() & {"name", "file"} else identity | identity_in_layer
     if "file" in identity:
-        options = {at[1]: given.value for layer in layers for at, given in layer.items() if at[0] == "case"}
+        options = {key: each.value for layer in layers for (section, key), each in layer.items() if section == "case"}
         return case_from_file(identity, options)
     if "sha256" in identity:
         raise ConfigError([f"{identity['sha256'].context}: is the checksum of a file, but case.file names none"])
@@ -74,22 +74,22 @@ def case_from_file(identity: Mapping[str, ConfigValue], options: Mapping[str, An
         return cls, {("case", key): ConfigValue(getattr(value, key), f"case.{key}") for key in keys}
     if value == IN_PYTHON:
         name_words = (identity["name"].value if "name" in identity else "case").split("_")
-        given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+        defaults = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
         option_fields: Any = {
-            key: (type(value), option(value, "", "option of the case")) for key, value in given.items()
+            key: (type(value), option(value, "", "option of the case")) for key, value in defaults.items()
         }
         cls = create_model("".join(word.capitalize() for word in name_words), __base__=Case, **option_fields)
-        return cls, {("case", "file"): file}  # the run has recorded its fields
+        return cls, {("case", "file"): file}  # it has no functions, because the run has recorded the fields
     context = file.context and f"{file.context}: "
     if not isinstance(value, str):
         raise ConfigError([f"{context}must be the name of a file, not {format_value(value)}"])
     path = Path(os.path.normpath(file.folder / value))
     try:
         case = case_from_text(read_text_file(path, MAX_CASE_FILE_BYTES, "case"), str(path))
-        check_identity(case, {key: given.value for key, given in identity.items()}, str(path))
+        check_identity(case, {key: each.value for key, each in identity.items()}, str(path))
     except ConfigError as error:
         raise ConfigError(context + problem for problem in error.problems) from error
-    checksum_layer = {("case", key): given for key, given in identity.items() if key == "sha256"}
+    checksum_layer = {("case", key): each for key, each in identity.items() if key == "sha256"}
     return case, {("case", "file"): ConfigValue(os.path.abspath(path), file.context), **checksum_layer}
 
 

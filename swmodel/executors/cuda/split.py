@@ -1,7 +1,7 @@
 """A pass as several kernels, for passes whose values do not fit into the registers of a thread.
 
-Early kernels write *temporaries*: values that later kernels read at several cells. They compute them as far beyond the
-block as the later kernels read, so that all values have the same bits as in a single kernel.
+Early kernels write *temporaries*: values that later kernels read at several cells. A temporary is computed as far
+beyond the block as later kernels read it, so that all values have the same bits as in a single kernel.
 """
 
 from __future__ import annotations
@@ -53,18 +53,17 @@ class KernelPart(NamedTuple):
 class ValueCounter:
     """Counts the values that a thread computes for some refs, if it reads other nodes from memory.
 
-    The offsets at which a thread computes a node are the bits of an integer, so that those of an operand are shifted
-    bits: `read_offsets` with sets finds the same, but takes minutes for a large derivative.
+    The offsets at which a thread computes a node are the bits of one integer, because a shift then gives those of an
+    operand. `read_offsets` finds the same with sets, but takes minutes for a large derivative.
 
     Args:
-        program: the one that all refs and nodes are of.
+        program: the program to which all refs and nodes belong.
     """
 
     def __init__(self, program: Program):
         cells = set().union(*read_offsets(program.outputs.values()).values())
         rows, columns = (2 * max(abs(cell[axis]) for cell in cells) for axis in (0, 1))  # between any two nodes
-        self.row_bits, self.centre = 2 * columns + 1, columns
-        self.middle_row = rows
+        self.row_bits, self.middle_row, self.middle_column = 2 * columns + 1, rows, columns
         self.operands = {
             node.number: [
                 (arg.number, row * self.row_bits + (0 if arg.is_line else column), arg.is_line)
@@ -79,7 +78,7 @@ class ValueCounter:
         bits: dict[int, int] = {}
         for node, row, column in refs:
             if node.op not in LEAVES:
-                bit = 1 << ((self.middle_row + row) * self.row_bits + self.centre + column)
+                bit = 1 << ((self.middle_row + row) * self.row_bits + self.middle_column + column)
                 bits[node.number] = bits.get(node.number, 0) | bit
         ends = {node.number for node in stored} - set(bits)
         queue = [-number for number in bits]
@@ -92,15 +91,15 @@ class ValueCounter:
                 if operand not in bits:
                     bits[operand] = 0
                     heappush(queue, -operand)
-                moved = self.in_centre(bits[number]) if is_line else bits[number]
+                moved = self.in_middle_column(bits[number]) if is_line else bits[number]
                 bits[operand] |= moved << shift if shift >= 0 else moved >> -shift
         return bits
 
-    def in_centre(self, bits: int) -> int:
-        """The offsets of a line that is read at these offsets: the same rows, and no column."""
+    def in_middle_column(self, bits: int) -> int:
+        """The offsets of a line, the same in all columns, that is read at these offsets: same rows, middle column."""
         row, found, a_row = 0, 0, (1 << self.row_bits) - 1
         while bits:
-            found |= bool(bits & a_row) << (row * self.row_bits + self.centre)
+            found |= bool(bits & a_row) << (row * self.row_bits + self.middle_column)
             bits, row = bits >> self.row_bits, row + 1
         return found
 
@@ -129,10 +128,10 @@ def best_temporary(counter: ValueCounter, refs: list[Ref], temporaries: list[Nod
     bits, total = counter.offset_bits(refs, set(temporaries)), counter.count(refs, temporaries)
     stored = {ref.node for ref in refs} | set(temporaries)
     nodes = [n for n in topological(refs) if n.number in bits and not n.is_line and n not in stored]
-    n_operands: dict[Node, int] = {}
+    tree_sizes: dict[Node, int] = {}
     for node in nodes:
-        n_operands[node] = min(1 + sum(n_operands.get(arg.node, 0) for arg in node.args), total)
-    nodes.sort(key=lambda node: -n_operands[node] * bits[node.number].bit_count())
+        tree_sizes[node] = min(1 + sum(tree_sizes.get(arg.node, 0) for arg in node.args), total)
+    nodes.sort(key=lambda node: -tree_sizes[node] * bits[node.number].bit_count())
 
     def largest(node: Node) -> int:
         return max(counter.count([Ref(node)], temporaries), counter.count(refs, [*temporaries, node]))

@@ -1,7 +1,7 @@
 """Arrays without values on which the dynamics run: a Graph records their operations.
 
-A Symbol is coefficient * factor * ref: numbers and lengths, constants of a run, and variables. Products, shifts, and
-sums of values with the same factor keep the three apart.
+A Symbol is the product coefficient * factor * ref of what is the same for all cells, fields that are constant during a
+run, and fields that vary. Products, shifts, and sums of values with the same factor keep the three apart.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from ...errors import UsageError
 from .graph import NONZERO_NAMES, ONE, Coefficient, Graph, Ref, divides
 from .operations import FUNCTIONS, OPERATIONS
 
-#: The operations that are allowed on fields; on numbers that are the same for all cells every operation is.
-SUPPORTED_OPERATIONS = f"+ - * /, abs, whole powers, comparisons and where, {', '.join(FUNCTIONS)}, maximum, minimum"
+#: The operations that are allowed on fields; values that are the same for all cells also have those of `_call_method`.
+SUPPORTED_OPERATIONS = (
+    f"+ - * /, abs, powers with constant exponents, comparisons and where, {', '.join(FUNCTIONS)}, maximum, minimum"
+)
 
 
 class NotTraceable(UsageError):
@@ -132,7 +134,7 @@ class Symbol:
     def __array_namespace__(self):
         return SYMBOL_NAMESPACE
 
-    def _apply_to_value(self, name, *args) -> Symbol:
+    def _call_method(self, name, *args) -> Symbol:
         """Call a method of a value that is the same for all cells."""
         if self.ref is not None:
             raise NotTraceable(f"`{name}` of a field")
@@ -141,13 +143,13 @@ class Symbol:
         return uniform(self.graph, getattr(self.value(), name)(*arguments), (name, self.coefficient, *key))
 
     def astype(self, dtype):
-        return self._apply_to_value("astype", dtype)
+        return self._call_method("astype", dtype)
 
     def __rshift__(self, other):
-        return self._apply_to_value("__rshift__", other)
+        return self._call_method("__rshift__", other)
 
     def __and__(self, other):
-        return self._apply_to_value("__and__", other) if self.ref is None else self * other
+        return self._call_method("__and__", other) if self.ref is None else self * other
 
     def __or__(self, other):
         return apply_to_values("maximum", self, other)
@@ -196,7 +198,7 @@ MAX_FACTORS, MAX_NUMBER = 8, 1e12
 
 
 def limit_coefficient(x: Symbol) -> Symbol:
-    """x, as one value if its coefficient exceeds these limits."""
+    """x, as one value if its coefficient exceeds MAX_FACTORS or MAX_NUMBER."""
     number, powers = abs(x.coefficient.number), x.coefficient.powers
     within_limits = 1 / MAX_NUMBER < number < MAX_NUMBER and sum(abs(power) for _, power in powers) <= MAX_FACTORS
     return x if within_limits or x.ref is None or not number else Symbol(x.graph, x.shape, ref=to_ref(x))
@@ -293,7 +295,7 @@ def where(condition: Symbol, x, y) -> Symbol:
 
 
 def apply_to_values(op: str, *values) -> Symbol:
-    """A function of values, at least one of them a Symbol."""
+    """As `apply`, also for numbers and arrays, with at least one Symbol among the values."""
     first_symbol = next(value for value in values if isinstance(value, Symbol))
     return apply(op, *(first_symbol._as_symbol(value) for value in values))
 

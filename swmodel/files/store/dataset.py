@@ -50,7 +50,10 @@ class AttributeAccess:
 
 
 class StoreVariable(AttributeAccess):
-    """A variable of a store, whose values are read as masked arrays. OSError: a chunk is damaged or missing."""
+    """A variable of a store, whose values are read as masked arrays.
+
+    OSError: a chunk is damaged, or a chunk of a field on the grid is missing.
+    """
 
     def __init__(self, name: str, document: dict, path: Path):
         self.name, self.shape = name, tuple(document["shape"])

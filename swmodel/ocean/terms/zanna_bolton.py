@@ -29,13 +29,13 @@ def stress(flow, params):
     zeta_c, S_c = mx_c(my_c(zeta)), mx_c(my_c(S))
     isotropic = 0.5 * (grid.area.centre * (zeta_c * zeta_c + S_c * S_c + D * D))
     product = mx_c(my_c(grid.area.corner * (zeta * S)))
-    interior = 2 - grid.slip  # times the factor `slip` of zeta: 1, and 0 along coasts
+    interior = 2 - grid.slip  # times the factor `slip` in zeta this is 1 in the interior, and 0 along coasts
     shear_stress = -(at_corners(gamma, grid) * (grid.area.corner * (interior * zeta * mx_f(my_f(D)))))
     return -(gamma * (isotropic - product)), -(gamma * (isotropic + product)), shear_stress
 
 
 def tendency(flow, params, now):
-    """du/dt = (d_x (dy² h T_xx) / dy + d_y (dx² h T_xy) / dx) / (A h), dv/dt likewise."""
+    """du/dt = (delta_x(dy² h T_xx) / dy + delta_y(dx² h T_xy) / dx) / (A h) with differences delta, dv/dt likewise."""
     (xx, yy, xy), grid, h = stress(flow, params), flow.grid, flow.h
     dx, dy, rdx, rdy = grid.dx, grid.dy, grid.rdx, grid.rdy
     for _ in range(SMOOTHING_PASSES):
@@ -57,8 +57,8 @@ def unsupported_reason(scheme):
     damps = any(term.process == "friction" and term is not ZANNA_BOLTON for term in scheme.active_terms)
     if damps or scheme.vorticity_flux in weno.FLUXES:
         return ""
-    remedy = "set a viscosity, too, as physics.biharmonic_smagorinsky=0.06"
-    return f"physics.zanna_bolton: makes small eddies grow; {remedy}"
+    remedy = "also set a viscosity, for example physics.biharmonic_smagorinsky=0.06"
+    return f"physics.zanna_bolton: makes the shortest waves grow; {remedy}"
 
 
 ZANNA_BOLTON = Term(

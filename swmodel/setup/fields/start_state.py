@@ -27,7 +27,7 @@ RESTART_FOLDER, RESTART_NAME_PATTERN = "restart", re.compile(r"step-(\d+)\.(nc|z
 
 
 def newest_restart_file(path: str) -> str:
-    """The restart file at a path, or for a run folder its restart file after the most steps."""
+    """The path of a restart file unchanged or, for the folder of a run, the path of its newest restart file."""
     if not os.path.isdir(path) or os.path.isfile(os.path.join(path, "zarr.json")):
         return path
     folder = os.path.join(path, RESTART_FOLDER)
@@ -56,7 +56,7 @@ def read_header(path: str) -> tuple[dict[str, Any], float, dict[str, int]]:
 
 
 def keys_from_state(path: str) -> dict[tuple[str, str], str]:
-    """The keys for a run from the date of the state: `time.start`, and `tide.ramp` if it is over."""
+    """The keys of a run that starts at the date of the state: `time.start`, and `tide.ramp` if the ramp is over."""
     tables, seconds, _ = read_header(path)
     time, ramp = SimpleNamespace(**tables["time"]), tables.get("tide", {}).get("ramp", "none")
     found = {("tide", "ramp"): "none"} if ramp != "none" and ramp <= seconds else {}
@@ -79,7 +79,7 @@ def problems(config: Config, names: tuple[str, ...]) -> Iterator[str]:
     for key, value in different_keys.items():
         yield f"input.state: {path} has another grid: grid.{key} is {value} there and {grid_keys[key]} here"
     if missing := [name for name in names if name not in n_dimensions and other_tracer_name(name) not in n_dimensions]:
-        yield f"input.state: {path} has no {', '.join(missing)}, as its run had other terms or tracers"
+        yield f"input.state: {path} has no {', '.join(missing)}, because its run had other terms or tracers"
     elif n_dimensions["h"] > 2:
         yield f"input.state: {path} is the state of an ensemble; give that of one run"
     for name in (*INITIAL_FIELDS, *(each.name for each in config.physics.tracers)):
