@@ -78,7 +78,6 @@ def test_array_sets_every_key_of_the_equations():
         assert {key for key in keys if f"{section}__{key}" not in given} == {*others.split()}, section
 
 
-#: The options with which other tests compare other options.
 ONE_BY_ONE = {"threads": 1, "steps_per_sweep": 1}
 
 

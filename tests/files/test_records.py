@@ -120,7 +120,8 @@ def n_records(path):
 
 
 @pytest.mark.fault("a rank is killed while it writes its part of a record of a store")
-@pytest.mark.parametrize("kills", [3, *night_params(12)])
+@pytest.mark.parametrize("kills", [3, 12])
+@pytest.mark.night
 def test_killed_store_has_whole_records_and_continues(tmp_path, kills):
     """After each kill the writer continues after one of the last records, with another layout."""
     chance, kept, path = np.random.default_rng(kills), 0, tmp_path / "output.zarr"

@@ -174,6 +174,7 @@ def test_integrals_are_those_of_the_diagnostics(make_basin):
 
 
 @pytest.mark.fault("the derivative of a section is of another transport than its series")
+@pytest.mark.night
 def test_transport_of_a_section_is_that_of_its_series(make_basin, tmp_path):
     """For a slanting section the derivative with respect to the velocity of a face is its weight in the transport.
 

@@ -65,6 +65,7 @@ def run_swmodel_meanwhile(folder, *arguments):
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.fault("SIGTERM")
 @pytest.mark.fault("the folder is in use")
+@pytest.mark.night
 def test_run_stopped_by_signal_continues(ranks, tmp_path):
     """Its folder is locked until it has stopped."""
     with LongRun(tmp_path, "--nproc", 2) as run:

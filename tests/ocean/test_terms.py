@@ -193,7 +193,7 @@ def test_backscatter_conserves_resolved_and_subgrid_energy(slip, sphere):
     assert abs(np.sum(parts)) < 1e-13 * np.abs(parts).sum()
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_derivatives_are_finite_at_rest():
     """All closures have roots or quotients of numbers that are zero at rest."""
     still = {name: np.zeros((NY, NX)) for name in ("eta", "u", "v")}
