@@ -23,7 +23,7 @@ from .options import PATH, combine_options, get_command_line, option_aliases, ou
 
 path_argument = click.argument("path", metavar="DIR|FILE", type=PATH)
 field_option = click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; repeatable.")
-member_option = click.option("--member", type=int, metavar="N", help="Member of an ensemble.  [the first]")
+member_option = click.option("--member", type=int, metavar="N", help="Member of an ensemble whose fields are shown.")
 
 
 def map_options(default_range: str):

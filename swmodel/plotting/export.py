@@ -62,8 +62,6 @@ def export(
         if read_grid_north_pole(data):
             raise PlotError("a rotated-pole grid has no rows along parallels and cannot be exported")
         record = find_record(data, record, time)
-        if member is None and (label := member_label(data, member)):
-            log.warning("%s shows%s of the ensemble; --member chooses another", target, label.lstrip(","))
         if target.suffix.lower() in POLYGON_DRIVERS:
             if names:
                 raise PlotError(f"{target}: polygons show the extent of the flood; fields go into a .tif")
@@ -71,6 +69,9 @@ def export(
         else:
             maps = [read_export_map(data, name, record, member) for name in names or default_names(data)]
             write_geotiff(target, maps, crs)
+            has_members = any("member" in data[name].dimensions for name in names if name in data.variables)
+            if has_members and member is None:
+                log.warning("%s shows%s; --member chooses another", target, member_label(data, None)[1:])
     return target
 
 

@@ -114,11 +114,7 @@ def messages_and_memory(layout, pair, forward):
 @pytest.mark.mpi
 @pytest.mark.parametrize(
     ("layout", "pairs", "long", "messages"),
-    [
-        ((2, 2), PAIRS, False, 3),
-        ((4, 1), PERIODIC_AND_WALLS, True, 1),
-        ((1, 4), PERIODIC_AND_WALLS, True, 2),
-    ],
+    [((2, 2), PAIRS, False, 3), ((4, 1), PERIODIC_AND_WALLS, True, 1), ((1, 4), PERIODIC_AND_WALLS, True, 2)],
 )
 @pytest.mark.night
 def test_transforms_on_devices_equal_those_of_one(ranks, layout, pairs, long, messages):

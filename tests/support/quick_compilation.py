@@ -23,8 +23,6 @@ QUICK_ENVIRONMENT = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": XLA_FLA
 #: C++ compiler options for native steps; results have the same bits (tests/executors/test_compile.py). The first halves
 #: the time, and the second halves that of adjoint steps again, by a simpler register allocation.
 QUICK_CXXFLAGS = "-Og --param=ira-max-conflict-table-size=0"
-#: The header that native steps include first, with what it includes.
-HEADERS = [step_library.HERE / name for name in ("sweep.h", "vector.h", "job.h")]
 OPTIMISATION_OPTION = "jax_disable_most_optimizations"
 
 
@@ -41,15 +39,16 @@ def set_cxxflags(cache: Path) -> None:
     """Use QUICK_CXXFLAGS, with the folder of a compiled sweep.h, which g++ reads quickly and other compilers ignore."""
     os.environ["SWMODEL_CXXFLAGS"] = QUICK_CXXFLAGS
     with contextlib.suppress(SetupError, subprocess.CalledProcessError):
-        options = [*step_library.options_for("native"), "-x", "c++-header", str(HEADERS[0])]
-        content = [*map(str.encode, options), *(header.read_bytes() for header in HEADERS)]
+        options = [*step_library.options_for("native"), "-x", "c++-header", str(step_library.HERE / "sweep.h")]
+        content = [*map(str.encode, options), *map(Path.read_bytes, sorted(step_library.HERE.glob("*.h")))]
         compiled = cache / blake2b(b"".join(content), digest_size=8).hexdigest() / "sweep.h.gch"
         if not compiled.exists():
             compiled.parent.mkdir(parents=True, exist_ok=True)
             part = compiled.with_name(str(os.getpid()))
             subprocess.run([*step_library.compiler(), *options, "-o", str(part)], check=True, capture_output=True)
             part.replace(compiled)
-        os.environ["SWMODEL_CXXFLAGS"] += f" -I{compiled.parent}"
+        if " " not in str(compiled):  # blanks separate options
+            os.environ["SWMODEL_CXXFLAGS"] += f" -I{compiled.parent}"
 
 
 @contextlib.contextmanager

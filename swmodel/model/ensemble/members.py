@@ -22,6 +22,7 @@ from ...ocean.state import Carry, State
 from ...parallel.environment import n_cores_per_process
 from ...parallel.transport import connect
 from ...parallel.transport.programs import cached_jit
+from ...parallel.transport.serial import copy_to_device
 from ...parallel.transport.sharded import provide_devices
 from ..accumulators import NO_ACCUMULATORS, Accumulators
 from ..change import carry_with_state
@@ -245,7 +246,7 @@ class Members(TimeLoopModel):
 
     def _put_on_devices(self, tree, spec):
         where = NamedSharding(self.devices.mesh, spec) if len(self.devices) > 1 else None
-        return jax.block_until_ready(jax.device_put(tree, where, may_alias=False))
+        return copy_to_device(tree, where)
 
     def _clear_state(self) -> None:
         self.__dict__.pop("state", None)

@@ -11,6 +11,15 @@ from ..decomposition import Block
 from .transport import Transport
 
 
+def copy_to_device(tree, where=None):
+    """Copies of arrays on a device or with a sharding; compiles nothing, unlike jnp.array.
+
+    JAX may use the memory of an array of NumPy as it is, even with may_alias=False; therefore it is given a copy.
+    """
+    copies = jax.tree.map(lambda leaf: np.array(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
+    return jax.device_put(copies, where, may_alias=False)
+
+
 class SingleDeviceTransport(Transport):
     """Base of Transports in which each process has one block, its `block`, on JAX's default device."""
 
@@ -54,8 +63,7 @@ class SingleDeviceTransport(Transport):
         return self.put(build(self.block))
 
     def put(self, tree):
-        # Compiles nothing, unlike jnp.array. It waits for the copy, until which the host must keep the arrays.
-        return jax.block_until_ready(jax.device_put(tree, may_alias=False))
+        return copy_to_device(tree)
 
     def get_blocks(self, tree, margin: int | None = 0) -> list:
         return [jax.tree.map(np.asarray, tree)]

@@ -20,6 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...errors import SetupError, UsageError
 from ..decomposition import Block, IndexRange, block_of_rank, split_evenly
+from .serial import copy_to_device
 from .transport import Transport
 
 MESH_AXES = ("y", "x")
@@ -150,8 +151,7 @@ class ShardedTransport(Transport):
                 padding[axis] = (0, self.shape[axis] + 2 * margins[axis] - array.shape[axis])
         needs_padding = any(after for _, after in padding)
         padded = np.pad(array, padding, mode="edge" if any(margins) else "constant") if needs_padding else array
-        # Wait for the copy, until which the host must keep the array.
-        return jax.block_until_ready(jax.device_put(padded, device, may_alias=False))
+        return copy_to_device(padded, device)
 
     def _global_array(self, arrays):
         ndim = arrays[0].ndim
