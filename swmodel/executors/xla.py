@@ -155,7 +155,8 @@ class JaxExecutor:
         return carry
 
     def set_substeps(self, substeps: int) -> None:
-        self.substeps, self.dt = substeps, jnp.asarray(np.asarray(self._run_dt / substeps, self._dtype))
+        dt = np.asarray(self._run_dt / substeps, self._dtype)  # jnp.asarray with a dtype would compile a program
+        self.substeps, self.dt = substeps, jnp.asarray(dt)
 
     def advance(self, carry: Carry, n: int) -> Carry:
         if self.substeps == 1:

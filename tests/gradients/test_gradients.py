@@ -206,7 +206,6 @@ def gradient_and_peak_memory(bound, piece=0):
 
 
 @pytest.mark.promise("the memory of a derivative is bounded")
-@pytest.mark.night
 def test_peak_memory_stays_within_the_bound():
     """In several pieces, with a bound that leaves room for 0.4 of the trajectory.
 

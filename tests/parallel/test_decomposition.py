@@ -26,7 +26,7 @@ def test_chosen_layout_has_shortest_halos_and_longest_rows():
     assert [choose_layout(nproc, 40, 80) for nproc in (1, 2, 4, 6, 8)] == [(1, 1), (1, 2), (1, 4), (1, 6), (2, 4)]
 
 
-def test_arrays_on_the_device_keep_their_values_if_those_of_the_host_change():
+def test_put_copies_arrays():
     given = np.zeros(72)
     for first in range(8):  # aligned or not
         ours = SerialTransport(block_of_rank(0, (1, 1), 4, 4)).put(given[first:])

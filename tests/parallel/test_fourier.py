@@ -12,6 +12,7 @@ from support.fourier_numbers import (
     random_arrays,
     scatter,
 )
+from support.marks import night_params
 from support.quick_compilation import count_collectives
 
 from swmodel.errors import UsageError
@@ -114,9 +115,11 @@ def messages_and_memory(layout, pair, forward):
 @pytest.mark.mpi
 @pytest.mark.parametrize(
     ("layout", "pairs", "long", "messages"),
-    [((2, 2), PAIRS, False, 3), ((4, 1), PERIODIC_AND_WALLS, True, 1), ((1, 4), PERIODIC_AND_WALLS, True, 2)],
+    [
+        ((4, 1), PERIODIC_AND_WALLS, True, 1),
+        *night_params(((2, 2), PAIRS, False, 3), ((1, 4), PERIODIC_AND_WALLS, True, 2)),
+    ],
 )
-@pytest.mark.night
 def test_transforms_on_devices_equal_those_of_one(ranks, layout, pairs, long, messages):
     """Bits are equal, derivatives to round-off. Devices send only all-to-alls and hold one block each.
 

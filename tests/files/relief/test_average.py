@@ -160,7 +160,7 @@ def test_height_of_a_scalar_coordinate_is_no_relief(write_relief):
 
 @pytest.mark.promise("files of other programs are read and written as they are")
 @pytest.mark.parametrize(("step", "tolerance"), [(0.375, 0.0), (1 / 3, 1e-15)], ids=["exact", "rounded"])
-def test_conventions_of_longitudes_give_the_same_depths_across_the_date_line(write_relief, step, tolerance):
+def test_depths_do_not_depend_on_the_convention_of_longitudes(write_relief, step, tolerance):
     """From -180 or 0, also with the last meridian repeated; for a region from 170 or from -190."""
     lon = np.round(np.arange(0.0, 360.0, step), 4)
     z = np.random.default_rng(5).normal(-2000.0, 500.0, (len(LAT), len(lon)))
