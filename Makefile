@@ -8,6 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 
 RUN = outputs/jet
 BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MODEL = $(VENV)/.model-$(MPI)
 READY = $(VENV)/.ready-$(MPI)
 # Tests by their marks (pyproject.toml): `$(TESTS) -m MARKS`. A worker that has none left takes those of others.
@@ -126,7 +127,7 @@ setup: $(READY)
 	@echo "Ready: . $(BIN)/activate"
 
 $(READY): $(MODEL)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	$(PIP) "swmodel[test]"
 	@touch $@
 
 $(MODEL): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Makefile $(wildcard swmodel/*/*/*.cc swmodel/executors/*/*.h)
@@ -134,7 +135,9 @@ $(MODEL): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Mak
 	@echo 'int i;' | $${CC:-cc} -x c++ -fsyntax-only - 2>/dev/null || { echo "swmodel needs a C and C++ compiler, not found: install gcc and g++ or clang, or set CC" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv is missing: install python3-venv" >&2; exit 1; }
 	@echo "Installing into $(VENV) (some minutes the first time)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(PIP) scikit-build-core
+	$(PIP) --no-build-isolation --no-deps --editable .
+	$(PIP) swmodel
 	tools/build-native $(BIN)/python
 	tools/install-mpi $(BIN)/python $(MPI)
 	@rm -f $(VENV)/.model-* $(VENV)/.ready-* && touch $@

@@ -53,6 +53,7 @@ class NativeDerivatives:
             margin=self.adjoint_margin, derivative=derivative, controls=controls
         )
         self._available: dict[tuple, bool] = {}
+        self._agreed: set[tuple] = set()
 
     def tangent(self) -> NativeDerivatives:
         """The NativeDerivatives of pairs of a value and its tangent."""
@@ -60,6 +61,11 @@ class NativeDerivatives:
 
     def agree_on_backend(self, active, fixed, with_adjoint: bool) -> None:
         """Before tracing: agree with all processes on native steps, and if `with_adjoint` on native adjoint steps."""
+        leaves, structure = jax.tree.flatten((active, fixed))
+        shapes = structure, tuple(map(np.shape, leaves)), with_adjoint
+        if shapes in self._agreed:
+            return
+        self._agreed.add(shapes)
         kernels_and_kinds = []
 
         def trace_kinds(active, fixed):  # traced, because only a program sees the arrays of one block

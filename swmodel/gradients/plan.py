@@ -16,10 +16,14 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from checkpoint_schedules import Forward, MultistageCheckpointSchedule
+from checkpoint_schedules import Forward, MultistageCheckpointSchedule, multistage
 
 from ..errors import UsageError
 from ..parallel.environment import free_memory, get_rank_info, resident_memory
+
+# Where numba is installed, it compiles this function of a schedule for three seconds, and then the function is slower
+# than in Python.
+multistage.n_advance = getattr(multistage.n_advance, "py_func", multistage.n_advance)
 
 #: Carries in memory besides those of the Plan, among them the current and the next one with their cotangents.
 EXTRA_CARRIES = 6

@@ -45,7 +45,8 @@ class Sweeps:
         self.trajectory, self.programs = trajectory, Programs(trajectory, transport, steps, every)
         self.piece_steps, self._after_piece = max(1, steps), None
         self._replacement_steps = varying.forcing.change_steps(steps) if varying else [0, steps]
-        self._unused_stacks, self._stack_key, self._control_shapes, self._workspace_bytes = [], None, None, {}
+        self._unused_stacks, self._stack_key, self._control_shapes = [], None, None
+        self._estimated_bytes, self._workspace_bytes = {}, {}
 
     def split_into_pieces(self, max_steps: int, after_piece: Callable) -> None:
         """Compute in pieces of at most `max_steps` steps, the same on all processes.
@@ -159,6 +160,12 @@ class Sweeps:
 
     def estimate_bytes(self, x) -> tuple[int, int, int, int]:
         """Bytes of a carry, of a step in a stack, of the rest of a stack, and of everything else."""
+        shapes = control_shapes(x)
+        if shapes not in self._estimated_bytes:
+            self._estimated_bytes[shapes] = self._estimate_bytes(x)
+        return self._estimated_bytes[shapes]
+
+    def _estimate_bytes(self, x) -> tuple[int, int, int, int]:
         held_bytes = self.transport.local_nbytes
         carry, active = jax.eval_shape(self.programs.start, x, self.fixed)
         self.trajectory.agree_on_backend(active, self.fixed, with_adjoint=True)

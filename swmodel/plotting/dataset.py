@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import re
 import tomllib
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import netCDF4
@@ -92,8 +94,14 @@ def read_verified(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.M
 
 def read_configuration(data: netCDF4.Dataset) -> dict:
     """The configuration of the run as {section: {key: value}}; empty for a file without one."""
+    return copy.deepcopy(parse_configuration(getattr(data, "configuration", "")))
+
+
+@lru_cache(maxsize=8)
+def parse_configuration(text: str) -> dict:
+    """The tables of a configuration in TOML; empty for a text that is not TOML."""
     try:
-        return tomllib.loads(getattr(data, "configuration", ""))
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return {}
 

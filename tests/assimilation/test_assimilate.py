@@ -27,7 +27,7 @@ from swmodel.model.resolve import resolve
 
 pytestmark = pytest.mark.slow
 
-IMPACT_OPTIONS = {"assimilation.impact": "eta:3.1e5,5.2e5", "assimilation.impact_days": 0.5}
+IMPACT_OPTIONS = {"run.steps": 10, "assimilation.impact": "eta:3.1e5,5.2e5", "assimilation.impact_days": 0.5}
 EXACT_LIMITS = Limits(gradient_ratio=1e-9, max_outer=3, max_inner=200, residual_ratio=1e-8)
 
 

@@ -99,18 +99,14 @@ def test_derivatives_have_coordinates_and_names():
 @pytest.mark.promise("the memory of a derivative is bounded")
 def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
     """All states are kept, or a checkpoint per segment, or a single one; the record fits into the cache or not."""
-    gradients = []
-
-    def gradient(kept=None):
-        problem = Problem(make_config(), CONTROLS, lambda view, k: jnp.sum(view.state.h**2), every=2)
-        problem._plans = {problem._sweeps: kept} if kept else {}
-        gradients.append(problem.value_and_gradient(problem.first_guess(), lambda series: jnp.sum(series)))
-
+    problem, gradients = Problem(make_config(), CONTROLS, lambda view, k: jnp.sum(view.state.h**2), every=2), []
     for kept in (Plan(STEPS, STEPS, 0), Plan(STEPS, 2, 2), Plan(STEPS, 2, 1)):
-        gradient(kept)
+        monkeypatch.setattr("swmodel.gradients.problem.fit_plan", lambda *_, kept=kept: kept)
+        gradients.append(problem.value_and_gradient(problem.first_guess(), jnp.sum))
     monkeypatch.setattr(calls, "CACHE_BYTES", 0)
     with cleared_program_cache():
-        gradient()
+        problem = Problem(make_config(), CONTROLS, lambda view, k: jnp.sum(view.state.h**2), every=2)
+        gradients.append(problem.value_and_gradient(problem.first_guess(), jnp.sum))
     for value, found in gradients[1:]:
         assert value == gradients[0][0]
         jax.tree.map(np.testing.assert_array_equal, found, gradients[0][1])

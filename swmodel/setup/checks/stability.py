@@ -19,7 +19,7 @@ from ...ocean.constituents import DAY_SECONDS
 from ...ocean.coordinates import has_rotated_axes
 from ...ocean.state import Carry
 from ...ocean.terms import PROCESSES
-from ...ocean.timestep import ForwardBackwardInputs
+from ...ocean.timestep import ForwardBackwardInputs, Method
 from ..setup import coriolis, method_of_options
 
 #: Rates of upwind differences divided by |u|/dx, for waves of all lengths along one axis: they lie on a circle.
@@ -70,9 +70,9 @@ class ModeState(NamedTuple):
     u: np.ndarray
 
 
-def amplification_factor(dt, mode: Mode, time) -> np.ndarray:
-    """Largest modulus of the eigenvalues of one step, for an array of time steps, s; `time` is the section [time]."""
-    method, dt = method_of_options(time), np.asarray(dt, dtype=float)
+def amplification_factor(dt, mode: Mode, method: Method) -> np.ndarray:
+    """Largest modulus of the eigenvalues of one step, for an array of time steps, s."""
+    dt = np.asarray(dt, dtype=float)
     size = len(ModeState._fields) * (1 + method.weight_and_state_counts[1])
     unit_states = np.eye(size)[:, :, None] * np.ones(dt.shape)  # [field, which of them is 1, dt]
     state, *memory = (ModeState(*unit_states[k : k + 2]) for k in range(0, size, 2))
@@ -88,14 +88,14 @@ def amplification_factor(dt, mode: Mode, time) -> np.ndarray:
     return np.abs(np.linalg.eigvals(np.moveaxis(step_matrix, -1, 0))).max(axis=-1)
 
 
-@lru_cache
-def stability_limit(mode: Mode, time) -> float:
+@lru_cache(maxsize=1024, typed=True)  # a Multistep and a RungeKutta with the same numbers are equal
+def stability_limit(mode: Mode, method: Method) -> float:
     """The largest dt such that all shorter ones are stable, s, for a Mode of size 1 s-1."""
     low, high = 0.0, 4.0
     for n_intervals in (200, *[20] * 7):
         step = (high - low) / n_intervals
         time_steps = low + step * np.arange(1, n_intervals + 1)
-        unstable = np.flatnonzero(amplification_factor(time_steps, mode, time) > 1 + GROWTH_TOLERANCE)
+        unstable = np.flatnonzero(amplification_factor(time_steps, mode, method) > 1 + GROWTH_TOLERANCE)
         if not unstable.size:
             return high
         low, high = time_steps[unstable[0]] - step, time_steps[unstable[0]]
@@ -216,7 +216,7 @@ def stable_dt_of_modes(time, *modes: Mode) -> float:
     """
     if not np.isfinite([mode.size for mode in modes]).all():
         return 0.0
-    nonzero_modes = [mode for mode in modes if mode.size]
+    method, nonzero_modes = method_of_options(time), [mode for mode in modes if mode.size]
     return min(
-        (stability_limit(mode.scaled(1 / mode.size), time) / mode.size for mode in nonzero_modes), default=math.inf
+        (stability_limit(mode.scaled(1 / mode.size), method) / mode.size for mode in nonzero_modes), default=math.inf
     )

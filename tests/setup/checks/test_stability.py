@@ -12,7 +12,6 @@ from swmodel.config.options.discretisation import TimeOptions
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.state import Carry, State
-from swmodel.ocean.timestep import method_of
 from swmodel.setup.checks.extremes import effective_wave_rate, survey
 from swmodel.setup.checks.stability import (
     UPWIND_RATES,
@@ -23,7 +22,7 @@ from swmodel.setup.checks.stability import (
     stability_limit,
     stable_dt_of_modes,
 )
-from swmodel.setup.setup import setup_of
+from swmodel.setup.setup import method_of_options, setup_of
 
 STEPPERS = {name: TimeOptions(stepper=name) for name in ("ab2", "ab3", "rk3", "rk4", "gfb")} | {
     "ab2, small epsilon": TimeOptions(stepper="ab2", ab2_epsilon=0.02),
@@ -36,7 +35,7 @@ MODES |= {"damped waves": Mode(1.0, -1.0), "waves in a current": Mode(1.0, 0.1j)
 
 def max_growth(time, tendency, shape, dt):
     """The largest growth per step, for each dt, of complex states [h, u, v] of independent modes of this shape."""
-    method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
+    method = method_of_options(time)
     size, found = 3 * (1 + method.weight_and_state_counts[1]), []
     now, *memory = np.split(np.eye(size, dtype=complex)[:, :, None, None] * np.ones(shape), size // 3)
     for each in np.atleast_1d(dt):
@@ -59,7 +58,7 @@ def test_solutions_grow_above_the_limit_and_not_below(name):
                 level = x.h if forward is None else forward.pressure_h + forward.pressure_dt * F_h
                 return State(F_h, other * x.u - 1j * waves * level, 0 * x.v)  # noqa: B023
 
-            dt = stability_limit(MODES[key], STEPPERS[name]) * np.array([0.99, 1.01])
+            dt = stability_limit(MODES[key], method_of_options(STEPPERS[name])) * np.array([0.99, 1.01])
             below, above = max_growth(STEPPERS[name], tendency, (1, 1), dt)
             assert below < 1 + 1e-6, key
             assert above > 1 + 3e-5, key
@@ -91,7 +90,8 @@ def test_limit_in_a_current_is_that_of_von_neumann(name):
     for speed in (0.0, 0.0), (0.05, 0.05), (0.1, 0.0), (0.2, 0.2):
         rate = effective_wave_rate(np.float64(waves), np.sqrt(2) * np.hypot(*speed), name == "gfb", np)
         factors = np.array([0.98, 1.02 if speed[0] == speed[1] else 1.05])
-        below, above = von_neumann_growth(time, speed, 0.05, stability_limit(Mode(1.0), time) / rate * factors)
+        limit = stability_limit(Mode(1.0), method_of_options(time)) / rate
+        below, above = von_neumann_growth(time, speed, 0.05, limit * factors)
         assert below < 1 + 1e-4
         assert above > 1 + 1e-6
 
@@ -142,11 +142,12 @@ def test_process_that_limits_the_time_step_is_named():
         config, extremes = config_and_survey({**STATE_OF_REST, **overrides})
         dt, found = max_stable_dt(config, extremes)
         assert process in found
-    assert dt * fastest_rates(config, extremes).waves == pytest.approx(stability_limit(Mode(1.0, 0j), config.time))
+    method = method_of_options(config.time)
+    assert dt * fastest_rates(config, extremes).waves == pytest.approx(stability_limit(Mode(1.0, 0j), method))
     config, extremes = config_and_survey({**STATE_OF_REST, "grid.dx": 300.0, "grid.dy": 400.0, "time.cfl": 0.3})
     assert dt_from_state(config, extremes) == pytest.approx(0.3 * 240 / 20)
     config, extremes = config_and_survey({**STATE_OF_REST, "time.cfl": 0.3, "physics.viscosity": 2e6})
-    limited = stability_limit(Mode(0.0, -1.0 + 0j), config.time) / (8 * 2e6 / 5e3**2)
+    limited = stability_limit(Mode(0.0, -1.0 + 0j), method) / (8 * 2e6 / 5e3**2)
     assert dt_from_state(config, extremes) == pytest.approx(0.5 * limited)
 
 
