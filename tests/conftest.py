@@ -13,7 +13,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that the many programs tha
 
 # The cache of XLA's programs, shared by workers, by the programs that tests start, and by later test runs:
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import hypothesis
 import jax
@@ -71,6 +71,10 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+
+
+def pytest_sessionfinish():
+    gc.freeze()  # so that the garbage collections with which pytest ends are short
 
 
 @pytest.hookimpl(tryfirst=True)

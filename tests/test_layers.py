@@ -66,7 +66,7 @@ def imports_of_modules() -> dict[str, set[str]]:
         *package, name = path.relative_to(ROOT).with_suffix("").parts
         names = found[".".join([*package[1:], name]).removesuffix(".__init__")] = set()
         tree = ast.parse(path.read_text())
-        tree.body = [node for node in tree.body if ast.unparse(getattr(node, "test", node)) != "TYPE_CHECKING"]
+        tree.body = [node for node in tree.body if getattr(getattr(node, "test", None), "id", "") != "TYPE_CHECKING"]
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 names |= {alias.name for alias in node.names}

@@ -23,7 +23,7 @@ for name in sys.argv[1:]:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.fault("a page names something that the package lacks")
 def test_names_of_the_package_on_pages_exist():
     written = "\n".join(page.read_text() for page in PAGES)

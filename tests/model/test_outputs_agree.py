@@ -31,8 +31,8 @@ pytestmark = pytest.mark.slow
 OUTPUT_INTERVAL_STEPS, INTERRUPTION_STEPS = 7, (13, 17)
 FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q", "kinetic_energy", "okubo_weiss")
 MEANS = ("eta", "speed")
-#: Executors and their weather; xla is compared at night.
-VARIANTS = [("reference", "formula"), ("native", "recorded"), *night_params((("xla", "recorded"),))]
+#: Executors and their weather.
+VARIANTS = [("native", "recorded"), *night_params((("reference", "formula"),), (("xla", "recorded"),))]
 
 
 def load_file(folder, name):

@@ -2,13 +2,15 @@
 
 import json
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import netCDF4
 import numpy as np
 import pytest
 from support.marks import night_params
-from support.rank_commands import run_on_ranks
+from support.rank_commands import run_on_ranks, run_swmodel
 from support.restarts import assert_same_data, read_variables
 from support.small_ensemble import command_options
 from support.small_twin import SETTINGS
@@ -26,8 +28,15 @@ WIDE_OPTIONS = ("-s", "grid.nx=20", "-s", "grid.ny=20")
 FLOODED_COAST_FILE = Path(__file__).parents[1] / "support" / "flooded_coast.py"
 
 
+def run_without_pictures(*words):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "swmodel.plotting.maps", SimpleNamespace(draw_results=str))
+        return run_swmodel(*words)
+
+
 def assimilate(ranks, folder, nproc, *words, code=0, source=("double_gyre_twin", *SETTINGS)):
-    return run_on_ranks(ranks, nproc, "assimilate", *source, "--output", folder, *words, code=code)
+    command = ["assimilate", *source, "--output", folder, *words]
+    return run_on_ranks(ranks, nproc, *command, code=code, function=run_without_pictures)
 
 
 def analyses(*folders):

@@ -209,7 +209,7 @@ def test_ranks_load_user_case_from_run_folder(ranks, tmp_path):
 )
 def test_ranks_refuse_wrong_input_once(ranks, stopped_runs, tmp_path, arguments, code, mention):
     for name in ("taken", "stopped", "empty"):
-        shutil.copytree(stopped_runs("zarr"), tmp_path / name)
+        shutil.copytree(stopped_runs("zarr", 1), tmp_path / name)
     shutil.rmtree(tmp_path / "empty" / "restart")
     before = sorted(tmp_path.rglob("*"))
     done = ranks(2, run_swmodel_in_folder, tmp_path, *arguments)

@@ -76,6 +76,7 @@ def digests_of_spectra():
 
 
 @pytest.mark.promise("spectra add up")
+@pytest.mark.night
 def test_spectra_on_devices_have_bits_of_one_process(ranks):
     ((one, four),) = ranks(1, digests_of_spectra)
     assert len(one) == 8
