@@ -9,6 +9,7 @@ from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPIEXEC_TIMEOUT", "400")  # seconds after which mpiexec ends ranks that wait for one another
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # because workers share the cores
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # so that the many programs that tests start compile the sources once
 
 # The cache of XLA's programs, shared by workers, by the programs that tests start, and by later test runs:
@@ -35,6 +36,7 @@ environment.set_defaults(environment.OPEN_MPI_VARIABLES, os.environ)  # for the 
 if "SWMODEL_CXXFLAGS" not in os.environ:
     quick_compilation.set_cxxflags(ROOT / ".pytest_cache" / "headers")
 
+jax.config.update("jax_cpu_enable_async_dispatch", False)
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -42,6 +44,7 @@ hypothesis.settings.register_profile("same", deadline=None, derandomize=True, da
 hypothesis.settings.load_profile("same")
 with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; processes that tests start have others
     environ.setenv("XLA_FLAGS", quick_compilation.XLA_FLAGS)
+    environ.setenv("NPROC", "1")
     jax.devices()
 
 

@@ -9,6 +9,7 @@ import netCDF4
 import numpy as np
 import pytest
 from support.command import invoke_swmodel
+from support.marks import night_params
 from support.restarts import assert_same_data, assert_same_run
 from support.user_case import BUMP_CODE, SHORT_RUN_OPTIONS, write_bump
 
@@ -38,7 +39,7 @@ def resume(folder, steps=9):
     return invoke_swmodel("resume", folder, "--steps", steps, "--quiet")
 
 
-@pytest.mark.parametrize(("format", "ends"), [("netcdf", (9, 15)), ("zarr", (15,))])
+@pytest.mark.parametrize(("format", "ends"), [("netcdf", (9, 15)), *night_params(("zarr", (15,)))])
 def test_run_with_python_fields_continues_any_number_of_times(tmp_path, format, ends):
     """Even after the restart files from which it has read the fields have been removed; with drifters."""
     run = tmp_path / "run"

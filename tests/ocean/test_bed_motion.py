@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.marks import night_params
 import xarray
 
 import swmodel
@@ -23,9 +24,8 @@ def bump(at):
     return 2.0 * np.exp(-((at.x - 5.3e4) ** 2 + (at.y - 4.8e4) ** 2) / (2 * 1.5e4**2))
 
 
-NIGHT = pytest.mark.night
-RUNS = [("reference", False), ("reference", True), ("native", False)]
-RUNS += [pytest.param(*each, marks=NIGHT) for each in (("native", True), ("xla", False), ("xla", True))]
+RUNS = [("reference", True), ("native", False)]
+RUNS += night_params(("reference", False), ("native", True), ("xla", False), ("xla", True))
 
 
 @pytest.mark.parametrize(("executor", "drying"), RUNS)
