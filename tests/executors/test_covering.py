@@ -156,17 +156,16 @@ def test_several_steps_in_a_sweep_have_same_bits(row):
     assert all(np.array_equal(a, b) for a, b in zip(swept, once, strict=True))
 
 
-#: A row whose adjoint step test_cuda.py needs, too; at night the default stepper, also with drying. Without a compiler,
-#: test_derive.py checks more options.
-DAY, NIGHT = ROWS[5], [ROWS[0], ROWS[17], ROWS[20]]
-OTHER_ROWS = [row for row in ROWS if row not in (DAY, *NIGHT)]
+#: A row whose adjoint step test_cuda.py needs, too, and the default stepper; at night also with drying.
+DAY, NIGHT = [ROWS[5], ROWS[17]], [ROWS[0], ROWS[20]]
+OTHER_ROWS = [row for row in ROWS if row not in (*DAY, *NIGHT)]
 
 
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.promise(
     "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
-@pytest.mark.parametrize("row", [DAY, *night_params(*NIGHT), *night_and_release_params(OTHER_ROWS, every=4)])
+@pytest.mark.parametrize("row", [*DAY, *night_params(*NIGHT), *night_and_release_params(OTHER_ROWS, every=4)])
 def test_native_derivatives_are_exact(row):
     """The Taylor slope is 2, or a difference quotient agrees if the scheme has kinks; tangent and adjoint agree.
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.marks import night_params
 import xarray
+from support.marks import night_params
 
 import swmodel
 from swmodel.errors import UsageError
