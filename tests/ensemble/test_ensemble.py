@@ -3,6 +3,7 @@
 import netCDF4
 import numpy as np
 import pytest
+import rasterio
 from support.cf_checker import assert_satisfies_cf
 from support.command import invoke_swmodel
 from support.restarts import assert_same_data, flip_bit_of_variable
@@ -20,6 +21,7 @@ from swmodel.model.ensemble.ensemble_file import EnsembleFile
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.settings import MIN_LENGTH_CELLS, unresolved_lengths
 from swmodel.ocean.table import variable_of
+from swmodel.plotting.export import export
 
 pytestmark = pytest.mark.slow
 
@@ -185,3 +187,9 @@ def test_records_are_members_mean_and_spread_without_land(written_ensemble):
             np.testing.assert_allclose(spread.filled(0), expected.filled(0), rtol=0, atol=atol)
             rms = data[f"{name}_spread_rms"][-1]
             np.testing.assert_allclose(rms, np.sqrt(np.mean(expected**2)), rtol=0, atol=atol)
+
+
+def test_chosen_member_is_exported(written_ensemble, tmp_path):
+    export(written_ensemble[0], tmp_path / "eta.tif", ["eta"], crs="EPSG:32631", member=2)
+    with rasterio.open(tmp_path / "eta.tif") as raster, netCDF4.Dataset(written_ensemble[0]) as data:
+        np.testing.assert_array_equal(raster.read(1)[::-1], data["eta"][-1, 1].filled(np.nan))

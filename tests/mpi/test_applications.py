@@ -21,10 +21,8 @@ from swmodel.files.status import read_status
 
 pytestmark = pytest.mark.mpi
 
-
 #: Blocks must not be narrower than the stencil of the adjoint step.
 WIDE_OPTIONS = ("-s", "grid.nx=20", "-s", "grid.ny=20")
-
 FLOODED_COAST_FILE = Path(__file__).parents[1] / "support" / "flooded_coast.py"
 
 
@@ -35,8 +33,7 @@ def run_without_pictures(*words):
 
 
 def assimilate(ranks, folder, nproc, *words, code=0, source=("double_gyre_twin", *SETTINGS)):
-    command = ["assimilate", *source, "--output", folder, *words]
-    return run_on_ranks(ranks, nproc, *command, code=code, function=run_without_pictures)
+    return run_on_ranks(ranks, nproc, "assimilate", *source, "-o", folder, *words, code=code, run=run_without_pictures)
 
 
 def analyses(*folders):

@@ -31,9 +31,9 @@ def run_swmodel(*words) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-def run_on_ranks(ranks, number, *words, code=0, function=run_swmodel) -> str:
+def run_on_ranks(ranks, number, *words, code=0, run=run_swmodel) -> str:
     """Run a command on a number of ranks, which must end with this code; returns their standard error."""
-    done = ranks(number, function, *words, *(("--nproc", 1) if number == 1 else ()))
+    done = ranks(number, run, *words, *(("--nproc", 1) if number == 1 else ()))
     said = "".join(err for _, _, err in done)
     assert {each[0] for each in done} == {code}, said
     return said
