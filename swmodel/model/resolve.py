@@ -125,7 +125,7 @@ def choose_executor(setup: Setup) -> str:
 def log_slower_executor(reason: str) -> None:
     """Log why a slower executor is used, once and on rank 0 only."""
     if (environment.get_rank_info() or environment.RankInfo()).rank == 0:
-        log.warning("run.executor: the run uses xla, which is several times slower than a generated step: %s", reason)
+        log.warning("run.executor: the run uses xla, which is slower than a generated step: %s", reason)
 
 
 def config_for_processes(config: Config, nproc: int) -> Config:

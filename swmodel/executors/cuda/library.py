@@ -132,6 +132,9 @@ def nvrtc(architecture: str) -> ctypes.CDLL:
     """NVRTC, the compiler, for an architecture. SetupError: it is missing."""
     number = int(architecture.removeprefix("sm_"))
     name_by_package = {package: name for package, (name, first) in NVRTC_LIBRARIES.items() if first <= number}
+    if not name_by_package:
+        oldest = min(first for _, first in NVRTC_LIBRARIES.values())
+        raise SetupError(f"the GPU is too old: it is of {architecture}, and kernels need sm_{oldest} or newer")
     names = [
         name_by_package[package]
         for package in sorted(name_by_package, key=lambda package: importlib.util.find_spec(package) is None)
