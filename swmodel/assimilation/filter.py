@@ -27,7 +27,7 @@ from .background import FIELD_LOCATIONS, water_and_boundary_mask, water_mask
 from .diffusion import MASK_NAMES
 from .experiment import first_guess_errors, resting_depth
 from .interpolation import make_operator
-from .letkf import ScaledObservations, analyse, scale_observations
+from .letkf import NormalisedDepartures, analyse, scale_observations
 from .localisation import find_nearby
 from .settings import STATE_FIELDS, ensemble_config, prior_config
 
@@ -49,7 +49,7 @@ class CycleAnalysis(NamedTuple):
     """The observations of an analysis and their departures."""
 
     indices: np.ndarray  # indices of the observations
-    scaled: ScaledObservations  # relative to the members before the analysis
+    scaled: NormalisedDepartures  # relative to the members before the analysis
     departures_after: np.ndarray  # from the members' mean after the analysis, divided by the observation errors
 
 
@@ -163,7 +163,7 @@ class EnsembleFilter:
         return CycleAnalysis(indices, scaled, departures_after)
 
     def analyse_positions(
-        self, members: np.ndarray, scaled: ScaledObservations, positions: tuple, observation_positions: tuple
+        self, members: np.ndarray, scaled: NormalisedDepartures, positions: tuple, observation_positions: tuple
     ) -> np.ndarray:
         """All members at positions (x, y), [N, n, layers], after an analysis; processes share out the positions."""
         own_indices = np.array_split(np.arange(members.shape[1]), self.transport.size)[self.transport.rank]
@@ -189,7 +189,7 @@ class EnsembleFilter:
         return [fields[name][:, k] for k in range(current, within_lead.size) if within_lead[k] or k <= current + 1]
 
     def analyse_layers(
-        self, layers: list[np.ndarray], points: tuple, scaled: ScaledObservations, observation_positions: tuple
+        self, layers: list[np.ndarray], points: tuple, scaled: NormalisedDepartures, observation_positions: tuple
     ) -> None:
         """Update fields [members here, ny, nx] in place, at `points_of_location`."""
         (rows, columns), positions = points

@@ -1,14 +1,16 @@
 """The analysis of the local ensemble transform Kalman filter, at many points.
 
-The N members have perturbations x' at a point and Y' at the observations y near it, whose departures are
-d = y - mean(Y). The rows of A = R^(-1/2) Y' and d are multiplied by the square root of the localisation weight:
+The N members have perturbations x' at a point, and perturbations Y' of their values Y at the observations y near it.
+These have errors with the diagonal covariance matrix R, and departures d = y - mean(Y). The rows of A = R^(-1/2) Y' and
+R^(-1/2) d are multiplied by the square root of the localisation weight:
 
     P = ((N - 1)/rho + Aᵀ A)^-1       with inflation rho of the first guess's covariance
     mean += x' P Aᵀ R^(-1/2) d
     x'   := x' ((N - 1) P)^(1/2)            the symmetric root
     x'   *= 1 + alpha (s_b - s_a)/s_a       relaxation of the spread s_a to the spread s_b before the analysis
 
-The eigenvectors are those of the smaller one of A Aᵀ and Aᵀ A. A point without observations keeps its bits.
+The eigenvectors are those of the smaller one of A Aᵀ and Aᵀ A. The members do not change at a point without
+observations, not even by inflation.
 
 Reference: Hunt, B. R., E. J. Kostelich and I. Szunyogh (2007), Efficient data assimilation for spatiotemporal chaos: a
 local ensemble transform Kalman filter, Physica D 230, 112-126. Whitaker, J. S. and T. M. Hamill (2012), Evaluating
@@ -26,31 +28,31 @@ from threadpoolctl import threadpool_limits
 from ..parallel.environment import n_cores_per_process
 from .localisation import NearbyObservations
 
-#: Most numbers in the array of matrices of points that are computed together.
-MAX_MATRIX_NUMBERS = 2**19
+#: Largest number of elements of the arrays A [points, p, N] of a batch, if it has several points.
+MAX_BATCH_ELEMENTS = 2**19
 
 
-class ScaledObservations(NamedTuple):
-    """The observations of a cycle, divided by their errors."""
+class NormalisedDepartures(NamedTuple):
+    """Departures and perturbations at a cycle's observations, divided by the standard deviations of their errors."""
 
     perturbations: np.ndarray  # the members' values minus their mean, [N, n]
     departures: np.ndarray  # observation minus the members' mean, [n]
 
 
-def scale_observations(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> ScaledObservations:
+def scale_observations(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> NormalisedDepartures:
     """Scale the members' values of the observed quantities [N, n] and the observations [n] by the errors [n]."""
     mean = np.ascontiguousarray(members).mean(axis=0)  # because the order of the sum depends on the memory layout
-    return ScaledObservations((members - mean) / error, (value - mean) / error)
+    return NormalisedDepartures((members - mean) / error, (value - mean) / error)
 
 
 def analyse(
     x: np.ndarray,
-    scaled: ScaledObservations,
+    scaled: NormalisedDepartures,
     nearby: NearbyObservations,
     inflation: float = 1.0,
     relaxation: float = 0.0,
 ) -> np.ndarray:
-    """The members at n points after the analysis, [N, n, layers], from those before it.
+    """The members at n points after the analysis, [N, n, fields], from those before it.
 
     Points with the same number of observations are computed together, each with its own matrices, so the result at a
     point depends neither on other points nor on observations far from it. Threads share out the points.
@@ -67,7 +69,7 @@ def analyse(
 
     batches = []
     for count in np.unique(counts[counts > 0]):
-        points, batch_size = np.flatnonzero(counts == count), max(1, MAX_MATRIX_NUMBERS // (len(x) * int(count)))
+        points, batch_size = np.flatnonzero(counts == count), max(1, MAX_BATCH_ELEMENTS // (len(x) * int(count)))
         batches += [points[first : first + batch_size] for first in range(0, len(points), batch_size)]
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_cores_per_process()) as pool:
         list(pool.map(compute, batches))
@@ -75,7 +77,10 @@ def analyse(
 
 
 def analysis_increment(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: float, relaxation: float) -> np.ndarray:
-    """Analysis minus first guess of members [points, layers, N], with A [points, p, N] and d [points, p]."""
+    """Analysis minus first guess of members [points, fields, N], with p observations near each point.
+
+    A [points, p, N] and d [points, p] are those in the description of this module, d divided by the errors.
+    """
     n_members = x.shape[-1]
     prior_precision = (n_members - 1) / inflation
     perturbations = x - x.mean(axis=-1, keepdims=True)
@@ -90,14 +95,19 @@ def analysis_increment(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: f
         scale = s
     s = np.maximum(s, 0.0)
     projected = perturbations @ Q
-    mean = (projected / (prior_precision + s)[:, None, :]) @ d
-    # (sqrt((N - 1)/(prior_precision + s)) - sqrt(rho)) / s, without cancellation
+    mean_increment = (projected / (prior_precision + s)[:, None, :]) @ d
+    # scale (sqrt((N - 1)/(prior_precision + s)) - sqrt(rho)) / s, without cancellation. The squared length of a column
+    # of Q is s / scale, so Q diag(factor) Qᵀ has the eigenvalues sqrt((N - 1)/(prior_precision + s)) - sqrt(rho).
     root = np.sqrt(prior_precision + s)
     factor = -scale * np.sqrt((n_members - 1) / prior_precision) / (root * (root + np.sqrt(prior_precision)))
-    rotated = (projected * factor[:, None, :]) @ np.swapaxes(Q, 1, 2)
-    analysed = np.sqrt(inflation) * perturbations + rotated
+    perturbation_change = (projected * factor[:, None, :]) @ np.swapaxes(Q, 1, 2)
+    analysed = np.sqrt(inflation) * perturbations + perturbation_change
     spread = [np.sqrt((each**2).sum(axis=-1, keepdims=True)) for each in (perturbations, analysed)]
     relaxation_factor = 1 + relaxation * np.divide(
         spread[0] - spread[1], spread[1], out=np.zeros_like(spread[0]), where=spread[1] > 0
     )
-    return mean + (np.sqrt(inflation) * relaxation_factor - 1) * perturbations + relaxation_factor * rotated
+    return (
+        mean_increment
+        + (np.sqrt(inflation) * relaxation_factor - 1) * perturbations
+        + relaxation_factor * perturbation_change
+    )

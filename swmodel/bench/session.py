@@ -4,7 +4,8 @@ In each round every row gives one sample, so that a slow minute of the machine a
 starts new processes, because waiting ranks would occupy cores in MPI's busy loop. Each round also measures the memory
 bandwidth of all cores with an in-place triad, 12 bytes per element.
 
-Reference: McCalpin, J. D. (1995), STREAM, IEEE TCCA Newsletter, 19-25.
+Reference: McCalpin, J. D. (1995), Memory bandwidth and machine balance in current high performance computers, IEEE
+TCCA Newsletter, December 1995, 19-25.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from .plan import choose_executors, make_rows, select_fitting_rows
 from .sweeps import SweepRow, read_sweep
 from .text import format_count, format_percent
 
-#: Rows and columns of the matrices for the peak arithmetic.
+#: Rows and columns of the matrices whose product measures the peak arithmetic speed.
 MATRIX_SIZE = 2048
 
 
@@ -58,7 +59,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     folder = output or Path("outputs", f"bench-{name}{'-quick' if quick else ''}")
     gpu_facts = {"gpus": [], "bandwidth": None}
     if sweep.gpu and has_gpu():
-        with contextlib.suppress(worker.WorkerError):  # JAX fails
+        with contextlib.suppress(worker.WorkerError):  # JAX does not start on the GPU, so the sweep has no GPU rows
             gpu_facts = worker.run(SweepRow("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
     rows, skipped = make_rows(sweep, available_cores(), len(gpu_facts["gpus"]), oversubscribe)
     if not rows:
@@ -83,7 +84,8 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     if resume:
         record = results.resume_record(folder, record)
     print_plan(record, folder)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # finished rows are also kept at the end of a batch job
+    # SIGTERM raises KeyboardInterrupt, so that the finished rows are written when a batch system ends the job.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         measure_rows(record, folder, launcher)
     finally:
@@ -97,7 +99,10 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
 
 
 def prepare_folder(folder: Path, resume: bool, force: bool):
-    """Create the folder of a sweep; a UsageError if it holds results that may not be continued or replaced."""
+    """Create the folder of a sweep.
+
+    UsageError: it holds results, but neither `resume` nor `force` is given, or it holds none to resume.
+    """
     has_results = (folder / results.RESULTS_FILE).exists()
     if resume and not has_results:
         raise UsageError(f"{folder}: has nothing to resume; leave --resume out")
@@ -110,7 +115,10 @@ def prepare_folder(folder: Path, resume: bool, force: bool):
 
 
 def check_launcher(launcher: str):
-    """Check that the program that starts several processes exists: the launcher, or mpiexec if it is empty."""
+    """Check that the program that starts several processes exists: the launcher, or mpiexec if it is empty.
+
+    SetupError: mpiexec or a package for MPI is missing. UsageError: the launcher cannot be parsed or does not exist.
+    """
     try:
         program = (shlex.split(launcher) or [find_mpiexec()])[0]
     except ValueError as error:
@@ -210,7 +218,7 @@ def measure_triad(quick: bool) -> dict:
 
 
 def measure_peak(quick: bool) -> dict:
-    """Peak arithmetic of all cores together, Gflop/s: the best of several float32 matrix products."""
+    """Peak arithmetic speed of all cores together, Gflop/s: the best of several float32 matrix products."""
     x = np.full((MATRIX_SIZE, MATRIX_SIZE), 0.5, np.float32)
     min_seconds = min(timeit.repeat(lambda: x @ x, number=1, repeat=2 if quick else 6))
     return {
@@ -231,6 +239,8 @@ def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
 
 def make_report(files, output: Path | None) -> tuple[str, list[Path]]:
     """The tables of the results in several files, and the files written into the folder `output`, if given."""
-    path_by_file = {Path(path, results.RESULTS_FILE if Path(path).is_dir() else "").resolve(): path for path in files}
-    records = [results.read_record(path) for path in path_by_file.values()]
+    given_path_by_file = {
+        Path(path, results.RESULTS_FILE if Path(path).is_dir() else "").resolve(): path for path in files
+    }
+    records = [results.read_record(path) for path in given_path_by_file.values()]
     return tables.make_report(records), write_tables(records, output, "report.md") if output else []

@@ -1,4 +1,4 @@
-"""Numbers as text, empty for NaN, and tables in Markdown."""
+"""Numbers as text, and tables in Markdown. `format_number`, `format_percent` and `format_bytes` return "" for NaN."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ def format_count(n: int, noun: str) -> str:
 
 
 def format_number(value: float) -> str:
-    """A number with three significant digits, without an exponent."""
+    """A number with three significant digits, and all digits before the point; "" for NaN.
+
+    Numbers below 1e-3 have two significant digits, and those below 1e-4 an exponent: 1.2e-05.
+    """
     if math.isnan(value) or value == 0:
         return "0" if value == 0 else ""
     return f"{value:.0f}" if abs(value) >= 99.95 else f"{value:.3g}" if abs(value) >= 1e-3 else f"{value:.2g}"
@@ -38,7 +41,7 @@ def format_gib(n_bytes: float) -> str:
 
 
 def format_markdown_table(headers: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table; names of rows and machines are aligned to the left, numbers to the right."""
+    """A Markdown table. Columns with the header "row" or "machine" are aligned to the left, all others to the right."""
     columns = []
     for head, *cells in zip(headers, *rows, strict=True):
         width, is_left_aligned = max(2, *map(len, (head, *cells))), head in ("row", "machine")

@@ -18,12 +18,13 @@ LOCATIONS = ("centre", "u", "v", "corner")
 class GridFunctions(Bmi):
     """The methods about grids.
 
-    The nodes of grid 0 are the centres of the cells of this process's block, those of grid 1 the east faces, of grid 2
-    the north faces and of grid 3 the north-eastern corners. Positions are in m on a plane, in degrees on a sphere. The
-    grids are uniform along their axes; rotated-pole grids are a `structured_quadrilateral` of longitudes and latitudes.
-    Edges and faces do not connect nodes across a periodic boundary.
+    The nodes of grid 0 are the centres of the cells of this process's block, those of grid 1 the middles of their east
+    faces, of grid 2 the middles of their north faces, and of grid 3 their north-eastern corners. Positions are in m on
+    a plane, in degrees on a sphere. A grid is `uniform_rectilinear`; with a rotated pole it is a
+    `structured_quadrilateral` of longitudes and latitudes. No edge or face crosses a periodic boundary or the boundary
+    of the block.
 
-    UsageError: there is no such grid, or it lacks what a method asks for.
+    UsageError: there is no such grid, a method asks for its z, or the caller's array has another size.
     """
 
     simulation: Any

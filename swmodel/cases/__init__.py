@@ -11,11 +11,12 @@ The file of a case contains
   parameter t, s since the start, if the field varies in time. Each returns float64 values [y, x], or an array that
   broadcasts to this shape, at the given Points, in SI units.
 
-Each of the last three is optional. A field that the class does not define is uniform: it has the value of its key in
-the configuration, or else is zero (one for the mask).
+Each of the last three is optional. A field that neither Python, a restart state, a file of [input], a river nor the
+class provides is uniform: it has the value of its key in the configuration, or else is zero (one for the mask).
 
-Analytic solutions are plain functions in the same file, with which a test compares the model. If the class has a method
-`analytic_solution`, `swmodel plot DIR --field eta_error` draws the difference from it.
+An analytic solution of all fields in time is the method `analytic_solution` of the class, from which
+`swmodel plot DIR --field eta_error` draws the difference. Other solutions, such as the streamfunction of `munk`, are
+plain functions in the same file. Tests compare the model with both.
 
 The configuration holds an object of the class, `config.case`. Users' files look the same (`config.loading.case_file`).
 """
@@ -42,7 +43,7 @@ def names() -> tuple[str, ...]:
 
 @functools.cache
 def get(name: str) -> type[Case]:
-    """The class of a case."""
+    """The class of a case. KeyError: there is no such case."""
     if name not in names():
         raise KeyError(f'no case "{name}"')
     (case,) = classes(importlib.import_module(f"{__name__}.{name}"))

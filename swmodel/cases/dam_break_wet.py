@@ -1,7 +1,8 @@
-"""A dam breaks into a shallower lake: a bore runs ahead, a rarefaction wave runs back.
+"""A dam between two lakes breaks: a bore runs into the shallower lake, and a rarefaction wave into the deeper one.
 
 Physics: between the rarefaction wave and the jump at the front of the bore the water has uniform depth and speed. If a
-scheme does not conserve momentum at the jump, the bore has a wrong speed. Depths are relative to the higher lake.
+scheme does not conserve momentum at the jump, the bore has a wrong speed. Depths are relative to the surface of the
+deeper lake.
 
 Reference: Stoker, J. J. (1957), Water Waves, Interscience, section 10.8.
 
@@ -13,8 +14,9 @@ Command: swmodel run dam_break_wet
 
 Plot: swmodel plot outputs/dam_break_wet --field eta --field eta_error
 
-Verification: Ritter's fan (`dam_break_dry`) down to the thickness of the `middle_state`, which follows a bore of speed
-S. Its three equations say that the fan ends there, and that mass and momentum are conserved in the bore.
+Verification: from the deeper lake on, the solution is Ritter's fan (`dam_break_dry`), where it is thicker than the
+`middle_state`; then this uniform state; then the front of the bore, which has the speed S. Three equations determine
+the thickness and current of this state and S: the fan ends with them, and mass and momentum are conserved at the front.
 """
 
 import numpy as np
@@ -35,11 +37,11 @@ class DamBreakWet(DamBreakDry):
 
     def analytic_solution(self, config, at, t):
         depth, x = config.physics.depth, distance_from_dam(config, at)
-        middle_thickness, speed, bore = middle_state(config)
+        middle_thickness, middle_current, bore_speed = middle_state(config)
         h, u = ritter_fan(config, x, t) if t else (np.where(x < 0, depth, middle_thickness), 0.0)
-        is_behind_bore = x < bore * t
+        is_behind_bore = x < bore_speed * t
         h = np.where(is_behind_bore, np.maximum(h, middle_thickness), self.ahead * depth)
-        return fields_where_wet(depth, h - depth, np.where(is_behind_bore, np.minimum(u, speed), 0.0))
+        return fields_where_wet(depth, h - depth, np.where(is_behind_bore, np.minimum(u, middle_current), 0.0))
 
 
 def middle_state(config):
@@ -49,10 +51,12 @@ def middle_state(config):
     def current(h):
         return 2 * (np.sqrt(g * config.physics.depth) - np.sqrt(g * h))
 
-    def bore(h):
+    def bore_speed(h):
         return np.sqrt(g * h * (h + thickness_ahead) / (2 * thickness_ahead))
 
     h = brentq(
-        lambda h: current(h) * h - bore(h) * (h - thickness_ahead), thickness_ahead * (1 + 1e-12), config.physics.depth
+        lambda h: current(h) * h - bore_speed(h) * (h - thickness_ahead),
+        thickness_ahead * (1 + 1e-12),
+        config.physics.depth,
     )
-    return h, current(h), bore(h)
+    return h, current(h), bore_speed(h)

@@ -98,7 +98,8 @@ class Step:
         """The carry after some steps, and samples on the way; derivatives keep about 2 sqrt(steps) carries.
 
         A derivative keeps the carries at the starts of segments, and recomputes the steps of one segment at a time,
-        which costs one more forward run. It also works with MPI, where `jax.checkpoint` does not.
+        which costs one more forward run. Segments also end at samples: if `every` is below sqrt(steps), the derivative
+        keeps about steps / every carries. It also works with MPI, where `jax.checkpoint` does not.
 
         Args:
             carry, static: as for a step.

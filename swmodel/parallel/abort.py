@@ -9,8 +9,8 @@ import time
 
 from . import environment, spawn
 
-#: Time that mpiexec gets to read the last output, which it drops when it ends the ranks, s.
-OUTPUT_SECONDS = 0.5
+#: Wait before MPI ends the ranks, s, because mpiexec drops the output that it has not read by then.
+OUTPUT_WAIT_SECONDS = 0.5
 
 
 def abort(code: int):
@@ -21,7 +21,7 @@ def abort(code: int):
     if environment.RANK_VARIABLE in os.environ:
         spawn.kill_other_ranks()
     elif "mpi4py.MPI" in sys.modules:
-        time.sleep(OUTPUT_SECONDS)
+        time.sleep(OUTPUT_WAIT_SECONDS)
         sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(code)
     else:
         abort_mpich(code)
@@ -29,6 +29,9 @@ def abort(code: int):
 
 
 def abort_mpich(code: int):
-    """Ask MPICH's mpiexec to end all ranks; before MPI_Init they would wait for this rank, and mpiexec for them."""
+    """Ask MPICH's mpiexec to end all ranks, which works without MPI_Init.
+
+    If this rank ended alone before MPI_Init, the others would wait for it there, and mpiexec would wait for the others.
+    """
     with contextlib.suppress(KeyError, OSError):
         os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={code}\n".encode())

@@ -130,7 +130,7 @@ def test_settings_of_an_ensemble_are_refused_together(monkeypatch):
     """Options of the case without effect are dropped instead of refused; memory is that of one process."""
     wrong = {"viscosity": 500.0, "initial_eta_length": 1e12, "wind_length": 1.3e6}
     wrong = {f"ensemble__{key}": value for key, value in wrong.items()}
-    wrong |= {"output__means": ("eta",), "output__diagnostics_every_steps": 3}
+    wrong |= {"output__means": ("eta",), "output__diagnostics_every_steps": 3, "output__inundation": True}
     with pytest.raises(ConfigError) as error:
         configuration(**wrong, **XLA)
     for key in wrong:

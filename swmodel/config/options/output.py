@@ -38,7 +38,7 @@ def check_box(value: Any) -> Any:
     return tuple(value)
 
 
-#: The name of a place, without spaces around it.
+#: The name of a station or a section: 1 to 64 characters, without spaces around it.
 PlaceName = Annotated[str, Field(pattern=r"^\S(.{0,62}\S)?$")]
 Position = Annotated[tuple[float, float], BeforeValidator(check_position)]
 
@@ -97,14 +97,14 @@ class OutputOptions(Section):
         None, "steps", "steps between records of mass, energy, ...; none: with each snapshot", ge=1
     )
     spectra: Duration | None = option(
-        None, "s", 'model time between spectra (seas without land), as seconds or "6 h" (or give spectra_every_steps)'
+        None, "s", 'model time between spectra, in seas without land, as seconds or "6 h" (or give spectra_every_steps)'
     )
     spectra_every_steps: int | None = option(None, "steps", "steps between spectra (or give spectra)", ge=1)
     maxima: tuple[MaximumName, ...] = option(
         (), "", "fields whose largest value over all steps so far, and its time, are in each snapshot"
     )
     arrival: float | None = option(
-        None, "m", "size of eta that counts as arrival; its first time at each point is written; none: no arrival", gt=0
+        None, "m", "least |eta| of an arrival; the time of the first one in each cell is written; none: no times", gt=0
     )
     inundation: bool = option(
         False, "", "whether the first time that water covers ground that was dry at the start is written"
@@ -143,18 +143,19 @@ class OutputOptions(Section):
 
 @cache
 def output_class(tracers: tuple[str, ...]) -> type[OutputOptions]:
+    """OutputOptions in which the keys `fields` and `means` also accept the names of these tracers."""
     if not tracers:
         return OutputOptions
-    names = {"fields": (*OUTPUT_FIELDS, *tracers, *FORCING), "means": (*OUTPUT_FIELDS, *tracers)}
+    accepted_names = {"fields": (*OUTPUT_FIELDS, *tracers, *FORCING), "means": (*OUTPUT_FIELDS, *tracers)}
     literal: Any = Literal
     field_keys: Any = {
-        key: (tuple[literal[each], ...], copy(OutputOptions.model_fields[key])) for key, each in names.items()
+        key: (tuple[literal[each], ...], copy(OutputOptions.model_fields[key])) for key, each in accepted_names.items()
     }
     return create_model("OutputOptions", __base__=OutputOptions, __doc__=OutputOptions.__doc__, **field_keys)
 
 
 class RestartOptions(Section):
-    """Intervals of restart files, from which `swmodel resume` continues. The end of a run always writes one."""
+    """Intervals of restart files, from which `swmodel resume` continues. A run that completes or stops writes one."""
 
     every: Duration | None = option(None, "s", 'model time between restarts, such as "1 day" (or give every_steps)')
     every_steps: int | None = option(None, "steps", "steps between restarts (or give every)", ge=1)
@@ -162,5 +163,5 @@ class RestartOptions(Section):
         "netcdf", "", "format of restart files: netcdf, or zarr, which all processes write at once"
     )
     every_wall: Duration | None = option(
-        1200.0, "s", 'wall-clock time between further restarts, besides those of every or every_steps; "none": never'
+        1200.0, "s", 'wall-clock time after the last restart at which a further one is written; "none": never'
     )

@@ -30,7 +30,7 @@ MAX_LOG_DEVIATION = 10
 
 #: Options of [output] that have no effect on an ensemble, and the values that they get.
 UNUSED_OUTPUT_OPTIONS = dict.fromkeys(("means", "maxima", "stations", "sections", "harmonics", "drifters"), ())
-UNUSED_OUTPUT_OPTIONS |= dict.fromkeys(
+UNUSED_OUTPUT_OPTIONS |= {"inundation": False} | dict.fromkeys(
     ("diagnostics_every_steps", "spectra", "spectra_every_steps", "arrival", "drifters_every", "drifters_every_steps")
 )
 

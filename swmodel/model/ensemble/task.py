@@ -10,7 +10,10 @@ from .. import progress
 
 
 def compute(config, directory, options, report, command_line, watch) -> None:
-    """Write ensemble.nc and ensemble.png, from the restart file options["restart"] if given; see `cli.job`."""
+    """Run the members from step 0, or from the restart file options["restart"]; write ensemble.nc and ensemble.png.
+
+    For the arguments see `cli.job.TASK_MODULES`.
+    """
     from ...plotting.maps import draw_results
     from ..run import run
     from .members import Members
@@ -25,5 +28,5 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
 def summary(directory) -> str:
     """Files, wall time and speed, and the next commands, in words."""
-    spread = f"Spread: swmodel plot {Path(directory) / ENSEMBLE} --field eta_spread"
+    spread = f"Spread of a field NAME: swmodel plot {Path(directory) / ENSEMBLE} --field NAME_spread"
     return f"{progress.summary(read_status(directory), directory)}\n{spread}"
