@@ -178,7 +178,7 @@ def test_impact_equals_that_of_the_gain_matrix_and_of_finite_differences(cost_fu
 @pytest.mark.night
 def test_stopped_assimilation_continues_and_leaves_its_files(tmp_path):
     """A signal stops it after its first outer iteration; the stations' impacts on a quadratic quantity add up."""
-    options = {"assimilation.impact": "energy", "assimilation.outer": 2, "case.forecast": 0.0}
+    options = {"run.steps": 20, "assimilation.impact": "energy", "assimilation.outer": 2, "case.forecast": 0.0}
     config = weather_twin(**IMPACT_OPTIONS | options)
 
     def interrupt(event):
