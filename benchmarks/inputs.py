@@ -37,6 +37,7 @@ def write_elevation(path: Path, cells: int) -> None:
     profile = {"driver": "GTiff", "width": cells, "height": cells, "count": 1, "dtype": "float32", "crs": "EPSG:4326"}
     profile |= {"transform": from_bounds(0, 0, 10, 10, cells, cells), "compress": "deflate", "tiled": True}
     with rasterio.open(path, "w", **profile) as file:
+        file.units = ["m"]
         for first in range(0, cells, 256):  # a row of tiles
             rows = at[first : first + 256, None]
             values = 50 * np.sin(rows) * np.cos(at) - 20 + rng.normal(0, 10, (len(rows), cells))

@@ -154,9 +154,10 @@ class Relief(NamedTuple):
                 np.where(is_missing, np.nan, each) for each in (np.maximum(-z, 0.0), sea_fraction, np.maximum(z, 0.0))
             )
         # A raster without heights of land is a survey of the sea floor.
-        if GDAL_BAND_PATTERN.fullmatch(self.height.name) and is_wrong.any() and not (z > 0).any():
-            log_once(f"{self.path}: missing values of {self.height.name} count as land, because it has no land heights")
-        elif self.metres_per_unit > 0:
+        is_survey = GDAL_BAND_PATTERN.fullmatch(self.height.name) and not (z > 0).any()
+        if is_wrong.any() and (is_survey or self.metres_per_unit < 0):
+            log_once(f"{self.path}: missing values of {self.height.name} count as land")
+        else:
             self.refuse_first(f"{self.height.name} is missing", is_wrong, rows, columns)
         height = np.where(is_missing, UNKNOWN_LAND_HEIGHT_METRES, np.maximum(z, 0.0))
         return np.where(is_missing, 0.0, np.maximum(-z, 0.0)), np.where(is_missing, 0.0, sea_fraction), height
