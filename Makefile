@@ -23,7 +23,7 @@ OPEN_MPI = layouts runs faults launch slurm stop
 help:
 	@echo "make run        set up, run the jet for ten days, plot it; results in $(RUN)"
 	@echo "make check      run the tests that need neither a compiler nor MPI, for the minute between two edits"
-	@echo "make test       set up and run the tests of every promise of docs/trust.md (6 to 9 minutes)"
+	@echo "make test       set up and run the tests of every promise of docs/trust.md (6 to 8 minutes)"
 	@echo "make test-all   run the other tests: faults, kills and resumes, random input, known answers, pages, a wheel"
 	@echo "make release-check  run what takes hours: wheels, conda, Slurm, Open MPI, soak, damage, sanitizers, notebooks"
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
@@ -135,7 +135,7 @@ $(MODEL): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Mak
 	@echo 'int i;' | $${CC:-cc} -x c++ -fsyntax-only - 2>/dev/null || { echo "swmodel needs a C and C++ compiler, not found: install gcc and g++ or clang, or set CC" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv is missing: install python3-venv" >&2; exit 1; }
 	@echo "Installing into $(VENV) (some minutes the first time)"
-	$(PIP) scikit-build-core
+	$(PIP) "scikit-build-core>=0.10"
 	$(PIP) --no-build-isolation --no-deps --editable .
 	$(PIP) swmodel
 	tools/build-native $(BIN)/python

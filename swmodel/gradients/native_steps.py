@@ -65,7 +65,6 @@ class NativeDerivatives:
         shapes = structure, tuple(map(np.shape, leaves)), with_adjoint
         if shapes in self._agreed:
             return
-        self._agreed.add(shapes)
         kernels_and_kinds = []
 
         def trace_kinds(active, fixed):  # traced, because only a program sees the arrays of one block
@@ -79,6 +78,7 @@ class NativeDerivatives:
                 self._available[key] = not self.transport.any(bool(unsupported_reason))
                 if not self._available[key]:
                     log_slower_executor(unsupported_reason or "another process cannot use it for these derivatives")
+        self._agreed.add(shapes)
 
     def is_available(self, active, fixed, with_adjoint: bool) -> bool:
         """Whether all processes have native steps, and if `with_adjoint` native adjoint steps."""

@@ -23,7 +23,8 @@ from ..parallel.environment import free_memory, get_rank_info, resident_memory
 
 # Where numba is installed, it compiles this function of a schedule for three seconds, and then the function is slower
 # than in Python.
-multistage.n_advance = getattr(multistage.n_advance, "py_func", multistage.n_advance)
+if hasattr(getattr(multistage, "n_advance", None), "py_func"):
+    multistage.n_advance = multistage.n_advance.py_func
 
 #: Carries in memory besides those of the Plan, among them the current and the next one with their cotangents.
 EXTRA_CARRIES = 6

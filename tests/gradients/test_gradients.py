@@ -101,8 +101,9 @@ def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
     """All states are kept, or a checkpoint per segment, or a single one; the record fits into the cache or not."""
     problem, gradients = Problem(make_config(), CONTROLS, lambda view, k: jnp.sum(view.state.h**2), every=2), []
     for kept in (Plan(STEPS, STEPS, 0), Plan(STEPS, 2, 2), Plan(STEPS, 2, 1)):
-        monkeypatch.setattr("swmodel.gradients.problem.fit_plan", lambda *_, kept=kept: kept)
-        gradients.append(problem.value_and_gradient(problem.first_guess(), jnp.sum))
+        with monkeypatch.context() as patch:
+            patch.setattr("swmodel.gradients.problem.fit_plan", lambda *_, kept=kept: kept)
+            gradients.append(problem.value_and_gradient(problem.first_guess(), jnp.sum))
     monkeypatch.setattr(calls, "CACHE_BYTES", 0)
     with cleared_program_cache():
         problem = Problem(make_config(), CONTROLS, lambda view, k: jnp.sum(view.state.h**2), every=2)

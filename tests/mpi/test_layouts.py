@@ -204,7 +204,7 @@ def gradient_bits(layout, *sea):
             ("earth", "float64", [(1, 1), (3, 1)]),
             ("coast", "float64", [(1, 1), (2, 2)]),
             ("earth", "float32", [(1, 1), (2, 2)]),
-            ("eddies", "float32", [(1, 1), (2, 2), (1, 3)]),
+            *(("eddies", dtype, [(1, 1), (2, 2), (1, 3)]) for dtype in ("float32", "float64")),
         ),
     ],
 )

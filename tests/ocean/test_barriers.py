@@ -54,8 +54,7 @@ def test_run_with_a_dike_of_many_points_is_resumed(tmp_path):
     """The configuration of the run has the dike in one line of 400 numbers."""
     line = [[1000.5 + 0.25 * (n % 2), 0.5 + 1.5 * n] for n in range(200)]
     channel(1.0, 0.0, {"run.executor": "reference"}, line=line, crest=2.5).run(tmp_path / "run")
-    done = invoke_swmodel("resume", tmp_path / "run", "--steps", 2, "--quiet")
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert invoke_swmodel("resume", tmp_path / "run", "--steps", 2, "--quiet").exit_code == 0
 
 
 @pytest.mark.parametrize("stepper", ["ab2", "gfb"])
