@@ -30,8 +30,8 @@ from swmodel.parallel.decomposition import block_of_rank
 from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
 ROWS = [row for row in covering_array.rows_by_name() if not row.startswith("drying")]
-#: Rows with small kernels.
 BASIN, CHANNEL = "ab3-enstrophy-basin-sphere", "leapfrog-energy-channel-f_plane"
 
 
