@@ -46,6 +46,7 @@ MISTAKES = {
     'swmodel.Simulation("jet").advance("3")': "Argument 1",
     'swmodel.Simulation("jet", terms=[3])': "List item 0",
     'swmodel.load("jet").grid.nxx': "nxx",
+    "swmodel.operators.mxf": "mxf",
 }
 
 

@@ -21,6 +21,15 @@ def test_rows_with_more_processes_than_cores_must_be_requested():
     assert [(row.executor, row.nproc) for row in made if row.platform == "gpu"] == [("xla", 1), ("xla", 2)]
 
 
+def test_scaling_sweep_uses_all_cores_and_one_executor():
+    assert {row.nproc for row in make_rows(read_sweep("scaling", executors=("native",)), 2)[0]} == {1, 2}
+    with pytest.raises(UsageError, match="--executor once"):
+        make_rows(read_sweep("scaling", executors=("native", "xla")), 2)
+    for size, nproc in (((1, 1), 2), ((2, 2), 8), ((7, 5), 4)):  # blocks of tiny grids
+        rows, _ = make_rows(read_sweep("scaling", executors=("native",), sizes=(size,), nproc=(nproc,)), nproc)
+        assert min(min(row.nx, row.ny) for row in rows) >= min(2, *size)
+
+
 def test_rows_that_need_too_much_memory_are_left_out():
     row, small = SweepRow("model", "xla", 1, 3600, 1800), SweepRow("model", "xla", 1, 90, 45)
     needed = plan.bytes_needed(row)

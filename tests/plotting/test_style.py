@@ -27,6 +27,9 @@ def wave_field(ny=9, nx=14, amplitude=1.0):
     return amplitude * np.sin(np.arange(nx)) * np.ones((ny, 1))
 
 
+ONE = np.float32([1.0, 1.0 + 1e-7, 1.0])
+
+
 @pytest.mark.parametrize(
     ("name", "values", "limits"),
     [
@@ -37,7 +40,8 @@ def wave_field(ny=9, nx=14, amplitude=1.0):
         ("h", np.zeros((5, 6)), (-1, 1)),
         ("eta", np.pad([[5.0]], 20), (0, 5)),
         ("speed", np.full((5, 6), 100.0), (0, 100)),
-        ("tracer", np.float32([1.0, 1.0 + 1e-7, 1.0]), (0, 2)),  # equal except for rounding
+        ("tracer", ONE, (0, 2)),  # equal except for rounding
+        ("tracer", ONE + [0, 1e-5, 0], (1, 1.00001)),
     ],
 )
 def test_limits_suit_the_field_and_are_never_equal(name, values, limits):
@@ -53,6 +57,15 @@ def test_colour_bar_has_no_values_that_the_field_lacks(value, ticks):
     panel = make_map(np.full((5, 6), value), "h")
     bar = panels.draw_panels([panel], [style.make_style([panel])], [""])[0].axes[1]
     assert (bar.get_visible() and bar.get_yticks().tolist()) == ticks
+
+
+def test_limits_ignore_a_single_extreme_and_span_all_records():
+    values = wave_field(99, 99)
+    values[5, 5] = 1e3
+    shown = style.make_style([make_map(values)])
+    assert (shown.limits, shown.extend) == (pytest.approx((-1.25, 1.25), rel=0.01), "max")
+    records = [make_map(wave_field(amplitude=a)) for a in (0.1, 2.0, 0.5)]
+    assert style.make_style(records).limits == style.make_style(records[1:2]).limits
 
 
 @pytest.mark.parametrize("location", ["face", "edge1", "edge2", "node"])
