@@ -36,7 +36,7 @@ environment.set_defaults(environment.OPEN_MPI_VARIABLES, os.environ)  # for the 
 if "SWMODEL_CXXFLAGS" not in os.environ:
     quick_compilation.set_cxxflags(ROOT / ".pytest_cache" / "headers")
 
-jax.config.update("jax_cpu_enable_async_dispatch", False)
+jax.config.update("jax_cpu_enable_async_dispatch", False)  # no further thread, because workers share the cores
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
