@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...ocean.coordinates import FULL_CIRCLE_DEGREES, Frame, are_same_frames, edges, frame_of, from_frame, to_frame
@@ -31,7 +33,7 @@ class ReliefMosaic:
 
     def __init__(self, reliefs: list[Relief], grid):
         *finer, self.last = reliefs
-        self.reliefs = [*(relief._replace(may_lack_values=True) for relief in finer), self.last]
+        self.reliefs = [*(replace(relief, may_lack_values=True) for relief in finer), self.last]
         self.path = ", ".join(relief.path for relief in reliefs)
         self.origin = ", ".join(filter(None, (relief.origin for relief in reliefs)))
         self.fraction_variable = self.last.fraction_variable

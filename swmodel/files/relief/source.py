@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,6 +59,9 @@ MIN_MISSING_FRACTION, NEARBY_RELATIVE_DISTANCE = 0.1, 0.05
 #: Up to this number of values -999 may be real depths.
 MAX_REAL_COUNT = 3
 
+#: Values that are read at a time of a file that is read to its end.
+VALUES_PER_STRIP = 4_000_000
+
 #: Height of land where a relief has none, m.
 UNKNOWN_LAND_HEIGHT_METRES = 1e9
 
@@ -99,7 +104,8 @@ class ReliefAxis(NamedTuple):
         return 0.5 * (points[1:] + points[:-1])
 
 
-class Relief(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Relief:
     """An open relief.
 
     Attributes:
@@ -153,14 +159,22 @@ class Relief(NamedTuple):
             return tuple(
                 np.where(is_missing, np.nan, each) for each in (np.maximum(-z, 0.0), sea_fraction, np.maximum(z, 0.0))
             )
-        # A raster without heights of land is a survey of the sea floor.
-        is_survey = GDAL_BAND_PATTERN.fullmatch(self.height.name) and not (z > 0).any()
-        if is_wrong.any() and (is_survey or self.metres_per_unit < 0):
+        if is_wrong.any() and (self.metres_per_unit < 0 or self.is_survey_of_the_sea_floor):
             log_once(f"{self.path}: missing values of {self.height.name} count as land")
         else:
             self.refuse_first(f"{self.height.name} is missing", is_wrong, rows, columns)
         height = np.where(is_missing, UNKNOWN_LAND_HEIGHT_METRES, np.maximum(z, 0.0))
         return np.where(is_missing, 0.0, np.maximum(-z, 0.0)), np.where(is_missing, 0.0, sea_fraction), height
+
+    @cached_property
+    def is_survey_of_the_sea_floor(self) -> bool:
+        """Whether this is a raster in which no height is above zero, also outside the region of the grid."""
+        if not GDAL_BAND_PATTERN.fullmatch(self.height.name):
+            return False
+        n_rows, rest = self.height.shape[-2], (0,) * (self.height.ndim - 2)
+        rows_per_strip = max(1, VALUES_PER_STRIP // self.height.shape[-1])
+        strips = (slice(first, first + rows_per_strip) for first in range(0, n_rows, rows_per_strip))
+        return not any((self.metres_per_unit * read_values(self.height, (*rest, rows)) > 0).any() for rows in strips)
 
     def refuse_missing_values(self, values: np.ndarray, rows, columns):
         """Raise ReliefError if values [rows, columns] of the file contain a number that marks missing values."""

@@ -43,16 +43,20 @@ def make_averages(path, region, resolution, **wish):
 
 @pytest.mark.fault("a raster of heights is refused because it has no units, names or land")
 @pytest.mark.parametrize("name", ["relief.asc", "relief.tif"])
-def test_raster_is_read_as_netcdf(write_relief, tmp_path, name):
+def test_raster_is_read_as_netcdf(write_relief, tmp_path, caplog, name):
+    """Both are surveys of the sea floor, in which missing depths are land."""
     rasterio = pytest.importorskip("rasterio")
     lon, lat = np.arange(-0.95, 4, 0.1), np.arange(49.05, 54, 0.1)
-    z = np.where(lon > 3.5, np.nan, -50.0 - lon) * np.ones((len(lat), 1))
+    z = np.where(lon > 2.5, np.nan, -50.0 - lon) * np.ones((len(lat), 1))
     expected = make_averages(write_relief(z, name="Band1", lon=lon, lat=lat), (0, 3, 50, 53), 0.5)[:3]
     form = {"driver": "AAIGrid"} if name.endswith("asc") else {"driver": "GTiff", "crs": "EPSG:4326"}
     form |= {"transform": rasterio.Affine(0.1, 0, -1, 0, -0.1, lat[-1] + 0.05), "nodata": -9999.0, "dtype": "float64"}
     with rasterio.open(tmp_path / name, "w", count=1, height=len(lat), width=len(lon), **form) as raster:
         raster.write(np.nan_to_num(z[::-1], nan=-9999.0), 1)
-    for ours, theirs in zip(make_averages(tmp_path / name, (0, 3, 50, 53), 0.5), expected, strict=False):
+    depth, *others = make_averages(tmp_path / name, (0, 3, 50, 53), 0.5)
+    assert (depth[:, -1] == 0).all()
+    assert [name in record.message for record in caplog.records if "count as land" in record.message] == [False, True]
+    for ours, theirs in zip((depth, *others), expected, strict=False):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
@@ -213,6 +217,8 @@ FLAT_HEIGHTS = np.full((len(LAT), len(LON)), -1000.0)
         ({"name": "data"}, r"\(data\)"), ({"more": {"elevation": 0 * FLAT_HEIGHTS}}, r"\(z, elevation\)"),
         ({"units": "feet"}, 'z is in "feet"'),
         ({"values": np.where((LON == 1) & (LAT == -1)[:, None], np.nan, FLAT_HEIGHTS)}, "lon = 1, lat = -1 degrees"),
+        ({"name": "Band1", "values": np.where(LON > 90, 10.0, np.where(LON == 1, np.nan, FLAT_HEIGHTS))},
+         "Band1 is missing at lon = 1, lat = -29"),
         ({"values": np.where((LON == 1) & (LAT == -1)[:, None], -9999.0, FLAT_HEIGHTS)},
          "at lon = 1, lat = -1 .*_FillValue"),
         ({"values": np.where(LON > 9, -999.0, FLAT_HEIGHTS)},
