@@ -42,6 +42,15 @@ assert np.hypot(x - start.x_c.values, y - start.y_c.values).max() > 0.02
 SHORT = {"assimilation", "bmi", "cluster", "python"}
 
 RUNNING = {page.stem: page for page in PAGES if read_blocks(page, *RUN_LANGUAGES)}
+#: Checks the files for a GIS of docs/flood-map.md, with cells of any size. Cells in an open boundary have no values.
+FLOOD_MAP_CHECK = """
+import pyogrio
+assert (maps.crs.to_epsg(), tuple(maps.bounds)) == (32617, (480e3, 3420e3, 520e3 - maps.res[0], 3450e3))
+assert maps.descriptions == ("eta_max", "h_max", "speed_max", "wet_arrival", "hazard")
+assert 1 < depth.max() < 15 and 0.1 < (depth.count() / depth.size) < 0.9
+outline = pyogrio.read_info("extent.gpkg", force_total_bounds=True)
+assert outline["crs"] == "EPSG:32617" and outline["total_bounds"][2] <= 520e3
+"""
 LONG = night_params(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)
 
 
@@ -49,6 +58,17 @@ LONG = night_params(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)
 def test_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
     words = [sys.executable, ROOT / "tools" / "page.py", RUNNING[page], CHECKS.get(page, "")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+
+
+@pytest.mark.night
+@pytest.mark.mpi
+@pytest.mark.promise("files of other programs are read and written as they are")
+def test_flood_map_of_large_cells_is_placed_in_the_system_of_its_elevation(tmp_path):
+    page = tmp_path / "flood-map.md"
+    page.write_text(RUNNING["flood-map"].read_text("utf-8").replace("--resolution 250", "--resolution 1000"), "utf-8")
+    words = [sys.executable, ROOT / "tools" / "page.py", page, FLOOD_MAP_CHECK]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 
