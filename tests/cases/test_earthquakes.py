@@ -74,6 +74,19 @@ def test_three_formats_give_the_same_subfaults():
     np.testing.assert_allclose(top.top_depth, table.top_depth + 15e3 * np.sin(np.radians(20)))
 
 
+def test_segments_of_a_file_are_read_one_after_another():
+    """Each with the size and the angles of its own."""
+    total, one_segment = PARAM.split("\n", 1)
+    other_segment = one_segment.replace("segment =   1", "segment =   2").replace("40.00", "20.00")
+    param = "\n".join([total, one_segment, other_segment])
+    head, rows = FSP.replace("% Nsbfs = 3 subfaults\n", "").split("\n% LAT")
+    segment = f"% SEGMENT # {{}}: STRIKE = {{}} deg DIP = 20 deg\n% Dx = {{}} km Dz = 30 km\n% Nsbfs = 3\n% LAT{rows}"
+    fsp = "\n".join([head, segment.format(1, 16, 40), segment.format(2, 50, 20)])
+    for text, strikes in ((param, (16, 16)), (fsp, (16, 50))):
+        found = parse_faults(text, "file")
+        assert (found.count, *found.length[::5], *found.strike[::5]) == (6, 40e3, 20e3, *strikes)
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

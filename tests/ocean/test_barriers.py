@@ -37,6 +37,11 @@ def flow_in_first_step(sim):
     return float(sim.field("h")[0, 20] - before) * SIZE / sim.config.time.dt
 
 
+def test_run_without_barriers_computes_no_term_for_them():
+    assert "barriers" in channel(0.0, crest=1.0).setup.scheme.term_names
+    assert "barriers" not in swmodel.Simulation(swmodel.Case, CHANNEL).setup.scheme.term_names
+
+
 @pytest.mark.promise("no water passes a barrier below its crest")
 @pytest.mark.parametrize("executor", ["native", "reference"])
 @pytest.mark.parametrize("drying", [False, True])

@@ -5,6 +5,7 @@ import numpy as np
 import pyproj
 import pytest
 import rasterio
+from scipy.interpolate import RegularGridInterpolator
 from support.command import invoke_swmodel
 from support.netcdf import write_netcdf
 
@@ -228,6 +229,36 @@ def test_survey_in_a_projection_is_joined_with_a_relief_in_degrees(tmp_path):
     np.testing.assert_allclose(grid.depth, expected, rtol=1e-4)
     with pytest.raises(ReliefError, match="survey.tif does not cover the region, which needs x = 400"):
         make_grid(tmp_path / "other.nc", GridRequest(region, STEP, crs="EPSG:32633"), survey)
+
+
+def test_storm_and_fault_act_at_their_longitudes_and_latitudes(tmp_path):
+    """Both are compared with a fine grid of longitudes and latitudes; the axes of the projection turn the wind."""
+    track = tmp_path / "track.csv"
+    rows = ("time,lon,lat,wind,pressure,radius", "2021-01-01,10.8,48.9,50,950,30", "2021-01-02,10.9,49,50,950,30")
+    track.write_text("\n".join(rows))
+    fault = {"top_lon": 10.8, "top_lat": 48.8, "top_depth": 2e4, "length": 5e4, "width": 3e4}
+    cases = (("chile2010", fault), ("hurricane", {"track": str(track), "coast": 60.0}))
+    run = {"run.executor": "reference", "run.steps": 1}
+    far_west = GRID | {"grid.kind": "plane", "grid.easting": 2e5, "grid.dx": 4e3, "grid.dy": 4e3}
+    fine = {"grid.kind": "latlon", "grid.west": 10.0, "grid.south": 48.5, "grid.dlon": 0.01, "grid.dlat": 0.01,
+            "grid.nx": 260, "grid.ny": 110, "grid.periodic_x": False}  # fmt: skip
+    found = []
+    for grid in (far_west, fine):
+        with_fault, with_storm = (
+            load(case, grid | run | {f"case.{key}": value for key, value in options.items()}, environ={})
+            for case, options in cases
+        )
+        rows, columns = np.arange(with_fault.grid.ny), np.arange(with_fault.grid.nx)
+        uplift = fields.evaluate(with_fault, "uplift", rows, columns)
+        u10, v10 = (swmodel.Simulation(with_storm).field(name) for name in ("u10", "v10"))
+        found.append((points(with_fault.grid, "centre", rows, columns), uplift, u10 + 1j * v10))
+    (places, uplift, wind), (fine_places, *expected) = found
+    lines = fine_places.lat[:, 0], fine_places.lon[0]
+    expected = [RegularGridInterpolator(lines, field)(places.lon_lat[::-1]) for field in expected]
+    np.testing.assert_allclose(uplift, expected[0], rtol=0, atol=2e-3 * np.ptp(uplift))
+    cos, sin = places.axis_angle
+    np.testing.assert_allclose(wind, expected[1] * (cos - 1j * sin), rtol=0, atol=0.01 * np.abs(wind).max())
+    assert np.abs(sin).max() > 0.03
 
 
 @pytest.fixture(scope="module")

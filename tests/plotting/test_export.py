@@ -6,6 +6,7 @@ import pyogrio
 import pytest
 import rasterio
 import shapely
+from support.command import invoke_swmodel
 
 import swmodel
 from swmodel.plotting.dataset import PlotError
@@ -76,6 +77,17 @@ def test_what_has_no_place_in_a_raster_is_refused(flooded_run, sphere_run, tmp_p
     ):
         with pytest.raises(PlotError, match=words):
             export(run, tmp_path / target, **options)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.fault("an optional package is missing")
+@pytest.mark.parametrize(("target", "package"), [("a.tif", "rasterio"), ("a.gpkg", "pyogrio")])
+def test_missing_package_is_named_with_its_extra(flooded_run, tmp_path, monkeypatch, target, package):
+    monkeypatch.setattr("swmodel.extras.find_spec", lambda name: None)
+    done = invoke_swmodel("export", flooded_run, tmp_path / target, "--crs", "EPSG:32631")
+    assert done.exit_code != 0
+    assert package in done.output
+    assert "[gis]" in done.output
     assert not list(tmp_path.iterdir())
 
 

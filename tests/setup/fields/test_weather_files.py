@@ -77,6 +77,17 @@ def test_rounding_errors_of_packed_rain_are_no_water(tmp_path, rate):
             evaluate(config, "rain", CELLS, CELLS)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "units"),
+    [("rain", 3.6, "mm h-1"), ("pr", 1e-3, "kg m-2 s-1"), ("mtpr", 1e-3, "kg m**-2 s**-1"), ("prate", 86.4, "mm/day")],
+)
+def test_rain_of_any_rate_is_read_in_metres_per_second(tmp_path, name, value, units):
+    axes = {"lat": ("lat", LAT, {"units": "degrees_north"}), "lon": ("lon", LON, {"units": "degrees_east"})}
+    rain = {name: ("lat lon", np.full((len(LAT), len(LON)), value), {"units": units})}
+    config = load(Case, OPTIONS | {"input.rain": write_netcdf(tmp_path / "rain.nc", axes | rain)}, {})
+    np.testing.assert_allclose(evaluate(config, "rain", CELLS, CELLS), 1e-6, rtol=1e-6)
+
+
 def test_files_that_overlap_or_leave_a_gap_are_named(tmp_path, caplog):
     write_cds(tmp_path / "a.nc", range(48))
     options = OPTIONS | {"input.u10": str(tmp_path / "*.nc"), "input.v10": str(tmp_path / "*.nc")}
