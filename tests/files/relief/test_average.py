@@ -154,6 +154,36 @@ def test_axes_of_a_relief_may_have_any_order_and_direction(write_relief, way):
     np.testing.assert_allclose(our_share, share, rtol=1e-9, atol=1e-9)
 
 
+WHOLE_METRES, CRS = np.rint(ROUGH_HEIGHTS), {"grid_mapping_name": "latitude_longitude", "spatial_ref": "GEOGCS[]"}
+AXES = {
+    "lon": ("lon", LON, {"standard_name": "longitude", "units": "degrees_east", "axis": "X"}),
+    "lat": ("lat", LAT, {"standard_name": "latitude", "units": "degrees_north", "axis": "Y"}),
+}
+ABOVE_SEA_LEVEL = {"standard_name": "height_above_mean_sea_level", "units": "m", "grid_mapping": "crs"}
+#: Variables of reliefs as they are downloaded: {name: (dimensions, values, attributes)}.
+DOWNLOADED = {
+    "GEBCO": AXES | {"crs": ("", np.array(b"", "S1"), CRS),
+                     "elevation": ("lat lon", WHOLE_METRES.astype("i2"), ABOVE_SEA_LEVEL)},
+    "EMODnet": AXES | {"elevation": ("lat lon", WHOLE_METRES.astype("f4"), ABOVE_SEA_LEVEL),
+                       "value_count": ("lat lon", np.ones(ROUGH_HEIGHTS.shape, "i4"), {"units": "1"})},
+    "ETOPO 2022": AXES | {"crs": ("", np.int32(0), CRS),
+                          "z": ("lat lon", WHOLE_METRES.astype("f4"), {"standard_name": "height", "units": "meters",
+                                                                       "_FillValue": np.float32(-99999)})},
+    "ETOPO1 of GMT": {"x": ("x", LON, {"long_name": "Longitude", "units": "degrees"}),
+                      "y": ("y", LAT, {"long_name": "Latitude", "units": "degrees"}),
+                      "z": ("y x", WHOLE_METRES.astype("i4"), {"long_name": "z", "_FillValue": np.int32(-(2**31))})},
+}  # fmt: skip
+
+
+@pytest.mark.promise("files of other programs are read and written as they are")
+@pytest.mark.parametrize("layout", DOWNLOADED)
+def test_relief_is_read_as_it_is_downloaded(write_relief, tmp_path, layout):
+    region = (-20, 31, -33, 40)
+    depth, share, *_ = make_averages(write_relief(WHOLE_METRES), region, 4.3)
+    found = make_averages(write_netcdf(tmp_path / "downloaded.nc", DOWNLOADED[layout]), region, 4.3)
+    np.testing.assert_allclose(found[:2], (depth, share), rtol=1e-12)
+
+
 def test_height_of_a_scalar_coordinate_is_no_relief(write_relief):
     path, region = write_relief(ROUGH_HEIGHTS), (-20, 31, -33, 40)
     expected, *_ = make_averages(path, region, 4.3)
