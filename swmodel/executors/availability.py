@@ -27,11 +27,14 @@ AVAILABILITY = {
 }
 
 
+def machine_unsupported_reason(executor: str) -> str:
+    """Why this machine cannot run an executor; an empty string if it can."""
+    return AVAILABILITY[executor].machine_unsupported_reason() if executor in AVAILABILITY else ""
+
+
 def unsupported_reason(executor: str, setup: Setup) -> str:
     """Why the generated step of a Setup cannot be used, after an attempt to compile it; an empty string if it can."""
     for term in setup.scheme.user_terms:
         if term.parameters:
             return f"{source_line_of(term.tendency)}: {term.name} has parameters, which only xla supports"
-    return AVAILABILITY[executor].machine_unsupported_reason() or AVAILABILITY[executor].step_unsupported_reason(
-        request_of(setup)
-    )
+    return machine_unsupported_reason(executor) or AVAILABILITY[executor].step_unsupported_reason(request_of(setup))

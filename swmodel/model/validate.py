@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from ..config import Config, ConfigError
-from ..errors import UsageError, suggest
+from ..errors import SetupError, UsageError, suggest
 from ..executors import availability, cuda
 from ..executors.cuda import library
 from ..extras import missing_package_reason
@@ -55,11 +55,15 @@ def check_config(config: Config) -> Config:
 
 
 def check_setup(setup: Setup, unattended: bool) -> Setup:
-    """The resolved Setup after all checks. ConfigError: all problems.
+    """The resolved Setup after all checks.
 
     Args:
         unattended: whether the run goes to its end unattended. It then needs a length, and the values of its records
             in time are read now, so that a bad value is not found halfway.
+
+    Raises:
+        ConfigError: all problems.
+        SetupError: this machine lacks what the chosen executor needs.
     """
     config = setup.config
     if problems := list(check_terms(setup.scheme)):  # the other checks need the halo, which is then unknown
@@ -78,6 +82,8 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
             *check_dt(config, extremes),
         ]
     if not problems:
+        if reason := availability.machine_unsupported_reason(config.run.executor):
+            raise SetupError(f"run.executor: {config.run.executor} cannot be used: {reason}; use auto or xla")
         setup = resolve_setup(setup, extremes)
         problems = list(check_records(setup, unattended))
     if problems:
@@ -97,7 +103,11 @@ def check_processes(setup: Setup) -> Iterator[str]:
             yield f"run.executor: the reference runs on one process only, not on {run.nproc}; use xla"
         if run.devices > 1 or run.transport == "sharded":
             yield "run.executor: the reference uses NumPy, not JAX devices; use xla"
-    if run.executor in availability.AVAILABILITY and (reason := availability.unsupported_reason(run.executor, setup)):
+    if (
+        run.executor in availability.AVAILABILITY
+        and not availability.machine_unsupported_reason(run.executor)
+        and (reason := availability.unsupported_reason(run.executor, setup))
+    ):
         yield f"run.executor: {run.executor} cannot be used: {reason}; use auto or xla"
     if run.transport in ("serial", "mpi") and run.devices > 1:
         yield f"run.devices: {run.transport} uses one device per process, not {run.devices}; use sharded"

@@ -20,7 +20,8 @@ from support.random_case import configuration, random_fields
 from support.stepping import has_same_bits
 
 from swmodel.cli.doctor import findings
-from swmodel.config import Config, ConfigError, load
+from swmodel.config import Config, load
+from swmodel.errors import SetupError
 from swmodel.executors import native as kernels
 from swmodel.executors.native import calls
 from swmodel.executors.native import kernel as native
@@ -154,7 +155,7 @@ def test_without_the_library_auto_chooses_xla_and_native_is_refused(monkeypatch,
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "it was not compiled when swmodel was installed; build it: tools/build-native" in record.getMessage()
-    with pytest.raises(ConfigError, match="build it: tools/build-native"):
+    with pytest.raises(SetupError, match="build it: tools/build-native"):
         check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
 
 
