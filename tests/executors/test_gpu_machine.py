@@ -1,6 +1,8 @@
 """What a machine lacks for the executor `cuda` is named; `auto` then computes without it."""
 
+import ctypes
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -15,6 +17,16 @@ SMALL = {"grid": {"nx": 8, "ny": 6}, "time": {"dt": 1.0}}
 CACHED_FUNCTIONS = library.driver, library.architecture, library.gpu_memory_bytes, library.nvrtc, log_slower_executor
 
 
+class FakeDriver(NamedTuple):
+    """A CUDA driver that tells its version."""
+
+    version: int
+
+    def cuDriverGetVersion(self, version):
+        version.value = self.version
+        return 0
+
+
 @pytest.fixture(autouse=True)
 def forget_the_machine(monkeypatch):
     """Let functions that ask the machine ask again, before and after a test, without any library of CUDA."""
@@ -22,7 +34,7 @@ def forget_the_machine(monkeypatch):
     def missing(path):
         raise OSError(f"{path}: cannot open shared object file")
 
-    monkeypatch.setattr(library, "ctypes", SimpleNamespace(CDLL=missing))
+    monkeypatch.setattr(library, "ctypes", SimpleNamespace(CDLL=missing, c_int=ctypes.c_int, byref=lambda value: value))
     for function in CACHED_FUNCTIONS:
         function.cache_clear()
     yield
@@ -33,18 +45,22 @@ def forget_the_machine(monkeypatch):
 
 @pytest.mark.fault("a machine without a GPU, its driver, NVRTC or enough memory; a GPU that is too old")
 @pytest.mark.parametrize(
-    ("has_gpu", "architecture", "words"),
+    ("has_gpu", "driver_version", "architecture", "words"),
     [
-        (False, "", "finds no NVIDIA GPU"),
-        (True, "", "no CUDA driver of version 12"),
-        (True, "sm_37", "too old: it is of sm_37"),
-        (True, "sm_90", r"NVRTC.*jax\[cuda13\]"),
+        (False, None, "", "finds no NVIDIA GPU"),
+        (True, None, "", "no CUDA driver of version 12"),
+        (True, 12080, "", r"supports CUDA 12.8, .* for CUDA 13: .*jax\[cuda12\]"),
+        (True, 13000, "sm_37", "too old: it is of sm_37"),
+        (True, 13000, "sm_90", r"NVRTC.*jax\[cuda13\]"),
     ],
 )
-def test_what_kernels_need_and_a_machine_lacks_is_named(monkeypatch, caplog, has_gpu, architecture, words):
+def test_what_kernels_need_and_a_machine_lacks_is_named(
+    monkeypatch, caplog, has_gpu, driver_version, architecture, words
+):
     monkeypatch.setattr(environment, "has_gpu", lambda: has_gpu)
-    if architecture:
-        monkeypatch.setattr(library, "driver", lambda: None)
+    monkeypatch.setattr(library.importlib.util, "find_spec", lambda name: name == "jax_cuda13_plugin" or None)
+    if driver_version:
+        monkeypatch.setattr(library, "driver", lambda: FakeDriver(driver_version))
         monkeypatch.setattr(library, "architecture", lambda: architecture)
     assert resolve(Config(**SMALL)).run.executor == ("xla" if has_gpu else "native")
     assert len(caplog.records) == has_gpu

@@ -34,7 +34,7 @@ def machine_unsupported_reason() -> str:
     if reason := foreign.unsupported_reason(LIBRARY, ABI_VERSION):
         return f"{reason}; build it: {foreign.BUILD_COMMANDS}"
     try:
-        library.driver()
+        library.check_driver_version()
         library.nvrtc(library.architecture())
     except SetupError as error:
         return str(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 
+from ...errors import SetupError
 from ...ocean.grid import Grid
 from ...parallel import foreign
 from ...setup.setup import Setup
@@ -17,10 +18,15 @@ STEPS_PER_CALL = 10
 
 
 def register() -> None:
-    """Register the foreign call with JAX."""
+    """Register the foreign call with JAX. SetupError: JAX computes on the processor."""
     if reason := foreign.unsupported_reason(LIBRARY, ABI_VERSION):
         raise ImportError(
             f"the executor cuda cannot be used: {reason}; {foreign.BUILD_COMMANDS}, or choose the executor xla"
+        )
+    if jax.default_backend() != "gpu":
+        raise SetupError(
+            "the executor cuda cannot be used: JAX did not start on the GPU and computes on the processor; its own "
+            "warning says why; choose run.executor = native, or mend the installation"
         )
     capsule = jax.ffi.pycapsule(load_foreign_call().library.swmodel_cuda_step)
     jax.ffi.register_ffi_target("swmodel_cuda_step", capsule, platform="CUDA")

@@ -27,6 +27,8 @@ HERE = Path(__file__).parent
 OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
 #: {package of JAX: (the NVRTC that it needs, of CUDA 13 or 12, and the first architecture that this NVRTC supports)}.
 NVRTC_LIBRARIES = {"jax_cuda13_plugin": ("libnvrtc.so.13", 75), "jax_cuda12_plugin": ("libnvrtc.so.12", 50)}
+#: {package of JAX: the CUDA that its driver must support}.
+CUDA_VERSIONS = {"jax_cuda13_plugin": 13, "jax_cuda12_plugin": 12}
 
 #: The driver's number of the attribute for the major compute capability; the next number is for the minor one.
 COMPUTE_CAPABILITY = 75
@@ -93,6 +95,20 @@ def driver() -> ctypes.CDLL:
     except (OSError, AttributeError) as error:
         raise SetupError(f"there is no CUDA driver of version 12 or newer: {error}") from None
     return library
+
+
+def check_driver_version() -> None:
+    """SetupError: the driver is too old for the installed packages of JAX, which then computes on the processor."""
+    version = ctypes.c_int()
+    if error := driver().cuDriverGetVersion(ctypes.byref(version)):
+        raise SetupError(f"the CUDA driver cannot tell its version: {error_name(error)}")
+    found, rest = divmod(version.value, 1000)
+    needed = [needed for package, needed in CUDA_VERSIONS.items() if importlib.util.find_spec(package)]
+    if needed and found < min(needed):
+        raise SetupError(
+            f"the driver supports CUDA {found}.{rest // 10}, but JAX is installed for CUDA {min(needed)}: update the "
+            f'driver, or pip install "jax[cuda{found}]"'
+        )
 
 
 def error_name(error: int) -> str:
