@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..parallel.environment import free_memory, n_cores, package_version
 
-PACKAGES = ("swmodel", "numpy", "jax", "jaxlib", "mpi4jax", "mpi4py")
+PACKAGES = ("swmodel", "numpy", "jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "mpi4jax", "mpi4py")
 #: Environment variables of threads, devices and MPI that affect measurements.
 SETTINGS_PATTERN = re.compile(
     r"NPROC|XLA_FLAGS|JAX_\w+|OMP_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS|CUDA_VISIBLE_DEVICES|MPIR_CVAR_\w+|"
@@ -24,7 +24,7 @@ BUSY_COLUMNS = (1, 2, 3, 8)
 
 
 def describe_machine() -> dict:
-    """CPU, cores, memory, system, versions, git revision, settings, ... as JSON values. Imports neither JAX nor MPI."""
+    """CPU, cores, memory, versions, GPU driver, git revision, ... as JSON values. Imports neither JAX nor MPI."""
     return {
         "cpu": cpu_model(),
         "cores": n_cores(),
@@ -34,9 +34,16 @@ def describe_machine() -> dict:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": {name: version for name in PACKAGES if (version := package_version(name))},
+        "gpu_driver": gpu_driver(),
         "revision": git_revision(),
         "settings": environment_settings(),
     }
+
+
+def gpu_driver(path: Path = Path("/proc/driver/nvidia/version")) -> str:
+    """The version of the driver of NVIDIA GPUs, as "580.65.06"; "" for none."""
+    match = re.search(r"Kernel Module.*?\s(\d+(\.\d+)+)\s", path.read_text()) if path.is_file() else None
+    return match[1] if match else ""
 
 
 def available_cores() -> int:

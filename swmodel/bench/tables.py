@@ -244,6 +244,7 @@ def make_table(columns: tuple[TableColumn, ...], statistics_of_rows: list[RowSta
 def make_notes(record: dict) -> list[str]:
     machine, rounds, statistics_of_rows = record["machine"], record["definition"]["rounds"], row_statistics(record)
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items() if name != "swmodel")
+    versions += f"; NVIDIA driver {machine['gpu_driver']}" if machine.get("gpu_driver") else ""
     lines = [
         f"{machine['cpu']}, {machine['cores']} cores, {format_gib(machine['memory_bytes'])}; {machine['system']}; "
         f"Python {machine['python']}, {versions}; revision {machine['revision'] or 'unknown'}; {record['created']}"

@@ -5,6 +5,7 @@ from support.bench_record import new_record
 from support.command import invoke_swmodel
 
 from swmodel.bench import plan, results, session, worker
+from swmodel.bench.machine import gpu_driver
 from swmodel.bench.plan import make_rows
 from swmodel.bench.sweeps import SweepRow, read_sweep
 from swmodel.errors import FilesError, UsageError
@@ -28,6 +29,27 @@ def test_scaling_sweep_uses_all_cores_and_one_executor():
     for size, nproc in (((1, 1), 2), ((2, 2), 8), ((7, 5), 4)):  # blocks of tiny grids
         rows, _ = make_rows(read_sweep("scaling", executors=("native",), sizes=(size,), nproc=(nproc,)), nproc)
         assert min(min(row.nx, row.ny) for row in rows) >= min(2, *size)
+
+
+def test_sweep_of_a_gpu_has_both_executors_in_each_variant():
+    made, _ = make_rows(read_sweep("gpu"), 2, gpus=1)
+    labels = [{tuple(row.option_labels) for row in made if row.executor == executor} for executor in ("cuda", "xla")]
+    assert labels[0] == labels[1]
+    assert (len(labels[0]), {row.platform for row in made}) == (8, {"gpu"})
+    assert make_rows(read_sweep("gpu"), 2)[0] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 07:12:29 UTC 2025\nGCC 13.3.0",
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (dvs-builder@U22)",
+    ],
+)
+def test_version_of_the_driver_of_a_gpu_is_recorded(tmp_path, text):
+    (tmp_path / "version").write_text(text)
+    assert gpu_driver(tmp_path / "version") == "580.65.06"
+    assert gpu_driver(tmp_path / "none") == ""
 
 
 def test_rows_that_need_too_much_memory_are_left_out():
