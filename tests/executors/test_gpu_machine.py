@@ -1,10 +1,14 @@
 """What a machine lacks for the executor `cuda` is named; `auto` then computes without it."""
 
 import ctypes
+import json
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
+from conftest import ROOT
 
 from swmodel.config import Config, ConfigError
 from swmodel.errors import SetupError
@@ -75,3 +79,15 @@ def test_fields_larger_than_the_memory_of_a_gpu_are_refused(monkeypatch):
     monkeypatch.setattr(library, "gpu_memory_bytes", lambda: 1000)
     with pytest.raises(ConfigError, match="cells of a GPU need at least"):
         check_config(Config(**SMALL, run={"executor": "xla", "steps": 1}))
+
+
+@pytest.mark.night
+def test_program_for_a_gpu_finds_that_executors_agree_to_rounding_errors(tmp_path):
+    """With xla in place of the kernels."""
+    row = "ab3-enstrophy-basin-sphere"
+    command = [sys.executable, ROOT / "tools" / "gpu.py", tmp_path, "--executor", "xla", "--rows", row, "--no-bench"]
+    subprocess.run(command, check=True, timeout=300)
+    (found,) = json.loads((tmp_path / "bits.json").read_text()).values()
+    for counts in found.values():
+        assert 0 < counts["different"] < counts["numbers"]
+        assert counts["largest_difference"] < 1e-12
