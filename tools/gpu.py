@@ -1,6 +1,6 @@
 """Compare the kernels on this machine's GPU with the native step, and measure them: python tools/gpu.py FOLDER.
 
-In each configuration without drying of the covering array (tests/support/covering_array.py) the native step on the
+In each configuration of the covering array (tests/support/covering_array.py), without drying, the native step on the
 processor and the kernels on the GPU compute five steps and, in double precision, a gradient. FOLDER/bits.json contains,
 for each configuration, how many numbers differ, and by how much at most, over the largest number of their field. No
 configuration begins after --seconds. Then `swmodel bench gpu` measures. Both take about ten minutes.
@@ -85,13 +85,12 @@ def compare_executors(executor: str, rows: list[str], folder: Path, seconds: flo
 
 
 def main() -> None:
-    from support.covering_array import rows_by_name
+    from support.covering_array import names_without_drying
 
-    default_rows = [row for row in rows_by_name() if not row.startswith("drying")]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=240.0, help="no configuration begins later")
-    parser.add_argument("--rows", nargs="*", default=default_rows, help="configurations")
+    parser.add_argument("--rows", nargs="*", default=names_without_drying(), help="configurations")
     parser.add_argument("--executor", default="cuda", help="the executor that is compared with native")
     parser.add_argument("--no-bench", action="store_true", help="compare only")
     parser.add_argument("--compute", help=argparse.SUPPRESS)

@@ -31,7 +31,7 @@ from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
-ROWS = [row for row in covering_array.rows_by_name() if not row.startswith("drying")]
+ROWS = covering_array.names_without_drying()
 BASIN, CHANNEL = "ab3-enstrophy-basin-sphere", "leapfrog-energy-channel-f_plane"
 
 

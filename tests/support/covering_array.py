@@ -128,18 +128,28 @@ def rows_by_name() -> dict[str, dict[str, str]]:
     return {"-".join([*row.values()][:4]): row for row in rows()}
 
 
+def names_without_drying() -> list[str]:
+    """The names of all rows, for executors without drying; the rows still have every pair of the other options."""
+    return [name.replace("drying-", "drained-drying-") for name in rows_by_name()]
+
+
+def row_of(name: str) -> tuple[int, dict[str, str]]:
+    """The number of a row and its levels. If `name` begins with "drained-", the row has no drying, but `gfb`."""
+    number = [*rows_by_name()].index(name.removeprefix("drained-"))
+    return number, rows()[number] | ({"stepper": "gfb"} if name.startswith("drained-") else {})
+
+
 def alternatives_of(level: tuple[str, str]) -> tuple[dict, dict]:
     return ALTERNATING_OPTIONS.get(level) or 2 * (FACTORS[level[0]][level[1]],)
 
 
 def overrides_of(name: str) -> dict:
     """The overrides that a row sets, for `random_case.configuration`."""
-    row, earlier_rows = rows_by_name()[name], rows()[: [*rows_by_name()].index(name)]
-    options: dict = {}
+    (number, row), options = row_of(name), {}
     if row["stepper"] == "drying":
         options = (DRYING_SPHERE if row["ground"] == "sphere" else DRYING) | {"time__dt": 0.5, "forcing__every": 0.8}
     for level in row.items():
-        occurrence = sum(level in other.items() for other in earlier_rows) % 2
+        occurrence = sum(level in other.items() for other in rows()[:number]) % 2
         options |= alternatives_of(level)[occurrence]
     if (row["boundary"], row["sponge"]) == ("channel", "sponge"):
         options |= {"sponge__sides": ("south", "north")}
@@ -195,7 +205,7 @@ def barriers_on(grid) -> BarriersOptions:
 
 @cache
 def configuration_of(name: str) -> swmodel.Config:
-    row, options = rows_by_name()[name], overrides_of(name)
+    (_, row), options = row_of(name), overrides_of(name)
     usual = dict.fromkeys(("physics__viscosity", "physics__quadratic_drag"), True)
     names = [key for key in random_case.COEFFICIENTS if (usual | options).get(f"physics__{key}")]
     names = names if row["coefficients"] == "fields" else []
