@@ -148,7 +148,7 @@ class Gallery(Generated):
         for theme, members in by_theme.items():
             yield from (f"## {theme}", "", "::::{container} cases")
             for name, case in members:
-                about = cases.description(case).split("\n\n")[0].replace("\n", " ")
+                about = cases.docstring_of(case).split("\n\n")[0].replace("\n", " ")
                 options = (f":alt: {about}", f":target: '#{name.replace('_', '-')}'", f":name: thumbnail-{name}")
                 yield from (f":::{{figure}} /images/cases/{name}.png", *options, "", name, ":::", "")
             yield from ("::::", "")
@@ -160,7 +160,7 @@ class Gallery(Generated):
         from swmodel import cases
 
         images = Path(self.env.srcdir) / "images" / "cases"
-        about, *parts = (part.replace("\n", " ") for part in cases.description(case).split("\n\n"))
+        about, *parts = (part.replace("\n", " ") for part in cases.docstring_of(case).split("\n\n"))
         yield from (f"### {name}", "", escaped(about), "")
         yield from (f"![{escaped(about)}](/images/cases/{name}.png)", "")
         if (images / f"{name}.mp4").exists():

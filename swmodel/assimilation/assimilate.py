@@ -127,7 +127,7 @@ class ProgressMonitor:
         """Add an outer iteration to the history, save the progress, and report it."""
         cost = event.cost
         row = {"iteration": event.iteration, "cost": cost.total, "background": cost.background}
-        row |= {"observations": cost.observations, "misfit": cost.misfit, "gradient_norm": event.gradient_norm}
+        row |= {"observations": cost.observations, "misfit": cost.rms_misfit, "gradient_norm": event.gradient_norm}
         row |= {"inner": event.inner_iterations, "part": event.step_fraction}
         if event.inner_iterations or not self.history:
             self.history.append(row)
@@ -139,7 +139,7 @@ class ProgressMonitor:
         self.iteration, self.n_inner = event.state.iteration, 0
         self.report_progress(
             f"J {cost.total:.5g} = first-guess term {cost.background:.5g} + observation term {cost.observations:.5g}  "
-            f"misfit {cost.misfit:.3f}  gradient {event.gradient_norm:.3g} ({event.ratio:.1e})"
+            f"misfit {cost.rms_misfit:.3f}  gradient {event.gradient_norm:.3g} ({event.gradient_ratio:.1e})"
         )
 
     def report_progress(self, words: str, n_rounds: int = 0):

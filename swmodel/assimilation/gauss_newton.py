@@ -92,7 +92,7 @@ class Cost(NamedTuple):
         return self.background + self.observations
 
     @property
-    def misfit(self) -> float:
+    def rms_misfit(self) -> float:
         """Root mean square of (observation - model) / error: about 1 if the observation errors are as assumed."""
         return math.sqrt(2 * self.observations / self.n_observations) if self.n_observations else math.nan
 
@@ -127,7 +127,7 @@ class IterationReport(NamedTuple):
     step_fraction: float = 1.0  # fraction of the full step that was taken: 1, 1/2, ...; 0 if none decreased J
 
     @property
-    def ratio(self) -> float:
+    def gradient_ratio(self) -> float:
         """The ratio of the gradient's norm to that at the start."""
         return self.gradient_norm / self.state.first_norm if self.state.first_norm else 0.0
 
@@ -153,7 +153,10 @@ OUTCOME_MEANINGS = {
 def minimise(
     cost_and_gradient, hessian, dot, start: MinimiserState, limits: Limits, report: Callable = lambda event: None
 ) -> MinimisationResult:
-    """Minimise J, starting from `start.w`. All processes must call this together, and take the same decisions.
+    """Minimise J, starting from `start.w`.
+
+    All processes must call this together. They take the same decisions, because costs and inner products have the same
+    bits on all of them.
 
     Args:
         cost_and_gradient: w -> (Cost, gradient of the total cost).

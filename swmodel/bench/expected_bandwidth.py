@@ -1,7 +1,7 @@
 """The share of the machine's memory bandwidth that the native step of a configuration should reach.
 
-A step takes the longer of two times: that to move its bytes, which a triad measures, and that to compute it, which is
-measured with steps on a few rows in the cache of one core.
+A step takes the longer of two times: the time to move its bytes, which a triad measures, and the time to compute, which
+steps on a few rows in the cache of one core measure.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from .process_measures import measure_bandwidth
 
 #: Largest number of rows and columns that are computed, so that their fields stay in the cache.
 MAX_SHAPE = (64, 256)
-#: Number of samples, of which the shortest counts, and the shortest duration of each, s.
+#: Number of samples, of which the shortest counts, and the least duration of each, s.
 N_SAMPLES, MIN_SAMPLE_SECONDS = 5, 0.02
 
 
-def report_expected_bandwidth(setup: Setup) -> str:
+def describe_expected_share(setup: Setup) -> str:
     """The expected share for a resolved Setup as text; the measurements take a few seconds."""
     gigabytes_per_second = measure_bandwidth(choose_triad_elements(quick=True), trials=3)["gigabytes_per_second"]
     with jax.enable_x64(setup.config.run.dtype == "float64"):
-        compute_nanoseconds = measure_compute_nanoseconds(setup) / n_cores()
+        compute_nanoseconds = compute_nanoseconds_per_cell(setup) / n_cores()
     memory_nanoseconds = bytes_per_cell(setup) / gigabytes_per_second
     step_nanoseconds = max(memory_nanoseconds, compute_nanoseconds)
     bound = "memory" if memory_nanoseconds == step_nanoseconds else "arithmetic"
     return (
-        f"expected     {100 * memory_nanoseconds / step_nanoseconds:.0f} % of this machine's bandwidth, "
-        f"{gigabytes_per_second:.1f} GB/s; bound by {bound}: {memory_nanoseconds:.2g} ns per cell to move, "
+        f"expected     {100 * memory_nanoseconds / step_nanoseconds:.0f} % of this machine's bandwidth "
+        f"of {gigabytes_per_second:.1f} GB/s; bound by {bound}: {memory_nanoseconds:.2g} ns per cell to move, "
         f"{compute_nanoseconds:.2g} ns to compute"
     )
 
 
-def measure_compute_nanoseconds(setup: Setup) -> float:
-    """Time per cell on one core with all fields in its cache, ns."""
+def compute_nanoseconds_per_cell(setup: Setup) -> float:
+    """Time per cell and step on one core with all fields in its cache, ns."""
     shape = list(map(min, setup.shape, MAX_SHAPE))
     transport = connect("serial", (1, 1), *shape)
     executor = NativeExecutor(setup, transport, *setup.static(transport.block), steps_per_sweep=1, threads=1)
-    carry = executor.start(transport.make_arrays(setup.state))
+    carry = executor.advance(executor.start(transport.make_arrays(setup.state)), 2)  # compiles
     steps, times = 2, []
-    while len(times) <= N_SAMPLES:
+    while len(times) < N_SAMPLES:
         start_time = time.perf_counter()
         carry = jax.block_until_ready(executor.advance(carry, steps))
         elapsed = time.perf_counter() - start_time

@@ -42,7 +42,7 @@ def make_simulation(row: SweepRow, **options) -> swmodel.Simulation:
 
 
 def measure_model(row: SweepRow, task: dict) -> dict:
-    """The sample of a row of the model (start, check, warm-up, timed steps), with a "reason" if its answer is wrong.
+    """The sample of a row that measures the model: start, check, warm-up and timed steps; "reason": why it is wrong.
 
     A task has `launched` (start of the processes, s since 1970), `reference_file` (file of the reference's state),
     `steps` (of an earlier sample, or None) and `check` (whether to check in double precision and count messages).
@@ -113,9 +113,9 @@ def make_gradient_checks(row: SweepRow, **options) -> Checks:
 
 
 def seconds_of_startup_parts(launch_time: float, end_times: tuple[float, ...], transport) -> dict[str, float]:
-    """The parts of the time to the first step, s, from the times at which imports, fields, compilation and step ended.
+    """The time to the first step, s, and its parts, from the ends of imports, making of fields, compilation and step.
 
-    Each part ends with the slowest process, so that the parts add up to the whole.
+    Each part ends with the slowest process. The step itself takes what the parts leave of the whole.
     """
     start, build, compilation, first = (max_over_processes(end - launch_time, transport) for end in end_times)
     parts = {"start_seconds": start, "build_seconds": build - start, "compile_seconds": compilation - build}

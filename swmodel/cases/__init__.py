@@ -14,7 +14,7 @@ The file of a case contains
 Each of the last three is optional. A field that neither Python, a restart state, a file of [input], a river nor the
 class provides is uniform: it has the value of its key in the configuration, or else is zero (one for the mask).
 
-An analytic solution of all fields in time is the method `analytic_solution` of the class, from which
+The method `analytic_solution` of the class gives an analytic solution of all fields in time, from which
 `swmodel plot DIR --field eta_error` draws the difference. Other solutions, such as the streamfunction of `munk`, are
 plain functions in the same file. Tests compare the model with both.
 
@@ -46,7 +46,7 @@ def get(name: str) -> type[Case]:
     """The class of a case. KeyError: there is no such case."""
     if name not in names():
         raise KeyError(f'no case "{name}"')
-    (case,) = classes(importlib.import_module(f"{__name__}.{name}"))
+    (case,) = case_classes_in(importlib.import_module(f"{__name__}.{name}"))
     return case
 
 
@@ -61,7 +61,7 @@ def is_shipped(case: Case) -> bool:
     return type(case).__module__.startswith(f"{__name__}.")
 
 
-def description(case: Case) -> str:
+def docstring_of(case: Case) -> str:
     """The docstring of a case's class, else of its file, else the name of the case."""
     cls = type(case)
     text = vars(cls).get("__doc__") or getattr(sys.modules.get(cls.__module__), "__doc__", None)
@@ -70,7 +70,7 @@ def description(case: Case) -> str:
 
 def paragraph(case: Case, label: str) -> str:
     """The paragraph of the docstring of a case with this label, such as "Theme", without the label; else ""."""
-    paragraphs = (part for part in description(case).split("\n\n") if part.startswith(f"{label}: "))
+    paragraphs = (part for part in docstring_of(case).split("\n\n") if part.startswith(f"{label}: "))
     return next(paragraphs, "").removeprefix(f"{label}: ")
 
 
@@ -80,7 +80,7 @@ def commands(case: Case, label: str) -> list[str]:
     return [line.replace("\n", " ") for line in lines if line]
 
 
-def classes(module) -> list[type[Case]]:
+def case_classes_in(module) -> list[type[Case]]:
     """The subclasses of Case that a module defines, without those that are base classes of others in it."""
     case_classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Case)]
     own_classes = [each for each in dict.fromkeys(case_classes) if each.__module__ == module.__name__]

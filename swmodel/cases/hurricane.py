@@ -194,7 +194,7 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
 
 def track_source(case: Hurricane) -> tuple[str, tuple[str, ...], float]:
     """The file of a track, the lines that were recorded in its place, and the file's modification time."""
-    file = storm_tracks.split_storm(case.track)[0]
+    file = storm_tracks.split_file_and_storm(case.track)[0]
     return case.track, case.storm, os.path.getmtime(file) if os.path.exists(file) else 0.0
 
 
@@ -218,7 +218,7 @@ def read_track(path: str, lines: tuple[str, ...], modified_time: float) -> storm
         log_once(f"case.track: {path} lacks {', '.join(missing)}; these are estimated (docs/weather.md)")
     if track.left_out:
         count = f"{len(track.left_out)} of {len(track.left_out) + len(track.dates)} fixes left out"
-        log_once(f"case.track: {count}: {storm_tracks.list_left_out(track.left_out)}")
+        log_once(f"case.track: {count}: {storm_tracks.describe_left_out(track.left_out)}")
     times = track.seconds(track.dates[0])
     if path and (gaps := np.diff(times)).max() > storm_tracks.REMARKABLE_GAP_SECONDS:
         n = int(gaps.argmax())

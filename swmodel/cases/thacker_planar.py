@@ -4,10 +4,10 @@ Physics: in a paraboloid gravity pulls every column of water towards the axis wi
 The water moves as one body in a circle; rotation changes the period. At any time a part of the bowl is dry, and it
 becomes wet when the water comes round.
 
-Reference: Thacker, W. C. (1981), J. Fluid Mech. 107, 499-508; with the sizes of the library SWASHES (Delestre and
+Reference: Thacker, W. C. (1981), J. Fluid Mech. 107, 499-508; with the parameters of the library SWASHES (Delestre and
 others 2013, Int. J. Numer. Methods Fluids 72, 269-300).
 
-Cost: 1620 steps on 10 000 cells for three rounds: seconds.
+Cost: three rounds take 1620 steps on 10 000 cells, some seconds.
 
 Theme: Coasts that flood and dry
 
@@ -15,8 +15,9 @@ Command: swmodel run thacker_planar
 
 Plot: swmodel plot outputs/thacker_planar --field h --field h_error
 
-Verification: with s = `swing` and the angle wt, sea level is the plane s depth/a² (2 x cos wt + 2 y sin wt - s). The
-current is s w (-sin wt, cos wt), with w² + f0 w = 2 g depth/a². After three rounds the water is where it started.
+Verification: with s = `swing`, H0 = `physics.depth` and the angle wt, sea level is the plane
+s H0/a² (2 x cos wt + 2 y sin wt - s). The current is s w (-sin wt, cos wt), with w² + f0 w = 2 g H0/a². After three
+rounds the water is where it started.
 """
 
 import numpy as np

@@ -50,7 +50,7 @@ class Turbulence(Case):
 
     def eta(self, config, at):
         flow, physics = make_flow(config), config.physics
-        level = values_at(flow.geostrophic(physics.f0, physics.gravity), at)
+        level = values_at(flow.geostrophic_eta(physics.f0, physics.gravity), at)
         if self.balance == "nonlinear":
             level += values_at(flow.nonlinear_balance.scale(1 / physics.gravity), at)
         return level

@@ -40,7 +40,7 @@ def describe_case(source: str) -> str:
     case = merge(gather_sources(source, ())).case
     own_keys = [key for key in type(case).model_fields if key not in Case.model_fields]
     table = ["", "[case]", *(line_with_help(case, key) for key in own_keys)] if own_keys else []
-    return "\n".join([registry.description(case), *table])
+    return "\n".join([registry.docstring_of(case), *table])
 
 
 @click.command()

@@ -78,7 +78,7 @@ def sensitivity(of, wrt, mean, memory, **arguments):
       kinetic_energy, energy      linear_drag, manning   coefficients of bottom drag
       mass, potential_enstrophy   gravity, viscosity, biharmonic_viscosity, quadratic_drag (numbers)
 
-    Positions are in m, or on a sphere longitude and latitude in degrees. Transport is positive eastward (x=) and
+    Positions are in m or, on a sphere, longitudes and latitudes in degrees. Transport is positive eastward (x=) and
     northward (y=). The command writes sensitivity.nc and sensitivity.png, which has a panel for each field. With --from
     the derivatives with respect to eta, u and v are taken at that state.
     """

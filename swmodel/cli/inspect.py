@@ -61,12 +61,12 @@ def print_kernel(source: str):
 
     setup = setup_of(load(source))
     environment.prepare_environment()
-    from ..bench.expected_bandwidth import report_expected_bandwidth
+    from ..bench.expected_bandwidth import describe_expected_share
     from ..executors.native.step_table import describe_step
 
     click.echo(describe_step(setup))
     try:
-        click.echo(report_expected_bandwidth(resolve_setup(setup)))
+        click.echo(describe_expected_share(resolve_setup(setup)))
     except (ImportError, SetupError) as error:
         click.echo(f"expected     not measured: {error}")
 

@@ -1,4 +1,4 @@
-"""Gather fields from all processes on rank 0, in blocks of rows of bounded size."""
+"""Gather fields from all processes on rank 0, in ranges of rows of bounded size."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ def chunk_rows(shape: tuple[int, int], itemsize: int) -> int:
     return math.ceil(rows / min(n_chunks, rows))
 
 
-def row_blocks(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
-    """First row, and the one after the last, of each block of rows to gather: whole chunks, about GATHER_BYTES."""
+def row_ranges(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
+    """First row, and the one after the last, of each range of rows to gather: whole chunks, about GATHER_BYTES."""
     rows_per_gather = max(1, GATHER_BYTES // CHUNK_BYTES) * chunk_rows(shape, itemsize)
     return [(first, min(first + rows_per_gather, shape[0])) for first in range(0, shape[0], rows_per_gather)]
 
 
-def gather_row_blocks(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
-    """The first row of each block of rows of a field, in ascending order, and on rank 0 its values.
+def gather_row_ranges(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
+    """The first row of each range of rows of a field, in ascending order, and on rank 0 its values.
 
     All processes iterate to the end; `local` [y, x] is empty on processes without a part of the member.
     """
     shape = transport.block.y.axis_size, transport.block.x.axis_size
-    for first, last in row_blocks(shape, local.dtype.itemsize):
-        yield first, transport.gather_rows(local, first, last, member)
+    for first, stop in row_ranges(shape, local.dtype.itemsize):
+        yield first, transport.gather_rows(local, first, stop, member)
 
 
 def gather_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
-    """Like `gather_row_blocks`: the index of each piece of a field [members, y, x] or [y, x], and its values.
+    """Like `gather_row_ranges`: the index of each piece of a field [members, y, x] or [y, x], and its values.
 
     Small fields of several members form one piece, so that 500 members of 64 x 64 cells are written ten times faster.
     """
     if field.ndim == 2:
-        for first, rows in gather_row_blocks(transport, field):
+        for first, rows in gather_row_ranges(transport, field):
             yield (slice(first, None if rows is None else first + len(rows)),), rows
         return
     block, itemsize = transport.block, field.dtype.itemsize
@@ -49,10 +49,10 @@ def gather_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, 
     members_per_gather = max(1, GATHER_BYTES // (shape[0] * shape[1] * itemsize))
     for start in range(0, block.members.axis_size, members_per_gather):
         members = range(start, min(start + members_per_gather, block.members.axis_size))
-        for first, last in row_blocks(shape, itemsize):
-            gather_arguments = ((local_member_field(field, block, member), first, last, member) for member in members)
+        for first, stop in row_ranges(shape, itemsize):
+            gather_arguments = ((local_member_field(field, block, member), first, stop, member) for member in members)
             rows = [transport.gather_rows(*part) for part in gather_arguments]
-            index = slice(members.start, members.stop), slice(first, last)
+            index = slice(members.start, members.stop), slice(first, stop)
             yield index, None if transport.rank else np.stack(rows)
 
 

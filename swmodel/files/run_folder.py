@@ -35,7 +35,7 @@ ANALYSIS = "analysis.nc"
 SNAPSHOT_FILES = (OUTPUT, OUTPUT_STORE)
 #: The suffixes of files that killed writers have left.
 LEFTOVER_SUFFIXES = (DRAFT_SUFFIX, f"{DRAFT_SUFFIX}.journal")
-#: The files that tasks other than a run write.
+#: The files that tasks other than a run write, and the store that replaces output.nc.
 TASK_FILES = (
     OUTPUT_STORE,
     "check.json",
@@ -80,7 +80,7 @@ def check_overwritable(directory, force: bool = False, for_python: bool = False,
 
 
 class FolderContents(NamedTuple):
-    """The contents of a folder, in words, the task that wrote them, and the command that continues it, or ""."""
+    """What a folder holds, in words; the task that wrote it; the command that continues the task, or "" for none."""
 
     kind: str
     task: str
@@ -139,7 +139,7 @@ def is_run_folder(path) -> bool:
 
 
 def clear_end_of_run(directory):
-    """Remove the status of the run in the folder and the state of its blow-up, because it continues."""
+    """Remove the status of the run in the folder and the state of its blow-up, because the run continues."""
     with translate_os_errors(directory, "written"):
         for name in (STATUS, BLOWUP):
             (Path(directory) / name).unlink(missing_ok=True)

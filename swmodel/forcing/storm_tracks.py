@@ -38,16 +38,16 @@ MAX_STORM_SPEED, POSITION_ERROR_METRES = 60.0, 50e3
 EARTH_RADIUS = 6.371e6
 #: Longest time between two fixes of a track, s; and the longest that no message mentions.
 MAX_GAP_SECONDS, REMARKABLE_GAP_SECONDS = 3 * 86400.0, 86400.0
-#: Most times of a track: a run records them in its configuration, which has at most 64 KiB in files.
+#: Largest number of times of a track: a run records them in its configuration, which has at most 64 KiB in files.
 MAX_TIMES = 400
 #: Largest fraction of the fixes of a storm that may be left out because they are implausible; one may always be.
 MAX_FRACTION_LEFT_OUT = 0.1
-#: Most storms of a file, and most fixes that were left out, that a message lists.
+#: Largest numbers of storms of a file, and of fixes that were left out, that a message lists.
 MAX_LISTED_STORMS, MAX_LISTED_FIXES = 5, 3
 
 
 class Track(NamedTuple):
-    """A storm at some times: longitude, continuous across 180, and latitude, degrees, and numbers as in a Storm."""
+    """A storm at some times: longitude (continuous across 180) and latitude, degrees; other numbers as in a Storm."""
 
     dates: tuple[datetime, ...]  # rising
     values: np.ndarray  # [times, 6]: longitude, latitude, wind, pressure, outer pressure, radius
@@ -59,32 +59,33 @@ class Track(NamedTuple):
         return np.array([(date - start).total_seconds() for date in self.dates])
 
 
-def split_storm(path: str) -> tuple[str, str]:
+def split_file_and_storm(path: str) -> tuple[str, str]:
     """The file and the storm of FILE:STORM; the storm is "" if none is named."""
     file, colon, storm = path.rpartition(":")
     return (file, storm) if colon and file and not os.path.exists(path) else (path, "")
 
 
 def make_track(fixes: list[Fix], path, storm: str = "") -> Track:
-    """The track of a storm from the fixes of a file, which messages call `path`; of the only storm without `storm`.
+    """The track of a storm from the fixes of a file, which messages call `path`.
 
-    Implausible fixes, and lines that cannot be read, are left out: one, or MAX_FRACTION_LEFT_OUT of all.
+    Without `storm` the file must have exactly one. Implausible fixes, and lines that cannot be read, are left out: at
+    most one, or MAX_FRACTION_LEFT_OUT of all if that is more.
 
     UsageError: the file does not have exactly one such storm, more fixes cannot be used, there are fewer than 2 or more
-    than MAX_TIMES, or one comes more than MAX_GAP_SECONDS after the last.
+    than MAX_TIMES, or one comes more than MAX_GAP_SECONDS after the previous one.
     """
-    fixes = trim_unknown_ends(select_storm(fixes, path, storm))
+    fixes = mark_unknown_ends(select_storm(fixes, path, storm))
     values_by_date: dict[datetime, list] = {}
     left_out = []
     for fix in fixes:
-        last = next(reversed(values_by_date.items()), None)
-        if problem := fix.problem or implausible_reason(fix.date, fix.values, last):
+        previous = next(reversed(values_by_date.items()), None)
+        if problem := fix.problem or implausible_reason(fix.date, fix.values, previous):
             left_out.append(f"{fix.context}: {problem}")
         else:
-            refuse_gap(fix, last and last[0])
+            refuse_gap(fix, previous and previous[0])
             values_by_date[fix.date] = fix.values
     if len(left_out) > max(1, MAX_FRACTION_LEFT_OUT * len(fixes)) or left_out and len(values_by_date) < 2:
-        raise UsageError(f"{list_left_out(left_out)}; {len(left_out)} of {len(fixes)} fixes cannot be used")
+        raise UsageError(f"{describe_left_out(left_out)}; {len(left_out)} of {len(fixes)} fixes cannot be used")
     if not 2 <= len(values_by_date) <= MAX_TIMES:
         raise UsageError(f"{path}: a track has 2 to {MAX_TIMES} times, and this one has {len(values_by_date)}")
     file_values = np.array([*values_by_date.values()])
@@ -97,15 +98,15 @@ def make_track(fixes: list[Fix], path, storm: str = "") -> Track:
     return Track(tuple(values_by_date), values, n_estimated, tuple(left_out))
 
 
-def trim_unknown_ends(fixes: list[Fix]) -> list[Fix]:
-    """The fixes, where those before the first and after the last with a wind or a pressure have a problem."""
+def mark_unknown_ends(fixes: list[Fix]) -> list[Fix]:
+    """The fixes; those before the first, and after the last, that has a wind or a pressure get a `problem`."""
     known = [n for n, fix in enumerate(fixes) if not np.isnan(fix.values[2:4]).all()]
     inside = range(known[0], known[-1] + 1) if known else ()
-    problem = "the wind is missing, and the pressure, and no fix before it or after it has one"
+    problem = "wind and pressure are missing here, and in all fixes before it or in all after it"
     return [fix if fix.problem or n in inside else fix._replace(problem=problem) for n, fix in enumerate(fixes)]
 
 
-def list_left_out(lines: Iterable[str]) -> str:
+def describe_left_out(lines: Iterable[str]) -> str:
     """The first lines that were left out, for a message."""
     first, *others = lines
     shown = "; ".join([first, *others[: MAX_LISTED_FIXES - 1]])
@@ -132,11 +133,11 @@ def select_storm(fixes: list[Fix], path, storm: str) -> list[Fix]:
     if not matching:
         raise UsageError(f"{path}: has no storm {storm}, but {shown}")
     example = next(filter(None, matching))
-    raise UsageError(f"{path}: has {len(matching)} storms ({shown}); name one, as {path}:{example}")
+    raise UsageError(f"{path}: has {len(matching)} storms ({shown}); name one, for example {path}:{example}")
 
 
-def implausible_reason(date: datetime, values: list[float], last: tuple[datetime, list] | None) -> str:
-    """Why no storm can have these values, NaN if missing, after the `last` date and values; "": it can."""
+def implausible_reason(date: datetime, values: list[float], previous: tuple[datetime, list] | None) -> str:
+    """Why no storm can have these values, NaN if missing, after the `previous` date and values; "": it can."""
     for value, (name, (minimum, maximum, unit, units)) in zip(values, VALUE_LIMITS.items(), strict=True):
         if not minimum <= value <= maximum and not math.isnan(value):
             return f"the {name} is {value / unit:.6g} {units}; must lie from {minimum / unit:g} to {maximum / unit:g}"
@@ -145,13 +146,13 @@ def implausible_reason(date: datetime, values: list[float], last: tuple[datetime
         return f"the {'longitude' if math.isnan(lon) else 'latitude'} is missing"
     if outer < pressure:
         around, centre = outer / HECTOPASCAL, pressure / HECTOPASCAL
-        return f"the pressure around is {around:g} hPa, below the {centre:g} hPa of the centre"
-    if last is None:
+        return f"the surrounding pressure is {around:g} hPa, below the {centre:g} hPa of the centre"
+    if previous is None:
         return ""
-    seconds = (date - last[0]).total_seconds()
+    seconds = (date - previous[0]).total_seconds()
     if seconds <= 0:
-        return f"times must rise, but {date:{DATE_FORMAT}} is not after {last[0]:{DATE_FORMAT}}"
-    if (moved_metres := distance(lon, lat, *last[1][:2])) > MAX_STORM_SPEED * seconds + POSITION_ERROR_METRES:
+        return f"times must increase, but {date:{DATE_FORMAT}} is not after {previous[0]:{DATE_FORMAT}}"
+    if (moved_metres := distance(lon, lat, *previous[1][:2])) > MAX_STORM_SPEED * seconds + POSITION_ERROR_METRES:
         return (
             f"the storm moves {moved_metres / 1e3:.0f} km in {seconds / 3600:g} h; has a longitude or latitude lost "
             "its sign?"
@@ -159,12 +160,12 @@ def implausible_reason(date: datetime, values: list[float], last: tuple[datetime
     return ""
 
 
-def refuse_gap(fix: Fix, last_date: datetime | None) -> None:
-    """UsageError: a fix comes more than MAX_GAP_SECONDS after the last one."""
-    if last_date and (seconds := (fix.date - last_date).total_seconds()) > MAX_GAP_SECONDS:
+def refuse_gap(fix: Fix, previous_date: datetime | None) -> None:
+    """UsageError: a fix comes more than MAX_GAP_SECONDS after the previous one."""
+    if previous_date and (seconds := (fix.date - previous_date).total_seconds()) > MAX_GAP_SECONDS:
         raise UsageError(
-            f"{fix.context}: {seconds / 86400:.3g} days without a fix lie between {last_date:{DATE_FORMAT}} and "
-            f"{fix.date:{DATE_FORMAT}}, and a track has at most {MAX_GAP_SECONDS / 86400:g}; is this another storm, "
+            f"{fix.context}: {seconds / 86400:.3g} days without a fix lie between {previous_date:{DATE_FORMAT}} and "
+            f"{fix.date:{DATE_FORMAT}}, and a gap may last at most {MAX_GAP_SECONDS / 86400:g}; is this another storm, "
             "or are lines missing?"
         )
 
@@ -177,11 +178,11 @@ def distance(lon, lat, other_lon, other_lat):
 
 
 def estimate_missing(times: np.ndarray, file_values: np.ndarray) -> np.ndarray:
-    """The values [times, 6] with estimates of missing ones, NaN.
+    """The values [times, 6], in which estimates replace missing ones (NaN).
 
-    Where a wind or a pressure is there, they follow from each other: wind = 6.7 (1010 - p)^0.644 kt, Atkinson and
-    Holliday (1977). Where both are missing, they are linear in time between the fixes around. Radius: 46.4 km
-    exp(-0.0155 wind + 0.0169 |latitude|), wind in m s-1, Willoughby and others (2006).
+    Where only one of wind and pressure is known, the other follows from it: wind = 6.7 (1010 - p)^0.644 kt (Atkinson
+    and Holliday 1977). Where both are missing, they are linear in time between the fixes around. Radius: 46.4 km
+    exp(-0.0155 wind + 0.0169 |latitude|), wind in m s-1 (Willoughby and others 2006).
     """
     lon, lat, wind, pressure, outer, radius = file_values.T.copy()
     outer = np.where(np.isnan(outer), DEFAULT_OUTER_PRESSURE, outer)
@@ -198,22 +199,24 @@ def estimate_missing(times: np.ndarray, file_values: np.ndarray) -> np.ndarray:
 
 
 def track_table(track: Track) -> tuple[str, ...]:
-    """The lines of a table with all that a track has."""
+    """The lines of a table with the dates and values of a track."""
     order = [0, 1, 2, 3, 5, 4]  # radius before outer pressure
     rows = track.values[:, order] / list(COLUMNS.values())[1:]
     dated_rows = zip(track.dates, rows.tolist(), strict=True)
     return ",".join(COLUMNS), *(",".join([date.isoformat(), *map(repr, row)]) for date, row in dated_rows)
 
 
-def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, degree: float) -> Storm:
-    """The storm at a time, linear in time between those of a track; just after the last, it moves on unchanged.
+def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, metres_per_degree: float) -> Storm:
+    """The storm at a time, linear in time between those of a track.
+
+    Before the first and after the last it keeps its velocity, and its other values stay constant.
 
     Args:
         seconds, values: [times] and [times, 6], as in a Track.
-        degree: length of a degree of latitude, m; one of longitude is shorter, by the cosine of the storm's latitude.
+        metres_per_degree: of latitude; a degree of longitude is shorter, by the cosine of the storm's latitude.
     """
     n = int(np.clip(np.searchsorted(seconds, t, side="right") - 1, 0, len(seconds) - 2))
     rate = (values[n + 1, :2] - values[n, :2]) / (seconds[n + 1] - seconds[n])
     x, y = values[n, :2] + rate * (t - seconds[n])
-    u, v = (rate * degree * [math.cos(math.radians(y)), 1.0]).tolist()
+    u, v = (rate * metres_per_degree * [math.cos(math.radians(y)), 1.0]).tolist()
     return Storm(x, y, *(np.interp(t, seconds, column) for column in values.T[2:]), u, v)

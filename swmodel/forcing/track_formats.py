@@ -29,7 +29,7 @@ from ..errors import UsageError
 from .fixes import HECTOPASCAL, KNOT, NAUTICAL_MILE, Fix, fix_of_line, parse_number, parse_positive
 from .holland import ONE_TO_TEN_MINUTE_WIND
 from .ibtracs import IBTRACS_HEADER, read_csv_fixes, read_netcdf_fixes
-from .storm_tracks import COLUMNS, Track, make_track, split_storm
+from .storm_tracks import COLUMNS, Track, make_track, split_file_and_storm
 
 #: Columns of a table that name its storms: the first one that it has tells them apart, the others are further names.
 IDENTIFIERS = ("sid", "id", "storm", "name")
@@ -41,7 +41,7 @@ FIRST_JMA_YEAR = 51
 
 def read_track(path) -> Track:
     """The track in a file, or that of one of its storms: FILE:STORM. UsageError: see `storm_tracks.make_track`."""
-    file, storm = split_storm(str(path))
+    file, storm = split_file_and_storm(str(path))
     try:
         with Path(file).open("rb") as opened:
             is_netcdf = opened.read(4).startswith(NETCDF_SIGNATURES)

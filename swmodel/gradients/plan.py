@@ -111,7 +111,8 @@ class MemoryBudget:
     def max_carries(self, workspace: int, segment_steps: int | None) -> int:
         """How many carries fit on every process, besides `workspace` bytes and stacks for `segment_steps` steps."""
         self.sweeps.release(segment_steps)
-        used = (self.memory_statistic("bytes_in_use") if self.gpus else resident_memory()) - self.sweeps.stack_bytes()
+        used = self.memory_statistic("bytes_in_use") if self.gpus else resident_memory()
+        used -= self.sweeps.unused_stack_bytes()
         free = (1 - FREE_MEMORY_FRACTION) * self.limit_bytes - used - workspace - self.reserved_bytes
         return int(self.transport.reduce(np.asarray(free // self.carry_bytes, np.int64), "min"))
 

@@ -27,7 +27,7 @@ from ..parallel.fixed_point import inner_product
 from . import corrections
 from .controls import TermParameters, first_guess, scheme_factory
 from .plan import Plan, fit_plan
-from .sweeps import Sweeps, VaryingInputs, record_numbers
+from .sweeps import Sweeps, VaryingInputs, record_indices
 from .trajectory import FixedInputs, View, make_trajectory, tangent_trajectory
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Problem:
         fixed = FixedInputs(state, self.domain.grid, self.domain.params, adjoint_inputs, dt)
         if setup.scheme.varying:
             fixed = fixed._replace(
-                record_numbers=record_numbers(setup, self.transport, corrections.controls_with_records(controls), 0)
+                record_numbers=record_indices(setup, self.transport, corrections.controls_with_records(controls), 0)
             )
             varying = VaryingInputs(VaryingParams(setup, self.transport), fixed, margin)
         trajectory = make_trajectory(self.domain, controls, observe)

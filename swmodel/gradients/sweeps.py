@@ -23,7 +23,7 @@ from .plan import Plan
 from .programs import Programs
 from .trajectory import FixedInputs, Trajectory
 
-#: Steps of a piece times cells of a process (half a second of a backward sweep on one core); most steps of a piece.
+#: Steps of a piece times cells of a process (half a second of a backward sweep on one core); largest number of steps.
 CELL_STEPS_PER_PIECE, MAX_PIECE_STEPS = 4_000_000, 2000
 
 
@@ -82,7 +82,10 @@ class Sweeps:
         return self.programs.observe_last(carry, active, series, self.fixed)
 
     def pull_back(self, plan: Plan, x, respond: Callable):
-        """The answer and the cotangents of the controls x, from respond(series) -> answer, cotangents of the series."""
+        """The answer, and the cotangents of the controls x.
+
+        respond(series) returns the answer and the cotangents of the series.
+        """
         carry, active = self.start(x, with_adjoint=True)
         series = self.programs.empty_series(carry, active, self.fixed)
         checkpoints, stacks, cotangents, answer = {}, [], None, None
@@ -180,7 +183,7 @@ class Sweeps:
         return held_bytes(carry), two_steps - one_step, 2 * one_step - two_steps, other_bytes
 
     def prepare(self, x, segment_steps: int) -> int:
-        """Compile the programs for segments of `segment_steps` steps; returns the bytes they need besides the steps."""
+        """Compile the programs for segments of `segment_steps` steps; returns the bytes they need beyond the steps."""
         stack_steps = self._max_piece_steps(segment_steps)
         program_key = control_shapes(x), stack_steps, segment_steps < self.steps  # else nothing is recomputed
         if program_key not in self._workspace_bytes:
@@ -198,7 +201,7 @@ class Sweeps:
         """Drop the stacks, except those for segments of `segment_steps` steps."""
         self._keep_stacks(segment_steps and self._max_piece_steps(segment_steps))
 
-    def stack_bytes(self) -> int:
+    def unused_stack_bytes(self) -> int:
         return self.transport.local_nbytes(self._unused_stacks)
 
     def _keep_stacks(self, stack_steps: int | None) -> None:
@@ -222,12 +225,12 @@ class VaryingInputs:
             fixed, inputs = self.fixed, self.fixed.adjoint_inputs
             params = fixed.params | self.forcing.load(step)
             inputs = inputs and (inputs[0], inputs[1] | self.forcing.load(step, self.margin))
-            numbers = record_numbers(self.forcing.setup, self.forcing.transport, fixed.record_numbers, step)
+            numbers = record_indices(self.forcing.setup, self.forcing.transport, fixed.record_numbers, step)
             self.fixed = fixed._replace(params=params, adjoint_inputs=inputs, record_numbers=numbers)
         return self.fixed
 
 
-def record_numbers(setup, transport, names, step: int) -> dict:
+def record_indices(setup, transport, names, step: int) -> dict:
     """{control with records in time: index of its last record at or before a step}."""
     return {name: transport.put(np.int32(corrections.record_number(setup, name, step))) for name in names}
 

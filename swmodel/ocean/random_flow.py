@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 Y, X = 0, 1
-#: Where means and differences are located: as in operators.mx_f, or as in operators.mx_c.
+#: The other neighbour of means and differences: the next one, as in operators.mx_f, or the one before, as in mx_c.
 F, C = 1, -1
 #: Rows summed at a time, few enough for the cache.
 STRIP_ROWS = 16
@@ -173,15 +173,15 @@ class RandomFlow:
         """d psi/dx on north faces, m s-1."""
         return self.streamfunction.slope(X, C)
 
-    def geostrophic(self, f: float, gravity: float) -> Waves:
-        """eta at centres in exact geostrophic balance on the C-grid, m: a mean of psi over corners, zero on walls."""
+    def geostrophic_eta(self, f: float, gravity: float) -> Waves:
+        """eta at centres in exact geostrophic balance on the C-grid, m: f/g times the mean of psi over the corners."""
         return self.streamfunction.mean(X, C).mean(Y, C).scale(f / gravity)
 
     @cached_property
     def nonlinear_balance(self) -> Waves:
         """The contribution to g eta of the balance with the advection of momentum, m2 s-2.
 
-        g div grad eta = div(flux of zeta) - div grad K, from the divergence of the tendencies of u and v with the
+        g div grad eta = div(zeta v, - zeta u) - div grad K, from the divergence of the tendencies of u and v with the
         vorticity flux `energy`, in water of uniform thickness. Even about walls.
 
         Reference: Bolin, B. (1955), Numerical forecasting with the barotropic model, Tellus 7, 27-49.

@@ -23,8 +23,8 @@ from ..ocean.table import INFLOW_PREFIX
 
 log = logging.getLogger(__name__)
 
-#: Series of extremes over the domain and of flooding; all others, except inflows, are nearly conserved sums.
-EXTREME_SERIES = ("max_speed", "min_h", "cfl", *DRYING_DIAGNOSTICS)
+#: Series that are no sums over the domain: extremes, the time step and flooding.
+SERIES_WITHOUT_SUMS = ("max_speed", "min_h", "cfl", "time_step", *DRYING_DIAGNOSTICS)
 
 
 class PlotError(ValueError):
@@ -138,8 +138,8 @@ def integral_names(data: netCDF4.Dataset) -> list[str]:
 
 
 def other_series_names(data: netCDF4.Dataset) -> list[str]:
-    """The other series, which are shown unchanged: extremes, and inflows through open boundaries."""
-    return [name for name in data.variables if name in EXTREME_SERIES or name.startswith(INFLOW_PREFIX)]
+    """The series that are drawn as they are, not as relative changes: no sums, and inflows through open boundaries."""
+    return [name for name in data.variables if name in SERIES_WITHOUT_SUMS or name.startswith(INFLOW_PREFIX)]
 
 
 def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -> int:

@@ -80,7 +80,7 @@ def write_caption(figure: Figure, lines: Sequence[str]) -> None:
 
 
 def layout_panels(panels: list[FieldMap]) -> tuple[int, float, float]:
-    """Panels per row, and inches of a panel: wide domains are placed below each other, tall ones side by side."""
+    """Panels per row, and width and height of a panel, inches: wide domains are stacked, tall ones are side by side."""
     count, aspect = len(panels), min(max(panels[0].aspect, MIN_ASPECT), MAX_ASPECT)
     if panels[0].is_drawn_as_line:
         return 1, 6.0, 1.8
@@ -175,7 +175,7 @@ def draw_image(axes, panel: FieldMap, field_style: style.FieldStyle) -> tuple[Ax
 
 
 def coast_lines(panel: FieldMap) -> list[np.ndarray]:
-    """Lines along the faces between cells with and without a value, on the axes of a picture."""
+    """Lines along the faces between cells with and without a value, in the units of the axes."""
     is_masked = np.ma.getmaskarray(panel.values).astype(float)
     if panel.outside_grid is not None:
         is_masked[panel.outside_grid] = np.nan
@@ -190,7 +190,7 @@ def coast_lines(panel: FieldMap) -> list[np.ndarray]:
 
 
 def cell_values(panel: FieldMap, field_style: style.FieldStyle) -> np.ma.MaskedArray:
-    """The values that fill the domain: faces and corners need one more western column and southern row."""
+    """The values that fill the domain; east and north faces, and corners, have the first column or row twice."""
     values = field_style.scaled_values(panel)
     half_x, half_y = STAGGER[panel.location]
     values = np.ma.concatenate([values[:, :half_x], values], axis=1)

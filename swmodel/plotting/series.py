@@ -19,7 +19,7 @@ from ..files.run_folder import DIAGNOSTICS, SECTIONS, STATIONS
 from ..ocean.table import INFLOW_PREFIX
 from . import style
 from .dataset import (
-    EXTREME_SERIES,
+    SERIES_WITHOUT_SUMS,
     PlotError,
     find_data_file,
     integral_names,
@@ -56,7 +56,7 @@ def plot_diagnostics(path, output=None) -> Path:
         rows = zip_longest(integral_names(data), other_series_names(data))  # left and right column
         names = [name for row in rows for name in row if name]
         if not names or record_times(data).size == 0:
-            raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(EXTREME_SERIES)}")
+            raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(SERIES_WITHOUT_SUMS)}")
         figure = draw_curves(data, [domain_curve(data[name]) for name in names], run_name(data), columns=2)
         return save_figure(figure, output or file.with_suffix(".png"))
 
@@ -68,7 +68,7 @@ def domain_curve(variable) -> Curve:
     """
     values = np.ma.filled(variable[:].astype(float), np.nan)
     long_name, units = getattr(variable, "long_name", variable.name.replace("_", " ")), getattr(variable, "units", "1")
-    is_sum = variable.name not in EXTREME_SERIES and not variable.name.startswith(INFLOW_PREFIX)
+    is_sum = variable.name not in SERIES_WITHOUT_SUMS and not variable.name.startswith(INFLOW_PREFIX)
     if is_sum and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
         values, units = (values - values[0]) / abs(values[0]), "1"
         long_name = f"relative change of {variable.name.replace('_', ' ')}"

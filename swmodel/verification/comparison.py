@@ -41,13 +41,13 @@ class Comparison:
 
 @dataclass(frozen=True)
 class VerificationTest:
-    """A test of the registry, against an analytic solution, an invariant, or records of laboratories and gauges.
+    """A registered test of the model against an analytic solution, an invariant, or records of laboratories and gauges.
 
     Attributes:
         name: the NAME of `swmodel verify NAME`.
         summary: what the test shows, in one line.
         source: the publication or theorem.
-        quick: whether `swmodel verify --quick` computes it.
+        quick: whether `swmodel verify --quick` runs it.
         compute: the function that yields its Comparisons.
     """
 

@@ -102,7 +102,7 @@ def test_gauss_newton_finds_the_minimum_of_scipy():
     assert (np.diff([event.cost.total for event in events]) <= 0).all()
     last = events[-1].cost
     assert last.total == last.background + last.observations
-    assert last.misfit == pytest.approx(np.sqrt(2 * last.observations / 15), rel=1e-14)
+    assert last.rms_misfit == pytest.approx(np.sqrt(2 * last.observations / 15), rel=1e-14)
 
 
 def test_stalled_minimisation_returns_the_best_iterate():

@@ -173,7 +173,7 @@ def test_missing_winds_and_pressures_are_estimated(track_file):
     track_file.write_text(ibtracs(map(",".join, rows)))
     track = read_track(track_file)
     assert len(track.left_out) == 1
-    assert "the wind is missing" in track.left_out[0]
+    assert "wind and pressure are missing" in track.left_out[0]
     assert (track.n_estimated["wind"], track.n_estimated["pressure in the centre"]) == (2, 2)
     wind, pressure = track.values[:, 2] / KNOT, track.values[:, 3] / 100
     assert wind[1] == pytest.approx(6.7 * (1010 - FIXES[2][4]) ** 0.644)

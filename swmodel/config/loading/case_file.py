@@ -119,7 +119,7 @@ def check_identity(case: type[Case], identity: Mapping[str, Any], path: str) -> 
 
 
 def case_from_text(text: str, path: str) -> type[Case]:
-    case_classes = cases.classes(execute_module(text, path))
+    case_classes = cases.case_classes_in(execute_module(text, path))
     if len(case_classes) != 1:
         contents = (
             f"{len(case_classes)} cases: {', '.join(case.__name__ for case in case_classes)}"

@@ -34,7 +34,7 @@ def to_toml(config: Config, comments: bool = False) -> str:
     lines = []
     for name in Config.model_fields:
         section = getattr(config, name)
-        description = cases.description(section) if isinstance(section, Case) else type(section).__doc__ or ""
+        description = cases.docstring_of(section) if isinstance(section, Case) else type(section).__doc__ or ""
         lines += [f"# {description.strip().splitlines()[0]}"] if comments else []
         lines.append(f"[{name}]")
         omitted = omitted_keys(name, section)
@@ -54,7 +54,7 @@ def template(config: Config) -> str:
     These are the keys of the case, the COMMON_KEYS, and those whose value is not the section's default.
     """
     lines = [
-        f"# {cases.description(config.case).strip().splitlines()[0]}",
+        f"# {cases.docstring_of(config.case).strip().splitlines()[0]}",
         "# A key that is left out keeps its default: `swmodel init --all` prints all keys.",
     ]
     for name in Config.model_fields:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .expressions import MASK_BITS, expression, index_in
 from .graph import LEAVES_IN_MEMORY, Coefficient, Node, Ref
 
-#: The tables of masks that depend on the number of wet cells at a corner.
+#: The C++ tables of the masks whose value depends on the number of wet cells at a corner.
 CORNER_TABLES = {"slip": "slip", "corner_weight": "CORNER_WEIGHT<T>", "dry_corner": "DRY_CORNER<T>"}
 
 
@@ -14,11 +14,11 @@ def variable_name(letter: str, number, row: int) -> str:
 
 
 class LoopBody:
-    """The statements of one iteration of the loop, near land or on water.
+    """The statements of one iteration of the loop, near land or far from it.
 
     Args:
         emitter: the `emit.Emitter`, with the variables of all row values.
-        water_forms: as in Emitter; None near land.
+        water_forms: {node: its simplified form far from land}; None near land.
 
     Attributes:
         lines: the statements.
@@ -91,7 +91,7 @@ class LoopBody:
         return value is not None and value.oldest <= first and last <= value.newest
 
     def record_masks(self, ref: Ref, row: int, vector: int):
-        """Record the masks of a carried value, which replaces another node only far from land."""
+        """Record the masks of a carried value, because it replaces another node only far from land."""
         for arg in ref.args:
             if arg.node.op == "mask":
                 self.emitter.mask_offsets.add((row + arg.row, vector, arg.column))

@@ -1,4 +1,7 @@
-"""The fluxes of potential vorticity, QV in du/dt = QV and QU in dv/dt = -QU; docs/numerics.md."""
+"""The fluxes of potential vorticity, QV in du/dt = QV and QU in dv/dt = -QU (docs/numerics.md).
+
+Each function adds them to the tendencies F = (h, u, v) of a Tendency T.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def as_force_on_u(T, flux):
     return flux
 
 
-def energy(T, F):
+def add_energy_conserving(T, F):
     """QV = (q V^x)^y, QU = (q U^y)^x: conserves energy (Sadourny 1975)."""
     q, Vq = c(T.q), T.padded
     np.multiply(mean(c(T.V), e(T.V), out=T.work), q, out=c(Vq))
@@ -28,16 +31,16 @@ def energy(T, F):
     Fv -= mean(c(Uq), w(Uq), out=T.work)
 
 
-def enstrophy(T, F):
+def add_enstrophy_conserving(T, F):
     """QV = q^y (V^x)^y, QU = q^x (U^y)^x: conserves potential enstrophy (Sadourny 1975)."""
     q, U, V = T.q, T.U, T.V
     flux, q_sum = T.work, c(T.padded)
 
-    def product(neighbours, q_back):
+    def product(neighbours, q_of_other_corner):
         np.add(neighbours[0], neighbours[1], out=flux)
         np.add(flux, neighbours[2], out=flux)
         np.add(flux, neighbours[3], out=flux)
-        np.multiply(flux, np.add(c(q), q_back, out=q_sum), out=flux)
+        np.multiply(flux, np.add(c(q), q_of_other_corner, out=q_sum), out=flux)
         return np.multiply(flux, 0.125, out=flux)
 
     Fu, Fv = c(F[1]), c(F[2])
@@ -45,7 +48,7 @@ def enstrophy(T, F):
     Fv -= product((c(U), n(U), w(U), nw(U)), w(q))
 
 
-def arakawa_lamb(T, F):
+def add_arakawa_lamb(T, F):
     """Conserves energy and potential enstrophy (Arakawa and Lamb 1981, eqs 3.33 and 3.34)."""
     U, V, product = T.U, T.V, T.padded
     Fu, Fv = c(F[1]), c(F[2])
@@ -72,9 +75,9 @@ def arakawa_lamb(T, F):
 
 
 FLUXES = {
-    "energy": energy,
-    "enstrophy": enstrophy,
-    "arakawa_lamb": arakawa_lamb,
+    "energy": add_energy_conserving,
+    "enstrophy": add_enstrophy_conserving,
+    "arakawa_lamb": add_arakawa_lamb,
     "weno5": weno.flux,
     "weno7": weno.flux,
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ocean.variable import Variable
 from ..background import BackgroundFile
-from ..gather import gather_row_blocks
+from ..gather import gather_row_ranges
 from .metadata import define_field, define_grid, define_provenance
 from .static import define_static, land_masks, mark_missing, write_static
 
@@ -74,6 +74,6 @@ def write_maps(
         for entry, local in maps:
             for number, local_map in enumerate(local) if local.ndim == 3 else [(None, local)]:
                 leading_indices = () if number is None else (number,)
-                for first, rows in gather_row_blocks(transport, local_map):
+                for first, rows in gather_row_ranges(transport, local_map):
                     file.submit(write_rows, entry, leading_indices, first, rows)
     return largest

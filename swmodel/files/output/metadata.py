@@ -108,7 +108,7 @@ def history_line(command_line: str) -> str:
 
 def title_and_references(config) -> tuple[str, str]:
     """The title and references in a case's docstring; if a run changes its data, the title names the changed keys."""
-    paragraphs = [" ".join(text.split()) for text in cases.description(config.case).split("\n\n")]
+    paragraphs = [" ".join(text.split()) for text in cases.docstring_of(config.case).split("\n\n")]
     references_of_case = [
         paragraph.partition(":")[2].strip() for paragraph in paragraphs if paragraph.startswith("Reference")
     ]

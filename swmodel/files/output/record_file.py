@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import FilesError
 from ..background import BackgroundFile
-from ..gather import gather_row_blocks, row_blocks
+from ..gather import gather_row_ranges, row_ranges
 from ..records import RecordWriter
 from . import continuation
 from .metadata import define_checksums, define_provenance, define_time, time_attributes
@@ -28,7 +28,7 @@ class RecordFile(BackgroundFile, ABC):
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
         self.dtype, self.shape = np.dtype(config.run.dtype), (config.grid.ny, config.grid.nx)
-        static_row_blocks = row_blocks(self.shape, self.dtype.itemsize) if self.has_fields else []
+        static_row_ranges = row_ranges(self.shape, self.dtype.itemsize) if self.has_fields else []
 
         def define(dataset):
             define_provenance(dataset, config, transport, command_line)
@@ -38,19 +38,19 @@ class RecordFile(BackgroundFile, ABC):
 
         def resume(records):
             differences = continuation.differences(records.file, config)
-            if differences := differences or static_differences(records.file, config, static_row_blocks):
+            if differences := differences or static_differences(records.file, config, static_row_ranges):
                 raise FilesError(f"{path} cannot be continued: {'; '.join(differences)}")
             continuation.resume(records, keep, config, command_line)
 
         super().__init__(path, transport, define, resume if keep else None)
         if keep is None:
-            for first, last in static_row_blocks:
+            for first, last in static_row_ranges:
                 self.submit(write_static, config, first, last)
             self.submit(RecordWriter.write_static_checksums)
 
     def write_field(self, name: str, local: np.ndarray, member: int = 0) -> None:
         """Write a field of the new record from all parts [y, x], empty on processes without a part of the member."""
-        for first, rows in gather_row_blocks(self.transport, local, member):
+        for first, rows in gather_row_ranges(self.transport, local, member):
             if rows is not None:
                 rows = np.array(rows, self.dtype)  # a copy, because the model may reuse the memory
                 self.submit(RecordWriter.write_rows, name, first, rows)

@@ -107,14 +107,14 @@ def write_static(writer, config, first: int, last: int) -> None:
         writer.write_static_rows(*array_and_indices(config, name), first, values)
 
 
-def static_differences(file, config, row_blocks) -> list[str]:
-    """A message for each constant field whose values in a file differ, compared in `row_blocks`, (first, last) each."""
+def static_differences(file, config, row_ranges) -> list[str]:
+    """A message for each constant field whose values in a file differ, compared in `row_ranges`, (first, last) each."""
 
     def differs(name: str, first: int, last: int, values: np.ndarray) -> bool:
         array, indices = array_and_indices(config, name)
         return array in file and not np.array_equal(file[array][(*indices, slice(first, last))], values)
 
-    blocks = ((*block, *name_and_values) for block in row_blocks for name_and_values in static_rows(config, *block))
+    blocks = ((*block, *name_and_values) for block in row_ranges for name_and_values in static_rows(config, *block))
     changed_names = {name for first, last, name, values in blocks if differs(name, first, last, values)}
     return [f"{name} has other values in the file" for name in static_fields(config) if name in changed_names]
 

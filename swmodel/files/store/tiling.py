@@ -1,8 +1,9 @@
-"""How a grid is divided into the files of a store, and which process writes each: integers only.
+"""How a grid is divided into the files of a store, and which process writes each. It calculates indices only.
 
 A file holds a rectangle of cells of one variable in one record. All files have one size, except at the northern and
 eastern edge. When a store is created, they fit the processes' parts of the grid if possible. Otherwise, and if a run
-continues with other parts, some files lie on several parts; one process, the owner, joins such a file.
+continues with other parts, some files lie on several parts; one process, the owner, assembles such a file
+from the pieces of all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 #: A rectangle of cells: first row, end of rows, first column, end of columns.
 Rectangle = tuple[int, int, int, int]
 
-#: Number of files along the longest part on an axis, and their minimum cells, if files do not fit the parts.
+#: If files do not fit the parts: how many lie along the longest part on an axis, and the fewest cells that they have.
 FILES_PER_PART, MIN_FILE_CELLS = 8, 64
 
 
@@ -32,7 +33,7 @@ def choose_file_shape(parts: Sequence[Rectangle], ny: int, nx: int) -> tuple[int
 
 
 def choose_file_length(spans, size: int) -> int:
-    """Cells of a file on one axis: the greatest common divisor of all parts, unless it is very small."""
+    """Cells of a file on one axis: the greatest common divisor of the parts' first cells, if that is not very small."""
     spans = sorted(set(spans))
     common_divisor = math.gcd(*(start for start, _ in spans)) or size
     longest = max(stop - start for start, stop in spans)

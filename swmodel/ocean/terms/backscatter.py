@@ -5,8 +5,8 @@ A negative viscosity nu = - c Delta sqrt(2 max(e, 0)) returns it. The prognostic
     dE/dt = - div(U e) + nu4 L(h u) L(u) + nu G(h u, u)
 
 The losses are those of the discrete energy (`friction.harmonic_loss`), so neither friction changes the energy plus the
-sum of A E. e is advected with the upwind flux of tracers, which conserves the sum and adds the diffusion that the
-published scheme has. It starts at zero.
+sum of E times the areas of the cells. L, G and Delta are those of `friction`. e is advected with the upwind flux of
+tracers, which conserves the sum, and whose numerical diffusion replaces that of the published scheme. e starts at zero.
 
 Reference: Jansen and others (2015), doi:10.1016/j.ocemod.2015.07.015; on a double gyre Klöwer and others (2018),
 doi:10.1016/j.ocemod.2018.09.006.

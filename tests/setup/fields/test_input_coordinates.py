@@ -94,7 +94,7 @@ def test_coordinate_is_identified_by_attributes_or_name(write_depth_file):
         (Y, X, METRES, ""), (Y / 1e3, X / 1e3, {"units": "km"}, ""), (Y.astype("i4"), X.astype("i4"), METRES, ""),
         (np.arange(NY), np.arange(NX), {}, ""),  # numbers of cells
         (Y + 4250, X, METRES, "y runs from 5250 to 13250 m"),
-        ((Y + 5e6).astype("f4"), (X + 5e6).astype("f4"), METRES, "origins are not compared"),
+        ((Y + 5e6).astype("f4"), (X + 5e6).astype("f4"), METRES, "origins may differ"),
         (45 + 0.02 * np.arange(NY) ** 1.1, 3 + 0.03 * np.arange(NX), {"units": "degrees"}, "steps are not compared"),
     ],
 )  # fmt: skip
@@ -109,10 +109,10 @@ def test_coordinates_may_have_other_units_and_origins(write_depth_file, caplog, 
 @pytest.mark.parametrize(
     ("y", "x", "attributes", "words"),
     [
-        (2 * Y, X, METRES, "y .* between 2000 and 18000 m"),
+        (2 * Y, X, METRES, "y .* from 2000 to 18000 m"),
         (Y, X + [0, 0, 0, 900, 0, 0, 0], METRES, "other steps"),
         (Y[[0, 1, 3, 2, 4]], X, METRES, "y does not run in one direction"),
-        (Y, np.where(X > 9000, np.nan, X), METRES, "x has missing values, between 1500 and 7500 m"),
+        (Y, np.where(X > 9000, np.nan, X), METRES, "x has missing values .* 1500 to 7500 m"),
         (Y, X, {"units": "ft"}, 'y needs "m", "km" or degrees'), (Y, X, METRES | {"axis": "X"}, "not y and x"),
         (Y, X, METRES | {"c_grid_axis_shift": 0.5}, "y lies 0.5 cells off the centres"),
     ],
@@ -134,7 +134,7 @@ def test_of_several_coordinates_that_in_metres_is_compared(write_depth_file, cap
     (line,) = logged_lines(caplog, write(1))
     assert "northing runs downward" in line
     np.testing.assert_array_equal(read(write(1)), VALUES)
-    with pytest.raises(InputError, match="northing .* between 2000 and 18000 m"):
+    with pytest.raises(InputError, match="northing .* from 2000 to 18000 m"):
         read(write(2))
     opposite = write_depth_file(VALUES, {"y": (Y, NORTHING), "x": (X, METRES)}, {"lat": ("y", LATITUDES, NORTH)})
     with pytest.raises(InputError, match="y and lat run in opposite directions along y"):

@@ -40,8 +40,8 @@ class VariableAxes(NamedTuple):
         y, x: names of its dimensions.
         is_transposed: whether the dimension of x comes first.
         is_reversed: whether y runs from north to south, and x from east to west.
-        regridder: where longitudes, or x and y in a projection, locate the field, the positions of the grid's points
-            among those of the file; else None.
+        regridder: the positions of the grid's points among those of the file, if longitudes and latitudes, or x and y
+            in a projection, locate the field; else None.
     """
 
     y: str
@@ -66,8 +66,8 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
     several = [name for name, size in variable.sizes.items() if name not in (y, x) and size > 1]
     if len(several) > 1:
         raise InputError(
-            f"{context} has several records along {' and '.join(several)}, but an entry chooses along one axis only; "
-            "reduce the file to one record along the others"
+            f"{context} has several records along {' and '.join(several)}, but an entry of [input] "
+            "can choose along one axis only; reduce the file to one record along the others"
         )
     coordinates = {
         name: coordinates_of_location(
@@ -109,7 +109,7 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
             is_reversed.append(is_axis_reversed)
             words += notes
     if is_transposed:
-        words.append(f"its axes ({', '.join(variable.dims)}) are exchanged")
+        words.append(f"the model exchanges its axes ({', '.join(variable.dims)})")
     if words:
         log_once(f"{context}: {'; '.join(words)}")
     if without_coordinates:
@@ -139,7 +139,7 @@ def locating_coordinates(dataset: CFDataset, along_y: list, along_x: list, varia
 
 
 def is_position(dataset: CFDataset, coordinate, dimension: str) -> bool:
-    """Whether a coordinate is a longitude, latitude or length, not the number of cells from 0 or 1 on."""
+    """Whether a coordinate is a longitude, latitude or length, not a cell number that starts at 0 or 1."""
     if is_in_degrees(coordinate):
         return True
     units = coordinate.attrs.get("units", "")
@@ -171,7 +171,7 @@ def coordinates_of_location(coordinates: list, variable, model_variable, context
         ):
             raise InputError(
                 f"{context}: {selected[0].name} and {one.name} differ, and either may locate it; give "
-                f'{variable.name} the attribute coordinates, as "{selected[0].name} ...", or keep only one in the file'
+                f'{variable.name} the attribute coordinates, for example "{selected[0].name} ...", or keep only one'
             )
     return [one for one in coordinates if not is_in_degrees(one) or any(one is each for each in selected)]
 
@@ -206,7 +206,7 @@ def compare_with_grid(
 
     def raise_mismatch(what: str):
         finite = drop_missing(values)
-        ends = f", between {finite.min():g} and {finite.max():g} {units}".rstrip() if finite.size else ""
+        ends = f" (it runs from {finite.min():g} to {finite.max():g} {units}".rstrip() + ")" if finite.size else ""
         raise InputError(
             f"{context}: {name} {what}{ends}; the grid has {axis} {format_range(grid_positions)} in steps of "
             f"{cell_size:g} m"
@@ -222,7 +222,7 @@ def compare_with_grid(
     if not np.array_equal(shift := first.attrs.get("c_grid_axis_shift", offset), offset):
         raise_mismatch(f"lies {shift} cells off the centres, but this field needs {offset:g}")
     direction, cell_lines, *sides = DIRECTION_WORDS[axis]
-    words = [f"{name} runs {direction}, so its {cell_lines} are reversed"] if is_reversed else []
+    words = [f"{name} runs {direction}, so the model reverses its {cell_lines}"] if is_reversed else []
     if is_degrees:
         return is_reversed, [*words, f"{name} is in degrees, so its steps are not compared with {cell_size:g} m"]
     is_dimensionless, size_of_unit = units in DIMENSIONLESS, conversion_factor(units, "m")
@@ -239,7 +239,7 @@ def compare_with_grid(
     offset_in_cells = (metres[0] - grid_positions[0]) / cell_size
     if not counts_cells and abs(offset_in_cells) > MAX_OFFSET_CELLS:
         is_half_a_cell = abs(abs(offset_in_cells) - 0.5) < MAX_OFFSET_CELLS
-        what = f"half a cell to the {sides[int(offset_in_cells > 0)]}" if is_half_a_cell else "origins are not compared"
+        what = f"half a cell to the {sides[int(offset_in_cells > 0)]}" if is_half_a_cell else "origins may differ"
         words.append(f"{name} runs {format_range(metres)}, the grid's points {format_range(grid_positions)}: {what}")
     return is_reversed, words
 
