@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+from functools import partial
 
 import jax
 import netCDF4
@@ -12,18 +13,16 @@ import pytest
 from support.small_twin import letkf_config, smallest_twin, twin_config
 from support.small_winds_twin import weather_twin
 
-import swmodel
+from swmodel import Case, ConfigError, Simulation, load, resolve
 from swmodel.assimilation import assimilate, checkpoint, experiment, settings
 from swmodel.assimilation.cost import CostFunction
 from swmodel.assimilation.experiment import make_problem, prepare_experiment
 from swmodel.assimilation.gauss_newton import Limits, MinimiserState, minimise
 from swmodel.assimilation.impact import observation_impact
-from swmodel.config import ConfigError
 from swmodel.errors import Stopped, UsageError
 from swmodel.gradients import Problem
 from swmodel.gradients.corrections import extend_corrections
 from swmodel.gradients.quantities import parse_quantity
-from swmodel.model.resolve import resolve
 
 pytestmark = pytest.mark.slow
 
@@ -112,7 +111,7 @@ def test_truth_and_first_guess_are_states_of_the_same_run(monkeypatch):
         return smallest_twin(**{"run.executor": "reference"} | more)
 
     def same(twin_config, *steps):
-        simulation = swmodel.Simulation(config())
+        simulation = Simulation(config())
         for step, state in zip(steps, (twin_config.guess, twin_config.truth), strict=True):
             simulation.advance(step - simulation.step)
             np.testing.assert_equal(state, simulation.state)
@@ -202,27 +201,20 @@ def test_stopped_assimilation_continues_and_leaves_its_files(tmp_path):
 
 def resolved_config(case, **changes):
     """The resolved configuration of a case, with an executor that needs no C++ compiler."""
-    return resolve(swmodel.load(case, {"run.executor": "xla"} | changes, environ={}))
+    return resolve(load(case, {"run.executor": "xla"} | changes, environ={}))
 
 
-def jet_config(**changes):
-    return resolved_config("jet", **{"assimilation.controls": ["eta"]} | changes)
-
-
-class TwinWithoutErrors(swmodel.Case):
+class TwinWithoutErrors(Case):
     """A twin experiment that does not say how large the errors of its stations are."""
 
     def prior_config(self, config):
         return config
 
 
-def twin_without_errors(**changes):
-    return resolved_config(TwinWithoutErrors, **{"time.dt": 60.0, "run.steps": 4} | changes)
-
-
-#: The configuration, what is changed in it, and what the message must contain.
+#: What makes a configuration, with which options, and what the message must contain.
 REFUSED = [
-    (jet_config, {}, "assimilation.observations"),
+    (partial(resolved_config, "jet"), {"assimilation.controls": ["eta"]}, "assimilation.observations"),
+    (partial(resolved_config, TwinWithoutErrors), {"time.dt": 60.0, "run.steps": 4}, "case: .* eta_error and seed"),
     (twin_config, {"assimilation.sigma_velocity": 0.0}, "assimilation.sigma_velocity: .* u and v"),
     (twin_config, {"assimilation.length": 0.0}, "assimilation.length"),
     (twin_config, {"assimilation.controls": ("eta", "eta")}, "assimilation.controls"),
@@ -231,7 +223,6 @@ REFUSED = [
     (twin_config, {"assimilation.observations": "/none.nc"}, "/none.nc"),
     (twin_config, {"assimilation.every_steps": 7}, "assimilation.every_steps: 7 .*30"),
     (twin_config, {"case.moorings": 0, "case.repeat": 1e6}, "case: no observation"),
-    (twin_without_errors, {}, "case: .* eta_error and seed"),
     (twin_config, {"run.executor": "reference"}, "executor reference"),
     (twin_config, {"run.devices": 2}, "run.devices"),
     (weather_twin, {"assimilation.correction_every": "1 min"}, "assimilation.correction_every"),

@@ -50,10 +50,8 @@ def test_noise_is_standard_normal_and_independent():
     for other in ((2, "eta", 0), (1, "u", 0), (1, "eta", 1), (1, "eta", 10)):
         assert abs((noise * white_noise(*other, many)).mean()) < 4 / np.sqrt(n), other
     # Seed 1 with member 12 is not seed 11 with member 2, and a name does not stand for a member.
-    numbers = [
-        float(white_numbers(*key)) for key in ((1, "a", 12), (11, "a", 2), (1, "2 a", 1), (112, "a", 0), (1, "a", 1))
-    ]
-    assert len(set(numbers)) == len(numbers)
+    keys = (1, "a", 12), (11, "a", 2), (1, "2 a", 1), (112, "a", 0), (1, "a", 1)
+    assert len({float(white_numbers(*key)) for key in keys}) == len(keys)
 
 
 def balanced_currents_and_config(ny, nx, **options):

@@ -11,14 +11,13 @@ from scipy.integrate import quad
 from support.restarts import assert_same_data
 from support.small_twin import LETKF_OPTIONS, SMALL_TWIN, letkf_config
 
-import swmodel
+from swmodel import load, resolve
 from swmodel.assimilation import assimilate, filter, letkf, settings
 from swmodel.assimilation.experiment import prepare_experiment
 from swmodel.assimilation.filter import EnsembleFilter
 from swmodel.assimilation.letkf import scale_observations
 from swmodel.assimilation.localisation import NearbyObservations, find_nearby, taper
 from swmodel.errors import Stopped, UsageError
-from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import edges
 
 pytestmark = pytest.mark.slow
@@ -96,7 +95,7 @@ GRIDS = {
 
 
 def grid_of(kind):
-    return swmodel.load("rest", {"grid.nx": 11, "grid.ny": 9} | GRIDS[kind], environ={}).grid
+    return load("rest", {"grid.nx": 11, "grid.ny": 9} | GRIDS[kind], environ={}).grid
 
 
 def distance(grid, kind, one, other):
@@ -184,7 +183,7 @@ def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
     options |= {"assimilation.sigma_wind_correction": 0.1, "assimilation.sigma_boundary_level_correction": 1e-3}
     options |= {"assimilation.correlation_time": 86400.0, "assimilation.localisation": 2.5e5, "ensemble.members": 3}
     options |= {"open_boundaries.sides": ("west",)}
-    config = resolve(swmodel.load("double_gyre_winds", SMALL_TWIN | LETKF_OPTIONS | options, environ={}))
+    config = resolve(load("double_gyre_winds", SMALL_TWIN | LETKF_OPTIONS | options, environ={}))
     experiment, filter_ = make_filter(config, tmp_path)
     filter_.members.take_steps(0)
     x = {name: values[1] for name, values in filter_.fields().items()}

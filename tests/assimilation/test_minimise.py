@@ -20,6 +20,7 @@ from swmodel.parallel.transport.serial import SerialTransport
 
 dot = make_dot(SerialTransport(block_of_rank(0, (1, 1), 3, 4)))
 TIGHT_LIMITS = Limits(gradient_ratio=1e-13, max_outer=20, max_inner=50, residual_ratio=1e-14, cost_precision=1e-15)
+ONES = MinimiserState(np.ones(3))
 
 
 @pytest.mark.promise("4D-Var does not depend on the number of processes")
@@ -49,8 +50,6 @@ def test_conjugate_gradients_are_those_of_scipy(iterations):
 
 
 # A nonlinear model with two kinds of controls and small departures: G(w) = A w + c sin(A w) + number².
-
-
 MATRIX = np.random.default_rng(5).standard_normal((15, 12)) / 3
 ERROR = 0.1
 
@@ -135,8 +134,7 @@ def test_step_too_long_is_halved(bound):
         return Cost(0.0, 0.5 * dot(w, w) if np.abs(w).max() <= bound else np.inf), w
 
     events = []
-    start = MinimiserState(np.ones(3))
-    result = minimise(cost, lambda w, dw: 0.25 * dw, dot, start, TIGHT_LIMITS, report=events.append)
+    result = minimise(cost, lambda w, dw: 0.25 * dw, dot, ONES, TIGHT_LIMITS, report=events.append)
     assert [event.step_fraction for event in events[1:]] == [0.25]
     assert result.outcome == "converged"
     np.testing.assert_array_equal(result.state.w, 0)
@@ -148,8 +146,7 @@ def test_step_too_long_is_halved(bound):
     + [(1.0, 1.0, curvature, "indefinite") for curvature in (-1.0, np.inf)],
 )
 def test_minimisation_that_cannot_start_names_the_reason(cost, gradient, curvature, outcome):
-    start = MinimiserState(np.ones(3))
-    result = minimise(lambda w: (Cost(0.0, cost), gradient * w), lambda w, dw: curvature * dw, dot, start, TIGHT_LIMITS)
+    result = minimise(lambda w: (Cost(0.0, cost), gradient * w), lambda w, dw: curvature * dw, dot, ONES, TIGHT_LIMITS)
     assert result.outcome == outcome
     assert outcome in OUTCOME_MEANINGS
     np.testing.assert_array_equal(result.state.w, 1)

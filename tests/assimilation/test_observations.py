@@ -219,9 +219,8 @@ def test_table_of_a_spreadsheet_has_the_same_observations(tmp_path, config):
     dates = np.datetime64("2000-01-01T00:00:00") + values.pop("time").astype("m8[s]")
     lines = ["time;x (km);y;eta (m);eta_error;platform"]
     for date, *row in zip(dates, *values.values(), strict=True):
-        lines.append(
-            ";".join([str(date), *("" if np.isnan(each) else str(each).replace(".", ",") for each in row), "buoy"])
-        )
+        cells = ["" if np.isnan(number) else str(number).replace(".", ",") for number in row]
+        lines.append(";".join([str(date), *cells, "buoy"]))
     text = "\ufeff" + "\r\n".join(lines) + "\r\n"
     (tmp_path / "a.csv").write_bytes(text.encode())
     found, wanted = (read_observations(tmp_path / name, config) for name in ("a.csv", "a.nc"))

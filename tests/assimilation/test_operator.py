@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from support.random_case import configuration
 
-import swmodel
+from swmodel import Simulation, resolve
 from swmodel.assimilation.interpolation import make_operator
 from swmodel.assimilation.observations import Observations, read_observations, write_observations
 from swmodel.assimilation.synthetic import Altimeter, is_over_water, merge_observations, moorings, observe_run, tracks
 from swmodel.errors import FilesError, UsageError
-from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import edges, points
 from swmodel.ocean.state import State
 from swmodel.ocean.table import VARIABLES
@@ -246,9 +245,8 @@ def test_observed_output_equals_the_observation_operator(tmp_path):
     values = {"mask": (rng.random((NY, NX)) > 0.1).astype(float), "eta": 0.1 * rng.standard_normal((NY, NX))}
     options = {"time__dt": DT, "run__steps": STEPS, "output__every_steps": EVERY, "run__executor": "reference"}
     config = resolve(configuration(NY, NX, values, grid__periodic_y=False, **options))
-    path, simulation, states = tmp_path / "run" / "output.nc", swmodel.Simulation(config), []
-    simulation.run(tmp_path / "run")
-    simulation = swmodel.Simulation(config)
+    Simulation(config).run(tmp_path / "run")
+    path, simulation, states = tmp_path / "run" / "output.nc", Simulation(config), []
     depth = simulation.state.h - simulation.field("eta")
     for _ in range(4):
         states.append(simulation.state)

@@ -23,21 +23,17 @@ VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)
 Y, X = (np.arange(NY) + 0.5) * DY, (np.arange(NX) + 0.5) * DX
 METRES, NORTH, EAST = {"units": "m"}, {"units": "degrees_north"}, {"units": "degrees_east"}
 NORTHING = {"standard_name": "projection_y_coordinate", "units": "m"}
+ON_PLANE, NO_COORDINATES = {"y": (Y, METRES), "x": (X, METRES)}, {"row": None, "column": None}
 
 
-@pytest.fixture
-def write_depth_file(tmp_path):
-    """write(values, {dimension: (coordinate values, attributes)}, ...): the path of a file with the variable depth.
+def write_depth_file(folder, values, coordinates, others=()):
+    """The entry in [input] of a new file with depths and {dimension: (values, attributes)} of their coordinates.
 
     `others`: {name: (dimensions, values, attributes)} of more coordinates.
     """
-
-    def write(values, coordinates, others=None, **attributes):
-        variables = {name: (name, *each) for name, each in coordinates.items() if each is not None} | (others or {})
-        depth = {"depth": (" ".join(coordinates), values, {"units": "m"} | attributes)}
-        return write_netcdf(tmp_path / "ocean.nc", depth | variables) + ":depth"
-
-    return write
+    variables = {name: (name, *each) for name, each in coordinates.items() if each is not None} | dict(others)
+    depth = {"depth": (" ".join(coordinates), values, METRES)}
+    return write_netcdf(folder / "ocean.nc", depth | variables) + ":depth"
 
 
 def read(source, name="depth", rows=range(NY), columns=range(NX)):
@@ -45,9 +41,9 @@ def read(source, name="depth", rows=range(NY), columns=range(NX)):
         return variable.read(rows, columns)
 
 
-def file_with_coordinates(ocean, y=Y, x=X, attributes=METRES, values=VALUES):
+def file_with_coordinates(folder, y=Y, x=X, attributes=METRES, values=VALUES):
     """A file with these coordinates; rows and columns of the values are in their order."""
-    return ocean(values, {"y": (y, attributes), "x": (x, attributes)})
+    return write_depth_file(folder, values, {"y": (y, attributes), "x": (x, attributes)})
 
 
 def logged_lines(caplog, source, name="depth"):
@@ -60,31 +56,31 @@ def logged_lines(caplog, source, name="depth"):
 
 @pytest.mark.fault("an input file is upside down, mirrored, or has its axes exchanged")
 @pytest.mark.parametrize(("down", "left", "exchanged"), [*product([1, -1], [1, -1], [False, True])])
-def test_blocks_of_file_in_any_orientation_are_those_of_grid(write_depth_file, down, left, exchanged):
+def test_blocks_of_file_in_any_orientation_are_those_of_grid(tmp_path, down, left, exchanged):
     values, axes = VALUES[::down, ::left], {"y": (Y[::down], METRES), "x": (X[::left], METRES)}
     if exchanged:
         values, axes = values.T, dict(reversed(axes.items()))
-    config = load("jet", GRID_OPTIONS | {"input.depth": write_depth_file(values, axes)}, {})
+    config = load("jet", GRID_OPTIONS | {"input.depth": write_depth_file(tmp_path, values, axes)}, {})
     for rows, columns in (range(-2, NY + 3), range(-3, NX + 2)), ([4, 0, 2], [-1, 5, 5]):
         expected = VALUES[np.ix_(np.array(rows) % NY, np.array(columns) % NX)]
         np.testing.assert_array_equal(fields.evaluate(config, "depth", rows, columns), expected)
 
 
-def test_only_the_block_is_read_of_a_field_with_exchanged_axes(write_depth_file, monkeypatch):
-    source = write_depth_file(VALUES[::-1].T, {"x": (X, METRES), "y": (Y[::-1], METRES)})
+def test_only_the_block_is_read_of_a_field_with_exchanged_axes(tmp_path, monkeypatch):
+    source = write_depth_file(tmp_path, VALUES[::-1].T, {"x": (X, METRES), "y": (Y[::-1], METRES)})
     original, sizes = reading.read_window, []
     monkeypatch.setattr(reading, "read_window", lambda *given: sizes.append(original(*given).size) or original(*given))
     np.testing.assert_array_equal(read(source, "depth", [4, 0, 1], [6, 0]), VALUES[np.ix_([4, 0, 1], [6, 0])])
     assert sum(sizes) == 3 * 2
 
 
-def test_coordinate_is_identified_by_attributes_or_name(write_depth_file):
+def test_coordinate_is_identified_by_attributes_or_name(tmp_path):
     for name, attributes in ("y", {}), ("LAT", {}), ("row", {"axis": "Y"}), ("row", NORTHING), ("row", NORTH):
         axes = {"column": (X, {"axis": "X", "units": "m"}), name: (Y[::-1], attributes)}
-        source = write_depth_file(VALUES[::-1].T, axes)
+        source = write_depth_file(tmp_path, VALUES[::-1].T, axes)
         np.testing.assert_array_equal(read(source), VALUES)
     times = [0.0, 1.0], {"units": "days since 2000-01-01"}  # not the first axis
-    source = write_depth_file(np.stack([VALUES, -VALUES], axis=-1), {"y": (Y, METRES), "x": (X, METRES), "time": times})
+    source = write_depth_file(tmp_path, np.stack([VALUES, -VALUES], axis=-1), ON_PLANE | {"time": times})
     np.testing.assert_array_equal(read(f"{source}@1"), -VALUES)
 
 
@@ -98,10 +94,10 @@ def test_coordinate_is_identified_by_attributes_or_name(write_depth_file):
         (45 + 0.02 * np.arange(NY) ** 1.1, 3 + 0.03 * np.arange(NX), {"units": "degrees"}, "steps are not compared"),
     ],
 )  # fmt: skip
-def test_coordinates_may_have_other_units_and_origins(write_depth_file, caplog, y, x, attributes, words):
-    source = file_with_coordinates(write_depth_file, y, x, attributes)
+def test_coordinates_may_have_other_units_and_origins(tmp_path, caplog, y, x, attributes, words):
+    source = file_with_coordinates(tmp_path, y, x, attributes)
     assert [words in line for line in logged_lines(caplog, source)] == [True] * bool(words)
-    for turned in (source, file_with_coordinates(write_depth_file, y[::-1], x, attributes, VALUES[::-1])):
+    for turned in (source, file_with_coordinates(tmp_path, y[::-1], x, attributes, VALUES[::-1])):
         np.testing.assert_array_equal(read(turned), VALUES)
 
 
@@ -117,31 +113,31 @@ def test_coordinates_may_have_other_units_and_origins(write_depth_file, caplog, 
         (Y, X, METRES | {"c_grid_axis_shift": 0.5}, "y lies 0.5 cells off the centres"),
     ],
 )  # fmt: skip
-def test_coordinates_of_another_grid_are_refused(write_depth_file, y, x, attributes, words):
+def test_coordinates_of_another_grid_are_refused(tmp_path, y, x, attributes, words):
     with pytest.raises(InputError, match=f"^input.depth: depth in .*ocean.nc.*{words}"):
-        read(file_with_coordinates(write_depth_file, y, x, attributes))
+        read(file_with_coordinates(tmp_path, y, x, attributes))
 
 
 LATITUDES, LONGITUDES = np.linspace(60.0, 40.0, NY), np.linspace(-8.0, 20.0, NX)
 PLANE_Y, PLANE_X = LATITUDES[:, None] + LONGITUDES / 50, LONGITUDES + LATITUDES[:, None] / 50
 
 
-def test_of_several_coordinates_that_in_metres_is_compared(write_depth_file, caplog):
+def test_of_several_coordinates_that_in_metres_is_compared(tmp_path, caplog):
     def write(factor):
         others = {"lat": ("row", LATITUDES, NORTH), "northing": ("row", factor * Y[::-1], NORTHING)}
-        return write_depth_file(VALUES[::-1], {"row": None, "x": (X, METRES)}, others)
+        return write_depth_file(tmp_path, VALUES[::-1], {"row": None, "x": (X, METRES)}, others)
 
     (line,) = logged_lines(caplog, write(1))
     assert "northing runs downward" in line
     np.testing.assert_array_equal(read(write(1)), VALUES)
     with pytest.raises(InputError, match="northing .* from 2000 to 18000 m"):
         read(write(2))
-    opposite = write_depth_file(VALUES, {"y": (Y, NORTHING), "x": (X, METRES)}, {"lat": ("y", LATITUDES, NORTH)})
+    opposite = write_depth_file(tmp_path, VALUES, ON_PLANE | {"y": (Y, NORTHING)}, {"lat": ("y", LATITUDES, NORTH)})
     with pytest.raises(InputError, match="y and lat run in opposite directions along y"):
         read(opposite)
 
 
-def test_north_is_inferred_from_latitudes_of_one_or_two_dimensions(write_depth_file, caplog):
+def test_north_is_inferred_from_latitudes_of_one_or_two_dimensions(tmp_path, caplog):
     """Latitudes may be missing on land, and have exchanged axes."""
     holes, degrees = np.ma.masked_greater(PLANE_Y, 58.0), {"units": "degrees"}
     for name, latitude in (
@@ -149,27 +145,27 @@ def test_north_is_inferred_from_latitudes_of_one_or_two_dimensions(write_depth_f
         ("psi", ("row", LATITUDES, degrees | {"standard_name": "latitude"})),
     ):
         others = {name: latitude, "nav_lon": ("row column", PLANE_X[:, ::-1], degrees)}
-        source = write_depth_file(VALUES[::-1, ::-1], {"row": None, "column": None}, others)
+        source = write_depth_file(tmp_path, VALUES[::-1, ::-1], NO_COORDINATES, others)
         (line,) = logged_lines(caplog, source)
         np.testing.assert_array_equal(read(source), VALUES)
         assert f"{name} runs downward" in line
         assert "nav_lon runs leftward" in line
 
 
-def test_latitude_without_a_north_is_refused(write_depth_file):
+def test_latitude_without_a_north_is_refused(tmp_path):
     for latitude, words in (
         (PLANE_Y[[0, 3, 2, 1, 4]], "does not run in one direction"), (np.ma.masked_all((NY, NX)), "has missing values"),
         (40 + PLANE_X, "changes by 0.4 along row and by 28 along column"),
     ):  # fmt: skip
-        source = write_depth_file(VALUES, {"row": None, "column": None}, {"nav_lat": ("row column", latitude, NORTH)})
+        source = write_depth_file(tmp_path, VALUES, NO_COORDINATES, {"nav_lat": ("row column", latitude, NORTH)})
         with pytest.raises(InputError, match=f"input.depth: depth in .*: nav_lat {words}"):
             read(source)
 
 
-def test_longitudes_may_exceed_360(write_depth_file):
+def test_longitudes_may_exceed_360(tmp_path):
     for way in (1, -1):
-        longitudes = np.linspace(340.0, 376.0, NX)[::way] % 360
-        source = write_depth_file(VALUES[:, ::way], {"lat": (LATITUDES[::-1], NORTH), "lon": (longitudes, EAST)})
+        axes = {"lat": (LATITUDES[::-1], NORTH), "lon": (np.linspace(340.0, 376.0, NX)[::way] % 360, EAST)}
+        source = write_depth_file(tmp_path, VALUES[:, ::way], axes)
         np.testing.assert_array_equal(read(source), VALUES)
 
 

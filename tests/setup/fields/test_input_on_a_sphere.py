@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from support.netcdf import write_netcdf
 
-from swmodel import Case, load
-from swmodel.config import ConfigError
+from swmodel import Case, ConfigError, load
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.table import VARIABLES
@@ -25,16 +24,11 @@ def smooth_field(lon, lat):
     return 100 + 10 * np.cos(np.radians(lon)) + 5 * np.sin(np.radians(2 * lat)) + 0 * lon
 
 
-@pytest.fixture
-def write_depth_file(tmp_path):
-    """write(lon, lat, values, ...): the path of a file with a depth on these coordinates."""
-
-    def write(lon, lat, values, name="depth", dimensions="lat lon"):
-        axes = {axis: (axis, along, {"units": UNITS[axis]}) for axis, along in (("lon", lon), ("lat", lat))}
-        field = {name: (dimensions, np.ma.masked_invalid(values), {"units": VARIABLES[name].units})}
-        return write_netcdf(tmp_path / "ocean.nc", axes | field) + f":{name}"
-
-    return write
+def write_field(folder, lon, lat, values, name="depth", dimensions="lat lon"):
+    """The entry in [input] of a new file with a field on these coordinates."""
+    axes = {axis: (axis, along, {"units": UNITS[axis]}) for axis, along in (("lon", lon), ("lat", lat))}
+    field = {name: (dimensions, np.ma.masked_invalid(values), {"units": VARIABLES[name].units})}
+    return write_netcdf(folder / "ocean.nc", axes | field) + f":{name}"
 
 
 def make_grid(**changes):
@@ -46,24 +40,20 @@ def read(source, grid, name="depth"):
         return variable.read(np.arange(grid.ny), np.arange(grid.nx))
 
 
-def smooth_field_on_grid(grid, name="depth"):
-    at = points(grid, VARIABLES[name].location, range(grid.ny), range(grid.nx))
-    return smooth_field(at.lon, at.lat)
-
-
 @pytest.mark.parametrize(("name", "step", "start"), [("depth", 2.0, 0.5), ("u", 1.0, -179.5), ("v", 2.0, 100.5)])
-def test_field_is_interpolated_across_the_end_of_its_periodic_axis(write_depth_file, caplog, name, step, start):
+def test_field_is_interpolated_across_the_end_of_its_periodic_axis(tmp_path, caplog, name, step, start):
     lon, lat = start + np.arange(0, 360, step), np.arange(-88, 88.1, step)
     grid = make_grid()
     caplog.set_level("INFO")
-    found = read(write_depth_file(lon, lat, smooth_field(lon, lat[:, None]), name), grid, name)
+    found = read(write_field(tmp_path, lon, lat, smooth_field(lon, lat[:, None]), name), grid, name)
     bound = 30 * np.radians(step) ** 2 / 8 * 1.01 + 1e-12
-    np.testing.assert_allclose(found, smooth_field_on_grid(grid, name), atol=bound)
+    at = points(grid, VARIABLES[name].location, range(grid.ny), range(grid.nx))
+    np.testing.assert_allclose(found, smooth_field(at.lon, at.lat), atol=bound)
     assert f"lon has steps of {step:g} degrees, values are interpolated" in caplog.text
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_points_of_the_grid_keep_their_values(write_depth_file, caplog, turned):
+def test_points_of_the_grid_keep_their_values(tmp_path, caplog, turned):
     """Even if both axes run backwards and are exchanged."""
     caplog.set_level("INFO")
     grid, way = make_grid(), -1 if turned else 1
@@ -72,11 +62,11 @@ def test_points_of_the_grid_keep_their_values(write_depth_file, caplog, turned):
     order = np.argsort(lon)[::way]
     stored = values[::way, order]
     source = (stored.T, "depth", "lon lat") if turned else (stored,)
-    np.testing.assert_array_equal(read(write_depth_file(lon[order], at.lat[::way, 0], *source), grid), values)
+    np.testing.assert_array_equal(read(write_field(tmp_path, lon[order], at.lat[::way, 0], *source), grid), values)
     assert not caplog.text
 
 
-def test_values_have_the_same_bits_in_all_conventions_of_longitude(write_depth_file):
+def test_values_have_the_same_bits_in_all_conventions_of_longitude(tmp_path):
     """Also if the file repeats its first meridian at its end."""
     lon, lat = -30 + 0.75 * np.arange(480), np.arange(-40.0, 41, 4)
     values = np.random.default_rng(1).random((len(lat), len(lon)))
@@ -86,35 +76,35 @@ def test_values_have_the_same_bits_in_all_conventions_of_longitude(write_depth_f
         order = np.append(order, order[:repeated])
         shifted = first + (lon[order] - first) % 360 + 360.0 * (np.arange(len(order)) >= len(lon))
         for west in (-17.375, 342.625):
-            found.append(read(write_depth_file(shifted, lat, values[:, order]), make_grid(west=west)))
+            found.append(read(write_field(tmp_path, shifted, lat, values[:, order]), make_grid(west=west)))
     assert all(np.array_equal(each, found[0]) for each in found)
 
 
-def test_missing_values_have_no_weight_and_masks_are_nearest(write_depth_file):
+def test_missing_values_have_no_weight_and_masks_are_nearest(tmp_path):
     lon, lat = np.arange(0.0, 360, 10), np.arange(-35.0, 36, 10)
     values = np.full((8, 36), 7.0)
     values[:, 10:20] = np.nan  # 100 to 190 degrees: points of the grid lie half way
     expected = np.full((6, 36), 7.0)
     expected[:, 10:19] = np.nan
     grid = make_grid(west=0.0, nx=36, dlon=None)
-    np.testing.assert_array_equal(read(write_depth_file(lon, lat, values), grid), expected)
+    np.testing.assert_array_equal(read(write_field(tmp_path, lon, lat, values), grid), expected)
     lon, lat = np.arange(0.0, 360, 4), np.arange(-40.0, 41, 4)
     land = (lon[None, :] > 100) & (lat[:, None] > 2)
-    config = load(Case, BAND | {"input.mask": write_depth_file(lon, lat, 1.0 - land, "mask")}, environ={})
+    config = load(Case, BAND | {"input.mask": write_field(tmp_path, lon, lat, 1.0 - land, "mask")}, environ={})
     at = points(config.grid, "centre", range(6), range(18))
     nearest = (np.rint(at.lon % 360 / 4) * 4 % 360 > 100) & (np.rint(at.lat / 4) * 4 > 2)
     np.testing.assert_array_equal(fields.wet_mask(config, np.arange(6), np.arange(18)), 1.0 - nearest)
 
 
 @pytest.mark.fault("an input file that does not cover the grid on the sphere")
-def test_coordinates_that_do_not_cover_the_grid_are_refused(write_depth_file, tmp_path):
+def test_coordinates_that_do_not_cover_the_grid_are_refused(tmp_path):
     for lon, lat, words in (
         (np.arange(0, 300.0, 2), np.arange(-40, 41.0, 2), "lon runs from 0 to 298 degrees"),
         (np.arange(0, 360.0, 2), np.arange(-20, 41.0, 2), "lat = -25 degrees"),
         (np.array([0, 5.0, 3.0]), np.arange(-40, 41.0, 2), "one direction"),
     ):
         with pytest.raises(InputError, match=words):
-            read(write_depth_file(lon, lat, smooth_field(lon, lat[:, None])), make_grid())
+            read(write_field(tmp_path, lon, lat, smooth_field(lon, lat[:, None])), make_grid())
     zeros, metres = np.zeros((6, 18)), {"units": "m"}
     path = write_netcdf(tmp_path / "ocean.nc", {
         "y": ("y", np.arange(6) * 1e4, metres), "x": ("x", np.arange(18) * 1e4, metres), "flat": ("y x", zeros, metres),
@@ -159,38 +149,36 @@ def test_complex_parts_of_a_tide_are_interpolated_not_phase_lags(tide_atlas_file
             np.testing.assert_allclose(found, of(tidal_wave(at.lon, at.lat)), atol=bound)
 
 
-LEVEL_VARIABLES = {"boundary_tide_level": "amplitude,phase"}
-TRANSPORT_VARIABLES = {"boundary_tide_transport_x": "uRe,uIm"}
-OPEN_BOUNDARY_OPTIONS = {"grid.periodic_x": False, "grid.east": 20.0, "physics.depth": 80.0}
-OPEN_BOUNDARY_OPTIONS |= {"open_boundaries.sides": ["west"]}
+LEVEL = {"boundary_tide_level": "amplitude,phase"}
+TRANSPORT = {"boundary_tide_transport_x": "uRe,uIm"}
+OPEN_IN_THE_WEST = BAND | {
+    "grid.periodic_x": False, "grid.east": 20.0, "open_boundaries.sides": ["west"], "physics.depth": 80.0,
+    "time.dt": 100.0, "run.executor": "reference",
+}  # fmt: skip
 
 
-def tidal_config(atlas, variables, **options):
+def tidal_config(atlas, variables=LEVEL | TRANSPORT, options=()):
     """A configuration with the tide M2 of a file, by the variables that give each array."""
-    found = BAND | OPEN_BOUNDARY_OPTIONS | {"time.dt": 100.0, "time.start": "2012-03-01"}
-    found |= {"open_boundaries.constituents": ["M2"]}
-    found["run.executor"] = "reference"
-    found |= {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
-    return load("rest", found | {key.replace("__", "."): value for key, value in options.items()}, environ={})
+    tide = {"open_boundaries.constituents": ["M2"], "time.start": "2012-03-01"}
+    tide |= {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
+    return load("rest", OPEN_IN_THE_WEST | tide | dict(options), environ={})
 
 
 @pytest.mark.slow
 @pytest.mark.fault("a tide or an outer run given by its level alone lets half of each wave in, without a message")
 def test_missing_part_of_a_tide_is_remarked(tide_atlas_file):
     for given, options, words in (
-        (LEVEL_VARIABLES, {}, "give input.boundary_tide_transport_x"),
-        (TRANSPORT_VARIABLES, {}, "give input.boundary_tide_level"),
-        (LEVEL_VARIABLES | TRANSPORT_VARIABLES, {"time__start": ""}, "start of the run"),
-        (LEVEL_VARIABLES | TRANSPORT_VARIABLES, {"open_boundaries__amplitude": [1.0]}, "has no effect for M2"),
+        (LEVEL, {}, "give input.boundary_tide_transport_x"),
+        (TRANSPORT, {}, "give input.boundary_tide_level"),
+        (LEVEL | TRANSPORT, {"time.start": ""}, "start of the run"),
+        (LEVEL | TRANSPORT, {"open_boundaries.amplitude": [1.0]}, "has no effect for M2"),
     ):
-        (line,) = boundary_data.remarks(check_config(tidal_config(tide_atlas_file, given, **options)))
+        (line,) = boundary_data.remarks(check_config(tidal_config(tide_atlas_file, given, options)))
         assert words in line
-    config = check_config(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES))
-    assert [*boundary_data.remarks(config)] == []
+    assert [*boundary_data.remarks(check_config(tidal_config(tide_atlas_file)))] == []
     with netCDF4.Dataset(tide_atlas_file, "a") as data:
         data["amplitude"][60:100] = 0.0  # this is land, where the tide of the nearest water comes in
-    config = tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES)
-    assert "land at 4 points of the west side" in "".join(boundary_data.remarks(config))
+    assert "land at 4 points of the west side" in "".join(boundary_data.remarks(tidal_config(tide_atlas_file)))
 
     class Surge(Case):
         def boundary_level(self, config, at, t):
@@ -200,8 +188,8 @@ def test_missing_part_of_a_tide_is_remarked(tide_atlas_file):
         boundary_current_x = Surge.boundary_level
 
     for case, said in ((Surge, 1), (Flowing, 0)):
-        options = {"time.dt": 100.0, "run.steps": 1, "run.executor": "reference"}
-        found = boundary_data.remarks(check_config(load(case, BAND | OPEN_BOUNDARY_OPTIONS | options, environ={})))
+        config = load(case, OPEN_IN_THE_WEST | {"run.steps": 1}, environ={})
+        found = boundary_data.remarks(check_config(config))
         assert sum("input.boundary_current_x" in line for line in found) == said
 
 
@@ -218,8 +206,8 @@ def remove_values(path, holes):
 @pytest.mark.fault("water next to an open boundary is land in the atlas, or zero in it")
 def test_on_land_of_the_file_the_nearest_water_is_taken(tide_atlas_file):
     """Only where a point has no other value; the same in every block, and no further than two steps away."""
-    fine = {"grid__nx": 80, "grid__ny": 120}
-    config, row = tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES, **fine), 60
+    fine, row = {"grid.nx": 80, "grid.ny": 120}, 60
+    config = tidal_config(tide_atlas_file, options=fine)
     lat = config.grid.south + 0.5 * (row + 0.5)
     j, i = round((lat + 40) / 0.5), round((340 - 0.25) / 0.5)
     remove_values(tide_atlas_file, [(j + dj, i + di) for dj in (-1, 0, 1) for di in range(-3, 6)])
@@ -239,7 +227,7 @@ def test_on_land_of_the_file_the_nearest_water_is_taken(tide_atlas_file):
     assert 0.5 < float(away) <= 1.01
     remove_values(tide_atlas_file, [(j + dj, i + di) for dj in range(-9, 9) for di in range(-9, 9)])
     with pytest.raises(ConfigError, match="boundary_tide_level.* has no value .* further than 1 degrees"):
-        check_config(tidal_config(tide_atlas_file, LEVEL_VARIABLES | TRANSPORT_VARIABLES, **fine))
+        check_config(tidal_config(tide_atlas_file, options=fine))
 
 
 def test_source_without_tidal_constants_is_refused(tide_atlas_file):
@@ -285,28 +273,23 @@ def test_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
     assert load(config, environ={}) == config
 
 
-@pytest.fixture
-def write_tpxo_atlas(tmp_path):
-    """write(...): an atlas of K1, zero, and M2, whose u and v are their longitudes and latitudes; `east`: its coast."""
-
-    def write(endings=("_u", "_v"), east=30.0):
-        lon, lat, names = np.arange(0.5, 360), np.arange(20.5, 60), np.array([b"k1  ", b"m2  "])
-        found = {"con": ("nc nct", names.view("S1").reshape(2, 4), {})}
-        for axis, at, ending in zip("uv", ((lon - 0.5, lat), (lon, lat - 0.5)), endings, strict=True):
-            for name, along, values in zip(("lon", "lat"), ("nx", "ny"), at, strict=True):
-                found[name + ending] = (along, values, {"units": UNITS[name]})
-            for part, values in (("Re", at[0][:, None] + 0 * lat), ("Im", 0 * lon[:, None] + at[1])):
-                values = np.where(lon[:, None] > east, 0.0, values)
-                found[axis + part] = ("nc nx ny", np.stack([0 * values, values]), {"units": "m2 s-1"})
-        return write_netcdf(tmp_path / "tpxo.nc", found)
-
-    return write
+def write_tpxo_atlas(folder, endings=("_u", "_v"), east=30.0):
+    """An atlas of K1, zero, and M2, whose u and v are their longitudes and latitudes; `east`: its coast."""
+    lon, lat, names = np.arange(0.5, 360), np.arange(20.5, 60), np.array([b"k1  ", b"m2  "])
+    found = {"con": ("nc nct", names.view("S1").reshape(2, 4), {})}
+    for axis, at, ending in zip("uv", ((lon - 0.5, lat), (lon, lat - 0.5)), endings, strict=True):
+        for name, along, values in zip(("lon", "lat"), ("nx", "ny"), at, strict=True):
+            found[name + ending] = (along, values, {"units": UNITS[name]})
+        for part, values in (("Re", at[0][:, None] + 0 * lat), ("Im", 0 * lon[:, None] + at[1])):
+            values = np.where(lon[:, None] > east, 0.0, values)
+            found[axis + part] = ("nc nx ny", np.stack([0 * values, values]), {"units": "m2 s-1"})
+    return write_netcdf(folder / "tpxo.nc", found)
 
 
 @pytest.mark.fault("u of an atlas is read at points of v, a constituent under another's name, zeros on land as tides")
-def test_atlas_is_read_at_its_locations_and_by_names(write_tpxo_atlas):
+def test_atlas_is_read_at_its_locations_and_by_names(tmp_path):
     grid = make_grid(west=20.0, south=34.0, north=None, nx=12, ny=12, dlon=0.5, dlat=0.5, periodic_x=False)
-    path = write_tpxo_atlas()
+    path = write_tpxo_atlas(tmp_path)
 
     def constants(path, axis, record=""):
         name = f"boundary_tide_transport_{'xy'['uv'.index(axis)]}"
@@ -317,12 +300,12 @@ def test_atlas_is_read_at_its_locations_and_by_names(write_tpxo_atlas):
         for record in "", "@M2", "@1":
             np.testing.assert_allclose(constants(path, axis, record)[0], at.lon + 0 * at.lat, rtol=1e-12)
         np.testing.assert_allclose(constants(path, axis)[1], -at.lat - 0 * at.lon, rtol=1e-12)
-    mixed = constants(write_tpxo_atlas(east=22.1), "u")[0][0, :4]  # of no point, as zeros have no weight
+    mixed = constants(write_tpxo_atlas(tmp_path, east=22.1), "u")[0][0, :4]  # of no point, as zeros have no weight
     np.testing.assert_allclose(mixed, [20.5, 21, 21, np.nan])
     with pytest.raises(InputError, match="K1, .*M2"):
         constants(path, "u", "@0")
     with pytest.raises(InputError, match="coordinates"):
-        constants(write_tpxo_atlas(endings=("_1", "_2")), "u")
+        constants(write_tpxo_atlas(tmp_path, endings=("_1", "_2")), "u")
 
 
 def test_constituents_along_an_axis_are_found_by_their_numbers(tmp_path):
