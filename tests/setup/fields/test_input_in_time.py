@@ -9,8 +9,7 @@ import pytest
 import xarray as xr
 from support.netcdf import write_netcdf
 
-import swmodel
-from swmodel import load
+from swmodel import Case, ConfigError, Simulation, load
 from swmodel.extras import missing_package_reason
 from swmodel.model.validate import check_config
 from swmodel.ocean.instant import Instant
@@ -30,16 +29,11 @@ SMALL = {
 }
 
 
-@pytest.fixture
-def write_stress_file(tmp_path):
-    """write(...): the path of a file with records of the wind stress in x."""
-
-    def write(name="wind.nc", hours=HOURS, values=VALUES, units="Pa", since="hours since 2020-02-28", **attributes):
-        stress = {"standard_name": "surface_downward_x_stress", "units": units, "_FillValue": -999.0}
-        times = ("time", np.array(hours, "f8"), {"units": since} | attributes)
-        return write_netcdf(tmp_path / name, {"time": times, "tau": ("time y x", values[: len(hours)], stress)})
-
-    return write
+def write_stress(folder, hours=HOURS, values=VALUES, units="Pa", since="hours since 2020-02-28", **attributes):
+    """The path of a new file with records of the wind stress in x; `attributes` are those of the times."""
+    stress = {"standard_name": "surface_downward_x_stress", "units": units, "_FillValue": -999.0}
+    times = ("time", np.array(hours, "f8"), {"units": since} | attributes)
+    return write_netcdf(folder / "wind.nc", {"time": times, "tau": ("time y x", values[: len(hours)], stress)})
 
 
 def configuration(path, **more):
@@ -55,14 +49,14 @@ def wind_at(config, step, stage=0.0):
     return interpolate_records(patches, Instant(np.int32(step), stage), scheme.varying, np.dtype("f8"))["wind_x"].values
 
 
-def test_between_two_records_values_are_linear(write_stress_file):
+def test_between_two_records_values_are_linear(tmp_path):
     """A step uses the two records around its start."""
-    path = write_stress_file()
+    path = write_stress(tmp_path)
     for step, stage in (0, 0.0), (1, 0.5), (71, 1.0), (72, 0.0), (215, 1.0):
         hour = (step + stage) * 300 / 3600
         expected = VALUES[0] + (VALUES[1] - VALUES[0]) * hour / 6
         np.testing.assert_allclose(wind_at(configuration(path), step, stage), expected, rtol=0, atol=1e-13)
-    config = configuration(write_stress_file(hours=[0.0, 0.9, 18.0]))  # 10.8 steps
+    config = configuration(write_stress(tmp_path, hours=[0.0, 0.9, 18.0]))  # 10.8 steps
     for step, number, end in (0, 0, 11), (10, 0, 11), (11, 1, 216), (215, 1, 216):
         assert source_of(config, "wind_x").record_at(step)[0] == number
         assert VaryingCoefficients(config, ["wind_x"]).valid_until(step) == end
@@ -74,7 +68,7 @@ def test_between_two_records_values_are_linear(write_stress_file):
 def test_step_uses_the_interval_in_which_it_begins(steps):
     """3600 / (3600 / 95) is rounded to more than 95, and likewise for 109; 1000 steps end just before a value."""
 
-    class Turning(swmodel.Case):
+    class Turning(Case):
         def wind_x(self, config, at, t):
             return np.full((1, 1), np.cos(t))
 
@@ -84,16 +78,16 @@ def test_step_uses_the_interval_in_which_it_begins(steps):
     assert [number for number, _ in found] == [int(step / steps + 1e-9) for step in range(1200)]
 
 
-def test_sign_may_be_changed_and_a_chosen_record_stays(write_stress_file):
-    np.testing.assert_array_equal(wind_at(configuration(write_stress_file() + ":-tau"), 72), -VALUES[1])
-    assert not varies_in_time(configuration(write_stress_file() + "@2020-02-28T06:00", time__start=""), "wind_x")
+def test_sign_may_be_changed_and_a_chosen_record_stays(tmp_path):
+    np.testing.assert_array_equal(wind_at(configuration(write_stress(tmp_path) + ":-tau"), 72), -VALUES[1])
+    assert not varies_in_time(configuration(write_stress(tmp_path) + "@2020-02-28T06:00", time__start=""), "wind_x")
 
 
-def test_times_are_counted_in_the_calendar_of_the_run(write_stress_file):
+def test_times_are_counted_in_the_calendar_of_the_run(tmp_path):
     for calendar, start, since, first in (
         ("360_day", "2020-02-30", "hours since 2020-02-30", 0), ("noleap", "2020-03-01", "hours since 2020-02-28", 24),
     ):  # fmt: skip
-        path = write_stress_file(since=since, hours=[hour + first for hour in HOURS], calendar=calendar)
+        path = write_stress(tmp_path, since=since, hours=[hour + first for hour in HOURS], calendar=calendar)
         config = configuration(path, time__start=start, time__calendar=calendar)
         np.testing.assert_allclose(wind_at(config, 36), VALUES[:2].mean(axis=0), atol=1e-13)
 
@@ -113,9 +107,9 @@ VALUES_WITH_GAP = np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)
         ({"values": VALUES_WITH_GAP}, {}, "missing at 2020-02-28T12:00:00, row 0, column 0"),
     ],
 )  # fmt: skip
-def test_records_that_cannot_be_used_are_refused_at_the_start(write_stress_file, made, given, words):
-    path = write_stress_file(**made)
-    with pytest.raises(swmodel.ConfigError) as caught:
+def test_records_that_cannot_be_used_are_refused_at_the_start(tmp_path, made, given, words):
+    path = write_stress(tmp_path, **made)
+    with pytest.raises(ConfigError) as caught:
         check_config(configuration(path, **given))
     (line,) = caught.value.problems
     assert line.startswith("input.wind_x: ")
@@ -124,10 +118,10 @@ def test_records_that_cannot_be_used_are_refused_at_the_start(write_stress_file,
 
 
 @pytest.mark.fault("a gap between records in time, a run beyond the last one")
-def test_gap_is_logged_and_no_step_passes_the_last_record(write_stress_file, caplog):
-    check_config(configuration(write_stress_file(hours=[0.0, 1.0, 2.0, 18.0])))
+def test_gap_is_logged_and_no_step_passes_the_last_record(tmp_path, caplog):
+    check_config(configuration(write_stress(tmp_path, hours=[0.0, 1.0, 2.0, 18.0])))
     assert "no record between 2020-02-28T02:00:00 and 2020-02-28T18:00:00" in caplog.text
-    model = swmodel.Simulation(configuration(write_stress_file(hours=[0.0, 1.0, 2.0]), run__days=1 / 12))
+    model = Simulation(configuration(write_stress(tmp_path, hours=[0.0, 1.0, 2.0]), run__days=1 / 12))
     model.advance(24)
     with pytest.raises(ValueError, match="end at 2020-02-28T02:00:00"):
         model.advance(2)
@@ -141,33 +135,31 @@ SPHERE = {
 CELLS = np.arange(4), np.arange(9)
 
 
-@pytest.fixture
-def write_weather_file(tmp_path):
-    """write(name, value, units, ...): the path of a file with records of a variable every six hours."""
-
-    def write(name, value, units, times="hours since 2020-01-01", degrees=("degreeE", "degreeN"), records=5, **more):
-        axes = {"time": (6.0 * np.arange(records), times)}
-        axes |= {"lat": (np.linspace(29, 41, 7), degrees[1]), "lon": (np.linspace(-41, -19, 12), degrees[0])}
-        variables = {axis: (axis, values, {"units": unit} if unit else {}) for axis, (values, unit) in axes.items()}
-        field = {name: ("time lat lon", np.broadcast_to(value, (records, 7, 12)), {"units": units} | more)}
-        return write_netcdf(tmp_path / "weather.nc", variables | field)
-
-    return write
+def write_weather(
+    folder, name, value, units, times="hours since 2020-01-01", degrees=("degreeE", "degreeN"), records=5, **attributes
+):
+    """The path of a new file with records of a variable every six hours; `times` and `degrees` are units of axes."""
+    axes = {"time": (6.0 * np.arange(records), times)}
+    axes |= {"lat": (np.linspace(29, 41, 7), degrees[1]), "lon": (np.linspace(-41, -19, 12), degrees[0])}
+    variables = {axis: (axis, values, {"units": unit} if unit else {}) for axis, (values, unit) in axes.items()}
+    field = {name: ("time lat lon", np.broadcast_to(value, (records, 7, 12)), {"units": units} | attributes)}
+    return write_netcdf(folder / "weather.nc", variables | field)
 
 
 def sea_config(**inputs):
     return load("sea", SPHERE | {f"input.{name}": text for name, text in inputs.items()}, {})
 
 
-def test_all_names_of_units_of_degrees_and_pressure_are_accepted(write_weather_file):
+def test_all_names_of_units_of_degrees_and_pressure_are_accepted(tmp_path):
     """A small anomaly of pressure in Pa is not mistaken for a pressure in hPa with wrong units."""
     for degrees in ("degrees_E", "degrees_N"), ("Degrees_East", "degrees north"), ("degrees",) * 2:
-        config = sea_config(u10=write_weather_file("u10", 5.0, "m s-1", degrees=degrees))
+        config = sea_config(u10=write_weather(tmp_path, "u10", 5.0, "m s-1", degrees=degrees))
         assert (read_record(config, "u10", 0, *CELLS) == 5.0).all()
     for units in "hPa", "millibars":
-        config = sea_config(air_pressure=write_weather_file("msl", 1013.0, units) + ":msl")
+        config = sea_config(air_pressure=write_weather(tmp_path, "msl", 1013.0, units) + ":msl")
         np.testing.assert_allclose(read_record(config, "air_pressure", 1, *CELLS), 101300)
-    config = sea_config(air_pressure=write_weather_file("msl", np.linspace(-900, 1400, 12), "Pa", records=1) + ":msl")
+    anomaly = write_weather(tmp_path, "msl", np.linspace(-900, 1400, 12), "Pa", records=1)
+    config = sea_config(air_pressure=f"{anomaly}:msl")
     assert np.ptp(evaluate(config, "air_pressure", *CELLS)) > 1000
     assert evaluate(config, "air_pressure", CELLS[0][-1:], CELLS[1][-1:]) > 870  # of a block alone
 
@@ -201,10 +193,10 @@ def test_reference_dates_of_many_programs_are_read_or_refused(units, expected):
         (WIND, "", {"degrees": ("rad", "rad"), "records": 1}, 'lat is in "rad"'),
     ],
 )  # fmt: skip
-def test_wrong_names_units_and_times_are_refused(write_weather_file, given, which, options, words):
+def test_wrong_names_units_and_times_are_refused(tmp_path, given, which, options, words):
     name, *made = given
-    with pytest.raises(swmodel.ConfigError) as caught:
-        check_config(sea_config(**{name: write_weather_file(*made, **options) + which}))
+    with pytest.raises(ConfigError) as caught:
+        check_config(sea_config(**{name: write_weather(tmp_path, *made, **options) + which}))
     assert words in str(caught.value)
 
 
@@ -245,11 +237,11 @@ def netcdf_and_zarr(request, tmp_path):
 
 
 def config_of_stores(**inputs):
-    return load(swmodel.Case, FEBRUARY | {f"input.{name}": text for name, text in inputs.items()}, {})
+    return load(Case, FEBRUARY | {f"input.{name}": text for name, text in inputs.items()}, {})
 
 
 def message_of_refusal(**inputs) -> str:
-    with pytest.raises(swmodel.ConfigError) as caught:
+    with pytest.raises(ConfigError) as caught:
         check_config(config_of_stores(**inputs))
     (line,) = caught.value.problems
     return line

@@ -22,18 +22,13 @@ EASTWARD = {"units": "m s-1", "standard_name": "eastward_wind"}
 GRID = load("jet", {"grid.nx": NX, "grid.ny": NY}, {}).grid
 
 
-@pytest.fixture
-def write_netcdf_file(tmp_path):
-    """write(name=(values, attributes), ...): the path of a NetCDF file; axes are (..., y, x), the first unlimited."""
-
-    def write(**variables):
-        found = {}
-        for name, (values, attributes) in variables.items():
-            values = np.ma.masked_invalid(values) if np.asarray(values).dtype.kind == "f" else np.asarray(values)
-            found[name] = (" ".join(f"{name}_{k}" for k in range(values.ndim)), values, attributes)
-        return write_netcdf(tmp_path / "ocean.nc", found)
-
-    return write
+def write_file(folder, **variables):
+    """The path of a new file with variables name=(values, attributes); their axes are (..., y, x)."""
+    found = {}
+    for name, (values, attributes) in variables.items():
+        values = np.ma.masked_invalid(values) if np.asarray(values).dtype.kind == "f" else np.asarray(values)
+        found[name] = (" ".join(f"{name}_{k}" for k in range(values.ndim)), values, attributes)
+    return write_netcdf(folder / "ocean.nc", found)
 
 
 def read_values(source, name="depth", rows=range(NY), columns=range(NX)):
@@ -48,11 +43,11 @@ def configuration(path, *names):
     return load("jet", still | {f"input.{name}": f"{path}:{name}" for name in names}, {})
 
 
-def test_field_in_wrong_units_is_refused(write_netcdf_file):
+def test_field_in_wrong_units_is_refused(tmp_path):
     names = {VARIABLES[name].units: name for name in INPUT_FIELDS if not index_of(name)}.values()
     values = np.ones((NY, NX))
     variables = {name: (values, {"units": VARIABLES[name].units}) for name in names}
-    path = write_netcdf_file(**variables, other=(values, {"units": "kelvin"}))
+    path = write_file(tmp_path, **variables, other=(values, {"units": "kelvin"}))
     for name in names:
         np.testing.assert_array_equal(read_values(f"{path}:{name}", name), values)
         with pytest.raises(InputError, match=f'is in "kelvin"; convert it to "{VARIABLES[name].units}"'):
@@ -78,28 +73,28 @@ NAMES_OF_PROGRAMS = [
 
 
 @pytest.mark.parametrize(("field", "name", "attributes"), NAMES_OF_PROGRAMS)
-def test_variable_is_found_in_files_of_many_programs(write_netcdf_file, field, name, attributes):
+def test_variable_is_found_in_files_of_many_programs(tmp_path, field, name, attributes):
     values, units = VALUES + 1e5 * (field == "air_pressure"), {"units": VARIABLES[field].units}
-    path = write_netcdf_file(**{name: (values, units | attributes)}, other=(-values, units))
+    path = write_file(tmp_path, **{name: (values, units | attributes)}, other=(-values, units))
     np.testing.assert_array_equal(read_values(path, field), values)
     if field != "air_pressure":
         np.testing.assert_array_equal(read_values(f"{path}:-{name}", field), -values)
 
 
-def test_only_band_of_a_raster_needs_no_name_and_no_units(write_netcdf_file):
-    np.testing.assert_array_equal(read_values(write_netcdf_file(Band1=(VALUES, {}))), VALUES)
+def test_only_band_of_a_raster_needs_no_name_and_no_units(tmp_path):
+    np.testing.assert_array_equal(read_values(write_file(tmp_path, Band1=(VALUES, {}))), VALUES)
     with pytest.raises(InputError, match="no variable"):
-        read_values(write_netcdf_file(Band1=(VALUES, {}), other=(VALUES, {})))
+        read_values(write_file(tmp_path, Band1=(VALUES, {}), other=(VALUES, {})))
 
 
-def test_any_number_type_is_unpacked_and_invalid_is_missing(write_netcdf_file):
+def test_any_number_type_is_unpacked_and_invalid_is_missing(tmp_path):
     """Even without `_FillValue`; all become double precision."""
     for units, dtype in ("m", "f8"), ("metres", "f4"), ("meter", "i2"), ("m", "u1"):
         stored = VALUES.astype(dtype).reshape(1, 1, NY, NX)
-        values = read_values(write_netcdf_file(z=(stored, DEPTH | {"units": units})))
+        values = read_values(write_file(tmp_path, z=(stored, DEPTH | {"units": units})))
         assert values.dtype == np.float64
         np.testing.assert_array_equal(values, VALUES)
-    path, below = write_netcdf_file(z=(VALUES, DEPTH)), np.where(np.arange(NY)[:, None] < 2, VALUES, np.nan)
+    path, below = write_file(tmp_path, z=(VALUES, DEPTH)), np.where(np.arange(NY)[:, None] < 2, VALUES, np.nan)
     packing = {"scale_factor": 0.5, "add_offset": 10.0}
     for name, kind, attributes, values, expected in (
         ("part", "f4", {}, VALUES[:2], below),
@@ -124,23 +119,23 @@ def test_any_number_type_is_unpacked_and_invalid_is_missing(write_netcdf_file):
         ("uplift", 0.1, -32768.0), ("eta", 0.1, -999.0), ("boundary_level", 0.1, -99.99), ("manning", 0.03, 9999.0),
     ],
 )  # fmt: skip
-def test_impossible_value_is_refused_with_its_position(write_netcdf_file, name, good, wrong):
+def test_impossible_value_is_refused_with_its_position(tmp_path, name, good, wrong):
     values = np.full((NY, NX), good)
     values[2, 3] = wrong
-    path = write_netcdf_file(z=(values, {"units": VARIABLES[name].units}))
+    path = write_file(tmp_path, z=(values, {"units": VARIABLES[name].units}))
     with pytest.raises(InputError, match="1 of .* row 2, column 3"):
         read_values(f"{path}:z", name)
 
 
 @pytest.mark.fault("the wind at 100 m is taken for that at 10 m, or the name `unknown` for a standard name")
-def test_wind_at_another_height_than_10_m_is_refused(write_netcdf_file):
+def test_wind_at_another_height_than_10_m_is_refused(tmp_path):
     both = {"u10": (VALUES, EASTWARD), "u100": (-VALUES, EASTWARD)}
-    np.testing.assert_array_equal(read_values(write_netcdf_file(**both), "u10"), VALUES)
+    np.testing.assert_array_equal(read_values(write_file(tmp_path, **both), "u10"), VALUES)
     with pytest.raises(InputError, match="100 m"):
-        read_values(write_netcdf_file(u100=both["u100"]), "u10")
+        read_values(write_file(tmp_path, u100=both["u100"]), "u10")
     level = {"u_0": ([850.0], {"units": "hPa", "axis": "Z"})}
     with pytest.raises(InputError, match="850 hPa"):
-        read_values(write_netcdf_file(u=(VALUES[None], EASTWARD), **level), "u10")
+        read_values(write_file(tmp_path, u=(VALUES[None], EASTWARD), **level), "u10")
 
 
 @pytest.mark.parametrize(
@@ -170,9 +165,9 @@ def test_units_are_read_as_programs_write_them(units, wanted, factor):
         ({"z": (np.full((NY, NX), "a"), DEPTH)}, "ocean.nc", "does not hold numbers"),
     ],
 )  # fmt: skip
-def test_file_without_the_field_is_refused(write_netcdf_file, tmp_path, variables, source, words):
+def test_file_without_the_field_is_refused(tmp_path, variables, source, words):
     (tmp_path / "text.txt").write_text("not NetCDF")
-    write_netcdf_file(**variables)
+    write_file(tmp_path, **variables)
     with pytest.raises(InputError, match="^input.depth: ") as caught:
         read_values(f"{tmp_path}/{source}")
     assert source.partition(":")[0] in str(caught.value)
@@ -185,8 +180,8 @@ def with_nan(values, *places):
     return values
 
 
-def test_cells_without_a_depth_are_land_where_no_mask_is_given(write_netcdf_file):
-    config = configuration(write_netcdf_file(depth=(with_nan(VALUES, (2, 3), (0, 0)), {"units": "m"})), "depth")
+def test_cells_without_a_depth_are_land_where_no_mask_is_given(tmp_path):
+    config = configuration(write_file(tmp_path, depth=(with_nan(VALUES, (2, 3), (0, 0)), {"units": "m"})), "depth")
     rows, columns = np.arange(-1, NY + 1), np.arange(-1, NX + 1)
     mask, depth = (fields.evaluate(config, name, rows, columns) for name in ("mask", "depth"))
     # Rows and columns start at -1, and (0, 0) appears again as row 5 and column 7, wrapped around.
@@ -195,7 +190,7 @@ def test_cells_without_a_depth_are_land_where_no_mask_is_given(write_netcdf_file
     check_config(config)
 
 
-def test_values_may_be_missing_on_land_only(write_netcdf_file):
+def test_values_may_be_missing_on_land_only(tmp_path):
     hole, still = (2, 3), 0 * VALUES
     holed = {
         "mask": (with_nan(np.ones((NY, NX)), hole), "1"),  # a missing value of the mask is land
@@ -204,7 +199,7 @@ def test_values_may_be_missing_on_land_only(write_netcdf_file):
         "u": (with_nan(still, (2, 2), hole), "m s-1"),
         "v": (with_nan(still, (1, 3), hole, (4, 1)), "m s-1"),  # the last on the wall
     }
-    path = write_netcdf_file(**{name: (values, {"units": units}) for name, (values, units) in holed.items()})
+    path = write_file(tmp_path, **{name: (values, {"units": units}) for name, (values, units) in holed.items()})
     config, names = configuration(path, *holed), [*holed][1:]
     for name in names:
         assert np.isfinite(fields.evaluate(config, name, range(-2, NY + 2), range(-2, NX + 2))).all()
@@ -215,30 +210,30 @@ def test_values_may_be_missing_on_land_only(write_netcdf_file):
 
 
 @pytest.mark.fault("heights in place of depths; a mask with values other than 0 and 1")
-def test_heights_are_refused_as_depths_except_on_land_or_if_declared(write_netcdf_file):
+def test_heights_are_refused_as_depths_except_on_land_or_if_declared(tmp_path):
     """A land of -VALUES next to water of VALUES would make the thickness at the coast zero."""
     mask = np.ones((NY, NX), dtype="i1")
     mask[2, 3] = mask[3, 3] = 0
     heights = np.where(mask == 0, [[-1.0], [0.0], [-50.0], [0.0], [-1.0]], VALUES)
-    path = write_netcdf_file(mask=(mask, {"units": "1"}), depth=(heights, {"units": "m"}))
+    path = write_file(tmp_path, mask=(mask, {"units": "1"}), depth=(heights, {"units": "m"}))
     config = check_config(configuration(path, "mask", "depth"))
     depth = fields.evaluate(config, "depth", range(NY), range(NX))
     np.testing.assert_array_equal(depth, np.where(mask == 0, config.physics.depth, VALUES))
     with pytest.raises(ValueError, match="-50 m at row 2, column 3"):
         check_config(configuration(path, "depth"))
     with pytest.raises(ValueError, match='heights.*positive = "up"'):
-        check_config(configuration(write_netcdf_file(depth=(-VALUES, {"units": "m"})), "depth"))
-    altitude = write_netcdf_file(z=(-VALUES, {"units": "m", "standard_name": "altitude"}))
+        check_config(configuration(write_file(tmp_path, depth=(-VALUES, {"units": "m"})), "depth"))
+    altitude = write_file(tmp_path, z=(-VALUES, {"units": "m", "standard_name": "altitude"}))
     with pytest.raises(ValueError, match="altitude.*:-z"):
         read_values(f"{altitude}:z")
     np.testing.assert_array_equal(read_values(f"{altitude}:-z"), VALUES)
-    path = write_netcdf_file(depth=(-VALUES, {"units": "m", "positive": "up"}))
+    path = write_file(tmp_path, depth=(-VALUES, {"units": "m", "positive": "up"}))
     np.testing.assert_array_equal(read_values(f"{path}:depth"), VALUES)
     check_config(configuration(path, "depth"))
 
 
 @pytest.mark.parametrize("value", [0.5, 255.0, np.nan])
-def test_mask_other_than_0_and_1_is_refused(write_netcdf_file, value):
+def test_mask_other_than_0_and_1_is_refused(tmp_path, value):
     """From a file, where a missing value is land, and from a formula, even if a simulation was not checked."""
     made = type("Holed", (Case,), {"mask": lambda self, config, at: np.where(at.i == 4, value, 1.0)})
     config = load(made, {"grid.nx": NX, "grid.ny": NY, "time.dt": 1.0, "run.steps": 1}, {})
@@ -248,12 +243,12 @@ def test_mask_other_than_0_and_1_is_refused(write_netcdf_file, value):
     if np.isfinite(value):
         mask = np.where(np.arange(NY * NX).reshape(NY, NX) == 3 * NX + 2, value, 1.0)
         with pytest.raises(ValueError, match=f"input.mask: .* {value:g} at row 3, column 2"):
-            check_config(configuration(write_netcdf_file(mask=(mask, {"units": "1"})), "mask"))
+            check_config(configuration(write_file(tmp_path, mask=(mask, {"units": "1"})), "mask"))
 
 
 @pytest.mark.fault("an input file is damaged within the field")
-def test_file_damaged_within_the_field_is_refused(write_netcdf_file):
-    path = write_netcdf_file(z=(np.zeros((NY, NX)), DEPTH))
+def test_file_damaged_within_the_field_is_refused(tmp_path):
+    path = write_file(tmp_path, z=(np.zeros((NY, NX)), DEPTH))
     with netCDF4.Dataset(path, "a") as dataset:
         packed = dataset.createVariable("packed", "f8", dataset["z"].dimensions, fletcher32=True)
         packed.units = "m"
@@ -270,17 +265,12 @@ RECORDS = np.arange(4 * NY * NX, dtype=float).reshape(4, NY, NX)
 HOURS = [0.0, 6.0, 12.0 - 0.4 / 3600, 30.0]
 
 
-@pytest.fixture
-def write_eta_file(tmp_path):
-    """write(units of time or None, ...): the path of a file with records of eta, and one field without."""
-
-    def write(units="hours since 2000-01-01", calendar="standard", name="ocean.nc", values=RECORDS):
-        times = {"time": ("time", HOURS[: len(values)], {"units": units, "calendar": calendar})} if units else {}
-        eta = {"units": "m", "standard_name": "sea_surface_height_above_geoid"}
-        fields = {"eta": ("time y x", values, eta), "flat": ("y x", values[0], {"units": "m"})}
-        return write_netcdf(tmp_path / name, times | fields)
-
-    return write
+def write_eta_file(path, units="hours since 2000-01-01", calendar="standard", values=RECORDS):
+    """The path of a new file with records of eta, and one field without; `units` are those of time, or None."""
+    times = {"time": ("time", HOURS[: len(values)], {"units": units, "calendar": calendar})} if units else {}
+    eta = {"units": "m", "standard_name": "sea_surface_height_above_geoid"}
+    fields = {"eta": ("time y x", values, eta), "flat": ("y x", values[0], {"units": "m"})}
+    return write_netcdf(path, times | fields)
 
 
 def message_of_refusal(source) -> str:
@@ -289,8 +279,8 @@ def message_of_refusal(source) -> str:
     return str(caught.value)
 
 
-def test_record_is_chosen_by_number_or_time(write_eta_file):
-    path = write_eta_file()
+def test_record_is_chosen_by_number_or_time(tmp_path):
+    path = write_eta_file(tmp_path / "ocean.nc")
     for record, number in (
         *(("0", 0), ("-1", 3), ("-4", 0), ("+2", 2), ("2000-01-01", 0), ("2000-01-01T06:00", 1)),
         *(("2000-01-01 06:00:00", 1), ("2000-01-02T06:00:00Z", 3)),
@@ -311,9 +301,9 @@ def test_record_is_chosen_by_number_or_time(write_eta_file):
         (None, ""),
     ],
 )  # fmt: skip
-def test_one_of_several_records_must_be_chosen(write_eta_file, units, words):
+def test_one_of_several_records_must_be_chosen(tmp_path, units, words):
     """Records whose times are not dates can be chosen only by number."""
-    path = write_eta_file(units)
+    path = write_eta_file(tmp_path / "ocean.nc", units)
     line = message_of_refusal(path)
     assert "4 records along time" in line
     assert words in line
@@ -323,21 +313,21 @@ def test_one_of_several_records_must_be_chosen(write_eta_file, units, words):
         assert '"2000-01-01"' in message_of_refusal(f"{path}@2000-01-01")
 
 
-def test_one_record_needs_no_choice_but_may_have_one(write_eta_file):
-    path = write_eta_file(values=RECORDS[:1])
+def test_one_record_needs_no_choice_but_may_have_one(tmp_path):
+    path = write_eta_file(tmp_path / "ocean.nc", values=RECORDS[:1])
     for source in (path, f"{path}@0", f"{path}@-1", f"{path}@2000-01-01", f"{path}:flat"):
         np.testing.assert_array_equal(read_values(source, "eta"), RECORDS[0])
     assert "0 to 0" in message_of_refusal(f"{path}@1")
     assert "flat in" in message_of_refusal(f"{path}:flat@0")
-    path = write_eta_file("hours since 2000-02-30", "360_day")  # its times are those of its calendar
+    path = write_eta_file(tmp_path / "ocean.nc", "hours since 2000-02-30", "360_day")  # of its own calendar
     np.testing.assert_array_equal(read_values(f"{path}@2000-03-01T06:00", "eta"), RECORDS[3])
     for rest in (":eta", ":eta@0", "@2000-01-01T06:00"):
         assert message_of_refusal(f"{path}x{rest}").endswith(f" {path}x")
 
 
 @pytest.mark.parametrize("name", ["12:00.nc", "a@b.nc", "run:eta@-1", "x@0:y"])
-def test_existing_file_may_have_any_name(write_eta_file, name):
-    path = write_eta_file(name=name)
+def test_existing_file_may_have_any_name(tmp_path, name):
+    path = write_eta_file(tmp_path / name)
     assert parse_entry(path) == InputEntry(path, "", None)
     assert parse_entry(f"{path}:eta@2000-01-01T06:00") == InputEntry(path, "eta", "2000-01-01T06:00")
     np.testing.assert_array_equal(read_values(f"{path}@2", "eta"), RECORDS[2])
