@@ -6,8 +6,7 @@ import pytest
 import xarray
 from support.netcdf import write_netcdf
 
-import swmodel
-from swmodel import ConfigError, load
+from swmodel import Case, ConfigError, load
 from swmodel.ocean.coordinates import points
 from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup import fields
@@ -17,17 +16,19 @@ from swmodel.setup.setup import setup_of
 LON, LAT, DEPTH = np.arange(0.5, 360.0), np.arange(20.5, 60.0), 4000.0
 UNITS = {"lon": {"units": "degrees_east"}, "lat": {"units": "degrees_north"}}
 SHAPE, RANDOM = (LAT.size, LON.size), np.random.default_rng(3)
+#: The arrays of a tide, without their prefix, and their locations, by the letter that an atlas gives the group.
+ARRAYS_AND_LOCATIONS = {"z": ("level", "centre"), "u": ("transport_x", "u"), "v": ("transport_y", "v")}
 OPTIONS = {
     "grid.kind": "latlon", "grid.nx": 9, "grid.ny": 8, "grid.west": -5.0, "grid.south": 34.0, "grid.dlon": 1.3,
     "grid.dlat": 0.7, "grid.periodic_x": False, "physics.depth": DEPTH, "time.start": "2015-03-01", "time.dt": 60.0,
-    "run.dtype": "float64",
-    "open_boundaries.sides": ["west", "south"],
+    "run.dtype": "float64", "open_boundaries.sides": ["west", "south"],
 }  # fmt: skip
 
 
-def load_with_atlas(folder, name, options):
-    atlas_options = {"open_boundaries.atlas": name, "open_boundaries.atlas_folder": folder}
-    return load(swmodel.Case, OPTIONS | atlas_options | options, {})
+def load_with_atlas(folder, atlas, **options):
+    """The configuration with an atlas; `options` are keys of [open_boundaries]."""
+    options = {"atlas": atlas, "atlas_folder": folder} | options
+    return load(Case, OPTIONS | {f"open_boundaries.{key}": value for key, value in options.items()}, {})
 
 
 def make_lags(folder, constituents, name="FES2014"):
@@ -82,14 +83,13 @@ def test_constants_are_those_of_pytmd(tmp_path, make, name, groups):
     import pyTMD.io
 
     make(tmp_path, ("m2", "k1"), name)
-    config = load_with_atlas(tmp_path, name, {"open_boundaries.constituents": ["M2", "K1"]})
+    config = load_with_atlas(tmp_path, name, constituents=["M2", "K1"])
     model = pyTMD.io.model(tmp_path, verify=False).from_database(name + "-nc" * (make is make_tpxo))
     for group in groups.lower():
         model[group].model_file = [file for file in model[group].model_file if file.exists()]
     rows, columns = np.arange(8), np.arange(9)
-    for array, group, location in zip(
-        ("level", "transport_x", "transport_y"), groups, ("centre", "u", "v"), strict=len(groups) == 3
-    ):
+    for group in groups:
+        array, location = ARRAYS_AND_LOCATIONS[group.lower()]
         at = points(config.grid, location, rows, columns)
         lon, lat = (xarray.DataArray(each, dims=("y", "x")) for each in np.broadcast_arrays(at.lon, at.lat))
         dataset = model.open_dataset(group=group)
@@ -104,34 +104,27 @@ def test_constants_are_those_of_pytmd(tmp_path, make, name, groups):
 def test_nodal_factors_at_the_boundary_are_those_of_the_potential(tmp_path):
     """f cos(V + u) and f sin(V + u) of the boundary, and those times a height of the potential, have one ratio."""
     make_lags(tmp_path, ("k1",))
-    tides = {"open_boundaries.constituents": ["K1"], "tide.constituents": ["K1"]}
-    config = load_with_atlas(tmp_path, "FES2014", tides)
+    config = load(load_with_atlas(tmp_path, "FES2014", constituents=["K1"]), {"tide.constituents": ["K1"]}, {})
     params = setup_of(config).params(block_of_rank(0, (1, 1), 8, 9), 0)
-    found = [
-        [float(np.squeeze(params[key])) for key in (f"{of}cosine]", f"{of}sine]")]
-        for of in ("boundary_tide[K1,start_", "tide[K1,")
-    ]
-    assert found[0][0] / found[1][0] == pytest.approx(found[0][1] / found[1][1], rel=1e-12)
+    ratios = [params[f"boundary_tide[K1,start_{part}]"] / params[f"tide[K1,{part}]"] for part in ("cosine", "sine")]
+    assert ratios[0] == pytest.approx(ratios[1], rel=1e-12)
 
 
 def test_wrong_atlases_say_what_there_is(tmp_path, monkeypatch):
     make_lags(tmp_path, ("m2",))
     for changes, words in (
-        ({"open_boundaries.atlas": "FES2013"}, "FES2013.*FES2014, .*TPXO9-atlas-v5"),
-        ({"open_boundaries.atlas_folder": tmp_path / "none"}, "none.*atlas_folder"),
-        ({"open_boundaries.atlas_folder": ""}, "atlas_folder"),
-        ({"open_boundaries.constituents": ["M2", "S2"]}, "fes2014/ocean_tide/s2.nc"),
-        (
-            {"open_boundaries.atlas": "GOT5.5", "open_boundaries.constituents": ["MF"]},
-            "GOT5.5 has no MF; it has 2N2, .*M2",
-        ),
-        ({"open_boundaries.tide": "harmonics.nc"}, "open_boundaries.tide"),
+        ({"atlas": "FES2013"}, "FES2013.*FES2014, .*TPXO9-atlas-v5"),
+        ({"atlas_folder": tmp_path / "none"}, "none.*atlas_folder"),
+        ({"atlas_folder": ""}, "atlas_folder"),
+        ({"constituents": ["M2", "S2"]}, "fes2014/ocean_tide/s2.nc"),
+        ({"atlas": "GOT5.5", "constituents": ["MF"]}, "GOT5.5 has no MF; it has 2N2, .*M2"),
+        ({"tide": "harmonics.nc"}, "open_boundaries.tide"),
     ):
         with pytest.raises(ConfigError, match=words):
-            load_with_atlas(tmp_path, "FES2014", {"open_boundaries.constituents": ["M2"]} | changes)
+            load_with_atlas(tmp_path, **{"atlas": "FES2014", "constituents": ["M2"]} | changes)
     monkeypatch.setattr(atlas, "missing_package_reason", lambda *_: 'pip install "swmodel[tides]"')
     with pytest.raises(ConfigError, match="swmodel.tides"):
-        load_with_atlas(tmp_path, "FES2014", {})
+        load_with_atlas(tmp_path, "FES2014")
 
 
 def test_folder_without_currents_gives_levels_alone(tmp_path, caplog):

@@ -6,9 +6,9 @@ import cftime
 import numpy as np
 import pytest
 import xarray as xr
+from support.refusals import problems_of
 
-import swmodel
-from swmodel import Case, ConfigError, load, resolve
+from swmodel import Case, ConfigError, Simulation, load, local, resolve
 from swmodel.config import from_toml, to_toml
 from swmodel.config.loading.fixed_on_resume import differences
 from swmodel.model.validate import check_config
@@ -44,12 +44,6 @@ def config_with_fields(**given):
     return load(Case, SMALL, {}, fields=given)
 
 
-def problems(**given):
-    with pytest.raises(ConfigError) as caught:
-        swmodel.Simulation(Case, SMALL, fields=given)
-    return list(caught.value.problems)
-
-
 def whole_field(config, name):
     values = fields.evaluate(config, name, range(NY), range(NX))
     return np.broadcast_to(values, (NY, NX))
@@ -69,7 +63,7 @@ def test_field_is_the_same_for_every_kind_of_input(way):
     rows, columns = [NY - 1, NY, -1], [-1, 0, NX]  # beyond the grid it continues on its other side
     found = fields.evaluate(config, "depth", rows, columns)
     np.testing.assert_array_equal(found, VALUES[np.ix_([-1, 0, -1], [-1, 0, 0])])
-    assert np.array_equal(without_margin(swmodel.Simulation(config), "depth"), VALUES.astype(np.float32))
+    assert np.array_equal(without_margin(Simulation(config), "depth"), VALUES.astype(np.float32))
 
 
 def test_python_field_replaces_that_of_the_case_and_earlier_ones():
@@ -79,7 +73,7 @@ def test_python_field_replaces_that_of_the_case_and_earlier_ones():
     viscosity[...] = -1
     for name, values in {"eta": 0.25, "wind_x": (Y / 1e5)[:, None], "viscosity": np.arange(NX)}.items():
         np.testing.assert_array_equal(whole_field(config, name), np.broadcast_to(values, (NY, NX)))
-    assert swmodel.Simulation(config).scheme.term_names == ("wind", "viscosity")
+    assert Simulation(config).scheme.term_names == ("wind", "viscosity")
     gyre = load("double_gyre", {"grid.nx": NX, "grid.ny": NY}, {}, fields={"eta": 1.0, "u": 2.0})
     again = load(gyre, {"physics.depth": 30.0}, fields={"eta": 3.0})
     assert [float(np.max(fields.evaluate(again, name, [2], [3]))) for name in ("eta", "u", "depth")] == [3, 2, 30]
@@ -95,7 +89,7 @@ def test_land_is_where_an_array_of_depths_has_no_value():
     depth, eta = VALUES.copy(), np.zeros((NY, NX))
     depth[2:4, 3] = eta[2:4, 3] = np.nan
     for table in (depth, labelled_array(depth), np.ma.masked_invalid(depth)):
-        model = swmodel.Simulation(Case, SMALL, fields={"depth": table, "eta": eta})
+        model = Simulation(Case, SMALL, fields={"depth": table, "eta": eta})
         wet = without_margin(model, "wet")
         assert (wet == 0).sum() == 2
         assert not wet[2:4, 3].any()
@@ -110,7 +104,7 @@ def test_land_is_where_an_array_of_depths_has_no_value():
     [
         ("eta", VALUES.T, "fields: eta has shape (9, 6)"),
         ("etta", 0.0, 'fields: no field etta; did you mean "eta"?'),
-        ("eta", "bump.nc", "fields: eta: 'bump.nc'"), ("eta", swmodel.local(labelled_array()), "fields: eta: local"),
+        ("eta", "bump.nc", "fields: eta: 'bump.nc'"), ("eta", local(labelled_array()), "fields: eta: local"),
         ("eta", xr.Dataset({"eta": labelled_array()}), "fields: eta: <xarray.Dataset>"),
         ("eta", labelled_array(units="feet"), 'fields: eta is in "feet"; convert it to "m"'),
         ("eta", labelled_array(x=2 * X), "fields: eta: x"),
@@ -123,13 +117,13 @@ def test_land_is_where_an_array_of_depths_has_no_value():
     ],
 )  # fmt: skip
 def test_wrong_field_is_refused_before_the_first_step(name, value, words):
-    (found,) = problems(**{name: value})
+    (found,) = problems_of(Simulation, Case, SMALL, fields={name: value})
     assert found.startswith(f"{__file__}:" if words.startswith(": ") else words)
     assert words in found
 
 
 def test_all_problems_of_fields_are_reported_at_once():
-    assert len(problems(eta=VALUES.T, etta=0.0, depth="deep")) == 3
+    assert len(problems_of(Simulation, Case, SMALL, fields={"eta": VALUES.T, "etta": 0.0, "depth": "deep"})) == 3
     with pytest.raises(ConfigError, match=r"^fields: .*input\.eta"):
         load(Case, SMALL | {"input.eta": "x.nc"}, {}, fields={"eta": 0.0})
 
@@ -201,7 +195,5 @@ def test_records_in_time_are_those_of_a_data_array(way):
     ],
 )  # fmt: skip
 def test_unusable_time_dependent_field_is_refused(fields, options, message):
-    with pytest.raises(ConfigError) as caught:
-        swmodel.Simulation(Case, IN_TIME | options, fields=fields)
-    (line,) = caught.value.problems
+    (line,) = problems_of(Simulation, Case, IN_TIME | options, fields=fields)
     assert message in line

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from support.netcdf import write_netcdf
+from support.refusals import problems_of
 
 from swmodel import Case, ConfigError, Simulation, load
 from swmodel.extras import missing_package_reason
@@ -109,9 +110,7 @@ VALUES_WITH_GAP = np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)
 )  # fmt: skip
 def test_records_that_cannot_be_used_are_refused_at_the_start(tmp_path, made, given, words):
     path = write_stress(tmp_path, **made)
-    with pytest.raises(ConfigError) as caught:
-        check_config(configuration(path, **given))
-    (line,) = caught.value.problems
+    (line,) = problems_of(lambda: check_config(configuration(path, **given)))
     assert line.startswith("input.wind_x: ")
     assert path in line
     assert words in line
@@ -195,9 +194,8 @@ def test_reference_dates_of_many_programs_are_read_or_refused(units, expected):
 )  # fmt: skip
 def test_wrong_names_units_and_times_are_refused(tmp_path, given, which, options, words):
     name, *made = given
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=words):
         check_config(sea_config(**{name: write_weather(tmp_path, *made, **options) + which}))
-    assert words in str(caught.value)
 
 
 ROWS, COLUMNS = np.arange(-1, NY + 1), np.arange(-1, NX)
@@ -241,9 +239,7 @@ def config_of_stores(**inputs):
 
 
 def message_of_refusal(**inputs) -> str:
-    with pytest.raises(ConfigError) as caught:
-        check_config(config_of_stores(**inputs))
-    (line,) = caught.value.problems
+    (line,) = problems_of(lambda: check_config(config_of_stores(**inputs)))
     return line
 
 

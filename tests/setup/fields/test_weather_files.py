@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from support.netcdf import write_netcdf
 
-from swmodel import Case, load
-from swmodel.config import ConfigError
+from swmodel import Case, ConfigError, load
 from swmodel.model.validate import check_config
 from swmodel.setup.fields import evaluate, source_of
 from swmodel.setup.fields.netcdf_input import InputError
 from swmodel.setup.fields.varying import value_at
 
 LAT, LON = np.arange(56, 47.0, -1), np.arange(-2, 7.0)
+AXES = {"lat": ("lat", LAT, {"units": "degrees_north"}), "lon": ("lon", LON, {"units": "degrees_east"})}
 CELLS = np.arange(6)
 OPTIONS = {
     "grid.kind": "latlon", "grid.nx": 6, "grid.ny": 6, "grid.west": 0.0, "grid.south": 50.0, "grid.dlon": 0.5,
@@ -57,9 +57,8 @@ def test_packed_monthly_files_of_cds_join_without_a_step(tmp_path):
     """Values on both sides of the change of file, and between, are those of the smooth wind to half a quantum."""
     quanta = [write_cds(tmp_path / f"era5_{month}.nc", hours) for month, hours in ((1, range(48)), (2, range(48, 120)))]
     assert quanta[0] != quanta[1]
-    config = load(
-        Case, OPTIONS | {"input.u10": str(tmp_path / "era5_*.nc"), "input.v10": str(tmp_path / "era5_*.nc")}, {}
-    )
+    files = str(tmp_path / "era5_*.nc")
+    config = load(Case, OPTIONS | {"input.u10": files, "input.v10": files}, {})
     for hours in (0, 47, 47.5, 48, 49, 118):
         found = value_at(config, "u10", hours * STEPS_PER_HOUR, CELLS, CELLS)
         np.testing.assert_allclose(found, wind_on_grid(hours), rtol=0, atol=0.51 * max(quanta) + 1e-5)
@@ -67,9 +66,8 @@ def test_packed_monthly_files_of_cds_join_without_a_step(tmp_path):
 
 @pytest.mark.parametrize("rate", [-1e-18, -1e-8])
 def test_rounding_errors_of_packed_rain_are_no_water(tmp_path, rate):
-    axes = {"lat": ("lat", LAT, {"units": "degrees_north"}), "lon": ("lon", LON, {"units": "degrees_east"})}
     rain = {"rain": ("lat lon", np.full((len(LAT), len(LON)), rate), {"units": "m s-1"})}
-    config = load(Case, OPTIONS | {"input.rain": write_netcdf(tmp_path / "rain.nc", axes | rain)}, {})
+    config = load(Case, OPTIONS | {"input.rain": write_netcdf(tmp_path / "rain.nc", AXES | rain)}, {})
     if rate > -1e-11:
         assert not evaluate(config, "rain", CELLS, CELLS).any()
     else:
@@ -112,11 +110,14 @@ def write_climatology(path, months=12, year=2001, calendar="standard"):
     dates = [cftime.datetime(year + n // 12, n % 12 + 1, 15, calendar=calendar) for n in range(months)]
     units = f"days since {year:04d}-01-01"
     days, stress = cftime.date2num(dates, units, calendar), 0.01 * (np.arange(months) % 12 + 1)
-    return write_netcdf(path, {
-        "time": ("time", np.array(days, float), {"units": units, "calendar": calendar}),
-        "lat": ("lat", LAT, {"units": "degrees_north"}), "lon": ("lon", LON, {"units": "degrees_east"}),
-        "wind_x": ("time lat lon", stress[:, None, None] + np.zeros((9, 9)), {"units": "Pa"}),
-    })  # fmt: skip
+    times = {"time": ("time", np.array(days, float), {"units": units, "calendar": calendar})}
+    wind = {"wind_x": ("time lat lon", stress[:, None, None] + np.zeros((9, 9)), {"units": "Pa"})}
+    return write_netcdf(path, times | AXES | wind)
+
+
+def climatology_config(path, start, days):
+    options = {"time.start": start, "run.days": days, "forcing.climatology": ["wind_x"], "input.wind_x": path}
+    return check_config(load(Case, OPTIONS | options, {}))
 
 
 @pytest.mark.fault("a climatology ends after a year, jumps from December to January, or shifts with its calendar")
@@ -124,13 +125,7 @@ def write_climatology(path, months=12, year=2001, calendar="standard"):
 def test_climatology_repeats_in_every_year(tmp_path, year, calendar):
     """Three years from December on: each 15th has the value of its month; between December and January it is linear."""
     path = write_climatology(tmp_path / "stress.nc", year=year, calendar=calendar)
-    options = OPTIONS | {
-        "time.start": "2019-12-15",
-        "run.days": 1100,
-        "forcing.climatology": ["wind_x"],
-        "input.wind_x": path,
-    }
-    config = check_config(load(Case, options, {}))
+    config = climatology_config(path, "2019-12-15", days=1100)
     steps_per_day = 86400 / config.time.dt
     for date, value in (("2019-12-15", 0.12), ("2020-01-15", 0.01), ("2021-12-15", 0.12), ("2022-12-15", 0.12)):
         days = (np.datetime64(date) - np.datetime64("2019-12-15")).astype(int)
@@ -140,9 +135,7 @@ def test_climatology_repeats_in_every_year(tmp_path, year, calendar):
 
 @pytest.mark.fault("a climatology of some months is interpolated across the others without a word")
 def test_climatology_that_lacks_months_is_reported(tmp_path, caplog):
-    path = write_climatology(tmp_path / "stress.nc", months=3)
-    options = {"time.start": "2020-02-01", "run.days": 2, "forcing.climatology": ["wind_x"], "input.wind_x": path}
-    check_config(load(Case, OPTIONS | options, {}))
+    climatology_config(write_climatology(tmp_path / "stress.nc", months=3), "2020-02-01", days=2)
     assert "no record between 2001-03-15T00:00:00 and 2001-01-15T00:00:00 a year later" in caplog.text
 
 
