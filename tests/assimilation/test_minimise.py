@@ -6,15 +6,8 @@ import scipy.optimize
 import scipy.sparse.linalg
 from support.rank_threads import run_rank_threads
 
-from swmodel.assimilation.gauss_newton import (
-    OUTCOME_MEANINGS,
-    Cost,
-    Limits,
-    MinimiserState,
-    conjugate_gradients,
-    make_dot,
-    minimise,
-)
+from swmodel.assimilation import gauss_newton
+from swmodel.assimilation.gauss_newton import Cost, Limits, MinimiserState, conjugate_gradients, make_dot, minimise
 from swmodel.parallel.decomposition import block_of_rank
 from swmodel.parallel.transport.serial import SerialTransport
 
@@ -148,5 +141,5 @@ def test_step_too_long_is_halved(bound):
 def test_minimisation_that_cannot_start_names_the_reason(cost, gradient, curvature, outcome):
     result = minimise(lambda w: (Cost(0.0, cost), gradient * w), lambda w, dw: curvature * dw, dot, ONES, TIGHT_LIMITS)
     assert result.outcome == outcome
-    assert outcome in OUTCOME_MEANINGS
+    assert outcome in gauss_newton.OUTCOME_MEANINGS
     np.testing.assert_array_equal(result.state.w, 1)

@@ -5,25 +5,14 @@ import re
 import numpy as np
 import pytest
 
-from swmodel import load
-from swmodel.config import to_toml
+from swmodel import load, resolve
+from swmodel.config import remarks, to_toml
 from swmodel.config.loading.load import gather_sources
-from swmodel.config.remarks import (
-    changed_domain_lengths,
-    dividing_dt,
-    gauges_above_sea_level,
-    late_records,
-    missing_wind_components,
-    one_sided_constituents,
-    remarks,
-    rounded_times,
-    wind_over_thin_layers,
-)
-from swmodel.model.resolve import resolve
+from swmodel.setup.checks.stability import dividing_dt
 
 
 def remarks_on_domain(source, overrides=(), environ=None):
-    return list(changed_domain_lengths(gather_sources(source, overrides, environ or {})))
+    return list(remarks.changed_domain_lengths(gather_sources(source, overrides, environ or {})))
 
 
 def domain_size(source, overrides=()):
@@ -68,7 +57,8 @@ def test_coriolis_parameter_on_a_sphere_is_remarked(tmp_path):
 
     def found(**physics):
         overrides = sphere | {f"physics.{key}": value for key, value in physics.items()}
-        return remarks(resolve(load("rest", overrides, {})), gather_sources("rest", overrides, {}), records=False)
+        config = resolve(load("rest", overrides, {}))
+        return remarks.remarks(config, gather_sources("rest", overrides, {}), records=False)
 
     assert found() == []  # that of the case is of its plane
     assert load("rest", sphere, {}).physics.f0 == 0
@@ -88,7 +78,7 @@ def test_coriolis_parameter_on_a_sphere_is_remarked(tmp_path):
 def test_wind_of_one_component_is_remarked():
     one, both = ({f"input.wind_{name}": f"winds.nc:{name}" for name in names} for names in ("x", "xy"))
     for case, overrides, lines in (("rest", one, 1), ("rest", both, 0), ("double_gyre", {}, 0)):
-        found = missing_wind_components(load(case, overrides, environ={}))
+        found = remarks.missing_wind_components(load(case, overrides, environ={}))
         assert sum("input.wind_y" in line for line in found) == lines
 
 
@@ -98,7 +88,7 @@ def test_gauges_on_dry_ground_are_remarked():
     grid = {"grid.nx": 10, "grid.ny": 5, "grid.dx": 1e4, "grid.dy": 1e4, "drying.active": True}
     options = grid | {"output.stations": places, "physics.manning": 0.02}
     config = load("rest", options, environ={}, fields={"depth": lambda at: np.where(at.i < 5, 20.0, -3.0)})
-    (line,) = gauges_above_sea_level(config)
+    (line,) = remarks.gauges_above_sea_level(config)
     assert '"quay" by 3 m' in line
     assert "pier" not in line
 
@@ -108,7 +98,7 @@ def test_gauges_on_dry_ground_are_remarked():
 def test_wind_on_thin_layers_without_drag_is_remarked(drying, drag, lines):
     options = {"drying.active": drying, "physics.manning": drag}
     config = load("rest", options, environ={}, fields={"wind_x": 0.1})
-    assert len([*wind_over_thin_layers(config)]) == lines
+    assert len([*remarks.wind_over_thin_layers(config)]) == lines
 
 
 @pytest.mark.fault("a term from Python cannot tell the times of two steps apart in single precision")
@@ -118,7 +108,7 @@ def test_wind_on_thin_layers_without_drag_is_remarked(drying, drag, lines):
 def test_rounded_time_of_user_terms_is_remarked(dtype, steps, lines):
     options = {"run.days": None, "run.steps": steps, "run.dtype": dtype, "time.dt": 10.0}
     config = load("rest", options, environ={}, terms=[lambda state, grid, t: {"u": 1e-9 * t}])
-    assert len([*rounded_times(config)]) == lines
+    assert len([*remarks.rounded_times(config)]) == lines
 
 
 def test_tide_without_its_forcing_or_boundary_data_is_remarked():
@@ -131,9 +121,9 @@ def test_tide_without_its_forcing_or_boundary_data_is_remarked():
     ):  # fmt: skip
         tides = {"open_boundaries.constituents": outer, "open_boundaries.amplitude": [0.1] * len(outer)}
         tides |= {"tide.constituents": inside, "time.start": "2012-03-01"}
-        found = one_sided_constituents(load("sea", tides | {"open_boundaries.sides": ["south"]}, environ={}))
+        found = remarks.one_sided_constituents(load("sea", tides | {"open_boundaries.sides": ["south"]}, environ={}))
         assert [line.startswith(words) for line, words in zip(found, expected, strict=True)] == [True] * len(expected)
-        assert list(one_sided_constituents(load("sea", tides, environ={}))) == []
+        assert list(remarks.one_sided_constituents(load("sea", tides, environ={}))) == []
 
 
 @pytest.mark.fault("an output interval below a time step, or that no time step divides")
@@ -143,6 +133,6 @@ def test_suggested_time_step_divides_the_output_interval_exactly():
         assert dt / 1.11 < step <= dt or number <= 20
         assert all((k * number) * step == k * every for k in range(1, 1001))
     options = {"time.dt": 18.0, "output.every": 600.0, "run.executor": "reference"}
-    (line,) = late_records(resolve(load("jet", options, {})))
+    (line,) = remarks.late_records(resolve(load("jet", options, {})))
     (step,) = re.findall(r"does not divide output.every = 600 s: .*; time.dt=([\d.]+) divides it", line)
-    assert list(late_records(resolve(load("jet", options | {"time.dt": float(step)}, {})))) == []
+    assert list(remarks.late_records(resolve(load("jet", options | {"time.dt": float(step)}, {})))) == []

@@ -3,9 +3,9 @@
 import os
 
 import pytest
+from support.config_file import write_toml
 
-from swmodel import errors, load
-from swmodel.config import ConfigError
+from swmodel import ConfigError, errors, load
 from swmodel.errors import MAX_MESSAGE_LINES, MAX_QUOTE_LENGTH, as_line
 
 
@@ -54,8 +54,7 @@ depht = 3
 
 @pytest.mark.fault("a wrong configuration, for example one of many stations")
 def test_all_problems_of_a_file_are_reported_with_their_lines(tmp_path):
-    path = tmp_path / "my.toml"
-    path.write_text(FILE_WITH_ERRORS)
+    path = write_toml(tmp_path, FILE_WITH_ERRORS)
     expected = {
         "4: case.sped": '"speed"', "6: grid.nx": "-3", "7: grid.ny": '"many"', "8: grid.periodic_x": "true or false",
         "10: grdi.nx": '"grid"', "13: time.cfl": "dt or cfl", "15: output.fields": '"vortictiy"',
@@ -123,9 +122,9 @@ def test_file_without_configuration_is_refused_in_a_line(tmp_path, content, word
 
 def test_huge_names_files_and_pipes_are_refused_at_once(tmp_path):
     """The time that tomllib takes for a name grows with the square of its parts: minutes for this one."""
-    path, name = tmp_path / "my.toml", "nx" + ".a" * 40_000
+    name = "nx" + ".a" * 40_000
     for text in (f"[grid]\n{name} = 1\n", f"[grid]\n[{name}]\n"):
-        path.write_text(text)
+        path = write_toml(tmp_path, text)
         (line,) = problems(path)
         assert line.startswith(f"{path}:2: not valid TOML: more than ")
     assert len(problems("jet", ["grid.nx={" + name + "=1}"])) == 1
@@ -143,9 +142,7 @@ def test_only_the_first_of_many_problems_are_shown(tmp_path, monkeypatch):
     """Only for these does the model search for a similar name, because it compares with every known name."""
     suggested, original = [], errors.suggest
     monkeypatch.setattr(errors, "suggest", lambda *given: suggested.append(given) or original(*given))
-    path = tmp_path / "many.toml"
-    path.write_text("[grid]\n" + "".join(f"k{n}=1\n" for n in range(9000)))
-    lines = problems(path)
+    lines = problems(write_toml(tmp_path, "[grid]\n" + "".join(f"k{n}=1\n" for n in range(9000))))
     assert len(lines) == MAX_MESSAGE_LINES + 1
     assert str(9000 - MAX_MESSAGE_LINES) in lines[-1]
     assert len(suggested) == MAX_MESSAGE_LINES
@@ -155,7 +152,6 @@ def test_long_values_and_control_characters_are_shown_as_text(tmp_path):
     (line,) = problems("jet", [f"grid.nx={'a' * 90_000}"])
     assert line.endswith(MAX_QUOTE_LENGTH // 2 * "a" + '"')
     assert len(line) < 3 * MAX_QUOTE_LENGTH
-    path = tmp_path / "my.toml"
-    path.write_text('[grid]\n"a\\u001b[31mb\\nc" = 1\n["x\\u0007\\u009by"]\nk = 1\n')
+    path = write_toml(tmp_path, '[grid]\n"a\\u001b[31mb\\nc" = 1\n["x\\u0007\\u009by"]\nk = 1\n')
     lines = {line.removeprefix(str(path)).split(": no such")[0] for line in problems(path)}
     assert lines == {":1: grid.a\\x1b[31mb\\nc", ":1: x\\x07\\x9by.k"}

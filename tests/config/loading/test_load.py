@@ -4,9 +4,10 @@ import math
 import tomllib
 
 import pytest
+from support.config_file import write_toml
 
-from swmodel import cases, load
-from swmodel.config import ConfigError, config_hash, to_toml
+from swmodel import ConfigError, cases, load
+from swmodel.config import config_hash, to_toml
 from swmodel.config.loading.toml import template
 from swmodel.config.options.model import Config, GridOptions
 from swmodel.model.resolve import choose_executor, resolve
@@ -21,30 +22,21 @@ from swmodel.setup.setup import setup_of
 SPHERE = {"grid.kind": "latlon", "grid.south": 0.0, "grid.north": 4.0, "grid.dlat": 0.1, "grid.periodic_x": False}
 
 
-@pytest.fixture
-def write_file(tmp_path):
-    def write(text):
-        path = tmp_path / "my.toml"
-        path.write_text(text)
-        return path
-
-    return write
-
-
-def test_later_sources_replace_earlier_ones(write_file, tmp_path, monkeypatch):
+def test_later_sources_replace_earlier_ones(tmp_path, monkeypatch):
     """The order is: defaults, case, file, environment, overrides."""
-    source = write_file('[case]\nname = "jet"\n[physics]\nbeta = 3e-11\n')
+    source = write_toml(tmp_path, '[case]\nname = "jet"\n[physics]\nbeta = 3e-11\n')
     environ, overrides = {"SWMODEL_PHYSICS_BETA": "4e-11"}, {"physics.beta": 5e-11}
     configs = [Config(), load("jet", environ={}), load(source, environ={}), load(source, environ=environ)]
     configs.append(load(source, overrides, environ))
     assert [config.physics.beta for config in configs] == [0.0, 2e-11, 3e-11, 4e-11, 5e-11]
     monkeypatch.setenv("SWMODEL_GRID_NX", "17")
     assert load("jet").grid.nx == 17
-    config = load(write_file('[case]\nname = "inertial"\nspeed = 7\n'), environ={})
+    config = load(write_toml(tmp_path, '[case]\nname = "inertial"\nspeed = 7\n'), environ={})
     assert (config.case.name, config.case.speed) == ("inertial", 7.0)
-    assert load(write_file("[grid]\nnx = 10\n"), environ={}) == load("jet", {"grid.nx": 10}, {})
+    assert load(write_toml(tmp_path, "[grid]\nnx = 10\n"), environ={}) == load("jet", {"grid.nx": 10}, {})
     monkeypatch.chdir("/")  # names of files start from the folder of their file
-    names = load(write_file('[input]\ndepth = "deep.nc:z"\nmask = "/data/mask.nc"\n'), ["input.eta=2020"], {}).input
+    source = write_toml(tmp_path, '[input]\ndepth = "deep.nc:z"\nmask = "/data/mask.nc"\n')
+    names = load(source, ["input.eta=2020"], {}).input
     assert (names.depth, names.mask, names.eta) == (f"{tmp_path}/deep.nc:z", "/data/mask.nc", "/2020")
 
 
@@ -68,16 +60,16 @@ def test_overrides_are_toml_or_bare_words(text, value):
     ("section", "first", "low", "second", "high"),
     [("run", "days", 2.0, "steps", 10), ("time", "dt", 5.0, "cfl", 0.2), ("output", "every", 60.0, "every_steps", 4)],
 )
-def test_later_of_two_alternatives_removes_the_other(write_file, section, first, low, second, high):
+def test_later_of_two_alternatives_removes_the_other(tmp_path, section, first, low, second, high):
     for one, value, other, later in ((first, low, second, high), (second, high, first, low)):
-        config = load(write_file(f"[{section}]\n{one} = {value}\n"), {f"{section}.{other}": later}, {})
+        config = load(write_toml(tmp_path, f"[{section}]\n{one} = {value}\n"), {f"{section}.{other}": later}, {})
         options = getattr(config, section)
         assert (getattr(options, other), getattr(options, one)) == (later, None)
 
 
-def test_cell_size_follows_from_domain_length_and_number(write_file):
+def test_cell_size_follows_from_domain_length_and_number(tmp_path):
     """Whichever source gives the number of cells; of domain length and cell size the later one counts."""
-    source = write_file("[grid]\nlx = 1e6\nnx = 70\n")
+    source = write_toml(tmp_path, "[grid]\nlx = 1e6\nnx = 70\n")
     grid = load(source, environ={}).grid
     assert (grid.nx, grid.dx, grid.dy, grid.lx) == (70, 1e6 / 70, 5e3, None)
     assert load(source, ["grid.nx=30"], {}).grid.dx == 1e6 / 30
@@ -86,15 +78,15 @@ def test_cell_size_follows_from_domain_length_and_number(write_file):
     assert load("jet", ["grid.lx=1e6"], {"SWMODEL_GRID_DX": "10"}).grid.dx == 1e6 / 360
     text = to_toml(load(source, environ={}))
     assert "lx" not in text
-    assert load(write_file(text), environ={}) == load("jet", {"grid.nx": 70, "grid.dx": 1e6 / 70}, {})
+    assert load(write_toml(tmp_path, text), environ={}) == load("jet", {"grid.nx": 70, "grid.dx": 1e6 / 70}, {})
 
 
 @pytest.mark.fault("an override changes the size of the domain; sizes of domain and cell contradict each other")
-def test_sizes_of_domain_and_cell_agree_or_give_the_number(write_file):
+def test_sizes_of_domain_and_cell_agree_or_give_the_number(tmp_path):
     both = "[grid]\nny = 30\ndy = 0.1\nly = "
-    assert load(write_file(f"{both}3.0000000000000001\n"), environ={}).grid.dy == 0.1
+    assert load(write_toml(tmp_path, f"{both}3.0000000000000001\n"), environ={}).grid.dy == 0.1
     with pytest.raises(ConfigError, match=r"my\.toml:4: grid\.ly: 3\.001 m"):
-        load(write_file(f"{both}3.001\n"), environ={})
+        load(write_toml(tmp_path, f"{both}3.001\n"), environ={})
     for overrides, cells in (
         ({"grid.lx": 7e4, "grid.dx": 1e3, "grid.ly": 1e4, "grid.dy": 500.0}, (70, 20)),
         ({"grid.lx": 7e4, "grid.dx": 1e3}, (70, 60)),
@@ -114,10 +106,10 @@ def test_sizes_of_domain_and_cell_agree_or_give_the_number(write_file):
         (["run.transport=serial", "run.nproc=1"], ("serial", 1, 1, "1x1")),
     ],
 )  # fmt: skip
-def test_resumed_run_may_have_other_processes_and_transports(write_file, overrides, expected):
+def test_resumed_run_may_have_other_processes_and_transports(tmp_path, overrides, expected):
     """The config.toml of a run on two processes with two devices each, and what the command line changes."""
-    source = write_file('[run]\nnproc = 2\ndevices = 2\nlayout = "2x2"\ntransport = "sharded"\nexecutor = "xla"\n')
-    run = resolve(load(source, ["grid.ny=360", *overrides], {})).run
+    text = '[run]\nnproc = 2\ndevices = 2\nlayout = "2x2"\ntransport = "sharded"\nexecutor = "xla"\n'
+    run = resolve(load(write_toml(tmp_path, text), ["grid.ny=360", *overrides], {})).run
     assert (run.transport, run.nproc, run.devices, run.layout) == expected
 
 
@@ -129,16 +121,16 @@ RUN_VARIANTS = [
 
 
 @pytest.mark.parametrize("case", cases.names())
-def test_configuration_survives_a_round_trip_through_toml(write_file, case):
+def test_configuration_survives_a_round_trip_through_toml(tmp_path, case):
     for number, overrides in enumerate([{}, *RUN_VARIANTS] if case == "jet" else [{}]):
         config = load(case, overrides, {})
-        assert load(write_file(to_toml(config, comments=number % 2 == 0)), environ={}) == config
+        assert load(write_toml(tmp_path, to_toml(config, comments=number % 2 == 0)), environ={}) == config
     short = load(case, {"physics.manning": 0.02, "output.means": ["eta"]}, environ={})
-    assert load(write_file(template(short)), environ={}) == short
+    assert load(write_toml(tmp_path, template(short)), environ={}) == short
     small = {"grid.nx": 16, "grid.ny": 12, "time.cfl": 0.2, "run.executor": "reference"}
     resolved = resolve(load(case, small, {}))
     text = to_toml(resolved)
-    again = resolve(load(write_file(text), environ={}))
+    again = resolve(load(write_toml(tmp_path, text), environ={}))
     assert (again, to_toml(again)) == (resolved, text)
     assert config_hash(again) == config_hash(resolved) != config_hash(load(case, environ={}))
     assert list(tomllib.loads(text)) == list(Config.model_fields)
@@ -177,14 +169,14 @@ STATION_FILE = "name, x, y, note\n# the first one\nold harbour, 2e5, 1e5, steep\
 
 
 @pytest.mark.fault("the configuration of a run with many gauges cannot be read again")
-def test_station_file_equals_tables_of_stations(write_file, tmp_path):
+def test_station_file_equals_tables_of_stations(tmp_path):
     """And so does the configuration of a run, which lists them all."""
     tables = [{"name": "old harbour", "x": 2e5, "y": 1e5}, {"name": "buoy", "x": 3e5, "y": 1.5e5}]
     wanted = load("rest", {"output.stations": tables}, {})
     (tmp_path / "gauges.csv").write_text(STATION_FILE)
-    config = load(write_file('[case]\nname = "rest"\n[output]\nstations = "gauges.csv"\n'), {}, {})
+    config = load(write_toml(tmp_path, '[case]\nname = "rest"\n[output]\nstations = "gauges.csv"\n'), {}, {})
     assert config.output == load("rest", [f"output.stations={tmp_path / 'gauges.csv'}"], {}).output == wanted.output
-    assert load(write_file(to_toml(config)), {}, {}).output == wanted.output
+    assert load(write_toml(tmp_path, to_toml(config)), {}, {}).output == wanted.output
 
 
 @pytest.mark.fault("a bad line in a file of gauges is ignored, or gauges of tables given with it are lost")
@@ -201,10 +193,10 @@ def test_station_file_equals_tables_of_stations(write_file, tmp_path):
     ],
     ids=lambda each: each if len(each) < 40 else "",
 )  # fmt: skip
-def test_bad_lines_and_stations_from_two_sources_are_refused(write_file, tmp_path, text, more, words):
+def test_bad_lines_and_stations_from_two_sources_are_refused(tmp_path, text, more, words):
     (tmp_path / "gauges.csv").write_text(text)
     with pytest.raises(ConfigError) as caught:
-        load(write_file(f'[output]\nstations = "gauges.csv"\n{more}'), {}, {})
+        load(write_toml(tmp_path, f'[output]\nstations = "gauges.csv"\n{more}'), {}, {})
     assert words in str(caught.value)
 
 
