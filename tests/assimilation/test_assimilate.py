@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import signal
 from functools import partial
 
@@ -182,7 +181,7 @@ def test_stopped_assimilation_continues_and_leaves_its_files(tmp_path):
 
     def interrupt(event):
         if event["step"] == 1 and event["words"].startswith("J"):
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
 
     with pytest.raises(Stopped):
         assimilate.compute(config, tmp_path, {}, interrupt, "", ignore_event)

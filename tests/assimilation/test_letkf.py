@@ -1,7 +1,6 @@
 """LETKF equals the Kalman filter if all is observed, and is local to the bit; members of small twins near the truth."""
 
 import json
-import os
 import signal
 
 import netCDF4
@@ -236,7 +235,7 @@ def test_stopped_filter_continues_with_the_same_bits(tmp_path):
 
     def stop_after_two(event):
         if event["step"] == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
 
     run_filter(letkf_config(**more), one)
     with pytest.raises(Stopped):

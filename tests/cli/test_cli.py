@@ -1,6 +1,5 @@
 """The command line refuses wrong input with the right exit code and starts fast; `doctor` warns of untested JAX."""
 
-import importlib
 import json
 import shlex
 import subprocess
@@ -17,7 +16,6 @@ from swmodel.cli import COMMAND_GROUPS, main
 from swmodel.cli.doctor.findings import check_jax_version
 from swmodel.errors import FilesError, NumericalError, SetupError, UsageError, exit_code
 
-doctor = importlib.import_module("swmodel.cli.doctor")  # the package, not the command of this name
 SLOW_IMPORTS = ("jax", "mpi4py", "mpi4jax", "netCDF4", "matplotlib", "scipy")
 COMMANDS = {command.name: command for command in sum(COMMAND_GROUPS.values(), ())}
 

@@ -12,8 +12,7 @@ from support import fuzz
 from support.fuzz import check_examples, config_tables, run_swmodel, run_swmodel_process
 from support.marks import night_params
 
-from swmodel import cases, load
-from swmodel.config import Config, ConfigError
+from swmodel import Config, ConfigError, cases, load
 from swmodel.executors import availability
 from swmodel.model.validate import check_config
 

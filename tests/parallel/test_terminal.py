@@ -17,7 +17,6 @@ from swmodel.parallel.interrupt import INTERRUPT_MESSAGE
 
 pytestmark = pytest.mark.night
 
-
 RAISE_SIGINT = "import signal; signal.raise_signal(signal.SIGINT)\n"
 
 
@@ -41,10 +40,10 @@ def test_interrupt_during_imports_ends_program(tmp_path, module):
 
 def test_ignored_interrupt_stays_ignored(tmp_path):
     """A shell that starts the program in the background (&) ignores it."""
-    (tmp_path / "program.py").write_text(
-        f"from swmodel.parallel import interrupt\ninterrupt.install_sigint_handler()\n{RAISE_SIGINT}print('there')\n"
+    program = (
+        f"from swmodel.parallel import interrupt\ninterrupt.install_sigint_handler()\n{RAISE_SIGINT}print('there')"
     )
-    line = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", sys.executable, "program.py"]
+    line = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", sys.executable, "-c", program]
     assert run_program(tmp_path, line, ROOT) == (0, "there\n", "")
 
 
