@@ -135,9 +135,11 @@ def test_step_too_long_is_halved(bound):
 
 @pytest.mark.parametrize(
     ("cost", "gradient", "curvature", "outcome"),
-    [*((*each, 1.0, "not finite") for each in ((np.nan, 1.0), (1.0, np.nan))), (1.0, 0.0, 1.0, "converged")]
-    + [(1.0, 1.0, curvature, "indefinite") for curvature in (-1.0, np.inf)],
-)
+    [
+        (np.nan, 1.0, 1.0, "not finite"), (1.0, np.nan, 1.0, "not finite"), (1.0, 0.0, 1.0, "converged"),
+        (1.0, 1.0, -1.0, "indefinite"), (1.0, 1.0, np.inf, "indefinite"),
+    ],
+)  # fmt: skip
 def test_minimisation_that_cannot_start_names_the_reason(cost, gradient, curvature, outcome):
     result = minimise(lambda w: (Cost(0.0, cost), gradient * w), lambda w, dw: curvature * dw, dot, ONES, TIGHT_LIMITS)
     assert result.outcome == outcome

@@ -40,9 +40,9 @@ def observations_at(quantity, x, y, time=0.0):
     return Observations(*np.broadcast_arrays(number, np.asarray(time, float), x, y, np.nan, 1.0, ""))
 
 
-def random_observations(config, n, margin=0.0, seed=0):
+def random_observations(config, n, margin=0.0):
     """n data of random quantities, times and places, at least `margin` cells from the edges of the domain."""
-    rng, (west, east, south, north) = np.random.default_rng(seed), edges(config.grid)
+    rng, (west, east, south, north) = np.random.default_rng(0), edges(config.grid)
     x = rng.uniform(west + margin * config.grid.dx, east - margin * config.grid.dx, n)
     y = rng.uniform(south + margin * config.grid.dy, north - margin * config.grid.dy, n)
     return observations_at(rng.integers(0, 3, n), x, y, rng.uniform(0, STEPS * DT, n))

@@ -6,8 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import swmodel
-from swmodel import cases
+from swmodel import cases, load
 from swmodel.parallel.decomposition import LayoutError, block_of_rank, choose_layout, parse_layout, split_evenly
 from swmodel.parallel.transport.halo import exchange_halos
 from swmodel.parallel.transport.serial import SerialTransport
@@ -56,7 +55,7 @@ CELLS, BLOCKS, MARGIN = 20_000, 64, 3
 
 @pytest.mark.parametrize("name", cases.names())
 def test_case_builds_block_without_whole_grid(name):
-    config = swmodel.load(name, {"grid.nx": CELLS, "grid.ny": CELLS, "time.dt": 1.0}, environ={})
+    config = load(name, {"grid.nx": CELLS, "grid.ny": CELLS, "time.dt": 1.0}, environ={})
     part = block_of_rank(BLOCKS * 5 + 7, (BLOCKS, BLOCKS), CELLS, CELLS)
     tracemalloc.start()
     try:

@@ -1,20 +1,18 @@
 """The rank that launchers give a process, how processes of the sharded transport find each other, and their devices."""
 
 import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
-from conftest import ROOT
+from support.faults import run_swmodel
 
 from swmodel.errors import SetupError
 from swmodel.parallel import environment
 from swmodel.parallel.environment import RankInfo
 from swmodel.parallel.transport import join
 
-#: Variables of srun: the second process on the second of two machines, with four on each.
 OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+#: Variables of srun: the second process on the second of two machines, with four on each.
 SRUN = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_STEP_TASKS_PER_NODE": "4(x2)", "SLURM_LOCALID": "1"}
 #: mpiexec that srun has started on each node.
 MPIEXEC_OF_SRUN = {"SLURM_STEP_NUM_TASKS": "2", "PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALNRANKS": "2"}
@@ -75,13 +73,12 @@ SLURM_VARIABLES = {"SLURM_STEP_NODELIST": "node[007-008]", "SLURM_STEP_NUM_TASKS
 
 
 @pytest.mark.night
-def test_wrong_key_is_named_also_where_mpi_knows_no_others():
+def test_wrong_key_is_named_also_where_mpi_knows_no_others(tmp_path):
     """The first of two processes that srun starts."""
-    environ = {"JOB_ID": "7", "STEP_NODELIST": "localhost", "NTASKS": "2", "PROCID": "0", "LOCALID": "0"}
-    environ |= {"STEP_NUM_TASKS": "2", "STEP_TASKS_PER_NODE": "2"}
-    environ = os.environ | {f"SLURM_{name}": value for name, value in environ.items()} | {"PYTHONPATH": str(ROOT)}
-    line = [sys.executable, "-m", "swmodel", "run", "jet", "--transport", "sharded", "-s", "grid.nz=3"]
-    done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=60)
+    slurm = {"JOB_ID": "7", "STEP_NODELIST": "localhost", "NTASKS": "2", "PROCID": "0", "LOCALID": "0"}
+    slurm |= {"STEP_NUM_TASKS": "2", "STEP_TASKS_PER_NODE": "2"}
+    environ = {f"SLURM_{name}": value for name, value in slurm.items()}
+    done = run_swmodel(tmp_path, "run", "jet", "--transport", "sharded", "-s", "grid.nz=3", environ=environ)
     assert done.returncode == 2
     assert (done.stderr.count("-s grid.nz=3"), len(done.stderr.splitlines())) == (1, 1)
 

@@ -1,17 +1,13 @@
 """Transforms of fields equal those of scipy.fft, on one process and on devices; ranks: tests/mpi/test_layouts.py."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
 import scipy.fft
-from support.fourier_numbers import (
-    PAIRS,
-    PERIODIC_AND_WALLS,
-    error_of_derivatives,
-    pairs_with_other_bits,
-    random_arrays,
-    scatter,
-)
+from support import fourier_numbers
+from support.fourier_numbers import PAIRS, PERIODIC_AND_WALLS, error_of_derivatives, pairs_with_other_bits, scatter
 from support.marks import night_params
 from support.quick_compilation import count_collectives
 
@@ -27,10 +23,6 @@ pytestmark = pytest.mark.slow
 MAX_ROUNDING_ERROR = {"float64": 1e-14, "float32": 1e-6}
 #: Grids with lines of even and odd lengths, and the smallest one that allows all kinds of series.
 SIZES = ((12, 16), (13, 17), (2, 2))
-
-
-def serial_transport(ny, nx):
-    return SerialTransport(block_of_rank(0, (1, 1), ny, nx))
 
 
 def series_by_scipy(array, kind, axis):
@@ -61,17 +53,12 @@ def zero_on_walls(array, y, x):
 @pytest.mark.parametrize("dtype", MAX_ROUNDING_ERROR)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_transforms_agree_with_scipy_and_are_inverted(size, dtype):
-    field = random_arrays(*size, dtype)
-
-    def both(field):
-        found = [Fourier(serial_transport(*size), *pair) for pair in PAIRS]
-        found = [(fourier, fourier.forward(field)) for fourier in found]
-        return [(numbers, fourier.backward(numbers)) for fourier, numbers in found]
-
-    for pair, (numbers, back) in zip(PAIRS, jax.jit(both)(field), strict=True):
+    field, transport = fourier_numbers.random_arrays(*size, dtype), SerialTransport(block_of_rank(0, (1, 1), *size))
+    found = jax.jit(partial(fourier_numbers.forward_and_backward, transport, PAIRS))(field)
+    for pair, (numbers, back) in zip(PAIRS, found, strict=True):
         truth = coefficients_by_scipy(field, *pair)
         assert numbers.dtype == truth.dtype
-        assert numbers.shape[1:] == Fourier(serial_transport(*size), *pair).spectral_shape
+        assert numbers.shape[1:] == Fourier(transport, *pair).spectral_shape
         error = MAX_ROUNDING_ERROR[dtype]
         np.testing.assert_allclose(numbers, truth, rtol=0, atol=error * np.abs(truth).max(), err_msg=str(pair))
         np.testing.assert_allclose(back, zero_on_walls(field, *pair), rtol=0, atol=4 * error, err_msg=str(pair))
@@ -102,7 +89,7 @@ def messages_and_memory(layout, pair, forward):
     """The messages of a compiled transform, and its memory on a device relative to that of a field."""
     ny, nx = 256, 250
     transport = ShardedTransport(layout, ny, nx, 4)
-    fourier, given = Fourier(transport, *pair), scatter(transport, random_arrays(ny, nx, "float64", 1))
+    fourier, given = Fourier(transport, *pair), scatter(transport, fourier_numbers.random_arrays(ny, nx, "float64", 1))
     if not forward:
         given = transport.jit(fourier.forward)(given)
     compiled = transport.jit(fourier.forward if forward else fourier.backward).lower(given).compile()

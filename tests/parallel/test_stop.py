@@ -2,8 +2,8 @@
 
 import re
 import signal
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.rank_threads import run_rank_threads
@@ -100,16 +100,12 @@ def test_too_short_walltime_warns_and_takes_two_chunks(monkeypatch, caplog, limi
 
 
 def test_run_in_another_thread_stops_at_the_limit_only():
-    found = []
-
     def enter():
         with StopRequests(1e-6) as asked:
-            found.append(asked.reason(SERIAL))
+            return asked.reason(SERIAL)
 
-    thread = threading.Thread(target=enter)
-    thread.start()
-    thread.join()
-    assert found == ["the wall-clock limit of 1e-06 s"]
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(enter).result() == "the wall-clock limit of 1e-06 s"
 
 
 def test_watchdog_waits_for_the_start_until_the_first_step(tmp_path, monkeypatch):

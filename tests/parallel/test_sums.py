@@ -77,8 +77,7 @@ def test_part_of_a_matrix_product_has_bits_of_the_whole():
 
 def test_largest_strip_of_largest_numbers_does_not_overflow():
     cells = 2**19
-    strip = np.full(cells, 1.75)
-    pieces = np.array(FixedPoint(1.75).high_and_low_sums(strip))
+    pieces = np.array(FixedPoint(1.75).high_and_low_sums(np.full(cells, 1.75)))
     assert np.array_equal(pieces, [1.75 * 2**31 * cells, 0])
     assert FixedPoint(1.75).value(1024 * pieces) == 1.75 * cells * 1024
 

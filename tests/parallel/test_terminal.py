@@ -3,7 +3,6 @@
 import io
 import os
 import signal
-import subprocess
 import sys
 import threading
 
@@ -40,10 +39,8 @@ def test_interrupt_during_imports_ends_program(tmp_path, module):
 
 def test_ignored_interrupt_stays_ignored(tmp_path):
     """A shell that starts the program in the background (&) ignores it."""
-    program = (
-        f"from swmodel.parallel import interrupt\ninterrupt.install_sigint_handler()\n{RAISE_SIGINT}print('there')"
-    )
-    line = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", sys.executable, "-c", program]
+    start = "from swmodel.parallel import interrupt\ninterrupt.install_sigint_handler()\n"
+    line = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", sys.executable, "-c", f"{start}{RAISE_SIGINT}print('there')"]
     assert run_program(tmp_path, line, ROOT) == (0, "there\n", "")
 
 
@@ -105,6 +102,5 @@ def test_nonblocking_descriptor_loses_nothing():
 def test_characters_that_encoding_lacks_are_replaced():
     """So is a file name that no encoding can represent."""
     program = "from swmodel.parallel import streams; streams.replace_standard_streams(); print('ü → \\udcff')"
-    environ = os.environ | {"PYTHONIOENCODING": "ascii"}
-    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, check=True)
-    assert done.stdout == b"? ? ?\n"
+    done = run_command(ROOT, [sys.executable, "-c", program], {"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stdout) == (0, "? ? ?\n")

@@ -99,8 +99,7 @@ STATE_OF_REST = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.depth": 4
 
 def test_rates_of_a_layer_at_rest_with_friction_drag_and_sponge():
     cells = {**STATE_OF_REST, "grid.dx": 300.0, "grid.dy": 400.0}  # 1/300² + 1/400² = 1/240²
-    config, extremes = config_and_survey({**cells, "physics.beta": 1e-11})
-    rate = fastest_rates(config, extremes)
+    rate = fastest_rates(*config_and_survey({**cells, "physics.beta": 1e-11}))
     assert rate.waves == pytest.approx(2 * 20 / 240)
     assert rate.inertial == pytest.approx(2e-4 + 1e-11 * 8.5 * 400)
     assert rate.friction == pytest.approx(4 * 100.0 / 240**2)
@@ -204,6 +203,6 @@ def test_below_the_limit_waves_leave_through_open_boundaries(stepper, sides):
     for depth in (flat, corner, shelf):
         config = configuration(7, 8, {"depth": depth, "eta": start}, **options)
         assert process_and_sea_level(config, 300, 0.95)[1] < 5e-3
-    process, level = process_and_sea_level(config, 300, 1.05)
+    process, level = process_and_sea_level(config, 300, 1.05)  # of the shelf
     assert process == "waves through open boundaries"
     assert stepper == "gfb" or not level < 1.0
