@@ -36,6 +36,12 @@ def read_values(source, name="depth", rows=range(NY), columns=range(NX)):
         return variable.read(rows, columns)
 
 
+def message_of_refusal(source, name="eta") -> str:
+    with pytest.raises(InputError, match=f"^input.{name}: ") as caught:
+        read_values(source, name)
+    return str(caught.value)
+
+
 def configuration(path, *names):
     """A grid of NY x NX with the fields `names` from the file, and uniform otherwise."""
     still = {"grid.nx": NX, "grid.ny": NY, "case.speed": 0.0, "case.perturbation": 0.0, "time.dt": 1.0, "run.steps": 1}
@@ -168,10 +174,9 @@ def test_units_are_read_as_programs_write_them(units, wanted, factor):
 def test_file_without_the_field_is_refused(tmp_path, variables, source, words):
     (tmp_path / "text.txt").write_text("not NetCDF")
     write_file(tmp_path, **variables)
-    with pytest.raises(InputError, match="^input.depth: ") as caught:
-        read_values(f"{tmp_path}/{source}")
-    assert source.partition(":")[0] in str(caught.value)
-    assert words in str(caught.value)
+    message = message_of_refusal(f"{tmp_path}/{source}", "depth")
+    assert source.partition(":")[0] in message
+    assert words in message
 
 
 def with_nan(values, *places):
@@ -271,12 +276,6 @@ def write_eta_file(path, units="hours since 2000-01-01", calendar="standard", va
     eta = {"units": "m", "standard_name": "sea_surface_height_above_geoid"}
     fields = {"eta": ("time y x", values, eta), "flat": ("y x", values[0], {"units": "m"})}
     return write_netcdf(path, times | fields)
-
-
-def message_of_refusal(source) -> str:
-    with pytest.raises(InputError, match="^input.eta: ") as caught:
-        read_values(source, "eta")
-    return str(caught.value)
 
 
 def test_record_is_chosen_by_number_or_time(tmp_path):
