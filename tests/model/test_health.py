@@ -41,17 +41,21 @@ def set_value(model, name, value, row, column):
     model.carry = model.carry._replace(state=model.carry.state._replace(**{name: jax.numpy.asarray(field)}))
 
 
+def message_of_blow_up(function, *arguments):
+    """Call a function that must raise a NumericalError, with which commands exit with 4; returns its message."""
+    with pytest.raises(NumericalError) as caught:
+        function(*arguments)
+    assert exit_code(caught.value) == 4
+    return str(caught.value)
+
+
 @pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
 def test_unstable_run_warns_and_leaves_its_state(tmp_path, caplog):
     often = {"run__check_every_steps": 1, "restart__every_steps": 5}
     kept = {"output__maxima": ["eta", "speed"], "output__arrival": 0.1, "output__means": ["u"]}
-    model = simulation(time__dt=110.0, run__executor="native", **often, **kept)
-    with pytest.raises(NumericalError) as caught:
-        model.run(tmp_path)
-    message = str(caught.value)
+    message = message_of_blow_up(simulation(time__dt=110.0, run__executor="native", **often, **kept).run, tmp_path)
     words = r"step (\d+) .*: ([huv]) is (\S+) m.* row (\d+), column (\d+); .* at step (\d+); .*\(time.dt = (\S+) s\)"
     match = re.search(words, message)
-    assert exit_code(caught.value) == 4
     assert int(match[1]) - int(match[6]) == 1
     with netCDF4.Dataset(tmp_path / BLOWUP) as dataset:
         assert dataset["time"][-1] == int(match[1]) * 110.0
@@ -77,11 +81,9 @@ def test_unusable_value_is_named_with_its_place():
     for name, value in [("h", np.nan), ("u", np.inf), ("v", -np.inf), ("h", 0.0), ("h", -1.0), ("u", -1.01 * fast)]:
         model.carry = carry
         set_value(model, name, value, 5, 17)
-        with pytest.raises(NumericalError) as caught:
-            health.check()
-        words = f"{name} is {value:.6g} {VARIABLES[name].units} at row 5, column 17"
-        assert words in str(caught.value)
-        assert "fell dry" in str(caught.value) or f"CFL {cfl:.3g} at step 0" in str(caught.value)
+        message = message_of_blow_up(health.check)
+        assert f"{name} is {value:.6g} {VARIABLES[name].units} at row 5, column 17" in message
+        assert "fell dry" in message or f"CFL {cfl:.3g} at step 0" in message
     model.carry = carry
     set_value(model, "u", 0.99 * fast, 5, 17)
     health.check()
@@ -92,9 +94,8 @@ def test_unusable_value_is_named_with_its_place():
 def test_blow_up_is_raised_by_advance_and_leaves_no_file(tmp_path, monkeypatch, executor):
     monkeypatch.chdir(tmp_path)
     model = simulation(time__dt=4000.0, run__executor=executor)
-    with pytest.raises(NumericalError) as caught:
-        model.advance(60)
-    match = re.search(r"by step 60 .*: [huv] is .* row \d+, column \d+; .*\(time\.dt = (\S+) s\)", str(caught.value))
+    message = message_of_blow_up(model.advance, 60)
+    match = re.search(r"by step 60 .*: [huv] is .* row \d+, column \d+; .*\(time\.dt = (\S+) s\)", message)
     assert not np.isfinite(model.field("h")).all()
     assert list(tmp_path.iterdir()) == []
     stable = simulation(time__dt=float(match[1]), run__executor=executor)
@@ -195,14 +196,12 @@ def tracer_run(dt, steps, executor="reference", **more):
 @pytest.mark.fault("a tracer leaves its bounds without a message")
 def test_tracer_that_leaves_its_bounds_stops_run(tmp_path):
     model = tracer_run(700.0, 1500)
-    with pytest.raises(NumericalError) as caught:
-        model.run(tmp_path)
-    match = re.search(r"by step (\d+) .*: tracer is (\S+) at row (\d+), column (\d+); ", str(caught.value))
+    words = r"by step (\d+) .*: tracer is (\S+) at row (\d+), column (\d+); "
+    match = re.search(words, message_of_blow_up(model.run, tmp_path))
     value = model.field("tracer")[int(match[3]), int(match[4])]
     assert model.step == int(match[1])
     assert value == pytest.approx(float(match[2]), rel=1e-5)
     assert abs(value) > 10
-    assert exit_code(caught.value) == 4
     assert (tmp_path / BLOWUP).exists()
 
 
@@ -235,14 +234,11 @@ def test_drying_is_distinguished_from_blow_up(tmp_path):
     }
     fields = {"depth": lambda at: np.maximum(20 * (1 - at.i / 11), 0.6) + 0 * at.y}
 
-    said = []
-    for dt in (40.0, 400.0):
+    def message_with_step(dt):
         config = swmodel.load("rest", options | {"time.dt": dt}, environ={}, fields=fields)
-        with pytest.raises(NumericalError) as caught:
-            swmodel.Simulation(resolve_without_checks(config)).run(tmp_path / str(dt))
-        assert exit_code(caught.value) == 4
-        said.append(str(caught.value))
-    dry, unstable = said
+        return message_of_blow_up(swmodel.Simulation(resolve_without_checks(config)).run, tmp_path / str(dt))
+
+    dry, unstable = message_with_step(40.0), message_with_step(400.0)
     match = re.search(r"fell dry by step \d+ .*: h is (-\S+) m at row \d+, column (\d+)", dry)
     assert -0.1 < float(match[1]) <= 0
     assert int(match[2]) > 8
