@@ -169,7 +169,7 @@ ON_LAND = [(place + 0.5) * size for place, size in zip(np.argwhere(FIELDS["mask"
 REFUSED = [
     ([[1e9, 0.0]], "outside the domain"),
     ([ON_LAND[::-1]], "on land; the nearest water"),
-    ([{"at": (1e3, 1e3), "box": (0.0, 1.0, 0.0, 1.0)}], "number 1: .*spacing"),
+    ([{"at": (1e3, 1e3), "box": (0.0, 1e3, 0.0, 1e3), "spacing": 100.0}], "number 1: .*other positions"),
     ([{"box": (0.0, 1e3, 0.0, 1e3)}], "number 1: .*spacing"),
     ([{"box": (0.0, 4e4, 0.0, 4e4), "spacing": 50.0}], "more than 100000"),
     ([{"box": (0.0, 4e4, 0.0, 4e4), "spacing": 1e-3}], "too large"),
