@@ -11,6 +11,7 @@ import threading
 import pytest
 from support import quick_compilation
 from support.faults import small_disk
+from support.processes import run_python
 from support.random_case import TIDE, configuration
 from support.stepping import has_same_bits, run_single_steps
 
@@ -233,9 +234,9 @@ assert not any(os.wait()[1] for _ in range(64))
 @pytest.mark.night
 def test_many_processes_compile_once(empty_cache, counting_compiler):
     counting_compiler()
-    done = subprocess.run([sys.executable, "-c", CONCURRENT_PROGRAM], capture_output=True, text=True, timeout=120)
+    answers = run_python(CONCURRENT_PROGRAM)
     (library,) = empty_cache.glob("*.so")
-    assert done.stdout.splitlines() == 64 * [f"{library} True"], done.stderr
+    assert answers == 64 * [str(library), "True"]
     assert counting_compiler.calls() == 1
 
 

@@ -1,10 +1,7 @@
 """The native step: thin domains, sweeps, skipped land and new memory; without it everything runs on JAX."""
 
 import logging
-import os
 import re
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -12,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import ROOT
 from support import stepping
 from support.marks import night_params
+from support.processes import run_python
 from support.quick_compilation import cleared_program_cache
 from support.random_case import configuration, random_fields
 from support.stepping import has_same_bits
@@ -28,11 +25,9 @@ from swmodel.executors.native import kernel as native
 from swmodel.model.resolve import log_slower_executor, resolve
 from swmodel.model.validate import check_config
 from swmodel.parallel import environment, foreign
-from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
-
 
 build, after = partial(stepping.make_executor, "native"), partial(stepping.run_chunks, "native")
 
@@ -62,8 +57,7 @@ def test_compiled_loop_copies_no_field(stepper, steps_per_sweep):
     model, carry = build(configuration(64, 96, time__stepper=stepper), steps_per_sweep=steps_per_sweep)
     compiled = model._loop.lower(carry, model.static, model.dt, jnp.int32(1)).compile()
     program = compiled.as_text()
-    copies = re.findall(r"= f64\[64,96\]\S* copy(?:-start)?\(", program)
-    assert not copies
+    assert not re.findall(r"= f64\[64,96\]\S* copy(?:-start)?\(", program)
     assert "custom-call" in program
     assert compiled.memory_analysis().alias_size_in_bytes == sum(x.nbytes for x in jax.tree.leaves(carry))
 
@@ -95,8 +89,7 @@ def test_skipping_land_far_from_water_changes_no_bit(stepper, many, sides, monke
     config, real = continent_case(stepper, sides), calls.NativeCalls.flags
     options = {"steps_per_sweep": many} if many > 1 else {}
     model, carry = build(config, **options)
-    here = block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx)
-    static = setup_of(config).static(here, model.kernel.margin)
+    static = setup_of(config).static(model.transport.block, model.kernel.margin)
     call = calls.NativeCalls(model.kernel, model.static_of(*static), model.dt, model.transport)
     least = 0.2 if stepper == "rk3" else 0.35  # stages may hold anything on land, and read it from further away
     assert least < (np.asarray(call.flags(skip_land=True)) == 2).mean() < 0.7
@@ -120,7 +113,7 @@ from support.stepping import run_chunks
 print(np.empty(5000).tobytes()[:4000].hex())
 for row in ("ab3-arakawa_lamb-rings-f_plane", "rk-weno-basin-sphere", "gfb-energy-open-sphere"):
     fields = run_chunks("native", configuration_of(row), 5, threads=2)
-    print(row, hashlib.sha256(b"".join(field.tobytes() for field in fields)).hexdigest())
+    print(hashlib.sha256(b"".join(field.tobytes() for field in fields)).hexdigest())
 """
 
 
@@ -129,13 +122,7 @@ for row in ("ab3-arakawa_lamb-rings-f_plane", "rk-weno-basin-sphere", "gfb-energ
 @pytest.mark.usefixtures("quickly_compiled")
 def test_native_step_reads_no_uninitialised_memory():
     """Results are the same if the C library fills new memory with bytes 0x7f (1e306) or 0xfe (-1e303)."""
-    path, outputs = f"{ROOT}{os.pathsep}{ROOT / 'tests'}", []
-    for rubbish in ("128", "1"):
-        environ = os.environ | {"MALLOC_PERTURB_": rubbish, "PYTHONPATH": path}
-        line = [sys.executable, "-c", DIGEST_PROGRAM]
-        done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=120, check=True)
-        outputs.append(done.stdout.splitlines())
-    (memory, *first), (other, *second) = outputs
+    (memory, *first), (other, *second) = (run_python(DIGEST_PROGRAM, MALLOC_PERTURB_=byte) for byte in ("128", "1"))
     assert memory != other  # memory is filled
     assert first == second
     assert len(first) == 3
