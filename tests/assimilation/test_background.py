@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import gamma, kv
 from support.background_case import CONTROLS, DX, DY, background_case
-from support.small_domain import PERIODICITY_OPTIONS
 
 from swmodel.assimilation.background import build_balance, geostrophic, inverse_away_from_equator
 from swmodel.assimilation.settings import problems
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 NY, NX = 9, 11
 #: The four combinations of periodic axes and walls, as options; and correlations by spectrum.
-PERIODICITY_OPTIONS = [{f"grid__{name}": value for name, value in ring.items()} for ring in PERIODICITY_OPTIONS]
+PERIODICITY_OPTIONS = [{"grid__periodic_y": y, "grid__periodic_x": x} for y in (True, False) for x in (True, False)]
 SPECTRUM = {"land": False, "assimilation__correlation": "spectrum"}
 #: Fields at each location with errors of 1, correlated over three cells.
 STATE_CONTROLS = {"eta": (1.0, 3 * DX), "u": (1.0, 3 * DX), "v": (1.0, 3 * DX)}
