@@ -1,12 +1,23 @@
-"""The kernels of the executor `cuda` give the bits of the native step; a CPU runs them here (cuda_on_cpu.py)."""
+"""The kernels of the executor `cuda` give the bits of the native step; a CPU runs them here.
 
+The C++ compiler compiles the same source of kernels and foreign call, and a driver that runs the threads of a kernel
+one after another replaces that of CUDA (driver.cc).
+"""
+
+import ctypes
+import hashlib
 import re
-from functools import partial
+import subprocess
+from contextlib import contextmanager
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from unittest.mock import patch
 
 import jax
 import numpy as np
 import pytest
-from support import covering_array, cuda_on_cpu
+from conftest import ROOT
+from support import covering_array
 from support.layouts import with_layout
 from support.marks import night_params
 from support.quick_compilation import compile_quickly
@@ -20,6 +31,7 @@ from swmodel.executors import availability
 from swmodel.executors.cuda import calls, executor, kernels, library
 from swmodel.executors.native import request_of
 from swmodel.executors.native.kernel import StepKernel
+from swmodel.executors.native.step_library import cache_folder, compiler, lock_file, publish
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, fingerprint
 from swmodel.model.resolve import resolve
@@ -31,13 +43,62 @@ from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
+
 ROWS = covering_array.names_without_drying()
 BASIN, CHANNEL = "ab3-enstrophy-basin-sphere", "leapfrog-energy-channel-f_plane"
+CUDA_SOURCES = ROOT / "swmodel" / "executors" / "cuda"
+COMPILER_FLAGS = "-std=c++17 -O0 -march=native -ffp-contract=off -fno-math-errno -fno-strict-aliasing -shared -fPIC -w"
+
+
+def build_library(sources: str, *options) -> Path:
+    """The library compiled from C++ source, in the cache of compiled steps."""
+    name = hashlib.sha256(repr((sources, options)).encode()).hexdigest()[:24]
+    target = cache_folder() / f"{name}.so"
+    with lock_file(target):
+        if not target.exists():
+            text, made = target.with_suffix(".cc"), target.with_suffix(".making")
+            text.write_text(sources)
+            subprocess.run([*compiler(), *COMPILER_FLAGS.split(), *options, "-o", str(made), str(text)], check=True)
+            publish(made, target)
+            text.unlink()
+    return target
+
+
+@cache
+def register_foreign_call() -> None:
+    headers = f"-I{CUDA_SOURCES}", f"-I{jax.ffi.include_dir()}"
+    job = (CUDA_SOURCES / "job.h").read_text()
+    driver = build_library((ROOT / "tests/executors/driver.cc").read_text())
+    launch = f"// {job!r}\n" + (CUDA_SOURCES / "launch.cc").read_text()
+    call = build_library(launch, *headers, "-DSWMODEL_ON_PROCESSOR", '-DSWMODEL_JAXLIB=""')
+    loaded = ctypes.CDLL(str(call))
+    loaded.swmodel_use_driver(str(driver).encode())
+    jax.ffi.register_ffi_target("swmodel_cuda_step", jax.ffi.pycapsule(loaded.swmodel_cuda_step), platform="cpu")
+
+
+@lru_cache(maxsize=8)
+def load_kernels(request, max_values=None) -> library.LoadedKernels:
+    """As `library.load`, for the CPU; kernels compute at most `max_values` values per cell."""
+    rows = 1 if max_values else kernels.CELLS_PER_THREAD
+    made = kernels.write_kernels(request.step_code, request.dtype, rows, max_values)
+    words = "".join((CUDA_SOURCES / name).read_text() for name in ("device_functions.h", "job.h"))
+    source = f"// {hashlib.sha256(words.encode()).hexdigest()}\n{made.source}"
+    loaded = ctypes.CDLL(str(build_library(source, f"-I{CUDA_SOURCES}")))
+    return library.LoadedKernels(loaded._handle, made)
+
+
+@contextmanager
+def cuda_executor_on_cpu(max_values=None):
+    """A context in which the executor `cuda` computes on this CPU; kernels compute at most `max_values` per cell."""
+    register_foreign_call()
+    load_on_cpu = partial(load_kernels, max_values=max_values)
+    with patch.object(executor, "register", lambda: None), patch.object(library, "load", load_on_cpu):
+        yield
 
 
 @pytest.fixture(autouse=True)
 def cuda_on_this_cpu():
-    with cuda_on_cpu.cuda_executor_on_cpu():
+    with cuda_executor_on_cpu():
         yield
 
 
@@ -49,7 +110,7 @@ def test_kernels_have_bits_of_native_step(row, monkeypatch):
     names = setup_of(config).scheme.state_type._fields
     truth = run_chunks("native", config, 5)
     for alone in (True, False):
-        monkeypatch.setattr(library, "load", partial(cuda_on_cpu.load_kernels, max_values=None if alone else 150))
+        monkeypatch.setattr(library, "load", partial(load_kernels, max_values=None if alone else 150))
         monkeypatch.setattr(calls, "is_own_neighbour", lambda _, alone=alone: alone)
         monkeypatch.setattr(executor, "is_own_neighbour", lambda _, alone=alone: alone)
         ours = run_chunks("cuda", config, 1, 4)
@@ -61,7 +122,7 @@ def digests_of_run(name, layout, sharded, by):
     """The digests of the state after five steps and of a gradient, computed on the CPU."""
     compile_quickly(True)
     config = with_layout(covering_array.configuration_of(name), layout, sharded, executor=by, steps=5)
-    with cuda_on_cpu.cuda_executor_on_cpu(max_values=300):
+    with cuda_executor_on_cpu(max_values=300):
         problem = Problem(resolve_without_checks(config), ("eta", "u", "v"), lambda view, k: view.state)
         checks = Checks(problem)
         last = problem.series(checks.x)
@@ -141,7 +202,7 @@ def test_loop_for_gpus_copies_no_field(options):
 def programs_of_gradient(layout):
     """The text of the forward and the adjoint program of a gradient for GPUs, on a layout of devices."""
     config = with_layout(covering_array.configuration_of(BASIN), layout, True, executor="cuda", steps=5)
-    with cuda_on_cpu.cuda_executor_on_cpu(max_values=300):
+    with cuda_executor_on_cpu(max_values=300):
         problem = Problem(resolve_without_checks(config), ("eta", "u", "v"), lambda view, k: view.state)
         programs, fixed, none = problem._sweeps.programs, problem._sweeps.fixed, np.int32(0)
         carry, active = programs.start(problem.first_guess(), fixed)
@@ -173,7 +234,7 @@ SLOW_ROWS = night_params(*((row, True) for row in ROWS if row not in QUICK_ROWS)
 )
 def test_derivatives_of_kernels_have_bits_of_native_step(row, second, monkeypatch):
     """Gradients and, with `second`, Hessian products agree, with passes that are split; zeros may differ in sign."""
-    monkeypatch.setattr(library, "load", partial(cuda_on_cpu.load_kernels, max_values=400))
+    monkeypatch.setattr(library, "load", partial(load_kernels, max_values=400))
     found = []
     for name in ("cuda", "native"):
         config = covering_array.configuration_of(row)
@@ -189,8 +250,7 @@ def test_derivatives_of_kernels_have_bits_of_native_step(row, second, monkeypatc
         found.append([*problem.value_and_gradient(x, value)])
         if second:
             found[-1].append(problem.hessian_vector(x, dx, value))
-    for ours, theirs in zip(*map(jax.tree.leaves, found), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    jax.tree.map(np.testing.assert_array_equal, *found)
 
 
 @pytest.mark.fault("no compiler, or one that fails, is killed or writes invalid output")
