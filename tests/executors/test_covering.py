@@ -1,13 +1,13 @@
 """Properties of the compiled step, for the 24 configurations of support/covering_array.py, each compiled once."""
 
-from functools import cache
+from functools import cache, partial
 
 import jax
 import numpy as np
 import pytest
-from support import covering_array
+from support import covering_array, stepping
 from support.marks import night_and_release_params, night_params
-from support.stepping import arrays_of_carry, has_same_bits, make_executor, run_chunks, run_single_steps, update_params
+from support.stepping import assert_close, has_same_bits, make_executor, run_chunks, run_single_steps
 from support.unchecked_config import resolve_without_checks
 
 import swmodel
@@ -62,12 +62,9 @@ KEYS_WITHOUT_FACTOR = {
     "physics": "gravity reduced_gravity full_gravity depth density linear_drag",
     "body_force": "x_amplitude x_phase y",
     "open_boundaries": "level transport_y current_y tide nodal atlas atlas_folder",
-    "sponge": "",
     "tide": "nodal",
     "wind_drag": "air_density",
-    "scheme": "",
-    "drying": "",
-}
+} | dict.fromkeys(("sponge", "scheme", "drying"), "")
 
 
 def test_array_sets_every_key_of_the_equations():
@@ -85,11 +82,6 @@ ONE_BY_ONE = {"threads": 1, "steps_per_sweep": 1}
 def fields_after_steps(row):
     """State and memory of the native step after STEPS steps in one call."""
     return run_chunks("native", covering_array.configuration_of(row), STEPS, **ONE_BY_ONE)
-
-
-def assert_close(ours, truth, bound):
-    for number, (a, b) in enumerate(zip(ours, truth, strict=True)):
-        assert np.abs(a - b).max() <= bound * np.abs(b).max(), number
 
 
 @pytest.mark.promise("the executor does not change the answer")
@@ -127,19 +119,11 @@ def test_threads_calls_and_restarts_have_same_bits(row):
     assert 2 * setup_of(config).scheme.halo_width <= covering_array.NY
     once = fields_after_steps(row)
     assert has_same_bits(run_chunks("native", config, 1, STEPS - 1, threads=2), once)
-    first, carry = make_executor("native", config, **ONE_BY_ONE)
-    stored = jax.tree.map(np.array, advance(first, carry, config, 2))
-    second, _ = make_executor("native", config, **ONE_BY_ONE)
-    assert has_same_bits(arrays_of_carry(advance(second, second.resume(stored), config, STEPS - 2)), once)
-
-
-def advance(model, carry, config, steps):
-    """The carry after some steps, with varying coefficients updated on the way."""
-    forcing, last = VaryingParams(setup_of(config), model.transport), int(carry.step) + steps
-    while int(carry.step) < last:
-        update_params(model, forcing, int(carry.step))
-        carry = model.advance(carry, forcing.next_change(last) - int(carry.step))
-    return carry
+    (first, carry), (second, _) = (make_executor("native", config, **ONE_BY_ONE) for _ in range(2))
+    new_forcing = partial(VaryingParams, setup_of(config), first.transport)
+    stored = jax.tree.map(np.array, stepping.advance(first, carry, 2, new_forcing()))
+    last = stepping.advance(second, second.resume(stored), STEPS - 2, new_forcing())
+    assert has_same_bits(stepping.arrays_of_carry(last), once)
 
 
 METHODS = {row: setup_of(covering_array.configuration_of(row)).method for row in ROWS}
@@ -176,5 +160,5 @@ def test_native_derivatives_are_exact(row):
     config = config.model_copy(update={"run": config.run.model_copy(update=run)})
     config = resolve_without_checks(config)  # a sponge on a periodic axis is refused, but can be computed
     checks = Checks(Problem(config, controls_of(config), lambda view, k: view.state))
-    found = {"dot_product_error": checks.dot_product_error(), "dtype": "float64"}
-    assert failures(found | checks.taylor()) == []
+    exactness = checks.taylor() | {"dot_product_error": checks.dot_product_error(), "dtype": "float64"}
+    assert failures(exactness) == []

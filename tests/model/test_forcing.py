@@ -15,7 +15,7 @@ from support.command import invoke_swmodel
 from support.field_cases import case_with_fields
 from support.netcdf import write_netcdf
 from support.random_case import configuration, random_fields, random_weather
-from support.stepping import has_same_bits
+from support.stepping import assert_close, has_same_bits
 
 import swmodel
 from swmodel.errors import FilesError
@@ -106,8 +106,7 @@ def test_member_is_run_with_its_wind_times_factor(undisturbed_state):
     scaled = random_fields(NY, NX) | records | {name: factor * records[name] for name in ("wind_x", "wind_y")}
     alone = swmodel.Simulation(make_config().model_copy(update={"case": case_with_fields(scaled, "Random")}))
     alone.advance(STEPS)
-    for ours, theirs in zip(members.state, alone.state, strict=True):
-        np.testing.assert_allclose(ours[2], theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
+    assert_close([field[2] for field in members.state], alone.state, 1e-12)
 
 
 def test_pure_step_takes_weather_of_its_time(undisturbed_state):
@@ -118,8 +117,7 @@ def test_pure_step_takes_weather_of_its_time(undisturbed_state):
         static, until = step.at(static, t)
         t, first = min(until, STEPS), t
         carry = scan(carry, static, jnp.arange(first, t))
-    for ours, theirs in zip(carry.state, undisturbed_state, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
+    assert_close(carry.state, undisturbed_state, 1e-12)
 
 
 def block_and_forcing(**options):
@@ -224,11 +222,6 @@ def test_interrupt_does_not_wait_for_hanging_thread(monkeypatch):
         other.join()
 
 
-DATED_OPTIONS = {"grid.nx": NX, "grid.ny": NY, "grid.dx": 1e5, "grid.dy": 1e5}
-DATED_OPTIONS |= {"time.start": "2020-02-28", "time.dt": 300.0}
-HOURS = 7
-
-
 def write_wind_file(path, values, start="2020-02-28"):
     time = {"units": f"hours since {start}"}
     wind = {"standard_name": "eastward_wind", "units": "m s-1"}
@@ -236,11 +229,13 @@ def write_wind_file(path, values, start="2020-02-28"):
     return write_netcdf(path, {"time": ("time", hours, time), "wind": ("time y x", values, wind)})
 
 
-def windy_config(path, **options):
-    given = {name.replace("__", "."): value for name, value in options.items()}
-    return swmodel.load("rest", DATED_OPTIONS | {"input.u10": f"{path}:wind", "run.executor": "reference"} | given, {})
+def windy_config(path, steps):
+    options = {"grid.nx": NX, "grid.ny": NY, "grid.dx": 1e5, "grid.dy": 1e5, "run.steps": steps, "time.dt": 300.0}
+    options |= {"input.u10": f"{path}:wind", "time.start": "2020-02-28", "run.executor": "reference"}
+    return swmodel.load("rest", options, environ={})
 
 
+HOURS = 7
 WINDS = 5 * np.random.default_rng(6).standard_normal((HOURS, NY, NX))
 
 
@@ -249,7 +244,7 @@ def test_run_refuses_other_weather_and_takes_more_records(tmp_path):
     """Neither the command nor Python continues it; a script may branch into another folder."""
     path, folder = tmp_path / "wind.nc", tmp_path / "run"
     write_wind_file(path, WINDS)
-    swmodel.Simulation(windy_config(path, run__steps=41)).run(folder)  # uses the records up to 04:00
+    swmodel.Simulation(windy_config(path, 41)).run(folder)  # uses the records up to 04:00
     doubled = np.where(np.arange(HOURS)[:, None, None] >= 4, 2 * WINDS, WINDS)
     for values, start, words in ((doubled, "2020-02-28", "2020-02-28T04:00:00"), (WINDS, "2020-02-27T23:30", "dates")):
         words = f"input.u10: .*{words}"
@@ -262,6 +257,6 @@ def test_run_refuses_other_weather_and_takes_more_records(tmp_path):
         branch.run(folder.with_name("branch"), force=True)
     write_wind_file(path, np.concatenate([WINDS, WINDS]))
     assert invoke_swmodel("resume", folder, "--steps", "80").exit_code == 0
-    swmodel.Simulation(windy_config(path, run__steps=80)).run(tmp_path / "whole")
+    swmodel.Simulation(windy_config(path, 80)).run(tmp_path / "whole")
     with xarray.open_dataset(folder / "output.nc") as ours, xarray.open_dataset(tmp_path / "whole/output.nc") as theirs:
         np.testing.assert_array_equal(ours.u[-1], theirs.u[-1])

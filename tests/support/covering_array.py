@@ -56,11 +56,6 @@ FACTORS = {
     "force": {"-": {}, "force": BODY_FORCE},
     "term": {"-": {}, "user_term": {}},
 }
-#: The ground of the rows with drying and a force.
-GREEN_AMPT = {
-    **{"physics__hydraulic_conductivity": 1e-3, "physics__wetting_front_suction": 0.2},
-    "physics__moisture_deficit": 0.3,
-}
 #: Factors of coefficients on the small cells of the rows with drying.
 DRYING_SCALE = {"viscosity": (50 / 4e3) ** 2, "biharmonic_viscosity": (50 / 4e3) ** 4}
 #: Pairs of levels that no run can have together.
@@ -119,8 +114,7 @@ def pairs_of_levels(levels: dict[str, str]) -> set:
 def required_pairs() -> set:
     """All pairs of levels of two factors, except FORBIDDEN."""
     all_levels = [[(factor, level) for level in levels] for factor, levels in FACTORS.items()]
-    found = {pair for two in itertools.combinations(all_levels, 2) for pair in itertools.product(*two)}
-    return found - FORBIDDEN
+    return {pair for two in itertools.combinations(all_levels, 2) for pair in itertools.product(*two)} - FORBIDDEN
 
 
 def rows_by_name() -> dict[str, dict[str, str]]:
@@ -156,7 +150,7 @@ def overrides_of(name: str) -> dict:
     if (row["boundary"], row["weather"]) == ("open", "weather"):
         options |= {"open_boundaries__pressure": 50.0}
     if (row["stepper"], row["force"]) == ("drying", "force"):
-        options |= GREEN_AMPT
+        options |= random_case.INFILTRATION
     for key, scale in DRYING_SCALE.items() if row["stepper"] == "drying" else ():
         if f"physics__{key}" in options:
             options[f"physics__{key}"] *= scale

@@ -23,6 +23,8 @@ COEFFICIENTS |= {"viscosity": 300.0, "biharmonic_viscosity": 1e8}
 #: The coefficients of the closures.
 CLOSURES = {"smagorinsky": 0.15, "biharmonic_smagorinsky": 0.06, "leith": 1.0, "leith_e": 8.0}
 CLOSURES |= {"zanna_bolton": 1.0, "backscatter": 0.3}
+#: Ground into which water infiltrates by the law of Green and Ampt, where the sea falls dry.
+INFILTRATION = section("physics", hydraulic_conductivity=1e-3, wetting_front_suction=0.2, moisture_deficit=0.3)
 
 
 def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
@@ -73,8 +75,7 @@ def configuration(ny, nx, fields=None, sphere=False, in_time=False, has_moving_f
 
     The case has the given fields, arrays [ny, nx] by name, or `random_fields`, except those that an override sets to a
     number; with `in_time` also `random_weather`, with records at times between steps, and with `has_moving_floor` an
-    uplift in time. On a sphere the cells have about
-    the same size.
+    uplift in time. On a sphere the cells have about the same size.
     """
     fields = random_fields(ny, nx) if fields is None else fields
     fields = {name: values for name, values in fields.items() if f"physics__{name}" not in overrides}

@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+from jax.tree_util import keystr, tree_leaves_with_path
 
 from swmodel.executors.registry import EXECUTORS
 from swmodel.executors.xla import make_step
@@ -48,14 +49,19 @@ def arrays_of_carry(carry):
 def run_chunks(name, config, *chunks, **options):
     """State and memory after chunks with these numbers of steps, each computed in one call."""
     model, carry = make_executor(name, config, **options)
-    forcing = VaryingParams(setup_of(config), model.transport) if name != "reference" else None
+    forcing = VaryingParams(setup_of(config), model.transport)
     for steps in chunks:
-        last = int(carry.step) + steps
-        while forcing and int(carry.step) < last:
-            update_params(model, forcing, int(carry.step))
-            carry = model.advance(carry, forcing.next_change(last) - int(carry.step))
-        carry = carry if forcing else model.advance(carry, steps)
+        carry = model.advance(carry, steps) if name == "reference" else advance(model, carry, steps, forcing)
     return arrays_of_carry(carry)
+
+
+def advance(model, carry, steps, forcing):
+    """The carry of an executor after some steps; `forcing`, a VaryingParams, has the coefficients of each step."""
+    last = int(carry.step) + steps
+    while (step := int(carry.step)) < last:
+        update_params(model, forcing, step)
+        carry = model.advance(carry, forcing.next_change(last) - step)
+    return carry
 
 
 def update_params(model, forcing, step):
@@ -76,6 +82,13 @@ def run_single_steps(name, config, steps):
         update_params(model, forcing, number)
         carry = step(carry, *model.static, model.dt)
     return arrays_of_carry(carry)
+
+
+def assert_close(ours, theirs, tolerance):
+    """Assert that all arrays of two trees agree, to a tolerance relative to the largest value of each of theirs."""
+    for a, (path, b) in zip(jax.tree.leaves(ours), tree_leaves_with_path(theirs), strict=True):
+        options = {"rtol": 0, "atol": tolerance * np.abs(b).max(), "err_msg": keystr(path)}
+        np.testing.assert_allclose(a, b, equal_nan=False, **options)
 
 
 def has_same_bits(ours, theirs):
