@@ -114,10 +114,8 @@ def test_gradient_is_measured_only_where_the_adjoint_is_exact(monkeypatch):
     found = model_samples.measure_gradient(row, given)
     assert (found["reason"], found["sample"]["steps"]) == ("", 4)
     assert found["sample"]["seconds"] > 0
-    adjoint = Problem.adjoint
-    monkeypatch.setattr(
-        Problem, "adjoint", lambda *given: {name: 1.01 * field for name, field in adjoint(*given).items()}
-    )
+    right = Problem.adjoint
+    monkeypatch.setattr(Problem, "adjoint", lambda *of: {name: 1.01 * a for name, a in right(*of).items()})
     assert "wrong answer" in model_samples.measure_gradient(row, given)["reason"]
 
 

@@ -1,6 +1,5 @@
 """Sensitivities: maps are derivatives, quantities are those of the diagnostics; the command writes all or nothing."""
 
-import subprocess
 import sys
 
 import jax
@@ -9,6 +8,7 @@ import netCDF4
 import numpy as np
 import pytest
 from support.command import invoke_swmodel
+from support.faults import run_command
 from support.random_case import configuration, random_fields
 from support.unchecked_config import resolve_without_checks
 
@@ -277,8 +277,7 @@ main(["sensitivity", "jet", "--of", "mass", "--to", "eta", "--steps", "2", "--ex
 @pytest.mark.fault("Ctrl-C has no effect while a gradient is compiled")
 @pytest.mark.night
 def test_sigint_ends_command_during_compilation(tmp_path):
-    line = [sys.executable, "-c", BUSY_PROGRAM]
-    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = run_command(tmp_path, [sys.executable, "-c", BUSY_PROGRAM])
     assert done.returncode == 75
     assert "SIGINT" in done.stderr
     assert done.stderr.count("\n") == 1

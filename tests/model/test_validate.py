@@ -28,12 +28,11 @@ def problems(overrides, case=Jet):
     return list(caught.value.problems)
 
 
-SQUARE = {"grid.nx": 6, "grid.ny": 6}
 STATE_OF_REST = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.viscosity": 0.0}
 NARROW_BLOCKS = {"run.nproc": 9, "run.layout": "9x1", "scheme.vorticity_flux": "arakawa_lamb"}
 #: (key of the only problem, words in it, options)
 CONTRADICTIONS = [
-    ("run.nproc", "9", {"run.nproc": 50} | SQUARE),
+    ("run.nproc", "9", {"run.nproc": 50, "grid.nx": 6, "grid.ny": 6}),
     ("run.layout", "6 blocks, but there are 4 devices", {"run.devices": 4, "run.layout": "2x3"}),
     ("run.layout", "blocks of 1 x 12 cells", NARROW_BLOCKS),
     ("run.executor", "xla", {"run.nproc": 2, "run.executor": "reference"}),
@@ -135,11 +134,8 @@ def test_absurd_sizes_of_cells_and_grids_are_refused():
         check_config(load("jet", {"grid.nx": 10**9, "grid.ny": 10**9}, {}))
 
 
-# Commands, Python, derivatives and ensembles refuse the same configurations with the same messages
-
-
 TWO_DAYS = SMALL | {"run.days": 2.0}
-#: {words of the message: (case, overrides)}
+#: What commands, Python, derivatives and ensembles refuse alike: {words of the message: (case, overrides)}
 REFUSED_CONFIGS = {
     "physics.beta": ("jet", {"grid.periodic_y": True}),
     "cannot be separated": ("rest", {"output.harmonics": ["M2", "S2"], "time.start": "2020-01-01"}),

@@ -18,8 +18,7 @@ SMALL_OPTIONS = ["-s", "grid.nx=23", "-s", "grid.ny=11", "-s", "grid.dx=5e3", "-
 
 def run_swmodel(folder, *arguments, before=(), environ=None, **options):
     """Run the program in `folder`, with the words `before` before it; returns the completed process."""
-    line = [*before, *PROGRAM, *map(str, arguments)]
-    return run_command(folder, line, environ, **options)
+    return run_command(folder, [*before, *PROGRAM, *map(str, arguments)], environ, **options)
 
 
 def run_command(folder, line, environ=None, **options):

@@ -52,5 +52,4 @@ def run_rank_threads(function, layout, ny, nx, **ensemble):
     barrier, shared_values = Barrier(len(all_blocks)), [None] * len(all_blocks)
     transports = [ThreadTransport(block, all_blocks, barrier, shared_values) for block in all_blocks]
     with ThreadPoolExecutor(len(all_blocks)) as pool:
-        futures = [pool.submit(function, transport) for transport in transports]
-        return [future.result() for future in futures]
+        return list(pool.map(function, transports))

@@ -25,9 +25,8 @@ def spectral_bits(name, **where):
         means.add_state(simulation.carry.state)
     local = simulation.fields(potentials) | {f"balanced {n}": field for n, field in simulation.balanced().items()}
     local |= {f"mean {n}": field for n, field in means.values().items()}
-    transport, found = simulation.transport, {}
-    for what, field in local.items():
-        found[what] = transport.gather_rows(np.ascontiguousarray(field), 0, NY)
+    transport = simulation.transport
+    found = {what: transport.gather_rows(np.ascontiguousarray(field), 0, NY) for what, field in local.items()}
     found["spectra"] = np.concatenate([each.ravel() for each in simulation.spectra().values()])
     if transport.rank:
         return None
