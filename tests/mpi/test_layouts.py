@@ -8,16 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support import fourier_numbers
 from support.background_case import background_case
 from support.covering_array import configuration_of, rows_by_name
-from support.fourier_numbers import (
-    FOUR_KIND_PAIRS,
-    PERIODIC_AND_WALLS,
-    error_of_derivatives,
-    pairs_with_other_bits,
-    random_arrays,
-    scatter,
-)
 from support.layouts import with_layout
 from support.marks import night_and_release_params, night_params
 from support.network import initial_parameters, stress
@@ -25,7 +18,7 @@ from support.quick_compilation import compile_quickly
 from support.random_case import DRYING, TIDE, configuration, drying_flats, random_fields, section
 from support.rank_client import REPRODUCIBLE_ENVIRONMENT
 from support.spectral_case import field_digest, spectral_bits
-from support.stepping import update_params
+from support.stepping import advance
 
 from swmodel import Parametric, load
 from swmodel.bench.part_samples import all_equations
@@ -117,9 +110,7 @@ def state_of_config(layout, config, executor, ends):
     model = EXECUTORS[executor](setup, transport, *setup.static(transport.block))
     forcing, carry = VaryingParams(setup, transport), model.start(setup.state(transport.block))
     for last in ends:
-        while (step := int(carry.step)) < last:
-            update_params(model, forcing, step)
-            carry = model.advance(carry, forcing.next_change(last) - step)
+        carry = advance(model, carry, last - int(carry.step), forcing)
     whole = [transport.gather_rows(np.asarray(field), 0, ny) for field in jax.tree.leaves(carry.state)]
     return transport.rank or [field.tobytes() for field in whole]
 
@@ -209,8 +200,7 @@ def gradient_bits(layout, *sea):
     ],
 )
 def test_layouts_have_same_gradient_bits(ranks, sea, dtype, layouts):
-    found = [ranks(layout, gradient_bits, sea, "native", dtype)[0] for layout in layouts]
-    assert len(set(found)) == 1
+    assert len({ranks(layout, gradient_bits, sea, "native", dtype)[0] for layout in layouts}) == 1
 
 
 def exactness_and_derivatives(layout, sea, executor, second, sharded=False):
@@ -265,7 +255,7 @@ def test_derivatives_on_blocks_are_exact(ranks, sea, executor, layout, second, s
         assert_close(mine, other, 1e-12)
 
 
-def gradient_by_network(layout, *more, factors=(1.0,), second=True, total=True, **where):
+def gradient_by_network(layout, *more, factors=(1.0,), second=True, total=True, sharded=False):
     """Energy after four steps, its gradient with respect to a network, and a Hessian-vector product.
 
     Returns:
@@ -273,7 +263,7 @@ def gradient_by_network(layout, *more, factors=(1.0,), second=True, total=True, 
     """
     random = random_fields(11, 13, seed=3, land=0.15, amplitude=0.3)
     config = configuration(11, 13, random, grid__periodic_x=False, run__steps=4, run__executor="xla")
-    config = load(with_layout(config, layout, **where), terms=[Parametric(stress, initial_parameters())])
+    config = load(with_layout(config, layout, sharded), terms=[Parametric(stress, initial_parameters())])
     problem = Problem(config, ["stress", *more], lambda view, k: view.state, alone=layout == (1, 1))
     x = problem.first_guess()
     d = {name: jnp.zeros_like(x[name]) for name in more} | {"stress": initial_parameters(1)}
@@ -310,24 +300,22 @@ MEMBERS = (1.0, 0.9)
 def test_gradient_by_a_network_does_not_depend_on_layout(ranks, where, second, devices):
     """Nor does the Hessian-vector product, with walls and islands, on ranks and on devices of one process."""
     ((one,),) = ranks(1, partial(gradient_by_network, (1, 1), second=second))
-    if devices:
-        ((ours,),) = ranks(1, partial(gradient_by_network, where, nproc=1, devices=4, transport="sharded"))
-    else:
-        ours = ranks(where[0] * where[1], partial(gradient_by_network, where, second=second))[0][0]
+    processes = 1 if devices else where[0] * where[1]
+    (ours,) = ranks(processes, partial(gradient_by_network, where, second=second, sharded=devices))[0]
     assert np.abs(one["gradient"]).min() > 0
     assert_close(ours, one, 1e-13)
 
 
-def refusal_of_unequal_loss(layout, **where) -> str:
+def refusal_of_unequal_loss(layout, sharded=False) -> str:
     with pytest.raises(UsageError) as caught:
-        gradient_by_network(layout, second=False, total=False, **where)
+        gradient_by_network(layout, second=False, total=False, sharded=sharded)
     return str(caught.value)
 
 
 @pytest.mark.fault("the loss of a Problem is no sum over the blocks")
 @pytest.mark.night
 def test_loss_that_differs_between_blocks_is_refused(ranks):
-    on_devices = partial(refusal_of_unequal_loss, (2, 2), nproc=1, devices=4, transport="sharded")
+    on_devices = partial(refusal_of_unequal_loss, (2, 2), sharded=True)
     for message in (*ranks(2, refusal_of_unequal_loss, (2, 1)), *ranks(1, on_devices)):
         assert "sum over all blocks" in message
 
@@ -348,8 +336,7 @@ def digests_of_spectra(layout):
     controls = dict.fromkeys(("eta", "u", "v"), (0.1, 20000.0))
     options = correlation | {"name": "mpi", "land": False, "controls": controls, "balanced": False}
     background, _, transport, _ = background_case(layout, 13, 17, **options)
-    draw = background.draw(1, 0)
-    whole = [transport.gather_rows(np.asarray(field), 0, 13) for field in draw.values()]
+    whole = [transport.gather_rows(np.asarray(field), 0, 13) for field in background.draw(1, 0).values()]
     return found and found | {"error of a first guess": field_digest(np.stack(whole))}
 
 
@@ -364,20 +351,19 @@ def test_spectra_and_balanced_flows_have_same_bits(ranks, layout):
 def results_of_transforms(layout, pairs):
     """Pairs of kinds with other bits, an error of derivatives, and the all-to-alls of a transform."""
     transport = connect("mpi", layout, 13, 17)
-    arrays = scatter(transport, random_arrays(13, 17, "float64"))
+    arrays = fourier_numbers.scatter(transport, fourier_numbers.random_arrays(13, 17, "float64"))
     program = jax.make_jaxpr(transport.jit(Fourier(transport).forward))(arrays)
     sent = sum(each.primitive.name == "transpose_on_ring" for each in all_equations(program.jaxpr))
-    other = pairs_with_other_bits(transport, "float64", pairs)
-    return other, error_of_derivatives(transport, pairs[:2]), sent
+    other = fourier_numbers.pairs_with_other_bits(transport, "float64", pairs)
+    return other, fourier_numbers.error_of_derivatives(transport, pairs[:2]), sent
 
 
 @pytest.mark.promise("transforms of blocks equal those of one process")
-@pytest.mark.parametrize(
-    ("layout", "pairs", "messages"),
-    [((2, 2), PERIODIC_AND_WALLS[1:], 3), *night_params(((1, 2), FOUR_KIND_PAIRS, 2), ((3, 1), FOUR_KIND_PAIRS, 1))],
-)
-def test_transforms_equal_those_of_one_process(ranks, layout, pairs, messages):
-    """Equal bits, derivatives to round-off; one all-to-all along y and two along x."""
+@pytest.mark.parametrize(("layout", "messages"), [((2, 2), 3), *night_params(((1, 2), 2), ((3, 1), 1))])
+def test_transforms_equal_those_of_one_process(ranks, layout, messages):
+    """Equal bits, derivatives to round-off; one all-to-all along y and two along x; at night more kinds of series."""
+    by_day = layout == (2, 2)
+    pairs = fourier_numbers.PERIODIC_AND_WALLS[1:] if by_day else fourier_numbers.FOUR_KIND_PAIRS
     other, error, sent = ranks(layout, results_of_transforms, pairs)[0]
     assert (other, sent) == ([], messages)
     assert error < 1e-13
