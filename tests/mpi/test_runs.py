@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from support import quick_compilation
+from support.command import option_words
 from support.marks import night_params
 from support.netcdf import write_netcdf
 from support.rank_commands import run_on_ranks, run_swmodel, run_swmodel_in_folder
@@ -18,24 +19,18 @@ from swmodel.files.status import read_status
 
 pytestmark = pytest.mark.mpi
 
-
-def command_options(**settings):
-    return [word for key, value in settings.items() for word in ("-s", f"{key.replace('__', '.')}={value}")]
-
-
 #: A tide and a current enter at two sides; gauges between blocks and at walls, a section across blocks, drifters.
-SEA_OPTIONS = command_options(
-    **{"grid__nx": 24, "grid__ny": 17, "grid__periodic_x": "false", "tide__ramp": 4000},
-    **{"open_boundaries__sides": "west,east", "open_boundaries__constituents": "M2", "open_boundaries__current_x": 0.2},
-    **{"open_boundaries__amplitude": 0.3, "open_boundaries__phase": 40, "run__executor": "native"},
-    **{"output__every_steps": 6, "output__diagnostics_every_steps": 5, "output__means": "eta,speed,zeta"},
-    output__stations='[{name="a", x=61e3, y=42e3}, {name="b", x=100e3, y=20e3}, {name="c", x=112e3, y=81e3}]',
-    output__sections='[{name="across", start=[20e3, 0.0], end=[90e3, 80e3]}]',
-    output__drifters="[{box=[20e3, 100e3, 10e3, 80e3], spacing=11e3}]",
-    **{"output__sections_every_steps": 3, "output__maxima": "eta,speed", "output__arrival": 0.3},
-    physics__tracers='[{name="salt", initial=35.0}, {name="dye", initial=2.0}, {name="nitrate", initial=0.1}]',
-)
-JET_COMMAND = ["run", "jet", *SEA_OPTIONS, "--quiet"]
+SEA_OPTIONS = {
+    "grid.nx": 24, "grid.ny": 17, "grid.periodic_x": "false", "tide.ramp": 4000, "run.executor": "native",
+    "open_boundaries.sides": "west,east", "open_boundaries.constituents": "M2", "open_boundaries.current_x": 0.2,
+    "open_boundaries.amplitude": 0.3, "open_boundaries.phase": 40, "output.every_steps": 6,
+    "output.diagnostics_every_steps": 5, "output.means": "eta,speed,zeta", "output.sections_every_steps": 3,
+    "output.stations": '[{name="a", x=61e3, y=42e3}, {name="b", x=100e3, y=20e3}, {name="c", x=112e3, y=81e3}]',
+    "output.sections": '[{name="across", start=[20e3, 0.0], end=[90e3, 80e3]}]', "output.maxima": "eta,speed",
+    "output.drifters": "[{box=[20e3, 100e3, 10e3, 80e3], spacing=11e3}]", "output.arrival": 0.3,
+    "physics.tracers": '[{name="salt", initial=35.0}, {name="dye", initial=2.0}, {name="nitrate", initial=0.1}]',
+}  # fmt: skip
+JET_COMMAND = ["run", "jet", *option_words(SEA_OPTIONS), "--quiet"]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +47,7 @@ def stopped_runs(ranks, tmp_path_factory):
     @cache
     def of(form, nproc=2):
         directory = tmp_path_factory.mktemp("runs") / f"{form}-{nproc}"
-        formats = command_options(output__format=form, restart__format=form, restart__every_steps=8)
+        formats = option_words({"output.format": form, "restart.format": form, "restart.every_steps": 8})
         run_on_ranks(ranks, nproc, *JET_COMMAND, *formats, "--steps", 9, "-o", directory)
         return directory
 
@@ -62,8 +57,7 @@ def stopped_runs(ranks, tmp_path_factory):
 def assert_same_files(run, truth, steps=20):
     """Assert that records, series and the last restart have the same bits, in either format."""
     kind = ".zarr" if (run / "output.zarr").exists() else ".nc"
-    for name in ("diagnostics", "stations", "sections", "drifters"):
-        assert_same_data(run / f"{name}.nc", truth / f"{name}.nc")
+    assert_same_data(run, truth, "diagnostics.nc", "stations.nc", "sections.nc", "drifters.nc")
     for name in ("output", f"restart/step-{steps:010d}"):
         ours, theirs = read_variables(run / f"{name}{kind}"), read_variables(truth / f"{name}.nc")
         assert theirs.keys() - ours.keys() <= {"crc32"}
@@ -139,7 +133,7 @@ def test_ranks_refuse_other_weather_in_file(ranks, tmp_path):
         of_wind = {"standard_name": "eastward_wind", "units": "m s-1"}
         write_netcdf(path, {"time": time, "wind": ("time y x", factor * values, of_wind)})
         if factor == 1:
-            wind = command_options(input__u10=f"{path}:wind", time__start="2020-01-01")
+            wind = option_words({"input.u10": f"{path}:wind", "time.start": "2020-01-01"})
             run_on_ranks(ranks, 2, *JET_COMMAND, *wind, "--steps", 3, "-o", tmp_path / "run")
             run_on_ranks(ranks, 1, "resume", tmp_path / "run", "--steps", 5, "--quiet")
     errors = run_on_ranks(ranks, 3, "resume", tmp_path / "run", "--steps", 9, "--quiet", code=2)
@@ -149,14 +143,14 @@ def test_ranks_refuse_other_weather_in_file(ranks, tmp_path):
 @pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.max_substeps`)")
 def test_ranks_choose_the_same_substeps(ranks, tmp_path):
     """Also if a run, with a flow that accelerates over dry ground, stops between two choices of their number."""
-    flow = command_options(grid__nx=60, grid__ny=7, time__dt=0.01, time__max_substeps=16, time__substeps_every_steps=2)
-    flow = ["run", "dam_break_dry", *flow, *command_options(output__every_steps=1), "--executor", "native", "--quiet"]
+    flow = {"grid.nx": 60, "grid.ny": 7, "time.dt": 0.01, "output.every_steps": 1, "run.executor": "native"}
+    flow |= {"time.max_substeps": 16, "time.substeps_every_steps": 2}
+    command = ["run", "dam_break_dry", *option_words(flow), "--quiet"]
     one, several = tmp_path / "one", tmp_path / "several"
-    run_on_ranks(ranks, 1, *flow, "--steps", 12, "-o", one)
-    run_on_ranks(ranks, 2, *flow, "--steps", 5, "-o", several)
+    run_on_ranks(ranks, 1, *command, "--steps", 12, "-o", one)
+    run_on_ranks(ranks, 2, *command, "--steps", 5, "-o", several)
     run_on_ranks(ranks, 3, "resume", several, "--steps", 12, "--quiet")
-    for name in ("output.nc", "diagnostics.nc", "restart/step-0000000012.nc"):
-        assert_same_data(several / name, one / name)
+    assert_same_data(several, one, "output.nc", "diagnostics.nc", "restart/step-0000000012.nc")
     assert len({*read_variables(one / "diagnostics.nc")["time_step"][1:].tolist()}) > 1
 
 
@@ -165,20 +159,19 @@ def test_ranks_choose_the_same_substeps(ranks, tmp_path):
 def test_analysis_of_tides_does_not_depend_on_ranks(ranks, tmp_path):
     """After a restart, one process continues the sums of two."""
     two, one = tmp_path / "two", tmp_path / "one"
-    tide = command_options(
-        **{"grid__kind": "latlon", "grid__south": -60, "grid__north": 60, "grid__periodic_x": "true", "grid__nx": 24},
-        **{"grid__ny": 12, "physics__depth": 4000, "time__start": "2012-03-01", "tide__constituents": "M2,K1"},
-        **{"output__harmonics": "M2,M4", "output__harmonics_fields": "eta,u", "time__dt": 900, "run__dtype": "float64"},
-        **{"run__executor": "native", "restart__every_steps": 31},
-    )
-    run_on_ranks(ranks, 2, "run", "rest", *tide, "--steps", 60, "--quiet", "-o", two)
+    tide = {
+        "grid.kind": "latlon", "grid.south": -60, "grid.north": 60, "grid.periodic_x": "true", "grid.nx": 24,
+        "grid.ny": 12, "physics.depth": 4000, "time.start": "2012-03-01", "tide.constituents": "M2,K1",
+        "output.harmonics": "M2,M4", "output.harmonics_fields": "eta,u", "time.dt": 900, "run.dtype": "float64",
+        "run.executor": "native", "restart.every_steps": 31,
+    }  # fmt: skip
+    run_on_ranks(ranks, 2, "run", "rest", *option_words(tide), "--steps", 60, "--quiet", "-o", two)
     shutil.copytree(two, one)
     files = "restart/step-0000000060.nc", "harmonics.nc"
     for name in files:
         (one / name).unlink()
     run_on_ranks(ranks, 1, "resume", one, "--steps", 60, "--quiet")
-    for name in files:
-        assert_same_data(one / name, two / name)
+    assert_same_data(one, two, *files)
 
 
 @pytest.mark.night
@@ -188,8 +181,7 @@ def test_ranks_load_user_case_from_run_folder(ranks, tmp_path):
     run_on_ranks(ranks, 2, "run", path, *short, "--steps", 3, "-o", tmp_path / "two")
     path.unlink()
     run_on_ranks(ranks, 2, "resume", tmp_path / "two", "--steps", 6, "--quiet")
-    for name in ("output.nc", "restart/step-0000000006.nc"):
-        assert_same_data(tmp_path / "two" / name, tmp_path / "one" / name)
+    assert_same_data(tmp_path / "two", tmp_path / "one", "output.nc", "restart/step-0000000006.nc")
 
 
 @pytest.mark.fault("a layout for another number of ranks")

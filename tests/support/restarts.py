@@ -32,11 +32,13 @@ def read_variables(path):
     return {name: each.astype(str) if each.dtype == object else each for name, each in values.items()}
 
 
-def assert_same_data(path, other):
-    our_values, their_values = read_variables(path), read_variables(other)
-    assert our_values.keys() == their_values.keys()
-    for name, value in their_values.items():
-        assert value.tobytes() == our_values[name].tobytes(), name
+def assert_same_data(ours, theirs, *files):
+    """Assert that two files, or the `files` in two folders, have the same variables with the same bits."""
+    for file in files or [""]:
+        our_values, their_values = read_variables(ours / file), read_variables(theirs / file)
+        assert our_values.keys() == their_values.keys()
+        for name, value in their_values.items():
+            assert value.tobytes() == our_values[name].tobytes(), (file, name)
 
 
 def assert_same_run(ours, theirs, steps=11):
@@ -44,8 +46,7 @@ def assert_same_run(ours, theirs, steps=11):
     names = [*SNAPSHOT_FILES, DIAGNOSTICS, *(f"restart/step-{steps:010d}{ending}" for ending in SUFFIXES.values())]
     there = [name for name in names if (theirs / name).exists()]
     assert len(there) == 3
-    for name in there:
-        assert_same_data(ours / name, theirs / name)
+    assert_same_data(ours, theirs, *there)
 
 
 def set_value(path, name, where, value):
