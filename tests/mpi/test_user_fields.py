@@ -2,20 +2,48 @@
 
 import re
 
+import jax
+import jax.numpy as jnp
 import netCDF4
 import numpy as np
 import pytest
+import xarray as xr
 from support.restarts import assert_same_data, assert_same_run
 from support.stormy_sea import make_config
 from support.unchecked_config import resolve_without_checks
-from support.user_run import WIND, change_state, drag, loss_and_gradient, second_derivative, simulation
 
 import swmodel
+from swmodel import operators
 from swmodel.errors import exit_code
 
 pytestmark = pytest.mark.mpi
 
-SMALL = {"grid.nx": 23, "grid.ny": 11, "run.steps": 6, "output.every_steps": 3, "run.executor": "native"}
+NY, NX = 11, 23
+SIZES = {"grid.nx": NX, "grid.ny": NY, "grid.dx": 1e4, "grid.dy": 1e4, "grid.periodic_x": False, "time.dt": 20.0}
+OPTIONS = SIZES | {"run.executor": "native", "run.steps": 9, "restart.every_steps": 4, "output.every_steps": 3}
+X, Y = (np.arange(NX) + 0.5) * 1e4, (np.arange(NY) + 0.5) * 1e4
+DEPTH = xr.DataArray(100 + np.cos(X / 4e4) * np.sin(Y / 3e4)[:, None], {"y": Y, "x": X}, ("y", "x"))[::-1]
+WIND = 0.1 * np.random.default_rng(4).standard_normal((NY, NX))
+
+
+def bump(at):
+    return 0.1 * np.exp(-((at.x - 9e4) ** 2 + (at.y - 5e4) ** 2) / 1e9)
+
+
+def drag(state, grid, t, roughness):
+    return {"u": -operators.mx_f(roughness) * state.speed_u() * state.u * np.cos(t / 500)}
+
+
+def simulation(**changed):
+    """A model with a user term and fields of every kind, some of which `changed` replaces."""
+    fields = {"depth": DEPTH, "wind_x": WIND, "eta": bump, "roughness": 1e-3} | changed
+    return swmodel.Simulation(swmodel.Case, OPTIONS, fields=fields, terms=[drag])
+
+
+def change_state(model):
+    """A callback that halves the velocity along x, and the sea level on this process's block."""
+    model.state = model.state._replace(u=(0.5 * model.state.u).astype("float32"))
+    model.set(eta=swmodel.local(0.5 * model.field("eta")))
 
 
 def message_and_exit_code(function) -> tuple[str, int]:
@@ -49,11 +77,10 @@ def user_run(folder):
 
 
 def user_run_on_one_process(folder):
-    for name in ("run", "stopped"):
-        model = simulation()
-        if name == "run":
-            model.every("3 steps", change_state)
-        model.run(folder / name)
+    model = simulation()
+    model.every("3 steps", change_state)
+    model.run(folder / "run")
+    simulation().run(folder / "stopped")
 
 
 @pytest.mark.promise("fields and terms from Python equal those of the model")
@@ -82,8 +109,10 @@ def test_series_on_ranks_do_not_depend_on_forcing_records(ranks, tmp_path):
     """The series equal those of one process that writes each step."""
     ranks(1, run_stormy_sea, tmp_path, "one", 1)
     ranks(2, run_stormy_sea, tmp_path, "two", 7)
-    for name in ("stations.nc", "sections.nc", "harmonics.nc"):
-        assert_same_data(tmp_path / "two" / name, tmp_path / "one" / name)
+    assert_same_data(tmp_path / "two", tmp_path / "one", "stations.nc", "sections.nc", "harmonics.nc")
+
+
+SMALL = {"grid.nx": NX, "grid.ny": NY, "run.steps": 6, "output.every_steps": 3, "run.executor": "native"}
 
 
 def continue_runs(folder):
@@ -110,6 +139,45 @@ def test_ranks_continue_run_but_do_not_overwrite_it(ranks, tmp_path):
     with netCDF4.Dataset(tmp_path / "plain" / "output.nc") as file:
         assert file["step"][...].tolist() == [0, 3, 6, 9]
     assert not (tmp_path / "plain" / "run.lock").exists()
+
+
+def loss_and_gradient(layout_options=(), depth=0.0, viscosity=0.0):
+    """A loss, and its derivatives with respect to initial thickness, depth, viscosity and an amplitude.
+
+    The loss and the numbers are the same on all processes; fields are this process's part. `depth` and `viscosity` are
+    added to those of the run.
+    """
+    options = SIZES | {"run.dtype": "float64", "time.stepper": "ab2", "physics.viscosity": 500.0}
+    fields = {"eta": bump, "depth": DEPTH}
+    carry, static, step = swmodel.functional(swmodel.Case, options | dict(layout_options), fields=fields)
+    transport, block = step.transport, step.transport.block
+    whole = (DEPTH.values[::-1] + depth)[block.y.start : block.y.stop, block.x.start : block.x.stop]
+    values = {"depth": transport.put(whole), "viscosity": static.params["viscosity"] + viscosity}
+    values["amplitude"] = jnp.ones_like(values["viscosity"])
+
+    def loss(carry, static, values):
+        amplitude = step.shared(values["amplitude"])
+        static = step.with_values(static, depth=amplitude * values["depth"], viscosity=values["viscosity"])
+        carry, _ = jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry, jnp.arange(3))
+        h, u, v = carry.state
+        return step.total(h * (u**2 + v**2)) ** 2
+
+    if step.mesh is not None:
+        specs = step.specs((carry, static, values))
+        loss = jax.shard_map(loss, mesh=step.mesh, in_specs=specs, out_specs=jax.sharding.PartitionSpec())
+    found, (start, derivatives) = jax.jit(jax.value_and_grad(loss, argnums=(0, 2)))(carry, static, values)
+    numbers = derivatives["viscosity"], derivatives["amplitude"]
+    return float(found), transport.get(start.state.h), transport.get(derivatives["depth"]), *map(float, numbers)
+
+
+def second_derivative():
+    """The second derivative of a loss with respect to a number, from reverse over reverse, and the loss at 1."""
+    carry, _, step = swmodel.functional("double_gyre", {"grid.nx": 8, "grid.ny": 8, "run.dtype": "float64"})
+
+    def loss(number):
+        return step.total((step.shared(number) * carry.state.h) ** 2) ** 2
+
+    return float(jax.grad(jax.grad(loss))(jnp.float64(1.0))), float(loss(jnp.float64(1.0)))
 
 
 @pytest.mark.promise("the derivative of a loss by the pure step is that of one process")
