@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import rasterio
 from support.cf_checker import assert_satisfies_cf
-from support.command import invoke_swmodel
+from support.command import invoke_swmodel, option_words
 from support.restarts import assert_same_data, flip_bit_of_variable
-from support.small_ensemble import ETA_PERTURBATION_ONLY, SMALL, command_options, configuration, field_of_members
+from support.small_ensemble import SMALL, command_options, configuration
 
 import swmodel
 from swmodel.cli.ensemble import perturbation_overrides
@@ -65,8 +65,7 @@ def test_ensemble_in_pieces_leaves_the_same_files(ensemble_folder, tmp_path):
     text = invoke_with_code("resume", path, "--steps", 12)
     assert "u_memory1" in text
     assert "step-0000000005.nc" in text
-    for name in ("ensemble.nc", restart_path(path, 12).relative_to(path)):
-        assert_same_data(path / name, ensemble_folder / name)
+    assert_same_data(path, ensemble_folder, "ensemble.nc", "restart/step-0000000012.nc")
     with netCDF4.Dataset(path / "ensemble.nc") as data:
         assert len(data.history.splitlines()) == 3
     assert (path / "ensemble.png").exists()
@@ -93,8 +92,7 @@ def test_ensemble_in_pieces_leaves_the_same_files(ensemble_folder, tmp_path):
     ],
 )
 def test_wrong_input_is_one_error(line, code, message, tmp_path):
-    small = SMALL | {"run.executor": "xla"}
-    options = [word for key, value in small.items() for word in ("-s", f"{key}={value}")]
+    options = option_words(SMALL | {"run.executor": "xla"})
     output = invoke_ensemble(*options, "--output", tmp_path / "folder", *line, code=code)
     assert output.count("Error") == 1
     assert message in output
@@ -151,7 +149,8 @@ FIELDS = ("eta", "u", "v", "zeta", "q", "speed", "tracer")
 @pytest.fixture(scope="module")
 def written_ensemble(tmp_path_factory):
     options = {"case__name": "rest", "time__stepper": "rk3", "run__dtype": "float64", "run__executor": "xla"}
-    options |= ETA_PERTURBATION_ONLY | {"physics__tracers": ({"name": "tracer", "initial": 2.0},)}
+    options |= {f"ensemble__{name}": 0.0 for name in ("wind", "wind_length", "viscosity")}
+    options |= {"physics__tracers": ({"name": "tracer", "initial": 2.0},)}
     options |= {"output__fields": FIELDS, "ensemble__members": 3, "ensemble__write": (2, 0)}
     config = configuration(**options)
     path, members = tmp_path_factory.mktemp("island") / "ensemble.nc", Members(config)
@@ -176,7 +175,8 @@ def test_records_are_members_mean_and_spread_without_land(written_ensemble):
             np.testing.assert_array_equal(data[written][-1], values)
         for name in FIELDS:
             dry = land_masks(members.config, np.arange(16), np.arange(12))[variable_of(name).location]
-            fields = np.ma.masked_where(np.broadcast_to(dry, (3, 16, 12)), field_of_members(members, name))
+            of_members = np.stack([members.evaluate(number, [name])[0][name] for number in range(3)])
+            fields = np.ma.masked_where(np.broadcast_to(dry, (3, 16, 12)), of_members)
             written, mean, spread = (data[f"{name}{what}"][-1] for what in ("", "_mean", "_spread"))
             assert dry.any()
             for found in (written, mean, spread):

@@ -9,8 +9,8 @@ from support import random_case
 from support.processes import run_python
 from support.rank_client import REPRODUCIBLE_ENVIRONMENT
 from support.restarts import read_variables
-from support.small_ensemble import configuration, perturbations, states_of_single_runs
-from support.stepping import has_same_bits
+from support.small_ensemble import configuration
+from support.stepping import assert_close, has_same_bits
 from support.unchecked_config import resolve_without_checks
 
 import swmodel
@@ -29,6 +29,22 @@ pytestmark = pytest.mark.slow
 WITHOUT_PERTURBED_FIELDS = {f"ensemble__{key}": 0.0 for key in ("initial_eta", "initial_eta_length", "wind_length")}
 
 
+def perturbations(config):
+    """The Perturbations of an ensemble, without its jitted program."""
+    return Perturbations(make_domain(settings.member_config(config)))
+
+
+def state_of_single_run(config, member, steps):
+    """The State of a member after some steps, computed by a Simulation as in a single run."""
+    drawn, simulation = perturbations(config), swmodel.Simulation(settings.member_config(config))
+    executor, put = simulation._executor, simulation.transport.put
+    state, params = drawn.draw(member)
+    executor.static = put(executor.static_of(drawn.grid, params))
+    simulation.carry = executor.start(put(state))
+    simulation.advance(steps)
+    return simulation.state
+
+
 def members_with_other_bits(executor, advance):
     """The numbers of the members that differ from a single run after twelve steps in two calls."""
     options = {"run__executor": executor, "ensemble__members": 3, "ensemble__advance": advance}
@@ -36,8 +52,8 @@ def members_with_other_bits(executor, advance):
     together = Members(config)
     together.take_steps(7)
     together.take_steps(5)
-    runs = enumerate(states_of_single_runs(config, range(3), 12))
-    return [number for number, run in runs if not has_same_bits(run, [field[number] for field in together.state])]
+    runs = [state_of_single_run(config, member, 12) for member in range(3)]
+    return [n for n, run in enumerate(runs) if not has_same_bits(run, [field[n] for field in together.state])]
 
 
 @pytest.mark.promise("a member of an ensemble equals a run alone")
@@ -86,8 +102,7 @@ def test_member_is_the_run_with_its_viscosity_and_wind():
         simulation = swmodel.Simulation(one.model_copy(update=parts))
         simulation.advance(12)
         states.append(simulation.state)
-        for ours, theirs in zip(members.state, simulation.state, strict=True):
-            np.testing.assert_allclose(ours[member], theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
+        assert_close([field[member] for field in members.state], simulation.state, 1e-12)
     assert np.abs(states[1].u - states[0].u).max() > 1e-6 * np.abs(states[0].u).max()
 
 
@@ -104,9 +119,8 @@ def test_perturbations_have_the_size_asked_for():
 
 
 def test_perturbed_wind_is_periodic_only_on_periodic_axes():
-    basin = {"grid__periodic_x": True, "grid__periodic_y": False}
-    basin |= {"run__executor": "reference"}
-    config = random_case.configuration(12, 16, **basin, ensemble__wind=0.2, ensemble__wind_length=2e4)
+    channel = {"grid__periodic_x": True, "grid__periodic_y": False, "run__executor": "reference"}
+    config = random_case.configuration(12, 16, **channel, ensemble__wind=0.2, ensemble__wind_length=2e4)
     perturbed = Perturbations(make_domain(config))
     params, base, n = perturbed.draw(1)[1], perturbed.params, perturbed.margin
     factor = params["wind_x"] / base["wind_x"]
