@@ -9,8 +9,7 @@ import jax
 import netCDF4
 import numpy as np
 import pytest
-from support.small_twin import letkf_config, smallest_twin, twin_config
-from support.small_winds_twin import weather_twin
+from support.small_twin import letkf_config, smallest_twin, twin_config, weather_twin
 
 from swmodel import Case, ConfigError, Simulation, load, resolve
 from swmodel.assimilation import assimilate, checkpoint, experiment, settings

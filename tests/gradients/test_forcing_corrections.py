@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.marks import night_params
-from support.small_winds_twin import weather_twin
+from support.small_twin import weather_twin
 
 import swmodel
 from swmodel.assimilation.experiment import prior_config, true_corrections
