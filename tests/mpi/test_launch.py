@@ -47,8 +47,7 @@ def test_processes_of_devices_have_bits_of_one(ranks, tmp_path):
     done = run_swmodel(tmp_path, *case, "--steps", 8, *where, "-o", "run")
     assert done.returncode == 0, done.stderr
     run_on_ranks(ranks, 1, *case, "--steps", 8, "-o", tmp_path / "one")
-    for name in ("output.nc", "sections.nc", "restart/step-0000000008.nc"):
-        assert_same_data(tmp_path / "run" / name, tmp_path / "one" / name)
+    assert_same_data(tmp_path / "run", tmp_path / "one", "output.nc", "sections.nc", "restart/step-0000000008.nc")
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
@@ -167,8 +166,6 @@ def test_two_mpi_libraries_are_refused(tmp_path):
 
 
 TOO_NEW_MESSAGE = "the handler's API version (0.0) is incompatible with the framework's API version (0.4)"
-#: An mpi4jax that JAX refuses.
-FAILING_MPI4JAX = f"raise RuntimeError({TOO_NEW_MESSAGE!r})\n"
 
 
 @pytest.mark.fault("JAX is too new for mpi4jax")
@@ -178,6 +175,6 @@ FAILING_MPI4JAX = f"raise RuntimeError({TOO_NEW_MESSAGE!r})\n"
 )
 def test_mpi4jax_that_jax_refuses_is_replaced_unless_asked_for(tmp_path, exchange, code):
     """It is replaced by the model's own foreign calls."""
-    ended, said = run_with_fake_mpi4jax(tmp_path, FAILING_MPI4JAX, exchange)
+    ended, said = run_with_fake_mpi4jax(tmp_path, f"raise RuntimeError({TOO_NEW_MESSAGE!r})\n", exchange)
     assert (ended, len(said)) == (code, code and 1), said
     assert all(TOO_NEW_MESSAGE in line for line in said)

@@ -3,11 +3,10 @@
 import os
 import re
 import signal
-import subprocess
 import time
 
 import pytest
-from support.faults import PROGRAM
+from support.faults import run_swmodel
 from support.long_run import CASE, LongRun
 from support.marks import night_params
 from support.rank_commands import run_on_ranks
@@ -57,11 +56,6 @@ def assert_continues(ranks, run):
     assert_same_run(run.folder, alone, steps)
 
 
-def run_swmodel_meanwhile(folder, *arguments):
-    """Run `swmodel` in a folder while a run there is still computing."""
-    return subprocess.run([*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
-
-
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.fault("SIGTERM")
 @pytest.mark.fault("the folder is in use")
@@ -69,7 +63,7 @@ def run_swmodel_meanwhile(folder, *arguments):
 def test_run_stopped_by_signal_continues(ranks, tmp_path):
     """Its folder is locked until it has stopped."""
     with LongRun(tmp_path, "--nproc", 2) as run:
-        refused = run_swmodel_meanwhile(tmp_path, "resume", "run")
+        refused = run_swmodel(tmp_path, "resume", "run")
         assert (refused.returncode, str(run.process.pid) in refused.stderr) == (5, True)
         run.process.send_signal(signal.SIGTERM)
         assert_stopped(run, *run.wait_for_end(40), "SIGTERM")
@@ -139,7 +133,7 @@ def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
         while run.ranks():
             assert time.monotonic() < deadline, "ranks without a launcher continue"
             time.sleep(0.1)
-        done = run_swmodel_meanwhile(tmp_path, "run", *CASE, "--steps", "1", "--output", "run", "--force")
+        done = run_swmodel(tmp_path, "run", *CASE, "--steps", 1, "--output", "run", "--force")
         assert done.returncode == 0, done.stderr
 
 

@@ -49,24 +49,13 @@ class LongRun:
     def __init__(self, folder, *arguments, mpiexec=0, chunk=500):
         self.folder = Path(folder) / "run"
         self.out, self.err = Path(folder) / "out.txt", Path(folder) / "err.txt"
-        interval_options = ["-s", f"restart.every_steps={4 * chunk}", "-s", f"run.check_every_steps={chunk}"]
-        command = [
-            *PROGRAM,
-            "run",
-            *CASE,
-            *interval_options,
-            "--days",
-            "10000",
-            "--output",
-            "run",
-            *map(str, arguments),
-        ]
+        intervals = ["-s", f"restart.every_steps={4 * chunk}", "-s", f"run.check_every_steps={chunk}"]
+        command = [*PROGRAM, "run", *CASE, *intervals, "--days=10000", "--output=run", *map(str, arguments)]
         if mpiexec:
             command = [find_mpiexec(), "-n", str(mpiexec), *command]
         options = {"cwd": folder, "env": os.environ | {TAG_VARIABLE: str(folder), "MPIEXEC_TIMEOUT": "100"}}
         with self.out.open("w") as out, self.err.open("w") as err:
-            streams = {"stdout": out, "stderr": err}
-            self.process = subprocess.Popen(command, **options, **streams, process_group=0)
+            self.process = subprocess.Popen(command, **options, stdout=out, stderr=err, process_group=0)
 
     def __enter__(self):
         deadline = time.monotonic() + 60
