@@ -89,7 +89,8 @@ def run_4dvar(config, experiment, directory, options, command_line, monitor) -> 
 
 def to_checkpoint(progress: MinimiserState, history: list) -> tuple[dict, dict]:
     """The fields and the metadata from which a minimisation continues."""
-    return progress.w, {"iteration": progress.iteration, "first_norm": progress.first_norm, "history": history}
+    metadata = {"iteration": progress.iteration, "first_norm": progress.initial_gradient_norm, "history": history}
+    return progress.w, metadata
 
 
 def from_checkpoint(fields: dict, metadata: dict) -> tuple[MinimiserState, list]:

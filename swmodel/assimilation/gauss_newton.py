@@ -113,7 +113,7 @@ class MinimiserState(NamedTuple):
 
     w: Any  # the best so far, pytree
     iteration: int = 0  # outer iterations done
-    first_norm: float = math.nan  # norm of the gradient at the start; NaN: unknown
+    initial_gradient_norm: float = math.nan  # norm of the gradient at the start; NaN: unknown
 
 
 class IterationReport(NamedTuple):
@@ -129,7 +129,7 @@ class IterationReport(NamedTuple):
     @property
     def gradient_ratio(self) -> float:
         """The ratio of the gradient's norm to that at the start."""
-        return self.gradient_norm / self.state.first_norm if self.state.first_norm else 0.0
+        return self.gradient_norm / self.state.initial_gradient_norm if self.state.initial_gradient_norm else 0.0
 
 
 class MinimisationResult(NamedTuple):
@@ -169,10 +169,10 @@ def minimise(
     norm = math.sqrt(dot(gradient, gradient))
     if not (math.isfinite(cost.total) and math.isfinite(norm)):
         return MinimisationResult(state, cost, "not finite")
-    if not math.isfinite(state.first_norm):
-        state = state._replace(first_norm=norm)
+    if not math.isfinite(state.initial_gradient_norm):
+        state = state._replace(initial_gradient_norm=norm)
     report(IterationReport(state, state.iteration, cost, norm))
-    while norm > limits.gradient_ratio * state.first_norm:
+    while norm > limits.gradient_ratio * state.initial_gradient_norm:
         if state.iteration >= limits.max_outer:
             return MinimisationResult(state, cost, "iterations")
         solution = conjugate_gradients(

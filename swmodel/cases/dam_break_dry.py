@@ -21,7 +21,7 @@ Verification: with c = sqrt(g depth) and X = x/t from the dam, h = (2 c - X)²/(
 import numpy as np
 
 from ..config.options.case import Case, option
-from .thacker_planar import fields_where_wet
+from .thacker_planar import fields_with_dry_cells
 
 
 class DamBreakDry(Case):
@@ -44,7 +44,7 @@ class DamBreakDry(Case):
     def analytic_solution(self, config, at, t):
         depth, x = config.physics.depth, distance_from_dam(config, at)
         h, u = ritter_fan(config, x, t) if t else (np.where(x < 0, depth, 0.0), 0.0)
-        return fields_where_wet(depth, h - depth, u)
+        return fields_with_dry_cells(depth, h - depth, u)
 
 
 def distance_from_dam(config, at):

@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 
 from ..config.options.case import option
 from .dam_break_dry import DamBreakDry, distance_from_dam, ritter_fan
-from .thacker_planar import fields_where_wet
+from .thacker_planar import fields_with_dry_cells
 
 
 class DamBreakWet(DamBreakDry):
@@ -41,7 +41,7 @@ class DamBreakWet(DamBreakDry):
         h, u = ritter_fan(config, x, t) if t else (np.where(x < 0, depth, middle_thickness), 0.0)
         is_behind_bore = x < bore_speed * t
         h = np.where(is_behind_bore, np.maximum(h, middle_thickness), self.ahead * depth)
-        return fields_where_wet(depth, h - depth, np.where(is_behind_bore, np.minimum(u, middle_current), 0.0))
+        return fields_with_dry_cells(depth, h - depth, np.where(is_behind_bore, np.minimum(u, middle_current), 0.0))
 
 
 def middle_state(config):

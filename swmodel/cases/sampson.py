@@ -21,7 +21,7 @@ s² = 2 g depth/a² - r²/4; sea level is `sea_level`.
 import numpy as np
 
 from ..config.options.case import Case, option
-from .thacker_planar import fields_where_wet
+from .thacker_planar import fields_with_dry_cells
 
 
 class Sampson(Case):
@@ -47,7 +47,7 @@ class Sampson(Case):
         return sea_level(config, at, 0.0)
 
     def analytic_solution(self, config, at, t):
-        return fields_where_wet(self.depth(config, at), sea_level(config, at, t), current(config, t))
+        return fields_with_dry_cells(self.depth(config, at), sea_level(config, at, t), current(config, t))
 
 
 def frequency(config):

@@ -22,7 +22,7 @@ depth (sqrt(1 - A²)/q - 1 - r²/a² ((1 - A²)/q² - 1)). After three periods t
 import numpy as np
 
 from ..config.options.case import CaseFromAnalyticSolution, option
-from .thacker_planar import bowl_depth, fields_where_wet
+from .thacker_planar import bowl_depth, fields_with_dry_cells
 
 #: Period in the default bowl, s.
 DEFAULT_PERIOD = 2 * np.pi / np.sqrt(8 * 9.81 * 0.1)
@@ -48,12 +48,12 @@ class ThackerCurved(CaseFromAnalyticSolution):
         return bowl_depth(config, at)
 
     def analytic_solution(self, config, at, t):
-        w, a, r0, f = frequency(config), self.radius, self.start, config.physics.f0
+        w, a, r0, f = angular_velocity(config), self.radius, self.start, config.physics.f0
         A = (a**4 - r0**4) / (a**4 + r0**4)
         root, q = np.sqrt(1 - A**2), 1 - A * np.cos(w * t)
         level = config.physics.depth * (root / q - 1 - (at.x**2 + at.y**2) / a**2 * ((root / q) ** 2 - 1))
         outflow_rate, rotation_rate = w * A * np.sin(w * t) / (2 * q), f * (root + A * np.cos(w * t) - 1) / (2 * q)
-        return fields_where_wet(
+        return fields_with_dry_cells(
             bowl_depth(config, at),
             level,
             outflow_rate * at.x - rotation_rate * at.y,
@@ -61,7 +61,7 @@ class ThackerCurved(CaseFromAnalyticSolution):
         )
 
 
-def frequency(config):
+def angular_velocity(config):
     """Angular frequency w of the oscillation, s-1."""
     physics = config.physics
     return np.sqrt(physics.f0**2 + 8 * physics.gravity * physics.depth / config.case.radius**2)

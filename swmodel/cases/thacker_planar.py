@@ -48,10 +48,10 @@ class ThackerPlanar(CaseFromAnalyticSolution):
         return bowl_depth(config, at)
 
     def analytic_solution(self, config, at, t):
-        w, s = frequency(config), self.swing
+        w, s = angular_velocity(config), self.swing
         cosine, sine = np.cos(w * t), np.sin(w * t)
         level = s * config.physics.depth / self.radius**2 * (2 * at.x * cosine + 2 * at.y * sine - s)
-        return fields_where_wet(bowl_depth(config, at), level, -s * w * sine, s * w * cosine)
+        return fields_with_dry_cells(bowl_depth(config, at), level, -s * w * sine, s * w * cosine)
 
 
 def bowl_depth(config, at):
@@ -59,13 +59,13 @@ def bowl_depth(config, at):
     return config.physics.depth * (1 - (at.x**2 + at.y**2) / config.case.radius**2)
 
 
-def frequency(config):
+def angular_velocity(config):
     """Angular velocity w of the water's motion round the axis, s-1, anticlockwise."""
     physics, half = config.physics, config.physics.f0 / 2
     return np.sqrt(half**2 + 2 * physics.gravity * physics.depth / config.case.radius**2) - half
 
 
-def fields_where_wet(depth, level, u, v=0.0):
+def fields_with_dry_cells(depth, level, u, v=0.0):
     """A solution as fields: eta not below the bed, thickness h, and zero current where it is dry.
 
     Args:

@@ -51,7 +51,7 @@ def assimilate(force, memory, resume, **arguments):
     Exit codes: 4, the cost could not be decreased; 75, stopped and resumable.
     """
 
-    def job_options(config):
+    def task_options(config):
         from ..assimilation.settings import check_assimilation, template_values
         from ..assimilation.synthetic import is_twin
 
@@ -64,4 +64,4 @@ def assimilate(force, memory, resume, **arguments):
         check_assimilation(config)
         return {"memory": memory, "resume": resume}
 
-    start_task("assimilate", force=force or resume, job_options=job_options, **arguments)
+    start_task("assimilate", force=force or resume, task_options=task_options, **arguments)

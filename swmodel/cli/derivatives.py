@@ -42,7 +42,7 @@ def check_gradient(memory, file, **arguments):
         arguments["steps"] = str(DEFAULT_STEPS)
     arguments["force"] = arguments["force"] or arguments["output"] is None  # the default folder may be overwritten
 
-    def job_options(config):
+    def task_options(config):
         from ..errors import FilesError
         from ..model.validate import require_derivatives
 
@@ -51,7 +51,7 @@ def check_gradient(memory, file, **arguments):
             raise FilesError(f"--json {file}: the folder {file.parent} does not exist")
         return {"memory": memory, "json": str(file.absolute()) if file else None}
 
-    start_task("check-gradient", job_options=job_options, **arguments)
+    start_task("check-gradient", task_options=task_options, **arguments)
 
 
 @click.command(context_settings=options.option_aliases(to="wrt"))
@@ -83,11 +83,11 @@ def sensitivity(of, wrt, mean, memory, **arguments):
     the derivatives with respect to eta, u and v are taken at that state.
     """
 
-    def job_options(config):
+    def task_options(config):
         from ..gradients.sensitivity import check_request
 
         names = list(dict.fromkeys(wrt))
         check_request(config, of, names)
         return {"of": of, "wrt": names, "mean": mean, "memory": memory}
 
-    start_task("sensitivity", job_options=job_options, **arguments)
+    start_task("sensitivity", task_options=task_options, **arguments)

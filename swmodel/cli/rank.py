@@ -103,7 +103,7 @@ def lock_run_folder(stack, job, quiet, n_ranks=None, n_cores=None):
 
     lock_file = stack.enter_context(lock.hold_folder(job.directory))
     is_new_run = job.restart is None and not job.options.get("resume")
-    (run_folder.prepare if is_new_run else run_folder.clear_end_of_run)(job.directory)
+    (run_folder.make_without_earlier_run if is_new_run else run_folder.remove_status_and_blowup)(job.directory)
     run_folder.write_config(job.directory, job.config)
     if not quiet:
         announce_job(job, n_ranks or job.config.run.nproc, n_cores or environment.n_cores())

@@ -17,12 +17,12 @@ from .options import get_command_line, overrides_from_options, reword_for_option
 from .rank import abort_on_signal, compute, lock_run_folder, run_as_rank, start_logging
 
 
-def start_task(task, source, settings, output, force, quiet, job_options=lambda config: {}, check=None, **options):
+def start_task(task, source, settings, output, force, quiet, task_options=lambda config: {}, check=None, **options):
     """Start a task in a new folder, then exit with its exit code.
 
     Args:
         source, settings, output, force, quiet: from the command line.
-        job_options: a function of the configuration that returns the options of the task, or raises.
+        task_options: a function of the configuration that returns the options of the task, or raises.
         check: see `make_config`.
         options: the command-line options in `options.KEY_OF_OPTION`.
     """
@@ -40,7 +40,7 @@ def start_task(task, source, settings, output, force, quiet, job_options=lambda 
             sources, overrides, rank_info, check or (None if writes_records else check_without_harmonics)
         )
         directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
-        job = Job(config, directory, None, task, job_options(config))
+        job = Job(config, directory, None, task, task_options(config))
         if rank_info is not None and rank_info.rank:
             return job
         run_folder.check_overwritable(directory, force)

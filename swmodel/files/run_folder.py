@@ -102,7 +102,7 @@ def folder_contents(directory, for_python: bool = False) -> FolderContents:
     return FolderContents(kind, task, command if RESTART_FOLDER in names else "")
 
 
-def prepare(directory):
+def make_without_earlier_run(directory):
     """Make the folder and remove the files of an earlier run, but no others."""
     directory = Path(directory)
     with translate_os_errors(directory, "written"):
@@ -138,7 +138,7 @@ def is_run_folder(path) -> bool:
     return Path(path).is_dir() and not is_zarr_store(path)
 
 
-def clear_end_of_run(directory):
+def remove_status_and_blowup(directory):
     """Remove the status of the run in the folder and the state of its blow-up, because the run continues."""
     with translate_os_errors(directory, "written"):
         for name in (STATUS, BLOWUP):

@@ -193,10 +193,10 @@ def prepare_run_folder(directory: Path, step: int, config: Config, resume: bool)
     """Create the run folder with config.toml; removes files of an earlier run, or those of this run after the step."""
     with translate_os_errors(directory, "written"):
         if resume:
-            run_folder.clear_end_of_run(directory)
+            run_folder.remove_status_and_blowup(directory)
             set_aside_later_files(directory, step)
         else:
-            run_folder.prepare(directory)
+            run_folder.make_without_earlier_run(directory)
         run_folder.write_config(directory, config)
 
 

@@ -132,12 +132,12 @@ def record_times(data: netCDF4.Dataset) -> np.ndarray:
 
 def integral_names(data: netCDF4.Dataset) -> list[str]:
     """The series of sums over the domain, such as mass and energy, in the order of the file."""
-    excluded = ("time", "step", *other_series_names(data))
+    excluded = ("time", "step", *absolute_series_names(data))
     series_names = [name for name, variable in data.variables.items() if variable.dimensions == ("time",)]
     return [name for name in series_names if name not in excluded]
 
 
-def other_series_names(data: netCDF4.Dataset) -> list[str]:
+def absolute_series_names(data: netCDF4.Dataset) -> list[str]:
     """The series that are drawn as they are, not as relative changes: no sums, and inflows through open boundaries."""
     return [name for name in data.variables if name in SERIES_WITHOUT_SUMS or name.startswith(INFLOW_PREFIX)]
 

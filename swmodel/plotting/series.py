@@ -21,10 +21,10 @@ from . import style
 from .dataset import (
     SERIES_WITHOUT_SUMS,
     PlotError,
+    absolute_series_names,
     find_data_file,
     integral_names,
     open_data,
-    other_series_names,
     record_times,
 )
 from .field_map import format_degrees, length_unit
@@ -53,7 +53,7 @@ def plot_diagnostics(path, output=None) -> Path:
     """
     file = find_data_file(path, DIAGNOSTICS)
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
-        rows = zip_longest(integral_names(data), other_series_names(data))  # left and right column
+        rows = zip_longest(integral_names(data), absolute_series_names(data))  # left and right column
         names = [name for row in rows for name in row if name]
         if not names or record_times(data).size == 0:
             raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(SERIES_WITHOUT_SUMS)}")

@@ -14,7 +14,7 @@ from ...files.run_folder import DIAGNOSTICS, SECTIONS, SPECTRA, STATIONS
 from ...ocean.spectral_quantities import spectral_quantities_in, spectral_quantity
 from .. import series, style
 from ..barriers import BARRIER_LABEL, barrier_segments, read_barriers
-from ..dataset import field_names, integral_names, open_data, other_series_names, record_times
+from ..dataset import absolute_series_names, field_names, integral_names, open_data, record_times
 from ..derived import read_displayed_field
 from ..field_map import FieldMap
 from ..ground import PERMANENT_LAND_HEIGHT, is_hidden_by_ground, max_floodable_height
@@ -149,7 +149,7 @@ def encode_series(path: Path) -> Iterator[dict]:
             if name in SITE_FILES:
                 curves = site_curves(data, *SITE_FILES[name])
             else:
-                names = [*integral_names(data), *other_series_names(data)]
+                names = [*integral_names(data), *absolute_series_names(data)]
                 curves = (series.domain_curve(data[each]) for each in names)
             for values, label in curves:
                 finite = [float(value) if np.isfinite(value) else None for value in values[indices]]

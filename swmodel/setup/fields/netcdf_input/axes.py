@@ -70,7 +70,7 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
             "can choose along one axis only; reduce the file to one record along the others"
         )
     coordinates = {
-        name: coordinates_of_location(
+        name: select_coordinates(
             dataset.coordinates_along(name) or dataset.two_dimensional_coordinates(variable, (y, x), axis),
             variable,
             model_variable,
@@ -103,7 +103,7 @@ def find_axes(dataset: CFDataset, variable, model_variable, grid, context: str) 
             where = "on a sphere" if is_spherical(grid) else f"in {grid.crs}"
             raise InputError(f"{context}: {coordinates[name][0].name} alone does not locate the field {where}")
         else:
-            is_axis_reversed, notes = compare_with_grid(
+            is_axis_reversed, notes = direction_and_notes(
                 dataset, coordinates[name], name, axis, grid_axis, offset, context
             )
             is_reversed.append(is_axis_reversed)
@@ -149,7 +149,7 @@ def is_position(dataset: CFDataset, coordinate, dimension: str) -> bool:
     return not (np.allclose(np.diff(values), 1.0) and abs(values[0]) <= 1)
 
 
-def coordinates_of_location(coordinates: list, variable, model_variable, context: str) -> list:
+def select_coordinates(coordinates: list, variable, model_variable, context: str) -> list:
     """The coordinates along a dimension that belong to a variable; tidal atlases have one for each location.
 
     Those in degrees are chosen by the variable's attribute `coordinates`, else by endings of names for the location of
@@ -191,7 +191,7 @@ def find_dimensions(dataset: CFDataset, variable, context: str) -> tuple[str, st
     return y, x
 
 
-def compare_with_grid(
+def direction_and_notes(
     dataset: CFDataset, coordinates, dimension: str, axis: str, grid_axis: Axis, offset: float, context: str
 ):
     """Whether a field runs downward or leftward by its coordinates of y or x, and words for a message.
@@ -199,7 +199,7 @@ def compare_with_grid(
     `coordinates`: those along a dimension, best first. `offset`: of the field's points from cell centres, cells.
     InputError: the steps differ from those of the grid, or change direction.
     """
-    first, values = coordinates[0], consistent_values(dataset, coordinates, dimension, context)
+    first, values = coordinates[0], checked_values(dataset, coordinates, dimension, context)
     cell_size = grid_axis.spacing
     grid_positions = grid_axis.first + (np.arange(grid_axis.cells) + offset) * cell_size
     name, units, is_degrees = first.name, first.attrs.get("units", ""), is_in_degrees(first)
@@ -244,7 +244,7 @@ def compare_with_grid(
     return is_reversed, words
 
 
-def consistent_values(dataset: CFDataset, coordinates, dimension: str, context: str) -> np.ndarray:
+def checked_values(dataset: CFDataset, coordinates, dimension: str, context: str) -> np.ndarray:
     """Values of the first coordinate along a dimension. InputError: the coordinates run in different directions."""
     first = coordinates[0]
     if first.ndim > 1:
