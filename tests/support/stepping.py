@@ -49,9 +49,9 @@ def arrays_of_carry(carry):
 def run_chunks(name, config, *chunks, **options):
     """State and memory after chunks with these numbers of steps, each computed in one call."""
     model, carry = make_executor(name, config, **options)
-    forcing = VaryingParams(setup_of(config), model.transport)
+    forcing = VaryingParams(setup_of(config), model.transport) if name != "reference" else None
     for steps in chunks:
-        carry = model.advance(carry, steps) if name == "reference" else advance(model, carry, steps, forcing)
+        carry = advance(model, carry, steps, forcing) if forcing else model.advance(carry, steps)
     return arrays_of_carry(carry)
 
 
