@@ -146,6 +146,7 @@ def test_file_system_that_refuses_leaves_the_earlier_file(tmp_path, nbytes):
     assert folder.examine_restart(path)["step"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.fault("the disk fills up with output")
 def test_disk_without_space_or_inodes_is_named_with_the_last_restart(tmp_path, monkeypatch):
     options = "-s", "grid.nx=20", "-s", "grid.ny=16", "-s", "restart.every_steps=5", "-s", "output.every_steps=1"

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from support.command import invoke_swmodel
+from support.marks import night_params
 
 import swmodel
 from swmodel.config import ConfigError
@@ -43,7 +44,7 @@ def test_run_without_barriers_computes_no_term_for_them():
 
 
 @pytest.mark.promise("no water passes a barrier below its crest")
-@pytest.mark.parametrize("executor", ["native", "reference"])
+@pytest.mark.parametrize("executor", ["reference", *night_params("native", mark=pytest.mark.slow)])
 @pytest.mark.parametrize("drying", [False, True])
 def test_no_water_passes_below_the_crest(executor, drying):
     """A wall stops a wave, and also one that stands between dry ground and the sea."""

@@ -24,7 +24,7 @@ def bump(at):
     return 2.0 * np.exp(-((at.x - 5.3e4) ** 2 + (at.y - 4.8e4) ** 2) / (2 * 1.5e4**2))
 
 
-RUNS = [("reference", True), ("native", False)]
+RUNS = [("reference", True), *night_params(("native", False), mark=pytest.mark.slow)]
 RUNS += night_params(("reference", False), ("native", True), ("xla", False), ("xla", True))
 
 

@@ -110,6 +110,7 @@ def test_series_are_the_same_from_text_and_netcdf(series, tmp_path):
         np.testing.assert_allclose(found, [(max(expected, 0), max(-expected, 0))] * len(found), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 def test_run_with_river_continues_with_same_bits(series, tmp_path):
     for folder, steps in (("whole", 300), ("run", 200)):
