@@ -1,7 +1,5 @@
 """Observed series of gauges in the layouts of agencies and spreadsheets: the same levels and times, or the row."""
 
-import codecs
-
 import numpy as np
 import pytest
 
@@ -11,46 +9,49 @@ from swmodel.files.gauge_series import read_gauge_series
 TIMES = np.datetime64("2010-02-27T22:00") + np.arange(4) * np.timedelta64(1, "h")
 LEVEL = np.array([1.25, 0.5, -0.125, 2.0])
 
-DATES = [str(time).split("T") for time in TIMES]
-ROWS = [(*date.split("-"), *clock.split(":")) for date, clock in DATES]
+
+def rows(template):
+    """A row for each time `t` and level, which is `m` in m, `cm` or `mm`."""
+    series = zip(TIMES.tolist(), LEVEL, strict=True)
+    return [template.format(t=t, m=level, cm=100 * level, mm=1e3 * level) + "\n" for t, level in series]
+
+
+#: A series in each layout: its header, its rows, and a row without a value.
 LAYOUTS = {
-    "UHSLC": "".join(f"{y},{m},{d},{h},{1e3 * v:.0f}\n" for (y, m, d, h, _), v in zip(ROWS, LEVEL, strict=True))
-    + "2010,2,28,2,-32767\n",
-    "CO-OPS": "Date Time, Water Level, Sigma, O or I (for verified), F, R, L, Quality \n"
-    + "".join(f"{d} {c},{v},0.003,0,0,0,0,v\n" for (d, c), v in zip(DATES, LEVEL, strict=True))
-    + "2010-02-28 02:00,,,,,,,\n",
-    "a page of CO-OPS": '"Date","Time (GMT)","Predicted (m)","Preliminary (m)","Verified (m)"\n'
-    + "".join(
-        f'"{d.replace("-", "/")}","{c}","9.0",{pair}\n'
-        for (d, c), pair in zip(DATES, ('"-","1.25"', '"0.5","-"', '"7","-0.125"', '"-","2.0"'), strict=True)
-    ),
-    "DART": "#YY  MM DD hh mm ss T   HEIGHT\n#yr  mo dy hr mn  s -      m\n2010 02 28 02 00 00 1 9999.000\n"
-    + "".join(
-        f"{y} {m} {d} {h} {n} 00 1 {v:.3f}\n" for (y, m, d, h, n), v in reversed([*zip(ROWS, LEVEL, strict=True)])
-    ),
-    "a table": "time;level (cm);flag\n"
-    + "".join(f"{d} {c};{100 * v};ok\n" for (d, c), v in zip(DATES, LEVEL, strict=True)),
-}
+    "UHSLC": [*rows("{t:%Y,%m,%d,%H},{mm:.0f}"), "2010,2,28,2,-32767\n"],
+    "CO-OPS": ["Date Time, Water Level, Sigma, O or I (for verified), F, R, L, Quality \n",
+               *rows("{t:%Y-%m-%d %H:%M},{m},0.003,0,0,0,0,v"), "2010-02-28 02:00,,,,,,,\n"],
+    "a page of CO-OPS": ['"Date","Time (GMT)","Predicted (m)","Preliminary (m)","Verified (m)"\n',
+                         '"2010/02/27","22:00","9.0","-","1.25"\n', '"2010/02/27","23:00","9.0","0.5","-"\n',
+                         '"2010/02/28","00:00","9.0","7","-0.125"\n', '"2010/02/28","01:00","9.0","-","2.0"\n'],
+    "DART": ["#YY  MM DD hh mm ss T   HEIGHT\n", "#yr  mo dy hr mn  s -      m\n", "2010 02 28 02 00 00 1 9999.000\n",
+             *reversed(rows("{t:%Y %m %d %H %M} 00 1 {m:.3f}"))],
+    "a table": ["time;level (cm);flag\n", *rows("{t:%Y-%m-%d %H:%M};{cm};ok")],
+}  # fmt: skip
+LAYOUTS = {name: "".join(lines) for name, lines in LAYOUTS.items()}
 VARIANTS = {
     "decimal commas": LAYOUTS["a table"].replace(".", ","),
-    "dates with dots": "# mine\nDate;Time (UTC);Water Level [m]\n"
-    + "".join(
-        f"{d}.{m}.{y};{h}:{n};{str(v).replace('.', ',')}\n" for (y, m, d, h, n), v in zip(ROWS, LEVEL, strict=True)
-    ),
-    "zones": "time,eta\n"
-    + "".join(f"{t + np.timedelta64(90, 'm')}:00+01:30,{v}\n" for t, v in zip(TIMES, LEVEL, strict=True)),
+    "dates with dots": "# mine\nDate;Time (UTC);Water Level [m]\n27.02.2010;22:00;1,25\n27.02.2010;23:00;0,5\n"
+    "28.02.2010;00:00;-0,125\n28.02.2010;01:00;2,0\n",
+    "zones": "time,eta\n2010-02-27T23:30:00+01:30,1.25\n2010-02-28T00:30:00+01:30,0.5\n"
+    "2010-02-28T01:30:00+01:30,-0.125\n2010-02-28T02:30:00+01:30,2.0\n",
     "ERDDAP": "time,sea_level,latitude\nUTC,millimeters,degrees_north\n"
-    + "".join(f"{t}:00Z,{1e3 * v},21.3\n" for t, v in zip(TIMES, LEVEL, strict=True)),
+    + "".join(rows("{t:%Y-%m-%dT%H:%M:00Z},{mm},21.3")),
     "feet": LAYOUTS["a page of CO-OPS"].replace("(m)", "(ft)"),
 }
 
 
+def read_series(folder, text):
+    """The series of a file with this text."""
+    path = folder / "gauge.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    return read_gauge_series(path)
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.parametrize("start_and_end", [(b"", "\n"), (codecs.BOM_UTF8, "\r\n")], ids=["plain", "BOM, CRLF"])
-def test_layouts_hold_the_same_series(tmp_path, name, start_and_end):
-    start, end = start_and_end
-    (tmp_path / "gauge.csv").write_bytes(start + LAYOUTS[name].replace("\n", end).encode())
-    series = read_gauge_series(tmp_path / "gauge.csv")
+@pytest.mark.parametrize(("start", "end"), [("", "\n"), ("\ufeff", "\r\n")], ids=["plain", "BOM, CRLF"])
+def test_layouts_hold_the_same_series(tmp_path, name, start, end):
+    series = read_series(tmp_path, start + LAYOUTS[name].replace("\n", end))
     assert series.layout == name
     assert (series.times == TIMES).all()
     np.testing.assert_allclose(series.level, LEVEL, rtol=0, atol=1e-12)
@@ -59,8 +60,7 @@ def test_layouts_hold_the_same_series(tmp_path, name, start_and_end):
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_numbers_times_and_units_of_spreadsheets_are_understood(tmp_path, name):
-    (tmp_path / "gauge.csv").write_text(VARIANTS[name])
-    series = read_gauge_series(tmp_path / "gauge.csv")
+    series = read_series(tmp_path, VARIANTS[name])
     assert (series.times == TIMES).all()
     np.testing.assert_allclose(series.level, LEVEL * (0.3048 if name == "feet" else 1), rtol=0, atol=1e-12)
 
@@ -85,6 +85,5 @@ def test_numbers_times_and_units_of_spreadsheets_are_understood(tmp_path, name):
     ],
 )
 def test_rows_that_cannot_be_read_are_named(tmp_path, text, words):
-    (tmp_path / "gauge.csv").write_text(text)
     with pytest.raises(UsageError, match=words):
-        read_gauge_series(tmp_path / "gauge.csv")
+        read_series(tmp_path, text)

@@ -8,7 +8,6 @@ from support.command import invoke_swmodel
 from support.marks import night_params
 
 import swmodel
-from swmodel.config import ConfigError
 from swmodel.errors import UsageError
 from swmodel.gradients.quantities import parse_transport
 from swmodel.ocean.barrier_faces import faces_of_barrier
@@ -29,6 +28,11 @@ def channel(level_west, level_east=0.0, options=(), **barrier):
     settings = {**CHANNEL, **dict(options), "barriers.lines": [{"name": "dike", "line": ACROSS, **barrier}]}
     levels = {"eta": lambda at: np.where(at.x < 1000.0, level_west, level_east) + 0.0 * at.y}
     return swmodel.Simulation(swmodel.Case, settings, fields=levels)
+
+
+def load_with_lines(path, options=CHANNEL):
+    """The configuration of a channel with the barriers of a file."""
+    return swmodel.load(swmodel.Case, options | {"barriers.lines": str(path)}, environ={})
 
 
 def flow_in_first_step(sim):
@@ -74,12 +78,9 @@ def test_overtopping_is_that_of_a_broad_crested_weir(stepper, level_east, coeffi
 
 def test_backwater_loses_the_velocity_head_over_the_crest():
     """In steady flow over a drowned sill the levels differ by u² / (2 g), u the velocity over the crest."""
-    options = {
-        **{"open_boundaries.sides": ("west", "east"), "open_boundaries.transport_x": 2.0, "physics.linear_drag": 0.0},
-        **{"time.dt": 2.0, "barriers.lines": [{"name": "sill", "line": ACROSS, "crest": -1.5}]},
-    }
-    fields = {"u": lambda at: 0.4 + 0.0 * at.x}
-    sim = swmodel.Simulation(swmodel.Case, CHANNEL | options, fields=fields)
+    options = {"open_boundaries.sides": ("west", "east"), "open_boundaries.transport_x": 2.0, "time.dt": 2.0}
+    options |= {"physics.linear_drag": 0.0, "barriers.lines": [{"name": "sill", "line": ACROSS, "crest": -1.5}]}
+    sim = swmodel.Simulation(swmodel.Case, CHANNEL | options, fields={"u": lambda at: 0.4 + 0.0 * at.x})
     sim.advance(4000)
     h, u = sim.field("h")[2], sim.field("u")[2]
     transports = u[1:38] * (h[1:38] + h[2:39]) / 2
@@ -100,16 +101,19 @@ def test_gate_opens_in_time_and_water_is_conserved():
     assert abs(h[:, :20].mean() - h[:, 20:].mean()) < 0.1
 
 
-BARRIERS_OF_FILE = (("north", 1.5, ACROSS), ("south", 2.0, [[200.0, 0.0], [200.0, 150.0]]))
-FEATURES = [
-    {"properties": {"name": name, "crest": crest}, "geometry": {"type": "LineString", "coordinates": line}}
-    for name, crest, line in BARRIERS_OF_FILE
-]
+def geojson(*barriers):
+    """The text of a file with barriers (name, crest, line)."""
+    features = []
+    for name, crest, line in barriers:
+        properties, geometry = {"name": name, "crest": crest}, {"type": "LineString", "coordinates": line}
+        features.append({"type": "Feature", "properties": properties, "geometry": geometry})
+    return json.dumps({"type": "FeatureCollection", "features": features})
+
+
+SOUTHERN_LINE = [[200.0, 0.0], [200.0, 150.0]]
 LINES = {
     "dikes.csv": "name;x;y;crest\nnorth;1000;0;1,5\nnorth;1000;300;1,5\nsouth;200;0;2\nsouth;200;150;2\n",
-    "dikes.geojson": json.dumps(
-        {"type": "FeatureCollection", "features": [{"type": "Feature"} | feature for feature in FEATURES]}
-    ),
+    "dikes.geojson": geojson(("north", 1.5, ACROSS), ("south", 2.0, SOUTHERN_LINE)),
 }
 
 
@@ -118,8 +122,7 @@ def test_lines_are_read_from_files(file, tmp_path):
     if file.endswith("json"):
         pytest.importorskip("pyogrio")
     (tmp_path / file).write_text(LINES[file])
-    config = swmodel.load(swmodel.Case, CHANNEL | {"barriers.lines": str(tmp_path / file)}, environ={})
-    tables = config.barriers.lines
+    tables = load_with_lines(tmp_path / file).barriers.lines
     heights = [{*(point[2:] or (each.crest,) for point in each.line)} for each in tables]
     assert [each.name for each in tables] == ["north", "south"]
     assert heights == [{(1.5,)}, {(2.0,)}]
@@ -131,15 +134,15 @@ def test_lines_are_read_from_files(file, tmp_path):
 def test_lines_of_gdal_have_their_crests_and_their_system(file, tmp_path):
     """Of a shapefile, whose names are in capitals, and a GeoPackage; a line of two parts is two barriers."""
     write, shapely = pytest.importorskip("pyogrio.raw").write, pytest.importorskip("shapely")
-    parts = shapely.MultiLineString([ACROSS, BARRIERS_OF_FILE[1][2]])
+    parts = shapely.MultiLineString([ACROSS, SOUTHERN_LINE])
     lines = np.array([shapely.to_wkb(shapely.LineString(ACROSS)), shapely.to_wkb(parts)], object)
     columns = [np.array(["north", "south"], object), np.array([1.5, 2.0])]
     write(tmp_path / file, lines, columns, ["NAME", "CREST"], geometry_type="MultiLineString", crs="EPSG:32633",
           promote_to_multi=True)  # fmt: skip
     grid = {"grid.crs": "EPSG:32633", "grid.easting": 0.0, "grid.northing": 5e6}
-    tables = swmodel.load(swmodel.Case, CHANNEL | grid | {"barriers.lines": str(tmp_path / file)}, {}).barriers.lines
+    tables = load_with_lines(tmp_path / file, CHANNEL | grid).barriers.lines
     assert [(each.name, each.crest) for each in tables] == [("north", 1.5), ("south", 2.0), ("south", 2.0)]
-    assert [[*map(list, each.line)] for each in tables] == [ACROSS, ACROSS, BARRIERS_OF_FILE[1][2]]
+    assert [[*map(list, each.line)] for each in tables] == [ACROSS, ACROSS, SOUTHERN_LINE]
     assert {each.crs for each in tables} == {"EPSG:32633"}
 
 
@@ -159,36 +162,29 @@ def test_line_may_be_in_another_reference_system_than_the_grid():
 
 
 def test_table_of_longitudes_needs_a_grid_that_has_them(tmp_path):
-    (tmp_path / "dikes.csv").write_text("name,lon,lat,crest\na,13.74,45.1442,2\na,13.74,45.16,2\n")
-    table = {"barriers.lines": str(tmp_path / "dikes.csv")}
+    table = tmp_path / "dikes.csv"
+    table.write_text("name,lon,lat,crest\na,13.74,45.1442,2\na,13.74,45.16,2\n")
     projected = {"grid.crs": "EPSG:32633", "grid.easting": 4e5, "grid.northing": 4.99e6, "grid.ny": 400, "grid.nx": 100}
     sphere = {"grid.kind": "latlon", "grid.west": 13.0, "grid.south": 45.0, "grid.dlon": 0.02, "grid.dlat": 0.005}
-    options = {key: value for key, value in CHANNEL.items() if key not in ("grid.dx", "grid.dy")} | sphere
-    for given in (CHANNEL | projected, options | {"grid.ny": 40}, options | {"grid.ny": 40, "grid.west": 373.0}):
-        config = swmodel.load(swmodel.Case, given | table, environ={})
+    sphere |= {key: value for key, value in CHANNEL.items() if key not in ("grid.dx", "grid.dy")} | {"grid.ny": 40}
+    for given in (CHANNEL | projected, sphere, sphere | {"grid.west": 373.0}):
+        config = load_with_lines(table, given)
         faces = faces_of_barrier(config.grid, *config.barriers.lines)
         corner = points(config.grid, "corner", faces.rows[:1] - 1, faces.columns[:1])
         assert float(corner.lat.item()) == pytest.approx(45.1442, abs=0.005)
         assert float(corner.lon.item()) % 360 == pytest.approx(13.74, abs=0.01)
-    with pytest.raises(ConfigError, match="plane"):
-        swmodel.Simulation(swmodel.Case, CHANNEL | table)
-    (tmp_path / "dikes.csv").write_text("name,x,y,crest\na,13.74,45.1442,2\na,13.74,45.16,2\n")
-    with pytest.raises(ConfigError, match="dikes.csv: .* x and y are in m"):
-        swmodel.load(swmodel.Case, options | {"grid.ny": 40} | table, environ={})
-
-
-def feature(crest, line):
-    properties, geometry = {"name": "a", "crest": crest}, {"type": "LineString", "coordinates": line}
-    return json.dumps({"type": "Feature", "properties": properties, "geometry": geometry})
+    with pytest.raises(swmodel.ConfigError, match="plane"):
+        swmodel.Simulation(load_with_lines(table))
+    table.write_text("name,x,y,crest\na,13.74,45.1442,2\na,13.74,45.16,2\n")
+    with pytest.raises(swmodel.ConfigError, match="dikes.csv: .* x and y are in m"):
+        load_with_lines(table, sphere)
 
 
 def test_heights_of_points_count_where_the_crest_is_empty(tmp_path):
     """Also in GeoJSON in m, which GDAL takes for longitude, latitude and height."""
     pytest.importorskip("pyogrio")
-    (tmp_path / "dikes.geojson").write_text(feature(None, [[1000, 0, 2], [1000, 300, 3]]))
-    (barrier,) = swmodel.load(
-        swmodel.Case, CHANNEL | {"barriers.lines": str(tmp_path / "dikes.geojson")}
-    ).barriers.lines
+    (tmp_path / "dikes.geojson").write_text(geojson(("a", None, [[1000, 0, 2], [1000, 300, 3]])))
+    (barrier,) = load_with_lines(tmp_path / "dikes.geojson").barriers.lines
     assert (barrier.crs, barrier.line) == ("", ((1000, 0, 2), (1000, 300, 3)))
 
 
@@ -197,18 +193,18 @@ def test_heights_of_points_count_where_the_crest_is_empty(tmp_path):
     [
         ("dikes.csv", "name,x,y,crest\n", "dikes.csv: has no rows"),
         ("dikes.csv", "name,x,y,crest\na,0,0,\na,0,100,1\n", "dikes.csv:2: crest"),
-        ("dikes.geojson", feature("3 m", ACROSS), 'feature 1: crest .* "3 m"'),
-        ("dikes.geojson", feature(None, ACROSS), "feature 1 has no height"),
-        ("dikes.geojson", feature(1.0, []), "feature 1 has no points"),
-        ("dikes.geojson", feature(None, [[1000, 0, 0], [1000, 300, 0]]), "third coordinates are 0; .* crest"),
+        ("dikes.geojson", geojson(("a", "3 m", ACROSS)), 'feature 1: crest .* "3 m"'),
+        ("dikes.geojson", geojson(("a", None, ACROSS)), "feature 1 has no height"),
+        ("dikes.geojson", geojson(("a", 1.0, [])), "feature 1 has no points"),
+        ("dikes.geojson", geojson(("a", None, [[1000, 0, 0], [1000, 300, 0]])), "third coordinates are 0; .* crest"),
     ],
 )
 def test_wrong_files_of_barriers_are_named(file, text, named, tmp_path):
     if file.endswith("json"):
         pytest.importorskip("pyogrio")
     (tmp_path / file).write_text(text)
-    with pytest.raises(ConfigError, match=named):
-        swmodel.load(swmodel.Case, CHANNEL | {"barriers.lines": str(tmp_path / file)}, environ={})
+    with pytest.raises(swmodel.ConfigError, match=named):
+        load_with_lines(tmp_path / file)
 
 
 def test_derivative_of_a_transport_along_a_barrier_is_refused():
@@ -231,5 +227,5 @@ def test_derivative_of_a_transport_along_a_barrier_is_refused():
     ],
 )
 def test_wrong_barrier_is_refused_by_name(barrier, named):
-    with pytest.raises(ConfigError, match=named):
+    with pytest.raises(swmodel.ConfigError, match=named):
         swmodel.Simulation(swmodel.Case, CHANNEL | {"barriers.lines": [{"name": "dike", **barrier}]})

@@ -8,7 +8,6 @@ from support.command import invoke_swmodel
 from support.netcdf import write_netcdf
 
 import swmodel
-from swmodel.errors import ConfigError
 from swmodel.model.validate import check_config
 from swmodel.ocean.projection import lon_lat
 from swmodel.setup import fields
@@ -37,10 +36,10 @@ def river(name="Elbe", x=250.0, y=350.0, **more):
     return {"name": name, "x": x, "y": y} | more
 
 
-@pytest.fixture
-def series(tmp_path):
-    path = tmp_path / "elbe.csv"
-    path.write_text(CSV)
+def write_series(folder, text=CSV):
+    """The path of a file with the discharge of the Elbe."""
+    path = folder / "elbe.csv"
+    path.write_text(text)
     return str(path)
 
 
@@ -50,20 +49,19 @@ def volume(model):
 
 @pytest.mark.promise("water and dye add up to what rivers bring")
 @pytest.mark.parametrize("stepper", ["gfb", "rk4", "drying"])
-def test_volume_and_dye_are_those_that_rivers_brought(series, stepper):
+def test_volume_and_dye_are_those_that_rivers_brought(tmp_path, stepper):
     """Until the first row after ten minutes Q = 20 + t/15; the other rivers are constant, one in several cells."""
-    rivers = (
-        river(series=series, tracers={"dye": 2.0}),
-        river("land", x=750.0, discharge=8.0, radius=120.0),
-        river("drain", x=150.0, y=150.0, discharge=-3.0),
-    )
+    elbe = river(series=write_series(tmp_path), tracers={"dye": 2.0})
+    on_land = river("land", x=750.0, discharge=8.0, radius=120.0)
+    drain = river("drain", x=150.0, y=150.0, discharge=-3.0)
     options = {"drying__active": True, "terrain": SHELF} if stepper == "drying" else {"time__stepper": stepper}
-    model = swmodel.Simulation(config(*rivers, physics__tracers=[DYE | {"initial": 0.0}], **options))
+    options |= {"physics__tracers": [DYE | {"initial": 0.0}]}
+    model = swmodel.Simulation(config(elbe, on_land, drain, **options))
     before = volume(model)
     model.advance(120)
     brought = 600 * (20 + 60) / 2
     assert volume(model) - before == pytest.approx(brought + 600 * (8.0 - 3.0), rel=1e-9)
-    model = swmodel.Simulation(config(*rivers[:2], physics__tracers=[DYE | {"initial": 0.0}], **options))
+    model = swmodel.Simulation(config(elbe, on_land, **options))
     model.advance(120)
     assert float((model.field("dye") * model.field("h")).sum()) * DX**2 == pytest.approx(2 * brought, rel=1e-9)
 
@@ -82,37 +80,33 @@ def test_sinks_leave_water_and_take_dye_along():
     assert volume(model) < 1e-3 * before
     for stepper in ("gfb", "rk4"):
         sinks = {"infiltration": lambda at: 1e-3 * (at.x < 500) + 0 * at.y}
-        model = swmodel.Simulation(
-            config(river("pump", discharge=-9.0), terrain=sinks, time__stepper=stepper, physics__tracers=[DYE])
-        )
+        options = {"time__stepper": stepper, "physics__tracers": [DYE]}
+        model = swmodel.Simulation(config(river("pump", discharge=-9.0), terrain=sinks, **options))
         model.advance(40)
         np.testing.assert_allclose(model.field("dye"), 0.5, rtol=1e-12)
 
 
-def test_series_are_the_same_from_text_and_netcdf(series, tmp_path):
+def test_series_are_the_same_from_text_and_netcdf(tmp_path):
     """Also between rows, and where the discharge changes its sign, which a drain then has."""
     hours = ("time", np.array([0.0, 1 / 6, 2 / 3, 24.0]), {"units": "hours since 2020-03-01"})
     flow = ("time", 1e3 * np.array([*DISCHARGE.values()]), {"units": "kg s-1"})
     litres = ("time", np.array([*DISCHARGE.values()]) * 86400, {"units": "m3 day-1"})
-    write_netcdf(tmp_path / "elbe.nc", {"time": hours, "mass": flow, "Q": litres})
+    netcdf = write_netcdf(tmp_path / "elbe.nc", {"time": hours, "mass": flow, "Q": litres})
     (tmp_path / "seconds.csv").write_text("time,discharge\n0,20\n600,60\n2400,-15\n86400,5\n")
     for step in (0, 60, 300, 450.5, 480, 9000):
         found = []
-        for name in (series, str(tmp_path / "elbe.nc"), str(tmp_path / "elbe.nc:Q"), str(tmp_path / "seconds.csv")):
-            sources = (
-                value_at(config(river(series=name)), field, step, range(NY), range(NX))
-                for field in ("river_inflow", "drainage")
-            )
-            inflow, outflow = (values[3, 2] * DX**2 for values in sources)
-            found.append((inflow, outflow))
-        seconds = 5 * step
-        expected = np.interp(seconds, (0, 600, 2400, 86400), [*DISCHARGE.values()])
+        for name in (write_series(tmp_path), netcdf, f"{netcdf}:Q", str(tmp_path / "seconds.csv")):
+            elbe = config(river(series=name))
+            sources = (value_at(elbe, field, step, range(NY), range(NX)) for field in ("river_inflow", "drainage"))
+            found.append([values[3, 2] * DX**2 for values in sources])
+        expected = np.interp(5 * step, (0, 600, 2400, 86400), [*DISCHARGE.values()])
         np.testing.assert_allclose(found, [(max(expected, 0), max(-expected, 0))] * len(found), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
-def test_run_with_river_continues_with_same_bits(series, tmp_path):
+def test_run_with_river_continues_with_same_bits(tmp_path):
+    series = write_series(tmp_path)
     for folder, steps in (("whole", 300), ("run", 200)):
         given = config(river(series=series, tracers={"dye": 2.0}), physics__tracers=[DYE], run__steps=steps)
         swmodel.Simulation(given).run(tmp_path / folder)
@@ -121,7 +115,7 @@ def test_run_with_river_continues_with_same_bits(series, tmp_path):
     assert invoke_swmodel("resume", tmp_path / "run", "--steps", "300").exit_code == 0
     ends = [swmodel.Simulation.resume(tmp_path / folder).state for folder in ("whole", "run")]
     assert all(np.array_equal(a, b) for a, b in zip(*ends, strict=True))
-    (tmp_path / "elbe.csv").write_text(CSV.replace("60,0", "70,0"))
+    write_series(tmp_path, CSV.replace("60,0", "70,0"))
     done = invoke_swmodel("resume", tmp_path / "run", "--steps", "310")
     assert done.exit_code == 2
     assert re.search(r"forcing.rivers: Elbe.* the run used", done.output)
@@ -156,32 +150,31 @@ def test_run_with_river_continues_with_same_bits(series, tmp_path):
 )
 def test_wrong_rivers_are_named(rivers, named, tmp_path):
     """In one line: what was found, and where."""
-    path = tmp_path / "elbe.csv"
-    for each in (each for each in rivers if "\n" in each.get("series", "")):
-        path.write_text(each["series"])
-        each["series"] = str(path)
+    for each in rivers:
+        if "\n" in each.get("series", ""):
+            each["series"] = write_series(tmp_path, each["series"])
     land = {"mask": lambda at: 1.0 * (at.x < 800) + 0 * at.y}
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(swmodel.ConfigError) as caught:
         check_config(config(*rivers, terrain=land, physics__tracers=[DYE]))
     (line,) = caught.value.problems
     assert all(words in line for words in named), line
 
 
 def test_series_may_end_after_all_dates(tmp_path):
-    (tmp_path / "elbe.csv").write_text("time,discharge\n0,1\n1e18,1\n")
-    inflow = value_at(config(river(series=str(tmp_path / "elbe.csv"))), "river_inflow", 3, range(NY), range(NX))
+    series = write_series(tmp_path, "time,discharge\n0,1\n1e18,1\n")
+    inflow = value_at(config(river(series=series)), "river_inflow", 3, range(NY), range(NX))
     assert inflow.sum() * DX**2 == pytest.approx(1)
 
 
 @pytest.mark.parametrize("end", [":flow", "@1"])
 def test_end_of_the_name_of_a_series_is_not_ignored(end, tmp_path):
-    (tmp_path / "elbe.csv").write_text("time,discharge,flow\n0,1,2\n1e6,1,2\n")
-    with pytest.raises(ConfigError, match=f"leave out {end}"):
-        check_config(config(river(series=f"{tmp_path / 'elbe.csv'}{end}"), physics__tracers=[DYE]))
+    series = write_series(tmp_path, "time,discharge,flow\n0,1,2\n1e6,1,2\n")
+    with pytest.raises(swmodel.ConfigError, match=f"leave out {end}"):
+        check_config(config(river(series=series + end)))
 
 
 def test_field_of_rivers_needs_one_source():
-    with pytest.raises(ConfigError, match="river_inflow has another source"):
+    with pytest.raises(swmodel.ConfigError, match="river_inflow has another source"):
         check_config(config(river(discharge=1.0), terrain={"river_inflow": lambda at: 0 * at.x}))
 
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.network import initial_parameters, stress
+from support.refusals import problems_of
 
-import swmodel
-from swmodel import Case, ConfigError, Parametric, Term, load, resolve
+from swmodel import Case, ConfigError, Parametric, Simulation, Term, load, resolve
 from swmodel import operators as op
 from swmodel.config.loading.fixed_on_resume import differences
 from swmodel.config.loading.toml import to_toml
@@ -58,12 +58,6 @@ def config_with_terms(*terms, **fields):
     return load(Case, SMALL, {}, fields=fields, terms=terms)
 
 
-def problems_of_terms(*terms, **fields):
-    with pytest.raises(ConfigError) as caught:
-        config_with_terms(*terms, **fields)
-    return list(caught.value.problems)
-
-
 def term_with_closure(number):
     return lambda state, grid, t: {"u": -number * state.u}
 
@@ -105,7 +99,7 @@ def test_wrong_term_is_refused_with_its_line(words):
     def term(state, grid, t):
         return WRONG_TERMS[words](state)
 
-    (found,) = problems_of_terms(term)
+    (found,) = problems_of(config_with_terms, term)
     assert re.match(rf"terms: {re.escape(__file__)}:\d+: term:? ", found), found
     assert words in found
 
@@ -138,16 +132,16 @@ OBJECTS_THAT_ARE_NO_TERMS = {
 @pytest.mark.fault("a network that does not fit: inputs, outputs, precision, not finite")
 def test_object_that_is_no_term_is_refused():
     for words, term in OBJECTS_THAT_ARE_NO_TERMS.items():
-        (found,) = problems_of_terms(term)
+        (found,) = problems_of(config_with_terms, term)
         assert words in found
     with pytest.raises(ConfigError, match=r"^terms: .*\[function\]"):
         load(Case, SMALL, {}, terms=damp)
-    (found,) = problems_of_terms(damp, partial(damp, rate=1.0))
+    (found,) = problems_of(config_with_terms, damp, partial(damp, rate=1.0))
     assert "damp" in found
-    assert problems_of_terms(roughness=1.0)[0].startswith("fields: no field roughness")
+    assert problems_of(config_with_terms, roughness=1.0)[0].startswith("fields: no field roughness")
     holes = {"roughness": lambda at: np.where(at.j == 2, np.nan, 1.0) + 0 * at.x}
     with pytest.raises(ConfigError, match=r"^roughness .*row 2"):
-        swmodel.Simulation(Case, SMALL, fields=holes, terms=[rough])
+        Simulation(Case, SMALL, fields=holes, terms=[rough])
 
 
 def test_rate_of_term_limits_time_step():
@@ -211,10 +205,10 @@ def test_functions_of_patches_are_those_of_their_values(name, xp, dtype):
 
 
 def test_patches_are_combined_on_common_cells():
-    a, b = (Patch(values, (0, 0)) for values in RANDOM_VALUES)
-    found = np.where(north(a) > 1.0, east(b), a)
+    a, b = RANDOM_VALUES
+    patch_a, patch_b = Patch(a, (0, 0)), Patch(b, (0, 0))
+    found = np.where(north(patch_a) > 1.0, east(patch_b), patch_a)
     assert found.start == (0, 0)
-    a, b = RANDOM_VALUES[:2]
     np.testing.assert_array_equal(found.values, np.where(a[1:, :-1] > 1, b[:-1, 1:], a[:-1, :-1]))
 
 
