@@ -17,8 +17,7 @@ from swmodel.files import journal
 from swmodel.files.integrity.examine import examine
 from swmodel.files.journal import recover
 from swmodel.files.output import metadata
-from swmodel.parallel.decomposition import block_of_rank
-from swmodel.parallel.transport.serial import SerialTransport
+from swmodel.parallel.transport import connect
 
 pytestmark = pytest.mark.slow
 
@@ -29,8 +28,7 @@ EXPECTED_RECORDS = ((), (0,), (0, 1), (0, 1, 2), (0, 1), (0, 1, 5), (0, 1, 5, 6)
 
 
 def open_kind(kind, path, keep=None):
-    transport = SerialTransport(block_of_rank(0, (1, 1), NY, NX))
-    return CLASS_OF_FILE[f"{kind}.nc"](path, CONFIG, transport, keep=keep)
+    return CLASS_OF_FILE[f"{kind}.nc"](path, CONFIG, connect("serial", (1, 1), NY, NX), keep=keep)
 
 
 def write(file, step):
@@ -121,11 +119,11 @@ def records_after_reopening(kind, path, found):
 @pytest.mark.parametrize(("kind", "every"), TRIALS)
 def test_kill_at_any_moment_leaves_whole_records(tmp_path, monkeypatch, kind, every):
     """The folder is copied before every change of the disk, and after a part of each write."""
-    path, copies, state, count, found = tmp_path / "run" / "file.nc", [], [0], itertools.count(), {}
+    path, copies, states, count, found = tmp_path / "run" / "file.nc", [], [], itertools.count(), {}
     path.parent.mkdir()
 
     def copy():
-        copies.append((state[0], shutil.copytree(path.parent, tmp_path / str(len(copies)))))
+        copies.append((states[-1], shutil.copytree(path.parent, tmp_path / str(len(copies)))))
 
     def before(name, write_part):
         if next(count) % every:
@@ -137,7 +135,7 @@ def test_kill_at_any_moment_leaves_whole_records(tmp_path, monkeypatch, kind, ev
 
     with monkeypatch.context() as patch:
         patch.setattr(journal, "os", InterceptedOs(before))
-        write_through_states(kind, path, lambda number: state.__setitem__(0, number))
+        write_through_states(kind, path, states.append)
     assert next(count) > 50
     for number, folder in copies:
         assert records_after_reopening(kind, folder / "file.nc", found) in EXPECTED_RECORDS[number : number + 2], folder
@@ -150,7 +148,7 @@ def test_disk_full_at_any_moment_costs_no_earlier_record(tmp_path, monkeypatch, 
     """From the n-th change on, nothing can be written: this gives one error, and the earlier records remain."""
     failures, found = 0, {}
     for last in itertools.count(0, every):
-        path, state, count, message = tmp_path / str(last) / "file.nc", [0], [0], ""
+        path, states, count, message = tmp_path / str(last) / "file.nc", [], [0], ""
         path.parent.mkdir()
 
         def before(name, write_part, last=last, count=count):
@@ -162,7 +160,7 @@ def test_disk_full_at_any_moment_costs_no_earlier_record(tmp_path, monkeypatch, 
         with monkeypatch.context() as patch:
             patch.setattr(journal, "os", InterceptedOs(before))
             try:
-                write_through_states(kind, path, lambda number, state=state: state.__setitem__(0, number))
+                write_through_states(kind, path, states.append)
             except (FilesError, OSError) as error:
                 message = str(error)
         if count[0] <= last:
@@ -172,7 +170,7 @@ def test_disk_full_at_any_moment_costs_no_earlier_record(tmp_path, monkeypatch, 
             assert records == EXPECTED_RECORDS[-1]
             continue
         failures += 1
-        assert records in EXPECTED_RECORDS[state[0] : state[0] + 2], last
+        assert records in EXPECTED_RECORDS[states[-1] : states[-1] + 2], last
         assert "No space left on device" in message
         assert message.startswith(f"{path} cannot be ")
     assert failures > 50 // every

@@ -6,9 +6,7 @@ import xarray as xr
 from support.snapshots import CLASS_OF_FILE
 
 import swmodel
-from swmodel.model.resolve import resolve
-from swmodel.parallel.decomposition import block_of_rank
-from swmodel.parallel.transport.serial import SerialTransport
+from swmodel.parallel.transport import connect
 
 parcels = pytest.importorskip("parcels", minversion="4", reason='needs Parcels 4: pip install ".[parcels]"')
 
@@ -30,8 +28,9 @@ def open_fieldset(path):
 
 def fieldset_of_steady_current(path, options, u, v):
     ny, nx = u.shape
-    config = resolve(swmodel.load("sea", options | {"grid.nx": nx, "grid.ny": ny, "time.dt": 10.0}, environ={}))
-    with CLASS_OF_FILE[path.name](path, config, SerialTransport(block_of_rank(0, (1, 1), ny, nx))) as output:
+    size = {"grid.nx": nx, "grid.ny": ny, "time.dt": 10.0}
+    config = swmodel.resolve(swmodel.load("sea", options | size, environ={}))
+    with CLASS_OF_FILE[path.name](path, config, connect("serial", (1, 1), ny, nx)) as output:
         for seconds in (0.0, DAY):
             output.write(round(seconds / config.time.dt), seconds, {"u": u, "v": v})
     return open_fieldset(path)

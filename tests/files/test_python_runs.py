@@ -11,10 +11,10 @@ import pytest
 from support.command import invoke_swmodel
 from support.marks import night_params
 from support.restarts import assert_same_data, assert_same_run
+from support.stepping import has_same_bits
 from support.user_case import BUMP_CODE, SHORT_RUN_OPTIONS, write_bump
 
 import swmodel
-from swmodel import Case, ConfigError, operators
 from swmodel.files.restart.folder import restart_path
 from swmodel.setup.fields import evaluate
 
@@ -32,7 +32,7 @@ FIELDS = {"depth": DEPTH, "wind_x": lambda at: 0.1 * np.sin(at.y / 3e4) + 0.0 * 
 
 def simulation(fields=FIELDS, terms=(), grid=PLANE, **options):
     options = {name.replace("__", "."): value for name, value in options.items()}
-    return swmodel.Simulation(Case, SMALL | grid | options, fields=fields, terms=terms)
+    return swmodel.Simulation(swmodel.Case, SMALL | grid | options, fields=fields, terms=terms)
 
 
 def resume(folder, steps=9):
@@ -42,8 +42,7 @@ def resume(folder, steps=9):
 @pytest.mark.parametrize(("format", "ends"), [("netcdf", (9, 15)), *night_params(("zarr", (15,)))])
 def test_run_with_python_fields_continues_any_number_of_times(tmp_path, format, ends):
     """Even after the restart files from which it has read the fields have been removed; with drifters."""
-    run = tmp_path / "run"
-    whole = tmp_path / "whole"
+    run, whole = tmp_path / "run", tmp_path / "whole"
     drifters = {"output__drifters": [[30e3, 20e3]], "restart__every_steps": 6}
     simulation(restart__format=format, **drifters).run(run)
     for steps in ends:
@@ -51,8 +50,7 @@ def test_run_with_python_fields_continues_any_number_of_times(tmp_path, format, 
         assert (done.exit_code, done.stderr) == (0, "")
     simulation(run__steps=15, **drifters).run(whole)
     assert_same_data(restart_path(run, 15, format), restart_path(whole, 15))
-    for name in ("output.nc", "diagnostics.nc", "drifters.nc"):
-        assert_same_data(run / name, whole / name)
+    assert_same_data(run, whole, "output.nc", "diagnostics.nc", "drifters.nc")
 
 
 @pytest.mark.fault("a damaged field in a restart file")
@@ -72,28 +70,30 @@ def test_restart_file_holds_all_python_fields(tmp_path):
     model = swmodel.Simulation.from_restart(alone)
     assert (model.step, model.config.python.names) == (9, ["depth", "wind_x", "eta"])
     whole.advance(3)
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(model.state, whole.state, strict=True))
+    assert has_same_bits(model.state, whole.state)
 
 
 def test_vector_components_are_rotated_again_on_resume(tmp_path):
     """Both components of a vector, or only one."""
-    given, all_of_them = ("u", "v", "wind_y"), ("u", "v", "wind_x", "wind_y")
-    fields = {name: lambda at, by=by: by * np.sin(np.radians(at.lat + by * at.lon)) for by, name in
-              enumerate(given, 1)}  # fmt: skip
+
+    def wave(by):
+        return lambda at: by * np.sin(np.radians(at.lat + by * at.lon))
+
+    fields = {"u": wave(1), "v": wave(2), "wind_y": wave(3)}
     simulation(fields, grid=SPHERE).run(tmp_path / "run")
     assert resume(tmp_path / "run").exit_code == 0
     whole = simulation(fields, grid=SPHERE, run__steps=9)
     whole.run(tmp_path / "whole")
     assert_same_run(tmp_path / "run", tmp_path / "whole", 9)
     kept = swmodel.Simulation.from_restart(restart_path(tmp_path / "run", 9)).config
-    for name in all_of_them:
+    for name in ("u", "v", "wind_x", "wind_y"):
         ours, theirs = (evaluate(config, name, np.arange(8), np.arange(12)) for config in (kept, whole.config))
         np.testing.assert_array_equal(ours, theirs)
         assert np.abs(ours).max() > 0.1
 
 
 def drag(state, grid, t, roughness, factor=1):
-    return {"u": -factor * operators.mx_f(roughness) * state.u}
+    return {"u": -factor * swmodel.operators.mx_f(roughness) * state.u}
 
 
 def gusts(at, t, size=0.1):
@@ -125,7 +125,7 @@ def test_resume_needs_the_same_terms_and_time_functions(tmp_path, given, again, 
     done = resume(folder)
     assert (done.exit_code, name in done.stderr) == (code, True), done.stderr
     assert "swmodel.Simulation.resume" in done.stderr
-    with pytest.raises(ConfigError, match=rf"python\.{name}: SHA-256 \w+\.\.\. before, SHA-256 \w+\.\.\. now"):
+    with pytest.raises(swmodel.ConfigError, match=rf"python\.{name}: SHA-256 \w+\.\.\. before, SHA-256 \w+\.\.\. now"):
         swmodel.Simulation.resume(folder, {"run.steps": 9}, **other).run(folder)
     swmodel.Simulation.resume(folder, {"run.steps": 9}, **again).run(folder)
     simulation(**given, **more, run__steps=9).run(tmp_path / "whole")
@@ -149,8 +149,7 @@ def bump_run(tmp_path):
 def test_files_of_a_run_hold_its_case(bump_run, tmp_path):
     assert (bump_run / "case.py").read_text(encoding="utf-8") == BUMP_CODE
     assert 'name = "bump"\nfile = "case.py"\nsha256 = "' in (bump_run / "config.toml").read_text()
-    files = [bump_run / name for name in ("output.nc", "diagnostics.nc")]
-    for path in (*files, restart_path(bump_run, 3)):
+    for path in (bump_run / "output.nc", bump_run / "diagnostics.nc", restart_path(bump_run, 3)):
         with netCDF4.Dataset(path) as data:
             assert data.case_file == BUMP_CODE
             assert "bump" in data.title
@@ -160,7 +159,7 @@ def test_files_of_a_run_hold_its_case(bump_run, tmp_path):
     other = swmodel.Simulation.from_restart(alone)
     assert (other.step, other.config) == (3, whole.config)
     other.advance(3)
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(other.state, whole.state, strict=True))
+    assert has_same_bits(other.state, whole.state)
 
 
 @pytest.mark.fault("the case file of a run has changed, or is gone")
@@ -222,5 +221,5 @@ def test_run_of_a_class_continues_unless_its_fields_change(tmp_path, monkeypatch
     assert_same_run(folder, tmp_path / "whole", 9)
     monkeypatch.setattr(Bump, "eta", lambda self, config, at: 0.3 * (at.i > 3))
     changed = swmodel.load(Bump, options | {"run.steps": 15}, {})
-    with pytest.raises(ConfigError, match=r"python\.eta: SHA-256 .* before, SHA-256 .* now"):
+    with pytest.raises(swmodel.ConfigError, match=r"python\.eta: SHA-256 .* before, SHA-256 .* now"):
         swmodel.Simulation(changed, restart=restart_path(folder, 9)).run(folder)

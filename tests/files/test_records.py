@@ -9,28 +9,18 @@ import pytest
 import xarray
 from hypothesis import given
 from hypothesis import strategies as st
+from support import snapshots
 from support.marks import night_params
 from support.rank_threads import run_rank_threads
-from support.snapshots import (
-    CLASS_OF_FILE,
-    FORKSERVER,
-    NX,
-    NY,
-    RANDOM_FIELDS,
-    make_config,
-    steps_in,
-    write_record,
-    write_records,
-    write_until_killed,
-)
+from support.snapshots import CLASS_OF_FILE, NX, NY, make_config, steps_in, write_record, write_records
 
 from swmodel.errors import FilesError
 from swmodel.files import background, queue
 from swmodel.files.store import block_store, tiling
 from swmodel.files.store.dataset import StoreDataset
 from swmodel.files.store.snapshots import OutputStore
-from swmodel.parallel.decomposition import block_of_rank, blocks_of_layout
-from swmodel.parallel.transport.serial import SerialTransport
+from swmodel.parallel.decomposition import blocks_of_layout
+from swmodel.parallel.transport import connect
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +41,7 @@ def comparable_dataset(opened):
 @pytest.mark.parametrize(
     ("layout", "dtype", "more"),
     [
-        ((1, 1), "float32", {"fields": RANDOM_FIELDS | {"mask": np.ones((NY, NX))}, "output__means": ()}),
+        ((1, 1), "float32", {"fields": snapshots.RANDOM_FIELDS | {"mask": np.ones((NY, NX))}, "output__means": ()}),
         ((3, 2), "float64", {"output__maxima": ("eta",)}),
         *night_params(((4, 1), "float32", {}), ((1, 2), "float64", {})),
     ],
@@ -126,8 +116,9 @@ def test_killed_store_has_whole_records_and_continues(tmp_path, kills):
     """After each kill the writer continues after one of the last records, with another layout."""
     chance, kept, path = np.random.default_rng(kills), 0, tmp_path / "output.zarr"
     for number in range(kills):
-        layout, begun = [(2, 1), (3, 1), (1, 1), (2, 2)][number % 4], FORKSERVER.Event()
-        process = FORKSERVER.Process(target=write_until_killed, args=(path, kept, layout, begun))
+        layout, begun = [(2, 1), (3, 1), (1, 1), (2, 2)][number % 4], snapshots.FORKSERVER.Event()
+        arguments = path, kept, layout, begun
+        process = snapshots.FORKSERVER.Process(target=snapshots.write_until_killed, args=arguments)
         process.start()
         assert begun.wait(60)
         end = time.monotonic() + 60
@@ -178,7 +169,7 @@ def test_full_disk_is_one_error_of_all_and_leaves_whole_records(tmp_path, monkey
 @pytest.mark.parametrize("name", CLASS_OF_FILE)
 def test_missing_folder_is_named(tmp_path, name):
     with pytest.raises(FilesError, match=f"no folder {tmp_path}/none"):
-        CLASS_OF_FILE[name](tmp_path / "none" / name, make_config(), SerialTransport(block_of_rank(0, (1, 1), NY, NX)))
+        CLASS_OF_FILE[name](tmp_path / "none" / name, make_config(), connect("serial", (1, 1), NY, NX))
 
 
 def test_write_queue_stays_within_byte_budget(tmp_path, monkeypatch):
@@ -189,8 +180,7 @@ def test_write_queue_stays_within_byte_budget(tmp_path, monkeypatch):
         time.sleep(0.002)
         done[0] += size
 
-    transport = SerialTransport(block_of_rank(0, (1, 1), NY, NX))
-    file = background.BackgroundFile(tmp_path / "file.nc", transport, lambda samples: None)
+    file = background.BackgroundFile(tmp_path / "file.nc", connect("serial", (1, 1), NY, NX), lambda samples: None)
     for size in [30, 50, 40, 250, 10, 20, 100, 30] * 3:
         file.submit(slow, size, nbytes=size)
         asked += size

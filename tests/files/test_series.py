@@ -17,7 +17,6 @@ from support.small_run import make_run
 from support.unchecked_config import resolve_without_checks
 
 import swmodel
-from swmodel import ConfigError
 from swmodel.errors import FilesError, UsageError
 from swmodel.files.output import OutputFile
 from swmodel.files.restart.folder import restart_path
@@ -27,8 +26,7 @@ from swmodel.ocean.constituents import constituents_at
 from swmodel.ocean.harmonics import basis_functions, harmonic_constants, normal_matrix
 from swmodel.ocean.spectral_quantities import SPECTRUM_AXES
 from swmodel.ocean.terms.tide import EQUILIBRIUM
-from swmodel.parallel.decomposition import block_of_rank
-from swmodel.parallel.transport.serial import SerialTransport
+from swmodel.parallel.transport import connect
 from swmodel.plotting import ColourRange, PlotError, plot, spectra
 from swmodel.plotting.info import describe_results
 
@@ -56,11 +54,6 @@ def run(folder, fields=FIELDS, **options):
     return folder
 
 
-@pytest.fixture(scope="module")
-def finished_run(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("samples") / "run")
-
-
 def open_file(folder, name):
     return xarray.open_dataset(folder / name, decode_times=False).load()
 
@@ -75,7 +68,7 @@ def test_series_of_a_resumed_run_are_those_of_a_whole_one(tmp_path):
     assert open_file(once, "stations.nc").step.values.tolist() == [0, 3, 6, 9, 11]
     for name in ("stations.nc", "sections.nc", "output.nc"):
         xarray.testing.assert_equal(open_file(twice, name), open_file(once, name))
-    with pytest.raises(ConfigError, match="output.stations: "):
+    with pytest.raises(swmodel.ConfigError, match="output.stations: "):
         swmodel.Simulation.from_restart(twice, {"run.steps": 20, "output.stations": ()}).run(twice)
 
 
@@ -159,11 +152,8 @@ def test_resumed_run_has_the_same_tidal_constants(tmp_path):
     ],
 )
 def test_impossible_tidal_analysis_is_refused(options, problem):
-    with pytest.raises(ConfigError, match=problem):
+    with pytest.raises(swmodel.ConfigError, match=problem):
         check_config(canal_config(**options)[0])
-
-
-SPECTRA_OPTIONS = {"output__spectra_every_steps": 3}
 
 
 @pytest.fixture(scope="module")
@@ -176,14 +166,14 @@ def run_with_spectra(tmp_path_factory):
 @pytest.mark.fault("a run with `spectra.nc` stops and resumes")
 def test_spectra_of_a_resumed_run_are_those_of_a_whole_one(tmp_path, run_folder):
     """They can also be switched on when a run is resumed."""
-    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
-    restarts.simulation(**SPECTRA_OPTIONS).run(whole)
-    restarts.simulation(run__steps=7, restart__every_steps=5, **SPECTRA_OPTIONS).run(resumed)
-    restarts.resume_run(resumed, **SPECTRA_OPTIONS)
+    whole, resumed, options = tmp_path / "whole", tmp_path / "resumed", {"output__spectra_every_steps": 3}
+    restarts.simulation(**options).run(whole)
+    restarts.simulation(run__steps=7, restart__every_steps=5, **options).run(resumed)
+    restarts.resume_run(resumed, **options)
     assert list(read_variables(whole / "spectra.nc")["step"]) == [0, 3, 6, 9, 11]
     assert_same_data(resumed / "spectra.nc", whole / "spectra.nc")
     assert verdicts(resumed)["spectra.nc"] == "intact"
-    restarts.resume_run(run_folder, **SPECTRA_OPTIONS)
+    restarts.resume_run(run_folder, **options)
     assert list(read_variables(run_folder / "spectra.nc")["step"]) == [9, 11]
 
 
@@ -218,10 +208,11 @@ def test_budget_holds_all_active_terms_and_fluxes(run_with_spectra, tmp_path, wi
 
 
 @pytest.mark.night
-def test_series_and_spectra_satisfy_cf_checker(finished_run, run_with_spectra, tmp_path):
-    swmodel.Simulation(canal_config()[0]).run(tmp_path)
+def test_series_and_spectra_satisfy_cf_checker(run_with_spectra, tmp_path):
+    run(tmp_path)
+    swmodel.Simulation(canal_config()[0]).run(tmp_path / "canal")
     budget, _ = spectra(run_with_spectra, record=-1, budget=True, output=tmp_path / "budget.nc")
-    for path in (finished_run / "stations.nc", finished_run / "sections.nc", tmp_path / "harmonics.nc", budget):
+    for path in (tmp_path / "stations.nc", tmp_path / "sections.nc", tmp_path / "canal" / "harmonics.nc", budget):
         assert_satisfies_cf(path, on_sphere=True)
 
 
@@ -231,8 +222,7 @@ def test_spectra_that_cannot_be_computed_are_refused(run_with_spectra, tmp_path)
     land = make_run(tmp_path / "land", "rest", output__means=[], run__steps=1)
     empty, none, other = tmp_path / "empty.nc", tmp_path / "output.nc", tmp_path / "other.nc"
     netCDF4.Dataset(empty, "w").close()
-    config = restarts.config()
-    OutputFile(none, config, SerialTransport(block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx))).close()
+    OutputFile(none, restarts.config(), connect("serial", (1, 1), 9, 14)).close()
     shutil.copy(run_with_spectra / "diagnostics.nc", other)
     before = (run_with_spectra / "output.nc").read_bytes(), other.read_bytes()
     for words, path, options in (
