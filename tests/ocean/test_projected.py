@@ -7,10 +7,9 @@ import pytest
 import rasterio
 from scipy.interpolate import RegularGridInterpolator
 from support.command import invoke_swmodel
-from support.netcdf import write_netcdf
+from support.netcdf import lon_lat_axes, write_netcdf
 
-import swmodel
-from swmodel import ConfigError, load
+from swmodel import ConfigError, Simulation, load
 from swmodel.files.relief import GridRequest, ReliefError, make_grid
 from swmodel.ocean.coordinates import points
 from swmodel.plotting.export import export
@@ -31,22 +30,28 @@ def make_config(case="rest", **changes):
     return load(case, GRID | changes, environ={})
 
 
+def evaluate(config, name="depth"):
+    """A field of a configuration on the whole grid."""
+    return fields.evaluate(config, name, ROWS, COLUMNS)
+
+
+def lon_lat(x, y):
+    """Longitudes and latitudes by pyproj, [y, x], at eastings and northings that broadcast."""
+    return TO_LON_LAT.transform(*np.broadcast_arrays(x, y))
+
+
 def height(x, y):
     """A sloping sea floor, m, above sea level, at eastings and northings of EPSG:32633."""
     return -200 + 1e-3 * (x - WEST) + 2e-3 * (y - SOUTH)
 
 
-def write_raster(path, values, west, north, step, crs):
-    form = {"driver": "GTiff", "count": 1, "dtype": "float64", "height": values.shape[0], "width": values.shape[1]}
-    with rasterio.open(path, "w", crs=crs, transform=rasterio.Affine(step, 0, west, 0, -step, north), **form) as raster:
-        raster.write(values, 1)
-    return str(path)
-
-
 def write_sea_floor(path, crs="EPSG:32633", west=WEST - 5e3, north=SOUTH + 25e3, step=100.0, cells=400, sign=1):
     """A raster of `height`, with pixels in any projection."""
     x, y = np.meshgrid(west + step * (np.arange(cells) + 0.5), north - step * (np.arange(cells) + 0.5))
-    return write_raster(path, sign * height(*in_utm(crs, x, y)), west, north, step, crs)
+    form = {"driver": "GTiff", "count": 1, "dtype": "float64", "height": cells, "width": cells}
+    with rasterio.open(path, "w", crs=crs, transform=rasterio.Affine(step, 0, west, 0, -step, north), **form) as raster:
+        raster.write(sign * height(*in_utm(crs, x, y)), 1)
+    return str(path)
 
 
 def in_utm(crs, x, y):
@@ -55,19 +60,17 @@ def in_utm(crs, x, y):
 
 def write_wind(path, angle=0.0):
     """A wind stress of 0.1 Pa towards an angle from east, on longitudes and latitudes."""
-    lon, lat = np.arange(13.0, 15.0, 0.1), np.arange(48.0, 50.0, 0.1)
-    variables = {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
+    variables = lon_lat_axes(np.arange(13.0, 15.0, 0.1), np.arange(48.0, 50.0, 0.1))
     for name, size in (("east", np.cos(angle)), ("north", np.sin(angle))):
         variables[name] = ("lat lon", np.full((20, 20), 0.1 * size), {"units": "Pa"})
-    return {
-        f"input.wind_{axis}": f"{write_netcdf(path, variables)}:{of}" for axis, of in (("x", "east"), ("y", "north"))
-    }
+    file = write_netcdf(path, variables)
+    return {"input.wind_x": f"{file}:east", "input.wind_y": f"{file}:north"}
 
 
 def angle_of_x_axis(location):
     """The angle from eastward to the x axis, degrees, by a geodesic from each point to another 50 m to the east."""
     at = points(make_config().grid, location, ROWS, COLUMNS)
-    here, there = (TO_LON_LAT.transform(*np.broadcast_arrays(at.x + shift, at.y)) for shift in (0.0, 50.0))
+    here, there = lon_lat(at.x, at.y), lon_lat(at.x + 50.0, at.y)
     return 90.0 - pyproj.Geod(ellps="WGS84").inv(*here, *there)[0]
 
 
@@ -75,18 +78,14 @@ def angle_of_x_axis(location):
 def test_points_have_the_longitudes_and_latitudes_of_pyproj(location):
     at = points(make_config().grid, location, ROWS, COLUMNS)
     east, north = {"centre": (0, 0), "u": (0.5, 0), "v": (0, 0.5), "corner": (0.5, 0.5)}[location]
-    expected = TO_LON_LAT.transform(*np.broadcast_arrays(X + east * STEP, Y + north * STEP))
-    np.testing.assert_allclose(at.lon_lat, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(at.lon_lat, lon_lat(X + east * STEP, Y + north * STEP), rtol=0, atol=1e-9)
     np.testing.assert_allclose(np.degrees(np.arctan2(*at.axis_angle[::-1])), angle_of_x_axis(location), atol=1e-6)
 
 
 def test_f_is_that_of_latitude_unless_it_is_given():
-    config, latitude = (
-        make_config("hurricane"),
-        TO_LON_LAT.transform(*np.broadcast_arrays(X + STEP / 2, Y + STEP / 2))[1],
-    )
+    _, latitude = lon_lat(X + STEP / 2, Y + STEP / 2)
     expected = 2 * 7.292115e-5 * np.sin(np.radians(latitude))
-    np.testing.assert_allclose(coriolis(config, ROWS, COLUMNS), expected, rtol=1e-14)
+    np.testing.assert_allclose(coriolis(make_config("hurricane"), ROWS, COLUMNS), expected, rtol=1e-14)
     given = make_config(**{"physics.f0": 3e-5})
     np.testing.assert_array_equal(coriolis(given, ROWS, COLUMNS), np.full((NY, 1), 3e-5))
 
@@ -128,11 +127,11 @@ def test_wind_on_longitudes_and_latitudes_is_rotated_to_the_axes(tmp_path):
     functions = {"wind_x": lambda at: 0.1 * np.cos(np.radians(20.0)) + 0 * at.lon,
                  "wind_y": lambda at: 0.1 * np.sin(np.radians(20.0)) + 0 * at.lon}  # fmt: skip
     for source in (config, load("rest", GRID, environ={}, fields=functions)):
-        x, y = (fields.evaluate(source, f"wind_{axis}", ROWS, COLUMNS) for axis in "xy")
+        x, y = evaluate(source, "wind_x"), evaluate(source, "wind_y")
         np.testing.assert_allclose(np.hypot(x, y), 0.1, rtol=1e-12)
         np.testing.assert_allclose(np.degrees(np.arctan2(y, x)), 20.0 - angle_of_x_axis("centre"), atol=1e-6)
     table = load("rest", GRID, environ={}, fields={"wind_x": np.full((NY, NX), 0.1), "wind_y": np.zeros((NY, NX))})
-    np.testing.assert_array_equal(fields.evaluate(table, "wind_x", ROWS, COLUMNS), np.full((NY, NX), 0.1))
+    np.testing.assert_array_equal(evaluate(table, "wind_x"), np.full((NY, NX), 0.1))
 
 
 @pytest.mark.promise("files of other programs are read and written as they are")
@@ -142,14 +141,12 @@ def test_wind_on_longitudes_and_latitudes_is_rotated_to_the_axes(tmp_path):
 def test_raster_in_any_projection_is_read_at_the_places_of_the_grid(tmp_path, crs, west, north):
     """Also on a grid of longitudes and latitudes."""
     path = write_sea_floor(tmp_path / "depth.tif", crs, west, north, sign=-1)
-    depth = fields.evaluate(make_config(**{"input.depth": path}), "depth", ROWS, COLUMNS)
-    np.testing.assert_allclose(depth, -height(X, Y), rtol=1e-9)
+    np.testing.assert_allclose(evaluate(make_config(**{"input.depth": path})), -height(X, Y), rtol=1e-9)
     sphere = {"grid.kind": "latlon", "grid.west": 13.65, "grid.south": 48.75, "grid.dlon": 0.002, "grid.dlat": 0.002}
-    config = load(
-        "rest", sphere | {"grid.nx": NX, "grid.ny": NY, "grid.periodic_x": False, "input.depth": path}, environ={}
-    )
+    sphere |= {"grid.nx": NX, "grid.ny": NY, "grid.periodic_x": False}
+    config = load("rest", sphere | {"input.depth": path}, environ={})
     places = in_utm("EPSG:4326", *points(config.grid, "centre", ROWS, COLUMNS).lon_lat)
-    np.testing.assert_allclose(fields.evaluate(config, "depth", ROWS, COLUMNS), -height(*places), rtol=1e-9)
+    np.testing.assert_allclose(evaluate(config), -height(*places), rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -157,18 +154,16 @@ def test_raster_in_any_projection_is_read_at_the_places_of_the_grid(tmp_path, cr
 )
 def test_raster_without_a_system_has_that_of_the_grid_and_others_are_named(tmp_path, caplog, crs, tilt, words):
     """A raster in feet, or one that is rotated, is refused."""
-    values = -height(
-        WEST - 5e3 + 100.0 * (np.arange(400) + 0.5), SOUTH + 25e3 - 100.0 * (np.arange(400)[:, None] + 0.5)
-    )
-    path = write_raster(tmp_path / "depth.tif", values, WEST - 5e3, SOUTH + 25e3, 100.0, crs or None)
+    path = write_sea_floor(tmp_path / "depth.tif", sign=-1)
     with rasterio.open(path, "r+") as raster:
+        raster.crs = rasterio.CRS.from_string(crs) if crs else rasterio.CRS()
         raster.transform = rasterio.Affine(100.0, tilt, WEST - 5e3, tilt, -100.0, SOUTH + 25e3)
     config = make_config(**{"input.depth": path})
     if words:
         with pytest.raises(InputError, match=f"depth.tif .* {words}"):
-            fields.evaluate(config, "depth", ROWS, COLUMNS)
+            evaluate(config)
     else:
-        np.testing.assert_allclose(fields.evaluate(config, "depth", ROWS, COLUMNS), -height(X, Y), rtol=1e-9)
+        np.testing.assert_allclose(evaluate(config), -height(X, Y), rtol=1e-9)
         assert "taken as those of EPSG:32633" in caplog.text
 
 
@@ -184,14 +179,14 @@ def test_file_in_metres_must_cover_the_grid(tmp_path, units):
         config = {"input.depth": write_netcdf(tmp_path / "depth.nc", variables)}
         if is_refused:
             with pytest.raises(InputError, match="does not cover the grid, which needs x = 4"):
-                fields.evaluate(make_config(**config), "depth", ROWS, COLUMNS)
+                evaluate(make_config(**config))
             variables["depth"][2]["grid_mapping"] = "map"
             variables["map"] = ("", np.int32(0), {"grid_mapping_name": "no_projection"})
             write_netcdf(tmp_path / "depth.nc", variables)
             with pytest.raises(InputError, match="the projection of depth is not known"):
-                fields.evaluate(make_config(**config), "depth", ROWS, COLUMNS)
+                evaluate(make_config(**config))
         else:
-            np.testing.assert_allclose(fields.evaluate(make_config(**config), "depth", ROWS, COLUMNS), -height(X, Y))
+            np.testing.assert_allclose(evaluate(make_config(**config)), -height(X, Y))
 
 
 @pytest.mark.slow
@@ -204,13 +199,12 @@ def test_sloping_relief_comes_back_at_centres(tmp_path, crs, resolution):
     path = write_sea_floor(tmp_path / "relief.tif", crs, *corner)
     region = (WEST, WEST + 7e3, SOUTH, SOUTH + 3500.0)
     grid = make_grid(tmp_path / "grid.nc", GridRequest(region, resolution, crs="EPSG:32633", min_depth=1.0), path)
-    at = points(grid.grid, "centre", np.arange(grid.grid.ny), np.arange(grid.grid.nx))
+    rows, columns = np.arange(grid.grid.ny), np.arange(grid.grid.nx)
+    at = points(grid.grid, "centre", rows, columns)
     np.testing.assert_allclose(grid.depth, -height(at.x, at.y), rtol=1e-8)
     config = load("sea", {"grid.file": str(tmp_path / "grid.nc")}, environ={})
     assert (config.grid, config.physics.f0) == (grid.grid, 0.0)
-    np.testing.assert_array_equal(
-        fields.evaluate(config, "depth", range(grid.grid.ny), range(grid.grid.nx)), grid.depth
-    )
+    np.testing.assert_array_equal(fields.evaluate(config, "depth", rows, columns), grid.depth)
 
 
 @pytest.mark.slow
@@ -220,7 +214,7 @@ def test_survey_in_a_projection_is_joined_with_a_relief_in_degrees(tmp_path):
     with rasterio.open(survey, "r+") as raster:
         raster.write(raster.read() - 500.0)
     lon, lat = np.arange(13.0, 14.5, 0.002), np.arange(48.5, 49.1, 0.002)
-    variables = {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
+    variables = lon_lat_axes(lon, lat)
     variables["z"] = ("lat lon", height(*in_utm("EPSG:4326", lon, lat[:, None])), {"units": "m"})
     coarse = write_netcdf(tmp_path / "coarse.nc", variables)
     region, files = (WEST, WEST + NX * STEP, SOUTH, SOUTH + NY * STEP), [survey, coarse]
@@ -233,25 +227,22 @@ def test_survey_in_a_projection_is_joined_with_a_relief_in_degrees(tmp_path):
 
 def test_storm_and_fault_act_at_their_longitudes_and_latitudes(tmp_path):
     """Both are compared with a fine grid of longitudes and latitudes; the axes of the projection turn the wind."""
-    track = tmp_path / "track.csv"
+    track, run = tmp_path / "track.csv", {"run.executor": "reference", "run.steps": 1}
     rows = ("time,lon,lat,wind,pressure,radius", "2021-01-01,10.8,48.9,50,950,30", "2021-01-02,10.9,49,50,950,30")
     track.write_text("\n".join(rows))
-    fault = {"top_lon": 10.8, "top_lat": 48.8, "top_depth": 2e4, "length": 5e4, "width": 3e4}
-    cases = (("chile2010", fault), ("hurricane", {"track": str(track), "coast": 60.0}))
-    run = {"run.executor": "reference", "run.steps": 1}
+    fault = {"case.top_lon": 10.8, "case.top_lat": 48.8, "case.top_depth": 2e4, "case.length": 5e4, "case.width": 3e4}
+    storm = {"case.track": str(track), "case.coast": 60.0}
     far_west = GRID | {"grid.kind": "plane", "grid.easting": 2e5, "grid.dx": 4e3, "grid.dy": 4e3}
     fine = {"grid.kind": "latlon", "grid.west": 10.0, "grid.south": 48.5, "grid.dlon": 0.01, "grid.dlat": 0.01,
             "grid.nx": 260, "grid.ny": 110, "grid.periodic_x": False}  # fmt: skip
     found = []
     for grid in (far_west, fine):
-        with_fault, with_storm = (
-            load(case, grid | run | {f"case.{key}": value for key, value in options.items()}, environ={})
-            for case, options in cases
-        )
+        with_fault = load("chile2010", grid | run | fault, environ={})
         rows, columns = np.arange(with_fault.grid.ny), np.arange(with_fault.grid.nx)
         uplift = fields.evaluate(with_fault, "uplift", rows, columns)
-        u10, v10 = (swmodel.Simulation(with_storm).field(name) for name in ("u10", "v10"))
-        found.append((points(with_fault.grid, "centre", rows, columns), uplift, u10 + 1j * v10))
+        with_storm = Simulation("hurricane", grid | run | storm)
+        wind = with_storm.field("u10") + 1j * with_storm.field("v10")
+        found.append((points(with_fault.grid, "centre", rows, columns), uplift, wind))
     (places, uplift, wind), (fine_places, *expected) = found
     lines = fine_places.lat[:, 0], fine_places.lon[0]
     expected = [RegularGridInterpolator(lines, field)(places.lon_lat[::-1]) for field in expected]
@@ -267,11 +258,9 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("projected")
     options = GRID | write_wind(folder / "wind.nc", 0.5) | {"run.executor": "reference", "run.dtype": "float64"}
     options |= {"time.dt": 5.0, "output.every_steps": 2, "output.maxima": ("eta",), "physics.depth": 50.0}
-    options["output.stations"] = (
-        {"name": "A", "lon": 13.7, "lat": 48.77},
-        {"name": "B", "x": WEST + 5e3, "y": SOUTH + 3e3},
-    )
-    swmodel.Simulation("rest", options | {"run.steps": 2}).run(folder / "run")
+    gauges = ({"name": "A", "lon": 13.7, "lat": 48.77}, {"name": "B", "x": WEST + 5e3, "y": SOUTH + 3e3})
+    options["output.stations"] = gauges
+    Simulation("rest", options | {"run.steps": 2}).run(folder / "run")
     done = invoke_swmodel("resume", folder / "run", "--steps", 4)
     assert done.exit_code == 0, done.output
     return folder / "run", options
@@ -288,15 +277,13 @@ def test_gdal_places_output_and_export(run, tmp_path):
                 np.testing.assert_array_equal(raster.read(raster.count)[::-1], data["eta"][-1])
         assert data[data["eta"].grid_mapping].grid_mapping_name == "transverse_mercator"
         assert pyproj.CRS.from_cf(data["crs"].__dict__).to_epsg() == 32633
-        np.testing.assert_allclose([data["lon"][:], data["lat"][:]], TO_LON_LAT.transform(*np.broadcast_arrays(X, Y)))
-        assert (data["x_c"].standard_name, data["y_c"].standard_name) == tuple(
-            f"projection_{a}_coordinate" for a in "xy"
-        )
+        np.testing.assert_allclose([data["lon"][:], data["lat"][:]], lon_lat(X, Y))
+        assert data["x_c"].standard_name == "projection_x_coordinate"
+        assert data["y_c"].standard_name == "projection_y_coordinate"
 
 
 def test_gauge_is_at_its_longitude_and_measures_eastward(run):
-    setup = setup_of(load("rest", run[1] | {"run.steps": 1}, environ={}))
-    gauges = make_gauges(setup)
+    gauges = make_gauges(setup_of(load("rest", run[1] | {"run.steps": 1}, environ={})))
     np.testing.assert_allclose(gauges.positions[:, 0], TO_LON_LAT.transform(13.7, 48.77, direction="INVERSE"))
     with netCDF4.Dataset(run[0] / "stations.nc") as series, netCDF4.Dataset(run[0] / "output.nc") as data:
         assert series["u"].standard_name == "eastward_sea_water_velocity"

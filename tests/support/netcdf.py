@@ -4,6 +4,11 @@ import netCDF4
 import numpy as np
 
 
+def lon_lat_axes(lon, lat):
+    """Longitudes and latitudes as variables for `write_netcdf`."""
+    return {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
+
+
 def write_netcdf(path, variables):
     """Write {name: (dimensions, values, attributes)} into a file; returns its path as a text.
 

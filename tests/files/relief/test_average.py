@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import netCDF4
 import numpy as np
 import pytest
-from support.netcdf import write_netcdf
+from support.netcdf import lon_lat_axes, write_netcdf
 
 from swmodel.files.relief import GridRequest, ReliefError
 from swmodel.files.relief.average import average_over_cells, interpolate, overlap_weights
@@ -18,19 +18,15 @@ from swmodel.ocean.rotated_pole import unit_vectors
 from swmodel.setup.fields.netcdf_input import InputError
 
 LON, LAT = np.arange(-179.0, 180, 2), np.arange(-89.0, 90, 2)
+#: Regions (west, east, south, north).
+ENGLAND, ATLANTIC = (0, 3, 50, 53), (-20, 31, -33, 40)
 
 
-@pytest.fixture
-def write_relief(tmp_path):
-    """write(values, ...): the path of a relief on LON and LAT, or on others."""
-
-    def write(values, name="z", lon=LON, lat=LAT, dimensions="lat lon", more=None, **attributes):
-        variables = {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
-        variables[name] = (dimensions, np.ma.masked_invalid(values), {"units": "m"} | attributes)
-        shares = {each: (dimensions, share, {"units": "1"}) for each, share in (more or {}).items()}
-        return write_netcdf(tmp_path / "relief.nc", variables | shares)
-
-    return write
+def write_relief(folder, values, name="z", lon=LON, lat=LAT, dimensions="lat lon", more=None, **attributes):
+    """The path of a relief on LON and LAT, or on others; `more` contains shares of land or sea."""
+    relief = {name: (dimensions, np.ma.masked_invalid(values), {"units": "m"} | attributes)}
+    shares = {each: (dimensions, share, {"units": "1"}) for each, share in (more or {}).items()}
+    return write_netcdf(folder / "relief.nc", lon_lat_axes(lon, lat) | relief | shares)
 
 
 def make_averages(path, region, resolution, **wish):
@@ -43,17 +39,17 @@ def make_averages(path, region, resolution, **wish):
 
 @pytest.mark.fault("a raster of heights is refused because it has no units, names or land")
 @pytest.mark.parametrize("name", ["relief.asc", "relief.tif"])
-def test_raster_is_read_as_netcdf(write_relief, tmp_path, caplog, name):
+def test_raster_is_read_as_netcdf(tmp_path, caplog, name):
     """Both are surveys of the sea floor, in which missing depths are land."""
     rasterio = pytest.importorskip("rasterio")
     lon, lat = np.arange(-0.95, 4, 0.1), np.arange(49.05, 54, 0.1)
     z = np.where(lon > 2.5, np.nan, -50.0 - lon) * np.ones((len(lat), 1))
-    expected = make_averages(write_relief(z, name="Band1", lon=lon, lat=lat), (0, 3, 50, 53), 0.5)[:3]
+    expected = make_averages(write_relief(tmp_path, z, name="Band1", lon=lon, lat=lat), ENGLAND, 0.5)[:3]
     form = {"driver": "AAIGrid"} if name.endswith("asc") else {"driver": "GTiff", "crs": "EPSG:4326"}
     form |= {"transform": rasterio.Affine(0.1, 0, -1, 0, -0.1, lat[-1] + 0.05), "nodata": -9999.0, "dtype": "float64"}
     with rasterio.open(tmp_path / name, "w", count=1, height=len(lat), width=len(lon), **form) as raster:
         raster.write(np.nan_to_num(z[::-1], nan=-9999.0), 1)
-    depth, *others = make_averages(tmp_path / name, (0, 3, 50, 53), 0.5)
+    depth, *others = make_averages(tmp_path / name, ENGLAND, 0.5)
     assert (depth[:, -1] == 0).all()
     assert [name in record.message for record in caplog.records if "count as land" in record.message] == [False, True]
     for ours, theirs in zip((depth, *others), expected, strict=False):
@@ -80,7 +76,7 @@ def test_pixels_are_areas_or_points_as_the_file_says(tmp_path, kind):
         with rasterio.Env(GTIFF_POINT_GEO_IGNORE=True), rasterio.open(path, "w", driver="GTiff", **form) as raster:
             raster.update_tags(AREA_OR_POINT=kind)  # GDAL writes the corner of the pixels as it is
             raster.write(z, 1)
-    depth, _, _, grid, _ = make_averages(path, (0, 3, 50, 53), 0.1)
+    depth, _, _, grid, _ = make_averages(path, ENGLAND, 0.1)
     at = points(grid, "centre", range(grid.ny), range(grid.nx))
     np.testing.assert_allclose(depth, 500.0 - 10 * at.lon - 3 * at.lat, rtol=0, atol=1e-4)
 
@@ -101,10 +97,10 @@ def test_raster_of_depths_needs_a_minus_and_unusable_rasters_a_command(tmp_path)
             raster.units = (units,)
         if words:
             with pytest.raises(ReliefError, match=words):
-                make_averages(path, (0, 3, 50, 53), 0.5)
-    np.testing.assert_allclose(make_averages(f"{path}:-band_1", (0, 3, 50, 53), 0.5)[0], 40, rtol=1e-12)
+                make_averages(path, ENGLAND, 0.5)
+    np.testing.assert_allclose(make_averages(f"{path}:-band_1", ENGLAND, 0.5)[0], 40, rtol=1e-12)
     with pytest.raises(ReliefError, match=f"is all land; .* name it as {path}:-band_1"):
-        make_grid(tmp_path / "g.nc", GridRequest((0, 3, 50, 53), 0.5), path)
+        make_grid(tmp_path / "g.nc", GridRequest(ENGLAND, 0.5), path)
 
 
 @pytest.mark.parametrize("step", [1 / 240, 0.1, 0.01])
@@ -121,9 +117,10 @@ ROUGH_HEIGHTS = 1500 * np.random.default_rng(3).standard_normal((len(LAT), len(L
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.parametrize(("resolution", "west"), [(2.0, -180.0), (7.5, 12.1)])
-def test_volume_and_area_of_the_sea_are_those_of_the_relief(write_relief, resolution, west):
+def test_volume_and_area_of_the_sea_are_those_of_the_relief(tmp_path, resolution, west):
     """Edges of cells are anywhere between those of the relief, but both have an edge at 60 degrees, where they end."""
-    depth, share, area, _, height = make_averages(write_relief(ROUGH_HEIGHTS), (west, west + 360, -60, 60), resolution)
+    path, region = write_relief(tmp_path, ROUGH_HEIGHTS), (west, west + 360, -60, 60)
+    depth, share, area, _, height = make_averages(path, region, resolution)
     inside = np.abs(LAT) < 60
     parts = 6371e3**2 * np.radians(2) * np.diff(np.sin(np.radians(np.arange(-90, 91, 2))))[inside, None]
     z, sea = ROUGH_HEIGHTS[inside], ROUGH_HEIGHTS[inside] < 0
@@ -146,12 +143,10 @@ AXIS_VARIANTS = {
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.parametrize("way", AXIS_VARIANTS)
-def test_axes_of_a_relief_may_have_any_order_and_direction(write_relief, way):
-    region = (-20, 31, -33, 40)
-    depth, share, *_ = make_averages(write_relief(ROUGH_HEIGHTS), region, 4.3)
-    ours, our_share, *_ = make_averages(write_relief(**AXIS_VARIANTS[way]), region, 4.3)
-    np.testing.assert_allclose(ours, depth, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(our_share, share, rtol=1e-9, atol=1e-9)
+def test_axes_of_a_relief_may_have_any_order_and_direction(tmp_path, way):
+    expected = make_averages(write_relief(tmp_path, ROUGH_HEIGHTS), ATLANTIC, 4.3)[:2]
+    found = make_averages(write_relief(tmp_path, **AXIS_VARIANTS[way]), ATLANTIC, 4.3)[:2]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 WHOLE_METRES, CRS = np.rint(ROUGH_HEIGHTS), {"grid_mapping_name": "latitude_longitude", "spatial_ref": "GEOGCS[]"}
@@ -177,56 +172,55 @@ DOWNLOADED = {
 
 @pytest.mark.promise("files of other programs are read and written as they are")
 @pytest.mark.parametrize("layout", DOWNLOADED)
-def test_relief_is_read_as_it_is_downloaded(write_relief, tmp_path, layout):
-    region = (-20, 31, -33, 40)
-    depth, share, *_ = make_averages(write_relief(WHOLE_METRES), region, 4.3)
-    found = make_averages(write_netcdf(tmp_path / "downloaded.nc", DOWNLOADED[layout]), region, 4.3)
-    np.testing.assert_allclose(found[:2], (depth, share), rtol=1e-12)
+def test_relief_is_read_as_it_is_downloaded(tmp_path, layout):
+    expected = make_averages(write_relief(tmp_path, WHOLE_METRES), ATLANTIC, 4.3)[:2]
+    found = make_averages(write_netcdf(tmp_path / "downloaded.nc", DOWNLOADED[layout]), ATLANTIC, 4.3)[:2]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_height_of_a_scalar_coordinate_is_no_relief(write_relief):
-    path, region = write_relief(ROUGH_HEIGHTS), (-20, 31, -33, 40)
-    expected, *_ = make_averages(path, region, 4.3)
+def test_height_of_a_scalar_coordinate_is_no_relief(tmp_path):
+    path = write_relief(tmp_path, ROUGH_HEIGHTS)
+    expected, *_ = make_averages(path, ATLANTIC, 4.3)
     with netCDF4.Dataset(path, "a") as data:
         data.createVariable("height", "f8").setncatts({"standard_name": "height", "units": "m"})
-    np.testing.assert_array_equal(make_averages(path, region, 4.3)[0], expected)
+    np.testing.assert_array_equal(make_averages(path, ATLANTIC, 4.3)[0], expected)
 
 
 @pytest.mark.promise("files of other programs are read and written as they are")
 @pytest.mark.parametrize(("step", "tolerance"), [(0.375, 0.0), (1 / 3, 1e-15)], ids=["exact", "rounded"])
-def test_depths_do_not_depend_on_the_convention_of_longitudes(write_relief, step, tolerance):
+def test_depths_do_not_depend_on_the_convention_of_longitudes(tmp_path, step, tolerance):
     """From -180 or 0, also with the last meridian repeated; for a region from 170 or from -190."""
     lon = np.round(np.arange(0.0, 360.0, step), 4)
     z = np.random.default_rng(5).normal(-2000.0, 500.0, (len(LAT), len(lon)))
     first = lon.searchsorted(180.0, "right")
     from_west = {"values": np.roll(z, -first, axis=1), "lon": np.concatenate([lon[first:] - 360.0, lon[:first]])}
     repeated = {"values": np.append(z, z[:, :1], axis=1), "lon": np.append(lon, 360.0)}
-    expected = make_averages(write_relief(z, lon=lon), (170, 190, -10, 10), 2.5)[0]
+    expected = make_averages(write_relief(tmp_path, z, lon=lon), (170, 190, -10, 10), 2.5)[0]
     for relief in (from_west, repeated):
         for west in (170, -190):
-            depth, *_ = make_averages(write_relief(**relief), (west, west + 20, -10, 10), 2.5)
+            depth, *_ = make_averages(write_relief(tmp_path, **relief), (west, west + 20, -10, 10), 2.5)
             np.testing.assert_allclose(depth, expected, rtol=tolerance)
 
 
-def test_sea_fraction_of_a_file_decides_instead_of_the_sign(write_relief):
+def test_sea_fraction_of_a_file_decides_instead_of_the_sign(tmp_path):
     """The sea floor may be dry, and land may be below sea level."""
     z, sea = np.full((len(LAT), len(LON)), -50.0), np.zeros((len(LAT), len(LON)))
     sea[:, :90] = 1
     for more in ({"sea": sea}, {"land": 1 - sea}):
-        depth, share, *_ = make_averages(write_relief(z, more=more), (-10, 10, -10, 10), 10.0)
+        depth, share, *_ = make_averages(write_relief(tmp_path, z, more=more), (-10, 10, -10, 10), 10.0)
         assert share.tolist() == [[1, 0]] * 2
         assert depth.tolist() == [[50, 0]] * 2
 
 
 @pytest.mark.parametrize("pole", [None, (-42.0, 76.0), (100.0, -10.0)])
-def test_rotated_or_fine_cells_have_the_relief_at_their_positions(write_relief, pole):
+def test_rotated_or_fine_cells_have_the_relief_at_their_positions(tmp_path, pole):
     """Errors are of second order in the steps of a smooth relief, d²/8, and cells, c²/24 each way, tan(lat) c²/12."""
     steep = np.array([500.0, 300.0, -700.0])
 
     def height(lon, lat):
         return unit_vectors(lon, lat) @ steep - 2000
 
-    path, size = write_relief(height(LON[None, :], LAT[:, None])), 5.0 if pole else 0.8
+    path, size = write_relief(tmp_path, height(LON[None, :], LAT[:, None])), 5.0 if pole else 0.8
     depth, share, _, grid, _ = make_averages(path, (-180, 180, -60, 60), size, pole=pole)
     at = points(grid, "centre", range(grid.ny), range(grid.nx))
     assert (share == 1).all()
@@ -260,14 +254,14 @@ FLAT_HEIGHTS = np.full((len(LAT), len(LON)), -1000.0)
     ],
     ids=lambda each: ",".join(each) if isinstance(each, dict) else "",
 )  # fmt: skip
-def test_relief_that_cannot_be_used_is_refused(write_relief, change, words):
+def test_relief_that_cannot_be_used_is_refused(tmp_path, change, words):
     with pytest.raises(InputError, match=words):
-        make_averages(write_relief(**{"values": FLAT_HEIGHTS} | change), (-20, 20, -30, 30), 5.0)
+        make_averages(write_relief(tmp_path, **{"values": FLAT_HEIGHTS} | change), (-20, 20, -30, 30), 5.0)
 
 
-def test_record_of_a_relief_is_not_ignored(write_relief):
+def test_record_of_a_relief_is_not_ignored(tmp_path):
     with pytest.raises(ReliefError, match="z: a relief has no records; leave out @3"):
-        make_averages(write_relief(FLAT_HEIGHTS) + "@3", (-20, 20, -30, 30), 5.0)
+        make_averages(write_relief(tmp_path, FLAT_HEIGHTS) + "@3", (-20, 20, -30, 30), 5.0)
 
 
 X, Y = np.arange(-1.15, 1.2, 0.1), np.arange(48.85, 51.2, 0.1)
@@ -285,7 +279,7 @@ for s in (0.8, 0.6, -0.6):
 @pytest.mark.fault("the crest of a dike is averaged away in the cells of a grid")
 @pytest.mark.parametrize("wall", WALLS)
 @pytest.mark.parametrize("gap", [False, True])
-def test_grid_keeps_crests_and_gaps_of_walls_in_the_relief(write_relief, tmp_path, wall, gap):
+def test_grid_keeps_crests_and_gaps_of_walls_in_the_relief(tmp_path, wall, gap):
     """It crosses a wall only over the crest, and flows through a gap as if there were no wall."""
     along_x = wall == "along x"
     beyond = (Y[:, None] > 50.1) & (X > -9) if along_x else WALLS[wall].cumsum(axis=1) > 0
@@ -293,7 +287,7 @@ def test_grid_keeps_crests_and_gaps_of_walls_in_the_relief(write_relief, tmp_pat
     if gap:
         z[(slice(None), slice(12, 14)) if along_x else (slice(12, 14), slice(None))] = -1.0
     request = GridRequest((-1, 1, 49, 51), 0.5, land_up_to=20.0)
-    made = make_grid(tmp_path / "g.nc", request, write_relief(z, lon=X, lat=Y))
+    made = make_grid(tmp_path / "g.nc", request, write_relief(tmp_path, z, lon=X, lat=Y))
     bed = np.where(made.wet | made.floodable, -made.depth, 100.0)
     turned = (lambda field: field.T) if along_x else np.asarray
     height = lowest_crossing(turned(bed)[None])[0]
@@ -305,20 +299,20 @@ def test_grid_keeps_crests_and_gaps_of_walls_in_the_relief(write_relief, tmp_pat
     ("name", "z", "words"),
     [("elevation", 800.0, "elevation .*down"), ("depth", -800.0, "depth .*up"), ("data", ROUGH_HEIGHTS, "positive")],
 )
-def test_relief_of_a_wrong_or_unknown_sign_is_refused(write_relief, tmp_path, name, z, words):
-    path = write_relief(np.broadcast_to(z, FLAT_HEIGHTS.shape), name=name)
+def test_relief_of_a_wrong_or_unknown_sign_is_refused(tmp_path, name, z, words):
+    path = write_relief(tmp_path, np.broadcast_to(z, FLAT_HEIGHTS.shape), name=name)
     with pytest.raises(ReliefError, match=words):
         make_grid(tmp_path / "grid.nc", GridRequest((0, 20, 0, 20), 5.0), f"{path}:{name}")
 
 
 @pytest.mark.slow
 @pytest.mark.fault("a relief of the wrong sign")
-def test_relief_with_sea_on_land_of_the_earth_gives_a_warning(write_relief, tmp_path, caplog):
+def test_relief_with_sea_on_land_of_the_earth_gives_a_warning(tmp_path, caplog):
     """Heights named depth give a warning, the same heights named z do not."""
     with ExitStack() as stack:
         depth, share, _ = interpolate(open_relief(None, stack), *np.meshgrid(LON, LAT))
     z = np.where(share > 0.5, -1.0 - depth, 500.0)
     for name, lines in (("z", 0), ("depth", 1)):
-        make_grid(tmp_path / f"{name}.nc", GridRequest((-100, 20, -60, 60), 4.0), write_relief(z, name=name))
+        make_grid(tmp_path / f"{name}.nc", GridRequest((-100, 20, -60, 60), 4.0), write_relief(tmp_path, z, name=name))
         assert len(caplog.records) == lines
         assert all('positive = "up"' in record.message for record in caplog.records)

@@ -7,8 +7,7 @@ import xarray
 from support.cf_checker import assert_satisfies_cf
 from support.command import invoke_swmodel
 
-import swmodel
-from swmodel import ConfigError, load
+from swmodel import ConfigError, Simulation, load
 from swmodel.config import from_toml, to_toml
 from swmodel.files.relief import GridRequest, make_grid
 from swmodel.files.relief.coast import label_connected
@@ -82,7 +81,7 @@ def test_grid_file_satisfies_cf_checker(sea, earth):
 def test_water_at_rest_over_the_real_relief_stays_at_rest(earth):
     """On a rotated-pole grid of the whole Earth with its coasts, compared with gravity waves of 250 m/s."""
     options = {"grid.file": str(earth[0]), "physics.f0": 0.0, "run.executor": "reference", "run.dtype": "float64"}
-    simulation = swmodel.Simulation("rest", options)
+    simulation = Simulation("rest", options)
     simulation.advance(40)
     assert max(np.abs(simulation.field(name)).max() for name in "uv") < 1e-13 * 250
     np.testing.assert_allclose(simulation.field("eta")[earth[1].wet], 0.37, rtol=0, atol=1e-15 * 7000)

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from support.netcdf import write_netcdf
+from support.netcdf import lon_lat_axes, write_netcdf
 
 from swmodel.files.relief import GridRequest, ReliefError, make_grid
 from swmodel.files.relief.coast import close_seas_and_bays, label_connected, smooth_depth
@@ -97,9 +97,8 @@ def test_seas_are_connected_as_in_the_relief(text, before, after, cells, turned)
 
 
 def write_relief(path, lon, lat, depth):
-    variables = {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
-    variables["z"] = ("lat lon", -np.ma.masked_invalid(depth(lon, lat[:, None])), {"units": "m"})
-    return write_netcdf(path, variables)
+    z = -np.ma.masked_invalid(depth(lon, lat[:, None]))
+    return write_netcdf(path, lon_lat_axes(lon, lat) | {"z": ("lat lon", z, {"units": "m"})})
 
 
 def plane(lon, lat):
@@ -119,7 +118,7 @@ def test_finer_relief_counts_where_it_has_values(tmp_path, circle):
     coarse = write_relief(tmp_path / "coarse.nc", np.arange(-10.0, 15.1, 0.5), np.arange(40.0, 60.1, 0.5), plane)
     fine_lon = np.arange(0.05, 4.0, 0.1)
     fine = write_relief(tmp_path / "fine.nc", fine_lon + circle, np.arange(48.05, 52.0, 0.1), survey)
-    grid = make_grid(tmp_path / "grid.nc", GridRequest((-4.0, 8.0, 46.0, 54.0), 0.5), [str(fine), str(coarse)])
+    grid = make_grid(tmp_path / "grid.nc", GridRequest((-4.0, 8.0, 46.0, 54.0), 0.5), [fine, coarse])
     lon, lat = -4.0 + 0.5 * (np.arange(24) + 0.5), 46.0 + 0.5 * (np.arange(16) + 0.5)
     inside = ((lon > 0.2) & (lon < 3.8)) & ((lat > 48.2) & (lat < 51.8))[:, None]
     hole = (np.abs(lon - 2.0) < 0.5) & (np.abs(lat - 50.0) < 0.5)[:, None]
@@ -140,18 +139,17 @@ def test_mosaic_of_one_plane_is_the_plane(tmp_path):
 
     coarse = write_relief(tmp_path / "coarse.nc", np.arange(0.0, 360.0, 0.5), np.arange(-20.0, 20.1, 0.5), flat_plane)
     fine = write_relief(tmp_path / "fine.nc", np.arange(-181.0, -178.9, 0.1), np.arange(-2.0, 2.1, 0.1), flat_plane)
-    grid = make_grid(tmp_path / "grid.nc", GridRequest((170.0, 190.0, -10.0, 10.0), 1.0), [str(fine), str(coarse)])
+    grid = make_grid(tmp_path / "grid.nc", GridRequest((170.0, 190.0, -10.0, 10.0), 1.0), [fine, coarse])
     lat = -10.0 + np.arange(20) + 0.5
     np.testing.assert_allclose(grid.depth, np.broadcast_to(flat_plane(0.0, lat[:, None]), grid.depth.shape), rtol=1e-5)
 
 
 def test_strait_of_the_last_relief_is_sea_where_the_others_have_no_value(tmp_path):
     lon, lat, fine = np.arange(-3.0, 3.1), np.arange(47.0, 54.0), np.arange(0.05, 2.0, 0.1)
-    variables = {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
     strait = np.zeros((len(lat), len(lon)), "i1")
     strait[4, 1:6] = 1
-    variables |= {"z": ("lat lon", 100.0 + 0 * strait, {"units": "m"}), "strait": ("lat lon", strait, {})}
-    coarse = write_netcdf(tmp_path / "coarse.nc", variables)
+    variables = {"z": ("lat lon", 100.0 + 0 * strait, {"units": "m"}), "strait": ("lat lon", strait, {})}
+    coarse = write_netcdf(tmp_path / "coarse.nc", lon_lat_axes(lon, lat) | variables)
     survey = write_relief(tmp_path / "fine.nc", fine, 50.0 + fine, lambda x, y: 0 * x * y - 50.0)
     with ExitStack() as stack:
         reliefs = [open_relief(each, stack) for each in (survey, coarse)]
@@ -167,4 +165,4 @@ def test_region_beyond_the_last_relief_is_refused(tmp_path):
     fine = write_relief(tmp_path / "fine.nc", np.arange(0.05, 4.0, 0.1), np.arange(48.05, 52.0, 0.1), plane)
     coarse = write_relief(tmp_path / "coarse.nc", np.arange(-1.0, 5.1, 0.5), np.arange(47.0, 53.1, 0.5), plane)
     with pytest.raises(ReliefError, match="does not cover the region"):
-        make_grid(tmp_path / "grid.nc", GridRequest((-4.0, 8.0, 46.0, 54.0), 0.5), [str(fine), str(coarse)])
+        make_grid(tmp_path / "grid.nc", GridRequest((-4.0, 8.0, 46.0, 54.0), 0.5), [fine, coarse])
