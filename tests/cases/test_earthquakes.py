@@ -12,8 +12,9 @@ from swmodel.forcing.finite_fault import Subfaults, along_earth_axes, slip_fract
 from swmodel.forcing.kajiura import kajiura_filter
 from swmodel.ocean.coordinates import azimuthal_projection, points
 
-GRID = {"grid.nx": 90, "grid.ny": 80, "grid.west": 20.0, "grid.south": 33.0, "grid.east": 25.0, "grid.north": 37.0}
-QUIET = {"output.stations": [], "run.executor": "reference"}
+OPTIONS = {"grid.nx": 90, "grid.ny": 80, "grid.west": 20.0, "grid.south": 33.0, "grid.east": 25.0, "grid.north": 37.0}
+OPTIONS |= {"output.stations": [], "run.executor": "reference"}
+SEA = {"depth": lambda at: 3000 + 0 * at.lat, "mask": lambda at: 1 + 0 * at.lat}
 ROWS = [(22.1, 34.5, 21.0, 12.0), (22.4, 34.6, 24.5, 3.5), (22.2, 34.8, 28.0, 0.0)]  # lon, lat, depth in km, slip in m
 TABLE = "lon,lat,depth_km,strike,dip,rake,slip (cm),length [km],width_m,rupture_time,rise_time\n" + "\n".join(
     f"{lon},{lat},{depth},16,20,104,{100 * slip},40,30e3,{10 + n},6" for n, (lon, lat, depth, slip) in enumerate(ROWS)
@@ -48,7 +49,7 @@ def many_subfaults(along=12, down=5, size=20e3):
 
 
 def configuration(**options):
-    return swmodel.load("chile2010", GRID | QUIET | {f"case.{name}": value for name, value in options.items()})
+    return swmodel.load("chile2010", OPTIONS | {f"case.{name}": value for name, value in options.items()})
 
 
 def uplift_of(config):
@@ -113,11 +114,10 @@ def test_wrong_files_are_refused(text, named):
 
 def test_blocks_of_a_finite_fault_have_the_bits_of_the_whole_sum():
     """To 1e-7 of the largest slip, on a grid with squares that are far from all subfaults and near some."""
-    faults, grid = many_subfaults(), configuration().grid.model_copy(update={"nx": 150, "ny": 140, "dlon": 0.05})
-    grid = grid.model_copy(update={"dlat": 0.05})
-    earthquake = Earthquake(faults, grid, None, is_horizontal=False)
+    size = {"nx": 150, "ny": 140, "dlon": 0.05, "dlat": 0.05}
+    faults, grid = many_subfaults(), configuration().grid.model_copy(update=size)
     rows, columns = np.arange(grid.ny), np.arange(grid.nx)
-    whole = earthquake.uplift(rows, columns)
+    whole = Earthquake(faults, grid, None, is_horizontal=False).uplift(rows, columns)
     part = Earthquake(faults, grid, None).uplift(rows[5::31], columns[7::29])
     assert np.array_equal(part, whole[5::31, 7::29])
     at = points(grid, "centre", rows[::31], columns[::29])
@@ -170,9 +170,8 @@ def test_filter_keeps_the_volume_and_smooths_more_in_deeper_water():
 def test_rupture_of_a_file_moves_the_floor_and_a_changed_file_is_refused(tmp_path):
     path = tmp_path / "faults.csv"
     path.write_text(TABLE)
-    options = GRID | QUIET | {"case.faults": str(path), "time.dt": 5.0}
-    sea = {"depth": lambda at: 3000 + 0 * at.lat, "mask": lambda at: 1 + 0 * at.lat}
-    simulation = swmodel.Simulation("chile2010", options, fields=sea)
+    options = OPTIONS | {"case.faults": str(path), "time.dt": 5.0}
+    simulation = swmodel.Simulation("chile2010", options, fields=SEA)
     assert np.abs(simulation.field("uplift")).max() == 0
     at_once = uplift_of(configuration(faults=str(path), kinematic=False))
     simulation.advance(3)
@@ -193,13 +192,12 @@ def test_rupture_of_a_file_moves_the_floor_and_a_changed_file_is_refused(tmp_pat
 @pytest.mark.slow
 def test_slow_rupture_approaches_the_static_one_as_its_rise_time_falls(tmp_path):
     """Waves after two minutes differ from those of a sudden uplift by an amount that is linear in the rise time."""
-    sea = {"depth": lambda at: 3000 + 0 * at.lat, "mask": lambda at: 1 + 0 * at.lat}
     path, levels = tmp_path / "faults.csv", []
-    options = GRID | QUIET | {"case.faults": str(path), "case.rupture_interval": 5.0, "time.dt": 5.0}
+    options = OPTIONS | {"case.faults": str(path), "case.rupture_interval": 5.0, "time.dt": 5.0}
     header, *rows = TABLE.splitlines()
     for rise in (80, 40, 20, 0):
         path.write_text("\n".join([header, *(f"{row.rsplit(',', 2)[0]},0,{rise}" for row in rows)]))
-        simulation = swmodel.Simulation("chile2010", options | {"case.kinematic": rise > 0}, fields=sea)
+        simulation = swmodel.Simulation("chile2010", options | {"case.kinematic": rise > 0}, fields=SEA)
         simulation.advance(24)
         levels.append(simulation.field("eta"))
     errors = [np.abs(level - levels[-1]).max() for level in levels[:-1]]

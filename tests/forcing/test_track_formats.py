@@ -154,12 +154,10 @@ def test_bad_rows_are_named_and_left_out(track_file):
         assert words in line
     track_file.write_text(atcf(FIXES).replace("200N", "20.0", 1))  # the first line, which has no other before it
     assert len(read_track(track_file).dates) == 6
-    without_basin = ", , 2017082600,   , BEST,   0, 250N, 930W, 60, 980, HU"
-    track_file.write_text(f"{atcf(FIXES)}\n{without_basin}\n")
+    track_file.write_text(f"{atcf(FIXES)}\n, , 2017082600,   , BEST,   0, 250N, 930W, 60, 980, HU\n")  # without basin
     with pytest.raises(UsageError, match="2 storms"):
         read_track(track_file)
-    half = text.replace(",-90.0,20.", ",-90.0,twenty.")
-    track_file.write_text(half)
+    track_file.write_text(text.replace(",-90.0,20.", ",-90.0,twenty."))
     with pytest.raises(UsageError, match="5 of 30 fixes cannot be used"):
         read_track(track_file)
 
