@@ -13,7 +13,7 @@ from support.marks import night_params
 from support.small_run import make_run
 
 import swmodel
-from swmodel import Simulation, plotting
+from swmodel import plotting
 from swmodel.errors import FilesError, UsageError
 from swmodel.ocean.coordinates import axes
 from swmodel.plotting import ColourRange, Overlays, PlotError, animation, derived, maps, series, titles
@@ -32,6 +32,10 @@ def data(finished_run):
 
 def colour_limits(figure):
     return [axes.images[0].get_clim() for axes in figure.axes if axes.images]
+
+
+def image_arrays(figure):
+    return [axes.images[0].get_array() for axes in figure.axes if axes.images]
 
 
 def test_last_record_is_shown_unless_another_is_asked_for(data):
@@ -131,15 +135,15 @@ def test_frame_of_animation_equals_picture_of_its_record(data, name):
 @pytest.mark.parametrize(
     ("draw", "arguments", "named"),
     [
-        *(("animate", {"field": "depth"}, "depth"), ("animate", {"output": "film.avi"}, "film.avi")),
-        *(("plot", {"output": "nowhere/eta.png"}, "nowhere/eta.png"), ("plot", {"fields": "zeeta"}, "zeta")),
-        ("animate", {"fps": 0}, "fps"),
+        (plotting.animate, {"field": "depth"}, "depth"), (plotting.animate, {"output": "film.avi"}, "film.avi"),
+        (plotting.animate, {"fps": 0}, "fps"), (plotting.plot, {"fields": "zeeta"}, "zeta"),
+        (plotting.plot, {"output": "nowhere/eta.png"}, "nowhere/eta.png"),
     ],
-)
+)  # fmt: skip
 def test_wrong_fields_files_and_options_are_named(finished_run, tmp_path, monkeypatch, draw, arguments, named):
     monkeypatch.chdir(tmp_path)
     with pytest.raises((PlotError, FilesError), match=named):
-        getattr(plotting, draw)(**{"path": finished_run} | arguments)
+        draw(finished_run, **arguments)
 
 
 # Files: they are written completely or not at all, and the reason is named; which picture is drawn
@@ -178,13 +182,6 @@ def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
 # Pictures in notebooks, of files, Datasets and a Simulation; the error of a run
 
 
-SMALL = {"grid.nx": 12, "grid.ny": 9, "run.executor": "reference", "run.dtype": "float64"}
-
-
-def image_arrays(figure):
-    return [axes.images[0].get_array() for axes in figure.axes if axes.images]
-
-
 def test_dataset_is_drawn_as_the_file_it_is_from(run):
     with xarray.open_dataset(run / "output.nc") as dataset:
         given = [(run, 1), (dataset, 1), (dataset.isel(time=1), -1)]
@@ -198,7 +195,8 @@ def test_dataset_is_drawn_as_the_file_it_is_from(run):
 
 
 def test_simulation_draws_its_present_state():
-    model = Simulation("kelvin", SMALL)
+    options = {"grid.nx": 12, "grid.ny": 9, "run.executor": "reference", "run.dtype": "float64"}
+    model = swmodel.Simulation("kelvin", options)
     model.advance(3)
     figure = model.plot("eta", "zeta")
     assert figure._repr_png_().startswith(b"\x89PNG")
@@ -219,7 +217,7 @@ def test_error_is_the_difference_from_the_analytic_solution(run, tmp_path):
         figure = maps.draw_fields(data, ["eta", "eta_error"])
     assert np.abs(first.values).max() < 1e-14
     assert 0 < np.abs(last.values).max() < 0.01 * swmodel.load("seiche", environ={}).case.amplitude
-    low, high = [axes for axes in figure.axes if axes.images][1].images[0].get_clim()
+    low, high = colour_limits(figure)[1]
     assert low == -high
     with open_data(run / "output.nc") as data, pytest.raises(PlotError, match="eta"):
         maps.draw_fields(data, ["eta_error"])

@@ -51,39 +51,34 @@ def test_gauges_and_sections_have_their_series_in_panels(run_with_series, tmp_pa
 
 
 @pytest.mark.fault("observations are drawn at other times, or shifted without a word")
-def test_observed_levels_are_dots_on_the_curve_of_the_run(run_with_series, tmp_path):
+def test_observed_levels_are_dots_on_the_curve_of_the_run(run_with_series, tmp_path, monkeypatch):
     """Levels of the run itself, in the layout of UHSLC with a datum 3 m lower, lie on the curve; rms 0."""
+    monkeypatch.chdir(tmp_path)
     with open_data(run_with_series / "stations.nc") as data:
         times, values = data["time"][:].data, data["eta"][:, 1].data
-        rows = {"table.txt": np.stack([times, values + 0.5], 1), "more.txt": np.stack([times + 1e6, values], 1)}
-        for name, table in rows.items():
-            np.savetxt(tmp_path / name, table)
-        figure = series.draw_sites(data, "station", "eta", ["b"], [str(tmp_path / "table.txt")])
+        np.savetxt("table.txt", np.stack([times, values + 0.5], 1))
+        np.savetxt("late.txt", np.stack([times + 1e6, values], 1))
+        figure = series.draw_sites(data, "station", "eta", ["b"], ["table.txt"])
         curve, dots = figure.axes[0].lines
         scale = np.ptp(curve.get_ydata()) / np.ptp(values)
         np.testing.assert_allclose(dots.get_ydata(), curve.get_ydata() + 0.5 * scale, atol=1e-6 * scale)
         np.testing.assert_allclose(dots.get_xdata(), curve.get_xdata())
         assert "rms of difference 0.5 m" in figure.axes[0].get_title(loc="left")
-        own_datum = GaugeSeries("UHSLC", times, values - 3.0, True)
-        found = compare_series(data, own_datum, values, "h.csv")
+        found = compare_series(data, GaugeSeries("UHSLC", times, values - 3.0, True), values, "h.csv")
         np.testing.assert_allclose(found.levels, values, atol=1e-12)
         assert "shifted by 3 m" in found.title_suffix
-        for observed, words in (("table.txt", "NAME=FILE"), ("b=more.txt", "none while the run")):
-            name, _, file = observed.rpartition("=")
+        for observed, words in (("table.txt", "NAME=FILE"), ("b=late.txt", "none while the run")):
             with pytest.raises(PlotError, match=words):
-                series.draw_sites(
-                    data, "station", "eta", [], [f"{name}={tmp_path / file}" if name else str(tmp_path / file)]
-                )
+                series.draw_sites(data, "station", "eta", [], [observed])
         with pytest.raises(PlotError, match="cannot be compared with u"):
-            series.draw_sites(data, "station", "u", [], [str(tmp_path / "table.txt")])
+            series.draw_sites(data, "station", "u", [], ["table.txt"])
 
 
 def test_gauge_is_marked_at_its_true_position_on_a_rotated_grid(tmp_path):
     band = {"pole": (-42.0, 76.0), "west": -180.0, "east": 180.0, "south": -60.0, "north": 60.0, "periodic_x": True}
     options = {f"grid__{key}": value for key, value in band.items()} | {"grid__nx": 36, "grid__ny": 12}
     options |= {"output__stations": ({"name": "Azores", "lon": -28.0, "lat": 38.0},), "output__maxima": ("eta",)}
-    folder = make_run(tmp_path / "run", "sea", **options, output__fields=("eta",))
-    with open_data(folder / "output.nc") as data:
+    with open_data(make_run(tmp_path / "run", "sea", **options, output__fields=("eta",)) / "output.nc") as data:
         figure = maxima.draw_maxima(data, 0)
     ((x, y),) = (line.get_xydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o")
     assert (x % 360, y) == (332.0, 38.0)
