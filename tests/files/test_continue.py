@@ -9,7 +9,7 @@ import pytest
 from support.marks import night_params
 from support.random_case import random_fields
 from support.rank_threads import run_rank_threads
-from support.restarts import read_variables
+from support.restarts import bytes_of_files, read_variables
 from support.snapshots import CLASS_OF_FILE, NX, NY, make_config, write_records
 
 from swmodel.config import config_hash, to_toml
@@ -109,14 +109,14 @@ def test_file_of_another_run_is_refused_on_all_ranks_and_left_unchanged(tmp_path
         harm(path)
     else:
         config, words = make_config(grid__dx=1.0, run__dtype="float64"), "grid.dx: 4000.0 before, 1.0 now; run.dtype: "
-    before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+    before = bytes_of_files(tmp_path)
 
     def rank(transport):
         with pytest.raises(FilesError, match=rf"{name} cannot be continued: .*{words}"):
             CLASS_OF_FILE[name](path, config, transport, keep=lambda step: True)
 
     run_rank_threads(rank, (1, 2), NY, NX)
-    assert {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()} == before
+    assert bytes_of_files(tmp_path) == before
 
 
 @pytest.mark.fault("a field of a coefficient has changed when a run is resumed")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from support.command import invoke_swmodel
 from support.rank_threads import run_rank_threads
-from support.restarts import config, flip_bit_of_variable, read_variables, resume_run, simulation
+from support.restarts import bytes_of_files, config, flip_bit_of_variable, read_variables, resume_run, simulation
 
 from swmodel.config import ConfigError, from_toml, load, to_toml
 from swmodel.config.loading import fixed_on_resume
@@ -41,10 +41,6 @@ def run_with_zarr_restarts(tmp_path_factory):
 @pytest.fixture
 def run_copy(halfway_run, run_with_zarr_restarts, tmp_path, format):
     return shutil.copytree({"netcdf": halfway_run, "zarr": run_with_zarr_restarts}[format], tmp_path / "run")
-
-
-def restart_file_contents(path):
-    return {each: each.read_bytes() for each in (path / "restart").rglob("*") if each.is_file()}
 
 
 @pytest.mark.promise("damage to restart files, records and static fields is found")
@@ -168,7 +164,7 @@ def raise_disk_full(*arguments):
 @pytest.mark.parametrize("format", ["zarr"])
 @pytest.mark.parametrize(("name", "rank"), [("_write", 1), ("_sync", 1), ("_verify", 0)])
 def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run_copy, format, monkeypatch, name, rank):
-    path, before = folder.restart_path(run_copy, 7, format), restart_file_contents(run_copy)
+    path, before = folder.restart_path(run_copy, 7, format), bytes_of_files(run_copy / "restart")
     settings, truth = config(), getattr(DraftStore, name)
 
     def broken(store, *arguments):
@@ -184,7 +180,7 @@ def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run_copy, format, 
     monkeypatch.setattr(DraftStore, name, broken)
     monkeypatch.setattr(block_store, "MAX_WAIT_SECONDS", 1.0)
     run_rank_threads(work, (2, 1), 9, 14)
-    assert restart_file_contents(run_copy) == before
+    assert bytes_of_files(run_copy / "restart") == before
 
 
 @pytest.mark.fault("a restart cannot be written")
@@ -196,13 +192,13 @@ def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run_copy, format, 
     ],
 )
 def test_restart_file_that_cannot_be_closed_replaces_no_other(run_folder, monkeypatch, owner, name, act, words):
-    path, before = folder.restart_path(run_folder, 7), restart_file_contents(run_folder)
+    path, before = folder.restart_path(run_folder, 7), bytes_of_files(run_folder / "restart")
     model = simulation(path)
     with monkeypatch.context() as broken:
         broken.setattr(owner, name, act)
         with pytest.raises(FilesError, match=f"{path} cannot be written: .*{words}"):
             model.write_restart(path)
-    assert restart_file_contents(run_folder) == before
+    assert bytes_of_files(run_folder / "restart") == before
 
 
 @FORMATS

@@ -72,28 +72,22 @@ def test_series_of_a_resumed_run_are_those_of_a_whole_one(tmp_path):
         swmodel.Simulation.from_restart(twice, {"run.steps": 20, "output.stations": ()}).run(twice)
 
 
-DT = 600.0
-
-
 @pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.parametrize("first", [0, 10**9])
 def test_constants_of_a_synthetic_series_are_found(first):
     """To 1e-10, from sums alone, after 10^9 steps as well as at the start."""
-    found = constituents_at(("M2", "S2", "K1", "O1", "M4"), "2012-03-01")
+    found, dt = constituents_at(("M2", "S2", "K1", "O1", "M4"), "2012-03-01"), 600.0
     H, G = np.array([1.2, 0.4, 0.3, 0.2, 0.05]), np.array([10.0, 359.0, 180.0, 77.0, 300.0])
     steps, series = range(first + 1, first + 30 * 144, 3), 0.7
-    times = np.array(steps, dtype=np.longdouble) * DT
+    times = np.array(steps, dtype=np.longdouble) * dt
     for each, h, g in zip(found, H, G, strict=True):
         turns = times * np.longdouble(each.frequency) % 1
         series = series + each.nodal_factor * h * np.cos(2 * np.pi * turns + each.phase - np.radians(g))
-    sums = basis_functions(found, DT, steps) @ series.astype(float)
-    mean, pairs = harmonic_constants(normal_matrix(found, DT, steps), sums)
+    sums = basis_functions(found, dt, steps) @ series.astype(float)
+    mean, pairs = harmonic_constants(normal_matrix(found, dt, steps), sums)
     assert mean == pytest.approx(0.7, abs=1e-10)
     np.testing.assert_allclose([h for h, _ in pairs], H, atol=1e-10)
     np.testing.assert_allclose([g for _, g in pairs], G, atol=1e-7 if first else 1e-8)
-
-
-HARMONICS_OPTIONS = {"run__steps": 4 * 48, "output__harmonics": ("M2",), "output__harmonics_every_steps": 4}
 
 
 def canal_config(**options):
@@ -101,7 +95,8 @@ def canal_config(**options):
 
     It is not checked, because the time-step limit includes waves across the canal, which the walls prevent.
     """
-    config, _, ratio = equatorial_canal(24, **HARMONICS_OPTIONS | options)
+    analysis = {"run__steps": 4 * 48, "output__harmonics": ("M2",), "output__harmonics_every_steps": 4}
+    config, _, ratio = equatorial_canal(24, **analysis | options)
     return resolve_without_checks(config), ratio
 
 

@@ -32,6 +32,11 @@ def read_variables(path):
     return {name: each.astype(str) if each.dtype == object else each for name, each in values.items()}
 
 
+def bytes_of_files(directory):
+    """{path: bytes} of all files in a folder and its folders."""
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
 def assert_same_data(ours, theirs, *files):
     """Assert that two files, or the `files` in two folders, have the same variables with the same bits."""
     for file in files or [""]:
