@@ -7,7 +7,7 @@ import pytest
 from support.random_case import configuration, random_fields
 from support.rank_threads import run_rank_threads
 
-from swmodel.model.simulation import Simulation
+from swmodel import Simulation
 from swmodel.ocean.derived import DERIVED, POTENTIALS
 from swmodel.ocean.diagnostics import diagnose, diagnostics_of_run
 from swmodel.ocean.evaluation import evaluate_fields
@@ -27,10 +27,8 @@ def make_config(periodic_x, periodic_y, case=RANDOM_FIELDS, **options):
     return configuration(NY, NX, case, physics__tracers=({"name": "tracer"},), **options)
 
 
-def patches(config, block, state=None):
+def patches(config, block, state):
     """The state of a block with its halo, cut out of the periodic domain, and the grid."""
-    if state is None:
-        state = whole_state(config)
     rows = np.arange(block.y.start - 1, block.y.stop + 1) % NY
     columns = np.arange(block.x.start - 1, block.x.stop + 1) % NX
     padded = state._make(Patch(field[np.ix_(rows, columns)], (-1, -1)) for field in state)
@@ -58,6 +56,9 @@ def test_reduced_gravity_scales_sea_level_alone():
 
 
 def diagnostics_on_layout(config, layout, state=None):
+    """Those of the initial state, or of another one."""
+    state = whole_state(config) if state is None else state
+
     def diagnose_block(transport):
         return diagnose([(*patches(config, transport.block, state), transport.block.shape)], config, transport)
 

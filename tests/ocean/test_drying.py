@@ -135,10 +135,8 @@ def windy_coast(depth, eta, wind=WIND, **options):
 def test_acceleration_by_wind_is_bounded_over_thin_water():
     """Over films and puddles on a rough bed; without the bound it would be three times as large."""
     fields = drying_flats(NY, NX)
-    eta = np.maximum(fields["eta"], 2.5 * DRY - fields["depth"])
-    with_wind, without = (
-        run_chunks("reference", windy_coast(fields["depth"], eta, wind), 1)[1] for wind in (WIND, 0.0)
-    )
+    depth, eta = fields["depth"], np.maximum(fields["eta"], 2.5 * DRY - fields["depth"])
+    with_wind, without = (run_chunks("reference", windy_coast(depth, eta, wind), 1)[1] for wind in (WIND, 0.0))
     largest = abs(with_wind - without).max() / 4.0
     assert 0.1 * MAX_WIND_ACCELERATION < largest <= MAX_WIND_ACCELERATION
     assert abs(WIND) / (1000 * 2.5 * DRY) > 3 * MAX_WIND_ACCELERATION

@@ -5,7 +5,6 @@ import pytest
 from support.random_case import configuration
 
 import swmodel
-from swmodel.config import ConfigError
 from swmodel.config.remarks import sponge_without_values
 from swmodel.model.validate import check_config
 
@@ -63,7 +62,7 @@ REFUSED = [
 @pytest.mark.fault("a tide without a date, on a plane, of an unknown or too fast constituent")
 @pytest.mark.parametrize(("key", "words", "options"), REFUSED)
 def test_equations_refuse_unusable_options(key, words, options):
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(swmodel.ConfigError) as caught:
         check_config(swmodel.load("rest", SMALL | options, {}))
     assert any(line.startswith(f"{key}: ") and words in line for line in caught.value.problems), caught.value
 
@@ -85,7 +84,7 @@ def test_depth_at_open_boundary_must_be_positive(column, value):
     depth = np.full((5, 6), 50.0)
     depth[2:4, column] = value
     config = sea_with_open_boundaries(6, {"depth": depth, "mask": np.ones((5, 6))}, "east", drying__active=column == 4)
-    with pytest.raises(ConfigError, match="depth: must be above 0 m .* at rows 2 to 3 of the east side"):
+    with pytest.raises(swmodel.ConfigError, match="depth: must be above 0 m .* at rows 2 to 3 of the east side"):
         check_config(config)
 
 
@@ -94,7 +93,7 @@ def test_open_boundary_must_be_water_and_have_boundary_data():
     fields = {"mask": np.ones((5, 6)), "boundary_level": np.zeros((5, 6))}
     fields["mask"][:, 0] = 0
     fields["boundary_level"][[1, 3, 4], 5] = np.nan
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(swmodel.ConfigError) as raised:
         check_config(sea_with_open_boundaries(6, fields, "west", "east"))
     assert "there is no water along the west side" in str(raised.value)
     assert "boundary_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
@@ -120,7 +119,7 @@ def test_boundary_data_may_be_missing_at_open_corner():
 def test_air_pressure_at_open_boundaries_must_be_absolute():
     """An anomaly, or a pressure in hPa, is accepted only if `open_boundaries.pressure` is set to match."""
     fields = {"air_pressure": np.full((5, 6), 300.0)}
-    with pytest.raises(ConfigError, match="air_pressure is 300 Pa at row 0 of the west side"):
+    with pytest.raises(swmodel.ConfigError, match="air_pressure is 300 Pa at row 0 of the west side"):
         check_config(sea_with_open_boundaries(6, fields, "west"))
     for pressure in (0.0, None):
         check_config(sea_with_open_boundaries(6, fields, "west", open_boundaries__pressure=pressure))
@@ -136,7 +135,7 @@ def test_sponge_needs_its_field_in_most_of_it(columns, missing):
     config = sea_with_open_boundaries(12, {"boundary_level": outside}, "west", **wide)
     words = f"boundary_level: has no value in {missing} of the 20 cells of the sponge, which relaxes to"
     if missing > 10:
-        with pytest.raises(ConfigError, match=f"{words} it"):
+        with pytest.raises(swmodel.ConfigError, match=f"{words} it"):
             check_config(config)
     else:
         check_config(config)

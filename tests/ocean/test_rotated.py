@@ -8,8 +8,7 @@ from support.cf_checker import assert_satisfies_cf
 from support.field_cases import case_with_fields
 
 import swmodel
-from swmodel import Case, load
-from swmodel.config import ConfigError
+from swmodel import Case, ConfigError, load
 from swmodel.ocean.coordinates import axes, points
 from swmodel.ocean.rotated_pole import from_earth, to_earth
 from swmodel.setup import fields
@@ -81,11 +80,11 @@ def test_arrays_are_neither_rotated_nor_mixed_with_functions():
 @pytest.mark.fault("records of boundary data are not rotated on a rotated-pole grid")
 def test_boundary_current_is_rotated_like_that_inside():
     """Steady fields, and records in time."""
-    inner, ways = dict(zip("uv", (lambda at: eastward_flow(at)[0], lambda at: eastward_flow(at)[1]), strict=True)), {}
-    for name, axis in (("u", "x"), ("v", "y")):
-        ways[f"boundary_transport_{axis}"] = flow = inner[name]
-        ways[f"boundary_current_{axis}"] = lambda at, t, flow=flow: (1 + t / 1e4) * flow(at)
-    config = load(Case, GLOBE | {"forcing.every": 1e4, "time.dt": 100.0}, environ={}, fields=inner | ways)
+    given = {}
+    for number, (name, axis) in enumerate((("u", "x"), ("v", "y"))):
+        given[name] = given[f"boundary_transport_{axis}"] = lambda at, n=number: eastward_flow(at)[n]
+        given[f"boundary_current_{axis}"] = lambda at, t, n=number: (1 + t / 1e4) * eastward_flow(at)[n]
+    config = load(Case, GLOBE | {"forcing.every": 1e4, "time.dt": 100.0}, environ={}, fields=given)
     for name, axis in (("u", "x"), ("v", "y")):
         inside = fields.evaluate(config, name, *CELLS)
         np.testing.assert_array_equal(fields.evaluate(config, f"boundary_transport_{axis}", *CELLS), inside)

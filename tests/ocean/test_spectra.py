@@ -8,7 +8,6 @@ from support.random_case import configuration, random_fields
 from support.unchecked_config import resolve_without_checks
 
 import swmodel
-from swmodel.config import ConfigError
 from swmodel.errors import UsageError
 from swmodel.model.validate import check_config
 from swmodel.ocean.dynamics import budget, tendency
@@ -19,7 +18,7 @@ from swmodel.ocean.patch import Patch
 from swmodel.ocean.spectra import SpectralDomain, compute_spectra
 from swmodel.ocean.spectral_quantities import SPECTRAL_QUANTITIES, SPECTRUM_AXES, wavenumber_axes
 from swmodel.parallel.decomposition import block_of_rank
-from swmodel.parallel.transport.serial import SerialTransport
+from swmodel.parallel.transport import connect
 from swmodel.setup.setup import setup_of
 
 NY, NX = 9, 12
@@ -160,7 +159,7 @@ def test_energy_moves_between_wavenumbers_only(walls, flux):
 
 # Poisson's and Helmholtz's equations: potentials and balance
 
-SERIAL = SerialTransport(block_of_rank(0, (1, 1), NY, NX))
+SERIAL = connect("serial", (1, 1), NY, NX)
 FLAT_DEPTH = {"depth": np.full((NY, NX), 50.0)}
 #: Whether points are on faces along y, and along x.
 LOCATIONS = {"centre": (False, False), "u": (False, True), "v": (True, False), "corner": (True, True)}
@@ -272,7 +271,7 @@ def test_spectra_with_land_and_balance_off_f_plane_are_refused():
     split = {"run__executor": "xla", "run__nproc": 8, "run__layout": "8x1", "time__stepper": "ab3"}
     blocks = make_config((True, True), **split | asked)
     for config, words in ((land, "seas without land"), (blocks, "8 blocks .* 7 lines")):
-        with pytest.raises(ConfigError, match=rf"^output.spectra: .*{words}"):
+        with pytest.raises(swmodel.ConfigError, match=rf"^output.spectra: .*{words}"):
             check_config(config)
     for fields, options in ((CASE, {}), (FLAT_DEPTH, {"physics__beta": 1e-11}), (FLAT_DEPTH, {"physics__f0": 0.0})):
         with pytest.raises(UsageError, match="f plane"):

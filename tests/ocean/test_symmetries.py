@@ -14,19 +14,13 @@ import re
 
 import numpy as np
 import pytest
-from support.numpy_dynamics import (
-    FRICTION_OPTIONS,
-    SCHEME_CASES,
-    fields_of_case,
-    options_of,
-    state_and_memory_after_start,
-)
+from support import numpy_dynamics
+from support.numpy_dynamics import FRICTION_OPTIONS, SCHEME_CASES, fields_of_case, state_and_memory_after_start
 from support.random_case import configuration, section
 from support.stepping import has_same_bits
 from support.unchecked_config import resolve_without_checks
 
 import swmodel
-from swmodel.config import Config
 from swmodel.ocean.derived import POTENTIALS
 from swmodel.ocean.diagnostics import DIAGNOSTICS
 from swmodel.ocean.evaluation import derived_names
@@ -108,7 +102,7 @@ def in_both_units(options, units="all"):
 @pytest.mark.promise("the equations are dimensionally consistent")
 @pytest.mark.parametrize("scheme", SCHEME_CASES, ids=" ".join)
 def test_other_units_give_same_bits(scheme):
-    assert has_same_bits(*in_both_units(FORCING_OPTIONS | options_of(*scheme)))
+    assert has_same_bits(*in_both_units(FORCING_OPTIONS | numpy_dynamics.options_of(*scheme)))
 
 
 @pytest.mark.promise("the equations are dimensionally consistent")
@@ -159,7 +153,7 @@ def test_every_number_of_configuration_has_its_dimension():
     terms = (term.name for term in TERMS_OF_THE_MODEL.values() if term.options)
     found = {}
     for room in ("drying", "grid", "physics", "scheme", "time", *terms):
-        keys = Config.model_fields[room].annotation.model_fields.items()
+        keys = swmodel.Config.model_fields[room].annotation.model_fields.items()
         numbers = ((key, field) for key, field in keys if "float" in str(field.annotation))
         found |= {f"{room}.{key}": field.json_schema_extra["unit"] for key, field in numbers}
     assert found.keys() == EXPONENTS_OF_KEY.keys()
@@ -201,7 +195,7 @@ def rotate_options(options):
 @pytest.mark.promise("the model is isotropic on an f plane")
 @pytest.mark.parametrize("scheme", SCHEME_CASES, ids=" ".join)
 def test_rotated_domain_gives_rotated_solution(scheme):
-    options = options_of(*scheme)
+    options = numpy_dynamics.options_of(*scheme)
     if "sponge__rate" in options:
         options |= {"sponge__sides": ("west", "south", "north")}
     fields = fields_of_case(options, NY, NX)

@@ -164,10 +164,8 @@ def test_leith_e_returns_the_energy_that_it_dissipates():
 def test_zanna_bolton_does_no_work_by_vorticity():
     """The sum of A (T_xx - T_yy) D / 2 and of A T_xy S is zero on a torus, before T is smoothed."""
     config = config_with_damping(random_fields(NY, NX, land=0.0), **DOUBLY_PERIODIC)
-    scheme = Scheme("energy", ("zanna_bolton",))
-    _, x, grid = initial_tendency(config, scheme)
-    flow = Flow(x, grid)
-    xx, yy, xy = zanna_bolton.stress(flow, {"zanna_bolton": 1.0})
+    _, x, grid = initial_tendency(config, Scheme("energy", ("zanna_bolton",)))
+    xx, yy, xy = zanna_bolton.stress(Flow(x, grid), {"zanna_bolton": 1.0})
     work = 0.5 * (xx - yy) * tension(x.u, x.v, grid), xy * shear(x.u, x.v, grid)
     work = np.stack([each.block_values(SIZE) for each in work])
     assert abs(work.sum()) < 1e-13 * np.abs(work).sum()

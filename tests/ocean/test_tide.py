@@ -9,7 +9,6 @@ from support.canal import DATE, equatorial_canal
 import swmodel
 from swmodel.config.loading.load import gather_sources
 from swmodel.config.remarks import remarks
-from swmodel.model.resolve import resolve
 from swmodel.ocean.constituents import constituent_data, constituents_at, parse_date
 from swmodel.ocean.instant import Instant
 from swmodel.ocean.patch import Patch
@@ -115,7 +114,8 @@ def test_harmonic_analysis_or_end_within_ramp_is_reported():
     options = TIDE | {"output.harmonics": ["M2"], "run.days": 5.0}
     for ramp, begins, said in (("2 days", "1 day", 1), ("2 days", "2 days", 0), ("6 days", "2 days", 2)):
         given = options | {"tide.ramp": ramp, "output.harmonics_from": begins}
-        found = remarks(resolve(swmodel.load("rest", given, {})), gather_sources("rest", given, {}), records=False)
+        resolved = swmodel.resolve(swmodel.load("rest", given, {}))
+        found = remarks(resolved, gather_sources("rest", given, {}), records=False)
         assert sum("tide.ramp" in line for line in found) == said
 
 
