@@ -34,8 +34,7 @@ def test_drag_dissipates_the_power_of_the_tidal_forcing(global_tide_run):
     with netCDF4.Dataset(folder / "harmonics.nc") as data:
         data.set_auto_mask(False)
         found = {name: data[name][...] for name in data.variables}
-    whole = block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx)
-    grid = setup_of(config).grid(whole, 0)
+    grid = setup_of(config).grid(block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx), 0)
     wet, area = grid.wet > 0, np.broadcast_to(grid.area.centre, grid.wet.shape)
     tide = (found[name][0] for name in ("eta_amplitude", "eta_phase"))
     given = global_m2.tidal_power_input(config, *tide, found["lon"], found["lat"])
