@@ -14,7 +14,6 @@ from support.quick_compilation import QUICK_ENVIRONMENT
 import swmodel
 from swmodel import cases
 from swmodel.cli import main
-from swmodel.config.options.model import Config
 from tools.notebooks import execute_notebook
 from tools.page import PAGES, ROOT, RUN_LANGUAGES, read_blocks
 
@@ -54,11 +53,16 @@ assert outline["crs"] == "EPSG:32617" and outline["total_bounds"][2] <= 520e3
 LONG = night_params(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)
 
 
+def run_blocks(page, check, folder):
+    """Run the blocks of a page in a folder, and then the program `check`; all must succeed."""
+    words = [sys.executable, ROOT / "tools" / "page.py", page, check]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+
+
 @pytest.mark.parametrize("page", [*night_params(*sorted(SHORT)), *LONG])
 def test_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
-    words = [sys.executable, ROOT / "tools" / "page.py", RUNNING[page], CHECKS.get(page, "")]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    run_blocks(RUNNING[page], CHECKS.get(page, ""), tmp_path)
 
 
 @pytest.mark.night
@@ -67,9 +71,7 @@ def test_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
 def test_flood_map_of_large_cells_is_placed_in_the_system_of_its_elevation(tmp_path):
     page = tmp_path / "flood-map.md"
     page.write_text(RUNNING["flood-map"].read_text("utf-8").replace("--resolution 250", "--resolution 1000"), "utf-8")
-    words = [sys.executable, ROOT / "tools" / "page.py", page, FLOOD_MAP_CHECK]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    run_blocks(page, FLOOD_MAP_CHECK, tmp_path)
 
 
 ENVIRON = QUICK_ENVIRONMENT | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as a kernel sets it
@@ -128,7 +130,7 @@ def test_site_is_complete_without_broken_links(tmp_path):
         broken += [] if good else [(path, link)]
     assert broken == []
 
-    keys = {f"{name}.{key}" for name in Config.model_fields for key in type(getattr(Config(), name)).model_fields}
+    keys = {f"{name}.{key}" for name, section in swmodel.Config() for key in type(section).model_fields}
     written = re.findall(r'<span class="pre">(\w+\.\w+)</span>', pages[tmp_path / "reference/configuration.html"])
     assert keys <= set(written)
     assert {f"swmodel.{name}" for name in swmodel.__all__} <= anchors[tmp_path / "reference/python.html"]
