@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .expressions import MASK_BITS, expression, index_in
 from .graph import LEAVES_IN_MEMORY, Coefficient, Node, Ref
+from .schedule import vectors_away
 
 #: The C++ tables of the masks whose value depends on the number of wet cells at a corner.
 CORNER_TABLES = {"slip": "slip", "corner_weight": "CORNER_WEIGHT<T>", "dry_corner": "DRY_CORNER<T>"}
@@ -87,7 +88,7 @@ class LoopBody:
     def are_held(self, ref: Ref, row: int, vector: int) -> bool:
         """Whether variables hold the value of a ref at (row, vector)."""
         value = self.schedule.row_values.get((ref.node, row + ref.row))
-        first, last = vector - (ref.column < 0), vector + (ref.column > 0)
+        first, last = sorted((vector, vector + vectors_away(ref.column)))
         return value is not None and value.oldest <= first and last <= value.newest
 
     def record_masks(self, ref: Ref, row: int, vector: int):
@@ -124,11 +125,11 @@ class LoopBody:
         """A value that variables hold, read `column` columns to the east."""
         if not column:
             return self.variable(node, row, vector)
-        first = vector - (column < 0)
-        lanes = f"{column}" if column > 0 else f"N - {-column}"
-        return self.local_variable(
-            f"shifted<{lanes}>({self.variable(node, row, first)}, {self.variable(node, row, first + 1)})"
-        )
+        n_vectors = abs(vectors_away(column))
+        lanes = f"{column}" if column > 0 else f"{f'{n_vectors} * ' if n_vectors > 1 else ''}N - {-column}"
+        first = vector - (n_vectors if column < 0 else 0)
+        vectors = ", ".join(self.variable(node, row, first + n) for n in range(n_vectors + 1))
+        return self.local_variable(f"shifted<{lanes}>({vectors})")
 
     def variable(self, node: Node, row: int, vector: int) -> str:
         value, max_age = self.schedule.row_values[node, row], self.emitter.max_age

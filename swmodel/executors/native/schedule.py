@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+from .fuse import MAX_COLUMN_SHIFT
 from .graph import LEAVES, LEAVES_IN_MEMORY, Node, Program, Ref, topological
 
 #: Operations above which a value is stored in a ring buffer rather than computed again.
@@ -23,6 +24,12 @@ class RowValue(NamedTuple):
     source: str  # "load" from a field, "ring_buffer", or "compute"
     newest: int  # the vector, relative to i, that is loaded or computed in the iteration of i
     oldest: int  # the westernmost vector that is still needed
+
+
+def vectors_away(column: int) -> int:
+    """How many vectors further east a vector may end that is read `column` columns to the east; negative: west."""
+    n_vectors = -(-abs(column) // MAX_COLUMN_SHIFT)  # the narrowest vectors have MAX_COLUMN_SHIFT numbers
+    return n_vectors if column > 0 else -n_vectors
 
 
 class LoopSchedule:
@@ -56,7 +63,7 @@ class LoopSchedule:
             for read in self.operands(ref):
                 require(read.node, row + read.row, vector)
                 if read.column:
-                    require(read.node, row + read.row, vector + (1 if read.column > 0 else -1))
+                    require(read.node, row + read.row, vector + vectors_away(read.column))
 
         for ref in program.outputs.values():
             require_operands(ref, 0, 0)

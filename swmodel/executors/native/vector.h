@@ -126,6 +126,12 @@ SWMODEL_INLINE V shifted(V a, V b) {
 #endif
 #endif
 }
+// The same of several vectors in a row, for lanes beyond the first vector.
+template <int FIRST, class V, class... More>
+SWMODEL_INLINE V shifted(V a, V b, V c, More... more) {
+  if constexpr (FIRST < LANES<V>) return shifted<FIRST>(a, b);
+  else return shifted<FIRST - LANES<V>>(b, c, more...);
+}
 
 template <class V>
 SWMODEL_INLINE V abs(V a) {
