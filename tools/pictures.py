@@ -136,7 +136,10 @@ def draw_run_up(output: Path, axes) -> None:
     run_up = conical_island.run_up(config, grid_points(config), max_level)
     order = record.angles.argsort()
     axes.plot(record.angles[order], run_up[order], color=style.LINE_COLOUR, label="model")
-    axes.plot(record.angles, record.run_up, "o", ms=4, color=style.REFERENCE_COLOUR, label="laboratory")
+    axes.plot(record.angles, record.run_up, "o", ms=4, color=style.REFERENCE_COLOUR, label="laboratory (NTHMP)")
+    other = {"mfc": "none", "mec": style.REFERENCE_COLOUR, "label": "laboratory (Liu and others 1995)"}
+    axes.plot(*conical_island.other_run_up("B"), "s", ms=4.5, **other)
+    axes.legend(frameon=False, fontsize=8, loc="lower left")
     axes.set(xlabel="direction from the centre of the island (degrees; 270: front)", ylabel="Highest water (m)")
     axes.set(xticks=range(0, 361, 45), ylim=(0, None))
     axes.spines[["top", "right"]].set_visible(False)

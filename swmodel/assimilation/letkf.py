@@ -9,8 +9,8 @@ R^(-1/2) d are multiplied by the square root of the localisation weight:
     x'   := x' ((N - 1) P)^(1/2)            the symmetric root
     x'   *= 1 + alpha (s_b - s_a)/s_a       relaxation of the spread s_a to the spread s_b before the analysis
 
-The eigenvectors are those of the smaller one of A Aᵀ and Aᵀ A. The members do not change at a point without
-observations, not even by inflation.
+P and its root follow from the eigenvectors of the smaller of A Aᵀ and Aᵀ A. The members do not change at a point
+without observations, not even by inflation.
 
 Reference: Hunt, B. R., E. J. Kostelich and I. Szunyogh (2007), Efficient data assimilation for spatiotemporal chaos: a
 local ensemble transform Kalman filter, Physica D 230, 112-126. Whitaker, J. S. and T. M. Hamill (2012), Evaluating
@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from ..parallel.environment import n_cores_per_process
 from .localisation import NearbyObservations
 
-#: Largest number of elements of the arrays A [points, p, N] of a batch, if it has several points.
+#: Largest number of elements of the arrays A [points, p, N] of a batch; only a batch of one point may exceed it.
 MAX_BATCH_ELEMENTS = 2**19
 
 
@@ -40,7 +40,7 @@ class NormalisedDepartures(NamedTuple):
 
 
 def scale_observations(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> NormalisedDepartures:
-    """Scale the members' values of the observed quantities [N, n] and the observations [n] by the errors [n]."""
+    """Values of members [N, n] and observations [n] less the mean of the members, divided by the errors [n]."""
     mean = np.ascontiguousarray(members).mean(axis=0)  # because the order of the sum depends on the memory layout
     return NormalisedDepartures((members - mean) / error, (value - mean) / error)
 

@@ -5,7 +5,7 @@ run up there, too. It starts where a row of gauges measured it, half its length 
 are walls, whose reflections reach the island only after the run.
 
 Reference: Briggs, M. J., C. E. Synolakis, G. S. Harkins and D. R. Green (1995), Pure Appl. Geophys. 144, 569-593; Liu
-and others (1995), J. Fluid Mech. 302, 259-285.
+and others (1995), J. Fluid Mech. 302, 259-285; Ma and others (2019), doi:10.1080/19942060.2019.1642960.
 
 Cost: 650 steps on 75 000 cells for 13 s: seconds.
 
@@ -32,6 +32,14 @@ from ..config.options.case import Case, option
 #: at `angles`, degrees clockwise from the +y axis; 270 is in front.
 RECORDS_FILE = Path(__file__).with_name("conical_island.npz")
 FIRST_TIME, RECORD_INTERVAL = 24.0, 0.04  # s, in the time of the laboratory
+#: The highest water of the same experiment in another publication (Liu and others 1995), divided by the heights in m
+#: that the waves were meant to have, at 0, 22.5, ..., 180 degrees from the front (tables 4 to 6 of Ma and others 2019).
+PLANNED_HEIGHTS = {"A": 0.016, "B": 0.032, "C": 0.064}
+RUN_UP_RATIOS = {
+    "A": (2.60, 2.58, 2.52, 2.15, 1.98, 1.59, 1.53, 1.25, 2.00),
+    "B": (2.70, 2.65, 2.55, 2.10, 2.00, 1.80, 1.70, 1.54, 3.18),
+    "C": (2.85, 2.75, 2.58, 2.25, 1.78, 1.20, 0.81, 0.65, 1.84),
+}
 
 CENTRE = (12.96, 13.80)  # m
 TOE, CREST, SLOPE = 3.6, 1.1, 4.0  # radii, m; horizontal distance in which the island rises by 1
@@ -91,6 +99,11 @@ def load_record(wave: str) -> LaboratoryRecord:
             file["angles"].astype(float),
             file[f"runup_{wave}"] * 1e-4,
         )
+
+
+def other_run_up(wave: str) -> tuple[np.ndarray, np.ndarray]:
+    """Angles, degrees clockwise from the +y axis, and the highest water of the other publication at them, m."""
+    return 270.0 - 22.5 * np.arange(9), PLANNED_HEIGHTS[wave] * np.array(RUN_UP_RATIOS[wave])
 
 
 def run_up(config, at, max_level) -> np.ndarray:

@@ -27,7 +27,7 @@ M2_PERIOD = boundary_constituents(["M2"], "")[0].period
 
 
 class GulfTide(Case):
-    amplitude: float = option(0.01, "m", "amplitude of the tide M2 at the mouth; at the head it is ten times as large")
+    amplitude: float = option(0.01, "m", "amplitude of the M2 tide at the mouth; at the head it is ten times as large")
     head: float = option(60e3, "m", "distance of the head of the gulf from where the depth would be zero", gt=0)
 
     kinds = ("plane",)

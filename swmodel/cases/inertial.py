@@ -1,4 +1,4 @@
-"""An inertial oscillation: a uniform current turns with the Coriolis force, and decays if there is drag.
+"""An inertial oscillation: a uniform current turns under the Coriolis force, and decays if there is drag.
 
 Physics: with a flat sea surface, in a doubly periodic domain on an f plane, every parcel moves on an inertial circle.
 Linear or quadratic bottom drag (`physics.linear_drag`, `physics.quadratic_drag`) slows it down; a uniform wind

@@ -75,7 +75,7 @@ class ParsedType(click.ParamType):
 
 
 def number_list_type(pattern: str, parse_number: Callable = float, separator: str = ",") -> ParsedType:
-    """The click type of a tuple with as many numbers as `pattern`, such as W,E,S,N; N,N,... stands for any number."""
+    """The click type of a tuple with as many numbers as `pattern`, such as W,E,S,N; N,N,... allows any count."""
 
     def parse(text):
         words = text.lower().split(separator)
@@ -129,7 +129,7 @@ def time_option() -> Callable:
 
 
 def option_aliases(**aliases: str) -> dict:
-    """The context settings of a command that also accepts old option names: option_aliases(to="wrt")."""
+    """The context settings of a command that also accepts old option names: option_aliases(old="new")."""
     return {"token_normalize_func": lambda name: aliases.get(name, name)}
 
 

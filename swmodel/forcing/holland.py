@@ -2,12 +2,12 @@
 
     p = p_c + dp exp(-(R/r)^B)
     V = sqrt(e V_m² (R/r)^B exp(-(R/r)^B) + (r f / 2)²) - r |f| / 2
-    B = rho_a e V_m² / dp, within 0.5 and 2.5
+    B = rho_a e V_m² / dp, limited to 0.5 to 2.5
 
 V is the wind in balance with the pressure gradient (gradient wind), which is V_m at most. If the wind and the pressure
 of a track imply a B outside these limits, B is the limit: V_m and the pressures stay those of the track, and V is not
 in balance. The wind at 10 m is GRADIENT_TO_SURFACE_WIND times V, turned inward by the angle of Bretschneider (1972),
-plus V / V_m times the velocity of the storm, which counts with at most MAX_MOTION_FRACTION of the track's wind. V_m is
+plus V / V_m times the velocity of the storm, whose size is limited to MAX_MOTION_FRACTION of the track's wind. V_m is
 the track's largest one-minute wind at 10 m, minus the size of that velocity, divided by GRADIENT_TO_SURFACE_WIND. So
 the wind nowhere exceeds that of the track. Drag coefficients are for ten-minute winds, which are ONE_TO_TEN_MINUTE_WIND
 times one-minute winds.
@@ -29,7 +29,7 @@ SHAPE_LIMITS = 0.5, 2.5
 #: Largest fraction of the track's wind that the storm's motion contributes.
 MAX_MOTION_FRACTION = 0.5
 AIR_DENSITY = 1.15
-#: Smallest distance from the centre in the wind formula, as a fraction of R.
+#: Smallest distance from the centre in the formulas, as a fraction of R.
 MIN_RADIUS_FRACTION = 1e-3
 
 
@@ -88,7 +88,7 @@ def gradient_wind(storm: Storm, r, f):
 
 
 def wind(storm: Storm, east, north, f):
-    """The ten-minute winds u10 and v10, m s-1, at places these distances, m, east and north of the centre.
+    """The ten-minute winds u10 and v10, m s-1, at distances east and north, m, from the centre.
 
     They are turned inward by 10 degrees up to R, by 25 beyond 1.2 R; the sign of f, s-1, sets the sense of rotation.
     """

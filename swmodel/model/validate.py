@@ -180,7 +180,7 @@ def check_length(config: Config) -> Iterator[str]:
 
 
 def check_calls(config: Config) -> Iterator[str]:
-    """A message if the run called functions from Python when it was recorded, because they are missing now."""
+    """A message if the recorded run called functions from Python, because they are missing now."""
     if calls := config.python.calls:
         yield (
             f"python.calls: {', '.join(calls)} was called from Python; continue the run there, with model = "
@@ -279,7 +279,7 @@ def check_transforms(config: Config, extremes: FieldExtremes) -> Iterator[str]:
         if is_spherical(config.grid):
             yield f"{key}: {subject} available on plane grids only, but this grid is on a sphere; leave it out"
         if extremes.ranges["mask"][0] == 0:
-            yield f"{key}: {subject} available in seas without land only, but this one has some; leave it out"
+            yield f"{key}: {subject} available in seas without land only, but this sea has land; leave it out"
         if config.run.blocks > n_lines:
             yield f"{key}: {config.run.blocks} blocks cannot share {n_lines} lines of a transform; use fewer blocks"
 
@@ -315,8 +315,8 @@ def check_dt(config: Config, extremes: FieldExtremes) -> Iterator[str]:
             limiting_process = f"{limiting_process}, at {extremes.fastest_cell}"
         dt = dt / time.max_substeps
         yield (
-            f"{key}: {dt:.6g} s is above the largest stable time step of {stepper}, "
-            f"{format_rounded_down(largest_dt)} s ({limiting_process})"
+            f"{key}: {dt:.6g} s{' per substep' if time.max_substeps > 1 else ''} is above the largest stable time step "
+            f"of {stepper}, {format_rounded_down(largest_dt)} s ({limiting_process})"
         )
     elif config.run.days is not None and config.run.days * 86400.0 / dt > MAX_STEPS:
         yield f"run.days: {config.run.days:g} days are more than {MAX_STEPS} steps of {dt:.6g} s"

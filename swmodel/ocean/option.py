@@ -11,13 +11,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic.config import JsonDict
 
-#: Limits of nonzero magnitudes, so that fourth powers and products of several numbers stay within double precision.
+#: Limits of nonzero magnitudes, so that fourth powers and products of several numbers stay within the
+#: range of double precision.
 MIN_MAGNITUDE, MAX_MAGNITUDE = 1e-30, 1e30
 
-#: Largest whole number that is exact in double precision.
+#: Whole number up to which all whole numbers are exact in double precision.
 MAX_INTEGER = 2**53
 
-#: The units of lengths of time, by all their names.
+#: Seconds in each unit of time, under all names of the unit.
 SECONDS_PER_UNIT = dict.fromkeys(("s", "sec", "second", "seconds", ""), 1.0)
 SECONDS_PER_UNIT |= dict.fromkeys(("min", "minute", "minutes"), 60.0)
 SECONDS_PER_UNIT |= dict.fromkeys(("h", "hour", "hours"), 3600.0)

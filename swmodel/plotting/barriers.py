@@ -35,13 +35,13 @@ def barrier_segments(data: netCDF4.Dataset, panel: FieldMap) -> np.ndarray:
     x, y = west + dx * (columns + (is_u | ends)), south + dy * (rows + (~is_u | ends))
     if read_grid_north_pole(data):
         x, y = wrap_to_domain(panel, *to_geographic(data, x, y))
-        is_whole = np.abs(x[1] - x[0]) < 180.0  # the others cross the end of the map
+        is_whole = np.abs(x[1] - x[0]) < 180.0  # the others cross the edge of the map
         x, y = x[:, is_whole], y[:, is_whole]
     return np.stack([x, y], axis=-1).transpose(1, 0, 2) / panel.axis_unit[0]
 
 
 def make_barrier_layers(data: netCDF4.Dataset) -> list:
-    """A list of one `overlays.OverlayLayer`, the barriers of a run; empty without barriers, or if lines are drawn."""
+    """A list of one `overlays.OverlayLayer`, the barriers of a run; empty without barriers, or without a map."""
     if not read_barriers(data):
         return []
     panel = read_map(data, field_names(data)[0], 0)

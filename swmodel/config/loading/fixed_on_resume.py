@@ -63,15 +63,15 @@ def short_checksum(text: str) -> str:
 
 
 def ensemble_values_fixed_on_resume(text: str) -> dict:
-    """As `values_fixed_on_resume`, for an ensemble, with its members and the numbers of those that are written."""
-    ensemble_options = tomllib.loads(text)["ensemble"].items()  # `advance` changes no more than rounding
+    """As `values_fixed_on_resume`, for an ensemble, with all keys of [ensemble] except advance."""
+    ensemble_options = tomllib.loads(text)["ensemble"].items()  # `advance` changes results only by rounding
     return values_fixed_on_resume(text) | {
         f"ensemble.{key}": value for key, value in ensemble_options if key != "advance"
     }
 
 
 def differences(before: str, now: str, fixed_values: Callable[[str], dict] = values_fixed_on_resume) -> list[str]:
-    """The differences between two resolved configurations (TOML), one line for each key of their `fixed_values`."""
+    """The differences of two resolved configurations (TOML), one line for each key that differs in `fixed_values`."""
     old, new = fixed_values(before), fixed_values(now)
     if old.get(TRACK_KEY):  # an earlier version recorded only the path of the track
         old, new = ({key: each[key] for key in each if key not in (TRACK_KEY, STORM_KEY)} for each in (old, new))

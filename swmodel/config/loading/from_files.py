@@ -34,10 +34,10 @@ MAX_TABLES = 20_000
 
 
 def expand_files(layers: Sequence[ConfigLayer], convert: Callable, problems: list[str]) -> list[ConfigLayer]:
-    """The layers, with the last value of each of LAYER_FUNCTIONS replaced by the contents of its files.
+    """The layers, with the last value of each key of LAYER_FUNCTIONS replaced by the contents of its files.
 
     Keys of the same layer or a later one take precedence; those of [grid] must agree with the file.
-    `convert((section, key), ConfigValue)` returns the value in Python's type.
+    `convert((section, key), ConfigValue)` returns the value in the type of its option.
     """
     sides, other_tide = last_value(layers, SIDES), last_value(layers, TIDE_FILE_KEY)
     for file_key, layer_function in LAYER_FUNCTIONS.items():
@@ -134,9 +134,9 @@ LAYER_FUNCTIONS: dict[tuple[str, str], Callable[..., ConfigLayer]] = {
 
 
 def read_tables(entry: ConfigValue, list_key: tuple[str, str]) -> ConfigValue:
-    """The tables [[station]] or [[drifters]] of a text file (`text_table`), with the line number of each.
+    """The tables [[station]], [[drifters]] or [[barrier]] of a file, with the context of each for messages.
 
-    Its columns are lon and lat (or x and y), and the name of a station. Others are ignored.
+    A text table of stations or drifters has the columns lon and lat (or x and y); stations also have a name.
     """
     names, kind_of_list = TABLE_FILE_COLUMNS[list_key], list_key[1]
     path = Path(absolute_path(entry))

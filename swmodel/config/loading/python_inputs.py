@@ -1,6 +1,6 @@
 """Check fields and terms from Python, and record their checksums.
 
-A case that is a class or an object in Python, without a file, has its functions recorded in the same way.
+The functions of a case that is a Python class or object without a file are recorded in the same way.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ small arrays, because an operation of JAX on a full array would cost more than t
 Arrays of a step (step.cc reads them in this order):
 
     memory      planes of fields
-    planes      [3, fields]: the planes to read, to write, and to take the neighbours' halos from, of each field
+    planes      [3, fields]: for each field, the planes to read, to write, and to send to the neighbours
     halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
     extent      [2]: rows and columns of the block within the arrays; the rest is unchanged, or undefined
     values      [steps_per_sweep, n]: numbers that are the same for all cells
@@ -214,7 +214,7 @@ class NativeCalls:
         )
         (south, west), (north, east) = np.maximum(-mask_offsets.min(0), 0), np.maximum(mask_offsets.max(0), 0)
         windows = {"land": (south, north, west, east)}
-        # Rows in ring buffers were computed further south, in the columns where fields are read.
+        # Ring buffers hold rows that the loop computed further south, where groups must then not be skipped.
         field_reach = max(code.width, code.margin) + MAX_COLUMN_SHIFT
         warmup_rows = max(s.warmup_rows for s in code.schedules)
         east_reach = field_reach + max(s.west_reach for s in code.schedules)
@@ -265,7 +265,7 @@ class NativeCalls:
     def pass_flags(self, memory, planes, halos: Edges, extent, flags):
         """The flags [3, ...] of the passes of `generate.split_by_fronts`; `flags` are those of land."""
         code, (rows, columns) = self.step_code, self.shape
-        # Some terms change fields anywhere; a tape has a plane for each step.
+        # Nothing may be skipped if a term acts at rest, or on a tape, where each step has its own planes.
         acts_at_rest = any(term.acts_at_rest for term in self.kernel.scheme.active_terms)
         options = self.memory_layout | int64_attributes(
             itemsize=self.dtype.itemsize,

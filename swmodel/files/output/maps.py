@@ -15,7 +15,7 @@ from .static import define_static, land_masks, mark_missing, write_static
 
 
 class LargestValue(NamedTuple):
-    """The value of a map with the largest magnitude, and its row and column."""
+    """The value of largest magnitude in a map, and its row and column."""
 
     value: float
     row: int

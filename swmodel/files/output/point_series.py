@@ -94,7 +94,7 @@ class StationsFile(PointSeriesFile):
             )
         dataset.comment = "Values are interpolated bilinearly between the points of the C-grid around a station."
         if gauges.wet_thickness is not None:
-            dataset.comment += " While a station is dry h, u and v are 0, and other values are missing."
+            dataset.comment += " While a station is dry, h, u and v are 0; other values are missing."
 
 
 class SectionsFile(PointSeriesFile):

@@ -73,7 +73,7 @@ def land_mask(config, rows, columns) -> np.ndarray:
 
 
 def mark_missing(values: np.ndarray, is_missing: np.ndarray | None) -> np.ndarray:
-    """The values with FILL_VALUE where they are missing; None: nowhere."""
+    """The values with FILL_VALUE where is_missing is true, or nowhere if it is None."""
     return values if is_missing is None else np.where(is_missing, np.asarray(FILL_VALUE, values.dtype), values)
 
 
@@ -108,7 +108,7 @@ def write_static(writer, config, first: int, last: int) -> None:
 
 
 def static_differences(file, config, row_ranges) -> list[str]:
-    """A message for each constant field whose values in a file differ, compared in `row_ranges`, (first, last) each."""
+    """A message for each constant field that a file has with other values than a run, compared in `row_ranges`."""
 
     def differs(name: str, first: int, last: int, values: np.ndarray) -> bool:
         array, indices = array_and_indices(config, name)
@@ -151,7 +151,7 @@ def is_missing_on_land(name: str) -> bool:
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The constant fields [y, x]; coefficients of terms are among them if they vary in space but not in time."""
+    """The constant fields [y, x]: also coefficients of terms that are not just numbers and not in the records."""
     recorded = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies_in_time(config, name)))
     coefficients = (name for name in COEFFICIENTS if name not in recorded and fields.has_field_source(config, name))
     variables = {name: variable_in_run(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}

@@ -1,13 +1,13 @@
 """Advection of a tracer without new extremes, of first or fifth order, with the stepper `gfb`.
 
-The prognostic field is the concentration c, with c_f on faces. U are the transports of water, K = kappa h
+The prognostic field is the concentration c, with c_f on faces. U is the transport of water, K = kappa h
 length/distance, and s is the outward sum over the faces of a cell of area A. Because A h' = A h - dt s(U),
 
     A h' c' = A h c - dt s(U c_f - K d c)   is   c' = c - dt s(U (c_f - c) - K d c) / (A h')
 
 So a constant stays the same to the bit. c_f is the upwind c at the start of the step. With `advection = "weno5"` a
 fraction of the correction to fifth order, linear in c in the middle of the step, is added; Zalesak's fractions keep c'
-between the extremes of c in the nine cells around, to the bit. The inflow in a step plus K dt must be less than the
+between the extremes of c in the 3 x 3 cells around, to the bit. The inflow in a step plus K dt must be less than the
 water of the cell.
 
 Differences across closed faces and open boundaries count as zero. So the order falls near coasts, and inflow through an
@@ -26,7 +26,7 @@ import numpy as np
 from ..operators import dx_c, dx_f, dy_c, dy_f, mx_f, my_f, where
 from ..patch import Patch, neighbour_x, neighbour_y
 
-#: A number above all concentrations, one below all fluxes, m3 s-1, and one below all rates, s-1.
+#: A number above all concentrations, one below all positive fluxes, m3 s-1, and one below all positive rates, s-1.
 LARGE, SMALL, TINY = 1e30, 1e-18, 1e-30
 
 
@@ -132,7 +132,7 @@ def local_extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
 def limit_fluxes(axes, fluxes, rise: Patch, fall: Patch) -> list[Patch]:
     """The `fluxes` times factors with which no cell gains more than `rise` or loses more than `fall`.
 
-    Both are negative where more water enters a cell in a step than it holds, as in a thin layer next to deep water.
+    One may be negative where more water enters a cell in a step than it holds, as in a thin layer next to deep water.
     """
     positive = [np.maximum(flux, 0.0) for flux in fluxes]
     negative = [part - flux for part, flux in zip(positive, fluxes, strict=True)]
