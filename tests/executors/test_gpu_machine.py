@@ -81,7 +81,7 @@ def test_fields_larger_than_the_memory_of_a_gpu_are_refused(monkeypatch):
         check_config(Config(**SMALL, run={"executor": "xla", "steps": 1}))
 
 
-@pytest.mark.night
+@pytest.mark.release
 def test_program_for_a_gpu_finds_that_executors_agree_to_rounding_errors(tmp_path):
     """With xla in place of the kernels."""
     row = "ab3-enstrophy-basin-sphere"
