@@ -10,7 +10,8 @@ from .graph import CONDITIONS, LEAVES_IN_MEMORY, Graph, Node, Program, Ref, node
 from .operations import OPERATIONS
 from .trace import MASKS_ON_WATER
 
-#: Largest shift of a value in one operation, in columns: the length of the shortest vectors.
+#: Largest shift of a value in one operation, in columns: the length of the shortest vectors. The shifts of nodes that
+#: are computed again at every read add up (`recomputed_nodes`).
 MAX_COLUMN_SHIFT = 2
 #: Operations on numbers that are exact.
 FOLDABLE = (*CONDITIONS, "maximum", "minimum")

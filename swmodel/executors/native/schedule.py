@@ -27,8 +27,8 @@ class RowValue(NamedTuple):
 
 
 def vectors_away(column: int) -> int:
-    """How many vectors further east a vector may end that is read `column` columns to the east; negative: west."""
-    n_vectors = -(-abs(column) // MAX_COLUMN_SHIFT)  # the narrowest vectors have MAX_COLUMN_SHIFT numbers
+    """How many vectors further east the numbers may lie that are `column` columns to the east; negative: west."""
+    n_vectors = -(-abs(column) // MAX_COLUMN_SHIFT)  # the shortest vectors have MAX_COLUMN_SHIFT numbers
     return n_vectors if column > 0 else -n_vectors
 
 
