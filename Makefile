@@ -24,7 +24,7 @@ help:
 	@echo "make run        set up, run the jet for ten days, plot it; results in $(RUN)"
 	@echo "make check      run the tests that need neither a compiler nor MPI, for the minute between two edits"
 	@echo "make test       set up and run the tests of every promise of docs/trust.md (6 to 8 minutes)"
-	@echo "make test-all   run the other tests: faults, kills and resumes, random input, known answers, pages, a wheel"
+	@echo "make test-all   run the other tests: faults, kills and resumes, random input, known answers, pages"
 	@echo "make release-check  run what takes hours: wheels, conda, Slurm, Open MPI, soak, damage, sanitizers, notebooks"
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
 	@echo "make pictures   run every case and notebook, and keep their pictures (half an hour)"

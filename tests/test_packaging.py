@@ -49,7 +49,7 @@ def wheel_folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.night
+@pytest.mark.release
 def test_wheel_in_bare_python_runs_native_steps(wheel_folder):
     (sdist,), (wheel,) = (wheel_folder / "dist").glob("*.tar.gz"), (wheel_folder / "dist").glob("*.whl")
     with tarfile.open(sdist) as found:

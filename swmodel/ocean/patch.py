@@ -95,20 +95,22 @@ class Patch:
 
     def cut(self, start: tuple[int, int], stop: tuple[int, int]) -> Patch:
         """The patch on cells start <= (row, column) < stop; axes of length one stay as they are."""
+        return Patch(self.values_on(start, stop), start)
+
+    def values_on(self, start: tuple[int, int], stop: tuple[int, int]) -> Any:
+        """The values of `cut`."""
         values = self.values
         for axis in (0, 1):
             length = values.shape[axis - 2]
-            if length == 1 and stop[axis] - start[axis] != 1:
+            if length == 1:
                 continue
             lower = start[axis] - self.start[axis]
             upper = stop[axis] - self.start[axis]
-            if length == 1:
-                lower, upper = 0, 1
             if lower < 0 or upper > length:
                 raise BeyondHalo(f"cells {start} to {stop} are beyond a Patch of {values.shape[-2:]} from {self.start}")
-            if (lower, upper) != (0, length):
+            if lower > 0 or upper < length:
                 values = values[..., lower:upper, :] if axis == 0 else values[..., lower:upper]
-        return Patch(values, start)
+        return values
 
     def shift(self, rows: int, columns: int) -> Patch:
         """The patch with every value assigned to the cell (rows, columns) further north and east."""
@@ -148,22 +150,30 @@ def array_function(name: str) -> Callable[..., Any]:
 
 def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
     """`operation` on the common cells of the Patches; the other operands are numbers, or arrays of one number."""
-    patches = [each for each in operands if isinstance(each, Patch)]
+    patches = []
     for each in operands:
-        if not isinstance(each, Patch) and max(getattr(each, "shape", ()), default=1) > 1:
+        if isinstance(each, Patch):
+            patches.append(each)
+        elif max(getattr(each, "shape", ()), default=1) > 1:
             raise TypeError(f"an array of shape {each.shape} cannot be combined with a Patch: its cells are unknown")
-    (top, bottom), (left, right) = (common_range(patches, axis) for axis in (0, 1))
+    (top, bottom), (left, right) = common_range(patches, 0), common_range(patches, 1)
     first, last = (top, left), (bottom, right)
-    values = [each.cut(first, last).values if isinstance(each, Patch) else each for each in operands]
+    values = [each.values_on(first, last) if isinstance(each, Patch) else each for each in operands]
     # A NumPy number could raise the precision of arrays; a Python number does not.
-    return Patch(operation(*(each.item() if isinstance(each, np.generic) else each for each in values)), first)
+    return Patch(operation(*[each.item() if isinstance(each, np.generic) else each for each in values]), first)
 
 
 def common_range(patches: list[Patch], axis: int) -> tuple[int, int]:
     """The common cells [first, last) of the Patches along an axis; those of length one cover all cells."""
-    spans = [(each.start[axis], each.start[axis] + each.values.shape[axis - 2]) for each in patches]
-    several_cells = [span for span in spans if span[1] - span[0] > 1] or spans[:1]
-    return max(first for first, _ in several_cells), min(last for _, last in several_cells)
+    first = last = None
+    for each in patches:
+        start, length = each.start[axis], each.values.shape[axis - 2]
+        if length > 1:
+            first = start if first is None else max(first, start)
+            last = start + length if last is None else min(last, start + length)
+    if first is None or last is None:
+        return patches[0].start[axis], patches[0].start[axis] + 1
+    return first, last
 
 
 def neighbour_x(a: Patch, n: int) -> Patch:

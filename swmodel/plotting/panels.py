@@ -33,6 +33,9 @@ LETTERS_PER_INCH = 14
 #: First digits of the distance between ticks: the usual ones, and those for maps that span WIDE_MAP_DEGREES or more.
 TICK_STEPS, DEGREE_TICK_STEPS, WIDE_MAP_DEGREES = [1, 2, 2.5, 5, 10], [1, 1.5, 2, 3, 6, 10], 10.0
 
+#: Lines of coasts that are drawn as one interrupted line; matplotlib takes much longer for separate ones.
+MAX_LINES_PER_SEGMENT = 10_000
+
 #: A function that shows another map in a panel, with its style.
 ShowMap = Callable[[FieldMap, style.FieldStyle], None]
 
@@ -166,7 +169,9 @@ def draw_image(axes, panel: FieldMap, field_style: style.FieldStyle) -> tuple[Ax
     def show(panel: FieldMap, field_style: style.FieldStyle) -> None:
         colours = field_style.colormap.with_extremes(bad=(0, 0, 0, 0)) if panel.ground else field_style.colormap
         image.set(data=cell_values(panel, field_style), clim=field_style.limits, cmap=colours)
-        coast.set_segments(coast_lines(panel.ground or panel))
+        lines = coast_lines(panel.ground or panel)
+        chunks = range(0, len(lines), MAX_LINES_PER_SEGMENT)
+        coast.set_segments([lines[first : first + MAX_LINES_PER_SEGMENT].reshape(-1, 2) for first in chunks])
         if panel.ground:
             ground_image.set_data(panel.ground.values)
 
@@ -174,8 +179,11 @@ def draw_image(axes, panel: FieldMap, field_style: style.FieldStyle) -> tuple[Ax
     return image, show
 
 
-def coast_lines(panel: FieldMap) -> list[np.ndarray]:
-    """Lines along the faces between cells with and without a value, in the units of the axes."""
+def coast_lines(panel: FieldMap) -> np.ndarray:
+    """Lines along the faces between cells with and without a value, in the units of the axes.
+
+    Shape [n, 3, 2]: both ends of each line, and NaN, so that matplotlib can draw many lines as one interrupted line.
+    """
     is_masked = np.ma.getmaskarray(panel.values).astype(float)
     if panel.outside_grid is not None:
         is_masked[panel.outside_grid] = np.nan
@@ -185,8 +193,9 @@ def coast_lines(panel: FieldMap) -> list[np.ndarray]:
         cells = is_masked[: is_masked.shape[0] - rows, : is_masked.shape[1] - columns]
         j, i = np.nonzero(cells + is_masked[rows:, columns:] == 1)
         x, y = panel.x[0] + (i - 0.5) * dx, panel.y[0] + (j - 0.5) * dy
-        lines += [*np.stack([x - dx * rows, y - dy * columns, x, y], axis=-1).reshape(-1, 2, 2) / panel.axis_unit[0]]
-    return lines
+        gap = np.full_like(x, np.nan)
+        lines.append(np.stack([x - dx * rows, y - dy * columns, x, y, gap, gap], axis=-1).reshape(-1, 3, 2))
+    return np.concatenate(lines) / panel.axis_unit[0]
 
 
 def cell_values(panel: FieldMap, field_style: style.FieldStyle) -> np.ma.MaskedArray:

@@ -224,13 +224,13 @@ def test_gradient_is_lowered_for_gpus(ranks, layout):
         assert ("collective_permute" in text) == (layout != (1, 1))
 
 
-QUICK_ROWS = BASIN, "ab2-arakawa_lamb-open-sphere", "leapfrog-enstrophy-basin-beta_plane"
-SLOW_ROWS = night_params(*((row, True) for row in ROWS if row not in QUICK_ROWS), mark=pytest.mark.release)
+NIGHT_ROWS = BASIN, "ab2-arakawa_lamb-open-sphere"
+OTHER_ROWS = night_params(*((row, True) for row in ROWS if row not in NIGHT_ROWS), mark=pytest.mark.release)
 
 
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.parametrize(
-    ("row", "second"), [(BASIN, False), *night_params(*((row, True) for row in QUICK_ROWS)), *SLOW_ROWS]
+    ("row", "second"), [(BASIN, False), *night_params(*((row, True) for row in NIGHT_ROWS)), *OTHER_ROWS]
 )
 def test_derivatives_of_kernels_have_bits_of_native_step(row, second, monkeypatch):
     """Gradients and, with `second`, Hessian products agree, with passes that are split; zeros may differ in sign."""

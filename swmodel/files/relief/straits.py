@@ -13,9 +13,6 @@ import numpy as np
 
 from .coast import label_connected
 
-#: Cost of a path through a land cell, in water cells.
-LAND_CELL_COST = 1000.0
-
 
 def connect_seas(
     wet: np.ndarray, sea_fraction: np.ndarray, sea_samples: np.ndarray, is_periodic: bool
@@ -137,7 +134,10 @@ class WaterBodies:
         return not all(self.are_near(body, other) for other in others if other)
 
     def bodies_on_paths(self, wet: np.ndarray, isthmus: np.ndarray, excluded: set[int]) -> set[int]:
-        """Bodies in land cells that connect cut-off seas to the largest, without `isthmus` and `excluded`."""
+        """Bodies in land cells that connect cut-off seas to the largest, without `isthmus` and `excluded`.
+
+        The nodes of the graph are the seas of the grid and, after them, the bodies that a path can pass through.
+        """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
 
@@ -145,28 +145,27 @@ class WaterBodies:
         sizes = np.bincount(seas.ravel())
         if len(sizes) < 3:
             return set()
-        largest = int(sizes[1:].argmax()) + 1
-        is_in_sea = np.zeros(len(self.cell_of_body), bool)
-        is_in_sea[self.largest_body[seas > 0]] = True
-        is_passable = is_in_sea | ~(wet | isthmus).flat[self.cell_of_body]
+        is_passable = ~(wet | isthmus).flat[self.cell_of_body]
         is_passable[[0, *excluded]] = False
-        edges = self.body_pairs[is_passable[self.body_pairs].all(axis=1)]
-        edges = np.concatenate([edges, self.largest_body.flat[self.neighbouring_cells(wet)]])
+        bodies = np.flatnonzero(is_passable)
+        node_of_body = np.zeros(len(self.cell_of_body), np.int64)
+        node_of_body[self.largest_body[seas > 0]] = seas[seas > 0]
+        node_of_body[bodies] = len(sizes) + np.arange(len(bodies))
+        edges = node_of_body[self.body_pairs]
+        edges = edges[(edges > 0).all(axis=1) & (edges[:, 0] != edges[:, 1])]
         edges = distinct_pairs(np.concatenate([edges, edges[:, ::-1]]))
-        cost = np.where(is_in_sea[edges[:, 1]], 1.0, LAND_CELL_COST)
-        graph = coo_array((cost, tuple(edges.T)), shape=(len(self.cell_of_body),) * 2).tocsr()
-        start = int(self.largest_body[seas == largest][0])
-        distance, predecessor = dijkstra(graph, indices=start, return_predecessors=True)
-        opened: set[int] = set()
-        by_sea = self.largest_body.flat[np.argsort(seas, axis=None, kind="stable")]
-        bodies_by_sea = np.split(by_sea, np.cumsum(sizes)[:-1])
-        for sea in range(1, len(sizes)):
-            bodies_of_sea = bodies_by_sea[sea]
-            body = int(bodies_of_sea[np.argmin(distance[bodies_of_sea])])
-            while sea != largest and predecessor[body] >= 0:
-                opened |= set() if is_in_sea[body] else {body}
-                body = int(predecessor[body])
-        return opened
+        n_nodes = len(sizes) + len(bodies)
+        cost = np.where(edges[:, 1] < len(sizes), 1.0, n_nodes)  # one land cell costs more than all seas
+        graph = coo_array((cost, tuple(edges.T)), shape=(n_nodes, n_nodes)).tocsr()
+        predecessor = dijkstra(graph, indices=1 + int(sizes[1:].argmax()), return_predecessors=True)[1]
+        is_on_path = np.zeros(n_nodes, bool)
+        nodes = np.arange(1, len(sizes))
+        while nodes.size:
+            is_on_path[nodes] = True
+            nodes = np.unique(predecessor[nodes])
+            nodes = nodes[nodes >= 0]
+            nodes = nodes[~is_on_path[nodes]]
+        return set(bodies[is_on_path[len(sizes) :]].tolist())
 
 
 def distinct_pairs(pairs: np.ndarray) -> np.ndarray:
