@@ -62,11 +62,12 @@ def resolve_setup(setup: Setup, extremes=None) -> Setup:
     steps = run.steps
     if run.days is not None:
         steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / cast(float, time.dt)))
+    layout = find_layout(setup)
     chosen = {
         "steps": steps,
         "days": None,
-        "layout": "x".join(map(str, find_layout(setup))),
-        "executor": choose_executor(setup) if run.executor == "auto" else run.executor,
+        "layout": "x".join(map(str, layout)),
+        "executor": choose_executor(setup, layout) if run.executor == "auto" else run.executor,
         "transport": choose_transport(run),
     }
     updates = {"case": recorded_case(config.case), "python": recorded_config(setup).python, "time": time}
@@ -112,10 +113,10 @@ def narrow_grid_problem(setup: Setup) -> str:
     return f"{key}: the halo needs at least {scheme.halo_width} {unit}, not {cells}{advice}"
 
 
-def choose_executor(setup: Setup) -> str:
+def choose_executor(setup: Setup, layout: tuple[int, int] = (1, 1)) -> str:
     """The executor with a generated step, `cuda` on a GPU, else `native`; `xla` if that cannot be used."""
     generated = "cuda" if environment.has_gpu() else "native"
-    if reason := availability.unsupported_reason(generated, setup):
+    if reason := availability.unsupported_reason(generated, setup, layout):
         log_slower_executor(f"{generated} cannot be used: {reason}")
         return "xla"
     return generated

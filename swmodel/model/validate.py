@@ -93,9 +93,9 @@ def check_setup(setup: Setup, unattended: bool) -> Setup:
 
 def check_processes(setup: Setup) -> Iterator[str]:
     """Numbers of processes and devices that do not suit the grid, the executor or the transport."""
-    run = setup.config.run
+    run, layout = setup.config.run, (1, 1)
     try:
-        find_layout(setup)
+        layout = find_layout(setup)
     except ConfigError as error:
         yield from error.problems
     if run.executor == "reference":
@@ -106,7 +106,7 @@ def check_processes(setup: Setup) -> Iterator[str]:
     if (
         run.executor in availability.AVAILABILITY
         and not availability.machine_unsupported_reason(run.executor)
-        and (reason := availability.unsupported_reason(run.executor, setup))
+        and (reason := availability.unsupported_reason(run.executor, setup, layout))
     ):
         yield f"run.executor: {run.executor} cannot be used: {reason}; use auto or xla"
     if run.transport in ("serial", "mpi") and run.devices > 1:

@@ -12,7 +12,8 @@ from conftest import ROOT
 
 from swmodel.config import Config, ConfigError
 from swmodel.errors import SetupError
-from swmodel.executors.cuda import library
+from swmodel.executors.availability import AVAILABILITY
+from swmodel.executors.cuda import kernels, library
 from swmodel.model.resolve import log_slower_executor, resolve
 from swmodel.model.validate import check_config
 from swmodel.parallel import environment
@@ -79,6 +80,19 @@ def test_fields_larger_than_the_memory_of_a_gpu_are_refused(monkeypatch):
     monkeypatch.setattr(library, "gpu_memory_bytes", lambda: 1000)
     with pytest.raises(ConfigError, match="cells of a GPU need at least"):
         check_config(Config(**SMALL, run={"executor": "xla", "steps": 1}))
+
+
+def test_blocks_with_more_cells_than_kernels_can_number_need_xla(monkeypatch):
+    monkeypatch.setattr(environment, "has_gpu", lambda: True)
+    reasons = {"machine_unsupported_reason": str, "step_unsupported_reason": lambda request: ""}
+    monkeypatch.setitem(AVAILABILITY, "cuda", AVAILABILITY["cuda"]._replace(**reasons))
+    assert resolve(Config(**SMALL)).run.executor == "cuda"
+    monkeypatch.setattr(kernels, "MAX_PLANE_CELLS", 262 * 264 - 1)
+    assert resolve(Config(**SMALL)).run.executor == "xla"
+    with pytest.raises(ConfigError, match="6 x 8 cells is too large"):
+        check_config(Config(**SMALL, run={"executor": "cuda", "steps": 1}))
+    two = {"devices": 2, "layout": "1x2"}
+    assert resolve(Config(**SMALL, run=two)).run.executor == "cuda"
 
 
 @pytest.mark.release

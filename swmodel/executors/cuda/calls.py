@@ -22,15 +22,13 @@ from ..native.generate import max_reach
 from ..native.graph import Program, nodes_of
 from ..native.kernel import StepKernel
 from . import library
-from .kernels import BLOCK_THREADS, CELLS_PER_THREAD
+from .kernels import BLOCK_THREADS, CELLS_PER_THREAD, block_unsupported_reason
 from .split import Region
 
 #: The mask bits of a cell without land around it, as in native/job.h.
 ALL_WATER_BITS = 1 + 2 + 4 + 8 * 4
 #: The length of a row is a multiple of this many numbers, so that warps read whole lines of memory.
 ROW_ALIGNMENT = 32
-#: Kernels index the cells of a plane with 32 bits; CUDA allows this many blocks of threads along a column.
-MAX_PLANE_CELLS, MAX_GRID_BLOCKS = 2**31 - 1, 2**16 - 1
 
 
 class CudaCalls(NativeCalls):
@@ -38,16 +36,15 @@ class CudaCalls(NativeCalls):
 
     def __init__(self, kernel: StepKernel, static, dt, transport):
         super().__init__(kernel, static, dt, transport)
-        (rows, columns), self.halo, self.kernels = self.shape, self.width, library.load(self.request).kernels
+        rows, columns = self.shape
+        if reason := block_unsupported_reason(rows, columns):
+            raise SetupError(f"run.executor: {reason}; use more devices, or xla")
+        self.halo, self.kernels = self.width, library.load(self.request).kernels
         # The same number for a step and its adjoint, because they share a memory.
         self.halo_rows = max(self.halo, kernel.scheme.adjoint_margin)
         self.plane_rows = round_up(rows, CELLS_PER_THREAD * BLOCK_THREADS[1]) + 2 * self.halo_rows
         self.row_stride = round_up(columns + 2 * self.row_padding, ROW_ALIGNMENT)
         self.plane_size = self.plane_rows * self.row_stride
-        if self.plane_size > MAX_PLANE_CELLS or self.blocks(Region())[1] > MAX_GRID_BLOCKS:
-            raise SetupError(
-                f"run.executor: a block of {rows} x {columns} cells is too large for cuda; use more devices, or xla"
-            )
         self.wraps = is_own_neighbour(transport)
 
     def plane_rotation(self, pinned=()) -> PlaneRotation:

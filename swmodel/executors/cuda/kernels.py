@@ -19,8 +19,20 @@ from .split import KernelPart, Region, split
 BLOCK_THREADS = 32, 4
 #: Adjacent cells of a column that a thread computes.
 CELLS_PER_THREAD = 2
+#: Kernels index the cells of a plane with 32 bits; CUDA allows this many blocks of threads along a column.
+MAX_PLANE_CELLS, MAX_GRID_BLOCKS = 2**31 - 1, 2**16 - 1
+#: Halos and alignment add at most this many rows and columns to a plane.
+MAX_PADDING = 256
 #: The constants, which precede the temporaries in memory, take a multiple of this many bytes.
 CONSTANT_ALIGNMENT_BYTES = 256
+
+
+def block_unsupported_reason(rows: int, columns: int) -> str:
+    """Why kernels cannot compute a block of so many cells; an empty string if they can."""
+    is_small_enough = (rows + MAX_PADDING) * (columns + MAX_PADDING) <= MAX_PLANE_CELLS
+    is_short_enough = rows + MAX_PADDING <= MAX_GRID_BLOCKS * BLOCK_THREADS[1]
+    return "" if is_small_enough and is_short_enough else f"a block of {rows} x {columns} cells is too large for a GPU"
+
 
 FILE_TEMPLATE = """#include "device_functions.h"
 
