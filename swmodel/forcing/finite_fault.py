@@ -18,6 +18,8 @@ References: Okada (1985), Bull. Seismol. Soc. Am. 75, 1135-1154; Ji, Wald and He
 
 from __future__ import annotations
 
+import itertools
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,6 +27,7 @@ import numpy as np
 
 from ..ocean.coordinates import Points, azimuthal_projection
 from ..ocean.rotated_pole import unit_vectors
+from ..parallel.environment import n_cores_per_process
 from .okada import Fault, displacement
 
 #: Cells of a square in each direction at which a displacement is computed for interpolation.
@@ -116,7 +119,11 @@ def sum_of_displacements(faults: Subfaults, weights, at: Points, grid, is_horizo
                 total += each * np.array(components)
         return sums
     vectors = np.broadcast_to(unit_vectors(at.lon, at.lat), (*shape, 3))
-    add_square(sums, vectors, faults, weights, grid.radius)
+    squares = [(sums, vectors, faults, weights)]
+    with ThreadPoolExecutor(n_cores_per_process()) as threads:
+        while squares:  # of one size, so that no two threads add to the same sums
+            quarters = threads.map(lambda square: add_square(*square, grid.radius), squares)
+            squares = [quarter for four in quarters for quarter in four]
     return sums
 
 
@@ -141,10 +148,11 @@ def along_earth_axes(fault: Subfaults, east, north, is_horizontal: bool) -> tupl
     return z, sine * x - cosine * y, cosine * x + sine * y
 
 
-def add_square(sums, vectors, faults: Subfaults, weights, radius: float) -> None:
-    """Add the displacements at unit vectors [rows, columns, 3] to `sums`, dividing the square where subfaults are near.
+def add_square(sums, vectors, faults: Subfaults, weights, radius: float) -> list[tuple]:
+    """Add the displacements at unit vectors [rows, columns, 3] by the subfaults that are far from them to `sums`.
 
-    All subfaults that are far from the square are added at its nodes and interpolated, those near it in its quarters.
+    They are computed at nodes and interpolated. Returns the arguments for the four quarters of the square, with the
+    subfaults that are near; in a small square these are added, too, without interpolation, and no quarters are left.
     """
     rows, columns = vectors.shape[:2]
     is_small = min(rows, columns) < MIN_SQUARE_CELLS
@@ -157,13 +165,12 @@ def add_square(sums, vectors, faults: Subfaults, weights, radius: float) -> None
         sums += along_rows @ at_nodes @ along_columns.T
     near, weights = faults[~far], weights[~far]
     if not near.count:
-        return
+        return []
     if is_small:
         sums += weighted_sums(vectors.reshape(-1, 3), near, weights, radius, sums.shape[1]).reshape(sums.shape)
-        return
-    for y in (slice(0, rows // 2), slice(rows // 2, rows)):
-        for x in (slice(0, columns // 2), slice(columns // 2, columns)):
-            add_square(sums[..., y, x], vectors[y, x], near, weights, radius)
+        return []
+    halves = ((slice(0, cells // 2), slice(cells // 2, cells)) for cells in (rows, columns))
+    return [(sums[..., y, x], vectors[y, x], near, weights) for y, x in itertools.product(*halves)]
 
 
 def is_far(vectors, faults: Subfaults, radius: float) -> np.ndarray:

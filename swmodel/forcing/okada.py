@@ -133,15 +133,17 @@ def reciprocal_or_zero(number):
 
 def logarithm_remainder(z):
     """(ln(1 + z) - z) / z²."""
-    small = np.abs(z) < MAX_SERIES_ARGUMENT
-    large = np.where(small, 1.0, z)
-    return np.where(small, polyval(np.where(small, z, 0.0), LOGARITHM_SERIES), (np.log1p(large) - large) / large**2)
+    is_small = np.abs(z) < MAX_SERIES_ARGUMENT
+    large = np.where(is_small, 1.0, z)
+    remainder = np.array((np.log1p(large) - large) / large**2)
+    remainder[is_small] = polyval(z[is_small], LOGARITHM_SERIES)
+    return remainder
 
 
 def arctangent_remainder(t):
     """(arctan t - t) / t³."""
-    small = np.abs(t) < MAX_SERIES_ARGUMENT
-    large = np.where(small, 1.0, t)
-    return np.where(
-        small, polyval(np.where(small, t * t, 0.0), ARCTANGENT_SERIES), (np.arctan(large) - large) / large**3
-    )
+    is_small = np.abs(t) < MAX_SERIES_ARGUMENT
+    large = np.where(is_small, 1.0, t)
+    remainder = np.array((np.arctan(large) - large) / large**3)
+    remainder[is_small] = polyval(t[is_small] ** 2, ARCTANGENT_SERIES)
+    return remainder
