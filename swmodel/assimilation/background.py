@@ -176,7 +176,7 @@ def make_background_errors(
     """
     config, transport = domain.config, domain.transport
     block, dtype = transport.block, config.run.dtype
-    patches = as_patches(transport.get(domain.grid), domain.setup.margin)
+    patches = as_patches(transport.get(domain.grid), domain.setup.static_halo)
     sigmas = {name: jnp.asarray(each.sigma, dtype) for name, each in controls.items() if name not in FIELD_LOCATIONS}
     roots = {name: jnp.asarray(each.time_root, dtype) for name, each in controls.items() if each.time_root is not None}
     balance = jax.tree.map(jnp.asarray, build_balance(config, transport, patches)) if balanced else None

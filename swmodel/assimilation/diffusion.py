@@ -48,7 +48,7 @@ class Conductances(NamedTuple):
 
 
 def conductances_of(mask: Patch, location: str, config, block, dtype) -> Conductances:
-    """The conductances of one field on a block; its mask is 1 at wet points and has a margin of one cell."""
+    """The conductances of one field on a block; its mask is 1 at wet points and has a halo of one cell."""
     ny, nx = block.shape
     row_metrics = metrics(config.grid, np.arange(block.y.start - 1, block.y.stop + 1))
     inverse_lengths = {

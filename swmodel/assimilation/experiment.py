@@ -206,7 +206,8 @@ def true_corrections(config, problem: Problem) -> dict:
 
 def resting_depth(domain):
     """The resting depth of a Domain's block, m, [ny, nx] or broadcast to it."""
-    return np.asarray(as_patches(domain.grid, domain.scheme.margin).depth.block_values(domain.transport.block.shape))
+    depth = as_patches(domain.grid, domain.scheme.static_halo).depth
+    return np.asarray(depth.block_values(domain.transport.block.shape))
 
 
 def load_or_make_states(config, problem: Problem, directory: Path, tick) -> TwinStates:

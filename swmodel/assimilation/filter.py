@@ -213,7 +213,7 @@ def points_of_location(domain, location: str, with_boundary: bool) -> tuple[tupl
     `with_boundary`: whether points with boundary data are included, see `background.water_and_boundary_mask`.
     """
     block, grid_axes = domain.transport.block, axes(domain.config.grid)
-    grid = as_patches(domain.transport.get(domain.grid), domain.setup.margin)
+    grid = as_patches(domain.transport.get(domain.grid), domain.setup.static_halo)
     mask = (water_and_boundary_mask if with_boundary else water_mask)(grid, location).block_values(block.shape)
     row, column = np.nonzero(np.broadcast_to(np.asarray(mask), block.shape))
     offset_y, offset_x = LOCATION_OFFSETS[location]

@@ -33,14 +33,14 @@ def box_axis(config, location: str, axis: int) -> tuple[int, bool]:
     return length - (location == "vu"[axis] and not is_periodic), is_periodic
 
 
-def box_mask(config, location: str, block, margin: int) -> Patch:
-    """1 at the points of a field that would be open without land, on a block with `margin` cells around it."""
+def box_mask(config, location: str, block, halo: int) -> Patch:
+    """1 at the points of a field that would be open without land, on a block with `halo` cells around it."""
     axis_masks = []
     for axis, span in enumerate((block.y, block.x)):
         count, is_periodic = box_axis(config, location, axis)
-        index = np.arange(span.start - margin, span.stop + margin)
+        index = np.arange(span.start - halo, span.stop + halo)
         axis_masks.append((is_periodic | ((index >= 0) & (index < count))).astype(float))
-    return Patch(axis_masks[0][:, None] * axis_masks[1][None, :], (-margin, -margin))
+    return Patch(axis_masks[0][:, None] * axis_masks[1][None, :], (-halo, -halo))
 
 
 def modes(count: int, is_periodic: bool, cells) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from .xla import JaxExecutor, XlaExecutor
 class Executor(Protocol):
     """A back end that computes a block, constructed from (setup, transport, grid, params).
 
-    Fields come from `transport.make_arrays`; Grid and Params have the margin of the Setup. Further arguments of the
+    Fields come from `transport.make_arrays`; Grid and Params have `Setup.static_halo`. Further arguments of the
     constructor are options that do not change results.
     """
 
@@ -31,7 +31,7 @@ class Executor(Protocol):
         """Continue with other Params of the same kinds.
 
         Args:
-            varying: function (block, margin) -> the varying Params, NumPy arrays.
+            varying: function (block, halo) -> the varying Params, NumPy arrays.
         """
 
     def set_substeps(self, substeps: int) -> None:

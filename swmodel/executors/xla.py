@@ -29,19 +29,20 @@ def make_step(scheme: Scheme, method, transport):
 
     Grid and Params are arguments, so that programs compile fast and can be differentiated with respect to them.
     """
-    width, margin, shape = scheme.halo_width, scheme.margin, transport.shape
+    halo_width, static_halo, shape = scheme.halo_width, scheme.static_halo, transport.shape
 
     def block_tendency(
         grid: Grid, params: dict, state: State, now: Instant, forward: ForwardBackwardInputs | None = None
     ) -> State:
         step_start = {name: getattr(forward.step_start, name) for name in scheme.step_start_fields} if forward else {}
-        fields = add_halo((state, forward and forward.pressure_h, step_start), width, transport)
+        fields = add_halo((state, forward and forward.pressure_h, step_start), halo_width, transport)
         extent = transport.extent()
-        patches, pressure_h, step_start = jax.tree.map(lambda field: Patch(field, (-width, -width)), fields)
+        patches, pressure_h, step_start = jax.tree.map(lambda field: Patch(field, (-halo_width, -halo_width)), fields)
         if forward:
             forward = forward._replace(pressure_h=pressure_h, step_start=step_start)
         try:
-            result = tendency(patches, now, as_patches(grid, margin), as_patches(params, margin), scheme, forward)
+            static = as_patches(grid, static_halo), as_patches(params, static_halo)
+            result = tendency(patches, now, *static, scheme, forward)
         except Exception as error:
             raise error_of_user_term(error, scheme) from error
         return type(state)._make(

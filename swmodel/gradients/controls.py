@@ -66,10 +66,10 @@ def apply_controls(
 
     A control is a field [ny, nx] of this block or its records in time, a number for a uniform field, or the vector of a
     term's parameters. All other values come from state, grid and params. The static fields, those of Grid and params,
-    have the margin of the scheme, [ny + 2 margin, nx + 2 margin]; numbers become [1, 1], and parameters stay vectors.
+    have `Scheme.static_halo`, [ny + 2 halo, nx + 2 halo]; numbers become [1, 1], and parameters stay vectors.
     """
-    margin, shape, extent = scheme.margin, state.h.shape, transport.extent()
-    inner = slice(margin, -margin)
+    static_halo, shape, extent = scheme.static_halo, state.h.shape, transport.extent()
+    inner = slice(static_halo, -static_halo)
 
     def on_block(field):
         rows, columns = (inner if length > 1 else slice(None) for length in field.shape)
@@ -78,11 +78,11 @@ def apply_controls(
     coefficients = {name: value for name, value in controls.items() if name not in scheme.initial_fields}
     active = {name: jnp.reshape(value, (1, 1)) if value.ndim == 0 else value for name, value in coefficients.items()}
     active |= exchange_named_halos(
-        {name: value for name, value in coefficients.items() if value.ndim == 2}, margin, transport
+        {name: value for name, value in coefficients.items() if value.ndim == 2}, static_halo, transport
     )
     for name, value in coefficients.items():
         if value.ndim == 3:
-            active |= exchange_named_halos({name: value}, margin, transport)
+            active |= exchange_named_halos({name: value}, static_halo, transport)
     h, wet = state.h, on_block(grid.wet)
     if "eta" in controls or "depth" in controls:
         eta = controls.get("eta", h - on_block(grid.depth))

@@ -45,12 +45,12 @@ class NativeDerivatives:
         self.target, self.executor = TARGETS[executor], executor
         self.target.register()
         self.kernel, self.transport, self.controls, self.has_tangents = kernel, transport, controls, has_tangents
-        self.margin, self.adjoint_margin = kernel.scheme.margin, kernel.scheme.adjoint_margin
-        self.block_slices = tuple(slice(self.margin, self.margin + length) for length in transport.shape)
+        self.static_halo, self.adjoint_static_halo = kernel.scheme.static_halo, kernel.scheme.adjoint_static_halo
+        self.block_slices = tuple(slice(self.static_halo, self.static_halo + length) for length in transport.shape)
         self.forward_kernel = kernel._replace(derivative=("tangent",), controls=controls) if has_tangents else kernel
         derivative = (*self.forward_kernel.derivative, "adjoint")
         self.backward_kernel = self.forward_kernel._replace(
-            margin=self.adjoint_margin, derivative=derivative, controls=controls
+            static_halo=self.adjoint_static_halo, derivative=derivative, controls=controls
         )
         self._available: dict[tuple, bool] = {}
         self._agreed: set[tuple] = set()
@@ -99,13 +99,17 @@ class NativeDerivatives:
             )
         if with_adjoint:
             fields = {name: field[self.block_slices] for name, field in active_fields.items() if field.shape != (1, 1)}
-            lines = {name: self._as_line(field, self.adjoint_margin) for name, field in active_fields.items()}
-            adjoint_fields = lines | exchange_named_halos(fields, self.adjoint_margin, self.transport)
+            row_statics = {
+                name: self._as_row_static(field, self.adjoint_static_halo) for name, field in active_fields.items()
+            }
+            adjoint_fields = row_statics | exchange_named_halos(fields, self.adjoint_static_halo, self.transport)
             backward_calls = self._make_calls(
                 self.backward_kernel, min_row_padding, replace_fields(*fixed.adjoint_inputs, adjoint_fields), fixed.dt
             )
         if self.has_tangents:
-            active_fields = {name: self._as_line(field, self.margin) for name, field in active_fields.items()}
+            active_fields = {
+                name: self._as_row_static(field, self.static_halo) for name, field in active_fields.items()
+            }
         forward_calls = self._make_calls(
             self.forward_kernel, min_row_padding, replace_fields(fixed.grid, fixed.params, active_fields), fixed.dt
         )
@@ -115,16 +119,16 @@ class NativeDerivatives:
         kernel = kernel._replace(min_row_padding=min_row_padding)
         return self.target.calls_class(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
 
-    def _as_line(self, field, margin: int):
+    def _as_row_static(self, field, halo: int):
         """A number as a column, with one number per row; other fields unchanged."""
-        return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * margin, 1)) if field.shape == (1, 1) else field
+        return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * halo, 1)) if field.shape == (1, 1) else field
 
     def _kernels_and_kinds(self, active, fixed) -> list:
         """The kernels of forward and adjoint steps, each with the kinds of its static fields."""
 
-        def kinds(as_lines: bool):
+        def kinds(as_row_statics: bool):
             active_fields = {
-                name: self._as_line(field, 1) if as_lines else field
+                name: self._as_row_static(field, 1) if as_row_statics else field
                 for name, field in self.fields_by_name(active).items()
             }
             return kinds_of(*replace_fields(fixed.grid, fixed.params, active_fields))
@@ -136,10 +140,10 @@ class NativeDerivatives:
         if reason := AVAILABILITY[self.executor].step_unsupported_reason(kernel.request(kinds, dtype)):
             return reason
         code, min_block_size = kernel.step_code(kinds, dtype), min(self.transport.min_block_shape)
-        if code.width <= min_block_size and code.margin <= kernel.margin:
+        if code.halo <= min_block_size and code.static_halo <= kernel.static_halo:
             return ""
         direction = "adjoint" if "adjoint" in kernel.derivative else "forward"
-        return f"the {direction} step reads {code.width} cells away, but a block has {min_block_size} rows or columns"
+        return f"the {direction} step reads {code.halo} cells away, but a block has {min_block_size} rows or columns"
 
 
 @partial(jax.tree_util.register_dataclass, meta_fields=("field_names", "n_slots"), data_fields=("memory",))
@@ -204,7 +208,7 @@ class NativeSteps(NamedTuple):
             )
 
         memory, flags = call.put(planes_at(first)[0][carry_indices], list(fields.values()), stack.memory), call.flags()
-        edges = Edges.from_fields([fields[name] for name in call.step_code.programs[0].reads], call.width, call.extent)
+        edges = Edges.from_fields([fields[name] for name in call.step_code.programs[0].reads], call.halo, call.extent)
 
         def step(n, loop_state):
             return call.advance_memory(*loop_state, n, flags, 1, partial(planes_at, n))
@@ -249,7 +253,7 @@ class NativeSteps(NamedTuple):
 
         memory = call.put(planes_at(last, 0)[0][step_indices], list(step_fields.values()), stack.memory)
         flags = call.flags()
-        edges = Edges.from_fields(call.get(memory, planes_at(last - 1, 0)[0][read_indices]), call.width, call.extent)
+        edges = Edges.from_fields(call.get(memory, planes_at(last - 1, 0)[0][read_indices]), call.halo, call.extent)
 
         def step(i, loop_state):
             n = last - 1 - i

@@ -98,15 +98,15 @@ class Problem:
         self.every = every or max(1, self.steps)
         state = self.transport.make_arrays(setup.state)
         dt, jit = self.transport.put(np.asarray(setup.dt, setup.dtype)), self.transport.jit
-        margin, adjoint_inputs, varying = setup.scheme.adjoint_margin, None, None
+        static_halo, adjoint_inputs, varying = setup.scheme.adjoint_static_halo, None, None
         if self.config.run.executor in TARGETS:
-            adjoint_inputs = self.transport.make_arrays(lambda block: setup.static(block, margin), margin)
+            adjoint_inputs = self.transport.make_arrays(lambda block: setup.static(block, static_halo), static_halo)
         fixed = FixedInputs(state, self.domain.grid, self.domain.params, adjoint_inputs, dt)
         if setup.scheme.varying:
             fixed = fixed._replace(
                 record_numbers=record_indices(setup, self.transport, corrections.controls_with_records(controls), 0)
             )
-            varying = VaryingInputs(VaryingParams(setup, self.transport), fixed, margin)
+            varying = VaryingInputs(VaryingParams(setup, self.transport), fixed, static_halo)
         trajectory = make_trajectory(self.domain, controls, observe)
         sweep_arguments = self.transport, self.steps, self.every, fixed, varying
         self._sweeps = Sweeps(trajectory, *sweep_arguments)

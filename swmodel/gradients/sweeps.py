@@ -215,16 +215,16 @@ def control_shapes(x):
 
 
 class VaryingInputs:
-    """The FixedInputs of a trajectory as coefficients are replaced; `margin` is that of `adjoint_inputs`."""
+    """The FixedInputs of a trajectory as coefficients are replaced; `static_halo` is that of `adjoint_inputs`."""
 
-    def __init__(self, forcing, fixed: FixedInputs, margin: int):
-        self.forcing, self.fixed, self.margin = forcing, fixed, margin
+    def __init__(self, forcing, fixed: FixedInputs, static_halo: int):
+        self.forcing, self.fixed, self.static_halo = forcing, fixed, static_halo
 
     def inputs_at(self, step: int) -> FixedInputs:
         if not self.forcing.is_valid_at(step):
             fixed, inputs = self.fixed, self.fixed.adjoint_inputs
             params = fixed.params | self.forcing.load(step)
-            inputs = inputs and (inputs[0], inputs[1] | self.forcing.load(step, self.margin))
+            inputs = inputs and (inputs[0], inputs[1] | self.forcing.load(step, self.static_halo))
             numbers = record_indices(self.forcing.setup, self.forcing.transport, fixed.record_numbers, step)
             self.fixed = fixed._replace(params=params, adjoint_inputs=inputs, record_numbers=numbers)
         return self.fixed

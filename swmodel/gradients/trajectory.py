@@ -34,11 +34,11 @@ class FixedInputs(NamedTuple):
     """The inputs of a trajectory besides its controls, as arguments of its functions."""
 
     state: State  # the initial state, for fields that are not controls
-    grid: Grid  # with `Scheme.margin` cells around the block, like params
+    grid: Grid  # with `Scheme.static_halo` cells around the block, like params
     params: dict
     adjoint_inputs: (
         tuple[Grid, dict] | None
-    )  # grid and params with `Scheme.adjoint_margin` cells around it, for native steps
+    )  # grid and params with `Scheme.adjoint_static_halo` cells around it, for native steps
     dt: Any  # s
     record_numbers: Any = ()  # {control with records in time: index of its last record}
 
@@ -70,9 +70,9 @@ class View(NamedTuple):
 
     state: State  # state of the block, [ny, nx]
     depth: Any  # resting depth of the block, m, [ny, nx] or broadcast to it
-    grid: Grid  # of Patches with `Scheme.margin` cells around the block, like params
+    grid: Grid  # of Patches with `Scheme.static_halo` cells around the block, like params
     params: dict[str, Any]
-    width: int  # of the halo, cells
+    halo_width: int  # cells
     transport: Transport
 
     @property
@@ -82,14 +82,14 @@ class View(NamedTuple):
 
     def padded(self) -> State:
         """The state with its halo, a State of Patches; exchanges messages with other blocks."""
-        padded = add_halo(self.state, self.width, self.transport)
-        return padded._make(Patch(field, (-self.width, -self.width)) for field in padded)
+        padded = add_halo(self.state, self.halo_width, self.transport)
+        return padded._make(Patch(field, (-self.halo_width, -self.halo_width)) for field in padded)
 
 
 def make_trajectory(domain, names, observe) -> Trajectory:
     """The trajectory of a run whose scheme has the controls' terms; observe(view, k) -> pytree of arrays."""
     scheme, method, transport = domain.scheme, domain.setup.method, domain.transport
-    width, margin, shape = scheme.halo_width, scheme.margin, transport.shape
+    halo_width, static_halo, shape = scheme.halo_width, scheme.static_halo, transport.shape
     one_step = make_step(scheme, method, transport)
 
     def start(x, fixed: FixedInputs):
@@ -101,10 +101,10 @@ def make_trajectory(domain, names, observe) -> Trajectory:
 
     def observe_sample(carry, active, k, fixed: FixedInputs):
         grid, params = replace_fields(fixed.grid, fixed.params, active)
-        patches = as_patches(grid, margin), as_patches(params, margin)
+        patches = as_patches(grid, static_halo), as_patches(params, static_halo)
         depth, extent = patches[0].depth.block_values(shape), transport.extent()
         depth = depth if extent is None else zero_beyond(jnp.broadcast_to(depth, shape), extent)
-        return observe(View(carry[0], depth, *patches, width, transport), k)
+        return observe(View(carry[0], depth, *patches, halo_width, transport), k)
 
     native, coefficient_names = None, set(names) - set(scheme.initial_fields)
     expand = corrections.make_expand(domain.setup, names)
@@ -112,7 +112,7 @@ def make_trajectory(domain, names, observe) -> Trajectory:
         coefficient_names = coefficient_names - {name} | set(corrections.param_names(domain.setup, name))
     if (executor := domain.config.run.executor) in TARGETS:
         native = NativeDerivatives(
-            StepKernel(scheme, method, margin, rotates_planes=False),
+            StepKernel(scheme, method, static_halo, rotates_planes=False),
             transport,
             tuple(sorted(coefficient_names)),
             executor,

@@ -38,7 +38,7 @@ class Domain(NamedTuple):
     Attributes:
         setup: the Setup of the resolved configuration.
         transport: the connection to other processes; `transport.block` is this process's part.
-        grid, params: static fields and coefficients on this process's devices, with the margin of the Setup.
+        grid, params: static fields and coefficients on this process's devices, with `Setup.static_halo`.
     """
 
     setup: Setup
@@ -79,7 +79,7 @@ def make_domain(config, scheme: Callable[[Setup], Scheme] | None = None, whole_g
     check_same_inputs(setup.config, transport)
     if not is_executor_chosen and transport.any(run.executor == "xla"):  # one of the machines has no native step
         setup = setup.with_config(setup.config.model_copy(update={"run": run.model_copy(update={"executor": "xla"})}))
-    return Domain(setup, transport, *transport.make_arrays(setup.static, setup.margin))
+    return Domain(setup, transport, *transport.make_arrays(setup.static, setup.static_halo))
 
 
 def load_config(config, rank_info) -> Config:

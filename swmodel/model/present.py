@@ -30,8 +30,8 @@ from ..parallel.transport.programs import cached_jit
 from ..setup.fields.varying import VaryingCoefficients
 
 
-def as_padded_patches(state: State, width: int) -> State:
-    return state._make(Patch(field, (-width, -width)) for field in state)
+def as_padded_patches(state: State, halo_width: int) -> State:
+    return state._make(Patch(field, (-halo_width, -halo_width)) for field in state)
 
 
 class PresentState:
@@ -94,22 +94,22 @@ class PresentState:
 
         The model holds the records of its last step; the present floor may be between later ones.
         """
-        model, margin = self._model, self._model.scheme.margin
-        params = model.transport.get_blocks(model.params, margin)
+        model, static_halo = self._model, self._model.scheme.static_halo
+        params = model.transport.get_blocks(model.params, static_halo)
         if self._floor:
             params = [
-                each | model.setup.varying_params(self._floor, block, margin, model.step)
+                each | model.setup.varying_params(self._floor, block, static_halo, model.step)
                 for each, block in zip(params, model.transport.blocks, strict=True)
             ]
-        return [as_patches(each, margin) for each in params]
+        return [as_patches(each, static_halo) for each in params]
 
     def _closed_blocks(self) -> list[tuple]:
         """As `blocks`, but without velocity through open boundaries."""
         if self._blocks is None:
             model, transport = self._model, self._model.transport
-            width, margin = model.scheme.halo_width, model.scheme.margin
-            states = transport.get_blocks(self._pad(model.carry.state), width)
-            grids = [as_patches(grid, margin) for grid in transport.get_blocks(model.grid, margin)]
+            halo_width, static_halo = model.scheme.halo_width, model.scheme.static_halo
+            states = transport.get_blocks(self._pad(model.carry.state), halo_width)
+            grids = [as_patches(grid, static_halo) for grid in transport.get_blocks(model.grid, static_halo)]
             if self._floor:
                 step = np.full((1, 1), model.step, np.int32)
                 grids = [
@@ -117,7 +117,7 @@ class PresentState:
                     for grid, params in zip(grids, self._params_of_blocks(), strict=True)
                 ]
             parts = zip(states, grids, transport.blocks, strict=True)
-            self._blocks = [(as_padded_patches(state, width), grid, block.shape) for state, grid, block in parts]
+            self._blocks = [(as_padded_patches(state, halo_width), grid, block.shape) for state, grid, block in parts]
         return self._blocks
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:

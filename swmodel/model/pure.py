@@ -42,8 +42,8 @@ class StepCarry(NamedTuple):
 class Static(NamedTuple):
     """The constants of a step: Grid, coefficients by name, time step in s. Derivatives with respect to it exist.
 
-    A number is an array without axes. Fields have the margin of the scheme around the block, [ny + 2 margin,
-    nx + 2 margin]; an axis of length one has the same value everywhere. `Step.with_values` changes them.
+    A number is an array without axes. Fields have the halo of the scheme around the block, [ny + 2 static_halo,
+    nx + 2 static_halo]; an axis of length one has the same value everywhere. `Step.with_values` changes them.
     """
 
     grid: Grid
@@ -161,18 +161,19 @@ class Step:
             UsageError: there is no such coefficient, it has no effect in this run, its term adds a field to the state,
                 or a shape is wrong.
         """
-        scheme, margin = self.setup.scheme_with_coefficients(values.keys() - self.names - {"depth"}), self.setup.margin
+        scheme = self.setup.scheme_with_coefficients(values.keys() - self.names - {"depth"})
         present_fields = self.setup.scheme.state_type._fields
         if new_state_fields := [name for name in scheme.state_type._fields if name not in present_fields]:
             raise UsageError(
                 f"{', '.join(values)} needs {', '.join(new_state_fields)} in the state: set this in the configuration"
             )
         setup = dataclasses.replace(self.setup, scheme=scheme)
-        new, step = make_static_and_step(setup, self.transport, *self.transport.make_arrays(setup.static, setup.margin))
+        arrays = self.transport.make_arrays(setup.static, setup.static_halo)
+        new, step = make_static_and_step(setup, self.transport, *arrays)
         fields = static.params | {"depth": static.grid.depth}
-        if step.setup.margin != margin:
+        if step.setup.static_halo != self.setup.static_halo:
             blocks = {name: self._interior(leaf) for name, leaf in fields.items() if leaf.ndim == 2}
-            fields |= exchange_named_halos(blocks, step.setup.margin, self.transport)
+            fields |= exchange_named_halos(blocks, step.setup.static_halo, self.transport)
         grid = new.grid._replace(depth=fields.pop("depth"))
         new = step.with_values(Static(grid, new.params | fields, static.dt), **values)
         if "depth" in values:
@@ -217,15 +218,15 @@ class Step:
         return values_by_name | {name: form.to_pytree(values_by_name[name]) for name, form in self._forms.items()}
 
     def _interior(self, leaf: Any) -> Any:
-        """The block [ny, nx] of a field with its margin."""
-        margin = self.setup.margin
-        index = tuple(slice(margin, -margin) if length > 1 else slice(None) for length in leaf.shape)
+        """The block [ny, nx] of a field with its halo."""
+        halo = self.setup.static_halo
+        index = tuple(slice(halo, -halo) if length > 1 else slice(None) for length in leaf.shape)
         return zero_beyond(jnp.broadcast_to(leaf[index], self.transport.shape), self.transport.extent())
 
     def with_values(self, static: Static, **values: Any) -> Static:
         """`static` with another depth, other coefficients or other parameters of terms, by name; differentiable.
 
-        A field is [ny, nx] of the block; its margin comes from the neighbours. A number stands for a uniform field. The
+        A field is [ny, nx] of the block; its halo comes from the neighbours. A number stands for a uniform field. The
         parameters of a term (`Parametric`) are its pytree. The thickness in the carry does not change with the depth.
 
         Raises:
@@ -253,7 +254,7 @@ class Step:
             else:
                 shape_words = f"or {self.transport.shape} (ny, nx)" if location_of(name) else "only"
                 raise UsageError(f"{name} has shape {array.shape}; needs a number {shape_words}")
-        new |= exchange_named_halos(fields, self.setup.margin, self.transport)
+        new |= exchange_named_halos(fields, self.setup.static_halo, self.transport)
         grid = static.grid._replace(depth=new.pop("depth")) if "depth" in new else static.grid
         return static._replace(grid=grid, params=static.params | new)
 
@@ -291,12 +292,12 @@ class Step:
         )
 
     def _check_static(self, static: Static) -> None:
-        """Raise UsageError if coefficients are missing or unknown, or if a field lacks its margin."""
+        """Raise UsageError if coefficients are missing or unknown, or if a field lacks its halo."""
         if differing_names := static.params.keys() ^ self.names:
             raise UsageError(
                 f"static.params: {', '.join(sorted(differing_names))} is missing or unknown; use step.with_values"
             )
-        padded_shape = [length + 2 * self.setup.margin for length in self.transport.shape]
+        padded_shape = [length + 2 * self.setup.static_halo for length in self.transport.shape]
         for name, leaf in (static.params | {"depth": static.grid.depth}).items():
             if leaf.ndim > 1 and any(n not in (1, m) for n, m in zip(leaf.shape, padded_shape, strict=True)):
                 raise UsageError(

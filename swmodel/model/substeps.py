@@ -88,12 +88,12 @@ class SubstepChooser:
 
         NumPy computes them, because its rounding does not depend on the shapes of blocks.
         """
-        model, transport, margin = self.model, self.model.transport, self.model.scheme.margin
-        states, params = transport.get_blocks(model.carry.state), transport.get_blocks(model.params, margin)
+        model, transport, static_halo = self.model, self.model.transport, self.model.scheme.static_halo
+        states, params = transport.get_blocks(model.carry.state), transport.get_blocks(model.params, static_halo)
         strips: list[tuple] = []
         for state, params_of_block, (grid, shape) in zip(states, params, blocks_of(model), strict=True):
             fields = {name: Patch(field, (0, 0)) for name, field in state._asdict().items()}
-            patches = as_patches(params_of_block, margin)
+            patches = as_patches(params_of_block, static_halo)
             fields |= {name: field for name, field in patches.items() if isinstance(field, Patch)}
             fields |= {"wet": grid.wet, "dx": grid.dx.centre, "dy": grid.dy.centre}
             rows = max(1, STRIP_CELLS // shape[1])

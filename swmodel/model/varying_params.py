@@ -44,22 +44,22 @@ class VaryingParams:
             steps_of_change.append(min(n_steps, self._records.valid_until(steps_of_change[-1])))
         return steps_of_change
 
-    def load(self, step: int, margin: int | None = None) -> dict:
+    def load(self, step: int, halo: int | None = None) -> dict:
         """The varying Params of this process's blocks from a step on, in the form of `transport.make_arrays`.
 
         InputError: a record is missing or cannot be read.
 
         Args:
-            margin: cells around the blocks; None: the margin of the model.
+            halo: cells around the blocks; None: the `static_halo` of the model.
         """
-        margin = margin or self.setup.margin
-        params = self.transport.make_arrays(lambda block: self.params_of_block(block, margin, step), margin)
+        halo = halo or self.setup.static_halo
+        params = self.transport.make_arrays(lambda block: self.params_of_block(block, halo, step), halo)
         self.valid_from, self.valid_until = step, self._records.valid_until(step)
         return params
 
-    def params_of_block(self, block, margin: int, step: int | None = None) -> dict:
-        """The varying Params of a block with a margin from a step on, as arrays; None: the present ones."""
-        return self.setup.varying_params(self._records, block, margin, self.valid_from if step is None else step)
+    def params_of_block(self, block, halo: int, step: int | None = None) -> dict:
+        """The varying Params of a block with a halo from a step on, as arrays; None: the present ones."""
+        return self.setup.varying_params(self._records, block, halo, self.valid_from if step is None else step)
 
     def restart_notes(self, step: int) -> str:
         """Notes of a restart file about records from files; all processes call it together."""

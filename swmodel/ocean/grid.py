@@ -22,7 +22,7 @@ class Metric(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Static fields on a block with `Scheme.margin` rows of neighbours, [y, x]; an axis of length one broadcasts."""
+    """Static fields on a block and its `Scheme.static_halo`, [y, x]; an axis of length one broadcasts."""
 
     dx: Metric  #: m, distance in x between the neighbours of a point: length of a north face, of a cell, ...
     dy: Metric  #: m, the same in y
@@ -77,10 +77,10 @@ def sphere_metrics(radius: float, dlon: float, dlat: float, latitude: np.ndarray
     return make_metrics(dx, dx_edge, np.full((1, 1), radius * dlat), area, area_edge)
 
 
-def as_patches(fields: Any, margin: int) -> Any:
-    """Grid or params with each field as a Patch that starts `margin` cells outside the block; vectors are unchanged."""
+def as_patches(fields: Any, halo: int) -> Any:
+    """Grid or params with each field as a Patch that starts `halo` cells outside the block; vectors are unchanged."""
     if isinstance(fields, dict):
-        return {name: as_patches(field, margin) for name, field in fields.items()}
+        return {name: as_patches(field, halo) for name, field in fields.items()}
     if isinstance(fields, tuple):
-        return type(fields)(*(as_patches(field, margin) for field in fields))
-    return fields if len(fields.shape) == 1 else Patch(fields, (-margin, -margin))
+        return type(fields)(*(as_patches(field, halo) for field in fields))
+    return fields if len(fields.shape) == 1 else Patch(fields, (-halo, -halo))

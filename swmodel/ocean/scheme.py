@@ -110,47 +110,47 @@ class Scheme:
         return find_halo_width(self)
 
     @property
-    def margin(self) -> int:
+    def static_halo(self) -> int:
         """Number of rows and columns of Grid and params around a block."""
-        return self.margin_of(1)
+        return self.static_halo_of(1)
 
     @property
-    def adjoint_margin(self) -> int:
-        """The margin that adjoint steps need: they read all cells whose tendency reads a cell of the block."""
-        return self.margin_of(2)
+    def adjoint_static_halo(self) -> int:
+        """The `static_halo` that adjoint steps need: they read all cells whose tendency reads a cell of the block."""
+        return self.static_halo_of(2)
 
-    def margin_of(self, steps: int) -> int:
-        """The margin for this many steps without a halo exchange: their halo, and one cell for faces and corners."""
+    def static_halo_of(self, steps: int) -> int:
+        """The `static_halo` for this many steps without an exchange: their halo, and one cell for faces and corners."""
         return self.halo_width * steps + 1
 
 
 @lru_cache(maxsize=128)
 def find_halo_width(scheme: Scheme) -> int:
     """`Scheme.halo_width`: the narrowest halo on which the tendency can be computed."""
-    for width in range(1, MAX_HALO_WIDTH + 1):
+    for halo_width in range(1, MAX_HALO_WIDTH + 1):
         try:
             with np.errstate(all="ignore"):
-                state, *others = make_test_block(scheme, width, np.ones)
+                state, *others = make_test_block(scheme, halo_width, np.ones)
                 step_start, one = {name: getattr(state, name) for name in scheme.step_start_fields}, np.ones(())
                 forward = ForwardBackwardInputs(state.h, one, step_start, one) if scheme.forward_backward else None
                 rates = tendency(state, *others, scheme, forward)
             shape = TEST_BLOCK_CELLS, TEST_BLOCK_CELLS
             if all(field.block_values(shape).shape == shape for field in rates):
-                return width
+                return halo_width
         except BeyondHalo:
             continue
     names = ", ".join(term.name for term in scheme.active_terms)
     raise UsageError(f"the terms {names} read cells further than {MAX_HALO_WIDTH} rows or columns away")
 
 
-def make_test_block(scheme: Scheme, width: int, make_values) -> tuple:
+def make_test_block(scheme: Scheme, halo_width: int, make_values) -> tuple:
     """Arguments of `tendency` on a block of TEST_BLOCK_CELLS rows and columns: State, Instant, Grid and params.
 
     Args:
-        width: width of its halo, in cells.
+        halo_width: cells around the block.
         make_values: function of a shape that returns the array of a field.
     """
-    shape, scalar = (TEST_BLOCK_CELLS + 2 * width + 2,) * 2, (1, 1)
+    shape, scalar = (TEST_BLOCK_CELLS + 2 * halo_width + 2,) * 2, (1, 1)
     metrics = {name: Metric(*[make_values(scalar)] * 4) for name in ("dx", "dy", "area", "rdx", "rdy", "rarea")}
     grid = Grid(**{name: metrics[name] if name in metrics else make_values(shape) for name in Grid._fields})
     rows = [VARIABLES["gravity"], *(row for term in scheme.active_terms for row in (*term.coefficients, *term.fields))]
@@ -160,6 +160,6 @@ def make_test_block(scheme: Scheme, width: int, make_values) -> tuple:
     kinds = record_param_kinds(scheme.varying)
     params |= {name: make_values(shape if is_field else scalar) for name, is_field in kinds.items()}
     params |= {term.name: make_values((term.parameters.size,)) for term in scheme.active_terms if term.parameters}
-    fields = (Patch(make_values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state_type._fields)
+    fields = (Patch(make_values(shape)[1:-1, 1:-1], (-halo_width, -halo_width)) for _ in scheme.state_type._fields)
     state = scheme.state_type(*fields)
-    return state, Instant(np.zeros((), np.int32)), as_patches(grid, width + 1), as_patches(params, width + 1)
+    return state, Instant(np.zeros((), np.int32)), as_patches(grid, halo_width + 1), as_patches(params, halo_width + 1)

@@ -163,18 +163,18 @@ def read_state_and_rates(data: netCDF4.Dataset, record: int) -> tuple:
     if setup.scheme.drying:
         raise PlotError(f"{data.filepath()} is of a run with drying, for which there is no budget")
     scheme, whole_block = setup.scheme, block_of_rank(0, (1, 1), *setup.shape)
-    width, margin = scheme.halo_width + 1, setup.margin + 1  # rates are also needed one cell beyond the block
+    halo, static_halo = scheme.halo_width + 1, setup.static_halo + 1  # rates are also needed one cell beyond the block
     available = set(field_names(data))
     needed = ["h" if "h" in available else "eta", "u", "v", *(term.name for term in scheme.tracers)]
     if missing := [name for name in needed if name not in available]:
         raise PlotError(f"{data.filepath()} holds no {' and no '.join(missing)}: a budget needs the complete state")
     fields = [np.ma.filled(read_field(data, name, record, None), 0).astype(np.float64) for name in needed]
-    static, params = (as_patches(each, margin) for each in setup.static(whole_block, margin))
+    static, params = (as_patches(each, static_halo) for each in setup.static(whole_block, static_halo))
     if needed[0] == "eta":
         fields[0] = fields[0] + static.depth.block_values(whole_block.shape)
     named_fields = zip(scheme.state_type._fields[3:], fields[3:], strict=True)
     fields[3:] = [c * fields[0] if name.endswith(CONTENT_SUFFIX) else c for name, c in named_fields]
-    state = scheme.state_type(*(Patch(np.pad(field, width, mode="wrap"), (-width, -width)) for field in fields))
+    state = scheme.state_type(*(Patch(np.pad(field, halo, mode="wrap"), (-halo, -halo)) for field in fields))
     return state, static, budget(state, Instant(np.int32(data["step"][record])), static, params, scheme)
 
 

@@ -28,7 +28,7 @@ def description_lines(setup: Setup):
     days = run.steps * setup.dt / DAY_SECONDS
     yield "time", f"{time.stepper}, dt {setup.dt:.6g} s, {run.steps} steps, {days:.6g} days"
     yield "executor", f"{run.executor}, {setup.dtype}, blocks {run.layout}, {run.transport}"
-    yield "margins", f"{scheme.halo_width} rows of halo, {setup.margin} rows of static fields around a block"
+    yield "margins", f"{scheme.halo_width} rows of halo, {setup.static_halo} rows of static fields around a block"
     for name in fields_to_describe(setup):
         yield name, describe_source(config, name)
     yield "output", f"{', '.join(config.output.fields)}; {format_interval(config.output)}"

@@ -48,9 +48,9 @@ class Setup:
         return np.dtype(self.config.run.dtype)
 
     @property
-    def margin(self) -> int:
-        """Width of the margin of Grid and Params around a block, cells."""
-        return self.scheme.margin
+    def static_halo(self) -> int:
+        """Rows and columns of Grid and Params around a block."""
+        return self.scheme.static_halo
 
     @cached_property
     def method(self) -> Method:
@@ -86,9 +86,9 @@ class Setup:
                 raise UsageError(f"{name}: has no effect in this run; see the section [{term_name}]")
         return scheme
 
-    def grid(self, block, margin: int | None = None) -> Grid:
-        """The static fields of `block` and of `margin` cells around it (None: `Setup.margin`), as NumPy arrays."""
-        config, (rows, columns) = self.config, rows_and_columns(block, self.margin if margin is None else margin)
+    def grid(self, block, halo: int | None = None) -> Grid:
+        """The static fields of `block` and of `halo` cells around it (None: `Setup.static_halo`), as NumPy arrays."""
+        config, (rows, columns) = self.config, rows_and_columns(block, self.static_halo if halo is None else halo)
         # One more row in the north and column in the east, so that faces and corners reach as far as centres.
         one_cell_more = [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]
         wet, *outside = (
@@ -107,17 +107,17 @@ class Setup:
         )
         return cast_floats(static, self.dtype)
 
-    def params(self, block, margin: int | None = None, varying: Callable | None = None) -> dict[str, np.ndarray]:
-        """The coefficients of `block` by name, with `margin` cells around it (see `grid`), as NumPy arrays.
+    def params(self, block, halo: int | None = None, varying: Callable | None = None) -> dict[str, np.ndarray]:
+        """The coefficients of `block` by name, with `halo` cells around it (see `grid`), as NumPy arrays.
 
         Numbers have the shape [1, 1]; the parameters of a term are a vector under its name. Only active terms
         contribute. `ocean.records` describes varying coefficients.
 
         Args:
-            varying: function of (block, margin) that returns varying coefficients; None: their values at the start.
+            varying: function of (block, halo) that returns varying coefficients; None: their values at the start.
         """
-        config, margin = self.config, self.margin if margin is None else margin
-        rows, columns = rows_and_columns(block, margin)
+        config, halo = self.config, self.static_halo if halo is None else halo
+        rows, columns = rows_and_columns(block, halo)
         values = {name: np.full((1, 1), getattr(config.physics, name)) for name in ("gravity", "density")}
         if self.scheme.drying:
             values["drying_thickness"] = np.full((1, 1), config.drying.thickness)
@@ -129,7 +129,7 @@ class Setup:
             values |= term.build(config, rows, columns) if term.build else {}
             values |= {term.name: self.parameters[term.name]} if term.parameters else {}
         varying_values = (
-            varying(block, margin) if varying else self.varying_params(self.varying_coefficients(), block, margin, 0)
+            varying(block, halo) if varying else self.varying_params(self.varying_coefficients(), block, halo, 0)
         )
         return cast_floats(values, self.dtype) | varying_values
 
@@ -143,19 +143,19 @@ class Setup:
             values |= {name: value for name, value in built.items() if name in names}
         return cast_floats(values, self.dtype)
 
-    def static(self, block, margin: int | None = None) -> tuple[Grid, dict[str, np.ndarray]]:
+    def static(self, block, halo: int | None = None) -> tuple[Grid, dict[str, np.ndarray]]:
         """Grid and Params of `block`, for `transport.make_arrays`."""
-        return self.grid(block, margin), self.params(block, margin)
+        return self.grid(block, halo), self.params(block, halo)
 
     def varying_coefficients(self) -> VaryingCoefficients:
         return VaryingCoefficients(self.config, self.scheme.varying, self.dtype)
 
-    def varying_params(self, coefficients: VaryingCoefficients, block, margin: int, step: int) -> dict[str, np.ndarray]:
+    def varying_params(self, coefficients: VaryingCoefficients, block, halo: int, step: int) -> dict[str, np.ndarray]:
         """The varying coefficients from a step on, in the form of `params`."""
-        return cast_floats(coefficients.params(step, *rows_and_columns(block, margin)), self.dtype)
+        return cast_floats(coefficients.params(step, *rows_and_columns(block, halo)), self.dtype)
 
     def state(self, block) -> State:
-        """The initial state of `block` without a margin: velocity is zero on closed faces, h = depth on land."""
+        """The initial state of `block` without a halo: velocity is zero on closed faces, h = depth on land."""
         config, (rows, columns) = self.config, rows_and_columns(block, 0)
         wet_patch = Patch(fields.wet_mask(config, [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]), (0, 0))
         wet, open_u, open_v = (
@@ -206,9 +206,9 @@ def is_active(config, term: Term) -> bool:
     )
 
 
-def rows_and_columns(block, margin: int) -> tuple[np.ndarray, ...]:
-    """Indices of the rows and columns of a block with `margin` cells around it."""
-    return tuple(np.arange(span.start - margin, span.stop + margin) for span in (block.y, block.x))
+def rows_and_columns(block, halo: int) -> tuple[np.ndarray, ...]:
+    """Indices of the rows and columns of a block with `halo` cells around it."""
+    return tuple(np.arange(span.start - halo, span.stop + halo) for span in (block.y, block.x))
 
 
 def coriolis(config, rows, columns) -> np.ndarray:

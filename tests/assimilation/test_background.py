@@ -57,7 +57,7 @@ def balanced_currents_and_config(ny, nx, **options):
     """(function from eta to the balanced currents, configuration), without land."""
     options |= {"land": False, "controls": {}, "balanced": False}
     _, config, transport, grid = background_case((1, 1), ny, nx, **options)
-    balance = build_balance(config, transport, as_patches(grid, setup_of(config).margin))
+    balance = build_balance(config, transport, as_patches(grid, setup_of(config).static_halo))
     return jax.jit(lambda eta: geostrophic(eta, balance, transport)), config
 
 
@@ -120,9 +120,9 @@ def test_transpose_of_errors_is_exact_and_that_of_jax(options):
 
 def test_errors_are_zero_on_land_and_closed_faces_only():
     background, _, _, grid = background_case((1, 1), NY, NX)
-    margin, dx = (grid.wet.shape[0] - NY) // 2, background.draw(3, 0)
+    halo, dx = (grid.wet.shape[0] - NY) // 2, background.draw(3, 0)
     for name, mask in (("eta", grid.wet), ("u", grid.open_u), ("v", grid.open_v), ("wind_x", grid.wet)):
-        is_open = mask[margin : margin + NY, margin : margin + NX] != 0
+        is_open = mask[halo : halo + NY, halo : halo + NX] != 0
         np.testing.assert_array_equal(dx[name] != 0, is_open, err_msg=name)
 
 

@@ -56,8 +56,8 @@ BED = {"depth": lambda at: np.where(at.lon < 21.5, 2000.0, -1.0) + 0 * at.lat, "
 def test_uplift_of_the_floor_lifts_only_the_water_above_it(slip):
     """Dry ground stays dry and rises by the uplift; the displaced volume is that of the uplift under water."""
     moved, before = (swmodel.Simulation("chile2010", COAST | {"case.slip": each}, fields=BED) for each in (slip, 0.0))
-    sea, margin = before.field("h") > 0.1, moved.scheme.margin
-    depth, still = (np.asarray(each.grid.depth)[margin:-margin, margin:-margin] for each in (moved, before))
+    sea, halo = before.field("h") > 0.1, moved.scheme.static_halo
+    depth, still = (np.asarray(each.grid.depth)[halo:-halo, halo:-halo] for each in (moved, before))
     uplift = still - depth
     assert np.abs(uplift[~sea]).max() > 1.0
     assert np.abs(uplift[sea]).max() > 1.0

@@ -122,7 +122,7 @@ def test_perturbed_wind_is_periodic_only_on_periodic_axes():
     channel = {"grid__periodic_x": True, "grid__periodic_y": False, "run__executor": "reference"}
     config = random_case.configuration(12, 16, **channel, ensemble__wind=0.2, ensemble__wind_length=2e4)
     perturbed = Perturbations(make_domain(config))
-    params, base, n = perturbed.draw(1)[1], perturbed.params, perturbed.margin
+    params, base, n = perturbed.draw(1)[1], perturbed.params, perturbed.static_halo
     factor = params["wind_x"] / base["wind_x"]
     inside = 1 + np.asarray(perturbed.background.draw(0, 1)["wind_x"])
     for found, expected in (

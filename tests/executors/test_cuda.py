@@ -176,7 +176,7 @@ def test_kernels_of_all_options_fit_into_the_registers(row, architecture, deriva
 def traced_loop(options):
     setup = setup_of(load("published_jet", options | {"grid.nx": 70, "grid.ny": 37, "time.dt": 10.0}, environ={}))
     transport = SerialTransport(block_of_rank(0, (1, 1), *setup.shape))
-    kernel = StepKernel(setup.scheme, setup.method, setup.scheme.margin, executor.STEPS_PER_CALL)
+    kernel = StepKernel(setup.scheme, setup.method, setup.scheme.static_halo, executor.STEPS_PER_CALL)
     static = kernel.static_of(*setup.static(transport.block), setup.shape)
     state = setup.state(transport.block)
     carry = Carry(state, setup.method.initial_memory(state), np.int32(0))

@@ -43,7 +43,7 @@ class TorusStep:
         self.steady = ["gravity", "depth", *coefficients]
         names = ["gravity", "density", "f", "depth", *coefficients, *fields]
         kinds = {name: "static" if name in self.steady else "number" for name in names}
-        kinds |= {"f": "line", "gravity": "line"}
+        kinds |= {"f": "row_static", "gravity": "row_static"}
         numbers = [name for name, kind in kinds.items() if kind == "number"]
         numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else float) for name in numbers}
         numbers |= {f"weight{k}": np.full((1, 1), 0.01 * (k + 1)) for k in range(method.weight_and_state_counts[0])}
@@ -57,8 +57,8 @@ class TorusStep:
         """Random values of all that the programs read."""
         rng, found = np.random.default_rng(seed), {}
         for node in nodes_of(programs):
-            if node.op in ("field", "static", "line"):
-                found[node.value] = 1 + 0.3 * rng.random((NY, 1) if node.op == "line" else (NY, NX))
+            if node.op in ("field", "static", "row_static"):
+                found[node.value] = 1 + 0.3 * rng.random((NY, 1) if node.op == "row_static" else (NY, NX))
             elif node.op == "mask":
                 found[node.value] = (rng.random((NY, NX)) < MASKS[node.value]).astype(float)
         return found
@@ -107,7 +107,7 @@ def test_tangent_and_transpose_are_the_derivative(flux, stepper, names):
     scheme = Scheme(flux, names, forward_backward=stepper == "gfb")
     back = check_tangent_and_transpose(TorusStep(scheme, method_of(stepper)))
     offsets = [cell for program in back for cells in leaf_offsets(program.outputs).values() for cell in cells]
-    assert 0 < np.abs(offsets).max() <= scheme.adjoint_margin
+    assert 0 < np.abs(offsets).max() <= scheme.adjoint_static_halo
 
 
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "fma", "fms", "fnma", "axpy"])

@@ -89,7 +89,7 @@ def test_skipping_land_far_from_water_changes_no_bit(stepper, many, sides, monke
     config, real = continent_case(stepper, sides), calls.NativeCalls.flags
     options = {"steps_per_sweep": many} if many > 1 else {}
     model, carry = build(config, **options)
-    static = setup_of(config).static(model.transport.block, model.kernel.margin)
+    static = setup_of(config).static(model.transport.block, model.kernel.static_halo)
     call = calls.NativeCalls(model.kernel, model.static_of(*static), model.dt, model.transport)
     least = 0.2 if stepper == "rk3" else 0.35  # stages may hold anything on land, and read it from further away
     assert least < (np.asarray(call.flags(skip_land=True)) == 2).mean() < 0.7

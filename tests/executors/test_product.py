@@ -80,7 +80,7 @@ FIELD_COEFFICIENTS |= {"closures as fields, no slip": random_case.CLOSURES}
 class RecordedSteps:
     """The graph of a step, from which C++ and adjoint are generated, evaluated by NumPy in milliseconds per step.
 
-    Fields beyond the declared halo, and static fields beyond the declared margin, are NaN, so that a step that reads
+    Fields beyond the declared halo, and static fields beyond their declared halo, are NaN, so that a step that reads
     them gives a wrong result.
     """
 
@@ -89,7 +89,7 @@ class RecordedSteps:
         self.scheme, self.method = self.setup.scheme, self.setup.method
         self.block = block_of_rank(0, (1, 1), *self.setup.shape)
         self.halo = self.scheme.halo_width
-        self.padding = self.scheme.margin + 2  # cells around the domain
+        self.padding = self.scheme.static_halo + 2  # cells around the domain
         self.records = self.setup.varying_coefficients()
         self.dt = np.asarray(self.setup.dt, self.setup.dtype)
 
@@ -102,7 +102,7 @@ class RecordedSteps:
         given = {"f": grid.f, "depth": grid.depth, **lengths_of(grid), **params}
         given |= stepper_weights(self.method, np.int32(step), self.dt)
         given |= {name: getattr(grid, name) for name in MASKS_ON_WATER}
-        return {name: self.with_nan_beyond(field, self.scheme.margin) for name, field in given.items()}
+        return {name: self.with_nan_beyond(field, self.scheme.static_halo) for name, field in given.items()}
 
     def with_nan_beyond(self, field, width: int):
         """A field with NaN farther than `width` cells from the domain; numbers are unchanged."""

@@ -127,7 +127,7 @@ def block_and_forcing(**options):
 
 @pytest.mark.fault("a record is read twice, or on the main thread without need")
 def test_each_record_is_read_once_and_in_advance(monkeypatch):
-    """It is read again if a wider margin is needed than before; past records are discarded."""
+    """It is read again if a wider halo is needed than before; past records are discarded."""
     read, record = [], varying.read_record
 
     def noted(config, name, number, *window):
@@ -139,7 +139,7 @@ def test_each_record_is_read_once_and_in_advance(monkeypatch):
     read.clear()
     for step in (0, 2, 4):
         forcing.load(step)
-        forcing.params_of_block(block, margin=9)
+        forcing.params_of_block(block, halo=9)
     winds = [number for name, number, _ in read if name == "wind_x"]
     assert winds == [0, 1, 0, 1, 2, 3]
     taken = forcing.load(2)

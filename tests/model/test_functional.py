@@ -94,7 +94,7 @@ def test_replaced_depth_and_coefficients_are_those_of_a_configuration():
     assert_close(slope, (loss(2e-3 + width) - loss(2e-3 - width)) / (2 * width), 1e-4)
 
 
-def test_pure_step_refuses_unknown_coefficients_and_fields_without_margin():
+def test_pure_step_refuses_unknown_coefficients_and_fields_without_halo():
     carry, static, step = make_functional()
     field = jnp.ones((11, 14))
     for wrong in ({"linear_dragg": 1.0}, {"quadratic_drag": 1.0}, {"gravity": field}, {"depth": field[1:]}):

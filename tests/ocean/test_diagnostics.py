@@ -33,7 +33,7 @@ def patches(config, block, state):
     columns = np.arange(block.x.start - 1, block.x.stop + 1) % NX
     padded = state._make(Patch(field[np.ix_(rows, columns)], (-1, -1)) for field in state)
     setup = setup_of(config)
-    return padded, as_patches(setup.grid(block), setup.scheme.margin)
+    return padded, as_patches(setup.grid(block), setup.scheme.static_halo)
 
 
 def whole_state(config):

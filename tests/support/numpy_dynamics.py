@@ -57,7 +57,7 @@ class NumpyDynamics:
     def __init__(self, config):
         self.setup = setup_of(config)
         self.scheme, self.block = self.setup.scheme, block_of_rank(0, (1, 1), *self.setup.shape)
-        self.static = [as_patches(fields, self.scheme.margin) for fields in self.setup.static(self.block)]
+        self.static = [as_patches(fields, self.scheme.static_halo) for fields in self.setup.static(self.block)]
 
     def with_halo(self, field):
         """A Patch of the field with a periodic halo."""

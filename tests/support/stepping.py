@@ -37,8 +37,8 @@ def initial_tendency(config, scheme, **fields):
     state = setup.state(whole)._replace(**fields)
     rows, columns = (np.arange(-width, cells + width) % cells for cells in setup.shape)
     padded = state._make(Patch(field[np.ix_(rows, columns)], (-width, -width)) for field in state)
-    grid = as_patches(setup.grid(whole), setup.margin)
-    params = as_patches(setup.params(whole), setup.margin)
+    grid = as_patches(setup.grid(whole), setup.static_halo)
+    params = as_patches(setup.params(whole), setup.static_halo)
     return tendency(padded, Instant(np.int32(0)), grid, params, scheme), padded, grid
 
 

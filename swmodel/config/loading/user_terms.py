@@ -89,15 +89,15 @@ def tendencies_of_random_fields(
     term: Term,
     scheme: Scheme,
     parameters: Mapping,
-    width: int = MAX_HALO_WIDTH,
+    halo_width: int = MAX_HALO_WIDTH,
     value_range: tuple[float, float] = VALUE_RANGE,
 ) -> dict[str, np.ndarray]:
     """Tendencies of random fields by one term, [TEST_BLOCK_CELLS, TEST_BLOCK_CELLS]; fields are the same for any width.
 
-    `parameters` are by the names of terms; `width` is the width of the halo.
+    `parameters` are by the names of terms; `halo_width` is in cells.
     """
     scheme_of_term = replace(scheme, term_names=(), user_terms=(term,))
-    generator, n_cut = np.random.default_rng(SEED), MAX_HALO_WIDTH - width
+    generator, n_cut = np.random.default_rng(SEED), MAX_HALO_WIDTH - halo_width
 
     def random_values(shape):
         if shape[1:] in ((), (1,)):
@@ -106,7 +106,7 @@ def tendencies_of_random_fields(
             n_cut : shape[0] + n_cut, n_cut : shape[1] + n_cut
         ]
 
-    state, now, grid, params = make_test_block(scheme_of_term, width, random_values)
+    state, now, grid, params = make_test_block(scheme_of_term, halo_width, random_values)
     params |= {name: parameters[name] for name in params if name in parameters}
     try:
         with np.errstate(all="ignore"):

@@ -39,17 +39,17 @@ class CudaCalls(NativeCalls):
         rows, columns = self.shape
         if reason := block_unsupported_reason(rows, columns):
             raise SetupError(f"run.executor: {reason}; use more devices, or xla")
-        self.halo, self.kernels = self.width, library.load(self.request).kernels
+        self.kernels = library.load(self.request).kernels
         # The same number for a step and its adjoint, because they share a memory.
-        self.halo_rows = max(self.halo, kernel.scheme.adjoint_margin)
+        self.halo_rows = max(self.halo, kernel.scheme.adjoint_static_halo)
         self.plane_rows = round_up(rows, CELLS_PER_THREAD * BLOCK_THREADS[1]) + 2 * self.halo_rows
         self.row_stride = round_up(columns + 2 * self.row_padding, ROW_ALIGNMENT)
         self.plane_size = self.plane_rows * self.row_stride
         self.wraps = is_own_neighbour(transport)
 
-    def plane_rotation(self, pinned=()) -> PlaneRotation:
-        """The planes of all fields except `pinned` ones; a pass writes into planes that it does not read."""
-        return find_plane_rotation(self.step_code.programs, self.step_code.fields, pinned)
+    def plane_rotation(self, excluded=()) -> PlaneRotation:
+        """The planes of all fields except `excluded` ones; a pass writes into planes that it does not read."""
+        return find_plane_rotation(self.step_code.programs, self.step_code.fields, excluded)
 
     def edges_of(self, fields, n_steps: int):
         return () if self.wraps else super().edges_of(fields, n_steps)
@@ -91,7 +91,7 @@ class CudaCalls(NativeCalls):
         """1 for each block of threads with land within reach of its cells [blocks down, blocks across]."""
         mask_reach, (n_rows, n_columns) = self.reach_of_masks(), self.static.mask_bits.shape
         size = BLOCK_THREADS[1] * self.kernels.cells_per_thread, BLOCK_THREADS[0]
-        corner = self.kernel.margin - mask_reach, (n_columns - self.shape[1]) // 2 - mask_reach
+        corner = self.kernel.static_halo - mask_reach, (n_columns - self.shape[1]) // 2 - mask_reach
         land = (self.static.mask_bits != ALL_WATER_BITS)[corner[0] : n_rows, corner[1] : n_columns]
         blocks = self.blocks(Region())[::-1]
         padded_shape = [n * each + 2 * mask_reach for n, each in zip(blocks, size, strict=True)]
@@ -113,7 +113,7 @@ class CudaCalls(NativeCalls):
         """Run all passes of `n_steps` steps from `step` on; see `native.calls.NativeCalls.advance_memory`."""
         static, code, (rows, columns) = self.static, self.step_code, self.shape
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
-        values, kernels = self.step_values(step, n_steps), self.kernels
+        scalars, kernels = self.step_scalars(step, n_steps), self.kernels
         options = int64_attributes(
             library=library.load(self.request).handle,
             rows=rows,
@@ -123,7 +123,7 @@ class CudaCalls(NativeCalls):
             plane_size=self.plane_size,
             halo_rows=self.halo_rows,
             row_padding=self.row_padding,
-            margin=self.kernel.margin,
+            margin=self.kernel.static_halo,
             constant_bytes=kernels.constant_bytes,
         )
         array = partial(jax.ShapeDtypeStruct, dtype=self.dtype)
@@ -132,7 +132,7 @@ class CudaCalls(NativeCalls):
 
         def call_passes(passes: range, steps_later, strips, results, wraps):
             plane_indices = jnp.stack([jnp.stack([planes(p, n) for p in passes]) for n in steps_later])
-            arrays = extent, values, static.slip, static.lines, static.fields, static.mask_bits, flags, *strips
+            arrays = extent, scalars, static.slip, static.row_statics, static.fields, static.mask_bits, flags, *strips
             programs, regions = ([parts[p] for p in passes] for parts in (code.programs, kernels.regions))
             lists = {
                 "reads": [len(program.reads) for program in programs],
@@ -168,13 +168,13 @@ def is_own_neighbour(transport) -> bool:
     return transport.name == "serial"
 
 
-def find_plane_rotation(programs: Sequence[Program], fields, pinned=()) -> PlaneRotation:
-    """The planes of all fields except pinned ones, for passes that write into planes that they do not read.
+def find_plane_rotation(programs: Sequence[Program], fields, excluded=()) -> PlaneRotation:
+    """The planes of all fields except excluded ones, for passes that write into planes that they do not read.
 
     Fields that take over each other's memory share planes. The fields start in the first planes, in their order, and
     return to them after a few steps.
     """
-    rotating = [name for name in fields if name not in pinned]
+    rotating = [name for name in fields if name not in excluded]
     cycles, first = [], 0
     for group in plane_sharing_groups(programs, rotating):
         cycle, count = shortest_cycle(programs, group)

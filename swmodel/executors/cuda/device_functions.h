@@ -137,8 +137,8 @@ DEVICE T static_field(const Job& job, int s, int j, int i) {
   return static_cast<const T*>(job.statics)[first + row_of(job, j) * job.static_stride + i];
 }
 template <class T>
-DEVICE T line(const Job& job, int l, int j) {
-  return static_cast<const T*>(job.lines)[l * job.static_rows + job.margin + row_of(job, j)];
+DEVICE T row_static(const Job& job, int l, int j) {
+  return static_cast<const T*>(job.row_statics)[l * job.static_rows + job.margin + row_of(job, j)];
 }
 DEVICE int mask_bits_of(const Job& job, int j, int i) {
   return job.mask_bits[job.static_origin + row_of(job, j) * job.static_stride + i];

@@ -49,5 +49,5 @@ class CudaExecutor(NativeExecutor):
     def __init__(self, setup: Setup, transport, grid: Grid, params: dict, steps_per_sweep=None):
         register()
         steps = steps_per_sweep or (STEPS_PER_CALL if is_own_neighbour(transport) else 1)
-        kernel = StepKernel(setup.scheme, setup.method, setup.scheme.margin, steps)
+        kernel = StepKernel(setup.scheme, setup.method, setup.scheme.static_halo, steps)
         self.set_kernel_and_loop(setup, transport, kernel, make_loop)

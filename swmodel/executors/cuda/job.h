@@ -12,7 +12,7 @@ struct Job {
   void* memory;
   void* constants;    // what `fill_constants` writes for the constant memory of the pass
   void* temporaries;  // planes of values that one kernel of a pass computes for another
-  const void *values, *slip, *lines, *statics;
+  const void *scalars, *slip, *row_statics, *statics;
   const unsigned char *mask_bits, *flags;
   const int *planes, *extent;
   const void *west, *east, *south, *north;

@@ -50,7 +50,7 @@ struct Constants{n} {{
 CONSTANT(Constants{n}, constants{n})
 KERNEL(fill_constants{n}) {{
   auto& to = *static_cast<Constants{n}*>(job.constants);
-  const T* const values = static_cast<const T*>(job.values);
+  const T* const values = static_cast<const T*>(job.scalars);
   const int* const planes = job.planes;
 {products}
 {offsets}
@@ -122,7 +122,7 @@ class PassKernels:
         #: The temporaries, in the order of their planes.
         self.temporaries = [node for part in self.parts for node in part.temporaries]
         self.coefficients: list[Coefficient] = []
-        self.values = list(code.values)
+        self.step_scalars = list(code.scalars)
         read = {node.value for node in nodes_of([self.program]) if node.op == "field"}
         #: The fields that cells read, in the order of the planes.
         self.read = [name for name in code.fields if name in read]
@@ -130,8 +130,8 @@ class PassKernels:
     def text(self) -> str:
         code, program = self.code, self.program
         kernel_texts = "".join(self.kernel(number, part) for number, part in enumerate(self.parts))
-        products = [f"to.k[{n}] = {product(k, self.values)};" for n, k in enumerate(self.coefficients)]
-        assert self.values == list(code.values)
+        products = [f"to.k[{n}] = {product(k, self.step_scalars)};" for n, k in enumerate(self.coefficients)]
+        assert self.step_scalars == list(code.scalars)
         read, written = ([code.fields.index(name) for name in some] for some in (self.read, program.outputs))
         origin = "* job.plane_size + job.origin;"
         offsets = [f"to.read[{n}] = planes[{f}] {origin}" for n, f in enumerate(read)]
@@ -160,7 +160,7 @@ class PassKernels:
         temporary_refs = {node: Ref(node) for node in planes if node not in part.temporaries}
         body = block(CellStatements(self, values, temporary_refs).lines, 2)
         if not part.temporaries:  # these are also computed beyond the block, where there are no flags
-            water = self.code.water_forms
+            water = self.code.open_water_refs
             values = {name: water[ref.node].moved(ref.row, ref.column) for name, ref in values.items()}
             temporary_refs = {water[node].node: Ref(node, -water[node].row, -water[node].column) for node in planes}
             temporary_refs = {node: ref for node, ref in temporary_refs.items() if node.op not in LEAVES}
@@ -233,8 +233,8 @@ class CellStatements:
             text = f"f{self.owner.read.index(node.value)}[{cell_offset(row, column)}]"
         elif node.op == "static":
             text = f"static_field<T>(job, {code.statics.index(node.value)}, j + {row}, i + {column})"
-        elif node.op == "line":
-            text = f"line<T>(job, {code.lines.index(node.value)}, j + {row})"
+        elif node.op == "row_static":
+            text = f"row_static<T>(job, {code.row_statics.index(node.value)}, j + {row})"
         elif node.op == "mask":
             text = self.masked(ref, "T(1)")
         else:

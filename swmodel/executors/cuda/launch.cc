@@ -74,7 +74,7 @@ class Kernels {
 Kernels kernels;
 
 // Launches `passes` passes from number `pass` on, of each of `steps` steps. Arrays: memory; planes [steps, passes, 3,
-// fields]; extent; values [steps, n]; slip; lines; statics; mask_bits; flags; unless `wraps` also west, east, south,
+// fields]; extent; scalars [steps, n]; slip; row_statics; statics; mask_bits; flags; unless `wraps` also west, east, south,
 // north. Results: the same memory; workspace; unless `wraps` also edges west, east, south, north.
 ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
   if (!driver().missing.empty()) return ffi::Error(ffi::ErrorCode::kUnavailable, driver().missing);
@@ -93,7 +93,7 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
   job.fields = size(1, 3);
   job.extent = reinterpret_cast<const int*>(at(2));
   job.slip = at(4);
-  job.lines = at(5);
+  job.row_statics = at(5);
   job.statics = at(6);
   job.mask_bits = reinterpret_cast<const unsigned char*>(at(7));
   job.static_rows = size(7, 0);
@@ -128,7 +128,7 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
   };
   for (int n = 0; n < steps; ++n) {
     const std::int64_t* grid = blocks.begin();  // blocks of threads, across and down
-    job.values = at(3) + n * size(3, 1) * (single ? sizeof(float) : sizeof(double));
+    job.scalars = at(3) + n * size(3, 1) * (single ? sizeof(float) : sizeof(double));
     for (int p = 0; p < passes; ++p) {
       const std::string pass = std::to_string(first + p);
       job.planes = reinterpret_cast<const int*>(at(1)) + (n * passes + p) * 3 * job.fields;

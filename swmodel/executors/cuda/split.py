@@ -66,7 +66,7 @@ class ValueCounter:
         self.row_bits, self.middle_row, self.middle_column = 2 * columns + 1, rows, columns
         self.operands = {
             node.number: [
-                (arg.number, row * self.row_bits + (0 if arg.is_line else column), arg.is_line)
+                (arg.number, row * self.row_bits + (0 if arg.is_uniform_in_row else column), arg.is_uniform_in_row)
                 for arg, row, column in node.args
                 if arg.op not in LEAVES
             ]
@@ -87,16 +87,16 @@ class ValueCounter:
             number = -heappop(queue)
             if number in ends:
                 continue
-            for operand, shift, is_line in self.operands[number]:
+            for operand, shift, is_uniform_in_row in self.operands[number]:
                 if operand not in bits:
                     bits[operand] = 0
                     heappush(queue, -operand)
-                moved = self.in_middle_column(bits[number]) if is_line else bits[number]
+                moved = self.in_middle_column(bits[number]) if is_uniform_in_row else bits[number]
                 bits[operand] |= moved << shift if shift >= 0 else moved >> -shift
         return bits
 
     def in_middle_column(self, bits: int) -> int:
-        """The offsets of a line, the same in all columns, that is read at these offsets: same rows, middle column."""
+        """The offsets of a node that is uniform in a row, and is read at these offsets: same rows, middle column."""
         row, found, a_row = 0, 0, (1 << self.row_bits) - 1
         while bits:
             found |= bool(bits & a_row) << (row * self.row_bits + self.middle_column)
@@ -127,7 +127,7 @@ def best_temporary(counter: ValueCounter, refs: list[Ref], temporaries: list[Nod
     """The node that, as a temporary, divides the values for some refs most evenly; None if no node helps."""
     bits, total = counter.offset_bits(refs, set(temporaries)), counter.count(refs, temporaries)
     stored = {ref.node for ref in refs} | set(temporaries)
-    nodes = [n for n in topological(refs) if n.number in bits and not n.is_line and n not in stored]
+    nodes = [n for n in topological(refs) if n.number in bits and not n.is_uniform_in_row and n not in stored]
     tree_sizes: dict[Node, int] = {}
     for node in nodes:
         tree_sizes[node] = min(1 + sum(tree_sizes.get(arg.node, 0) for arg in node.args), total)

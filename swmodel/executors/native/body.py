@@ -19,19 +19,19 @@ class LoopBody:
 
     Args:
         emitter: the `emit.Emitter`, with the variables of all row values.
-        water_forms: {node: its simplified form far from land}; None near land.
+        open_water_refs: {node: its simplified form far from land}; None near land.
 
     Attributes:
         lines: the statements.
         statics: {number of a static field: rows that are read}.
     """
 
-    def __init__(self, emitter, water_forms: dict[Node, Ref] | None):
-        self.emitter, self.schedule, self.water_forms = emitter, emitter.schedule, water_forms
+    def __init__(self, emitter, open_water_refs: dict[Node, Ref] | None):
+        self.emitter, self.schedule, self.open_water_refs = emitter, emitter.schedule, open_water_refs
         self.lines: list[str] = []
         self.statics: dict[int, set[int]] = {}
         self.variables: dict[str, str] = {}
-        idle = emitter.idle_nodes if water_forms else ()
+        idle = emitter.idle_nodes if open_water_refs else ()
         self.pending = set(self.schedule.row_values)
         sources = {key: value.source for key, value in self.schedule.row_values.items() if key[0] not in idle}
         for key in (key for key, source in sources.items() if source == "compute"):
@@ -57,15 +57,15 @@ class LoopBody:
         if source != "compute":
             self.lines.append(f"{name} = load<V>({self.emitter.vector_address(source, node, row, vector)});")
             return
-        folded = Ref(node) if self.water_forms is None else self.water_forms[node]
+        folded = Ref(node) if self.open_water_refs is None else self.open_water_refs[node]
         text = self.expression(folded.node, row + folded.row, vector, folded.column)
         self.lines.append(f"{name} = {text};")
         self.variables.setdefault(text, name)
 
     def read(self, ref: Ref, row: int, vector: int) -> str:
         """The expression of the values of a ref, read at (row, vector)."""
-        if self.water_forms is not None:
-            node, folded = ref.node, self.water_forms.get(ref.node, Ref(ref.node))
+        if self.open_water_refs is not None:
+            node, folded = ref.node, self.open_water_refs.get(ref.node, Ref(ref.node))
             ref = folded.moved(ref.row, ref.column)
             if carrier := self.emitter.carriers.get(ref.node):
                 carrier = carrier.moved(ref.row, ref.column)
@@ -110,12 +110,12 @@ class LoopBody:
         return f"masked<{MASK_BITS[node.value]}>({x}, {cell})"
 
     def leaf(self, node: Node, row: int, vector: int, column: int) -> str:
-        """The expression of a line or of a static field."""
+        """The expression of a static field."""
         numbering = self.emitter.numbering
-        if node.op == "line":
-            number = index_in(numbering.lines, node.value)
+        if node.op == "row_static":
+            number = index_in(numbering.row_statics, node.value)
             name = variable_name("l", number, row)
-            self.emitter.loop_constants[name] = f"broadcast<V>(rows.line({number}, {row}))"
+            self.emitter.loop_constants[name] = f"broadcast<V>(rows.row_static({number}, {row}))"
             return name
         number = index_in(numbering.statics, node.value)
         self.statics.setdefault(number, set()).add(row)

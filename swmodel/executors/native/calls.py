@@ -10,8 +10,8 @@ Arrays of a step (step.cc reads them in this order):
     planes      [3, fields]: for each field, the planes to read, to write, and to send to the neighbours
     halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
     extent      [2]: rows and columns of the block within the arrays; the rest is unchanged, or undefined
-    values      [steps_per_sweep, n]: numbers that are the same for all cells
-    static      slip [1]; lines [n, rows, 1], fields [n, rows, columns], mask_bits [rows, columns] (uint8), with margins
+    scalars     [steps_per_sweep, n]: numbers that are the same for all cells
+    static      slip [1]; row_statics [n, rows, 1], fields [n, rows, columns], mask_bits [rows, columns] (uint8), padded
     flags       [rows, groups of columns] (uint8): 1 with land within reach; see Flag in job.h
 
 Results: memory, then edges west, east [fields, ny, halo], south, north [fields, halo, nx].
@@ -91,7 +91,7 @@ class PlaneRotation(NamedTuple):
 class NativeCalls:
     """The foreign calls of a kernel on a block, within a program.
 
-    `step_code` is the StepCode, `names` are the fields of a carry. `width` is the number of rows and columns of
+    `step_code` is the StepCode, `names` are the fields of a carry. `halo` is the number of rows and columns of
     neighbours that a pass needs, `plane_size` the count of numbers in a plane.
     """
 
@@ -99,7 +99,7 @@ class NativeCalls:
         self.kernel, self.static, self.dt, self.dtype = kernel, static, dt, dt.dtype
         self.transport, self.shape, self.extent = transport, transport.shape, transport.extent()
         self.request = kernel.request(static.kinds, self.dtype)
-        self.step_code, self.width = self.request.step_code, self.request.step_code.width
+        self.step_code, self.halo = self.request.step_code, self.request.step_code.halo
         self.names = carry_field_names(kernel.scheme, kernel.method, kernel.derivative)
         self.row_padding, line = kernel.row_padding(self.step_code), CACHE_LINE_BYTES // self.dtype.itemsize
         rows, columns = self.shape
@@ -110,11 +110,11 @@ class NativeCalls:
         )
         self.rotation = self.plane_rotation()
 
-    def plane_rotation(self, pinned=()) -> PlaneRotation:
-        """The planes of all fields except `pinned` ones; a pass writes into those that it reads."""
-        rotating = [name for name in self.step_code.fields if name not in pinned]
+    def plane_rotation(self, excluded=()) -> PlaneRotation:
+        """The planes of all fields except `excluded` ones; a pass writes into those that it reads."""
+        rotating = [name for name in self.step_code.fields if name not in excluded]
         own_planes = [[rotating.index(name) if name in rotating else 0 for name in self.step_code.fields]]
-        planes = np.array(own_planes, np.int32) if pinned else self.step_code.planes_by_step
+        planes = np.array(own_planes, np.int32) if excluded else self.step_code.planes_by_step
         return PlaneRotation(
             np.repeat(np.repeat(planes[:, None, None], 3, 2), len(self.step_code.programs), 1), len(rotating)
         )
@@ -158,11 +158,11 @@ class NativeCalls:
         return self.get(memory, planes(step)(0)[0][indices]), summary
 
     def edges_of(self, fields, n_steps: int):
-        return Edges.from_fields(fields, n_steps * self.width, self.extent)
+        return Edges.from_fields(fields, n_steps * self.halo, self.extent)
 
     def narrow_edges(self, edges, n_fields: int, n_steps: int):
         """The edges that passes of `n_steps` steps need: of all fields, or, for one step, of those that it reads."""
-        return edges.narrow(n_fields if n_steps > 1 else len(self.step_code.programs[0].reads), n_steps * self.width)
+        return edges.narrow(n_fields if n_steps > 1 else len(self.step_code.programs[0].reads), n_steps * self.halo)
 
     def put_into_new_memory(self, planes, fields):
         """A new memory with the fields in these planes; the other planes hold finite numbers."""
@@ -215,7 +215,7 @@ class NativeCalls:
         (south, west), (north, east) = np.maximum(-mask_offsets.min(0), 0), np.maximum(mask_offsets.max(0), 0)
         windows = {"land": (south, north, west, east)}
         # Ring buffers hold rows that the loop computed further south, where groups must then not be skipped.
-        field_reach = max(code.width, code.margin) + MAX_COLUMN_SHIFT
+        field_reach = max(code.halo, code.static_halo) + MAX_COLUMN_SHIFT
         warmup_rows = max(s.warmup_rows for s in code.schedules)
         east_reach = field_reach + max(s.west_reach for s in code.schedules)
         writes_only_carry = set(code.fields) <= set(carry_field_names(self.kernel.scheme, self.kernel.method))
@@ -235,10 +235,10 @@ class NativeCalls:
         planes(pass, steps_later=0) is the array `planes` (see the module) of a pass, `steps_later` steps later.
         """
         code, static, (rows, columns) = self.step_code, self.static, self.shape
-        array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), n_steps * self.width
+        array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), n_steps * self.halo
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
-        values = self.step_values(step, n_steps)
-        arrays = extent, values, static.slip, static.lines, static.fields, static.mask_bits
+        scalars = self.step_scalars(step, n_steps)
+        arrays = extent, scalars, static.slip, static.row_statics, static.fields, static.mask_bits
         exceeds_cache = len(code.fields) * self.plane_size * self.dtype.itemsize > CACHE_BYTES
         options = self.memory_layout | int64_attributes(
             function=function_address(self.request), threads=self.kernel.threads, exceeds_cache=exceeds_cache
@@ -252,11 +252,11 @@ class NativeCalls:
                 input_output_aliases={0: 0},
                 vmap_method="sequential",
             )
-            if pass_number == 0 or not code.multi_pass:
+            if pass_number == 0 or not code.is_split_by_fronts:
                 halos = edges.exchange(halo, self.transport, self.extent)
-            if pass_number == 0 and code.multi_pass:
+            if pass_number == 0 and code.is_split_by_fronts:
                 flags_of_passes = self.pass_flags(memory, planes(0), halos, extent, flags)
-            flags_of_pass = flags_of_passes[pass_number] if code.multi_pass else flags
+            flags_of_pass = flags_of_passes[pass_number] if code.is_split_by_fronts else flags
             options["pass"] = np.int64(pass_number)
             memory, *edges = call(memory, planes(pass_number), *halos, *arrays, flags_of_pass, **options)
             edges = Edges(*edges)
@@ -271,8 +271,8 @@ class NativeCalls:
             itemsize=self.dtype.itemsize,
             rows=rows,
             columns=columns,
-            halo=self.width,
-            margin=self.kernel.margin,
+            halo=self.halo,
+            margin=self.kernel.static_halo,
             field_index=code.fields.index("h"),
             exchange_index=code.programs[0].reads.index("h"),
             mark_row=function_address(self.request, "swmodel_mark_row"),
@@ -292,27 +292,27 @@ class NativeCalls:
         call = jax.ffi.ffi_call("swmodel_drying_flags", result, vmap_method="sequential")
         return call(*arrays, **options)[np.array([0, 1, 0])]
 
-    def step_values(self, step, n_steps: int):
+    def step_scalars(self, step, n_steps: int):
         """The numbers that are the same for all cells, in each of the next steps [n_steps, n].
 
         The foreign call computes their products, so that the bits do not depend on XLA.
         """
         steps = step + jnp.arange(n_steps, dtype=step.dtype)
-        return jax.vmap(make_step_values(self.request), in_axes=(None, 0, None))(self.static.scalars, steps, self.dt)
+        return jax.vmap(make_step_scalars(self.request), in_axes=(None, 0, None))(self.static.scalars, steps, self.dt)
 
 
 @lru_cache(maxsize=MAX_PROGRAMS)
-def make_step_values(request: StepRequest):
-    """Make the function (scalars, step, dt) -> values [n] of one step, traced once for all programs that use it."""
+def make_step_scalars(request: StepRequest):
+    """Make the function (scalars, step, dt) -> step scalars [n], traced once for all programs that use it."""
     scheme, method, kinds, dtype, derivative, controls, rotates_planes = request
 
-    def values(scalars, step, dt):
+    def step_scalars(scalars, step, dt):
         tracing = Tracing(scheme, kinds, scalars | stepper_weights(method, step, dt), np.dtype(dtype), controls)
         step_programs(tracing, method, step, derivative, controls, rotates_planes)
         values_by_name = tracing.graph.values
-        return jnp.stack([jnp.asarray(values_by_name[name], dtype).reshape(()) for name in request.step_code.values])
+        return jnp.stack([jnp.asarray(values_by_name[name], dtype).reshape(()) for name in request.step_code.scalars])
 
-    return jax.jit(values, inline=True)
+    return jax.jit(step_scalars, inline=True)
 
 
 def plane_array(indices):

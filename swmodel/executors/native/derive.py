@@ -23,7 +23,7 @@ def step_programs(tracing: Tracing, method, step, derivative, controls, rotates_
     """The passes of a step, or of its derivatives.
 
     `derivative` lists transformations: "tangent" adds the tangents of all values; "adjoint" computes the inner stages,
-    and then the adjoints of the start from those of the results. `controls` are the static fields and lines to
+    and then the adjoints of the start from those of the results. `controls` are the static fields to
     differentiate with respect to; their tangents have no adjoints.
     """
     programs = tracing.programs(
@@ -47,7 +47,9 @@ def tangent(graph: Graph, programs: list[Program], controls) -> list[Program]:
     active, tangents = active_nodes(programs, controls), {}
     for node in nodes_of(programs):
         if node in active and not node.args:
-            tangents[node] = symbol(graph, Ref(graph.leaf(node.op, f"d.{node.value}", keeps_column=not node.is_line)))
+            tangents[node] = symbol(
+                graph, Ref(graph.leaf(node.op, f"d.{node.value}", keeps_column=not node.is_uniform_in_row))
+            )
         elif node in active:
             for arg, partial in partials(graph, node):
                 if arg.node in active:
@@ -105,10 +107,10 @@ def adjoints(graph: Graph, program: Program, live, active) -> dict[Node, Symbol]
 
 
 def active_nodes(programs: list[Program], controls) -> set[Node]:
-    """The nodes that depend on fields, or on a static field or line named in `controls`."""
+    """The nodes that depend on fields, or on a static field named in `controls`."""
     active = set()
     for node in nodes_of(programs):
-        is_input = node.op == "field" or (node.op in ("static", "line") and node.value in controls)
+        is_input = node.op == "field" or (node.op in ("static", "row_static") and node.value in controls)
         if is_input or (node.op not in CONDITIONS and any(ref.node in active for ref in node.args)):
             active.add(node)
     return active

@@ -13,12 +13,12 @@ from .schedule import LoopSchedule
 
 @dataclass
 class Numbering:
-    """The numbering of fields, static fields, lines and numbers, which all programs of a step share."""
+    """The numbering of fields, static fields and numbers, which all programs of a step share."""
 
     fields: list[str]
     statics: list[str] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-    values: list[str] = field(default_factory=list)
+    row_statics: list[str] = field(default_factory=list)
+    scalars: list[str] = field(default_factory=list)
 
 
 class Emitter:
@@ -26,8 +26,8 @@ class Emitter:
 
     Args:
         number: of the pass.
-        water_forms: from `fuse.water_forms`.
-        multi_pass: whether other passes write the groups that this one skips.
+        open_water_refs: from `fuse.open_water_refs`.
+        is_split_by_fronts: whether other passes write the groups that this one skips.
 
     Attributes:
         carriers, idle_nodes: from `fuse.recomputed_nodes`: carriers of forms on water; nodes not needed on water.
@@ -40,13 +40,18 @@ class Emitter:
     """
 
     def __init__(
-        self, number: int, program: Program, numbering: Numbering, water_forms: dict[Node, Ref], multi_pass: bool
+        self,
+        number: int,
+        program: Program,
+        numbering: Numbering,
+        open_water_refs: dict[Node, Ref],
+        is_split_by_fronts: bool,
     ):
         self.struct_name, self.program, self.numbering = f"Pass{number}", program, numbering
-        self.water_forms, self.multi_pass = water_forms, multi_pass
-        recomputed, self.carriers, self.idle_nodes = recomputed_nodes(program, water_forms)
+        self.open_water_refs, self.is_split_by_fronts = open_water_refs, is_split_by_fronts
+        recomputed, self.carriers, self.idle_nodes = recomputed_nodes(program, open_water_refs)
         self.schedule = schedule = LoopSchedule(program, recomputed)
-        self.has_water_loop = not multi_pass or number == 1  # other passes are computed as near land
+        self.has_water_loop = not is_split_by_fronts or number == 1  # other passes are computed as near land
         self.variables = {key: f"x{n}" for n, key in enumerate(schedule.row_values)}
         self.max_age = dict.fromkeys(schedule.row_values, 0)
         self.loop_constants: dict[str, str] = {}
@@ -64,7 +69,7 @@ class Emitter:
     def text(self) -> str:
         near_land = LoopBody(self, None)
         self.record_idle_masks()
-        on_water = LoopBody(self, self.water_forms)
+        on_water = LoopBody(self, self.open_water_refs)
         program, fields, s, pointers = self.program, self.numbering.fields, self.schedule, self.pointers
         statics = {number: near_land.statics.get(number, set()) | on_water.statics.get(number, set())
                    for number in (*near_land.statics, *on_water.statics)}  # fmt: skip
@@ -77,7 +82,7 @@ class Emitter:
             [fields.index(n) for n in some] for some in (program.reads, program.sends, self.fields_used)
         )
         following = [fields.index(program.plane_after(name)) for name in fields]
-        constants = [f"k[{n}] = {product(k, self.numbering.values)};" for n, k in enumerate(self.coefficients)]
+        constants = [f"k[{n}] = {product(k, self.numbering.scalars)};" for n, k in enumerate(self.coefficients)]
 
         def iteration(body, idle):
             last = self.ring_buffer_stores(idle)
@@ -93,7 +98,7 @@ class Emitter:
 template <class T>
 struct {self.struct_name} {{
   static constexpr int FIELDS = {len(fields)};
-  static constexpr bool MULTI_PASS = {str(self.multi_pass).lower()};
+  static constexpr bool SPLIT_BY_FRONTS = {str(self.is_split_by_fronts).lower()};
   static constexpr int NORTH_REACH = {s.north_reach}, WARMUP_ROWS = {s.warmup_rows};
   static constexpr int EAST_VECTORS = {s.east_vectors}, WEST_REACH = {s.west_reach};
   static constexpr int RING_DEPTHS[] = {{{listed([*self.ring_buffers, 0])}}};

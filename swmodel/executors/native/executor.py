@@ -34,7 +34,7 @@ def make_replace_fields(indices: tuple[int, ...], transport):
 class NativeExecutor(JaxExecutor):
     """The step in C++, generated from the dynamics: on CPUs, for every scheme, stepper and transport.
 
-    Its static fields have packed masks and the margin of its sweeps.
+    Its static fields have packed masks and the halo of its sweeps.
 
     Args:
         steps_per_sweep: steps in one pass over memory; None: the fastest number.
@@ -52,12 +52,12 @@ class NativeExecutor(JaxExecutor):
         reach = scheme.halo_width * steps_per_sweep
         if reach > min(smallest):
             raise ValueError(f"{steps_per_sweep} steps per sweep need {reach} rows and columns in every block")
-        kernel = StepKernel(scheme, method, scheme.margin_of(steps_per_sweep), steps_per_sweep, threads)
+        kernel = StepKernel(scheme, method, scheme.static_halo_of(steps_per_sweep), steps_per_sweep, threads)
         self.set_kernel_and_loop(setup, transport, kernel, make_loop)
 
     def set_kernel_and_loop(self, setup: Setup, transport, kernel: StepKernel, make_loop):
         self.kernel, self._setup, self.transport = kernel, setup, transport
-        self._margins = kernel.margin, kernel.row_padding(request_of(setup).step_code)
+        self._static_halos = kernel.static_halo, kernel.row_padding(request_of(setup).step_code)
         super().__init__(setup, transport, self._make_static(), (make_loop, kernel))
         self.single_step_loop = make_loop, kernel._replace(steps_per_sweep=1)
 
@@ -74,11 +74,11 @@ class NativeExecutor(JaxExecutor):
             return
 
         def changed_static(block):
-            params = varying(block, kernel.margin)
+            params = varying(block, kernel.static_halo)
             scalars = {name: params[name] for name in self.static.scalars if name in params}
             return scalars, kernel.static_fields_at(indices, kinds, params, block.shape) if indices else ()
 
-        scalars, fields = self.transport.make_arrays(changed_static, self._margins)
+        scalars, fields = self.transport.make_arrays(changed_static, self._static_halos)
         self.static = replace(self.static, scalars=self.static.scalars | scalars)
         if indices:
             program = cached_jit(make_replace_fields, indices, self.transport, donate_argnums=0)
@@ -86,9 +86,9 @@ class NativeExecutor(JaxExecutor):
 
     def _make_static(self, varying=None):
         """`static_of` the blocks of this process; `varying` as in `replace_params`, None: coefficients at the start."""
-        setup, margin = self._setup, self.kernel.margin
+        setup, halo = self._setup, self.kernel.static_halo
 
         def static(block):
-            return self.kernel.static_of(setup.grid(block, margin), setup.params(block, margin, varying), block.shape)
+            return self.kernel.static_of(setup.grid(block, halo), setup.params(block, halo, varying), block.shape)
 
-        return self.transport.make_arrays(static, self._margins)
+        return self.transport.make_arrays(static, self._static_halos)

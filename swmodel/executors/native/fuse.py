@@ -29,11 +29,11 @@ def hoist_static_parts(graph: Graph, programs: list[Program]) -> tuple[list[Prog
             return None
         name = f"part{node.number}"
         parts[name] = Ref(node)
-        return Ref(graph.leaf("line" if node.is_line else "static", name))
+        return Ref(graph.leaf("row_static" if node.is_uniform_in_row else "static", name))
 
     rebuilt = rebuild(graph, programs, part)
     for node in nodes_of(rebuilt):
-        if node.op in ("static", "line") and node.value not in parts:
+        if node.op in ("static", "row_static") and node.value not in parts:
             parts[node.value] = Ref(node)
     return rebuilt, parts
 
@@ -91,7 +91,7 @@ def assign_columns(graph: Graph, programs: list[Program]) -> list[Program]:
 
     def rebuilt_ref(ref, shift=0):
         """The new Ref to a value, through intermediate values beyond MAX_COLUMN_SHIFT."""
-        if ref.node.is_line:
+        if ref.node.is_uniform_in_row:
             return ref
         return limit_shift(Ref(new[ref.node], ref.row, ref.column + shift - best_column[ref.node]))
 
@@ -99,21 +99,21 @@ def assign_columns(graph: Graph, programs: list[Program]) -> list[Program]:
         """The Ref, with a shift of at most MAX_COLUMN_SHIFT; a condition moves its operands instead."""
         node, column = ref.node, ref.column
         if node.op in CONDITIONS and abs(column) > MAX_COLUMN_SHIFT:
-            args = tuple(arg if arg.node.is_line else limit_shift(arg.moved(0, column)) for arg in node.args)
-            return Ref(graph.node(node.op, args, node.value, node.is_static, node.is_line), ref.row)
+            args = tuple(arg if arg.node.is_uniform_in_row else limit_shift(arg.moved(0, column)) for arg in node.args)
+            return Ref(graph.node(node.op, args, node.value, node.is_static, node.is_uniform_in_row), ref.row)
         while abs(column) > MAX_COLUMN_SHIFT and node.op not in LEAVES_IN_MEMORY:
             shift = MAX_COLUMN_SHIFT if column > 0 else -MAX_COLUMN_SHIFT
-            node = graph.node("same", (Ref(node, 0, shift),), None, node.is_static, node.is_line)
+            node = graph.node("same", (Ref(node, 0, shift),), None, node.is_static, node.is_uniform_in_row)
             column -= shift
         return Ref(node, ref.row, column)
 
     for node in order:
         args = tuple(rebuilt_ref(ref, best_column[node]) for ref in node.args)
-        new[node] = graph.node(node.op, args, node.value, node.is_static, node.is_line) if node.args else node
+        new[node] = graph.node(node.op, args, node.value, node.is_static, node.is_uniform_in_row) if node.args else node
     return [p._replace(outputs={name: rebuilt_ref(ref) for name, ref in p.outputs.items()}) for p in programs]
 
 
-def water_forms(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
+def open_water_refs(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
     """The form of each node on water, with the same bits, because only exact operations are removed."""
     forms: dict[Node, Ref] = {}
 

@@ -10,7 +10,7 @@ import numpy as np
 from .derive import leaf_offsets, step_programs
 from .emit import Emitter, Numbering
 from .expressions import CPP_TYPES
-from .fuse import assign_columns, fuse_multiply_adds, hoist_static_parts, programs_outside_fronts, water_forms
+from .fuse import assign_columns, fuse_multiply_adds, hoist_static_parts, open_water_refs, programs_outside_fronts
 from .graph import Node, Program, Ref, nodes_of
 from .schedule import LoopSchedule
 from .trace import Tracing, scalar_names
@@ -48,17 +48,17 @@ class StepCode(NamedTuple):
 
     source: str  # C++ that includes sweep.h
     fields: tuple[str, ...]  # fields that are read and written, in the order of memory; those of the State first
-    statics: tuple[str, ...]  # static fields, in their order
-    lines: tuple[str, ...]
-    static_refs: dict[str, Ref]  # the Refs of static fields and lines
-    values: tuple[str, ...]  # numbers that are the same for all cells, in the order in which they are read
+    statics: tuple[str, ...]  # other static fields, in their order
+    row_statics: tuple[str, ...]  # static fields that are uniform in each row
+    static_refs: dict[str, Ref]  # the Refs of all static fields
+    scalars: tuple[str, ...]  # numbers that are the same for all cells, in the order in which they are read
     programs: tuple[Program, ...]  # one for each pass
     schedules: tuple[LoopSchedule, ...]
     planes_by_step: np.ndarray  # [steps, fields]: the plane of each field after so many steps; then the planes repeat
-    water_forms: dict[Node, Ref]  # the form of each node on water
-    width: int  # largest distance at which fields are read
-    margin: int  # largest distance at which static fields and masks are read
-    multi_pass: bool  # whether the passes are those of `split_by_fronts`
+    open_water_refs: dict[Node, Ref]  # the simplified form of each node where there is no land around
+    halo: int  # largest distance at which fields are read
+    static_halo: int  # largest distance at which static fields and masks are read
+    is_split_by_fronts: bool  # whether the passes are those of `split_by_fronts`
     mask_offsets: frozenset[tuple[int, int, int]]  # (row, vector, column) of masks that an iteration depends on
 
 
@@ -79,18 +79,18 @@ def generate(scheme, method, kinds, dtype, derivative, controls, rotates_planes:
     tracing = Tracing(scheme, kinds, scalars, np.dtype(dtype), controls)
     graph = tracing.graph
     programs = step_programs(tracing, method, np.zeros((), np.int32), derivative, controls, rotates_planes)
-    width, margin = max_reach(programs, ("field",)), max_reach(programs, ("static", "line", "mask"))
+    halo, static_halo = max_reach(programs, ("field",)), max_reach(programs, ("static", "row_static", "mask"))
     programs, static_refs = hoist_static_parts(graph, programs)
     programs = fuse_multiply_adds(graph, programs)
-    multi_pass = scheme.drying and not derivative
-    programs = assign_columns(graph, split_by_fronts(graph, *programs) if multi_pass else programs)
+    is_split_by_fronts = scheme.drying and not derivative
+    programs = assign_columns(graph, split_by_fronts(graph, *programs) if is_split_by_fronts else programs)
     fields_read = [node.value for node in nodes_of(programs) if node.op == "field"]
     fields = dict.fromkeys([*programs[0].reads, *(name for p in programs for name in p.outputs), *fields_read])
-    names, forms_on_water = Numbering(list(fields)), water_forms(graph, programs)
-    emitters = [Emitter(n, program, names, forms_on_water, multi_pass) for n, program in enumerate(programs)]
+    names, water_refs = Numbering(list(fields)), open_water_refs(graph, programs)
+    emitters = [Emitter(n, program, names, water_refs, is_split_by_fronts) for n, program in enumerate(programs)]
     name = CPP_TYPES[str(np.dtype(dtype))]
     source = FILE_TEMPLATE.format(
-        mark_row=MARK_ROW_TEMPLATE.format(type=name) if multi_pass else "",
+        mark_row=MARK_ROW_TEMPLATE.format(type=name) if is_split_by_fronts else "",
         passes="".join(emitter.text() for emitter in emitters),
         calls="\n".join(CALL_TEMPLATE.format(number=n, type=name) for n in range(len(programs))),
     )
@@ -98,16 +98,16 @@ def generate(scheme, method, kinds, dtype, derivative, controls, rotates_planes:
         source,
         tuple(names.fields),
         tuple(names.statics),
-        tuple(names.lines),
-        {name: static_refs[name] for name in (*names.statics, *names.lines)},
-        tuple(names.values),
+        tuple(names.row_statics),
+        {name: static_refs[name] for name in (*names.statics, *names.row_statics)},
+        tuple(names.scalars),
         tuple(programs),
         tuple(emitter.schedule for emitter in emitters),
         plane_cycle(programs, names.fields),
-        forms_on_water,
-        width,
-        margin,
-        multi_pass,
+        water_refs,
+        halo,
+        static_halo,
+        is_split_by_fronts,
         frozenset().union(*(emitter.mask_offsets for emitter in emitters)),
     )
 

@@ -33,8 +33,8 @@ class Ref(NamedTuple):
         return [arg.moved(self.row, self.column) for arg in self.node.args]
 
     def moved(self, row: int, column: int) -> Ref:
-        """The Ref shifted with its reader; a line is read in column 0."""
-        return Ref(self.node, self.row + row, 0 if self.node.is_line else self.column + column)
+        """The Ref shifted with its reader; one that is uniform in a row is read in column 0."""
+        return Ref(self.node, self.row + row, 0 if self.node.is_uniform_in_row else self.column + column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class Node:
     """One operation at every cell."""
 
     number: int  # position in the order of creation: operands come first
-    op: str  # "field", "static", "line" (static, and the same in a row), "mask", "number", or arithmetic
+    op: str  # "field", "static", "row_static" (static, uniform in each row), "mask", "number", or arithmetic
     args: tuple[Ref, ...]  # operands
     value: Any  # name of a leaf, a number, or the Coefficient k of an operation
     is_static: bool  # whether it is constant during a run
-    is_line: bool  # whether it is the same in all columns of a row
+    is_uniform_in_row: bool  # whether it is the same in all columns of a row
 
     @property
     def is_one(self) -> bool:
@@ -57,7 +57,7 @@ class Node:
 
 
 #: Leaves in memory, readable at any column; all leaves.
-LEAVES_IN_MEMORY = ("static", "line", "mask", "number")
+LEAVES_IN_MEMORY = ("static", "row_static", "mask", "number")
 LEAVES = ("field", *LEAVES_IN_MEMORY)
 #: Operations that give a condition.
 CONDITIONS = [name for name, operation in OPERATIONS.items() if operation.condition]
@@ -75,12 +75,12 @@ class Graph:
         self._named_values: list = []
 
     def leaf(self, op: str, name, keeps_column=False) -> Node:
-        """A field, a static field or line, a mask, or a number.
+        """A field, a static field, a mask, or a number.
 
-        With `keeps_column` a line keeps the column of each read. Its adjoint needs that, because a cell beyond a wall
-        differs from the cell at the opposite end of the row.
+        With `keeps_column` a "row_static" keeps the column of each read. Its adjoint needs that, because a cell beyond
+        a wall differs from the cell at the opposite end of the row.
         """
-        return self.node(op, (), name, op != "field", op in ("line", "number") and not keeps_column)
+        return self.node(op, (), name, op != "field", op in ("row_static", "number") and not keeps_column)
 
     def number(self, value: float) -> Ref:
         return Ref(self.leaf("number", value))
@@ -107,18 +107,18 @@ class Graph:
         if OPERATIONS[op].commutes and refs[1].sort_key < refs[0].sort_key:
             refs = (refs[1], refs[0], *refs[2:])
         row = next((r.row for r in refs if r.node.op != "number"), 0)
-        column = next((r.column for r in refs if not r.node.is_line), 0)
-        line = all(r.node.is_line for r in refs)
+        column = next((r.column for r in refs if not r.node.is_uniform_in_row), 0)
+        is_uniform = all(r.node.is_uniform_in_row for r in refs)
         args = tuple(Ref(r.node) if r.node.op == "number" else r.moved(-row, -column) for r in refs)
         is_constant = k is None or all(name in self.constant_names for name, _ in k.powers)
         static = is_constant and op not in CONDITIONS and all(r.node.is_static for r in refs)
-        return Ref(self.node(op, args, k, static, line), row, 0 if line else column)
+        return Ref(self.node(op, args, k, static, is_uniform), row, 0 if is_uniform else column)
 
-    def node(self, op, args, value, static, line) -> Node:
+    def node(self, op, args, value, static, is_uniform) -> Node:
         """The node with these operands, a new one only if there is none."""
         key = op, tuple(r.sort_key for r in args), value
         if key not in self.nodes:
-            self.nodes[key] = Node(len(self.nodes), op, args, value, static, line)
+            self.nodes[key] = Node(len(self.nodes), op, args, value, static, is_uniform)
         return self.nodes[key]
 
 
@@ -161,7 +161,7 @@ def read_offsets(refs: Collection[Ref], stored: Collection[Node] = ()) -> dict[N
             if arg not in offsets:
                 offsets[arg], nodes[arg.number] = set(), arg
                 heappush(queue, -arg.number)
-            columns = 0 if arg.is_line else 1
+            columns = 0 if arg.is_uniform_in_row else 1
             offsets[arg].update([(r + row, columns * (c + column)) for r, c in offsets[node]])
     return offsets
 

@@ -35,7 +35,7 @@ def register() -> None:
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(library, name)), platform="cpu")
 
 
-def choose_steps_per_sweep(smallest_block, width: int, method, itemsize: int, drying: bool) -> int:
+def choose_steps_per_sweep(smallest_block, halo_width: int, method, itemsize: int, drying: bool) -> int:
     """Steps per sweep: four if the fields of a block exceed the cache and halos are wide enough, else fewer.
 
     The smallest block of the layout decides, so that all ranks agree. Times per step, ms, with one and four steps per
@@ -47,7 +47,7 @@ def choose_steps_per_sweep(smallest_block, width: int, method, itemsize: int, dr
     n_bytes = 3 * (1 + method.weight_and_state_counts[1]) * ny * nx * itemsize
     if drying or isinstance(method, RungeKutta) or n_bytes <= CACHE_BYTES:
         return 1
-    return max(1, min(MAX_STEPS_PER_SWEEP, min(ny, nx) // width))
+    return max(1, min(MAX_STEPS_PER_SWEEP, min(ny, nx) // halo_width))
 
 
 @jax.tree_util.register_dataclass
@@ -58,7 +58,7 @@ class StaticInputs:
     kinds: tuple = field(metadata={"static": True})
     scalars: dict[str, Any]
     slip: Any
-    lines: Any
+    row_statics: Any
     fields: Any
     mask_bits: Any
     depth: Any = None  # m, padded like `fields`; only with drying
@@ -69,7 +69,7 @@ class StepKernel(NamedTuple):
 
     scheme: Scheme
     method: Method
-    margin: int  # rows and columns of the static fields around the block
+    static_halo: int  # rows and columns of the static fields around the block
     steps_per_sweep: int = 1  # steps in one call; more than one with multistep methods and the leapfrog only
     threads: int = 0  # largest number of threads; 0: all of XLA's pool
     derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
@@ -81,7 +81,7 @@ class StepKernel(NamedTuple):
         """The Grid and the Params of a block for the calls; masks are packed into one byte per cell.
 
         Args:
-            grid, params: with `margin` cells of neighbours.
+            grid, params: with `static_halo` cells of neighbours.
             shape: rows and columns of the block.
             xp: numpy, or jax.numpy for traced arrays.
         """
@@ -91,7 +91,7 @@ class StepKernel(NamedTuple):
         scalars = {name: fields_by_name[name] for name in scalar_names(kinds)}
         values = {name: fields_by_name[name] for name, kind in kinds if kind != "number"}
         values |= {name: getattr(grid, name) for name in MASKS_ON_WATER}
-        rows, columns = size = [length + 2 * self.margin for length in shape]
+        rows, columns = size = [length + 2 * self.static_halo for length in shape]
         parts = evaluate(code.static_refs, values, scalars, xp)
         has_water = grid.corner_weight > 0
         corner_kind = xp.where(has_water, xp.rint(4 / xp.where(has_water, grid.corner_weight, 1)), 0)
@@ -106,18 +106,18 @@ class StepKernel(NamedTuple):
             kinds,
             scalars,
             boundary_slip.reshape(1).astype(dtype),
-            stack_fields(parts, code.lines, (rows, 1), ((0, 0), (0, 0)), dtype, xp),
+            stack_fields(parts, code.row_statics, (rows, 1), ((0, 0), (0, 0)), dtype, xp),
             stack_fields(parts, code.statics, size, padding, dtype, xp),
             xp.pad(xp.broadcast_to(mask_bits, (rows, columns)), padding, mode="edge"),
             stack_fields(depth, ["depth"], size, padding, dtype, xp)[0] if self.scheme.drying else None,
         )
 
     def static_indices_of(self, kinds, dtype, fields) -> tuple[int, ...] | None:
-        """Indices of the static fields that depend on these Params; None if one depends on others or is a line."""
+        """Indices of the `statics` that depend on these Params; None if one depends on others, or a row static does."""
         code, fields = self.step_code(kinds, dtype), set(fields)
-        leaves_by_static = {name: leaf_names(code.static_refs[name]) for name in (*code.statics, *code.lines)}
+        leaves_by_static = {name: leaf_names(code.static_refs[name]) for name in (*code.statics, *code.row_statics)}
         affected = [name for name, leaves in leaves_by_static.items() if leaves & fields]
-        if any(leaves_by_static[name] - fields or name in code.lines for name in affected):
+        if any(leaves_by_static[name] - fields or name in code.row_statics for name in affected):
             return None
         return tuple(code.statics.index(name) for name in affected)
 
@@ -125,7 +125,7 @@ class StepKernel(NamedTuple):
         """The static fields of `static_indices_of` from varying Params, NumPy array [n, rows, columns]."""
         dtype = next(field.dtype for field in params.values() if field.dtype.kind == "f")
         code = self.step_code(kinds, dtype)
-        names, size = [code.statics[index] for index in indices], [length + 2 * self.margin for length in shape]
+        names, size = [code.statics[index] for index in indices], [length + 2 * self.static_halo for length in shape]
         parts = evaluate({name: code.static_refs[name] for name in names}, params, {}, np)
         return stack_fields(parts, names, size, self._static_padding(code), dtype, np)
 
@@ -140,10 +140,10 @@ class StepKernel(NamedTuple):
     def row_padding(self, code) -> int:
         """Columns on either side of each row, for halos and for vectors that extend beyond the block."""
         columns_beyond = max((s.east_vectors + 3) * GROUP_COLUMNS + s.west_reach for s in code.schedules)
-        return max(self.min_row_padding, -(-(self.margin + columns_beyond) // GROUP_COLUMNS) * GROUP_COLUMNS)
+        return max(self.min_row_padding, -(-(self.static_halo + columns_beyond) // GROUP_COLUMNS) * GROUP_COLUMNS)
 
     def _static_padding(self, code):
-        return (0, 0), (self.row_padding(code) - self.margin,) * 2
+        return (0, 0), (self.row_padding(code) - self.static_halo,) * 2
 
 
 def stack_fields(parts: dict, names, size, padding, dtype, xp):

@@ -21,8 +21,8 @@ void* workspace(std::size_t bytes) {
   return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
 }
 
-// One pass of a step. Arrays: memory; planes [3, fields]; west, east, south, north; extent; values [levels, n]; slip;
-// lines; statics; mask_bits; flags. Results: the same memory; edges west, east, south, north.
+// One pass of a step. Arrays: memory; planes [3, fields]; west, east, south, north; extent; scalars [levels, n]; slip;
+// row_statics; statics; mask_bits; flags. Results: the same memory; edges west, east, south, north.
 ffi::Error step(Arguments args) {
   Job job{};
   job.fields = const_cast<void*>(args.next());
@@ -38,13 +38,13 @@ ffi::Error step(Arguments args) {
   const auto* extent = args.next<std::int32_t>();
   job.ny = extent[0];
   job.nx = extent[1];
-  job.values = args.next();
+  job.scalars = args.next();
   job.levels = args.dimension(0);
-  job.values_per_level = args.dimension(1);
-  job.width = job.halo / job.levels;
+  job.scalars_per_level = args.dimension(1);
+  job.halo_per_level = job.halo / job.levels;
   const void* slip = args.next();
   job.slip = args.itemsize() == 4 ? *static_cast<const float*>(slip) : *static_cast<const double*>(slip);
-  job.lines = args.next();
+  job.row_statics = args.next();
   job.statics = args.next();
   job.mask_bits = args.next<std::uint8_t>();
   job.margin = (args.dimension(0) - job.rows) / 2;

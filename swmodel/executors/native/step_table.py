@@ -26,8 +26,8 @@ def describe_step(setup) -> str:
     lines = [
         f"scheme       {scheme.vorticity_flux}, {terms}; {time.stepper}, {request.dtype}",
         f"halo         {scheme.halo_width} rows and columns",
-        f"static       {', '.join(static_texts) or 'no fields'}; along rows {', '.join(code.lines) or 'none'}; "
-        f"{len(code.values)} numbers",
+        f"static       {', '.join(static_texts) or 'no fields'}; along rows {', '.join(code.row_statics) or 'none'}; "
+        f"{len(code.scalars)} numbers",
     ]
     for number, (program, schedule) in enumerate(zip(code.programs, code.schedules, strict=True)):
         operation_counts = Counter(node.op for node in water_nodes(code, program) if node.op not in LEAVES)
@@ -62,4 +62,4 @@ def pass_bytes_per_cell(request, number: int) -> int:
 
 def water_nodes(code: StepCode, program):
     """The nodes that a program computes where there is no land around."""
-    return topological([code.water_forms[ref.node] for ref in program.outputs.values()])
+    return topological([code.open_water_refs[ref.node] for ref in program.outputs.values()])

@@ -53,8 +53,8 @@ struct RowAccess<T, Program<T>> {
     const Job& job = sweep.job;
     return std::clamp<Index>(j + a, -job.margin, job.rows + job.margin - 1) + job.margin;
   }
-  T line(int l, int a) const {
-    return static_cast<const T*>(sweep.job.lines)[l * (sweep.job.rows + 2 * sweep.job.margin) + inside(a)];
+  T row_static(int l, int a) const {
+    return static_cast<const T*>(sweep.job.row_statics)[l * (sweep.job.rows + 2 * sweep.job.margin) + inside(a)];
   }
   const T* static_field(int s, int a) const {
     const Job& job = sweep.job;
@@ -98,7 +98,7 @@ class Sweep {
 
   // Copies the rows around [j0, j1), before any thread begins.
   void save() {
-    if (P::MULTI_PASS && all_skipped()) return;
+    if (P::SPLIT_BY_FRONTS && all_skipped()) return;
     for (Index r = 0; r < job.halo; ++r) {
       copy_row(j0_ - job.halo + r, south_ + r * job.stride);
       copy_row(j1_ + r, north_ + r * job.stride);
@@ -106,9 +106,9 @@ class Sweep {
   }
 
   void run() {
-    const Index levels = job.levels, w = job.width;
+    const Index levels = job.levels, w = job.halo_per_level;
     Index filled = j0_;
-    if (P::MULTI_PASS && all_skipped()) {
+    if (P::SPLIT_BY_FRONTS && all_skipped()) {
       for (Index j = j0_; j < j1_; ++j) pack_edges(j);
       return;
     }
@@ -118,7 +118,7 @@ class Sweep {
     }
     std::vector<T> constants(levels * P::CONSTANTS);
     for (Index level = 0; level < levels; ++level) {
-      P::constants(static_cast<const T*>(job.values) + level * job.values_per_level, &constants[level * P::CONSTANTS]);
+      P::constants(static_cast<const T*>(job.scalars) + level * job.scalars_per_level, &constants[level * P::CONSTANTS]);
     }
     const auto reach = [&](Index level) { return (levels - 1 - level) * w; };
     for (Index r = j0_ - reach(0) - P::WARMUP_ROWS; r - (levels - 1) * P::NORTH_REACH < j1_; ++r) {
@@ -203,7 +203,7 @@ class Sweep {
   const ColumnRun* find_runs(const std::uint8_t* flags, bool writes, Index first, Index last) {
     ColumnRun* run = runs_.data();
     const Index west_reach = (P::WEST_REACH + N - 1) / N * N, first_needed = first - P::EAST_VECTORS * N - west_reach, row_padding = job.row_padding;
-    const Index lookback = P::EAST_VECTORS * N + (P::MULTI_PASS ? west_reach : 0);
+    const Index lookback = P::EAST_VECTORS * N + (P::SPLIT_BY_FRONTS ? west_reach : 0);
     for (Index i = first_needed, g = (i + row_padding) / GROUP_COLUMNS; i < last;) {
       const Index begin = g * GROUP_COLUMNS - row_padding;
       const std::uint8_t flag = flags[g];
@@ -215,7 +215,7 @@ class Sweep {
       }
       run->first = i;
       run->last = i = end;
-      run->write_from = writes && flag < (P::MULTI_PASS ? SKIPPED : UNWRITTEN) ? std::max(first, begin) : end;
+      run->write_from = writes && flag < (P::SPLIT_BY_FRONTS ? SKIPPED : UNWRITTEN) ? std::max(first, begin) : end;
       run++->near_land = (flag & ~UNWRITTEN) != WATER;
     }
     for (ColumnRun* r = run; r-- > runs_.data();) {

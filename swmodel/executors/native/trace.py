@@ -38,9 +38,9 @@ INTERNAL_FILES = (
 
 
 def kind_of(field) -> str:
-    """The kind of an array [y, x]: constant ("number"), varying with the row ("line"), or with both axes ("static")."""
+    """The kind of an array [y, x]: constant ("number"), varying by row ("row_static"), or with both axes ("static")."""
     rows, columns = field.shape
-    return "static" if columns > 1 else "line" if rows > 1 else "number"
+    return "static" if columns > 1 else "row_static" if rows > 1 else "number"
 
 
 def lengths_of(grid: Grid) -> dict:
@@ -62,19 +62,19 @@ class Tracing:
     Args:
         kinds: `kinds_of` the Grid and the Params.
         scalars: {name: array [1, 1]} of `scalar_names` of these, and `stepper_weights`.
-        controls: names of the static fields and lines to differentiate with respect to.
+        controls: names of the static fields to differentiate with respect to.
     """
 
     def __init__(self, scheme, kinds, scalars: dict, dtype, controls=()):
         self.scheme, self.graph, self.scalars = scheme, Graph(dtype), scalars
-        margin, graph = scheme.margin, self.graph
-        rows = TRACED_CELLS + 2 * margin
+        halo, graph = scheme.static_halo, self.graph
+        rows = TRACED_CELLS + 2 * halo
 
         def field(name, kind):
             if kind == "number":
                 return uniform(graph, scalars[name], name)
             leaf = graph.leaf(kind, name, keeps_column=name in controls)
-            return Symbol(graph, (rows, 1 if leaf.is_line else rows), ref=Ref(leaf).moved(-margin, -margin))
+            return Symbol(graph, (rows, 1 if leaf.is_uniform_in_row else rows), ref=Ref(leaf).moved(-halo, -halo))
 
         fields = {name: field(name, kind) for name, kind in kinds}
         lengths = {name: uniform(graph, scalars[name], name) for name in ("dx", "dy") if name in scalars}
@@ -85,7 +85,7 @@ class Tracing:
             **{name: field(name, "mask") for name in MASKS_ON_WATER},
             **{name: fields.pop(name) for name in ("f", "depth")},
         )
-        self.grid, self.params = as_patches(grid, margin), as_patches(fields, margin)
+        self.grid, self.params = as_patches(grid, halo), as_patches(fields, halo)
 
     def state(self, prefix=""):
         """A State of Symbols of the fields prefix + name."""
@@ -97,11 +97,11 @@ class Tracing:
 
     def tendency(self, state, now: Instant, forward: ForwardBackwardInputs | None = None):
         """The tendency of a block, as in `xla.make_step`."""
-        width = self.scheme.halo_width
+        halo_width = self.scheme.halo_width
 
         def padded(x):
-            extended = replace(x.moved(-width, -width), shape=tuple(n + 2 * width for n in x.shape))
-            return Patch(extended, (-width, -width))
+            extended = replace(x.moved(-halo_width, -halo_width), shape=tuple(n + 2 * halo_width for n in x.shape))
+            return Patch(extended, (-halo_width, -halo_width))
 
         patches = state._make(padded(x) for x in state)
         if forward:

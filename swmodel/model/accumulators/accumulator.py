@@ -120,12 +120,13 @@ def make_padded_state(scheme, transport):
 
     The velocity includes that through open boundaries; with drying it is zero on faces without water.
     """
-    width, margin, with_halo = scheme.halo_width, scheme.margin, make_add_halo(scheme.halo_width, transport)
+    halo_width, static_halo = scheme.halo_width, scheme.static_halo
+    with_halo = make_add_halo(halo_width, transport)
 
     def padded(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
-        patches = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state))
-        params = as_patches(params, margin)
-        grid_now = moving_grid(as_patches(grid, margin), params, scheme, step)
+        patches = type(state)._make(Patch(field, (-halo_width, -halo_width)) for field in with_halo(state))
+        params = as_patches(params, static_halo)
+        grid_now = moving_grid(as_patches(grid, static_halo), params, scheme, step)
         if not scheme.has_diagnosed_velocity:
             return patches, grid_now
         return with_boundary_velocity(flow_at_step(patches, grid_now, params, scheme, step))
@@ -152,7 +153,7 @@ def make_fields(names, physics, grid_options, wet_thickness, scheme, transport):
         return evaluate_fields(names, [block], physics, invert, wet_thickness)[0]
 
     def fields(state: State, grid, params, step) -> dict:
-        grid_now = moving_grid(as_patches(grid, scheme.margin), as_patches(params, scheme.margin), scheme, step)
+        grid_now = moving_grid(*(as_patches(each, scheme.static_halo) for each in (grid, params)), scheme, step)
         derived = evaluate(pointwise, type(state)._make(Patch(field, (0, 0)) for field in state), grid_now)
         if others:
             derived |= evaluate(others, *padded(state, grid, params, step))

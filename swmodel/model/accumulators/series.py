@@ -52,7 +52,7 @@ def make_series(every: int, scheme, transport):
 def fields_with_current(scheme, shape, inputs, state_class, step, fields) -> list:
     """The fields [ny, nx] of a State, with the velocity through open boundaries, from `fields` with a halo."""
     state = state_class._make(Patch(field, (-scheme.halo_width, -scheme.halo_width)) for field in fields)
-    grid, params = (as_patches(inputs[name], scheme.margin) for name in ("grid", "params"))
+    grid, params = (as_patches(inputs[name], scheme.static_halo) for name in ("grid", "params"))
     found, _ = with_boundary_velocity(flow_at_step(state, grid, params, scheme, step))
     return [jnp.broadcast_to(patch.block_values(shape), shape) for patch in found]
 

@@ -116,7 +116,7 @@ class Members(TimeLoopModel):
                 log.warning(line)
         self._perturbations = Perturbations(self.domain, corrections)
         self._forcing = VaryingParams(self.domain.setup, self.domain.transport)
-        # One step per sweep, as the coefficients of members have the margin of one step.
+        # One step per sweep, as the coefficients of members have the halo of one step.
         options = {} if run.executor == "xla" else {"steps_per_sweep": 1}
         if run.executor == "native" and run.devices > 1:
             options["threads"] = max(1, n_cores_per_process() // run.devices)

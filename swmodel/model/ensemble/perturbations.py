@@ -46,7 +46,7 @@ class Perturbations:
         options = domain.config.ensemble
         self.config, self.seed = domain.config, options.seed
         self.grid, self.params = domain.transport.get((domain.grid, domain.params))
-        self.scheme, self.margin = domain.scheme, domain.setup.margin
+        self.scheme, self.static_halo = domain.scheme, domain.setup.static_halo
         self.initial_state = domain.setup.state(domain.transport.block)
         errors = {
             ETA: ControlErrors(options.initial_eta, options.initial_eta_length),
@@ -74,10 +74,10 @@ class Perturbations:
         """
         factor = np.full((1, 1), self.wind_factors[member])
         if self.background and WIND in self.background.names:
-            shape = tuple(n + 2 * self.margin for n in self.initial_state.h.shape)
+            shape = tuple(n + 2 * self.static_halo for n in self.initial_state.h.shape)
             factor = np.ones(shape)
             if relative_wind is not None:
-                factor = 1 + self.pad_with_margin(relative_wind)
+                factor = 1 + self.pad_with_halo(relative_wind)
         factors = dict.fromkeys(self.wind_names(), factor)
         factors["viscosity"] = np.full((1, 1), self.viscosity_factors[member])
         params = dict(self.params)
@@ -91,14 +91,14 @@ class Perturbations:
             records = series.get(member, ())
             for number, part in enumerate(record_names(name)[:2], start=record_number(self.setup, name, self.step)):
                 values = records[number] if number < len(records) else zero
-                records_by_name[part] = self.pad_with_margin(values).astype(self.setup.dtype)
+                records_by_name[part] = self.pad_with_halo(values).astype(self.setup.dtype)
         return records_by_name
 
-    def pad_with_margin(self, field) -> np.ndarray:
-        """A field with the margin: periodic, or constant beyond a wall."""
+    def pad_with_halo(self, field) -> np.ndarray:
+        """A field with its halo: periodic, or constant beyond a wall."""
         field = np.asarray(field, np.float64)
         for axis, is_periodic in enumerate((self.config.grid.periodic_y, self.config.grid.periodic_x)):
-            widths = [(self.margin, self.margin) if axis == along else (0, 0) for along in (0, 1)]
+            widths = [(self.static_halo, self.static_halo) if axis == along else (0, 0) for along in (0, 1)]
             field = np.pad(field, widths, mode="wrap" if is_periodic else "edge")
         return field
 

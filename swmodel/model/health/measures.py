@@ -43,19 +43,19 @@ RATES = tuple(name for name in Measures._fields if name.endswith("_rate"))
 
 def blocks_of(domain):
     """For each block of this process its Grid, NumPy arrays in Patches, and its shape."""
-    margin = domain.scheme.margin
-    pairs = zip(domain.transport.get_blocks(domain.grid, margin), domain.transport.blocks, strict=True)
-    return [(as_patches(grid, margin), block.shape) for grid, block in pairs]
+    halo = domain.scheme.static_halo
+    pairs = zip(domain.transport.get_blocks(domain.grid, halo), domain.transport.blocks, strict=True)
+    return [(as_patches(grid, halo), block.shape) for grid, block in pairs]
 
 
-def make_unusable_count(margin: int, drying: bool, transport):
-    """The function (State, wet) of a block -> number of unusable cells in all blocks; `wet` has a margin.
+def make_unusable_count(halo: int, drying: bool, transport):
+    """The function (State, wet) of a block -> number of unusable cells in all blocks; `wet` has a halo.
 
     In an unusable cell a field is not finite, or water has no thickness, so that `neg_min_h` is not negative.
     """
 
     def count(state: State, wet):
-        wet = Patch(wet, (-margin, -margin)).block_values(state.h.shape)
+        wet = Patch(wet, (-halo, -halo)).block_values(state.h.shape)
         finite = [field - field == 0 for field in state]
         has_thickness = state.h >= 0 if drying else state.h > 0
         bad = ~functools.reduce(operator.and_, finite) | (wet > 0) & ~has_thickness
@@ -67,17 +67,17 @@ def make_unusable_count(margin: int, drying: bool, transport):
 def count_unusable_cells(state: State, wet, scheme, transport):
     """The number of unusable cells; NumPy counts those of NumPy arrays, as copies to a device take much longer."""
     if not isinstance(state.h, np.ndarray):
-        return cached_jit(make_unusable_count, scheme.margin, scheme.drying, transport)(state, wet)
+        return cached_jit(make_unusable_count, scheme.static_halo, scheme.drying, transport)(state, wet)
     with np.errstate(invalid="ignore"):
-        return make_unusable_count(scheme.margin, scheme.drying, transport)(state, np.asarray(wet))
+        return make_unusable_count(scheme.static_halo, scheme.drying, transport)(state, np.asarray(wet))
 
 
-def make_measures(scheme, margin: int, transport):
-    """The function (State, (Grid, Params)) -> Measures of a block, as one array; `margin`: that of Grid and Params."""
+def make_measures(scheme, halo: int, transport):
+    """The function (State, (Grid, Params)) -> Measures of a block, as one array; `halo`: that of Grid and Params."""
 
     def measures(state: State, static):
         h = state.h
-        grid, params = jax.tree.map(lambda field: Patch(field, (-margin, -margin)).block_values(h.shape), static)
+        grid, params = jax.tree.map(lambda field: Patch(field, (-halo, -halo)).block_values(h.shape), static)
         wet = zero_beyond(jnp.broadcast_to(grid.wet > 0, h.shape), transport.extent())
         finite = functools.reduce(operator.and_, map(jnp.isfinite, state))
         u, v, dx, dy = jnp.abs(state.u), jnp.abs(state.v), grid.dx.centre, grid.dy.centre

@@ -67,7 +67,7 @@ class Health:
         )
         self.inverse_cell_size = float(domain.transport.reduce(np.asarray(local_scale), "max"))
         self.static = domain.grid, domain.params if params is None else params
-        self.measure_program = make_measures, domain.scheme, domain.scheme.margin, domain.transport
+        self.measure_program = make_measures, domain.scheme, domain.scheme.static_halo, domain.transport
         self.stable_rates = (0.0,) * len(RATES)  # rates for which the time step is stable
         self.has_warned = False
         self.set_start()

@@ -130,7 +130,7 @@ class Fourier:
 
     def get_blocks(self, coefficients) -> list[np.ndarray]:
         """The coefficients from a jitted program for each of `transport.blocks`: NumPy arrays [..., ky, kx_ranges]."""
-        arrays = self.transport.get_blocks(coefficients, margin=None)
+        arrays = self.transport.get_blocks(coefficients, halo=None)
         return [array[..., : span.length] for array, span in zip(arrays, self.kx_ranges, strict=True)]
 
     def forward(self, fields):

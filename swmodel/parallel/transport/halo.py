@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 
 
-def last_values(field, width: int, axis: int, length=None):
-    """The last `width` of the first `length` values along an axis; length None: of all values."""
+def last_values(field, count: int, axis: int, length=None):
+    """The last `count` of the first `length` values along an axis; length None: of all values."""
     if length is None:
         length = field.shape[axis]
     if isinstance(length, int):
-        return jax.lax.slice_in_dim(field, length - width, length, axis=axis)
-    return jax.lax.dynamic_slice_in_dim(field, length - width, width, axis)
+        return jax.lax.slice_in_dim(field, length - count, length, axis=axis)
+    return jax.lax.dynamic_slice_in_dim(field, length - count, count, axis)
 
 
 def concatenate_halo(before, field, after, axis: int, length=None):
@@ -31,18 +31,18 @@ def zero_beyond(field, extent):
     return jnp.where(rows[:, None] & columns[None, :], field, 0)
 
 
-def exchange_halos(fields, width: int, transport) -> tuple:
-    """The fields with `width` rows and columns of the surrounding cells on each side of the block, corners included.
+def exchange_halos(fields, halo_width: int, transport) -> tuple:
+    """The fields with `halo_width` rows and columns of the cells on each side of the block, corners included.
 
     All fields form one slab per direction, sent first to the east and west, then to the north and south with corners.
-    If the smallest block is narrower than `width`, the exchange is repeated with the slabs received from neighbours.
-    Arrays [..., ny, nx] of one shape become [..., ny + 2 width, nx + 2 width].
+    If the smallest block is narrower than `halo_width`, the exchange is repeated with the slabs from neighbours.
+    Arrays [..., ny, nx] of one shape become [..., ny + 2 halo_width, nx + 2 halo_width].
     """
     extent = transport.extent()
     for axis in (-1, -2):
         length = fields[0].shape[axis] if extent is None else extent[axis]
-        for reach in range(0, width, transport.min_block_shape[axis]):
-            step = min(transport.min_block_shape[axis], width - reach)
+        for reach in range(0, halo_width, transport.min_block_shape[axis]):
+            step = min(transport.min_block_shape[axis], halo_width - reach)
             first = jnp.stack([jax.lax.slice_in_dim(f, 2 * reach, 2 * reach + step, axis=axis) for f in fields])
             before, after = transport.swap(
                 first, jnp.stack([last_values(f, step, axis, length) for f in fields]), axis % 2
@@ -53,18 +53,18 @@ def exchange_halos(fields, width: int, transport) -> tuple:
     return jax.lax.optimization_barrier(tuple(fields))
 
 
-def add_halo(state, width: int, transport):
-    """A tree of fields [ny, nx], each with `width` rows and columns of the neighbours on each side."""
+def add_halo(state, halo_width: int, transport):
+    """A tree of fields [ny, nx], each with `halo_width` rows and columns of the neighbours on each side."""
     fields, tree = jax.tree.flatten(state)
-    return jax.tree.unflatten(tree, exchange_halos(fields, width, transport))
+    return jax.tree.unflatten(tree, exchange_halos(fields, halo_width, transport))
 
 
-def exchange_named_halos(fields_by_name: dict, width: int, transport) -> dict:
+def exchange_named_halos(fields_by_name: dict, halo_width: int, transport) -> dict:
     if not fields_by_name:
         return {}
-    return dict(zip(fields_by_name, exchange_halos(list(fields_by_name.values()), width, transport), strict=True))
+    return dict(zip(fields_by_name, exchange_halos(list(fields_by_name.values()), halo_width, transport), strict=True))
 
 
-def make_add_halo(width: int, transport):
-    """The function that pads a block's tree of fields with `width` cells of the neighbours."""
-    return lambda state: add_halo(state, width, transport)
+def make_add_halo(halo_width: int, transport):
+    """The function that pads a block's tree of fields with `halo_width` cells of the neighbours."""
+    return lambda state: add_halo(state, halo_width, transport)

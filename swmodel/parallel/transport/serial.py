@@ -59,13 +59,13 @@ class SingleDeviceTransport(Transport):
     def local_nbytes(self, tree) -> int:
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
-    def make_arrays(self, build, margin=0):
+    def make_arrays(self, build, halo=0):
         return self.put(build(self.block))
 
     def put(self, tree):
         return copy_to_device(tree)
 
-    def get_blocks(self, tree, margin: int | None = 0) -> list:
+    def get_blocks(self, tree, halo: int | None = 0) -> list:
         return [jax.tree.map(np.asarray, tree)]
 
     def join_blocks(self, blocks):

@@ -132,25 +132,25 @@ class ShardedTransport(Transport):
     def local_nbytes(self, tree) -> int:
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) // self.size
 
-    def make_arrays(self, build, margin=0):
+    def make_arrays(self, build, halo=0):
         # The host holds the arrays of one block at a time.
-        margins = margin if isinstance(margin, tuple) else (margin, margin)
+        halos = halo if isinstance(halo, tuple) else (halo, halo)
         trees = [
             jax.tree.map(
-                lambda array, device=device: self._put_on_device(np.asarray(array), device, margins), build(block)
+                lambda array, device=device: self._put_on_device(np.asarray(array), device, halos), build(block)
             )
             for block, device in zip(self.blocks, self._devices, strict=True)
         ]
         return jax.tree.map(lambda *arrays: self._global_array(arrays), *trees)
 
-    def _put_on_device(self, array, device, margins):
-        """The array of a block on its device; a short block is padded with zeros, or with the end of its margin."""
+    def _put_on_device(self, array, device, halos):
+        """The array of a block on its device; a short block is padded with zeros, or with the end of its halo."""
         padding = [(0, 0)] * array.ndim
         for axis in (-2, -1) if array.ndim > 1 else ():
-            if array.shape[axis] > 1 or not any(margins):
-                padding[axis] = (0, self.shape[axis] + 2 * margins[axis] - array.shape[axis])
+            if array.shape[axis] > 1 or not any(halos):
+                padding[axis] = (0, self.shape[axis] + 2 * halos[axis] - array.shape[axis])
         needs_padding = any(after for _, after in padding)
-        padded = np.pad(array, padding, mode="edge" if any(margins) else "constant") if needs_padding else array
+        padded = np.pad(array, padding, mode="edge" if any(halos) else "constant") if needs_padding else array
         return copy_to_device(padded, device)
 
     def _global_array(self, arrays):
@@ -167,14 +167,14 @@ class ShardedTransport(Transport):
             lambda block: jax.tree.map(lambda a: a[self._slices_in_part(block)] if np.ndim(a) else a, tree)
         )
 
-    def get_blocks(self, tree, margin: int | None = 0) -> list:
+    def get_blocks(self, tree, halo: int | None = 0) -> list:
 
         def block_array(array, block, device):
             if array.ndim:
                 array = next(shard.data for shard in array.addressable_shards if shard.device == device)
-            if array.ndim < 2 or margin is None:
+            if array.ndim < 2 or halo is None:
                 return np.asarray(array)
-            rows, columns = (length + 2 * margin for length in block.shape)
+            rows, columns = (length + 2 * halo for length in block.shape)
             return np.asarray(array)[..., :rows, :columns]
 
         blocks_and_devices = zip(self.blocks, self._devices, strict=True)

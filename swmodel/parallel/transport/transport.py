@@ -74,15 +74,15 @@ class Transport:
     def is_first_block(self):
         """Whether this is the first of all blocks."""
 
-    def make_arrays(self, build: Callable, margin=0):
+    def make_arrays(self, build: Callable, halo=0):
         """Put the trees of NumPy arrays build(block) of `blocks` on their devices, as arguments of programs.
 
-        The arrays have `margin` cells around the block: a number, or a pair for rows and columns. With a margin, an
+        The arrays have `halo` cells around the block: a number, or a pair for rows and columns. With a halo, an
         axis of length one has one value for all cells.
         """
 
-    def get_blocks(self, tree, margin: int | None = 0) -> list:
-        """For each of `blocks`, arrays of programs as NumPy arrays; margin None: they need not be fields."""
+    def get_blocks(self, tree, halo: int | None = 0) -> list:
+        """For each of `blocks`, arrays of programs as NumPy arrays; halo None: they need not be fields."""
 
     def put(self, tree):
         """Put fields of the process's part, and numbers, on the devices, as arguments of jitted programs."""

@@ -49,10 +49,10 @@ def whole_field(config, name):
     return np.broadcast_to(values, (NY, NX))
 
 
-def without_margin(model, name):
-    """A field of the Grid, without the margin around the block."""
-    margin = model.scheme.margin
-    return np.asarray(getattr(model.grid, name))[margin:-margin, margin:-margin]
+def without_halo(model, name):
+    """A field of the Grid, without the halo around the block."""
+    static_halo = model.scheme.static_halo
+    return np.asarray(getattr(model.grid, name))[static_halo:-static_halo, static_halo:-static_halo]
 
 
 @pytest.mark.promise("fields and terms from Python equal those of the model")
@@ -63,7 +63,7 @@ def test_field_is_the_same_for_every_kind_of_input(way):
     rows, columns = [NY - 1, NY, -1], [-1, 0, NX]  # beyond the grid it continues on its other side
     found = fields.evaluate(config, "depth", rows, columns)
     np.testing.assert_array_equal(found, VALUES[np.ix_([-1, 0, -1], [-1, 0, 0])])
-    assert np.array_equal(without_margin(Simulation(config), "depth"), VALUES.astype(np.float32))
+    assert np.array_equal(without_halo(Simulation(config), "depth"), VALUES.astype(np.float32))
 
 
 def test_python_field_replaces_that_of_the_case_and_earlier_ones():
@@ -90,7 +90,7 @@ def test_land_is_where_an_array_of_depths_has_no_value():
     depth[2:4, 3] = eta[2:4, 3] = np.nan
     for table in (depth, labelled_array(depth), np.ma.masked_invalid(depth)):
         model = Simulation(Case, SMALL, fields={"depth": table, "eta": eta})
-        wet = without_margin(model, "wet")
+        wet = without_halo(model, "wet")
         assert (wet == 0).sum() == 2
         assert not wet[2:4, 3].any()
         assert np.isfinite(model.state.h).all()
