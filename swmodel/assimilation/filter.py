@@ -27,7 +27,7 @@ from .background import FIELD_LOCATIONS, water_and_boundary_mask, water_mask
 from .diffusion import MASK_NAMES
 from .experiment import first_guess_errors, resting_depth
 from .interpolation import make_operator
-from .letkf import NormalisedDepartures, analyse, scale_observations
+from .letkf import NormalisedDepartures, analyse, normalise_departures
 from .localisation import find_nearby
 from .settings import STATE_FIELDS, ensemble_config, prior_config
 
@@ -148,7 +148,7 @@ class EnsembleFilter:
         observations, fields = self.observations.select(indices), self.fields()
         observation_positions = observations.x, observations.y
         values = gather_members(self.transport, self._observed_values[:, indices])
-        scaled = scale_observations(values, observations.value, observations.error)
+        scaled = normalise_departures(values, observations.value, observations.error)
         for point_set, points in self.analysis_points.items():
             names = [
                 name

@@ -39,7 +39,7 @@ class NormalisedDepartures(NamedTuple):
     departures: np.ndarray  # observation minus the members' mean, [n]
 
 
-def scale_observations(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> NormalisedDepartures:
+def normalise_departures(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> NormalisedDepartures:
     """Values of members [N, n] and observations [n] less the mean of the members, divided by the errors [n]."""
     mean = np.ascontiguousarray(members).mean(axis=0)  # because the order of the sum depends on the memory layout
     return NormalisedDepartures((members - mean) / error, (value - mean) / error)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from statistics import median
 
 from .row_statistics import relative_spread, row_statistics
-from .sweeps import SweepRow
+from .sweeps import BenchRow
 from .text import format_markdown_table, format_percent
 
 
@@ -26,7 +26,7 @@ def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
     return "slower" if difference > 0 else "faster"
 
 
-def step_times(record: dict) -> dict[SweepRow, tuple[float, ...]]:
+def step_times(record: dict) -> dict[BenchRow, tuple[float, ...]]:
     """Samples of each finished row, s per step; of the first step if no others are timed.
 
     The keys leave out numbers of steps and cores, so that rows with the same work are compared.

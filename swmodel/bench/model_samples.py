@@ -28,7 +28,7 @@ from .process_measures import (
     peak_memory_bytes,
     time_call,
 )
-from .sweeps import SweepRow
+from .sweeps import BenchRow
 
 #: The control variables of gradients.
 CONTROLS = ("eta", "u", "v")
@@ -36,12 +36,12 @@ CONTROLS = ("eta", "u", "v")
 PERTURBATION_METRES, CORRELATION_LENGTH_CELLS = 1e-3, 10
 
 
-def make_simulation(row: SweepRow, **options) -> swmodel.Simulation:
+def make_simulation(row: BenchRow, **options) -> swmodel.Simulation:
     executor_options = {"steps_per_sweep": row.steps_per_sweep} if row.steps_per_sweep else {}
     return swmodel.Simulation(reference_check.make_config(row, **options), **executor_options)
 
 
-def measure_model(row: SweepRow, task: dict) -> dict:
+def measure_model(row: BenchRow, task: dict) -> dict:
     """The sample of a row that measures the model: start, check, warm-up and timed steps; "reason": why it is wrong.
 
     A task has `launched` (start of the processes, s since 1970), `reference_file` (file of the reference's state),
@@ -78,7 +78,7 @@ def measure_model(row: SweepRow, task: dict) -> dict:
     return result | {"reason": reason}
 
 
-def measure_gradient(row: SweepRow, task: dict) -> dict:
+def measure_gradient(row: BenchRow, task: dict) -> dict:
     """The sample of a gradient: forward and adjoint steps for a sum over the last state.
 
     The row fails if <M d, y> and <d, Mᵀ y> differ on a small grid in double precision; see `gradients.check`.
@@ -107,7 +107,7 @@ def measure_gradient(row: SweepRow, task: dict) -> dict:
     return result
 
 
-def make_gradient_checks(row: SweepRow, **options) -> Checks:
+def make_gradient_checks(row: BenchRow, **options) -> Checks:
     """The derivatives of a row with respect to the initial state; a first gradient is computed."""
     return Checks(Problem(reference_check.make_config(row, **options), CONTROLS, lambda view, k: view.state))
 
@@ -122,7 +122,7 @@ def seconds_of_startup_parts(launch_time: float, end_times: tuple[float, ...], t
     return parts | {"first_step_seconds": first}
 
 
-def measure_output(row: SweepRow, task: dict) -> dict:
+def measure_output(row: BenchRow, task: dict) -> dict:
     """The sample of a run with output, from the first step to the closed files."""
     output_steps = row.writing if isinstance(row.writing, int) else row.steps
     simulation = make_simulation(row, run__steps=row.steps, output__every_steps=output_steps)
@@ -151,7 +151,7 @@ def list_result_files(folder: Path) -> list[Path]:
     return [*folder.glob("*.nc"), *(path for path in folder.glob("*.zarr/**/*") if path.is_file())]
 
 
-def measure_ensemble(row: SweepRow, task: dict) -> dict:
+def measure_ensemble(row: BenchRow, task: dict) -> dict:
     """The sample of an ensemble; the unperturbed member 0 is checked on the process that computes it."""
     advance, transport, state = (make_separate_runs if row.advance == "runs" else make_ensemble)(row)
     advance(reference_check.CHECK_STEPS)
@@ -170,7 +170,7 @@ def measure_ensemble(row: SweepRow, task: dict) -> dict:
     return {"sample": sample, "differences": roundings, "launch": describe_launch(transport), "reason": reason}
 
 
-def make_ensemble(row: SweepRow):
+def make_ensemble(row: BenchRow):
     """An ensemble: a function(steps) -> seconds that advances it, its transport, a function that returns member 0."""
     config = reference_check.make_config(
         row,
@@ -189,7 +189,7 @@ def make_ensemble(row: SweepRow):
     return advance, members.transport, lambda: jax.tree.map(lambda field: field[0], members.state)
 
 
-def make_separate_runs(row: SweepRow):
+def make_separate_runs(row: BenchRow):
     """Like `make_ensemble`, but for separate runs one after the other."""
     simulation = make_simulation(row)
     carries = [simulation._executor.start(simulation.transport.put(simulation.state)) for _ in range(row.members)]

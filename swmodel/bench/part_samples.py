@@ -25,10 +25,10 @@ from .process_measures import (
     time_call,
 )
 from .reference_check import MAX_ROUNDINGS, make_config, values_of_block
-from .sweeps import SweepRow
+from .sweeps import BenchRow
 
 
-def measure_exchange(row: SweepRow, task: dict) -> dict:
+def measure_exchange(row: BenchRow, task: dict) -> dict:
     """The sample of the four shifts of a step; slabs that were shifted past all blocks must be unchanged."""
     imports_end = time.time()
     setup = resolve_setup(setup_of(make_config(row)))
@@ -59,7 +59,7 @@ def measure_exchange(row: SweepRow, task: dict) -> dict:
     return result
 
 
-def measure_transforms(row: SweepRow, task: dict) -> dict:
+def measure_transforms(row: BenchRow, task: dict) -> dict:
     """The sample of rfft2 and irfft2; the row fails if results differ from those of scipy.fft."""
     imports_end = time.time()
     if row.dtype == "float64":
@@ -83,7 +83,7 @@ def measure_transforms(row: SweepRow, task: dict) -> dict:
     return result
 
 
-def sample_loop(loop, row: SweepRow, task: dict, transport, imports_end: float) -> dict:
+def sample_loop(loop, row: BenchRow, task: dict, transport, imports_end: float) -> dict:
     """The sample of loop(n), which repeats an operation n times; `imports_end`: when imports ended, s."""
 
     def time_repetitions(n: int) -> float:

@@ -13,7 +13,7 @@ from ..config.options.run import RunOptions
 from ..errors import UsageError, suggest
 from ..model.resolve import resolve
 from . import scaling
-from .sweeps import Sweep, SweepRow, grow_grid
+from .sweeps import BenchRow, BenchSweep, grow_grid
 from .text import format_count, format_gib
 
 #: Executors for CPUs only, and for GPUs only; if a sweep has only the former, GPU rows use xla.
@@ -40,7 +40,9 @@ def choose_executors(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(fastest if name == "auto" else name for name in names or ("auto",)))
 
 
-def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = False) -> tuple[list[SweepRow], list[str]]:
+def make_rows(
+    sweep: BenchSweep, cores: int, gpus: int = 0, oversubscribe: bool = False
+) -> tuple[list[BenchRow], list[str]]:
     """The rows of a sweep on a machine, and a message for each kind of row that is left out."""
     rows, skipped = [], []
     is_sharded = sweep.transport == "sharded"
@@ -68,31 +70,31 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
         return scaling.make_scaling_rows(sweep._replace(nproc=nproc), cores) if nproc else [], skipped
     for nx, ny in sweep.sizes:
         if sweep.measure not in ("halo", "ensemble") and (sweep.reference or "reference" in sweep.executors):
-            rows += expand_variants(SweepRow(sweep.measure, "reference", 1, nx, ny, **common_values), sweep.writing, ())
+            rows += expand_variants(BenchRow(sweep.measure, "reference", 1, nx, ny, **common_values), sweep.writing, ())
         rows_of_size = []
         for executor in cpu_executors if sweep.cpu else []:
             if sweep.one_core and cores > 1:
-                rows_of_size.append(SweepRow(sweep.measure, executor, 1, nx, ny, **cpu_values | {"threads": 1}))
+                rows_of_size.append(BenchRow(sweep.measure, executor, 1, nx, ny, **cpu_values | {"threads": 1}))
             for n, devices in counts:
                 size = grow_grid(nx, ny, n * devices) if sweep.weak else (nx, ny)
                 row_values = cpu_values | {"devices": devices, "oversubscribed": (n, devices) in oversubscribed_counts}
-                rows_of_size.append(SweepRow(sweep.measure, executor, n, *size, **row_values))
+                rows_of_size.append(BenchRow(sweep.measure, executor, n, *size, **row_values))
         for executor in gpu_executors if sweep.gpu else []:
             for n in sorted({*(sweep.devices if is_sharded else sweep.nproc)} & {*range(1, gpus + 1)}):
                 nproc, devices = (1, n) if is_sharded else (n, 1)
-                rows_of_size.append(SweepRow(sweep.measure, executor, nproc, nx, ny, devices=devices, **gpu_values))
+                rows_of_size.append(BenchRow(sweep.measure, executor, nproc, nx, ny, devices=devices, **gpu_values))
         rows += [row for one in rows_of_size for row in expand_variants(one, sweep.writing, sweep.variants)]
     if sweep.gpu and not gpus:
         skipped.append("GPU: JAX sees none here")
     return rows, skipped
 
 
-def expand_variants(row: SweepRow, writing: tuple, variants: tuple) -> list[SweepRow]:
+def expand_variants(row: BenchRow, writing: tuple, variants: tuple) -> list[BenchRow]:
     """One row for each choice of output and each variant of the model, if there are any."""
     return [replace(row, writing=choice, **variant) for choice in writing or (None,) for variant in variants or ({},)]
 
 
-def bytes_needed(row: SweepRow) -> int:
+def bytes_needed(row: BenchRow) -> int:
     """Estimated memory of all processes of a row together, including the check against the reference, bytes."""
     arrays = ARRAYS_IN_MEMORY.get(row.measure) or ARRAYS_IN_MEMORY.get(row.executor, ARRAYS_IN_MEMORY["xla"])
     check_arrays = 0 if row.measure in ("halo", "fft", "output") else ARRAYS_IN_MEMORY["reference"]
@@ -100,7 +102,7 @@ def bytes_needed(row: SweepRow) -> int:
     return max(grid * arrays + row.nproc * PROCESS_BYTES, grid * check_arrays + PROCESS_BYTES)
 
 
-def select_fitting_rows(rows: list[SweepRow], free_memory: int, is_strict: bool) -> tuple[list[SweepRow], list[str]]:
+def select_fitting_rows(rows: list[BenchRow], free_memory: int, is_strict: bool) -> tuple[list[BenchRow], list[str]]:
     """The rows that fit into `free_memory` bytes, and a message for each other; a UsageError if `is_strict`."""
     too_large = [row for row in rows if bytes_needed(row) > USABLE_MEMORY_FRACTION * free_memory]
     lines = [

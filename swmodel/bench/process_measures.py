@@ -16,7 +16,7 @@ import numpy as np
 
 from ..parallel import environment
 from .machine import environment_settings
-from .sweeps import SweepRow
+from .sweeps import BenchRow
 
 #: Steps over which messages are counted: a whole number of exchanges, even if each serves several steps.
 MESSAGE_STEPS = 12
@@ -40,7 +40,7 @@ def time_call(call: Callable[[], object], transport) -> float:
 
 
 def measure_steps(
-    time_of_steps: Callable[[int], float], row: SweepRow, task: dict, transport, min_warmup_seconds: float = 0.4
+    time_of_steps: Callable[[int], float], row: BenchRow, task: dict, transport, min_warmup_seconds: float = 0.4
 ) -> dict:
     """Time some steps after a warm-up; `time_of_steps(n)` advances n steps and returns the time of the slowest process.
 
@@ -72,7 +72,7 @@ def measure_bandwidth(elements: int = 2**28, trials: int = 20) -> dict:
     }
 
 
-def peak_memory_bytes(row: SweepRow, transport) -> float:
+def peak_memory_bytes(row: BenchRow, transport) -> float:
     """The largest peak memory of a process, bytes; for GPU rows that of its GPU."""
     gpu_bytes = (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
     return max_over_processes(gpu_bytes if row.platform == "gpu" else environment.peak_memory(), transport)
@@ -98,7 +98,7 @@ def describe_launch(transport) -> dict:
     }
 
 
-def count_messages(advance: Callable[[int], object], row: SweepRow, transport) -> dict[str, float] | None:
+def count_messages(advance: Callable[[int], object], row: BenchRow, transport) -> dict[str, float] | None:
     """Messages and bytes per step of the process that sends most; None on the sharded transport."""
     if transport.name == "sharded":
         return None

@@ -14,7 +14,7 @@ import numpy as np
 from ..config import Config, load
 from ..executors.reference import ReferenceModel
 from ..setup.setup import setup_of
-from .sweeps import SweepRow
+from .sweeps import BenchRow
 
 CHECK_STEPS = 5
 MAX_ROUNDINGS = 64
@@ -34,7 +34,7 @@ FIELD_FORMULAS = {
 }
 
 
-def make_config(row: SweepRow, **options) -> Config:
+def make_config(row: BenchRow, **options) -> Config:
     """The published jet for a row, without options from the environment; `options`: overrides, such as grid__nx.
 
     With `fields` the jet is slow, because a fast one has thin water next to it. A beach replaces the jet's current.

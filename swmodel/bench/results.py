@@ -9,14 +9,16 @@ from pathlib import Path
 
 from ..errors import FilesError, UsageError, translate_os_errors
 from ..files.draft import write_text
-from .sweeps import Sweep, SweepRow
+from .sweeps import BenchRow, BenchSweep
 
 FORMAT_VERSION = 1
 RESULTS_FILE = "results.json"
 PENDING, OK, FAILED = "pending", "ok", "failed"
 
 
-def make_record(sweep: Sweep, rows: list[SweepRow], skipped: list[str], machine: dict, command: str, **more) -> dict:
+def make_record(
+    sweep: BenchSweep, rows: list[BenchRow], skipped: list[str], machine: dict, command: str, **more
+) -> dict:
     """A new record, with values of the types that a file gives."""
     record = {
         "format": FORMAT_VERSION,
@@ -75,5 +77,5 @@ def entries_in_state(record: dict, state: str = OK) -> list[dict]:
     return [entry for entry in record["rows"] if entry["state"] == state]
 
 
-def row_of_entry(entry: dict) -> SweepRow:
-    return SweepRow(**entry["row"])
+def row_of_entry(entry: dict) -> BenchRow:
+    return BenchRow(**entry["row"])

@@ -15,19 +15,19 @@ from typing import NamedTuple
 import numpy as np
 
 from .results import row_of_entry
-from .sweeps import Sweep, SweepRow, grow_grid
+from .sweeps import BenchRow, BenchSweep, grow_grid
 
 #: Ratio of the numbers of cells of successive blocks whose steps are timed without messages.
 CELLS_RATIO = 4
 
 
-def make_scaling_rows(sweep: Sweep, cores: int) -> list[SweepRow]:
+def make_scaling_rows(sweep: BenchSweep, cores: int) -> list[BenchRow]:
     """The rows for the constants (steps without messages, exchanges alone), and runs to compare predictions with."""
     common_values = {name: getattr(sweep, name) for name in ("dtype", "steps", "seconds", "threads")}
     (executor, *_), process_counts = sweep.executors, sweep.nproc
 
-    def make_row(measure: str, nproc: int, size: tuple[int, int], **more) -> SweepRow:
-        return SweepRow(measure, executor, nproc, *size, oversubscribed=nproc > cores, **common_values, **more)
+    def make_row(measure: str, nproc: int, size: tuple[int, int], **more) -> BenchRow:
+        return BenchRow(measure, executor, nproc, *size, oversubscribed=nproc > cores, **common_values, **more)
 
     min_cells = min(nx * ny for nx, ny in sweep.sizes) // max(process_counts)
     block_sizes = list_block_sizes(max(sweep.sizes), min_cells)
@@ -79,7 +79,7 @@ def kernel_times(statistics_of_rows, n_at_once: int) -> list[tuple[float, float]
     return [(stats.row.nx * stats.row.ny, stats.seconds_per_step) for stats in matching]
 
 
-def has_no_messages(row: SweepRow) -> bool:
+def has_no_messages(row: BenchRow) -> bool:
     return row.measure == "ensemble" or (row.measure, row.nproc) == ("model", 1)
 
 

@@ -39,7 +39,7 @@ from .machine import (
     read_cpu_times,
 )
 from .plan import choose_executors, make_rows, select_fitting_rows
-from .sweeps import SweepRow, read_sweep
+from .sweeps import BenchRow, read_sweep
 from .text import format_count, format_percent
 
 #: Rows and columns of the matrices whose product measures the peak arithmetic speed.
@@ -60,7 +60,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     gpu_facts = {"gpus": [], "bandwidth": None}
     if sweep.gpu and has_gpu():
         with contextlib.suppress(worker.WorkerError):  # JAX does not start on the GPU, so the sweep has no GPU rows
-            gpu_facts = worker.run(SweepRow("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
+            gpu_facts = worker.run(BenchRow("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
     rows, skipped = make_rows(sweep, available_cores(), len(gpu_facts["gpus"]), oversubscribe)
     if not rows:
         raise UsageError("; ".join(["no row is left", *skipped]))
@@ -188,14 +188,14 @@ def take_sample(entry: dict, rounds: int, reference_folder: Path, launcher: str)
         entry["state"] = results.OK
 
 
-def find_reference_file(row: SweepRow, reference_folder: Path) -> Path:
+def find_reference_file(row: BenchRow, reference_folder: Path) -> Path:
     """The file of the reference's state for the row's grid, precision and physics, computed at first use."""
     suffixes = (["fields"] if row.fields else []) + ([f"{row.dry:g}"] if row.dry else [])
     name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *suffixes, *row.settings])
     path = reference_folder.absolute() / f"{name}.npy"
     if not path.exists():
         problem_values = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields, "dry": row.dry}
-        reference_row = SweepRow("model", "reference", 1, row.nx, row.ny, **problem_values)
+        reference_row = BenchRow("model", "reference", 1, row.nx, row.ny, **problem_values)
         worker.run(reference_row, {"do": "reference", "reference_file": str(path)})
     return path
 
@@ -214,7 +214,7 @@ def describe_last_sample(entry: dict) -> str:
 def measure_triad(quick: bool) -> dict:
     """Bandwidth of all cores together, measured in another process (`process_measures.measure_bandwidth`)."""
     task = {"do": "triad", "elements": choose_triad_elements(quick), "trials": 3 if quick else 15}
-    return worker.run(SweepRow("model", "xla", 1, 1, 1), task)
+    return worker.run(BenchRow("model", "xla", 1, 1, 1), task)
 
 
 def measure_peak(quick: bool) -> dict:

@@ -17,12 +17,12 @@ from .text import format_count
 WRITING_LABELS = {"none": "no files", "ends": "first and last state"}
 
 
-class Sweep(NamedTuple):
+class BenchSweep(NamedTuple):
     """The definition of a sweep, in full or quick, with the values from the command line."""
 
     name: str
     title: str
-    measure: str  # as in SweepRow
+    measure: str  # as in BenchRow
     sizes: tuple[tuple[int, int], ...]  # (nx, ny)
     nproc: tuple[int, ...]
     rounds: int
@@ -33,7 +33,7 @@ class Sweep(NamedTuple):
     cpu: bool = True
     gpu: bool = False
     weak: bool = False
-    threads: int | None = None  # this and the following: as in SweepRow
+    threads: int | None = None  # this and the following: as in BenchRow
     steps: int | None = None
     seconds: float = 60.0
     writing: tuple = ()
@@ -54,7 +54,7 @@ def read_published_table() -> dict[str, Any]:
     return read_toml("published.toml")
 
 
-def read_sweep(name: str, quick: bool = False, **options) -> Sweep:
+def read_sweep(name: str, quick: bool = False, **options) -> BenchSweep:
     """The sweep `name`; `options` replace its values, unless they are None or empty.
 
     On the sharded transport its numbers of processes become numbers of devices of one process, unless these are given.
@@ -71,11 +71,11 @@ def read_sweep(name: str, quick: bool = False, **options) -> Sweep:
         raise UsageError("--devices: only the sharded transport uses several per process; give --transport sharded")
     values |= options
     values["sizes"] = map(tuple, values["sizes"])
-    return Sweep(name, **{key: tuple(v) if isinstance(v, list | map) else v for key, v in values.items()})
+    return BenchSweep(name, **{key: tuple(v) if isinstance(v, list | map) else v for key, v in values.items()})
 
 
 @dataclass(frozen=True)
-class SweepRow:
+class BenchRow:
     """A row of a sweep, which is the task of a worker; all values can be written as JSON."""
 
     measure: str  # model, gradient, halo, output, start, ensemble or fft

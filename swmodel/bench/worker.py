@@ -17,14 +17,14 @@ import numpy as np
 
 from ..model import launch, progress
 from ..parallel import environment
-from .sweeps import SweepRow
+from .sweeps import BenchRow
 
 
 class WorkerError(Exception):
     """A worker ended without a result; the message is the line of its output with the reason."""
 
 
-def make_command(row: SweepRow, launcher: str = "") -> list[str]:
+def make_command(row: BenchRow, launcher: str = "") -> list[str]:
     """The command that starts a row's processes: Python itself for one, the launcher of `swmodel run` for several."""
     worker = [sys.executable, "-P", "-m", "swmodel.bench.worker"]
     if row.nproc == 1:
@@ -34,12 +34,12 @@ def make_command(row: SweepRow, launcher: str = "") -> list[str]:
     return launch.launcher_command(row.nproc, row.transport) + worker
 
 
-def format_command(row: SweepRow, launcher: str = "") -> str:
+def format_command(row: BenchRow, launcher: str = "") -> str:
     """The command for the record, without paths of the machine."""
     return " ".join(Path(word).name for word in [*make_command(row, launcher), "TASK"])
 
 
-def run(row: SweepRow, task: dict, launcher: str = "") -> dict:
+def run(row: BenchRow, task: dict, launcher: str = "") -> dict:
     """Start the processes of a row on a task and wait for the result; a WorkerError if there is none."""
     task = task | {"row": vars(row), "launched": time.time()}
     words = [*make_command(row, launcher), json.dumps(task)]
@@ -77,7 +77,7 @@ def choose_error_line(lines, returncode: int) -> str:
 def main(text: str):
     """Perform a task, given as JSON, in a process of its own."""
     task = json.loads(text)
-    row, rank_info = SweepRow(**task.pop("row")), environment.get_rank_info()
+    row, rank_info = BenchRow(**task.pop("row")), environment.get_rank_info()
     sharded = row.transport == "sharded"
     if row.platform == "gpu" and rank_info is not None and not sharded:
         own_device = str(rank_info.local_rank)  # the one with this rank's number on its node
@@ -94,7 +94,7 @@ def main(text: str):
         progress.send_message(result)
 
 
-def do_task(row: SweepRow, task: dict) -> dict:
+def do_task(row: BenchRow, task: dict) -> dict:
     """The result of a task, as JSON values; the same on all ranks."""
     import jax
 

@@ -32,7 +32,7 @@ INERTIAL_PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
 class Adjustment(Case):
     step: float = option(0.1, "m", "sea level far in the west, and minus the sea level far in the east")
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 720, "ny": 8, "dx": 20e3, "dy": 20e3, "periodic_x": False, "periodic_y": True,

@@ -39,7 +39,7 @@ class Beach(Case):
     height: float = option(0.019, "1", "height of the wave as a fraction of the depth", gt=0)
     slope: float = option(19.85, "1", "horizontal distance over which the beach rises by 1", gt=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
     #: Distance of the still-water line from the western side, as a fraction of the domain.
     land_fraction: ClassVar[float] = 1 / 17
 

@@ -92,7 +92,7 @@ class Chile2010(Case):
     horizontal_motion: bool = option(False, "", "horizontal motion of slopes adds to the uplift")
     kajiura: bool = option(False, "", "the water smooths the uplift by the filter of Kajiura (1963)")
 
-    kinds = ("latlon", "projected")
+    grid_kinds = ("latlon", "projected")
 
     defaults = {
         "grid": {"kind": "latlon", "nx": 108, "ny": 130, "west": -120.25, "east": -66.25, "south": -60.25,

@@ -51,7 +51,7 @@ WAVES = {"A": (0.045, 5.76), "B": (0.096, 6.82), "C": (0.181, 7.56)}
 class ConicalIsland(Case):
     wave: Literal["A", "B", "C"] = option("B", "", "wave of the laboratory: heights of 0.045, 0.096 and 0.181 depths")
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 250, "ny": 300, "dx": 0.1, "dy": 0.1, "periodic_x": False, "periodic_y": False},

@@ -27,7 +27,7 @@ from .thacker_planar import fields_with_dry_cells
 class DamBreakDry(Case):
     dam: float = option(0.4, "1", "distance of the dam from the west as a fraction of the domain", gt=0, lt=1)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 400, "ny": 4, "dx": 0.0625, "dy": 0.0625, "periodic_x": False, "periodic_y": False},

@@ -37,7 +37,7 @@ class DoubleGyreTwin(DoubleGyre):
     velocity_error: float = option(0.05, "m s-1", "standard deviation of the moorings' errors", gt=0)
     seed: int = option(1, "", "seed of the order of tracks and of the errors", ge=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 50, "ny": 100, "dx": 20e3, "dy": 20e3, "periodic_x": False, "periodic_y": False},

@@ -39,7 +39,7 @@ class Equatorial(CaseFromAnalyticSolution):
     waves: int = option(1, "1", "number of wavelengths in the channel", ge=1)
     amplitude: float = option(0.1, "m", "highest sea level; small relative to the depth, for a linear wave")
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 100, "ny": 90, "dx": 40e3, "dy": 40e3, "periodic_x": True, "periodic_y": False,

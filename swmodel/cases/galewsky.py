@@ -39,7 +39,7 @@ class Galewsky(Case):
     speed: float = option(80.0, "m s-1", "largest speed of the jet")
     bump: float = option(120.0, "m", "height of the bump in sea level that triggers the instability")
 
-    kinds = ("latlon",)
+    grid_kinds = ("latlon",)
 
     defaults = {
         "grid": {"kind": "latlon", "nx": 480, "ny": 120, "west": -180.0, "south": -15.0, "north": 75.0,

@@ -39,7 +39,7 @@ WEST, SOUTH = -179.5, -85.5
 
 
 class GlobalM2(Case):
-    kinds = ("latlon",)
+    grid_kinds = ("latlon",)
 
     defaults = {
         "grid": {"kind": "latlon", "nx": 360, "ny": 172, "west": -180.0, "south": -86.0, "north": 86.0, "pole": POLE},

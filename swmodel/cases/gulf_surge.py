@@ -36,7 +36,7 @@ class GulfSurge(Case):
     eta_error: float = option(0.01, "m", "standard deviation of the gauges' errors", gt=0)
     seed: int = option(1, "", "seed of the surges and of the errors", ge=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 25, "ny": 16, "dx": 16e3, "dy": 16e3, "periodic_x": False, "periodic_y": False},

@@ -30,7 +30,7 @@ class GulfTide(Case):
     amplitude: float = option(0.01, "m", "amplitude of the M2 tide at the mouth; at the head it is ten times as large")
     head: float = option(60e3, "m", "distance of the head of the gulf from where the depth would be zero", gt=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 80, "ny": 4, "dx": 3e3, "dy": 3e3, "periodic_x": False, "periodic_y": False},

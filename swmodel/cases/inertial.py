@@ -32,7 +32,7 @@ class Inertial(Case):
     speed: float = option(0.5, "m s-1", "initial eastward speed of the current", ge=0)
     wind: float = option(0.0, "Pa", "eastward wind stress")
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 32, "ny": 32, "dx": 10e3, "dy": 10e3, "periodic_x": True, "periodic_y": True},

@@ -31,7 +31,7 @@ class Jet(Case):
     width: float = option(0.02, "1", "half-width of the jet as a fraction of the channel's length", gt=0)
     perturbation: float = option(0.2, "m", "height of the wave that triggers the instability")
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 360, "ny": 180, "dx": 5e3, "dy": 5e3, "origin": "centre"},

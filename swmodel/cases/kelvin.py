@@ -32,7 +32,7 @@ class Kelvin(Case):
     amplitude: float = option(0.01, "m", "height of a crest at the coast; far below the depth, for a linear wave")
     waves: int = option(1, "1", "number of wavelengths in the channel", ge=1)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 96, "ny": 60, "dx": 20e3, "dy": 20e3, "periodic_x": True, "periodic_y": False},

@@ -44,7 +44,7 @@ class Monai(Case):
     eta_error: float = option(1e-3, "m", "standard deviation of the gauges' errors in `swmodel assimilate`", gt=0)
     seed: int = option(1, "", "seed of the gauges' errors", ge=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 393, "ny": 244, "dx": BED_SPACING, "dy": BED_SPACING, "periodic_x": False, "periodic_y": False,

@@ -41,7 +41,7 @@ class SalishSea(Case):
     least_depth: float = option(15.0, "m", "least depth of water", gt=0)
     largest_depth: float = option(400.0, "m", "depth that replaces any larger one, for a longer time step", gt=0)
 
-    kinds = ("latlon",)
+    grid_kinds = ("latlon",)
 
     defaults = {
         "grid": {"kind": "latlon", "periodic_x": False, "nx": 120, "ny": 90, "west": 234.0, "east": 238.0,

@@ -28,7 +28,7 @@ class Sampson(Case):
     radius: float = option(3000.0, "m", "a: distance from the middle of the canal to the shore at rest", gt=0)
     speed: float = option(5.0, "m s-1", "B: amplitude of the current before damping")
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 200, "ny": 4, "dx": 50.0, "dy": 50.0, "periodic_x": False, "periodic_y": False,

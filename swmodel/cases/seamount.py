@@ -30,7 +30,7 @@ class Seamount(Case):
     height: float = option(0.05, "1", "height of the seamount as a fraction of the depth", lt=1)
     radius: float = option(1 / 12, "1", "e-folding radius of the seamount as a fraction of the channel's width", gt=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 192, "ny": 96, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": False,

@@ -31,7 +31,7 @@ class Seiche(Case):
     nodes_x: int = option(1, "1", "nodal lines that cross the x axis", ge=0)
     nodes_y: int = option(0, "1", "nodal lines that cross the y axis", ge=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 200, "ny": 40, "dx": 500.0, "dy": 500.0, "periodic_x": False, "periodic_y": False},

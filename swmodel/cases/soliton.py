@@ -35,7 +35,7 @@ class Soliton(CaseFromAnalyticSolution):
     steepness: float = option(0.395, "1", "B: the wave is 1/B radii long, and 1.09 B² of the depth high", gt=0, le=0.6)
     start: float = option(4.0, "1", "where the wave starts, radii east of the middle")
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 240, "ny": 72, "dx": L / 6, "dy": L / 6, "periodic_x": False, "periodic_y": False,

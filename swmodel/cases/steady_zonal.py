@@ -32,7 +32,7 @@ RADIUS, ROTATION = 6.37122e6, 7.292e-5
 class SteadyZonal(Case):
     speed: float = option(2 * math.pi * RADIUS / (12 * 86400), "m s-1", "speed at the equator: around in twelve days")
 
-    kinds = ("latlon",)
+    grid_kinds = ("latlon",)
 
     defaults = {
         "grid": {"kind": "latlon", "nx": 144, "ny": 64, "south": -80.0, "north": 80.0, "radius": RADIUS,

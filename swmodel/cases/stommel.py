@@ -29,7 +29,7 @@ from ..config.options.case import Case, option
 class Stommel(Case):
     wind: float = option(0.02, "Pa", "amplitude of the wind stress")
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 100, "ny": 100, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},

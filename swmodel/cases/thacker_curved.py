@@ -32,7 +32,7 @@ class ThackerCurved(CaseFromAnalyticSolution):
     radius: float = option(1.0, "m", "a: radius of the shore at rest", gt=0)
     start: float = option(0.8, "m", "r0: initial radius of the shore, the smallest one", gt=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 100, "ny": 100, "dx": 0.04, "dy": 0.04, "periodic_x": False, "periodic_y": False,

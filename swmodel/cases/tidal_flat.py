@@ -31,7 +31,7 @@ class TidalFlat(Case):
     creek: float = option(3.0, "m", "depth of the creek in its middle below the flats", ge=0)
     width: float = option(150.0, "m", "half-width of the creek", gt=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 120, "ny": 80, "dx": 50.0, "dy": 50.0, "periodic_x": False, "periodic_y": False},

@@ -38,7 +38,7 @@ class Turbulence(Case):
     )
     seed: int = option(1, "", "seed of the random phases", ge=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 256, "ny": 256, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": True},

@@ -27,7 +27,7 @@ class Vortex(CaseFromAnalyticSolution):
     speed: float = option(1.0, "m s-1", "largest azimuthal velocity, positive anticlockwise")
     radius: float = option(1 / 14, "1", "radius of largest velocity as a fraction of the domain's shorter side", gt=0)
 
-    kinds = ("plane",)
+    grid_kinds = ("plane",)
 
     defaults = {
         "grid": {"nx": 128, "ny": 128, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": True,

@@ -69,7 +69,7 @@ def resume(directory, file, settings, quiet, **arguments):
                 config = with_stored_fields(config, chosen_restart()[0].path)
             return (check_ensemble if task == "ensemble" else check_config)(config)
 
-        config = make_config(gather_sources(path, overrides), overrides, rank_info, check, complete=True)
+        config = make_config(gather_sources(path, overrides), overrides, rank_info, check, has_all_options=True)
         if rank_info is not None and rank_info.rank:
             return Job(config, directory, RestartFile(Path()), task)
         run_folder.check_overwritable(directory, force=True)
@@ -84,4 +84,4 @@ def resume(directory, file, settings, quiet, **arguments):
             click.echo(remark, err=True)
         return Job(config, directory, restart, task)
 
-    start_job(make_job, partial(swmodel.load, directory / CONFIG, overrides, complete=True), quiet)
+    start_job(make_job, partial(swmodel.load, directory / CONFIG, overrides, has_all_options=True), quiet)

@@ -71,12 +71,12 @@ def start_job(make_job, load_config, quiet):
     context.exit(exit_code)
 
 
-def make_config(sources, overrides, rank_info=None, check=None, complete=False):
+def make_config(sources, overrides, rank_info=None, check=None, has_all_options=False):
     """The complete, checked configuration from the sources of `config.loading.load.gather_sources`.
 
     With `rank_info`, its number of processes replaces `run.nproc`. `check`, by default `validate.check_config`, takes a
-    configuration and returns the resolved one, or raises. `complete`: see `config.loading.load.load`. UsageError: one
-    of `overrides` sets `run.nproc` to another number.
+    configuration and returns the resolved one, or raises. `has_all_options`: see `config.loading.load.load`.
+    UsageError: one of `overrides` sets `run.nproc` to another number.
     """
     from ..config import ConfigError
     from ..config.loading.merge import merge
@@ -85,7 +85,7 @@ def make_config(sources, overrides, rank_info=None, check=None, complete=False):
     from ..model.validate import check_config
 
     try:
-        config = merge(sources, complete)
+        config = merge(sources, has_all_options)
         if rank_info is not None:
             is_nproc_given = any(text.startswith("run.nproc=") for text in overrides)
             if is_nproc_given and config.run.nproc != rank_info.size:

@@ -32,17 +32,18 @@ def make_step(scheme: Scheme, method, transport):
     halo_width, static_halo, shape = scheme.halo_width, scheme.static_halo, transport.shape
 
     def block_tendency(
-        grid: Grid, params: dict, state: State, now: Instant, forward: ForwardBackwardInputs | None = None
+        grid: Grid, params: dict, state: State, now: Instant, gfb_inputs: ForwardBackwardInputs | None = None
     ) -> State:
-        step_start = {name: getattr(forward.step_start, name) for name in scheme.step_start_fields} if forward else {}
-        fields = add_halo((state, forward and forward.pressure_h, step_start), halo_width, transport)
+        start_names = scheme.step_start_fields if gfb_inputs else ()
+        step_start = {name: getattr(gfb_inputs.step_start, name) for name in start_names}
+        fields = add_halo((state, gfb_inputs and gfb_inputs.pressure_h, step_start), halo_width, transport)
         extent = transport.extent()
         patches, pressure_h, step_start = jax.tree.map(lambda field: Patch(field, (-halo_width, -halo_width)), fields)
-        if forward:
-            forward = forward._replace(pressure_h=pressure_h, step_start=step_start)
+        if gfb_inputs:
+            gfb_inputs = gfb_inputs._replace(pressure_h=pressure_h, step_start=step_start)
         try:
             static = as_patches(grid, static_halo), as_patches(params, static_halo)
-            result = tendency(patches, now, *static, scheme, forward)
+            result = tendency(patches, now, *static, scheme, gfb_inputs)
         except Exception as error:
             raise error_of_user_term(error, scheme) from error
         return type(state)._make(

@@ -25,7 +25,7 @@ import numpy as np
 
 GRADIENT_TO_SURFACE_WIND, ONE_TO_TEN_MINUTE_WIND = 0.9, 0.88
 #: Smallest and largest B.
-SHAPE_LIMITS = 0.5, 2.5
+HOLLAND_B_LIMITS = 0.5, 2.5
 #: Largest fraction of the track's wind that the storm's motion contributes.
 MAX_MOTION_FRACTION = 0.5
 AIR_DENSITY = 1.15
@@ -56,18 +56,18 @@ class Storm(NamedTuple):
         return min(math.hypot(self.u, self.v), MAX_MOTION_FRACTION * self.max_wind)
 
     @property
-    def gradient_wind(self) -> float:
+    def max_gradient_wind(self) -> float:
         """V_m, m s-1."""
         return (self.max_wind - self.motion_wind) / GRADIENT_TO_SURFACE_WIND
 
     @property
-    def balanced_shape(self) -> float:
+    def balanced_holland_b(self) -> float:
         """The B with which V_m is in balance with dp."""
-        return AIR_DENSITY * math.e * self.gradient_wind**2 / self.pressure_deficit
+        return AIR_DENSITY * math.e * self.max_gradient_wind**2 / self.pressure_deficit
 
     @property
-    def shape(self) -> float:
-        return min(max(self.balanced_shape, SHAPE_LIMITS[0]), SHAPE_LIMITS[1])
+    def holland_b(self) -> float:
+        return min(max(self.balanced_holland_b, HOLLAND_B_LIMITS[0]), HOLLAND_B_LIMITS[1])
 
 
 def pressure(storm: Storm, r):
@@ -77,13 +77,13 @@ def pressure(storm: Storm, r):
 
 def scaled_radius_power(storm: Storm, r):
     """(R/r)^B."""
-    return (storm.max_wind_radius / np.maximum(r, MIN_RADIUS_FRACTION * storm.max_wind_radius)) ** storm.shape
+    return (storm.max_wind_radius / np.maximum(r, MIN_RADIUS_FRACTION * storm.max_wind_radius)) ** storm.holland_b
 
 
 def gradient_wind(storm: Storm, r, f):
     """V at distances r from the centre, m s-1; f is the Coriolis parameter."""
     radius_power, coriolis_speed = scaled_radius_power(storm, r), 0.5 * r * np.abs(f)
-    square = storm.balanced_shape * storm.pressure_deficit / AIR_DENSITY  # e V_m²
+    square = storm.balanced_holland_b * storm.pressure_deficit / AIR_DENSITY  # e V_m²
     return np.sqrt(square * radius_power * np.exp(-radius_power) + coriolis_speed**2) - coriolis_speed
 
 
@@ -97,7 +97,8 @@ def wind(storm: Storm, east, north, f):
     angle = np.radians(np.clip(10.0 + 75.0 * (r / storm.max_wind_radius - 1.0), 10.0, 25.0))
     along, inward = speed * np.cos(angle), speed * np.sin(angle)
     distance = np.maximum(r, MIN_RADIUS_FRACTION * storm.max_wind_radius)
-    motion_factor = speed / max(storm.gradient_wind, 1e-9) * storm.motion_wind / max(math.hypot(storm.u, storm.v), 1e-9)
+    relative_speed, storm_speed = speed / max(storm.max_gradient_wind, 1e-9), max(math.hypot(storm.u, storm.v), 1e-9)
+    motion_factor = relative_speed * storm.motion_wind / storm_speed
     u = GRADIENT_TO_SURFACE_WIND * (-sense * along * north - inward * east) / distance + motion_factor * storm.u
     v = GRADIENT_TO_SURFACE_WIND * (sense * along * east - inward * north) / distance + motion_factor * storm.v
     return ONE_TO_TEN_MINUTE_WIND * u, ONE_TO_TEN_MINUTE_WIND * v

@@ -224,10 +224,10 @@ class Checks:
         """
         problem = self.problem
         run = problem.config.run.model_copy(update={"executor": "xla"})
-        forward = Problem(problem.config.model_copy(update={"run": run}), problem.names, lambda view, k: view.state)
+        run_problem = Problem(problem.config.model_copy(update={"run": run}), problem.names, lambda view, k: view.state)
         functions = (
             lambda: problem.value_and_gradient(self.x, *self.loss),
-            lambda: forward.series(self.x),
+            lambda: run_problem.series(self.x),
             lambda: problem.series(self.x),
         )
         for function in functions[1:]:

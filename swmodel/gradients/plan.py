@@ -54,8 +54,8 @@ class Plan(NamedTuple):
 
     def forward_runs(self) -> float:
         """Forward steps in all, including the first run, relative to the number of steps."""
-        forward = [a for a in self.actions() if isinstance(a, Forward)]
-        return sum(self.first_step(a.n1) - self.first_step(a.n0) for a in forward) / max(1, self.steps)
+        forward_actions = [a for a in self.actions() if isinstance(a, Forward)]
+        return sum(self.first_step(a.n1) - self.first_step(a.n0) for a in forward_actions) / max(1, self.steps)
 
 
 def make_plan(steps: int, max_carries: int, carries_per_step: float = 1.0) -> Plan:
@@ -88,7 +88,7 @@ class MemoryBudget:
     """
 
     def __init__(self, sweeps, x, memory: int | None):
-        shards = jax.tree.leaves(sweeps.fixed.state)[0].addressable_shards
+        shards = jax.tree.leaves(sweeps.fixed_inputs.state)[0].addressable_shards
         self.gpus = [shard.device for shard in shards if shard.device.platform != "cpu"]
         self.sweeps, self.transport = sweeps, sweeps.transport
         self.carry_bytes, step, *other_bytes = sweeps.estimate_bytes(x)

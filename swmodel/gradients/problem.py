@@ -27,7 +27,7 @@ from ..parallel.fixed_point import inner_product
 from . import corrections
 from .controls import TermParameters, first_guess, scheme_factory
 from .plan import Plan, fit_plan
-from .sweeps import Sweeps, VaryingInputs, record_indices
+from .sweeps import TrajectorySweeps, VaryingInputs, record_indices
 from .trajectory import FixedInputs, View, make_trajectory, tangent_trajectory
 
 if TYPE_CHECKING:
@@ -109,16 +109,16 @@ class Problem:
             varying = VaryingInputs(VaryingParams(setup, self.transport), fixed, static_halo)
         trajectory = make_trajectory(self.domain, controls, observe)
         sweep_arguments = self.transport, self.steps, self.every, fixed, varying
-        self._sweeps = Sweeps(trajectory, *sweep_arguments)
-        self._tangent = Sweeps(tangent_trajectory(trajectory), *sweep_arguments)
+        self._sweeps = TrajectorySweeps(trajectory, *sweep_arguments)
+        self._tangent = TrajectorySweeps(tangent_trajectory(trajectory), *sweep_arguments)
         self.samples = self.steps // self.every + 1
         self._jit_value = jit(self._checked_value, static_argnums=0)
         self._jit_value_and_cotangents = jit(self._value_and_cotangents, static_argnums=0)
         self._jit_slope_and_cotangents = jit(self._slope_and_cotangents, static_argnums=0)
-        self._plans: dict[Sweeps, Plan] = {}
+        self._plans: dict[TrajectorySweeps, Plan] = {}
 
     def split_into_pieces(self, max_steps: int, after_piece: Callable[..., None]) -> None:
-        """Compute derivatives in pieces (`Sweeps.split_into_pieces`); call this before the first derivative."""
+        """Compute derivatives in pieces, as `TrajectorySweeps.split_into_pieces`; call this before the first one."""
         for sweeps in (self._sweeps, self._tangent):
             sweeps.split_into_pieces(max_steps, after_piece)
 
@@ -178,10 +178,10 @@ class Problem:
         """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, each summed over processes."""
         return self.value_and_adjoint(x, lambda series: (None, series_bar))[1]
 
-    def value_and_adjoint(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
-        """J and dJ/dx, from respond(series) -> J, dJ/dseries. `respond` gets the block's arrays and is not traced."""
-        answer, gradient = self._pull_back(self._sweeps, self._to_program_arrays(x), respond)
-        return answer, self._parameters.to_pytrees(gradient)
+    def value_and_adjoint(self, x: Controls, value_and_cotangents: Callable[[Any], Any]) -> tuple[Any, Controls]:
+        """J and dJ/dx. `value_and_cotangents` gets the block's series, untraced, and returns J and dJ/dseries."""
+        result, gradient = self._pull_back(self._sweeps, self._to_program_arrays(x), value_and_cotangents)
+        return result, self._parameters.to_pytrees(gradient)
 
     def value(self, x: Controls, value: ValueFunction, *arguments: Any) -> Any:
         """J = `value(series, *arguments)` without its gradient; see `value_and_gradient`.
@@ -195,8 +195,8 @@ class Problem:
             return self._require_same_in_blocks(self._jit_value(value, self._series(x), *arguments))
 
         def run_and_adjoint(x: Controls) -> tuple[Any, Callable[[Any], Controls]]:
-            answer, gradient = self.value_and_gradient(x, value, *arguments)
-            return answer, lambda bar: jax.tree.map(lambda leaf: bar * leaf, gradient)
+            result, gradient = self.value_and_gradient(x, value, *arguments)
+            return result, lambda bar: jax.tree.map(lambda leaf: bar * leaf, gradient)
 
         return differentiable(run, run_and_adjoint)(x)
 
@@ -206,10 +206,10 @@ class Problem:
         `value` is a function of the block's share of the series, in jax.numpy. It must return the same number in all
         blocks, so it sums over them with `transport.sum`. `arguments` are arrays of the block, from `transport.put`.
         """
-        answer, gradient = self.value_and_adjoint(
+        result, gradient = self.value_and_adjoint(
             x, lambda series: self._jit_value_and_cotangents(value, series, *arguments)
         )
-        return self._require_same_in_blocks(answer), gradient
+        return self._require_same_in_blocks(result), gradient
 
     def hessian_vector(self, x: Controls, dx: Controls, value: ValueFunction, *arguments: Any) -> Controls:
         """d²J/dx² dx: the gradient of J's slope along dx."""
@@ -257,9 +257,9 @@ class Problem:
             name: np.shape(value) for name, value in self.first_guess().items() if name not in self._parameters.layouts
         }
 
-    def _require_same_in_blocks(self, answer: Any) -> Any:
+    def _require_same_in_blocks(self, result: Any) -> Any:
         """J or its slope. UsageError: it differs between blocks by more than round-off, or is finite only in some."""
-        numbers = np.array([np.asarray(shard.data) for shard in answer.addressable_shards])
+        numbers = np.array([np.asarray(shard.data) for shard in result.addressable_shards])
         extremes = [float(self.transport.reduce(getattr(numbers, name)(), name)) for name in ("min", "max")]
         if (
             not extremes[1] - extremes[0] <= np.sqrt(np.finfo(numbers.dtype).eps) * max(map(abs, extremes))
@@ -269,15 +269,15 @@ class Problem:
                 f"value gives {extremes[0]:.6g} in one block and {extremes[1]:.6g} in another; it must return a sum "
                 "over all blocks, such as problem.transport.sum(...)"
             )
-        return answer
+        return result
 
-    def _pull_back(self, sweeps: Sweeps, x: Any, respond: Callable[[Any], Any]) -> Any:
-        """The answer of `respond`, and the cotangents of the controls x; see `Sweeps.pull_back`."""
+    def _pull_back(self, sweeps: TrajectorySweeps, x: Any, value_and_cotangents: Callable[[Any], Any]) -> Any:
+        """The value, and the cotangents of the controls x; see `TrajectorySweeps.pull_back`."""
         for other in (self._sweeps, self._tangent):
             if other is not sweeps:
                 other.release()
         self._plans[sweeps] = fit_plan(sweeps, x, self.memory, self._plans.get(sweeps))
-        return sweeps.pull_back(self._plans[sweeps], x, respond)
+        return sweeps.pull_back(self._plans[sweeps], x, value_and_cotangents)
 
     def _require_sum(self, value: ValueFunction, series: Any, *arguments: Any) -> None:
         """Raise UsageError unless the traced program of `value` sums over the blocks."""
@@ -291,8 +291,8 @@ class Problem:
 
     def _value_and_cotangents(self, value: ValueFunction, series: Any, *arguments: Any) -> Any:
         self._require_sum(value, series, *arguments)
-        answer, value_vjp = jax.vjp(lambda series: value(series, *arguments), series)
-        return answer, value_vjp(jnp.asarray(self.transport.is_first_block(), answer.dtype))[0]
+        result, value_vjp = jax.vjp(lambda series: value(series, *arguments), series)
+        return result, value_vjp(jnp.asarray(self.transport.is_first_block(), result.dtype))[0]
 
     def _checked_value(self, value: ValueFunction, series: Any, *arguments: Any) -> Any:
         self._require_sum(value, series, *arguments)

@@ -14,11 +14,12 @@ from .trajectory import Trajectory
 class Programs:
     """Jitted functions of controls x, `trajectory.FixedInputs`, carries, active fields, series and stacks of steps.
 
-    The transport compiles them for all blocks. Samples are observed at steps 0, every, 2 every, ... up to `steps`.
+    The transport compiles them for all blocks. Samples are observed every `steps_per_sample` steps from 0 to `steps`.
     """
 
-    def __init__(self, trajectory: Trajectory, transport, steps: int, every: int):
-        self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
+    def __init__(self, trajectory: Trajectory, transport, steps: int, steps_per_sample: int):
+        self.trajectory, self.transport = trajectory, transport
+        self.steps, self.steps_per_sample = steps, steps_per_sample
         jit = transport.jit
         self.start = jit(trajectory.start)
         self.empty_series = jit(self._empty_series)
@@ -59,7 +60,7 @@ class Programs:
     def _empty_series(self, carry, active, fixed):
         active, _ = self._expand_active(active, fixed)
         sample = jax.eval_shape(self.trajectory.observe, carry, active, jnp.int32(0), fixed)
-        return jax.tree.map(lambda s: jnp.zeros((self.steps // self.every + 1, *s.shape), s.dtype), sample)
+        return jax.tree.map(lambda s: jnp.zeros((self.steps // self.steps_per_sample + 1, *s.shape), s.dtype), sample)
 
     def _empty_stack(self, carry, active, fixed, length: int):
         active, _ = self._expand_active(active, fixed)
@@ -77,7 +78,7 @@ class Programs:
         def iterate(state):
             n, stack, carry, series = state
             series = self._add_sample(carry, active, series, n, fixed, with_samples)
-            next_stop = jnp.minimum((n // self.every + 1) * self.every, last)
+            next_stop = jnp.minimum((n // self.steps_per_sample + 1) * self.steps_per_sample, last)
             if with_record:
                 stack, carry = steps.record(stack, carry, n, next_stop, first)
             else:
@@ -90,10 +91,12 @@ class Programs:
         """The series with the sample of step n, if there is one and `with_samples` is true."""
 
         def write_sample(series):
-            sample = self.trajectory.observe(carry, active, n // self.every, fixed)
-            return jax.tree.map(lambda all_, one: all_.at[n // self.every].set(one), series, sample)
+            sample = self.trajectory.observe(carry, active, n // self.steps_per_sample, fixed)
+            return jax.tree.map(lambda all_, one: all_.at[n // self.steps_per_sample].set(one), series, sample)
 
-        return jax.lax.cond((n % self.every == 0) & with_samples, write_sample, lambda series: series, series)
+        return jax.lax.cond(
+            (n % self.steps_per_sample == 0) & with_samples, write_sample, lambda series: series, series
+        )
 
     def _observe_last(self, carry, active, series, fixed):
         """The series with the sample at the last step, if there is one."""
@@ -116,7 +119,7 @@ class Programs:
 
         def iterate(state):
             last, stack, cotangents = state
-            next_stop = jnp.maximum((last - 1) // self.every * self.every, first)
+            next_stop = jnp.maximum((last - 1) // self.steps_per_sample * self.steps_per_sample, first)
             stack, cotangents = steps.pull_back(stack, cotangents, next_stop, last, first)
 
             def carry():
@@ -137,12 +140,14 @@ class Programs:
         """The Cotangents plus the contribution of the sample at step n, if any; carry() returns the carry there."""
 
         def add_sample_cotangents(cotangents):
-            k = n // self.every
+            k = n // self.steps_per_sample
             _, back = jax.vjp(lambda c, a: self.trajectory.observe(c, a, k, fixed), carry(), active)
             shares = back(jax.tree.map(lambda s: s[k], series_bar))
             return Cotangents(*jax.tree.map(jnp.add, cotangents[:2], shares), cotangents.per_cell_gradients)
 
-        return jax.lax.cond(n % self.every == 0, add_sample_cotangents, lambda cotangents: cotangents, cotangents)
+        return jax.lax.cond(
+            n % self.steps_per_sample == 0, add_sample_cotangents, lambda cotangents: cotangents, cotangents
+        )
 
     def _control_cotangents(self, x, cotangents, fixed):
         """The cotangents of the controls; those of numbers are summed over blocks, unless they are kept per cell."""

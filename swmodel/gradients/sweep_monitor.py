@@ -16,7 +16,7 @@ REPORT_SECONDS = 5.0
 
 
 class SweepMonitor:
-    """The function that a Problem's `Sweeps` call after each piece of a gradient, on all processes together.
+    """The function that a Problem's `TrajectorySweeps` call after each piece of a gradient, on all processes together.
 
     It counts the `pieces` and the `seconds` of each kind of piece, without compilation.
     """

@@ -33,16 +33,19 @@ def steps_per_piece(config) -> int:
     return max(1, min(MAX_PIECE_STEPS, int(CELL_STEPS_PER_PIECE / cells)))
 
 
-class Sweeps:
+class TrajectorySweeps:
     """Sweeps over a trajectory, in pieces of at most `piece_steps` steps; by default all steps are one piece.
 
     Pieces also end where coefficients are replaced. For the backward sweep the steps are recorded in a list of stacks,
-    each with the span of its piece. `fixed` has the inputs of the first step, `varying` those of others if they differ.
+    each with the span of its piece. A sample is observed every `steps_per_sample` steps. `fixed_inputs` has the inputs
+    of the first step, `varying` those of others if they differ.
     """
 
-    def __init__(self, trajectory: Trajectory, transport, steps: int, every: int, fixed: FixedInputs, varying=None):
-        self.transport, self.steps, self.fixed, self.varying = transport, steps, fixed, varying
-        self.trajectory, self.programs = trajectory, Programs(trajectory, transport, steps, every)
+    def __init__(
+        self, trajectory: Trajectory, transport, steps: int, steps_per_sample: int, fixed_inputs: FixedInputs, varying=None
+    ):
+        self.transport, self.steps, self.fixed_inputs, self.varying = transport, steps, fixed_inputs, varying
+        self.trajectory, self.programs = trajectory, Programs(trajectory, transport, steps, steps_per_sample)
         self.piece_steps, self._after_piece = max(1, steps), None
         self._replacement_steps = varying.forcing.change_steps(steps) if varying else [0, steps]
         self._unused_stacks, self._stack_key, self._control_shapes = [], None, None
@@ -59,8 +62,8 @@ class Sweeps:
     def start(self, x, with_adjoint: bool = False):
         """The carry before the first step, and the active fields, from x; `with_adjoint`: adjoint steps will follow."""
         self._control_shapes = control_shapes(x)
-        carry, active = self.programs.start(x, self.fixed)
-        self.trajectory.agree_on_backend(active, self.fixed, with_adjoint)
+        carry, active = self.programs.start(x, self.fixed_inputs)
+        self.trajectory.agree_on_backend(active, self.fixed_inputs, with_adjoint)
         return carry, active
 
     def advance(self, carry, active, first: int, last: int, series=None):
@@ -77,18 +80,18 @@ class Sweeps:
     def series(self, x):
         """The observed quantities, a pytree [samples, ...], of the trajectory that starts from the controls x."""
         carry, active = self.start(x)
-        series = self.programs.empty_series(carry, active, self.fixed)
+        series = self.programs.empty_series(carry, active, self.fixed_inputs)
         carry, series = self.advance(carry, active, 0, self.steps, series)
-        return self.programs.observe_last(carry, active, series, self.fixed)
+        return self.programs.observe_last(carry, active, series, self.fixed_inputs)
 
-    def pull_back(self, plan: Plan, x, respond: Callable):
-        """The answer, and the cotangents of the controls x.
+    def pull_back(self, plan: Plan, x, value_and_cotangents: Callable):
+        """The value, and the cotangents of the controls x.
 
-        respond(series) returns the answer and the cotangents of the series.
+        value_and_cotangents(series) returns the value and the cotangents of the series.
         """
         carry, active = self.start(x, with_adjoint=True)
-        series = self.programs.empty_series(carry, active, self.fixed)
-        checkpoints, stacks, cotangents, answer = {}, [], None, None
+        series = self.programs.empty_series(carry, active, self.fixed_inputs)
+        checkpoints, stacks, cotangents, value = {}, [], None, None
         for action in plan.actions():
             if isinstance(action, Forward):
                 span, is_first_visit = (plan.first_step(action.n0), plan.first_step(action.n1)), cotangents is None
@@ -106,12 +109,12 @@ class Sweeps:
                 carry = checkpoints[action.n] if isinstance(action, Copy) else checkpoints.pop(action.n)
             elif isinstance(action, Reverse):
                 if cotangents is None:
-                    series = self.programs.observe_last(carry, active, series, self.fixed)
-                    answer, series_bar = respond(series)
-                    cotangents = self.programs.seed(carry, active, series_bar, self.fixed)
+                    series = self.programs.observe_last(carry, active, series, self.fixed_inputs)
+                    value, series_bar = value_and_cotangents(series)
+                    cotangents = self.programs.seed(carry, active, series_bar, self.fixed_inputs)
                 cotangents = self._pull_back_segment(stacks, active, cotangents, series_bar)
-        gradients = self.programs.control_cotangents(x, cotangents, self.fixed)
-        return answer, sum_per_cell_gradients(self.transport, gradients, cotangents.per_cell_gradients)
+        gradients = self.programs.control_cotangents(x, cotangents, self.fixed_inputs)
+        return value, sum_per_cell_gradients(self.transport, gradients, cotangents.per_cell_gradients)
 
     def _record_segment(self, carry, active, series, first: int, last: int, with_samples: bool, segment_steps: int):
         """As `advance`, and record the steps in stacks; samples are added to the series if `with_samples`."""
@@ -145,7 +148,7 @@ class Sweeps:
             self._after_piece(kind, step, jax.block_until_ready(result), start_time)
 
     def _inputs_at(self, span) -> FixedInputs:
-        return self.varying.inputs_at(span[0]) if self.varying else self.fixed
+        return self.varying.inputs_at(span[0]) if self.varying else self.fixed_inputs
 
     def _piece_spans(self, first: int, last: int, max_steps: int) -> Iterator[tuple[int, int]]:
         while first < last:
@@ -170,15 +173,15 @@ class Sweeps:
 
     def _estimate_bytes(self, x) -> tuple[int, int, int, int]:
         held_bytes = self.transport.local_nbytes
-        carry, active = jax.eval_shape(self.programs.start, x, self.fixed)
-        self.trajectory.agree_on_backend(active, self.fixed, with_adjoint=True)
-        series = jax.eval_shape(self.programs.empty_series, carry, active, self.fixed)
+        carry, active = jax.eval_shape(self.programs.start, x, self.fixed_inputs)
+        self.trajectory.agree_on_backend(active, self.fixed_inputs, with_adjoint=True)
+        series = jax.eval_shape(self.programs.empty_series, carry, active, self.fixed_inputs)
         stack = self.programs.empty_stack
         one_step, two_steps = (
-            held_bytes(jax.eval_shape(partial(stack, length=n), carry, active, self.fixed)) for n in (1, 2)
+            held_bytes(jax.eval_shape(partial(stack, length=n), carry, active, self.fixed_inputs)) for n in (1, 2)
         )
         n_numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # adjoints of numbers are kept per cell
-        per_cell_bytes = n_numbers * self.fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
+        per_cell_bytes = n_numbers * self.fixed_inputs.dt.dtype.itemsize * math.prod(self.transport.shape)
         other_bytes = 3 * (held_bytes((active, series)) + per_cell_bytes)
         return held_bytes(carry), two_steps - one_step, 2 * one_step - two_steps, other_bytes
 
@@ -188,7 +191,7 @@ class Sweeps:
         program_key = control_shapes(x), stack_steps, segment_steps < self.steps  # else nothing is recomputed
         if program_key not in self._workspace_bytes:
             self.release()
-            self._workspace_bytes[program_key] = self.programs.prepare(x, self.fixed, *program_key[1:])
+            self._workspace_bytes[program_key] = self.programs.prepare(x, self.fixed_inputs, *program_key[1:])
         starts = range(0, max(1, self.steps), segment_steps)
         max_pieces = max(
             sum(1 for _ in self._piece_spans(n, min(n + segment_steps, self.steps), stack_steps)) for n in starts
@@ -217,17 +220,17 @@ def control_shapes(x):
 class VaryingInputs:
     """The FixedInputs of a trajectory as coefficients are replaced; `static_halo` is that of `adjoint_inputs`."""
 
-    def __init__(self, forcing, fixed: FixedInputs, static_halo: int):
-        self.forcing, self.fixed, self.static_halo = forcing, fixed, static_halo
+    def __init__(self, forcing, fixed_inputs: FixedInputs, static_halo: int):
+        self.forcing, self.fixed_inputs, self.static_halo = forcing, fixed_inputs, static_halo
 
     def inputs_at(self, step: int) -> FixedInputs:
         if not self.forcing.is_valid_at(step):
-            fixed, inputs = self.fixed, self.fixed.adjoint_inputs
+            fixed, inputs = self.fixed_inputs, self.fixed_inputs.adjoint_inputs
             params = fixed.params | self.forcing.load(step)
             inputs = inputs and (inputs[0], inputs[1] | self.forcing.load(step, self.static_halo))
             numbers = record_indices(self.forcing.setup, self.forcing.transport, fixed.record_numbers, step)
-            self.fixed = fixed._replace(params=params, adjoint_inputs=inputs, record_numbers=numbers)
-        return self.fixed
+            self.fixed_inputs = fixed._replace(params=params, adjoint_inputs=inputs, record_numbers=numbers)
+        return self.fixed_inputs
 
 
 def record_indices(setup, transport, names, step: int) -> dict:

@@ -166,7 +166,7 @@ class RankProcesses:
     def forward_signals(self):
         """Forward SIGINT and SIGTERM to the ranks; the second one kills everything."""
 
-        def forward(number, frame):
+        def handler(number, frame):
             self.has_second_signal, self.signal = self.signal is not None, signal.Signals(number)
             if not self.has_second_signal and (self.saves_state or len(self.rank_by_process) == self.nproc):
                 self.send_signal_if_ready()
@@ -174,12 +174,12 @@ class RankProcesses:
                 self.send_signal(signal.SIGKILL)
                 kill_session(self.process)
 
-        previous_handlers = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+        previous_handlers = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            for number, handler in previous_handlers.items():
-                signal.signal(number, handler)
+            for number, previous_handler in previous_handlers.items():
+                signal.signal(number, previous_handler)
 
     def send_signal_if_ready(self):
         """Forward the user's signal if all ranks have reported; earlier it would be lost."""

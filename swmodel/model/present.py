@@ -84,9 +84,9 @@ class PresentState:
         for states, (_, grid, _), params in parts:
             present, *memory = (as_padded_patches(state, scheme.halo_width) for state in states)
             step_start = {name: getattr(present, name) for name in scheme.step_start_fields}
-            forward = ForwardBackwardInputs(present.h, dt, step_start, dt)
+            gfb_inputs = ForwardBackwardInputs(present.h, dt, step_start, dt)
             middle = model.setup.method.middle_state(Carry(present, tuple(memory), step), weights)
-            flows.append(flow_at_step(middle, grid, params, scheme, step, forward))
+            flows.append(flow_at_step(middle, grid, params, scheme, step, gfb_inputs))
         return flows
 
     def _params_of_blocks(self) -> list[dict]:

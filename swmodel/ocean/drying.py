@@ -38,6 +38,7 @@ from .state import State
 
 if TYPE_CHECKING:
     from .grid import Grid
+    from .timestep import ForwardBackwardInputs
 
 #: Largest fraction of its water that leaves a cell in a step.
 MAX_OUTFLOW_FRACTION = 0.999
@@ -46,7 +47,7 @@ BREAKING_LIMITS = (0.01, 0.06)
 #: Thickness in units of h_dry below which s is 1, and above which it is 0 if the level is smooth.
 THIN_LAYER_LIMITS = (5.0, 20.0)
 #: Smallest thickness used as a divisor, and thickness below which water stays in its cell, in units of h_dry.
-MIN_DIVISOR, MIN_MOBILE_DEPTH = 1e-3, 1e-9
+MIN_DIVISOR, MIN_MOBILE_THICKNESS = 1e-3, 1e-9
 
 
 class WettingFaces(NamedTuple):
@@ -79,13 +80,13 @@ class WettingFaces(NamedTuple):
         return np.maximum(self.neighbour(through_open, -1), 0.0) + np.minimum(self.neighbour(through_open, 1), 0.0)
 
 
-def wetting_faces(h: Patch, depth: Patch, open_mask: Patch, drying_thickness: Any, neighbour: Callable) -> WettingFaces:
-    """The WettingFaces of an axis from h and depth at centres; `open_mask` is 0 along coasts of the land-sea mask."""
+def wetting_faces(h: Patch, depth: Patch, face_mask: Patch, drying_thickness: Any, neighbour: Callable) -> WettingFaces:
+    """The WettingFaces of an axis from h and depth at centres; `face_mask` is 0 along coasts of the land-sea mask."""
     eta, depth_beyond = h - depth, neighbour(depth, 1)
     sill = -np.minimum(depth, depth_beyond)
     water_near, water_far = np.maximum(eta - sill, 0.0), np.maximum(neighbour(eta, 1) - sill, 0.0)
     closed_fraction = zero_outside_fronts(clip_to_unit(2 - np.maximum(water_near, water_far) * (1 / drying_thickness)))
-    open_fraction = open_mask * (1 - closed_fraction)
+    open_fraction = face_mask * (1 - closed_fraction)
     return WettingFaces(
         neighbour,
         water_near,
@@ -118,11 +119,12 @@ class WettingFlow(Flow):
     breaking_fraction_u: Patch
     breaking_fraction_v: Patch
 
-    def __init__(self, state: State, grid: Grid, params: dict, forward: Any) -> None:
+    def __init__(self, state: State, grid: Grid, params: dict, gfb_inputs: ForwardBackwardInputs | None) -> None:
         self.state, self.grid, self.has_open_boundaries, self.content_names = state, grid, False, []
-        self.step_start, self.dt = (forward.step_start, forward.step_length) if forward else (state._asdict(), None)
+        self.step_start = gfb_inputs.step_start if gfb_inputs else state._asdict()
+        self.dt = gfb_inputs.step_length if gfb_inputs else None
         self.drying_thickness, h = params["drying_thickness"], self.step_start["h"]
-        self.min_mobile_depth = MIN_MOBILE_DEPTH * self.drying_thickness
+        self.min_mobile_thickness = MIN_MOBILE_THICKNESS * self.drying_thickness
         self.faces_x = wetting_faces(h, grid.depth, grid.open_u, self.drying_thickness, neighbour_x)
         self.faces_y = wetting_faces(h, grid.depth, grid.open_v, self.drying_thickness, neighbour_y)
         self.open_u, self.open_v = self.crossed_u, self.crossed_v = grid.open_u, grid.open_v
@@ -157,11 +159,11 @@ class WettingFlow(Flow):
             return
         leaving = np.maximum(self.U, 0.0) - np.minimum(west(self.U), 0.0)
         leaving = leaving + (np.maximum(self.V, 0.0) - np.minimum(south(self.V), 0.0))
-        h, min_mobile_depth = self.step_start["h"], self.min_mobile_depth
+        h, min_thickness = self.step_start["h"], self.min_mobile_thickness
         max_outflow, outflow = MAX_OUTFLOW_FRACTION * h, leaving * (self.grid.rarea.centre * self.dt)
-        excess = np.maximum(outflow - max_outflow, 0.0) / np.maximum(np.maximum(outflow, max_outflow), min_mobile_depth)
+        excess = np.maximum(outflow - max_outflow, 0.0) / np.maximum(np.maximum(outflow, max_outflow), min_thickness)
         outflow_reduction = zero_outside_fronts(
-            where(self.breaking_fraction > 0, where(h > min_mobile_depth, excess, 1.0), 0.0)
+            where(self.breaking_fraction > 0, where(h > min_thickness, excess, 1.0), 0.0)
         )
         self.U = self.U - where(self.U > 0, outflow_reduction, neighbour_x(outflow_reduction, 1)) * self.U
         self.V = self.V - where(self.V > 0, outflow_reduction, neighbour_y(outflow_reduction, 1)) * self.V
@@ -176,31 +178,30 @@ class WettingFlow(Flow):
             for transport, limited in ((self.U, limited_flow.U), (self.V, limited_flow.V))
         )
 
-    def pressure_state(self, rate: Patch, forward: Any) -> Flow:
-        """As `Flow.pressure_state`; where s is 1, the thickness is that at the end of the step."""
-        if forward is None:
+    def flow_for_pressure(self, rate: Patch, gfb_inputs: ForwardBackwardInputs | None) -> Flow:
+        """As `Flow.flow_for_pressure`; where s is 1, the thickness is that at the end of the step."""
+        if gfb_inputs is None:
             return self
-        return self.with_thickness(
-            blend(forward.pressure_h + rate * forward.pressure_dt, self.thickness_at_end(rate), self.breaking_fraction)
-        )
+        smooth_h = gfb_inputs.pressure_h + rate * gfb_inputs.pressure_dt
+        return self.with_thickness(blend(smooth_h, self.thickness_at_end(rate), self.breaking_fraction))
 
     def thickness_at_end(self, rate: Patch) -> Patch:
         """Thickness at the end of the step, m, from dh/dt, m s-1."""
         return self.step_start["h"] if self.dt is None else self.step_start["h"] + rate * self.dt
 
     def accelerations(
-        self, smooth_rates: dict, pressure_state: Flow, rate: Patch, heads: list, gravity: Any
+        self, smooth_rates: dict, flow_for_pressure: Flow, rate: Patch, heads: list, gravity: Any
     ) -> dict[str, Patch]:
         """du/dt and dv/dt, m s-2, from advection, Coriolis force and pressure.
 
         Args:
             smooth_rates: those from (q V) and d_x K.
-            pressure_state: the Flow whose thickness gives the pressure.
+            flow_for_pressure: the Flow whose thickness gives the pressure.
             rate: dh/dt, m s-1.
             heads: what terms add to the pressure, m2 s-2.
         """
         breaking_rates = breaking_accelerations(self, self.thickness_at_end(rate))
-        P = sum(heads, start=gravity * (pressure_state.h - self.grid.depth))
+        P = sum(heads, start=gravity * (flow_for_pressure.h - self.grid.depth))
         return {
             "u": blend(smooth_rates["u"], breaking_rates["u"], self.breaking_fraction_u) - slope_x(P, self.grid),
             "v": blend(smooth_rates["v"], breaking_rates["v"], self.breaking_fraction_v) - slope_y(P, self.grid),

@@ -30,7 +30,7 @@ def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
 
 
 def tendency(
-    padded_state: State, now: Instant, grid, params: dict, scheme, forward: ForwardBackwardInputs | None = None
+    padded_state: State, now: Instant, grid, params: dict, scheme, gfb_inputs: ForwardBackwardInputs | None = None
 ) -> State:
     """dx/dt of the prognostic fields x of a block, from its state with a halo of `scheme.halo_width` cells.
 
@@ -40,7 +40,7 @@ def tendency(
         grid: Grid of Patches that cover at least the same cells (`grid.as_patches`).
         params: coefficients by name, Patches like those of the Grid; see `records` for varying ones.
         scheme: the Scheme, with the terms.
-        forward: the ForwardBackwardInputs of the stepper `gfb`, in Patches; their `step_start` has the fields
+        gfb_inputs: the ForwardBackwardInputs of the stepper `gfb`, in Patches; their `step_start` has the fields
             `scheme.step_start_fields` by name.
 
     Returns:
@@ -49,7 +49,7 @@ def tendency(
     Reference: Sadourny (1975), Arakawa and Lamb (1981); docs/numerics.md.
     """
     params = interpolate_records(params, now, scheme.varying, padded_state.h.values.dtype)
-    flow = make_flow(padded_state, now, grid, params, scheme, forward)
+    flow = make_flow(padded_state, now, grid, params, scheme, gfb_inputs)
     grid, h, u, v, U, V = flow.grid, flow.h, flow.u, flow.v, flow.U, flow.V
     explicit_terms = [term for term in scheme.active_terms if not (scheme.drying and term.damping)]
     term_rates = [term.tendency(flow, params, now) for term in explicit_terms]
@@ -62,21 +62,21 @@ def tendency(
         return [each for term, each in zip(explicit_terms, term_rates, strict=True) if is_chosen(term)]
 
     rates = sum_rates([{"h": -divergence(U, V, grid)}, *({"h": each["h"]} for each in term_rates if "h" in each)])
-    pressure_state = flow.pressure_state(rates["h"], forward)
+    flow_for_pressure = flow.flow_for_pressure(rates["h"], gfb_inputs)
     K, q = kinetic_energy(u, v, grid, scheme), potential_vorticity(h, u, v, grid)
-    heads = [term.bernoulli_potential(pressure_state, params, now) for term in scheme.pressure_terms]
+    heads = [term.bernoulli_potential(flow_for_pressure, params, now) for term in scheme.pressure_terms]
     if scheme.drying:
         core = flow.accelerations(
-            accelerations(q, K, flow, scheme), pressure_state, rates["h"], heads, params["gravity"]
+            accelerations(q, K, flow, scheme), flow_for_pressure, rates["h"], heads, params["gravity"]
         )
     else:
-        P = params["gravity"] * pressure_state.eta + K
+        P = params["gravity"] * flow_for_pressure.eta + K
         core = accelerations(q, sum(heads, start=P), flow, scheme)
     others = [{name: rate for name, rate in each.items() if name != "h"} for each in term_rates]
     if scheme.step_start_fields:
         step = None
-        if forward:
-            start, dt = forward.step_start, forward.step_length
+        if gfb_inputs:
+            start, dt = gfb_inputs.step_start, gfb_inputs.step_length
             freshwater_rate = sum_rates(rates_of(lambda term: term.is_freshwater)).get("h")
             step = WholeStep(start, start["h"] + rates["h"] * dt, dt, freshwater_rate)
         others += [term.rate_over_step(flow, params, step) for term in scheme.active_terms if term.rate_over_step]
@@ -88,16 +88,16 @@ def tendency(
             velocity_rates, sum_rates([term.damping(flow, params, now) for term in scheme.damping_terms])
         )
     rates = mask_rates(rates | velocity_rates, padded_state, flow)
-    return add_barrier_accelerations(rates, pressure_state, params, now, scheme)
+    return add_barrier_accelerations(rates, flow_for_pressure, params, now, scheme)
 
 
 def make_flow(
-    padded_state: State, now: Instant, grid, params: dict, scheme, forward: ForwardBackwardInputs | None = None
+    padded_state: State, now: Instant, grid, params: dict, scheme, gfb_inputs: ForwardBackwardInputs | None = None
 ) -> Flow | WettingFlow:
     """The Flow of a state at an Instant, with transports through open boundaries and over barriers; see `tendency`."""
     if scheme.barrier_terms:
         grid = grid._replace(slip=grid.slip * params["away_from_barriers"])
-    flow = WettingFlow(padded_state, grid, params, forward) if scheme.drying else Flow(padded_state, grid)
+    flow = WettingFlow(padded_state, grid, params, gfb_inputs) if scheme.drying else Flow(padded_state, grid)
     for term in scheme.open_boundary_terms:
         flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
     for term in scheme.barrier_terms:
@@ -122,10 +122,10 @@ def mask_rates(rates: dict[str, Patch], padded_state: State, flow: Flow) -> Stat
     return type(padded_state)._make(water[variable_of(name).location] * rates[name] for name in padded_state._fields)
 
 
-def add_barrier_accelerations(rates: State, pressure_state: Flow, params: dict, now: Instant, scheme) -> State:
+def add_barrier_accelerations(rates: State, flow_for_pressure: Flow, params: dict, now: Instant, scheme) -> State:
     """The State of the rates, with the accelerations over barriers, where the masks close the faces."""
     for term in scheme.barrier_terms:
-        for name, rate in term.barrier_accelerations(pressure_state, params, now).items():
+        for name, rate in term.barrier_accelerations(flow_for_pressure, params, now).items():
             rates = rates._replace(**{name: getattr(rates, name) + rate})
     return rates
 

@@ -73,15 +73,15 @@ def require_fields(names, scheme, extra_names=()) -> list[str]:
 
 
 def flow_at_step(
-    state: State, grid: Grid, params: dict, scheme, step, forward: ForwardBackwardInputs | None = None
+    state: State, grid: Grid, params: dict, scheme, step, gfb_inputs: ForwardBackwardInputs | None = None
 ) -> Flow:
     """The Flow of a padded state after a number of steps; Patches of NumPy or JAX, params as for `tendency`.
 
     With ForwardBackwardInputs, the state is that in the middle of a forward-backward step.
     """
-    now = Instant(step, 0.5 if forward else 0.0)
+    now = Instant(step, 0.5 if gfb_inputs else 0.0)
     return make_flow(
-        state, now, grid, interpolate_records(params, now, scheme.varying, state.h.values.dtype), scheme, forward
+        state, now, grid, interpolate_records(params, now, scheme.varying, state.h.values.dtype), scheme, gfb_inputs
     )
 
 

@@ -9,6 +9,7 @@ from .operators import mx_c, mx_f, my_c, my_f, root, where
 from .patch import Patch
 from .state import State
 from .table import variable_of
+from .timestep import ForwardBackwardInputs
 
 
 class Flow:
@@ -26,7 +27,7 @@ class Flow:
         has_barriers: whether there are barriers.
         has_open_boundaries: whether the domain has open boundaries.
         breaking_fraction: with `drying`, how much a cell breaks or is thin, from 0 to 1.
-        min_mobile_depth: with `drying`, the thickness below which water stays in its cell, m.
+        min_mobile_thickness: with `drying`, the thickness below which water stays in its cell, m.
     """
 
     state: State
@@ -46,7 +47,7 @@ class Flow:
     has_barriers: bool = False
     has_open_boundaries: bool
     breaking_fraction: Any = 0.0
-    min_mobile_depth: Any = None
+    min_mobile_thickness: Any = None
 
     def __init__(self, state: State, grid: Grid) -> None:
         self.state, self.grid, self.has_open_boundaries = state, grid, False
@@ -59,27 +60,30 @@ class Flow:
         self.U = grid.dy.u * (self.h_u * self.u)
         self.V = grid.dx.v * (self.h_v * self.v)
 
-    def set_boundary_flux(self, x: tuple[Patch, Patch], y: tuple[Patch, Patch]) -> None:
+    def set_boundary_flux(self, at_u: tuple[Patch, Patch], at_v: tuple[Patch, Patch]) -> None:
         """Let water through the faces of open boundaries in x, and those in y.
 
         Args:
-            x, y: transport per length of the face, m2 s-1, and thickness at the face, m.
+            at_u, at_v: transport per length of the face, m2 s-1, and thickness at the face, m.
         """
         grid, self.has_open_boundaries = self.grid, True
-        self.u = where(grid.open_boundary_u > 0, x[0] / where(grid.open_boundary_u > 0, x[1], 1.0), self.u)
-        self.v = where(grid.open_boundary_v > 0, y[0] / where(grid.open_boundary_v > 0, y[1], 1.0), self.v)
-        self.U = where(grid.open_boundary_u > 0, grid.dy.u * x[0], self.U)
-        self.V = where(grid.open_boundary_v > 0, grid.dx.v * y[0], self.V)
+        (flux_u, h_u), (flux_v, h_v) = at_u, at_v
+        self.u = where(grid.open_boundary_u > 0, flux_u / where(grid.open_boundary_u > 0, h_u, 1.0), self.u)
+        self.v = where(grid.open_boundary_v > 0, flux_v / where(grid.open_boundary_v > 0, h_v, 1.0), self.v)
+        self.U = where(grid.open_boundary_u > 0, grid.dy.u * flux_u, self.U)
+        self.V = where(grid.open_boundary_v > 0, grid.dx.v * flux_v, self.V)
 
-    def add_barrier_flux(self, x: Patch, y: Patch) -> None:
+    def add_barrier_flux(self, U: Patch, V: Patch) -> None:
         """Add transports over the barriers on u and on v faces, m3 s-1."""
         self.has_barriers = True
-        self.crossed_u, self.crossed_v = where(x != 0, 1.0, self.open_u), where(y != 0, 1.0, self.open_v)
-        self.U, self.V = self.U + x, self.V + y
+        self.crossed_u, self.crossed_v = where(U != 0, 1.0, self.open_u), where(V != 0, 1.0, self.open_v)
+        self.U, self.V = self.U + U, self.V + V
 
-    def pressure_state(self, rate: Patch, forward: Any) -> Flow:
+    def flow_for_pressure(self, rate: Patch, gfb_inputs: ForwardBackwardInputs | None) -> Flow:
         """The Flow with the same currents and the thickness whose pressure drives them; `rate` is dh/dt, m s-1."""
-        return self if forward is None else self.with_thickness(forward.pressure_h + rate * forward.pressure_dt)
+        if gfb_inputs is None:
+            return self
+        return self.with_thickness(gfb_inputs.pressure_h + rate * gfb_inputs.pressure_dt)
 
     def with_thickness(self, h: Patch) -> Flow:
         """The Flow with the same currents and another thickness at centres."""

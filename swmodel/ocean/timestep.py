@@ -172,8 +172,8 @@ class ForwardBackward(NamedTuple):
         now, (previous, older) = carry.state, carry.memory
 
         middle = self.middle_state(carry, weights)
-        forward = ForwardBackwardInputs(blend_three(now.h, previous.h, older.h, b1, b2), b0_dt, now, dt)
-        F = tendency(middle, Instant(carry.step, 0.5), forward)
+        gfb_inputs = ForwardBackwardInputs(blend_three(now.h, previous.h, older.h, b1, b2), b0_dt, now, dt)
+        F = tendency(middle, Instant(carry.step, 0.5), gfb_inputs)
         return Carry(type(now)._make(x + dt * f for x, f in zip(now, F, strict=True)), (now, previous), carry.step + 1)
 
 

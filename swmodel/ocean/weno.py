@@ -53,8 +53,8 @@ SMOOTHNESS_INDICATORS: dict[int, list[dict[tuple[int, int], float]]] = {
 }
 #: tau is the absolute value of the sum of beta_m times these factors.
 TAU = {2: (1, -1), 3: (1, 0, -1), 4: (1, 3, -3, -1)}
-#: EPSILON is added to each beta after its division by the sum of all D² and SMALL u_0²; TINY is added to the sum.
-EPSILON, SMALL, TINY = 1e-4, 1e-6, 1e-32
+#: EPSILON is added to each beta after its division by the sum of all D², RELATIVE_FLOOR u_0² and ABSOLUTE_FLOOR.
+EPSILON, RELATIVE_FLOOR, ABSOLUTE_FLOOR = 1e-4, 1e-6, 1e-32
 
 
 def mirror_indicator(beta: dict[tuple[int, int], float]) -> dict[tuple[int, int], float]:
@@ -68,8 +68,8 @@ def weno_change(D: dict[int, Patch], u_0: Patch, r: int) -> Patch:
     forms = [given_forms[m] if m < len(given_forms) else mirror_indicator(given_forms[r - 1 - m]) for m in range(r)]
     beta = [sum_in_order(factor * (D[k] * D[other]) for (k, other), factor in form.items()) for form in forms]
     largest = max(factor for form in forms for factor in form.values())
-    sum_of_squares = sum_in_order(D[k] * D[k] for k in range(1 - r, r - 1)) + SMALL * (u_0 * u_0)
-    scale = 1.0 / (largest * sum_of_squares + TINY)
+    sum_of_squares = sum_in_order(D[k] * D[k] for k in range(1 - r, r - 1)) + RELATIVE_FLOOR * (u_0 * u_0)
+    scale = 1.0 / (largest * sum_of_squares + ABSOLUTE_FLOOR)
     tau = abs(sum_in_order(factor * each for factor, each in zip(TAU[r], beta, strict=True) if factor)) * scale
     beta = [each * scale + EPSILON for each in beta]
     weights = []
@@ -85,13 +85,13 @@ def sum_in_order(terms: Any) -> Any:
     return sum(others, start=first)
 
 
-def upwind_value(q: Patch, flow: Patch, open_mask: Patch, neighbour: Callable[[Patch, int], Patch], r: int) -> Patch:
+def upwind_value(q: Patch, flow: Patch, face_mask: Patch, neighbour: Callable[[Patch, int], Patch], r: int) -> Patch:
     """q midway between each point and the one before it, reconstructed from upwind.
 
     Args:
         q: values at points, here corners.
         flow: positive in the direction of the axis, between the points.
-        open_mask: 1 between points if a stencil may contain both, else 0.
+        face_mask: 1 between points if a stencil may contain both, else 0.
         neighbour: function (patch, n) that gives the value n points further along.
         r: number of points of the largest stencil.
     """
@@ -102,7 +102,7 @@ def upwind_value(q: Patch, flow: Patch, open_mask: Patch, neighbour: Callable[[P
     change = 0.0 * D[0]
     for points in range(2, r + 1):
         crossed = [k for k in range(1 - points, points - 1) if k]
-        passable = where(is_positive, *(prod(neighbour(open_mask, sign * k) for k in crossed) for sign in (1, -1)))
+        passable = where(is_positive, *(prod(neighbour(face_mask, sign * k) for k in crossed) for sign in (1, -1)))
         change = where(passable > 0, weno_change(D, u_0, points), change)
     return u_0 + change
 

@@ -23,7 +23,7 @@ def read_barriers(data: netCDF4.Dataset) -> tuple[BarrierOptions, ...]:
     return tuple(make_options(BarrierOptions, table) for table in tables)
 
 
-def barrier_segments(data: netCDF4.Dataset, panel: FieldMap) -> np.ndarray:
+def barrier_segments(data: netCDF4.Dataset, field_map: FieldMap) -> np.ndarray:
     """The faces of the barriers on the axes of a picture: both ends of each, [n, 2, 2]."""
     grid = read_grid_options(read_configuration(data))
     faces = faces_of_barriers(grid, read_barriers(data))
@@ -34,24 +34,24 @@ def barrier_segments(data: netCDF4.Dataset, panel: FieldMap) -> np.ndarray:
     ends = np.array([[False], [True]])  # a u face goes along the east of its cell, a v face along its north
     x, y = west + dx * (columns + (is_u | ends)), south + dy * (rows + (~is_u | ends))
     if read_grid_north_pole(data):
-        x, y = wrap_to_domain(panel, *to_geographic(data, x, y))
+        x, y = wrap_to_domain(field_map, *to_geographic(data, x, y))
         is_whole = np.abs(x[1] - x[0]) < 180.0  # the others cross the edge of the map
         x, y = x[:, is_whole], y[:, is_whole]
-    return np.stack([x, y], axis=-1).transpose(1, 0, 2) / panel.axis_unit[0]
+    return np.stack([x, y], axis=-1).transpose(1, 0, 2) / field_map.axis_unit[0]
 
 
 def make_barrier_layers(data: netCDF4.Dataset) -> list:
     """A list of one `overlays.OverlayLayer`, the barriers of a run; empty without barriers, or without a map."""
     if not read_barriers(data):
         return []
-    panel = read_map(data, field_names(data)[0], 0)
-    if panel.is_drawn_as_line:
+    field_map = read_map(data, field_names(data)[0], 0)
+    if field_map.is_drawn_as_line:
         return []
 
     def draw(maps):
         options = {"colors": style.BARRIER_COLOUR, "linewidths": 1.4, "capstyle": "round"}
         for each in maps:
-            each.add_collection(LineCollection(barrier_segments(data, panel), **options), autolim=False)
+            each.add_collection(LineCollection(barrier_segments(data, field_map), **options), autolim=False)
         return lambda record: None
 
     return [(BARRIER_LABEL, draw)]

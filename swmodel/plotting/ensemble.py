@@ -35,8 +35,8 @@ def draw_ensemble(data: netCDF4.Dataset, record: int, time: float | None, colour
     )
     maps_figure, curves_figure = figure.subfigures(2, 1, height_ratios=[height, CURVES_HEIGHT_INCHES])
     field_styles = style.make_styles(data, maps, [record], None, colour_range)
-    for axes, panel, field_style in zip(maps_figure.subplots(1, 2, sharey=True), maps, field_styles, strict=True):
-        add_map(axes, panel, field_style, MAP_WIDTH_INCHES)
+    for axes, field_map, field_style in zip(maps_figure.subplots(1, 2, sharey=True), maps, field_styles, strict=True):
+        add_map(axes, field_map, field_style, MAP_WIDTH_INCHES)
         axes.label_outer()
     run, members = run_name(data), f"{len(data.dimensions['realization'])} members"
     caption = ", ".join(filter(None, (run, members, make_title_formatter(data)(record).removeprefix(f"{run}, "))))

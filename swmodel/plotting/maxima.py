@@ -138,22 +138,22 @@ def isochrone_levels(arrival: FieldMap) -> tuple[np.ndarray, tuple[float, str], 
     return np.arange(step, latest, step) / unit[0], unit, step / unit[0]
 
 
-def mark_stations(axes, data: netCDF4.Dataset, panel: FieldMap) -> None:
+def mark_stations(axes, data: netCDF4.Dataset, field_map: FieldMap) -> None:
     """Draw a mark and the name of each gauge of the run on a map, at most MAX_PANELS."""
-    scale, _ = panel.axis_unit
+    scale, _ = field_map.axis_unit
     for station in read_configuration(data).get("output", {}).get("stations", [])[:MAX_PANELS]:
         if "lon" in station:
-            x, y = positions_of_lon_lat(panel, station["lon"], station["lat"])
+            x, y = positions_of_lon_lat(field_map, station["lon"], station["lat"])
         else:
             x, y = station["x"], station["y"]
-        if x > panel.domain[1]:  # a longitude beyond the map, which `wrap_to_domain` has moved east of it
+        if x > field_map.domain[1]:  # a longitude beyond the map, which `wrap_to_domain` has moved east of it
             continue
         axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.DARK_GREY, mew=0.8)
         text_options = {"fontsize": 6.5, "path_effects": style.WHITE_OUTLINE}
         axes.annotate(station["name"], (x / scale, y / scale), (4, 3), textcoords="offset points", **text_options)
 
 
-def mark_track(axes, data: netCDF4.Dataset, panel: FieldMap, record: int) -> None:
+def mark_track(axes, data: netCDF4.Dataset, field_map: FieldMap, record: int) -> None:
     """Draw the track of a built-in case's storm, from the case's `centre`, and a mark where it is in a record."""
     config = read_builtin_config(data)
     if config is None or config.case.centre(config, 0.0) is None:
@@ -161,8 +161,8 @@ def mark_track(axes, data: netCDF4.Dataset, panel: FieldMap, record: int) -> Non
     record_time, end_time = record_times(data)[[record, -1]]
     times = [*np.linspace(0.0, end_time, N_TRACK_POINTS), record_time]
     track = np.array([config.case.centre(config, time) for time in times]).T
-    x, y = positions_of_lon_lat(panel, *track) if has_lon_lat(config.grid) else track
-    x, y = x / panel.axis_unit[0], y / panel.axis_unit[0]
+    x, y = positions_of_lon_lat(field_map, *track) if has_lon_lat(config.grid) else track
+    x, y = x / field_map.axis_unit[0], y / field_map.axis_unit[0]
     options = {"color": style.TRACK_COLOUR, "path_effects": style.WHITE_OUTLINE, "scalex": False, "scaley": False}
     axes.plot(x[:-1], y[:-1], linewidth=1.2, linestyle=(0, (4, 2)), **options)
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()

@@ -36,30 +36,30 @@ TICK_STEPS, DEGREE_TICK_STEPS, WIDE_MAP_DEGREES = [1, 2, 2.5, 5, 10], [1, 1.5, 2
 #: Lines of coasts that are drawn as one interrupted line; matplotlib takes much longer for separate ones.
 MAX_LINES_PER_SEGMENT = 10_000
 
-#: A function that shows another map in a panel, with its style.
+#: A function that shows another map in a field_map, with its style.
 ShowMap = Callable[[FieldMap, style.FieldStyle], None]
 
 
 def draw_panels(
-    panels: list[FieldMap], field_styles: list[style.FieldStyle], caption: Sequence[str]
+    field_maps: list[FieldMap], field_styles: list[style.FieldStyle], caption: Sequence[str]
 ) -> tuple[Figure, list[ShowMap]]:
     """A figure with one panel for each map, and for each panel a function that shows another map in it.
 
     `caption`: lines of text above all panels; long ones are broken.
     """
-    add_panel = add_line if panels[0].is_drawn_as_line else add_map
-    columns, width, height = layout_panels(panels)
-    rows, show_functions = -(-len(panels) // columns), []
+    add_panel = add_line if field_maps[0].is_drawn_as_line else add_map
+    columns, width, height = layout_panels(field_maps)
+    rows, show_functions = -(-len(field_maps) // columns), []
     figure = style.NotebookFigure(
         figsize=(columns * (width + LABELS_WIDTH_INCHES), rows * (height + LABELS_HEIGHT_INCHES)), layout="constrained"
     )
     figure.get_layout_engine().set(w_pad=0.05, h_pad=0.03, wspace=0, hspace=0)
     write_caption(figure, caption)
-    for number, (panel, field_style) in enumerate(zip(panels, field_styles, strict=True)):
+    for number, (field_map, field_style) in enumerate(zip(field_maps, field_styles, strict=True)):
         axes = figure.add_subplot(rows, columns, number + 1)
-        show_functions.append(add_panel(axes, panel, field_style, width))
+        show_functions.append(add_panel(axes, field_map, field_style, width))
         has_y_label = add_panel is add_line or number % columns == 0
-        has_x_label = number + columns >= len(panels)
+        has_x_label = number + columns >= len(field_maps)
         axes.tick_params(labelleft=has_y_label, labelbottom=has_x_label)
         axes.xaxis.label.set_visible(has_x_label)
         axes.yaxis.label.set_visible(has_y_label)
@@ -82,10 +82,10 @@ def write_caption(figure: Figure, lines: Sequence[str]) -> None:
         figure.suptitle(text, **CAPTION_STYLE)
 
 
-def layout_panels(panels: list[FieldMap]) -> tuple[int, float, float]:
-    """Panels per row, and width and height of a panel, inches: wide domains are stacked, tall ones are side by side."""
-    count, aspect = len(panels), min(max(panels[0].aspect, MIN_ASPECT), MAX_ASPECT)
-    if panels[0].is_drawn_as_line:
+def layout_panels(field_maps: list[FieldMap]) -> tuple[int, float, float]:
+    """Panels per row, and width and height of a field_map, inches: wide domains are stacked, tall ones are side by side."""
+    count, aspect = len(field_maps), min(max(field_maps[0].aspect, MIN_ASPECT), MAX_ASPECT)
+    if field_maps[0].is_drawn_as_line:
         return 1, 6.0, 1.8
     columns = 1 if count == 1 or aspect < 0.7 else 3 if count == 3 and aspect > 1.3 else 2
     max_width = 5.6 if aspect < 0.7 else 4.4 if count == 1 else 3.2
@@ -106,137 +106,137 @@ def set_panel_title(axes, label: str, width: float) -> None:
     axes.set_title(wrap_title(label, width + 0.5), loc="left", fontsize=8.5, pad=3.5)
 
 
-def add_map(axes, panel: FieldMap, field_style: style.FieldStyle, width: float) -> ShowMap:
+def add_map(axes, field_map: FieldMap, field_style: style.FieldStyle, width: float) -> ShowMap:
     """Draw a map with names of its axes, a few ticks and a colour bar in a panel of `width` inches."""
-    image, show_image = draw_image(axes, panel, field_style)
+    image, show_image = draw_image(axes, field_map, field_style)
     colorbar = axes.figure.colorbar(
         image, ax=axes, extend=field_style.extend, extendfrac=0.03, pad=0.02, fraction=0.1, aspect=30
     )
     colorbar.outline.set_linewidth(0.4)
-    west, east, south, north = panel.domain
+    west, east, south, north = field_map.domain
     x_and_y = (axes.xaxis, east - west, 6, "EW"), (axes.yaxis, north - south, 5, "NS")
     for axis, span, max_ticks, hemispheres in x_and_y:
-        is_wide = panel.is_geographic and span >= WIDE_MAP_DEGREES
+        is_wide = field_map.is_geographic and span >= WIDE_MAP_DEGREES
         axis.set_major_locator(MaxNLocator(max_ticks, steps=DEGREE_TICK_STEPS if is_wide else TICK_STEPS))
-        if panel.crs:
+        if field_map.crs:
             axis.get_major_formatter().set_useOffset(False)
-        if panel.is_geographic:
+        if field_map.is_geographic:
             axis.set_major_formatter(
                 FuncFormatter(lambda at, _, hemispheres=hemispheres: format_degrees(round(at, 9), hemispheres))
             )
-    unit = "" if panel.is_geographic else f" ({panel.axis_unit[1]})"
-    axes.set(xlabel=panel.axis_names[0] + unit, ylabel=panel.axis_names[1] + unit)
+    unit = "" if field_map.is_geographic else f" ({field_map.axis_unit[1]})"
+    axes.set(xlabel=field_map.axis_names[0] + unit, ylabel=field_map.axis_names[1] + unit)
 
-    def show(panel: FieldMap, field_style: style.FieldStyle) -> None:
-        show_image(panel, field_style)
+    def show(field_map: FieldMap, field_style: style.FieldStyle) -> None:
+        show_image(field_map, field_style)
         set_panel_title(axes, field_style.label, width)
         ticks = field_style.ticks
         colorbar.ax.set_visible(ticks != ())
         colorbar.locator = MaxNLocator(8, steps=TICK_STEPS) if ticks is None else FixedLocator(ticks)
         colorbar.formatter = ScalarFormatter() if ticks is None else FixedFormatter([f"{at:.6g}" for at in ticks])
 
-    show(panel, field_style)
+    show(field_map, field_style)
     return show
 
 
-def draw_image(axes, panel: FieldMap, field_style: style.FieldStyle) -> tuple[AxesImage, ShowMap]:
+def draw_image(axes, field_map: FieldMap, field_style: style.FieldStyle) -> tuple[AxesImage, ShowMap]:
     """Draw the cells of a map in their colours, with coasts; what lies beyond the grid stays white.
 
     Returns the image, and a function that shows another map in it.
     """
-    west, east, south, north = panel.domain
-    scale, _ = panel.axis_unit
-    (dx, dy), (half_x, half_y) = panel.spacing, STAGGER[panel.location]
+    west, east, south, north = field_map.domain
+    scale, _ = field_map.axis_unit
+    (dx, dy), (half_x, half_y) = field_map.spacing, STAGGER[field_map.location]
     edges = west - half_x * dx / 2, east + half_x * dx / 2, south - half_y * dy / 2, north + half_y * dy / 2
-    if panel.ground:
+    if field_map.ground:
         axes.set_facecolor(style.WATER_COLOUR)
-        extent = np.array(panel.domain) / scale
-        ground_image = axes.imshow(panel.ground.values, origin="lower", extent=extent, aspect="auto")
-        ground_image.set(clim=(0.0, max_floodable_height(panel.ground)), cmap=style.GROUND_COLOURMAP)
-        ground_image.set_zorder(0.5 if is_hidden_by_ground(panel.name) else -0.5)
-    image = axes.imshow(cell_values(panel, field_style), origin="lower", extent=np.array(edges) / scale, aspect="auto")
+        extent = np.array(field_map.domain) / scale
+        ground_image = axes.imshow(field_map.ground.values, origin="lower", extent=extent, aspect="auto")
+        ground_image.set(clim=(0.0, max_floodable_height(field_map.ground)), cmap=style.GROUND_COLOURMAP)
+        ground_image.set_zorder(0.5 if is_hidden_by_ground(field_map.name) else -0.5)
+    image = axes.imshow(cell_values(field_map, field_style), origin="lower", extent=np.array(edges) / scale, aspect="auto")
     image.set(clim=field_style.limits, cmap=field_style.colormap)
-    coast = LineCollection([], colors=style.DARK_GREY, linewidths=0.8 if panel.ground else 0.5)
-    if panel.ground or panel.is_geographic or panel.crs:
+    coast = LineCollection([], colors=style.DARK_GREY, linewidths=0.8 if field_map.ground else 0.5)
+    if field_map.ground or field_map.is_geographic or field_map.crs:
         axes.add_collection(coast, autolim=False)
-    if panel.outside_grid is not None:
-        outside_grid = panel.outside_grid | panel.ground.outside_grid if panel.ground else panel.outside_grid
+    if field_map.outside_grid is not None:
+        outside_grid = field_map.outside_grid | field_map.ground.outside_grid if field_map.ground else field_map.outside_grid
         white = np.ma.masked_where(~outside_grid, np.ones(outside_grid.shape))
         outside_image = axes.imshow(white, origin="lower", extent=image.get_extent(), aspect="auto", zorder=1)
         outside_image.set(cmap="gray", clim=(0, 1))
     axes.set(xlim=(west / scale, east / scale), ylim=(south / scale, north / scale))
 
-    def show(panel: FieldMap, field_style: style.FieldStyle) -> None:
-        colours = field_style.colormap.with_extremes(bad=(0, 0, 0, 0)) if panel.ground else field_style.colormap
-        image.set(data=cell_values(panel, field_style), clim=field_style.limits, cmap=colours)
-        lines = coast_lines(panel.ground or panel)
+    def show(field_map: FieldMap, field_style: style.FieldStyle) -> None:
+        colours = field_style.colormap.with_extremes(bad=(0, 0, 0, 0)) if field_map.ground else field_style.colormap
+        image.set(data=cell_values(field_map, field_style), clim=field_style.limits, cmap=colours)
+        lines = coast_lines(field_map.ground or field_map)
         chunks = range(0, len(lines), MAX_LINES_PER_SEGMENT)
         coast.set_segments([lines[first : first + MAX_LINES_PER_SEGMENT].reshape(-1, 2) for first in chunks])
-        if panel.ground:
-            ground_image.set_data(panel.ground.values)
+        if field_map.ground:
+            ground_image.set_data(field_map.ground.values)
 
-    show(panel, field_style)
+    show(field_map, field_style)
     return image, show
 
 
-def coast_lines(panel: FieldMap) -> np.ndarray:
+def coast_lines(field_map: FieldMap) -> np.ndarray:
     """Lines along the faces between cells with and without a value, in the units of the axes.
 
     Shape [n, 3, 2]: both ends of each line, and NaN, so that matplotlib can draw many lines as one interrupted line.
     """
-    is_masked = np.ma.getmaskarray(panel.values).astype(float)
-    if panel.outside_grid is not None:
-        is_masked[panel.outside_grid] = np.nan
+    is_masked = np.ma.getmaskarray(field_map.values).astype(float)
+    if field_map.outside_grid is not None:
+        is_masked[field_map.outside_grid] = np.nan
     is_masked = np.pad(is_masked, 1, mode="edge")
-    (dx, dy), lines = panel.spacing, []
+    (dx, dy), lines = field_map.spacing, []
     for rows, columns in ((1, 0), (0, 1)):
         cells = is_masked[: is_masked.shape[0] - rows, : is_masked.shape[1] - columns]
         j, i = np.nonzero(cells + is_masked[rows:, columns:] == 1)
-        x, y = panel.x[0] + (i - 0.5) * dx, panel.y[0] + (j - 0.5) * dy
+        x, y = field_map.x[0] + (i - 0.5) * dx, field_map.y[0] + (j - 0.5) * dy
         gap = np.full_like(x, np.nan)
         lines.append(np.stack([x - dx * rows, y - dy * columns, x, y, gap, gap], axis=-1).reshape(-1, 3, 2))
-    return np.concatenate(lines) / panel.axis_unit[0]
+    return np.concatenate(lines) / field_map.axis_unit[0]
 
 
-def cell_values(panel: FieldMap, field_style: style.FieldStyle) -> np.ma.MaskedArray:
+def cell_values(field_map: FieldMap, field_style: style.FieldStyle) -> np.ma.MaskedArray:
     """The values that fill the domain; east and north faces, and corners, have the first column or row twice."""
-    values = field_style.scaled_values(panel)
-    half_x, half_y = STAGGER[panel.location]
+    values = field_style.scaled_values(field_map)
+    half_x, half_y = STAGGER[field_map.location]
     values = np.ma.concatenate([values[:, :half_x], values], axis=1)
     return np.ma.concatenate([values[:half_y], values], axis=0)
 
 
-def add_line(axes, panel: FieldMap, field_style: style.FieldStyle, width: float) -> ShowMap:
+def add_line(axes, field_map: FieldMap, field_style: style.FieldStyle, width: float) -> ShowMap:
     """Draw the middle row of a map as a line, or the middle column if there are fewer columns than rows."""
-    axis = int(panel.values.shape[1] < panel.values.shape[0])
-    positions = (panel.x, panel.y)[axis]
-    scale, unit = (1.0, "degrees") if panel.is_geographic else length_unit(float(np.ptp(positions)))
+    axis = int(field_map.values.shape[1] < field_map.values.shape[0])
+    positions = (field_map.x, field_map.y)[axis]
+    scale, unit = (1.0, "degrees") if field_map.is_geographic else length_unit(float(np.ptp(positions)))
 
     def middle_line(values):
         return values[:, values.shape[1] // 2] if axis else values[values.shape[0] // 2]
 
     (line,) = axes.plot(positions / scale, 0 * positions, color=style.LINE_COLOUR, linewidth=1.2, label="model")
-    if panel.analytic is not None:
+    if field_map.analytic is not None:
         options = {"color": style.REFERENCE_COLOUR, "label": "analytic solution"} | style.DASHED_LINE
         (analytic_line,) = axes.plot(positions / scale, 0 * positions, **options)
         axes.legend(frameon=False, fontsize=7.5)
-    if panel.ground and panel.name in SEA_LEVEL_FIELDS:
-        bed = middle_line(np.ma.getdata(panel.ground.values) * 10.0**-field_style.exponent)
+    if field_map.ground and field_map.name in SEA_LEVEL_FIELDS:
+        bed = middle_line(np.ma.getdata(field_map.ground.values) * 10.0**-field_style.exponent)
         bottom = min(bed.min(), field_style.limits[0]) - 1
         axes.fill_between(positions / scale, bed, bottom, color=style.BED_COLOUR, zorder=0)
     axes.margins(x=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=TICK_STEPS))
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=TICK_STEPS))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel(f"{panel.axis_names[axis]} ({unit})")
+    axes.set_xlabel(f"{field_map.axis_names[axis]} ({unit})")
 
-    def show(panel: FieldMap, field_style: style.FieldStyle) -> None:
+    def show(field_map: FieldMap, field_style: style.FieldStyle) -> None:
         low, high = field_style.limits
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
-        line.set_ydata(middle_line(field_style.scaled_values(panel)))
-        if panel.analytic is not None:
-            analytic_line.set_ydata(middle_line(panel.analytic * 10.0**-field_style.exponent))
+        line.set_ydata(middle_line(field_style.scaled_values(field_map)))
+        if field_map.analytic is not None:
+            analytic_line.set_ydata(middle_line(field_map.analytic * 10.0**-field_style.exponent))
         set_panel_title(axes, field_style.label, width)
 
-    show(panel, field_style)
+    show(field_map, field_style)
     return show

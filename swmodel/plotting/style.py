@@ -183,31 +183,31 @@ class FieldStyle:
 
 def make_styles(
     data: netCDF4.Dataset,
-    panels: Sequence[FieldMap],
+    field_maps: Sequence[FieldMap],
     records: Iterable[int],
     member: int | None,
     colour_range: ColourRange,
 ) -> list[FieldStyle]:
     """The FieldStyle of each of several fields; `records`: those that are shown, for the range "shared"."""
-    if colour_range.ends != (None, None) and len({panel.units for panel in panels}) > 1:
-        fields = ", ".join(f"{panel.name} ({panel.units})" for panel in panels)
+    if colour_range.ends != (None, None) and len({field_map.units for field_map in field_maps}) > 1:
+        fields = ", ".join(f"{field_map.name} ({field_map.units})" for field_map in field_maps)
         raise PlotError(f"vmin and vmax are for fields of the same units, not for {fields}")
     return [
-        make_style(fields_for_limits(data, panel, panels, records, member, colour_range.range), colour_range.ends)
-        for panel in panels
+        make_style(fields_for_limits(data, field_map, field_maps, records, member, colour_range.range), colour_range.ends)
+        for field_map in field_maps
     ]
 
 
 def fields_for_limits(
-    data: netCDF4.Dataset, panel: FieldMap, panels, records, member: int | None, range_name: str
+    data: netCDF4.Dataset, field_map: FieldMap, field_maps, records, member: int | None, range_name: str
 ) -> Iterator[FieldMap]:
     """The fields, one by one, that set the ends of a panel's colours; the panel's own is the first."""
-    yield panel
-    if range_name == "run" and has_records(data, panel.name):
-        yield from (read_displayed_field(data, panel.name, record, member) for record in range(len(data["time"])))
+    yield field_map
+    if range_name == "run" and has_records(data, field_map.name):
+        yield from (read_displayed_field(data, field_map.name, record, member) for record in range(len(data["time"])))
     if range_name == "shared":
-        names = dict.fromkeys(other.name for other in panels if other.units == panel.units)
-        yield from (other for other in panels if other.name in names)  # also those of other constituents
+        names = dict.fromkeys(other.name for other in field_maps if other.units == field_map.units)
+        yield from (other for other in field_maps if other.name in names)  # also those of other constituents
         for name in names:
             yield from (read_displayed_field(data, name, *each) for each in product(records, field_members(data, name)))
 

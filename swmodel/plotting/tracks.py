@@ -21,7 +21,7 @@ def drifters_file(data: netCDF4.Dataset) -> Path:
     return Path(data.filepath()).with_name(DRIFTERS)
 
 
-def read_tracks(data: netCDF4.Dataset, panel: FieldMap) -> tuple[np.ndarray, np.ndarray, str]:
+def read_tracks(data: netCDF4.Dataset, field_map: FieldMap) -> tuple[np.ndarray, np.ndarray, str]:
     """Times, s [k], positions on a picture's axes [k, drifters, 2], thinned out, NaN after a track; number as text."""
     file = drifters_file(data)
     if not file.is_file():
@@ -34,14 +34,14 @@ def read_tracks(data: netCDF4.Dataset, panel: FieldMap) -> tuple[np.ndarray, np.
         x, y = (np.ma.filled(dataset[name][:], np.nan)[::stride, indices] for name in names)
     part_text = f"{indices.size} of " if indices.size < n_drifters else ""
     count_text = f"{part_text}{n_drifters} drifter{'s' * (n_drifters > 1)}"
-    return times[::stride], np.stack(wrap_to_domain(panel, x, y), axis=-1) / panel.axis_unit[0], count_text
+    return times[::stride], np.stack(wrap_to_domain(field_map, x, y), axis=-1) / field_map.axis_unit[0], count_text
 
 
 def make_track_layer(data: netCDF4.Dataset):
     """The `overlays.OverlayLayer` of tracks up to a record, with a dot where each drifter is then."""
-    panel, times_of_records = read_map(data, field_names(data)[0], 0), record_times(data)
-    times, positions, count_text = read_tracks(data, panel)
-    west, east, south, north = np.array(panel.domain) / panel.axis_unit[0]
+    field_map, times_of_records = read_map(data, field_names(data)[0], 0), record_times(data)
+    times, positions, count_text = read_tracks(data, field_map)
+    west, east, south, north = np.array(field_map.domain) / field_map.axis_unit[0]
     map_size = np.array([east - west, north - south])
 
     def draw(maps):

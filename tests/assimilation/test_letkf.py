@@ -14,7 +14,7 @@ from swmodel import load, resolve
 from swmodel.assimilation import assimilate, filter, letkf, settings
 from swmodel.assimilation.experiment import prepare_experiment
 from swmodel.assimilation.filter import EnsembleFilter
-from swmodel.assimilation.letkf import scale_observations
+from swmodel.assimilation.letkf import normalise_departures
 from swmodel.assimilation.localisation import NearbyObservations, find_nearby, taper
 from swmodel.errors import Stopped, UsageError
 from swmodel.ocean.coordinates import edges
@@ -49,7 +49,8 @@ def all_observations_at_all_points(points, observations, weight=1.0):
 def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, weight):
     """P = inflated sample covariance, K = P Hᵀ (H P Hᵀ + R/weight)^-1: x + K (y - H x), (1 - K H) P."""
     x, H, y, error = random_case(*sizes)
-    found = analyse(x, scale_observations(x @ H.T, y, error), all_observations_at_all_points(*sizes, weight), inflation)
+    departures, around = normalise_departures(x @ H.T, y, error), all_observations_at_all_points(*sizes, weight)
+    found = analyse(x, departures, around, inflation)
     P, mean = inflation * np.cov(x.T), x.mean(axis=0)
     K = P @ H.T @ np.linalg.inv(H @ P @ H.T + np.diag(error**2 / weight))
     np.testing.assert_allclose(found.mean(axis=0), mean + K @ (y - H @ mean), rtol=0, atol=1e-10)
@@ -60,7 +61,7 @@ def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, we
 def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
     """The root is (1 + Aᵀ A / (N - 1))^-1/2; relaxation restores part of the spread; infinite errors change no bit."""
     x, H, y, error = random_case(*sizes)
-    seen = scale_observations(x @ H.T, y, error)
+    seen = normalise_departures(x @ H.T, y, error)
     around = all_observations_at_all_points(*sizes)
     departures = x - x.mean(axis=0)
     A = (departures @ H.T / error).T
@@ -71,7 +72,7 @@ def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
         found = analyse(x, seen, around, relaxation=part)
         np.testing.assert_allclose(found.std(axis=0), (1 - part) * plain.std(axis=0) + part * x.std(axis=0), rtol=1e-12)
         np.testing.assert_allclose(found.mean(axis=0), plain.mean(axis=0), rtol=0, atol=1e-12)
-    unseen = analyse(x, scale_observations(x @ H.T, y, np.inf * error), around, relaxation=0.7)
+    unseen = analyse(x, normalise_departures(x @ H.T, y, np.inf * error), around, relaxation=0.7)
     np.testing.assert_array_equal(unseen, x)
 
 

@@ -16,7 +16,7 @@ from swmodel.bench.compare import compare_report as compared
 from swmodel.bench.compare import verdict
 from swmodel.bench.part_samples import measure_transforms
 from swmodel.bench.row_statistics import row_statistics
-from swmodel.bench.sweeps import SweepRow
+from swmodel.bench.sweeps import BenchRow
 from swmodel.gradients import Problem
 from swmodel.parallel.fourier import series
 
@@ -75,11 +75,11 @@ def test_published_results_are_compared():
         assert len(row_statistics(record)) == len(record["rows"])
 
 
-JET = SweepRow("model", "xla", 1, 48, 24, steps=4)
-TRANSFORM = SweepRow("fft", "xla", 1, 24, 16, seconds=0.01)
+JET = BenchRow("model", "xla", 1, 48, 24, steps=4)
+TRANSFORM = BenchRow("fft", "xla", 1, 24, 16, seconds=0.01)
 
 
-def task_of_row(row: SweepRow, folder, factor=1.0) -> dict:
+def task_of_row(row: BenchRow, folder, factor=1.0) -> dict:
     """The task of a row, with the state of the reference, whose u is multiplied by a factor."""
     path = folder / "answer.npy"
     reference = reference_check.compute_reference(reference_check.make_config(row))

@@ -7,7 +7,7 @@ from support.command import invoke_swmodel
 from swmodel.bench import plan, results, session, worker
 from swmodel.bench.machine import gpu_driver
 from swmodel.bench.plan import make_rows
-from swmodel.bench.sweeps import SweepRow, read_sweep
+from swmodel.bench.sweeps import BenchRow, read_sweep
 from swmodel.errors import FilesError, UsageError
 
 
@@ -53,7 +53,7 @@ def test_version_of_the_driver_of_a_gpu_is_recorded(tmp_path, text):
 
 
 def test_rows_that_need_too_much_memory_are_left_out():
-    row, small = SweepRow("model", "xla", 1, 3600, 1800), SweepRow("model", "xla", 1, 90, 45)
+    row, small = BenchRow("model", "xla", 1, 3600, 1800), BenchRow("model", "xla", 1, 90, 45)
     needed = plan.bytes_needed(row)
     assert needed > 12 * 4 * 3600 * 1800
     assert plan.select_fitting_rows([row], 2 * needed, is_strict=True) == ([row], [])

@@ -110,7 +110,7 @@ def test_run_of_an_earlier_version_keeps_its_old_defaults(tmp_path):
     (difference,) = fixed_on_resume.differences(now, to_toml(config(physics__reduced_gravity=True)))
     assert difference.startswith("physics.reduced_gravity: False before")
     (tmp_path / "config.toml").write_text(gyre)
-    for old in (load(tmp_path / "config.toml", (), {}, complete=True), from_toml(gyre)):
+    for old in (load(tmp_path / "config.toml", (), {}, has_all_options=True), from_toml(gyre)):
         assert not old.physics.reduced_gravity
         assert fixed_on_resume.differences(gyre, to_toml(old)) == []
     assert load(tmp_path / "config.toml", (), {}).physics.reduced_gravity  # a new run with an old file

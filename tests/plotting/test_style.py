@@ -54,8 +54,8 @@ def test_limits_suit_the_field_and_are_never_equal(name, values, limits):
 @pytest.mark.fault("the colour bar of a field with no value, or a single one, shows other values")
 @pytest.mark.parametrize(("value", "ticks"), [(100.0, [100.0]), (np.nan, False)])
 def test_colour_bar_has_no_values_that_the_field_lacks(value, ticks):
-    panel = make_map(np.full((5, 6), value), "h")
-    bar = panels.draw_panels([panel], [style.make_style([panel])], [""])[0].axes[1]
+    field_map = make_map(np.full((5, 6), value), "h")
+    bar = panels.draw_panels([field_map], [style.make_style([field_map])], [""])[0].axes[1]
     assert (bar.get_visible() and bar.get_yticks().tolist()) == ticks
 
 
@@ -71,9 +71,9 @@ def test_limits_ignore_a_single_extreme_and_span_all_records():
 @pytest.mark.parametrize("location", ["face", "edge1", "edge2", "node"])
 def test_points_of_every_location_lie_in_their_cells(location):
     values = np.ma.masked_less(np.arange(48.0).reshape(6, 8), 3)
-    panel = make_map(values, location=location)
-    assert panel.domain == pytest.approx((0, 4e4, 0, 3e4))
-    figure, _ = panels.draw_panels([panel], [style.make_style([panel])], [""])
+    field_map = make_map(values, location=location)
+    assert field_map.domain == pytest.approx((0, 4e4, 0, 3e4))
+    figure, _ = panels.draw_panels([field_map], [style.make_style([field_map])], [""])
     image = figure.axes[0].images[0]
     west, east, south, north = image.get_extent()
     rows, columns = image.get_array().shape

@@ -64,11 +64,12 @@ class NumpyDynamics:
         width = self.scheme.halo_width
         return Patch(np.pad(field, width, mode="wrap"), (-width, -width))
 
-    def tendency(self, state, now, forward=None):
-        if forward:
-            begin = {name: self.with_halo(getattr(forward.step_start, name)) for name in self.scheme.step_start_fields}
-            forward = forward._replace(pressure_h=self.with_halo(forward.pressure_h), step_start=begin)
-        found = tendency(state._make(map(self.with_halo, state)), now, *self.static, self.scheme, forward)
+    def tendency(self, state, now, gfb_inputs=None):
+        if gfb_inputs:
+            start, pressure_h = gfb_inputs.step_start, self.with_halo(gfb_inputs.pressure_h)
+            begin = {name: self.with_halo(getattr(start, name)) for name in self.scheme.step_start_fields}
+            gfb_inputs = gfb_inputs._replace(pressure_h=pressure_h, step_start=begin)
+        found = tendency(state._make(map(self.with_halo, state)), now, *self.static, self.scheme, gfb_inputs)
         return state._make(np.broadcast_to(rate.block_values(self.setup.shape), self.setup.shape) for rate in found)
 
 

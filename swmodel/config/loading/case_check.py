@@ -25,8 +25,8 @@ from ..options.case import Case
 #: Types of options, as TOML has them.
 OPTION_TYPES = (bool, int, float, str, tuple)
 
-#: Functions of cases of version 0.8, and what they are called today.
-NEW_NAMES = {"theory": "analytic_solution", "believed": "prior_config"}
+#: Attributes of cases of version 0.8, and what they are called today.
+NEW_NAMES = {"theory": "analytic_solution", "believed": "prior_config", "kinds": "grid_kinds"}
 
 
 def declaration_problems(case: type[Case]) -> Iterator[str]:

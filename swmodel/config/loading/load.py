@@ -46,7 +46,7 @@ def load(
     source: Source = "jet",
     overrides: Overrides = (),
     environ: Mapping[str, str] | None = None,
-    complete: bool = False,
+    has_all_options: bool = False,
     fields: Mapping[str, Any] | None = None,
     terms: Iterable[UserTerm] = (),
 ) -> Config:
@@ -57,8 +57,8 @@ def load(
             executed. A TOML file names its case by `case.name` or `case.file`.
         overrides: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
         environ: variables SWMODEL_<SECTION>_<KEY>; those of the process if None. A Config ignores them.
-        complete: whether the source has all options of a run. An option that it lacks is newer than the source, and
-            gets the default of the model, not that of the case.
+        has_all_options: whether the source has all options of a run. An option that it lacks is newer than the source,
+            and gets the default of the model, not that of the case.
         fields: {"eta": ...}, fields of the table and of terms. Each is a function of the points, a number, an array
             [ny, nx] of NumPy or a DataArray of xarray (docs/python.md).
         terms: functions of (state, grid, t, ...) that return a dict of tendencies, Terms or Parametric.
@@ -66,7 +66,7 @@ def load(
     Raises:
         ConfigError: with all problems of the configuration.
     """
-    config = merge(gather_sources(source, overrides, environ), complete)
+    config = merge(gather_sources(source, overrides, environ), has_all_options)
     if fields or terms or config.python.terms or term_function_names(type(config.case)):
         from ...setup.setup import setup_of
         from .python_inputs import add_python_inputs
@@ -141,7 +141,7 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
     if case is Case:
         tables.get("python", {}).pop("terms", None)
     values = {f"{section}.{key}": value for section, options in tables.items() for key, value in options.items()}
-    return load(case, values, environ={}, complete=True, terms=terms)
+    return load(case, values, environ={}, has_all_options=True, terms=terms)
 
 
 def layer_from_source(source, problems: list[str]) -> ConfigLayer:

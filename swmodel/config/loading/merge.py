@@ -43,12 +43,12 @@ class ConfigSources(NamedTuple):
     python: PythonOptions | None = None
 
 
-def merge(sources: ConfigSources, complete: bool = False) -> Config:
-    """The configuration from all layers of ConfigSources; if `complete`, without the case's defaults (see `load`)."""
+def merge(sources: ConfigSources, has_all_options: bool = False) -> Config:
+    """The configuration from all layers of ConfigSources; if `has_all_options`, without the case's defaults."""
     layers, case, classes, problems = sources[:4]
     problems = list(problems)
     merged: ConfigLayer = {}
-    for layer in layers[1:] if complete else layers:
+    for layer in layers[1:] if has_all_options else layers:
         problems += add_layer(merged, layer, classes)
     sections: dict[str, Any] = {}
     for section, cls in classes.items():
@@ -64,9 +64,9 @@ def merge(sources: ConfigSources, complete: bool = False) -> Config:
             f"{contexts.get(key, f'grid.{key}')}: {contradiction}" for key, contradiction in contradictions.items()
         ]
         geometry = sections["grid"].geometry
-        if not contradictions and geometry not in case.kinds:
-            names = ", ".join(name for name in cases.names() if geometry in cases.get(name).kinds)
-            reason = f"the formulas of the case {case_name(case)} are made for {' or '.join(case.kinds)} only"
+        if not contradictions and geometry not in case.grid_kinds:
+            names = ", ".join(name for name in cases.names() if geometry in cases.get(name).grid_kinds)
+            reason = f"the formulas of the case {case_name(case)} are made for {' or '.join(case.grid_kinds)} only"
             key = "crs" if sections["grid"].crs else "kind"
             problems.append(f"grid.{key}: {reason}; for {geometry} there are {names} (case.name)")
         barriers = merged.get(BARRIERS_KEY)
@@ -80,7 +80,7 @@ def merge(sources: ConfigSources, complete: bool = False) -> Config:
         for name in PythonOptions.__private_attributes__:
             setattr(sections["python"], name, getattr(sources.python, name))
     time = sections["time"]
-    if not complete and not time.start:
+    if not has_all_options and not time.start:
         sections["time"] = time.model_copy(update={"start": sections["case"].start_date()})
     return Config(**sections)
 

@@ -25,14 +25,14 @@ class Case(Section):
     experiment. The case has the name of its class: DoubleGyre is `double_gyre`.
 
     Attributes:
-        kinds: the kinds of grid that its formulas are made for: plane, latlon, projected (a plane with `grid.crs`).
+        grid_kinds: what grids its formulas are made for: plane, latlon, projected (a plane with `grid.crs`).
         file_text: text of the user's file with the case; "" for other cases.
     """
 
     model_config = ConfigDict(ignored_types=(dict, tuple, str, int, float))  # constants, `defaults` among them
 
     defaults: ClassVar[dict[str, dict[str, Any]]] = {}
-    kinds: ClassVar[tuple[str, ...]] = GEOMETRIES
+    grid_kinds: ClassVar[tuple[str, ...]] = GEOMETRIES
     file_text: ClassVar[str] = ""
 
     name: str = option("", "", "name of the case, one of `swmodel cases`")

@@ -95,7 +95,7 @@ class Tracing:
             *(Symbol(self.graph, (TRACED_CELLS, TRACED_CELLS), ref=Ref(leaf)) for leaf in leaves)
         )
 
-    def tendency(self, state, now: Instant, forward: ForwardBackwardInputs | None = None):
+    def tendency(self, state, now: Instant, gfb_inputs: ForwardBackwardInputs | None = None):
         """The tendency of a block, as in `xla.make_step`."""
         halo_width = self.scheme.halo_width
 
@@ -104,11 +104,11 @@ class Tracing:
             return Patch(extended, (-halo_width, -halo_width))
 
         patches = state._make(padded(x) for x in state)
-        if forward:
-            step_start = {name: padded(getattr(forward.step_start, name)) for name in self.scheme.step_start_fields}
-            forward = forward._replace(pressure_h=padded(forward.pressure_h), step_start=step_start)
+        if gfb_inputs:
+            step_start = {name: padded(getattr(gfb_inputs.step_start, name)) for name in self.scheme.step_start_fields}
+            gfb_inputs = gfb_inputs._replace(pressure_h=padded(gfb_inputs.pressure_h), step_start=step_start)
         try:
-            rates = tendency(patches, now, self.grid, self.params, self.scheme, forward)
+            rates = tendency(patches, now, self.grid, self.params, self.scheme, gfb_inputs)
         except (NotTraceable, AttributeError, TypeError, IndexError) as error:
             raise UsageError(f"{source_line_of(error)}: {error}; a term may use {SUPPORTED_OPERATIONS}") from error
         return state._make(field.block_values((TRACED_CELLS, TRACED_CELLS)) for field in rates)

@@ -15,7 +15,7 @@ AXES = (1, 0)
 #: Largest fraction of its water that may leave a cell in a step.
 MAX_OUTFLOW_FRACTION = 0.999
 #: Smallest thickness used as a divisor, and thickness of water that stays in its cell, in units of h_dry.
-MIN_DIVISOR, MIN_MOBILE_DEPTH = 1e-3, 1e-9
+MIN_DIVISOR, MIN_MOBILE_THICKNESS = 1e-3, 1e-9
 
 
 class DryingTerms:
@@ -92,9 +92,9 @@ class DryingTerms:
         T, outflow = self.T, 0
         for flux, out, axis in zip((T.U, T.V), (T.sizes.outflow_x, T.sizes.outflow_y), AXES, strict=True):
             outflow = outflow + out * (np.clip(c(flux), 0, None) - np.clip(shift(c(flux), -1, axis), None, 0))
-        h, min_mobile_depth = self.start_fields[0], MIN_MOBILE_DEPTH * self.drying_thickness
-        outflow = np.maximum(T.gfb_step[1] * outflow, min_mobile_depth)
-        fraction = np.where(h > min_mobile_depth, np.minimum(1, MAX_OUTFLOW_FRACTION * h / outflow), 0)
+        h, min_mobile_thickness = self.start_fields[0], MIN_MOBILE_THICKNESS * self.drying_thickness
+        outflow = np.maximum(T.gfb_step[1] * outflow, min_mobile_thickness)
+        fraction = np.where(h > min_mobile_thickness, np.minimum(1, MAX_OUTFLOW_FRACTION * h / outflow), 0)
         fraction = np.where(self.breaking_fraction > 0, fraction, 1)
         for flux, axis in zip((T.U, T.V), AXES, strict=True):
             c(flux)[...] *= np.where(c(flux) > 0, fraction, shift(fraction, 1, axis))

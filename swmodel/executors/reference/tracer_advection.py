@@ -93,21 +93,23 @@ def advection(T, options):
     return write
 
 
-def limit_fluxes(axes, fluxes, rise, fall, dt):
-    """The change of contents by fluxes over a step, limited so that they rise and fall at most by `rise` and `fall`."""
+def limit_fluxes(axes, fluxes, max_gain, max_loss, dt):
+    """The change of contents by fluxes over a step, limited to gains of `max_gain` and losses of `max_loss`."""
     gain = loss = change = 0
     for (axis, _, _, outflow), flux in zip(axes, fluxes, strict=True):
         inward, outward = np.maximum(shift(flux, -1, axis), 0), np.maximum(flux, 0)
         gain = gain + dt * outflow * (inward - np.minimum(flux, 0))
         loss = loss + dt * outflow * (outward - np.minimum(shift(flux, -1, axis), 0))
-    rise, fall = np.maximum(rise, 0), np.maximum(fall, 0)  # negative where more water enters a cell than it holds
+    # negative where more water enters a cell than it holds
+    max_gain, max_loss = np.maximum(max_gain, 0), np.maximum(max_loss, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rise_fraction, fall_fraction = np.where(gain > rise, rise / gain, 1), np.where(loss > fall, fall / loss, 1)
+        gain_fraction = np.where(gain > max_gain, max_gain / gain, 1)
+        loss_fraction = np.where(loss > max_loss, max_loss / loss, 1)
     for (axis, _, _, outflow), flux in zip(axes, fluxes, strict=True):
         fraction = np.where(
             flux > 0,
-            np.minimum(shift(rise_fraction, 1, axis), fall_fraction),
-            np.minimum(rise_fraction, shift(fall_fraction, 1, axis)),
+            np.minimum(shift(gain_fraction, 1, axis), loss_fraction),
+            np.minimum(gain_fraction, shift(loss_fraction, 1, axis)),
         )
         limited_flux = np.where(flux == 0, 0, fraction * flux)
         change = change - dt * outflow * (limited_flux - shift(limited_flux, -1, axis))

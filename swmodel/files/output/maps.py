@@ -14,7 +14,7 @@ from .metadata import define_field, define_grid, define_provenance
 from .static import define_static, land_masks, mark_missing, write_static
 
 
-class LargestValue(NamedTuple):
+class ExtremeValue(NamedTuple):
     """The value of largest magnitude in a map, and its row and column."""
 
     value: float
@@ -31,7 +31,7 @@ def write_maps(
     command_line="",
     maps_on_boundary: Collection[str] = (),
     leading_dimension: str = "",
-) -> dict[str, LargestValue]:
+) -> dict[str, ExtremeValue]:
     """Write a file of maps atomically; all processes call it together.
 
     The data do not depend on the number of processes. Maps have no value on land. FilesError: it could not be written.
@@ -44,9 +44,9 @@ def write_maps(
         leading_dimension: the name of a dimension that `define` makes.
 
     Returns:
-        {name of a map: its LargestValue} on rank 0.
+        {name of a map: its ExtremeValue} on rank 0.
     """
-    largest: dict[str, LargestValue] = {}
+    largest: dict[str, ExtremeValue] = {}
     maps = [(entry, np.asarray(local)) for entry, local in maps]
 
     def define_all(dataset):
@@ -65,7 +65,7 @@ def write_maps(
         records.write_static_rows(model_variable.name, leading_indices, first, mark_missing(rows, is_land))
         size = np.abs(rows) if is_land is None else np.where(is_land, -1.0, np.abs(rows))
         row, column = np.unravel_index(np.argmax(size), size.shape)
-        largest_here = LargestValue(float(rows[row, column]), first + int(row), int(column))
+        largest_here = ExtremeValue(float(rows[row, column]), first + int(row), int(column))
         if model_variable.name not in largest or abs(largest_here.value) > abs(largest[model_variable.name].value):
             largest[model_variable.name] = largest_here
 

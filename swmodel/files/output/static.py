@@ -40,7 +40,7 @@ TIDE_AXES = {"boundary_constituent": "constituent of the boundary tide", "bounda
 ANGLE_NAME = "angle"
 
 #: Geographic positions of the points, and the angle of the axes, for grids whose axes are not those of the Earth.
-ROTATED_FIELDS = {
+GEOGRAPHIC_VARIABLES = {
     f"{prefix}{LOCATION_SUFFIXES[location]}": Variable(
         f"{prefix}{LOCATION_SUFFIXES[location]}", location, f"degrees_{direction}", word, f"{word} of the {points_name}"
     )
@@ -93,7 +93,7 @@ def define_static(dataset, config) -> None:
     for name, variable in {array_of(name): variable for name, variable in variables.items()}.items():
         datatype = "i1" if name == "mask" else "f8"
         fill_value = FILL_VALUE if is_missing_on_land(variable.name) else False
-        is_coordinate = name in ROTATED_FIELDS and name != ANGLE_NAME
+        is_coordinate = name in GEOGRAPHIC_VARIABLES and name != ANGLE_NAME
         attrs = dict.fromkeys(("coordinates", "grid_mapping", "cell_measures") if is_coordinate else (), "")
         leading_dimensions = tuple(TIDE_AXES) if index_of(variable.name) else ()
         if leading_dimensions:
@@ -133,10 +133,10 @@ def array_and_indices(config, name: str) -> tuple[str, tuple[int, ...]]:
 
 def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
     """Rows [first, last) of the constant fields as they are written to the file."""
-    return static_cells(config, (first, last, 0, config.grid.nx))
+    return static_fields_on(config, (first, last, 0, config.grid.nx))
 
 
-def static_cells(config, part: tuple[int, int, int, int]) -> Iterator[tuple[str, np.ndarray]]:
+def static_fields_on(config, part: tuple[int, int, int, int]) -> Iterator[tuple[str, np.ndarray]]:
     """The constant fields as they are written, in rows [a, b) and columns [c, d) of `part` = (a, b, c, d)."""
     rows, columns = np.arange(*part[:2]), np.arange(*part[2:])
     is_land = land_mask(config, rows, columns)
@@ -155,12 +155,12 @@ def static_fields(config) -> dict[str, Variable]:
     recorded = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies_in_time(config, name)))
     coefficients = (name for name in COEFFICIENTS if name not in recorded and fields.has_field_source(config, name))
     variables = {name: variable_in_run(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}
-    return variables | {"cell_area": CELL_AREA} | (ROTATED_FIELDS if has_rotated_axes(config.grid) else {})
+    return variables | {"cell_area": CELL_AREA} | (GEOGRAPHIC_VARIABLES if has_rotated_axes(config.grid) else {})
 
 
-def rotated_coordinate(grid, name: str, rows, columns) -> np.ndarray:
-    """The field `name` of ROTATED_FIELDS at its points, in degrees [rows, columns]."""
-    positions = points(grid, ROTATED_FIELDS[name].location, rows, columns)
+def geographic_coordinate(grid, name: str, rows, columns) -> np.ndarray:
+    """The field `name` of GEOGRAPHIC_VARIABLES at its points, in degrees [rows, columns]."""
+    positions = points(grid, GEOGRAPHIC_VARIABLES[name].location, rows, columns)
     if name == ANGLE_NAME:
         return np.degrees(np.arctan2(positions.axis_angle[1], positions.axis_angle[0]))
     return positions.lon if name.startswith("lon") else positions.lat
@@ -170,8 +170,8 @@ def evaluate_static(config, name: str, rows, columns) -> np.ndarray:
     """The values of a constant field; they broadcast to [rows, columns]."""
     if name == "f":
         return coriolis(config, rows, columns)
-    if name in ROTATED_FIELDS:
-        return rotated_coordinate(config.grid, name, rows, columns)
+    if name in GEOGRAPHIC_VARIABLES:
+        return geographic_coordinate(config.grid, name, rows, columns)
     if name == "cell_area":
         return metrics(config.grid, rows)["area"].centre
     if name == "mask":

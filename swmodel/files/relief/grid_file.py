@@ -26,7 +26,7 @@ from ..output.metadata import (
     flag_attributes,
     history_line,
 )
-from ..output.static import ROTATED_FIELDS, rotated_coordinate
+from ..output.static import GEOGRAPHIC_VARIABLES, geographic_coordinate
 from .coast import MaskChange
 
 GRID_KEYS = (
@@ -147,7 +147,8 @@ def write_grid_file(target, generated_grid: GeneratedGrid, source: str, command_
     if has_rotated_axes(grid):
         rows_and_columns = np.arange(grid.ny), np.arange(grid.nx)
         fields += [
-            (ROTATED_FIELDS[name], "f8", rotated_coordinate(grid, name, *rows_and_columns)) for name in ("lon", "lat")
+            (GEOGRAPHIC_VARIABLES[name], "f8", geographic_coordinate(grid, name, *rows_and_columns))
+            for name in ("lon", "lat")
         ]
     keys = {key: getattr(grid, key) for key in GRID_KEYS if getattr(grid, key) is not None}
     with atomic_write(target) as path, netCDF4.Dataset(path, "w") as data:
@@ -162,7 +163,7 @@ def write_grid_file(target, generated_grid: GeneratedGrid, source: str, command_
         )
         define_grid(data, grid)
         for model_variable, datatype, values in fields:
-            is_coordinate = model_variable.name in ROTATED_FIELDS
+            is_coordinate = model_variable.name in GEOGRAPHIC_VARIABLES
             empty_attributes = ("cell_measures", *(("coordinates", "grid_mapping") if is_coordinate else ()))
             attrs = field_attributes(model_variable, grid, **dict.fromkeys(empty_attributes, ""))
             attrs |= flag_attributes(model_variable, datatype)

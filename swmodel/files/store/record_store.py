@@ -19,7 +19,7 @@ from ..draft import DRAFT_SUFFIX
 from ..journal import sync_path
 from ..output.continuation import configuration_differences, extend_history
 from ..output.metadata import FILL_VALUE, define_provenance, define_time, time_attributes
-from ..output.static import array_and_indices, static_cells
+from ..output.static import array_and_indices, static_fields_on
 from ..run_folder import remove_path
 from . import arrays, tiling
 from .block_store import BlockStore, FieldSlice
@@ -125,7 +125,7 @@ class RecordStore(BlockStore):
             differences = configuration_differences(attributes.get("configuration"), self.config)
             differences = differences or [
                 f"{name} has other values in the store"
-                for name, values in static_cells(self.config, self._part)
+                for name, values in static_fields_on(self.config, self._part)
                 if self._differs(documents, *array_and_indices(self.config, name), values)
             ]
         except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # foreign store
@@ -163,7 +163,7 @@ class RecordStore(BlockStore):
 
     def _write_static(self) -> None:
         field_slices = []
-        for name, values in static_cells(self.config, self._part):
+        for name, values in static_fields_on(self.config, self._part):
             field_slices.append(array_and_indices(self.config, name))
             self._write(*field_slices[-1], values)
         self._add_pending(None, field_slices)

@@ -32,49 +32,51 @@ def choose_file_shape(parts: Sequence[Rectangle], ny: int, nx: int) -> tuple[int
     return choose_file_length((part[:2] for part in parts), ny), choose_file_length((part[2:] for part in parts), nx)
 
 
-def choose_file_length(spans, size: int) -> int:
+def choose_file_length(spans, axis_size: int) -> int:
     """Cells of a file on one axis: the greatest common divisor of the parts' first cells, if that is not very small."""
     spans = sorted(set(spans))
-    common_divisor = math.gcd(*(start for start, _ in spans)) or size
+    common_divisor = math.gcd(*(start for start, _ in spans)) or axis_size
     longest = max(stop - start for start, stop in spans)
     usual_length = max(math.ceil(longest / FILES_PER_PART), min(longest, MIN_FILE_CELLS))
     return common_divisor if common_divisor >= min(usual_length, longest) else usual_length
 
 
-def has_no_shared_files(parts: Sequence[Rectangle], shape: tuple[int, int]) -> bool:
-    return all(part[0] % shape[0] == part[2] % shape[1] == 0 for part in parts)
+def has_no_shared_files(parts: Sequence[Rectangle], file_shape: tuple[int, int]) -> bool:
+    return all(part[0] % file_shape[0] == part[2] % file_shape[1] == 0 for part in parts)
 
 
-def file_indices(cells: Rectangle | None, shape: tuple[int, int]) -> list[tuple[int, int]]:
+def file_indices(cells: Rectangle | None, file_shape: tuple[int, int]) -> list[tuple[int, int]]:
     """The indices of the files of one variable that hold these cells, which start at the edge of a file."""
     if cells is None:
         return []
-    rows = range(cells[0] // shape[0], math.ceil(cells[1] / shape[0]))
-    return [(row, column) for row in rows for column in range(cells[2] // shape[1], math.ceil(cells[3] / shape[1]))]
+    rows = range(cells[0] // file_shape[0], math.ceil(cells[1] / file_shape[0]))
+    columns = range(cells[2] // file_shape[1], math.ceil(cells[3] / file_shape[1]))
+    return [(row, column) for row in rows for column in columns]
 
 
-def cells_of_whole_files(part: Rectangle, ny: int, nx: int, shape: tuple[int, int]) -> Rectangle | None:
+def cells_of_whole_files(part: Rectangle, ny: int, nx: int, file_shape: tuple[int, int]) -> Rectangle | None:
     """The cells of a part in files that lie completely on it; None: there are none."""
-    south, north = range_of_whole_files(part[:2], ny, shape[0])
-    west, east = range_of_whole_files(part[2:], nx, shape[1])
+    south, north = range_of_whole_files(part[:2], ny, file_shape[0])
+    west, east = range_of_whole_files(part[2:], nx, file_shape[1])
     return (south, north, west, east) if south < north and west < east else None
 
 
-def range_of_whole_files(span: Sequence[int], size: int, length: int) -> tuple[int, int]:
-    """The cells of complete files of a length within a span of an axis with `size` cells."""
+def range_of_whole_files(span: Sequence[int], axis_size: int, file_length: int) -> tuple[int, int]:
+    """The cells of complete files, each of `file_length` cells, within a span of an axis with `axis_size` cells."""
     start, stop = span
-    return math.ceil(start / length) * length, stop if stop == size else stop // length * length
+    end = stop if stop == axis_size else stop // file_length * file_length
+    return math.ceil(start / file_length) * file_length, end
 
 
 def shared_files(
-    rank: int, parts: Sequence[Rectangle], ny: int, nx: int, shape: tuple[int, int]
+    rank: int, parts: Sequence[Rectangle], ny: int, nx: int, file_shape: tuple[int, int]
 ) -> Iterator[SharedFile]:
     """The files that lie on the part of a process and on others."""
     south, north, west, east = parts[rank]
-    for row in range(south // shape[0], math.ceil(north / shape[0])):
-        for column in range(west // shape[1], math.ceil(east / shape[1])):
-            first_cell = row * shape[0], column * shape[1]
-            cells = first_cell[0], min(first_cell[0] + shape[0], ny), first_cell[1], min(first_cell[1] + shape[1], nx)
+    for row in range(south // file_shape[0], math.ceil(north / file_shape[0])):
+        for column in range(west // file_shape[1], math.ceil(east / file_shape[1])):
+            first_row, first_column = row * file_shape[0], column * file_shape[1]
+            cells = first_row, min(first_row + file_shape[0], ny), first_column, min(first_column + file_shape[1], nx)
             writers = [number for number, part in enumerate(parts) if intersection(part, cells)]
             if len(writers) > 1:
                 yield SharedFile((row, column), cells, writers)

@@ -36,8 +36,8 @@ def viscosities(flow, params):
     m = energy_taken / where(divisor > 0, divisor, 1.0)
     circulation = dx_f(grid.dy.v * grid.rdx.v * dx_c(zeta)) + dy_f(grid.dx.u * grid.rdy.u * dy_c(zeta))
     curvature = grid.slip * (2 - grid.slip) * (grid.rarea.corner * circulation)  # at interior corners, where slip is 1
-    forward = mx_c(my_c(curvature * curvature)) - m * squared_gradient(zeta, grid)
-    return pi**-6 * params["leith_e"] * (width * width * width) * np.maximum(forward, 0.0).map(root), m
+    net_enstrophy_loss = mx_c(my_c(curvature * curvature)) - m * squared_gradient(zeta, grid)
+    return pi**-6 * params["leith_e"] * (width * width * width) * np.maximum(net_enstrophy_loss, 0.0).map(root), m
 
 
 def tendency(flow, params, now):

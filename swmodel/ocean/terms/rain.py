@@ -32,7 +32,7 @@ MAX_SINK_FRACTION = 0.2
 
 def limited_sink(rate, flow):
     """The rate at which a sink takes water; with `drying` at most what its cells can give."""
-    if flow.min_mobile_depth is None:
+    if flow.min_mobile_thickness is None:
         return rate
     h, dt = flow.step_start["h"], flow.dt
     wanted = rate * np.minimum(h * (1 / flow.drying_thickness), 1.0)

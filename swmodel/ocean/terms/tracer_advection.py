@@ -27,15 +27,15 @@ from ..operators import dx_c, dx_f, dy_c, dy_f, mx_f, my_f, where
 from ..patch import Patch, neighbour_x, neighbour_y
 
 #: A number above all concentrations, one below all positive fluxes, m3 s-1, and one below all positive rates, s-1.
-LARGE, SMALL, TINY = 1e30, 1e-18, 1e-30
+MAX_CONCENTRATION, MIN_FLUX, MIN_RATE = 1e30, 1e-18, 1e-30
 
 
 class AxisFaces(NamedTuple):
     """The faces of an axis with what passes through them, and the operators along it."""
 
     transport: Patch  # U, m3 s-1, zero on open boundaries
-    diffusive: Patch | None  # K, m3 s-1
-    open_mask: Patch  # 1 on faces that water crosses, else 0
+    conductance: Patch | None  # K, the diffusive flux per unit difference of concentration, m3 s-1
+    face_mask: Patch  # 1 on faces that water crosses, else 0
     has_barriers: bool  # whether there may be water beyond a closed face
     neighbour: Callable[[Patch, int], Patch]  # (patch, n): the values n cells further
     mean: Callable[[Patch], Patch]  # from centres
@@ -47,17 +47,17 @@ def axis_faces(flow, kappa) -> tuple[AxisFaces, AxisFaces]:
     grid, U, V = flow.grid, flow.U, flow.V
     if flow.has_open_boundaries:
         U, V = flow.crossed_u * U, flow.crossed_v * V
-    mixing, has_barriers = (None, None), flow.has_barriers
+    conductances, has_barriers = (None, None), flow.has_barriers
     if kappa is not None:
         h_u, h_v = flow.h_u, flow.h_v
-        if flow.min_mobile_depth is not None:
+        if flow.min_mobile_thickness is not None:
             h_u, h_v = flow.faces_x.open_fraction * h_u, flow.faces_y.open_fraction * h_v
         if has_barriers:
             h_u, h_v = flow.open_u * h_u, flow.open_v * h_v
-        mixing = kappa * (grid.dy.u * grid.rdx.u * h_u), kappa * (grid.dx.v * grid.rdy.v * h_v)
+        conductances = kappa * (grid.dy.u * grid.rdx.u * h_u), kappa * (grid.dx.v * grid.rdy.v * h_v)
     return (
-        AxisFaces(U, mixing[0], flow.crossed_u, has_barriers, neighbour_x, mx_f, dx_f),
-        AxisFaces(V, mixing[1], flow.crossed_v, has_barriers, neighbour_y, my_f, dy_f),
+        AxisFaces(U, conductances[0], flow.crossed_u, has_barriers, neighbour_x, mx_f, dx_f),
+        AxisFaces(V, conductances[1], flow.crossed_v, has_barriers, neighbour_y, my_f, dy_f),
     )
 
 
@@ -73,7 +73,7 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool,
         net_inflow = net_inflow - (dx_c(antidiffusive[0]) + dy_c(antidiffusive[1])) if antidiffusive else net_inflow
         c_rate = net_inflow * grid.rarea.centre / flow.h
         return c_rate if source is None else c_rate + source / flow.h
-    h = step.h if flow.min_mobile_depth is None else np.maximum(step.h, flow.min_mobile_depth)
+    h = step.h if flow.min_mobile_thickness is None else np.maximum(step.h, flow.min_mobile_thickness)
     max_rise, max_fall = (rise - c_start for rise in local_extremes(c_start, grid.wet))
     if antidiffusive:
         volume = grid.area.centre * (h / step.dt)
@@ -81,7 +81,8 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool,
         net_inflow = net_inflow - (dx_c(x) + dy_c(y))
     c_rate = net_inflow * (grid.rarea.centre * (1.0 / h))
     inverse_dt = (1 - 4 * np.finfo(step.dt.dtype).eps) / step.dt
-    max_rate, min_rate = np.maximum(max_rise * inverse_dt - TINY, 0.0), np.minimum(max_fall * inverse_dt + TINY, 0.0)
+    max_rate = np.maximum(max_rise * inverse_dt - MIN_RATE, 0.0)
+    min_rate = np.minimum(max_fall * inverse_dt + MIN_RATE, 0.0)
     c_rate = where(c_rate > max_rate, max_rate, where(c_rate < min_rate, min_rate, c_rate))
     c_rate = c_rate if step.freshwater_rate is None else c_rate - c_start * (step.freshwater_rate / h)
     return c_rate if source is None else c_rate + source / h
@@ -90,8 +91,8 @@ def concentration_rate(c: Patch, flow, step, name: str, kappa, high_order: bool,
 def upwind_gain(axes, c: Patch) -> Patch:
     """The sum over faces of (U into the cell + K) times (c of the neighbour - c of the cell), m3 s-1."""
     gain: Patch | float = 0.0
-    for U, K, open_mask, _, neighbour, _, difference in axes:
-        c_step = open_mask * difference(c)
+    for U, K, face_mask, _, neighbour, _, difference in axes:
+        c_step = face_mask * difference(c)
         westward, eastward = np.maximum(-U, 0.0), np.maximum(U, 0.0)
         if K is not None:
             westward, eastward = westward + K, eastward + K
@@ -106,22 +107,22 @@ def antidiffusive_flux(axis: AxisFaces, c_start: Patch, c: Patch) -> Patch:
 
         c_f = mean c - (9 E_upwind + 3 E_downstream - 2 E_far) / 60
     """
-    U, _, open_mask, has_barriers, neighbour, mean, difference = axis
-    slope = open_mask * difference(c)
+    U, _, face_mask, has_barriers, neighbour, mean, difference = axis
+    slope = face_mask * difference(c)
     second_difference = slope - neighbour(slope, -1)
     is_positive = U > 0
     upwind = where(is_positive, second_difference, neighbour(second_difference, 1))
     downstream = where(is_positive, neighbour(second_difference, 1), second_difference)
     far = where(is_positive, neighbour(second_difference, -1), neighbour(second_difference, 2))
-    far = far * where(is_positive, neighbour(open_mask, -1), neighbour(open_mask, 1)) if has_barriers else far
+    far = far * where(is_positive, neighbour(face_mask, -1), neighbour(face_mask, 1)) if has_barriers else far
     correction = mean(c - c_start) - (9 * upwind + 3 * downstream - 2 * far) / 60
-    return U * correction + abs(U) * (0.5 * (open_mask * difference(c_start)))
+    return U * correction + abs(U) * (0.5 * (face_mask * difference(c_start)))
 
 
 def local_extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
     """The largest and the smallest c of a cell and the wet cells around it."""
     results = []
-    for extreme, land in ((np.maximum, -LARGE), (np.minimum, LARGE)):
+    for extreme, land in ((np.maximum, -MAX_CONCENTRATION), (np.minimum, MAX_CONCENTRATION)):
         a = where(wet > 0, c, land)
         for neighbour in (neighbour_x, neighbour_y):
             a = extreme(extreme(neighbour(a, -1), neighbour(a, 1)), a)
@@ -129,8 +130,8 @@ def local_extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
     return results[0], results[1]
 
 
-def limit_fluxes(axes, fluxes, rise: Patch, fall: Patch) -> list[Patch]:
-    """The `fluxes` times factors with which no cell gains more than `rise` or loses more than `fall`.
+def limit_fluxes(axes, fluxes, max_gain: Patch, max_loss: Patch) -> list[Patch]:
+    """The `fluxes` times factors with which no cell gains more than `max_gain` or loses more than `max_loss`.
 
     One may be negative where more water enters a cell in a step than it holds, as in a thin layer next to deep water.
     """
@@ -141,11 +142,11 @@ def limit_fluxes(axes, fluxes, rise: Patch, fall: Patch) -> list[Patch]:
     ]
     gain = (at_near_face[0][0] + negative[0]) + (at_near_face[1][0] + negative[1])
     loss = (at_near_face[0][1] + positive[0]) + (at_near_face[1][1] + positive[1])
-    rise, fall = np.maximum(rise, 0.0), np.maximum(fall, 0.0)
-    rise_factor = (rise + SMALL) / (np.maximum(gain, rise) + SMALL)
-    fall_factor = (fall + SMALL) / (np.maximum(loss, fall) + SMALL)
+    max_gain, max_loss = np.maximum(max_gain, 0.0), np.maximum(max_loss, 0.0)
+    gain_factor = (max_gain + MIN_FLUX) / (np.maximum(gain, max_gain) + MIN_FLUX)
+    loss_factor = (max_loss + MIN_FLUX) / (np.maximum(loss, max_loss) + MIN_FLUX)
     return [
-        p * np.minimum(axis.neighbour(rise_factor, 1), fall_factor)
-        - n * np.minimum(rise_factor, axis.neighbour(fall_factor, 1))
+        p * np.minimum(axis.neighbour(gain_factor, 1), loss_factor)
+        - n * np.minimum(gain_factor, axis.neighbour(loss_factor, 1))
         for axis, p, n in zip(axes, positive, negative, strict=True)
     ]

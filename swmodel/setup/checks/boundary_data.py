@@ -217,7 +217,7 @@ def boundary_data_names(config) -> list[str]:
     return [row.name for row in TERMS["open_boundaries"].coefficients if fields.has_field_source(config, row.name)]
 
 
-def radiation_rate(config, forward: bool) -> float:
+def radiation_rate(config, forward_backward: bool) -> float:
     """The fastest rate at which a cell empties through its faces on open boundaries, s-1.
 
     A face contributes sqrt(g H) (3/2 - min(1, H_2/H)/2) / d. H is its depth, H_2 that of the next face inside (0 if it
@@ -225,8 +225,8 @@ def radiation_rate(config, forward: bool) -> float:
     in the cell minus 1/2 of that in the next one, which follows the cell if waves between them are as fast as those
     through the face.
 
-    The forward-backward stepper (`forward`) is less stable where waves arrive in such a cell: WAVE_RATE_WEIGHT times
-    the rate of the shortest waves, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
+    The stepper `gfb` (`forward_backward`) is less stable where waves arrive in such a cell: WAVE_RATE_WEIGHT times the
+    rate of the shortest waves, 2 sqrt(g h (1/dx² + 1/dy²)), is added.
     """
     grid, rate_of_cell = config.grid, {}
     for side in (boundary_cells(config, name) for name in config.open_boundaries.sides):
@@ -242,7 +242,7 @@ def radiation_rate(config, forward: bool) -> float:
             rates = np.sqrt(config.physics.gravity * H) * (1.5 - 0.5 * np.minimum(1, H_2 / H)) / d
             waves = 2 * np.sqrt(config.physics.gravity * inner * (1 / dx**2 + 1 / dy**2))
         cells = side.to_two_rows(side.rows[:, None] * grid.nx + side.columns[None, :])[1]
-        wave_rates = np.broadcast_to(WAVE_RATE_WEIGHT * forward * waves, rates.shape)
+        wave_rates = np.broadcast_to(WAVE_RATE_WEIGHT * forward_backward * waves, rates.shape)
         for cell, rate, wave_rate in zip(
             cells[side.is_open], rates[side.is_open], wave_rates[side.is_open], strict=True
         ):

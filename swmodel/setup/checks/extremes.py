@@ -155,15 +155,15 @@ CURRENT_RATIOS = (0.0, 0.03, 0.04, 0.05, 0.1, 0.2, 0.4, 0.5, 0.7, 1.0, 4.0)
 DT_REDUCTIONS = (1.0, 1.006, 1.033, 1.067, 1.235, 1.512, 1.997, 3.462, 4.686, 5.077, 10.17)
 
 
-def effective_wave_rate(waves, advection, forward: bool, xp):
+def effective_wave_rate(waves, advection, forward_backward: bool, xp):
     """The rate of waves without a current that have the largest time step of `waves` in a current, s-1, per cell.
 
     Waves of length 2 pi / k have sin(k dx / 2) times the rate of the shortest waves, and sin(k dx) times the rate of
     advection. For most steppers the largest sum of both counts; the forward-backward stepper has a limit of its own.
     """
     ratio = advection / xp.where(waves > 0, waves, xp.inf)
-    factor_without_waves = DT_REDUCTIONS[-1] / CURRENT_RATIOS[-1] if forward else 1.0  # for advection without waves
-    if forward:
+    factor_without_waves = DT_REDUCTIONS[-1] / CURRENT_RATIOS[-1] if forward_backward else 1.0  # advection alone
+    if forward_backward:
         factor = xp.maximum(
             xp.interp(ratio, *(xp.asarray(column, dtype=ratio.dtype) for column in (CURRENT_RATIOS, DT_REDUCTIONS))),
             factor_without_waves * ratio,

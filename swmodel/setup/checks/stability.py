@@ -77,9 +77,9 @@ def amplification_factor(dt, mode: Mode, method: Method) -> np.ndarray:
     unit_states = np.eye(size)[:, :, None] * np.ones(dt.shape)  # [field, which of them is 1, dt]
     state, *memory = (ModeState(*unit_states[k : k + 2]) for k in range(0, size, 2))
 
-    def tendency(x: ModeState, _, forward: ForwardBackwardInputs | None = None) -> ModeState:
+    def tendency(x: ModeState, _, gfb_inputs: ForwardBackwardInputs | None = None) -> ModeState:
         rate = ModeState(-1j * mode.wave_rate * x.u + mode.local_rate * x.h, 0)
-        level = x.h if forward is None else forward.pressure_h + forward.pressure_dt * rate.h
+        level = x.h if gfb_inputs is None else gfb_inputs.pressure_h + gfb_inputs.pressure_dt * rate.h
         return rate._replace(u=-1j * mode.wave_rate * level + mode.local_rate * x.u)
 
     weights = method.weights(STEP_AFTER_START, dt)

@@ -124,7 +124,7 @@ CLASS_HEADER = b"from swmodel import Case, option\nclass Bad(Case):\n    "
         (CLASS_HEADER + b"def etta(self, config, at): pass\n", ': Bad.etta: no such field; did you mean "eta"?'),
         (CLASS_HEADER + b"def mask(self, at): pass\n", ": Bad.mask: must be a function of (self, config, at)"),
         (CLASS_HEADER + b"def theory(self, config, at, t): pass\n", ": Bad.theory: is called analytic_solution now"),
-        (CLASS_HEADER + b"def believed(self, config): pass\n", ": Bad.believed: is called prior_config now"),
+        (CLASS_HEADER + b"kinds = ('plane',)\n", ": Bad.kinds: is called grid_kinds now"),
         (CLASS_HEADER + b"def outside_level(self): pass\n", ": Bad.outside_level: is called boundary_level"),
     ],
 )  # fmt: skip

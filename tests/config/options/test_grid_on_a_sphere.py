@@ -62,7 +62,7 @@ def test_case_for_another_kind_of_grid_is_refused(case, grid):
         load(case, {f"grid.{key}": value for key, value in grid.items()}, environ={})
     offered = str(error.value).split("there are ")[1].removesuffix(" (case.name)").split(", ")
     assert {"rest", "sea", "hurricane"} < set(offered) < set(cases.names())
-    assert all(grid["kind"] in cases.get(name).kinds for name in offered)
+    assert all(grid["kind"] in cases.get(name).grid_kinds for name in offered)
 
 
 def test_time_step_follows_from_the_narrowest_wet_row():
