@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 def compute(config, directory, options, report, command_line, watch):
-    """Assimilate observations; see `cli.job.TASK_MODULES`.
+    """Assimilate observations; see `cli.tasks.TASK_MODULES`.
 
     Options: `memory`, most bytes per process; `resume`, whether to continue from the progress saved in the folder.
     """

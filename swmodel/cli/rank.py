@@ -18,9 +18,9 @@ import click
 from ..errors import EXIT_INTERNAL, EXIT_STOPPED, FilesError, NumericalError, SetupError, Stopped, exit_code
 from ..model import progress
 from ..parallel import environment
-from .job import NON_RESUMABLE_TASKS, Job
 from .messages import CollectiveError, format_error, print_error
 from .options import PATH
+from .tasks import NON_RESUMABLE_TASKS, TaskSpec
 
 
 @click.command(hidden=True)
@@ -42,20 +42,20 @@ def worker(directory, command_line, restart, task, options):
         context.exit(error.exit_code)
     load_config = partial(load, directory / CONFIG, environ={})
 
-    def make_job(rank_info):
-        return Job(load_config(), directory, restart and RestartFile(Path(restart)), task, json.loads(options))
+    def make_spec(rank_info):
+        return TaskSpec(load_config(), directory, restart and RestartFile(Path(restart)), task, json.loads(options))
 
-    context.exit(run_as_rank(rank_info, make_job, load_config, True, command_line))
+    context.exit(run_as_rank(rank_info, make_spec, load_config, True, command_line))
 
 
-def run_as_rank(rank_info, make_job, load_config, quiet, command_line) -> int:
+def run_as_rank(rank_info, make_spec, load_config, quiet, command_line) -> int:
     """Compute as one rank of several; returns the exit code.
 
     All ranks agree on errors before the computation starts: rank 0 reports them, and all ranks end with the same code.
     A rank that fails later reports its error and ends the others, which may be waiting for it.
 
     Args:
-        make_job, load_config: see `start.start_job`.
+        make_spec, load_config: see `start.run_task`.
     """
     from ..parallel.abort import abort_mpich
     from ..parallel.stop import StopRequests
@@ -66,18 +66,18 @@ def run_as_rank(rank_info, make_job, load_config, quiet, command_line) -> int:
     with StopRequests() as stop, contextlib.ExitStack() as stack:
         try:
             comm = connect_ranks(rank_info, load_config)
-            job = call_collectively(comm, lambda: make_job(rank_info))
-            run, directory = job.config.run, job.directory
-            check_ranks_match(comm, job.config)
+            spec = call_collectively(comm, lambda: make_spec(rank_info))
+            run, directory = spec.config.run, spec.directory
+            check_ranks_match(comm, spec.config)
             if environment.LAUNCHER_VARIABLE not in os.environ:
                 ranks_and_cores = local_ranks_and_cores(comm)
                 call_collectively(
-                    comm, lambda: lock_run_folder(stack, job, quiet, *ranks_and_cores) if rank == 0 else None
+                    comm, lambda: lock_run_folder(stack, spec, quiet, *ranks_and_cores) if rank == 0 else None
                 )
-            abort_on_signal(stack, stop, job, rank)
+            abort_on_signal(stack, stop, spec, rank)
             watchdog = Watchdog(rank, rank_info.size, directory, run.watchdog, partial(report_stuck, directory))
             stack.enter_context(watchdog)
-            environment.prepare_environment(job.reproducible, rank_info, run.devices)
+            environment.prepare_environment(spec.reproducible, rank_info, run.devices)
             check_transport(comm, rank_info, run)
         except (CollectiveError, SetupError) as error:
             if comm is None or rank == 0:
@@ -86,31 +86,31 @@ def run_as_rank(rank_info, make_job, load_config, quiet, command_line) -> int:
                 abort_mpich(error.exit_code)
             return error.exit_code
         try:
-            compute(job, quiet or rank > 0, command_line, rank_info, watchdog.watch)
+            compute(spec, quiet or rank > 0, command_line, rank_info, watchdog.watch)
         except BaseException as error:
             return abort_all_ranks(error, rank, directory)
         if rank == 0 and not quiet:
-            click.echo(job.task_module().summary(directory))
+            click.echo(spec.task_module().summary(directory))
         return 0
 
 
-def lock_run_folder(stack, job, quiet, n_ranks=None, n_cores=None):
-    """Lock and prepare the run folder until the context `stack` ends, and announce the job; returns the lock file.
+def lock_run_folder(stack, spec, quiet, n_ranks=None, n_cores=None):
+    """Lock and prepare the run folder until the context `stack` ends, and announce the task; returns the lock file.
 
     `n_ranks`, `n_cores`: see `rank_checks.local_ranks_and_cores`; None: those of a run that this process starts.
     """
     from ..files import lock, run_folder
 
-    lock_file = stack.enter_context(lock.hold_folder(job.directory))
-    is_new_run = job.restart is None and not job.options.get("resume")
-    (run_folder.make_without_earlier_run if is_new_run else run_folder.remove_status_and_blowup)(job.directory)
-    run_folder.write_config(job.directory, job.config)
+    lock_file = stack.enter_context(lock.hold_folder(spec.directory))
+    is_new_run = spec.restart is None and not spec.options.get("resume")
+    (run_folder.make_without_earlier_run if is_new_run else run_folder.remove_status_and_blowup)(spec.directory)
+    run_folder.write_config(spec.directory, spec.config)
     if not quiet:
-        announce_job(job, n_ranks or job.config.run.nproc, n_cores or environment.n_cores())
+        announce_task(spec, n_ranks or spec.config.run.nproc, n_cores or environment.n_cores())
     return lock_file
 
 
-def abort_on_signal(stack, stop, job, rank=0):
+def abort_on_signal(stack, stop, spec, rank=0):
     """Until the context `stack` ends, let a signal end a non-resumable task at once, whatever it is computing."""
     from ..files.status import write_final_status
     from ..parallel.abort import abort
@@ -122,11 +122,11 @@ def abort_on_signal(stack, stop, job, rank=0):
         error = Stopped(f"stopped by {signal.Signals(signal_number).name}; no results were kept, start again")
         if rank == 0:
             with contextlib.suppress(FilesError):
-                write_final_status(job.directory, "stopped", EXIT_STOPPED, str(error))
+                write_final_status(spec.directory, "stopped", EXIT_STOPPED, str(error))
             print_error(error)
         abort(EXIT_STOPPED)
 
-    if job.task in NON_RESUMABLE_TASKS:
+    if spec.task in NON_RESUMABLE_TASKS:
         stack.enter_context(end_after_signal(stop, end_task))
 
 
@@ -146,22 +146,22 @@ def report_stuck(directory, message: str):
     report_failure(CollectiveError(f"Error: {message}", EXIT_INTERNAL))
 
 
-def compute(job, quiet, command_line, rank_info=None, watch_progress=lambda progress: None):
-    """Compute the job in this process; status.json records how it ends. `watch_progress`: see `job.TASK_MODULES`."""
+def compute(spec, quiet, command_line, rank_info=None, watch_progress=lambda progress: None):
+    """Compute the task in this process; status.json records how it ends. `watch_progress`: see `tasks.TASK_MODULES`."""
     from ..files.status import write_final_status
     from .rank_checks import check_devices
 
-    config, directory = job.config.model_copy(), job.directory
+    config, directory = spec.config.model_copy(), spec.directory
     rank = 0 if rank_info is None else rank_info.rank
     config._checked = True
-    options = job.options | ({"restart": job.restart.path} if job.restart else {})
-    environment.prepare_environment(job.reproducible, rank_info, config.run.devices)
+    options = spec.options | ({"restart": spec.restart.path} if spec.restart else {})
+    environment.prepare_environment(spec.reproducible, rank_info, config.run.devices)
     start_logging(rank)
     try:
         if rank_info is None:
             check_devices(config.run.devices)
         with progress.make_reporter(quiet) as report:
-            job.task_module().compute(config, directory, options, report, command_line, watch_progress)
+            spec.task_module().compute(config, directory, options, report, command_line, watch_progress)
         if rank == 0:
             write_final_status(directory, "completed", 0, "")
     except (Exception, KeyboardInterrupt) as error:
@@ -216,20 +216,20 @@ def start_logging(rank: int):
     log.setLevel(logging.WARNING if rank else logging.INFO)
 
 
-def announce_job(job, n_ranks: int, n_cores: int):
+def announce_task(spec, n_ranks: int, n_cores: int):
     """Print what will be computed, then the remarks, and a warning if there are more ranks than cores."""
-    config, directory = job.config, job.directory
+    config, directory = spec.config, spec.directory
     run, grid = config.run, config.grid
-    start_text = f"from step {job.restart.step} on, " if job.restart else ""
-    task_prefix = "" if job.task == "run" else f"{job.task}: "
+    start_text = f"from step {spec.restart.step} on, " if spec.restart else ""
+    task_prefix = "" if spec.task == "run" else f"{spec.task}: "
     workers = progress.describe_processes(run.nproc, run.devices)
     blocks = f" ({run.layout} blocks)" if run.layout and run.blocks > 1 else ""
-    members = f", {config.ensemble.members} members" if job.task == "ensemble" else ""
+    members = f", {config.ensemble.members} members" if spec.task == "ensemble" else ""
     click.echo(
         f"{task_prefix}{config.case.name}: {grid.nx} x {grid.ny} cells{members}, {start_text}{run.steps} steps of "
         f"{config.time.dt:.4g} s ({run.steps * config.time.dt / 86400:.4g} days), {workers}{blocks}, into {directory}"
     )
-    for remark in job.remarks:
+    for remark in spec.remarks:
         click.echo(remark, err=True)
     if n_ranks * run.devices > n_cores and not (run.devices > 1 and environment.has_gpu()):
         workers = progress.describe_processes(n_ranks, run.devices)

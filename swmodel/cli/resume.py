@@ -11,8 +11,8 @@ import swmodel
 
 from ..files.run_folder import CONFIG
 from . import options
-from .job import RECORDING_TASKS, Job
-from .start import make_config, start_job
+from .start import make_config, run_task
+from .tasks import RECORDING_TASKS, TaskSpec
 
 
 class RunIsComplete(Exception):
@@ -46,8 +46,8 @@ def resume(directory, file, settings, quiet, **arguments):
     """
     overrides = options.overrides_from_options(settings, arguments)
 
-    def make_job(rank_info=None):
-        """The complete, checked job; rank 0 examines the restart files."""
+    def make_spec(rank_info=None):
+        """The TaskSpec, with a complete, checked configuration; rank 0 examines the restart files."""
         from ..config.loading.load import gather_sources
         from ..errors import FilesError, UsageError
         from ..files import run_folder
@@ -71,7 +71,7 @@ def resume(directory, file, settings, quiet, **arguments):
 
         config = make_config(gather_sources(path, overrides), overrides, rank_info, check, has_all_options=True)
         if rank_info is not None and rank_info.rank:
-            return Job(config, directory, RestartFile(Path()), task)
+            return TaskSpec(config, directory, RestartFile(Path()), task)
         run_folder.check_overwritable(directory, force=True)
         restart, remarks = chosen_restart()
         require_same_run(config, restart, task)
@@ -82,6 +82,6 @@ def resume(directory, file, settings, quiet, **arguments):
             )
         for remark in remarks:
             click.echo(remark, err=True)
-        return Job(config, directory, restart, task)
+        return TaskSpec(config, directory, restart, task)
 
-    start_job(make_job, partial(swmodel.load, directory / CONFIG, overrides, has_all_options=True), quiet)
+    run_task(make_spec, partial(swmodel.load, directory / CONFIG, overrides, has_all_options=True), quiet)

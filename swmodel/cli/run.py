@@ -37,7 +37,7 @@ def run(**arguments):
 
 
 def compute(config, directory, options, report, command_line, watch):
-    """The task `run`; see `cli.job.TASK_MODULES`. The option `restart` is the path of a restart file."""
+    """The task `run`; see `cli.tasks.TASK_MODULES`. The option `restart` is the path of a restart file."""
     from ..model.run import run
 
     restart = options.get("restart")

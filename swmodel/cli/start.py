@@ -1,4 +1,4 @@
-"""Start a job: check its configuration, then compute it as one rank, in this process, or on new processes."""
+"""Start a task: check its configuration, then compute it as one rank, in this process, or on new processes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import click
 import swmodel
 
 from ..parallel import environment, streams
-from .job import NON_RESUMABLE_TASKS, RECORDING_TASKS, Job
 from .options import get_command_line, overrides_from_options, reword_for_options
 from .rank import abort_on_signal, compute, lock_run_folder, run_as_rank, start_logging
+from .tasks import NON_RESUMABLE_TASKS, RECORDING_TASKS, TaskSpec
 
 
 def start_task(task, source, settings, output, force, quiet, task_options=lambda config: {}, check=None, **options):
@@ -28,8 +28,8 @@ def start_task(task, source, settings, output, force, quiet, task_options=lambda
     """
     overrides, writes_records = overrides_from_options(settings, options), task in RECORDING_TASKS
 
-    def make_job(rank_info=None):
-        """The complete, checked job; rank 0 examines its folder."""
+    def make_spec(rank_info=None):
+        """The TaskSpec, with a complete, checked configuration; rank 0 examines its folder."""
         from ..config.loading.load import gather_sources
         from ..config.remarks import remarks
         from ..files import run_folder
@@ -40,34 +40,34 @@ def start_task(task, source, settings, output, force, quiet, task_options=lambda
             sources, overrides, rank_info, check or (None if writes_records else check_without_harmonics)
         )
         directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
-        job = Job(config, directory, None, task, task_options(config))
+        spec = TaskSpec(config, directory, None, task, task_options(config))
         if rank_info is not None and rank_info.rank:
-            return job
+            return spec
         run_folder.check_overwritable(directory, force)
         if config.input.state:
             check_initial_restart(config.input.state, directory)
-        return job._replace(remarks=tuple(remarks(config, sources, records=writes_records)))
+        return spec._replace(remarks=tuple(remarks(config, sources, records=writes_records)))
 
-    start_job(make_job, partial(swmodel.load, source, overrides), quiet)
+    run_task(make_spec, partial(swmodel.load, source, overrides), quiet)
 
 
-def start_job(make_job, load_config, quiet):
-    """Run a job as one rank, in this process, or on new processes, then exit with its exit code.
+def run_task(make_spec, load_config, quiet):
+    """Run a task as one rank, in this process, or on new processes, then exit with its exit code.
 
-    `make_job(rank_info)` returns a Job; `rank_info` is None if this process is not one of several ranks.
-    `load_config` returns the unchecked configuration of the job. Both may raise.
+    `make_spec(rank_info)` returns a TaskSpec; `rank_info` is None if this process is not one of several ranks.
+    `load_config` returns the unchecked configuration of the task. Both may raise.
     """
     streams.ignore_broken_stdout()
     context, rank_info = click.get_current_context(), environment.get_rank_info()
     if rank_info is not None:
-        context.exit(run_as_rank(rank_info, make_job, load_config, quiet, get_command_line()))
+        context.exit(run_as_rank(rank_info, make_spec, load_config, quiet, get_command_line()))
     environment.check_address_space()
     if not quiet:
         start_logging(0)  # before the checks, which may compile native steps and report it
-    job = make_job()
-    exit_code = run_in_this_process(job, quiet) if job.config.run.nproc == 1 else run_on_processes(job, quiet)
+    spec = make_spec()
+    exit_code = run_in_this_process(spec, quiet) if spec.config.run.nproc == 1 else run_on_processes(spec, quiet)
     if not quiet and exit_code == 0:
-        click.echo(job.task_module().summary(job.directory))
+        click.echo(spec.task_module().summary(spec.directory))
     context.exit(exit_code)
 
 
@@ -105,31 +105,31 @@ def check_without_harmonics(config):
     return check_config(config.model_copy(update={"output": config.output.model_copy(update={"harmonics": ()})}))
 
 
-def run_in_this_process(job, quiet) -> int:
-    """Run the job in this process, without MPI; returns the exit code 0."""
+def run_in_this_process(spec, quiet) -> int:
+    """Run the task in this process, without MPI; returns the exit code 0."""
     from ..errors import WriteError
     from ..files.restart.folder import resume_hint
     from ..parallel.stop import StopRequests
 
     with StopRequests() as stop, contextlib.ExitStack() as stack:
-        lock_run_folder(stack, job, quiet)
-        abort_on_signal(stack, stop, job)
+        lock_run_folder(stack, spec, quiet)
+        abort_on_signal(stack, stop, spec)
         try:
-            compute(job, quiet, get_command_line())
+            compute(spec, quiet, get_command_line())
         except WriteError as error:
-            raise WriteError(f"{error}{resume_hint(job.directory)}") from error
+            raise WriteError(f"{error}{resume_hint(spec.directory)}") from error
     return 0
 
 
-def run_on_processes(job, quiet) -> int:
-    """Run the job on `run.nproc` new processes and wait for them; returns the exit code."""
+def run_on_processes(spec, quiet) -> int:
+    """Run the task on `run.nproc` new processes and wait for them; returns the exit code."""
     from ..model import launch, progress
 
-    nproc, directory = job.config.run.nproc, job.directory
-    options = ["--restart", str(job.restart.path)] if job.restart else []
-    options += [] if job.task == "run" else ["--task", job.task, "--options", json.dumps(job.options)]
-    command = launch.run_command(nproc, directory, *options, transport=job.config.run.transport)
+    nproc, directory = spec.config.run.nproc, spec.directory
+    options = ["--restart", str(spec.restart.path)] if spec.restart else []
+    options += [] if spec.task == "run" else ["--task", spec.task, "--options", json.dumps(spec.options)]
+    command = launch.run_command(nproc, directory, *options, transport=spec.config.run.transport)
     with contextlib.ExitStack() as stack:
-        lock = lock_run_folder(stack, job, quiet)
+        lock = lock_run_folder(stack, spec, quiet)
         with progress.make_reporter(quiet) as report:
-            return launch.run(command, nproc, directory, report, lock, job.task not in NON_RESUMABLE_TASKS)
+            return launch.run(command, nproc, directory, report, lock, spec.task not in NON_RESUMABLE_TASKS)

@@ -12,7 +12,7 @@ from ..config.loading.case_file import CASE_FILE_NAME
 from ..config.options.case import Case
 from ..errors import FilesError, UsageError, translate_os_errors
 from .integrity import guard
-from .restart.folder import RESTART_OR_LEFTOVER_PATTERN, examination_job, list_restart_files
+from .restart.folder import RESTART_OR_LEFTOVER_PATTERN, list_restart_files, restart_examination
 from .run_folder import CONFIG, RESTART_FOLDER, ZARR_SUFFIX, is_run_folder, user_case_table
 from .status import FILE_NAME as STATUS
 from .status import read_status
@@ -29,8 +29,8 @@ def verdicts(path) -> dict[str, str]:
     if is_run_folder(path):
         with translate_os_errors(path, "read"):
             names = sorted(each.name for each in path.iterdir())
-            jobs = [guard.ExaminationJob(path / name) for name in names if name.endswith((".nc", ".h5", ZARR_SUFFIX))]
-            jobs += [examination_job(each) for each in list_restart_files(path)]
+            files = [guard.FileToExamine(path / name) for name in names if name.endswith((".nc", ".h5", ZARR_SUFFIX))]
+            files += [restart_examination(each) for each in list_restart_files(path)]
         readers = {
             CONFIG: read_config,
             STATUS: read_status,
@@ -43,9 +43,9 @@ def verdicts(path) -> dict[str, str]:
         }
     else:  # restart files are recognised by their names
         is_restart = path.parent.name == RESTART_FOLDER and RESTART_OR_LEFTOVER_PATTERN.fullmatch(path.name)
-        jobs = [examination_job(path) if is_restart else guard.ExaminationJob(path)]
+        files = [restart_examination(path) if is_restart else guard.FileToExamine(path)]
         path = path.parent
-    for each, one in zip(jobs, guard.examine_files(jobs), strict=True):
+    for each, one in zip(files, guard.examine_files(files), strict=True):
         if "problem" in one and not os.path.lexists(each.path):  # an active run has replaced it
             continue
         verdict = INTACT if one.get("checksums", True) else READABLE

@@ -58,7 +58,7 @@ RELATIVE_STEP_SIZE = 1e-3
 
 
 def compute(config, directory, options, report, command_line, watch):
-    """Check the derivatives of `config`; see `cli.job.TASK_MODULES`.
+    """Check the derivatives of `config`; see `cli.tasks.TASK_MODULES`.
 
     Options: `memory`, most bytes per process; `json`, a file for the results JSON_KEYS.
     """

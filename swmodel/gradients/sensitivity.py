@@ -90,7 +90,7 @@ def check_request(config, of: str, wrt) -> None:
 
 
 def compute(config, directory, options, report, command_line, watch) -> None:
-    """Write sensitivity.nc and sensitivity.png; see `cli.job.TASK_MODULES`.
+    """Write sensitivity.nc and sensitivity.png; see `cli.tasks.TASK_MODULES`.
 
     Options:
         of: the quantity, as text.

@@ -42,7 +42,13 @@ class TrajectorySweeps:
     """
 
     def __init__(
-        self, trajectory: Trajectory, transport, steps: int, steps_per_sample: int, fixed_inputs: FixedInputs, varying=None
+        self,
+        trajectory: Trajectory,
+        transport,
+        steps: int,
+        steps_per_sample: int,
+        fixed_inputs: FixedInputs,
+        varying=None,
     ):
         self.transport, self.steps, self.fixed_inputs, self.varying = transport, steps, fixed_inputs, varying
         self.trajectory, self.programs = trajectory, Programs(trajectory, transport, steps, steps_per_sample)

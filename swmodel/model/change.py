@@ -90,13 +90,11 @@ def state_from_arrays(model, state) -> State:
     UsageError: fields, shapes or precision are not those of the model, or values cannot be used.
     """
     names, shape, dtype = model.scheme.state_type._fields, model.block.shape, np.dtype(model.config.run.dtype)
-    static_halo, transport = model.scheme.static_halo, model.transport
+    halo, transport = model.scheme.static_halo, model.transport
     if getattr(state, "_fields", None) != names:
         raise UsageError(f"Simulation.state: needs a State of {', '.join(names)}, as from state._replace(h=...)")
-    parts = zip(transport.get_blocks(model.grid.wet, static_halo), transport.blocks, strict=True)
-    wet = [
-        np.broadcast_to(as_patches(part, static_halo).block_values(block.shape), block.shape) for part, block in parts
-    ]
+    parts = zip(transport.get_blocks(model.grid.wet, halo), transport.blocks, strict=True)
+    wet = [np.broadcast_to(as_patches(part, halo).block_values(block.shape), block.shape) for part, block in parts]
     for name, field in zip(names, state, strict=True):
         actual = np.shape(field), getattr(field, "dtype", None)
         if actual != (shape, dtype):

@@ -53,7 +53,7 @@ def open_data(path: Path) -> netCDF4.Dataset:
     Before it is opened, another process examines it and verifies everything but the values of fields, because
     `read_verified` verifies these when they are read.
     """
-    warn_about(path, *guard.examine_files([make_examination_job(path)]))
+    warn_about(path, *guard.examine_files([partial_examination(path)]))
     return open_netcdf_or_zarr(path)
 
 
@@ -63,9 +63,9 @@ def warn_about(path, facts: dict) -> None:
         log.warning("%s", warning)
 
 
-def make_examination_job(path) -> guard.ExaminationJob:
+def partial_examination(path) -> guard.FileToExamine:
     """The examination of a file by another process, before the file is opened in this one."""
-    return guard.ExaminationJob(Path(path), "partial")
+    return guard.FileToExamine(Path(path), "partial")
 
 
 def read_verified(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:

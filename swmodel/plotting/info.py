@@ -17,7 +17,7 @@ from rich.table import Column, Table
 from ..config import ConfigError, load
 from ..errors import FilesError, translate_os_errors
 from ..files.integrity import guard
-from ..files.restart.folder import examination_job, list_restart_files
+from ..files.restart.folder import list_restart_files, restart_examination
 from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, SNAPSHOT_FILES, is_run_folder, size_in_bytes
 from ..files.status import FILE_NAME as STATUS
 from ..files.status import read_status
@@ -30,8 +30,8 @@ from .dataset import (
     find_data_file,
     integral_names,
     long_name_and_units,
-    make_examination_job,
     open_netcdf_or_zarr,
+    partial_examination,
     record_times,
     warn_about,
 )
@@ -64,7 +64,7 @@ def examine_run_files(path: Path, file: Path | None) -> dict[Path, dict]:
     """The findings about the restart files; one process examines them and all other files that will be read."""
     files = [each for each in (file, path / DIAGNOSTICS) if each and os.path.lexists(each)]
     restarts = list_restart_files(path)
-    facts_of_files = guard.examine_files([*map(make_examination_job, files), *map(examination_job, restarts)])
+    facts_of_files = guard.examine_files([*map(partial_examination, files), *map(restart_examination, restarts)])
     for each, file_facts in zip(files, facts_of_files, strict=False):
         warn_about(each, file_facts)
     return dict(zip(restarts, facts_of_files[len(files) :], strict=True))

@@ -36,7 +36,7 @@ TICK_STEPS, DEGREE_TICK_STEPS, WIDE_MAP_DEGREES = [1, 2, 2.5, 5, 10], [1, 1.5, 2
 #: Lines of coasts that are drawn as one interrupted line; matplotlib takes much longer for separate ones.
 MAX_LINES_PER_SEGMENT = 10_000
 
-#: A function that shows another map in a field_map, with its style.
+#: A function that shows another map in a panel, with its style.
 ShowMap = Callable[[FieldMap, style.FieldStyle], None]
 
 
@@ -83,7 +83,7 @@ def write_caption(figure: Figure, lines: Sequence[str]) -> None:
 
 
 def layout_panels(field_maps: list[FieldMap]) -> tuple[int, float, float]:
-    """Panels per row, and width and height of a field_map, inches: wide domains are stacked, tall ones are side by side."""
+    """Panels per row, and width and height of a panel, inches: wide domains are stacked, tall ones are side by side."""
     count, aspect = len(field_maps), min(max(field_maps[0].aspect, MIN_ASPECT), MAX_ASPECT)
     if field_maps[0].is_drawn_as_line:
         return 1, 6.0, 1.8
@@ -154,13 +154,15 @@ def draw_image(axes, field_map: FieldMap, field_style: style.FieldStyle) -> tupl
         ground_image = axes.imshow(field_map.ground.values, origin="lower", extent=extent, aspect="auto")
         ground_image.set(clim=(0.0, max_floodable_height(field_map.ground)), cmap=style.GROUND_COLOURMAP)
         ground_image.set_zorder(0.5 if is_hidden_by_ground(field_map.name) else -0.5)
-    image = axes.imshow(cell_values(field_map, field_style), origin="lower", extent=np.array(edges) / scale, aspect="auto")
+    extent = np.array(edges) / scale
+    image = axes.imshow(cell_values(field_map, field_style), origin="lower", extent=extent, aspect="auto")
     image.set(clim=field_style.limits, cmap=field_style.colormap)
     coast = LineCollection([], colors=style.DARK_GREY, linewidths=0.8 if field_map.ground else 0.5)
     if field_map.ground or field_map.is_geographic or field_map.crs:
         axes.add_collection(coast, autolim=False)
     if field_map.outside_grid is not None:
-        outside_grid = field_map.outside_grid | field_map.ground.outside_grid if field_map.ground else field_map.outside_grid
+        ground_outside = field_map.ground.outside_grid if field_map.ground else False
+        outside_grid = field_map.outside_grid | ground_outside
         white = np.ma.masked_where(~outside_grid, np.ones(outside_grid.shape))
         outside_image = axes.imshow(white, origin="lower", extent=image.get_extent(), aspect="auto", zorder=1)
         outside_image.set(cmap="gray", clim=(0, 1))

@@ -193,8 +193,8 @@ def make_styles(
         fields = ", ".join(f"{field_map.name} ({field_map.units})" for field_map in field_maps)
         raise PlotError(f"vmin and vmax are for fields of the same units, not for {fields}")
     return [
-        make_style(fields_for_limits(data, field_map, field_maps, records, member, colour_range.range), colour_range.ends)
-        for field_map in field_maps
+        make_style(fields_for_limits(data, each, field_maps, records, member, colour_range.range), colour_range.ends)
+        for each in field_maps
     ]
 
 

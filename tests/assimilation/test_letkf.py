@@ -38,7 +38,7 @@ def analyse(x, *arguments, **more):
     return letkf.analyse(x[..., None], *arguments, **more)[..., 0]
 
 
-def all_observations_at_all_points(points, observations, weight=1.0):
+def all_pairs(points, observations, weight=1.0):
     index = np.tile(np.arange(observations), points)
     return NearbyObservations(np.arange(points + 1) * observations, index, np.full(index.size, weight))
 
@@ -49,8 +49,7 @@ def all_observations_at_all_points(points, observations, weight=1.0):
 def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, weight):
     """P = inflated sample covariance, K = P Hᵀ (H P Hᵀ + R/weight)^-1: x + K (y - H x), (1 - K H) P."""
     x, H, y, error = random_case(*sizes)
-    departures, around = normalise_departures(x @ H.T, y, error), all_observations_at_all_points(*sizes, weight)
-    found = analyse(x, departures, around, inflation)
+    found = analyse(x, normalise_departures(x @ H.T, y, error), all_pairs(*sizes, weight), inflation)
     P, mean = inflation * np.cov(x.T), x.mean(axis=0)
     K = P @ H.T @ np.linalg.inv(H @ P @ H.T + np.diag(error**2 / weight))
     np.testing.assert_allclose(found.mean(axis=0), mean + K @ (y - H @ mean), rtol=0, atol=1e-10)
@@ -62,7 +61,7 @@ def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
     """The root is (1 + Aᵀ A / (N - 1))^-1/2; relaxation restores part of the spread; infinite errors change no bit."""
     x, H, y, error = random_case(*sizes)
     seen = normalise_departures(x @ H.T, y, error)
-    around = all_observations_at_all_points(*sizes)
+    around = all_pairs(*sizes)
     departures = x - x.mean(axis=0)
     A = (departures @ H.T / error).T
     s, V = np.linalg.eigh(np.eye(len(x)) + A.T @ A / (len(x) - 1))

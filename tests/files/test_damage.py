@@ -164,8 +164,8 @@ def test_examining_process_ends_with_its_parent(halfway_run, tmp_path):
     os.mkfifo(told)
     program = PROGRAM_WITH_ACTION.format(action=f"open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
     path = str(halfway_run / "diagnostics.nc")
-    job = f"guard.PROGRAM = {program!r}; guard.examine_files([guard.ExaminationJob({path!r})])"
-    line = [sys.executable, "-c", f"from swmodel.files.integrity import guard; {job}"]
+    statement = f"guard.PROGRAM = {program!r}; guard.examine_files([guard.FileToExamine({path!r})])"
+    line = [sys.executable, "-c", f"from swmodel.files.integrity import guard; {statement}"]
     with subprocess.Popen(line, cwd=ROOT) as parent:
         pipe = os.open(told, os.O_RDONLY | os.O_NONBLOCK)
         select.select([pipe], [], [], 60)

@@ -8,8 +8,8 @@ from swmodel.files.integrity.examine import examine_safely
 PROGRAM, IN_A_PROCESS = guard.PROGRAM, guard.run_examiner
 
 
-def examine_here(jobs) -> list[dict]:
+def examine_here(files) -> list[dict]:
     """The results of `guard.run_examiner`; if a test has replaced the program, a separate process runs it."""
     if guard.PROGRAM != PROGRAM:
-        return IN_A_PROCESS(jobs)
-    return json.loads(json.dumps([examine_safely(str(job.path), job.kind) for job in jobs]))
+        return IN_A_PROCESS(files)
+    return json.loads(json.dumps([examine_safely(str(file.path), file.kind) for file in files]))

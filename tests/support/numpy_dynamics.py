@@ -66,9 +66,8 @@ class NumpyDynamics:
 
     def tendency(self, state, now, gfb_inputs=None):
         if gfb_inputs:
-            start, pressure_h = gfb_inputs.step_start, self.with_halo(gfb_inputs.pressure_h)
-            begin = {name: self.with_halo(getattr(start, name)) for name in self.scheme.step_start_fields}
-            gfb_inputs = gfb_inputs._replace(pressure_h=pressure_h, step_start=begin)
+            start = {n: self.with_halo(getattr(gfb_inputs.step_start, n)) for n in self.scheme.step_start_fields}
+            gfb_inputs = gfb_inputs._replace(pressure_h=self.with_halo(gfb_inputs.pressure_h), step_start=start)
         found = tendency(state._make(map(self.with_halo, state)), now, *self.static, self.scheme, gfb_inputs)
         return state._make(np.broadcast_to(rate.block_values(self.setup.shape), self.setup.shape) for rate in found)
 

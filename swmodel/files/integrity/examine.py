@@ -20,10 +20,10 @@ BASE_CPU_SECONDS, MIN_BYTES_PER_SECOND = 10.0, 2e7
 MAX_DEFLATE_RATIO = 1032
 
 
-def main(jobs: str) -> None:
-    """Print facts about each file of `jobs` (JSON, see `guard.ExaminationJob`) as JSON, with limited CPU time."""
+def main(files: str) -> None:
+    """Print facts about each file of `files` (JSON, see `guard.FileToExamine`) as JSON, with limited CPU time."""
     end_with_parent()
-    for path, kind in json.loads(jobs):
+    for path, kind in json.loads(files):
         limit_cpu_time(0)
         print(json.dumps(examine_safely(path, kind, limit_cpu_time)), flush=True)
 
@@ -37,7 +37,7 @@ def limit_cpu_time(nbytes: int) -> None:
 
 
 def examine_safely(path, kind: str, before_read=lambda nbytes: None) -> dict:
-    """Facts about a file (`guard.ExaminationJob`), or its "problem"; calls `before_read` before it reads values."""
+    """Facts about a file (`guard.FileToExamine`), or its "problem"; calls `before_read` before it reads values."""
     try:
         if not os.path.exists(path):
             return {"problem": "there is no such file"}

@@ -31,47 +31,47 @@ PACKAGE_PARENT = Path(__file__).parents[3]
 PARTS_CHANGED_BY_REWRITING = ("header", "time", "time_bounds")
 
 
-class ExaminationJob(NamedTuple):
+class FileToExamine(NamedTuple):
     """A file to examine: "whole", all except fields ("partial"), or as a "restart" file."""
 
     path: Path
     kind: str = "whole"
 
 
-def examine_files(jobs: list[ExaminationJob]) -> list[dict]:
+def examine_files(files: list[FileToExamine]) -> list[dict]:
     """Facts about each file, found by another process; "problem" says why a file cannot be used.
 
     ModuleNotFoundError: a file is a Zarr store, and the package zarr is missing.
     """
-    for store in (job.path for job in jobs if os.path.isdir(job.path)):
+    for store in (file.path for file in files if os.path.isdir(file.path)):
         require_package(store, "zarr")
-    results: list[dict] = [{} for _ in jobs]
-    remaining = list(range(len(jobs)))
+    results: list[dict] = [{} for _ in files]
+    remaining = list(range(len(files)))
     for _ in range(MAX_ATTEMPTS):
         for index in remaining:
-            recover(jobs[index].path)
-        for index, result in zip(remaining, run_examiner([jobs[index] for index in remaining]), strict=True):
+            recover(files[index].path)
+        for index, result in zip(remaining, run_examiner([files[index] for index in remaining]), strict=True):
             results[index] = result | ({"problem": describe_damage(result)} if result.get("damaged") else {})
         remaining = [
-            place for place in remaining if "problem" in results[place] and journal_path(jobs[place].path).exists()
+            index for index in remaining if "problem" in results[index] and journal_path(files[index].path).exists()
         ]
     return results
 
 
-def run_examiner(jobs: list[ExaminationJob]) -> list[dict]:
+def run_examiner(files: list[FileToExamine]) -> list[dict]:
     """Facts about each file from the program; if it fails at a file, another process continues with the next."""
-    if not jobs:
+    if not files:
         return []
-    jobs_json = json.dumps([(str(job.path), job.kind) for job in jobs])
-    command = ["sh", "-c", SHELL_SCRIPT, "sh", sys.executable, "-P", "-c", PROGRAM, str(PACKAGE_PARENT), jobs_json]
+    files_json = json.dumps([(str(file.path), file.kind) for file in files])
+    command = ["sh", "-c", SHELL_SCRIPT, "sh", sys.executable, "-P", "-c", PROGRAM, str(PACKAGE_PARENT), files_json]
     environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
     process = run(command, capture_output=True, encoding="utf-8", stdin=DEVNULL, env=environ, start_new_session=True)
     results = [json.loads(each) for each in process.stdout.splitlines(keepends=True) if each.endswith("\n")]
-    if len(results) == len(jobs):
+    if len(results) == len(files):
         return results
     timed_out = process.returncode == -signal.SIGXCPU
     reason = "it takes too long" if timed_out else f"HDF5 crashed on it (exit code {process.returncode})"
-    return [*results, {"problem": f"cannot be read: {reason}"}, *run_examiner(jobs[len(results) + 1 :])]
+    return [*results, {"problem": f"cannot be read: {reason}"}, *run_examiner(files[len(results) + 1 :])]
 
 
 def warning_for(path, facts: dict) -> str | None:

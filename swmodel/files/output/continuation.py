@@ -28,7 +28,7 @@ def require_intact(files: dict, transport) -> None:
     problems = []
     if transport.rank == 0:
         paths = [path for path in files if path.exists()]
-        facts_of_files = guard.examine_files([guard.ExaminationJob(path) for path in paths])
+        facts_of_files = guard.examine_files([guard.FileToExamine(path) for path in paths])
         problems = [
             f"{path}: {problem}"
             for path, facts in zip(paths, facts_of_files, strict=True)

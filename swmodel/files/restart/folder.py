@@ -62,11 +62,11 @@ def resume_hint(directory) -> str:
 
 def examine_restart(path) -> dict:
     """The facts of `examine.examine`, from another process; "problem" says why the file cannot be used."""
-    return guard.examine_files([examination_job(path)])[0]
+    return guard.examine_files([restart_examination(path)])[0]
 
 
-def examination_job(path) -> guard.ExaminationJob:
-    return guard.ExaminationJob(Path(path), "restart")
+def restart_examination(path) -> guard.FileToExamine:
+    return guard.FileToExamine(Path(path), "restart")
 
 
 def choose_restart(directory, name: str | None = None) -> tuple[RestartFile, list[str]]:

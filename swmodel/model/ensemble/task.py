@@ -12,7 +12,7 @@ from .. import progress
 def compute(config, directory, options, report, command_line, watch) -> None:
     """Run the members from step 0, or from the restart file options["restart"]; write ensemble.nc and ensemble.png.
 
-    For the arguments see `cli.job.TASK_MODULES`.
+    For the arguments see `cli.tasks.TASK_MODULES`.
     """
     from ...plotting.maps import draw_results
     from ..run import run

@@ -46,9 +46,9 @@ def test_solutions_grow_above_the_limit_and_not_below(name):
         if name != "leapfrog" or "damp" not in key:
             waves, other = MODES[key].wave_rate, MODES[key].local_rate
 
-            def tendency(x, _, gfb_inputs=None):
+            def tendency(x, _, inputs=None):
                 F_h = other * x.h - 1j * waves * x.u  # noqa: B023
-                level = x.h if gfb_inputs is None else gfb_inputs.pressure_h + gfb_inputs.pressure_dt * F_h
+                level = x.h if inputs is None else inputs.pressure_h + inputs.pressure_dt * F_h
                 return State(F_h, other * x.u - 1j * waves * level, 0 * x.v)  # noqa: B023
 
             dt = stability_limit(MODES[key], method_of_options(STEPPERS[name])) * np.array([0.99, 1.01])
@@ -63,13 +63,12 @@ def von_neumann_growth(time, speed, f, dt):
     slope_x, slope_y = 2j * np.sin(along / 2), 2j * np.sin(across / 2)
     mean_x, mean_y, U, V = np.cos(along / 2), np.cos(across / 2), *speed
 
-    def tendency(x, _, gfb_inputs=None):
+    def tendency(x, _, inputs=None):
         h, u, v = x
         flux_x, flux_y = u + U * mean_x * h, v + V * mean_y * h
         F_h = -slope_x * flux_x - slope_y * flux_y
         q = slope_x * v - slope_y * u - f * mean_x * mean_y * h
-        level = h if gfb_inputs is None else gfb_inputs.pressure_h + gfb_inputs.pressure_dt * F_h
-        P = level + U * mean_x * u + V * mean_y * v
+        P = (h if inputs is None else inputs.pressure_h + inputs.pressure_dt * F_h) + U * mean_x * u + V * mean_y * v
         F_u = mean_y * (f * mean_x * flux_y + q * V) - slope_x * P
         return State(F_h, F_u, -mean_x * (f * mean_y * flux_x + q * U) - slope_y * P)
 

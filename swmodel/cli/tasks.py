@@ -1,4 +1,4 @@
-"""A job: what the processes of one run are to compute."""
+"""The tasks that commands start, and what the processes of one are to compute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from ..config.options.model import Config
 
-#: The module of each task. It has two functions, which all processes of a job call together:
+#: The module of each task. It has two functions, which all processes of a task call together:
 #:
 #: compute(config, directory, options, report, command_line, watch)
 #:     writes the results into the folder. `report` receives progress events on rank 0. The task calls `watch` once,
@@ -28,7 +28,7 @@ RECORDING_TASKS = ("run", "ensemble")
 NON_RESUMABLE_TASKS = ("check-gradient", "sensitivity")
 
 
-class Job(NamedTuple):
+class TaskSpec(NamedTuple):
     """A task to start, or a run to continue from a restart file."""
 
     config: Config  # complete and checked
