@@ -32,11 +32,11 @@ def measure_exchange(row: BenchRow, task: dict) -> dict:
     """The sample of the four shifts of a step; slabs that were shifted past all blocks must be unchanged."""
     imports_end = time.time()
     setup = resolve_setup(setup_of(make_config(row)))
-    config, width = setup.config, setup.scheme.halo_width
-    layout = parse_layout(config.run.layout, row.nproc, row.ny, row.nx, width)
+    config, halo = setup.config, setup.scheme.halo_width
+    layout = parse_layout(config.run.layout, row.nproc, row.ny, row.nx, halo)
     transport = connect(config.run.transport, layout, row.ny, row.nx, exchange=config.run.exchange)
     rows, columns = transport.block.shape
-    shapes = [(3, rows, width)] * 2 + [(3, width, columns + 2 * width)] * 2  # h, u, v in one message
+    shapes = [(3, rows, halo)] * 2 + [(3, halo, columns + 2 * halo)] * 2  # h, u, v in one message
     slabs = [jnp.full(shape, transport.rank, row.dtype) for shape in shapes]
 
     def exchange_slabs(_, slabs):

@@ -111,32 +111,32 @@ def blocks_of_layout(
     ]
 
 
-def choose_layout(nproc: int, ny: int, nx: int, min_width: int = 1, owners: str = "processes") -> tuple[int, int]:
-    """The layout (py, px) of `nproc` blocks of at least `min_width` rows and columns that has the shortest halos.
+def choose_layout(nproc: int, ny: int, nx: int, min_length: int = 1, owners: str = "processes") -> tuple[int, int]:
+    """The layout (py, px) of `nproc` blocks of at least `min_length` rows and columns that has the shortest halos.
 
     Among equal ones it is the one with the longest rows. A message calls the owners of blocks `owners`.
     """
-    max_py, max_px = ny // min_width, nx // min_width
+    max_py, max_px = ny // min_length, nx // min_length
     pairs = [(py, nproc // py) for py in range(1, min(max_py, nproc) + 1) if nproc % py == 0 and nproc // py <= max_px]
     if not pairs:
         raise LayoutError(
             f"{nproc} {owners} are too many for a grid of {ny} x {nx} cells, or do not divide it into blocks of at "
-            f"least {min_width} x {min_width}; the largest possible number is {max_py * max_px}"
+            f"least {min_length} x {min_length}; the largest possible number is {max_py * max_px}"
         )
     return min(pairs, key=lambda pair: ((pair[0] > 1) * pair[0] * nx + (pair[1] > 1) * pair[1] * ny, pair[1]))
 
 
 def parse_layout(
-    text: str, nproc: int, ny: int, nx: int, min_width: int = 1, owners: str = "processes"
+    text: str, nproc: int, ny: int, nx: int, min_length: int = 1, owners: str = "processes"
 ) -> tuple[int, int]:
     """The layout of a text "PYxPX", or that of `choose_layout` if it is empty; see there for `owners`."""
     if not text:
-        return choose_layout(nproc, ny, nx, min_width, owners)
+        return choose_layout(nproc, ny, nx, min_length, owners)
     py, px = (int(part) for part in text.split("x"))
     if py * px != nproc:
         raise LayoutError(f"layout {text} has {py * px} blocks, but there are {nproc} {owners}")
-    if min(ny // py, nx // px) < min_width:
+    if min(ny // py, nx // px) < min_length:
         raise LayoutError(
-            f"layout {text} has blocks of {ny // py} x {nx // px} cells; they need at least {min_width} each way"
+            f"layout {text} has blocks of {ny // py} x {nx // px} cells; they need at least {min_length} each way"
         )
     return py, px

@@ -104,9 +104,9 @@ class RecordedSteps:
         given |= {name: getattr(grid, name) for name in MASKS_ON_WATER}
         return {name: self.with_nan_beyond(field, self.scheme.static_halo) for name, field in given.items()}
 
-    def with_nan_beyond(self, field, width: int):
-        """A field with NaN farther than `width` cells from the domain; numbers are unchanged."""
-        beyond = self.padding - width
+    def with_nan_beyond(self, field, halo: int):
+        """A field with NaN farther than `halo` cells from the domain; numbers are unchanged."""
+        beyond = self.padding - halo
         inner = tuple(slice(beyond, -beyond) if n > 1 else slice(None) for n in np.shape(field))
         if max(np.shape(field), default=1) == 1 or field.dtype.kind != "f":
             return field

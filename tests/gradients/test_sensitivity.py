@@ -71,10 +71,10 @@ def states(config):
 def quantities_of_run(config, *pairs):
     """The values for pairs (quantity, whether its mean is taken), from the reference model."""
     made = make_domain(config)
-    width, transport = made.scheme.halo_width, made.transport
-    grid, params = (as_patches(jax.tree.map(jnp.asarray, fields), width + 1) for fields in (made.grid, made.params))
+    halo, transport = made.scheme.halo_width, made.transport
+    grid, params = (as_patches(jax.tree.map(jnp.asarray, fields), halo + 1) for fields in (made.grid, made.params))
     depth = grid.depth.block_values(transport.block.shape)
-    views = [View(state, depth, grid, params, width, transport) for state in states(config)]
+    views = [View(state, depth, grid, params, halo, transport) for state in states(config)]
 
     def one(of, mean):
         observe, after = quantities.parse_quantity(of, config).observe, list(enumerate(views))[1 if mean else -1 :]

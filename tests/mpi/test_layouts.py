@@ -49,18 +49,18 @@ def digests_by_both_backends(layout):
 def digests(transport) -> dict:
     """Digests of halos, also wider than a block, of their derivatives and members, of sums and Fourier transforms."""
     found = {"numbers": jax.jit(transport.sum)(jnp.arange(3, dtype=jnp.int32) + transport.rank)}
-    for dtype, width in (("float32", 2), ("float64", 1), ("float64", 5)):
+    for dtype, halo in (("float32", 2), ("float64", 1), ("float64", 5)):
         rng = np.random.default_rng(transport.rank)
         given = (jnp.asarray(rng.standard_normal((2, *transport.block.shape)), dtype) for _ in range(2))
-        for name, value in jax.jit(partial(results_of_halos, transport, width))(*given).items():
-            found[f"{name} {width} {dtype}"] = value
+        for name, value in jax.jit(partial(results_of_halos, transport, halo))(*given).items():
+            found[f"{name} {halo} {dtype}"] = value
     parts = {name: b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(x)) for name, x in found.items()}
     return {name: hashlib.sha256(part).hexdigest() for name, part in parts.items()}
 
 
-def results_of_halos(transport, width, arrays, change) -> dict:
+def results_of_halos(transport, halo, arrays, change) -> dict:
     def around(values):
-        return exchange_halos(list(values), width, transport)
+        return exchange_halos(list(values), halo, transport)
 
     def total(values):
         return transport.sum(sum(jnp.sum(jnp.sin(field)) for field in around(values)))

@@ -43,10 +43,10 @@ def test_too_many_processes_name_largest_number_that_fits(nproc):
 
 
 @pytest.mark.fault("a layout for another number of ranks")
-@pytest.mark.parametrize(("layout", "width", "words"), [("2x3", 1, "6 blocks"), ("4x1", 2, "at least 2 each way")])
-def test_layout_of_wrong_size_or_of_narrow_blocks_is_refused(layout, width, words):
+@pytest.mark.parametrize(("layout", "min_length", "words"), [("2x3", 1, "6 blocks"), ("4x1", 2, "at least 2 each way")])
+def test_layout_of_wrong_size_or_of_narrow_blocks_is_refused(layout, min_length, words):
     with pytest.raises(LayoutError, match=words):
-        parse_layout(layout, 4, 7, 9, width)
+        parse_layout(layout, 4, 7, 9, min_length)
 
 
 #: Numbers of cells in each direction, and of blocks; a field of the whole grid takes 1.6 GB in single precision.
@@ -77,12 +77,12 @@ class CountingTransport(SerialTransport):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shape", "width", "messages"), [((5, 7), 2, 4), ((5, 4), 5, 2 + 4), ((3, 2), 5, 4 + 6)])
-def test_halo_equals_periodic_padding(shape, width, messages):
+@pytest.mark.parametrize(("shape", "halo_width", "messages"), [((5, 7), 2, 4), ((5, 4), 5, 2 + 4), ((3, 2), 5, 4 + 6)])
+def test_halo_equals_periodic_padding(shape, halo_width, messages):
     """This holds for any width; each direction takes one message per exchange."""
     transport = CountingTransport(block_of_rank(0, (1, 1), *shape))
     fields = np.random.default_rng(1).random((3, *shape))
-    around = exchange_halos([jnp.asarray(field) for field in fields], width, transport)
+    around = exchange_halos([jnp.asarray(field) for field in fields], halo_width, transport)
     for ours, field in zip(around, fields, strict=True):
-        np.testing.assert_array_equal(ours, np.pad(field, width, mode="wrap"))
+        np.testing.assert_array_equal(ours, np.pad(field, halo_width, mode="wrap"))
     assert transport.sent == messages

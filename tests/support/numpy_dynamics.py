@@ -61,8 +61,8 @@ class NumpyDynamics:
 
     def with_halo(self, field):
         """A Patch of the field with a periodic halo."""
-        width = self.scheme.halo_width
-        return Patch(np.pad(field, width, mode="wrap"), (-width, -width))
+        halo = self.scheme.halo_width
+        return Patch(np.pad(field, halo, mode="wrap"), (-halo, -halo))
 
     def tendency(self, state, now, gfb_inputs=None):
         if gfb_inputs:

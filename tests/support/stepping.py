@@ -32,11 +32,11 @@ def initial_tendency(config, scheme, **fields):
 
     All consist of NumPy arrays in Patches.
     """
-    width, whole = scheme.halo_width, block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx)
+    halo, whole = scheme.halo_width, block_of_rank(0, (1, 1), config.grid.ny, config.grid.nx)
     setup = Setup(config, scheme)
     state = setup.state(whole)._replace(**fields)
-    rows, columns = (np.arange(-width, cells + width) % cells for cells in setup.shape)
-    padded = state._make(Patch(field[np.ix_(rows, columns)], (-width, -width)) for field in state)
+    rows, columns = (np.arange(-halo, cells + halo) % cells for cells in setup.shape)
+    padded = state._make(Patch(field[np.ix_(rows, columns)], (-halo, -halo)) for field in state)
     grid = as_patches(setup.grid(whole), setup.static_halo)
     params = as_patches(setup.params(whole), setup.static_halo)
     return tendency(padded, Instant(np.int32(0)), grid, params, scheme), padded, grid

@@ -20,7 +20,8 @@ constexpr int BREAKING_OR_THIN = 1, FLOWS = 2;  // of a cell, see sweep.h
 // `exceeds_cache` says that they do not stay in the cache. Static fields, mask_bits and flags have `margin` rows around the block.
 // The block is the first [ny, nx] of [rows, columns]. Halos and edges are as in calls.py.
 struct Job {
-  Index ny, nx, rows, columns, stride, static_stride, row_padding, plane_size, margin, halo, halo_per_level, levels, scalars_per_level;
+  Index ny, nx, rows, columns, stride, static_stride, row_padding, plane_size, margin;
+  Index halo, halo_per_level, levels, scalars_per_level;
   void* fields;
   const void *west, *east, *south, *north, *scalars, *row_statics, *statics;
   void *edge_west, *edge_east, *edge_south, *edge_north;

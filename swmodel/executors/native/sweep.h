@@ -45,9 +45,9 @@ struct RowAccess<T, Program<T>> {
   T* ring_buffer(int group, int a) const {
     Index first = 0;
     for (int g = 0; g < group; ++g) first += Program<T>::RING_DEPTHS[g] * Program<T>::RINGS_PER_DEPTH[g];
-    const Index depth = Program<T>::RING_DEPTHS[group], width = Program<T>::RINGS_PER_DEPTH[group];
+    const Index depth = Program<T>::RING_DEPTHS[group], n_rings = Program<T>::RINGS_PER_DEPTH[group];
     const Index row = ((j + a) % depth + depth) % depth;
-    return rings + first * sweep.job.stride + width * (row * sweep.job.stride + sweep.job.row_padding);
+    return rings + first * sweep.job.stride + n_rings * (row * sweep.job.stride + sweep.job.row_padding);
   }
   Index inside(int a) const {
     const Job& job = sweep.job;

@@ -87,8 +87,8 @@ def test_changed_file_is_another_case_with_another_checksum(bump_file):
     np.testing.assert_array_equal(*(k * fields.evaluate(c, "eta", [3], [3]) for k, c in ((2, before), (1, after))))
     (found,) = differences(to_toml(resolve(before)), to_toml(resolve(after)))
     assert found.startswith("case.file: SHA-256 ")
-    pinned = {"case.file": str(bump_file), "case.sha256": resolve(before).case.sha256}
-    assert problems("jet", pinned)[0].startswith(f"case.file: {bump_file}: was changed")
+    recorded = {"case.file": str(bump_file), "case.sha256": resolve(before).case.sha256}
+    assert problems("jet", recorded)[0].startswith(f"case.file: {bump_file}: was changed")
     with pytest.raises(ConfigError, match="was changed"):
         from_toml(to_toml(resolve(before)), bump_file.read_text())
 
