@@ -1,14 +1,14 @@
 """A closure trained online: a coarse eddying flow learns from a fine one the effect of what it cannot resolve.
 
-    python examples/closure.py                     # some minutes on two cores; everything into outputs/closure
+    python examples/closure.py                     # a few minutes on two cores; writes into outputs/closure
     python examples/closure.py --devices 8         # members of a batch spread over eight devices
 
 The truth is decaying turbulence under rotation with cells of 5 km, filtered to cells of 20 km. A network reads the
 velocity gradients in 3 x 3 coarse cells and returns a stress, whose divergence is added to the momentum equations: what
 leaves a cell enters its neighbour. It is trained through the run itself: short forecasts from filtered states are
 compared with what the truth did, and the gradient goes back through all their steps. It is compared with no closure
-and with four closures of one constant, each with the constant that forecasts the training data best. The comparison
-is of forecasts and spectra from initial states of other seeds. docs/closures.md has the results.
+and with four closures of one constant, each with the constant that forecasts the training data best. Forecasts and
+spectra are compared in flows from other seeds. docs/closures.md has the results.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def filtered_fine_run(setup: TrainingSetup, seed: int) -> np.ndarray:
 
 
 def filter_to_coarse(state, factor: int) -> np.ndarray:
-    """h averaged over coarse cells, u and v over their east and north faces, so that the volume is kept."""
+    """h averaged over coarse cells, which conserves volume, u and v over their east and north faces."""
     h, u, v = state[:3]
 
     def rows(field):
@@ -98,7 +98,7 @@ def velocity_gradients(state, grid):
 
 
 def divergence_of_stress(a, b, state, grid):
-    """Divergence of h ((a, b), (b, -a)), a and b at centres, m2 s-2, over thickness at faces: conserves momentum."""
+    """Divergence of h ((a, b), (b, -a)), a and b at centres, m2 s-2, divided by h at faces; conserves momentum."""
     a, b = state.h * a, op.mx_f(op.my_f(state.h * b))
     return {
         "u": (op.dx_f(a) * grid.rdx.u + op.dy_c(b) * grid.rdy.u) / state.h_u,
@@ -137,14 +137,14 @@ def leith(state, grid, t, size):
 
 
 def learned(state, grid, t, parameters):
-    """A stress that a network computes from the gradients in 3 x 3 cells, and biharmonic friction of a learned size."""
+    """Divergence of a network's stress from the gradients in 3 x 3 cells, plus friction with a learned coefficient."""
     a, b = op.cell_by_cell(parameters["net"], velocity_gradients(state, grid), 1)
     stress = divergence_of_stress(a * STRESS_SCALE, b * STRESS_SCALE, state, grid)
     friction = biharmonic(state, grid, t, parameters["biharmonic"])
     return {name: stress[name] + friction[name] for name in stress}
 
 
-#: Closures of one constant, and the sizes to try.
+#: Closures with one constant, and the values to try.
 CONSTANTS = {
     harmonic: np.geomspace(1e-4, 0.3, 12),
     biharmonic: np.geomspace(1e-4, 0.1, 12),
@@ -164,7 +164,7 @@ class Forecast:
     """Forecasts on coarse cells with a closure.
 
     Args:
-        closure: function of a term with parameters.
+        closure: the function of a `swmodel.Parametric` term.
         parameters: an example that defines their structure.
     """
 
@@ -208,13 +208,13 @@ def spectrum(states):
 
 
 def score(forecast, true):
-    """The loss: the error of forecasts, and the error of their spectra in decades squared."""
+    """The loss: the squared error of forecasts, plus the weighted squared error of their spectra in decades."""
     decades = jnp.log10(spectrum(forecast)) - jnp.log10(spectrum(true))
     return jnp.mean(relative_error(forecast, true)) + SPECTRUM_WEIGHT * jnp.mean(decades**2)
 
 
 def train(setup: TrainingSetup, flows, forecast: Forecast, parameters, devices: int, log):
-    """Train parameters to forecast the flows [flows, snapshots, 3, y, x]; the members of a batch share all devices."""
+    """Train parameters to forecast the flows [flows, snapshots, 3, y, x]; each device gets some members of a batch."""
     mesh = jax.make_mesh((devices,), ("members",), axis_types=(AxisType.Auto,))
     replicated = NamedSharding(mesh, PartitionSpec())
     over_members = NamedSharding(mesh, PartitionSpec("members")), NamedSharding(mesh, PartitionSpec(None, "members"))
@@ -251,7 +251,7 @@ def train(setup: TrainingSetup, flows, forecast: Forecast, parameters, devices: 
 
 
 def best_constant(forecast: Forecast, sizes, flows):
-    """The size that forecasts the flows best over two days, and its score."""
+    """The constant with the least loss in forecasts of the flows over two days, and that loss."""
     run = eqx.filter_jit(lambda size: forecast(size, flows[:, 0], true.shape[0]))
     true = jnp.asarray(np.moveaxis(flows[:, 1 : 1 + min(8, flows.shape[1] - 1)], 0, 1))
     scores = [float(score(run(jnp.float32(size)), true)) for size in sizes]

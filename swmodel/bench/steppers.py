@@ -20,6 +20,7 @@ import numpy as np
 import swmodel
 
 from ..config import load
+from ..ocean.timestep import STEPPERS
 from ..setup.checks.extremes import survey
 from ..setup.checks.stability import DT_SAFETY_FACTOR, max_stable_dt
 from ..setup.setup import setup_of
@@ -27,7 +28,6 @@ from .text import format_markdown_table, format_number
 
 #: Model days of each case: in full, and with `--quick`.
 CASE_DAYS = {"jet": (4.0, 0.2), "double_gyre": (100.0, 4.0), "global_m2": (1.0, 0.1), "chile2010": (0.25, 0.05)}
-STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb")
 #: Fractions of the largest stable time step: the default, and two that show how the error depends on it.
 STEP_FRACTIONS = (DT_SAFETY_FACTOR, 0.9, 0.3)
 #: The fraction for the truth.

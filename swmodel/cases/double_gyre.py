@@ -1,10 +1,10 @@
 """A wind-driven double gyre: two basin-wide gyres and, between them, an eastward jet that sheds eddies.
 
 Physics: the layer above the thermocline of a mid-latitude ocean, 500 m thick, over a deep layer at rest. Gravity is
-reduced, so that the Rossby radius is that of ocean eddies, 40 to 80 km. The wind blows to the west in the south and the
+reduced, so that the Rossby radius is realistic, 40 to 80 km. The wind blows to the west in the south and the
 north, and to the east in between. It drives an anticyclonic gyre in the south and a cyclonic one in the north. Their
 western boundary currents meet in a jet, which meanders and breaks up. The run starts from rest, except for a small wave
-of the interface that makes the two gyres differ from the first day. `eta` is the downward displacement of the
+on the interface that makes the two gyres differ from the first day. `eta` is the downward displacement of the
 interface; 316 m of it correspond to 1 m of sea level.
 
 Reference: Jiang, S., F.-F. Jin and M. Ghil (1995), Multiple equilibria, periodic, and aperiodic solutions in a
@@ -21,8 +21,8 @@ Plot: swmodel plot outputs/double_gyre --field eta --field speed
 swmodel animate outputs/double_gyre --field zeta
 
 Verification: eta is positive in the southern gyre and negative in the northern one. With a wind so weak that the gyres
-become steady (0.005 Pa) they are antisymmetric, and the transport in their interior is `sverdrup_transport`. With any
-wind, its work equals the change of energy plus the losses to drag and friction.
+become steady (0.005 Pa), they are antisymmetric, and the transport in their interior is `sverdrup_transport`. The work
+of any wind equals the change in energy plus the losses to drag and friction.
 """
 
 import math
@@ -34,7 +34,7 @@ from ..config.options.case import Case, option
 
 class DoubleGyre(Case):
     wind: float = option(0.1, "Pa", "amplitude of the wind stress")
-    perturbation: float = option(1.0, "m", "amplitude of the initial wave of the interface")
+    perturbation: float = option(1.0, "m", "amplitude of the initial wave on the interface")
 
     defaults = {
         "grid": {"nx": 100, "ny": 200, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},

@@ -4,11 +4,11 @@ Physics: the case `jet` with a time step of 0.125 dx / sqrt(g depth) and a later
 small that noise at the scale of the grid remains.
 
 Reference: the shallow-water example of mpi4jax (Haefner and Vicentini 2021, J. Open Source Softw. 6, 3419), which
-measures 770 s with NumPy and 16 s on 16 processes for 500 steps at 3600 x 1800. The friction of v in that code contains
+takes 770 s with NumPy and 16 s on 16 processes for 500 steps at 3600 x 1800. The friction of v in that code contains
 an error: it takes differences of v - u. Here it takes differences of v.
 
-Cost: 43 000 steps on 64 800 cells for the ten days: eight seconds of processor time. The published size is
-`-s grid.nx=3600 -s grid.ny=1800 --days 0.1`.
+Cost: 43 000 steps on 64 800 cells for the ten days: eight seconds of processor time. The published run is
+`-s grid.nx=3600 -s grid.ny=1800 --steps 500`.
 
 Theme: Eddies and gyres
 

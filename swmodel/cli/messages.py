@@ -10,8 +10,8 @@ from ..errors import EXIT_INTERNAL, EXIT_STOPPED, as_line, exit_code, is_out_of_
 from ..parallel import interrupt
 
 
-class CollectiveError(Exception):
-    """An error, known to all ranks, before the computation: the message for the user, and the exit code."""
+class FormattedError(Exception):
+    """An error whose message for the user is complete ("Error: ..."), with its exit code."""
 
     def __init__(self, message: str, code: int):
         super().__init__(message)
@@ -22,7 +22,7 @@ def format_error(error: BaseException) -> str:
     """The message for the user, one line per problem."""
     if isinstance(error, KeyboardInterrupt):
         return interrupt.INTERRUPT_MESSAGE
-    if isinstance(error, CollectiveError) or exit_code(error) in (0, EXIT_STOPPED):
+    if isinstance(error, FormattedError) or exit_code(error) in (0, EXIT_STOPPED):
         return str(error)  # already complete; or no error: there was nothing to do, or the user stopped the run
     if is_out_of_memory(error):
         reason = first_line(error)

@@ -18,7 +18,7 @@ import click
 from ..errors import EXIT_INTERNAL, EXIT_STOPPED, FilesError, NumericalError, SetupError, Stopped, exit_code
 from ..model import progress
 from ..parallel import environment
-from .messages import CollectiveError, format_error, print_error
+from .messages import FormattedError, format_error, print_error
 from .options import PATH
 from .tasks import NON_RESUMABLE_TASKS, TaskSpec
 
@@ -79,7 +79,7 @@ def run_as_rank(rank_info, make_spec, load_config, quiet, command_line) -> int:
             stack.enter_context(watchdog)
             environment.prepare_environment(spec.reproducible, rank_info, run.devices)
             check_transport(comm, rank_info, run)
-        except (CollectiveError, SetupError) as error:
+        except (FormattedError, SetupError) as error:
             if comm is None or rank == 0:
                 report_failure(error)
             if comm is None:
@@ -143,7 +143,7 @@ def report_stuck(directory, message: str):
     from ..files.status import write_final_status
 
     write_final_status(directory, "failed", EXIT_INTERNAL, message)
-    report_failure(CollectiveError(f"Error: {message}", EXIT_INTERNAL))
+    report_failure(FormattedError(f"Error: {message}", EXIT_INTERNAL))
 
 
 def compute(spec, quiet, command_line, rank_info=None, watch_progress=lambda progress: None):

@@ -10,7 +10,7 @@ from ..model import progress
 from ..model.resolve import choose_transport, config_for_processes
 from ..parallel import environment
 from ..parallel.foreign import BUILD_COMMANDS
-from .messages import CollectiveError, first_line, format_error
+from .messages import FormattedError, first_line, format_error
 
 COMPARED_PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
 MPI4JAX_ADVICE = "recompile mpi4jax for this JAX and this MPI (docs/install.md), or set run.exchange=ffi"
@@ -19,7 +19,7 @@ MPI4JAX_ADVICE = "recompile mpi4jax for this JAX and this MPI (docs/install.md),
 def connect_ranks(rank_info, load_config):
     """An object with an `allgather` over all ranks: MPI's communicator, or JAX's for the sharded transport.
 
-    `load_config` returns the unchecked configuration, or raises. CollectiveError, not on all ranks: the ranks cannot be
+    `load_config` returns the unchecked configuration, or raises. FormattedError, not on all ranks: the ranks cannot be
     connected.
     """
     from ..parallel.transport.join import initialize_distributed, mpi_world
@@ -40,21 +40,21 @@ def connect_ranks(rank_info, load_config):
         else:
             comm = mpi_world(rank_info)
     except SetupError as error:
-        raise CollectiveError(format_error(config_error or error), exit_code(config_error or error)) from None
+        raise FormattedError(format_error(config_error or error), exit_code(config_error or error)) from None
     if environment.LAUNCHER_VARIABLE in os.environ:
         progress.send_message({"rank": rank_info.rank, "pid": os.getpid(), "host": socket.gethostname()})
     return comm
 
 
 def call_collectively(comm, function):
-    """The value of function() on this rank. CollectiveError, on all ranks: it failed on some; has the first error."""
+    """The value of function() on this rank. FormattedError, on all ranks: it failed on some; has the first error."""
     result = problem = None
     try:
         result = function()
     except Exception as error:
         problem = format_error(error), exit_code(error)
     for first_problem in filter(None, comm.allgather(problem)):
-        raise CollectiveError(*first_problem)
+        raise FormattedError(*first_problem)
     return result
 
 
@@ -85,7 +85,7 @@ def local_ranks_and_cores(comm) -> tuple[int, int]:
 
 
 def check_transport(comm, rank_info, run) -> None:
-    """CollectiveError, on all ranks: a rank has too few devices, or MPI's messages do not arrive."""
+    """FormattedError, on all ranks: a rank has too few devices, or MPI's messages do not arrive."""
     call_collectively(comm, lambda: check_devices(run.devices))
     if run.transport != "sharded":
         exchange_backend = call_collectively(comm, lambda: check_exchange(run.exchange))

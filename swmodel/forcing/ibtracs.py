@@ -22,37 +22,37 @@ if TYPE_CHECKING:
 TEN_MINUTE_AGENCIES = {"tokyo", "reunion", "bom", "nadi", "wellington", "hko"}
 #: Names in IBTrACS that mean "without a name".
 UNNAMED = {"NOT_NAMED", "UNNAMED", "NOT NAMED"}
-#: The first line of IBTrACS, whose second one has the units.
+#: The first line of the CSV file; the second has the units and no SID.
 IBTRACS_HEADER = re.compile(r'"?SID"?,"?SEASON"?,')
 #: Variables [storm, date_time] with numbers, and those with text.
-NUMBERS = (
+NUMERIC_VARIABLES = (
     *("lat", "lon", "usa_wind", "wmo_wind", "usa_pres", "wmo_pres", "usa_poci", "bom_poci"),
     *("usa_rmw", "bom_rmw", "reunion_rmw"),
 )
-TEXTS = ("iso_time", "wmo_agency")
+TEXT_VARIABLES = ("iso_time", "wmo_agency")
 
 
 def read_csv_fixes(header: str, lines: Iterator[str], path, storm: str) -> Iterator[Fix]:
-    """The fixes of the storms of IBTrACS that match `storm`, or without it of the first one; of others the first fix.
+    """The fixes of the storms that match `storm` (empty: of the first storm), and the first fix of every other storm.
 
-    So an archive of 700 000 lines is read without keeping them.
+    Other lines are skipped, so an archive of 700 000 lines takes little memory.
     """
     columns = {name.strip().lower(): n for n, name in enumerate(next(csv.reader([header])))}
     lacking = [name for name in ("sid", "season", "name", "iso_time", "lat", "lon") if name not in columns]
     if lacking:
         raise UsageError(f"{path}: lacks the columns {', '.join(lacking)} of IBTrACS")
-    is_read: dict[str, bool] = {}
+    is_chosen: dict[str, bool] = {}
     for number, line in enumerate(lines, 2):
         cells = line.split(",") if '"' not in line else next(csv.reader([line]))
         sid = cells[columns["sid"]].strip()
-        if not sid or is_read.get(sid) is False:
+        if not sid or is_chosen.get(sid) is False:
             continue
         row = {name: cells[n].strip() if n < len(cells) else "" for name, n in columns.items()}
         name = "" if row["name"] in UNNAMED else row["name"]
         if "spur" in row.get("track_type", "").lower():
             continue
-        if sid not in is_read:
-            is_read[sid] = storm.upper() in storm_names(sid, name, {row["season"]}) if storm else not is_read
+        if sid not in is_chosen:
+            is_chosen[sid] = storm.upper() in storm_names(sid, name, {row["season"]}) if storm else not is_chosen
         yield ibtracs_fix(f"{path}:{number}", sid, name, row)
 
 
@@ -71,9 +71,9 @@ def ibtracs_fix(context: str, sid: str, name: str, row: dict[str, str]) -> Fix:
 
 
 def ibtracs_values(row: dict[str, str]) -> tuple[float, float, float, float]:
-    """Wind, pressure in the centre and around, and radius from a row of IBTrACS {column: text}, SI; NaN where missing.
+    """Wind, central and outer pressure and radius of largest wind, SI, from a row {column: text}; NaN where missing.
 
-    Those of the American agencies come first, then those of the WMO's agency.
+    Those of the American agencies come first, then those of the WMO's agency, the BoM or La Reunion.
     """
 
     def first(columns: Iterable[str], unit: float) -> float:
@@ -89,7 +89,7 @@ def ibtracs_values(row: dict[str, str]) -> tuple[float, float, float, float]:
 
 
 def read_netcdf_fixes(path, storm: str) -> list[Fix]:
-    """The fixes of the storms that match `storm`, or without it of the first one; of others a Fix without a date.
+    """The fixes of the storms that match `storm` (empty: of the first one); of every other one a Fix without a date.
 
     UsageError: the file is not one of IBTrACS.
     """
@@ -98,31 +98,31 @@ def read_netcdf_fixes(path, storm: str) -> list[Fix]:
     with netCDF4.Dataset(path) as data:
         lacking = [name for name in ("sid", "name", "season", "iso_time", "lat", "lon") if name not in data.variables]
         if lacking:
-            raise UsageError(f"{path}: is no NetCDF file of IBTrACS: it lacks {', '.join(lacking)}")
-        sids, names = (texts(data[name][:]) for name in ("sid", "name"))
+            raise UsageError(f"{path}: is not a NetCDF file of IBTrACS; it lacks {', '.join(lacking)}")
+        sids, names = (decode_texts(data[name][:]) for name in ("sid", "name"))
         seasons = [str(int(season)) for season in np.ma.filled(data["season"][:], 0)]
-        types = texts(data["track_type"][:]) if "track_type" in data.variables else [""] * len(sids)
+        types = decode_texts(data["track_type"][:]) if "track_type" in data.variables else [""] * len(sids)
         fixes = []
-        for row, (sid, name, season) in enumerate(zip(sids, names, seasons, strict=True)):
+        for storm_index, (sid, name, season) in enumerate(zip(sids, names, seasons, strict=True)):
             name = "" if name in UNNAMED else name
-            if "spur" in types[row].lower():
+            if "spur" in types[storm_index].lower():
                 continue
             is_chosen = storm.upper() in storm_names(sid, name, {season}) if storm else not fixes
             fixes += (
-                fixes_of_storm(data, path, row, (sid, name, season))
+                fixes_of_storm(data, path, storm_index, (sid, name, season))
                 if is_chosen
-                else [Fix(f"{path}: storm {row}", sid, name, None, [], season)]
+                else [Fix(f"{path}: storm {storm_index}", sid, name, None, [], season)]
             )
     return fixes
 
 
-def fixes_of_storm(data: netCDF4.Dataset, path, row: int, labels: tuple[str, str, str]) -> list[Fix]:
-    """The fixes of a storm, the row with this number."""
-    sid, name, season = labels
-    columns = {each: texts(data[each][row]) for each in TEXTS if each in data.variables}
-    for each in NUMBERS:
+def fixes_of_storm(data: netCDF4.Dataset, path, storm_index: int, identity: tuple[str, str, str]) -> list[Fix]:
+    """The fixes of the storm with this index; `identity`: its identifier, name and season."""
+    sid, name, season = identity
+    columns = {each: decode_texts(data[each][storm_index]) for each in TEXT_VARIABLES if each in data.variables}
+    for each in NUMERIC_VARIABLES:
         if each in data.variables:
-            numbers = np.ma.filled(data[each][row].astype(np.float64), np.nan)
+            numbers = np.ma.filled(data[each][storm_index].astype(np.float64), np.nan)
             columns[each] = ["" if np.isnan(number) else repr(float(number)) for number in numbers]
     return [
         ibtracs_fix(
@@ -136,7 +136,7 @@ def fixes_of_storm(data: netCDF4.Dataset, path, row: int, labels: tuple[str, str
     ]
 
 
-def texts(characters) -> list[str]:
+def decode_texts(characters) -> list[str]:
     """The texts in an array of characters [n, length]."""
     import netCDF4
 

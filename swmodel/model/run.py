@@ -37,7 +37,7 @@ NO_CALLS = ScheduledCalls()
 class TimeLoopModel:
     """Base of models for the time loop, a Simulation or the Members of an ensemble; all processes call it together.
 
-    A subclass has `_take_coefficients()`, which loads the coefficients of the present step,
+    A subclass has `_load_coefficients()`, which loads the coefficients of the present step,
     `_advance(steps, accumulators)`, `get`, which returns NumPy arrays of this process, `results`
     (`results.open_results`) and `health`.
 
@@ -83,7 +83,7 @@ class TimeLoopModel:
         start_time, last = time.perf_counter(), self._step + steps
         while self._step < last:
             if not (self._forcing.is_valid_at(self._step) and self._substep_chooser.is_valid_at(self._step)):
-                self._take_coefficients()
+                self._load_coefficients()
             n_steps = self._substep_chooser.next_change(self._forcing.next_change(last)) - self._step
             with self._forcing.prefetch():
                 self._advance(n_steps, accumulators)

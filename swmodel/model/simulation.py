@@ -104,7 +104,7 @@ class Simulation(TimeLoopModel):
             self.restart = loaded._replace(carry=None)  # as the first step donates the carry
         self.first_step = self.step
         if not self._forcing.is_valid_at(self.step):
-            self._take_coefficients()
+            self._load_coefficients()
         if self.config.time.max_substeps > 1:
             self._substep_chooser = SubstepChooser(self, self.restart.substeps if self.restart else 1)
             self._substep_chooser.apply_to_executor(self._executor, self._forcing)
@@ -208,7 +208,7 @@ class Simulation(TimeLoopModel):
         self._carry = accumulators.advance(self._executor, self._carry, steps)
         self._present.clear()
 
-    def _take_coefficients(self) -> None:
+    def _load_coefficients(self) -> None:
         if not self._forcing.is_valid_at(self._step):
             self._params |= self._forcing.load(self._step)
         if self._substep_chooser is ONE_SUBSTEP:

@@ -19,6 +19,7 @@ from ..ocean.evaluation import derived_names
 from ..ocean.table import FORCING, INPUT_FIELDS, VARIABLES
 from ..ocean.terms import TERMS, tracer
 from ..ocean.terms.tide import repetition_problems
+from ..ocean.timestep import ForwardBackward, RungeKutta, methods
 from ..parallel import environment
 from ..setup import tidal_analysis
 from ..setup.checks import boundary_data
@@ -43,7 +44,7 @@ MAX_VALUES_READ = 10**8
 NO_DRYING_REASON = "without drying.active no cell floods or falls dry"
 
 #: Steppers that have no memory of earlier steps, or whose memory, the two previous states, can be interpolated.
-STEPPERS_WITH_SUBSTEPS = "gfb", "rk3", "rk4"
+STEPPERS_WITH_SUBSTEPS = [name for name, each in methods().items() if isinstance(each, RungeKutta | ForwardBackward)]
 
 #: Largest step number that a Carry can hold, as an int32.
 MAX_STEPS = 2**31 - 1

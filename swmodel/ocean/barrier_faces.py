@@ -42,20 +42,36 @@ def faces_of_barriers(grid, barriers) -> tuple[BarrierFaces, ...]:
 def faces_of_barrier(grid, barrier) -> BarrierFaces:
     """The BarrierFaces of a table [[barrier]], with crests interpolated along its line.
 
+    A face that several points of the line lie within has a crest no higher than the lowest of these points.
+
     UsageError: the line leaves the grid, or its coordinate reference system is unknown or has no place on the grid.
     """
     name = f'the barrier "{barrier.name}"' if barrier.name else f"the barrier that begins at {barrier.line[0]}"
-    uniform_crest, parts = barrier.gate[0][1] if barrier.gate else barrier.crest, []
+    uniform_crest = barrier.gate[0][1] if barrier.gate else barrier.crest
     xs, ys = in_system_of_grid(grid, name, barrier.crs, *np.array([point[:2] for point in barrier.line]).T)
     points = [(x, y, *(point[2:] or (uniform_crest,))) for x, y, point in zip(xs, ys, barrier.line, strict=True)]
-    for (*start, first), (*end, last) in pairwise(points):
-        rows, columns = stair_corners(grid, name, start, end)
-        n_faces = len(rows) - 1
-        along = (np.arange(n_faces) + 0.5) / max(n_faces, 1)
-        parts.append((*faces_between(rows, columns), first + (last - first) * along))
-    is_u, rows, columns, crest = (np.concatenate(each) for each in zip(*parts, strict=True))
-    if not len(rows):
+    parts, points_at_corner = [], [points[:1]]
+    for start, end in pairwise(points):
+        rows, columns = stair_corners(grid, name, start[:2], end[:2])
+        if len(rows) == 1:
+            points_at_corner[-1].append(end)
+            continue
+        along = (np.arange(len(rows) - 1) + 0.5) / (len(rows) - 1)
+        parts.append((*faces_between(rows, columns), start[2] + (end[2] - start[2]) * along))
+        points_at_corner.append([end])
+    if not parts:
         raise UsageError(f"{name} begins and ends at the same corner of the grid; make it longer")
+    for number, at_corner in enumerate(points_at_corner):
+        if len(at_corner) == 1:
+            continue
+        x, y, crest = np.array(at_corner).T
+        along = np.cumsum(np.hypot(np.diff(x, prepend=x[0]), np.diff(y, prepend=y[0])))
+        is_on_face_before = (along <= along[-1] / 2) if 0 < number < len(parts) else np.full(len(x), number > 0)
+        for face, points_on_face in ((number - 1, is_on_face_before), (number, ~is_on_face_before)):
+            if points_on_face.any():
+                crests, last_or_first = parts[face][-1], -1 if face < number else 0
+                crests[last_or_first] = min(crests[last_or_first], crest[points_on_face].min())
+    is_u, rows, columns, crest = (np.concatenate(each) for each in zip(*parts, strict=True))
     return BarrierFaces(is_u.astype(bool), rows % grid.ny, columns % grid.nx, crest)
 
 

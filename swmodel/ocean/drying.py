@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .flow import Flow
-from .operators import mx_c, mx_f, my_c, my_f, slope_x, slope_y, where, zero_outside_fronts
+from .operators import mx_c, mx_f, my_c, my_f, slope_x, slope_y, where, zero_in_smooth_sea
 from .patch import Patch, neighbour_x, neighbour_y, south, west
 from .state import State
 
@@ -85,7 +85,7 @@ def wetting_faces(h: Patch, depth: Patch, face_mask: Patch, drying_thickness: An
     eta, depth_beyond = h - depth, neighbour(depth, 1)
     sill = -np.minimum(depth, depth_beyond)
     water_near, water_far = np.maximum(eta - sill, 0.0), np.maximum(neighbour(eta, 1) - sill, 0.0)
-    closed_fraction = zero_outside_fronts(clip_to_unit(2 - np.maximum(water_near, water_far) * (1 / drying_thickness)))
+    closed_fraction = zero_in_smooth_sea(clip_to_unit(2 - np.maximum(water_near, water_far) * (1 / drying_thickness)))
     open_fraction = face_mask * (1 - closed_fraction)
     return WettingFaces(
         neighbour,
@@ -136,7 +136,7 @@ class WettingFlow(Flow):
             for neighbour in (neighbour_x, neighbour_y)
         )
         level = blend(state.h, h, self.breaking_fraction)
-        self.h = level + zero_outside_fronts(
+        self.h = level + zero_in_smooth_sea(
             where(self.breaking_fraction > 0, np.maximum(self.drying_thickness - level, 0.0), 0.0)
         )
         self.u = self.faces_x.open_fraction * blend(state.u, self.step_start["u"], self.breaking_fraction_u)
@@ -162,7 +162,7 @@ class WettingFlow(Flow):
         h, min_thickness = self.step_start["h"], self.min_mobile_thickness
         max_outflow, outflow = MAX_OUTFLOW_FRACTION * h, leaving * (self.grid.rarea.centre * self.dt)
         excess = np.maximum(outflow - max_outflow, 0.0) / np.maximum(np.maximum(outflow, max_outflow), min_thickness)
-        outflow_reduction = zero_outside_fronts(
+        outflow_reduction = zero_in_smooth_sea(
             where(self.breaking_fraction > 0, where(h > min_thickness, excess, 1.0), 0.0)
         )
         self.U = self.U - where(self.U > 0, outflow_reduction, neighbour_x(outflow_reduction, 1)) * self.U
@@ -243,7 +243,7 @@ def breaking_fraction(h: Patch, jump_x: Patch, jump_y: Patch, drying_thickness: 
     bend_start, bend_end = BREAKING_LIMITS
     thin_full, thin_end = THIN_LAYER_LIMITS
     breaking = clip_to_unit((bend - bend_start * h) / ((bend_end - bend_start) * h + drying_thickness))
-    return zero_outside_fronts(
+    return zero_in_smooth_sea(
         np.maximum(
             breaking,
             clip_to_unit((thin_end * drying_thickness - h) * (1 / ((thin_end - thin_full) * drying_thickness))),

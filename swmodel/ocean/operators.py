@@ -1,12 +1,14 @@
-"""Means, differences and derivatives on the C-grid, each named after the location of its result.
+"""Means, differences and derivatives on the C-grid.
+
+In the names of means and differences, f or c is the place of the result along the axis: a face or a centre.
 
     dx_f, mx_f    difference and mean in x, half a cell to the east: centre -> u face, v face -> corner
     dx_c, mx_c    the same, half a cell to the west: u face -> centre, corner -> v face
     dy_f, my_f    in y, half a cell to the north: centre -> v face, u face -> corner
     dy_c, my_c    half a cell to the south: v face -> centre, corner -> u face
 
-They act on Patches. Derivatives are integrals over faces and along edges, with the lengths and areas of the Grid, so
-that a flux out of a cell enters its neighbour, on a plane and on a sphere.
+They act on Patches. Divergence, curl and diffusion sum fluxes through faces or circulation along edges, and divide by
+the area, so that what leaves a cell enters its neighbour, on a plane and on a sphere.
 """
 
 from __future__ import annotations
@@ -24,16 +26,16 @@ __all__ = ["mx_f", "mx_c", "my_f", "my_c", "dx_f", "dx_c", "dy_f", "dy_c", "slop
            "diffusion_u", "diffusion_v", "at_corners", "where", "root", "cell_by_cell"]  # fmt: skip
 
 #: A field, or a number that is the same everywhere.
-Factor: TypeAlias = Patch | float
+FieldOrNumber: TypeAlias = Patch | float
 
 
 def mean(values: Any, axis: int) -> Any:
-    """(x[i] + x[i+1]) / 2 along an axis counted from the last (-1, -2): one value fewer."""
+    """(x[i] + x[i+1]) / 2 along an axis counted from the last (-1, -2); the result is one shorter."""
     return _primitives()[0].bind(values, axis=axis) if hasattr(values, "aval") else _mean(values, axis)
 
 
 def difference(values: Any, axis: int) -> Any:
-    """x[i+1] - x[i] along an axis counted from the last (-1, -2): one value fewer."""
+    """x[i+1] - x[i] along an axis counted from the last (-1, -2); the result is one shorter."""
     return _primitives()[1].bind(values, axis=axis) if hasattr(values, "aval") else _difference(values, axis)
 
 
@@ -48,18 +50,18 @@ def _difference(x: Any, axis: int) -> Any:
 
 
 def _neighbours(x: Any, axis: int) -> tuple[Any, Any]:
-    """All but the last and all but the first along the axis."""
+    """All values but the last, and all but the first, along the axis."""
     before = (slice(None),) * (axis % x.ndim)
     return x[(*before, slice(None, -1))], x[(*before, slice(1, None))]
 
 
 @cache
 def _primitives() -> tuple[Any, Any]:
-    """Mean and difference as linear primitives of JAX, which is imported only for its arrays.
+    """Mean and difference as linear primitives of JAX, which is imported only when arrays of JAX need them.
 
-    JAX itself would transpose each slice into an array padded with zeros, and add both. Here the transpose is the same
-    operation on one padded array: an adjoint step takes 7.3 ms instead of 11.3, the step itself 2.2 ms (900 x 450
-    cells, float32, two cores).
+    JAX itself would pad the transposes of both slices with zeros and add them. Here the transpose is the same
+    operation, up to its sign, on one padded array: an adjoint step takes 7.3 ms instead of 11.3, the step itself 2.2
+    ms (900 x 450 cells, float32, two cores).
     """
     import jax
 
@@ -120,11 +122,11 @@ def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach:
     neighbourhood = [a.shift(-row, -column) for a in inputs for row in offsets for column in offsets]
     total = sum(neighbourhood[1:], start=neighbourhood[0])  # on their common cells
     last = tuple(first + length for first, length in zip(total.start, total.values.shape[-2:], strict=True))
-    xp = np if isinstance(total.values, np.ndarray) else jnp  # XLA would compile each operation
+    xp = np if isinstance(total.values, np.ndarray) else jnp  # with jnp, XLA would compile each operation
     columns = [xp.broadcast_to(a.cut(total.start, last).values, total.values.shape).reshape(-1) for a in neighbourhood]
     outputs = xp.asarray(jax.vmap(function, in_axes=1, out_axes=-1)(xp.stack(columns)))
     if outputs.ndim != 2:
-        raise ValueError(f"cell_by_cell: the function returns an array with {outputs.ndim - 1} axes; must be a vector")
+        raise ValueError(f"cell_by_cell: the function must return a vector, not an array with {outputs.ndim - 1} axes")
     return [Patch(values.reshape(total.values.shape), total.start) for values in outputs]
 
 
@@ -133,13 +135,13 @@ def where(condition: Any, a: Any, b: Any) -> Patch:
     return np.where(condition, a, b)
 
 
-def zero_outside_fronts(a: Patch) -> Patch:
-    """a, which is zero in a smooth sea, so that the native step skips there what depends on it."""
-    return a.map(lambda values: getattr(values.__array_namespace__(), "zero_outside_fronts", lambda same: same)(values))
+def zero_in_smooth_sea(a: Patch) -> Patch:
+    """Mark a, which is zero in a smooth sea, so that the native step skips what depends on it there; returns a."""
+    return a.map(lambda values: getattr(values.__array_namespace__(), "zero_in_smooth_sea", lambda same: same)(values))
 
 
 def divergence(U: Patch, V: Patch, grid: Grid) -> Patch:
-    """Divergence of the transports U, V through the faces, m3 s-1, at centres, m s-1."""
+    """Divergence at centres, m s-1, of the transports U, V through the faces, m3 s-1."""
     return (dx_c(U) + dy_c(V)) * grid.rarea.centre
 
 
@@ -159,11 +161,11 @@ def curl(u: Patch, v: Patch, grid: Grid) -> Patch:
 
 
 def apply_weighted(factor: Patch, operation: partial[Patch], weight: Patch, a: Patch) -> Patch:
-    """factor operation(weight a), with a mean or a difference.
+    """factor * operation(weight * a), where the operation is a mean or a difference.
 
     A weight that is the same for both neighbours (a number, or in x a number in each row) needs one multiplication. On
-    a plane XLA would repeat further ones for every neighbour and every fusion with the field: 7 % more operations in
-    a step of the jet.
+    a plane XLA would otherwise repeat it for each neighbour in each fusion with the field: 7 % more operations in a
+    step of the jet.
     """
     rows, columns = weight.values.shape[-2:]
     if columns == 1 and (rows == 1 or operation.keywords["axis"] == 1):
@@ -171,25 +173,25 @@ def apply_weighted(factor: Patch, operation: partial[Patch], weight: Patch, a: P
     return factor * operation(weight * a)
 
 
-def diffusion_u(u: Patch, nu: Factor, grid: Grid) -> Patch:
+def diffusion_u(u: Patch, nu: FieldOrNumber, grid: Grid) -> Patch:
     """d_x (nu d_x u) + d_y (nu s d_y u) on open u faces, nu at centres; s weights the stress at the boundary."""
     through_x = nu * (grid.dy.centre * grid.rdx.centre * dx_c(u))
     through_y = at_corners(nu, grid) * (grid.slip * (grid.dx.corner * grid.rdy.corner * dy_f(u)))
     return grid.open_u * ((dx_f(through_x) + dy_c(through_y)) * grid.rarea.u)
 
 
-def diffusion_v(v: Patch, nu: Factor, grid: Grid) -> Patch:
+def diffusion_v(v: Patch, nu: FieldOrNumber, grid: Grid) -> Patch:
     """d_x (nu s d_x v) + d_y (nu d_y v) on open v faces."""
     through_x = at_corners(nu, grid) * (grid.slip * (grid.dy.corner * grid.rdx.corner * dx_f(v)))
     through_y = nu * (grid.dx.centre * grid.rdy.centre * dy_c(v))
     return grid.open_v * ((dx_c(through_x) + dy_f(through_y)) * grid.rarea.v)
 
 
-def at_corners(nu: Factor, grid: Grid) -> Factor:
+def at_corners(values: FieldOrNumber, grid: Grid) -> FieldOrNumber:
     """Mean of a field at centres over the wet cells around each corner; a number stays a number."""
-    if not isinstance(nu, Patch) or nu.values.shape[-2:] == (1, 1):
-        return nu
-    return grid.corner_weight * my_f(mx_f(grid.wet * nu))
+    if not isinstance(values, Patch) or values.values.shape[-2:] == (1, 1):
+        return values
+    return grid.corner_weight * my_f(mx_f(grid.wet * values))
 
 
 def root(square: Any) -> Any:

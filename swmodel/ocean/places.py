@@ -6,15 +6,23 @@ from ..errors import UsageError
 from . import projection
 from .coordinates import coordinate_names_and_unit
 
+#: Positions are outside the domain if they are so by more than this part of its length.
+ROUND_OFF = 1e-6
+
 
 def position_in_domain(axis, label: str, position: float) -> float:
-    """A position on an Axis; longitudes are shifted by full circles into the domain where possible."""
+    """A position on an Axis; longitudes are shifted by full circles into the domain where possible.
+
+    One that is outside by rounding errors is moved to the edge.
+    """
     (first, last), within = axis.edges, float(axis.wrap(position))
-    if not first <= within <= last:
+    tolerance = ROUND_OFF * (last - first)
+    if not first - tolerance <= within <= last + tolerance:
         raise UsageError(
-            f"{label}: {axis.describe_position(position, 6)} is outside the domain, {first:g} to {last:g} {axis.unit}"
+            f"{label}: {axis.describe_position(position, 9)} is outside the domain, {first:.9g} to {last:.9g} "
+            f"{axis.unit}"
         )
-    return within
+    return min(max(within, first), last)
 
 
 def position_in_table(grid, table, label: str) -> tuple[float, float]:

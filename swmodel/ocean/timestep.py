@@ -201,9 +201,9 @@ def weighted_sum(weights, terms):
     return sum(products[1:], start=products[0])
 
 
-def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05) -> Method:
-    """The time stepper of a name (docs/numerics.md); `ab2_epsilon` damps the computational mode of ab2."""
-    methods: dict[str, Method] = {
+def methods(ab2_epsilon: float = 0.1, robert_asselin: float = 0.05) -> dict[str, Method]:
+    """The time steppers by name (docs/numerics.md); `ab2_epsilon` damps the computational mode of ab2."""
+    return {
         "ab2": Multistep(((1.0, 0.0), (1.5 + ab2_epsilon, -0.5 - ab2_epsilon))),
         "ab3": Multistep(((1.0, 0.0, 0.0), (1.5, -0.5, 0.0), (23 / 12, -16 / 12, 5 / 12))),
         "rk3": RungeKutta(((1.0,), (1 / 4, 1 / 4), (1 / 6, 1 / 6, 2 / 3))),
@@ -217,4 +217,11 @@ def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05)
             )
         ),
     }
-    return methods[name]
+
+
+def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05) -> Method:
+    return methods(ab2_epsilon, robert_asselin)[name]
+
+
+#: The names of the time steppers.
+STEPPERS = tuple(methods())

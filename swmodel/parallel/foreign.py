@@ -14,7 +14,7 @@ BUILD_COMMANDS = "tools/build-native, or pip install . with a C++ compiler"
 EXCHANGE_LIBRARY = Path(__file__).parent / "transport" / "_exchange.so", 1
 
 
-class ForeignLibrary(NamedTuple):
+class FfiLibrary(NamedTuple):
     """A library, and the versions with which it was built."""
 
     library: ctypes.CDLL
@@ -24,11 +24,11 @@ class ForeignLibrary(NamedTuple):
 
 
 @cache
-def load_library(path: Path) -> ForeignLibrary:
-    """The loaded library. OSError: it was built for another machine."""
+def load_library(path: Path) -> FfiLibrary:
+    """The loaded library. OSError: this machine cannot load it."""
     library = ctypes.CDLL(str(path))
     words = (ctypes.c_char_p.in_dll(library, f"swmodel_{name}").value.decode() for name in ("compiler", "jaxlib"))
-    return ForeignLibrary(library, ctypes.c_long.in_dll(library, "swmodel_abi_version").value, *words)
+    return FfiLibrary(library, ctypes.c_long.in_dll(library, "swmodel_abi_version").value, *words)
 
 
 def unsupported_reason(path: Path, abi_version: int) -> str:

@@ -1,8 +1,8 @@
-"""Standard output and error of the program, which never end a run.
+"""Standard output and error of the program; a failure to write to them never ends a run.
 
 The reader of a run's output may close it (`swmodel run ... | head -1`), the disk with its log may be full, or streams
-may be closed. The program drops output that cannot be written. This is an error if standard output is the result, as
-with `swmodel init`, unless standard output was closed.
+may be closed from the start. The program drops output that cannot be written. But where standard output is the result,
+as with `swmodel init`, a failed write is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class StdoutClosedError(FilesError):
 
 
 class StandardStream(io.FileIO):
-    """Standard output or error, which drops output that cannot be written; if it `is_required`, after an error."""
+    """Standard output or error, which drops what cannot be written; if it `is_required`, the first failure raises."""
 
     def __init__(self, descriptor: int, is_required: bool):
         super().__init__(descriptor, "w", closefd=False)
@@ -39,14 +39,14 @@ class StandardStream(io.FileIO):
             was_required, self.is_required = self.is_required, False
             if was_required:
                 kind = StdoutClosedError if isinstance(error, BrokenPipeError) else FilesError
-                raise kind(f"standard output cannot be written: {error.strerror}") from error
+                raise kind(f"cannot write to standard output: {error.strerror}") from error
             return memoryview(data).nbytes
 
 
 def replace_standard_streams():
-    """Make this process's streams StandardStreams that accept any text; must be called before anything else.
+    """Make this process's streams StandardStreams that accept any text; call this before anything else.
 
-    Closed descriptors are opened first: otherwise the next file would get the number of one, and the program's output.
+    A closed descriptor is opened first: otherwise the next file would take its number and get the program's output.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
@@ -66,7 +66,7 @@ def text_stream(standard: StandardStream, original) -> io.TextIOWrapper:
 
 
 def ignore_broken_stdout():
-    """Make standard output, which only shows progress, drop what cannot be written."""
+    """Let standard output drop what cannot be written, because it only shows progress."""
     standard = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(standard, StandardStream):
         standard.is_required = False

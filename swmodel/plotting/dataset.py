@@ -148,6 +148,10 @@ def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -
     if times.size == 0:
         raise PlotError(f"{data.filepath()} holds no record yet")
     if time is not None:
+        first, last, half_interval = times.min(), times.max(), np.diff(times).max(initial=0.0) / 2
+        if not first - half_interval <= time <= last + half_interval:
+            wanted, first, last = (f"{each / 3600:.6g} h" for each in (time, first, last))
+            raise PlotError(f"no record near {wanted} in {data.filepath()}; it has {first} to {last}")
         return int(np.nanargmin(np.abs(times - time)))
     if not -times.size <= record < times.size:
         raise PlotError(f"no record {record} in {data.filepath()}; it has 0 to {times.size - 1}")

@@ -204,7 +204,7 @@ def programs_of_gradient(layout):
     config = with_layout(covering_array.configuration_of(BASIN), layout, True, executor="cuda", steps=5)
     with cuda_executor_on_cpu(max_values=300):
         problem = Problem(resolve_without_checks(config), ("eta", "u", "v"), lambda view, k: view.state)
-        programs, fixed, none = problem._sweeps.programs, problem._sweeps.fixed, np.int32(0)
+        programs, fixed, none = problem._sweeps.programs, problem._sweeps.fixed_inputs, np.int32(0)
         carry, active = programs.start(problem.first_guess(), fixed)
         programs.trajectory.agree_on_backend(active, fixed, with_adjoint=True)
         stack, series = programs.empty_stack(carry, active, fixed, 5), programs.empty_series(carry, active, fixed)

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.numpy_dynamics import FLUXES
-from support.stepping import STEPPERS
 
 from swmodel.executors.native.derive import leaf_offsets, tangent, transpose
 from swmodel.executors.native.fuse import fold_constants
@@ -17,7 +16,7 @@ from swmodel.executors.native.trace import Tracing
 from swmodel.ocean import terms
 from swmodel.ocean.scheme import Scheme
 from swmodel.ocean.terms.term import Term
-from swmodel.ocean.timestep import method_of
+from swmodel.ocean.timestep import STEPPERS, method_of
 
 NY, NX = 9, 11
 #: All but the term that needs drying, whose derivatives are in tests/executors/test_covering.py.

@@ -10,12 +10,13 @@ import pytest
 from support import random_case
 from support.numpy_dynamics import FLUXES
 from support.random_case import DRYING, DRYING_SPHERE, TIDE, configuration, drying_flats, random_fields, section
-from support.stepping import STEPPERS, assert_close
+from support.stepping import assert_close
 
 from swmodel.executors.native.graph import evaluate
 from swmodel.executors.native.trace import MASKS_ON_WATER, Tracing, kinds_of, lengths_of, scalar_names, stepper_weights
 from swmodel.executors.reference import ReferenceModel
 from swmodel.ocean.state import Carry
+from swmodel.ocean.timestep import STEPPERS
 from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup.setup import rows_and_columns, setup_of
 

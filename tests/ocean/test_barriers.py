@@ -161,6 +161,12 @@ def test_line_may_be_in_another_reference_system_than_the_grid():
         np.testing.assert_array_equal(a, b)
 
 
+def test_face_is_as_low_as_the_lowest_point_within_it():
+    line = [(1000.0, y, 0.5 if 110 < y < 130 else 3.0) for y in np.arange(0.0, 301.0, 5.0)]
+    faces = faces_of_barrier(swmodel.load(swmodel.Case, CHANNEL, environ={}).grid, BarrierOptions(line=line))
+    np.testing.assert_array_equal(faces.crest, [3.0, 3.0, 0.5, 3.0, 3.0, 3.0])
+
+
 def test_table_of_longitudes_needs_a_grid_that_has_them(tmp_path):
     table = tmp_path / "dikes.csv"
     table.write_text("name,lon,lat,crest\na,13.74,45.1442,2\na,13.74,45.16,2\n")

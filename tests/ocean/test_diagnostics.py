@@ -1,4 +1,4 @@
-"""Diagnostics of the whole domain and derived fields equal plain NumPy, and have the same bits on any layout."""
+"""Diagnostics equal sums in NumPy and have the same bits on any layout; derived fields of simple flows are exact."""
 
 import math
 
@@ -56,7 +56,7 @@ def test_reduced_gravity_scales_sea_level_alone():
 
 
 def diagnostics_on_layout(config, layout, state=None):
-    """Those of the initial state, or of another one."""
+    """The diagnostics of `state`, by default the initial state, which all ranks must agree on."""
     state = whole_state(config) if state is None else state
 
     def diagnose_block(transport):
@@ -72,7 +72,7 @@ def whole_mask():
 
 
 def with_neighbours(a, periodic_x, periodic_y, beyond=None):
-    """The field with one more cell at each end of both axes: that at the other end, or `beyond` walls."""
+    """The field with one more cell at each end of both axes: the cell at the other end, or `beyond` behind a wall."""
     a = np.pad(a, 1, mode="wrap")
     if beyond is not None and not periodic_y:
         a[0], a[-1] = beyond, beyond
@@ -82,34 +82,34 @@ def with_neighbours(a, periodic_x, periodic_y, beyond=None):
 
 
 def documented_diagnostics(config, state):
-    """The quantities as docs/numerics.md states them, computed corner by corner."""
+    """The diagnostics by the formulas of docs/numerics.md; potential enstrophy is summed corner by corner."""
     grid, physics = config.grid, config.physics
-    ring = grid.periodic_x, grid.periodic_y
-    wet = with_neighbours(whole_mask(), *ring, beyond=0.0)
-    h = with_neighbours(state.h, *ring)
-    u = with_neighbours(state.u, *ring, beyond=0.0)
-    v = with_neighbours(state.v, *ring, beyond=0.0)
+    periodic = grid.periodic_x, grid.periodic_y
+    wet = with_neighbours(whole_mask(), *periodic, beyond=0.0)
+    h = with_neighbours(state.h, *periodic)
+    u = with_neighbours(state.u, *periodic, beyond=0.0)
+    v = with_neighbours(state.v, *periodic, beyond=0.0)
     inner = (slice(1, -1), slice(1, -1))
     f = physics.f0 + physics.beta * (np.arange(-1, NY + 1)[:, None] + 1.0) * grid.dy
     enstrophy, counted = 0.0, set()
     for row in range(NY + 1):  # corner (row, column) is north-east of cell (row, column) of the padded domain
         for column in range(NX + 1):
-            place = row % NY if ring[1] else row, column % NX if ring[0] else column
+            corner = row % NY if periodic[1] else row, column % NX if periodic[0] else column
             cells = (slice(row, row + 2), slice(column, column + 2))
             n = wet[cells].sum()
-            if place in counted or n == 0:
+            if corner in counted or n == 0:
                 continue
-            counted.add(place)
+            counted.add(corner)
             slip = 1.0 if n == 4 else {"free": 0.0, "no": 2.0}[physics.slip]
             dv = (v[row, column + 1] - v[row, column]) / grid.dx
             du = (u[row + 1, column] - u[row, column]) / grid.dy
             h_q = (wet[cells] * h[cells]).sum() / n
             enstrophy += n / 4 * (f[row, 0] + slip * (dv - du)) ** 2 / h_q / 2
-    eta = (h - with_neighbours(fields.evaluate(config, "depth", range(NY), range(NX)), *ring))[inner] * wet[inner]
+    eta = (h - with_neighbours(fields.evaluate(config, "depth", range(NY), range(NX)), *periodic))[inner] * wet[inner]
     kinetic = (h[1:-1, 1:-1] + h[1:-1, 2:]) / 4 * u[inner] ** 2 + (h[1:-1, 1:-1] + h[2:, 1:-1]) / 4 * v[inner] ** 2
-    square = (u[1:-1, 1:-1] ** 2 + u[1:-1, :-2] ** 2 + v[1:-1, 1:-1] ** 2 + v[:-2, 1:-1] ** 2) / 2
+    speed_squared = (u[1:-1, 1:-1] ** 2 + u[1:-1, :-2] ** 2 + v[1:-1, 1:-1] ** 2 + v[:-2, 1:-1] ** 2) / 2
     on_water = wet[inner] > 0
-    area, fastest = grid.dx * grid.dy, math.sqrt(square[on_water].max())
+    area, fastest = grid.dx * grid.dy, math.sqrt(speed_squared[on_water].max())
     wave = math.sqrt(physics.gravity * h[inner][on_water].max())
     return {
         "mass": physics.density * area * h[inner][on_water].sum(),
@@ -123,10 +123,10 @@ def documented_diagnostics(config, state):
 
 
 @pytest.mark.fault("diagnostics are not those of the fields that are written")
-@pytest.mark.parametrize("ring", [(True, False), (False, True), (False, False)])
-def test_diagnostics_equal_sums_over_domain(ring):
-    slip = "free" if ring[0] else "no"
-    config = make_config(*ring, physics__slip=slip, physics__beta=0.0 if ring[1] else 2e-9)
+@pytest.mark.parametrize("periodic", [(True, False), (False, True), (False, False)])
+def test_diagnostics_equal_sums_over_domain(periodic):
+    slip = "free" if periodic[0] else "no"
+    config = make_config(*periodic, physics__slip=slip, physics__beta=0.0 if periodic[1] else 2e-9)
     found = diagnostics_on_layout(config, (1, 1))
     assert list(found) == list(diagnostics_of_run(setup_of(config).scheme, ()))
     assert found == pytest.approx(documented_diagnostics(config, whole_state(config)), rel=1e-13)
@@ -134,11 +134,11 @@ def test_diagnostics_equal_sums_over_domain(ring):
 
 @pytest.mark.promise("global sums do not depend on the layout")
 @pytest.mark.parametrize(
-    ("layout", "ring", "dtype"),
+    ("layout", "periodic", "dtype"),
     [((3, 2), (False, True), "float32"), ((1, 13), (False, False), "float64"), ((11, 1), (True, False), "float32")],
 )
-def test_diagnostics_have_same_bits_on_every_layout(monkeypatch, layout, ring, dtype):
-    config = make_config(*ring, run__dtype=dtype)
+def test_diagnostics_have_same_bits_on_every_layout(monkeypatch, layout, periodic, dtype):
+    config = make_config(*periodic, run__dtype=dtype)
     alone = diagnostics_on_layout(config, (1, 1))
     assert diagnostics_on_layout(config, layout) == alone
     monkeypatch.setattr("swmodel.ocean.diagnostics.STRIP_CELLS", 3 * NX)
@@ -169,7 +169,7 @@ def flow_fields(u, v):
 
 
 def test_derived_fields_at_rest_and_in_solid_rotation():
-    """With h = H eta is zero; u = -r y, v = r x has vorticity 2 r, speed² = (u²)^x + (v²)^y and W = -(2 r)²."""
+    """With h = H, eta is zero; u = -r y, v = r x has vorticity 2 r, speed² = (u²)^x + (v²)^y and W = -(2 r)²."""
     rate = 1e-5
     found, config, x, y = flow_fields(lambda x, y: -rate * y, lambda x, y: rate * x)
     assert not found["eta"].any()
@@ -181,7 +181,7 @@ def test_derived_fields_at_rest_and_in_solid_rotation():
 
 
 def test_okubo_weiss_distinguishes_strain_from_rotation():
-    """Stretching and shear without rotation have W = 4 r², divergence and plane shear have W = 0."""
+    """Stretching and shear without rotation have W = 4 r²; divergence and plane shear have W = 0."""
     rate = 1e-5
     flows = {
         4: [(lambda x, y: x, lambda x, y: -y), (lambda x, y: y, lambda x, y: x)],

@@ -74,6 +74,7 @@ def test_what_has_no_place_in_a_raster_is_refused(flooded_run, sphere_run, tmp_p
         (sphere_run, "a.gpkg", {}, "inundation"),
         (sphere_run, "a.png", {}, ".gpkg"),
         (sphere_run, "a.tif", {"names": ["heat"]}, 'no field "heat"'),
+        (sphere_run, "a.tif", {"names": ["eta"], "time": 9e6}, "no record near 2500 h"),
     ):
         with pytest.raises(PlotError, match=words):
             export(run, tmp_path / target, **options)

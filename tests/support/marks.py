@@ -9,6 +9,6 @@ def night_params(*cases, mark=pytest.mark.night):
 
 
 def night_and_release_params(cases, every: int):
-    """The cases as `pytest.param`: those at 0, every, 2 every, ... for `make test-all`, the others before a release."""
+    """The cases as `pytest.param`: the first of each `every` for `make test-all`, the others before a release."""
     others = [case for number, case in enumerate(cases) if number % every]
     return [*night_params(*cases[::every]), *night_params(*others, mark=pytest.mark.release)]

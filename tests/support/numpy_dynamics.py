@@ -5,12 +5,13 @@ import itertools
 import numpy as np
 
 from support.random_case import CLOSURES, DRYING, drying_flats, random_fields, section
-from support.stepping import STEPPERS, arrays_of_carry
+from support.stepping import arrays_of_carry
 from swmodel.ocean import timestep
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import Carry
+from swmodel.ocean.timestep import STEPPERS
 from swmodel.parallel.decomposition import block_of_rank
 from swmodel.setup.setup import setup_of
 

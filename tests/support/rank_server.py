@@ -2,8 +2,8 @@
 
 The first rank writes the path of its socket into the file ADDRESS. As many ranks as a request needs compute it; the
 model sees only these ranks. The others sleep, so that those that compute have the cores. A rank whose function raises
-an exception ends all ranks, because others may wait for it. So do a request that takes too long, and the end of the
-process OWNER, the test run.
+an exception ends all ranks, because others may wait for it. All ranks also end when a request takes too long, or when
+the process OWNER, the test run, ends.
 """
 
 import faulthandler
@@ -33,7 +33,7 @@ RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
 #: JAX's rules for promoting types and shapes, as in users' programs.
 PROMOTION = {"jax_numpy_dtype_promotion": "standard", "jax_numpy_rank_promotion": "allow"}
 #: Longest time for a request, s; a list with the start of the present request, empty between requests.
-MAX_REQUEST_SECONDS, request_start = 240.0, []
+MAX_REQUEST_SECONDS, request_start_times = 240.0, []
 
 
 @cache
@@ -51,13 +51,13 @@ def set_world_size(size: int):
     MPI.COMM_WORLD, messages.DEVICE_COMM, mpi.HOST_COMM = world
     for name in itertools.chain(*LAUNCHER_VARIABLES):
         os.environ.pop(name, None)
-    place = {"PMI_RANK": RANK, "PMI_SIZE": size, "MPI_LOCALRANKID": RANK, "MPI_LOCALNRANKS": size}
-    os.environ.update({name: str(number) for name, number in place.items()})
+    rank_variables = {"PMI_RANK": RANK, "PMI_SIZE": size, "MPI_LOCALRANKID": RANK, "MPI_LOCALNRANKS": size}
+    os.environ.update({name: str(number) for name, number in rank_variables.items()})
 
 
 @contextmanager
 def restored_environment():
-    """A context that undoes changes of the environment, the working folder, and the compilation of programs."""
+    """A context that restores the environment, the working folder and the setting for quick compilation."""
     environ, folder, quickly = dict(os.environ), Path.cwd(), jax.config.values[quick_compilation.OPTIMISATION_OPTION]
     try:
         yield
@@ -74,14 +74,14 @@ def compute(request: bytes) -> list | None:
     size = layout[0] * layout[1]
     if size <= RANK:
         return None
-    request_start.append(time.monotonic())
+    request_start_times.append(time.monotonic())
     with restored_environment():
         set_world_size(size)
         function, with_layout, arguments = pickle.loads(call)
         for name, value in PROMOTION.items():  # an import of conftest.py makes these strict
             jax.config.update(name, value)
         result = function(*[layout] * with_layout, *arguments)
-    request_start.clear()
+    request_start_times.clear()
     if RANK:
         return WORLD.send(result, dest=0)
     return [result, *(receive(rank) for rank in range(1, size))]
@@ -107,14 +107,14 @@ def serve(listener: Listener):
 
 def abort(code: int):
     sys.stderr.flush()
-    time.sleep(0.5)  # mpiexec would drop the last output
+    time.sleep(0.5)  # otherwise mpiexec drops the last output
     WORLD.Abort(code)
 
 
 def watch_owner(owner: int):
     """End all ranks when the process `owner` ends, or when a request takes too long."""
     while is_alive(owner):
-        if request_start and time.monotonic() > request_start[0] + MAX_REQUEST_SECONDS:
+        if request_start_times and time.monotonic() > request_start_times[0] + MAX_REQUEST_SECONDS:
             faulthandler.dump_traceback(all_threads=True)
             abort(1)
         time.sleep(0.5)
@@ -134,8 +134,8 @@ def main(address: Path, owner: int):
     guard.run_examiner = examine_in_process.examine_here
     if RANK == 0:
         jax.config.update("jax_num_cpu_devices", 4)  # for tests that compare ranks with devices
-    jax.devices()  # before a command changes them
-    messages.has_mpi4jax()  # mpi4jax examines MPI's world when it is imported
+    jax.devices()  # starts JAX, so that no command changes its devices
+    messages.has_mpi4jax()  # imports mpi4jax, which examines MPI's world, before a request replaces it
     threading.Thread(target=watch_owner, args=(owner,), daemon=True).start()
     try:
         if RANK == 0:

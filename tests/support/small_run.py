@@ -1,4 +1,4 @@
-"""A small run folder written by the model: ten steps on a few cells, three records."""
+"""A small run, written by the model: ten steps on 14 x 9 cells, three records."""
 
 import swmodel
 

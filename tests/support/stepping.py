@@ -16,8 +16,6 @@ from swmodel.parallel.transport.programs import cached_jit
 from swmodel.parallel.transport.serial import SerialTransport
 from swmodel.setup.setup import Setup, setup_of
 
-STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb")
-
 
 def make_executor(name, config, **options):
     """The executor called `name` on the whole domain, and its initial carry."""

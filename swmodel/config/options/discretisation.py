@@ -9,11 +9,13 @@ from pydantic import ValidationInfo, field_validator
 
 from ...ocean.dates import CALENDARS, format_date, is_valid_date
 from ...ocean.option import Duration, Section, option
+from ...ocean.timestep import STEPPERS
 
 if TYPE_CHECKING:
     CalendarName: TypeAlias = str
+    StepperName: TypeAlias = str
 else:
-    CalendarName = Literal[CALENDARS]
+    CalendarName, StepperName = Literal[CALENDARS], Literal[STEPPERS]
 
 
 class SchemeOptions(Section):
@@ -53,7 +55,7 @@ class DryingOptions(Section):
 class TimeOptions(Section):
     """Discretisation in time."""
 
-    stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"] = option("gfb", "", "time stepper")
+    stepper: StepperName = option("gfb", "", "time stepper")
     dt: Duration | None = option(None, "s", "time step; none: a round one that divides output.every")
     cfl: float | None = option(
         None,

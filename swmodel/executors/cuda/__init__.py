@@ -21,7 +21,7 @@ LIBRARY = Path(__file__).parent / "_launch.so"
 ABI_VERSION = 3
 
 
-def load_foreign_call() -> foreign.ForeignLibrary:
+def load_foreign_call() -> foreign.FfiLibrary:
     return foreign.load_library(LIBRARY)
 
 

@@ -1,7 +1,7 @@
 // The interface between XLA and the kernels of a step: a foreign function that launches them on XLA's stream.
 //
 // The CUDA driver is loaded at its first use, so that any C++ compiler can build this file with JAX's headers alone.
-// Tests define SWMODEL_ON_PROCESSOR: then the arrays are in the memory of the CPU, and the driver runs kernels there.
+// Tests define SWMODEL_ON_PROCESSOR and load a driver that runs the kernels on the CPU, where the arrays then are.
 
 #include <dlfcn.h>
 
@@ -21,7 +21,7 @@ using Index = std::int64_t;
 using Address = unsigned long long;  // CUdeviceptr
 
 constexpr long ABI_VERSION = 3;  // of Job and of the foreign call; as in __init__.py
-constexpr int HALO_THREADS = 128;       // threads in a block
+constexpr int HALO_THREADS = 128;  // in a block of fill_halo and pack_edges
 constexpr int COLUMNS = 32, ROWS_OF_THREADS = 4;  // BLOCK_THREADS in kernels.py
 
 // The functions of the CUDA driver (12.0 or newer).
@@ -31,7 +31,7 @@ struct Driver {
   int (*launch)(void* kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void* stream, void**, void**);
   int (*copy)(Address to, Address from, std::size_t bytes, void* stream);
   int (*name)(int error, const char** name);
-  std::string missing;
+  std::string missing;  // why the driver cannot be used; empty if it can
 };
 
 std::string driver_path = "libcuda.so.1";
@@ -42,7 +42,7 @@ const Driver& driver() {
     void* const library = dlopen(driver_path.c_str(), RTLD_NOW);
     const auto load = [&](auto& function, const char* name) {
       if (library) function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
-      if (!library || !function) made.missing = "the CUDA driver has no " + std::string(name) + "; swmodel needs CUDA 12 or newer";
+      if (!library || !function) made.missing = "there is no CUDA driver with " + std::string(name) + "; swmodel needs CUDA 12 or newer";
     };
     load(made.kernel, "cuLibraryGetKernel");
     load(made.global, "cuLibraryGetGlobal");
@@ -73,9 +73,9 @@ class Kernels {
 
 Kernels kernels;
 
-// Launches `passes` passes from number `pass` on, of each of `steps` steps. Arrays: memory; planes [steps, passes, 3,
-// fields]; extent; scalars [steps, n]; slip; row_statics; statics; mask_bits; flags; unless `wraps` also west, east, south,
-// north. Results: the same memory; workspace; unless `wraps` also edges west, east, south, north.
+// Launches the `passes` passes from number `pass` on, in each of `steps` steps. Arrays: memory; planes [steps, passes,
+// 3, fields]; extent; scalars [steps, n]; slip; row_statics; statics; mask_bits; flags; unless `wraps` (see Job) also
+// the halos west, east, south, north. Results: the same memory; workspace; unless `wraps` also the edges.
 ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
   if (!driver().missing.empty()) return ffi::Error(ffi::ErrorCode::kUnavailable, driver().missing);
   const auto number = [&](const char* name) { return *numbers.get<std::int64_t>(name); };
@@ -87,7 +87,7 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
 
   Job job{};
   job.memory = array(0).untyped_data();
-  if (out(0) != job.memory) return ffi::Error::Internal("the fields of the step were copied");
+  if (out(0) != job.memory) return ffi::Error::Internal("XLA copied the fields of the step, which must be computed in place");
   job.constants = out(1);
   job.temporaries = static_cast<char*>(out(1)) + number("constant_bytes");
   job.fields = size(1, 3);
@@ -127,7 +127,7 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
     if (!failed && x && y) failed = driver().launch(kernel, x, y, 1, threads, rows, 1, 0, stream, arguments, nullptr);
   };
   for (int n = 0; n < steps; ++n) {
-    const std::int64_t* grid = blocks.begin();  // blocks of threads, across and down
+    const std::int64_t* grid = blocks.begin();  // for each kernel its blocks of threads, across and down
     job.scalars = at(3) + n * size(3, 1) * (single ? sizeof(float) : sizeof(double));
     for (int p = 0; p < passes; ++p) {
       const std::string pass = std::to_string(first + p);
@@ -136,7 +136,7 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
       Address symbol = 0;
       std::size_t bytes = 0;
       if (!failed) failed = driver().global(&symbol, &bytes, library, ("constants" + pass).c_str());
-      if (!failed && bytes > static_cast<std::size_t>(number("constant_bytes"))) return ffi::Error::Internal("too few bytes to work in");
+      if (!failed && bytes > static_cast<std::size_t>(number("constant_bytes"))) return ffi::Error::Internal("the constants of a pass need more than constant_bytes");
       if (!failed) failed = driver().copy(symbol, reinterpret_cast<Address>(job.constants), bytes, stream);
       launch("fill_halo" + pass, halo_blocks, reads[p], HALO_THREADS, 1);
       for (int k = 0; k < kernels_of_pass[p]; ++k, grid += 2) {
@@ -165,7 +165,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_cuda_step, step,
     {ffi::Traits::kCmdBufferCompatible});
 #endif
 
-// See ForeignLibrary in parallel/foreign.py.
+// See FfiLibrary in parallel/foreign.py.
 extern "C" {
 extern const long swmodel_abi_version = ABI_VERSION;
 extern const char* const swmodel_compiler = __VERSION__;

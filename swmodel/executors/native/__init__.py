@@ -41,7 +41,7 @@ def request_of(setup: Setup) -> StepRequest:
     return StepRequest(setup.scheme, setup.method, kinds_of(*setup.static(cell)), config.run.dtype)
 
 
-def load_foreign_calls() -> foreign.ForeignLibrary:
+def load_foreign_calls() -> foreign.FfiLibrary:
     return foreign.load_library(LIBRARY)
 
 

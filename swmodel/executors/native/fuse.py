@@ -127,10 +127,10 @@ def open_water_refs(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
 
 
 def programs_outside_fronts(graph: Graph, programs: list[Program]) -> list[Program]:
-    """The programs for water where all that `operators.zero_outside_fronts` marks is zero, with the same bits there."""
+    """The programs for water where all that `operators.zero_in_smooth_sea` marks is zero, with the same bits there."""
 
     def fold(node, args):
-        return graph.number(0.0) if node.op == "zero_outside_fronts" else fold_constants(graph, node, args)
+        return graph.number(0.0) if node.op == "zero_in_smooth_sea" else fold_constants(graph, node, args)
 
     return rebuild(graph, programs, fold)
 

@@ -73,7 +73,7 @@ OPERATIONS = FUNCTIONS | {
     "fms": Operation(lambda xp, k, a, b, c: a * b - c, "mad({0}, {1}, -{2})", n_operations=2),
     "fnma": Operation(lambda xp, k, a, b, c: c - a * b, "mad(-{0}, {1}, {2})", n_operations=2),
     "same": Operation(lambda xp, k, a: a, "{0}"),
-    "zero_outside_fronts": Operation(lambda xp, k, a: a, "{0}", lambda xp, k, y, a: [lambda b: b], n_operations=0),
+    "zero_in_smooth_sea": Operation(lambda xp, k, a: a, "{0}", lambda xp, k, y, a: [lambda b: b], n_operations=0),
     "abs": unary("abs", lambda xp, b, y, a: xp.where(a < 0, -b, b)),
     "power": Operation(
         lambda xp, k, a: a**k, "power({0}, {k})", lambda xp, k, y, a: [lambda b: b * a ** (k.number - 1) * k]

@@ -309,6 +309,6 @@ def indicator(op: str, x, y) -> Symbol:
 SYMBOL_NAMESPACE = SimpleNamespace(
     abs=abs,
     where=where,
-    zero_outside_fronts=partial(apply_to_values, "zero_outside_fronts"),
+    zero_in_smooth_sea=partial(apply_to_values, "zero_in_smooth_sea"),
     **{name: partial(apply_to_values, name) for name in (*FUNCTIONS, "maximum", "minimum")},
 )

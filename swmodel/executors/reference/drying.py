@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...errors import UsageError
 from .closures import CurrentGradients
 from .friction import speeds
 from .neighbours import FACE_MEANS, c, shift, wrap
@@ -47,7 +48,10 @@ class DryingTerms:
             "quadratic_drag": lambda C, speed, h: C * speed / h,
             "manning": lambda n, speed, h: gravity * n**2 * speed / (h * np.cbrt(h)),
         }
-        self.drags = [(rates[name], domain.at_faces(name)) for name in domain.scheme.term_names if name in rates]
+        names = [term.name for term in domain.scheme.damping_terms]
+        if missing := [name for name in names if name not in rates]:
+            raise UsageError(f"run.executor: with drying the reference lacks {', '.join(missing)}; choose xla")
+        self.drags = [(rates[name], domain.at_faces(name)) for name in names]
 
     def set_flow(self, x, F):
         """Make x the flow in the middle of the step, or, where water breaks, at its start; then compute U and V."""

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def neighbour_view(north, east):
-    """The function from a padded array [..., R+2, C+2] to its values shifted north and east: [..., R, C]."""
+    """The function from a padded array [..., R+2, C+2] to the values `north` and `east` cells further: [..., R, C]."""
     rows, columns = (slice(1 + cells, cells - 1 or None) for cells in (north, east))
     return lambda a: a[..., rows, columns]
 
@@ -39,21 +39,21 @@ def mean(a, b, out):
 
 
 def difference(a, b, scale, out):
-    """(a - b) scale."""
+    """(a - b) * scale."""
     np.subtract(a, b, out=out)
     out *= scale
     return out
 
 
 def on_u(a, out):
-    """a^x on u faces."""
+    """Mean of a in x, on u faces."""
     return mean(e(a), c(a), out=out)
 
 
 def on_v(a, out):
-    """a^y on v faces."""
+    """Mean of a in y, on v faces."""
     return mean(n(a), c(a), out=out)
 
 
-#: The means on u and on v faces.
+#: The functions that average to u and to v faces.
 FACE_MEANS = on_u, on_v

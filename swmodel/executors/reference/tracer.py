@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...errors import UsageError
 from .neighbours import FACE_MEANS, c, difference, e, n, s, w, wrap
 
 
@@ -15,7 +16,7 @@ def tracer(T, options):
     """
     domain, sizes, index = T.domain, T.sizes, T.domain.state._fields.index(f"{options.name}_content")
     concentration, flux_x, flux_y = np.zeros((3, *domain.shape), domain.dtype)
-    source = source_from_rivers(T, options.name)
+    source = source_of(T, options)
     kappa_x, kappa_y = (options.diffusivity * faces for faces in domain.is_open(domain.dtype)[1:])
     kappa_x, kappa_y = kappa_x * sizes.inverse_dx, kappa_y * sizes.inverse_dy
     if sizes.cos_v is not None:
@@ -31,18 +32,21 @@ def tracer(T, options):
             ):
                 c(flux)[...] -= kappa * thickness(x[0], out=T.work) * (beyond(concentration) - here)
         add_convergence(T, flux_x, flux_y, c(F[index]))
-        if source:
-            c(F[index])[...] += source()
+        c(F[index])[...] += source(c(x[0]), here)
 
     return add
 
 
-def source_from_rivers(T, name):
-    """The function that returns c Q/A, m s-1, with the concentration c of rivers; None if they bring no such tracer."""
-    if f"{name}_in_rivers" not in {row.name for term in T.domain.scheme.active_terms for row in term.coefficients}:
-        return None
-    concentration, inflow = T.domain.field(f"{name}_in_rivers"), T.domain.in_time("river_inflow")
-    return lambda: concentration * inflow(T.step_start, T.time)
+def source_of(T, options):
+    """The function (h, c) that returns the source of the content, m s-1: c Q/A with the concentration c of rivers."""
+    (term,) = (each for each in T.domain.scheme.tracers if each.name == options.name)
+    names, in_rivers = {row.name for row in (*term.fields, *term.coefficients)}, f"{options.name}_in_rivers"
+    if missing := names - {in_rivers, f"{options.name}_diffusivity"}:
+        raise UsageError(f"run.executor: the reference does not have {', '.join(missing)}; choose xla")
+    if in_rivers not in names:
+        return lambda h, concentration: 0.0
+    river_concentration, inflow = T.domain.field(in_rivers), T.domain.in_time("river_inflow")
+    return lambda h, concentration: river_concentration * inflow(T.step_start, T.time)
 
 
 def advective_fluxes(T, concentration, flux_x, flux_y):

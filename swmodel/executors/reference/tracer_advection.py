@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .neighbours import FACE_MEANS, c, shift
-from .tracer import source_from_rivers
+from .tracer import source_of
 
 #: A rate near the smallest positive numbers; offsets of the cells whose concentrations bound that of a cell.
 MIN_RATE, NEIGHBOURHOOD = 1e-30, [(j, i) for j in (-1, 0, 1) for i in (-1, 0, 1)]
@@ -55,7 +55,7 @@ def advection(T, options):
     if sizes.cos_v is not None:
         inverse_lengths[1] = inverse_lengths[1] * c(np.broadcast_to(sizes.cos_v, domain.shape))
     axes = list(zip((1, 0), opened, inverse_lengths, outflow_factors, strict=True))
-    source = source_from_rivers(T, options.name) or (lambda: 0.0)
+    source = source_of(T, options)
 
     def write(x, middle, F, dt):
         now, half, after = c(x[row]), c(middle[row]), c(x[0]) + dt * c(F[0])
@@ -88,7 +88,7 @@ def advection(T, options):
             )
         low, high = ((far - now) * (safety_factor / dt) for far in (min_concentration, max_concentration))
         rate = np.clip((content / after - now) / dt, np.minimum(low + MIN_RATE, 0), np.maximum(high - MIN_RATE, 0))
-        c(F[row])[...] = np.where(wet, rate + (source() - now * T.freshwater) / after, 0)
+        c(F[row])[...] = np.where(wet, rate + (source(c(middle[0]), half) - now * T.freshwater) / after, 0)
 
     return write
 

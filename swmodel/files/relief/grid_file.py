@@ -52,7 +52,7 @@ class GeneratedGrid:
         depth: m [ny, nx].
         wet: whether cells are water, [ny, nx].
         floodable: whether they are land that may flood, with a depth that is not positive, [ny, nx].
-        sea_fraction: of the cells in the relief, [ny, nx].
+        sea_fraction: fraction of each cell that is sea in the relief, [ny, nx].
         became_land: water of the relief that became land, [ny, nx].
         changes: connected parts of `became_land`, straits that were opened, and crests that were kept.
         min_depth, n_deepened: the minimum depth, m, and how many water cells were shallower.
@@ -72,11 +72,11 @@ class GeneratedGrid:
         x, y = axes(self.grid)
         digits = 6 if is_spherical(self.grid) else 10
         area = np.broadcast_to(metrics(self.grid, range(y.cells))["area"].centre, self.wet.shape)
-        depth, sea = self.depth[self.wet], area[self.wet]
+        depth, sea_area = self.depth[self.wet], area[self.wet]
         yield (
             f"{x.cells} x {y.cells} cells of {x.spacing:.6g} by {y.spacing:.6g} {x.unit}, {x.describe_extent(digits)}, "
-            f"{y.describe_extent(digits)}; {100 * sea.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to "
-            f"{depth.max():.4g} m deep, {(depth * sea).sum() / sea.sum():.4g} m on average"
+            f"{y.describe_extent(digits)}; {100 * sea_area.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to "
+            f"{depth.max():.4g} m deep, {(depth * sea_area).sum() / sea_area.sum():.4g} m on average"
         )
         if self.min_depth:
             yield f"{self.n_deepened} cells shallower than {self.min_depth:g} m are now {self.min_depth:g} m deep"
@@ -92,8 +92,8 @@ class GeneratedGrid:
             positions = ", ".join(map(self.describe_change, changes_of_kind[:MAX_NAMED_CHANGES]))
             plural = "" if len(changes_of_kind) == 1 else "es" if kind.endswith("s") else "s"
             verb = {"strait": "opened", "crest": "kept"}.get(kind, "closed")
-            words = "longitude and latitude" if is_spherical(self.grid) else "x and y"
-            yield f"{verb} {len(changes_of_kind)} {kind}{plural}, at {words} {positions}{more}"
+            coordinate_names = "longitude and latitude" if is_spherical(self.grid) else "x and y"
+            yield f"{verb} {len(changes_of_kind)} {kind}{plural}, at {coordinate_names} {positions}{more}"
 
     def describe_change(self, change: MaskChange) -> str:
         at = points(self.grid, "centre", [change.row], [change.column])

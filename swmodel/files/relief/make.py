@@ -84,7 +84,7 @@ def make_grid(target, request: GridRequest, relief=None, command_line: str = "",
     grid = make_grid_section(request)
     with ExitStack() as stack:
         entries = [relief] if isinstance(relief, str | os.PathLike | None) else [*relief] or [None]
-        reliefs = [open_relief(entry, stack) for entry in entries]
+        reliefs = [open_relief(entry, stack, request.crs) for entry in entries]
         relief_data = reliefs[0] if len(reliefs) == 1 else ReliefMosaic(reliefs, grid)
         depth, sea_fraction, height = average_over_cells(relief_data, grid)
         remedy = relief_data.sign_remedy()

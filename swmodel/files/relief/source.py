@@ -233,13 +233,16 @@ class Relief:
             raise ReliefError(f"{self.path}: {what} at {place}{remedy}")
 
 
-def open_relief(entry: str | os.PathLike | None, stack) -> Relief:
-    """Open "FILE", "FILE:NAME" or, with the sign reversed, "FILE:-NAME", or the package's relief; `stack` closes it."""
+def open_relief(entry: str | os.PathLike | None, stack, default_crs: str | None = None) -> Relief:
+    """Open "FILE", "FILE:NAME" or, with the sign reversed, "FILE:-NAME", or the package's relief; `stack` closes it.
+
+    `default_crs`: the projection of a file without longitudes and latitudes that names none.
+    """
     source = parse_entry(str(entry or PACKAGE_RELIEF))
-    return make_relief(stack.enter_context(open_file(source.path, "--relief: ", ReliefError)), source)
+    return make_relief(stack.enter_context(open_file(source.path, "--relief: ", ReliefError)), source, default_crs)
 
 
-def make_relief(dataset: CFDataset, source: InputEntry) -> Relief:
+def make_relief(dataset: CFDataset, source: InputEntry, default_crs: str | None = None) -> Relief:
     height = find_height(dataset, source)
     context, units = f"{source.path}: {height.name}", height.attrs.get("units", "")
     if source.record is not None:
@@ -259,6 +262,9 @@ def make_relief(dataset: CFDataset, source: InputEntry) -> Relief:
         raise ReliefError(f'{context} is in "{units}"; a relief must be in m or km: {remedy}')
     strait = dataset.data.get(STRAIT_NAME)
     crs = projection_of(dataset, height)
+    if default_crs and not crs and not any(map(is_in_degrees, coordinates_along_axes(dataset, height))):
+        log_once(f"{source.path} names no coordinate system: x and y are taken as those of {default_crs}")
+        crs = default_crs
     is_transposed = [dataset.axis_of(one) for one in dataset.coordinates_along(height.dims[-1])][:1] == ["y"]
     return Relief(
         source.path,
@@ -275,8 +281,12 @@ def make_relief(dataset: CFDataset, source: InputEntry) -> Relief:
 
 def projection_of(dataset: CFDataset, variable) -> str:
     """The projection of a field whose coordinates are in m; "" if they are not, or the file names none."""
-    along_axes = [one for axis in "xy" for one in horizontal_coordinates(dataset, variable, axis)]
+    along_axes = coordinates_along_axes(dataset, variable)
     return "" if any(map(is_in_degrees, along_axes)) else dataset.projection_of(variable)
+
+
+def coordinates_along_axes(dataset: CFDataset, variable) -> list:
+    return [one for axis in "xy" for one in horizontal_coordinates(dataset, variable, axis)]
 
 
 def horizontal_coordinates(dataset: CFDataset, variable, axis: str) -> list:
@@ -322,7 +332,7 @@ def make_axis(dataset: CFDataset, variable, axis: str, context: str, crs: str = 
     `crs`: the projection of positions in m; "" for longitudes or latitudes.
     """
     coordinates = horizontal_coordinates(dataset, variable, axis)
-    in_metres = [one for one in coordinates if conversion_factor(one.attrs.get("units", ""), "m") is not None]
+    in_metres = [one for one in coordinates if conversion_factor(one.attrs.get("units", "m"), "m") is not None]
     if crs and in_metres:
         values, order, *_ = sorted_coordinate(dataset, in_metres[0], axis, context, in_metres=True)
         return ReliefAxis(values, order, name=axis)

@@ -1,7 +1,7 @@
 """The members of a process, which one compiled program advances on its devices.
 
-Carries and perturbed static fields have a leading axis of members, which is divided among several devices. Members
-share all other fields. Each has the whole grid on one device, so that no device waits for another.
+Carries and perturbed static fields have a leading axis of members, which is divided among the devices. Members share
+all other fields. Each member has the whole grid on one device, so no device waits for another.
 """
 
 from __future__ import annotations
@@ -72,8 +72,10 @@ def make_loop(loop, transport, tree, is_perturbed, uses_vmap: bool, devices):
             return loop(carry, static, dt, n)
 
         def advance_member_in_place(number, carries):
-            carry, mine = jax.tree.map(lambda leaf: leaf[number], (carries, member_fields))
-            return jax.tree.map(lambda all_, leaf: all_.at[number].set(leaf), carries, advance_member(carry, mine))
+            carry, own_fields = jax.tree.map(lambda leaf: leaf[number], (carries, member_fields))
+            return jax.tree.map(
+                lambda all_, leaf: all_.at[number].set(leaf), carries, advance_member(carry, own_fields)
+            )
 
         if uses_vmap:
             return jax.vmap(advance_member)(carries, member_fields)
@@ -116,7 +118,7 @@ class Members(TimeLoopModel):
                 log.warning(line)
         self._perturbations = Perturbations(self.domain, corrections)
         self._forcing = VaryingParams(self.domain.setup, self.domain.transport)
-        # One step per sweep, as the coefficients of members have the halo of one step.
+        # One step per sweep, because the coefficients of members have the halo of one step.
         options = {} if run.executor == "xla" else {"steps_per_sweep": 1}
         if run.executor == "native" and run.devices > 1:
             options["threads"] = max(1, n_cores_per_process() // run.devices)
@@ -189,7 +191,7 @@ class Members(TimeLoopModel):
         return open_results(self, directory, command_line, resume)
 
     def _draw_members(self) -> None:
-        """Draw the members one by one; sets the carry and the perturbed static fields."""
+        """Draw the members one by one; set the carry and the static fields, perturbed and shared."""
         static_of, grid = self._executor.static_of, self._perturbations.grid
         leaves, self._tree = jax.tree.flatten(static_of(grid, self._perturbations.coefficients(0, None)))
         leaves_with_nan = jax.tree.leaves(static_of(grid, self._perturbations.coefficients_with_nan()))
@@ -203,7 +205,7 @@ class Members(TimeLoopModel):
         shared = [leaf for leaf, own in zip(leaves, self._is_perturbed, strict=True) if not own]
         self._shared_static = self._put_on_devices(shared, PartitionSpec())
 
-    def _take_coefficients(self) -> None:
+    def _load_coefficients(self) -> None:
         varying = self._forcing.load(self.step)
         self.domain.params.update(varying)
         self._perturbations.params |= self.domain.transport.get(varying)
@@ -255,15 +257,15 @@ class Members(TimeLoopModel):
 def uses_vmap(config) -> bool:
     """Whether the members of a device take each step together, rather than one member after the other.
 
-    On CPUs one after the other is faster with the native step, which cannot be batched, as the state of a member stays
-    in the cache. With XLA neither is always faster.
+    On CPUs the native step, which cannot be batched, is faster one member after the other, because the state of a
+    member then stays in the cache. With XLA neither is always faster.
     """
     choice = config.ensemble.advance
     return choice == "vmap" or (choice == "auto" and jax.default_backend() != "cpu")
 
 
 def make_vmapped(make, *parts):
-    """The function make(*parts[:-1]) of State and static fields, for many members; the last part is their devices."""
+    """The function make(*parts[:-1]) of States and static fields, for many members; `cached_jit` uses the last part."""
     program = make(*parts[:-1])
     return lambda states, static: jax.vmap(lambda state: program(state, static))(states)
 

@@ -1,12 +1,12 @@
-"""Zanna and Bolton's closure: a stress that gives energy to large eddies and takes some from small ones.
+"""Zanna and Bolton's closure: a stress that takes energy from small eddies and gives energy to large ones.
 
     T_xx, T_yy = kappa (-+ zeta S + (zeta² + S² + D²)/2),   T_xy = kappa zeta D,   kappa = - gamma A
 
 with the shear S = d_x v + d_y u, the tension D = d_x u - d_y v and the area A of a cell. du/dt = div(h T) / h, so the
 momentum h u is conserved. Before it is smoothed, T does no work on a flow without divergence. T_xy is zero along
-coasts. The form is the conservative one of MOM6. T is smoothed twice with the weights 1, 2, 1 in x and y; otherwise
-the shortest waves grow and drain the large eddies. (Perezhogin and others smooth four times, which reads six cells
-away.) The shortest waves still need a viscosity.
+coasts. The form is the conservative one of MOM6. T is smoothed twice with the weights 1, 2, 1 in x and y, because
+otherwise the shortest waves grow and drain the large eddies. (Perezhogin and others smooth four times, with a stencil
+of six cells.) These waves still grow, so the model requires a viscosity, or WENO fluxes, to damp them.
 
 Reference: Zanna and Bolton (2020), doi:10.1029/2020GL088376; Perezhogin and others (2024), doi:10.1029/2023MS004104.
 """
@@ -23,15 +23,15 @@ SMOOTHING_PASSES = 2
 
 
 def stress(flow, params):
-    """T_xx and T_yy at centres, T_xy at corners, m2 s-2, not smoothed."""
+    """T_xx and T_yy at centres, T_xy at corners, m2 s-2, before smoothing."""
     grid, gamma = flow.grid, params["zanna_bolton"]
     zeta, S, D = (each(flow.u, flow.v, grid) for each in (relative_vorticity, shear, tension))
     zeta_c, S_c = mx_c(my_c(zeta)), mx_c(my_c(S))
     isotropic = 0.5 * (grid.area.centre * (zeta_c * zeta_c + S_c * S_c + D * D))
-    product = mx_c(my_c(grid.area.corner * (zeta * S)))
-    interior = 2 - grid.slip  # times the factor `slip` in zeta this is 1 in the interior, and 0 along coasts
-    shear_stress = -(at_corners(gamma, grid) * (grid.area.corner * (interior * zeta * mx_f(my_f(D)))))
-    return -(gamma * (isotropic - product)), -(gamma * (isotropic + product)), shear_stress
+    zeta_shear = mx_c(my_c(grid.area.corner * (zeta * S)))
+    interior_factor = 2 - grid.slip  # times `slip`, a factor of zeta, this is 1 in the interior and 0 along coasts
+    shear_stress = -(at_corners(gamma, grid) * (grid.area.corner * (interior_factor * zeta * mx_f(my_f(D)))))
+    return -(gamma * (isotropic - zeta_shear)), -(gamma * (isotropic + zeta_shear)), shear_stress
 
 
 def tendency(flow, params, now):

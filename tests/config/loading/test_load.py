@@ -8,7 +8,9 @@ from support.config_file import write_toml
 
 from swmodel import ConfigError, cases, load
 from swmodel.config import config_hash, to_toml
+from swmodel.config.loading.case_check import declaration_problems
 from swmodel.config.loading.toml import template
+from swmodel.config.options.case import case_name
 from swmodel.config.options.model import Config, GridOptions
 from swmodel.model.resolve import choose_executor, resolve
 from swmodel.model.validate import check_config
@@ -118,6 +120,11 @@ RUN_VARIANTS = [
     {"output.every_steps": 5, "output.diagnostics_every_steps": 2, "output.means": ["u", "speed"]},
     {"run.days": None, "output.fields": [], "run.layout": "1x1", "input.depth": 'odd "name" \\ \x7f\t.nc'},
 ]
+
+
+@pytest.mark.parametrize("name", cases.names())
+def test_case_of_the_package_is_declared_like_a_users(name):
+    assert (case_name(cases.get(name)), [*declaration_problems(cases.get(name))]) == (name, [])
 
 
 @pytest.mark.parametrize("case", cases.names())

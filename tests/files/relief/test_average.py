@@ -81,6 +81,34 @@ def test_pixels_are_areas_or_points_as_the_file_says(tmp_path, kind):
     np.testing.assert_allclose(depth, 500.0 - 10 * at.lon - 3 * at.lat, rtol=0, atol=1e-4)
 
 
+ASCII_HEADER = "ncols 3\nnrows 3\nxllcorner 400000\nyllcorner 5000000\ncellsize 1000\n"
+
+
+@pytest.mark.fault("an ASCII grid has other values than its header says")
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (["1 2 3", "4 5 6 7", "8 9"], "line 7 has 4 values, but ncols is 3"),
+        (["1 2 3", "4 5 6", "7 8 9", "10"], "10 values, but ncols x nrows is 3 x 3"),
+        (["1 2 3", "4 x5 6", "7 8 9"], "line 7: .*x5"),
+    ],
+)
+def test_values_of_an_ascii_grid_are_those_of_its_header(tmp_path, rows, words):
+    pytest.importorskip("rasterio")
+    (tmp_path / "relief.asc").write_text(ASCII_HEADER + "\n".join(rows))
+    with pytest.raises(ReliefError, match=words):
+        make_averages(tmp_path / "relief.asc", ENGLAND, 0.5)
+
+
+def test_raster_without_a_coordinate_system_has_that_of_the_grid(tmp_path, caplog):
+    pytest.importorskip("rasterio")
+    (tmp_path / "relief.asc").write_text(ASCII_HEADER + "-7 -8\n-9 -1 -2\n-3\n-4 -5 -6\n")
+    request = GridRequest((4e5, 4.03e5, 5e6, 5.003e6), 1000.0, crs="EPSG:32633", min_depth=0.0)
+    made = make_grid(tmp_path / "grid.nc", request, tmp_path / "relief.asc")
+    np.testing.assert_allclose(made.depth, [[4, 5, 6], [1, 2, 3], [7, 8, 9]], rtol=1e-9)
+    assert "taken as those of EPSG:32633" in caplog.text
+
+
 def test_raster_of_depths_needs_a_minus_and_unusable_rasters_a_command(tmp_path):
     rasterio, path = pytest.importorskip("rasterio"), tmp_path / "relief.tif"
     straight, rotated = rasterio.Affine(0.1, 0, -1, 0, -0.1, 54), rasterio.Affine(0.1, 0.02, -1, 0.02, -0.1, 54)

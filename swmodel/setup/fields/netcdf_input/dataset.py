@@ -45,6 +45,9 @@ PROJECTION_ATTRIBUTES = {"crs_wkt", "spatial_ref", "grid_mapping_name"}
 #: Attributes of the grid mapping of a raster that names no coordinate system.
 RASTER_POSITION_ATTRIBUTES = {"GeoTransform"}
 
+#: Words with which the lines of the header of an ASCII grid begin.
+ASCII_GRID_KEYS = {"ncols", "nrows", "xllcorner", "yllcorner", "xllcenter", "yllcenter", "cellsize", "dx", "dy"}
+ASCII_GRID_KEYS |= {"nodata_value"}
 #: Endings of the names of raster files: ESRI ASCII, GeoTIFF and other formats of GDAL.
 RASTER_ENDINGS = (".asc", ".tif", ".tiff", ".vrt", ".img", ".hgt", ".bil", ".flt")
 
@@ -236,6 +239,8 @@ def open_raster(path: str) -> Dataset:
     """
     import rioxarray
 
+    if path.lower().endswith(".asc"):
+        check_ascii_grid(path)
     data = rioxarray.open_rasterio(path, band_as_variable=True, mask_and_scale=True, cache=False)
     if not {"x", "y"} <= {*data.coords}:
         raise UnreadableFileError("it is rotated against x and y; straighten it with gdalwarp")
@@ -254,6 +259,34 @@ def open_raster(path: str) -> Dataset:
         for axis in "xy":
             data[axis].attrs["units"] = "m"
     return data
+
+
+def check_ascii_grid(path: str) -> None:
+    """Raise UnreadableFileError if an ASCII grid of Esri has other values than its header says; GDAL would shift them.
+
+    A row may continue on further lines.
+    """
+    header, values_of_lines = {}, {}
+    with open(path, encoding="latin-1") as file:
+        for number, line in enumerate(file, 1):
+            words = line.replace(",", ".").split()
+            if len(words) == 2 and words[0].lower() in ASCII_GRID_KEYS:
+                header[words[0].lower()] = words[1]
+                continue
+            try:
+                values_of_lines[number] = np.array(words, np.float64).size
+            except ValueError as error:
+                raise UnreadableFileError(f"line {number}: {error}") from None
+    if not {"ncols", "nrows"} <= header.keys():
+        return  # a text that GDAL refuses
+    n_columns, n_rows = (int(header[name]) for name in ("ncols", "nrows"))
+    values_of_lines = {number: count for number, count in values_of_lines.items() if count}
+    if len(values_of_lines) == n_rows:
+        for number, count in values_of_lines.items():
+            if count != n_columns:
+                raise UnreadableFileError(f"line {number} has {count} values, but ncols is {n_columns}")
+    if (n_values := sum(values_of_lines.values())) != n_columns * n_rows:
+        raise UnreadableFileError(f"it has {n_values} values, but ncols x nrows is {n_columns} x {n_rows}")
 
 
 def complete_attributes(variable, has_default_fill: bool) -> None:
