@@ -26,7 +26,8 @@ from ..text_table import DELIMITERS, split_cells
 #: The length of a foot, m.
 FOOT = 0.3048
 #: Numbers that stand for missing values in each layout, in its units.
-MISSING_IN_UHSLC, MISSING_IN_DART, MISSING_IN_TABLES = (-32767.0,), (9999.0,), (-32767.0, -9999.0, -999.0, 9999.0)
+MISSING_IN_UHSLC, MISSING_IN_DART = (-32767.0,), (9999.0,)
+MISSING_IN_TABLES = (-99999.0, -32767.0, -9999.0, -999.0, -99.99, -99.9, -99.0, 9999.0)
 #: Only in m and feet are these numbers no levels.
 MIN_FACTOR_OF_MARKS = 0.1
 MISSING_TEXTS = ("", "-", "nan", "null", "na")

@@ -24,6 +24,8 @@ TEN_MINUTE_AGENCIES = {"tokyo", "reunion", "bom", "nadi", "wellington", "hko"}
 UNNAMED = {"NOT_NAMED", "UNNAMED", "NOT NAMED"}
 #: The first line of the CSV file; the second has the units and no SID.
 IBTRACS_HEADER = re.compile(r'"?SID"?,"?SEASON"?,')
+#: The number of the line with units, and the units of columns by the ends of their names.
+UNITS_LINE, UNITS = 2, {"wind": "kts", "pres": "mb", "poci": "mb", "rmw": "nmile"}
 #: Variables [storm, date_time] with numbers, and those with text.
 NUMERIC_VARIABLES = (
     *("lat", "lon", "usa_wind", "wmo_wind", "usa_pres", "wmo_pres", "usa_poci", "bom_poci"),
@@ -45,6 +47,8 @@ def read_csv_fixes(header: str, lines: Iterator[str], path, storm: str) -> Itera
     for number, line in enumerate(lines, 2):
         cells = line.split(",") if '"' not in line else next(csv.reader([line]))
         sid = cells[columns["sid"]].strip()
+        if number == UNITS_LINE and not sid:
+            check_units(dict(zip(columns, cells, strict=False)), path)
         if not sid or is_chosen.get(sid) is False:
             continue
         row = {name: cells[n].strip() if n < len(cells) else "" for name, n in columns.items()}
@@ -54,6 +58,13 @@ def read_csv_fixes(header: str, lines: Iterator[str], path, storm: str) -> Itera
         if sid not in is_chosen:
             is_chosen[sid] = storm.upper() in storm_names(sid, name, {row["season"]}) if storm else not is_chosen
         yield ibtracs_fix(f"{path}:{number}", sid, name, row)
+
+
+def check_units(units: dict[str, str], path) -> None:
+    """Raise UsageError if a column of the CSV file is in another unit than the columns of IBTrACS are."""
+    for column, unit in units.items():
+        if (expected := UNITS.get(column.rpartition("_")[2])) and unit.strip() not in ("", expected):
+            raise UsageError(f"{path}:{UNITS_LINE}: {column.upper()} is in {unit.strip()}; must be in {expected}")
 
 
 def ibtracs_fix(context: str, sid: str, name: str, row: dict[str, str]) -> Fix:

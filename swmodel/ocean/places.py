@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ..errors import UsageError
 from . import projection
 from .coordinates import coordinate_names_and_unit
@@ -16,6 +18,8 @@ def position_in_domain(axis, label: str, position: float) -> float:
     One that is outside by rounding errors is moved to the edge.
     """
     (first, last), within = axis.edges, float(axis.wrap(position))
+    if not math.isfinite(position):
+        raise UsageError(f"{label}: has no place on the grid; are longitude and latitude exchanged?")
     tolerance = ROUND_OFF * (last - first)
     if not first - tolerance <= within <= last + tolerance:
         raise UsageError(

@@ -97,6 +97,8 @@ def ground_legend(maps: list[FieldMap], any_record: bool = False) -> list[str]:
     parts = ["green below 0 m"] * bool((heights < 0).any())
     if (heights >= 0).any():
         parts.insert(0, f"0 m (light) to {max_floodable_height(maps[0].ground):.3g} m (dark)")
+    if any((np.ma.filled(each.ground.values, 0.0) >= 0.5 * PERMANENT_LAND_HEIGHT).any() for each in maps):
+        parts.append("grey: never floods")
     return [f"dry ground: {'; '.join(parts)}"] if parts else []
 
 

@@ -34,7 +34,7 @@ def file_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
         # Compile nothing for configurations that do not run.
-        patch.setattr(availability, "unsupported_reason", lambda executor, setup: "")
+        patch.setattr(availability, "unsupported_reason", lambda *given: "")
         fuzz.make_files()
         yield directory
 

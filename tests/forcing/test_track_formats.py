@@ -160,6 +160,9 @@ def test_bad_rows_are_named_and_left_out(track_file):
     track_file.write_text(text.replace(",-90.0,20.", ",-90.0,twenty."))
     with pytest.raises(UsageError, match="5 of 30 fixes cannot be used"):
         read_track(track_file)
+    track_file.write_text(ibtracs(map(ibtracs_row, FIXES)).replace("kts", "km/h", 1))
+    with pytest.raises(UsageError, match=":2: .*_WIND is in km/h"):
+        read_track(track_file)
 
 
 @pytest.mark.fault("a fix of a track lacks its wind, its pressure or both")

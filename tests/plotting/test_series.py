@@ -67,7 +67,7 @@ def test_observed_levels_are_dots_on_the_curve_of_the_run(run_with_series, tmp_p
         found = compare_series(data, GaugeSeries("UHSLC", times, values - 3.0, True), values, "h.csv")
         np.testing.assert_allclose(found.levels, values, atol=1e-12)
         assert "shifted by 3 m" in found.title_suffix
-        for observed, words in (("table.txt", "NAME=FILE"), ("b=late.txt", "none while the run")):
+        for observed, words in (("table.txt", "NAME=FILE"), ("b=late.txt", "the run has none")):
             with pytest.raises(PlotError, match=words):
                 series.draw_sites(data, "station", "eta", [], [observed])
         with pytest.raises(PlotError, match="cannot be compared with u"):

@@ -54,9 +54,12 @@ def barriers_in_table(path: Path) -> tuple[dict[str, Any], ...]:
 
 def number_in(cells: dict[str, str], column: str, context: str) -> float:
     try:
-        return float(cells[column])
+        number = float(cells[column])
     except ValueError:
-        raise UsageError(f'{context}: {column} must be a number, not "{cells[column]}"') from None
+        number = np.nan
+    if not np.isfinite(number):
+        raise UsageError(f'{context}: {column} must be a number, not "{cells[column]}"')
+    return number
 
 
 def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
@@ -68,9 +71,12 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
     if not path.exists():
         raise ConfigError([f"{path}: there is no such file"])
     try:
-        meta, _, geometry, columns = pyogrio.raw.read(path)
+        layers = [str(name) for name, _ in pyogrio.list_layers(path)]
+        meta, _, geometry, columns = pyogrio.raw.read(path, layer=layers[0])
     except Exception as error:  # errors of GDAL have several classes
         raise ConfigError([f"{path}: cannot be read as lines: {error}"]) from None
+    if len(layers) > 1:
+        raise ConfigError([f"{path}: has the layers {', '.join(layers)}; give a file with one"])
     attributes = {str(name).lower(): column for name, column in zip(meta["fields"], columns, strict=True)}
     tables, third_coordinates = [], []
     for number, shape in enumerate(shapely.from_wkb(geometry), 1):

@@ -29,6 +29,7 @@ class ReliefMosaic:
         x, y: the positions along both axes.
         crs, frame: those of the finest relief.
         fraction_variable: the variable with the share of sea or land of the last relief, or None.
+        grid: the section [grid].
     """
 
     def __init__(self, reliefs: list[Relief], grid):
@@ -36,7 +37,7 @@ class ReliefMosaic:
         self.reliefs = [*(replace(relief, may_lack_values=True) for relief in finer), self.last]
         self.path = ", ".join(relief.path for relief in reliefs)
         self.origin = ", ".join(filter(None, (relief.origin for relief in reliefs)))
-        self.fraction_variable = self.last.fraction_variable
+        self.fraction_variable, self.grid = self.last.fraction_variable, grid
         finest = min(reliefs, key=spacing_in_metres)
         self.crs, self.frame = finest.crs, finest.frame
         extents = self.last.x, self.last.y
@@ -59,10 +60,13 @@ class ReliefMosaic:
         for relief in self.reliefs:
             is_missing = np.isnan(fields[0])
             if not are_same_frames(self.frame, relief.frame):
-                is_missing = is_missing & self.covers_positions(relief, x, y[:, None])
+                is_covered = self.covers_positions(relief, x, y[:, None])
+                if relief is self.last:
+                    is_covered |= self.is_beyond_grid(x, y[:, None])
+                is_missing = is_missing & is_covered
                 if is_missing.any():
                     positions = (each[is_missing] for each in self.positions_in(relief, x, y[:, None]))
-                    fields[:, is_missing] = interpolate(relief, *positions)
+                    fields[:, is_missing] = interpolate(relief, *move_to_edges(relief, *positions))
                 continue
             j = np.flatnonzero(is_missing.any(axis=1) & covers(relief, "y", y))
             i = np.flatnonzero(is_missing.any(axis=0) & covers(relief, "x", x))
@@ -88,6 +92,14 @@ class ReliefMosaic:
         """Whether positions of any shape lie within the edges of another relief."""
         x, y = self.positions_in(relief, x, y)
         return covers(relief, "x", x) & covers(relief, "y", y)
+
+    def is_beyond_grid(self, x, y) -> np.ndarray:
+        """Whether positions lie outside the grid, where the frame of the finest relief contains more than the grid."""
+        x, y = to_frame(frame_of(self.grid), *from_frame(self.frame, *np.broadcast_arrays(x, y)))
+        west, east, south, north = edges(self.grid)
+        if not self.grid.crs:
+            x = x - FULL_CIRCLE_DEGREES * np.floor((x - west) / FULL_CIRCLE_DEGREES)
+        return (x < west) | (x > east) | (y < south) | (y > north)
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """See `Relief.is_sea`; the straits are those of the last relief where the others have no value."""
@@ -128,6 +140,16 @@ def continue_axis(fine: ReliefAxis, wide: ReliefAxis) -> ReliefAxis:
         start += FULL_CIRCLE_DEGREES * np.rint((wide.points.mean() - fine.points.mean()) / FULL_CIRCLE_DEGREES)
     first, last = (round((end - start) / spacing) for end in wide.points[[0, -1]])
     return ReliefAxis(start + np.arange(first, last + 1) * spacing, np.arange(last + 1 - first), name=fine.name)
+
+
+def move_to_edges(relief: Relief, x, y) -> tuple[np.ndarray, np.ndarray]:
+    """Positions, those beyond a relief moved to its nearest edge."""
+    edges_x, edges_y = relief.x.edges, relief.y.edges
+    if relief.x.name == "lon":
+        x = x - FULL_CIRCLE_DEGREES * np.rint((x - edges_x.mean()) / FULL_CIRCLE_DEGREES)
+    if not relief.x.is_full_circle:
+        x = np.clip(x, edges_x[0], edges_x[-1])
+    return x, np.clip(y, edges_y[0], edges_y[-1])
 
 
 def covers(relief: Relief, name: str, positions) -> np.ndarray:

@@ -162,7 +162,8 @@ class Relief:
         if is_wrong.any() and (self.metres_per_unit < 0 or self.is_survey_of_the_sea_floor):
             log_once(f"{self.path}: missing values of {self.height.name} count as land")
         else:
-            self.refuse_first(f"{self.height.name} is missing", is_wrong, rows, columns)
+            remedy = "; give another relief that has values there, --relief FILE, after this one"
+            self.refuse_first(f"{self.height.name} is missing", is_wrong, rows, columns, remedy)
         height = np.where(is_missing, UNKNOWN_LAND_HEIGHT_METRES, np.maximum(z, 0.0))
         return np.where(is_missing, 0.0, np.maximum(-z, 0.0)), np.where(is_missing, 0.0, sea_fraction), height
 

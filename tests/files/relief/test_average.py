@@ -107,6 +107,13 @@ def test_raster_without_a_coordinate_system_has_that_of_the_grid(tmp_path, caplo
     made = make_grid(tmp_path / "grid.nc", request, tmp_path / "relief.asc")
     np.testing.assert_allclose(made.depth, [[4, 5, 6], [1, 2, 3], [7, 8, 9]], rtol=1e-9)
     assert "taken as those of EPSG:32633" in caplog.text
+    (tmp_path / "flat.asc").write_text(ASCII_HEADER + 3 * "-5 -5 -5\n")
+    lon_lat = lon_lat_axes(13.74 + 0.002 * np.arange(4), 45.15 + 0.002 * np.arange(4))
+    hole = {"z": ("lat lon", np.full((4, 4), np.nan), {"units": "m"})}
+    finer = write_netcdf(tmp_path / "finer.nc", lon_lat | hole)
+    np.testing.assert_allclose(
+        make_grid(tmp_path / "b.nc", request, [finer, tmp_path / "flat.asc"]).depth, 5, rtol=1e-9
+    )
 
 
 def test_raster_of_depths_needs_a_minus_and_unusable_rasters_a_command(tmp_path):
