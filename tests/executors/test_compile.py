@@ -137,7 +137,7 @@ def test_optimisation_and_vector_width_change_no_bit(empty_cache, monkeypatch, l
     assert has_same_bits(*states)
 
 
-@pytest.mark.night
+@pytest.mark.release
 @pytest.mark.fault("compiler optimisation or the width of vectors changes bits")
 def test_hessian_of_the_narrowest_vectors_is_symmetric(empty_cache, monkeypatch):
     """The Hessian products of this row read values farther away than a vector is long."""
