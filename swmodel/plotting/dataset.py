@@ -148,8 +148,10 @@ def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -
     if times.size == 0:
         raise PlotError(f"{data.filepath()} holds no record yet")
     if time is not None:
-        first, last, half_interval = times.min(), times.max(), np.diff(times).max(initial=0.0) / 2
-        if not first - half_interval <= time <= last + half_interval:
+        times_written = times[np.isfinite(times)]
+        first, last = times_written.min(initial=np.inf), times_written.max(initial=-np.inf)
+        tolerance = max(np.diff(times_written).max(initial=0.0) / 2, 1e-6 * abs(last))
+        if not first - tolerance <= time <= last + tolerance:
             wanted, first, last = (f"{each / 3600:.6g} h" for each in (time, first, last))
             raise PlotError(f"no record near {wanted} in {data.filepath()}; it has {first} to {last}")
         return int(np.nanargmin(np.abs(times - time)))

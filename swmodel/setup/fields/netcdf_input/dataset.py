@@ -276,9 +276,11 @@ def check_ascii_grid(path: str) -> None:
             try:
                 values_of_lines[number] = np.array(words, np.float64).size
             except ValueError as error:
+                if "ncols" not in header:
+                    return  # another layout, which GDAL may know
                 raise UnreadableFileError(f"line {number}: {error}") from None
     if not {"ncols", "nrows"} <= header.keys():
-        return  # a text that GDAL refuses
+        return
     n_columns, n_rows = (int(header[name]) for name in ("ncols", "nrows"))
     values_of_lines = {number: count for number, count in values_of_lines.items() if count}
     if len(values_of_lines) == n_rows:
