@@ -19,7 +19,8 @@ def position_in_domain(axis, label: str, position: float) -> float:
     """
     (first, last), within = axis.edges, float(axis.wrap(position))
     if not math.isfinite(position):
-        raise UsageError(f"{label}: has no place on the grid; are longitude and latitude exchanged?")
+        where = axis.describe_position(position)
+        raise UsageError(f"{label}: {where} is no place on the grid; are longitude and latitude exchanged?")
     tolerance = ROUND_OFF * (last - first)
     if not first - tolerance <= within <= last + tolerance:
         raise UsageError(
