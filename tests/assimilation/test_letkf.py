@@ -210,6 +210,7 @@ def run_filter(config, folder, report=lambda event: None, **options):
     assimilate.compute(config, folder, options, report, "", lambda function: None)
 
 
+@pytest.mark.night
 def test_members_come_nearer_to_the_truth(tmp_path):
     run_filter(letkf_config(), tmp_path)
     results = json.loads((tmp_path / "assimilation.json").read_text(), parse_constant=pytest.fail)

@@ -140,7 +140,7 @@ def test_several_steps_in_a_sweep_have_same_bits(row):
     assert all(np.array_equal(a, b) for a, b in zip(swept, once, strict=True))
 
 
-#: A row whose adjoint step test_cuda.py needs, too, and the default stepper; at night also with drying.
+#: The default stepper and another; at night also with drying.
 DAY, NIGHT = [ROWS[5], ROWS[17]], [ROWS[0], ROWS[20]]
 OTHER_ROWS = [row for row in ROWS if row not in (*DAY, *NIGHT)]
 

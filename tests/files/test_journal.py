@@ -22,7 +22,7 @@ from swmodel.parallel.transport import connect
 pytestmark = pytest.mark.slow
 
 #: Kinds of files, and the number of changes of the disk between two moments that are tried; at night it is 1.
-TRIALS = [("diagnostics", 5), ("output", 12), *night_params(("diagnostics", 1))]
+TRIALS = [("output", 12), *night_params(("diagnostics", 5), ("diagnostics", 1))]
 #: Steps of the records before and after each action of `write_through_states`: write three, drop one, write two more.
 EXPECTED_RECORDS = ((), (0,), (0, 1), (0, 1, 2), (0, 1), (0, 1, 5), (0, 1, 5, 6))
 

@@ -70,6 +70,7 @@ def test_trajectory_and_its_derivative_are_those_of_the_steps(every, segment):
     assert_close(jax.tree.map(lambda field: field[1], gradients), ours(larger, static), 1e-12)
 
 
+@pytest.mark.night
 def test_replaced_depth_and_coefficients_are_those_of_a_configuration():
     """One term was inactive and has a wider stencil; sea level does not change, and the result is differentiable."""
     changed = {"physics.depth": 450.0, "physics.biharmonic_viscosity": 1e9, "physics.quadratic_drag": 2e-3}

@@ -71,7 +71,7 @@ def assert_same_files(run, truth, steps=20):
 @pytest.mark.fault("the sums of two tracers are exchanged, as the order of a set differs between ranks")
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 @pytest.mark.parametrize(
-    ("form", "first", "nproc"), [("zarr", 1, 2), ("netcdf", 2, 1), *night_params(("zarr", 2, 3), ("netcdf", 2, 3))]
+    ("form", "first", "nproc"), [("zarr", 1, 2), *night_params(("netcdf", 2, 1), ("zarr", 2, 3), ("netcdf", 2, 3))]
 )
 def test_run_continues_on_other_number_of_ranks(ranks, undisturbed_run, stopped_runs, tmp_path, form, first, nproc):
     """A Zarr store has the bits of NetCDF; the blocks of the ranks that continue differ from its chunks."""
@@ -149,7 +149,7 @@ def test_ranks_choose_the_same_substeps(ranks, tmp_path):
     one, several = tmp_path / "one", tmp_path / "several"
     run_on_ranks(ranks, 1, *command, "--steps", 12, "-o", one)
     run_on_ranks(ranks, 2, *command, "--steps", 5, "-o", several)
-    run_on_ranks(ranks, 3, "resume", several, "--steps", 12, "--quiet")
+    run_on_ranks(ranks, 1, "resume", several, "--steps", 12, "--quiet")
     assert_same_data(several, one, "output.nc", "diagnostics.nc", "restart/step-0000000012.nc")
     assert len({*read_variables(one / "diagnostics.nc")["time_step"][1:].tolist()}) > 1
 

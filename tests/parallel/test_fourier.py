@@ -8,7 +8,6 @@ import pytest
 import scipy.fft
 from support import fourier_numbers
 from support.fourier_numbers import PAIRS, PERIODIC_AND_WALLS, error_of_derivatives, pairs_with_other_bits, scatter
-from support.marks import night_params
 from support.quick_compilation import count_collectives
 
 from swmodel.errors import UsageError
@@ -100,12 +99,10 @@ def messages_and_memory(layout, pair, forward):
 
 @pytest.mark.promise("transforms of blocks equal those of one process")
 @pytest.mark.mpi
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("layout", "pairs", "long", "messages"),
-    [
-        ((4, 1), PERIODIC_AND_WALLS, True, 1),
-        *night_params(((2, 2), PAIRS, False, 3), ((1, 4), PERIODIC_AND_WALLS, True, 2)),
-    ],
+    [((4, 1), PERIODIC_AND_WALLS, True, 1), ((2, 2), PAIRS, False, 3), ((1, 4), PERIODIC_AND_WALLS, True, 2)],
 )
 def test_transforms_on_devices_equal_those_of_one(ranks, layout, pairs, long, messages):
     """Bits are equal, derivatives to round-off. Devices send only all-to-alls and hold one block each.
