@@ -18,10 +18,10 @@ TIMES = np.datetime64("2026-09-10T00:00", "ns") + HOURS * np.timedelta64(3600, "
 
 
 def height(x, y):
-    """Height of ground and sea floor, m: low land with a hill and the valley of the river; a shelf in the east."""
+    """Height of ground and sea floor, m: low land with a hill and the valley of the river, higher land in the west."""
     inland = COAST - x
     hill = 6.0 * np.exp(-(((inland - 6e3) / 1500) ** 2) - ((y - SOUTH - 6e3) / 2500) ** 2)
-    land = np.minimum(0.5 + inland / 1500, 10.0) + hill
+    land = 0.5 + inland / 1500 + 4e-7 * np.maximum(inland - 9e3, 0.0) ** 2 + hill
     valley = np.exp(-(((y - RIVER) / 400) ** 2))
     river_bed = np.minimum(land, inland / 8000 - 1.5)
     shelf = -np.minimum(0.5 + (x - COAST) / 2000, 12.0)

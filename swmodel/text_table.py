@@ -7,12 +7,17 @@ commas, numbers may have a decimal comma. A byte-order mark, empty lines and lin
 from __future__ import annotations
 
 import csv
+import re
 from typing import NamedTuple
 
 from .errors import UsageError
 
 #: Possible separators of cells; the one that occurs most often in the first line is used.
 DELIMITERS = ",;\t"
+#: A column with its units: "Water Level (m)", "level [cm]".
+COLUMN_PATTERN = re.compile(r"(?P<name>[^(\[]*?)\s*(?:[(\[]\s*(?P<units>[^)\]]*?)\s*[)\]])?")
+#: What may stand in place of units in the name of a column of times, in lower case.
+ZONES = ("", "utc", "gmt", "z")
 
 
 class TextTable(NamedTuple):
@@ -58,6 +63,12 @@ def split_cells(line: str, delimiter: str, context: str) -> list[str]:
     except csv.Error as error:
         raise UsageError(f"{context}: {error}") from None
     return cells if delimiter == "," else [with_decimal_point(cell) for cell in cells]
+
+
+def split_column(column: str) -> tuple[str, str]:
+    """The name and the units of a column: "level (m)" is ("level", "m"); "" for no units."""
+    match = COLUMN_PATTERN.fullmatch(column)
+    return (match["name"], match["units"] or "") if match else (column, "")
 
 
 def with_decimal_point(cell: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from .. import text_table
 from ..errors import FilesError, UsageError, translate_os_errors
 from ..files.draft import atomic_write
-from ..files.gauge_series import check_zone, parse_level, parse_time, split_column
+from ..files.gauge_series import check_zone, parse_level, parse_time
 from ..files.output.metadata import TIME_ATTRIBUTES, time_attributes
 from ..files.output.static import FILL_VALUE
 from ..ocean.coordinates import coordinate_names_and_unit, has_rotated_pole, to_grid_axes
@@ -97,7 +97,7 @@ def dataset_of_table(path):
     cells_by_row = {place: table.row(place) for place in table.rows}  # place: "file:line"
     data = xarray.Dataset()
     for column in filter(None, table.columns):
-        name, units = split_column(column)
+        name, units = text_table.split_column(column)
         if name in data:
             raise UsageError(f"{path}: two columns are called {name}; delete one")
         cells = {place: cells[column] for place, cells in cells_by_row.items()}

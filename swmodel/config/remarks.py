@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..ocean.barrier_faces import faces_of_barriers
 from ..ocean.coordinates import FULL_CIRCLE_DEGREES, has_lon_lat
 from ..ocean.table import FORCING
 from ..ocean.terms.boundary_data import CONSTITUENTS, has_source
 from ..ocean.terms.tide import EQUILIBRIUM
 from ..setup.checks import boundary_data
 from ..setup.checks.stability import dividing_dt
-from ..setup.fields import VECTOR_COMPONENTS, source_of, varies_in_time
+from ..setup.fields import VECTOR_COMPONENTS, evaluate, source_of, varies_in_time
 from ..setup.fields.field_sources import FormulaSource
 from ..setup.positions.gauges import make_gauges
 from ..setup.setup import setup_of
@@ -44,6 +45,7 @@ def remarks(config: Config, sources: ConfigSources, records: bool = True) -> lis
         *one_sided_constituents(config),
         *output_within_ramp(config),
         *gauges_above_sea_level(config),
+        *barriers_on_land(config),
         *exchange_without_effect(config),
         *rounded_times(config),
         *wind_over_thin_layers(config),
@@ -69,6 +71,24 @@ def gauges_above_sea_level(config: Config) -> Iterator[str]:
         named = ", ".join(f'"{name}" by {height:.3g} m' for name, height in [*heights.items()][:MAX_NAMED_GAUGES])
         others = f" and {len(heights) - MAX_NAMED_GAUGES} more" if len(heights) > MAX_NAMED_GAUGES else ""
         yield f"stations in cells above the resting sea level, which have no eta while dry: {named}{others}"
+
+
+def barriers_on_land(config: Config) -> Iterator[str]:
+    """A remark on barriers without a face between two cells of the sea, where they hold no water back."""
+    grid, barriers = config.grid, config.barriers.lines
+    for barrier, faces in zip(barriers, faces_of_barriers(grid, barriers), strict=True):
+        rows, columns = (faces.rows + ~faces.is_u) % grid.ny, (faces.columns + faces.is_u) % grid.nx
+        if not (are_sea(config, faces.rows, faces.columns) & are_sea(config, rows, columns)).any():
+            yield f'the barrier "{barrier.name}" lies on closed land, where it has no effect'
+
+
+def are_sea(config: Config, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Whether the mask of cells (rows[n], columns[n]) is not land, [n]."""
+    found = np.zeros(len(rows), bool)
+    for row in np.unique(rows):
+        here = rows == row
+        found[here] = evaluate(config, "mask", np.array([row]), columns[here])[0] != 0
+    return found
 
 
 def wind_over_thin_layers(config: Config) -> Iterator[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import UsageError, as_line, translate_os_errors
 from ..setup.fields.netcdf_input.errors import log_once
 from ..setup.fields.netcdf_input.units import conversion_factor
-from ..text_table import DELIMITERS, split_cells
+from ..text_table import DELIMITERS, ZONES, split_cells, split_column
 
 #: The length of a foot, m.
 FOOT = 0.3048
@@ -32,12 +32,9 @@ MISSING_IN_TABLES = (-99999.0, -32767.0, -9999.0, -999.0, -99.99, -99.9, -99.0, 
 MIN_FACTOR_OF_MARKS = 0.1
 MISSING_TEXTS = ("", "-", "nan", "null", "na")
 
-#: Names of the columns of a table, in lower case and without units; times must be in one of the ZONES.
+#: Names of the columns of a table, in lower case and without units.
 TIME_NAMES = ("time", "datetime", "date_time", "date time", "timestamp", "date")
 LEVEL_NAMES = ("eta", "level", "height", "ssh", "sealevel", "sea_level", "sea level", "water_level", "water level")
-ZONES = ("", "utc", "gmt", "z")
-#: A column with its units: "Water Level (m)", "level [cm]".
-COLUMN_PATTERN = re.compile(r"(?P<name>[^(\[]*?)\s*(?:[(\[]\s*(?P<units>[^)\]]*?)\s*[)\]])?")
 
 DATE_PATTERN = re.compile(
     r"(?:(?P<year>\d{4})[-/](?P<month>\d\d?)[-/](?P<day>\d\d?)|(?P<first>\d\d?)\.(?P<second>\d\d?)\.(?P<last>\d{4}))"
@@ -85,8 +82,8 @@ class Layout(NamedTuple):
 def read_gauge_series(path) -> GaugeSeries:
     """The series in a file.
 
-    UsageError: the file has none of LAYOUTS, or a row cannot be read; the message names the row. FilesError: there is
-    no such file.
+    UsageError: the file has none of LAYOUTS, a row cannot be read, or two rows have other levels at the same time; the
+    message names the row. FilesError: there is no such file.
     """
     with translate_os_errors(path, "read"):
         text = Path(path).read_bytes().decode("utf-8-sig", errors="replace")
@@ -104,13 +101,16 @@ def read_gauge_series(path) -> GaugeSeries:
         try:
             if len(cells) != len(header):
                 raise ValueError(f"has {len(cells)} values, not {len(header)}")
-            values.append(read_row(cells))
+            values.append((*read_row(cells), context))
         except (ValueError, OverflowError) as error:  # before the year 1, or 400 digits
             raise UsageError(as_line(f"{context}: {error}; {layout.name} has in each row {layout.rows}")) from None
-    values = sorted((pair for pair in values if np.isfinite(pair[1])), key=lambda pair: pair[0])
+    values = sorted((each for each in values if np.isfinite(each[1])), key=lambda each: each[0])
     if not values:
         raise UsageError(f"{path}: has no values")
-    times, level = zip(*values, strict=True)
+    for (time, first, _), (next_time, second, context) in pairwise(values):
+        if time == next_time and first != second:
+            raise UsageError(f"{context}: the level at this time is {second:g} m, but {first:g} m in an earlier row")
+    times, level, _ = zip(*values, strict=True)
     dtype = "M8[ms]" if isinstance(times[0], datetime) else float
     return GaugeSeries(layout.name, np.array(times, dtype), np.array(level), layout.has_own_datum)
 
@@ -259,12 +259,6 @@ def table_reader(header: Sequence[str]):
         return parse_time(" ".join(cells[n] for n in time)), parse_level(cells[level], missing, factor)
 
     return read
-
-
-def split_column(column: str) -> tuple[str, str]:
-    """The name and the units of a column: "level (m)" is ("level", "m"); "" for no units."""
-    match = COLUMN_PATTERN.fullmatch(column)
-    return (match["name"], match["units"] or "") if match else (column, "")
 
 
 def check_zone(column: str) -> None:

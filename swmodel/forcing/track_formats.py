@@ -47,10 +47,10 @@ def read_track(path) -> Track:
             is_netcdf = opened.read(4).startswith(NETCDF_SIGNATURES)
         if is_netcdf:
             return make_track(read_netcdf_fixes(file, storm), file, storm)
-        with Path(file).open(newline="") as lines:
+        with Path(file).open(newline="", encoding="utf-8", errors="replace") as lines:
             return parse_track(lines, file, storm)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def parse_track(lines: Iterable[str], path, storm: str = "") -> Track:

@@ -1,6 +1,6 @@
 """Verification tests: the model compared with analytic solutions, invariants, laboratory records and tables."""
 
-from . import drying, flows, forcing, invariants, sphere, waves
+from . import drying, files, flows, forcing, invariants, sphere, waves
 from .comparison import VERIFICATION_TESTS, Comparison, VerificationTest
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "Comparison",
     "VerificationTest",
     "drying",
+    "files",
     "flows",
     "forcing",
     "invariants",

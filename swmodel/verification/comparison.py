@@ -48,6 +48,7 @@ class VerificationTest:
         summary: what the test shows, in one line.
         source: the publication or theorem.
         quick: whether `swmodel verify --quick` runs it.
+        needs: an optional package that it needs, or "".
         compute: the function that yields its Comparisons.
     """
 
@@ -55,6 +56,7 @@ class VerificationTest:
     summary: str
     source: str
     quick: bool
+    needs: str
     compute: Callable[[], Iterator[Comparison]]
 
 
@@ -62,13 +64,13 @@ class VerificationTest:
 VERIFICATION_TESTS: dict[str, VerificationTest] = {}
 
 
-def verification_test(source: str, quick: bool = True) -> Callable:
+def verification_test(source: str, quick: bool = True, needs: str = "") -> Callable:
     """A decorator that adds a function to VERIFICATION_TESTS; the first line of its docstring is the summary."""
 
     def register(function: Callable) -> Callable:
         name = function.__name__
         VERIFICATION_TESTS[name] = VerificationTest(
-            name, (function.__doc__ or "").splitlines()[0].rstrip("."), source, quick, function
+            name, (function.__doc__ or "").splitlines()[0].rstrip("."), source, quick, needs, function
         )
         return function
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from ..errors import AnswerError, UsageError, suggest, translate_os_errors
+from ..extras import missing_package_reason
 from ..files.draft import write_text
 from ..plotting.files import save_figure
 from ..plotting.verification import draw_comparisons
@@ -30,6 +31,8 @@ def select_tests(names: Iterable[str], quick: bool) -> list[VerificationTest]:
 def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None = None) -> None:
     """Compute verification tests, print each, and write a picture and a JSON file into the folder `output`, if given.
 
+    Tests whose optional package is missing are left out.
+
     Raises:
         UsageError: there is no test of that name.
         AnswerError: a comparison failed; the message lists the failures.
@@ -39,6 +42,9 @@ def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None =
         with translate_os_errors(output, "written"):
             output.mkdir(parents=True, exist_ok=True)
     for test in tests:
+        if test.needs and (reason := missing_package_reason(f"{test.name}: left out, because it", test.needs)):
+            click.echo(reason)
+            continue
         start_time = time.perf_counter()
         click.echo(f"{test.name}: {test.summary}\n    Source: {test.source}")
         comparisons_by_test[test.name] = list(test.compute())

@@ -39,7 +39,7 @@ def test_verify_prints_draws_and_records_its_results(tmp_path):
 @pytest.mark.parametrize("measured", [2.0, float("nan"), np.float32(2.0)])
 def test_wrong_answer_has_its_exit_code(monkeypatch, tmp_path, measured):
     answers = [Comparison("a number", measured, 1.0, 0.1)]
-    wrong = VerificationTest("wrong", "A wrong answer", "nobody", True, lambda: iter(answers))
+    wrong = VerificationTest("wrong", "A wrong answer", "nobody", True, "", lambda: iter(answers))
     monkeypatch.setitem(verification.VERIFICATION_TESTS, "wrong", wrong)
     done = invoke_swmodel("verify", "wrong", "-o", tmp_path)
     assert (done.exit_code, "a number" in done.stderr) == (6, True)

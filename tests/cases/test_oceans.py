@@ -66,7 +66,7 @@ def test_global_tide_drives_a_regional_grid_at_its_open_boundaries(global_tide_r
     assert (abs(found - known) ** 2).mean() < 0.01 * (abs(known) ** 2).mean()
 
 
-def test_tide_of_the_salish_sea_is_that_observed():
+def test_tide_of_the_salish_sea_is_that_observed(optimised):
     """The tide is lowest near Victoria, and high and late in the Strait of Georgia."""
     places = ((40, 3), (16, 78), (58, 81))  # rows and columns in the ocean, near Victoria and near Vancouver
     simulation = swmodel.Simulation("salish_sea", {"open_boundaries.amplitude": [0.8, 0.0]})

@@ -43,7 +43,7 @@ def test_seiche_has_frequency_of_its_mode_on_the_c_grid(nodes):
 
 
 @pytest.mark.night
-def test_potential_vorticity_is_conserved_over_a_seamount():
+def test_potential_vorticity_is_conserved_over_a_seamount(optimised):
     """After seven days it has its upstream value over the upper two thirds of the seamount; the cyclone drifts away."""
     deep = {"physics.gravity": 1.0, "physics.depth": 5e3, "case.height": 0.03, "scheme.vorticity_flux": "enstrophy"}
     simulation = simulate("seamount", {"grid.nx": 96, "grid.ny": 48, "grid.dx": 10e3, "grid.dy": 10e3, **deep}, 7 * DAY)

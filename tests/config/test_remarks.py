@@ -93,6 +93,15 @@ def test_gauges_on_dry_ground_are_remarked():
     assert "pier" not in line
 
 
+@pytest.mark.fault("a dike on closed land has no effect without a remark")
+def test_barrier_on_closed_land_is_remarked():
+    lines = [{"name": name, "line": [[x, 0.0], [x, 5e4]], "crest": 1.0} for name, x in (("dike", 2e4), ("wall", 5e4))]
+    options = {"grid.nx": 10, "grid.ny": 5, "grid.dx": 1e4, "grid.dy": 1e4, "barriers.lines": lines}
+    config = load("rest", options, environ={}, fields={"mask": lambda at: np.where(at.i < 3, 0.0, 1.0)})
+    (line,) = remarks.barriers_on_land(config)
+    assert '"dike"' in line
+
+
 @pytest.mark.fault("wind drives thin water without drag at tens of metres per second without a remark")
 @pytest.mark.parametrize(("drying", "drag", "lines"), [(True, 0.0, 1), (True, 0.02, 0), (False, 0.0, 0)])
 def test_wind_on_thin_layers_without_drag_is_remarked(drying, drag, lines):

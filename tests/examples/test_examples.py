@@ -79,7 +79,7 @@ def test_laboratory_runs_on_few_cells(tmp_path):
 
 
 @pytest.mark.night
-def test_eddies_are_drawn_and_gain_no_energy(tmp_path, monkeypatch):
+def test_eddies_are_drawn_and_gain_no_energy(tmp_path, monkeypatch, optimised):
     eddies, told = import_example("eddies"), []
     small = {"FOLDER": tmp_path, "JET_DAYS": 1, "TURBULENCE_DAYS": 0.5, "BIHARMONIC_VISCOSITIES": {40: 5e11}}
     for name, value in small.items():

@@ -79,6 +79,7 @@ def test_numbers_times_and_units_of_spreadsheets_are_understood(tmp_path, name):
         ("time,level (fathoms)\n2010-02-27,1\n", "level .fathoms"),
         ("Date,Verified (m)\n2010/02/27,1\n", "begins no known series"),
         ("time,level\n2010-02-27 22:00:75,1\n", 'csv:2: "2010-02-27 22:00:75" is not a time'),
+        ("time,level\n2010-02-27,1\n2010-02-27,1\n2010-02-27T00:00,2\n", "csv:4: the level at this time is 2 m"),
         ("hello\n", 'csv:1: "hello" begins no known series'),
         ("", "has no rows"),
         ("time,level\n2010-02-27,-9999\n", "has no values"),

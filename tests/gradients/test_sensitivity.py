@@ -222,20 +222,15 @@ def run_sensitivity(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("--of sealevel:1,2 --wrt eta", '"sea_level"'),
-        ("--of heat --wrt eta", "eta:X,Y; sea_level:X,Y; transport:x=X"),
-        ("--of sea_level --wrt eta", "sea_level:X,Y"),
-        ("--of sea_level:nan,2 --wrt eta", "x = nan m"),
+        ("--of sealevel:1,2 --wrt eta", '"sea_level"'), ("--of sea_level --wrt eta", "sea_level:X,Y"),
+        ("--of heat --wrt eta", "eta:X,Y; sea_level:X,Y; transport:x=X"), ("--of sea_level:nan,2 --wrt eta", "nan m"),
         ("--of sea_level:1e5,-1e5 --wrt eta", "y = -100000 m is outside the domain, -40000 to 840000 m"),
-        ("--of transport:1e5 --wrt eta", '"1e5"'),
-        ("--of transport:x=-1e6 --wrt eta", "x = -1e+06 m"),
-        ("--of transport:x=1e5,from=2e5,to=1e5 --wrt eta", "from=200000"),
-        ("--of energy:3 --wrt eta", "leave out 3"),
-        ("--of energy --wrt dept", '"depth"'),
+        ("--of transport:1e5 --wrt eta", '"1e5"'), ("--of transport:x=-1e6 --wrt eta", "x = -1e+06 m"),
+        ("--of transport:x=1e5,from=2e5,to=1e5 --wrt eta", "from=200000"), ("--of energy", "--wrt"),
+        ("--of energy:3 --wrt eta", "leave out 3"), ("--of energy --wrt dept", '"depth"'),
         ("--of energy --wrt eta --executor reference", "executor reference"),
-        ("--of energy", "--wrt"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_named_and_nothing_is_written(run_sensitivity, tmp_path, line, words):
     result = run_sensitivity(line)
     assert words in result.stderr

@@ -92,7 +92,7 @@ def test_series_are_the_same_from_text_and_netcdf(tmp_path):
     flow = ("time", 1e3 * np.array([*DISCHARGE.values()]), {"units": "kg s-1"})
     litres = ("time", np.array([*DISCHARGE.values()]) * 86400, {"units": "m3 day-1"})
     netcdf = write_netcdf(tmp_path / "elbe.nc", {"time": hours, "mass": flow, "Q": litres})
-    (tmp_path / "seconds.csv").write_text("time,discharge\n0,20\n600,60\n2400,-15\n86400,5\n")
+    (tmp_path / "seconds.csv").write_text("time (s),discharge (m3/s)\n0,20\n600,60\n2400,-15\n86400,5\n")
     for step in (0, 60, 300, 450.5, 480, 9000):
         found = []
         for name in (write_series(tmp_path), netcdf, f"{netcdf}:Q", str(tmp_path / "seconds.csv")):
@@ -145,6 +145,7 @@ def test_run_with_river_continues_with_same_bits(tmp_path):
         ([river(series="time,discharge\n0,1\n9,-9999\n")], ["Elbe", "9 is -9999"]),
         ([river(series="time,discharge\n0,1\ninf,2\n")], ["elbe.csv:3", '"inf"']),
         ([river(series="time,flow\n0,1\n")], ["Elbe", "discharge"]),
+        ([river(series="time,discharge (ft)\n0,1\n9,2\n")], ["Elbe", '"ft"', "m3 s-1"]),
         ([river(series="time,discharge\n0,1\n1000,2\n")], ["Elbe", "begin at 0", "end at 1000", "2020-03-01T00:24:55"]),
         ([river(series="")], ["Elbe", "series"]),
     ],

@@ -12,6 +12,7 @@ from ... import text_table
 from ...errors import ConfigError, UsageError
 from ...extras import missing_package_reason
 from ...ocean.projection import GEOGRAPHIC_CRS
+from ...setup.fields.netcdf_input.errors import log_once
 from .sources import read_text_file
 
 #: Endings of text files, and their largest size, bytes; columns of the positions of points.
@@ -77,6 +78,8 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
         raise ConfigError([f"{path}: cannot be read as lines: {error}"]) from None
     if len(layers) > 1:
         raise ConfigError([f"{path}: has the layers {', '.join(layers)}; give a file with one"])
+    if not meta["crs"]:
+        log_once(f"{path}: names no coordinate reference system; its positions are taken as those of the grid")
     attributes = {str(name).lower(): column for name, column in zip(meta["fields"], columns, strict=True)}
     tables, third_coordinates = [], []
     for number, shape in enumerate(shapely.from_wkb(geometry), 1):

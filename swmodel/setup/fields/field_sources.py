@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -254,8 +255,11 @@ class RecordsSource(FileSource):
     def last_record(self):
         return len(self.records.dates) - 1
 
+    @contextmanager
     def open_variable(self, record=0, location=""):
-        return self.records.fields[min(record, self.last_record)](self.variable_at(location), self.config.grid)
+        number = min(record, self.last_record)
+        with self.records.fields[number](self.variable_at(location), self.config.grid) as variable:
+            yield variable._replace(context=f"{variable.context} at {self.date(number)}")
 
     def record_at(self, step: int) -> tuple[int, RecordInterval]:
         records = self.records

@@ -198,12 +198,20 @@ def read_netcdf_series(text: str, label: str, time) -> tuple:
 def read_text_series(path: str, label: str, time) -> tuple:
     """Times, s, discharge, m3 s-1, and dates from the columns `time` and `discharge` of a text file.
 
-    A time is a date, or a number of seconds since the start of the run.
+    A time is a date, or a number of seconds since the start of the run. Units may follow a name, "discharge (m3/s)".
     """
     try:
         table = text_table.parse_table(Path(path).read_text(encoding="utf-8-sig"), path)
-        if missing := [name for name in COLUMNS if name not in table.columns]:
+        names, units = zip(*map(text_table.split_column, table.columns), strict=True) if table.columns else ((), ())
+        if missing := [name for name in COLUMNS if name not in names]:
             raise InputError(f"{label}: its first line must name the columns {' and '.join(COLUMNS)}, no {missing[0]}")
+        unit_of_time, unit_of_discharge = (units[names.index(name)] for name in COLUMNS)
+        if unit_of_time not in ("s", *text_table.ZONES):
+            raise InputError(f'{label}: times must be dates in UTC or numbers of seconds, not in "{unit_of_time}"')
+        factor = conversion_factor(unit_of_discharge or DISCHARGE_UNITS, DISCHARGE_UNITS)
+        if factor is None:
+            raise InputError(f'{label}: is in "{unit_of_discharge}", not in {DISCHARGE_UNITS}')
+        table = table._replace(columns=[*names])
         rows = [(context, table.row(context)) for context in table.rows]
     except OSError as error:
         raise InputError(f"{label}: cannot be read: {error.strerror}") from None
@@ -213,7 +221,7 @@ def read_text_series(path: str, label: str, time) -> tuple:
         raise InputError(f"{label}: {error}") from None
     seconds = np.array([seconds_of_text(row["time"], context, time) for context, row in rows])
     discharge = np.array([number_of_text(row["discharge"], context) for context, row in rows])
-    return seconds, discharge, tuple(row["time"] for _, row in rows)
+    return seconds, factor * discharge, tuple(row["time"] for _, row in rows)
 
 
 def number_of_text(text: str, context: str) -> float:

@@ -106,6 +106,7 @@ VALUES_WITH_GAP = np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)
         ({}, {"time__start": ""}, 'time.start = "2020-02-28T00:00:00"'), ({"units": "dyn cm-2"}, {}, '"dyn cm-2"'),
         ({"since": "fortnights since 2020-02-28"}, {}, '"fortnights since 2020-02-28"'),
         ({"values": VALUES_WITH_GAP}, {}, "missing at 2020-02-28T12:00:00, row 0, column 0"),
+        ({"values": np.nan_to_num(VALUES_WITH_GAP, nan=-99.9)}, {}, "at 2020-02-28T12:00:00: "),
     ],
 )  # fmt: skip
 def test_records_that_cannot_be_used_are_refused_at_the_start(tmp_path, made, given, words):

@@ -80,10 +80,18 @@ def test_rounding_errors_of_packed_rain_are_no_water(tmp_path, rate):
     [("rain", 3.6, "mm h-1"), ("pr", 1e-3, "kg m-2 s-1"), ("mtpr", 1e-3, "kg m**-2 s**-1"), ("prate", 86.4, "mm/day")],
 )
 def test_rain_of_any_rate_is_read_in_metres_per_second(tmp_path, name, value, units):
-    axes = {"lat": ("lat", LAT, {"units": "degrees_north"}), "lon": ("lon", LON, {"units": "degrees_east"})}
     rain = {name: ("lat lon", np.full((len(LAT), len(LON)), value), {"units": units})}
-    config = load(Case, OPTIONS | {"input.rain": write_netcdf(tmp_path / "rain.nc", axes | rain)}, {})
+    config = load(Case, OPTIONS | {"input.rain": write_netcdf(tmp_path / "rain.nc", AXES | rain)}, {})
     np.testing.assert_allclose(evaluate(config, "rain", CELLS, CELLS), 1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("names", [("U_10M", "V_10M"), ("UGRD_10maboveground", "VGRD_10maboveground"), ("10u", "10v")])
+def test_winds_of_icon_gfs_and_ecmwf_are_found(tmp_path, names):
+    axes = AXES | {"height_2": ("height_2", np.array([10.0]), {"units": "m", "axis": "Z"})}
+    eastward, northward = (("height_2 lat lon", np.full((1, 9, 9), v), {"units": "m s-1"}) for v in (3.0, 4.0))
+    path = write_netcdf(tmp_path / "wind.nc", axes | {names[0]: eastward, names[1]: northward})
+    config = load(Case, OPTIONS | {"input.u10": path, "input.v10": path}, {})
+    assert [evaluate(config, name, CELLS, CELLS)[0, 0] for name in ("u10", "v10")] == [3.0, 4.0]
 
 
 def test_files_that_overlap_or_leave_a_gap_are_named(tmp_path, caplog):

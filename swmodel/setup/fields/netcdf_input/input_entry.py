@@ -74,11 +74,13 @@ def parse_entry(text: str) -> InputEntry:
     return InputEntry(text, "", None)
 
 
-def find_variable(dataset: CFDataset, entry: InputEntry, model_variable) -> tuple[DataArray, Callable[..., np.ndarray]]:
+def find_variable(
+    dataset: CFDataset, entry: InputEntry, model_variable
+) -> tuple[DataArray, Callable[..., np.ndarray], float]:
     """The named variable, or the only one that may hold the field (`names.candidate_names`).
 
-    Also returns a function from an index to the values of the field, which for a tide combines two variables
-    (`tide_part_reader`).
+    Also returns a function from an index to the values, which for a tide combines two variables (`tide_part_reader`),
+    and the sign that the values have in the field.
     """
     context, variables = f"input.{model_variable.name}: {entry.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
@@ -98,8 +100,9 @@ def find_variable(dataset: CFDataset, entry: InputEntry, model_variable) -> tupl
                 f"physics.reduced_gravity {model_variable.name} is the {model_variable.long_name}"
             )
         if len(part_variables) == 2 or index_of(model_variable.name):
-            return part_variables[0], tide_part_reader(part_variables, signs, f"{context}: {requested}", model_variable)
-        return part_variables[0], lambda index: signs[0] * read_values(part_variables[0], index)
+            reader = tide_part_reader(part_variables, signs, f"{context}: {requested}", model_variable)
+            return part_variables[0], reader, 1.0
+        return part_variables[0], partial(read_values, part_variables[0]), signs[0]
     standard_names = [
         model_variable.standard_name,
         *(
@@ -119,7 +122,7 @@ def find_variable(dataset: CFDataset, entry: InputEntry, model_variable) -> tupl
         if name in wrong_heights:
             raise InputError(f"{context}:{name} is the wind at {wrong_heights[name]}; the model needs that at 10 m")
     if len(matches) == 1:
-        return dataset.data[matches[0]], partial(read_values, dataset.data[matches[0]])
+        return dataset.data[matches[0]], partial(read_values, dataset.data[matches[0]]), 1.0
     how_many = "several variables" if matches else "no variable"
     wanted_standard_names = " or ".join(dict.fromkeys(filter(None, standard_names)))
     raise InputError(

@@ -44,7 +44,8 @@ def check_missing_values(values: np.ndarray, context: str, row: int = 0, column:
         j, i = np.argwhere(wrong)[0]
         raise InputError(
             f"{context}: {wrong.sum()} of {wrong.size} values are {values[j, i]:g}, which marks missing values, the "
-            f"first at row {row + j}, column {column + i} of the file; give the variable the attribute _FillValue"
+            f"first at row {row + j}, column {column + i} of the file; name the mark in the file: in NetCDF as the "
+            "attribute _FillValue, in a raster with gdal_translate -a_nodata"
         )
 
 

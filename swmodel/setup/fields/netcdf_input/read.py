@@ -60,7 +60,7 @@ class GridVariable(NamedTuple):
     """A variable of an open file on the grid.
 
     `values`: function of an index by dimension; `fixed_index` has the index along dimensions that the grid lacks.
-    `factor`: converts to the model's units; negative if upward is positive in the file, downward in the model.
+    `factor`: converts to the model's units; negative if the sign of the file is the opposite one.
     `context`, `model_variable`: its name in messages, and its Variable.
     `is_current`: whether values are currents, m s-1, whose product with the depth is the transport of a tide.
     """
@@ -145,7 +145,7 @@ def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariabl
     """The GridVariable of an entry of [input] for a variable of the model; its file is open within `with`."""
     entry = parse_entry(entry_text)
     with open_file(entry.path, f"input.{model_variable.name}: ") as dataset:
-        variable, values = find_variable(dataset, entry, model_variable)
+        variable, values, sign = find_variable(dataset, entry, model_variable)
         context = f"input.{model_variable.name}: {variable.name} in {entry.path}"
         if not is_numeric(variable):
             raise InputError(f"{context} does not hold numbers")
@@ -162,7 +162,7 @@ def open_variable(entry_text: str, model_variable, grid) -> Iterator[GridVariabl
         if is_current:
             log_once("the currents of the tide are multiplied by the depth of the grid", logging.INFO)
         factor = current_factor if is_current else unit_factor(variable, model_variable, context)
-        yield GridVariable(values, fixed_index, axes, factor, grid, context, model_variable, is_current)
+        yield GridVariable(values, fixed_index, axes, sign * factor, grid, context, model_variable, is_current)
 
 
 def check_that_depths_are_no_heights(variable, entry: InputEntry, context: str) -> None:

@@ -78,7 +78,7 @@ def has_several_times(source: InputEntry, model_variable, stamps) -> bool:
     """Whether the variable of a file has several records with times; False also if the file cannot be read."""
     try:
         with open_file(source.path) as dataset:
-            variable, _ = find_variable(dataset, source, model_variable)
+            variable, *_ = find_variable(dataset, source, model_variable)
             record_times = find_record_times(dataset, variable)
             return record_times is not None and record_times[1].count > 1
     except InputError:
@@ -97,7 +97,7 @@ def records_of_entry(text: str, model_variable, grid, time, stamps, years: int |
     parts = []
     for path, _ in stamps:
         with open_file(path, f"{context}: ") as dataset:
-            variable, _ = find_variable(dataset, source._replace(path=path), model_variable)
+            variable, *_ = find_variable(dataset, source._replace(path=path), model_variable)
             file_context, record_times = f"{context}: {variable.name} in {path}", find_record_times(dataset, variable)
             if record_times is None:
                 raise InputError(
