@@ -106,33 +106,33 @@ def divergence_of_stress(a, b, state, grid):
     }
 
 
-def harmonic(state, grid, t, size):
-    """div(nu grad u), nu = size dx² STRAIN_SCALE."""
-    nu = size * (grid.dx.centre**2 * STRAIN_SCALE)
+def harmonic(state, grid, t, constant):
+    """div(nu grad u), nu = constant dx² STRAIN_SCALE."""
+    nu = constant * (grid.dx.centre**2 * STRAIN_SCALE)
     return {"u": op.diffusion_u(state.u, nu, grid), "v": op.diffusion_v(state.v, nu, grid)}
 
 
-def biharmonic(state, grid, t, size):
-    """- L(nu4 L(u)), nu4 = size dx⁴ STRAIN_SCALE."""
-    nu4 = size * (grid.dx.centre**4 * STRAIN_SCALE)
+def biharmonic(state, grid, t, constant):
+    """- L(nu4 L(u)), nu4 = constant dx⁴ STRAIN_SCALE."""
+    nu4 = constant * (grid.dx.centre**4 * STRAIN_SCALE)
     return {
         "u": -op.diffusion_u(nu4 * op.diffusion_u(state.u, 1.0, grid), 1.0, grid),
         "v": -op.diffusion_v(nu4 * op.diffusion_v(state.v, 1.0, grid), 1.0, grid),
     }
 
 
-def smagorinsky(state, grid, t, size):
-    """div(nu grad u), nu = size dx² |D|, with D the rate of strain (Smagorinsky 1963)."""
+def smagorinsky(state, grid, t, constant):
+    """div(nu grad u), nu = constant dx² |D|, with D the rate of strain (Smagorinsky 1963)."""
     stretching, shearing, _ = velocity_gradients(state, grid)
-    nu = size * (grid.dx.centre**2 * STRAIN_SCALE) * np.sqrt(stretching**2 + shearing**2 + 1e-12)
+    nu = constant * (grid.dx.centre**2 * STRAIN_SCALE) * np.sqrt(stretching**2 + shearing**2 + 1e-12)
     return {"u": op.diffusion_u(state.u, nu, grid), "v": op.diffusion_v(state.v, nu, grid)}
 
 
-def leith(state, grid, t, size):
-    """div(nu grad u), nu = size dx³ |grad zeta| (Leith 1996)."""
+def leith(state, grid, t, constant):
+    """div(nu grad u), nu = constant dx³ |grad zeta| (Leith 1996)."""
     zeta = op.curl(state.u, state.v, grid)
-    slopes = op.mx_c(op.dx_f(op.my_c(op.mx_c(zeta)))), op.my_c(op.dy_f(op.my_c(op.mx_c(zeta))))
-    nu = size * grid.dx.centre**2 * np.sqrt(slopes[0] ** 2 + slopes[1] ** 2 + (1e-6 * STRAIN_SCALE) ** 2)
+    difference_x, difference_y = op.mx_c(op.dx_f(op.my_c(op.mx_c(zeta)))), op.my_c(op.dy_f(op.my_c(op.mx_c(zeta))))
+    nu = constant * grid.dx.centre**2 * np.sqrt(difference_x**2 + difference_y**2 + (1e-6 * STRAIN_SCALE) ** 2)
     return {"u": op.diffusion_u(state.u, nu, grid), "v": op.diffusion_v(state.v, nu, grid)}
 
 
@@ -145,7 +145,7 @@ def learned(state, grid, t, parameters):
 
 
 #: Closures with one constant, and the values to try.
-CONSTANTS = {
+CONSTANTS_TO_TRY = {
     harmonic: np.geomspace(1e-4, 0.3, 12),
     biharmonic: np.geomspace(1e-4, 0.1, 12),
     smagorinsky: np.geomspace(1e-3, 0.3, 12),
@@ -153,11 +153,11 @@ CONSTANTS = {
 }
 
 
-def initial_network(setup: TrainingSetup, biharmonic_size: float) -> dict:
+def initial_network(setup: TrainingSetup, biharmonic_constant: float) -> dict:
     """Parameters of `learned` that give the best biharmonic friction alone, because the last layer is zero."""
     net = eqx.nn.MLP(27, 2, setup.hidden, 1, jax.nn.gelu, use_final_bias=False, key=jax.random.key(setup.seed))
     net = eqx.tree_at(lambda net: net.layers[-1].weight, net, replace_fn=jnp.zeros_like)
-    return {"net": net, "biharmonic": jnp.float32(biharmonic_size)}
+    return {"net": net, "biharmonic": jnp.float32(biharmonic_constant)}
 
 
 class Forecast:
@@ -191,7 +191,7 @@ class Forecast:
         return jax.vmap(forecast_member, out_axes=1)(states)
 
 
-def relative_error(forecast, true):
+def relative_squared_error(forecast, true):
     """Mean square error of the velocity over the mean square velocity, for each snapshot."""
     difference = jnp.mean((forecast - true)[:, :, 1:] ** 2, axis=(1, 2, 3, 4))
     return difference / jnp.mean(true[:, :, 1:] ** 2, axis=(1, 2, 3, 4))
@@ -207,10 +207,10 @@ def spectrum(states):
     return jnp.einsum("tyx,ryx->tr", energy, rings.astype(energy.dtype))
 
 
-def score(forecast, true):
+def forecast_loss(forecast, true):
     """The loss: the squared error of forecasts, plus the weighted squared error of their spectra in decades."""
     decades = jnp.log10(spectrum(forecast)) - jnp.log10(spectrum(true))
-    return jnp.mean(relative_error(forecast, true)) + SPECTRUM_WEIGHT * jnp.mean(decades**2)
+    return jnp.mean(relative_squared_error(forecast, true)) + SPECTRUM_WEIGHT * jnp.mean(decades**2)
 
 
 def train(setup: TrainingSetup, flows, forecast: Forecast, parameters, devices: int, log):
@@ -226,7 +226,7 @@ def train(setup: TrainingSetup, flows, forecast: Forecast, parameters, devices: 
         parameters, optimiser_state = eqx.filter_shard((parameters, optimiser_state), replicated)
 
         def loss(parameters):
-            return score(forecast(parameters, states, len(true)), true)
+            return forecast_loss(forecast(parameters, states, len(true)), true)
 
         value, gradient = eqx.filter_value_and_grad(loss)(parameters)
         changes, optimiser_state = optimiser.update(
@@ -250,13 +250,13 @@ def train(setup: TrainingSetup, flows, forecast: Forecast, parameters, devices: 
     return parameters, losses
 
 
-def best_constant(forecast: Forecast, sizes, flows):
+def best_constant(forecast: Forecast, constants, flows):
     """The constant with the least loss in forecasts of the flows over two days, and that loss."""
-    run = eqx.filter_jit(lambda size: forecast(size, flows[:, 0], true.shape[0]))
+    run = eqx.filter_jit(lambda constant: forecast(constant, flows[:, 0], true.shape[0]))
     true = jnp.asarray(np.moveaxis(flows[:, 1 : 1 + min(8, flows.shape[1] - 1)], 0, 1))
-    scores = [float(score(run(jnp.float32(size)), true)) for size in sizes]
-    best = int(np.nanargmin(scores))
-    return sizes[best], scores[best]
+    losses = [float(forecast_loss(run(jnp.float32(constant)), true)) for constant in constants]
+    best = int(np.nanargmin(losses))
+    return constants[best], losses[best]
 
 
 def compare_forecasts(forecasts: dict, flows) -> dict:
@@ -264,11 +264,11 @@ def compare_forecasts(forecasts: dict, flows) -> dict:
     true, results = np.moveaxis(flows[:, 1:], 0, 1), {}
     for name, (forecast, parameters) in forecasts.items():
         states = np.asarray(eqx.filter_jit(forecast)(parameters, flows[:, 0], len(true)))
-        results[name] = states, np.sqrt(relative_error(states, true)), np.asarray(spectrum(states))
+        results[name] = states, np.sqrt(relative_squared_error(states, true)), np.asarray(spectrum(states))
     return {"truth": (true, np.zeros(len(true)), np.asarray(spectrum(true)))} | results
 
 
-def table_rows(results: dict, sizes: dict) -> list[str]:
+def table_rows(results: dict, constants: dict) -> list[str]:
     """The table: errors of the velocity; errors of spectra, in decades; energy at the end over that of the truth."""
     days = SNAPSHOT_SECONDS / 86400
     snapshot_numbers = [min(len(results["truth"][1]), round(day / days)) for day in (1, 2, 4)]
@@ -281,9 +281,9 @@ def table_rows(results: dict, sizes: dict) -> list[str]:
         spectrum_errors = np.sqrt(np.mean(np.log10(spectra / true[2]) ** 2, axis=1))
         energy = np.mean(states[-1][:, 1:] ** 2) / np.mean(true[0][-1][:, 1:] ** 2)
         numbers = [f"{errors[number - 1]:.3f}" for number in snapshot_numbers]
-        size = f"{sizes[name]:.3g}" if name in sizes else ""
+        constant = f"{constants[name]:.3g}" if name in constants else ""
         numbers += [f"{spectrum_errors[snapshot_numbers[-1] - 1]:.3f}", f"{spectrum_errors[-1]:.3f}", f"{energy:.3f}"]
-        rows.append(f"| {name} | {size} | {' | '.join(numbers)} |")
+        rows.append(f"| {name} | {constant} | {' | '.join(numbers)} |")
     return rows
 
 
@@ -341,21 +341,21 @@ def main(setup: TrainingSetup, devices: int, folder: Path, log=print) -> dict:
     flows = np.stack([filtered_fine_run(setup, 1 + seed) for seed in range(setup.n_training_flows)])
     test_flows = np.stack([filtered_fine_run(setup, 1001 + seed) for seed in range(setup.n_test_flows)])
     log_with_time(f"{len(flows)} training and {len(test_flows)} test flows on {setup.coarse} x {setup.coarse} cells")
-    forecasts, sizes, scores = {}, {}, {}
-    for closure, sizes_to_try in CONSTANTS.items():
+    forecasts, constants, least_losses = {}, {}, {}
+    for closure, constants_to_try in CONSTANTS_TO_TRY.items():
         name, forecast = closure.__name__, Forecast(setup, closure, jnp.float32(0))
-        sizes[name], scores[name] = best_constant(forecast, sizes_to_try, flows)
-        forecasts[name] = forecast, jnp.float32(sizes[name])
-        log_with_time(f"{name}: best with {sizes[name]:.3g}, score {scores[name]:.4f}")
-    best = min(scores, key=scores.get)
-    initial_parameters = initial_network(setup, sizes["biharmonic"])
+        constants[name], least_losses[name] = best_constant(forecast, constants_to_try, flows)
+        forecasts[name] = forecast, jnp.float32(constants[name])
+        log_with_time(f"{name}: best with {constants[name]:.3g}, loss {least_losses[name]:.4f}")
+    best = min(least_losses, key=least_losses.get)
+    initial_parameters = initial_network(setup, constants["biharmonic"])
     forecast = Forecast(setup, learned, initial_parameters)
     parameters, losses = train(setup, flows, forecast, initial_parameters, devices, log_with_time)
     eqx.tree_serialise_leaves(folder / "learned.eqx", parameters)
     no_closure = {"none": (forecasts["harmonic"][0], jnp.float32(0))}
     results = compare_forecasts(no_closure | forecasts | {"learned": (forecast, parameters)}, test_flows)
     np.savez(folder / "forecasts.npz", losses=losses, **{name: part[0] for name, part in results.items()})
-    (folder / "table.md").write_text("\n".join(table_rows(results, sizes)) + "\n")
+    (folder / "table.md").write_text("\n".join(table_rows(results, constants)) + "\n")
     draw(folder / "closure.png", results, best, losses)
     log_with_time(f"done: {folder}/table.md, closure.png, forecasts.npz, learned.eqx")
     return results

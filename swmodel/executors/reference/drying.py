@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import UsageError
 from .closures import CurrentGradients
 from .friction import speeds
-from .neighbours import FACE_MEANS, c, shift, wrap
+from .neighbours import FACE_MEANS, c, neighbour, wrap
 
 AXES = (1, 0)
 #: Largest fraction of its water that may leave a cell in a step.
@@ -41,7 +41,7 @@ class DryingTerms:
         domain, gravity = T.domain, T.physics.gravity
         self.T, self.sizes, self.drying_thickness = T, CurrentGradients(T), domain.config.drying.thickness
         depth = np.broadcast_to(domain.depth, T.work.shape)
-        self.bed_rise = [depth - shift(depth, 1, axis) for axis in AXES]
+        self.bed_rise = [depth - neighbour(depth, 1, axis) for axis in AXES]
         self.is_open, self.f = domain.is_open(domain.dtype)[1:], T.f + np.zeros_like(T.work)
         rates = {
             "linear_drag": lambda r, speed, h: r,
@@ -60,16 +60,16 @@ class DryingTerms:
         self.water_levels, bends, self.face_opening, self.stress = [], [], [], [0, 0]
         for axis, rise, is_open in zip(AXES, self.bed_rise, self.is_open, strict=True):
             near = np.clip(h - np.clip(rise, 0, None), 0, None)
-            far = np.clip(shift(h, 1, axis) + np.clip(rise, None, 0), 0, None)
+            far = np.clip(neighbour(h, 1, axis) + np.clip(rise, None, 0), 0, None)
             self.face_opening.append(is_open * np.clip(np.maximum(near, far) / self.drying_thickness - 1, 0, 1))
             jump = self.face_opening[-1] * (far - near)
-            bends.append(abs(jump - shift(jump, -1, axis)))
+            bends.append(abs(jump - neighbour(jump, -1, axis)))
             self.water_levels.append((near, far))
         thin_layer = (20 * self.drying_thickness - h) / (15 * self.drying_thickness)
         breaking = (np.maximum(*bends) - 0.01 * h) / (0.05 * h + self.drying_thickness)
         self.breaking_fraction = np.clip(np.maximum(thin_layer, breaking), 0, 1)
         self.face_breaking_fraction = [
-            np.maximum(self.breaking_fraction, shift(self.breaking_fraction, 1, axis)) for axis in AXES
+            np.maximum(self.breaking_fraction, neighbour(self.breaking_fraction, 1, axis)) for axis in AXES
         ]
         level = blend(c(x[0]), h, self.breaking_fraction)
         is_thin = (self.breaking_fraction > 0) & (level < self.drying_thickness)
@@ -95,13 +95,13 @@ class DryingTerms:
         """Reduce the outflow of cells where water breaks, so that some water remains."""
         T, outflow = self.T, 0
         for flux, out, axis in zip((T.U, T.V), (T.sizes.outflow_x, T.sizes.outflow_y), AXES, strict=True):
-            outflow = outflow + out * (np.clip(c(flux), 0, None) - np.clip(shift(c(flux), -1, axis), None, 0))
+            outflow = outflow + out * (np.clip(c(flux), 0, None) - np.clip(neighbour(c(flux), -1, axis), None, 0))
         h, min_mobile_thickness = self.start_fields[0], MIN_MOBILE_THICKNESS * self.drying_thickness
         outflow = np.maximum(T.gfb_step[1] * outflow, min_mobile_thickness)
         fraction = np.where(h > min_mobile_thickness, np.minimum(1, MAX_OUTFLOW_FRACTION * h / outflow), 0)
         fraction = np.where(self.breaking_fraction > 0, fraction, 1)
         for flux, axis in zip((T.U, T.V), AXES, strict=True):
-            c(flux)[...] *= np.where(c(flux) > 0, fraction, shift(fraction, 1, axis))
+            c(flux)[...] *= np.where(c(flux) > 0, fraction, neighbour(fraction, 1, axis))
         wrap(T.U, T.V)
 
     def take_accelerations(self, x, F):
@@ -115,13 +115,17 @@ class DryingTerms:
         ):
             gain = 0
             for flow, along in zip(transports, AXES, strict=True):
-                side = flow + shift(flow, -1, axis) if along == axis else shift(flow + shift(flow, 1, axis), -1, along)
+                if along == axis:
+                    side = flow + neighbour(flow, -1, axis)
+                else:
+                    side = neighbour(flow + neighbour(flow, 1, axis), -1, along)
                 momentum_flux = side / 2 * upwind_velocity(u, side, along)
-                gain = gain + momentum_flux - shift(momentum_flux, 1, along) - u * (side - shift(side, 1, along)) / 2
+                gain = gain + momentum_flux - neighbour(momentum_flux, 1, along)
+                gain = gain - u * (side - neighbour(side, 1, along)) / 2
             self.momentum_gain.append(gain / area)
-            corner, behind = (v + shift(v, 1, axis)) / 2, AXES[axis]
-            f = (self.f + shift(self.f, -1, behind)) / 2
-            self.coriolis.append(sign * f * (corner + shift(corner, -1, behind)) / 2)
+            corner, behind = (v + neighbour(v, 1, axis)) / 2, AXES[axis]
+            f = (self.f + neighbour(self.f, -1, behind)) / 2
+            self.coriolis.append(sign * f * (corner + neighbour(corner, -1, behind)) / 2)
         self.damping = [
             sum(rate(coefficients[k], speed, h) for rate, coefficients in self.drags)
             for k, (speed, _, h) in enumerate(speeds(T, x))
@@ -136,19 +140,19 @@ class DryingTerms:
         for head in T.heads:
             P += head([level, *x[1:]])
         for k, (axis, per) in enumerate(zip(AXES, (T.sizes.inverse_dx, T.sizes.inverse_dy), strict=True)):
-            now, damping, thickness = before[k], self.damping[k], (new + shift(new, 1, axis)) / 2
+            now, damping, thickness = before[k], self.damping[k], (new + neighbour(new, 1, axis)) / 2
             divisor = np.maximum(thickness, MIN_DIVISOR * self.drying_thickness)
             breaking = self.momentum_gain[k] / divisor + self.coriolis[k]
             rate = (
                 blend(self.smooth_acceleration[k], breaking, self.face_breaking_fraction[k])
-                + (P - shift(P, 1, axis)) * per
+                + (P - neighbour(P, 1, axis)) * per
                 + c(F[1 + k])
                 - self.lost_wind(k, x[0])
             )
             rate = (rate - damping * now) / np.maximum(1, 0.5 + damping * dt)
             open_velocity = self.face_opening[k] * now
-            arriving_velocity = np.clip(shift(open_velocity, -1, axis), 0, None)
-            arriving_velocity = arriving_velocity + np.clip(shift(open_velocity, 1, axis), None, 0)
+            arriving_velocity = np.clip(neighbour(open_velocity, -1, axis), 0, None)
+            arriving_velocity = arriving_velocity + np.clip(neighbour(open_velocity, 1, axis), None, 0)
             c(F[1 + k])[...] = blend((arriving_velocity - now) / dt, rate, self.face_opening[k])
         F.reshape(-1)[T.domain.closed] = 0
 
@@ -160,6 +164,6 @@ def blend(a, b, weight):
 
 def upwind_velocity(u, flow, axis):
     """The velocity between each point and the one behind it: that of the upwind point plus half its limited slope."""
-    before, after = u - shift(u, -1, axis), shift(u, 1, axis) - u
+    before, after = u - neighbour(u, -1, axis), neighbour(u, 1, axis) - u
     half = (np.sign(before) + np.sign(after)) / 4 * np.minimum(abs(before), abs(after))
-    return np.where(flow > 0, shift(u + half, -1, axis), u - half)
+    return np.where(flow > 0, neighbour(u + half, -1, axis), u - half)

@@ -17,7 +17,7 @@ e, w, n, s = neighbour_view(0, 1), neighbour_view(0, -1), neighbour_view(1, 0), 
 ne, nw, se, sw = neighbour_view(1, 1), neighbour_view(1, -1), neighbour_view(-1, 1), neighbour_view(-1, -1)
 
 
-def shift(a, cells, axis):
+def neighbour(a, cells, axis):
     """The values `cells` cells further along an axis of the domain [R, C]."""
     return np.roll(a, -cells, axis)
 

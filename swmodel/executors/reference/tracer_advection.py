@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .neighbours import FACE_MEANS, c, shift
+from .neighbours import FACE_MEANS, c, neighbour
 from .tracer import source_of
 
 #: A rate near the smallest positive numbers; offsets of the cells whose concentrations bound that of a cell.
@@ -19,10 +19,10 @@ def upstream_cells(values, opened, axis, direction):
     first = 0 if direction > 0 else 1  # the cell upwind of the face
 
     def cell(k):
-        return shift(values, first + direction * k, axis)
+        return neighbour(values, first + direction * k, axis)
 
     def passable(k):  # the face between the cells k - 1 and k
-        return shift(opened, direction * (k - 1), axis)
+        return neighbour(opened, direction * (k - 1), axis)
 
     upstream_values, is_reached = {0: cell(0)}, {1: True, -1: True}
     for k in (1, 2):
@@ -62,14 +62,15 @@ def advection(T, options):
         if domain.config.drying.active:
             after = np.maximum(after, 1e-9 * domain.config.drying.thickness)
         neighbours = [
-            np.where(shift(shift(wet, j, 0), i, 1), shift(shift(now, j, 0), i, 1), now) for j, i in NEIGHBOURHOOD
+            np.where(neighbour(neighbour(wet, j, 0), i, 1), neighbour(neighbour(now, j, 0), i, 1), now)
+            for j, i in NEIGHBOURHOOD
         ]
         max_concentration, min_concentration = np.max(neighbours, axis=0), np.min(neighbours, axis=0)
         content, higher_order_fluxes = after * now, []  # as if all water that enters had the concentration of the cell
         for (axis, is_open, slope, outflow), barrier, U, thickness in zip(
             axes, domain.barriers, (T.U, T.V), FACE_MEANS, strict=True
         ):
-            U, ahead = c(U), shift(now, 1, axis)
+            U, ahead = c(U), neighbour(now, 1, axis)
             slope = slope * is_open
             is_open = is_open | (barrier & (U != 0))
             step = np.where(is_open, ahead - now, 0)
@@ -81,7 +82,7 @@ def advection(T, options):
                 diffusive_flux = diffusive_flux * T.drying.face_opening[0 if axis else 1]
             leaves = np.where(is_open, U * (upwind - now), 0) - diffusive_flux
             enters = np.where(is_open, U * (upwind - ahead), 0) - diffusive_flux
-            content = content - dt * outflow * (leaves - shift(enters, -1, axis))
+            content = content - dt * outflow * (leaves - neighbour(enters, -1, axis))
         if higher_order_fluxes:
             content = content + limit_fluxes(
                 axes, higher_order_fluxes, max_concentration * after - content, content - min_concentration * after, dt
@@ -97,9 +98,9 @@ def limit_fluxes(axes, fluxes, max_gain, max_loss, dt):
     """The change of contents by fluxes over a step, limited to gains of `max_gain` and losses of `max_loss`."""
     gain = loss = change = 0
     for (axis, _, _, outflow), flux in zip(axes, fluxes, strict=True):
-        inward, outward = np.maximum(shift(flux, -1, axis), 0), np.maximum(flux, 0)
+        inward, outward = np.maximum(neighbour(flux, -1, axis), 0), np.maximum(flux, 0)
         gain = gain + dt * outflow * (inward - np.minimum(flux, 0))
-        loss = loss + dt * outflow * (outward - np.minimum(shift(flux, -1, axis), 0))
+        loss = loss + dt * outflow * (outward - np.minimum(neighbour(flux, -1, axis), 0))
     # negative where more water enters a cell than it holds
     max_gain, max_loss = np.maximum(max_gain, 0), np.maximum(max_loss, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -108,9 +109,9 @@ def limit_fluxes(axes, fluxes, max_gain, max_loss, dt):
     for (axis, _, _, outflow), flux in zip(axes, fluxes, strict=True):
         fraction = np.where(
             flux > 0,
-            np.minimum(shift(gain_fraction, 1, axis), loss_fraction),
-            np.minimum(gain_fraction, shift(loss_fraction, 1, axis)),
+            np.minimum(neighbour(gain_fraction, 1, axis), loss_fraction),
+            np.minimum(gain_fraction, neighbour(loss_fraction, 1, axis)),
         )
         limited_flux = np.where(flux == 0, 0, fraction * flux)
-        change = change - dt * outflow * (limited_flux - shift(limited_flux, -1, axis))
+        change = change - dt * outflow * (limited_flux - neighbour(limited_flux, -1, axis))
     return change

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement as pairs
 
 import numpy as np
 
-from .neighbours import c, e, n, nw, s, se, shift, w
+from .neighbours import c, e, n, neighbour, nw, s, se, w
 
 #: Offsets that avoid division by zero: of the scaled roughness, of squared differences per squared value, of the scale.
 MIN_ROUGHNESS, RELATIVE_DIFFERENCE, MIN_SQUARES = 1e-4, 1e-6, 1e-32
@@ -82,13 +82,13 @@ def upwind(q, flow, opened, axis, points):
     """q between each corner and the previous one along the axis, reconstructed from upwind."""
     both_directions = []
     for direction in (1, -1):
-        values = {k: shift(q, k - 1 if direction > 0 else -k, axis) for k in range(1 - points, points)}
+        values = {k: neighbour(q, k - 1 if direction > 0 else -k, axis) for k in range(1 - points, points)}
         value = values[0]
         for few in range(2, points + 1):
             passable = np.ones(q.shape, bool)
             for k in range(1 - few, few - 1):
                 if k:
-                    passable &= shift(opened, direction * k, axis)
+                    passable &= neighbour(opened, direction * k, axis)
             value = np.where(passable, reconstruct(values, few), value)
         both_directions.append(value)
     return np.where(flow > 0, *both_directions)
@@ -114,7 +114,7 @@ def kinetic_energy(u, v):
 
 def inflow_squares(u, axis):
     """The sum of squares of the positive part, from the faces behind, and the negative part, from the faces ahead."""
-    second_behind, upstream_face, downstream_face = (shift(u, cells, axis) for cells in (-2, -1, 1))
+    second_behind, upstream_face, downstream_face = (neighbour(u, cells, axis) for cells in (-2, -1, 1))
     return (
         np.clip(u / 3 + upstream_face * 5 / 6 - second_behind / 6, 0, None) ** 2
         + np.clip(upstream_face / 3 + u * 5 / 6 - downstream_face / 6, None, 0) ** 2
