@@ -158,6 +158,7 @@ def smooth_flow(stepper, **options):
 
 
 @pytest.mark.parametrize(("stepper", "options", "order"), ORDER_OF_STEPPERS)
+@pytest.mark.slow
 def test_error_of_a_stepper_falls_with_its_order(stepper, options, order):
     exact, state = smooth_flow("rk4")
     end = exact.advance(exact.start(state), 256, 0.2 / 256).state
