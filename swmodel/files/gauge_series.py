@@ -82,8 +82,8 @@ class Layout(NamedTuple):
 def read_gauge_series(path) -> GaugeSeries:
     """The series in a file.
 
-    UsageError: the file has none of LAYOUTS, a row cannot be read, or two rows have other levels at the same time; the
-    message names the row. FilesError: there is no such file.
+    UsageError: the file has none of LAYOUTS, a row cannot be read, or two rows have different levels at the same
+    time; the message names the row. FilesError: there is no such file.
     """
     with translate_os_errors(path, "read"):
         text = Path(path).read_bytes().decode("utf-8-sig", errors="replace")

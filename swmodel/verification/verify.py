@@ -31,19 +31,22 @@ def select_tests(names: Iterable[str], quick: bool) -> list[VerificationTest]:
 def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None = None) -> None:
     """Compute verification tests, print each, and write a picture and a JSON file into the folder `output`, if given.
 
-    Tests whose optional package is missing are left out.
+    Without `names`, tests whose optional package is missing are left out, with a message.
 
     Raises:
-        UsageError: there is no test of that name.
+        UsageError: there is no test of that name, or its optional package is missing.
         AnswerError: a comparison failed; the message lists the failures.
     """
+    names = [*names]
     tests, comparisons_by_test = select_tests(names, quick), {}
     if output:
         with translate_os_errors(output, "written"):
             output.mkdir(parents=True, exist_ok=True)
     for test in tests:
-        if test.needs and (reason := missing_package_reason(f"{test.name}: left out, because it", test.needs)):
-            click.echo(reason)
+        if test.needs and (reason := missing_package_reason(test.name, test.needs)):
+            if names:
+                raise UsageError(reason)
+            click.echo(f"left out: {reason}")
             continue
         start_time = time.perf_counter()
         click.echo(f"{test.name}: {test.summary}\n    Source: {test.source}")

@@ -129,7 +129,7 @@ def read_series(text: str, label: str, time, stamps) -> DischargeSeries:
         raise InputError(f"{label}: a series has all records of its file; leave out @{record}")
     if name and not is_netcdf(path):
         raise InputError(f"{label}: the discharge is that of the column {COLUMNS[1]}; leave out :{name}")
-    seconds, discharge, dates = (
+    seconds, discharge, factor, dates = (
         read_netcdf_series(text, label, time) if is_netcdf(path) else read_text_series(path, label, time)
     )
     if len(seconds) < 2:
@@ -144,6 +144,7 @@ def read_series(text: str, label: str, time, stamps) -> DischargeSeries:
             f"{label}: the discharge at {dates[number]} is {discharge[number]:g}, which marks missing values; "
             "leave such rows out, or fill them"
         )
+    discharge = factor * discharge
     before, after = discharge[:-1], discharge[1:]
     changes = np.flatnonzero(before * after < 0)
     fraction = before[changes] / (before[changes] - after[changes])
@@ -167,7 +168,7 @@ def is_netcdf(path: str) -> bool:
 
 
 def read_netcdf_series(text: str, label: str, time) -> tuple:
-    """Times, s, discharge, m3 s-1, and dates from a variable along time in a NetCDF file."""
+    """Times, s, discharge in the units of the file, their factor to m3 s-1, and dates from a NetCDF file."""
     entry = parse_entry(text)
     with open_file(entry.path, f"{label}: ") as dataset:
         variables = dataset.data.variables
@@ -192,11 +193,11 @@ def read_netcdf_series(text: str, label: str, time) -> tuple:
         if (found := find_record_times(dataset, variable)) is None:
             raise InputError(f'{label}: has no times; their units must be like "hours since 2020-01-01"')
         seconds, dates = seconds_and_dates(found[1], time, label)
-        return seconds, factors[names[0]] * np.ravel(read_values(variable)), dates
+        return seconds, np.ravel(read_values(variable)), factors[names[0]], dates
 
 
 def read_text_series(path: str, label: str, time) -> tuple:
-    """Times, s, discharge, m3 s-1, and dates from the columns `time` and `discharge` of a text file.
+    """Times, s, discharge, its factor to m3 s-1, and dates from the columns `time` and `discharge` of a text file.
 
     A time is a date, or a number of seconds since the start of the run. Units may follow a name, "discharge (m3/s)".
     """
@@ -221,7 +222,7 @@ def read_text_series(path: str, label: str, time) -> tuple:
         raise InputError(f"{label}: {error}") from None
     seconds = np.array([seconds_of_text(row["time"], context, time) for context, row in rows])
     discharge = np.array([number_of_text(row["discharge"], context) for context, row in rows])
-    return seconds, factor * discharge, tuple(row["time"] for _, row in rows)
+    return seconds, discharge, factor, tuple(row["time"] for _, row in rows)
 
 
 def number_of_text(text: str, context: str) -> float:
