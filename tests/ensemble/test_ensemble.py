@@ -78,19 +78,15 @@ def test_ensemble_in_pieces_leaves_the_same_files(ensemble_folder, tmp_path):
         (["--perturb", "intial.eta=1,2e5"], 2, '"initial.eta"'),
         (["--perturb", "wind=strong"], 2, "--perturb wind=strong"),
         (["--perturb", "viscosity=0.1,2e5"], 2, "viscosity=SIZE"),
-        (["--perturb", "initial.eta=1"], 2, "initial_eta_length"),
-        (["--perturb", "initial.eta=1000,2e5"], 4, "step 0"),
-        (["--perturb", "viscosity=9"], 2, "largest stable"),
-        (["--perturb", "wind=-1"], 2, "at least 0"),
-        (["--perturb", "wind=0.1", "-s", "case.name=jet"], 2, "wind"),
-        (["--members", "1"], 2, "--members 1"),
+        (["--perturb", "initial.eta=1"], 2, "initial_eta_length"), (["--perturb", "initial.eta=1000,2e5"], 4, "step 0"),
+        (["--perturb", "viscosity=9"], 2, "largest stable"), (["--perturb", "wind=-1"], 2, "at least 0"),
+        (["--perturb", "wind=0.1", "-s", "case.name=jet"], 2, "wind"), (["--members", "1"], 2, "--members 1"),
         (["--members", "3", "--nproc", "4"], 2, "4 processes are too many for 3 members"),
-        (["--nproc", "2", "--devices", "2"], 2, "devices"),
-        (["--nproc", "2", "--layout", "1x2"], 2, "layout"),
+        (["--nproc", "2", "--devices", "2"], 2, "devices"), (["--nproc", "2", "--layout", "1x2"], 2, "layout"),
         (["--executor", "reference"], 2, "reference"),
         (["--members", "3", "--write-members", "1,3"], 2, "member 3; they are numbered 0 to 2"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_one_error(line, code, message, tmp_path):
     options = option_words(SMALL | {"run.executor": "xla"})
     output = invoke_ensemble(*options, "--output", tmp_path / "folder", *line, code=code)

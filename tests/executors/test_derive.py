@@ -102,6 +102,7 @@ def check_tangent_and_transpose(step: TorusStep):
     "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
 @pytest.mark.parametrize(("flux", "stepper", "names"), SCHEMES, ids=lambda choice: "".join(choice) or "plain")
+@pytest.mark.slow
 def test_tangent_and_transpose_are_the_derivative(flux, stepper, names):
     scheme = Scheme(flux, names, forward_backward=stepper == "gfb")
     back = check_tangent_and_transpose(TorusStep(scheme, method_of(stepper)))

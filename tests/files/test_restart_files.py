@@ -47,6 +47,7 @@ def run_copy(halfway_run, run_with_zarr_restarts, tmp_path, format):
 @pytest.mark.fault("a restart file is corrupt or truncated")
 @FORMATS
 @pytest.mark.parametrize("name", ["h", "u_memory1", "eta_mean"])
+@pytest.mark.slow
 def test_flipped_bit_is_named_and_the_older_file_used(run_copy, format, name):
     newest = folder.restart_path(run_copy, 7, format)
     flip_bit_of_variable(newest, name)

@@ -49,6 +49,7 @@ def volume(model):
 
 @pytest.mark.promise("water and dye add up to what rivers bring")
 @pytest.mark.parametrize("stepper", ["gfb", "rk4", "drying"])
+@pytest.mark.slow
 def test_volume_and_dye_are_those_that_rivers_brought(tmp_path, stepper):
     """Until the first row after ten minutes Q = 20 + t/15; the other rivers are constant, one in several cells."""
     elbe = river(series=write_series(tmp_path), tracers={"dye": 2.0})

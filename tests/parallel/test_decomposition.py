@@ -54,6 +54,7 @@ CELLS, BLOCKS, MARGIN = 20_000, 64, 3
 
 
 @pytest.mark.parametrize("name", cases.names())
+@pytest.mark.slow
 def test_case_builds_block_without_whole_grid(name):
     config = load(name, {"grid.nx": CELLS, "grid.ny": CELLS, "time.dt": 1.0}, environ={})
     part = block_of_rank(BLOCKS * 5 + 7, (BLOCKS, BLOCKS), CELLS, CELLS)
