@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..ocean.barrier_faces import faces_of_barriers
+from ..ocean.barrier_faces import barrier_label, faces_of_barriers
 from ..ocean.coordinates import FULL_CIRCLE_DEGREES, has_lon_lat
 from ..ocean.table import FORCING
 from ..ocean.terms.boundary_data import CONSTITUENTS, has_source
@@ -79,7 +79,7 @@ def barriers_on_land(config: Config) -> Iterator[str]:
     for barrier, faces in zip(barriers, faces_of_barriers(grid, barriers), strict=True):
         rows, columns = (faces.rows + ~faces.is_u) % grid.ny, (faces.columns + faces.is_u) % grid.nx
         if not (are_sea(config, faces.rows, faces.columns) & are_sea(config, rows, columns)).any():
-            yield f'the barrier "{barrier.name}" lies on closed land, where it has no effect'
+            yield f"{barrier_label(barrier)} lies on closed land, where it has no effect"
 
 
 def are_sea(config: Config, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ def faces_of_barrier(grid, barrier) -> BarrierFaces:
 
     UsageError: the line leaves the grid, or its coordinate reference system is unknown or has no place on the grid.
     """
-    name = f'the barrier "{barrier.name}"' if barrier.name else f"the barrier that begins at {barrier.line[0]}"
+    name = barrier_label(barrier)
     uniform_crest = barrier.gate[0][1] if barrier.gate else barrier.crest
     xs, ys = in_system_of_grid(grid, name, barrier.crs, *np.array([point[:2] for point in barrier.line]).T)
     points = [(x, y, *(point[2:] or (uniform_crest,))) for x, y, point in zip(xs, ys, barrier.line, strict=True)]
@@ -73,6 +73,11 @@ def faces_of_barrier(grid, barrier) -> BarrierFaces:
                 crests[last_or_first] = min(crests[last_or_first], crest[points_on_face].min())
     is_u, rows, columns, crest = (np.concatenate(each) for each in zip(*parts, strict=True))
     return BarrierFaces(is_u.astype(bool), rows % grid.ny, columns % grid.nx, crest)
+
+
+def barrier_label(barrier) -> str:
+    """The barrier in the words of messages: by its name, or else by its first point."""
+    return f'the barrier "{barrier.name}"' if barrier.name else f"the barrier that begins at {barrier.line[0]}"
 
 
 def in_system_of_grid(grid, name: str, crs: str, x, y) -> tuple:

@@ -93,10 +93,10 @@ def test_series_are_the_same_from_text_and_netcdf(tmp_path):
     flow = ("time", 1e3 * np.array([*DISCHARGE.values()]), {"units": "kg s-1"})
     litres = ("time", np.array([*DISCHARGE.values()]) * 86400, {"units": "m3 day-1"})
     netcdf = write_netcdf(tmp_path / "elbe.nc", {"time": hours, "mass": flow, "Q": litres})
-    (tmp_path / "seconds.csv").write_text("time (s),discharge (m3/s)\n0,20\n600,60\n2400,-15\n86400,5\n")
+    (tmp_path / "minutes.csv").write_text("time (minutes),discharge (m3/s)\n0,20\n10,60\n40,-15\n1440,5\n")
     for step in (0, 60, 300, 450.5, 480, 9000):
         found = []
-        for name in (write_series(tmp_path), netcdf, f"{netcdf}:Q", str(tmp_path / "seconds.csv")):
+        for name in (write_series(tmp_path), netcdf, f"{netcdf}:Q", str(tmp_path / "minutes.csv")):
             elbe = config(river(series=name))
             sources = (value_at(elbe, field, step, range(NY), range(NX)) for field in ("river_inflow", "drainage"))
             found.append([values[3, 2] * DX**2 for values in sources])

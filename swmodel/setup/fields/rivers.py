@@ -199,7 +199,7 @@ def read_netcdf_series(text: str, label: str, time) -> tuple:
 def read_text_series(path: str, label: str, time) -> tuple:
     """Times, s, discharge, its factor to m3 s-1, and dates from the columns `time` and `discharge` of a text file.
 
-    A time is a date, or a number of seconds since the start of the run. Units may follow a name, "discharge (m3/s)".
+    A time is a date, or a number since the start of the run, in s or the unit that follows the name, "time (hours)".
     """
     try:
         table = text_table.parse_table(Path(path).read_text(encoding="utf-8-sig"), path)
@@ -207,8 +207,9 @@ def read_text_series(path: str, label: str, time) -> tuple:
         if missing := [name for name in COLUMNS if name not in names]:
             raise InputError(f"{label}: its first line must name the columns {' and '.join(COLUMNS)}, no {missing[0]}")
         unit_of_time, unit_of_discharge = (units[names.index(name)] for name in COLUMNS)
-        if unit_of_time not in ("s", *text_table.ZONES):
-            raise InputError(f'{label}: times must be dates in UTC or numbers of seconds, not in "{unit_of_time}"')
+        unit_seconds = 1.0 if unit_of_time in text_table.ZONES else conversion_factor(unit_of_time, "s")
+        if unit_seconds is None:
+            raise InputError(f'{label}: times must be dates in UTC or numbers in s, not in "{unit_of_time}"')
         factor = conversion_factor(unit_of_discharge or DISCHARGE_UNITS, DISCHARGE_UNITS)
         if factor is None:
             raise InputError(f'{label}: is in "{unit_of_discharge}", not in {DISCHARGE_UNITS}')
@@ -220,7 +221,7 @@ def read_text_series(path: str, label: str, time) -> tuple:
         raise InputError(f"{label}: it is not text in UTF-8") from None
     except UsageError as error:
         raise InputError(f"{label}: {error}") from None
-    seconds = np.array([seconds_of_text(row["time"], context, time) for context, row in rows])
+    seconds = np.array([seconds_of_text(row["time"], unit_seconds, context, time) for context, row in rows])
     discharge = np.array([number_of_text(row["discharge"], context) for context, row in rows])
     return seconds, discharge, factor, tuple(row["time"] for _, row in rows)
 
@@ -232,23 +233,23 @@ def number_of_text(text: str, context: str) -> float:
         raise InputError(f'{context}: the discharge "{text}" is not a number, in {DISCHARGE_UNITS}') from None
 
 
-def seconds_of_text(text: str, context: str, time) -> float:
-    """The time of a row in s since the start of the run. InputError: it is neither a number nor a date."""
+def seconds_of_text(text: str, unit_seconds: float, context: str, time) -> float:
+    """The time of a row, a date or a number of units, in s since the start of the run. InputError: it is neither."""
     import cftime
 
     with suppress(ValueError):
-        if isfinite(seconds := float(text)):
-            return seconds
+        if isfinite(number := float(text)):
+            return number * unit_seconds
     if not time.start:
         raise InputError(
-            f'{context}: the time "{text}" is not a number of seconds since the start of the run; for dates, '
+            f'{context}: the time "{text}" is not a number, the time since the start of the run; for dates, '
             "set time.start"
         )
     try:
         date = cftime.num2date(0, f"seconds since {format_date(text)}", time.calendar)
     except ValueError:
-        form = "seconds since the start of the run, nor a date such as 2020-03-01T06:00"
-        raise InputError(f'{context}: the time "{text}" is neither a number of {form}') from None
+        forms = "a number, the time since the start of the run, nor a date such as 2020-03-01T06:00"
+        raise InputError(f'{context}: the time "{text}" is neither {forms}') from None
     return float(cftime.date2num(date, time_units(time), time.calendar))
 
 
