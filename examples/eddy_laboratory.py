@@ -217,8 +217,8 @@ def load_or_compute_averages(
     return dict(np.load(path)) or None
 
 
-def score(averages: dict, true: dict, cells: int) -> np.ndarray:
-    """Errors against the truth: mean thickness, eddy energy (as a ratio, and its map), spectrum in decades.
+def errors_against_truth(averages: dict, true: dict, cells: int) -> np.ndarray:
+    """Errors of a run against the truth: mean thickness, eddy energy (as a ratio, and its map), spectrum in decades.
 
     Errors of maps are rms errors over the standard deviation of the truth. The spectrum counts for waves of at least
     four cells.
@@ -296,13 +296,13 @@ def relative_costs(cells: int, names, network) -> dict[str, float]:
     return cost_of_closure
 
 
-def table_rows(scores: dict, cost: dict) -> list[str]:
+def table_rows(errors: dict, cost: dict) -> list[str]:
     """Rows of means over members, with half the range between them."""
     lines = [
         "| cells, km | closure | error of the mean | eddy energy | error of its map | spectrum, decades | cost |",
         "| ---: | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for (cells, name), members in scores.items():
+    for (cells, name), members in errors.items():
         stable, label, words = [member for member in members if member is not None], name, ["blew up"] * 4
         if stable:
             words = [f"{a:.2f} ± {b:.2f}" for a, b in zip(np.mean(stable, 0), np.ptp(stable, 0) / 2, strict=True)]
@@ -318,7 +318,7 @@ def main(setup: LaboratorySetup, nproc: int, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     true = dict(np.load(run_truth(setup, folder)))
     network = load_or_train_network(folder, nproc)
-    results, scores, cost = {}, {}, {}
+    results, errors, cost = {}, {}, {}
     for cells, members in zip(setup.coarse, setup.members, strict=True):
         names = list(FINEST_GRID_CLOSURES if cells == setup.coarse[-1] else CLOSURES)
         if cells == setup.coarse[0]:
@@ -328,12 +328,12 @@ def main(setup: LaboratorySetup, nproc: int, folder: Path) -> None:
                 load_or_compute_averages(setup, folder, name, cells, network, perturbation)
                 for perturbation in PERTURBATIONS[:members]
             ]
-            scores[cells, name] = [found and score(found, true, cells) for found in results[cells, name]]
+            errors[cells, name] = [found and errors_against_truth(found, true, cells) for found in results[cells, name]]
             log(f"{cells} cells across: {name}")
         cost |= {(cells, name): value for name, value in relative_costs(cells, names, network).items()}
-    lines = table_rows(scores, cost)
+    lines = table_rows(errors, cost)
     (folder / "table.md").write_text("\n".join(lines) + "\n")
-    draw(folder / "eddy_laboratory.png", true, results, scores)
+    draw(folder / "eddy_laboratory.png", true, results, errors)
     frames_of = {"truth": true["frames"]}
     for name in ("none", "biharmonic", "weno5", "learned"):
         if found := results[setup.coarse[0], name][0]:

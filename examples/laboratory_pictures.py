@@ -13,16 +13,16 @@ from matplotlib.animation import FFMpegWriter, FuncAnimation
 EXTENT = [0, 1000, 0, 2000]  # western, eastern, southern and northern end of the basin, km
 
 
-def draw(path: Path, true: dict, results: dict, scores: dict) -> None:
+def draw(path: Path, true: dict, results: dict, errors: dict) -> None:
     """The picture: eddy energy of the truth and of closures on the coarsest grid; spectra; errors of all closures.
 
-    `results` and `scores` are those of the members, by number of cells across the basin and name of the closure.
+    `results` and `errors` are those of the members, by number of cells across the basin and name of the closure.
     """
     coarsest = min(cells for cells, _ in results)
     stable = {name: [r for r in results[coarsest, name] if r] for cells, name in results if cells == coarsest}
     stable = {name: members for name, members in stable.items() if members}
-    mean_scores = {name: np.mean([m for m in scores[coarsest, name] if m is not None], axis=0) for name in stable}
-    order = sorted(stable, key=lambda name: np.mean(mean_scores[name][[0, 2, 3]]))
+    mean_errors = {name: np.mean([m for m in errors[coarsest, name] if m is not None], axis=0) for name in stable}
+    order = sorted(stable, key=lambda name: np.mean(mean_errors[name][[0, 2, 3]]))
     drawn_names = ["truth", *order[:3], *(["none"] if "none" in stable else []), order[-1]]
     figure = plt.figure(figsize=(13, 8), layout="constrained")
     above, below = figure.subfigures(2, 1)
@@ -35,7 +35,7 @@ def draw(path: Path, true: dict, results: dict, scores: dict) -> None:
         panel.set(title=name, xlabel="x (km)")
     axes[0].set_ylabel("y (km)")
     above.colorbar(picture, ax=axes, label="eddy energy (m² s⁻²)")
-    spectra, errors = below.subplots(1, 2, width_ratios=(1, 1.4))
+    spectra, error_axes = below.subplots(1, 2, width_ratios=(1, 1.4))
     spectra.loglog(1 + np.arange(len(true["spectrum"])), true["spectrum"], "k", lw=2, label="truth")
     for name in drawn_names[1:]:
         rings = np.mean([member["spectrum"] for member in stable[name]], axis=0)
@@ -43,12 +43,12 @@ def draw(path: Path, true: dict, results: dict, scores: dict) -> None:
     spectra.set(xlabel="wavelengths in the width of the basin", ylabel="kinetic energy (m² s⁻²)", ylim=(1e-7, None))
     spectra.legend(frameon=False)
     for number, (column, label) in enumerate(((0, "mean"), (2, "map of eddy energy"), (3, "spectrum, decades"))):
-        values = [mean_scores[name][column] for name in order]
-        errors.bar(np.arange(len(order)) + 0.27 * (number - 1), values, 0.25, label=label)
-    errors.set_xticks(range(len(order)), order, rotation=30, ha="right")
-    errors.set(title=f"errors with cells of {EXTENT[1] / coarsest:g} km")
-    errors.legend(frameon=False, ncols=3, loc="upper left")
-    errors.margins(y=0.2)
+        values = [mean_errors[name][column] for name in order]
+        error_axes.bar(np.arange(len(order)) + 0.27 * (number - 1), values, 0.25, label=label)
+    error_axes.set_xticks(range(len(order)), order, rotation=30, ha="right")
+    error_axes.set(title=f"errors with cells of {EXTENT[1] / coarsest:g} km")
+    error_axes.legend(frameon=False, ncols=3, loc="upper left")
+    error_axes.margins(y=0.2)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

@@ -9,7 +9,7 @@ from ..errors import SetupError, exit_code
 from ..model import progress
 from ..model.resolve import choose_transport, config_for_processes
 from ..parallel import environment
-from ..parallel.foreign import BUILD_COMMANDS
+from ..parallel.ffi_libraries import BUILD_COMMANDS
 from .messages import FormattedError, first_line, format_error
 
 COMPARED_PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")

@@ -21,7 +21,7 @@ from pathlib import Path
 from ..errors import EXIT_INTERNAL, EXIT_STOPPED, NumericalError, SetupError, UsageError
 from ..files.restart.folder import resume_hint
 from ..files.status import has_ended, write_final_status, write_status
-from ..parallel import environment, foreign, spawn
+from ..parallel import environment, ffi_libraries, spawn
 from . import progress
 
 #: Lines that mpiexec, `spawn` or JAX's runtime print after a rank died; the launcher prints one message instead.
@@ -52,7 +52,7 @@ def find_mpiexec() -> str:
     """
     beside_python = Path(sys.executable).parent / "mpiexec"
     path = str(beside_python) if os.access(beside_python, os.X_OK) else shutil.which("mpiexec")
-    packages = ("mpi4py", "mpi4jax") if foreign.unsupported_reason(*foreign.EXCHANGE_LIBRARY) else ("mpi4py",)
+    packages = ("mpi4py", "mpi4jax") if ffi_libraries.exchange_unsupported_reason() else ("mpi4py",)
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if path is None:
         missing.insert(0, "mpiexec")

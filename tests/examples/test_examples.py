@@ -43,7 +43,7 @@ def random_state(cells, seed=0):
 
 
 @pytest.mark.night
-def test_laboratory_filters_spectra_and_scores_are_exact():
+def test_laboratory_filters_spectra_and_errors_are_exact():
     """Filtering a refined sea gives the sea back, up to the walls; the truth has no error.
 
     A Hann window spreads a wave over three wavenumbers; the sum is the mean energy.
@@ -61,7 +61,7 @@ def test_laboratory_filters_spectra_and_scores_are_exact():
         statistics.add(random_state(16, seed))
     true = statistics.averages()
     assert (true["eddy_energy"] > 0).all()
-    np.testing.assert_allclose(laboratory.score(true, true, 16), [0, 1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(laboratory.errors_against_truth(true, true, 16), [0, 1, 0, 0], atol=1e-12)
 
 
 @pytest.mark.release

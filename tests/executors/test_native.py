@@ -24,7 +24,7 @@ from swmodel.executors.native import calls
 from swmodel.executors.native import kernel as native
 from swmodel.model.resolve import log_slower_executor, resolve
 from swmodel.model.validate import check_config
-from swmodel.parallel import environment, foreign
+from swmodel.parallel import environment, ffi_libraries
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
@@ -164,7 +164,7 @@ def test_unloadable_library_names_the_remedy(monkeypatch, tmp_path):
 
 def fake_build_info(monkeypatch, **changes):
     other = kernels.load_foreign_calls()._replace(**changes)
-    monkeypatch.setattr(foreign, "load_library", lambda library: other)
+    monkeypatch.setattr(ffi_libraries, "load_library", lambda library: other)
 
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")

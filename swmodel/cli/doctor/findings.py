@@ -18,7 +18,7 @@ from ...executors import cuda, native
 from ...executors.native.step_library import PREBUILT_FOLDER, cache_folder, compiler
 from ...parallel import environment
 from ...parallel.environment import package_version
-from ...parallel.foreign import BUILD_COMMANDS
+from ...parallel.ffi_libraries import BUILD_COMMANDS
 from ..rank_checks import check_devices
 
 INSTALL_ADVICE = "make setup, or pip install . in the folder of the sources"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import SetupError
-from ...parallel import environment, foreign
+from ...parallel import environment, ffi_libraries
 
 #: The foreign call.
 LIBRARY = Path(__file__).parent / "_launch.so"
@@ -21,8 +21,8 @@ LIBRARY = Path(__file__).parent / "_launch.so"
 ABI_VERSION = 3
 
 
-def load_foreign_call() -> foreign.FfiLibrary:
-    return foreign.load_library(LIBRARY)
+def load_foreign_call() -> ffi_libraries.FfiLibrary:
+    return ffi_libraries.load_library(LIBRARY)
 
 
 def machine_unsupported_reason() -> str:
@@ -31,8 +31,8 @@ def machine_unsupported_reason() -> str:
 
     if not environment.has_gpu():
         return "JAX finds no NVIDIA GPU on this machine"
-    if reason := foreign.unsupported_reason(LIBRARY, ABI_VERSION):
-        return f"{reason}; build it: {foreign.BUILD_COMMANDS}"
+    if reason := ffi_libraries.unsupported_reason(LIBRARY, ABI_VERSION):
+        return f"{reason}; build it: {ffi_libraries.BUILD_COMMANDS}"
     try:
         library.check_driver_version()
         library.nvrtc(library.architecture())

@@ -6,7 +6,7 @@ import jax
 
 from ...errors import SetupError
 from ...ocean.grid import Grid
-from ...parallel import foreign
+from ...parallel import ffi_libraries
 from ...setup.setup import Setup
 from ..native.executor import NativeExecutor
 from ..native.kernel import StepKernel
@@ -19,9 +19,9 @@ STEPS_PER_CALL = 10
 
 def register() -> None:
     """Register the foreign call with JAX. SetupError: JAX computes on the processor."""
-    if reason := foreign.unsupported_reason(LIBRARY, ABI_VERSION):
+    if reason := ffi_libraries.unsupported_reason(LIBRARY, ABI_VERSION):
         raise ImportError(
-            f"the executor cuda cannot be used: {reason}; {foreign.BUILD_COMMANDS}, or choose the executor xla"
+            f"the executor cuda cannot be used: {reason}; {ffi_libraries.BUILD_COMMANDS}, or choose the executor xla"
         )
     if jax.default_backend() != "gpu":
         raise SetupError(

@@ -165,7 +165,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_cuda_step, step,
     {ffi::Traits::kCmdBufferCompatible});
 #endif
 
-// See FfiLibrary in parallel/foreign.py.
+// See FfiLibrary in parallel/ffi_libraries.py.
 extern "C" {
 extern const long swmodel_abi_version = ABI_VERSION;
 extern const char* const swmodel_compiler = __VERSION__;

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...parallel import environment, foreign
+from ...parallel import environment, ffi_libraries
 from ...parallel.decomposition import block_of_rank
 from ...setup.setup import Setup
 from .step_library import StepRequest
@@ -41,13 +41,13 @@ def request_of(setup: Setup) -> StepRequest:
     return StepRequest(setup.scheme, setup.method, kinds_of(*setup.static(cell)), config.run.dtype)
 
 
-def load_foreign_calls() -> foreign.FfiLibrary:
-    return foreign.load_library(LIBRARY)
+def load_foreign_calls() -> ffi_libraries.FfiLibrary:
+    return ffi_libraries.load_library(LIBRARY)
 
 
 def library_unsupported_reason() -> str:
     """Why the foreign calls cannot be used; an empty string if they can."""
-    return foreign.unsupported_reason(LIBRARY, ABI_VERSION)
+    return ffi_libraries.unsupported_reason(LIBRARY, ABI_VERSION)
 
 
 def machine_unsupported_reason() -> str:
@@ -55,4 +55,4 @@ def machine_unsupported_reason() -> str:
     if environment.has_gpu():
         return "JAX computes on a GPU on this machine"
     reason = library_unsupported_reason()
-    return f"{reason}; build it: {foreign.BUILD_COMMANDS}" if reason else ""
+    return f"{reason}; build it: {ffi_libraries.BUILD_COMMANDS}" if reason else ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ocean.scheme import Scheme
 from ...ocean.timestep import Method, RungeKutta
-from ...parallel import foreign
+from ...parallel import ffi_libraries
 from . import library_unsupported_reason, load_foreign_calls
 from .graph import evaluate, leaf_names
 from .step_library import StepRequest
@@ -28,7 +28,7 @@ def register() -> None:
     """Register the foreign calls with JAX."""
     if reason := library_unsupported_reason():
         raise ImportError(
-            f"the native step cannot be used: {reason}; {foreign.BUILD_COMMANDS}, or choose the executor xla"
+            f"the native step cannot be used: {reason}; {ffi_libraries.BUILD_COMMANDS}, or choose the executor xla"
         )
     library = load_foreign_calls().library
     for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag", "swmodel_drying_flags"):

@@ -193,7 +193,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_get, ffi_entry<get>, ffi_binding());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_flag, ffi_entry<flag>, ffi_binding());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_drying_flags, ffi_entry<drying_flags>, ffi_binding());
 
-// See FfiLibrary in parallel/foreign.py.
+// See FfiLibrary in parallel/ffi_libraries.py.
 extern "C" {
 extern const long swmodel_abi_version = ABI_VERSION;
 extern const char* const swmodel_compiler = __VERSION__;

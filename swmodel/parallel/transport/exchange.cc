@@ -16,7 +16,7 @@ namespace swmodel {
 namespace ffi = xla::ffi;
 using Ranks = ffi::Span<const std::int64_t>;
 
-constexpr long ABI_VERSION = 1;  // of the foreign calls; the same as in foreign.py
+constexpr long ABI_VERSION = 1;  // of the foreign calls; the same as in ffi_libraries.py
 
 // The MPI functions with handles of this type, in the order of ffi_messages.py.
 template <class Handle>

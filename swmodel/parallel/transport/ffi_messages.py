@@ -18,7 +18,7 @@ from jax.interpreters import mlir
 from mpi4py import MPI
 
 from ...errors import SetupError
-from .. import foreign
+from .. import ffi_libraries
 
 #: MPI functions, in the order of exchange.cc.
 MPI_FUNCTIONS = ("MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Allreduce", "MPI_Alltoall")
@@ -39,9 +39,11 @@ for allowed in ("lowerable", "ordered", "control_flow_allowed", "custom_derivati
 @cache
 def load_exchange_library() -> ctypes.CDLL:
     """Load the foreign calls and register them with JAX. SetupError: they cannot be used."""
-    if unsupported_reason := foreign.unsupported_reason(*foreign.EXCHANGE_LIBRARY):
-        raise SetupError(f"run.exchange: ffi cannot be used: {unsupported_reason}; build it: {foreign.BUILD_COMMANDS}")
-    loaded = foreign.load_library(foreign.EXCHANGE_LIBRARY[0]).library
+    if unsupported_reason := ffi_libraries.exchange_unsupported_reason():
+        raise SetupError(
+            f"run.exchange: ffi cannot be used: {unsupported_reason}; build it: {ffi_libraries.BUILD_COMMANDS}"
+        )
+    loaded = ffi_libraries.load_library(ffi_libraries.EXCHANGE_LIBRARY).library
     mpi, size = ctypes.CDLL(MPI.__file__), MPI._sizeof(MPI.COMM_WORLD)
     addresses = [ctypes.cast(getattr(mpi, name), ctypes.c_void_p).value for name in MPI_FUNCTIONS]
     loaded.swmodel_set_mpi_functions((ctypes.c_void_p * len(addresses))(*addresses), size)

@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ...errors import SetupError
-from .. import foreign
+from .. import ffi_libraries
 from ..decomposition import Block
 from ..environment import has_gpu
 from .messages import has_gpu_support, has_mpi4jax, sendrecv_p, shared_p, sum_p, total_p, transpose_p
@@ -34,9 +34,7 @@ def choose_exchange(exchange: str) -> str:
         )
     if exchange != "auto":
         return exchange
-    availability_of_ranks = HOST_COMM.allgather(
-        (has_mpi4jax(), not foreign.unsupported_reason(*foreign.EXCHANGE_LIBRARY))
-    )
+    availability_of_ranks = HOST_COMM.allgather((has_mpi4jax(), not ffi_libraries.exchange_unsupported_reason()))
     mpi4jax, ffi = map(all, zip(*availability_of_ranks, strict=True))
     return "ffi" if ffi and not mpi4jax else "mpi4jax"
 

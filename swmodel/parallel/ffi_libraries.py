@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 BUILD_COMMANDS = "tools/build-native, or pip install . with a C++ compiler"
 #: The library for messages (transport/exchange.cc), and the version of its calling convention.
-EXCHANGE_LIBRARY = Path(__file__).parent / "transport" / "_exchange.so", 1
+EXCHANGE_LIBRARY = Path(__file__).parent / "transport" / "_exchange.so"
+EXCHANGE_ABI_VERSION = 1
 
 
 class FfiLibrary(NamedTuple):
@@ -45,3 +46,8 @@ def unsupported_reason(path: Path, abi_version: int) -> str:
     if required > installed:  # a newer jaxlib accepts libraries that were built for an older one
         return f"it was compiled for jaxlib {loaded.jaxlib}, newer than the installed {version('jaxlib')}"
     return ""
+
+
+def exchange_unsupported_reason() -> str:
+    """Why the library for messages cannot be used; empty if it can."""
+    return unsupported_reason(EXCHANGE_LIBRARY, EXCHANGE_ABI_VERSION)
