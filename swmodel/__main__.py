@@ -11,7 +11,7 @@ def main():
     from .parallel import environment, streams
 
     streams.replace_standard_streams()
-    environment.drop_foreign_settings()
+    environment.override_inherited_settings()
     from .cli import main as program
 
     program(prog_name="swmodel")

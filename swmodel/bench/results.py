@@ -14,6 +14,8 @@ from .sweeps import BenchRow, BenchSweep
 FORMAT_VERSION = 1
 RESULTS_FILE = "results.json"
 PENDING, OK, FAILED = "pending", "ok", "failed"
+#: The reason why a row has failed begins with these words if its answer was wrong.
+WRONG_ANSWER = "wrong answer"
 
 
 def make_record(

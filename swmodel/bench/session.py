@@ -47,7 +47,7 @@ MATRIX_SIZE = 2048
 
 
 def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **options) -> int:
-    """Run the sweep `name`; returns the exit code: 0, 4 for a wrong answer, 3 for rows that could not run.
+    """Run the sweep `name`; returns the exit code: 0, 4 if an answer is wrong, 3 if only other rows failed to run.
 
     `options` (executors, nproc, transport, devices, sizes, steps, rounds) override the definition.
     """
@@ -59,28 +59,30 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     folder = output or Path("outputs", f"bench-{name}{'-quick' if quick else ''}")
     gpu_facts = {"gpus": [], "bandwidth": None}
     if sweep.gpu and has_gpu():
-        with contextlib.suppress(worker.WorkerError):  # JAX does not start on the GPU, so the sweep has no GPU rows
+        with contextlib.suppress(worker.WorkerError):  # if JAX does not start on the GPU, there are no GPU rows
             gpu_facts = worker.run(BenchRow("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
     rows, skipped = make_rows(sweep, available_cores(), len(gpu_facts["gpus"]), oversubscribe)
     if not rows:
-        raise UsageError("; ".join(["no row is left", *skipped]))
-    rows_to_launch = [row for row in rows if row.nproc > 1 and (launcher or row.transport != "sharded")]
-    if rows_to_launch:
+        raise UsageError("; ".join(["there is nothing to measure", *skipped]))
+    rows_with_launcher = [row for row in rows if row.nproc > 1 and (launcher or row.transport != "sharded")]
+    if rows_with_launcher:
         try:
             check_launcher(launcher)
         except SetupError as error:
-            rows = [row for row in rows if row not in rows_to_launch]
+            rows = [row for row in rows if row not in rows_with_launcher]
             if options["nproc"] or not rows:
                 raise
-            skipped.append(f"{format_count(len(rows_to_launch), 'row')} with several processes: {error}")
-    rows, too_large = select_fitting_rows(rows, free_bytes(), is_strict=bool(options["sizes"]))
+            skipped.append(f"{format_count(len(rows_with_launcher), 'row')} with several processes: {error}")
+    rows, too_large_messages = select_fitting_rows(rows, free_bytes(), is_strict=bool(options["sizes"]))
     prepare_folder(folder, resume, force)
     machine = describe_machine() | {"gpus": gpu_facts["gpus"]}
-    gpus = f", {len(gpu_facts['gpus'])} x {gpu_facts['gpus'][0]}" if gpu_facts["gpus"] else ""
-    machine_label = re.sub(r"\(R\)|\(TM\)| Processor", "", machine["cpu"]).strip() + f", {machine['cores']} cores{gpus}"
+    gpu_label = f", {len(gpu_facts['gpus'])} x {gpu_facts['gpus'][0]}" if gpu_facts["gpus"] else ""
+    machine_label = (
+        re.sub(r"\(R\)|\(TM\)| Processor", "", machine["cpu"]).strip() + f", {machine['cores']} cores{gpu_label}"
+    )
     record_values = {"quick": quick, "label": label or machine_label, "gpu_bandwidth": gpu_facts["bandwidth"]}
     command = shlex.join(["swmodel", *sys.argv[1:]])
-    record = results.make_record(sweep, rows, skipped + too_large, machine, command, **record_values)
+    record = results.make_record(sweep, rows, skipped + too_large_messages, machine, command, **record_values)
     if resume:
         record = results.resume_record(folder, record)
     print_plan(record, folder)
@@ -93,7 +95,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     click.echo("\n" + tables.make_report([record]))
     click.echo(f"Wrote {', '.join(map(str, [folder / results.RESULTS_FILE, *table_files]))}")
     reasons = [entry["reason"] for entry in results.entries_in_state(record, results.FAILED)]
-    if any("wrong answer" in reason for reason in reasons):
+    if any(reason.startswith(results.WRONG_ANSWER) for reason in reasons):
         return NumericalError.exit_code
     return SetupError.exit_code if reasons else 0
 
@@ -105,9 +107,11 @@ def prepare_folder(folder: Path, resume: bool, force: bool):
     """
     has_results = (folder / results.RESULTS_FILE).exists()
     if resume and not has_results:
-        raise UsageError(f"{folder}: has nothing to resume; leave --resume out")
+        raise UsageError(f"{folder} has no results to resume; leave out --resume")
     if has_results and not (resume or force):
-        raise UsageError(f"{folder} holds results; give --resume to continue, --force to replace, or another --output")
+        raise UsageError(
+            f"{folder} holds results; give --resume to continue them, --force to replace them, or another --output"
+        )
     with translate_os_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -139,14 +143,15 @@ def print_plan(record: dict, folder: Path):
     fraction_of_others = core_fraction_of_others(cpu_times_before, read_cpu_times(), n_cores())
     if fraction_of_others is not None and fraction_of_others > MAX_CORE_FRACTION_OF_OTHERS:
         click.echo(
-            f"Other programs use {format_percent(fraction_of_others)} of the cores: times are disturbed", err=True
+            f"Other programs use {format_percent(fraction_of_others)} of the cores, so the times are unreliable",
+            err=True,
         )
 
 
 def measure_rows(record: dict, folder: Path, launcher: str = ""):
     """Measure the samples that the record lacks; write the record and print a message after each."""
     rounds, quick = record["definition"]["rounds"], record["quick"]
-    reference_folder = Path(folder) / "reference"  # states of the reference, kept while the sweep runs
+    reference_folder = Path(folder) / "reference"  # states of the executor `reference`, kept meanwhile
     reference_folder.mkdir(parents=True, exist_ok=True)
     try:
         if record["peak"] is None:
@@ -181,7 +186,7 @@ def take_sample(entry: dict, rounds: int, reference_folder: Path, launcher: str)
     sample = result.pop("sample", None)
     entry |= {name: value for name, value in result.items() if value}
     if result.get("reason"):
-        entry |= {"state": results.FAILED, "samples": []}  # a wrong answer has no time
+        entry |= {"state": results.FAILED, "samples": []}  # times of a failed row do not count
         return
     samples.append(sample | {"others": fraction_of_others})
     if len(samples) == rounds:
@@ -237,10 +242,10 @@ def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
     return [folder / name, *draw_figures(records, folder)]
 
 
-def make_report(files, output: Path | None) -> tuple[str, list[Path]]:
-    """The tables of the results in several files, and the files written into the folder `output`, if given."""
-    given_path_by_file = {
+def report_files(files, output: Path | None) -> tuple[str, list[Path]]:
+    """The tables of the results in several files, and the files that were written into the folder `output`, if any."""
+    path_by_resolved_path = {  # a file that is named twice counts once
         Path(path, results.RESULTS_FILE if Path(path).is_dir() else "").resolve(): path for path in files
     }
-    records = [results.read_record(path) for path in given_path_by_file.values()]
+    records = [results.read_record(path) for path in path_by_resolved_path.values()]
     return tables.make_report(records), write_tables(records, output, "report.md") if output else []

@@ -127,9 +127,9 @@ def report(files, output):
 
     The results may come from several machines and several sweeps.
     """
-    from ..bench.session import make_report
+    from ..bench.session import report_files
 
-    text, paths = make_report(files, output)
+    text, paths = report_files(files, output)
     click.echo(text)
     for path in paths:
         click.echo(f"Wrote {path}")

@@ -69,7 +69,7 @@ def run_as_rank(rank_info, make_spec, load_config, quiet, command_line) -> int:
             spec = call_collectively(comm, lambda: make_spec(rank_info))
             run, directory = spec.config.run, spec.directory
             check_ranks_match(comm, spec.config)
-            if environment.LAUNCHER_VARIABLE not in os.environ:
+            if environment.STARTED_BY_LAUNCHER_VARIABLE not in os.environ:
                 ranks_and_cores = local_ranks_and_cores(comm)
                 call_collectively(
                     comm, lambda: lock_run_folder(stack, spec, quiet, *ranks_and_cores) if rank == 0 else None
@@ -132,7 +132,7 @@ def abort_on_signal(stack, stop, spec, rank=0):
 
 def report_failure(error: Exception):
     """Report to the user why the run ends, through the launcher if there is one."""
-    if environment.LAUNCHER_VARIABLE in os.environ:
+    if environment.STARTED_BY_LAUNCHER_VARIABLE in os.environ:
         progress.send_message({"failed": format_error(error), "exit_code": exit_code(error)})
     else:
         print(format_error(error), file=sys.stderr, flush=True)
@@ -187,7 +187,7 @@ def abort_all_ranks(error, rank, directory) -> int:
     from ..parallel.abort import abort
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all ranks
-    code, has_launcher = exit_code(error), environment.LAUNCHER_VARIABLE in os.environ
+    code, has_launcher = exit_code(error), environment.STARTED_BY_LAUNCHER_VARIABLE in os.environ
     if isinstance(error, NumericalError | Stopped):
         if rank == 0:
             print_error(error)

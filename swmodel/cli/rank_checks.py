@@ -31,7 +31,7 @@ def connect_ranks(rank_info, load_config):
     except Exception as error:
         config_error = error
     try:
-        if environment.LAUNCHER_VARIABLE not in os.environ:  # otherwise the launcher has checked them
+        if environment.STARTED_BY_LAUNCHER_VARIABLE not in os.environ:  # otherwise the launcher has checked them
             environment.check_xla_flags()
         if run_options is not None and choose_transport(run_options) == "sharded":
             environment.prepare_environment(run_options.reproducible, rank_info, run_options.devices)
@@ -41,7 +41,7 @@ def connect_ranks(rank_info, load_config):
             comm = mpi_world(rank_info)
     except SetupError as error:
         raise FormattedError(format_error(config_error or error), exit_code(config_error or error)) from None
-    if environment.LAUNCHER_VARIABLE in os.environ:
+    if environment.STARTED_BY_LAUNCHER_VARIABLE in os.environ:
         progress.send_message({"rank": rank_info.rank, "pid": os.getpid(), "host": socket.gethostname()})
     return comm
 
@@ -79,7 +79,9 @@ def local_ranks_and_cores(comm) -> tuple[int, int]:
     """The number of ranks on this machine, and the number of cores that they may use together, bound to them or not."""
     hostname = socket.gethostname()
     cores_of_local_ranks = [
-        numbers for host, numbers in comm.allgather((hostname, sorted(environment.core_numbers()))) if host == hostname
+        numbers
+        for host, numbers in comm.allgather((hostname, sorted(environment.usable_core_ids())))
+        if host == hostname
     ]
     return len(cores_of_local_ranks), len(set().union(*cores_of_local_ranks))
 

@@ -96,7 +96,7 @@ def run_command(nproc: int, directory, *options: str, transport: str = "mpi") ->
 def rank_environment(nproc: int) -> dict[str, str]:
     """The environment of the ranks, to which each rank adds settings of JAX (`environment.prepare_environment`)."""
     environ = dict(os.environ) | {
-        environment.LAUNCHER_VARIABLE: "1",
+        environment.STARTED_BY_LAUNCHER_VARIABLE: "1",
         environment.START_TIME_VARIABLE: str(environment.program_start_time()),
     }
     root = Path(__file__).parents[2]

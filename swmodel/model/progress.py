@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..files import run_folder
-from ..parallel.environment import LAUNCHER_VARIABLE
+from ..parallel.environment import STARTED_BY_LAUNCHER_VARIABLE
 
 MESSAGE_PREFIX = "@swmodel "
 HEARTBEAT_SECONDS = 10.0
@@ -37,7 +37,7 @@ def make_reporter(quiet: bool = False) -> Iterator[Callable[[dict], None]]:
     An event is a dict: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds,
     remaining_seconds, and for an ensemble member_steps_per_second; or only step, steps and words.
     """
-    if LAUNCHER_VARIABLE in os.environ:
+    if STARTED_BY_LAUNCHER_VARIABLE in os.environ:
         yield send_message
     elif quiet:
         yield lambda event: None

@@ -234,7 +234,7 @@ def _loop(
             reason = reason or (stop.reason(transport, results.has_failed()) if step < steps else None)
             if (has_new_record and restarts.is_due(step)) or is_restart_overdue or reason:
                 results.flush()
-                stop.reserve = restarts.write(results.accumulators.restart_fields())
+                stop.restart_seconds = restarts.write(results.accumulators.restart_fields())
             if step == steps or reason:
                 return reason
             last_of_chunk = step + min(chunk, model.config.run.check_every_steps or chunk)

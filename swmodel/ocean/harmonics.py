@@ -1,7 +1,7 @@
 """Harmonic constants of a series by least squares: x(t) = mean + sum of f H cos(2 pi t / period + V + u - G).
 
 H is the amplitude and G the Greenwich phase lag. The basis functions are 1, and f cos and f sin of each constituent;
-only the sums of their products with the series are kept in memory.
+only the sums of their products with the series are kept in memory. f, V and u are those of `constituents`.
 
 Reference: Foreman, M. G. G. (1977), Manual for tidal heights analysis and prediction, Pac. Mar. Sci. Rep. 77-10.
 """
@@ -18,9 +18,12 @@ MAX_STEPS_IN_MEMORY = 2**16
 
 
 def basis_functions(constituents: list[Constituent], dt: float, steps) -> np.ndarray:
-    """The basis functions after the given numbers of steps, [2 constituents + 1, steps] float64."""
+    """The basis functions after the given numbers of steps, [2 len(constituents) + 1, len(steps)] float64.
+
+    Phases are counted in integers, so that no precision is lost after many steps.
+    """
     steps = np.asarray(steps, np.uint64)
-    functions = [np.ones(steps.shape)]  # phases are counted in integers, which is precise after any number of steps
+    functions = [np.ones(steps.shape)]
     for each in constituents:
         high, low = (word.astype(np.uint64) for word in phase_increment(dt, each.period))
         elapsed = steps * ((high << np.uint64(WORD_BITS)) | low)[0, 0]
@@ -40,26 +43,27 @@ def normal_matrix(constituents: list[Constituent], dt: float, steps: range) -> n
 
 
 def harmonic_constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-    """The mean, and amplitude H and phase lag G in degrees, within [0, 360), of each constituent.
+    """The mean, and amplitude H and phase lag G in degrees, from 0 to 360, of each constituent.
 
     `matrix` is the normal matrix, `sums` the sums of basis functions times the series, [basis functions, ...].
     """
-    flat = np.linalg.solve(matrix, sums.reshape(len(matrix), -1).astype(np.float64))
-    mean, *parts = flat.reshape(sums.shape)
-    pairs = zip(parts[::2], parts[1::2], strict=True)
+    solution = np.linalg.solve(matrix, sums.reshape(len(matrix), -1).astype(np.float64))
+    mean, *coefficients = solution.reshape(sums.shape)
+    pairs = zip(coefficients[::2], coefficients[1::2], strict=True)
     return mean, [(np.hypot(a, b), np.degrees(np.arctan2(b, a)) % 360) for a, b in pairs]
 
 
-def inseparable_pairs(constituents: list[Constituent], seconds: float) -> list[tuple[str, str, float]]:
-    """Pairs of constituents that a series of this length cannot separate, and the length that they need, s.
+def inseparable_pairs(constituents: list[Constituent], duration: float) -> list[tuple[str, str, float]]:
+    """Pairs of constituents that a series of this duration, s, cannot separate, and the duration that they need, s.
 
-    By Rayleigh's criterion, their frequencies differ by less than one cycle in the series. The mean has frequency 0.
+    The criterion is Rayleigh's: the frequencies differ by less than one cycle over the series. The mean counts as
+    frequency 0.
     """
     frequencies = [("the mean", 0.0), *((each.name, each.frequency) for each in constituents)]
     pairs = []
-    for number, (one, frequency) in enumerate(frequencies):
-        for other, other_frequency in frequencies[number + 1 :]:
+    for index, (name, frequency) in enumerate(frequencies):
+        for other_name, other_frequency in frequencies[index + 1 :]:
             difference = abs(frequency - other_frequency)
-            if difference * seconds < 1:
-                pairs.append((other, one, 1 / difference if difference else np.inf))
+            if difference * duration < 1:
+                pairs.append((other_name, name, 1 / difference if difference else np.inf))
     return pairs

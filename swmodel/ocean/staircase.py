@@ -9,36 +9,41 @@ from .places import position_in_domain
 
 
 def stair_corners(grid, label: str, start, end) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the corners of a staircase along a line, from the corner nearest to its start to its end.
+    """Rows and columns of the corners of a staircase along a line.
 
-    Corner (j, i) is north-east of cell (j, i). A staircase is monotonic in x and y. Across a periodic boundary its
-    numbers continue beyond the grid. Start and end are places: x and y in m, or longitude and latitude.
+    It goes from the corner nearest to the start of the line to the corner nearest to its end.
+
+    Corner (j, i) is north-east of cell (j, i). A staircase is monotonic in x and y. If it crosses a
+    periodic boundary, its row or column numbers continue beyond the grid. Start and end are places: x and y in m, or
+    longitude and latitude.
     """
-    ends = zip(axes(grid), *(to_grid_axes(grid, *place) for place in (start, end)), strict=True)
-    (i, i1), (j, j1) = (
+    ends_by_axis = zip(axes(grid), *(to_grid_axes(grid, *place) for place in (start, end)), strict=True)
+    (i_start, i_end), (j_start, j_end) = (
         [
-            round(float(axis.fractional_index(at)) - 0.5)
-            for at in ends_on_axis(grid, axis, label, float(start), float(end))
+            round(float(axis.fractional_index(position)) - 0.5)
+            for position in ends_on_axis(grid, axis, label, float(low), float(high))
         ]
-        for axis, start, end in ends
+        for axis, low, high in ends_by_axis
     )
-    n_x, n_y = abs(i1 - i), abs(j1 - j)
-    step_x, step_y = int(np.sign(i1 - i)), int(np.sign(j1 - j))
-    rows, columns, x, y = [j], [i], 0, 0
-    while x < n_x or y < n_y:
-        # Of both possible steps, take the one whose middle is nearer to the line.
-        goes_in_x = y == n_y or (x < n_x and (2 * x + 1) * n_y < (2 * y + 1) * n_x)
-        x, y = x + goes_in_x, y + (not goes_in_x)
-        rows.append(j + step_y * y)
-        columns.append(i + step_x * x)
+    total_x, total_y = abs(i_end - i_start), abs(j_end - j_start)
+    step_x, step_y = int(np.sign(i_end - i_start)), int(np.sign(j_end - j_start))
+    rows, columns, taken_x, taken_y = [j_start], [i_start], 0, 0  # steps taken
+    while taken_x < total_x or taken_y < total_y:
+        # Of the two possible steps, take the one whose middle is nearer to the line.
+        goes_in_x = taken_y == total_y or (
+            taken_x < total_x and (2 * taken_x + 1) * total_y < (2 * taken_y + 1) * total_x
+        )
+        taken_x, taken_y = taken_x + goes_in_x, taken_y + (not goes_in_x)
+        rows.append(j_start + step_y * taken_y)
+        columns.append(i_start + step_x * taken_x)
     return np.array(rows), np.array(columns)
 
 
 def ends_on_axis(grid, axis, label: str, start: float, end: float) -> tuple[float, float]:
-    """Both ends of a line along an Axis. A line with both ends in the domain does not cross a periodic boundary.
+    """Both ends of a line along an Axis.
 
-    It takes the shorter way if one end is given beyond a periodic boundary, or if the grid has a rotated pole. Then its
-    end may be beyond the domain.
+    A line with both ends in the domain does not cross a periodic boundary. If one end is beyond it, or if the grid has
+    a rotated pole, the line takes the shorter way, and its end may lie beyond the domain.
     """
     low, high = axis.edges
     if not axis.is_periodic or (low <= start <= high and low <= end <= high and not has_rotated_pole(grid)):
@@ -49,5 +54,5 @@ def ends_on_axis(grid, axis, label: str, start: float, end: float) -> tuple[floa
 
 
 def faces_between(rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The faces along a path of corners: whether each is a u face, and the row and column that it has."""
+    """The faces along a path of corners: whether each is a u face, and the row and column of each."""
     return np.diff(rows) != 0, np.maximum(rows[1:], rows[:-1]), np.maximum(columns[1:], columns[:-1])

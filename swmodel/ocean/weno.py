@@ -1,14 +1,15 @@
 """WENO: the upwind flux of vorticity, of order five or seven, and the kinetic energy that goes with it.
 
-Points u_k along a line are means over intervals. Of the two next to the wanted point, u_0 is upwind and u_1 downstream.
-With D_k = u_{k+1} - u_k, the value between them is a mean over r stencils of r points, shifted upwind by m points each,
+The values u_k along a line are means over intervals. Of the two values beside the wanted point, u_0 is upwind and u_1
+downstream. With D_k = u_{k+1} - u_k, the value between them is a mean over r stencils of r points, of which stencil m
+is shifted upwind by m points,
 
     u_0 + sum_m w_m c_m(D),   w_m ~ d_m (1 + tau / beta_m)²
 
 c_m is exact for polynomials. beta_m, quadratic in D, measures how rough the field is on the stencil. Where a stencil
-would cross a closed face, r falls from 4 to 3, 2 and 1. Because only differences are added to u_0, a uniform field
-stays uniform to the bit. Differences below a thousandth of u_0 get the weights d_m, so that the step is differentiable
-where the sea is uniform.
+would cross a closed face, r falls from 4 (`weno7`) or 3 (`weno5`) down to 1. Because only differences are added to u_0,
+a uniform field stays uniform to the bit. Where differences are far below 1e-5 u_0, the weights are d_m, so that the
+step is differentiable where the sea is uniform.
 
 References: Jiang and Shu (1996), Balsara and Shu (2000), Borges and others (2008), Castro and others (2011). As a flux
 of vorticity: Silvestri and others (2024).
@@ -52,25 +53,29 @@ SMOOTHNESS_INDICATORS: dict[int, list[dict[tuple[int, int], float]]] = {
     ],
 }
 #: tau is the absolute value of the sum of beta_m times these factors.
-TAU = {2: (1, -1), 3: (1, 0, -1), 4: (1, 3, -3, -1)}
-#: EPSILON is added to each beta after its division by the sum of all D², RELATIVE_FLOOR u_0² and ABSOLUTE_FLOOR.
+TAU_FACTORS = {2: (1, -1), 3: (1, 0, -1), 4: (1, 3, -3, -1)}
+#: Each beta is divided by the largest factor in the indicators times (the sum of all D² plus RELATIVE_FLOOR u_0²), plus
+#: ABSOLUTE_FLOOR; then EPSILON is added.
 EPSILON, RELATIVE_FLOOR, ABSOLUTE_FLOOR = 1e-4, 1e-6, 1e-32
 
 
 def mirror_indicator(beta: dict[tuple[int, int], float]) -> dict[tuple[int, int], float]:
     """The beta of the mirror image of a stencil about u_0."""
-    return {(-1 - k, -1 - other): factor for (k, other), factor in beta.items()}
+    return {(-1 - k, -1 - other_k): factor for (k, other_k), factor in beta.items()}
 
 
 def weno_change(D: dict[int, Patch], u_0: Patch, r: int) -> Patch:
-    """The sum of w_m c_m over the stencils of r points; see the docstring of the module."""
-    given_forms = SMOOTHNESS_INDICATORS[r]
-    forms = [given_forms[m] if m < len(given_forms) else mirror_indicator(given_forms[r - 1 - m]) for m in range(r)]
-    beta = [sum_in_order(factor * (D[k] * D[other]) for (k, other), factor in form.items()) for form in forms]
-    largest = max(factor for form in forms for factor in form.values())
+    """The weighted mean of c_m over the stencils of r points; see the docstring of the module."""
+    first_half = SMOOTHNESS_INDICATORS[r]
+    indicators = [first_half[m] if m < len(first_half) else mirror_indicator(first_half[r - 1 - m]) for m in range(r)]
+    beta = [
+        sum_in_order(factor * (D[k] * D[other_k]) for (k, other_k), factor in indicator.items())
+        for indicator in indicators
+    ]
+    largest = max(factor for indicator in indicators for factor in indicator.values())
     sum_of_squares = sum_in_order(D[k] * D[k] for k in range(1 - r, r - 1)) + RELATIVE_FLOOR * (u_0 * u_0)
     scale = 1.0 / (largest * sum_of_squares + ABSOLUTE_FLOOR)
-    tau = abs(sum_in_order(factor * each for factor, each in zip(TAU[r], beta, strict=True) if factor)) * scale
+    tau = abs(sum_in_order(factor * each for factor, each in zip(TAU_FACTORS[r], beta, strict=True) if factor)) * scale
     beta = [each * scale + EPSILON for each in beta]
     weights = []
     for m, optimal in enumerate(OPTIMAL_WEIGHTS[r]):
@@ -81,6 +86,7 @@ def weno_change(D: dict[int, Patch], u_0: Patch, r: int) -> Patch:
 
 
 def sum_in_order(terms: Any) -> Any:
+    """The sum from left to right. It does not begin with 0, which would add an operation to the graph."""
     first, *others = terms
     return sum(others, start=first)
 
@@ -114,12 +120,12 @@ def vorticity_flux(q: Patch, flow: Any, r: int) -> tuple[Patch, Patch]:
 
 
 def kinetic_energy(u: Patch, v: Patch, grid: Grid) -> Patch:
-    """K at centres, m2 s-2: half the squares of the velocities into the cell; it has continuous derivatives."""
+    """K at centres, m2 s-2: half the sum of the squares of the upwind velocities; its derivatives are continuous."""
     return 0.5 * (upwind_square(u, neighbour_x) + upwind_square(v, neighbour_y))
 
 
 def upwind_square(u: Patch, neighbour: Callable[[Patch, int], Patch]) -> Patch:
-    """max(u+, 0)² + min(u-, 0)² at centres, with u+ and u- of third order, upwind for either direction."""
+    """max(u+, 0)² + min(u-, 0)² at centres, with u+ and u- of third order, each from its upwind side."""
     u_m2, u_m1, u_0, u_p1 = (neighbour(u, n) for n in (-2, -1, 0, 1))
     forward = np.maximum((2 * u_0 + 5 * u_m1 - u_m2) / 6, 0.0)
     backward = np.minimum((2 * u_m1 + 5 * u_0 - u_p1) / 6, 0.0)

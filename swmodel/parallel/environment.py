@@ -24,8 +24,9 @@ from ..errors import SetupError
 
 #: Variables that `spawn` sets: rank and size.
 RANK_VARIABLE, SIZE_VARIABLE = "SWMODEL_RANK", "SWMODEL_SIZE"
-#: Rank and size among all processes, then on the machine: spawn, MPICH and Intel MPI (PMI), MVAPICH, Open MPI, srun.
-LAUNCHER_VARIABLES = (
+#: Variables with rank and size among all processes, then with those on this machine, as set by spawn, MPICH and Intel
+#: MPI (PMI), MVAPICH, Open MPI and srun.
+RANK_VARIABLES_BY_LAUNCHER = (
     (RANK_VARIABLE, SIZE_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
     ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"),
@@ -33,21 +34,21 @@ LAUNCHER_VARIABLES = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 )
 
-#: Set in the environment of ranks from `model.launch`, which reads their output.
-LAUNCHER_VARIABLE = "SWMODEL_LAUNCHER"
+#: Set for ranks that `model.launch` has started, because it reads their output.
+STARTED_BY_LAUNCHER_VARIABLE = "SWMODEL_LAUNCHER"
 #: The start of the program, s since 1970; the launcher sets it for its ranks.
 START_TIME_VARIABLE = "SWMODEL_STARTED"
 _IMPORT_TIME = time.time()
-#: Least address space with which JAX starts, bytes; measured with JAX 0.10 on two cores.
+#: Smallest address space in which JAX starts, bytes; measured with JAX 0.10 on two cores.
 MIN_ADDRESS_SPACE_BYTES = 1_700_000_000
 
 #: Flags of XLA. Without the first, JAX 0.12 computes loops over small arrays in one thread, which halves the speed of
-#: the executor xla (720 x 360 cells on two cores: 155 instead of 285 million cells per second). With the second,
+#: the executor xla (720 x 360 cells on two cores: 155 instead of 285 million cell updates per second). With the second,
 #: rounding does not depend on the shapes of arrays.
 SMALL_LOOPS_ON_ALL_CORES = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=0"
-ONE_INSTRUCTION_SET = "--xla_cpu_max_isa=AVX"
+MAX_ISA_AVX = "--xla_cpu_max_isa=AVX"
 
-#: Settings for more ranks than cores, as MPICH waits for messages in a busy loop.
+#: Settings for more ranks than cores, because MPICH and Open MPI wait for messages in a busy loop.
 OVERSUBSCRIPTION_VARIABLES = {
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "true",
@@ -55,7 +56,8 @@ OVERSUBSCRIPTION_VARIABLES = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 #: Settings that make Open MPI's mpiexec (4 and 5) start ranks as MPICH's does: as root in containers, and without
-#: binding to cores. There may be more ranks than cores, as it does not count hardware threads.
+#: binding to cores. They also allow more ranks than cores, because Open MPI does not count hardware
+#: threads.
 OPEN_MPI_VARIABLES = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -69,7 +71,7 @@ OPEN_MPI_VARIABLES = {
 
 
 class RankInfo(NamedTuple):
-    """Rank and size among the processes of mpiexec, srun or `spawn`; `local`: among those on the same machine."""
+    """Rank and size among the processes of mpiexec, srun or `spawn`; `local_...`: among those on this machine."""
 
     rank: int = 0
     size: int = 1
@@ -78,7 +80,7 @@ class RankInfo(NamedTuple):
 
 
 def get_rank_info(environ: Mapping[str, str] = os.environ) -> RankInfo | None:
-    """The rank from variables of a launcher; None for a single process. SetupError: a variable is not a number."""
+    """The rank by the launcher's variables; None for a single process. SetupError: one of them is not a number."""
 
     def read_number(name: str, default: int) -> int:
         digits = re.match(r"\d+", environ.get(name, str(default)))  # Slurm writes 4(x2)
@@ -86,27 +88,29 @@ def get_rank_info(environ: Mapping[str, str] = os.environ) -> RankInfo | None:
             raise SetupError(f"{name}={environ[name]}: must be a number; it is set by the launcher of the processes")
         return int(digits[0])
 
-    matching = [row for row in LAUNCHER_VARIABLES if row[0] in environ and read_number(row[1], 1) > 1]
+    matching = [row for row in RANK_VARIABLES_BY_LAUNCHER if row[0] in environ and read_number(row[1], 1) > 1]
     if not matching:
         return None
     rank, size = (read_number(name, 0) for name in matching[0][:2])
-    # srun may set variables of two launchers.
+    # srun may set variables of two launchers, of which only one may have the local rank.
     matching_local = [row for row in matching if read_number(row[1], 1) == size and row[3] in environ]
     local_rank, local_size = matching_local[0][2:] if matching_local else matching[0][2:]
     return RankInfo(rank, size, read_number(local_size, size), read_number(local_rank, 0))
 
 
 def program_start_time() -> float:
-    """When the launcher of this process, or else this process, started, s since 1970."""
+    """The start of the launcher or, without one, of this process, s since 1970."""
     return float(os.environ.get(START_TIME_VARIABLE, _IMPORT_TIME))
 
 
-def core_numbers() -> set[int]:
+def usable_core_ids() -> set[int]:
+    """The numbers of the cores that this process may use."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
 def n_cores() -> int:
-    return len(core_numbers())
+    """The number of cores that this process may use."""
+    return len(usable_core_ids())
 
 
 def n_cores_per_process(rank_info: RankInfo | None = None) -> int:
@@ -116,16 +120,17 @@ def n_cores_per_process(rank_info: RankInfo | None = None) -> int:
 
 
 def prepare_environment(reproducible: bool = False, rank_info: RankInfo | None = None, devices: int = 1):
-    """Set the environment of this process before the import of JAX or mpi4py, except variables set by the user.
+    """Set the environment of this process before the import of JAX or mpi4py.
 
-    `reproducible` restricts XLA to AVX, with the same bits on every layout. Without a GPU, CPUs form `devices`.
+    Variables that the user has set are kept, but XLA_FLAGS is extended. `reproducible` restricts XLA to AVX, so that
+    every layout gives the same bits. Without a GPU, JAX divides the CPU into `devices` devices.
     """
     if devices > 1:
         os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(devices))
-    jaxlib = [int(number) for number in re.findall(r"\d+", package_version("jaxlib") or "")]
-    for flag, wanted in ((SMALL_LOOPS_ON_ALL_CORES, jaxlib >= [0, 12]), (ONE_INSTRUCTION_SET, reproducible)):
+    jaxlib_version = [int(number) for number in re.findall(r"\d+", package_version("jaxlib") or "")]
+    for flag, is_needed in ((SMALL_LOOPS_ON_ALL_CORES, jaxlib_version >= [0, 12]), (MAX_ISA_AVX, reproducible)):
         flags = os.environ.get("XLA_FLAGS", "")
-        if wanted and flag.partition("=")[0] not in flags:
+        if is_needed and flag.partition("=")[0] not in flags:
             os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
     if not has_gpu():
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -142,17 +147,17 @@ def set_defaults(variables: Mapping[str, str], environ):
         environ.setdefault(name, value)
 
 
-def drop_foreign_settings():
-    """Override settings for other programs that could end this one: a notebook's matplotlib backend, -W error."""
+def override_inherited_settings():
+    """Override inherited settings that could end this program: the matplotlib backend of a notebook, and -W error."""
     os.environ["MPLBACKEND"] = "agg"
     if any(option.startswith("error") for option in sys.warnoptions):
         warnings.simplefilter("default")
 
 
 def check_xla_flags():
-    """Raise SetupError if XLA refuses the user's XLA_FLAGS, tested in another process, as XLA would end this one."""
+    """Raise SetupError if XLA refuses XLA_FLAGS; this is tested in another process, because XLA would end this one."""
     flags = os.environ.get("XLA_FLAGS", "")
-    if not set(flags.split()) - {SMALL_LOOPS_ON_ALL_CORES, ONE_INSTRUCTION_SET}:
+    if not set(flags.split()) - {SMALL_LOOPS_ON_ALL_CORES, MAX_ISA_AVX}:
         return
     command = [sys.executable, "-P", "-c", "from jaxlib import xla_client; xla_client.make_cpu_client()"]
     result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
@@ -179,7 +184,7 @@ def package_version(package: str) -> str | None:
         return None
 
 
-def proc_memory(file: str, name: str) -> int | None:
+def read_proc_memory(file: str, name: str) -> int | None:
     """An entry about memory in a file of /proc, bytes; None on systems without it."""
     path = Path("/proc", file)
     entries = re.findall(rf"^{name}:\s*(\d+) kB", path.read_text(), re.MULTILINE) if path.is_file() else []
@@ -187,13 +192,14 @@ def proc_memory(file: str, name: str) -> int | None:
 
 
 def peak_memory() -> int:
+    """Peak resident memory of this process, bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
-    return proc_memory("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return read_proc_memory("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def resident_memory() -> int:
-    """Present memory of this process, bytes; if unknown, the peak memory."""
-    return proc_memory("self/status", "VmRSS") or peak_memory()
+    """Memory that this process occupies now, bytes; if unknown, its peak."""
+    return read_proc_memory("self/status", "VmRSS") or peak_memory()
 
 
 def total_memory() -> int:
@@ -203,11 +209,11 @@ def total_memory() -> int:
 
 def free_memory() -> int:
     """Free memory of this machine, bytes; if unknown, its total memory."""
-    return proc_memory("meminfo", "MemAvailable") or total_memory()
+    return read_proc_memory("meminfo", "MemAvailable") or total_memory()
 
 
 def has_gpu() -> bool:
-    """Whether JAX computes on a GPU here, because there is one that it can use and JAX_PLATFORMS allows it."""
+    """Whether JAX computes on a GPU: there is one that it can use, and JAX_PLATFORMS allows it."""
     platforms = os.environ.get("JAX_PLATFORMS", "").lower()
     return is_gpu_usable() and (not platforms or bool({"gpu", "cuda", "rocm"} & {*platforms.split(",")}))
 

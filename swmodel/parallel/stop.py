@@ -1,4 +1,4 @@
-"""Early stops because of signals or the wall-clock limit, on which all ranks agree between chunks of steps.
+"""Stopping early because of a signal or the wall-clock limit; all ranks agree on it between chunks of steps.
 
 If a single rank stopped, the others would wait for it. So a signal only sets a flag, and `StopRequests.reason`, which
 all ranks call together, combines the flags.
@@ -26,14 +26,16 @@ log = logging.getLogger(__name__)
 #: wall-clock limit is near, and that a rank cannot write its files.
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 WALLTIME_CODE, FILES_FAILED_CODE = 1, 2**20
-#: Signals within this time count as one, s: a terminal sends SIGINT to mpiexec and the ranks, and mpiexec forwards it.
+#: Signals within this time, s, count as one, because a terminal sends SIGINT to mpiexec and the ranks, and mpiexec
+#: forwards it.
 SAME_REQUEST_SECONDS = 1.0
-#: Time reserved for a first restart file, and for exiting: fraction of the wall-clock limit, and at most, s.
+#: Assumed time of a restart file until one has been written, and time reserved for exiting: a fraction of the
+#: wall-clock limit, but at most so many seconds.
 RESTART_FRACTION, MAX_RESTART_SECONDS = 0.05, 30.0
 EXIT_FRACTION, MAX_EXIT_SECONDS = 0.1, 10.0
-#: Time that a task that saves nothing has to stop, s.
+#: Time, s, that a task with nothing to save gets to end after a signal.
 SIGNAL_GRACE_SECONDS = 1.0
-#: The recommended limit is this factor times the time that the job has needed.
+#: The suggested limit is this factor times the elapsed time plus that of the longest chunk.
 SUGGESTED_LIMIT_FACTOR = 1.5
 
 
@@ -41,20 +43,21 @@ class StopRequests:
     """A context that collects requests to stop; a second signal ends the process at once.
 
     An inner context inherits the requests of the outer one. Outside the main thread, where Python delivers no signals,
-    only the wall-clock limit counts, s from the start of the program. At least `min_chunks` chunks of steps are
-    computed, so that each job in a chain makes progress. The writer of restart files sets `reserve`, its time, s.
+    only the limit `walltime_seconds` counts, measured from the start of the program. It stops a run only after
+    `min_chunks` chunks of steps, so that each job in a chain makes progress. The caller sets `restart_seconds` to the
+    time of the last restart file, s.
     """
 
     def __init__(self, walltime_seconds: float | None = None, min_chunks: int = 0):
-        self.walltime, self.min_chunks = walltime_seconds, min_chunks
-        self.reserve = min(MAX_RESTART_SECONDS, RESTART_FRACTION * (walltime_seconds or 0))
+        self.walltime_seconds, self.min_chunks = walltime_seconds, min_chunks
+        self.restart_seconds = min(MAX_RESTART_SECONDS, RESTART_FRACTION * (walltime_seconds or 0))
         self.received_signal, self._first_signal_time = 0, 0.0
         self._last_check_time, self._longest_chunk_seconds = None, 0.0
-        self._chunks, self._too_short = 0, False
+        self._n_checks, self._limit_before_min_chunks = 0, False
 
     def __enter__(self):
         signals = SIGNALS if threading.current_thread() is threading.main_thread() else ()
-        self._previous_handlers = {number: signal.signal(number, self._receive) for number in signals}
+        self._previous_handlers = {number: signal.signal(number, self._handle_signal) for number in signals}
         for handler in self._previous_handlers.values():
             outer = getattr(handler, "__self__", None)
             if isinstance(outer, StopRequests):
@@ -70,16 +73,16 @@ class StopRequests:
 
         `files_failed`: whether this rank cannot write its files; their `flush` then raises the error on all ranks.
         """
-        near_limit = transport.rank == 0 and self._is_near_limit()
+        near_limit = transport.rank == 0 and self._check_limit()
         local_code = FILES_FAILED_CODE if files_failed else self.received_signal or near_limit * WALLTIME_CODE
         code = int(transport.reduce(np.asarray(local_code, np.int64), "max"))
         if code == FILES_FAILED_CODE:
-            return "files that cannot be written"
+            return "a failure to write files"
         if code == WALLTIME_CODE:
-            return f"the wall-clock limit of {format_duration(self.walltime)}"
+            return f"the wall-clock limit of {format_duration(self.walltime_seconds)}"
         return signal.Signals(code).name if code else None
 
-    def _receive(self, signal_number, frame):
+    def _handle_signal(self, signal_number, frame):
         now = time.monotonic()
         if self.received_signal and now - self._first_signal_time > SAME_REQUEST_SECONDS:
             with contextlib.suppress(OSError):  # stderr is closed
@@ -88,45 +91,49 @@ class StopRequests:
         if not self.received_signal:
             self.received_signal, self._first_signal_time = signal_number, now
 
-    def _is_near_limit(self) -> bool:
-        """Whether a chunk as long as the longest so far, and a restart file, might exceed the limit, on rank 0."""
-        if self.walltime is None:
+    def _check_limit(self) -> bool:
+        """Whether another chunk as long as the longest so far would not leave time for two restart files and the exit.
+
+        False before `min_chunks` chunks. Only rank 0 calls it, once after each chunk.
+        """
+        if self.walltime_seconds is None:
             return False
         now = time.time()
         if self._last_check_time is not None:
             self._longest_chunk_seconds = max(self._longest_chunk_seconds, now - self._last_check_time)
         self._last_check_time = now
         seconds_needed = now - program_start_time() + self._longest_chunk_seconds
-        seconds_reserved = 2 * self.reserve + min(MAX_EXIT_SECONDS, EXIT_FRACTION * self.walltime)
-        near_limit = seconds_needed + seconds_reserved > self.walltime
-        has_min_chunks = self._chunks >= self.min_chunks
-        if near_limit and has_min_chunks and self._too_short:
+        seconds_reserved = 2 * self.restart_seconds + min(MAX_EXIT_SECONDS, EXIT_FRACTION * self.walltime_seconds)
+        near_limit = seconds_needed + seconds_reserved > self.walltime_seconds
+        has_min_chunks = self._n_checks >= self.min_chunks
+        if near_limit and has_min_chunks and self._limit_before_min_chunks:
             suggested_limit = math.ceil(SUGGESTED_LIMIT_FACTOR * seconds_needed)
             log.warning(
-                "the wall-clock limit of %s is too short: give at least %d s",
-                format_duration(self.walltime),
+                "the wall-clock limit of %s is too short: set it to at least %d s",
+                format_duration(self.walltime_seconds),
                 suggested_limit,
             )
-        self._too_short = near_limit and not has_min_chunks
-        self._chunks += 1
+        self._limit_before_min_chunks = near_limit and not has_min_chunks
+        self._n_checks += 1
         return near_limit and has_min_chunks
 
 
 @contextlib.contextmanager
 def end_after_signal(stop_requests: StopRequests, end_process: Callable[[int], None]) -> Iterator[None]:
-    """A context that calls `end_process` with a signal SIGNAL_GRACE_SECONDS after it, unless it has ended by then.
+    """A context that calls `end_process(signal_number)` SIGNAL_GRACE_SECONDS after a signal, unless it has been left.
 
-    A thread does so, because Python calls signal handlers only between two lines of the main thread; compilation and
-    steps may take far longer. If `stop_requests` already has a signal, `end_process` is called at once.
+    A thread does this, because Python calls signal handlers only between two bytecode instructions of the main thread,
+    and one of these may compile or compute for much longer. If `stop_requests` already has a signal, `end_process` is
+    called at once.
     """
     if stop_requests.received_signal:
         end_process(stop_requests.received_signal)
-    (reader, writer), has_ended = os.pipe(), threading.Event()
+    (reader, writer), has_left = os.pipe(), threading.Event()
     os.set_blocking(writer, False)
 
     def wait():
         number = os.read(reader, 1)[0]
-        if number and not has_ended.wait(SIGNAL_GRACE_SECONDS):
+        if number and not has_left.wait(SIGNAL_GRACE_SECONDS):
             end_process(number)
 
     previous_fd = signal.set_wakeup_fd(writer)
@@ -134,7 +141,7 @@ def end_after_signal(stop_requests: StopRequests, end_process: Callable[[int], N
     try:
         yield
     finally:
-        has_ended.set()
+        has_left.set()
         signal.set_wakeup_fd(previous_fd)
         os.write(writer, bytes([0]))
 

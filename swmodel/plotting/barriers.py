@@ -12,7 +12,7 @@ from ..ocean.terms.barriers import BarrierOptions
 from . import style
 from .dataset import field_names, read_configuration
 from .derived import make_options, read_grid_options
-from .field_map import FieldMap, read_grid_north_pole, read_map, to_geographic, wrap_to_domain
+from .field_map import FieldMap, read_grid_north_pole, read_map, to_picture_positions, wrap_to_domain
 
 #: What captions say of the lines of barriers.
 BARRIER_LABEL = "orange lines: barriers"
@@ -34,7 +34,7 @@ def barrier_segments(data: netCDF4.Dataset, field_map: FieldMap) -> np.ndarray:
     ends = np.array([[False], [True]])  # a u face goes along the east of its cell, a v face along its north
     x, y = west + dx * (columns + (is_u | ends)), south + dy * (rows + (~is_u | ends))
     if read_grid_north_pole(data):
-        x, y = wrap_to_domain(field_map, *to_geographic(data, x, y))
+        x, y = wrap_to_domain(field_map, *to_picture_positions(data, x, y))
         is_whole = np.abs(x[1] - x[0]) < 180.0  # the others cross the edge of the map
         x, y = x[:, is_whole], y[:, is_whole]
     return np.stack([x, y], axis=-1).transpose(1, 0, 2) / field_map.axis_unit[0]

@@ -29,7 +29,7 @@ from .dataset import (
     read_verified,
     record_times,
 )
-from .field_map import LOCATIONS, FieldMap, add_halo, make_map, read_map, read_open_boundaries, to_eastward_northward
+from .field_map import LOCATIONS, FieldMap, add_halo, make_map, open_boundary_sides, read_map, to_picture_components
 from .ground import SEA_LEVEL_FIELDS, ground_and_dry_mask, read_wet_thickness
 
 #: Fields of the default picture: the first two of these that exist and are not zero everywhere.
@@ -56,7 +56,7 @@ def derivable_fields(data: netCDF4.Dataset) -> list[str]:
     excluded = set(field_names(data))
     excluded |= set() if "reduced_gravity" in read_configuration(data)["physics"] else {"sea_level"}
     excluded |= set() if read_wet_thickness(data) else {"wet"}
-    excluded |= set(POTENTIALS) if read_open_boundaries(data) or not np.all(read_verified(data, "mask")) else set()
+    excluded |= set(POTENTIALS) if open_boundary_sides(data) or not np.all(read_verified(data, "mask")) else set()
     available = available_fields(data)
     return [
         name for name, variable in DERIVED.items() if name not in excluded and available.issuperset(variable.sources)
@@ -187,15 +187,15 @@ def read_current(data: netCDF4.Dataset, record: int = -1, member: int | None = N
     state, grid = read_state_and_grid(data, record, member)
     centre_means = mx_c(grid.open_u * state.u), my_c(grid.open_v * state.v)
     u, v = (make_map_of_patch(data, mean, VARIABLES["speed"], member) for mean in centre_means)
-    return to_eastward_northward(data, u, v)
+    return to_picture_components(data, u, v)
 
 
 def make_map_of_patch(data: netCDF4.Dataset, patch, variable, member: int | None, dry_mask=None) -> FieldMap:
     """The FieldMap of a Patch over the grid, named after a `Variable`; masked on land and at `dry_mask`."""
-    from ..ocean.masks import wet_fractions
+    from ..ocean.masks import fractions_around
 
     shape, long_name = data["mask"].shape, variable.long_name + member_label(data, member)
-    is_masked = wet_fractions(read_water_masks(data)[0])[variable.location].block_values(shape) == 0
+    is_masked = fractions_around(read_water_masks(data)[0])[variable.location].block_values(shape) == 0
     is_masked = is_masked if dry_mask is None else is_masked | dry_mask
     values = np.ma.masked_where(is_masked, np.ma.masked_invalid(np.broadcast_to(patch.block_values(shape), shape)))
     return make_map(data, variable.name, long_name, variable.units, values, *LOCATIONS[variable.location])
@@ -238,7 +238,7 @@ def read_water_masks(data: netCDF4.Dataset) -> list:
     """
     from ..ocean.patch import Patch
 
-    mask, boundaries = (np.ma.filled(read_verified(data, "mask"), 0) != 0).astype(float), read_open_boundaries(data)
+    mask, boundaries = (np.ma.filled(read_verified(data, "mask"), 0) != 0).astype(float), open_boundary_sides(data)
     in_boundary_rows, in_boundary_columns = np.zeros_like(mask), np.zeros_like(mask)
     in_boundary_columns[:, [number for side, number in (("west", 0), ("east", -1)) if side in boundaries]] = 1
     in_boundary_rows[[number for side, number in (("south", 0), ("north", -1)) if side in boundaries]] = 1

@@ -1,4 +1,4 @@
-"""One record of one field, to be drawn."""
+"""One record of a field, with its positions, ready to be drawn."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))
 #: Locations of SGRID: 1 if the points lie half a cell east of the centres, 1 if they lie half a cell north.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
 
-#: Grids with fewer rows or columns than this, or with a larger ratio of length to width, are drawn as a line.
-MIN_MAP_ROWS, MAX_MAP_ASPECT = 5, 20
+#: Grids with fewer rows or columns than this, or with a larger ratio of the longer side to the shorter one, are drawn
+#: as a line.
+MIN_MAP_POINTS, MAX_MAP_ASPECT = 5, 20
 
 
 @dataclass(frozen=True)
 class FieldMap:
-    """One record of one field, masked on land, [y, x].
+    """One record of a field.
 
     Attributes:
         long_name: as in the file; "mean" comes before it for a mean over time, the member of an ensemble after it.
+        values: [y, x], masked on land.
         x, y: positions of the points, m, or longitudes and latitudes.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
         is_geographic: whether positions are longitudes and latitudes.
         crs: the projected coordinate reference system of positions in m; "": none is known.
-        outside_grid: points [y, x] that lie beyond the grid; None: there are none.
+        outside_grid: true at points [y, x] beyond the grid; None: there are no such points.
         analytic: the analytic solution at the points of `values`; None: there is none, or it is not drawn.
-        ground: heights of the ground at centres, m, masked where there is water; None: no ground floods.
+        ground: the map of the heights of the ground at centres, m, masked where there is water; None: no ground floods.
     """
 
     name: str
@@ -53,14 +55,17 @@ class FieldMap:
 
     @property
     def domain(self) -> tuple[float, float, float, float]:
-        """West, east, south and north edge of the domain. East faces, north faces and corners end on its edge."""
+        """Western, eastern, southern and northern edges of the domain.
+
+        The last east faces, north faces and corners lie on them.
+        """
         (dx, dy), (east, north) = self.spacing, STAGGER[self.location]
         x, y = self.x - east * dx / 2, self.y - north * dy / 2
         return x[0] - dx / 2, x[-1] + dx / 2, y[0] - dy / 2, y[-1] + dy / 2
 
     @property
     def spacing(self) -> tuple[float, float]:
-        """Distance of the points in x and in y; an axis with one point takes that of the other."""
+        """Distance between the points in x and in y; an axis with a single point has the spacing of the other."""
         spacings = [float(c[1] - c[0]) if c.size > 1 else None for c in (self.x, self.y)]
         return spacings[0] or spacings[1] or 1.0, spacings[1] or spacings[0] or 1.0
 
@@ -82,7 +87,7 @@ class FieldMap:
 
     @property
     def aspect(self) -> float:
-        """Ratio of height to width of the domain; in degrees, at its middle latitude."""
+        """Ratio of height to width of the domain; on a map in degrees that of lengths at the middle latitude."""
         west, east, south, north = self.domain
         cos_lat = np.cos(np.radians((south + north) / 2)) if self.is_geographic else 1.0
         return (north - south) / ((east - west) * cos_lat)
@@ -90,7 +95,7 @@ class FieldMap:
     @property
     def is_drawn_as_line(self) -> bool:
         """Whether the domain is so narrow that a line is drawn instead of a map."""
-        return min(self.values.shape) < MIN_MAP_ROWS or max(self.aspect, 1 / self.aspect) > MAX_MAP_ASPECT
+        return min(self.values.shape) < MIN_MAP_POINTS or max(self.aspect, 1 / self.aspect) > MAX_MAP_ASPECT
 
 
 def length_unit(span: float) -> tuple[float, str]:
@@ -99,19 +104,19 @@ def length_unit(span: float) -> tuple[float, str]:
 
 
 def format_degrees(angle: float, hemispheres: str) -> str:
-    """A longitude or latitude as text; `hemispheres`: the letters of positive and of negative ones."""
+    """A longitude or latitude as text; `hemispheres`: "EW" or "NS", for positive and negative angles."""
     angle = (angle + 180) % 360 - 180 if hemispheres == "EW" else angle
     return f"{abs(angle):.6g}° {hemispheres[int(angle < 0)]}" if angle % 180 else f"{abs(angle):g}°"
 
 
 def wrap_to_domain(field: FieldMap, x, y) -> tuple:
-    """Positions x, y in m, or longitudes and latitudes with the longitudes moved into the domain of a map."""
+    """Positions x, y in m unchanged; longitudes and latitudes with the longitudes shifted into the domain of a map."""
     west = field.domain[0]
     return (west + (x - west) % 360.0 if field.is_geographic else x), y
 
 
 def positions_of_lon_lat(field: FieldMap, lon, lat) -> tuple:
-    """Positions as `wrap_to_domain` returns them, of longitudes and latitudes."""
+    """The positions of longitudes and latitudes on the map: eastings and northings, m, or degrees in the domain."""
     return projection.eastings_northings(field.crs, lon, lat) if field.crs else wrap_to_domain(field, lon, lat)
 
 
@@ -123,27 +128,31 @@ def read_map(
     constituent_index: int = 0,
     dry_mask=None,
 ) -> FieldMap:
-    """One record of a field, or a field without time; of several members `member`, or the first.
+    """One record of a field, or a field without time; of an ensemble, that of `member`, or of the first member if None.
 
-    `constituent_index`: the index on a first axis that is neither time nor members. `dry_mask`: masked points [y, x].
+    `constituent_index`: the index along a first axis that is neither time nor members. `dry_mask`: dry points [y, x],
+    which are masked.
     """
     variable, values = find_field(data, name), read_field(data, name, record, member, constituent_index)
     values = values if dry_mask is None else np.ma.masked_where(dry_mask, values)
     mean_prefix = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
     member_suffix = member_label(data, member) if "member" in variable.dimensions else ""
     long_name, units = long_name_and_units(variable)
-    sgrid_location = getattr(variable, "location", "face"), variable.dimensions[-2:]
-    return make_map(data, name, mean_prefix + long_name + member_suffix, units, values, *sgrid_location)
+    location_and_dimensions = getattr(variable, "location", "face"), variable.dimensions[-2:]
+    return make_map(data, name, mean_prefix + long_name + member_suffix, units, values, *location_and_dimensions)
 
 
 def make_map(
     data: netCDF4.Dataset, name: str, long_name: str, units: str, values, location: str, dimensions
 ) -> FieldMap:
-    """The FieldMap of values [y, x] on two `dimensions` of a file, without boundary rows, where a run has no values."""
-    boundaries = read_open_boundaries(data)
+    """The FieldMap of values [y, x] on two `dimensions` of a file.
+
+    The outermost rows and columns at open boundaries are left out, because they lie outside the model.
+    """
+    boundaries = open_boundary_sides(data)
     rows, columns = (
-        slice(1 if low in boundaries else 0, -1 if high in boundaries else None)
-        for low, high in (("south", "north"), ("west", "east"))
+        slice(1 if first_side in boundaries else 0, -1 if last_side in boundaries else None)
+        for first_side, last_side in (("south", "north"), ("west", "east"))
     )
     y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in dimensions)
     values, x, y = np.ma.masked_invalid(values)[rows, columns], x[columns], y[rows]
@@ -152,15 +161,15 @@ def make_map(
         points = make_map_points(pole, centres, read_verified(data, "mask")[rows, columns] != 0, x, y)
         values = interpolate_to_map(values, points, is_angle=units.startswith("degree"))
         return FieldMap(name, long_name, units, values, points.x, points.y, "face", True, points.outside_grid)
-    in_degrees = getattr(data[dimensions[1]], "units", "").startswith("degree")
-    crs = "" if in_degrees else read_crs(data)
-    return FieldMap(name, long_name, units, values, x, y, location, in_degrees, crs=crs)
+    is_geographic = getattr(data[dimensions[1]], "units", "").startswith("degree")
+    crs = "" if is_geographic else read_crs(data)
+    return FieldMap(name, long_name, units, values, x, y, location, is_geographic, crs=crs)
 
 
 def read_crs(data: netCDF4.Dataset) -> str:
     """The projected coordinate reference system of the grid; "" for none."""
-    in_file = (variable.crs_wkt for variable in data.variables.values() if hasattr(variable, "crs_wkt"))
-    return next(in_file, "") or read_configuration(data).get("grid", {}).get("crs", "")
+    crs_of_variables = (variable.crs_wkt for variable in data.variables.values() if hasattr(variable, "crs_wkt"))
+    return next(crs_of_variables, "") or read_configuration(data).get("grid", {}).get("crs", "")
 
 
 def read_grid_north_pole(data: netCDF4.Dataset) -> tuple[float, float] | None:
@@ -171,10 +180,13 @@ def read_grid_north_pole(data: netCDF4.Dataset) -> tuple[float, float] | None:
     return None
 
 
-def to_eastward_northward(
+def to_picture_components(
     data: netCDF4.Dataset, x_component: FieldMap, y_component: FieldMap
 ) -> tuple[FieldMap, FieldMap]:
-    """Components of vectors along the axes of pictures, from those along the axes of the grid at the same points."""
+    """Components of vectors along the axes of the picture, from those along the axes of the grid at the same points.
+
+    They are eastward and northward on a rotated-pole grid, else unchanged.
+    """
     if not (pole := read_grid_north_pole(data)):
         return x_component, y_component
     cos, sin = axis_angle(pole, *from_earth(pole, x_component.x, x_component.y[:, None]))
@@ -182,19 +194,23 @@ def to_eastward_northward(
     return replace(x_component, values=u * cos - v * sin), replace(y_component, values=u * sin + v * cos)
 
 
-def to_geographic(data: netCDF4.Dataset, x, y) -> tuple:
-    """Positions as pictures show them, from those along the axes of the grid: true ones on a rotated-pole grid."""
+def to_picture_positions(data: netCDF4.Dataset, x, y) -> tuple:
+    """Positions in the picture: longitudes and latitudes on the Earth for a rotated-pole grid, else unchanged."""
     pole = read_grid_north_pole(data)
     return to_earth(pole, x, y) if pole else (x, y)
 
 
-def read_open_boundaries(data: netCDF4.Dataset) -> Sequence[str]:
+def open_boundary_sides(data: netCDF4.Dataset) -> Sequence[str]:
     return read_configuration(data).get("open_boundaries", {}).get("sides", ())
 
 
-def add_halo(data: netCDF4.Dataset, values: np.ndarray, n_beyond: int) -> np.ndarray:
-    """The values with one cell added in the south and west, `n_beyond` in the north and east: periodic, or zero."""
+def add_halo(data: netCDF4.Dataset, values: np.ndarray, north_east_width: int) -> np.ndarray:
+    """The values with one row and column more in the south and west, and `north_east_width` in the north and east.
+
+    These are copies along periodic axes, else zeros.
+    """
     periodic_axes = [read_configuration(data)["grid"][f"periodic_{letter}"] for letter in "yx"]
-    for is_periodic, widths in zip(periodic_axes, (((1, n_beyond), (0, 0)), ((0, 0), (1, n_beyond))), strict=True):
+    width = 1, north_east_width
+    for is_periodic, widths in zip(periodic_axes, ((width, (0, 0)), ((0, 0), width)), strict=True):
         values = np.pad(values, widths, mode="wrap" if is_periodic else "constant")
     return values

@@ -33,7 +33,7 @@ def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record:
 
     `location`: that of the field, a key of `field_map.LOCATIONS`.
     """
-    from ..ocean.masks import wet_fractions
+    from ..ocean.masks import fractions_around
     from ..ocean.patch import Patch
 
     wet_thickness, names = read_wet_thickness(data), field_names(data)
@@ -49,7 +49,7 @@ def ground_and_dry_mask(data: netCDF4.Dataset, name: str, location: str, record:
     if name == WET_FRACTION_FIELD:
         dry_mask = np.ma.filled(read_field(data, name, record, member) == 0, True)
     elif is_hidden_by_ground(name):
-        fractions = wet_fractions(Patch(add_halo(data, is_wet.astype(float), 2), (-1, -1)))
+        fractions = fractions_around(Patch(add_halo(data, is_wet.astype(float), 2), (-1, -1)))
         dry_mask = fractions[location].block_values(depth.shape) == 0
     return make_ground_map(data, depth, is_wet), dry_mask
 

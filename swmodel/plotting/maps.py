@@ -16,7 +16,7 @@ from ..files.run_folder import ANALYSIS, ENSEMBLE, SENSITIVITY, SNAPSHOT_FILES
 from . import assimilation, ensemble, spectra_figure, style
 from .dataset import PlotError, find_data_file, find_field, find_record, open_data, read_field, record_times
 from .derived import choose_fields, has_records, read_displayed_field
-from .field_map import FieldMap, read_map, to_geographic, wrap_to_domain
+from .field_map import FieldMap, read_map, to_picture_positions, wrap_to_domain
 from .files import default_output, save_figure
 from .ground import ground_legend, read_depth_with_ground
 from .overlays import NO_OVERLAYS, Overlays, draw_layers
@@ -26,13 +26,18 @@ from .titles import make_title_formatter, run_name
 
 log = logging.getLogger(__name__)
 
-#: `plot` draws the first of these files in a run folder.
+#: `plot` draws the first of these files that exists in a run folder.
 DRAWABLE_FILES = (*SNAPSHOT_FILES, ENSEMBLE, SENSITIVITY, ANALYSIS)
-#: The colour of marks on cells of a grid that were closed.
+#: Colour of the marks on cells that `swmodel grid` turned into land.
 CLOSED_CELL_COLOUR = "#d7301f"
-#: Names in a file of harmonic constants, and degrees between lines of equal phase.
-AMPLITUDE_SUFFIX, PHASE_SUFFIX, CONSTITUENT_DIMENSION, PHASE_STEP_DEGREES = "_amplitude", "_phase", "constituent", 30
-#: Fraction of the largest amplitude below which no lines of equal phase are drawn, because they crowd there.
+#: Names in a file of harmonic constants, and degrees between cophase lines.
+AMPLITUDE_SUFFIX, PHASE_SUFFIX, CONSTITUENT_DIMENSION, COPHASE_INTERVAL_DEGREES = (
+    "_amplitude",
+    "_phase",
+    "constituent",
+    30,
+)
+#: Fraction of the upper colour limit of amplitudes below which no cophase lines are drawn, because they crowd there.
 MIN_AMPLITUDE_FRACTION = 0.003
 
 
@@ -51,13 +56,13 @@ def plot(
     Args:
         path: run folder or NetCDF file; also of an ensemble, of sensitivities, of tides or of an assimilation.
         fields: names of fields; None: for a run relative vorticity and sea level, or others if these are zero; for an
-            ensemble mean and spread of sea level, and time series; for sensitivities all maps; for tides amplitudes
-            with lines of equal phase; for an assimilation its summary.
+            ensemble mean and spread of sea level, and time series; for sensitivities all maps; for tides the
+            first amplitude, with cophase lines; for an assimilation its summary.
         record: number of the record; negative ones count from the last.
-        time: model time, s; the nearest record is drawn.
+        time: model time, s; the record nearest to it is drawn, and `record` is ignored.
         output: picture to write (PNG, PDF or SVG by its name); None: a PNG named after the data and the fields.
         member: the member of an ensemble whose fields are drawn.
-        colour_range: how the values at the ends of the colours are chosen.
+        colour_range: how the limits of the colour scale are chosen.
         overlays: what is drawn over each map.
     """
     file = find_data_file(path, *DRAWABLE_FILES)
@@ -70,12 +75,14 @@ def plot(
 def make_figure(
     data: netCDF4.Dataset, fields, record, time, member, colour_range: ColourRange, overlays: Overlays
 ) -> Figure:
-    is_whole_file, has_spectra = fields is None and member is None, "wavenumber" in data.dimensions
-    if has_spectra or (is_whole_file and assimilation.is_analysis(data)):
-        if not (is_whole_file and overlays == NO_OVERLAYS and colour_range == RECORD_RANGE):
-            raise PlotError(f"the picture of {data.filepath()} is fixed: give no fields, members, colours or arrows")
+    is_default_figure, has_spectra = fields is None and member is None, "wavenumber" in data.dimensions
+    if has_spectra or (is_default_figure and assimilation.is_analysis(data)):
+        if not (is_default_figure and overlays == NO_OVERLAYS and colour_range == RECORD_RANGE):
+            raise PlotError(
+                f"the figure of {data.filepath()} cannot be changed: leave out fields, members, colours and overlays"
+            )
         return spectra_figure.draw_spectra(data, record, time) if has_spectra else assimilation.draw_analysis(data)
-    if is_whole_file and "realization" in data.dimensions:
+    if is_default_figure and "realization" in data.dimensions:
         if overlays != NO_OVERLAYS:
             raise PlotError("arrows, contours and tracks are drawn over fields: name a member or fields")
         return ensemble.draw_ensemble(data, record, time, colour_range)
@@ -116,7 +123,7 @@ def draw_fields(
 def draw_maps(
     data: netCDF4.Dataset,
     maps: list[FieldMap],
-    caption: list[str],
+    caption_lines: list[str],
     record: int = -1,
     member=None,
     colour_range=RECORD_RANGE,
@@ -126,7 +133,9 @@ def draw_maps(
     all_records = range(record_times(data).size) if colour_range.range == "run" else []
     layers = overlays.make_layers(data, member, all_records or [record])
     field_styles = style.make_styles(data, maps, [record], member, colour_range)
-    figure, _ = draw_panels(maps, field_styles, [*caption, *ground_legend(maps), *(legend for legend, _ in layers)])
+    figure, _ = draw_panels(
+        maps, field_styles, [*caption_lines, *ground_legend(maps), *(legend for legend, _ in layers)]
+    )
     draw_layers(layers, figure, record)
     return figure
 
@@ -140,60 +149,61 @@ def draw_sensitivities(data: netCDF4.Dataset, names, colour_range: ColourRange, 
     if not names:
         raise PlotError(f"{data.filepath()} holds no map, only numbers; `swmodel info` and status.json show them")
     maps = []
-    for each in (read_map(data, name) for name in names):
-        quantity, _, control = each.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
+    for field_map in (read_map(data, name) for name in names):
+        quantity, _, control = field_map.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
         if quantity:
-            each = replace(each, long_name=f"∂({quantity}) / ∂({control})", units=f"{each.units} per cell")
-        maps.append(each)
+            units_per_cell = f"{field_map.units} per cell"
+            field_map = replace(field_map, long_name=f"∂({quantity}) / ∂({control})", units=units_per_cell)
+        maps.append(field_map)
     value, units = f"{float(data.quantity_value):.4g}", style.format_units(data.quantity_units)
     caption = f"{run_name(data)}, {data.quantity_long_name}: {value} {units}".removeprefix(", ")
     figure = draw_maps(data, maps, [caption], colour_range=colour_range, overlays=overlays)
     x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
-    x, y = (each / maps[0].axis_unit[0] for each in wrap_to_domain(maps[0], *to_geographic(data, x, y)))
-    options = {"color": style.DARK_GREY, "linewidth": 1.2, "path_effects": style.WHITE_OUTLINE}
-    options |= {"scalex": False, "scaley": False}
-    options |= {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {}
+    x, y = (each / maps[0].axis_unit[0] for each in wrap_to_domain(maps[0], *to_picture_positions(data, x, y)))
+    line_style = {"color": style.DARK_GREY, "linewidth": 1.2, "path_effects": style.WHITE_OUTLINE}
+    line_style |= {"scalex": False, "scaley": False}
+    line_style |= {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {}
     for axes in figure.axes:
         if axes.images and len(x):
-            axes.plot(x, y, **options)
+            axes.plot(x, y, **line_style)
     return figure
 
 
 def draw_harmonics(data: netCDF4.Dataset, names, colour_range: ColourRange, overlays: Overlays) -> Figure:
-    """The figure of fields in a file of harmonic constants, by default amplitudes; a panel per constituent."""
+    """The figure of fields in a file of harmonic constants, by default the first amplitude; a panel per constituent."""
     if overlays != NO_OVERLAYS:
-        raise PlotError("maps of harmonic constants show lines of equal phase and no arrows, contours or tracks")
+        raise PlotError("maps of harmonic constants show cophase lines and no arrows, contours or tracks")
     names = names or [name for name in data.variables if name.endswith(AMPLITUDE_SUFFIX)][:1]
-    pairs = [pair for name in names for pair in read_maps_and_phases(data, name)]
+    pairs = [pair for name in names for pair in read_maps_with_phases(data, name)]
     days = f"harmonic analysis of days {data.first_day:.4g} to {data.last_day:.4g}"
-    caption = [f"{run_name(data)}, {days}".removeprefix(", ")]
+    caption_lines = [f"{run_name(data)}, {days}".removeprefix(", ")]
     if any(phase for _, phase in pairs):
-        caption.append(f"lines: Greenwich phase lag, every {PHASE_STEP_DEGREES}°; thick: 0°")
-    figure = draw_maps(data, [each for each, _ in pairs], caption, colour_range=colour_range)
+        caption_lines.append(f"lines: Greenwich phase lag, every {COPHASE_INTERVAL_DEGREES}°; thick: 0°")
+    figure = draw_maps(data, [amplitude for amplitude, _ in pairs], caption_lines, colour_range=colour_range)
     map_axes = [axes for axes in figure.axes if axes.images]
     for axes, (amplitude, phase) in zip(map_axes, pairs, strict=False):
         if phase:
             is_weak = amplitude.values < MIN_AMPLITUDE_FRACTION * style.limits_by_kind(amplitude.values)[1, 1]
-            draw_phase(axes, replace(phase, values=np.ma.masked_where(is_weak, phase.values)))
+            draw_cophase_lines(axes, replace(phase, values=np.ma.masked_where(is_weak, phase.values)))
     return figure
 
 
-def read_maps_and_phases(data: netCDF4.Dataset, name: str) -> Iterator[tuple[FieldMap, FieldMap | None]]:
-    """The map of a field, or those of its constituents; with each amplitude the map of its phase, else None."""
+def read_maps_with_phases(data: netCDF4.Dataset, name: str) -> Iterator[tuple[FieldMap, FieldMap | None]]:
+    """The map of a field, or the maps of its constituents; each with the map of its phase if it is an amplitude."""
     if find_field(data, name).dimensions[0] != CONSTITUENT_DIMENSION:
         yield read_map(data, name), None
         return
-    for number, each in enumerate(data[CONSTITUENT_DIMENSION][:]):
+    for number, constituent in enumerate(data[CONSTITUENT_DIMENSION][:]):
         field_map, phase = read_map(data, name, constituent_index=number), None
         if name.endswith(AMPLITUDE_SUFFIX):
             phase_name = name.removesuffix(AMPLITUDE_SUFFIX) + PHASE_SUFFIX
             phase = read_map(data, phase_name, constituent_index=number)
-        yield replace(field_map, long_name=f"{each}: {field_map.long_name}"), phase
+        yield replace(field_map, long_name=f"{constituent}: {field_map.long_name}"), phase
 
 
-def draw_phase(axes, phase: FieldMap) -> None:
-    """Lines of equal phase: where the sine of the difference passes zero and its cosine is positive."""
-    for degrees in range(0, 360, PHASE_STEP_DEGREES):
+def draw_cophase_lines(axes, phase: FieldMap) -> None:
+    """Lines of equal phase: where the sine of the difference changes sign and its cosine is positive."""
+    for degrees in range(0, 360, COPHASE_INTERVAL_DEGREES):
         phase_difference = np.radians(phase.values - degrees)
         sine = np.ma.masked_where(np.cos(phase_difference) <= 0, np.sin(phase_difference))
         if sine.count() and sine.min() < 0 < sine.max():
@@ -207,9 +217,11 @@ def plot_grid(file) -> Path:
     with open_data(file) as data, mpl.rc_context(style.RC_PARAMS):
         depth, closed = read_depth_with_ground(data), read_field(data, "closed", -1, None)
         rows, columns = np.nonzero(np.ma.filled(closed, 0))
-        positions = wrap_to_domain(depth, *to_geographic(data, data["x_c"][:][columns], data["y_c"][:][rows]))
+        positions = wrap_to_domain(depth, *to_picture_positions(data, data["x_c"][:][columns], data["y_c"][:][rows]))
         positions = [each / depth.axis_unit[0] for each in positions]
-        closed_cells_text = f"; red: {rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
+        mark = "" if depth.is_drawn_as_line else "red: "
+        closed_cells_text = f"; {mark}{rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
         figure = draw_maps(data, [depth], [f"{file.name}{closed_cells_text}"])
-        figure.axes[0].scatter(*positions, s=5, marker="s", color=CLOSED_CELL_COLOUR, linewidths=0)
+        if not depth.is_drawn_as_line:
+            figure.axes[0].scatter(*positions, s=5, marker="s", color=CLOSED_CELL_COLOUR, linewidths=0)
         return save_figure(figure, file.with_suffix(".png"))

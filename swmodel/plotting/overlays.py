@@ -15,7 +15,7 @@ from . import style
 from .barriers import make_barrier_layers
 from .dataset import PlotError
 from .derived import read_current, read_displayed_field, read_or_derive
-from .field_map import FieldMap, to_eastward_northward
+from .field_map import FieldMap, to_picture_components
 from .panels import CAPTION_LINE_INCHES, CAPTION_STYLE, TICK_STEPS
 from .tracks import make_track_layer
 
@@ -101,7 +101,7 @@ def read_vectors(
     """The components along the axes of pictures and the magnitude of vectors, at centres."""
     if kind.components:
         x, y = (read_or_derive(data, name, record, member) for name in kind.components)
-        x, y = to_eastward_northward(data, x, y)
+        x, y = to_picture_components(data, x, y)
     else:
         x, y = read_current(data, record, member)
     return x, y, replace(x, name="speed", values=np.ma.hypot(x.values, y.values))

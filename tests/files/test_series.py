@@ -13,7 +13,7 @@ from support.cf_checker import assert_satisfies_cf
 from support.command import invoke_swmodel
 from support.random_case import configuration, random_fields
 from support.restarts import assert_same_data, read_variables
-from support.small_run import make_run
+from support.small_run import write_small_run
 from support.unchecked_config import resolve_without_checks
 
 import swmodel
@@ -155,7 +155,7 @@ def test_impossible_tidal_analysis_is_refused(options, problem):
 def run_with_spectra(tmp_path_factory):
     options = {"output__spectra_every_steps": 5, "physics__tracers": ({"name": "tracer", "initial": 1.0},)}
     options |= {"output__fields": ["h", "u", "v", "tracer"], "run__dtype": "float64", "output__means": []}
-    return make_run(tmp_path_factory.mktemp("spectra") / "run", **options)
+    return write_small_run(tmp_path_factory.mktemp("spectra") / "run", **options)
 
 
 @pytest.mark.fault("a run with `spectra.nc` stops and resumes")
@@ -213,8 +213,8 @@ def test_series_and_spectra_satisfy_cf_checker(run_with_spectra, tmp_path):
 
 @pytest.mark.fault("spectra of a file without the fields, of an unknown quantity or record, of an empty file")
 def test_spectra_that_cannot_be_computed_are_refused(run_with_spectra, tmp_path):
-    thin = make_run(tmp_path / "thin", output__fields=["zeta"], output__means=[])
-    land = make_run(tmp_path / "land", "rest", output__means=[], run__steps=1)
+    thin = write_small_run(tmp_path / "thin", output__fields=["zeta"], output__means=[])
+    land = write_small_run(tmp_path / "land", "rest", output__means=[], run__steps=1)
     empty, none, other = tmp_path / "empty.nc", tmp_path / "output.nc", tmp_path / "other.nc"
     netCDF4.Dataset(empty, "w").close()
     OutputFile(none, restarts.config(), connect("serial", (1, 1), 9, 14)).close()

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import fourier_numbers
+from support import transform_comparison
 from support.background_case import background_case
 from support.covering_array import configuration_of, rows_by_name
 from support.layouts import with_layout
@@ -352,11 +352,11 @@ def test_spectra_and_balanced_flows_have_same_bits(ranks, layout):
 def results_of_transforms(layout, pairs):
     """Pairs of kinds with other bits, an error of derivatives, and the all-to-alls of a transform."""
     transport = connect("mpi", layout, 13, 17)
-    arrays = fourier_numbers.scatter(transport, fourier_numbers.random_arrays(13, 17, "float64"))
+    arrays = transform_comparison.scatter(transport, transform_comparison.random_arrays(13, 17, "float64"))
     program = jax.make_jaxpr(transport.jit(Fourier(transport).forward))(arrays)
     sent = sum(each.primitive.name == "transpose_on_ring" for each in all_equations(program.jaxpr))
-    other = fourier_numbers.pairs_with_other_bits(transport, "float64", pairs)
-    return other, fourier_numbers.error_of_derivatives(transport, pairs[:2]), sent
+    other = transform_comparison.pairs_with_different_bits(transport, "float64", pairs)
+    return other, transform_comparison.error_of_derivatives(transport, pairs[:2]), sent
 
 
 @pytest.mark.promise("transforms of blocks equal those of one process")
@@ -364,7 +364,7 @@ def results_of_transforms(layout, pairs):
 def test_transforms_equal_those_of_one_process(ranks, layout, messages):
     """Equal bits, derivatives to round-off; one all-to-all along y and two along x; at night more kinds of series."""
     by_day = layout == (2, 2)
-    pairs = fourier_numbers.PERIODIC_AND_WALLS[1:] if by_day else fourier_numbers.FOUR_KIND_PAIRS
+    pairs = transform_comparison.PERIODIC_AND_WALLS[1:] if by_day else transform_comparison.FOUR_PAIRS
     other, error, sent = ranks(layout, results_of_transforms, pairs)[0]
     assert (other, sent) == ([], messages)
     assert error < 1e-13

@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 import scipy.fft
-from support import fourier_numbers
-from support.fourier_numbers import PAIRS, PERIODIC_AND_WALLS, error_of_derivatives, pairs_with_other_bits, scatter
+from support import transform_comparison as transforms
 from support.quick_compilation import count_collectives
+from support.transform_comparison import PERIODIC_AND_WALLS, SERIES_PAIRS, pairs_with_different_bits
 
 from swmodel.errors import UsageError
 from swmodel.parallel.decomposition import block_of_rank
@@ -52,9 +52,9 @@ def zero_on_walls(array, y, x):
 @pytest.mark.parametrize("dtype", MAX_ROUNDING_ERROR)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_transforms_agree_with_scipy_and_are_inverted(size, dtype):
-    field, transport = fourier_numbers.random_arrays(*size, dtype), SerialTransport(block_of_rank(0, (1, 1), *size))
-    found = jax.jit(partial(fourier_numbers.forward_and_backward, transport, PAIRS))(field)
-    for pair, (numbers, back) in zip(PAIRS, found, strict=True):
+    field, transport = transforms.random_arrays(*size, dtype), SerialTransport(block_of_rank(0, (1, 1), *size))
+    found = jax.jit(partial(transforms.forward_and_backward, transport, SERIES_PAIRS))(field)
+    for pair, (numbers, back) in zip(SERIES_PAIRS, found, strict=True):
         truth = coefficients_by_scipy(field, *pair)
         assert numbers.dtype == truth.dtype
         assert numbers.shape[1:] == Fourier(transport, *pair).spectral_shape
@@ -77,18 +77,19 @@ def test_more_blocks_than_lines_are_refused(layout, cells, pair, most):
 def results_on_devices(layout, pairs, long):
     even, uneven = (ShardedTransport(layout, *cells, 4) for cells in ((12, 16), (13, 17)))
     programs = [messages_and_memory(layout, pair, forward) for pair in PERIODIC_AND_WALLS for forward in (True, False)]
-    other = pairs_with_other_bits(uneven, "float64", pairs)
-    other += pairs_with_other_bits(even, "float32", PERIODIC_AND_WALLS)
+    other = pairs_with_different_bits(uneven, "float64", pairs)
+    other += pairs_with_different_bits(even, "float32", PERIODIC_AND_WALLS)
     if long:  # with so many cells the bits of a complex FFT depend on the position of a line
-        other += pairs_with_other_bits(ShardedTransport(layout, 304, 10, 4), "float32", PERIODIC_AND_WALLS[:1])
-    return other, error_of_derivatives(uneven, PERIODIC_AND_WALLS[:1]), programs
+        other += pairs_with_different_bits(ShardedTransport(layout, 304, 10, 4), "float32", PERIODIC_AND_WALLS[:1])
+    return other, transforms.error_of_derivatives(uneven, PERIODIC_AND_WALLS[:1]), programs
 
 
 def messages_and_memory(layout, pair, forward):
     """The messages of a compiled transform, and its memory on a device relative to that of a field."""
     ny, nx = 256, 250
     transport = ShardedTransport(layout, ny, nx, 4)
-    fourier, given = Fourier(transport, *pair), scatter(transport, fourier_numbers.random_arrays(ny, nx, "float64", 1))
+    given = transforms.scatter(transport, transforms.random_arrays(ny, nx, "float64", 1))
+    fourier = Fourier(transport, *pair)
     if not forward:
         given = transport.jit(fourier.forward)(given)
     compiled = transport.jit(fourier.forward if forward else fourier.backward).lower(given).compile()
@@ -102,7 +103,7 @@ def messages_and_memory(layout, pair, forward):
 @pytest.mark.night
 @pytest.mark.parametrize(
     ("layout", "pairs", "long", "messages"),
-    [((4, 1), PERIODIC_AND_WALLS, True, 1), ((2, 2), PAIRS, False, 3), ((1, 4), PERIODIC_AND_WALLS, True, 2)],
+    [((4, 1), PERIODIC_AND_WALLS, True, 1), ((2, 2), SERIES_PAIRS, False, 3), ((1, 4), PERIODIC_AND_WALLS, True, 2)],
 )
 def test_transforms_on_devices_equal_those_of_one(ranks, layout, pairs, long, messages):
     """Bits are equal, derivatives to round-off. Devices send only all-to-alls and hold one block each.

@@ -82,7 +82,7 @@ class FakeClock:
 def test_run_stops_if_chunk_and_restart_exceed_walltime(monkeypatch, ahead, late):
     """Two restart files of 100 s, a chunk of 120 s and 10 s to exit take 330 s."""
     clock, limit = FakeClock(monkeypatch), StopRequests(1000.0 + 120 + 1 + ahead)
-    clock.now, limit.reserve = 1000.0, 100.0
+    clock.now, limit.restart_seconds = 1000.0, 100.0
     assert [reason is not None for reason in clock.reasons(limit, 120, 1, 0)] == [False, late, late]
 
 

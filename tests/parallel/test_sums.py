@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.small_run import SMALL
+from support.small_run import SMALL_RUN_OPTIONS
 
 import swmodel
 from swmodel.parallel.fixed_point import FixedPoint, exact_product
@@ -91,5 +91,5 @@ def test_sums_over_processes_in_diagnostics_are_of_integers(monkeypatch):
         return values
 
     monkeypatch.setattr(SerialTransport, "reduce", reduce)
-    swmodel.Simulation(swmodel.load("jet", SMALL, environ={})).diagnostics()
+    swmodel.Simulation(swmodel.load("jet", SMALL_RUN_OPTIONS, environ={})).diagnostics()
     assert sums == [np.int64]

@@ -3,13 +3,13 @@
 import shutil
 
 import pytest
-from support.small_run import make_run
+from support.small_run import write_small_run
 
 
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory):
     """A run with three records, all fields and the mean sea level; tests must not change it."""
-    return make_run(tmp_path_factory.mktemp("jet") / "run")
+    return write_small_run(tmp_path_factory.mktemp("jet") / "run")
 
 
 @pytest.fixture

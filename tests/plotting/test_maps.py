@@ -10,7 +10,7 @@ from matplotlib.quiver import Quiver
 from PIL import Image
 from support.command import invoke_swmodel
 from support.marks import night_params
-from support.small_run import make_run
+from support.small_run import write_small_run
 
 import swmodel
 from swmodel import plotting
@@ -54,7 +54,7 @@ def test_default_picture_has_vorticity_over_f_and_no_zeros(data, tmp_path):
     np.testing.assert_array_equal(shown.values, zeta.values / f.values)
     assert shown.units == "1"
     assert derived.choose_fields(data, None) == ["zeta", "eta"]
-    with open_data(make_run(tmp_path / "run", "inertial") / "output.nc") as turning:
+    with open_data(write_small_run(tmp_path / "run", "inertial") / "output.nc") as turning:
         assert derived.choose_fields(turning, None) == ["speed", "u"]
 
 
@@ -106,7 +106,7 @@ def test_barriers_are_drawn_along_their_faces(tmp_path):
     """Over a wall along the eastern edges of cells, and on to the east along a northern edge."""
     x, y = axes(swmodel.load("jet", {"grid.nx": 14, "grid.ny": 9}, environ={}).grid)
     corners = [(x.edges[0] + i * x.spacing, y.edges[0] + j * y.spacing) for i, j in ((3, 2), (3, 5), (4, 5))]
-    run = make_run(tmp_path / "run", barriers__lines=[{"line": corners, "crest": 1.0}])
+    run = write_small_run(tmp_path / "run", barriers__lines=[{"line": corners, "crest": 1.0}])
     with open_data(run / "output.nc") as data:
         figure, on_page = maps.draw_fields(data, ["eta"]), encode_barriers(data, "eta")
     (lines,) = (each for each in figure.axes[0].collections if len(each.get_segments()) == 4)
@@ -211,7 +211,7 @@ def test_simulation_draws_its_present_state():
 
 
 def test_error_is_the_difference_from_the_analytic_solution(run, tmp_path):
-    folder = make_run(tmp_path / "seiche", "seiche", run__steps=20, output__every_steps=10, run__dtype="float64")
+    folder = write_small_run(tmp_path / "seiche", "seiche", run__steps=20, output__every_steps=10, run__dtype="float64")
     with open_data(folder / "output.nc") as data:
         first, last = (derived.read_displayed_field(data, "eta_error", record) for record in (0, -1))
         figure = maps.draw_fields(data, ["eta", "eta_error"])
@@ -221,11 +221,12 @@ def test_error_is_the_difference_from_the_analytic_solution(run, tmp_path):
     assert low == -high
     with open_data(run / "output.nc") as data, pytest.raises(PlotError, match="eta"):
         maps.draw_fields(data, ["eta_error"])
-    channel = make_run(tmp_path / "channel", "seiche", grid__nx=40, grid__ny=4, run__steps=5, run__dtype="float64")
+    channel = write_small_run(tmp_path / "b", "seiche", grid__nx=40, grid__ny=4, run__steps=5, run__dtype="float64")
     with open_data(channel / "output.nc") as data:  # drawn as a line, together with the analytic solution
         model, known = maps.draw_fields(data, ["eta"]).axes[0].lines
     np.testing.assert_allclose(known.get_ydata(), model.get_ydata(), atol=0.02 * np.abs(model.get_ydata()).max())
-    dry = make_run(tmp_path / "dry", "dam_break_dry", grid__nx=40, grid__ny=4, time__dt=0.01, output__fields=("eta",))
+    options = {"grid__nx": 40, "grid__ny": 4, "time__dt": 0.01, "output__fields": ("eta",)}
+    dry = write_small_run(tmp_path / "dry", "dam_break_dry", **options)
     with open_data(dry / "output.nc") as data:  # the analytic solution has no water below the ground
         level = derived.read_displayed_field(data, "eta", -1)
         assert derived.find_location(data, "u_error") == derived.find_location(data, "u")

@@ -5,7 +5,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 from support.random_case import section
-from support.small_run import make_run
+from support.small_run import write_small_run
 
 from swmodel.files.gauge_series import GaugeSeries
 from swmodel.plotting import Overlays, PlotError, maps, maxima, plot_maxima, plot_sections, plot_stations, series
@@ -24,7 +24,7 @@ def run_with_series(tmp_path_factory):
     """A run with two gauges, a section, drifters and largest values."""
     options = {"stations": STATIONS, "sections": ({"name": "cut", "start": (3e4, -1e3), "end": (3e4, 3.6e4)},)}
     options |= {"maxima": ("eta",), "arrival": 6.0, "drifters": DRIFTERS, "drifters_every_steps": 1}
-    return make_run(tmp_path_factory.mktemp("places") / "run", **section("output", **options))
+    return write_small_run(tmp_path_factory.mktemp("places") / "run", **section("output", **options))
 
 
 def titles_and_curves(figure):
@@ -78,7 +78,7 @@ def test_gauge_is_marked_at_its_true_position_on_a_rotated_grid(tmp_path):
     band = {"pole": (-42.0, 76.0), "west": -180.0, "east": 180.0, "south": -60.0, "north": 60.0, "periodic_x": True}
     options = {f"grid__{key}": value for key, value in band.items()} | {"grid__nx": 36, "grid__ny": 12}
     options |= {"output__stations": ({"name": "Azores", "lon": -28.0, "lat": 38.0},), "output__maxima": ("eta",)}
-    with open_data(make_run(tmp_path / "run", "sea", **options, output__fields=("eta",)) / "output.nc") as data:
+    with open_data(write_small_run(tmp_path / "run", "sea", **options, output__fields=("eta",)) / "output.nc") as data:
         figure = maxima.draw_maxima(data, 0)
     ((x, y),) = (line.get_xydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o")
     assert (x % 360, y) == (332.0, 38.0)
@@ -100,7 +100,7 @@ def test_run_without_results_names_the_key_that_makes_them(run):
 def test_curves_are_drawn_over_dates_of_real_calendars(tmp_path, calendar, dated):
     """Curves of calendars with other months are drawn over days."""
     options = {"time__start": "2012-02-28T12:00", "time__calendar": calendar, "output__stations": STATIONS}
-    with open_data(make_run(tmp_path / "run", **options) / "stations.nc") as data:
+    with open_data(write_small_run(tmp_path / "run", **options) / "stations.nc") as data:
         drawn = series.draw_sites(data, "station", "eta").axes[0].lines[0].get_xdata()
         assert "2012-02-28 12:00" in maps.make_title_formatter(data)(0)
         seconds = data["time"][:].data

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from support.command import invoke_swmodel
 from support.faults import PROGRAM
-from support.small_run import make_run
+from support.small_run import write_small_run
 from swmodel import cases
 from swmodel.cli import main
 from swmodel.config import Config
@@ -125,7 +125,7 @@ SHORT_RUN_OPTIONS += ("--steps", "2", "--executor", "reference", "--quiet")
 
 def make_files():
     """Make a run folder, two damaged ones, an empty folder, and invalid files, in the current folder."""
-    make_run("whole")
+    write_small_run("whole")
     for name in ("broken", "odd"):
         shutil.copytree("whole", name)
     output = Path("broken/output.nc")

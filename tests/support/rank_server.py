@@ -24,7 +24,7 @@ from mpi4py import MPI
 
 from support import examine_in_process, quick_compilation
 from swmodel.files.integrity import guard
-from swmodel.parallel.environment import LAUNCHER_VARIABLES
+from swmodel.parallel.environment import RANK_VARIABLES_BY_LAUNCHER
 from swmodel.parallel.transport import messages, mpi
 from swmodel.parallel.transport.programs import cached_jit
 
@@ -49,7 +49,7 @@ def set_world_size(size: int):
     if world[0] != MPI.COMM_WORLD:
         cached_jit.cache_clear()  # programs are cached by layout, but send messages within the group they were made in
     MPI.COMM_WORLD, messages.DEVICE_COMM, mpi.HOST_COMM = world
-    for name in itertools.chain(*LAUNCHER_VARIABLES):
+    for name in itertools.chain(*RANK_VARIABLES_BY_LAUNCHER):
         os.environ.pop(name, None)
     rank_variables = {"PMI_RANK": RANK, "PMI_SIZE": size, "MPI_LOCALRANKID": RANK, "MPI_LOCALNRANKS": size}
     os.environ.update({name: str(number) for name, number in rank_variables.items()})

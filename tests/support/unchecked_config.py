@@ -1,9 +1,9 @@
-"""Configurations that checks would refuse, marked as checked, for tests of what happens then."""
+"""Resolve configurations that the checks would refuse, and mark them as checked, so that tests can run them anyway."""
 
 from swmodel.model.resolve import resolve
 
 
 def resolve_without_checks(config):
-    resolved = resolve(config)
-    resolved._checked = True
-    return resolved
+    resolved_config = resolve(config)
+    resolved_config._checked = True
+    return resolved_config

@@ -59,3 +59,9 @@ class CellSizes:
         self.friction_u = in_precision(1 / (e * cos_c) ** 2), in_precision(1 / (cos_c * dy**2))
         self.friction_v = in_precision(1 / (e * cos_v) ** 2), in_precision(1 / (cos_v * dy**2))
         self.cos_c, self.cos_v = (in_precision(np.pad(cos, ((1, 1), (0, 0)), mode="wrap")) for cos in (cos_c, cos_v))
+
+    def as_force_on_u(self, flux):
+        """Convert a flux of V in place to its effect on u: on a sphere, divide it by the cosine that weights V."""
+        if self.inverse_cos_c is not None:
+            flux *= self.inverse_cos_c
+        return flux

@@ -11,20 +11,13 @@ from . import weno
 from .neighbours import c, e, mean, n, nw, s, se, sw, w, wrap
 
 
-def as_force_on_u(T, flux):
-    """Convert a flux of V in place to its effect on u: on a sphere, divide it by the cosine that weights V."""
-    if T.sizes.inverse_cos_c is not None:
-        flux *= T.sizes.inverse_cos_c
-    return flux
-
-
 def add_energy_conserving(T, F):
     """QV = (q V^x)^y, QU = (q U^y)^x: conserves energy (Sadourny 1975)."""
     q, Vq = c(T.q), T.padded
     np.multiply(mean(c(T.V), e(T.V), out=T.work), q, out=c(Vq))
     wrap(Vq)
     Fu, Fv = c(F[1]), c(F[2])
-    Fu += as_force_on_u(T, mean(c(Vq), s(Vq), out=T.work))
+    Fu += T.sizes.as_force_on_u(mean(c(Vq), s(Vq), out=T.work))
     Uq = T.padded
     np.multiply(mean(c(T.U), n(T.U), out=T.work), q, out=c(Uq))
     wrap(Uq)
@@ -44,7 +37,7 @@ def add_enstrophy_conserving(T, F):
         return np.multiply(flux, 0.125, out=flux)
 
     Fu, Fv = c(F[1]), c(F[2])
-    Fu += as_force_on_u(T, product((c(V), e(V), s(V), se(V)), s(q)))
+    Fu += T.sizes.as_force_on_u(product((c(V), e(V), s(V), se(V)), s(q)))
     Fv -= product((c(U), n(U), w(U), nw(U)), w(q))
 
 
@@ -64,7 +57,7 @@ def add_arakawa_lamb(T, F):
         wrap(product)
         Fv -= of_U(product)
         coefficient *= of_V(V)
-        Fu += as_force_on_u(T, coefficient)
+        Fu += T.sizes.as_force_on_u(coefficient)
     epsilon = phi = T.padded
     c(epsilon)[...] = (q + q_w - q_sw - q_s) * T.sizes.dy_over_dx
     wrap(epsilon)
@@ -78,6 +71,6 @@ FLUXES = {
     "energy": add_energy_conserving,
     "enstrophy": add_enstrophy_conserving,
     "arakawa_lamb": add_arakawa_lamb,
-    "weno5": weno.flux,
-    "weno7": weno.flux,
+    "weno5": weno.add_weno,
+    "weno7": weno.add_weno,
 }

@@ -19,12 +19,12 @@ from .static import static_differences, write_static
 class RecordFile(BackgroundFile, ABC):
     """Base of the files with records in time. All processes call all methods together.
 
-    `keep`: function that says whether the record of a step in an existing file is kept; None: a new file.
+    `keep`: function of a step that says whether to keep its record in an existing file; None: create a new file.
     FilesError, on all processes: the file cannot be written, or belongs to another run.
     """
 
     #: Whether the file has fields (then also constant ones), whether it has intervals of means; records per chunk.
-    has_fields, has_bounds, records_per_chunk = True, False, None
+    has_fields, has_time_bounds, records_per_chunk = True, False, None
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
         self.dtype, self.shape = np.dtype(config.run.dtype), (config.grid.ny, config.grid.nx)
@@ -32,7 +32,7 @@ class RecordFile(BackgroundFile, ABC):
 
         def define(dataset):
             define_provenance(dataset, config, transport, command_line)
-            define_time(dataset, time_attributes(config.time), self.has_bounds, self.records_per_chunk)
+            define_time(dataset, time_attributes(config.time), self.has_time_bounds, self.records_per_chunk)
             self.define_contents(dataset, config)
             define_checksums(dataset)
 

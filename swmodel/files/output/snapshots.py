@@ -23,7 +23,7 @@ class Snapshots:
     """
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
-        self.variables, self.has_bounds = record_variables(config), bool(config.output.means)
+        self.variables, self.has_time_bounds = record_variables(config), bool(config.output.means)
         block = transport.block
         rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
         self._land = land_masks(config, rows, columns)

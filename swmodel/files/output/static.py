@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ocean.coordinates import has_rotated_axes, is_spherical, metrics, points
 from ...ocean.elements import array_of, index_of
-from ...ocean.masks import wet_fractions
+from ...ocean.masks import fractions_around
 from ...ocean.patch import Patch
 from ...ocean.table import COEFFICIENTS, variable_in_run
 from ...ocean.terms.boundary_data import ARRAYS, PARTS
@@ -62,7 +62,7 @@ def land_masks(config, rows, columns, with_boundary_cells: bool = False) -> dict
     rows_and_columns = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)  # one more in each direction
     water_mask = fields.water_mask if with_boundary_cells else fields.wet_mask
     shape = len(rows), len(columns)
-    adjacent_water = wet_fractions(Patch(water_mask(config, *rows_and_columns), (0, 0)))
+    adjacent_water = fractions_around(Patch(water_mask(config, *rows_and_columns), (0, 0)))
     masks = {location: patch.block_values(shape) == 0 for location, patch in adjacent_water.items()}
     return {location: is_land if is_land.any() else None for location, is_land in masks.items()}
 

@@ -163,7 +163,7 @@ class BlockStore:
         new_files = [file for each in field_slices for file in arrays.field_files(self.path, *each, self._file_indices)]
         self._unsynced_files |= set(new_files)
         self._pending.append(PendingFields(record, files_to_join, self._files_to_await(field_slices)))
-        self._process_pending(MAX_WAIT_SECONDS, while_idle=True)
+        self._process_pending(MAX_WAIT_SECONDS, only_while_idle=True)
 
     def _files_to_await(self, field_slices: list[FieldSlice]) -> list[Path]:
         """The files of fields for which this process waits before `_on_complete`."""
@@ -172,7 +172,7 @@ class BlockStore:
     def _on_complete(self, record) -> None:
         """Called when all files of the fields of a record exist."""
 
-    def _process_pending(self, max_wait: float, while_idle: bool = False) -> None:
+    def _process_pending(self, max_wait: float, only_while_idle: bool = False) -> None:
         """Join files and complete fields, in order, as far as the pieces and files of others exist."""
         deadline = time.monotonic() + max_wait
         while self._pending:
@@ -184,7 +184,7 @@ class BlockStore:
             if not one.shared_files and not one.awaited_files:
                 self._pending.pop(0)
                 self._on_complete(one.record)
-            elif time.monotonic() >= deadline or (while_idle and not self._queue.is_idle):
+            elif time.monotonic() >= deadline or (only_while_idle and not self._queue.is_idle):
                 return
             else:
                 time.sleep(POLL_SECONDS)

@@ -1,8 +1,8 @@
-"""Records in a Zarr store that all processes write at once: output.zarr of a run.
+"""Records in a Zarr store that all processes write in parallel: output.zarr of a run.
 
-Rank 0 makes a record visible when it finds the files of all processes in the folder. So a record is complete or absent,
-even if a process is killed at any moment, and it needs no message. Processes exchange messages only when a store is
-opened, before restart files, and at the end.
+Rank 0 makes a record visible when it finds the files of all processes in the folder. So readers see a record completely
+or not at all, even if a process is killed at any moment, and publishing it needs no message. Processes exchange
+messages only when a store is opened, before restart files, and at the end.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ..run_folder import remove_path
 from . import arrays, tiling
 from .block_store import BlockStore, FieldSlice
 
-#: Longest delay of a complete record while further ones wait, s.
-MAX_PUBLISH_DELAY_SECONDS = 0.2
+#: Records that complete within this time after the last publication, s, wait for the next one if calls are queued.
+MIN_PUBLISH_INTERVAL_SECONDS = 0.2
 
-#: Upper bound of the bytes of metadata of a record.
+#: Upper bound on the size of a record's metadata, bytes.
 MAX_RECORD_METADATA_BYTES = 1 << 16
 
 
@@ -37,11 +37,11 @@ class RecordStore(BlockStore):
     `begin`, `write_field` and `complete` send no messages. After a failure of one process `has_failed` is true there,
     and all raise FilesError at the next `flush` or `close`; complete records stay.
 
-    `keep`: function that says whether the record of a step in an existing store is kept; None: a new store.
+    `keep`: function of a step that says whether to keep its record in an existing store; None: create a new store.
     FilesError, on all processes: the store cannot be written, or belongs to another run.
     """
 
-    has_bounds = False
+    has_time_bounds = False
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
         self.config, self.dtype = config, np.dtype(config.run.dtype)
@@ -49,7 +49,7 @@ class RecordStore(BlockStore):
         super().__init__(path, pieces_folder, transport, (config.grid.ny, config.grid.nx))
         self._unwritten_fields: dict[str, None] = {}  # of the current record
         self._unpublished_records: list[tuple[int, float]] = []  # steps and times that readers do not see yet
-        self._n_published, self._last_time, self._publish_clock = 0, 0.0, 0.0
+        self._n_published, self._last_published_time, self._last_publish_clock = 0, 0.0, 0.0
         try:
             if keep is None:
                 self._call_on_rank_0(self._create, command_line)
@@ -70,7 +70,7 @@ class RecordStore(BlockStore):
         self.close(collective=kind is None)
 
     def begin(self, nbytes: int) -> None:
-        """Start a record of up to `nbytes` of all processes."""
+        """Start a record of at most `nbytes` bytes, summed over all processes."""
         self._submit(self._require_disk_space, nbytes + MAX_RECORD_METADATA_BYTES)
         self._unwritten_fields = dict.fromkeys(self._record_fields)
 
@@ -81,7 +81,7 @@ class RecordStore(BlockStore):
         self._submit(self._write, name, (self._n_records,), local, nbytes=local.nbytes)
 
     def complete(self, step: int, seconds: float) -> None:
-        """Complete the record with its number of steps and its time, s; other fields are missing."""
+        """Complete the record of `step` at the time `seconds`, s; fields that were not written get the fill value."""
         block_shape = self._part[1] - self._part[0], self._part[3] - self._part[2]
         for name in self._unwritten_fields:
             self._submit(self._write, name, (self._n_records,), np.full(block_shape, FILL_VALUE, self.dtype))
@@ -89,7 +89,7 @@ class RecordStore(BlockStore):
         self._n_records += 1
 
     def flush(self) -> None:
-        """Make all records so far visible and durable: they survive a kill and a power cut."""
+        """Make all records written so far visible and durable: they survive a kill and a power cut."""
         self.make_durable()
 
     def close(self, collective: bool = True) -> None:
@@ -111,13 +111,13 @@ class RecordStore(BlockStore):
 
         def define(dataset):
             define_provenance(dataset, self.config, self.transport, command_line)
-            define_time(dataset, time_attributes(self.config.time), self.has_bounds)
+            define_time(dataset, time_attributes(self.config.time), self.has_time_bounds)
             self.define_contents(dataset, self.config)
 
         self._create_arrays(define)
 
     def _require_same_run(self) -> None:
-        """Raise FilesError unless the store is that of this run, on this process's part of the grid."""
+        """Raise FilesError unless the store belongs to this run; compares constant fields on this process's part."""
         if not (self.path / arrays.METADATA_FILE).is_file():
             raise FilesError(f"{self.path} cannot be continued: there is no such store")
         try:
@@ -142,12 +142,12 @@ class RecordStore(BlockStore):
         return not np.array_equal(stored_values, values)
 
     def _resume(self, keep: Callable, command_line: str) -> None:
-        """Keep the first records, those for `keep`, remove all files of others, and update the global attributes."""
+        """Keep the leading records for which `keep(step)` is true, remove the others, and update the attributes."""
         self._attributes, documents = arrays.read_store_metadata(self.path)
         self._names = list(documents)
         steps, times = (arrays.read_values(self.path / name, documents[name]) for name in ("step", "time"))
         n_records = sum(map(keep, steps))
-        self._last_time, self._n_published = times[n_records - 1] if n_records else 0.0, n_records
+        self._last_published_time, self._n_published = times[n_records - 1] if n_records else 0.0, n_records
         attrs = self._attributes
         attrs["history"] = extend_history(attrs.get("history", ""), command_line)
         attrs |= {"configuration": to_toml(self.config), "configuration_sha256": config_hash(self.config)}
@@ -175,16 +175,20 @@ class RecordStore(BlockStore):
         return [file for each in field_slices for file in arrays.field_files(self.path, *each, file_indices)]
 
     def _on_complete(self, record: tuple[int, float] | None) -> None:
-        """Publish a complete record, or with None the constant fields, unless further ones wait."""
+        """Publish a complete record unless more calls are queued; with None, publish the constant fields at once."""
         if self.transport.rank:
             return
         self._unpublished_records += [record] if record else []
-        if record is None or self._queue.is_idle or time.monotonic() > self._publish_clock + MAX_PUBLISH_DELAY_SECONDS:
+        if (
+            record is None
+            or self._queue.is_idle
+            or time.monotonic() > self._last_publish_clock + MIN_PUBLISH_INTERVAL_SECONDS
+        ):
             self._publish()
 
-    def _process_pending(self, max_wait: float, while_idle: bool = False) -> None:
-        super()._process_pending(max_wait, while_idle)
-        if self._unpublished_records and not while_idle:
+    def _process_pending(self, max_wait: float, only_while_idle: bool = False) -> None:
+        super()._process_pending(max_wait, only_while_idle)
+        if self._unpublished_records and not only_while_idle:
             self._publish()
 
     def _complete_pending(self) -> None:
@@ -202,13 +206,13 @@ class RecordStore(BlockStore):
             values = {
                 "time": times,
                 "step": steps,
-                "time_bounds": list(zip([self._last_time, *times], times, strict=False)),
+                "time_bounds": list(zip([self._last_published_time, *times], times, strict=False)),
             }
             for name in (name for name in values if name in self._arrays):
                 self._arrays[name][first:last] = values[name]
             for record in sorted({first, last - 1}):
                 for file in arrays.series_files(self.path, self._documents, record):
                     sync_path(file)
-            self._last_time = times[-1]
+            self._last_published_time = times[-1]
         arrays.publish_records(self.path, self._attributes, self._documents, last)
-        self._unpublished_records, self._n_published, self._publish_clock = [], last, time.monotonic()
+        self._unpublished_records, self._n_published, self._last_publish_clock = [], last, time.monotonic()

@@ -16,15 +16,16 @@ from swmodel.setup import fields
 pytestmark = pytest.mark.slow
 
 POLE = (-42.0, 76.0)
-COARSE = ("--region", "-6,37,30,46", "--resolution", 2)
+REGION = "-6,37,30,46"  # of the Mediterranean
+COARSE_MEDITERRANEAN = ("--region", REGION, "--resolution", 2)
 
 
-def invoke_grid(*words):
-    return invoke_swmodel("grid", *words)
+def invoke_grid(*arguments):
+    return invoke_swmodel("grid", *arguments)
 
 
-def invoke_refused_grid(*words):
-    done = invoke_grid(*words)
+def invoke_refused_grid(*arguments):
+    done = invoke_grid(*arguments)
     assert len(done.output.strip().splitlines()) == 1
     return done.exit_code, done.output
 
@@ -35,24 +36,24 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def sea(folder):
+def mediterranean(folder):
     """The Mediterranean at one degree, made on the command line: the path, and what was printed."""
     path = folder / "sea.nc"
-    done = invoke_grid(path, "--region", "-6,37,30,46", "--resolution", "1", "--min-depth", "200", "--smooth", "1")
+    done = invoke_grid(path, "--region", REGION, "--resolution", "1", "--min-depth", "200", "--smooth", "1")
     assert done.exit_code == 0, done.output
     return path, done.output
 
 
 @pytest.fixture(scope="module")
 def earth(folder):
-    """The whole Earth on a grid with its pole in Greenland and cells of four degrees."""
+    """The whole Earth on a rotated-pole grid of four degrees with its pole in Greenland."""
     path = folder / "earth.nc"
     return path, make_grid(path, GridRequest((-180, 180, -90, 90), 4.0, POLE))
 
 
-@pytest.mark.parametrize("which", ["sea", "earth"])
+@pytest.mark.parametrize("which", ["mediterranean", "earth"])
 def test_file_gives_grid_depth_and_mask(which, request):
-    path, said = request.getfixturevalue(which)
+    path, output = request.getfixturevalue(which)
     config = load("rest", {"grid.file": str(path)}, environ={})
     rows, columns = np.arange(config.grid.ny), np.arange(config.grid.nx)
     with netCDF4.Dataset(path) as data:
@@ -65,21 +66,21 @@ def test_file_gives_grid_depth_and_mask(which, request):
         np.testing.assert_array_equal(np.isnan(data.depth), ~wet)
     assert (config.grid.pole, config.grid.periodic_x) == ((POLE, True) if which == "earth" else (None, False))
     assert from_toml(to_toml(config), type(config.case)) == load(config, environ={}) == config
-    if which == "sea":
-        assert "43 x 16 cells" in said
+    if which == "mediterranean":
+        assert "43 x 16 cells" in output
         assert path.with_suffix(".png").stat().st_size > 10_000
 
 
 @pytest.mark.night
-def test_grid_file_satisfies_cf_checker(sea, earth):
-    for path in (sea[0], earth[0]):
+def test_grid_file_satisfies_cf_checker(mediterranean, earth):
+    for path in (mediterranean[0], earth[0]):
         assert_satisfies_cf(path, on_sphere=True)
 
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
-@pytest.mark.fault("a sea over a real relief moves by itself")
+@pytest.mark.fault("water at rest over a real relief starts to move")
 def test_water_at_rest_over_the_real_relief_stays_at_rest(earth):
-    """On a rotated-pole grid of the whole Earth with its coasts, compared with gravity waves of 250 m/s."""
+    """On a rotated-pole grid of the whole Earth, currents stay below 1e-13 of the speed of gravity waves, 250 m/s."""
     options = {"grid.file": str(earth[0]), "physics.f0": 0.0, "run.executor": "reference", "run.dtype": "float64"}
     simulation = Simulation("rest", options)
     simulation.advance(40)
@@ -87,12 +88,13 @@ def test_water_at_rest_over_the_real_relief_stays_at_rest(earth):
     np.testing.assert_allclose(simulation.field("eta")[earth[1].wet], 0.37, rtol=0, atol=1e-15 * 7000)
 
 
-def sea_numbers_at(made, *places):
-    grid, seas = made.grid, label_connected(made.wet, made.grid.periodic_x)
-    return [seas[int((lat - grid.south) / grid.dlat), int((lon - grid.west) / grid.dlon)] for lon, lat in places]
+def sea_numbers_at(made, *positions):
+    west, south = made.grid.west, made.grid.south
+    numbers = label_connected(made.wet, made.grid.periodic_x)
+    return [numbers[int((lat - south) / made.grid.dlat), int((lon - west) / made.grid.dlon)] for lon, lat in positions]
 
 
-@pytest.mark.fault("an isthmus narrower than a cell is open, or a sea behind such a strait is cut off as a lake")
+@pytest.mark.fault("an isthmus narrower than a cell is open, or a strait narrower than a cell cuts off a lake")
 @pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
 def test_panama_is_closed_and_straits_of_europe_are_open(folder, resolution):
     america = make_grid(folder / "america.nc", GridRequest((-120.0, -50.0, -5.0, 35.0), resolution), force=True)
@@ -104,19 +106,19 @@ def test_panama_is_closed_and_straits_of_europe_are_open(folder, resolution):
 
 
 def test_low_land_by_the_sea_has_its_height_as_negative_depth(folder):
-    """Such land is connected to the sea through cells like it, and leaves the sea itself unchanged."""
+    """Land that can flood is connected to the sea through cells of the same kind, and does not change the sea."""
     region = (-16.0, 20.0, 44.0, 60.0)
-    without = make_grid(folder / "high.nc", GridRequest(region, 1.0, min_depth=1.0))
+    without_low_land = make_grid(folder / "high.nc", GridRequest(region, 1.0, min_depth=1.0))
     made = make_grid(folder / "low.nc", GridRequest(region, 1.0, min_depth=1.0, land_up_to=60.0))
-    np.testing.assert_array_equal(made.wet, without.wet)
-    np.testing.assert_array_equal(made.depth[made.wet], without.depth[made.wet])
+    np.testing.assert_array_equal(made.wet, without_low_land.wet)
+    np.testing.assert_array_equal(made.depth[made.wet], without_low_land.depth[made.wet])
     assert made.floodable.sum() > 20
     assert not (made.floodable & made.wet).any()
     assert (made.depth[made.floodable] <= 0).all()
-    crests = sum(one.n_cells for one in made.changes if one.kind == "crest")
+    crests = sum(change.n_cells for change in made.changes if change.kind == "crest")
     assert np.count_nonzero(made.depth[made.floodable] < -60.0) <= crests
-    parts = label_connected(made.wet | made.floodable, False)
-    assert set(parts[made.floodable]) <= set(parts[made.wet])
+    connected_parts = label_connected(made.wet | made.floodable, False)
+    assert set(connected_parts[made.floodable]) <= set(connected_parts[made.wet])
     config = load("rest", {"grid.file": str(folder / "low.nc"), "drying.active": True}, environ={})
     rows, columns = np.arange(config.grid.ny), np.arange(config.grid.nx)
     np.testing.assert_array_equal(fields.wet_mask(config, rows, columns) > 0, made.wet | made.floodable)
@@ -124,7 +126,7 @@ def test_low_land_by_the_sea_has_its_height_as_negative_depth(folder):
     np.testing.assert_array_equal(depth[made.floodable], made.depth[made.floodable])
 
 
-@pytest.mark.fault("cells finer than the relief suggest detail")
+@pytest.mark.fault("cells finer than the relief suggest detail that it does not have")
 def test_cells_finer_than_the_relief_give_a_warning(folder, caplog):
     make_grid(folder / "fine.nc", GridRequest((-30.0, -29.0, 30.0, 31.0), 0.25))
     assert "finer than" in caplog.text
@@ -141,27 +143,27 @@ def test_cells_finer_than_the_relief_give_a_warning(folder, caplog):
         ("--region=0,5,0,5 --resolution=1e-9", "1e+09"), ("--region=0,5,0,5 --resolution=1e-200", "1e+09"),
         ("--region=0,5,0,5 --pole=10,91", "90 degrees"),
         ("--region=0,5,0,5 --pole=nan,5", "--pole"), ("--region=0,5,0,5 --keep=0,inf", "--keep"),
-        ("--region=-6,37,30,46 --keep=10,35", "10,35"), ("--region=0,5,0,5 --relief=none.nc", "none.nc"),
+        (f"--region={REGION} --keep=10,35", "10,35"), ("--region=0,5,0,5 --relief=none.nc", "none.nc"),
     ],
 )  # fmt: skip
 def test_invalid_grid_is_refused_in_one_line(folder, words, message):
-    code, told = invoke_refused_grid(folder / "bad.nc", "--resolution=1", *words.split())
-    assert (code, message in told) == (2, True), told
+    code, output = invoke_refused_grid(folder / "bad.nc", "--resolution=1", *words.split())
+    assert (code, message in output) == (2, True), output
     assert not (folder / "bad.nc").exists()
 
 
 @pytest.mark.fault("an existing grid file or its picture is lost")
-def test_grid_and_its_picture_are_replaced_only_by_force(tmp_path):
+def test_grid_and_its_picture_are_replaced_only_with_force(tmp_path):
     path, picture = tmp_path / "one.nc", tmp_path / "one.png"
-    assert invoke_grid(path, *COARSE).exit_code == 0
+    assert invoke_grid(path, *COARSE_MEDITERRANEAN).exit_code == 0
     before = path.read_bytes(), picture.read_bytes()
-    for name, named in (("one.nc", path), ("one.nc4", picture)):
-        code, told = invoke_refused_grid(tmp_path / name, *COARSE)
-        assert (code, str(named) in told, "--force" in told) == (2, True, True), told
-    assert invoke_refused_grid(picture, *COARSE, "--force")[0] == 2
+    for name, existing in (("one.nc", path), ("one.nc4", picture)):
+        code, output = invoke_refused_grid(tmp_path / name, *COARSE_MEDITERRANEAN)
+        assert (code, str(existing) in output, "--force" in output) == (2, True, True), output
+    assert invoke_refused_grid(picture, *COARSE_MEDITERRANEAN, "--force")[0] == 2
     assert (path.read_bytes(), picture.read_bytes()) == before
     assert not (tmp_path / "one.nc4").exists()
-    assert invoke_grid(path, *COARSE, "--min-depth", "300", "--force").exit_code == 0
+    assert invoke_grid(path, *COARSE_MEDITERRANEAN, "--min-depth", "300", "--force").exit_code == 0
     with netCDF4.Dataset(path) as data:
         assert data["depth"][:].min() == 300
 
@@ -170,19 +172,19 @@ def test_grid_and_its_picture_are_replaced_only_by_force(tmp_path):
 def test_missing_folder_and_foreign_file_are_refused(tmp_path):
     netCDF4.Dataset(tmp_path / "other.nc", "w").close()
     before = (tmp_path / "other.nc").read_bytes()
-    for name, words in (("none/sea.nc", f"no such folder: {tmp_path}/none"), ("other.nc", "other.nc")):
-        code, told = invoke_refused_grid(tmp_path / name, *COARSE)
-        assert (code, words in told) == (5, True)
-    code, told = invoke_refused_grid(".", *COARSE)
-    assert (code, ". is a folder" in told) == (2, True)
+    for name, message in (("none/sea.nc", f"no such folder: {tmp_path}/none"), ("other.nc", "other.nc")):
+        code, output = invoke_refused_grid(tmp_path / name, *COARSE_MEDITERRANEAN)
+        assert (code, message in output) == (5, True)
+    code, output = invoke_refused_grid(".", *COARSE_MEDITERRANEAN)
+    assert (code, ". is a folder" in output) == (2, True)
     assert (tmp_path / "other.nc").read_bytes() == before
 
 
-@pytest.mark.fault("a file of `swmodel grid` that other keys contradict, or that would replace another file")
-def test_keys_that_contradict_the_grid_file_are_refused(sea):
-    given = {"grid.file": str(sea[0])}
+@pytest.mark.fault("a file of `swmodel grid` that other keys contradict")
+def test_keys_that_contradict_the_grid_file_are_refused(mediterranean):
+    options = {"grid.file": str(mediterranean[0])}
     for key, value in (("grid.nx", 7), ("grid.kind", "plane"), ("grid.pole", (0.0, 50.0)), ("grid.file", "none.nc")):
         with pytest.raises(ConfigError, match="none.nc" if key == "grid.file" else f"{key}: grid.file gives"):
-            load("rest", given | {key: value}, environ={})
-    config = load("rest", given | {"input.mask": ""}, environ={})  # fields may come from other files
-    assert (config.input.mask, config.input.depth) == ("", f"{sea[0]}:depth")
+            load("rest", options | {key: value}, environ={})
+    config = load("rest", options | {"input.mask": ""}, environ={})  # one field from another file
+    assert (config.input.mask, config.input.depth) == ("", f"{mediterranean[0]}:depth")

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from support.netcdf import write_netcdf
-from support.small_run import make_run
+from support.small_run import write_small_run
 
 from swmodel import load
 from swmodel.model.validate import check_config
@@ -172,7 +172,7 @@ def test_longitudes_may_exceed_360(tmp_path):
 @pytest.mark.slow
 def test_run_reads_its_own_fields_from_the_file_of_another(tmp_path, caplog):
     """output.nc has coordinates on centres and faces, land, and records: any state can start a new run."""
-    folder = make_run(tmp_path / "run")
+    folder = write_small_run(tmp_path / "run")
     config = load(folder / "config.toml", environ={})
     names = ("eta", "u", "v", "depth")
     sources = {f"input.{name}": f"{folder}/output.nc:{name}{'' if name == 'depth' else '@-1'}" for name in names}
