@@ -20,16 +20,18 @@ import numpy as np
 
 from ..errors import UsageError, as_line, translate_os_errors
 from ..setup.fields.netcdf_input.errors import log_once
+from ..setup.fields.netcdf_input.missing_values import MISSING_VALUE_MARKS
 from ..setup.fields.netcdf_input.units import conversion_factor
 from ..text_table import DELIMITERS, ZONES, split_cells, split_column
 
 #: The length of a foot, m.
 FOOT = 0.3048
-#: Numbers that stand for missing values in each layout, in its units.
-MISSING_IN_UHSLC, MISSING_IN_DART = (-32767.0,), (9999.0,)
-MISSING_IN_TABLES = (-99999.0, -32767.0, -9999.0, -999.0, -99.99, -99.9, -99.0, 9999.0)
-#: Only in m and feet are these numbers no levels.
-MIN_FACTOR_OF_MARKS = 0.1
+#: The layout of DART, and the number that stands for missing values in it.
+DART, MISSING_IN_DART = "DART", (9999.0,)
+#: A number that often stands for missing values does so if it would be a level below or above these, m.
+LOWEST_LEVEL_METRES, HIGHEST_LEVEL_METRES = -9.0, 20.0
+#: Largest difference of a level from the median of its series, m; DART measures the whole depth.
+MAX_DIFFERENCE_METRES = 30.0
 MISSING_TEXTS = ("", "-", "nan", "null", "na")
 
 #: Names of the columns of a table, in lower case and without units.
@@ -82,8 +84,8 @@ class Layout(NamedTuple):
 def read_gauge_series(path) -> GaugeSeries:
     """The series in a file.
 
-    UsageError: the file has none of LAYOUTS, a row cannot be read, or two rows have different levels at the same
-    time; the message names the row. FilesError: there is no such file.
+    UsageError: the file has none of LAYOUTS, a row cannot be read, two rows have different levels at the same time, or
+    a level is far from the others; the message names the row. FilesError: there is no such file.
     """
     with translate_os_errors(path, "read"):
         text = Path(path).read_bytes().decode("utf-8-sig", errors="replace")
@@ -110,7 +112,14 @@ def read_gauge_series(path) -> GaugeSeries:
     for (time, first, _), (next_time, second, context) in pairwise(values):
         if time == next_time and first != second:
             raise UsageError(f"{context}: the level at this time is {second:g} m, but {first:g} m in an earlier row")
-    times, level, _ = zip(*values, strict=True)
+    times, level, contexts = zip(*values, strict=True)
+    differences = np.abs(np.array(level) - np.median(level))
+    if layout.name != DART and differences.max() > MAX_DIFFERENCE_METRES:
+        number = int(differences.argmax())
+        raise UsageError(
+            f"{contexts[number]}: the level is {level[number]:g} m, but half of all are below {np.median(level):g} m; "
+            "leave out rows whose level is missing or wrong"
+        )
     dtype = "M8[ms]" if isinstance(times[0], datetime) else float
     return GaugeSeries(layout.name, np.array(times, dtype), np.array(level), layout.has_own_datum)
 
@@ -150,15 +159,16 @@ def split_row(line: str, delimiter: str, context: str) -> list[str]:
     return split_cells(line, delimiter, context) if delimiter else line.split()
 
 
-def parse_level(text: str, missing: Sequence[float] = (), factor: float = 1.0) -> float:
-    """A level in m; NaN for missing ones. ValueError: the text is not a number."""
+def parse_level(text: str, factor: float = 1.0, missing: Sequence[float] = ()) -> float:
+    """A level in m; NaN for missing ones: one of `missing`, or a mark that would be no level. ValueError: no number."""
     if text.lower() in MISSING_TEXTS:
         return np.nan
     try:
         value = float(text)
     except ValueError:
         raise ValueError(f'"{text}" is not a number') from None
-    return np.nan if value in missing or not np.isfinite(value) else value * factor
+    is_mark = value in MISSING_VALUE_MARKS and not LOWEST_LEVEL_METRES < value * factor < HIGHEST_LEVEL_METRES
+    return np.nan if value in missing or (is_mark and not missing) or not np.isfinite(value) else value * factor
 
 
 def parse_time(text: str) -> datetime:
@@ -201,7 +211,7 @@ def is_number(text: str) -> bool:
 
 def uhslc_reader(header: Sequence[str]):
     def read(cells):
-        return make_time(*whole_numbers(cells[:4])), parse_level(cells[4], MISSING_IN_UHSLC, 1e-3)
+        return make_time(*whole_numbers(cells[:4])), parse_level(cells[4], 1e-3)
 
     return read
 
@@ -210,14 +220,14 @@ def seconds_reader(header: Sequence[str]):
     def read(cells):
         if not np.isfinite(seconds := float(cells[0])):
             raise ValueError(f'"{cells[0]}" is not a time')
-        return seconds, parse_level(cells[1], MISSING_IN_TABLES)
+        return seconds, parse_level(cells[1])
 
     return read
 
 
 def dart_reader(header: Sequence[str]):
     def read(cells):
-        return make_time(*whole_numbers(cells[:6])), parse_level(cells[7], MISSING_IN_DART)
+        return make_time(*whole_numbers(cells[:6])), parse_level(cells[7], missing=MISSING_IN_DART)
 
     return read
 
@@ -230,7 +240,7 @@ def page_reader(header: Sequence[str]):
     factors = [unit_factor(header[column]) for column in columns]
 
     def read(cells):
-        levels = [parse_level(cells[n], MISSING_IN_TABLES, factor) for n, factor in zip(columns, factors, strict=True)]
+        levels = [parse_level(cells[n], factor) for n, factor in zip(columns, factors, strict=True)]
         return parse_time(f"{cells[date]} {cells[clock]}"), next(filter(np.isfinite, levels), np.nan)
 
     return read
@@ -242,21 +252,23 @@ def service_reader(header: Sequence[str]):
         "the service of CO-OPS writes neither units nor time zone: m and GMT are assumed (units=metric, time_zone=gmt)"
     )
     time, level = header.index("date time"), header.index("water level")
-    return lambda cells: (parse_time(cells[time]), parse_level(cells[level], MISSING_IN_TABLES))
+    return lambda cells: (parse_time(cells[time]), parse_level(cells[level]))
 
 
 def table_reader(header: Sequence[str]):
     """Rows of a table with a column of times, or of dates and of times, and one of levels."""
     names = [split_column(cell)[0] for cell in header]
-    level = next(n for n, name in enumerate(names) if name in LEVEL_NAMES)
+    levels = [n for n, name in enumerate(names) if name in LEVEL_NAMES]
+    if len(levels) > 1:
+        raise ValueError(f"has several columns of levels, {', '.join(header[n] for n in levels)}; keep one of them")
+    (level,) = levels
     factor = unit_factor(header[level])
-    missing = MISSING_IN_TABLES if factor > MIN_FACTOR_OF_MARKS else MISSING_IN_UHSLC
     time = [names.index(name) for name in ("date", "time")] if {"date", "time"} <= {*names} else []
     time = time or [next(n for n, name in enumerate(names) if name in TIME_NAMES)]
     check_zone(header[time[-1]])
 
     def read(cells):
-        return parse_time(" ".join(cells[n] for n in time)), parse_level(cells[level], missing, factor)
+        return parse_time(" ".join(cells[n] for n in time)), parse_level(cells[level], factor)
 
     return read
 
@@ -297,7 +309,7 @@ def is_dart(header: Sequence[str]) -> bool:
 #: The layouts; the first that fits is used.
 LAYOUTS = (
     Layout("UHSLC", "year, month, day, hour and level in mm", is_uhslc, uhslc_reader, False, True),
-    Layout("DART", "YY MM DD hh mm ss T HEIGHT in m", is_dart, dart_reader, True, True),
+    Layout(DART, "YY MM DD hh mm ss T HEIGHT in m", is_dart, dart_reader, True, True),
     Layout(
         "CO-OPS",
         "Date Time and Water Level",

@@ -44,8 +44,8 @@ LIMITS = {
     "dip": (0.0, 90.0, "degrees"),
     "rake": (-720.0, 720.0, "degrees"),
     "slip": (-100.0, 100.0, "m"),
-    "length": (100.0, 2000e3, "m"),
-    "width": (100.0, 1000e3, "m"),
+    "length": (1e3, 2000e3, "m"),
+    "width": (1e3, 1000e3, "m"),
     "rupture_time": (0.0, 86400.0, "s"),
     "rise_time": (0.0, 86400.0, "s"),
     "fall_time": (0.0, 86400.0, "s"),
@@ -131,6 +131,8 @@ def check_values(row: Row) -> None:
 
 def number_in(text: str, name: str, context: str) -> float:
     """The number in a text. UsageError: there is none."""
+    if not text:
+        raise UsageError(f"{context}: the {name} is missing")
     try:
         return float(text)
     except ValueError:
@@ -237,14 +239,17 @@ def fsp_rows(lines: dict[str, str], path: str) -> Iterator[Row]:
             if re.search(r"SEGMENT\s*#", line):
                 check_count(path, count, expected)
                 count, expected, columns = 0, 0, []
-                header = {name: value for name, value in header.items() if name not in ("LEN", "WID")}
+                header = {name: value for name, value in header.items() if name not in ("LEN", "WID", "Nx", "Nz")}
             header |= fsp_header(line, context)
             expected = round(header.pop("Nsbfs", expected))
             names = line.lstrip("% ").split()
             columns = [name.upper() for name in names] if {"LAT", "LON", "SLIP"} <= {*names} else columns
             continue
+        if not columns:
+            raise UsageError(f"{context}: no line above names the columns, as in % LAT LON X==EW Y==NS Z SLIP")
         values = fsp_values(columns_values(line, columns, FSP_COLUMNS, context), header, context)
         if not count:
+            expected = expected or round(header.get("Nx", 0) * header.get("Nz", 0))
             check_size(header, expected, context)
         count += 1
         yield Row(context, values, width_above)
@@ -264,7 +269,8 @@ def fsp_position(text: str, path: str) -> float:
 
 def fsp_header(line: str, context: str) -> dict[str, float]:
     """The numbers in a line of the header of an fsp file, as in STRK = 18.0."""
-    keys = {"STRIKE": "STRI?KE?", "DIP": "DIP", "RAKE": "RAKE", "Dx": "(?:in)?Dx", "Dz": "(?:in)?Dz", "Nsbfs": "Nsbfs"}
+    keys = {"STRIKE": "STRI?KE?", "Dx": "(?:in)?Dx", "Dz": "(?:in)?Dz"}
+    keys |= {name: name for name in ("DIP", "RAKE", "Nx", "Nz", "Nsbfs")}
     found = {name: re.search(rf"\b{pattern}{NUMBER}", line) for name, pattern in keys.items()}
     found |= {name: re.search(rf"\b{name}{NUMBER}\s*km", line) for name in ("LEN", "WID")}
     return {name: number_in(match[1], name, context) for name, match in found.items() if match}

@@ -57,7 +57,11 @@ def read_csv_fixes(header: str, lines: Iterator[str], path, storm: str) -> Itera
             continue
         if sid not in is_chosen:
             is_chosen[sid] = storm.upper() in storm_names(sid, name, {row["season"]}) if storm else not is_chosen
-        yield ibtracs_fix(f"{path}:{number}", sid, name, row)
+        if len(cells) == len(columns):
+            yield ibtracs_fix(f"{path}:{number}", sid, name, row)
+        else:
+            problem = f"cannot be read: it has {len(cells)} values for {len(columns)} columns"
+            yield Fix(f"{path}:{number}", sid, name, None, [], row["season"], problem)
 
 
 def check_units(units: dict[str, str], path) -> None:

@@ -35,6 +35,8 @@ from .storm_tracks import COLUMNS, Track, make_track, split_file_and_storm
 IDENTIFIERS = ("sid", "id", "storm", "name")
 #: The first bytes of NetCDF files.
 NETCDF_SIGNATURES = (b"\x89HDF", b"CDF")
+#: Values of a line of ATCF that ends after the wind.
+ATCF_VALUES_UP_TO_WIND = 9
 #: The year with which two-digit years of the JMA begin: 51 is 1951, 50 is 2050.
 FIRST_JMA_YEAR = 51
 
@@ -90,14 +92,21 @@ def table_fixes(table: text_table.TextTable) -> Iterator[Fix]:
 def text_fixes(parser, lines: dict[str, str]) -> Iterator[Fix]:
     """The fixes in the lines of HURDAT2, ATCF or the JMA; a best track has a line for each wind radius."""
     last: dict[str, tuple] = {}
+    header, n_lines = StormHeader(), 0
     for context, line in lines.items():
         fix = parser(context, line)
         if fix is None:
             continue
+        if isinstance(fix, StormHeader):
+            yield from filter(None, [header.missing_lines(n_lines)])
+            header, n_lines = fix, 0
+            continue
+        n_lines += 1
         key = fix.date, fix.values[:4]
         if fix.problem or last.get(fix.storm) != key:
             yield fix
         last[fix.storm] = key
+    yield from filter(None, [header.missing_lines(n_lines)])
 
 
 def parse_table_row(row: dict[str, str]) -> tuple[datetime, list[float]]:
@@ -113,16 +122,33 @@ def parse_table_row(row: dict[str, str]) -> tuple[datetime, list[float]]:
     return date, [lon, lat, wind, *optional]
 
 
+class StormHeader(NamedTuple):
+    """What the line above the fixes of a storm says."""
+
+    context: str = ""
+    storm: str = ""
+    name: str = ""
+    season: str = ""
+    n_lines: str = ""  # that follow
+
+    def missing_lines(self, n_found: int) -> Fix | None:
+        """A Fix with the problem that other than `n_lines` lines follow, if so."""
+        if not self.n_lines.isdigit() or int(self.n_lines) == n_found:
+            return None
+        problem = f"says that {int(self.n_lines)} lines follow, but {n_found} do"
+        return Fix(self.context, self.storm, self.name, None, [], self.season, problem)
+
+
 class HurdatParser:
-    """The fix in each line of HURDAT2; None for the headers, which name the storm."""
+    """The fix in each line of HURDAT2, or the StormHeader."""
 
-    storm, name = "", ""
+    header = StormHeader()
 
-    def __call__(self, context: str, line: str) -> Fix | None:
+    def __call__(self, context: str, line: str) -> Fix | StormHeader:
         parts = [part.strip() for part in line.split(",")]
         if re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]):
-            self.storm, self.name = parts[0], (parts[1] if len(parts) > 1 else "")
-            return None
+            self.header = StormHeader(context, parts[0], *parts[1:2], n_lines="".join(parts[2:3]))
+            return self.header
 
         def parse():
             radius = parse_positive("radius", parts[20], NAUTICAL_MILE) if len(parts) > 20 else math.nan
@@ -130,7 +156,7 @@ class HurdatParser:
             values = [*lon_lat, wind, parse_positive("pressure", parts[7], HECTOPASCAL), math.nan, radius]
             return parse_date(parts[0], parts[1]), values
 
-        return fix_of_line(context, self.storm, self.name, parse)
+        return fix_of_line(context, self.header.storm, self.header.name, parse)
 
 
 class AtcfParser:
@@ -138,19 +164,24 @@ class AtcfParser:
 
     A storm has the number of its basin and the year in which it begins; later ones of this number follow after months.
     In southern basins the year is that of the season, which begins in July of the year before. Lines of early years
-    end after the wind.
+    end after the wind; one that does so after longer lines is cut off.
     """
 
     def __init__(self) -> None:
         self.last_fix: dict[str, tuple[str, datetime]] = {}  # identifier and date by basin and number
+        self.had_longer_line = False
 
     def __call__(self, context: str, line: str) -> Fix | None:
         parts = [part.strip() for part in line.split(",")]
         if len(parts) > 4 and parts[4] != "BEST":
             return None
         number, name = "".join(parts[:2]), parts[27] if len(parts) > 27 else ""
+        is_cut_off = self.had_longer_line and len(parts) <= ATCF_VALUES_UP_TO_WIND
+        self.had_longer_line |= len(parts) > ATCF_VALUES_UP_TO_WIND
 
         def parse():
+            if is_cut_off:
+                raise IndexError
             wind, pressure, outer, radius = (parts[n] if n < len(parts) else "" for n in (8, 9, 17, 19))
             date = parse_date(parts[2][:8], parts[2][8:] + (parts[3] or "00"))
             pressures = {"pressure": pressure, "outer pressure": outer}
@@ -177,18 +208,19 @@ def atcf_identifier(number: str, date: str) -> str:
 
 
 class JmaParser:
-    """The fix in each line of the JMA's best tracks; None for the headers, which name the storm.
+    """The fix in each line of the JMA's best tracks, or the StormHeader.
 
     A storm has the number 1709: the ninth of 2017. Depressions and early years have no wind.
     """
 
-    storm, name, year = "", "", ""
+    header = StormHeader()
 
-    def __call__(self, context: str, line: str) -> Fix | None:
+    def __call__(self, context: str, line: str) -> Fix | StormHeader:
         if line.startswith("66666"):
-            self.storm, self.name = line[6:10].strip(), line[30:50].strip()
-            self.year = str(jma_year(self.storm[:2])) if self.storm[:2].isdigit() else ""
-            return None
+            storm, name, n_lines = line[6:10].strip(), line[30:50].strip(), line[12:15].strip()
+            year = str(jma_year(storm[:2])) if storm[:2].isdigit() else ""
+            self.header = StormHeader(context, storm, name, year, n_lines)
+            return self.header
 
         def parse():
             parts = line.split()
@@ -198,7 +230,7 @@ class JmaParser:
             pressure = parse_positive("pressure", parts[5], HECTOPASCAL)
             return date, [lon, lat, wind, pressure, math.nan, math.nan]
 
-        return fix_of_line(context, self.storm, self.name, parse, self.year)
+        return fix_of_line(context, self.header.storm, self.header.name, parse, self.header.season)
 
 
 def jma_year(digits: str) -> int:
@@ -210,7 +242,7 @@ class TextFormat(NamedTuple):
     """A format of lines that are read one by one: HURDAT2, ATCF or JMA."""
 
     header: re.Pattern  # of the first line, in capitals
-    make_parser: Callable[[], Callable[[str, str], Fix | None]]
+    make_parser: Callable[[], Callable[[str, str], Fix | StormHeader | None]]
 
 
 TEXT_FORMATS = (

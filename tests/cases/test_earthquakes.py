@@ -104,6 +104,9 @@ def test_segments_of_a_file_are_read_one_after_another():
         (FSP.replace("for center", "for corner"), "corner.*must be"),
         (FSP.replace("% Coord", "% Note: coord").replace("given for", "given at"), "does not say"),
         (FSP.replace("Dz = 30.0 km", ""), "no Dz"),
+        (FSP.replace("% Nsbfs = 3 subfaults\n", "").replace("Nx = 3", "Nx = 4"), "3 subfaults, .* 4"),
+        (FSP.replace(" SLIP RAKE", " SLIP[m] RAKE"), "file:8: no line above names the columns"),
+        (TABLE.replace("length [km]", "length"), "file:2: length is 40 m"),
         (FSP.replace("% Nsbfs", "% LEN = 60.0 km WID = 30.0 km\n% Nsbfs"), "do not cover"),
     ],
 )

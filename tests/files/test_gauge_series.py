@@ -83,6 +83,9 @@ def test_numbers_times_and_units_of_spreadsheets_are_understood(tmp_path, name):
         ("hello\n", 'csv:1: "hello" begins no known series'),
         ("", "has no rows"),
         ("time,level\n2010-02-27,-9999\n", "has no values"),
+        ("time,level (cm)\n2010-02-27,-999\n", "has no values"),
+        ("time,level\n2010-02-27,1\n2010-02-28,99.9\n2010-03-01,2\n", "csv:3: the level is 99.9 m"),
+        ("time,height,water level\n2010-02-27,3,1\n", "csv: has several columns of levels, height, water level"),
     ],
 )
 def test_rows_that_cannot_be_read_are_named(tmp_path, text, words):

@@ -160,6 +160,15 @@ def test_bad_rows_are_named_and_left_out(track_file):
     track_file.write_text(text.replace(",-90.0,20.", ",-90.0,twenty."))
     with pytest.raises(UsageError, match="5 of 30 fixes cannot be used"):
         read_track(track_file)
+    rows = [*map(ibtracs_row, fixes)]
+    for text, words in (
+        (ibtracs(rows)[:-9], "cannot be read: it has 1"), (atcf(fixes)[: atcf(fixes).rindex(", BEST") + 26], "too few"),
+        (hurdat(fixes).replace("     30,", "     31,"), ":1: says that 31 lines follow, but 30 do"),
+        (jma(fixes).replace("  030 ", "  031 "), ":1: says that 31 lines follow, but 30 do"),
+    ):  # fmt: skip
+        track_file.write_text(text)
+        (line,) = read_track(track_file).left_out
+        assert words in line
     track_file.write_text(ibtracs(map(ibtracs_row, FIXES)).replace("kts", "km/h", 1))
     with pytest.raises(UsageError, match=":2: .*_WIND is in km/h"):
         read_track(track_file)

@@ -199,6 +199,8 @@ def test_heights_of_points_count_where_the_crest_is_empty(tmp_path):
     [
         ("dikes.csv", "name,x,y,crest\n", "dikes.csv: has no rows"),
         ("dikes.csv", "name,x,y,crest\na,0,0,\na,0,100,1\n", "dikes.csv:2: crest"),
+        ("dikes.csv", "name,x,y,crest\na,0,0,3\na,0,100,-9999\n", "dikes.csv:3: the crest is -9999"),
+        ("dikes.geojson", geojson(("a", 3.0, ACROSS), ("b", -999.0, ACROSS)), "feature 2: the crest is -999"),
         ("dikes.geojson", geojson(("a", "3 m", ACROSS)), 'feature 1: crest .* "3 m"'),
         ("dikes.geojson", geojson(("a", None, ACROSS)), "feature 1 has no height"),
         ("dikes.geojson", geojson(("a", 1.0, [])), "feature 1 has no points"),

@@ -144,6 +144,7 @@ def test_run_with_river_continues_with_same_bits(tmp_path):
         ([river(series="time,discharge\n0,1\n1.3.2020,2\n")], ["elbe.csv:3", '"1.3.2020"', "2020-03-01T06:00"]),
         ([river(series="time,discharge\n0,1\n9,nan\n")], ["Elbe", "9 is missing"]),
         ([river(series="time,discharge (m3/day)\n0,1\n9,-9999\n")], ["Elbe", "9 is -9999"]),
+        ([river(series="time,discharge\n0,10\n9,-15\n20,-999\n40,9\n")], ["Elbe", "20 is -999"]),
         ([river(series="time,discharge\n0,1\ninf,2\n")], ["elbe.csv:3", '"inf"']),
         ([river(series="time,flow\n0,1\n")], ["Elbe", "discharge"]),
         ([river(series="time,discharge (ft)\n0,1\n9,2\n")], ["Elbe", '"ft"', "m3 s-1"]),

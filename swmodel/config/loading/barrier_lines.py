@@ -13,6 +13,7 @@ from ...errors import ConfigError, UsageError
 from ...extras import missing_package_reason
 from ...ocean.projection import GEOGRAPHIC_CRS
 from ...setup.fields.netcdf_input.errors import log_once
+from ...setup.fields.netcdf_input.missing_values import are_marks
 from .sources import read_text_file
 
 #: Endings of text files, and their largest size, bytes; columns of the positions of points.
@@ -42,6 +43,7 @@ def barriers_in_table(path: Path) -> tuple[dict[str, Any], ...]:
         rows = [(context, table.row(context)) for context in table.rows]
         columns = (*pair, "crest")
         points = [(cells["name"], [number_in(cells, name, context) for name in columns]) for context, cells in rows]
+        check_crests(np.array([point[-1] for _, point in points]), [*table.rows])
     except UsageError as error:
         raise ConfigError([str(error)]) from None
     if not points:
@@ -63,6 +65,12 @@ def number_in(cells: dict[str, str], column: str, context: str) -> float:
     return number
 
 
+def check_crests(crests: np.ndarray, labels: list[str]) -> None:
+    """Raise UsageError if a crest marks a missing one; `labels`: where each is in the file."""
+    for number in np.flatnonzero(are_marks(crests))[:1]:
+        raise UsageError(f"{labels[number]}: the crest is {crests[number]:g}, which marks missing values")
+
+
 def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
     if reason := missing_package_reason(f"{path}: a file of lines", "pyogrio"):
         raise ConfigError([reason])
@@ -81,7 +89,7 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
     if not meta["crs"]:
         log_once(f"{path}: names no coordinate reference system; its positions are taken as those of the grid")
     attributes = {str(name).lower(): column for name, column in zip(meta["fields"], columns, strict=True)}
-    tables, third_coordinates = [], []
+    tables, third_coordinates, crests, labels = [], [], [], []
     for number, shape in enumerate(shapely.from_wkb(geometry), 1):
         label = f"{path}: feature {number}"
         if shape is None or shape.geom_type not in ("LineString", "MultiLineString"):
@@ -96,10 +104,16 @@ def barriers_in_vector_file(path: Path) -> tuple[dict[str, Any], ...]:
             if not (np.isfinite(points).all() and (points.shape[1] == 3 or np.isfinite(crest))):
                 raise ConfigError([f"{label} has no height; give an attribute crest, or points with three coordinates"])
             third_coordinates += points[:, 2:].ravel().tolist()
+            crests += points[:, 2].tolist() if points.shape[1] == 3 else [crest]
+            labels += [label] * (len(crests) - len(labels))
             table = {"name": name, "line": points.tolist(), "crs": system_of(meta["crs"], points)}
             tables.append(table | ({} if points.shape[1] == 3 else {"crest": crest}))
     if not tables:
         raise ConfigError([f"{path}: has no lines"])
+    try:
+        check_crests(np.array(crests), labels)
+    except UsageError as error:
+        raise ConfigError([str(error)]) from None
     if third_coordinates and not any(third_coordinates):  # as programs write lines without heights
         names = ", ".join(attributes) or "none"
         raise ConfigError([f"{path}: all third coordinates are 0; give an attribute crest, in m (attributes: {names})"])

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...ocean.coordinates import FULL_CIRCLE_DEGREES, Frame, are_same_frames, edges, frame_of, from_frame, to_frame
-from .average import at_nearest_points, full_circles_to, interpolate, raise_not_covered
-from .source import Relief, ReliefAxis
+from .average import at_nearest_points, full_circles_to, interpolate
+from .source import Relief, ReliefAxis, ReliefError
 
 #: Metres per degree of latitude, to compare the spacings of reliefs.
 METRES_PER_DEGREE = 111e3
@@ -19,10 +19,10 @@ PLACES_PER_SIDE, RELATIVE_MARGIN = 33, 0.02
 
 
 class ReliefMosaic:
-    """Reliefs, the finest ones first, on the points of the finest one, which are continued over the last one.
+    """Reliefs, the finest ones first, on the points of the finest one, which are continued over all of them.
 
-    Values of the other reliefs are interpolated bilinearly to these points. It serves as a `source.Relief`. If the last
-    relief is in another projection than the finest one, the points are continued over the `grid`.
+    Values of the other reliefs are interpolated bilinearly to these points. It serves as a `source.Relief`. If a relief
+    is in another projection than the finest one, the points are continued over the `grid`, too.
 
     Attributes:
         path, origin: of all reliefs.
@@ -40,10 +40,10 @@ class ReliefMosaic:
         self.fraction_variable, self.grid = self.last.fraction_variable, grid
         finest = min(reliefs, key=spacing_in_metres)
         self.crs, self.frame = finest.crs, finest.frame
-        extents = self.last.x, self.last.y
-        if not are_same_frames(finest.frame, self.last.frame):
-            extents = extents_in_frame(finest.frame, grid)
-        self.x, self.y = (continue_axis(fine, wide) for fine, wide in zip((finest.x, finest.y), extents, strict=True))
+        axes_of_reliefs = [(each.x, each.y) for each in reliefs if are_same_frames(finest.frame, each.frame)]
+        if len(axes_of_reliefs) < len(reliefs):
+            axes_of_reliefs.append(extents_in_frame(finest.frame, grid))
+        self.x, self.y = map(continue_axis, (finest.x, finest.y), zip(*axes_of_reliefs, strict=True))
 
     def sign_remedy(self) -> str:
         """See `Relief.sign_remedy`."""
@@ -76,10 +76,8 @@ class ReliefMosaic:
             cells = np.ix_(range(3), j, i)
             fields[cells] = np.where(np.isnan(fields[cells]), part, fields[cells])
         for row, column in np.argwhere(np.isnan(fields[0]))[:1]:
-            at_x, at_y = (float(each) for each in self.positions_in(self.last, x[column], y[row]))
-            if covers(self.last, "y", at_y):
-                raise_not_covered(self.last, "x", at_x)
-            raise_not_covered(self.last, "y", at_y)
+            place = f"{self.x.name} = {x[column]:.10g}, {self.y.name} = {y[row]:.10g} {self.x.unit}"
+            raise ReliefError(f"{self.path} do not cover the region, which needs {place}; give another one as the last")
         return fields, is_missing
 
     def positions_in(self, relief: Relief, x, y) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +115,7 @@ def spacing_in_metres(relief: Relief) -> float:
     return relief.y.max_spacing * (1.0 if relief.crs else METRES_PER_DEGREE)
 
 
-def extents_in_frame(frame: Frame, grid) -> list[ReliefAxis]:
+def extents_in_frame(frame: Frame, grid) -> tuple[ReliefAxis, ReliefAxis]:
     """For x and y of a frame, a ReliefAxis with the ends of the part that contains a grid, with a margin."""
     west, east, south, north = edges(grid)
     x, y = np.meshgrid(np.linspace(west, east, PLACES_PER_SIDE), np.linspace(south, north, PLACES_PER_SIDE))
@@ -126,19 +124,20 @@ def extents_in_frame(frame: Frame, grid) -> list[ReliefAxis]:
         low, high = positions.min(), positions.max()
         margin = RELATIVE_MARGIN * (high - low)
         ends.append(ReliefAxis(np.array([low - margin, high + margin]), np.arange(2)))
-    return ends
+    return ends[0], ends[1]
 
 
-def continue_axis(fine: ReliefAxis, wide: ReliefAxis) -> ReliefAxis:
-    """The points of `fine`, continued evenly from end to end of `wide`, of which only the points count."""
-    spacing = float(np.diff(fine.points).mean())
-    if wide.is_full_circle:
+def continue_axis(fine: ReliefAxis, others: tuple[ReliefAxis, ...]) -> ReliefAxis:
+    """The points of `fine`, continued evenly over the others from the first to the last of their points."""
+    spacing, start = float(np.diff(fine.points).mean()), fine.points[0]
+    if any(each.is_full_circle for each in others):
         count = round(FULL_CIRCLE_DEGREES / spacing)
-        return ReliefAxis(fine.points[0] + np.arange(count) * (FULL_CIRCLE_DEGREES / count), np.arange(count), True)
-    start = fine.points[0]
+        return ReliefAxis(start + np.arange(count) * (FULL_CIRCLE_DEGREES / count), np.arange(count), True)
+    ends = np.array([each.points[[0, -1]] for each in others])
     if fine.unit == "degrees":
-        start += FULL_CIRCLE_DEGREES * np.rint((wide.points.mean() - fine.points.mean()) / FULL_CIRCLE_DEGREES)
-    first, last = (round((end - start) / spacing) for end in wide.points[[0, -1]])
+        turns = (ends.mean(axis=1, keepdims=True) - fine.points.mean()) / FULL_CIRCLE_DEGREES
+        ends = ends - FULL_CIRCLE_DEGREES * np.rint(turns)
+    first, last = round((ends.min() - start) / spacing), round((ends.max() - start) / spacing)
     return ReliefAxis(start + np.arange(first, last + 1) * spacing, np.arange(last + 1 - first), name=fine.name)
 
 

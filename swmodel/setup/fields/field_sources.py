@@ -28,6 +28,7 @@ from . import rivers
 from .domain import domain_mask
 from .formula import evaluate_function, is_time_varying_field
 from .netcdf_input import InputError, open_variable, series
+from .netcdf_input.errors import log_once
 from .netcdf_input.input_entry import parse_entry
 from .record_times import describe_time, find_record, interval_at, time_step_of, years_of_run
 from .start_state import read_state_field
@@ -448,7 +449,10 @@ def read_mask(config, rows, columns) -> np.ndarray:
     rows, columns = np.asarray(rows) % config.grid.ny, np.asarray(columns) % config.grid.nx
     source, depth = source_of(config, "mask"), source_of(config, "depth")
     if isinstance(source, ConstantSource) and depth.is_table:
-        return np.isfinite(depth.read(rows, columns)).astype(np.float64)
+        has_depth = np.isfinite(depth.read(rows, columns))
+        if not has_depth.all():
+            log_once(f"{depth.label}: cells without a value are land, because there is no mask")
+        return has_depth.astype(np.float64)
     values = source.read(rows, columns)
     values = np.where(np.isnan(values), 0.0, values) if source.is_table else values
     wrong = np.broadcast_to((values != 0) & (values != 1), (len(rows), len(columns)))

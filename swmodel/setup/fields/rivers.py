@@ -22,7 +22,7 @@ from ...ocean.terms.tracer import RIVERS_SUFFIX
 from .netcdf_input import InputError
 from .netcdf_input.dataset import is_numeric, open_file, read_values
 from .netcdf_input.input_entry import parse_entry
-from .netcdf_input.missing_values import MISSING_VALUE_MARKS
+from .netcdf_input.missing_values import MISSING_VALUE_MARKS, are_marks
 from .netcdf_input.series import seconds_and_dates
 from .netcdf_input.times import find_record_times
 from .netcdf_input.units import conversion_factor
@@ -138,8 +138,8 @@ def read_series(text: str, label: str, time, stamps) -> DischargeSeries:
         raise InputError(f"{label}: times must rise, but {dates[number + 1]} follows {dates[number]}")
     for number in np.flatnonzero(~np.isfinite(discharge))[:1]:
         raise InputError(f"{label}: the discharge at {dates[number]} is missing or not finite")
-    is_mark = np.isin(discharge, [mark for mark in MISSING_VALUE_MARKS if mark < 0])
-    for number in np.flatnonzero(is_mark & (discharge[~is_mark].min(initial=0.0) >= 0))[: not is_mark.all()]:
+    is_mark = are_marks(discharge, tuple(mark for mark in MISSING_VALUE_MARKS if mark < 0))
+    for number in np.flatnonzero(is_mark)[: not is_mark.all()]:
         raise InputError(
             f"{label}: the discharge at {dates[number]} is {discharge[number]:g}, which marks missing values; "
             "leave such rows out, or fill them"

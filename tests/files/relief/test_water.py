@@ -139,9 +139,17 @@ def test_mosaic_of_one_plane_is_the_plane(tmp_path):
 
     coarse = write_relief(tmp_path / "coarse.nc", np.arange(0.0, 360.0, 0.5), np.arange(-20.0, 20.1, 0.5), flat_plane)
     fine = write_relief(tmp_path / "fine.nc", np.arange(-181.0, -178.9, 0.1), np.arange(-2.0, 2.1, 0.1), flat_plane)
-    grid = make_grid(tmp_path / "grid.nc", GridRequest((170.0, 190.0, -10.0, 10.0), 1.0), [fine, coarse])
-    lat = -10.0 + np.arange(20) + 0.5
-    np.testing.assert_allclose(grid.depth, np.broadcast_to(flat_plane(0.0, lat[:, None]), grid.depth.shape), rtol=1e-5)
+    tiles = [
+        write_relief(
+            tmp_path / f"{west:g}.nc", west + np.arange(0.0, 11.1, 0.5), np.arange(-10.5, 10.6, 0.5), flat_plane
+        )
+        for west in (169.0, -180.0)
+    ]
+    for reliefs in ([fine, coarse], tiles, tiles[::-1]):
+        request = GridRequest((170.0, 190.0, -10.0, 10.0), 1.0)
+        depth = make_grid(tmp_path / "grid.nc", request, reliefs, force=True).depth
+        expected = np.broadcast_to(flat_plane(0.0, np.arange(-9.5, 10)[:, None]), depth.shape)
+        np.testing.assert_allclose(depth, expected, rtol=1e-5)
 
 
 def test_strait_of_the_last_relief_is_sea_where_the_others_have_no_value(tmp_path):
@@ -166,3 +174,6 @@ def test_region_beyond_the_last_relief_is_refused(tmp_path):
     coarse = write_relief(tmp_path / "coarse.nc", np.arange(-1.0, 5.1, 0.5), np.arange(47.0, 53.1, 0.5), plane)
     with pytest.raises(ReliefError, match="does not cover the region"):
         make_grid(tmp_path / "grid.nc", GridRequest((-4.0, 8.0, 46.0, 54.0), 0.5), [fine, coarse])
+    tile = write_relief(tmp_path / "tile.nc", np.arange(6.05, 9.0, 0.1), np.arange(48.05, 52.0, 0.1), plane)
+    with pytest.raises(ReliefError, match="do not cover the region, which needs lon = 4.0"):
+        make_grid(tmp_path / "grid.nc", GridRequest((1.0, 8.0, 49.0, 51.0), 0.5), [fine, tile])

@@ -122,6 +122,9 @@ def test_wrong_atlases_say_what_there_is(tmp_path, monkeypatch):
     ):
         with pytest.raises(ConfigError, match=words):
             load_with_atlas(tmp_path, **{"atlas": "FES2014", "constituents": ["M2"]} | changes)
+    (tmp_path / "fes2014/ocean_tide/k1.nc").write_bytes((tmp_path / "fes2014/ocean_tide/m2.nc").read_bytes())
+    with pytest.raises(ConfigError, match="k1.nc: has the constituent M2; its name says K1"):
+        load_with_atlas(tmp_path, "FES2014", constituents=["K1"])
     monkeypatch.setattr(atlas, "missing_package_reason", lambda *_: 'pip install "swmodel[tides]"')
     with pytest.raises(ConfigError, match="swmodel.tides"):
         load_with_atlas(tmp_path, "FES2014")

@@ -142,6 +142,9 @@ def test_wind_at_another_height_than_10_m_is_refused(tmp_path):
     level = {"u_0": ([850.0], {"units": "hPa", "axis": "Z"})}
     with pytest.raises(InputError, match="850 hPa"):
         read_values(write_file(tmp_path, u=(VALUES[None], EASTWARD), **level), "u10")
+    level = {"isobaricInhPa": (np.array(500.0), {"units": "hPa"})}  # a scalar coordinate
+    with pytest.raises(InputError, match="500 hPa"):
+        read_values(write_file(tmp_path, u=(VALUES, EASTWARD | {"coordinates": "isobaricInhPa"}), **level), "u10")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def read_atlas(name: str, folder: str, wanted: Sequence[str]) -> dict[str, tuple
         if group != "z" and not any(map(os.path.exists, paths.values())):
             continue
         pairs = VARIABLE_PAIRS[atlas["format"]][group]
-        entries_by_array[array] = tuple(entry_of_file(path, pairs) for path in paths.values())
+        entries_by_array[array] = tuple(entry_of_file(path, pairs, each) for each, path in paths.items())
     if len(entries_by_array) == 1 and "u" in files:
         path = os.path.join(folder, next(iter(files["u"].values())))
         log_once(f"open_boundaries.atlas: {folder} has the levels of {name}, but not its currents, such as {path}")
@@ -91,8 +91,11 @@ def find_file(folder: str, files: dict[str, dict[str, str]], group: str, constit
     return next(filter(os.path.exists, paths), paths[0])
 
 
-def entry_of_file(path: str, pairs: Sequence[str]) -> str:
-    """The entry of [input] for the first pair of variables that a file has, or for the first of all."""
+def entry_of_file(path: str, pairs: Sequence[str], constituent: str) -> str:
+    """The entry of [input] for the first pair of variables that a file has, or for the first of all.
+
+    InputError: there is no such file, or it says that it has another constituent.
+    """
     if not os.path.isfile(path):
         is_packed = os.path.isfile(f"{path}.gz")
         hint = (
@@ -101,4 +104,7 @@ def entry_of_file(path: str, pairs: Sequence[str]) -> str:
         raise InputError(f"there is no file {path}; {hint}")
     with open_file(path) as dataset:
         variables = {*dataset.data.variables}
+        attributes = {key.lower(): str(text).strip().upper() for key, text in dataset.data.attrs.items()}
+    if (found := attributes.get("constituent", constituent)) != constituent:
+        raise InputError(f"{path}: has the constituent {found}; its name says {constituent}")
     return f"{path}:{next((pair for pair in pairs if variables.issuperset(pair.split(','))), pairs[0])}"

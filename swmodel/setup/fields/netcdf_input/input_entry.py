@@ -32,6 +32,7 @@ NAME_AND_RECORD_PATTERN = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))
 #: Names of vertical coordinates of winds, and their units.
 VERTICAL_NAMES_PATTERN = re.compile(r"height|level|lev|pressure|isobaric|plev|z|altitude", re.IGNORECASE)
 METRE_UNITS = ("m", "metre", "metres", "meter", "meters")
+MODEL_LEVELS_PATTERN = re.compile(r"hybrid|sigma|model_level|eta_level", re.IGNORECASE)
 PRESSURE_UNITS = ("Pa", "hPa", "mb", "mbar", "millibar", "millibars")
 
 #: Largest plausible phase lag of a tide, degrees.
@@ -132,13 +133,16 @@ def find_variable(
 
 
 def wind_height(name: str, dataset: CFDataset) -> str:
-    """The height of a wind in words, such as "10 m" or "850 hPa"; empty if it is unknown.
+    """The height of a wind in words, such as "10 m", "850 hPa" or "hybrid 60"; empty if it is unknown.
 
     It follows from the only value of a vertical coordinate, else from the name of the variable or its description.
     """
     variable = dataset.data[name]
-    for level_name in {**dict.fromkeys(variable.dims), **dict.fromkeys(map(str, variable.coords))}:
+    scalars = f"{variable.attrs.get('coordinates', '')} {variable.encoding.get('coordinates', '')}".split()
+    for level_name in dict.fromkeys(map(str, (*variable.dims, *variable.coords, *scalars))):
         level = dataset.data.variables.get(level_name)
+        if level is not None and level.size == 1 and MODEL_LEVELS_PATTERN.match(level_name):
+            return f"{level_name} {float(np.ravel(level.values)[0]):g}"
         units = str(level.attrs.get("units", "")) if level is not None else ""
         is_vertical = level is not None and (
             str(level.attrs.get("axis", "")).upper() == "Z" or VERTICAL_NAMES_PATTERN.match(level_name)

@@ -49,6 +49,15 @@ def check_missing_values(values: np.ndarray, context: str, row: int = 0, column:
         )
 
 
+def are_marks(values: np.ndarray, marks: tuple[float, ...] = MISSING_VALUE_MARKS) -> np.ndarray:
+    """Whether each value of a table marks a missing one: it is one of the marks, and no other value is close to it."""
+    found = np.abs(values) > MAX_FIELD_VALUE
+    for mark in marks:
+        wrong = np.abs(values - mark) <= EQUAL_TOLERANCE * abs(mark)
+        found |= wrong & (not has_neighbours(values, wrong, mark))
+    return found
+
+
 def has_neighbours(values: np.ndarray, wrong: np.ndarray, mark: float) -> bool:
     """Whether other values are close to a mark, or all values are this mark and it is positive."""
     near = np.abs(values - mark) <= NEIGHBOUR_TOLERANCE * abs(mark)

@@ -49,6 +49,9 @@ PLAUSIBLE_RANGES = {
 #: Fields that are not negative, and the smallest of their values, m s-1, that is 0 with a rounding error of packing.
 NON_NEGATIVE, MIN_PACKED_ZERO = ("rain", "evaporation", "infiltration"), -1e-11
 
+#: Fields of the atmosphere, which have values over land, too.
+WEATHER_FIELDS = ("wind_x", "wind_y", "u10", "v10", "air_pressure", *NON_NEGATIVE)
+
 #: Density of rain, kg m-3.
 FRESHWATER_DENSITY = 1000.0
 
@@ -114,6 +117,8 @@ def read_window(field: GridVariable, rows: slice, columns: slice) -> np.ndarray:
     if field.model_variable.name in NON_NEGATIVE:
         values[(values < 0) & (values >= MIN_PACKED_ZERO)] = 0.0
     check_range(field, values, rows.start, columns.start)
+    if field.model_variable.name in WEATHER_FIELDS and field.axes.regridder and np.isnan(values).any():
+        log_once(f"{field.context}: missing values are replaced by interpolation between those around them")
     return values
 
 
