@@ -1,9 +1,10 @@
 """Time and memory of large inputs: `python benchmarks/inputs.py [--quick] [--write FILE]`.
 
-Two rows, each measured beside a yardstick in the same run; every sample is a process of its own, alone on the machine:
+Three rows, each measured beside a yardstick in the same run; every sample is a process of its own:
 
 * `elevation`: `swmodel grid` makes a grid from a GeoTIFF with noisy coasts. Its yardstick reads all values of the file.
 * `subfaults`: the uplift by a finite fault in every cell. Its yardstick is the exact uplift by one of the subfaults.
+* `growth`: the same fault beside one of half as many subfaults; the ratio is at most 2 if the time is linear in them.
 
 A row has the median time in s, the largest peak memory in MB, and the ratio of its time to that of the yardstick.
 """
@@ -94,7 +95,7 @@ def measure(*line) -> tuple[float, float]:
 @click.option("--quick", is_flag=True, help="Use small inputs.")
 @click.option("--write", type=click.Path(path_type=Path), help="Write every sample to this JSON file, too.")
 def main(quick, write):
-    """Measure both rows and print them."""
+    """Measure the rows and print them."""
     file_cells, grid_cells, fault_cells, count = QUICK if quick else FULL
     call = (__file__, "--call")
     with tempfile.TemporaryDirectory() as folder:
@@ -105,6 +106,7 @@ def main(quick, write):
         programs = {
             "elevation": (grid, (*call, "read_elevation", elevation)),
             "subfaults": ((*call, "sum_subfaults", fault_cells, count), (*call, "displace_by_one", fault_cells, count)),
+            "growth": tuple((*call, "sum_subfaults", fault_cells, number) for number in (count, count // 2)),
         }
         samples = {name: [[measure(*line) for line in pair] for _ in range(SAMPLES)] for name, pair in programs.items()}
     print(f"{'row':<12} {'s':>8} {'MB':>8} {'yardstick, s':>14} {'ratio':>8}")
