@@ -13,7 +13,6 @@ from support.bench_record import make_record
 
 from swmodel.bench import model_samples, reference_check, results
 from swmodel.bench.compare import compare_report as compared
-from swmodel.bench.compare import verdict
 from swmodel.bench.part_samples import measure_transforms
 from swmodel.bench.row_statistics import row_statistics
 from swmodel.bench.sweeps import BenchRow
@@ -49,13 +48,6 @@ def test_rates_follow_from_times_and_same_problems_compare():
         other["rows"][1]["row"] |= change
         assert math.isnan(row_statistics(other)[1].speedup)
         assert row_statistics(other)[1].published["seconds"] != 112
-
-
-def test_verdict_compares_times_with_noise():
-    few, many = (1.0, 1.01, 1.02), (1.1, 1.11, 1.12)
-    assert (verdict(few, many), verdict(many, few)) == ("slower", "faster")
-    assert verdict(few, (1.015, 1.02, 1.03)) == "within noise"
-    assert verdict((1.0, 1.0), (9.0, 9.0)) == "too few samples"
 
 
 def test_rows_are_matched_and_unmatched_rows_are_named():

@@ -8,7 +8,7 @@ from support.command import invoke_swmodel
 from support.marks import night_params
 
 from swmodel import verification
-from swmodel.verification import VERIFICATION_TESTS, Comparison, VerificationTest
+from swmodel.verification import VERIFICATION_TESTS, Comparison, VerificationTest, verify
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def test_model_agrees_with_the_analytic_solution(name, optimised):
     assert [answer for answer in VERIFICATION_TESTS[name].compute() if not answer.passed] == []
 
 
-def test_verify_prints_draws_and_records_its_results(tmp_path):
+def test_verify_prints_draws_and_records_its_results(tmp_path, monkeypatch):
     done = invoke_swmodel("verify", "okada_table", "tidal_arguments", "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
     found = json.loads((tmp_path / "out/verify.json").read_text())
@@ -33,6 +33,8 @@ def test_verify_prints_draws_and_records_its_results(tmp_path):
     assert (tmp_path / "out/verify.png").stat().st_size > 10_000
     unknown = invoke_swmodel("verify", "kelvin_wav")
     assert (unknown.exit_code, "kelvin_wave" in unknown.stderr) == (2, True)
+    monkeypatch.setattr(verify, "missing_package_reason", lambda *_: "needs pyproj")
+    assert invoke_swmodel("verify", "projected_grid").exit_code != 0
 
 
 @pytest.mark.promise("the model agrees with analytic and benchmark solutions")

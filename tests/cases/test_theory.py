@@ -1,21 +1,17 @@
-"""Waves, vortices and turbulence follow theory that `swmodel verify` does not cover; unknown winds of a twin."""
+"""Waves, vortices and turbulence follow theory that `swmodel verify` does not cover."""
 
 import numpy as np
 import pytest
 from support.marks import night_params
 
 import swmodel
-from swmodel.assimilation.experiment import prior_config
 from swmodel.cases import seamount, seiche, turbulence
-from swmodel.ocean.coordinates import points
 from swmodel.setup import fields
 from swmodel.verification.comparison import grid_points, simulate
 
 pytestmark = pytest.mark.slow
 
 DAY = 86400.0
-#: The double gyre on few cells, and on those of the twin experiments.
-COARSE = {"grid.nx": 25, "grid.ny": 50, "grid.dx": 40e3, "grid.dy": 40e3}
 
 
 @pytest.mark.promise("tides are those of the Moon and the Sun")
@@ -62,19 +58,6 @@ def test_potential_vorticity_is_conserved_over_a_seamount(optimised):
 def whole_field(config, name):
     grid = config.grid
     return np.broadcast_to(fields.evaluate(config, name, range(grid.ny), range(grid.nx)), (grid.ny, grid.nx))
-
-
-def test_unknown_winds_are_gaussian_and_correlated_in_time():
-    config = swmodel.load("double_gyre_winds", environ={})
-    case, at, steady = config.case, grid_points(config), swmodel.load("double_gyre", COARSE, environ={})
-    np.testing.assert_array_equal(prior_config(config).case.wind_x(config, at, 5e5), whole_field(steady, "wind_x"))
-    assert not prior_config(config).case.wind_y(config, at, 5e5).any()
-    seeds, times = (case.model_copy(update={"seed": seed}) for seed in range(300)), (0, 5, 5 * 86400)
-    middle = points(config.grid, "centre", [25], [12])
-    now, later, days = np.array([[each.unknown_stress(middle, t, "x").item() for t in times] for each in seeds]).T
-    np.testing.assert_allclose(np.std(now), 0.15, rtol=0.15)
-    np.testing.assert_allclose(later, now, atol=0.01)
-    assert abs(np.corrcoef(now, days)[0, 1] - np.exp(-0.5)) < 0.15
 
 
 SMALL = {"grid.nx": 50, "grid.ny": 37, "grid.dx": 10e3, "grid.dy": 12e3, "case.wavenumber": 6}
