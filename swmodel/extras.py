@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-#: The extra that installs each package.
-EXTRAS = {
+#: The extra that installs each package that this module checks.
+EXTRA_OF_PACKAGE = {
     "bmipy": "bmi",
     "pyTMD": "tides",
     "pyogrio": "gis",
@@ -20,10 +20,10 @@ def missing_package_reason(feature: object, package: str) -> str | None:
     """A message if the optional package that `feature` needs is missing, else None."""
     if find_spec(package):
         return None
-    return f'{feature} needs the package {package}: pip install "swmodel[{EXTRAS[package]}]"'
+    return f'{feature} needs the package {package}: pip install "swmodel[{EXTRA_OF_PACKAGE[package]}]"'
 
 
 def require_package(feature: object, package: str) -> None:
-    """ModuleNotFoundError, with the message of `missing_package_reason`: the package is missing."""
-    if line := missing_package_reason(feature, package):
-        raise ModuleNotFoundError(line, name=package)
+    """Raise ModuleNotFoundError, with the message of `missing_package_reason`, if the package is missing."""
+    if reason := missing_package_reason(feature, package):
+        raise ModuleNotFoundError(reason, name=package)

@@ -1,9 +1,9 @@
-"""A twin experiment: a rough patch of the sea floor, found from altimetry of the currents that it slows down.
+"""A twin experiment: a patch of strong drag, found from altimeter observations of the interface that it displaces.
 
-Physics: the ocean of `double_gyre_twin`, but bottom drag is 20 times as strong in a round patch under the western end
-of the jet. The initial state is known exactly; the first guess has the drag of the surroundings everywhere. Within
-twenty days the drag of the patch moves the interface away from that of the first guess, by 4 m rms. Observations by an
-altimeter, with errors of 3.2 m, are enough to find the patch.
+Physics: the ocean of `double_gyre_twin`, but the drag at the base of the layer rises to 21 times its value in a round
+patch under the western end of the jet. The initial state is known exactly; the first guess has the drag of the
+surroundings everywhere. Within twenty days the drag of the patch displaces the interface by 4 m rms, compared with the
+first guess. Observations by an altimeter, with errors of 3.2 m, are enough to find the patch.
 
 Reference: Das, S. K. and R. W. Lardner (1991), On the estimation of parameters of hydraulic models by assimilation of
 periodic tidal data, J. Geophys. Res. 96 (C8), 15187-15196.
@@ -16,8 +16,8 @@ Command: swmodel assimilate double_gyre_drag
 
 Plot: swmodel plot outputs/double_gyre_drag-assimilate
 
-Verification: the truth, `linear_drag`. Where the error of the first guess is at least half of its largest value, the
-error of the analysis is at most a third of it. Where there is no current the drag cannot be found.
+Verification: the truth, `linear_drag`. Where the error of the first guess is at least half of its largest value, the rms
+error of the analysis is at most a third of it. Where there is no current, the drag cannot be found.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Forward sweeps over a trajectory, and backward sweeps by a Plan that bounds their memory.
 
-Sweeps call the compiled `Programs` for some steps at a time. In between they report progress, check for signals, and
-replace coefficients that vary in time.
+Sweeps call the compiled `SweepPrograms` for some steps at a time. In between they report progress, check for signals,
+and replace coefficients that vary in time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from checkpoint_schedules import Copy, Forward, Move, Reverse
 from ..parallel.fixed_point import exact_sum
 from . import corrections
 from .plan import Plan
-from .programs import Programs
+from .sweep_programs import SweepPrograms
 from .trajectory import FixedInputs, Trajectory
 
 #: Steps of a piece times cells of a process (half a second of a backward sweep on one core); largest number of steps.
@@ -51,7 +51,8 @@ class TrajectorySweeps:
         varying=None,
     ):
         self.transport, self.steps, self.fixed_inputs, self.varying = transport, steps, fixed_inputs, varying
-        self.trajectory, self.programs = trajectory, Programs(trajectory, transport, steps, steps_per_sample)
+        self.trajectory = trajectory
+        self.programs = SweepPrograms(trajectory, transport, steps, steps_per_sample)
         self.piece_steps, self._after_piece = max(1, steps), None
         self._replacement_steps = varying.forcing.change_steps(steps) if varying else [0, steps]
         self._unused_stacks, self._stack_key, self._control_shapes = [], None, None

@@ -19,14 +19,14 @@ from tools.soak import INTERRUPTIONS, RESTART_STEPS, soak
 
 pytestmark = [pytest.mark.mpi, pytest.mark.alone, pytest.mark.usefixtures("quickly_compiled")]
 
-#: Two processes of two devices. Steps take milliseconds here, so that a chunk of 10 takes as long as 500 elsewhere.
+#: Two processes of two devices. Steps take milliseconds here, so 10 take as long as 500 in the other tests.
 DEVICE_OPTIONS = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]
 
 
 def assert_stopped(run, code, err, reason):
-    """Assert that the run ended resumable, with a message that says why, and an intact restart of the named step."""
-    own = "".join(line for line in err.splitlines(True) if not LAUNCHER_NOISE.match(line))  # without that of mpiexec
-    match = re.fullmatch(rf"(?:INFO: compiling .*\n)?.*{reason} .*step (\d+) .*swmodel resume run.*\n", own)
+    """Assert that the run stopped, with a message that gives the reason and the step of its newest restart file."""
+    program_lines = "".join(line for line in err.splitlines(True) if not LAUNCHER_NOISE.match(line))
+    match = re.fullmatch(rf"(?:INFO: compiling .*\n)?.*{reason} .*step (\d+) .*swmodel resume run.*\n", program_lines)
     assert (code, bool(match)) == (75, True), err
     newest = list_restart_files(run.folder)[0]
     assert step_of(newest) == int(match[1])
@@ -36,7 +36,7 @@ def assert_stopped(run, code, err, reason):
     assert not (run.folder / "run.lock").exists()
 
 
-def assert_killed(run, code, err, rank):
+def assert_failed_by_killed_rank(run, code, err, rank):
     """Assert that the run failed with one message that names the rank and the newest restart, which is intact."""
     newest, status = list_restart_files(run.folder)[0], read_status(run.folder)
     assert (code, status["state"], status["exit_code"]) == (70, "failed", 70)
@@ -50,10 +50,10 @@ def assert_killed(run, code, err, rank):
 
 def assert_continues(ranks, run):
     """Assert that the run continues on three ranks with the bits of an undisturbed run on one process."""
-    steps, alone = step_of(list_restart_files(run.folder)[0]) + 10, run.folder.parent / "alone"
+    steps, undisturbed = step_of(list_restart_files(run.folder)[0]) + 10, run.folder.parent / "undisturbed"
     run_on_ranks(ranks, 3, "resume", run.folder, "--steps", steps, "--quiet")
-    run_on_ranks(ranks, 1, "run", *CASE, "--steps", steps, "--quiet", "-o", alone)
-    assert_same_run(run.folder, alone, steps)
+    run_on_ranks(ranks, 1, "run", *CASE, "--steps", steps, "--quiet", "-o", undisturbed)
+    assert_same_run(run.folder, undisturbed, steps)
 
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
@@ -76,7 +76,7 @@ def test_run_stopped_by_signal_continues(ranks, tmp_path):
 def test_run_with_killed_rank_continues(ranks, tmp_path):
     with LongRun(tmp_path, "--nproc", 2) as run:
         os.kill(run.ranks()[1], signal.SIGKILL)
-        assert_killed(run, *run.wait_for_end(40), 1)
+        assert_failed_by_killed_rank(run, *run.wait_for_end(40), 1)
     assert_continues(ranks, run)
 
 
@@ -140,9 +140,9 @@ def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
 @pytest.mark.promise("a run survives a kill at any moment")
 @pytest.mark.fault("a rank is killed while it writes its part of a record of a store")
 @pytest.mark.parametrize(
-    ("strikes", "store"),
+    ("interruptions", "store"),
     [*night_params((list(INTERRUPTIONS)[:5], "netcdf")), *night_params(([""] * 4, "zarr"), mark=pytest.mark.release)],
 )
-def test_run_interrupted_many_times_has_same_bits(tmp_path, strikes, store):
+def test_run_interrupted_many_times_has_same_bits(tmp_path, interruptions, store):
     """The short form of `make soak`: kill either rank, all processes or the launcher, or request a stop."""
-    assert soak(tmp_path, strikes, 3, store=store) > len(strikes) * RESTART_STEPS // 2
+    assert soak(tmp_path, interruptions, 3, store=store) > len(interruptions) * RESTART_STEPS // 2

@@ -20,16 +20,21 @@ pytestmark = pytest.mark.mpi  # the first rank has four devices
 
 ONE_BLOCK, FOUR_BLOCKS = (1, 1), (2, 2)
 LAYOUTS = (FOUR_BLOCKS, (3, 1), (1, 3))
-TERM_OPTIONS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("south", "north"), "physics__slip": "no"}
-TERM_OPTIONS |= {"physics__biharmonic_viscosity": 1e8}
+SHARED_OPTIONS = {
+    "sponge__rate": 1e-4,
+    "sponge__width": 2e4,
+    "sponge__sides": ("south", "north"),
+    "physics__slip": "no",
+}
+SHARED_OPTIONS |= {"physics__biharmonic_viscosity": 1e8}
 
 
 def sharded_config(ny, nx, layout, executor="native", **options):
-    return with_layout(configuration(ny, nx, **TERM_OPTIONS | options), layout, sharded=True, executor=executor)
+    return with_layout(configuration(ny, nx, **SHARED_OPTIONS | options), layout, sharded=True, executor=executor)
 
 
-def digests_of_state(simulation):
-    """Digests of the state, of vorticity, which needs neighbours, and of a running mean."""
+def digest_after_steps(simulation):
+    """A digest, after six steps, of the state, of the vorticity (which needs a halo) and of running means."""
     means = simulation.means(["eta", "q"])
     simulation.take_steps(4)
     for _ in range(2):
@@ -42,7 +47,7 @@ def digests_of_state(simulation):
 def digests_on_layouts(name, layouts, executor):
     compile_quickly(executor == "native")  # XLA's program around the native step has no effect on the bits
     configs = [with_layout(configuration_of(name), layout, True, executor=executor) for layout in layouts]
-    return [digests_of_state(Simulation(resolve_without_checks(config))) for config in configs]
+    return [digest_after_steps(Simulation(resolve_without_checks(config))) for config in configs]
 
 
 CASES = [(name, LAYOUTS[number % 3], "native") for number, name in enumerate(rows_by_name())]
@@ -52,17 +57,17 @@ OTHER_CASES += [(name, layout, "xla") for name, layout, _ in CASES[10::8]]
 
 @pytest.mark.promise("devices and hosts do not change the answer")
 @pytest.mark.parametrize(("name", "layout", "executor"), [*CASES[::7], *night_and_release_params(OTHER_CASES, every=2)])
-def test_devices_have_bits_of_one(ranks, name, layout, executor):
-    """With xla, on a rank that compiles as with `--reproducible`."""
+def test_layouts_of_devices_have_bits_of_one_block(ranks, name, layout, executor):
+    """With xla, the ranks compile as with `--reproducible`."""
     if executor == "xla":
         ranks = ranks.with_environment("reproducible", **REPRODUCIBLE_ENVIRONMENT)
-    ((one, four),) = ranks(1, digests_on_layouts, name, [ONE_BLOCK, layout], executor)
-    assert four == one
+    ((one, several),) = ranks(1, digests_on_layouts, name, [ONE_BLOCK, layout], executor)
+    assert several == one
 
 
 def digests_in_sweeps():
     config = sharded_config(13, 17, FOUR_BLOCKS)
-    return [digests_of_state(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
+    return [digest_after_steps(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
 
 
 def test_steps_in_a_sweep_change_no_bit_on_uneven_blocks(ranks):
@@ -77,13 +82,13 @@ def digests_of_spectra():
 @pytest.mark.promise("spectra add up")
 @pytest.mark.night
 def test_spectra_on_devices_have_bits_of_one_process(ranks):
-    ((one, four),) = ranks(1, digests_of_spectra)
+    ((one, several),) = ranks(1, digests_of_spectra)
     assert len(one) == 8
-    assert four == one
+    assert several == one
 
 
-def compiled_step(ny, nx, executor):
-    """The messages in a compiled loop, and the number of arrays that it updates in place."""
+def count_messages_and_aliases(ny, nx, executor):
+    """The numbers of messages, by kind, in the compiled loop over steps, and of arrays that it updates in place."""
     compile_quickly(False)
     simulation = Simulation(sharded_config(ny, nx, FOUR_BLOCKS, executor))
     steps = simulation._executor
@@ -96,8 +101,8 @@ def compiled_step(ny, nx, executor):
     ("ny", "nx", "executor", "messages"),
     [(13, 17, "native", 4), *night_params((12, 16, "native", 4), (13, 17, "xla", 16), (12, 16, "xla", 16))],
 )
-def test_compiled_step_sends_four_messages_and_works_in_place(ranks, ny, nx, executor, messages):
-    """There are four per tendency; the loop of xla has one body of three steps and one of a single step."""
-    ((found, in_place),) = ranks(1, compiled_step, ny, nx, executor)
-    assert found == {"collective-permute": messages}
-    assert in_place >= 6
+def test_compiled_loop_sends_four_messages_per_tendency_and_updates_in_place(ranks, ny, nx, executor, messages):
+    """The loop of xla contains four tendencies: an iteration of three steps and one of a single step."""
+    ((messages_by_kind, n_in_place),) = ranks(1, count_messages_and_aliases, ny, nx, executor)
+    assert messages_by_kind == {"collective-permute": messages}
+    assert n_in_place >= 6

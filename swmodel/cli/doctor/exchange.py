@@ -38,7 +38,7 @@ def exchange_by_mpi(rank_info) -> str:
     )
 
 
-def exchange_between_devices(rank_info) -> str:
+def exchange_by_jax(rank_info) -> str:
     """Connect to the other process by JAX and exchange numbers between all devices; returns the finding in words."""
     from ...parallel.transport import is_shift_correct
     from ...parallel.transport.join import initialize_distributed
@@ -64,4 +64,4 @@ def main(exchange):
 
 
 if __name__ == "__main__":
-    main({"mpi": exchange_by_mpi, "sharded": exchange_between_devices}[sys.argv[1]])
+    main({"mpi": exchange_by_mpi, "sharded": exchange_by_jax}[sys.argv[1]])

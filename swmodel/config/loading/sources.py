@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from ...errors import ConfigError, shorten
+from ...errors import ConfigError, shorten, suggest
 
 ENVIRONMENT_PREFIX = "SWMODEL_"
 HEADER_PATTERN = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")
@@ -29,9 +29,9 @@ LISTS_OF_TABLES = {
     "drifters": ("output", "drifters"),
 }
 
-#: Largest size of a file, bytes; a complete one with all comments is 10 kB large, one with 20 000 gauges 1.4 MB.
+#: Largest size of a configuration file, bytes. One with all keys and comments has 27 kB, one with 20 000 gauges 1.4 MB.
 MAX_CONFIG_FILE_BYTES = 2_000_000
-#: Most dots in a key, a number or a file name.
+#: Largest number of dots in a key or a value.
 MAX_DOTS = 100
 
 
@@ -41,7 +41,7 @@ class ConfigValue(NamedTuple):
     value: Any
     context: str
     folder: Path = Path()
-    is_text: bool = False  # from a command line or a variable: still to be read as TOML or as a bare word
+    is_text: bool = False  # a string that is still to be read as TOML or as a bare word
     table_contexts: tuple[str, ...] = ()  # the context of each table in a list of tables
     is_in_metres: bool = False  # whether the tables are from a file whose positions are in m
 
@@ -51,7 +51,7 @@ ConfigLayer: TypeAlias = dict[tuple[str, str], ConfigValue]
 
 
 def layer_from_file(path: Path, problems: list[str]) -> ConfigLayer:
-    """The layer of a TOML file; problems say `file:line`."""
+    """The layer of a TOML file; each problem begins with `file:line`. ConfigError: it is not TOML."""
     text = read_text_file(path, MAX_CONFIG_FILE_BYTES, "configuration")
     try:
         tables = parse_toml(text)
@@ -67,14 +67,14 @@ def layer_from_file(path: Path, problems: list[str]) -> ConfigLayer:
 
 
 def read_text_file(path: Path, max_bytes: int, kind_of_file: str) -> str:
-    """The text of a file. ConfigError: it cannot be read, or is no `kind_of_file`, which has at most `max_bytes`."""
+    """The text of a file. ConfigError: it cannot be read, or has more than `max_bytes`; `kind_of_file` is its name."""
     if not os.path.exists(path):
         raise ConfigError([f"{path}: there is no such file"])
     if not os.path.isfile(path):
         raise ConfigError([f"{path}: is a folder, a device or a pipe, not a file"])
     try:
         if path.stat().st_size > max_bytes:
-            raise ConfigError([f"{path}: is not a {kind_of_file}: it has more than {max_bytes} bytes"])
+            raise ConfigError([f"{path}: is too large for a {kind_of_file}: it has more than {max_bytes} bytes"])
         return path.read_bytes().decode("utf-8-sig")  # without the byte order mark of some editors
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
@@ -82,7 +82,11 @@ def read_text_file(path: Path, max_bytes: int, kind_of_file: str) -> str:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text. ValueError: it is not TOML, or a key has many parts, which takes tomllib minutes."""
+    """The tables of a TOML text.
+
+    ValueError: it is not TOML, or a key or a value has more than MAX_DOTS dots, because tomllib may take
+    minutes for them.
+    """
     for number, line in enumerate(text.splitlines(), 1):
         is_comment = line.lstrip().startswith("#")
         if not is_comment and any(part.count(".") > MAX_DOTS for part in re.split(r"[],=[{}]", line)):
@@ -106,6 +110,9 @@ def layer_from_tables(tables: Mapping, line_numbers: Mapping, path: Path, proble
                     table, f"{context}: [[{section}]]", path.parent, table_contexts=table_contexts
                 )
             }
+        elif isinstance(table, list) and table and all(isinstance(each, dict) for each in table):
+            problems.append(f"{context}: no list of tables [[{section}]]; {suggest(section, LISTS_OF_TABLES)}")
+            continue
         elif not isinstance(table, dict):
             problems.append(f'{context}: "{section}" is outside a section: write [grid] or another one above it')
             continue
@@ -115,7 +122,9 @@ def layer_from_tables(tables: Mapping, line_numbers: Mapping, path: Path, proble
                 (section, key): ConfigValue(value, contexts[key], path.parent) for key, value in table.items()
             }
         problems += [
-            f"{new_values[at].context}: give {'.'.join(at)} or its tables, not both" for at in new_values if at in layer
+            f"{new_values[key].context}: give {'.'.join(key)} or its tables, not both"
+            for key in new_values
+            if key in layer
         ]
         layer |= new_values
     return layer
@@ -126,17 +135,17 @@ def line_numbers_of_keys(text: str) -> dict[tuple[str | None, str | int | None],
 
     The headers of a list of tables are also there by their numbers, from 1.
     """
-    line_of: dict[tuple[str | None, str | int | None], int] = {}
+    line_number_of: dict[tuple[str | None, str | int | None], int] = {}
     section, header_counts = None, Counter[str]()
     for number, line in enumerate(text.splitlines(), 1):
         if header := HEADER_PATTERN.match(line):
             section = header[1]
             header_counts[section] += 1
-            line_of.setdefault((section, None), number)
-            line_of[section, header_counts[section]] = number
+            line_number_of.setdefault((section, None), number)
+            line_number_of[section, header_counts[section]] = number
         elif key := KEY_PATTERN.match(line):
-            line_of.setdefault((section, key[1]) if section or not key[2] else (key[1], key[2]), number)
-    return line_of
+            line_number_of.setdefault((section, key[1]) if section or not key[2] else (key[1], key[2]), number)
+    return line_number_of
 
 
 def layer_from_mapping(tables: Mapping, context: str) -> ConfigLayer:

@@ -12,7 +12,10 @@ from ..store import arrays
 
 @contextlib.contextmanager
 def open_restart(path) -> Iterator:
-    """Yield the h5py.File, or {name: zarr.Array}; values support indices, `ndim` and `attrs`. OSError: unreadable."""
+    """The fields by name, while open: an h5py.File or {name: zarr.Array}, both of which support indexing.
+
+    OSError, or for a store also ValueError: the file cannot be read.
+    """
     path = Path(path)
     if is_zarr_store(path):
         _, documents = arrays.read_store_metadata(path)

@@ -115,7 +115,7 @@ CLASS_HEADER = b"from swmodel import Case, option\nclass Bad(Case):\n    "
         (b"x = (1,\n", ":1: "), (b"import numpy\nx = nq.zeros(3)\n", ":2: NameError: name 'nq'"),
         (b"from swmodel.cases.jet import Jet\n", ": "),
         (CLASS_HEADER + b"pass\nclass Two(Case): pass\n", ": defines 2 cases"),
-        (b"\xff\xfe", ": cannot be read: "), (b"#" * 50_001, ": is not a case: it has more than 50000 bytes"),
+        (b"\xff\xfe", ": cannot be read: "), (b"#" * 50_001, ": is too large for a case: it has more than 50000"),
         (CLASS_HEADER + b"height: float = 1.0\n", ": Bad.height: "),
         (CLASS_HEADER + b"eta: int = option(1, '', '')", ": Bad.eta: "),
         (CLASS_HEADER + b"height = option(1.0, 'm', '')\n", ":2: PydanticUserError: Field 'height'"),

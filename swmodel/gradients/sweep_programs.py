@@ -1,4 +1,4 @@
-"""The compiled functions of which a sweep over a trajectory is made; they work on the arrays of a block."""
+"""The compiled functions that a sweep over a trajectory calls; they work on the arrays of a block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .jax_steps import Cotangents
 from .trajectory import Trajectory
 
 
-class Programs:
+class SweepPrograms:
     """Jitted functions of controls x, `trajectory.FixedInputs`, carries, active fields, series and stacks of steps.
 
     The transport compiles them for all blocks. Samples are observed every `steps_per_sample` steps from 0 to `steps`.
@@ -32,27 +32,30 @@ class Programs:
         self.control_cotangents = jit(self._control_cotangents)
 
     def prepare(self, x, fixed, stack_steps: int, recompute: bool) -> int:
-        """Compile programs that record `stack_steps` steps, if `recompute` also others; returns workspace bytes."""
-        no_step = jnp.int32(0)
+        """Compile the programs of a backward sweep; returns the bytes of temporary memory that the largest one needs.
+
+        They have stacks of `stack_steps` steps; with `recompute` also those that advance without recording.
+        """
+        step_0 = jnp.int32(0)  # from step 0 to step 0, so the loops do not run
         carry, active = self.start(x, fixed)
         self.trajectory.agree_on_backend(active, fixed, with_adjoint=True)
         series = self.empty_series(carry, active, fixed)
         if recompute:
-            _, carry, series = self.record(None, carry, active, series, no_step, no_step, True, fixed)
-            carry = self.advance(carry, active, no_step, no_step, fixed)
+            _, carry, series = self.record(None, carry, active, series, step_0, step_0, True, fixed)
+            carry = self.advance(carry, active, step_0, step_0, fixed)
         stack = self.empty_stack(carry, active, fixed, stack_steps)
-        compiled_record = self.record.lower(stack, carry, active, series, no_step, no_step, True, fixed).compile()
-        stack, carry, series = self.record(stack, carry, active, series, no_step, no_step, True, fixed)
+        compiled_record = self.record.lower(stack, carry, active, series, step_0, step_0, True, fixed).compile()
+        stack, carry, series = self.record(stack, carry, active, series, step_0, step_0, True, fixed)
         series = self.observe_last(carry, active, series, fixed)
         cotangents = self.seed(carry, active, series, fixed)
-        compiled_pull_back = self.pull_back.lower(stack, active, cotangents, series, no_step, no_step, fixed).compile()
-        # Call it through jit: in JAX 0.10 a compiled program that is called directly loses the token of its messages.
-        self.control_cotangents(x, self.pull_back(stack, active, cotangents, series, no_step, no_step, fixed)[1], fixed)
+        compiled_pull_back = self.pull_back.lower(stack, active, cotangents, series, step_0, step_0, fixed).compile()
+        # Called through jit, because in JAX 0.10 a compiled program that is called directly loses its messages' token.
+        self.control_cotangents(x, self.pull_back(stack, active, cotangents, series, step_0, step_0, fixed)[1], fixed)
         compiled = compiled_pull_back, compiled_record
         return max(each.memory_analysis().temp_size_in_bytes for each in compiled) * self.transport.devices
 
     def _expand_active(self, active, fixed):
-        """The active fields of a step, and the map from their cotangents to those of `active`; None: the identity."""
+        """The active fields of a step, and the vjp from their cotangents to those of `active`; None: the identity."""
         if not self.trajectory.expand:
             return active, None
         return jax.vjp(lambda active: self.trajectory.expand(active, fixed), active)
@@ -71,7 +74,11 @@ class Programs:
         return self.trajectory.make_steps(active, fixed).run(carry, first, last)
 
     def _record(self, stack, carry, active, series, first, last, with_samples, fixed):
-        """The stack, if any, with the steps up to `last`; the carry there; the series, with samples if wanted."""
+        """Take the steps from `first` to `last`.
+
+        Returns the stack with these steps (None if there is none), the carry at `last`, and the series, with the
+        samples before `last` if `with_samples`.
+        """
         with_record, (active, _) = stack is not None, self._expand_active(active, fixed)
         steps = self.trajectory.make_steps(active, fixed, with_record)
 
@@ -104,7 +111,7 @@ class Programs:
         return self._add_sample(carry, active, series, jnp.int32(self.steps), fixed)
 
     def _seed(self, carry, active, series_bar, fixed):
-        """The Cotangents at the last step, from those of its sample, if there is one."""
+        """The Cotangents at the last step: zero, plus the contribution of a sample there, if there is one."""
         active, expand_vjp = self._expand_active(active, fixed)
         zero = self.trajectory.make_steps(active, fixed, with_record=True).zero_cotangents(carry)
         cotangents = self._pull_back_sample(lambda: carry, active, zero, series_bar, jnp.int32(self.steps), fixed)
@@ -122,10 +129,14 @@ class Programs:
             next_stop = jnp.maximum((last - 1) // self.steps_per_sample * self.steps_per_sample, first)
             stack, cotangents = steps.pull_back(stack, cotangents, next_stop, last, first)
 
-            def carry():
+            def read_carry():
                 return steps.read_carry(stack, cotangents.carry, next_stop - first)
 
-            return next_stop, stack, self._pull_back_sample(carry, active, cotangents, series_bar, next_stop, fixed)
+            return (
+                next_stop,
+                stack,
+                self._pull_back_sample(read_carry, active, cotangents, series_bar, next_stop, fixed),
+            )
 
         _, stack, first_cotangents = jax.lax.while_loop(
             lambda state: state[0] > first, iterate, (last, stack, cotangents)
@@ -136,21 +147,24 @@ class Programs:
             )
         return stack, first_cotangents
 
-    def _pull_back_sample(self, carry, active, cotangents, series_bar, n, fixed):
-        """The Cotangents plus the contribution of the sample at step n, if any; carry() returns the carry there."""
+    def _pull_back_sample(self, read_carry, active, cotangents, series_bar, n, fixed):
+        """The Cotangents plus the contribution of the sample at step n, if any; read_carry() gives the carry there."""
 
         def add_sample_cotangents(cotangents):
             k = n // self.steps_per_sample
-            _, back = jax.vjp(lambda c, a: self.trajectory.observe(c, a, k, fixed), carry(), active)
-            shares = back(jax.tree.map(lambda s: s[k], series_bar))
-            return Cotangents(*jax.tree.map(jnp.add, cotangents[:2], shares), cotangents.per_cell_gradients)
+            _, observe_vjp = jax.vjp(lambda c, a: self.trajectory.observe(c, a, k, fixed), read_carry(), active)
+            sample_cotangents = observe_vjp(jax.tree.map(lambda s: s[k], series_bar))
+            return Cotangents(*jax.tree.map(jnp.add, cotangents[:2], sample_cotangents), cotangents.per_cell_gradients)
 
         return jax.lax.cond(
             n % self.steps_per_sample == 0, add_sample_cotangents, lambda cotangents: cotangents, cotangents
         )
 
     def _control_cotangents(self, x, cotangents, fixed):
-        """The cotangents of the controls; those of numbers are summed over blocks, unless they are kept per cell."""
+        """The cotangents of the controls, without the sums of `per_cell_gradients`.
+
+        Those of numbers and vectors are summed over blocks.
+        """
         _, start_vjp = jax.vjp(partial(self.trajectory.start, fixed=fixed), x)
         gradients = start_vjp((cotangents.carry, cotangents.active))[0]
         return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim < 2 else bar, gradients)
