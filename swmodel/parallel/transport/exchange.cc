@@ -21,11 +21,11 @@ constexpr long ABI_VERSION = 1;  // of the foreign calls; the same as in ffi_lib
 // The MPI functions with handles of this type, in the order of ffi_messages.py.
 template <class Handle>
 struct Mpi {
-  int (*send)(const void*, int, Handle, int, int, Handle, Handle*);
-  int (*receive)(void*, int, Handle, int, int, Handle, Handle*);
-  int (*wait)(int, Handle*, void*);
-  int (*sum)(const void*, void*, int, Handle, Handle, Handle);
-  int (*all_to_all)(const void*, int, Handle, void*, int, Handle, Handle);
+  int (*isend)(const void*, int, Handle, int, int, Handle, Handle*);
+  int (*irecv)(void*, int, Handle, int, int, Handle, Handle*);
+  int (*waitall)(int, Handle*, void*);
+  int (*allreduce)(const void*, void*, int, Handle, Handle, Handle);
+  int (*alltoall)(const void*, int, Handle, void*, int, Handle, Handle);
 };
 
 template <class Handle>
@@ -51,10 +51,10 @@ ffi::Error exchange(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer
   const auto& functions = mpi<Handle>;
   int code = 0;
   for (std::size_t k = 0; k < parts && !code; ++k)
-    code = functions.receive(receive_buffer + k * size, count, Handle(type), source[k], k, Handle(comm), &requests[k]);
+    code = functions.irecv(receive_buffer + k * size, count, Handle(type), source[k], k, Handle(comm), &requests[k]);
   for (std::size_t k = 0; k < parts && !code; ++k)
-    code = functions.send(send_buffer + k * size, count, Handle(type), dest[k], k, Handle(comm), &requests[parts + k]);
-  if (!code) code = functions.wait(2 * parts, requests.data(), statuses.data());
+    code = functions.isend(send_buffer + k * size, count, Handle(type), dest[k], k, Handle(comm), &requests[parts + k]);
+  if (!code) code = functions.waitall(2 * parts, requests.data(), statuses.data());
   messages += parts;
   bytes += array.size_bytes();
   return as_error(code);
@@ -63,8 +63,8 @@ ffi::Error exchange(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer
 template <class Handle>
 ffi::Error sum(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> result, ffi::Result<ffi::Token>,
                std::int64_t comm, std::int64_t type, std::int64_t operation) {
-  return as_error(mpi<Handle>.sum(array.untyped_data(), result->untyped_data(), array.element_count(), Handle(type),
-                               Handle(operation), Handle(comm)));
+  return as_error(mpi<Handle>.allreduce(array.untyped_data(), result->untyped_data(), array.element_count(), Handle(type),
+                                        Handle(operation), Handle(comm)));
 }
 
 // Sends part k of the array [parts, ...] to process k and receives that process's part for this one.
@@ -72,8 +72,8 @@ template <class Handle>
 ffi::Error all_to_all(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> result, ffi::Result<ffi::Token>,
                       std::int64_t comm, std::int64_t type) {
   const int count = array.element_count() / array.dimensions()[0];
-  return as_error(mpi<Handle>.all_to_all(array.untyped_data(), count, Handle(type), result->untyped_data(), count,
-                                      Handle(type), Handle(comm)));
+  return as_error(mpi<Handle>.alltoall(array.untyped_data(), count, Handle(type), result->untyped_data(), count,
+                                       Handle(type), Handle(comm)));
 }
 
 auto arguments() {
